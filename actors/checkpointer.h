@@ -1,0 +1,50 @@
+#pragma once
+
+// Writes snapshots as checkpoint files beside training and keeps the newest and the best of them.
+//
+// Ports: in "snapshots", control; out "metrics". Has a thread of its own: disks block. A periodic
+// checkpoint that cannot be written is an error in the log and the older ones stand; of the run's
+// last state it is the run's error.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "actors/messages.h"
+#include "model/gan.h"
+#include "pipeline/training_state.h"
+#include "runtime/actor.h"
+#include "runtime/base/disk.h"
+
+namespace troupe::actors {
+
+struct CheckpointerOptions {
+  std::string folder;      // exists
+  std::uint32_t keep = 3;  // newest files kept; the best one comes on top
+  std::string topology;    // effective topology, stored in every file
+  runtime::Hash128 topology_hash;
+};
+
+class Checkpointer final : public runtime::Actor {
+ public:
+  // Disk, gan and training outlive the actor.
+  Checkpointer(CheckpointerOptions options, runtime::Disk& disk, const model::Gan& gan,
+               const pipeline::TrainingOptions& training);
+
+  void start(runtime::Context& context) override;
+  void receive(runtime::Context& context, runtime::Message message) override;
+
+ private:
+  runtime::Result<void> write(runtime::Context& context, const StatePointer& state);
+  void remove_old(runtime::Context& context);
+
+  CheckpointerOptions options_;
+  runtime::Disk& disk_;
+  const model::Gan& gan_;
+  const pipeline::TrainingOptions& training_;
+  runtime::PortId metrics_;
+  std::optional<std::uint64_t> written_step_;
+  std::optional<std::string> best_;
+};
+
+}  // namespace troupe::actors

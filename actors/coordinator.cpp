@@ -1,0 +1,112 @@
+#include "actors/coordinator.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace troupe::actors {
+
+using runtime::ChildDecision;
+using runtime::ChildEnd;
+using runtime::Context;
+using runtime::Message;
+
+Coordinator::Coordinator(CoordinatorOptions options, std::shared_ptr<RunOutcome> outcome)
+    : options_(options), outcome_(std::move(outcome)) {}
+
+void Coordinator::receive(Context& context, Message message) {
+  if (const auto* end = message.as<ReplicaEnd>()) {
+    take_end(context, *end);
+  } else if (const auto* validation = message.as<ValidationResult>()) {
+    take_validation(context, *validation);
+  } else if (const auto* done = message.as<LastStateDone>()) {
+    take_done(context, *done);
+  } else if (message.as<CheckpointRequest>() != nullptr && phase_ == Phase::kTraining) {
+    context.send_control("replica.0", Message::of(CheckpointRequest{}));
+  }
+}
+
+void Coordinator::stop(Context& context) { stop_training(context, std::nullopt); }
+
+void Coordinator::stop_training(Context& context, std::optional<runtime::Error> error) {
+  if (error && !error_) error_ = std::move(error);
+  if (stopping_ || phase_ != Phase::kTraining) return;
+  stopping_ = true;
+  outcome_->stopped = true;
+  for (std::uint32_t replica = 0; replica < options_.replicas; ++replica) {
+    context.send_control(fmt::format("replica.{}", replica), Message::of(StopTraining{}));
+  }
+}
+
+void Coordinator::take_end(Context& context, const ReplicaEnd& end) {
+  // Replicas differ by at most one applied step; the newest state is the committed one.
+  const auto newer = [&] {
+    return std::pair{end.state->iteration, end.state->slot} >
+           std::pair{outcome_->state->iteration, outcome_->state->slot};
+  };
+  if (outcome_->state == nullptr || newer()) {
+    outcome_->state = end.state;
+    outcome_->seconds = end.seconds;
+    outcome_->timed_events = end.timed_events;
+  }
+  if (end.error && !error_) error_ = end.error;
+  if (++replicas_ended_ == options_.replicas) save(context);
+}
+
+void Coordinator::save(Context& context) {
+  phase_ = Phase::kSaving;
+  awaited_ = 1;
+  context.send_control("checkpointer", Message::of(LastState{outcome_->state}));
+  if (options_.validate && !outcome_->stopped && !error_) {
+    ++awaited_;
+    context.send_control("validator", Message::of(LastState{outcome_->state}));
+  }
+}
+
+void Coordinator::take_done(Context& context, const LastStateDone& done) {
+  if (done.error && !error_) error_ = done.error;
+  if (--awaited_ > 0) return;
+  if (phase_ == Phase::kSaving) {
+    phase_ = Phase::kFlushing;
+    awaited_ = 1;
+    context.send_control("monitor", Message::of(FinishMetrics{}));
+  } else if (error_) {
+    context.fail(*error_);
+  } else {
+    context.finish();
+  }
+}
+
+void Coordinator::take_validation(Context& context, const ValidationResult& result) {
+  outcome_->validation = result;
+  if (!best_figure_ || result.figure_of_merit < *best_figure_) {
+    best_figure_ = result.figure_of_merit;
+    context.send_control("checkpointer", Message::of(BestStep{result.step}));
+  }
+}
+
+// An actor that cannot go on ends the run, but not before the last committed state is saved, as far
+// as those who do that are alive.
+ChildDecision Coordinator::child_ended(Context& context, const ChildEnd& end) {
+  if (!end.error) return ChildDecision::kIgnore;
+  const bool needed_for_saving = end.name == "checkpointer" || end.name == "monitor" ||
+                                 end.name.starts_with("replica.") || phase_ != Phase::kTraining;
+  if (needed_for_saving) return ChildDecision::kEscalate;
+  stop_training(context, end.error);
+  return ChildDecision::kIgnore;
+}
+
+std::string Coordinator::waiting_for() const {
+  switch (phase_) {
+    case Phase::kTraining:
+      return fmt::format("the end of training: {} of {} replicas have ended", replicas_ended_,
+                         options_.replicas);
+    case Phase::kSaving:
+      return fmt::format("{} of checkpointer and validator to finish the last state", awaited_);
+    case Phase::kFlushing:
+      return "the monitor to finish writing";
+  }
+  return {};
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,58 @@
+#pragma once
+
+// Feeds the node's replicas: reads the micro-batches of one iteration after another and sends each
+// to the replica that owns it, as far ahead as the links' credits allow.
+//
+// Ports: out "batches.R" per replica R, "metrics". Has a thread of its own: reading blocks.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "pipeline/dataset.h"
+#include "pipeline/sampler.h"
+#include "runtime/actor.h"
+
+namespace troupe::actors {
+
+struct LoaderOptions {
+  std::uint64_t first_iteration = 0;
+  std::uint64_t iterations = 0;       // end: number of iterations of the whole run
+  std::vector<std::uint32_t> owners;  // replica of each micro-batch index
+  std::uint32_t replicas = 1;
+};
+
+class Loader final : public runtime::Actor {
+ public:
+  // `dataset` and `sampler` are the Loader's alone while it lives.
+  Loader(LoaderOptions options, pipeline::Dataset& dataset, pipeline::Sampler& sampler);
+
+  void start(runtime::Context& context) override;
+  void receive(runtime::Context& context, runtime::Message message) override;
+  void credit_returned(runtime::Context& context, std::string_view port) override;
+  void timer(runtime::Context& context, runtime::TimerId id) override;
+  std::string waiting_for() const override;
+
+ private:
+  // Where one replica's feed stands.
+  struct Feed {
+    runtime::PortId port;
+    std::vector<std::uint32_t> micro_batches;  // its own, ascending
+    std::uint64_t iteration = 0;
+    std::size_t next = 0;      // into micro_batches
+    runtime::Message waiting;  // read, but without credit
+    bool ended = false;
+  };
+  bool advance(runtime::Context& context, Feed& feed);
+  runtime::Result<runtime::Message> read(const Feed& feed);
+  void schedule(runtime::Context& context);
+
+  LoaderOptions options_;
+  pipeline::Dataset& dataset_;
+  pipeline::Sampler& sampler_;
+  std::vector<Feed> feeds_;
+  std::vector<std::uint64_t> ids_;
+  runtime::TimerId turn_;
+};
+
+}  // namespace troupe::actors

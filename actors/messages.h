@@ -1,0 +1,153 @@
+#pragma once
+
+// Everything Troupe's actors say to each other. Payload Buffers are listed with each body.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pipeline/step_record.h"
+#include "pipeline/training_state.h"
+#include "runtime/base/error.h"
+#include "runtime/base/hash.h"
+
+namespace troupe::actors {
+
+using StatePointer = std::shared_ptr<const pipeline::TrainingState>;
+
+// Loader -> Replica, data: one micro-batch. Payloads: images, conditions, event ids, as
+// pipeline::Batch has them.
+struct BatchMessage {
+  static constexpr std::string_view kName = "batch";
+  std::uint64_t iteration = 0;
+  std::uint32_t micro_batch = 0;
+  std::uint32_t events = 0;
+};
+
+// Loader -> Replica, data: no micro-batch follows; training ends after the iterations before
+// `iterations`.
+struct EndOfData {
+  static constexpr std::string_view kName = "end-of-data";
+  std::uint64_t iterations = 0;
+};
+
+// Replica -> Reducer and back, data: elements [begin, end) of a step's contribution vector.
+// Payload: int64 per element; the replica's part on the way there, the sum on the way back.
+struct BucketMessage {
+  static constexpr std::string_view kName = "bucket";
+  std::uint64_t step = 0;
+  std::uint32_t attempt = 0;
+  std::uint32_t bucket = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+// Replica -> Reducer, then Reducer -> Replica, data: follows the last bucket of a step's attempt.
+struct HeaderMessage {
+  static constexpr std::string_view kName = "header";
+  pipeline::StepHeader header;
+  std::int64_t bytes() const {
+    return static_cast<std::int64_t>(header.exponents.size() * sizeof(std::int16_t));
+  }
+};
+
+// Replica -> Checkpointer, Replica -> Validator, data: a committed state, never changed again.
+struct Snapshot {
+  static constexpr std::string_view kName = "snapshot";
+  StatePointer state;
+  std::uint64_t step = 0;  // of the next step
+};
+
+// Why a replica stopped working.
+enum class ReplicaEndKind : std::uint8_t { kFinished, kStopped, kDiverged };
+
+// Replica -> Coordinator, control: the last committed state.
+struct ReplicaEnd {
+  static constexpr std::string_view kName = "replica-end";
+  std::uint32_t replica = 0;
+  ReplicaEndKind kind = ReplicaEndKind::kFinished;
+  StatePointer state;
+  std::optional<runtime::Error> error;
+  double seconds = 0.0;            // wall time of the committed iterations after the first
+  std::uint64_t timed_events = 0;  // events of those iterations, over all members
+};
+
+// Coordinator -> Replica, control: abandon the step in flight and report.
+struct StopTraining {
+  static constexpr std::string_view kName = "stop-training";
+};
+
+// Coordinator -> Replica, control: send a snapshot to the Checkpointer after the next commit.
+struct CheckpointRequest {
+  static constexpr std::string_view kName = "checkpoint-request";
+};
+
+// Coordinator -> Checkpointer, Validator: this state is the run's last; answer with LastStateDone.
+struct LastState {
+  static constexpr std::string_view kName = "last-state";
+  StatePointer state;
+};
+
+// Checkpointer, Validator -> Coordinator.
+struct LastStateDone {
+  static constexpr std::string_view kName = "last-state-done";
+  std::optional<runtime::Error> error;
+};
+
+// One row of the table data against generated; see model/physics.
+struct ValidationRow {
+  std::string name;  // "data", "generated", "untrained"
+  std::string json;  // the figures, as one JSON object
+};
+
+// Validator -> Coordinator, control: what an epoch's generator is worth.
+struct ValidationResult {
+  static constexpr std::string_view kName = "validation-result";
+  std::uint64_t epoch = 0;
+  std::uint64_t step = 0;
+  double figure_of_merit = 0.0;  // lower is better
+  std::string table;             // text, for people
+  std::string json;              // the same, for machines
+};
+
+// Coordinator -> Checkpointer, control: the checkpoint of this step is the best so far.
+struct BestStep {
+  static constexpr std::string_view kName = "best-step";
+  std::uint64_t step = 0;
+};
+
+// Replica 0 -> Monitor, metrics: a committed step.
+struct StepMetrics {
+  static constexpr std::string_view kName = "step-metrics";
+  std::uint64_t step = 0;
+  std::uint64_t epoch = 0;
+  std::uint64_t iteration = 0;
+  std::uint32_t slot = 0;
+  std::uint32_t attempts = 1;
+  std::uint64_t events = 0;
+  std::vector<double> losses;  // in the order of GanDescription::losses
+  double load_seconds = 0.0;   // waiting for micro-batches
+  double compute_seconds = 0.0;
+  double reduce_seconds = 0.0;  // from the contribution's last bucket to the reduced header
+  double apply_seconds = 0.0;
+  runtime::Hash128 state_hash;  // before the step
+};
+
+// Any -> Monitor, metrics: something worth a line: a checkpoint written, a validation.
+struct EventMetrics {
+  static constexpr std::string_view kName = "event-metrics";
+  std::string kind;  // "checkpoint", "validation"
+  std::uint64_t step = 0;
+  std::string json;  // further fields, as one JSON object
+};
+
+// Coordinator -> Monitor, control: everything was said; finish writing and answer with
+// LastStateDone.
+struct FinishMetrics {
+  static constexpr std::string_view kName = "finish-metrics";
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,93 @@
+#include "actors/monitor.h"
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/base/json_text.h"
+
+namespace troupe::actors {
+namespace {
+
+using runtime::Context;
+using runtime::json_number;
+using runtime::Message;
+
+constexpr auto kFlushEvery = std::chrono::seconds(1);
+
+std::string step_line(const StepMetrics& step, const MonitorOptions& options) {
+  std::string losses;
+  for (std::size_t i = 0; i < step.losses.size(); ++i) {
+    losses += fmt::format("{}\"{}\":{}", i == 0 ? "" : ",", options.losses[i].output,
+                          json_number(step.losses[i]));
+  }
+  return fmt::format(
+      R"({{"kind":"step","step":{},"epoch":{},"iteration":{},"slot":"{}","attempts":{},"events":{},)"
+      R"("losses":{{{}}},"seconds":{{"load":{},"compute":{},"reduce":{},"apply":{}}},"state_hash":"{}"}})",
+      step.step, step.epoch, step.iteration, model::slot_name(options.schedule[step.slot]),
+      step.attempts, step.events, losses, json_number(step.load_seconds),
+      json_number(step.compute_seconds), json_number(step.reduce_seconds),
+      json_number(step.apply_seconds), step.state_hash.text());
+}
+
+}  // namespace
+
+Monitor::Monitor(MonitorOptions options)
+    : options_(std::move(options)), progress_(options_.progress) {}
+
+Monitor::~Monitor() {
+  if (file_ != nullptr) std::fclose(file_);
+}
+
+void Monitor::start(Context& context) {
+  file_ = std::fopen(options_.metrics_path.c_str(), "ae");
+  if (file_ == nullptr) {
+    context.log().warning(fmt::format("cannot open {}: {}; metrics are not written",
+                                      options_.metrics_path,
+                                      std::generic_category().message(errno)));
+  }
+  context.after(kFlushEvery);
+}
+
+void Monitor::timer(Context& context, runtime::TimerId) {
+  if (file_ != nullptr) std::fflush(file_);
+  progress_.show(context.now());
+  context.after(kFlushEvery);
+}
+
+void Monitor::receive(Context& context, Message message) {
+  if (const auto* step = message.as<StepMetrics>()) {
+    take_step(context, *step);
+  } else if (const auto* event = message.as<EventMetrics>()) {
+    write(context, fmt::format(R"({{"kind":"{}","step":{},"fields":{}}})", event->kind, event->step,
+                               event->json));
+  } else if (message.as<FinishMetrics>() != nullptr) {
+    if (file_ != nullptr) std::fflush(file_);
+    progress_.finish(context.now());
+    context.send_control("coordinator", Message::of(LastStateDone{}));
+  }
+}
+
+void Monitor::take_step(Context& context, const StepMetrics& step) {
+  write(context, step_line(step, options_));
+  double total = 0.0;
+  for (std::size_t i = 0; i < step.losses.size(); ++i) {
+    total += options_.losses[i].weight * step.losses[i];
+  }
+  progress_.step(context.now(), step.iteration, options_.schedule[step.slot], total, step.events,
+                 step.slot + 1 == options_.schedule.size());
+}
+
+void Monitor::write(Context& context, const std::string& line) {
+  if (file_ == nullptr || write_failed_) return;
+  if (std::fputs((line + "\n").c_str(), file_) < 0) {
+    write_failed_ = true;
+    context.log().warning(fmt::format("cannot write {}: {}; further metrics are left out",
+                                      options_.metrics_path,
+                                      std::generic_category().message(errno)));
+  }
+}
+
+}  // namespace troupe::actors

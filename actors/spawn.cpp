@@ -1,0 +1,57 @@
+#include "actors/spawn.h"
+
+#include <charconv>
+#include <string_view>
+
+#include "pipeline/micro_batch.h"
+#include "runtime/base/error.h"
+
+namespace troupe::actors {
+namespace {
+
+using runtime::Actor;
+using runtime::ActorPlan;
+
+std::uint32_t replica_number(const std::string& name) {
+  const std::string_view digits = std::string_view(name).substr(name.find('.') + 1);
+  std::uint32_t number = 0;
+  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  CHECK(parsed.ec == std::errc{}, "a replica is called replica.N, not " + name);
+  return number;
+}
+
+std::unique_ptr<Actor> make_replica(const NodeParts& parts, const ActorPlan& plan) {
+  ReplicaOptions options = parts.replica;
+  options.replica = replica_number(plan.name);
+  options.micro_batches = static_cast<std::uint32_t>(
+      pipeline::micro_batches_of(parts.loader.owners, options.replica).size());
+  return std::make_unique<Replica>(options, parts.training, parts.initial_state);
+}
+
+}  // namespace
+
+runtime::ActorFactory make_actor_factory(const NodeParts& parts) {
+  return [&parts](const ActorPlan& plan) -> std::unique_ptr<Actor> {
+    const pipeline::TrainingOptions& training = parts.training.options;
+    if (plan.kind == "coordinator") {
+      return std::make_unique<Coordinator>(parts.coordinator, parts.outcome);
+    }
+    if (plan.kind == "loader") {
+      return std::make_unique<Loader>(parts.loader, parts.dataset, parts.sampler);
+    }
+    if (plan.kind == "replica") return make_replica(parts, plan);
+    if (plan.kind == "reducer") return std::make_unique<Reducer>(parts.reducer);
+    if (plan.kind == "checkpointer") {
+      return std::make_unique<Checkpointer>(parts.checkpointer, parts.disk, parts.training.gan,
+                                            training);
+    }
+    if (plan.kind == "validator") {
+      CHECK(parts.test_dataset != nullptr);
+      return std::make_unique<Validator>(parts.validator, parts.training, *parts.test_dataset);
+    }
+    if (plan.kind == "monitor") return std::make_unique<Monitor>(parts.monitor);
+    CHECK(false, "no actor of kind " + plan.kind);
+  };
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,41 @@
+#pragma once
+
+// The one place that knows every kind of actor: from a plan entry to the actor.
+
+#include <memory>
+
+#include "actors/checkpointer.h"
+#include "actors/coordinator.h"
+#include "actors/loader.h"
+#include "actors/monitor.h"
+#include "actors/reducer.h"
+#include "actors/replica.h"
+#include "actors/validator.h"
+#include "runtime/node.h"
+
+namespace troupe::actors {
+
+// Everything the actors of one node are made from. Outlives the node.
+struct NodeParts {
+  TrainingContext training;
+  runtime::Disk& disk;
+  pipeline::Dataset& dataset;
+  pipeline::Sampler& sampler;
+  pipeline::Dataset* test_dataset = nullptr;  // null: no validator in the plan
+  StatePointer initial_state;
+
+  CoordinatorOptions coordinator;
+  LoaderOptions loader;
+  ReplicaOptions replica;  // `replica` and `micro_batches` are set for each one
+  ReducerOptions reducer;
+  CheckpointerOptions checkpointer;
+  ValidatorOptions validator;
+  MonitorOptions monitor;
+  std::shared_ptr<RunOutcome> outcome = std::make_shared<RunOutcome>();
+};
+
+// Kinds: coordinator, loader, replica (named replica.N), reducer, checkpointer, validator, monitor.
+// An unknown kind is a broken invariant.
+runtime::ActorFactory make_actor_factory(const NodeParts& parts);
+
+}  // namespace troupe::actors

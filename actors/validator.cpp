@@ -1,0 +1,142 @@
+#include "actors/validator.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "pipeline/training_state.h"
+
+namespace troupe::actors {
+namespace {
+
+using runtime::Context;
+using runtime::Message;
+using runtime::Result;
+
+constexpr std::uint32_t kReadAtOnce = 64;
+
+bool uses_angle(const model::GanDescription& gan) {
+  const auto& conditions = gan.latent.conditions;
+  return std::find(conditions.begin(), conditions.end(), model::Condition::kAngle) !=
+         conditions.end();
+}
+
+}  // namespace
+
+Validator::Validator(ValidatorOptions options, TrainingContext training, pipeline::Dataset& data)
+    : options_(options), training_(training), data_(data) {}
+
+void Validator::start(Context& context) {
+  training_.backend.prepare_thread();
+  metrics_ = context.out("metrics");
+  team_ = std::make_unique<runtime::ThreadTeam>(1);
+  auto maker =
+      pipeline::ShowerMaker::create(training_.gan.description(), training_.backend, *team_);
+  if (!maker.ok()) {
+    context.fail(maker.error());
+    return;
+  }
+  maker_ = std::move(maker).value();
+  if (const auto measured = measure_data(); !measured.ok()) context.fail(measured.error());
+}
+
+void Validator::receive(Context& context, Message message) {
+  if (const auto* snapshot = message.as<Snapshot>()) {
+    validate(context, *snapshot->state);
+  } else if (const auto* last = message.as<LastState>()) {
+    validate(context, *last->state);
+    context.send_control("coordinator", Message::of(LastStateDone{}));
+  }
+}
+
+// The test events and what is measured on them; the generator gets the same conditions.
+Result<void> Validator::measure_data() {
+  const auto events = static_cast<std::size_t>(std::min(options_.events, data_.size()));
+  const bool angle = uses_angle(training_.gan.description());
+  const auto cells = static_cast<std::size_t>(maker_->cells());
+  model::StatisticsOptions statistics;
+  statistics.space = maker_->shape().space;
+  statistics.angle = angle;
+  data_statistics_.emplace(statistics);
+  std::vector<float> gev(cells);
+  for (std::size_t first = 0; first < events; first += kReadAtOnce) {
+    std::vector<std::uint64_t> ids(std::min<std::size_t>(kReadAtOnce, events - first));
+    std::iota(ids.begin(), ids.end(), first);
+    pipeline::Batch batch;
+    RETURN_IF_ERROR(data_.read(ids, batch));
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      model::to_gev(batch.images.as<float>().subspan(i * cells, cells), options_.units, gev);
+      const auto& found = data_statistics_->add(gev, 100.0 * batch.energies()[i]);
+      energies_.push_back(batch.energies()[i]);
+      if (!angle) continue;
+      angles_.push_back(batch.angles()[i]);
+      measured_angles_.push_back(found.angle_rad);
+    }
+  }
+  images_.resize(events * cells);
+  return {};
+}
+
+// None when the run is being stopped meanwhile.
+std::optional<model::ShowerStatistics> Validator::measure(Context& context,
+                                                          const pipeline::NetworkState& generator) {
+  pipeline::GenerationRequest request;
+  request.energies = energies_;
+  request.angles = angles_;
+  request.seed = training_.options.seed;
+  const std::size_t made =
+      maker_->make(generator.weights, generator.moving, request, images_, [&](std::size_t) {
+        context.post_progress();
+        return !context.stopping();
+      });
+  if (made < energies_.size()) return std::nullopt;
+  model::ShowerStatistics statistics(data_statistics_->options());
+  const auto cells = static_cast<std::size_t>(maker_->cells());
+  for (std::size_t i = 0; i < energies_.size(); ++i) {
+    const std::span<float> image{images_.data() + i * cells, cells};
+    model::to_gev(image, options_.units, image);
+    std::optional<double> reference;
+    if (!measured_angles_.empty()) reference = measured_angles_[i];
+    statistics.add(image, 100.0 * energies_[i], reference);
+  }
+  return statistics;
+}
+
+// Made with the first validation, so that training begins without waiting for it.
+void Validator::make_reference_rows(Context& context) {
+  if (!reference_rows_.empty()) return;
+  const pipeline::TrainingState untrained =
+      pipeline::initial_state(training_.gan, training_.options, "", {});
+  const auto statistics = measure(context, untrained.generator);
+  if (!statistics) return;
+  reference_rows_.push_back(model::data_row("data", *data_statistics_));
+  reference_rows_.push_back(model::generated_row("untrained", *data_statistics_, *statistics));
+}
+
+void Validator::validate(Context& context, const pipeline::TrainingState& state) {
+  const std::uint64_t step = state.step(training_.options.schedule.size());
+  if (validated_step_ == step) return;
+  make_reference_rows(context);
+  const auto statistics = measure(context, state.generator);
+  if (!statistics || reference_rows_.empty()) return;  // the run is stopping
+  std::vector<model::TableRow> rows = reference_rows_;
+  rows.push_back(model::generated_row("generated", *data_statistics_, *statistics));
+  validated_step_ = step;
+
+  ValidationResult result;
+  result.epoch = state.epoch;
+  result.step = step;
+  const auto& merit = rows.back().comparison->merit;
+  result.figure_of_merit = merit ? merit->total : std::numeric_limits<double>::infinity();
+  result.table = model::table_text(rows);
+  result.json = model::table_json(rows);
+  if (metrics_.valid()) {
+    context.send(metrics_, Message::of(EventMetrics{"validation", step, result.json}));
+  }
+  context.send_control("coordinator", Message::of(std::move(result)));
+}
+
+}  // namespace troupe::actors

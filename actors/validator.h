@@ -1,0 +1,57 @@
+#pragma once
+
+// Compares showers of a snapshot's generator with test events of the same conditions.
+//
+// Ports: in "snapshots", control; out "metrics". Has a thread of its own. What it finds is a pure
+// function of the snapshot, the test data and the seed. The untrained generator, made again from
+// the seed, gives the row everything else is to be judged by.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "actors/messages.h"
+#include "actors/replica.h"
+#include "model/physics/shower_statistics.h"
+#include "model/physics/table.h"
+#include "pipeline/dataset.h"
+#include "pipeline/generation.h"
+#include "runtime/actor.h"
+
+namespace troupe::actors {
+
+struct ValidatorOptions {
+  std::uint64_t events = 500;  // at most as many as the test data have
+  model::ImageUnits units;     // of the images as the networks see them
+};
+
+class Validator final : public runtime::Actor {
+ public:
+  // `data` is the Validator's alone while it lives.
+  Validator(ValidatorOptions options, TrainingContext training, pipeline::Dataset& data);
+
+  void start(runtime::Context& context) override;
+  void receive(runtime::Context& context, runtime::Message message) override;
+
+ private:
+  runtime::Result<void> measure_data();
+  void make_reference_rows(runtime::Context& context);
+  std::optional<model::ShowerStatistics> measure(runtime::Context& context,
+                                                 const pipeline::NetworkState& generator);
+  void validate(runtime::Context& context, const pipeline::TrainingState& state);
+
+  ValidatorOptions options_;
+  TrainingContext training_;
+  pipeline::Dataset& data_;
+  std::unique_ptr<runtime::ThreadTeam> team_;
+  std::unique_ptr<pipeline::ShowerMaker> maker_;
+  std::vector<float> energies_, angles_, images_;
+  std::vector<double> measured_angles_;  // of the data events; empty for models without angle
+  std::optional<model::ShowerStatistics> data_statistics_;
+  std::vector<model::TableRow> reference_rows_;  // data, untrained
+  std::optional<std::uint64_t> validated_step_;
+  runtime::PortId metrics_;
+};
+
+}  // namespace troupe::actors

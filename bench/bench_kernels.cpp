@@ -1,0 +1,445 @@
+// Time of every kernel of gan3d_12, gan3d_25 and gan3d_51 on one thread, convolutions next to
+// oneDNN's own in ndhwc in the same run. Every kernel is compared with the reference before it is
+// timed. This is the bench behind the choices in model/backend/cpu.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include "model/backend/backend.h"
+#include "model/backend/cpu/convolution.h"
+
+namespace troupe::bench {
+namespace {
+
+using namespace troupe::model;
+
+constexpr double kSlope = 0.3;
+constexpr double kTolerance = 2e-4;  // of the largest value; sums of up to 10^6 float products
+
+struct Layer {
+  const char* name;
+  Extent in, kernel, before, after;
+  std::int64_t in_channels, out_channels;
+  ActivationKind activation;
+};
+
+constexpr ActivationKind kLeaky = ActivationKind::kLeakyRelu;
+constexpr ActivationKind kRelu = ActivationKind::kRelu;
+
+const std::vector<Layer> kSmall = {
+    {"12 D1", {12, 12, 12}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 8, kLeaky},
+    {"12 D2", {6, 6, 6}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, 8, 16, kLeaky},
+    {"12 D3", {6, 6, 6}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, 16, 8, kLeaky},
+    {"12 G1", {12, 12, 12}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, 8, 8, kLeaky},
+    {"12 G2", {12, 12, 12}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, 8, 6, kLeaky},
+    {"12 G3", {12, 12, 12}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, 6, 1, kRelu},
+};
+const std::vector<Layer> kFixedAngle = {
+    {"25 D1", {25, 25, 25}, {5, 5, 5}, {2, 2, 2}, {2, 2, 2}, 1, 32, kLeaky},
+    {"25 D2", {25, 25, 25}, {5, 5, 5}, {2, 2, 2}, {2, 2, 2}, 32, 8, kLeaky},
+    {"25 D3", {25, 25, 25}, {5, 5, 5}, {2, 2, 2}, {2, 2, 2}, 8, 8, kLeaky},
+    {"25 D4", {25, 25, 25}, {5, 5, 5}, {1, 1, 1}, {1, 1, 1}, 8, 8, kLeaky},
+    {"25 G1", {7, 7, 8}, {6, 6, 8}, {2, 2, 3}, {3, 3, 4}, 8, 64, kLeaky},
+    {"25 G2", {14, 14, 16}, {6, 5, 8}, {2, 2, 0}, {2, 2, 0}, 64, 6, kLeaky},
+    {"25 G3", {26, 28, 27}, {3, 3, 8}, {1, 0, 3}, {1, 0, 3}, 6, 6, kLeaky},
+    {"25 G4", {26, 26, 26}, {2, 2, 2}, {0, 0, 0}, {0, 0, 0}, 6, 1, kRelu},
+};
+const std::vector<Layer> kVariableAngle = {
+    {"51 D1", {51, 51, 25}, {5, 6, 6}, {2, 2, 2}, {2, 3, 3}, 1, 16, kLeaky},
+    {"51 D2", {51, 51, 25}, {5, 6, 6}, {0, 0, 1}, {0, 0, 1}, 16, 8, kLeaky},
+    {"51 D3", {47, 46, 22}, {5, 6, 6}, {0, 0, 1}, {0, 0, 1}, 8, 8, kLeaky},
+    {"51 D4", {43, 41, 19}, {5, 6, 6}, {0, 0, 0}, {0, 0, 0}, 8, 8, kLeaky},
+    {"51 G1", {54, 54, 48}, {6, 6, 8}, {0, 0, 0}, {0, 0, 0}, 8, 8, kRelu},
+    {"51 G2", {49, 49, 41}, {4, 4, 6}, {2, 2, 1}, {2, 2, 1}, 8, 6, kRelu},
+    {"51 G3", {50, 50, 38}, {4, 4, 6}, {2, 2, 1}, {2, 2, 1}, 6, 6, kRelu},
+    {"51 G4", {51, 51, 35}, {4, 4, 6}, {2, 2, 1}, {2, 2, 1}, 6, 6, kRelu},
+    {"51 G5", {52, 52, 32}, {3, 3, 5}, {1, 1, 0}, {1, 1, 0}, 6, 6, kRelu},
+    {"51 G6", {52, 52, 28}, {3, 3, 3}, {1, 1, 0}, {1, 1, 0}, 6, 6, kRelu},
+    {"51 G7", {52, 52, 26}, {2, 2, 2}, {0, 0, 0}, {0, 0, 0}, 6, 1, kRelu},
+};
+
+std::int64_t cells(const Extent& e) { return e[0] * e[1] * e[2]; }
+
+// Images are cut to few cells per axis in the small run; what is chosen depends on channels alone.
+ConvolutionGeometry geometry_of(const Layer& layer, std::int64_t batch, bool small) {
+  ConvolutionGeometry g{.batch = batch,
+                        .in = layer.in,
+                        .out = {},
+                        .kernel = layer.kernel,
+                        .pad_before = layer.before,
+                        .pad_after = layer.after,
+                        .in_channels = layer.in_channels,
+                        .out_channels = layer.out_channels,
+                        .bias = true};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (small) g.in[axis] = std::min<std::int64_t>(g.in[axis], 11);
+    g.out[axis] = g.in[axis] + g.pad_before[axis] + g.pad_after[axis] - g.kernel[axis] + 1;
+  }
+  return g;
+}
+
+// Arrays of one kernel call, filled with a fixed pattern of both signs.
+class Arrays {
+ public:
+  explicit Arrays(const std::vector<std::int64_t>& sizes) {
+    for (const std::int64_t size : sizes) {
+      std::vector<float> values(static_cast<std::size_t>(size));
+      std::uint32_t state = 12345 + static_cast<std::uint32_t>(arrays_.size());
+      for (float& value : values) {
+        state = state * 1664525u + 1013904223u;
+        value = static_cast<float>(state >> 8) * 0x1p-23f - 1.0f;
+      }
+      arrays_.push_back(std::move(values));
+    }
+  }
+
+  void run(const Kernel& kernel) {
+    std::vector<void*> pointers;
+    for (auto& array : arrays_) pointers.push_back(array.empty() ? nullptr : array.data());
+    scratch_.resize(kernel.scratch_bytes() + 64);
+    void* place = scratch_.data();
+    std::size_t space = scratch_.size();
+    std::align(64, kernel.scratch_bytes(), place, space);
+    kernel.run(pointers, {}, static_cast<std::byte*>(place));
+  }
+
+  // Largest difference to `other` in array `index`, as a part of its largest value.
+  double difference(const Arrays& other, std::size_t index) const {
+    double magnitude = 1e-30, worst = 0.0;
+    for (std::size_t i = 0; i < arrays_[index].size(); ++i) {
+      const double judge = static_cast<double>(other.arrays_[index][i]);
+      magnitude = std::max(magnitude, std::fabs(judge));
+      worst = std::max(worst, std::fabs(static_cast<double>(arrays_[index][i]) - judge));
+    }
+    return worst / magnitude;
+  }
+  std::size_t count() const { return arrays_.size(); }
+
+ private:
+  std::vector<std::vector<float>> arrays_;
+  std::vector<std::byte> scratch_;
+};
+
+struct Timing {
+  double best_ms = 1e30, median_ms = 0.0;
+};
+
+// Processor time of this thread: a kernel never waits, and other work on the machine must not
+// count.
+double seconds_now() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+Timing summary(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  return {samples.front() * 1e3, samples[samples.size() / 2] * 1e3};
+}
+
+struct Case {
+  std::string name;
+  Operation operation;                            // batch as timed
+  Operation single;                               // the same with one sample, for the comparison
+  std::vector<std::int64_t> sizes, single_sizes;  // of the operands
+  double products = 0.0;  // multiply-adds of the timed call; 0: moves data only
+};
+
+class Bench {
+ public:
+  explicit Bench(bool small)
+      : small_(small),
+        reference_(make_reference_backend(DataType::kFloat32)),
+        cpu_(make_cpu_backend()),
+        engine_(dnnl::engine::kind::cpu, 0) {
+    cpu_->prepare_thread();
+  }
+
+  bool run(const Case& c) {
+    if (!agrees(c)) return false;
+    const auto ours = *cpu_->make_kernel(c.operation);
+    const auto peer = onednn_kernel(c.operation);
+    const int repeats = small_ ? 1 : 7;
+    std::vector<double> our_times, peer_times;
+    Arrays arrays(c.sizes);
+    for (int i = 0; i <= repeats; ++i) {  // in turns, so that both meet the same machine
+      sample(*ours, arrays, i > 0 ? &our_times : nullptr);
+      if (peer) sample(*peer, arrays, i > 0 ? &peer_times : nullptr);
+    }
+    print(c, summary(our_times), peer ? summary(peer_times) : Timing{});
+    return true;
+  }
+
+  double total_ms() const { return total_ms_; }
+
+ private:
+  bool agrees(const Case& c) {
+    Arrays found(c.single_sizes), judge(c.single_sizes);
+    found.run(**cpu_->make_kernel(c.single));
+    judge.run(**reference_->make_kernel(c.single));
+    for (std::size_t i = 0; i < found.count(); ++i) {
+      const double difference = found.difference(judge, i);
+      if (difference < kTolerance) continue;
+      fmt::print(stderr, "{} {}: operand {} differs from the reference by {:.2e} of its largest\n",
+                 c.name, operation_name(c.operation), i, difference);
+      return false;
+    }
+    return true;
+  }
+
+  std::unique_ptr<Kernel> onednn_kernel(const Operation& operation) const {
+    return std::visit(
+        [&](const auto& op) -> std::unique_ptr<Kernel> {
+          if constexpr (requires { cpu::make_onednn_kernel(op, engine_); }) {
+            return cpu::make_onednn_kernel(op, engine_);
+          } else {
+            return nullptr;
+          }
+        },
+        operation);
+  }
+
+  static void sample(const Kernel& kernel, Arrays& arrays, std::vector<double>* times) {
+    const double start = seconds_now();
+    arrays.run(kernel);
+    if (times) times->push_back(seconds_now() - start);
+  }
+
+  void print(const Case& c, const Timing& ours, const Timing& peer) {
+    total_ms_ += ours.best_ms;
+    fmt::print("{:<7} {:<32} {:9.3f} ms (median {:9.3f})", c.name, operation_name(c.operation),
+               ours.best_ms, ours.median_ms);
+    if (c.products > 0) fmt::print(" {:6.1f} GFLOP/s", 2e-6 * c.products / ours.best_ms);
+    if (peer.median_ms > 0) {
+      fmt::print(", oneDNN {:6.1f}, ratio {:5.2f}", 2e-6 * c.products / peer.best_ms,
+                 peer.best_ms / ours.best_ms);
+    }
+    fmt::print("\n");
+    std::fflush(stdout);
+  }
+
+  bool small_;
+  std::unique_ptr<Backend> reference_, cpu_;
+  dnnl::engine engine_;
+  double total_ms_ = 0.0;
+};
+
+struct Sizes {
+  std::int64_t x, kernel, bias, y;
+};
+Sizes sizes_of(const ConvolutionGeometry& g) {
+  return {g.batch * cells(g.in) * g.in_channels, cells(g.kernel) * g.in_channels * g.out_channels,
+          g.out_channels, g.batch * cells(g.out) * g.out_channels};
+}
+
+bool run_layer(Bench& bench, const Layer& layer, std::int64_t batch, bool small) {
+  const auto g = geometry_of(layer, batch, small), one = geometry_of(layer, 1, small);
+  const Sizes s = sizes_of(g), t = sizes_of(one);
+  const Activation activation{layer.activation, kSlope};
+  // Products with padding are counted, as every implementation's figures do.
+  const double products = static_cast<double>(g.batch * cells(g.out) * s.kernel);
+  return bench.run({layer.name,
+                    ConvolutionForward{g, activation},
+                    ConvolutionForward{one, activation},
+                    {s.x, s.kernel, s.bias, s.y},
+                    {t.x, t.kernel, t.bias, t.y},
+                    products}) &&
+         bench.run({layer.name,
+                    ConvolutionBackwardInput{g},
+                    ConvolutionBackwardInput{one},
+                    {s.y, s.kernel, s.x},
+                    {t.y, t.kernel, t.x},
+                    products}) &&
+         bench.run({layer.name,
+                    ConvolutionBackwardParameters{g},
+                    ConvolutionBackwardParameters{one},
+                    {s.x, s.y, s.kernel, s.bias},
+                    {t.x, t.y, t.kernel, t.bias},
+                    products});
+}
+
+// Everything else a discriminator of 25^3 x 32 and x 8 does to a batch.
+bool run_rest(Bench& bench, std::int64_t batch, bool small) {
+  const std::int64_t image = small ? 1000 : 25 * 25 * 25;
+  const std::int64_t wide = image * 32, narrow = image * 8;
+  const Activation leaky{kLeaky, kSlope};
+  const Activation relu{kRelu, 0.0};
+  const auto map = [&](const char* name, auto make, std::int64_t n, std::size_t arrays) {
+    return bench.run({name, make(batch * n), make(n), std::vector<std::int64_t>(arrays, batch * n),
+                      std::vector<std::int64_t>(arrays, n)});
+  };
+  const auto norm = [&](auto make, std::vector<std::int64_t> channels_only) {
+    std::vector<std::int64_t> sizes, single;
+    for (const std::int64_t only : channels_only) {
+      sizes.push_back(only ? 8 : batch * narrow);
+      single.push_back(only ? 8 : narrow);
+    }
+    return bench.run({"norm", make(batch * image), make(image), sizes, single});
+  };
+  return map(
+             "x 32",
+             [&](auto n) {
+               return ActivationForward{n, leaky};
+             },
+             wide, 2) &&
+         map(
+             "x 32",
+             [&](auto n) {
+               return ActivationBackward{n, leaky};
+             },
+             wide, 3) &&
+         map(
+             "x 1",
+             [&](auto n) {
+               return ActivationBackward{n, relu};
+             },
+             image, 3) &&
+         map(
+             "x 32",
+             [](auto n) {
+               return DropoutForward{n, 0.2, 7};
+             },
+             wide, 2) &&
+         map(
+             "x 32",
+             [](auto n) {
+               return DropoutBackward{n, 0.2, 7};
+             },
+             wide, 2) &&
+         map(
+             "x 8", [](auto n) { return Accumulate{n}; }, narrow, 2) &&
+         map(
+             "x 1",
+             [](auto n) {
+               return PowerForward{n, 1 / 0.85};
+             },
+             image, 2) &&
+         map(
+             "x 1",
+             [](auto n) {
+               return PowerBackward{n, 1 / 0.85};
+             },
+             image, 3) &&
+         norm(
+             [](auto n) {
+               return BatchNormTraining{n, 8, 1e-6};
+             },
+             {0, 1, 1, 0, 1, 1, 1, 1}) &&
+         norm(
+             [](auto n) {
+               return BatchNormBackward{n, 8};
+             },
+             {0, 0, 1, 1, 1, 0, 1, 1});
+}
+
+bool run_heads(Bench& bench, std::int64_t batch, bool small) {
+  const Extent space = small ? Extent{9, 9, 9} : Extent{51, 51, 25};
+  const std::int64_t n = cells(space), features = small ? 64 : 10648;
+  const Extent fine = small ? Extent{9, 9, 9} : Extent{25, 25, 25};
+  const std::int64_t f = cells(fine) * 8,
+                     pooled = (fine[0] / 2) * (fine[1] / 2) * (fine[2] / 2) * 8;
+  const std::int64_t units = small ? 100 : 5184;
+  const auto d = [](std::int64_t m) { return static_cast<double>(m); };
+  return bench.run(
+             {"51 head", SumForward{batch, n}, SumForward{1, n}, {batch * n, batch}, {n, 1}}) &&
+         bench.run({"51 head",
+                    AngleForward{batch, space},
+                    AngleForward{1, space},
+                    {batch * n, batch},
+                    {n, 1}}) &&
+         bench.run({"51 head",
+                    AngleBackward{batch, space},
+                    AngleBackward{1, space},
+                    {batch * n, batch, batch * n},
+                    {n, 1, n}}) &&
+         bench.run({"51 head",
+                    BinsForward{batch, n},
+                    BinsForward{1, n},
+                    {batch * n, 8 * batch},
+                    {n, 8}}) &&
+         bench.run({"25 pool",
+                    AveragePoolForward{batch, 8, fine, {2, 2, 2}},
+                    AveragePoolForward{1, 8, fine, {2, 2, 2}},
+                    {batch * f, batch * pooled},
+                    {f, pooled}}) &&
+         bench.run({"25 pool",
+                    AveragePoolBackward{batch, 8, fine, {2, 2, 2}},
+                    AveragePoolBackward{1, 8, fine, {2, 2, 2}},
+                    {batch * pooled, batch * f},
+                    {pooled, f}}) &&
+         bench.run({"51 up",
+                    UpsampleForward{batch, 8, {9, 9, 8}, {6, 6, 6}},
+                    UpsampleForward{1, 8, {9, 9, 8}, {6, 6, 6}},
+                    {batch * 648 * 8, batch * 648 * 216 * 8},
+                    {648 * 8, 648 * 216 * 8}}) &&
+         bench.run({"51 up",
+                    UpsampleBackward{batch, 8, {9, 9, 8}, {6, 6, 6}},
+                    UpsampleBackward{1, 8, {9, 9, 8}, {6, 6, 6}},
+                    {batch * 648 * 216 * 8, batch * 648 * 8},
+                    {648 * 216 * 8, 648 * 8}}) &&
+         bench.run({"25 out",
+                    DenseForward{batch, features, 1, true},
+                    DenseForward{1, features, 1, true},
+                    {batch * features, features, 1, batch},
+                    {features, features, 1, 1},
+                    d(batch * features)}) &&
+         bench.run({"25 out",
+                    DenseBackwardParameters{batch, features, 1, true},
+                    DenseBackwardParameters{1, features, 1, true},
+                    {batch * features, batch, features, 1},
+                    {features, 1, features, 1},
+                    d(batch * features)}) &&
+         bench.run({"51 in",
+                    DenseForward{batch, 256, units, true},
+                    DenseForward{1, 256, units, true},
+                    {batch * 256, 256 * units, units, batch * units},
+                    {256, 256 * units, units, units},
+                    d(batch * 256 * units)}) &&
+         bench.run({"51 in",
+                    DenseBackwardParameters{batch, 256, units, true},
+                    DenseBackwardParameters{1, 256, units, true},
+                    {batch * 256, batch * units, 256 * units, units},
+                    {256, units, 256 * units, units},
+                    d(batch * 256 * units)});
+}
+
+int run(bool small, const std::string& filter) {
+  Bench bench(small);
+  constexpr std::int64_t kBatch = 4;
+  fmt::print("Kernels of the cpu backend on one thread, micro-batch of {}\n", kBatch);
+  bool right = true;
+  for (const auto* layers : {&kSmall, &kFixedAngle, &kVariableAngle}) {
+    for (const Layer& layer : *layers) {
+      if (std::string(layer.name).find(filter) == std::string::npos) continue;
+      right = right && run_layer(bench, layer, kBatch, small);
+    }
+  }
+  if (filter.empty() || filter == "rest") {
+    right = right && run_rest(bench, kBatch, small) && run_heads(bench, kBatch, small);
+  }
+  return right ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace troupe::bench
+
+// bench_kernels [--small] [part of a layer's name, or "rest"]
+int main(int argc, char** argv) {
+  bool small = false;
+  std::string filter;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--small") == 0) {
+      small = true;
+    } else {
+      filter = argv[i];
+    }
+  }
+  return troupe::bench::run(small, filter);
+}

@@ -1,0 +1,26 @@
+# Everything found on the system; each package's purpose stands in docs/architecture.md.
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(Boost REQUIRED COMPONENTS program_options)
+find_package(HDF5 REQUIRED COMPONENTS C)
+find_package(yaml-cpp REQUIRED)
+# oneDNN by hand: Debian's package configuration demands the OpenCL development files, and nothing
+# here uses them.
+find_path(TROUPE_DNNL_INCLUDE dnnl.hpp REQUIRED)
+find_library(TROUPE_DNNL_LIBRARY dnnl REQUIRED)
+add_library(DNNL::dnnl UNKNOWN IMPORTED)
+set_target_properties(DNNL::dnnl PROPERTIES
+  IMPORTED_LOCATION ${TROUPE_DNNL_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${TROUPE_DNNL_INCLUDE})
+# Only to tell oneDNN's runtime to keep to the calling thread.
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(deflate REQUIRED IMPORTED_TARGET libdeflate)
+if(TROUPE_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+endif()
+if(TROUPE_BUILD_BENCHES)
+  find_package(benchmark REQUIRED)
+endif()

@@ -1,0 +1,73 @@
+# Compile options every target shares, and one function per kind of target.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+find_program(TROUPE_CCACHE ccache)
+if(TROUPE_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TROUPE_CCACHE})
+endif()
+
+add_library(troupe_options INTERFACE)
+# -ffp-contract=off: the trained bits must not depend on which products the compiler fuses.
+# -fmacro-prefix-map: a failed CHECK names model/tensor.cpp, wherever the tree was built. ccache may
+# hand the compiler paths that are relative to the build folder.
+file(RELATIVE_PATH source_from_build ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+target_compile_options(troupe_options INTERFACE
+  -Wall -Wextra -Wpedantic -ffp-contract=off
+  -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= -fmacro-prefix-map=${source_from_build}/=
+  $<$<BOOL:${TROUPE_WERROR}>:-Werror>)
+target_include_directories(troupe_options INTERFACE ${PROJECT_SOURCE_DIR})
+if(TROUPE_SANITIZE)
+  target_compile_options(troupe_options INTERFACE
+    -fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(troupe_options INTERFACE -fsanitize=${TROUPE_SANITIZE})
+endif()
+
+# troupe_library(NAME FOLDERS dir... LIBRARIES lib...): a static library of every source directly in
+# the folders.
+function(troupe_library name)
+  cmake_parse_arguments(ARG "" "" "FOLDERS;LIBRARIES" ${ARGN})
+  set(sources)
+  foreach(folder ${ARG_FOLDERS})
+    file(GLOB found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
+    list(APPEND sources ${found})
+  endforeach()
+  add_library(${name} STATIC ${sources})
+  target_link_libraries(${name} PUBLIC troupe_options ${ARG_LIBRARIES})
+endfunction()
+
+# troupe_test(NAME FOLDER dir LIBRARIES lib...): one GoogleTest program of every *_test.cpp in the
+# folder.
+function(troupe_test name)
+  cmake_parse_arguments(ARG "" "FOLDER" "LIBRARIES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_FOLDER}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE
+    ${ARG_LIBRARIES} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE TROUPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  # test_base gets the label base: ctest -L '^base$' runs it alone.
+  string(REPLACE "test_" "" label ${name})
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300 LABELS ${label})
+endfunction()
+
+# troupe_bench(NAME [SOURCES file...] LIBRARIES lib...): a bench program of NAME.cpp, or of the
+# files given. It checks its result before it times it, returns non-zero when the result is wrong,
+# prints a ratio to its peer or bound, and takes --small: the same in a few seconds, which is how
+# ctest runs it.
+function(troupe_bench name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  if(NOT ARG_SOURCES)
+    set(ARG_SOURCES ${name}.cpp)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES})
+  if(TROUPE_BUILD_TESTS)
+    add_test(NAME ${name}.small COMMAND ${name} --small)
+    set_tests_properties(${name}.small PROPERTIES TIMEOUT 300 LABELS bench)
+  endif()
+endfunction()

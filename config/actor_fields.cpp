@@ -1,0 +1,151 @@
+// The `actors` and `cluster` sections: who does the work, and what counts as a failure.
+
+#include "config/scalar_codecs.h"
+#include "config/topology_fields.h"
+
+namespace troupe::config {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr auto kSelf = [](auto& topology) -> auto& { return topology; };
+
+// The loader's threads are the dataset's.
+RecordOf<Topology> loader_record() {
+  auto record = std::make_shared<Record<Topology>>("the loader");
+  record
+      ->field(
+          "threads", [](auto& t) -> auto& { return t.data.dataset.threads; }, integer(1, 256),
+          Scope::kFree, "Threads that decompress and preprocess.")
+      .field(
+          "credits", [](auto& t) -> auto& { return t.loader.credits; },
+          integer<std::int64_t>(1, 1024), Scope::kFixed,
+          "Micro-batches read ahead for each replica.");
+  return record;
+}
+
+RecordOf<ReplicaSection> replica_record() {
+  auto record = std::make_shared<Record<ReplicaSection>>("replicas");
+  record
+      ->field("count", &ReplicaSection::count, integer<std::uint32_t>(1, 1024), Scope::kFree,
+              "Compute streams of a node; they share its reducer.")
+      .field("device", &ReplicaSection::device, word<Device>({{"cpu", Device::kCpu}}, {"cuda"}),
+             Scope::kState, "What they compute on.")
+      .field("threads", &ReplicaSection::threads, integer<std::uint32_t>(1, 1024), Scope::kFree,
+             "Micro-batches each computes at a time, one thread for each.");
+  return record;
+}
+
+RecordOf<ReducerSection> reducer_record() {
+  auto record = std::make_shared<Record<ReducerSection>>("the reducer");
+  record
+      ->field("reduction", &ReducerSection::reduction,
+              word<Reduction>({{"exact", Reduction::kExact}}, {"fp32", "bf16", "int8"}),
+              Scope::kState, "How gradients are summed: `exact` does not depend on the workers.")
+      .field("segment", &ReducerSection::segment_bytes, byte_size<std::int64_t>(4096),
+             Scope::kFixed, "What one message of a ring between nodes carries.");
+  return record;
+}
+
+RecordOf<CheckpointerSection> checkpointer_record() {
+  auto record = std::make_shared<Record<CheckpointerSection>>("the checkpointer");
+  record
+      ->field("every", &CheckpointerSection::every, every(), Scope::kFixed,
+              "How often a checkpoint is written; one is written at the end in any case.")
+      .field("keep", &CheckpointerSection::keep, integer<std::uint32_t>(1, 1'000'000),
+             Scope::kFixed, "The newest that are kept.");
+  return record;
+}
+
+RecordOf<ValidatorSection> validator_record() {
+  auto record = std::make_shared<Record<ValidatorSection>>("the validator");
+  record
+      ->field("every", &ValidatorSection::every, every(), Scope::kFixed,
+              "How often generated showers are compared with those kept for testing.")
+      .field("events", &ValidatorSection::events, integer<std::uint64_t>(1, 10'000'000),
+             Scope::kFixed, "Showers of each.");
+  return record;
+}
+
+// Until node keys exist nothing may listen beyond this machine.
+void check_listen(const YamlValue& section, const MonitorSection& monitor, Reader& reader) {
+  const std::string host = monitor.listen.substr(0, monitor.listen.rfind(':'));
+  const std::string port = monitor.listen.substr(monitor.listen.rfind(':') + 1);
+  const YamlValue* value = section.find("listen");
+  const Place& place = value == nullptr ? section.place : value->place;
+  if (std::stol(port) > 65535) reader.problem(place, "port " + port + " is above 65535");
+  if (!host.starts_with("127.") && host != "localhost" && host != "[::1]") {
+    reader.problem(place,
+                   "only addresses of this machine are available in this version, such as "
+                   "127.0.0.1:8400, not " +
+                       host);
+  }
+}
+
+RecordOf<MonitorSection> monitor_record() {
+  auto record = std::make_shared<Record<MonitorSection>>("the monitor");
+  record
+      ->field("listen", &MonitorSection::listen,
+              text("HOST:PORT such as 127.0.0.1:8400", "[A-Za-z0-9.:\\[\\]-]+:[0-9]{1,5}"),
+              Scope::kFree, "Address of the page; port 0: any free one.")
+      .check(check_listen);
+  return record;
+}
+
+RecordOf<FailureSection> failure_record() {
+  auto record = std::make_shared<Record<FailureSection>>("what counts as a failure");
+  record
+      ->field("heartbeat", &FailureSection::heartbeat, duration(milliseconds(10)), Scope::kFree,
+              "Between signs of life of a node.")
+      .field("dead_after", &FailureSection::dead_after, duration(milliseconds(20)), Scope::kFree,
+             "Without a sign of life.")
+      .field("stuck_after", &FailureSection::stuck_after, duration(milliseconds(100)), Scope::kFree,
+             "Without progress of any actor.")
+      .field("drain_grace", &FailureSection::drain_grace, duration(milliseconds(0)), Scope::kFree,
+             "For a node that leaves to finish its step.")
+      .field("orphan_after", &FailureSection::orphan_after, duration(milliseconds(100)),
+             Scope::kFree, "Without the head process before a node saves its state and ends.")
+      .field("min_members", &FailureSection::min_members, integer<std::uint32_t>(1, 10'000),
+             Scope::kFree, "With fewer nodes training waits.")
+      .field("restart", &FailureSection::restart, integer<std::uint32_t>(0, 1000), Scope::kFree,
+             "Times an actor is restarted before the run fails.")
+      .field("check_every", &FailureSection::check_every, integer<std::uint64_t>(0, 1'000'000'000),
+             Scope::kFree,
+             "Steps between computing one micro-batch on two nodes to compare them; 0: never.")
+      .check([](const YamlValue& section, const FailureSection& failure, Reader& reader) {
+        if (failure.dead_after <= failure.heartbeat) {
+          reader.problem(section.place, "dead_after must be longer than heartbeat");
+        }
+      });
+  return record;
+}
+
+}  // namespace
+
+std::shared_ptr<Record<Topology>> actors_record() {
+  auto record = std::make_shared<Record<Topology>>("the actors");
+  record->section("loader", kSelf, loader_record(), "Reads events ahead of the replicas.")
+      .section("replica", &Topology::replica, replica_record(), "Computes gradients.")
+      .section("reducer", &Topology::reducer, reducer_record(), "Sums gradients.")
+      .section("checkpointer", &Topology::checkpointer, checkpointer_record(),
+               "Writes the state beside training.")
+      .section("validator", &Topology::validator, validator_record(),
+               "Compares generated showers with real ones.")
+      .section("monitor", &Topology::monitor, monitor_record(), "Shows how it goes.");
+  return record;
+}
+
+std::shared_ptr<Record<Topology>> cluster_record() {
+  auto record = std::make_shared<Record<Topology>>("the cluster");
+  record->later("hosts", "a run is one process on this machine; leave it out")
+      .field(
+          "assign", [](auto& t) -> auto& { return t.cluster.assign; },
+          word<Assignment>({{"auto", Assignment::kAuto}}), Scope::kFree,
+          "Which node computes which micro-batches: by measured speed.")
+      .section(
+          "failure", [](auto& t) -> auto& { return t.cluster.failure; }, failure_record(),
+          "Limits and patience.");
+  return record;
+}
+
+}  // namespace troupe::config

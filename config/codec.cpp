@@ -1,0 +1,101 @@
+#include "config/codec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "config/suggestion.h"
+
+namespace troupe::config {
+namespace {
+
+std::string below(const std::string& path, std::string_view name) {
+  return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
+}
+
+void annotate_below(YamlValue& value, const std::string& path, const Origins& origins) {
+  const auto origin = origins.find(path);
+  value.place = origin == origins.end() ? Place{} : origin->second;
+  for (YamlMember& member : value.members) {
+    annotate_below(member.value, below(path, member.key), origins);
+  }
+  for (std::size_t i = 0; i < value.items.size(); ++i) {
+    annotate_below(value.items[i], below(path, std::to_string(i)), origins);
+  }
+}
+
+}  // namespace
+
+bool selects(Selection selection, Scope scope) {
+  switch (selection) {
+    case Selection::kAll:
+      return true;
+    case Selection::kKept:
+      return scope != Scope::kFree;
+    case Selection::kState:
+      return scope == Scope::kState;
+  }
+  return true;
+}
+
+Reader::Reader(Problems& problems, Origins& origins, std::string folder)
+    : problems_(problems), origins_(origins), folder_(std::move(folder)) {}
+
+Reader::Step::Step(Reader& reader, std::string_view name)
+    : reader_(reader), length_(reader.path_.size()) {
+  reader_.path_ = below(reader_.path_, name);
+}
+
+Reader::Step::~Step() { reader_.path_.resize(length_); }
+
+void Reader::problem(const Place& place, std::string_view message) {
+  problems_.add(place,
+                path_.empty() ? std::string(message) : fmt::format("{}: {}", path_, message));
+  if (paths_with_problems_.empty() || paths_with_problems_.back() != path_) {
+    paths_with_problems_.push_back(path_);
+  }
+}
+
+void Reader::expected(const YamlValue& value, std::string_view what) {
+  problem(value.place, fmt::format("expected {}, found {}", what, value.found()));
+}
+
+void Reader::unknown_key(const YamlMember& member, std::span<const std::string> known) {
+  problem(member.key_place,
+          fmt::format("unknown key \"{}\"{}", shown(member.key), suggestion(member.key, known)));
+}
+
+void Reader::remember(const Place& place) { origins_[path_] = place; }
+
+Place Reader::origin(const std::string& path) const {
+  const auto found = origins_.find(path);
+  return found == origins_.end() ? Place{} : found->second;
+}
+
+bool Reader::has_problem_below(std::string_view path) const {
+  return std::any_of(
+      paths_with_problems_.begin(), paths_with_problems_.end(), [&](const std::string& bad) {
+        return bad.starts_with(path) && (bad.size() == path.size() || bad[path.size()] == '.');
+      });
+}
+
+std::string Reader::resolve(const std::string& path, const Place& place) const {
+  namespace fs = std::filesystem;
+  const bool from_command_line = place.line == 0;
+  std::error_code error;
+  const fs::path base = from_command_line ? fs::current_path(error) : fs::absolute(folder_, error);
+  if (error || path.empty()) return path;
+  return (base / path).lexically_normal().string();
+}
+
+TypeDescription TypeDescription::of(Kind kind, std::string name) {
+  TypeDescription type;
+  type.kind = kind;
+  type.name = std::move(name);
+  return type;
+}
+
+void annotate(YamlValue& tree, const Origins& origins) { annotate_below(tree, "", origins); }
+
+}  // namespace troupe::config

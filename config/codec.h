@@ -1,0 +1,140 @@
+#pragma once
+
+// A codec is everything known about one type of value in a topology file: how it is read from YAML,
+// written back, and described to people and editors. Sections are made of codecs by record.h; the
+// parser, the printed effective topology, the JSON Schema and the reference all come from them.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/place.h"
+#include "config/yaml_value.h"
+
+namespace troupe::config {
+
+// Where effective values came from, by path ("train.learning_rate.g.rate", "links.0.credits");
+// a path that is missing has its default.
+using Origins = std::map<std::string, Place>;
+
+// What a field means for the trained state, and so who may change it.
+enum class Scope {
+  kState,  // the trained bits depend on it: part of the topology hash
+  kFixed,  // they do not, but a resumed run keeps it
+  kFree,   // --resume may change it: workers, epochs, iterations, addresses
+};
+
+// Which fields write() writes: all, those a resumed run keeps, those of the hash.
+enum class Selection { kAll, kKept, kState };
+
+bool selects(Selection selection, Scope scope);
+
+// What reading needs besides the value: where problems and origins go, and the path of the value.
+class Reader {
+ public:
+  // `folder`: what relative paths in the file are relative to.
+  Reader(Problems& problems, Origins& origins, std::string folder);
+
+  // One level down the path while it lives.
+  class Step {
+   public:
+    Step(Reader& reader, std::string_view name);
+    ~Step();
+    Step(const Step&) = delete;
+    Step& operator=(const Step&) = delete;
+
+   private:
+    Reader& reader_;
+    std::size_t length_;
+  };
+
+  const std::string& path() const { return path_; }
+  // The message is preceded by the path.
+  void problem(const Place& place, std::string_view message);
+  // "expected `what`, found ...".
+  void expected(const YamlValue& value, std::string_view what);
+  // An unknown key of the section at the current path.
+  void unknown_key(const YamlMember& member, std::span<const std::string> known);
+  // Remembers where the value at the current path came from.
+  void remember(const Place& place);
+  // Of the value at a path; the default's if none was remembered.
+  Place origin(const std::string& path) const;
+  // Whether anything at or below a path had a problem so far.
+  bool has_problem_below(std::string_view path) const;
+  // A path in the file as an absolute one: relative to the file, or to the current folder when it
+  // was given on the command line.
+  std::string resolve(const std::string& path, const Place& place) const;
+
+ private:
+  Problems& problems_;
+  Origins& origins_;
+  std::string folder_;
+  std::string path_;
+  std::vector<std::string> paths_with_problems_;
+};
+
+struct FieldDescription;
+
+// A type as data.
+struct TypeDescription {
+  enum class Kind {
+    kBoolean,
+    kInteger,
+    kNumber,
+    kText,
+    kWord,
+    kList,
+    kSection,  // fields known by name
+    kNamed,    // a section whose keys the user chooses
+    kOneOf,    // any of the alternatives
+  };
+  Kind kind = Kind::kText;
+  std::string name;  // for people: "whole number from 1", "duration such as 500ms"
+  std::optional<double> minimum, maximum;       // of numbers, inclusive
+  bool above_minimum = false;                   // ... exclusive
+  std::size_t least_items = 0, most_items = 0;  // of lists; 0: no bound
+  std::string pattern;                          // of text: an ECMAScript regular expression
+  std::vector<std::string> words;
+  std::vector<FieldDescription> fields;
+  bool exclusive = false;  // of sections: exactly one field is given
+  bool partial = false;    // of sections: what is missing may come from the zoo
+  std::string shared;      // a name under which the schema describes it once; empty: in place
+  std::vector<TypeDescription> parts;  // alternatives, or the one type of items and named values
+
+  static TypeDescription of(Kind kind, std::string name);
+};
+
+struct FieldDescription {
+  std::string name;
+  std::string doc;
+  TypeDescription type;
+  YamlValue default_value;  // null: none
+  std::string when;         // what it acts with, in words; empty: always
+  bool required = false;
+  bool available = true;  // false: only a later version takes it
+  Scope scope = Scope::kState;
+};
+
+template <class T>
+class Codec {
+ public:
+  virtual ~Codec() = default;
+  // Reads `value` into `into`. Every problem goes to the reader; what could not be read keeps the
+  // content it had.
+  virtual void read(const YamlValue& value, T& into, Reader& reader) const = 0;
+  // The value such that read() of it gives it back; null when there is nothing to write.
+  virtual YamlValue write(const T& value, Selection selection) const = 0;
+  virtual TypeDescription describe() const = 0;
+};
+
+template <class T>
+using CodecOf = std::shared_ptr<const Codec<T>>;
+
+// Gives every value in the tree the place it came from (or the default's).
+void annotate(YamlValue& tree, const Origins& origins);
+
+}  // namespace troupe::config

@@ -1,0 +1,216 @@
+#include "config/layer_kinds.h"
+
+#include "config/list_codecs.h"
+#include "config/network_fields.h"
+#include "config/record.h"
+#include "config/scalar_codecs.h"
+
+namespace troupe::config {
+namespace {
+
+using model::ActivationKind;
+using model::Initialiser;
+using model::Layer;
+
+constexpr std::int64_t kMostFilters = 4096;
+constexpr const char* kNamePattern = "[A-Za-z][A-Za-z0-9_]*";
+
+// What a layer's section holds: its options of kind K, and what every layer has.
+template <class K>
+struct Described {
+  std::string name;
+  std::string input;
+  K options;
+};
+
+template <class K>
+using LayerRecord = std::shared_ptr<Record<Described<K>>>;
+
+// Reaches an option of the kind from the section.
+template <class K, class T>
+auto option(T K::*member) {
+  return [member](auto& layer) -> auto& { return layer.options.*member; };
+}
+
+template <class K>
+LayerRecord<K> layer_record(const std::string& kind) {
+  return std::make_shared<Record<Described<K>>>("options of " + kind);
+}
+
+template <class K>
+LayerRecord<K> with_common_fields(LayerRecord<K> record) {
+  record->field("name", &Described<K>::name, text("a name of letters, digits and _", kNamePattern),
+                Scope::kState, "Unique in the network; by default the kind and its number.");
+  record->field("input", &Described<K>::input, text("the name of a layer", kNamePattern),
+                Scope::kState, "The layer it reads, or `input`; by default the one before.");
+  return record;
+}
+
+template <class K>
+class TypedKindCodec final : public KindCodec {
+ public:
+  TypedKindCodec(std::string word_in, LayerRecord<K> record)
+      : record_(with_common_fields(std::move(record))) {
+    word = std::move(word_in);
+  }
+  bool is(const model::LayerKind& kind) const override { return std::holds_alternative<K>(kind); }
+  void read(const YamlValue& value, Layer& into, Reader& reader) const override {
+    Described<K> described;
+    record_->read(value, described, reader);
+    into = {std::move(described.name), std::move(described.options), std::move(described.input)};
+  }
+  YamlValue write(const Layer& layer) const override {
+    return record_->write({layer.name, layer.input, std::get<K>(layer.kind)}, Selection::kAll);
+  }
+  TypeDescription describe() const override { return record_->describe(); }
+
+ private:
+  LayerRecord<K> record_;
+};
+
+template <class K>
+void add_kind(KindTable& table, std::string word, LayerRecord<K> record) {
+  table.push_back(std::make_unique<TypedKindCodec<K>>(std::move(word), std::move(record)));
+}
+
+CodecOf<Initialiser> initialiser() {
+  return word<Initialiser>({{"glorot_uniform", Initialiser::kGlorotUniform},
+                            {"glorot_normal", Initialiser::kGlorotNormal},
+                            {"he_uniform", Initialiser::kHeUniform},
+                            {"zeros", Initialiser::kZeros},
+                            {"ones", Initialiser::kOnes}});
+}
+
+void add_trained_kinds(KindTable& table) {
+  using model::BatchNorm;
+  using model::Convolution;
+  using model::Dense;
+  auto dense = layer_record<Dense>("dense");
+  dense->short_form("units")
+      .required("units", option(&Dense::units), integer<std::int64_t>(1, kMostUnits), Scope::kState,
+                "Outputs; an image before it is flattened.")
+      .field("bias", option(&Dense::bias), boolean(), Scope::kState, "Whether a bias is added.")
+      .field("initialiser", option(&Dense::initialiser), initialiser(), Scope::kState,
+             "What the kernel begins as.");
+  add_kind(table, "dense", dense);
+
+  auto convolution = layer_record<Convolution>("convolution");
+  convolution
+      ->required("filters", option(&Convolution::filters), integer<std::int64_t>(1, kMostFilters),
+                 Scope::kState, "Output channels.")
+      .required("kernel", option(&Convolution::kernel), extent(1, 64, 1), Scope::kState,
+                "Cells per axis; stride 1.")
+      .field("padding", option(&Convolution::padding),
+             word<model::Padding>(
+                 {{"valid", model::Padding::kValid}, {"same", model::Padding::kSame}}),
+             Scope::kState,
+             "`same` keeps the extent; with an even kernel k it pads floor((k-1)/2) before.")
+      .field("bias", option(&Convolution::bias), boolean(), Scope::kState,
+             "Whether a bias is added.")
+      .field("initialiser", option(&Convolution::initialiser), initialiser(), Scope::kState,
+             "What the kernel begins as.");
+  add_kind(table, "convolution", convolution);
+
+  auto batch_norm = layer_record<BatchNorm>("batch_norm");
+  batch_norm
+      ->field("momentum", option(&BatchNorm::momentum), number(0.0, 1.0), Scope::kState,
+              "Share of the moving statistics that stays at each step.")
+      .field("epsilon", option(&BatchNorm::epsilon), positive(), Scope::kState,
+             "Added to the variance.");
+  add_kind(table, "batch_norm", batch_norm);
+}
+
+void add_spatial_kinds(KindTable& table) {
+  auto pad = layer_record<model::Pad>("pad");
+  pad->short_form("amount").required("amount", option(&model::Pad::amount), extent(0, 64, 0),
+                                     Scope::kState, "Zero cells added on both sides of each axis.");
+  add_kind(table, "pad", pad);
+
+  auto upsample = layer_record<model::Upsample>("upsample");
+  upsample->short_form("factor").required("factor", option(&model::Upsample::factor),
+                                          extent(1, 64, 1), Scope::kState,
+                                          "How often each cell is repeated along each axis.");
+  add_kind(table, "upsample", upsample);
+
+  auto pool = layer_record<model::AveragePool>("average_pool");
+  pool->short_form("size").required("size", option(&model::AveragePool::size), extent(1, 64, 1),
+                                    Scope::kState,
+                                    "Cells averaged per axis; those that fill no window are left "
+                                    "out.");
+  add_kind(table, "average_pool", pool);
+
+  auto reshape = layer_record<model::Reshape>("reshape");
+  reshape->short_form("to").required("to", option(&model::Reshape::to), shape(), Scope::kState,
+                                     "The new shape, of as many elements.");
+  add_kind(table, "reshape", reshape);
+  add_kind(table, "flatten", layer_record<model::Flatten>("flatten"));
+}
+
+void add_elementwise_kinds(KindTable& table) {
+  using model::Activation;
+  auto dropout = layer_record<model::Dropout>("dropout");
+  dropout->short_form("rate").required("rate", option(&model::Dropout::rate), number(0.0, 0.99),
+                                       Scope::kState,
+                                       "Probability of a value becoming 0 in training.");
+  add_kind(table, "dropout", dropout);
+
+  auto activation = layer_record<Activation>("activation");
+  activation->short_form("kind")
+      .required("kind", option(&Activation::kind),
+                word<ActivationKind>({{"linear", ActivationKind::kLinear},
+                                      {"relu", ActivationKind::kRelu},
+                                      {"leaky_relu", ActivationKind::kLeakyRelu},
+                                      {"sigmoid", ActivationKind::kSigmoid},
+                                      {"tanh", ActivationKind::kTanh}}),
+                Scope::kState, "The function.")
+      .field("slope", option(&Activation::slope), number(0.0, 1.0), Scope::kState,
+             "Of leaky_relu below 0.")
+      .used_if("kind: leaky_relu", [](const Described<Activation>& layer) {
+        return layer.options.kind == ActivationKind::kLeakyRelu;
+      });
+  add_kind(table, "activation", activation);
+
+  auto power = layer_record<model::Power>("power");
+  power->short_form("exponent")
+      .required("exponent", option(&model::Power::exponent), positive(), Scope::kState,
+                "x^exponent; negative x counts as 0.");
+  add_kind(table, "power", power);
+}
+
+void add_shower_kinds(KindTable& table) {
+  add_kind(table, "sum", layer_record<model::Sum>("sum"));
+  add_kind(table, "angle", layer_record<model::Angle>("angle"));
+  add_kind(table, "bins", layer_record<model::Bins>("bins"));
+}
+
+KindTable make_kind_table() {
+  KindTable table;
+  add_trained_kinds(table);
+  add_spatial_kinds(table);
+  add_elementwise_kinds(table);
+  add_shower_kinds(table);
+  return table;
+}
+
+}  // namespace
+
+const KindTable& kind_table() {
+  static const KindTable kTable = make_kind_table();
+  return kTable;
+}
+
+const KindCodec& kind_codec(const model::LayerKind& kind) {
+  for (const auto& codec : kind_table()) {
+    if (codec->is(kind)) return *codec;
+  }
+  CHECK(false, "a kind of layer has no word");
+  return *kind_table().front();
+}
+
+std::vector<std::string> layer_kinds() {
+  std::vector<std::string> words;
+  for (const auto& kind : kind_table()) words.push_back(kind->word);
+  return words;
+}
+
+}  // namespace troupe::config

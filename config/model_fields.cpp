@@ -1,0 +1,170 @@
+// The `model` section: networks, losses, precision and kernels.
+
+#include <fmt/format.h>
+
+#include "config/layer_kinds.h"
+#include "config/list_codecs.h"
+#include "config/network_fields.h"
+#include "config/scalar_codecs.h"
+#include "config/topology_fields.h"
+#include "config/zoo.h"
+
+namespace troupe::config {
+namespace {
+
+using model::Condition;
+using model::GanDescription;
+using model::LatentDescription;
+using model::LatentMode;
+using model::LossKind;
+using model::LossTerm;
+using model::Target;
+
+constexpr auto kGan = [](auto& topology) -> auto& { return topology.model.gan; };
+
+RecordOf<LatentDescription> latent_record() {
+  auto record = std::make_shared<Record<LatentDescription>>("the generator's input");
+  record->partial()
+      .required("size", &LatentDescription::size, integer<std::int64_t>(1, kMostUnits),
+                Scope::kState, "The generator's input features, conditions included.")
+      .field("conditions", &LatentDescription::conditions,
+             list(word<Condition>({{"energy", Condition::kEnergy}, {"angle", Condition::kAngle}}),
+                  0, 2),
+             Scope::kState, "What showers are asked for: E / 100 GeV, the angle in rad.")
+      .field("mode", &LatentDescription::mode,
+             word<LatentMode>(
+                 {{"prepend", LatentMode::kPrepend}, {"multiply", LatentMode::kMultiply}}),
+             Scope::kState,
+             "`prepend`: the conditions, then noise; `multiply`: the first condition times noise.")
+      .check([](const YamlValue& section, const LatentDescription& latent, Reader& reader) {
+        const auto conditions = static_cast<std::int64_t>(latent.conditions.size());
+        if (latent.mode == LatentMode::kMultiply && conditions != 1) {
+          reader.problem(section.place, "mode multiply takes exactly one condition");
+        }
+        if (latent.mode == LatentMode::kPrepend && latent.size > 0 && latent.size <= conditions) {
+          reader.problem(section.place, fmt::format("size {} leaves no noise beside {} conditions",
+                                                    latent.size, conditions));
+        }
+      });
+  return record;
+}
+
+RecordOf<GanDescription> generator_record() {
+  auto record = std::make_shared<Record<GanDescription>>("the generator");
+  record->partial()
+      .section("latent", &GanDescription::latent, latent_record(), "What the generator reads.")
+      .must_be_given()
+      .required(
+          "layers", [](auto& gan) -> auto& { return gan.generator.layers; }, layers(),
+          Scope::kState, "From the latent features to the image, in the data's domain.");
+  return record;
+}
+
+RecordOf<GanDescription> discriminator_record() {
+  auto record = std::make_shared<Record<GanDescription>>("the discriminator");
+  record->partial()
+      .required(
+          "input", [](auto& gan) -> auto& { return gan.discriminator.input; }, shape(),
+          Scope::kState, "Shape of an image; the data must have it.")
+      .required(
+          "layers", [](auto& gan) -> auto& { return gan.discriminator.layers; }, layers(),
+          Scope::kState, "From the image to what is judged.")
+      .required(
+          "outputs", [](auto& gan) -> auto& { return gan.discriminator.outputs; },
+          list(text("the name of a layer"), 1, 100), Scope::kState,
+          "Names of the layers that are results.");
+  return record;
+}
+
+RecordOf<LossTerm> loss_record() {
+  auto record = std::make_shared<Record<LossTerm>>("a loss such as {kind: bce, target: label}");
+  record->partial()
+      .shared("loss")
+      .required("kind", &LossTerm::kind,
+                word<LossKind>({{"bce", LossKind::kBinaryCrossentropy},
+                                {"mae", LossKind::kMeanAbsoluteError},
+                                {"mape", LossKind::kMeanAbsolutePercentageError}}),
+                Scope::kState,
+                "Binary cross-entropy, mean absolute error, or the latter in per cent of the "
+                "target.")
+      .required("target", &LossTerm::target,
+                word<Target>({{"label", Target::kLabel},
+                              {"energy", Target::kEnergy},
+                              {"angle", Target::kAngle},
+                              {"ecal", Target::kEcal},
+                              {"bins", Target::kBins}}),
+                Scope::kState,
+                "What the output is compared with: real or fake, E / 100 GeV, the angle in rad, "
+                "the sum of all cells before any power, the counts of cells by energy.")
+      .field("weight", &LossTerm::weight, number(NumberRange{.least = 0.0}), Scope::kState,
+             "Factor in the total loss; terms are reported without it.");
+  return record;
+}
+
+// A section whose keys are names of the discriminator's outputs.
+class LossesCodec final : public Codec<std::vector<LossTerm>> {
+ public:
+  void read(const YamlValue& value, std::vector<LossTerm>& into, Reader& reader) const override {
+    if (!value.is_map() || value.members.empty()) {
+      return reader.expected(value, "a loss for each output of the discriminator");
+    }
+    into.clear();
+    for (const YamlMember& member : value.members) {
+      const Reader::Step step(reader, member.key);
+      reader.remember(member.value.place);
+      LossTerm term;
+      record_->read(member.value, term, reader);
+      term.output = member.key;
+      into.push_back(std::move(term));
+    }
+  }
+  YamlValue write(const std::vector<LossTerm>& losses, Selection selection) const override {
+    YamlValue section = YamlValue::map();
+    for (const LossTerm& term : losses) section.add(term.output, record_->write(term, selection));
+    return section;
+  }
+  TypeDescription describe() const override {
+    TypeDescription type = TypeDescription::of(TypeDescription::Kind::kNamed,
+                                               "a loss for each output of the discriminator");
+    type.parts = {record_->describe()};
+    return type;
+  }
+
+ private:
+  RecordOf<LossTerm> record_ = loss_record();
+};
+
+CodecOf<std::string> zoo_name() {
+  std::vector<Word<std::string>> words;
+  for (const std::string& name : zoo_names()) words.push_back({name, name});
+  return word(std::move(words));
+}
+
+}  // namespace
+
+std::shared_ptr<Record<Topology>> model_record() {
+  auto record = std::make_shared<Record<Topology>>("the model");
+  record
+      ->field(
+          "zoo", [](auto& t) -> auto& { return t.model.zoo; }, optional(zoo_name()), Scope::kFixed,
+          "The model to begin with; what else the section says is laid over it.")
+      .section("generator", kGan, generator_record(), "Makes showers from conditions and noise.")
+      .section("discriminator", kGan, discriminator_record(), "Judges showers.")
+      .field(
+          "losses", [](auto& t) -> auto& { return t.model.gan.losses; },
+          CodecOf<std::vector<LossTerm>>(std::make_shared<LossesCodec>()), Scope::kState,
+          "By output of the discriminator.")
+      .field(
+          "precision", [](auto& t) -> auto& { return t.model.precision; },
+          word<Precision>({{"fp32", Precision::kFp32}}, {"bf16", "fp16"}), Scope::kState,
+          "Of weights, activations and gradients.")
+      .field(
+          "kernels", [](auto& t) -> auto& { return t.model.kernels; },
+          word<Kernels>({{"portable", Kernels::kPortable}, {"fastest", Kernels::kFastest}}),
+          Scope::kState,
+          "`portable`: the same bits on every host; `fastest`: the library's, the same bits on "
+          "hosts of one kind only.");
+  return record;
+}
+
+}  // namespace troupe::config

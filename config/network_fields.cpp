@@ -1,0 +1,157 @@
+#include "config/network_fields.h"
+
+#include <algorithm>
+#include <map>
+
+#include "config/layer_kinds.h"
+#include "config/list_codecs.h"
+#include "config/scalar_codecs.h"
+#include "config/suggestion.h"
+
+namespace troupe::config {
+namespace {
+
+using model::Layer;
+
+// Far beyond any use.
+constexpr std::int64_t kMostExtent = 4096;
+constexpr std::size_t kMostLayers = 1000;
+
+class LayersCodec final : public Codec<std::vector<Layer>> {
+ public:
+  void read(const YamlValue& value, std::vector<Layer>& into, Reader& reader) const override {
+    if (!check_items(value, 1, kMostLayers, kWhat, reader)) return;
+    into.clear();
+    for (std::size_t i = 0; i < value.items.size(); ++i) {
+      const Reader::Step step(reader, std::to_string(i));
+      reader.remember(value.items[i].place);
+      Layer layer;
+      read_layer(value.items[i], layer, reader);
+      into.push_back(std::move(layer));
+    }
+    name_layers(into);
+  }
+
+  YamlValue write(const std::vector<Layer>& layers, Selection) const override {
+    YamlValue list = YamlValue::list();
+    for (const Layer& layer : layers) {
+      const KindCodec& kind = kind_codec(layer.kind);
+      YamlValue item = YamlValue::map();
+      item.add(kind.word, kind.write(layer));
+      list.items.push_back(std::move(item));
+    }
+    return list;
+  }
+
+  TypeDescription describe() const override {
+    TypeDescription bare = TypeDescription::of(TypeDescription::Kind::kWord, "a kind");
+    TypeDescription kinds = TypeDescription::of(TypeDescription::Kind::kSection, kWhat);
+    kinds.exclusive = true;
+    for (const auto& kind : kind_table()) {
+      FieldDescription field;
+      field.name = kind->word;
+      field.type = kind->describe();
+      kinds.fields.push_back(std::move(field));
+      bare.words.push_back(kind->word);
+    }
+    TypeDescription item = TypeDescription::of(TypeDescription::Kind::kOneOf, kWhat);
+    item.parts = {std::move(bare), std::move(kinds)};
+    TypeDescription list =
+        TypeDescription::of(TypeDescription::Kind::kList, std::string("a list, each ") + kWhat);
+    list.shared = "layers";
+    list.least_items = 1;
+    list.most_items = kMostLayers;
+    list.parts = {std::move(item)};
+    return list;
+  }
+
+ private:
+  static constexpr const char* kWhat = "a layer such as `dense: {units: 64}`";
+
+  static void read_layer(const YamlValue& value, Layer& into, Reader& reader) {
+    if (value.is_scalar()) {
+      YamlValue nothing;
+      nothing.place = value.place;
+      return read_kind(value.scalar, value.place, nothing, into, reader);
+    }
+    if (!value.is_map()) return reader.expected(value, kWhat);
+    if (value.members.size() != 1) {
+      return reader.problem(value.place,
+                            "a layer has one kind, with its options inside: `dense: {units: 64}`");
+    }
+    const YamlMember& member = value.members.front();
+    read_kind(member.key, member.key_place, member.value, into, reader);
+  }
+
+  static void read_kind(const std::string& word, const Place& place, const YamlValue& options,
+                        Layer& into, Reader& reader) {
+    for (const auto& kind : kind_table()) {
+      if (kind->word != word) continue;
+      const Reader::Step step(reader, word);
+      return kind->read(options, into, reader);
+    }
+    reader.problem(
+        place, "unknown kind of layer \"" + shown(word) + "\"" + suggestion(word, layer_kinds()));
+  }
+
+  static void name_layers(std::vector<Layer>& layers) {
+    std::map<std::string, int> counts;
+    for (Layer& layer : layers) {
+      const std::string& word = kind_codec(layer.kind).word;
+      const int number = ++counts[word];
+      if (layer.name.empty()) layer.name = word + std::to_string(number);
+    }
+  }
+};
+
+class ShapeCodec final : public Codec<model::Shape> {
+ public:
+  ShapeCodec() : numbers_(list(integer<std::int64_t>(1, kMostUnits), 1, 4)) {}
+
+  void read(const YamlValue& value, model::Shape& into, Reader& reader) const override {
+    std::vector<std::int64_t> numbers;
+    numbers_->read(value, numbers, reader);
+    // Where a number could not be read there is a problem already, and the rest still makes a
+    // shape.
+    for (std::int64_t& number : numbers) number = std::max<std::int64_t>(number, 1);
+    if (numbers.size() == 1) {
+      into = model::Shape::features(numbers[0]);
+    } else if (numbers.size() == 3 || numbers.size() == 4) {
+      into = model::Shape{{1, 1, 1}, numbers.back(), static_cast<int>(numbers.size()) - 1};
+      std::copy(numbers.begin(), numbers.end() - 1, into.space.begin());
+      const auto largest = *std::max_element(into.space.begin(), into.space.end());
+      if (largest > kMostExtent) {
+        reader.problem(value.place, "an axis of more than 4096 cells");
+        into = model::Shape::features(1);
+      }
+    } else if (numbers.size() == 2) {
+      reader.problem(value.place, "a shape is [features], [x, y, channels] or [x, y, z, channels]");
+    }
+  }
+  YamlValue write(const model::Shape& value, Selection selection) const override {
+    std::vector<std::int64_t> numbers(value.space.begin(),
+                                      value.space.begin() + value.spatial_rank);
+    numbers.push_back(value.channels);
+    return numbers_->write(numbers, selection);
+  }
+  TypeDescription describe() const override {
+    TypeDescription type = numbers_->describe();
+    type.name = "a shape: [features], [x, y, channels] or [x, y, z, channels]";
+    return type;
+  }
+
+ private:
+  CodecOf<std::vector<std::int64_t>> numbers_;
+};
+
+}  // namespace
+
+CodecOf<model::Extent> extent(std::int64_t least, std::int64_t most, std::int64_t fill) {
+  return array<3>(integer<std::int64_t>(least, most), 2, fill);
+}
+
+CodecOf<model::Shape> shape() { return std::make_shared<ShapeCodec>(); }
+
+CodecOf<std::vector<model::Layer>> layers() { return std::make_shared<LayersCodec>(); }
+
+}  // namespace troupe::config

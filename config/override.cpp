@@ -1,0 +1,89 @@
+#include "config/override.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+
+namespace troupe::config {
+namespace {
+
+void set_places(YamlValue& value, const Place& place) {
+  value.place = place;
+  for (YamlValue& item : value.items) set_places(item, place);
+  for (YamlMember& member : value.members) {
+    member.key_place = place;
+    set_places(member.value, place);
+  }
+}
+
+std::optional<std::size_t> index_of(const std::string& key) {
+  std::size_t index = 0;
+  const auto [rest, error] = std::from_chars(key.data(), key.data() + key.size(), index);
+  if (error != std::errc() || rest != key.data() + key.size()) return std::nullopt;
+  return index;
+}
+
+// The value one key further; null after reporting a problem.
+YamlValue* enter(YamlValue& value, const std::string& key, const Override& override_,
+                 Problems& problems) {
+  if (value.is_list()) {
+    const std::optional<std::size_t> index = index_of(key);
+    if (index && *index < value.items.size()) return &value.items[*index];
+    if (index) {
+      problems.add(override_.place, fmt::format("the list has {} items, the last of them {}",
+                                                value.items.size(), value.items.size() - 1));
+      return nullptr;
+    }
+  }
+  if (!value.is_map()) {
+    YamlValue section = YamlValue::map();
+    section.place = override_.place;
+    if (!value.is_null()) section.members.push_back({"", value.place, std::move(value)});
+    value = std::move(section);
+  }
+  if (YamlValue* found = value.find(key)) return found;
+  YamlValue created;
+  created.place = override_.place;
+  return &value.add(key, std::move(created));
+}
+
+}  // namespace
+
+runtime::Result<Override> parse_override(std::string_view text, Problems& problems) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) {
+    return runtime::Error{runtime::ErrorKind::kUsage,
+                          fmt::format("--set {}: give it as a.b.c=value", shown(text))};
+  }
+  Override parsed;
+  parsed.place.source = "--set " + shown(text, 80);
+  std::string_view keys = text.substr(0, equals);
+  while (true) {
+    const std::size_t dot = keys.find('.');
+    parsed.path.emplace_back(keys.substr(0, dot));
+    if (parsed.path.back().empty() || parsed.path.size() > kMostYamlDepth) {
+      return runtime::Error{runtime::ErrorKind::kUsage,
+                            fmt::format("--set {}: a path is keys between dots, such as "
+                                        "train.learning_rate.g",
+                                        shown(text))};
+    }
+    if (dot == std::string_view::npos) break;
+    keys.remove_prefix(dot + 1);
+  }
+  parsed.value = parse_yaml(text.substr(equals + 1), parsed.place.source, problems);
+  set_places(parsed.value, parsed.place);
+  return parsed;
+}
+
+void apply_override(YamlValue& root, const Override& override_, Problems& problems) {
+  YamlValue* at = &root;
+  for (const std::string& key : override_.path) {
+    at = enter(*at, key, override_, problems);
+    if (at == nullptr) return;
+  }
+  *at = override_.value;
+  at->place = override_.place;
+}
+
+}  // namespace troupe::config

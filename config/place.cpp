@@ -1,0 +1,75 @@
+#include "config/place.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+namespace troupe::config {
+namespace {
+
+bool is_override(const Place& place) { return place.source.starts_with("--set"); }
+
+bool stands_before(const Problem& a, const Problem& b) {
+  return std::make_tuple(is_override(a.place), std::string_view(a.place.source), a.place.line,
+                         a.place.column) < std::make_tuple(is_override(b.place),
+                                                           std::string_view(b.place.source),
+                                                           b.place.line, b.place.column);
+}
+
+}  // namespace
+
+std::string Place::text() const {
+  if (is_default()) return "default";
+  return line == 0 ? source : fmt::format("{}:{}:{}", source, line, column);
+}
+
+std::string Problem::text() const {
+  return place.is_default() ? message : place.text() + ": " + message;
+}
+
+void Problems::add(Place place, std::string message) {
+  // A hostile file may hold a problem per byte: the ones nobody will read need not be compared.
+  const Problem problem{std::move(place), std::move(message)};
+  const std::size_t compared = std::min(problems_.size(), kMostShown);
+  const auto end = problems_.end();
+  if (std::find(end - static_cast<std::ptrdiff_t>(compared), end, problem) == end) {
+    problems_.push_back(problem);
+  }
+}
+
+std::vector<Problem> Problems::sorted() const {
+  std::vector<Problem> sorted = problems_;
+  std::stable_sort(sorted.begin(), sorted.end(), stands_before);
+  return sorted;
+}
+
+runtime::Error Problems::error() const {
+  CHECK(!empty());
+  const std::vector<Problem> all = sorted();
+  std::string message;
+  for (std::size_t i = 0; i < std::min(all.size(), kMostShown); ++i) {
+    if (i > 0) message += '\n';
+    message += all[i].text();
+  }
+  if (all.size() > kMostShown) {
+    message += fmt::format("\nand {} more", all.size() - kMostShown);
+  }
+  return {runtime::ErrorKind::kTopology, std::move(message)};
+}
+
+std::string shown(std::string_view text, std::size_t most) {
+  std::string result(text.substr(0, most));
+  // Never half a UTF-8 character.
+  while (result.size() < text.size() && !result.empty() &&
+         (static_cast<unsigned char>(text[result.size()]) & 0xC0) == 0x80) {
+    result.pop_back();
+  }
+  for (char& c : result) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
+  }
+  if (result.size() < text.size()) result += "...";
+  return result;
+}
+
+}  // namespace troupe::config

@@ -1,0 +1,136 @@
+#include "config/topology_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "config/network_check.h"
+#include "config/zoo.h"
+
+namespace troupe::config {
+namespace {
+
+using model::GanDescription;
+using model::Shape;
+using pipeline::DatasetOptions;
+
+// Stored ECAL units per GeV.
+double units_per_gev(pipeline::DataSchema schema) {
+  return schema == pipeline::DataSchema::kLcdAngle ? 50.0 : 1.0;
+}
+
+std::array<std::uint32_t, 3> image_shape(const GanDescription& gan) {
+  std::array<std::uint32_t, 3> shape{};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    shape[axis] = static_cast<std::uint32_t>(gan.discriminator.input.space[axis]);
+  }
+  return shape;
+}
+
+bool model_is_complete(const GanDescription& gan) {
+  return !gan.generator.layers.empty() && !gan.discriminator.layers.empty() && !gan.losses.empty();
+}
+
+void check_model(const Topology& topology, Reader& reader) {
+  if (reader.has_problem_below("model")) return;
+  if (!model_is_complete(topology.model.gan)) {
+    const Reader::Step step(reader, "model");
+    return reader.problem(reader.origin("model"),
+                          fmt::format("give zoo: NAME ({}), or generator, discriminator and losses",
+                                      fmt::join(zoo_names(), ", ")));
+  }
+  check_networks(topology.model.gan, reader);
+}
+
+void check_synthetic(const Topology& topology, Reader& reader) {
+  if (!topology.data.synthetic || reader.has_problem_below("model") ||
+      reader.has_problem_below("data") || !model_is_complete(topology.model.gan)) {
+    return;
+  }
+  const Reader::Step step(reader, "data");
+  const auto schema = topology.data.dataset.schema;
+  const Shape& image = topology.model.gan.discriminator.input;
+  const auto kind = pipeline::find_detector(schema, image_shape(topology.model.gan));
+  if (!kind) {
+    return reader.problem(reader.origin("data.train"),
+                          fmt::format("no detector of the shower generator has schema {} and {} "
+                                      "cells; give files",
+                                      pipeline::text(schema), image.text()));
+  }
+  const auto& showers = topology.data.showers.showers;
+  if (*kind != pipeline::DetectorKind::kAngle51 &&
+      (showers.min_angle_rad || showers.max_angle_rad)) {
+    reader.problem(reader.origin("data.synthetic"),
+                   fmt::format("showers of schema {} come at 90 degrees; leave the angles out",
+                               pipeline::text(schema)));
+  }
+}
+
+// A run on too few events would end when it has made them.
+void check_event_count(const Topology& topology, Reader& reader) {
+  if (!topology.data.synthetic || reader.has_problem_below("data") ||
+      reader.has_problem_below("train")) {
+    return;
+  }
+  const std::uint64_t events = topology.data.showers.events;
+  const std::uint64_t one_in = topology.data.dataset.test_one_in;
+  const std::uint64_t training = events - (one_in == 0 ? 0 : events / one_in);
+  const auto& options = topology.train.options;
+  const std::uint64_t taken = std::uint64_t{options.micro_batch} * options.micro_batches;
+  if (training < taken) {
+    const Reader::Step step(reader, "data.synthetic.events");
+    reader.problem(reader.origin("data.synthetic.events"),
+                   fmt::format("{} events leave {} for training, but an iteration takes "
+                               "micro_batch x micro_batches = {}",
+                               events, training, taken));
+  }
+}
+
+void check_custom_names(const Topology& topology, Reader& reader) {
+  const DatasetOptions& options = topology.data.dataset;
+  if (options.schema != pipeline::DataSchema::kCustom || reader.has_problem_below("data")) return;
+  if (topology.data.synthetic || options.names.value_or(pipeline::DatasetNames{}).energy.empty()) {
+    const Reader::Step step(reader, "data.schema");
+    reader.problem(reader.origin("data.schema"),
+                   topology.data.synthetic
+                       ? "generated showers have schema lcd-fixed or lcd-angle"
+                       : "custom needs data.names with the names of image and energy");
+  }
+}
+
+void check_validator(const Topology& topology, Reader& reader) {
+  if (reader.has_problem_below("data") || reader.has_problem_below("actors.validator")) return;
+  const bool validates = topology.validator.every.unit != Every::Unit::kNever;
+  if (validates && topology.data.dataset.test_one_in == 0) {
+    const Reader::Step step(reader, "data.test_one_in");
+    reader.problem(reader.origin("data.test_one_in"),
+                   "0 leaves no events for actors.validator, whose `every` is then none");
+  }
+}
+
+}  // namespace
+
+void check_topology(const YamlValue& file, const Topology& topology, Reader& reader) {
+  const bool has_model = file.find("model") != nullptr, has_data = file.find("data") != nullptr;
+  if (has_model) check_model(topology, reader);
+  if (!has_data) return;
+  check_custom_names(topology, reader);
+  if (has_model) check_synthetic(topology, reader);
+  check_event_count(topology, reader);
+  check_validator(topology, reader);
+}
+
+void derive(Topology& topology) {
+  GanDescription& gan = topology.model.gan;
+  gan.generator.name = "generator";
+  gan.generator.input = Shape::features(gan.latent.size);
+  gan.discriminator.name = "discriminator";
+  DatasetOptions& data = topology.data.dataset;
+  data.expected_shape = image_shape(gan);
+  gan.data_scale = units_per_gev(data.schema) * data.preprocessing->scale;
+  if (const auto kind = pipeline::find_detector(data.schema, data.expected_shape)) {
+    topology.data.showers.showers.detector = *kind;
+  }
+}
+
+}  // namespace troupe::config

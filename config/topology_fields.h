@@ -1,0 +1,20 @@
+#pragma once
+
+// The table of the topology language, section by section. Each record reads into a whole Topology,
+// so that a section of the file need not be a struct of the program.
+
+#include "config/record.h"
+#include "config/topology.h"
+
+namespace troupe::config {
+
+// The whole file. Rules between fields are checked with it; derived values are not set.
+const Record<Topology>& topology_record();
+
+std::shared_ptr<Record<Topology>> model_record();
+std::shared_ptr<Record<Topology>> data_record();
+std::shared_ptr<Record<Topology>> train_record();
+std::shared_ptr<Record<Topology>> actors_record();
+std::shared_ptr<Record<Topology>> cluster_record();
+
+}  // namespace troupe::config

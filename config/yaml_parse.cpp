@@ -1,0 +1,254 @@
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "config/yaml_value.h"
+
+namespace troupe::config {
+namespace {
+
+// Builds the tree from yaml-cpp's events. Once a limit is passed every further event is ignored:
+// the library itself ends the parse of anything nested too deeply.
+class TreeBuilder final : public YAML::EventHandler {
+ public:
+  TreeBuilder(const std::string& source, Problems& problems)
+      : source_(source), problems_(problems) {}
+
+  YamlValue take() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    finish(make(YamlValue::Kind::kNull, mark), anchor);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
+    check_tag(tag, mark);
+    YamlValue value = make(YamlValue::Kind::kScalar, mark);
+    value.scalar = text;
+    value.quoted = tag == "!";
+    finish(std::move(value), anchor);
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (overflow_) return;
+    const auto found = anchored_.find(anchor);
+    if (found == anchored_.end()) {
+      problems_.add(place(mark), "an alias inside the value it names");
+      return finish(make(YamlValue::Kind::kNull, mark), 0);
+    }
+    count(found->second.values, place(mark));
+    if (!overflow_) finish(YamlValue(found->second.value), 0);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(YamlValue::Kind::kList, tag, anchor, mark);
+  }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(YamlValue::Kind::kMap, tag, anchor, mark);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapEnd() override { close(); }
+
+ private:
+  // A list or map whose end has not come yet.
+  struct Open {
+    YamlValue value;
+    YAML::anchor_t anchor = 0;
+    std::size_t values_before = 0;
+    bool has_key = false;
+    YamlValue key;
+    std::set<std::string> keys;
+  };
+  struct Anchored {
+    YamlValue value;
+    std::size_t values = 1;
+  };
+
+  Place place(const YAML::Mark& mark) const { return {source_, mark.line + 1, mark.column + 1}; }
+
+  YamlValue make(YamlValue::Kind kind, const YAML::Mark& mark) {
+    YamlValue value;
+    value.kind = kind;
+    value.place = place(mark);
+    count(1, value.place);
+    return value;
+  }
+
+  void count(std::size_t values, const Place& at) {
+    if (overflow_) return;
+    values_ += values;
+    if (values_ > kMostYamlValues) {
+      overflow_ = true;
+      problems_.add(at, fmt::format("more than {} values (aliases count as what they stand for)",
+                                    kMostYamlValues));
+    }
+  }
+
+  void check_tag(const std::string& tag, const YAML::Mark& mark) {
+    if (overflow_ || tag.empty() || tag == "?" || tag == "!") return;
+    problems_.add(place(mark), fmt::format("tags such as {} are not used here", shown(tag)));
+  }
+
+  void open(YamlValue::Kind kind, const std::string& tag, YAML::anchor_t anchor,
+            const YAML::Mark& mark) {
+    check_tag(tag, mark);
+    Open opened;
+    opened.values_before = values_;
+    opened.value = make(kind, mark);
+    opened.anchor = anchor;
+    if (!overflow_ && open_.size() >= kMostYamlDepth) {
+      overflow_ = true;
+      problems_.add(place(mark), fmt::format("nested deeper than {} levels", kMostYamlDepth));
+    }
+    if (!overflow_) open_.push_back(std::move(opened));
+  }
+
+  void close() {
+    if (overflow_) return;
+    Open closed = std::move(open_.back());
+    open_.pop_back();
+    finish_value(std::move(closed.value), closed.anchor, values_ - closed.values_before);
+  }
+
+  void finish(YamlValue value, YAML::anchor_t anchor) {
+    if (!overflow_) finish_value(std::move(value), anchor, 1);
+  }
+
+  // A complete value goes where it belongs.
+  void finish_value(YamlValue value, YAML::anchor_t anchor, std::size_t values) {
+    if (anchor != 0) {
+      // A copy is kept, and nested anchors keep nested copies: they count too.
+      count(values, value.place);
+      if (overflow_) return;
+      anchored_[anchor] = {value, values};
+    }
+    if (open_.empty()) {
+      root_ = std::move(value);
+      return;
+    }
+    Open& parent = open_.back();
+    if (parent.value.is_list()) {
+      parent.value.items.push_back(std::move(value));
+    } else if (!parent.has_key) {
+      parent.key = std::move(value);
+      parent.has_key = true;
+    } else {
+      add_member(parent, std::move(value));
+      parent.has_key = false;
+    }
+  }
+
+  void add_member(Open& parent, YamlValue value) {
+    const YamlValue& key = parent.key;
+    if (!key.is_scalar() || key.scalar.empty()) {
+      problems_.add(key.place, "a key must be a word, found " + key.found());
+    } else if (!parent.keys.insert(key.scalar).second) {
+      problems_.add(key.place, fmt::format("\"{}\" is given twice in one section (first at {})",
+                                           shown(key.scalar), first_place(parent, key.scalar)));
+    } else {
+      // yaml-cpp places an absent value where the next one begins.
+      if (value.is_null()) value.place = key.place;
+      parent.value.members.push_back({key.scalar, key.place, std::move(value)});
+    }
+  }
+
+  static std::string first_place(const Open& parent, const std::string& key) {
+    for (const YamlMember& member : parent.value.members) {
+      if (member.key == key) return fmt::format("line {}", member.key_place.line);
+    }
+    return {};
+  }
+
+  const std::string& source_;
+  Problems& problems_;
+  YamlValue root_;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, Anchored> anchored_;
+  std::size_t values_ = 0;
+  bool overflow_ = false;
+};
+
+// Bytes of the UTF-8 character at `at`, 0 if it is none (overlong forms and surrogates included).
+std::size_t character_bytes(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
+  const unsigned first = byte(at), second = byte(at + 1);
+  const auto continues = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return continues(at + 1) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    const bool fits = (first != 0xE0 || second >= 0xA0) && (first != 0xED || second < 0xA0);
+    return fits && continues(at + 1) && continues(at + 2) ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    const bool fits = (first != 0xF0 || second >= 0x90) && (first != 0xF4 || second < 0x90);
+    return fits && continues(at + 1) && continues(at + 2) && continues(at + 3) ? 4 : 0;
+  }
+  return 0;
+}
+
+// Finds the first byte that is no text; true if there is none.
+bool check_text(std::string_view text, const std::string& source, Problems& problems) {
+  int line = 1, column = 1;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t bytes = character_bytes(text, at);
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const bool control = byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t';
+    if (bytes == 0 || control) {
+      problems.add({source, line, column},
+                   fmt::format("byte 0x{:02x} is not UTF-8 text; is this a topology file?", byte));
+      return false;
+    }
+    line += byte == '\n' ? 1 : 0;
+    column = byte == '\n' ? 1 : column + 1;
+    at += bytes;
+  }
+  return true;
+}
+
+void parse_events(std::string_view text, const std::string& source, TreeBuilder& builder,
+                  Problems& problems) {
+  try {
+    std::istringstream stream{std::string(text)};
+    YAML::Parser parser(stream);
+    if (!parser.HandleNextDocument(builder)) return;
+    TreeBuilder ignored(source, problems);
+    if (parser.HandleNextDocument(ignored)) {
+      problems.add(ignored.take().place, "a second document; a topology file holds one");
+    }
+  } catch (const YAML::Exception& error) {
+    const bool placed = !error.mark.is_null();
+    problems.add({source, placed ? error.mark.line + 1 : 1, placed ? error.mark.column + 1 : 1},
+                 "not valid YAML: " + error.msg);
+  } catch (const std::exception& error) {
+    problems.add({source, 1, 1}, std::string("cannot be read as YAML: ") + error.what());
+  }
+}
+
+}  // namespace
+
+YamlValue parse_yaml(std::string_view text, const std::string& source, Problems& problems) {
+  if (text.size() > kMostYamlBytes) {
+    problems.add({source, 1, 1}, fmt::format("larger than {} bytes, too large for a topology file",
+                                             kMostYamlBytes));
+    return {};
+  }
+  if (!check_text(text, source, problems)) return {};
+  TreeBuilder builder(source, problems);
+  parse_events(text, source, builder, problems);
+  return builder.take();
+}
+
+}  // namespace troupe::config

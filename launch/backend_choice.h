@@ -1,0 +1,15 @@
+#pragma once
+
+// From the topology's words to the backend that computes.
+
+#include <memory>
+
+#include "config/topology.h"
+#include "model/backend/backend.h"
+
+namespace troupe::launch {
+
+// kFastest: the cpu backend (oneDNN). kPortable: plain loops that give the same bits on every host.
+std::unique_ptr<model::Backend> make_backend(config::Kernels kernels);
+
+}  // namespace troupe::launch

@@ -1,0 +1,46 @@
+#include "launch/run_summary.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "pipeline/training_state.h"
+#include "runtime/base/json_text.h"
+
+namespace troupe::launch {
+
+using runtime::json_string;
+
+std::string summary_json(const actors::RunOutcome& outcome, std::size_t slots,
+                         const std::optional<runtime::Error>& error) {
+  const std::string problem = error ? json_string(error->message) : "null";
+  if (outcome.state == nullptr) {
+    return fmt::format(R"({{"state_hash":null,"iterations":0,"error":{}}})", problem);
+  }
+  const pipeline::TrainingState& state = *outcome.state;
+  const double rate =
+      outcome.seconds > 0.0 ? static_cast<double>(outcome.timed_events) / outcome.seconds : 0.0;
+  return fmt::format(
+      R"({{"state_hash":"{}","iterations":{},"epochs":{},"steps":{},"events_per_second":{:.6g},)"
+      R"("ledger":{{"events":{},"sum":"{:016x}"}},"bytes_on_wire":0,"failures_survived":0,)"
+      R"("stopped":{},"error":{},"validation":{}}})",
+      pipeline::hash_of_state(state).text(), state.iteration, state.epoch, state.step(slots), rate,
+      state.ledger_events, state.ledger_sum, outcome.stopped, problem,
+      outcome.validation ? outcome.validation->json : "null");
+}
+
+runtime::Result<void> write_nodes(const RunFolder& folder, runtime::Disk& disk,
+                                  const std::string& state) {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+  const std::string text =
+      fmt::format(R"([{{"name":"local","host":{},"pid":{},"role":"all","state":"{}"}}])"
+                  "\n",
+                  json_string(host.data()), ::getpid(), state);
+  return disk.replace(folder.file("nodes.json"), std::as_bytes(std::span{text}));
+}
+
+}  // namespace troupe::launch

@@ -1,0 +1,26 @@
+#pragma once
+
+// SIGINT, SIGTERM and SIGUSR1 as calls on a thread of their own instead of interrupts.
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+namespace troupe::launch {
+
+class SignalWatch {
+ public:
+  // Make it before any other thread: those inherit the blocked signals. `on_signal(number)` runs on
+  // the watch's thread, once per signal.
+  explicit SignalWatch(std::function<void(int)> on_signal);
+  // Unblocks the signals again.
+  ~SignalWatch();
+  SignalWatch(const SignalWatch&) = delete;
+  SignalWatch& operator=(const SignalWatch&) = delete;
+
+ private:
+  std::atomic<bool> ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace troupe::launch

@@ -1,0 +1,85 @@
+#include "launch/training_data.h"
+
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "pipeline/synthetic.h"
+
+namespace troupe::launch {
+namespace {
+
+using runtime::Log;
+using runtime::Result;
+
+// Says every few seconds how far the making of showers is.
+pipeline::Progress shower_progress(Log& log) {
+  auto last = std::chrono::steady_clock::now();
+  return [&log, last](std::uint64_t done, std::uint64_t total) mutable {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last > std::chrono::seconds(2)) {
+      last = now;
+      log.info(fmt::format("making showers: {} of {} ({:.0f} %)", done, total,
+                           100.0 * static_cast<double>(done) / static_cast<double>(total)));
+    }
+    return true;
+  };
+}
+
+void describe(const char* what, const pipeline::Dataset& dataset, Log& log) {
+  const pipeline::DatasetReport& report = dataset.report();
+  log.info(fmt::format(
+      "{} data: {} events from {} files ({} stored, {} cut, {} bad), {:.1f} MB in memory", what,
+      report.events, report.files, report.rows, report.cut, report.bad,
+      static_cast<double>(report.bytes_in_memory) / 1e6));
+  for (const std::string& bad : report.bad_events) log.warning(bad);
+  for (const std::string& note : report.notes) log.info(note);
+}
+
+}  // namespace
+
+bool validates(const config::Topology& topology) {
+  return topology.validator.every.unit != config::Every::Unit::kNever;
+}
+
+Result<TrainingData> open_training_data(const config::Topology& topology,
+                                        const std::string& data_folder, runtime::ThreadTeam& team,
+                                        Log& log) {
+  pipeline::DatasetOptions options = topology.data.dataset;
+  if (topology.data.synthetic) {
+    pipeline::SyntheticOptions synthetic = topology.data.showers;
+    if (synthetic.folder.empty()) synthetic.folder = data_folder;
+    ASSIGN_OR_RETURN(const std::string path,
+                     pipeline::make_synthetic(synthetic, team, shower_progress(log)));
+    log.info("synthetic showers in " + path);
+    options.paths = {path};
+  }
+  if (options.index_folder.empty()) options.index_folder = data_folder + "/index";
+  options.split = pipeline::DataSplit::kTrain;
+  ASSIGN_OR_RETURN(pipeline::Dataset train, pipeline::Dataset::open(options));
+  describe("training", train, log);
+
+  std::optional<pipeline::Dataset> test;
+  if (validates(topology)) {
+    options.split = pipeline::DataSplit::kTest;
+    ASSIGN_OR_RETURN(test, pipeline::Dataset::open(options));
+    describe("test", *test, log);
+  }
+
+  pipeline::SamplerOptions sampling;
+  sampling.events = train.size();
+  sampling.seed = topology.train.options.seed;
+  sampling.micro_batch = topology.train.options.micro_batch;
+  sampling.micro_batches = topology.train.options.micro_batches;
+  sampling.window_blocks = train.window_blocks();
+  if (sampling.window_blocks > 0) sampling.blocks = train.blocks();
+  ASSIGN_OR_RETURN(pipeline::Sampler sampler, pipeline::Sampler::create(std::move(sampling)));
+  if (sampler.dropped_per_epoch() > 0) {
+    log.info(fmt::format("{} events at the end of each epoch fill no iteration and are left out",
+                         sampler.dropped_per_epoch()));
+  }
+  return TrainingData{std::move(train), std::move(test), std::move(sampler)};
+}
+
+}  // namespace troupe::launch

@@ -1,0 +1,33 @@
+#pragma once
+
+// The events a run trains on and is validated with: made if they are synthetic, opened, counted.
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "config/topology.h"
+#include "pipeline/dataset.h"
+#include "pipeline/sampler.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include "runtime/base/thread_team.h"
+
+namespace troupe::launch {
+
+// Whether the topology asks for validation at all.
+bool validates(const config::Topology& topology);
+
+struct TrainingData {
+  pipeline::Dataset train;
+  std::optional<pipeline::Dataset> test;  // none when validation is off
+  pipeline::Sampler sampler;
+};
+
+// `data_folder` keeps synthetic showers and the index of files between runs. Says in the log what
+// it does and found. Errors are kData.
+runtime::Result<TrainingData> open_training_data(const config::Topology& topology,
+                                                 const std::string& data_folder,
+                                                 runtime::ThreadTeam& team, runtime::Log& log);
+
+}  // namespace troupe::launch

@@ -1,0 +1,67 @@
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "config/plan.h"
+#include "config/topology_file.h"
+#include "config/topology_identity.h"
+#include "launch/local_run.h"
+#include "main/command_line.h"
+#include "main/commands.h"
+#include "runtime/base/json_text.h"
+
+namespace troupe {
+namespace {
+
+namespace po = boost::program_options;
+
+void print_for_people(const config::LoadedTopology& loaded, const launch::LocalBounds& bounds) {
+  const model::GanDescription& gan = loaded.topology.model.gan;
+  for (const auto* network : {&gan.generator, &gan.discriminator}) {
+    std::cout << model::print_network(*network, model::infer_shapes(*network)) << "\n";
+  }
+  std::cout << runtime::print(bounds.plan) << "\n"
+            << fmt::format(
+                   "bounds: {:.1f} MB of messages at most; {:.1f} MB of activations and {:.1f} MB "
+                   "of state per replica\n",
+                   static_cast<double>(bounds.message_bytes) / 1e6,
+                   static_cast<double>(bounds.arena_bytes) / 1e6,
+                   static_cast<double>(bounds.state_bytes) / 1e6)
+            << "placement: everything in this process\n"
+            << "topology hash: " << config::topology_hash(loaded.topology).text() << "\n";
+}
+
+}  // namespace
+
+int check_command(const Arguments& arguments) {
+  CommandLine line("check T.yaml [--set a.b=c]... [--json]",
+                   "Says everything that is wrong with a topology file, each with its place; else\n"
+                   "prints the networks, the wiring and the bounds it would run with.",
+                   "troupe check config/topologies/gan3d_25.yaml");
+  line.positional("topology");
+  line.add()("set", po::value<std::vector<std::string>>()->composing(),
+             "a.b=c: sets one value of the topology; may be repeated")("json", po::bool_switch(),
+                                                                       "print one JSON object");
+  if (const auto code = line.parse(arguments)) return *code;
+  if (!line.has("topology")) return line.usage_error("which topology file?");
+  std::vector<std::string> overrides;
+  if (line.has("set")) overrides = line.get<std::vector<std::string>>("set");
+  const auto loaded = config::load_topology(line.get<std::string>("topology"), overrides);
+  if (!loaded.ok()) return report(loaded.error());
+  const auto bounds = launch::local_bounds(loaded->topology);
+  if (!bounds.ok()) return report(bounds.error());
+  if (!line.get<bool>("json")) {
+    print_for_people(*loaded, *bounds);
+  } else {
+    std::cout << fmt::format(
+        R"({{"topology_hash":"{}","actors":{},"links":{},"message_bytes":{},"arena_bytes":{},)"
+        R"("state_bytes":{},"plan":{}}})"
+        "\n",
+        config::topology_hash(loaded->topology).text(), bounds->plan.actors.size(),
+        bounds->plan.links.size(), bounds->message_bytes, bounds->arena_bytes, bounds->state_bytes,
+        runtime::json_string(runtime::print(bounds->plan)));
+  }
+  return 0;
+}
+
+}  // namespace troupe

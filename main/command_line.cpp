@@ -1,0 +1,62 @@
+#include "main/command_line.h"
+
+#include <iostream>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace troupe {
+
+namespace po = boost::program_options;
+
+CommandLine::CommandLine(std::string synopsis, std::string about, std::string example)
+    : synopsis_(std::move(synopsis)), about_(std::move(about)), example_(std::move(example)) {
+  options_.add_options()("help,h", "print this and end");
+}
+
+void CommandLine::positional(const std::string& name) {
+  positional_.add(name.c_str(), 1);
+  hidden_.add_options()(name.c_str(), po::value<std::string>(), "");
+}
+
+std::optional<int> CommandLine::parse(const Arguments& arguments) {
+  po::options_description all;
+  all.add(options_).add(hidden_);
+  try {
+    const auto parsed =
+        po::command_line_parser(arguments)
+            .options(all)
+            .positional(positional_)
+            .style(po::command_line_style::unix_style & ~po::command_line_style::allow_guessing)
+            .run();
+    po::store(parsed, values_);
+    po::notify(values_);
+  } catch (const po::error& error) {
+    return usage_error(error.what());
+  }
+  if (!has("help")) return std::nullopt;
+  print_help();
+  return 0;
+}
+
+int CommandLine::usage_error(const std::string& what) const {
+  const std::string verb = synopsis_.substr(0, synopsis_.find(' '));
+  std::cerr << fmt::format("troupe {}: {}\nusage: troupe {}\ntry: troupe {} --help\n", verb, what,
+                           synopsis_, verb);
+  return runtime::exit_code(runtime::ErrorKind::kUsage);
+}
+
+void CommandLine::print_help() const {
+  std::ostringstream options;
+  options << options_;
+  std::cout << fmt::format("usage: troupe {}\n\n{}\n\nOptions:\n{}\nExample:\n  {}\n", synopsis_,
+                           about_, options.str(), example_);
+}
+
+int report(const runtime::Error& error) {
+  std::cerr << "troupe: " << error.message << "\n";
+  return runtime::exit_code(error.kind);
+}
+
+}  // namespace troupe

@@ -1,0 +1,68 @@
+#include <array>
+#include <csignal>
+#include <iostream>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "main/commands.h"
+#include "runtime/base/error.h"
+
+namespace {
+
+using troupe::Arguments;
+
+struct Verb {
+  const char* name;
+  const char* about;
+  int (*run)(const Arguments&);
+};
+
+constexpr std::array kVerbs{
+    Verb{"run", "train: launch a topology file, all of it", troupe::run_command},
+    Verb{"check", "say everything that is wrong with a topology file, or what it would do",
+         troupe::check_command},
+    Verb{"data", "make showers, or say what files hold", troupe::data_command},
+    Verb{"generate", "showers from a trained generator", troupe::generate_command},
+    Verb{"inspect", "what a checkpoint holds", troupe::inspect_command},
+};
+
+void print_help(std::ostream& out) {
+  out << "Troupe trains generative models of particle detectors; the trained bits do not depend\n"
+         "on how many workers there were.\n\nusage: troupe VERB ...\n\n";
+  for (const Verb& verb : kVerbs) out << fmt::format("  {:<10}{}\n", verb.name, verb.about);
+  out << "\n  --version says what this build can do; troupe VERB --help shows options and an "
+         "example.\n";
+}
+
+int print_version() {
+  std::cout << "troupe " TROUPE_VERSION
+               "\n"
+               "backends: cpu (fp32), reference (fp32, fp64)\n"
+               "kernels: fastest (oneDNN), portable\n"
+               "venues: one process\n"
+               "reduction: exact\n";
+  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  std::signal(SIGPIPE, SIG_IGN);
+  const Arguments words(values + 1, values + count);
+  if (words.empty()) {
+    print_help(std::cerr);
+    return troupe::runtime::exit_code(troupe::runtime::ErrorKind::kUsage);
+  }
+  if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+    print_help(std::cout);
+    return 0;
+  }
+  if (words[0] == "--version") return print_version();
+  for (const Verb& verb : kVerbs) {
+    if (words[0] == verb.name) return verb.run(Arguments(words.begin() + 1, words.end()));
+  }
+  std::cerr << "troupe: no verb '" << words[0] << "'\n\n";
+  print_help(std::cerr);
+  return troupe::runtime::exit_code(troupe::runtime::ErrorKind::kUsage);
+}

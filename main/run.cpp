@@ -1,0 +1,134 @@
+#include <unistd.h>
+
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <iostream>
+#include <span>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "config/topology_file.h"
+#include "config/topology_identity.h"
+#include "launch/local_run.h"
+#include "main/command_line.h"
+#include "main/commands.h"
+
+namespace troupe {
+namespace {
+
+namespace po = boost::program_options;
+using runtime::Result;
+
+struct RunArguments {
+  std::string topology;  // empty with --resume: the run's own
+  std::vector<std::string> overrides;
+  std::string out;
+  bool resume = false;
+  bool json = false;
+};
+
+// The topology to run. With --resume it may differ from the run's own only where that is allowed.
+Result<config::LoadedTopology> load(const RunArguments& arguments) {
+  const std::string own = arguments.out + "/topology.yaml";
+  if (!arguments.resume) return config::load_topology(arguments.topology, arguments.overrides);
+  ASSIGN_OR_RETURN(config::LoadedTopology before, config::load_topology(own));
+  const std::string& path = arguments.topology.empty() ? own : arguments.topology;
+  ASSIGN_OR_RETURN(config::LoadedTopology now, config::load_topology(path, arguments.overrides));
+  const auto problems = config::resume_problems(before.topology, now.topology);
+  if (problems.empty()) return now;
+  return runtime::Error{runtime::ErrorKind::kTopology,
+                        fmt::format("{} cannot go on with this topology:\n  {}", arguments.out,
+                                    fmt::join(problems, "\n  "))};
+}
+
+std::string default_out(const std::string& name) {
+  return fmt::format("runs/{}-{:%Y%m%d-%H%M%S}", name, fmt::localtime(std::time(nullptr)));
+}
+
+Result<void> write_topology(const std::string& text, const launch::RunFolder& folder,
+                            runtime::Disk& disk) {
+  return disk.replace(folder.file("topology.yaml"), std::as_bytes(std::span<const char>{text}));
+}
+
+int finish(const launch::LocalRunResult& result, const std::string& out, bool json) {
+  if (!result.table.empty()) std::cout << result.table;
+  if (json) {
+    std::cout << result.summary_json << "\n";
+  } else {
+    std::cerr << fmt::format("run folder: {}\n", out);
+  }
+  if (result.error) return report(*result.error);
+  if (result.signal == 0) return 0;
+  std::cerr << fmt::format("stopped; go on with: troupe run --resume {}\n", out);
+  return 128 + result.signal;
+}
+
+int run(RunArguments arguments) {
+  auto loaded = load(arguments);
+  if (!loaded.ok()) return report(loaded.error());
+  if (arguments.out.empty()) arguments.out = default_out(loaded->topology.name);
+  runtime::FileDisk disk;
+  const auto folder = arguments.resume ? launch::RunFolder::reopen(arguments.out, disk)
+                                       : launch::RunFolder::create(arguments.out, disk);
+  if (!folder.ok()) return report(folder.error());
+  runtime::LogOptions log_options;
+  log_options.file = folder->file("log.txt");
+  auto log = runtime::Log::open(log_options);
+  if (!log.ok()) return report(log.error());
+
+  launch::LocalRunRequest request;
+  request.topology = loaded->topology;
+  request.effective_topology = config::print_topology(*loaded);
+  request.topology_hash = config::topology_hash(loaded->topology);
+  request.resume = arguments.resume;
+  request.data_folder =
+      (std::filesystem::absolute(arguments.out).lexically_normal().parent_path() / "data").string();
+  request.progress = stderr;
+  request.progress_on_terminal = ::isatty(STDERR_FILENO) == 1;
+  if (const auto written = write_topology(request.effective_topology, *folder, disk);
+      !written.ok()) {
+    return report(written.error());
+  }
+  const auto result = launch::run_locally(request, *folder, disk, *log);
+  if (!result.ok()) return report(result.error());
+  return finish(*result, arguments.out, arguments.json);
+}
+
+}  // namespace
+
+int run_command(const Arguments& arguments) {
+  CommandLine line(
+      "run T.yaml [--set a.b=c]... [--out DIR] [--seed S] [--json] | run --resume DIR",
+      "Trains what the topology file describes. Progress and logs go to standard error; the table\n"
+      "data against generated, and with --json the summary, to standard output.",
+      "troupe run config/topologies/quickstart.yaml --set train.epochs=1 --out runs/first");
+  line.positional("topology");
+  line.add()("set", po::value<std::vector<std::string>>()->composing(),
+             "a.b=c: sets one value of the topology; may be repeated")(
+      "out", po::value<std::string>(), "folder of the run (default runs/NAME-TIME)")(
+      "resume", po::value<std::string>(), "goes on with the run in this folder")(
+      "seed", po::value<std::uint64_t>(), "the same as --set train.seed=S")(
+      "json", po::bool_switch(), "ends standard output with the summary as one JSON object");
+  if (const auto code = line.parse(arguments)) return *code;
+  RunArguments parsed;
+  if (line.has("topology")) parsed.topology = line.get<std::string>("topology");
+  if (line.has("set")) parsed.overrides = line.get<std::vector<std::string>>("set");
+  if (line.has("seed")) {
+    parsed.overrides.push_back(fmt::format("train.seed={}", line.get<std::uint64_t>("seed")));
+  }
+  if (line.has("out") && line.has("resume")) {
+    return line.usage_error("--resume names the folder already; leave out --out");
+  }
+  if (line.has("out")) parsed.out = line.get<std::string>("out");
+  if (line.has("resume")) {
+    parsed.out = line.get<std::string>("resume");
+    parsed.resume = true;
+  }
+  if (parsed.topology.empty() && !parsed.resume) return line.usage_error("which topology file?");
+  parsed.json = line.get<bool>("json");
+  return run(std::move(parsed));
+}
+
+}  // namespace troupe

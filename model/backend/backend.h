@@ -1,0 +1,55 @@
+#pragma once
+
+// Where kernels come from. A backend turns an Operation into a Kernel once, when a Program is
+// compiled; running a Kernel allocates nothing.
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "model/operation.h"
+#include "model/tensor.h"
+#include "runtime/base/error.h"
+#include "runtime/base/random.h"
+
+namespace troupe::model {
+
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  // Bytes of scratch memory a run needs, aligned to 64.
+  virtual std::size_t scratch_bytes() const { return 0; }
+  // Operands as the Operation's comment lists them. Runs on the calling thread alone; one Kernel
+  // may run on several threads at once with different operands and scratch. The result is a pure
+  // function of the operands and, for dropout, of `random` (whose stream the Kernel replaces by its
+  // own): never of the thread, of what ran before or of how many threads run.
+  virtual void run(std::span<void* const> operands, const runtime::RandomPosition& random,
+                   std::byte* scratch) const = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual DataType data_type() const = 0;
+  // Every Operation is supported by every backend. An error names the operation and the library's
+  // reason (kInternal).
+  virtual runtime::Result<std::unique_ptr<Kernel>> make_kernel(
+      const Operation& operation) const = 0;
+  // What else than the inputs the bits depend on: name, kernels, precision, library version and
+  // instruction set. Members must agree on it.
+  virtual std::string numerics_class() const = 0;
+  // To be called once in every thread before it runs kernels: rounding mode, flush-to-zero off, one
+  // thread per library primitive.
+  virtual void prepare_thread() const = 0;
+};
+
+// Plain loops, fixed order of accumulation, no instruction-set extensions: the judge of every other
+// backend, and the same bits on every IEEE host.
+std::unique_ptr<Backend> make_reference_backend(DataType type);
+
+// oneDNN where it serves, own loops elsewhere; float only. Bits depend on the library's version and
+// the instruction set, both named in numerics_class().
+std::unique_ptr<Backend> make_cpu_backend();
+
+}  // namespace troupe::model

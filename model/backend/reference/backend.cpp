@@ -1,0 +1,86 @@
+#include "model/backend/reference/backend.h"
+
+#include <type_traits>
+
+#include "model/backend/float_environment.h"
+#include "model/backend/kernel_call.h"
+#include "model/backend/reference/accumulate.h"
+#include "model/backend/reference/activation.h"
+#include "model/backend/reference/batch_norm.h"
+#include "model/backend/reference/convolution.h"
+#include "model/backend/reference/dense.h"
+#include "model/backend/reference/dropout.h"
+#include "model/backend/reference/heads.h"
+#include "model/backend/reference/power.h"
+#include "model/backend/reference/resample.h"
+
+namespace troupe::model {
+namespace reference {
+namespace {
+
+// Chosen for operations whose header declares no scratch_bytes<T> of its own.
+template <class T, class Op>
+std::size_t scratch_of(const Op& operation) {
+  if constexpr (requires { scratch_bytes<T>(operation); }) {
+    return scratch_bytes<T>(operation);
+  } else {
+    return 0;
+  }
+}
+
+template <class T, class Op>
+class LoopKernel final : public Kernel {
+ public:
+  explicit LoopKernel(const Op& operation) : operation_(operation) {}
+  std::size_t scratch_bytes() const override { return scratch_of<T>(operation_); }
+  void run(std::span<void* const> operands, const runtime::RandomPosition& random,
+           std::byte* scratch) const override {
+    reference::run<T>(operation_, KernelCall{operands, random, scratch});
+  }
+
+ private:
+  Op operation_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Kernel> make_kernel(const Operation& operation) {
+  return std::visit(
+      [](const auto& op) -> std::unique_ptr<Kernel> {
+        return std::make_unique<LoopKernel<T, std::decay_t<decltype(op)>>>(op);
+      },
+      operation);
+}
+
+template std::unique_ptr<Kernel> make_kernel<float>(const Operation&);
+template std::unique_ptr<Kernel> make_kernel<double>(const Operation&);
+
+}  // namespace reference
+
+namespace {
+
+class ReferenceBackend final : public Backend {
+ public:
+  explicit ReferenceBackend(DataType type) : type_(type) {}
+  DataType data_type() const override { return type_; }
+  runtime::Result<std::unique_ptr<Kernel>> make_kernel(const Operation& operation) const override {
+    if (type_ == DataType::kFloat32) return reference::make_kernel<float>(operation);
+    return reference::make_kernel<double>(operation);
+  }
+  std::string numerics_class() const override {
+    return type_ == DataType::kFloat32 ? "reference float32 1" : "reference float64 1";
+  }
+  void prepare_thread() const override { set_float_environment(); }
+
+ private:
+  DataType type_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_reference_backend(DataType type) {
+  return std::make_unique<ReferenceBackend>(type);
+}
+
+}  // namespace troupe::model

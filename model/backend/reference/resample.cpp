@@ -1,0 +1,160 @@
+#include "model/backend/reference/resample.h"
+
+#include <algorithm>
+
+#include "model/backend/reference/instantiate.h"
+
+namespace troupe::model::reference {
+namespace {
+
+// A coarse image, each cell of which stands for a window of a fine one. Cells of the fine image
+// beyond coarse x window belong to no window.
+struct Windows {
+  std::int64_t batch, channels;
+  Extent fine, coarse, window;
+};
+
+Windows windows(const UpsampleForward& u) {
+  return {u.batch,
+          u.channels,
+          {u.in[0] * u.factor[0], u.in[1] * u.factor[1], u.in[2] * u.factor[2]},
+          u.in,
+          u.factor};
+}
+Windows windows(const AveragePoolForward& p) {
+  return {p.batch,
+          p.channels,
+          p.in,
+          {p.in[0] / p.size[0], p.in[1] / p.size[1], p.in[2] / p.size[2]},
+          p.size};
+}
+
+// One coarse row (all z) from the fine row at the same place in the window: row += fine.
+template <class T>
+void add_window_row(const Windows& w, const T* fine, T* row) {
+  for (std::int64_t z = 0; z < w.coarse[2]; ++z) {
+    for (std::int64_t k = 0; k < w.window[2]; ++k) {
+      const T* from = fine + (z * w.window[2] + k) * w.channels;
+      for (std::int64_t c = 0; c < w.channels; ++c) row[z * w.channels + c] += from[c];
+    }
+  }
+}
+
+// coarse = scale x sum of the window.
+template <class T>
+void gather(const Windows& w, const T* fine, T* coarse, T scale) {
+  const std::int64_t row_size = w.coarse[2] * w.channels;
+  for (std::int64_t plane = 0; plane < w.batch * w.coarse[0]; ++plane) {
+    const std::int64_t n = plane / w.coarse[0], x = plane % w.coarse[0];
+    for (std::int64_t y = 0; y < w.coarse[1]; ++y) {
+      T* row = coarse + (plane * w.coarse[1] + y) * row_size;
+      std::fill_n(row, row_size, T{0});
+      for (std::int64_t kx = 0; kx < w.window[0]; ++kx) {
+        for (std::int64_t ky = 0; ky < w.window[1]; ++ky) {
+          const std::int64_t fx = x * w.window[0] + kx, fy = y * w.window[1] + ky;
+          add_window_row(w, fine + ((n * w.fine[0] + fx) * w.fine[1] + fy) * w.fine[2] * w.channels,
+                         row);
+        }
+      }
+      for (std::int64_t i = 0; i < row_size; ++i) row[i] *= scale;
+    }
+  }
+}
+
+// Every fine cell = scale x its window's coarse cell, 0 outside all windows.
+template <class T>
+void scatter(const Windows& w, const T* coarse, T* fine, T scale) {
+  const std::int64_t row_size = w.fine[2] * w.channels;
+  for (std::int64_t plane = 0; plane < w.batch * w.fine[0]; ++plane) {
+    const std::int64_t n = plane / w.fine[0], x = plane % w.fine[0] / w.window[0];
+    for (std::int64_t fy = 0; fy < w.fine[1]; ++fy) {
+      T* row = fine + (plane * w.fine[1] + fy) * row_size;
+      const std::int64_t y = fy / w.window[1];
+      const bool covered = x < w.coarse[0] && y < w.coarse[1];
+      const std::int64_t last = covered ? w.coarse[2] * w.window[2] : 0;
+      const T* from = coarse + ((n * w.coarse[0] + x) * w.coarse[1] + y) * w.coarse[2] * w.channels;
+      for (std::int64_t z = 0; z < last; ++z) {
+        const T* cell = from + z / w.window[2] * w.channels;
+        for (std::int64_t c = 0; c < w.channels; ++c) row[z * w.channels + c] = cell[c] * scale;
+      }
+      std::fill(row + last * w.channels, row + row_size, T{0});
+    }
+  }
+}
+
+template <class T>
+T window_mean_scale(const AveragePoolForward& pool) {
+  return T{1} / static_cast<T>(pool.size[0] * pool.size[1] * pool.size[2]);
+}
+
+}  // namespace
+
+template <class T>
+void run(const PadForward& pad, const KernelCall& call) {
+  const auto* x = call.operand<const T>(0);
+  auto* y = call.operand<T>(1);
+  const Extent &in = pad.in, &amount = pad.amount;
+  const std::int64_t margin = amount[2] * pad.channels, body = in[2] * pad.channels;
+  for (std::int64_t n = 0; n < pad.batch; ++n) {
+    for (std::int64_t ix = -amount[0]; ix < in[0] + amount[0]; ++ix) {
+      for (std::int64_t iy = -amount[1]; iy < in[1] + amount[1]; ++iy) {
+        const bool inside = ix >= 0 && ix < in[0] && iy >= 0 && iy < in[1];
+        y = std::fill_n(y, margin, T{0});
+        if (inside) {
+          y = std::copy_n(x + ((n * in[0] + ix) * in[1] + iy) * body, body, y);
+        } else {
+          y = std::fill_n(y, body, T{0});
+        }
+        y = std::fill_n(y, margin, T{0});
+      }
+    }
+  }
+}
+
+template <class T>
+void run(const PadBackward& pad, const KernelCall& call) {
+  const auto* dy = call.operand<const T>(0);
+  auto* dx = call.operand<T>(1);
+  const Extent &in = pad.in, &amount = pad.amount;
+  const std::int64_t body = in[2] * pad.channels;
+  const std::int64_t padded_row = (in[2] + 2 * amount[2]) * pad.channels;
+  for (std::int64_t n = 0; n < pad.batch; ++n) {
+    for (std::int64_t x = amount[0]; x < in[0] + amount[0]; ++x) {
+      for (std::int64_t y = amount[1]; y < in[1] + amount[1]; ++y) {
+        const std::int64_t row = (n * (in[0] + 2 * amount[0]) + x) * (in[1] + 2 * amount[1]) + y;
+        dx = std::copy_n(dy + row * padded_row + amount[2] * pad.channels, body, dx);
+      }
+    }
+  }
+}
+
+template <class T>
+void run(const UpsampleForward& upsample, const KernelCall& call) {
+  scatter(windows(upsample), call.operand<const T>(0), call.operand<T>(1), T{1});
+}
+
+template <class T>
+void run(const UpsampleBackward& u, const KernelCall& call) {
+  gather(windows(UpsampleForward{u.batch, u.channels, u.in, u.factor}), call.operand<const T>(0),
+         call.operand<T>(1), T{1});
+}
+
+template <class T>
+void run(const AveragePoolForward& pool, const KernelCall& call) {
+  gather(windows(pool), call.operand<const T>(0), call.operand<T>(1), window_mean_scale<T>(pool));
+}
+
+template <class T>
+void run(const AveragePoolBackward& p, const KernelCall& call) {
+  const AveragePoolForward pool{p.batch, p.channels, p.in, p.size};
+  scatter(windows(pool), call.operand<const T>(0), call.operand<T>(1), window_mean_scale<T>(pool));
+}
+
+TROUPE_INSTANTIATE_RUN(PadForward);
+TROUPE_INSTANTIATE_RUN(PadBackward);
+TROUPE_INSTANTIATE_RUN(UpsampleForward);
+TROUPE_INSTANTIATE_RUN(UpsampleBackward);
+TROUPE_INSTANTIATE_RUN(AveragePoolForward);
+TROUPE_INSTANTIATE_RUN(AveragePoolBackward);
+
+}  // namespace troupe::model::reference

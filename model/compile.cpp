@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "model/layer_rules.h"
+#include "model/program_content.h"
+
+namespace troupe::model {
+namespace {
+
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+
+// All bits zero are 0.0 in both data types.
+class ZeroFillKernel final : public Kernel {
+ public:
+  explicit ZeroFillKernel(std::size_t bytes) : bytes_(bytes) {}
+  void run(std::span<void* const> operands, const runtime::RandomPosition&,
+           std::byte*) const override {
+    std::memset(operands[0], 0, bytes_);
+  }
+
+ private:
+  const std::size_t bytes_;
+};
+
+Result<std::unique_ptr<Kernel>> make_kernel(const Action& action, const Backend& backend) {
+  if (const auto* fill = std::get_if<ZeroFill>(&action)) {
+    return std::unique_ptr<Kernel>(std::make_unique<ZeroFillKernel>(
+        static_cast<std::size_t>(fill->elements) * bytes_of(backend.data_type())));
+  }
+  return backend.make_kernel(std::get<Operation>(action));
+}
+
+Error topology_error(const NetworkDescription& network, const std::string& text) {
+  return {ErrorKind::kTopology, fmt::format("network {}: {}", network.name, text)};
+}
+
+// What fits for one sample may not fit for a batch. Dropout draws one number per element from a
+// counter of 32 bits.
+Result<void> check_batch(const NetworkDescription& network, const NetworkShapes& shapes,
+                         std::int64_t batch) {
+  if (batch < 1) {
+    return topology_error(network, fmt::format("a micro-batch of {} events; 1 or more", batch));
+  }
+  for (std::size_t i = 0; i < network.layers.size(); ++i) {
+    const bool draws = std::holds_alternative<Dropout>(network.layers[i].kind);
+    const std::int64_t most = draws ? kMostWeights : kMostElements;
+    if (batch > most / shapes.layers[i].elements()) {
+      return topology_error(
+          network, fmt::format("layer {} ({}): {} elements for each of {} events are more than {}; "
+                               "use a smaller micro-batch",
+                               network.layers[i].name, kind_name(network.layers[i].kind),
+                               shapes.layers[i].elements(), batch, most));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+class Program::Compiler {
+ public:
+  Compiler(Content& content, const Backend& backend) : content_(content), backend_(backend) {}
+
+  Result<void> compile(const ProgramOptions& options) {
+    content_.parameters = layout_parameters(content_.network, content_.shapes);
+    content_.batch = options.batch;
+    content_.data_type = backend_.data_type();
+    content_.lists =
+        make_instructions(content_.network, content_.shapes, content_.parameters, options);
+    content_.lives = tensor_lives(content_.lists, content_.data_type);
+    content_.plan = plan_memory(content_.lives);
+    for (std::size_t pass = 0; pass < kPasses; ++pass) {
+      for (const Instruction& instruction : content_.lists.passes[pass]) {
+        RETURN_IF_ERROR(add_call(pass, instruction));
+      }
+    }
+    return {};
+  }
+
+ private:
+  Result<void> add_call(std::size_t pass, const Instruction& instruction) {
+    Result<std::unique_ptr<Kernel>> kernel = make_kernel(instruction.action, backend_);
+    if (!kernel.ok()) return describe(kernel.error(), instruction);
+    Call call;
+    call.kernel = std::move(kernel).value();
+    content_.scratch_bytes = std::max(content_.scratch_bytes, call.kernel->scratch_bytes());
+    for (const Operand& operand : instruction.operands) {
+      call.operands[call.operand_count++] = place(operand);
+      content_.reads_or_writes[pass][static_cast<std::size_t>(operand.location)] = true;
+    }
+    content_.calls[pass].push_back(std::move(call));
+    return {};
+  }
+
+  Place place(const Operand& operand) const {
+    if (operand.location == Location::kArena) {
+      return {operand.location, content_.plan.offsets[static_cast<std::size_t>(operand.tensor)]};
+    }
+    return {operand.location,
+            static_cast<std::size_t>(operand.offset) * bytes_of(content_.data_type)};
+  }
+
+  Error describe(const Error& error, const Instruction& instruction) const {
+    const auto& layers = content_.network.layers;
+    const std::string name =
+        instruction.layer < 0 ? "" : layers[static_cast<std::size_t>(instruction.layer)].name;
+    return {error.kind, fmt::format("network {}, layer {}, {}: {}", content_.network.name, name,
+                                    action_name(instruction.action), error.message)};
+  }
+
+  Content& content_;
+  const Backend& backend_;
+};
+
+Result<std::unique_ptr<const Program>> Program::compile(const NetworkDescription& network,
+                                                        const Backend& backend,
+                                                        const ProgramOptions& options) {
+  auto content = std::make_unique<Content>();
+  content->network = network;
+  content->shapes = infer_shapes(network);
+  if (!content->shapes.problems.empty()) {
+    return topology_error(network, content->shapes.problems.front().message);
+  }
+  RETURN_IF_ERROR(check_batch(network, content->shapes, options.batch));
+  RETURN_IF_ERROR(Compiler(*content, backend).compile(options));
+  return std::unique_ptr<const Program>(new Program(std::move(content)));
+}
+
+}  // namespace troupe::model

@@ -1,0 +1,145 @@
+#include "model/exact_sum.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "runtime/base/error.h"
+
+namespace troupe::model {
+namespace {
+
+// Elements that are measured and then added while they are in the first-level cache.
+constexpr std::size_t kBlock = 1024;
+
+constexpr std::uint32_t kInfinityBits = 0x7f800000u;
+
+// Adding 1.5 x 2^52 to |x| < 2^51 leaves a double whose last bit is worth 1: the addition rounds to
+// nearest even, and the integer stands in the mantissa.
+constexpr double kRounder = 0x1.8p52;
+constexpr double kRounderLimit = 0x1p51;
+
+// Scales beyond +-900 act like this bound: every float but zero is then flagged, or becomes zero,
+// and means become zero, or infinite. All products below stay inside the double range.
+constexpr int kScaleBound = 900;
+
+double power_of_two(int exponent) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52);
+}
+
+double scale_factor(std::int16_t k) {
+  return power_of_two(std::clamp<int>(k, -kScaleBound, kScaleBound));
+}
+
+// Bits of the largest |g|. Magnitudes of floats are ordered as their bits are, NaN above infinity.
+std::uint32_t largest_magnitude(std::span<const float> values) {
+  std::int32_t largest = 0;
+  for (const float value : values) {
+    largest = std::max(largest, std::bit_cast<std::int32_t>(value) & 0x7fffffff);
+  }
+  return static_cast<std::uint32_t>(largest);
+}
+
+std::int64_t first_non_finite(std::span<const float> values) {
+  const auto found = std::find_if(values.begin(), values.end(), [](float value) {
+    return (std::bit_cast<std::uint32_t>(value) & kInfinityBits) == kInfinityBits;
+  });
+  return found - values.begin();
+}
+
+// Smallest e with |g| < 2^e, from the bits of a finite |g|.
+std::int16_t exponent_of(std::uint32_t magnitude) {
+  if (magnitude == 0) return kNoExponent;
+  const int biased = static_cast<int>(magnitude >> 23);
+  const int exponent = biased > 0 ? biased - 126 : std::bit_width(magnitude) - 149;
+  return static_cast<std::int16_t>(exponent);
+}
+
+std::int64_t wrapping_sum(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+
+// |x| < 2^51 for all.
+void add_small(std::span<const float> values, double factor, std::int64_t* sum) {
+  constexpr auto kRounderBits = std::bit_cast<std::int64_t>(kRounder);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double rounded = static_cast<double>(values[i]) * factor + kRounder;
+    sum[i] = wrapping_sum(sum[i], std::bit_cast<std::int64_t>(rounded) - kRounderBits);
+  }
+}
+
+// |x| <= 2^62 for all. A float has 24 bits, so x from 2^23 on is an integer already.
+void add_large(std::span<const float> values, double factor, std::int64_t* sum) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double x = static_cast<double>(values[i]) * factor;
+    const bool whole = x >= kRounderLimit || x <= -kRounderLimit;
+    const double rounded = (x + kRounder) - kRounder;
+    sum[i] = wrapping_sum(sum[i], static_cast<std::int64_t>(whole ? x : rounded));
+  }
+}
+
+// Rounding is monotone, so the largest element decides for all.
+bool exceeds_limit(double largest, std::uint32_t micro_batches) {
+  constexpr std::int64_t kLimit = std::int64_t{1} << 62;
+  if (largest > static_cast<double>(kLimit)) return true;
+  const double rounded = largest < kRounderLimit ? (largest + kRounder) - kRounder : largest;
+  return static_cast<std::int64_t>(rounded) > kLimit / micro_batches;
+}
+
+}  // namespace
+
+QuantiseReport quantise_add(std::span<const float> values, std::int16_t k,
+                            std::uint32_t micro_batches, std::span<std::int64_t> sum) {
+  CHECK(values.size() == sum.size() && micro_batches > 0);
+  const double factor = scale_factor(k);
+  QuantiseReport report;
+  std::uint32_t largest_of_all = 0;
+  for (std::size_t begin = 0; begin < values.size(); begin += kBlock) {
+    const auto block = values.subspan(begin, std::min(kBlock, values.size() - begin));
+    const std::uint32_t largest = largest_magnitude(block);
+    if (largest >= kInfinityBits) {
+      return {.first_non_finite = static_cast<std::int64_t>(begin) + first_non_finite(block)};
+    }
+    largest_of_all = std::max(largest_of_all, largest);
+    const double scaled = static_cast<double>(std::bit_cast<float>(largest)) * factor;
+    report.flagged |= k == kNoExponent ? largest != 0 : exceeds_limit(scaled, micro_batches);
+    if (report.flagged || k == kNoExponent) continue;
+    if (scaled < kRounderLimit) {
+      add_small(block, factor, sum.data() + begin);
+    } else {
+      add_large(block, factor, sum.data() + begin);
+    }
+  }
+  report.max_exponent = exponent_of(largest_of_all);
+  return report;
+}
+
+void add(std::span<const std::int64_t> other, std::span<std::int64_t> sum) {
+  CHECK(other.size() == sum.size());
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = wrapping_sum(sum[i], other[i]);
+}
+
+double restored_mean(std::int64_t sum, std::int16_t k, std::uint32_t micro_batches) {
+  if (k == kNoExponent) return 0.0;
+  return static_cast<double>(sum) * (1.0 / scale_factor(k)) / micro_batches;
+}
+
+void restore_mean(std::span<const std::int64_t> sum, std::int16_t k, std::uint32_t micro_batches,
+                  std::span<float> out) {
+  CHECK(sum.size() == out.size() && micro_batches > 0);
+  if (k == kNoExponent) {
+    std::fill(out.begin(), out.end(), 0.0f);
+    return;
+  }
+  const double inverse = 1.0 / scale_factor(k);  // exact: a power of two
+  const double count = micro_batches;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = static_cast<float>(static_cast<double>(sum[i]) * inverse / count);
+  }
+}
+
+std::int16_t scale_for(std::int16_t max_exponent, std::uint32_t micro_batches) {
+  CHECK(max_exponent != kNoExponent && micro_batches > 0);
+  return static_cast<std::int16_t>(50 - std::bit_width(micro_batches - 1) - max_exponent);
+}
+
+}  // namespace troupe::model

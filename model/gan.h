@@ -1,0 +1,211 @@
+#pragma once
+
+// One iteration of a conditional GAN for calorimeter showers, micro-batch by micro-batch: which
+// numbers each step of the schedule contributes, and their computation from the state. Pure: what a
+// micro-batch contributes depends on the state, its events and its RandomPosition, on nothing else.
+//
+// The losses, their weights and the order of the steps are those of 3DGAN (svalleco/3Dgan).
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/backend/backend.h"
+#include "model/network.h"
+#include "model/program.h"
+#include "runtime/base/error.h"
+#include "runtime/base/random.h"
+
+namespace troupe::model {
+
+enum class Condition : std::uint8_t { kEnergy, kAngle };
+
+// kPrepend: latent = [conditions in order, noise]. kMultiply: latent = first condition x noise.
+enum class LatentMode : std::uint8_t { kPrepend, kMultiply };
+
+struct LatentDescription {
+  std::int64_t size = 0;  // the generator's input features, conditions included
+  std::vector<Condition> conditions{Condition::kEnergy};
+  LatentMode mode = LatentMode::kPrepend;
+};
+
+// All are means over the micro-batch (and over the 8 counts for bins), t the target, p the output:
+// kBinaryCrossentropy -t log p - (1 - t) log(1 - p) with p clipped to [1e-7, 1 - 1e-7];
+// kMeanAbsoluteError |t - p|; kMeanAbsolutePercentageError 100 |t - p| / max(|t|, 1e-7).
+enum class LossKind : std::uint8_t {
+  kBinaryCrossentropy,
+  kMeanAbsoluteError,
+  kMeanAbsolutePercentageError,
+};
+
+// What an output is compared with: 1 for real and 0 for fake, E / 100, the angle in rad, the sum of
+// all cells (in the units of the data before any power), the real image's bin counts (empty ones 1).
+enum class Target : std::uint8_t { kLabel, kEnergy, kAngle, kEcal, kBins };
+
+struct LossTerm {
+  std::string output;  // name of the discriminator's output layer; names the term in metrics
+  LossKind kind = LossKind::kBinaryCrossentropy;
+  Target target = Target::kLabel;
+  double weight = 1.0;
+};
+
+// Where the conditions of fakes come from: the real batch itself, or drawn anew for each event with
+// E / 100 uniform in fake_energy and ecal = E x response(E) x data_scale, E in 100 GeV.
+enum class FakeConditions : std::uint8_t { kBatch, kUniform };
+
+struct GanDescription {
+  NetworkDescription generator;
+  NetworkDescription discriminator;
+  LatentDescription latent;
+  std::vector<LossTerm> losses;
+  FakeConditions fake_conditions = FakeConditions::kBatch;
+  std::array<double, 2> fake_energy{0.1, 5.0};
+  // Sampling fraction in per cent as a polynomial of E in 100 GeV, constant term first.
+  std::array<double, 5> response{2.21, -0.28, 0.11, -0.023, 0.0018};
+  double data_scale = 1.0;
+  double flip_probability = 0.05;  // of each label of the discriminator's steps
+};
+
+// A step of the schedule. kDReal: discriminator on the real batch; kDFake: discriminator on fakes
+// the generator makes in inference mode; kG: generator through a fixed discriminator.
+enum class SlotKind : std::uint8_t { kDReal, kDFake, kG };
+
+std::string slot_name(SlotKind slot);  // "d_real", "d_fake", "g"
+
+// Parts of the state a step touches, as bits.
+enum StatePart : std::uint8_t {
+  kGeneratorWeights = 1,
+  kGeneratorMoving = 2,
+  kDiscriminatorWeights = 4,
+  kDiscriminatorMoving = 8,
+};
+struct SlotAccess {
+  std::uint8_t prepare_reads = 0;  // by the part that may run ahead: make_fakes, begin_generator
+  std::uint8_t compute_reads = 0;  // by the rest
+  std::uint8_t writes = 0;         // when the step is applied
+};
+SlotAccess slot_access(SlotKind slot);
+
+// One tensor of a step's contribution vector.
+struct ContributionTensor {
+  enum class Role : std::uint8_t {
+    kGeneratorGradient,
+    kDiscriminatorGradient,
+    kGeneratorMoving,
+    kDiscriminatorMoving,
+    kLoss,         // one loss term, unweighted
+    kEmptyImages,  // number of fakes of the micro-batch without energy
+  };
+  std::string name;  // "generator/conv1/kernel", "loss/generation", "empty_images"
+  Role role = Role::kLoss;
+  int index = 0;            // into the layout's tensors or into GanDescription::losses
+  std::int64_t offset = 0;  // in elements, in the contribution vector
+  std::int64_t size = 0;
+};
+
+struct ContributionLayout {
+  std::vector<ContributionTensor> tensors;  // in order of offset, without gaps
+  std::int64_t size = 0;
+  int find(const std::string& name) const;  // -1 when there is none
+};
+
+// The networks' flat buffers, in the backend's data type.
+struct GanParameters {
+  const void* generator_weights = nullptr;
+  const void* generator_moving = nullptr;
+  const void* discriminator_weights = nullptr;
+  const void* discriminator_moving = nullptr;
+};
+
+// The events of one micro-batch; every array has `batch` entries. angle may be null for models
+// without it.
+struct EventBatch {
+  const float* images = nullptr;  // (batch, x, y, z, 1), preprocessed
+  const float* energy = nullptr;  // E / 100, GeV
+  const float* angle = nullptr;   // rad
+  const float* ecal = nullptr;    // sum of cells before any power
+};
+
+class Gan;
+
+// Memory of one compute stream: both networks' workspaces and the conditions in use. One thread.
+class GanStream {
+ public:
+  explicit GanStream(const Gan& gan);
+
+ private:
+  template <class T>
+  friend struct GanArithmetic;
+  Workspace generator_;
+  Workspace discriminator_;
+  std::vector<float> energy_, ecal_;  // conditions drawn for fakes, one per event
+  std::vector<double> targets_;       // of the loss term at hand
+  // For bin counts of the real images: the images in the data type (one of the two), the counts.
+  std::vector<float> images_float_;
+  std::vector<double> images_double_;
+  runtime::Buffer bins_;
+  runtime::Buffer generator_statistics_;  // between begin_generator and finish_generator
+};
+
+class Gan {
+ public:
+  // Errors (kTopology) name the network and the layer, or the loss term whose output or condition
+  // is missing.
+  static runtime::Result<std::unique_ptr<const Gan>> compile(const GanDescription& description,
+                                                             const Backend& backend,
+                                                             std::int64_t batch);
+
+  const GanDescription& description() const { return description_; }
+  const Program& generator() const { return *generator_; }
+  const Program& discriminator() const { return *discriminator_; }
+  std::int64_t batch() const { return generator_->batch(); }
+  DataType data_type() const { return generator_->data_type(); }
+  const ContributionLayout& contributions(SlotKind slot) const;
+
+  // Every call below runs on the calling thread and allocates nothing. position.slot is the place
+  // in the schedule, position.micro_batch the index in the global batch; `contributions` has
+  // contributions(slot).size elements of data_type() and is written completely.
+
+  // Generator in inference mode: images (batch, x, y, z, 1) in the data type.
+  void make_fakes(const GanParameters& parameters, const EventBatch& events,
+                  const runtime::RandomPosition& position, GanStream& stream, void* images) const;
+  void d_real(const GanParameters& parameters, const EventBatch& events,
+              const runtime::RandomPosition& position, GanStream& stream,
+              void* contributions) const;
+  // `images` as make_fakes wrote them for the same events and position.
+  void d_fake(const GanParameters& parameters, const EventBatch& events, const void* images,
+              const runtime::RandomPosition& position, GanStream& stream,
+              void* contributions) const;
+  // The part of a generator step that reads only the generator: its forward pass, which stays in
+  // the stream until finish_generator is called for the same events and position.
+  void begin_generator(const GanParameters& parameters, const EventBatch& events,
+                       const runtime::RandomPosition& position, GanStream& stream) const;
+  void finish_generator(const GanParameters& parameters, const EventBatch& events,
+                        const runtime::RandomPosition& position, GanStream& stream,
+                        void* contributions) const;
+
+ private:
+  template <class T>
+  friend struct GanArithmetic;
+  Gan() = default;
+  runtime::Result<void> bind_losses(const Backend& backend);
+  void lay_out_contributions();
+
+  GanDescription description_;
+  std::unique_ptr<const Program> generator_;
+  std::unique_ptr<const Program> discriminator_;
+  std::vector<int> loss_outputs_;  // per loss term, the discriminator's output index
+  std::array<ContributionLayout, 3> contributions_;
+  std::unique_ptr<Kernel> bins_;
+};
+
+// Fills latent (events x latent.size): what write_latent does, for validation and generation.
+// Noise element (event i, feature j) is random_normal(position, i x size + j).
+void make_latent(const LatentDescription& latent, const float* energy, const float* angle,
+                 std::int64_t events, const runtime::RandomPosition& position, float* out);
+void make_latent(const LatentDescription& latent, const float* energy, const float* angle,
+                 std::int64_t events, const runtime::RandomPosition& position, double* out);
+
+}  // namespace troupe::model

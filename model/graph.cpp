@@ -1,0 +1,138 @@
+#include "model/graph.h"
+
+#include <algorithm>
+
+namespace troupe::model {
+namespace {
+
+class GraphMaker {
+ public:
+  GraphMaker(const NetworkDescription& network, const NetworkShapes& shapes, std::int64_t batch,
+             Mode mode)
+      : network_(network),
+        shapes_(shapes),
+        batch_(batch),
+        mode_(mode),
+        readers_(network.layers.size(), 0),
+        output_of_(network.layers.size(), -1),
+        absorbed_(network.layers.size(), false),
+        fused_(network.layers.size()),
+        value_of_(network.layers.size(), -1) {}
+
+  Graph make() {
+    for (const int input : shapes_.inputs) {
+      if (input >= 0) ++readers_[index(input)];
+    }
+    for (std::size_t i = 0; i < shapes_.outputs.size(); ++i) {
+      output_of_[index(shapes_.outputs[i])] = static_cast<int>(i);
+    }
+    for (int layer = 0; layer < layers(); ++layer) absorb_into_convolution(layer);
+    graph_.values.push_back({-1, batch_ * network_.input.elements(), -1});
+    graph_.outputs.assign(shapes_.outputs.size(), -1);
+    for (int layer = 0; layer < layers(); ++layer) add_layer(layer);
+    return std::move(graph_);
+  }
+
+ private:
+  static std::size_t index(int layer) { return static_cast<std::size_t>(layer); }
+  int layers() const { return static_cast<int>(network_.layers.size()); }
+  const LayerKind& kind(int layer) const { return network_.layers[index(layer)].kind; }
+  const Shape& shape(int layer) const {
+    return layer < 0 ? network_.input : shapes_.layers[index(layer)];
+  }
+  int value(int layer) const { return layer < 0 ? 0 : value_of_[index(layer)]; }
+
+  // Whether nobody but its one reader sees the layer's result.
+  bool is_private(int layer) const {
+    return readers_[index(layer)] == 1 && output_of_[index(layer)] < 0;
+  }
+
+  void absorb_into_convolution(int layer) {
+    const int input = shapes_.inputs[index(layer)];
+    if (std::holds_alternative<Convolution>(kind(layer))) {
+      for (int pad = input; pad >= 0 && std::holds_alternative<Pad>(kind(pad)) && is_private(pad);
+           pad = shapes_.inputs[index(pad)]) {
+        absorbed_[index(pad)] = true;
+      }
+    }
+    const auto* activation = std::get_if<Activation>(&kind(layer));
+    if (activation == nullptr || input < 0 || !is_private(input)) return;
+    if (!std::holds_alternative<Convolution>(kind(input))) return;
+    if (activation->kind != ActivationKind::kRelu &&
+        activation->kind != ActivationKind::kLeakyRelu) {
+      return;
+    }
+    fused_[index(input)] = *activation;
+    absorbed_[index(layer)] = true;
+  }
+
+  bool computes_nothing(int layer) const {
+    if (absorbed_[index(layer)]) return true;
+    if (const auto* activation = std::get_if<Activation>(&kind(layer))) {
+      return activation->kind == ActivationKind::kLinear;
+    }
+    if (const auto* pad = std::get_if<Pad>(&kind(layer))) return pad->amount == Extent{0, 0, 0};
+    if (const auto* dropout = std::get_if<Dropout>(&kind(layer))) {
+      return mode_ == Mode::kInference || dropout->rate == 0.0;
+    }
+    return std::holds_alternative<Reshape>(kind(layer)) ||
+           std::holds_alternative<Flatten>(kind(layer));
+  }
+
+  void add_layer(int layer) {
+    int& made = value_of_[index(layer)];
+    if (computes_nothing(layer)) {
+      made = value(shapes_.inputs[index(layer)]);
+    } else {
+      made = compute(layer, kind(layer), shapes_.inputs[index(layer)]);
+    }
+    const int output = output_of_[index(layer)];
+    if (output < 0) return;
+    if (made == 0 || graph_.values[index(made)].output >= 0) {
+      made = compute(layer, Activation{}, shapes_.inputs[index(layer)]);
+    }
+    graph_.values[index(made)].output = output;
+    graph_.outputs[index(output)] = made;
+  }
+
+  int compute(int layer, const LayerKind& kind, int input) {
+    Computation computation;
+    computation.layer = layer;
+    computation.kind = kind;
+    if (std::holds_alternative<Convolution>(kind)) {
+      computation.fused = fused_[index(layer)];
+      for (;
+           input >= 0 && absorbed_[index(input)] && std::holds_alternative<Pad>(this->kind(input));
+           input = shapes_.inputs[index(input)]) {
+        const Extent& amount = std::get<Pad>(this->kind(input)).amount;
+        for (int axis = 0; axis < 3; ++axis) computation.extra_pad[axis] += amount[axis];
+      }
+    }
+    computation.input = value(input);
+    computation.input_shape = shape(input);
+    computation.output = static_cast<int>(graph_.values.size());
+    graph_.values.push_back({layer, batch_ * shape(layer).elements(), -1});
+    graph_.computations.push_back(computation);
+    return computation.output;
+  }
+
+  const NetworkDescription& network_;
+  const NetworkShapes& shapes_;
+  const std::int64_t batch_;
+  const Mode mode_;
+  std::vector<int> readers_;
+  std::vector<int> output_of_;
+  std::vector<bool> absorbed_;  // pads and activations that became part of a convolution
+  std::vector<Activation> fused_;
+  std::vector<int> value_of_;
+  Graph graph_;
+};
+
+}  // namespace
+
+Graph make_graph(const NetworkDescription& network, const NetworkShapes& shapes, std::int64_t batch,
+                 Mode mode) {
+  return GraphMaker(network, shapes, batch, mode).make();
+}
+
+}  // namespace troupe::model

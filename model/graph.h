@@ -1,0 +1,50 @@
+#pragma once
+
+// A network after rewriting: which computations one way of running it needs and which values they
+// pass on. The rewrites keep the results:
+//
+//   pad before a convolution that alone reads it     becomes padding of the convolution
+//   ReLU or LeakyReLU that alone reads a convolution becomes part of the convolution
+//   reshape, flatten, linear activation, pad by 0,
+//   dropout in inference or with rate 0              compute nothing: same value, other name
+//
+// Every output has a value of its own, never the network's input and never another output's value,
+// so that both ways of running a network can keep it in the same place; where a layer that computes
+// nothing would break this, a copy is made.
+
+#include <vector>
+
+#include "model/network.h"
+#include "model/operation.h"
+
+namespace troupe::model {
+
+enum class Mode : std::uint8_t { kTraining, kInference };
+
+struct Value {
+  int layer = -1;             // whose result it is, -1 for the network's input
+  std::int64_t elements = 0;  // of the whole micro-batch
+  int output = -1;            // index into the network's outputs
+};
+
+struct Computation {
+  int layer = 0;       // of the network; with a fused activation the convolution's
+  LayerKind kind;      // an Activation of kind kLinear stands for a copy
+  int input = 0;       // index of the value it reads
+  int output = 0;      // index of the value it makes
+  Shape input_shape;   // of one sample
+  Activation fused;    // convolution: activation that belongs to it, kLinear for none
+  Extent extra_pad{};  // convolution: zeros before and after each axis from absorbed pads
+};
+
+struct Graph {
+  std::vector<Value> values;              // 0 is the network's input
+  std::vector<Computation> computations;  // in an order that makes values before they are read
+  std::vector<int> outputs;               // the value of each output of the network
+};
+
+// `shapes` must be without problems.
+Graph make_graph(const NetworkDescription& network, const NetworkShapes& shapes, std::int64_t batch,
+                 Mode mode);
+
+}  // namespace troupe::model

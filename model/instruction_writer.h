@@ -1,0 +1,63 @@
+#pragma once
+
+// Builds the lists of instructions.h: forward passes and, from what the forward pass in training
+// keeps, the backward passes. For the compiler alone.
+
+#include "model/graph.h"
+#include "model/instructions.h"
+
+namespace troupe::model {
+
+struct CompilerInput {
+  const NetworkDescription& network;
+  const ParameterLayout& layout;
+  const ProgramOptions& options;
+};
+
+// Appends tensors and instructions to the lists and finds operands.
+class InstructionWriter {
+ public:
+  InstructionWriter(const CompilerInput& input, Pass pass, InstructionLists& lists)
+      : input_(input), pass_(pass), lists_(lists) {}
+
+  std::int64_t batch() const { return input_.options.batch; }
+  Pass pass() const { return pass_; }
+  const CompilerInput& input() const { return input_; }
+  InstructionLists& lists() { return lists_; }
+
+  int new_tensor(std::string name, std::int64_t elements);
+  const std::string& layer_name(int layer) const;
+  std::int64_t tensor_elements(int tensor) const;
+  void add(int layer, Action action, std::vector<Operand> operands);
+  void copy(int layer, int from, int to);
+
+  static Operand read(int tensor) { return {Location::kArena, Access::kRead, tensor, 0}; }
+  static Operand write(int tensor) { return {Location::kArena, Access::kWrite, tensor, 0}; }
+  static Operand update(int tensor) { return {Location::kArena, Access::kUpdate, tensor, 0}; }
+  // The layer's parameter of this role in one of the flat buffers; null where the layer has none.
+  Operand weight(int layer, ParameterRole role) const;
+  Operand gradient(int layer, ParameterRole role) const;
+  Operand moving(int layer, ParameterRole role) const;
+  Operand statistic(int layer, ParameterRole role) const;
+
+ private:
+  const CompilerInput& input_;
+  const Pass pass_;
+  InstructionLists& lists_;
+};
+
+// Arena tensors of one forward pass, by index into the Graph's values and computations.
+struct ForwardTensors {
+  std::vector<int> values;
+  std::vector<int> means;               // batch norm in training, else -1
+  std::vector<int> inverse_deviations;  // likewise
+};
+
+// Sizes of a convolution, with the padding absorbed into it.
+ConvolutionGeometry convolution_geometry(const Computation& computation, std::int64_t batch);
+
+ForwardTensors write_forward(const Graph& graph, InstructionWriter writer);
+// `forward` is that of the pass in training for the same graph.
+void write_backward(const Graph& graph, const ForwardTensors& forward, InstructionWriter writer);
+
+}  // namespace troupe::model

@@ -1,0 +1,101 @@
+#include "model/instructions.h"
+
+#include "model/instruction_writer.h"
+
+namespace troupe::model {
+namespace {
+
+std::vector<ParameterTensor>::const_iterator find_role(const std::vector<ParameterTensor>& tensors,
+                                                       int layer, ParameterRole role) {
+  auto found = tensors.begin();
+  while (found != tensors.end() && (found->layer != layer || found->role != role)) ++found;
+  return found;
+}
+
+Operand find_operand(const std::vector<ParameterTensor>& tensors, int layer, ParameterRole role,
+                     Location location, Access access) {
+  const auto found = find_role(tensors, layer, role);
+  if (found == tensors.end()) return {};
+  return {location, access, -1, found->offset};
+}
+
+std::size_t number(Pass pass) { return static_cast<std::size_t>(pass); }
+
+}  // namespace
+
+std::string action_name(const Action& action) {
+  if (const auto* operation = std::get_if<Operation>(&action)) return operation_name(*operation);
+  return "zero_fill";
+}
+
+int InstructionWriter::new_tensor(std::string name, std::int64_t elements) {
+  lists_.tensors.push_back({std::move(name), elements});
+  return static_cast<int>(lists_.tensors.size()) - 1;
+}
+
+const std::string& InstructionWriter::layer_name(int layer) const {
+  return input_.network.layers[static_cast<std::size_t>(layer)].name;
+}
+
+std::int64_t InstructionWriter::tensor_elements(int tensor) const {
+  return lists_.tensors[static_cast<std::size_t>(tensor)].elements;
+}
+
+void InstructionWriter::add(int layer, Action action, std::vector<Operand> operands) {
+  CHECK(operands.size() <= kMostOperands, "raise kMostOperands");
+  lists_.passes[number(pass_)].push_back({std::move(action), layer, std::move(operands)});
+}
+
+void InstructionWriter::copy(int layer, int from, int to) {
+  add(layer, ActivationForward{tensor_elements(from), Activation{}}, {read(from), write(to)});
+}
+
+Operand InstructionWriter::weight(int layer, ParameterRole role) const {
+  return find_operand(input_.layout.weights, layer, role, Location::kWeights, Access::kRead);
+}
+Operand InstructionWriter::gradient(int layer, ParameterRole role) const {
+  return find_operand(input_.layout.weights, layer, role, Location::kGradients, Access::kWrite);
+}
+Operand InstructionWriter::moving(int layer, ParameterRole role) const {
+  return find_operand(input_.layout.moving, layer, role, Location::kMoving, Access::kRead);
+}
+Operand InstructionWriter::statistic(int layer, ParameterRole role) const {
+  return find_operand(input_.layout.moving, layer, role, Location::kStatistics, Access::kWrite);
+}
+
+InstructionLists make_instructions(const NetworkDescription& network, const NetworkShapes& shapes,
+                                   const ParameterLayout& layout, const ProgramOptions& options) {
+  InstructionLists lists;
+  const CompilerInput input{network, layout, options};
+  const std::int64_t input_elements = options.batch * network.input.elements();
+  lists.tensors.push_back({"input", input_elements});
+  lists.input = 0;
+  lists.tensors.push_back({"input gradient", input_elements});
+  lists.input_gradient = 1;
+  for (const int layer : shapes.outputs) {
+    const std::string& name = network.layers[static_cast<std::size_t>(layer)].name;
+    const std::int64_t elements =
+        options.batch * shapes.layers[static_cast<std::size_t>(layer)].elements();
+    lists.outputs.push_back(static_cast<int>(lists.tensors.size()));
+    lists.tensors.push_back({name, elements});
+    lists.output_gradients.push_back(static_cast<int>(lists.tensors.size()));
+    lists.tensors.push_back({name + " output gradient", elements});
+  }
+
+  const auto writer = [&](Pass pass) {
+    lists.compiled[number(pass)] = true;
+    return InstructionWriter(input, pass, lists);
+  };
+  const Graph inference = make_graph(network, shapes, options.batch, Mode::kInference);
+  write_forward(inference, writer(Pass::kForwardInference));
+  if (!options.forward_training) return lists;
+  const Graph training = make_graph(network, shapes, options.batch, Mode::kTraining);
+  const ForwardTensors kept = write_forward(training, writer(Pass::kForwardTraining));
+  if (options.backward_parameters) {
+    write_backward(training, kept, writer(Pass::kBackwardParameters));
+  }
+  if (options.backward_input) write_backward(training, kept, writer(Pass::kBackwardInput));
+  return lists;
+}
+
+}  // namespace troupe::model

@@ -1,0 +1,77 @@
+#pragma once
+
+// What a Program does, as data: for each pass a flat list of operations on numbered tensors, before
+// kernels are made and memory is planned. Nothing is computed that no result of the pass needs.
+
+#include <array>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "model/network.h"
+#include "model/operation.h"
+#include "model/program.h"
+
+namespace troupe::model {
+
+// Writes zeros over its one operand: gradients nothing flows to.
+struct ZeroFill {
+  std::int64_t elements = 0;
+};
+using Action = std::variant<Operation, ZeroFill>;
+std::string action_name(const Action& action);
+
+// Where an operand lives: in the workspace's arena or in one of the Bindings' flat buffers. kNull
+// is the null pointer an Operation allows for an operand it can do without.
+enum class Location : std::uint8_t {
+  kNull,
+  kArena,
+  kWeights,
+  kMoving,
+  kGradients,
+  kStatistics,
+};
+inline constexpr int kLocations = 6;
+
+enum class Access : std::uint8_t { kRead, kWrite, kUpdate };
+
+struct Operand {
+  Location location = Location::kNull;
+  Access access = Access::kRead;
+  int tensor = -1;          // kArena: index into InstructionLists::tensors
+  std::int64_t offset = 0;  // flat buffers: in elements
+};
+
+// As many operands as any Operation has.
+inline constexpr std::size_t kMostOperands = 8;
+
+struct Instruction {
+  Action action;
+  int layer = -1;  // of the network, -1 for the network as a whole
+  std::vector<Operand> operands;
+};
+
+struct ArenaTensor {
+  std::string name;           // "conv1", "conv1 gradient": for people
+  std::int64_t elements = 0;  // of the whole micro-batch
+};
+
+using Passes = std::array<std::vector<Instruction>, kPasses>;
+
+struct InstructionLists {
+  std::vector<ArenaTensor> tensors;
+  Passes passes;
+  std::array<bool, kPasses> compiled{};  // a compiled pass may have no instructions
+  // Tensors the caller of a Program reads and writes.
+  int input = -1;
+  std::vector<int> outputs;
+  std::vector<int> output_gradients;
+  int input_gradient = -1;
+};
+
+// `shapes` must be without problems and `layout` belong to it. Inference is always compiled, the
+// backward passes only together with the forward pass in training.
+InstructionLists make_instructions(const NetworkDescription& network, const NetworkShapes& shapes,
+                                   const ParameterLayout& layout, const ProgramOptions& options);
+
+}  // namespace troupe::model

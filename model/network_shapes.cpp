@@ -1,0 +1,199 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
+#include "model/layer_rules.h"
+#include "model/network.h"
+
+namespace troupe::model {
+namespace {
+
+constexpr std::string_view kInputName = "input";
+// What random streams are numbered for (streams.h), with room for two weight tensors per layer.
+constexpr std::size_t kMostLayers = 2048;
+constexpr int kUnresolved = -2;
+
+// Insertions, deletions and replacements that turn one word into the other.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
+class Inference {
+ public:
+  explicit Inference(const NetworkDescription& network) : network_(network) {
+    result_.layers.resize(network.layers.size());
+    result_.inputs.assign(network.layers.size(), kUnresolved);
+  }
+
+  NetworkShapes infer() {
+    if (!check_network()) return std::move(result_);
+    index_names();
+    for (std::size_t i = 0; i < network_.layers.size(); ++i) resolve_input(static_cast<int>(i));
+    resolve_outputs();
+    if (result_.problems.empty()) check_everything_is_used();
+    infer_layers();
+    return std::move(result_);
+  }
+
+ private:
+  std::string describe(int layer) const {
+    const Layer& described = network_.layers[static_cast<std::size_t>(layer)];
+    const std::string name =
+        described.name.empty() ? fmt::format("number {}", layer + 1) : described.name;
+    return fmt::format("layer {} ({})", name, kind_name(described.kind));
+  }
+
+  void problem(int layer, const std::string& text) {
+    result_.problems.push_back({layer, layer < 0 ? text : describe(layer) + ": " + text});
+  }
+
+  // False when nothing further can be said.
+  bool check_network() {
+    if (const std::string wrong = shape_problem(network_.input); !wrong.empty()) {
+      problem(-1, "the network's input: " + wrong);
+      input_known_ = false;
+    }
+    if (network_.layers.empty()) problem(-1, "the network has no layers");
+    if (network_.layers.size() > kMostLayers) {
+      problem(-1, fmt::format("the network has {} layers, {} are possible", network_.layers.size(),
+                              kMostLayers));
+    }
+    return !network_.layers.empty() && network_.layers.size() <= kMostLayers;
+  }
+
+  void index_names() {
+    for (int i = 0; i < static_cast<int>(network_.layers.size()); ++i) {
+      const std::string& name = network_.layers[static_cast<std::size_t>(i)].name;
+      if (name.empty()) {
+        problem(i, "has no name");
+      } else if (name == kInputName) {
+        problem(i, "\"input\" means the network's input; give the layer another name");
+      } else if (name.find('/') != std::string::npos) {
+        problem(i, "a name has no \"/\": parameters are called layer/kernel");
+      } else if (const auto [found, added] = indices_.emplace(name, i); !added) {
+        problem(i, fmt::format("its name is taken by layer number {}; names are unique in a "
+                               "network",
+                               found->second + 1));
+      }
+    }
+  }
+
+  // "; did you mean conv1?" with the nearest name of the first `count` layers, or nothing.
+  std::string suggestion(const std::string& name, std::size_t count) const {
+    std::string_view best;
+    std::size_t best_distance = std::max<std::size_t>(1, (name.size() + 1) / 3) + 1;
+    const auto consider = [&](std::string_view candidate) {
+      if (candidate.empty()) return;
+      const std::size_t distance = edit_distance(name, candidate);
+      if (distance >= best_distance) return;
+      best = candidate;
+      best_distance = distance;
+    };
+    for (std::size_t i = 0; i < count; ++i) consider(network_.layers[i].name);
+    if (count < network_.layers.size()) consider(kInputName);
+    return best.empty() ? std::string() : fmt::format("; did you mean {}?", best);
+  }
+
+  void resolve_input(int layer) {
+    const std::string& name = network_.layers[static_cast<std::size_t>(layer)].input;
+    int& input = result_.inputs[static_cast<std::size_t>(layer)];
+    if (name.empty()) {
+      input = layer - 1;
+    } else if (name == kInputName) {
+      input = -1;
+    } else if (const auto found = indices_.find(name); found == indices_.end()) {
+      problem(layer, fmt::format("reads {}, which is no layer{}", name,
+                                 suggestion(name, static_cast<std::size_t>(layer))));
+    } else if (found->second >= layer) {
+      problem(layer, fmt::format("reads {}, which {}; layers read only layers above them", name,
+                                 found->second == layer ? "is itself" : "stands below it"));
+    } else {
+      input = found->second;
+    }
+  }
+
+  void resolve_outputs() {
+    if (network_.outputs.empty()) {
+      result_.outputs.push_back(static_cast<int>(network_.layers.size()) - 1);
+      return;
+    }
+    for (const std::string& name : network_.outputs) {
+      const auto found = indices_.find(name);
+      if (found == indices_.end()) {
+        problem(-1, fmt::format("output {} is no layer{}", name,
+                                suggestion(name, network_.layers.size())));
+      } else if (std::count(result_.outputs.begin(), result_.outputs.end(), found->second) > 0) {
+        problem(-1, fmt::format("output {} is listed twice", name));
+      } else {
+        result_.outputs.push_back(found->second);
+      }
+    }
+  }
+
+  void check_everything_is_used() {
+    std::vector<bool> used(network_.layers.size(), false);
+    for (const int output : result_.outputs) used[static_cast<std::size_t>(output)] = true;
+    for (std::size_t i = network_.layers.size(); i-- > 0;) {
+      if (used[i] && result_.inputs[i] >= 0) {
+        used[static_cast<std::size_t>(result_.inputs[i])] = true;
+      }
+    }
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      if (!used[i]) {
+        problem(static_cast<int>(i),
+                "no output depends on it; add it to the outputs or take it out");
+      }
+    }
+  }
+
+  void infer_layers() {
+    std::vector<bool> known(network_.layers.size(), false);
+    for (std::size_t i = 0; i < network_.layers.size(); ++i) {
+      const LayerKind& kind = network_.layers[i].kind;
+      const std::vector<std::string> wrong = option_problems(kind);
+      for (const std::string& text : wrong) problem(static_cast<int>(i), text);
+      const int input = result_.inputs[i];
+      const bool input_known = input == -1
+                                   ? input_known_
+                                   : input != kUnresolved && known[static_cast<std::size_t>(input)];
+      if (!wrong.empty() || !input_known) continue;
+      LayerOutput output = layer_output(kind, shape_of(input), source_name(input));
+      for (const std::string& text : output.problems) problem(static_cast<int>(i), text);
+      known[i] = output.problems.empty();
+      result_.layers[i] = output.shape;
+    }
+  }
+
+  const Shape& shape_of(int input) const {
+    return input < 0 ? network_.input : result_.layers[static_cast<std::size_t>(input)];
+  }
+  std::string source_name(int input) const {
+    return input < 0 ? "the network's input"
+                     : "layer " + network_.layers[static_cast<std::size_t>(input)].name;
+  }
+
+  const NetworkDescription& network_;
+  NetworkShapes result_;
+  std::unordered_map<std::string, int> indices_;
+  bool input_known_ = true;
+};
+
+}  // namespace
+
+NetworkShapes infer_shapes(const NetworkDescription& network) { return Inference(network).infer(); }
+
+}  // namespace troupe::model

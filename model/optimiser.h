@@ -1,0 +1,60 @@
+#pragma once
+
+// Optimisers in Keras' arithmetic, element by element in float without contraction: the same bits
+// on every instruction set.
+//
+// With g the mean gradient, lr the step's learning rate and all arrays at zero before step t = 1:
+//   SGD       w -= lr g;                           momentum > 0: m = momentum m + lr g, w -= m
+//   RMSprop   v = rho v + (1 - rho) g^2, u = lr g / (sqrt(v) + eps), w -= u;
+//             momentum > 0: m = momentum m + u, w -= m
+//   Adam      m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2,
+//             w -= lr sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + eps)
+//   Adadelta  v = rho v + (1 - rho) g^2, u = g sqrt(d + eps) / sqrt(v + eps),
+//             d = rho d + (1 - rho) u^2, w -= lr u
+// Sources: Keras optimizer_v2; Tieleman and Hinton 2012; Kingma and Ba, arXiv:1412.6980; Zeiler,
+// arXiv:1212.5701. Factors that are the same for every element (1 - rho, Adam's rate) are computed
+// in double and rounded to float once; the rest is float, from left to right.
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace troupe::model {
+
+enum class OptimiserKind : std::uint8_t { kSgd, kRmsprop, kAdam, kAdadelta };
+
+struct OptimiserOptions {
+  OptimiserKind kind = OptimiserKind::kRmsprop;
+  double momentum = 0.0;  // SGD and RMSprop: m = momentum m + update; w -= m
+  double rho = 0.9;       // RMSprop (Keras default 0.9) and Adadelta (0.95)
+  double beta_1 = 0.9;    // Adam
+  double beta_2 = 0.999;  // Adam
+  double epsilon = 1e-7;  // RMSprop, Adam: g / (sqrt(v) + eps); Adadelta: inside both roots
+};
+
+// Arrays of the weights' size the optimiser keeps, and their names in checkpoints: "velocity" (m
+// of SGD and RMSprop, kept only with momentum > 0), "mean" (m of Adam), "mean_square" (v),
+// "mean_square_update" (d). All start at zero. In the order: mean, mean_square,
+// mean_square_update, velocity, as far as the optimiser has them.
+int optimiser_arrays(const OptimiserOptions& options);
+std::string optimiser_array_name(const OptimiserOptions& options, int array);
+
+// What it keeps besides: Adam's beta powers grow by repeated multiplication, so that a resumed run
+// has the same bits.
+struct OptimiserCounters {
+  std::uint64_t updates = 0;
+  double beta_1_power = 1.0;
+  double beta_2_power = 1.0;
+  bool operator==(const OptimiserCounters&) const = default;
+};
+
+// Once per step, before update(): counts the step and multiplies the beta powers.
+void begin_update(const OptimiserOptions& options, OptimiserCounters& counters);
+
+// Updates weights[i] and arrays[k * stride + i] from gradients[i]; spans of one range of a network.
+// `arrays` points at array 0 of the range, `stride` is the distance between arrays in elements.
+void update(const OptimiserOptions& options, const OptimiserCounters& counters,
+            double learning_rate, std::span<const float> gradients, std::span<float> weights,
+            float* arrays, std::int64_t stride);
+
+}  // namespace troupe::model

@@ -1,0 +1,149 @@
+#include "model/physics/comparison.h"
+
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "runtime/base/error.h"
+
+namespace troupe::model {
+namespace {
+
+constexpr std::size_t kComparedMoments = 2;
+constexpr double kSmallestProfileShare = 1e-6;
+
+double total(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+double moments_error(const ShowerGroup& data, const ShowerGroup& generated) {
+  double sum = 0.0;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    for (std::size_t order = 1; order <= kComparedMoments; ++order) {
+      sum += relative_error(data.mean_moment(axis, order), generated.mean_moment(axis, order));
+    }
+  }
+  return sum / (3.0 * static_cast<double>(kComparedMoments));
+}
+
+// Mean over the cells of the data's profile that are large enough; the others are counted.
+double profile_cell_error(const std::vector<double>& data, const std::vector<double>& generated,
+                          std::int64_t& skipped) {
+  const double smallest = kSmallestProfileShare * total(data);
+  double sum = 0.0;
+  std::int64_t cells = 0;
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    if (data[i] == 0.0 || data[i] < smallest) {
+      ++skipped;
+      continue;
+    }
+    sum += relative_error(data[i], generated[i]);
+    ++cells;
+  }
+  return cells == 0 ? 0.0 : sum / static_cast<double>(cells);
+}
+
+double profile_energy_error(const std::vector<double>& data, const std::vector<double>& generated) {
+  double difference = 0.0;
+  for (std::size_t i = 0; i < data.size(); ++i) difference += std::abs(generated[i] - data[i]);
+  const double energy = total(data);
+  if (energy == 0.0) return difference == 0.0 ? 0.0 : 1.0;
+  return difference / energy;
+}
+
+std::array<double, 3> profile_cell_errors(const ShowerGroup& data, const ShowerGroup& generated,
+                                          std::int64_t& skipped) {
+  std::array<double, 3> errors{};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    errors[axis] =
+        profile_cell_error(data.mean_profile(axis), generated.mean_profile(axis), skipped);
+  }
+  return errors;
+}
+
+bool comparable(const ShowerGroup& data, const ShowerGroup& generated) {
+  return data.events() > data.empty_events() && generated.events() + generated.invalid_events() > 0;
+}
+
+std::optional<FigureOfMerit> figure_of_merit(const ShowerStatistics& data,
+                                             const ShowerStatistics& generated) {
+  FigureOfMerit merit;
+  double angles = 0.0;
+  std::int64_t bins_with_angle = 0;
+  for (std::size_t i = 0; i < data.bins().size(); ++i) {
+    const ShowerGroup &d = data.bins()[i], &g = generated.bins()[i];
+    if (!comparable(d, g)) {
+      ++merit.energy_bins_skipped;
+      continue;
+    }
+    ++merit.energy_bins;
+    merit.moments += moments_error(d, g);
+    const auto errors = profile_cell_errors(d, g, merit.profile_cells_skipped);
+    merit.profiles += (errors[0] + errors[1] + errors[2]) / 3.0;
+    merit.sampling_fraction +=
+        relative_error(d.sampling_fraction().mean, g.sampling_fraction().mean);
+    if (const auto angle = g.mean_angle_error()) {
+      angles += *angle;
+      ++bins_with_angle;
+    }
+  }
+  if (merit.energy_bins == 0) return std::nullopt;
+  const auto bins = static_cast<double>(merit.energy_bins);
+  merit.moments /= bins;
+  merit.profiles /= bins;
+  merit.sampling_fraction /= bins;
+  if (bins_with_angle > 0) merit.angle = angles / static_cast<double>(bins_with_angle);
+  merit.total =
+      merit.moments + merit.profiles + merit.sampling_fraction + merit.angle.value_or(0.0);
+  return merit;
+}
+
+std::optional<double> correlation_difference(const ShowerGroup& data,
+                                             const ShowerGroup& generated) {
+  const auto d = data.correlations(), g = generated.correlations();
+  double sum = 0.0;
+  std::int64_t pairs = 0;
+  for (std::size_t i = 0; i < d.size(); ++i) {
+    if (!d[i].has_value() || !g[i].has_value()) continue;
+    sum += std::abs(*d[i] - *g[i]);
+    ++pairs;
+  }
+  if (pairs == 0) return std::nullopt;
+  return sum / static_cast<double>(pairs);
+}
+
+}  // namespace
+
+double relative_error(double data, double generated) {
+  if (data == 0.0) return generated == 0.0 ? 0.0 : 1.0;
+  return std::abs(generated - data) / std::abs(data);
+}
+
+Comparison compare(const ShowerStatistics& data, const ShowerStatistics& generated) {
+  CHECK(data.options() == generated.options(),
+        "samples measured with different options do not compare");
+  const ShowerGroup &d = data.all(), &g = generated.all();
+  std::array<double, 3> energy_errors{};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    energy_errors[axis] = profile_energy_error(d.mean_profile(axis), g.mean_profile(axis));
+  }
+  std::int64_t skipped = 0;
+  const auto cell_errors = profile_cell_errors(d, g, skipped);
+
+  Comparison result;
+  result.merit = figure_of_merit(data, generated);
+  result.sampling_fraction_error =
+      relative_error(d.sampling_fraction().mean, g.sampling_fraction().mean);
+  result.hits_error = relative_error(d.hits().mean, g.hits().mean);
+  result.moments_error = moments_error(d, g);
+  result.longitudinal_error = energy_errors[2];
+  result.transverse_error = (energy_errors[0] + energy_errors[1]) / 2.0;
+  result.longitudinal_cell_error = cell_errors[2];
+  result.transverse_cell_error = (cell_errors[0] + cell_errors[1]) / 2.0;
+  result.correlation_difference = correlation_difference(d, g);
+  result.ecal_separation = separation_power(d.ecal_histogram(), g.ecal_histogram());
+  return result;
+}
+
+}  // namespace troupe::model

@@ -1,0 +1,43 @@
+#pragma once
+
+// The table data against generated, for people and for machines.
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "model/physics/comparison.h"
+
+namespace troupe::model {
+
+// One sample: its own figures and, unless it is the data, its comparison with them.
+struct TableRow {
+  std::string name;  // "data", "generated", "untrained"
+  std::int64_t events = 0;
+  std::int64_t empty_events = 0;
+  std::int64_t invalid_events = 0;
+  Spread sampling_fraction;
+  Spread hits;
+  std::optional<Comparison> comparison;
+};
+
+TableRow data_row(std::string name, const ShowerStatistics& data);
+TableRow generated_row(std::string name, const ShowerStatistics& data,
+                       const ShowerStatistics& generated);
+
+// A line of headings, one line per row and what the columns mean, each ending in a newline:
+//              events  sampling fraction   error  longitudinal  transverse   hits  error  merit
+// data            500   2.04 +- 0.12 %         -             -           -  412.3      -      -
+// generated       500   1.98 +- 0.15 %     2.9 %         8.1 %      12.3 %  398.0  3.5 %  0.412
+// Empty and invalid showers follow in a line of their own where there are any.
+std::string table_text(std::span<const TableRow> rows);
+
+// One JSON object without newline: name, events, empty_events, invalid_events, sampling_fraction
+// and hits ({"mean", "deviation"}), comparison (null, or the members of Comparison by their names,
+// merit likewise). Fractions are not percentages. Numbers with 6 significant digits; absent ones
+// are null.
+std::string row_json(const TableRow& row);
+// {"rows": [row_json, ...]}
+std::string table_json(std::span<const TableRow> rows);
+
+}  // namespace troupe::model

@@ -1,0 +1,122 @@
+#pragma once
+
+// A network compiled for one batch size and backend: a flat list of kernel calls for each way of
+// running it, over one arena with fixed offsets. Compiled once, shared by every thread; what a run
+// writes lives in a Workspace, one per compute stream.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/backend/backend.h"
+#include "model/network.h"
+#include "runtime/base/buffer.h"
+#include "runtime/base/random.h"
+
+namespace troupe::model {
+
+// A backward pass runs once, right after kForwardTraining in the same workspace (it may overwrite
+// what was kept for it): forward again before another one.
+enum class Pass : std::uint8_t {
+  kForwardTraining,     // batch statistics, dropout; keeps what either backward pass needs
+  kForwardInference,    // moving statistics, no dropout
+  kBackwardParameters,  // after kForwardTraining: gradients of all weights, none of the input
+  kBackwardInput,       // after kForwardTraining: gradient of the input, none of the weights
+};
+inline constexpr int kPasses = 4;
+
+struct ProgramOptions {
+  std::int64_t batch = 1;
+  int network_number = 0;  // 0 generator, 1 discriminator: chooses the dropout streams
+  // Which passes to compile besides inference; without forward_training there are no backward ones.
+  bool forward_training = true;
+  bool backward_parameters = true;
+  bool backward_input = true;
+};
+
+// Flat buffers a run reads and writes, in the backend's data type and the order of ParameterLayout.
+// Only those a pass needs may be set: forward passes read weights; inference reads moving; training
+// writes statistics (batch mean and unbiased variance); kBackwardParameters writes gradients.
+struct Bindings {
+  const void* weights = nullptr;
+  const void* moving = nullptr;
+  void* gradients = nullptr;
+  void* statistics = nullptr;
+  runtime::RandomPosition random;  // stream is ignored
+};
+
+class Program;
+
+// The memory of one compute stream: arena and scratch. One thread at a time. The Program must
+// outlive it.
+class Workspace {
+ public:
+  explicit Workspace(const Program& program);
+  std::byte* arena() { return arena_.mutable_data(); }
+  std::byte* scratch() { return scratch_.mutable_data(); }
+
+ private:
+  friend class Program;
+  const Program* program_;
+  runtime::Buffer arena_;
+  runtime::Buffer scratch_;
+  bool ready_for_backward_ = false;  // the last run was a forward pass in training
+};
+
+class Program {
+ public:
+  // `network` must have no problems (infer_shapes), else its first problem comes back as kTopology.
+  static runtime::Result<std::unique_ptr<const Program>> compile(const NetworkDescription& network,
+                                                                 const Backend& backend,
+                                                                 const ProgramOptions& options);
+  ~Program();
+
+  // Allocates nothing. CHECKs that the pass was compiled, that its bindings are set, that the
+  // workspace is of this Program, and that a backward pass follows a forward pass in training.
+  void run(Pass pass, const Bindings& bindings, Workspace& workspace) const;
+
+  // Places in a workspace's arena, in elements of data_type(), batch-major. The caller fills
+  // input() before a forward pass and output_gradient(i) of every output before a backward pass
+  // (outputs that pass no gradient, such as bins, ignore it); the rest is valid until the next
+  // forward pass.
+  template <class T>
+  std::span<T> input(Workspace& workspace) const;
+  template <class T>
+  std::span<const T> output(Workspace& workspace, int index) const;
+  template <class T>
+  std::span<T> output_gradient(Workspace& workspace, int index) const;
+  template <class T>
+  std::span<const T> input_gradient(Workspace& workspace) const;
+
+  const ParameterLayout& parameters() const;
+  const NetworkShapes& shapes() const;
+  const NetworkDescription& network() const;
+  int outputs() const;
+  // Index of a named output, -1 when there is none.
+  int find_output(const std::string& name) const;
+  Shape input_shape() const;
+  Shape output_shape(int index) const;
+  std::int64_t batch() const;
+  DataType data_type() const;
+  std::size_t arena_bytes() const;
+  std::size_t scratch_bytes() const;
+  // The arena's tensors with their offsets, and the instructions of each pass with their operands
+  // ("{tensor}@byte", "weights[element]", "->" written, "+>" added to, "none" left out): for
+  // people.
+  std::string print() const;
+
+ private:
+  struct Place;
+  struct Call;
+  struct Content;
+  class Compiler;
+  explicit Program(std::unique_ptr<Content> content);
+  template <class T>
+  std::span<T> tensor(Workspace& workspace, int index) const;
+
+  std::unique_ptr<Content> content_;
+};
+
+}  // namespace troupe::model

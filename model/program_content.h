@@ -1,0 +1,41 @@
+#pragma once
+
+// The inside of a Program, shared by compile.cpp, which fills it, and program.cpp, which runs it.
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "model/instructions.h"
+#include "model/memory_plan.h"
+#include "model/program.h"
+
+namespace troupe::model {
+
+struct Program::Place {
+  Location location = Location::kNull;
+  std::size_t bytes = 0;  // from the location's first byte
+};
+
+// A kernel with its operands' places.
+struct Program::Call {
+  std::unique_ptr<const Kernel> kernel;
+  std::array<Place, kMostOperands> operands{};
+  std::size_t operand_count = 0;
+};
+
+struct Program::Content {
+  NetworkDescription network;
+  NetworkShapes shapes;
+  ParameterLayout parameters;
+  std::int64_t batch = 0;
+  DataType data_type = DataType::kFloat32;
+  InstructionLists lists;
+  std::vector<TensorLife> lives;
+  MemoryPlan plan;
+  std::array<std::vector<Call>, kPasses> calls;                         // parallel to lists.passes
+  std::array<std::array<bool, kLocations>, kPasses> reads_or_writes{};  // which locations are used
+  std::size_t scratch_bytes = 0;
+};
+
+}  // namespace troupe::model

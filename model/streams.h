@@ -1,0 +1,31 @@
+#pragma once
+
+// The one table of random streams (RandomPosition::stream). Part of the numerics: changing a number
+// changes every trained bit, so kRandomVersion must grow with it.
+
+#include <cstdint>
+
+namespace troupe::model {
+
+inline constexpr std::uint32_t kLatentStream = 1;       // noise of the generator's input, per element
+inline constexpr std::uint32_t kFlipStream = 2;         // label flips, per event
+inline constexpr std::uint32_t kConditionStream = 3;    // conditions of fakes drawn uniformly, per event
+inline constexpr std::uint32_t kValidationStream = 4;   // noise of validation and of `generate`
+inline constexpr std::uint32_t kSamplerStream = 5;      // permutation of the events
+
+// Dropout of layer i of network n (0 generator, 1 discriminator).
+constexpr std::uint32_t dropout_stream(int network_number, int layer) {
+  return 0x1000u + 0x1000u * static_cast<std::uint32_t>(network_number) +
+         static_cast<std::uint32_t>(layer);
+}
+
+// Initial values of weight tensor i of network n; the slot of the position counts redraws.
+constexpr std::uint32_t initialiser_stream(int network_number, int tensor) {
+  return 0x10000u + 0x1000u * static_cast<std::uint32_t>(network_number) +
+         static_cast<std::uint32_t>(tensor);
+}
+
+// 0x100000 and above: the shower generator (pipeline/shower_generator.h).
+inline constexpr std::uint32_t kShowerStreams = 0x100000u;
+
+}  // namespace troupe::model

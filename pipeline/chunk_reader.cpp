@@ -1,0 +1,243 @@
+#include "pipeline/chunk_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "pipeline/chunk_codec.h"
+
+namespace troupe::pipeline {
+
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+
+namespace {
+
+constexpr std::uint64_t kContiguousBlockBytes = 1u << 20;
+constexpr std::uint64_t kMaxBlockBytes = 1ULL << 30;
+// Deflate cannot expand further; anything the file claims beyond it was never there.
+constexpr std::uint64_t kMaxExpansion = 1032;
+
+Error data_error(std::string message) { return {ErrorKind::kData, std::move(message)}; }
+
+}  // namespace
+
+// What one thread decodes with.
+struct ChunkReader::Scratch {
+  std::vector<std::byte> stored;
+  std::vector<std::byte> inflated;
+  std::vector<std::byte> chunk;
+  std::vector<float> block;
+  Inflater inflater;
+};
+
+Result<ChunkReader> ChunkReader::create(Hdf5Dataset dataset, std::uint64_t file_bytes) {
+  ChunkReader reader(std::move(dataset));
+  const Hdf5Dataset& d = reader.dataset_;
+  if (d.type() == Hdf5Type::kInteger || d.type() == Hdf5Type::kOther) {
+    return data_error(fmt::format("{}: {}; expected floating point", d.place(), d.type_text()));
+  }
+  if (d.shape().empty() || d.rows() == 0 || d.row_size() == 0) {
+    return data_error(fmt::format("{}: {} holds no events", d.place(), d.shape_text()));
+  }
+  reader.note_ = reader.why_not_raw();
+  reader.raw_ = reader.note_.empty();
+  if (d.chunk().empty()) {
+    reader.block_rows_ = std::max<std::uint64_t>(1, kContiguousBlockBytes / 4 / d.row_size());
+  } else {
+    reader.block_rows_ = d.chunk()[0];
+    reader.chunk_elements_ = 1;
+    for (const std::uint64_t extent : d.chunk()) {
+      if (extent == 0 ||
+          __builtin_mul_overflow(reader.chunk_elements_, extent, &reader.chunk_elements_)) {
+        return data_error(fmt::format("{}: impossible chunks; the file is damaged", d.place()));
+      }
+    }
+    for (std::size_t i = 0; i < d.filters().size(); ++i) {
+      if (d.filters()[i].id == H5Z_FILTER_SHUFFLE) reader.shuffle_filter_ = static_cast<int>(i);
+      if (d.filters()[i].id == H5Z_FILTER_DEFLATE) reader.gzip_filter_ = static_cast<int>(i);
+    }
+  }
+  reader.block_rows_ = std::min(reader.block_rows_, d.rows());
+  RETURN_IF_ERROR(reader.check_claims(file_bytes));
+  return reader;
+}
+
+std::string ChunkReader::why_not_raw() const {
+  const auto slow = [this](const std::string& reason) {
+    return fmt::format("{} is decoded by the HDF5 library on one thread: {}", dataset_.place(),
+                       reason);
+  };
+  if (dataset_.chunk().empty()) return slow("it is not chunked");
+  if (dataset_.type() == Hdf5Type::kOtherFloat) return slow("it is " + dataset_.type_text());
+  const auto& filters = dataset_.filters();
+  for (const Hdf5Filter& filter : filters) {
+    if (filter.id != H5Z_FILTER_SHUFFLE && filter.id != H5Z_FILTER_DEFLATE) {
+      return slow("it is stored with " + filter.name);
+    }
+  }
+  const bool known =
+      filters.size() <= 1 || (filters.size() == 2 && filters[0].id == H5Z_FILTER_SHUFFLE &&
+                              filters[1].id == H5Z_FILTER_DEFLATE);
+  return known ? "" : slow("its filters are not shuffle, then gzip");
+}
+
+Result<void> ChunkReader::check_claims(std::uint64_t file_bytes) const {
+  const auto& filters = dataset_.filters();
+  const std::uint64_t room = raw_ && !filters.empty() ? file_bytes * kMaxExpansion : file_bytes;
+  const bool known = raw_ || filters.empty();
+  const std::uint64_t bytes = rows() * row_size() * dataset_.element_bytes();
+  if (known && bytes > room) {
+    return data_error(
+        fmt::format("{}: {} needs {} bytes, more than a file of {} bytes can hold; it "
+                    "is cut short or its writer was stopped",
+                    dataset_.place(), dataset_.shape_text(), bytes, file_bytes));
+  }
+  const std::uint64_t limit = known ? std::min(room, kMaxBlockBytes) : kMaxBlockBytes;
+  if (chunk_elements_ > limit / dataset_.element_bytes() ||
+      block_rows_ > kMaxBlockBytes / 4 / row_size()) {
+    return data_error(
+        fmt::format("{}: its chunks of {} events are too large to read; rewrite it "
+                    "with chunks of about 1 MiB",
+                    dataset_.place(), block_rows_));
+  }
+  if ((rows() - 1) / block_rows_ >= std::numeric_limits<std::uint32_t>::max()) {
+    return data_error(fmt::format("{}: more than 2^32 chunks", dataset_.place()));
+  }
+  return {};
+}
+
+std::uint32_t ChunkReader::blocks() const {
+  return static_cast<std::uint32_t>((rows() + block_rows_ - 1) / block_rows_);
+}
+
+std::uint64_t ChunkReader::rows_of(std::uint32_t block) const {
+  return std::min(block_rows_, rows() - first_row(block));
+}
+
+Result<void> ChunkReader::read(std::span<const std::uint32_t> blocks, runtime::ThreadTeam& team,
+                               const Consumer& consumer) const {
+  std::vector<Scratch> scratch(static_cast<std::size_t>(team.threads()));
+  std::vector<std::optional<Error>> errors(blocks.size());
+  team.run(static_cast<std::int64_t>(blocks.size()), [&](std::int64_t index, int thread) {
+    const auto i = static_cast<std::size_t>(index);
+    Scratch& own = scratch[static_cast<std::size_t>(thread)];
+    Result<void> result = read_block(blocks[i], own);
+    if (result.ok()) {
+      const std::size_t values = rows_of(blocks[i]) * row_size();
+      result = consumer(blocks[i], std::span<float>(own.block).first(values), thread);
+    }
+    if (!result.ok()) errors[i] = result.error();
+  });
+  for (std::optional<Error>& error : errors) {
+    if (error) return *std::move(error);
+  }
+  return {};
+}
+
+Result<void> ChunkReader::read_block(std::uint32_t block, Scratch& scratch) const {
+  const std::uint64_t rows = rows_of(block);
+  scratch.block.resize(block_rows_ * row_size());
+  if (!raw_) return dataset_.read_rows(first_row(block), rows, scratch.block.data());
+  const auto& shape = dataset_.shape();
+  const auto& chunk = dataset_.chunk();
+  std::vector<std::uint64_t> offset(shape.size(), 0);
+  offset[0] = first_row(block);
+  // Counts the chunks of the row like digits, the last axis fastest.
+  for (;;) {
+    RETURN_IF_ERROR(decode_chunk(offset, scratch));
+    std::size_t axis = shape.size() - 1;
+    for (; axis > 0; --axis) {
+      offset[axis] += chunk[axis];
+      if (offset[axis] < shape[axis]) break;
+      offset[axis] = 0;
+    }
+    if (axis == 0) return {};
+  }
+}
+
+Result<void> ChunkReader::decode_chunk(std::span<const std::uint64_t> offset,
+                                       Scratch& scratch) const {
+  const std::size_t bytes = chunk_elements_ * dataset_.element_bytes();
+  const auto& chunk = dataset_.chunk();
+  const bool whole_rows = chunk[0] == block_rows_ &&
+                          std::equal(chunk.begin() + 1, chunk.end(), dataset_.shape().begin() + 1);
+  if (whole_rows && dataset_.type() == Hdf5Type::kFloat32) {
+    return decode_raw(offset, scratch, std::as_writable_bytes(std::span<float>(scratch.block)));
+  }
+  scratch.chunk.resize(bytes);
+  RETURN_IF_ERROR(decode_raw(offset, scratch, scratch.chunk));
+  scatter(offset, offset[0], scratch);
+  return {};
+}
+
+Result<void> ChunkReader::decode_raw(std::span<const std::uint64_t> offset, Scratch& scratch,
+                                     std::span<std::byte> out) const {
+  const auto damaged = [&](std::string_view what) {
+    return data_error(fmt::format("{}: the chunk of row {} {}; the file is damaged",
+                                  dataset_.place(), offset[0], what));
+  };
+  // Incompressible data grows by a few bytes per 64 KiB and the header of the stream.
+  const std::uint64_t longest = out.size() + out.size() / 1024 + 4096;
+  ASSIGN_OR_RETURN(const std::uint32_t mask, dataset_.read_chunk(offset, longest, scratch.stored));
+  const auto applied = [mask](int filter) { return filter >= 0 && (mask >> filter & 1) == 0; };
+  std::span<const std::byte> bytes = scratch.stored;
+  const bool shuffled = applied(shuffle_filter_);
+  if (applied(gzip_filter_)) {
+    std::span<std::byte> target = out;
+    if (shuffled) {
+      scratch.inflated.resize(out.size());
+      target = scratch.inflated;
+    }
+    if (!scratch.inflater.inflate(bytes, target)) return damaged("does not decompress");
+    bytes = target;
+  }
+  if (bytes.size() != out.size()) return damaged("has the wrong size");
+  if (shuffled) {
+    unshuffle_bytes(bytes, dataset_.element_bytes(), out);
+  } else if (bytes.data() != out.data()) {
+    std::memcpy(out.data(), bytes.data(), bytes.size());
+  }
+  return {};
+}
+
+// Copies what of the chunk lies inside the dataset to its place in the block, run by run of the
+// last axis.
+void ChunkReader::scatter(std::span<const std::uint64_t> offset, std::uint64_t first_row,
+                          Scratch& scratch) const {
+  const auto& shape = dataset_.shape();
+  const auto& chunk = dataset_.chunk();
+  const std::size_t last = shape.size() - 1;
+  const std::uint64_t run = std::min(chunk[last], shape[last] - offset[last]);
+  std::vector<std::uint64_t> at(shape.size(), 0);  // inside the chunk
+  for (std::uint64_t from = 0; from < chunk_elements_; from += chunk[last]) {
+    bool inside = true;
+    std::uint64_t to = 0;
+    for (std::size_t axis = 0; axis < last; ++axis) {
+      const std::uint64_t place = offset[axis] + at[axis];
+      inside = inside && place < shape[axis];
+      to = to * shape[axis] + (axis == 0 ? place - first_row : place);
+    }
+    if (inside) {
+      float* target = scratch.block.data() + to * shape[last] + offset[last];
+      if (dataset_.type() == Hdf5Type::kFloat32) {
+        std::memcpy(target, scratch.chunk.data() + from * 4, run * 4);
+      } else {
+        const auto* values = reinterpret_cast<const double*>(scratch.chunk.data()) + from;
+        std::transform(values, values + run, target,
+                       [](double v) { return static_cast<float>(v); });
+      }
+    }
+    for (std::size_t axis = last; axis-- > 0;) {
+      if (++at[axis] < chunk[axis]) break;
+      at[axis] = 0;
+    }
+  }
+}
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,144 @@
+#include "pipeline/dataset_info.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include "pipeline/dataset_file.h"
+#include "pipeline/dataset_index.h"
+#include "pipeline/dataset_paths.h"
+#include "pipeline/hdf5_file.h"
+
+namespace troupe::pipeline {
+
+using runtime::Result;
+
+namespace {
+
+constexpr std::size_t kExamples = 8;
+
+// Smallest, largest and sum of values that come one by one.
+class Gauge {
+ public:
+  void add(double value) {
+    min_ = std::min(min_, value);
+    max_ = std::max(max_, value);
+    sum_ += value;
+    ++count_;
+  }
+  double sum() const { return sum_; }
+  Range range() const {
+    if (count_ == 0) return {};
+    return {min_, max_, sum_ / static_cast<double>(count_)};
+  }
+
+ private:
+  double min_ = std::numeric_limits<double>::infinity();
+  double max_ = -std::numeric_limits<double>::infinity();
+  double sum_ = 0;
+  std::uint64_t count_ = 0;
+};
+
+struct Gauges {
+  Gauge energy;
+  Gauge theta;
+  Gauge ecal;
+  Gauge occupied;
+};
+
+std::optional<DataSchema> schema_of(const Hdf5File& file) {
+  if (!file.contains("ECAL")) return std::nullopt;
+  if (file.contains("target")) return DataSchema::kLcdFixed;
+  if (file.contains("energy") && (file.contains("theta") || file.contains("mtheta"))) {
+    return DataSchema::kLcdAngle;
+  }
+  return std::nullopt;
+}
+
+Result<FileInfo> describe_file(const std::string& path) {
+  ASSIGN_OR_RETURN(const Hdf5File file, Hdf5File::open(path));
+  FileInfo info;
+  info.path = path;
+  std::error_code cause;
+  info.bytes = std::filesystem::file_size(path, cause);
+  info.schema = schema_of(file);
+  info.attributes = file.attributes();
+  for (const std::string& name : file.dataset_names()) {
+    ASSIGN_OR_RETURN(const Hdf5Dataset dataset, file.dataset(name));
+    DatasetEntryInfo entry{name, dataset.shape(),       dataset.type_text(), dataset.chunk(),
+                           {},   dataset.stored_bytes()};
+    for (const Hdf5Filter& filter : dataset.filters()) entry.filters.push_back(filter.name);
+    info.datasets.push_back(std::move(entry));
+  }
+  return info;
+}
+
+// Adds a file's events to the gauges, in order of rows so that the means do not depend on threads.
+Result<void> measure_file(const FileInfo& file, runtime::ThreadTeam& team, Gauges& gauges,
+                          DatasetInfo& info) {
+  ASSIGN_OR_RETURN(const DatasetFile opened,
+                   DatasetFile::open(file.path, *file.schema, default_names(*file.schema), {}));
+  const std::size_t cells = opened.images().row_size();
+  std::vector<std::uint32_t> occupied(opened.rows());
+  const auto count = [&](std::uint32_t block, std::span<const EventState> states,
+                         std::span<const float> images) {
+    const std::size_t first = opened.images().first_row(block);
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      const auto image = images.subspan(i * cells, cells);
+      occupied[first + i] = static_cast<std::uint32_t>(
+          std::count_if(image.begin(), image.end(), [](float cell) { return cell > 0.0f; }));
+    }
+  };
+  ASSIGN_OR_RETURN(const FileIndex index, scan_file(opened, Preprocessing{}, team, count));
+  for (std::size_t row = 0; row < index.rows(); ++row) {
+    if (index.states[row] == EventState::kBad) continue;
+    gauges.energy.add(100.0 * static_cast<double>(index.energies[row]));
+    gauges.theta.add(static_cast<double>(index.angles[row]));
+    gauges.ecal.add(static_cast<double>(index.ecals[row]));
+    gauges.occupied.add(occupied[row]);
+  }
+  info.bad_events += index.bad;
+  for (const std::string& event : index.bad_events) {
+    if (info.bad_event_examples.size() < kExamples) info.bad_event_examples.push_back(event);
+  }
+  if (!opened.images().note().empty()) info.notes.push_back(opened.images().note());
+  const auto shape = opened.shape();
+  info.shape = {shape[0], shape[1], shape[2]};
+  return {};
+}
+
+}  // namespace
+
+Result<DatasetInfo> describe_dataset(const std::vector<std::string>& paths,
+                                     runtime::ThreadTeam& team) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, expand_paths(paths));
+  DatasetInfo info;
+  Gauges gauges;
+  for (const std::string& path : files) {
+    ASSIGN_OR_RETURN(FileInfo file, describe_file(path));
+    if (file.schema) {
+      for (const DatasetEntryInfo& entry : file.datasets) {
+        if (entry.name == "ECAL" && !entry.shape.empty()) file.events = entry.shape[0];
+      }
+      RETURN_IF_ERROR(measure_file(file, team, gauges, info));
+      info.events += file.events;
+    } else {
+      info.notes.push_back(path + ": neither lcd-fixed nor lcd-angle; its events are not read");
+    }
+    info.files.push_back(std::move(file));
+  }
+  info.schema = info.files.front().schema;
+  for (const FileInfo& file : info.files) {
+    if (file.schema != info.schema) info.schema.reset();
+  }
+  info.energy_gev = gauges.energy.range();
+  info.theta_rad = gauges.theta.range();
+  info.ecal = gauges.ecal.range();
+  info.occupied_cells = gauges.occupied.range();
+  if (gauges.energy.sum() > 0) info.ecal_per_energy = gauges.ecal.sum() / gauges.energy.sum();
+  return info;
+}
+
+}  // namespace troupe::pipeline

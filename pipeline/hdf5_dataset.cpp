@@ -1,0 +1,222 @@
+#include "pipeline/hdf5_dataset.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace troupe::pipeline {
+
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+
+namespace {
+
+Error data_error(std::string message) { return {ErrorKind::kData, std::move(message)}; }
+
+std::string filter_name(H5Z_filter_t id, unsigned level, const char* stored) {
+  switch (id) {
+    case H5Z_FILTER_DEFLATE:
+      return fmt::format("gzip {}", level);
+    case H5Z_FILTER_SHUFFLE:
+      return "shuffle";
+    case H5Z_FILTER_FLETCHER32:
+      return "fletcher32";
+    case H5Z_FILTER_SZIP:
+      return "szip";
+    default:
+      return stored[0] != '\0' ? fmt::format("{} (filter {})", stored, id)
+                               : fmt::format("filter {}", id);
+  }
+}
+
+// IEEE half precision in either byte order.
+bool is_half(hid_t type) {
+  std::size_t sign = 0, exponent = 0, exponent_bits = 0, mantissa = 0, mantissa_bits = 0;
+  return H5Tget_size(type) == 2 && H5Tget_precision(type) == 16 && H5Tget_offset(type) == 0 &&
+         H5Tget_fields(type, &sign, &exponent, &exponent_bits, &mantissa, &mantissa_bits) >= 0 &&
+         sign == 15 && exponent == 10 && exponent_bits == 5 && mantissa == 0 &&
+         mantissa_bits == 10 && H5Tget_ebias(type) == 15;
+}
+
+// Only layouts that programs write: with others, which damage can make, the library has been seen
+// to write beyond its buffers.
+Hdf5Type type_of(hid_t type) {
+  const H5T_class_t kind = H5Tget_class(type);
+  if (kind == H5T_INTEGER) {
+    const std::size_t bytes = H5Tget_size(type);
+    const bool plain =
+        bytes <= 8 && H5Tget_precision(type) == 8 * bytes && H5Tget_offset(type) == 0;
+    return plain ? Hdf5Type::kInteger : Hdf5Type::kOther;
+  }
+  if (kind != H5T_FLOAT) return Hdf5Type::kOther;
+  if (H5Tequal(type, H5T_NATIVE_FLOAT) > 0) return Hdf5Type::kFloat32;
+  if (H5Tequal(type, H5T_NATIVE_DOUBLE) > 0) return Hdf5Type::kFloat64;
+  const bool swapped = H5Tequal(type, H5T_IEEE_F32BE) > 0 || H5Tequal(type, H5T_IEEE_F64BE) > 0;
+  return swapped || is_half(type) ? Hdf5Type::kOtherFloat : Hdf5Type::kOther;
+}
+
+std::optional<std::vector<hsize_t>> space_shape(hid_t space) {
+  const int rank = H5Sget_simple_extent_ndims(space);
+  if (rank < 0) return std::nullopt;
+  std::vector<hsize_t> shape(static_cast<std::size_t>(rank));
+  if (rank > 0 && H5Sget_simple_extent_dims(space, shape.data(), nullptr) < 0) return std::nullopt;
+  return shape;
+}
+
+}  // namespace
+
+Result<Hdf5Dataset> Hdf5Dataset::open(const Hdf5Handle& file, const std::string& path,
+                                      const std::string& name) {
+  const Hdf5Lock lock;
+  Hdf5Dataset dataset;
+  dataset.file_ = path;
+  dataset.name_ = name;
+  dataset.handle_ = Hdf5Handle(H5Dopen2(file.id(), name.c_str(), H5P_DEFAULT));
+  if (!dataset.handle_.valid()) {
+    return data_error(fmt::format("{}: cannot be opened: {}", dataset.place(), hdf5_cause()));
+  }
+  RETURN_IF_ERROR(dataset.describe());
+  return dataset;
+}
+
+std::uint64_t Hdf5Dataset::row_size() const {
+  std::uint64_t size = 1;
+  for (std::size_t i = 1; i < shape_.size(); ++i) size *= shape_[i];
+  return size;
+}
+
+std::string Hdf5Dataset::type_text() const {
+  const Hdf5Lock lock;
+  const Hdf5Handle type(H5Dget_type(handle_.id()));
+  const H5T_class_t kind = H5Tget_class(type.id());
+  if (type_ == Hdf5Type::kOther && (kind == H5T_FLOAT || kind == H5T_INTEGER)) {
+    return fmt::format("numbers of {} bytes in an unusual layout", element_bytes_);
+  }
+  switch (kind) {
+    case H5T_FLOAT:
+      return fmt::format("{}float{}", H5Tget_order(type.id()) == H5T_ORDER_BE ? "big-endian " : "",
+                         8 * element_bytes_);
+    case H5T_INTEGER:
+      return fmt::format("{}int{}", H5Tget_sign(type.id()) == H5T_SGN_NONE ? "u" : "",
+                         8 * element_bytes_);
+    case H5T_STRING:
+      return "string";
+    case H5T_COMPOUND:
+      return "compound";
+    default:
+      return "other";
+  }
+}
+
+std::string Hdf5Dataset::shape_text() const {
+  return fmt::format("({}) {}", fmt::join(shape_, ", "), type_text());
+}
+
+Result<void> Hdf5Dataset::describe() {
+  const Hdf5Lock lock;
+  const Hdf5Handle space(H5Dget_space(handle_.id()));
+  const Hdf5Handle type(H5Dget_type(handle_.id()));
+  const Hdf5Handle creation(H5Dget_create_plist(handle_.id()));
+  if (!space.valid() || !type.valid() || !creation.valid()) {
+    return data_error(fmt::format("{}: cannot be described: {}", place(), hdf5_cause()));
+  }
+  const auto shape = space_shape(space.id());
+  if (!shape) return data_error(fmt::format("{}: its shape cannot be read", place()));
+  shape_.assign(shape->begin(), shape->end());
+  std::uint64_t elements = 1;
+  for (const std::uint64_t extent : shape_) {
+    if (__builtin_mul_overflow(elements, std::max<std::uint64_t>(extent, 1), &elements) ||
+        elements > std::numeric_limits<std::int64_t>::max() / 16) {
+      return data_error(fmt::format("{}: a shape of ({}) is impossible; the file is damaged",
+                                    place(), fmt::join(shape_, ", ")));
+    }
+  }
+  type_ = type_of(type.id());
+  element_bytes_ = H5Tget_size(type.id());
+  stored_bytes_ = H5Dget_storage_size(handle_.id());
+  if (H5Pget_layout(creation.id()) == H5D_CHUNKED) {
+    std::array<hsize_t, H5S_MAX_RANK> chunk{};
+    const int rank = H5Pget_chunk(creation.id(), H5S_MAX_RANK, chunk.data());
+    if (rank != static_cast<int>(shape_.size())) {
+      return data_error(fmt::format("{}: chunks of another rank; the file is damaged", place()));
+    }
+    chunk_.assign(chunk.begin(), chunk.begin() + rank);
+  }
+  const int filters = H5Pget_nfilters(creation.id());
+  for (int i = 0; i < filters; ++i) {
+    unsigned flags = 0;
+    unsigned config = 0;
+    std::array<unsigned, 16> values{};
+    std::size_t count = values.size();
+    std::array<char, 64> name{};
+    const H5Z_filter_t id = H5Pget_filter2(creation.id(), static_cast<unsigned>(i), &flags, &count,
+                                           values.data(), name.size() - 1, name.data(), &config);
+    if (id < 0) return data_error(fmt::format("{}: filter {} is unreadable", place(), i));
+    filters_.push_back({id, filter_name(id, values[0], name.data())});
+  }
+  return {};
+}
+
+Result<void> Hdf5Dataset::read_as(std::uint64_t first, std::uint64_t count, hid_t type,
+                                  void* out) const {
+  const Hdf5Lock lock;
+  CHECK(!shape_.empty() && first <= shape_[0] && count <= shape_[0] - first, "rows out of range");
+  if (count == 0 || row_size() == 0) return {};
+  const Hdf5Handle space(H5Dget_space(handle_.id()));
+  std::vector<hsize_t> start(shape_.size(), 0);
+  std::vector<hsize_t> extent(shape_.begin(), shape_.end());
+  start[0] = first;
+  extent[0] = count;
+  const Hdf5Handle memory(
+      H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr));
+  const bool selected = H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, start.data(), nullptr,
+                                            extent.data(), nullptr) >= 0;
+  if (!selected || H5Dread(handle_.id(), type, memory.id(), space.id(), H5P_DEFAULT, out) < 0) {
+    return data_error(fmt::format("{}: rows {} to {} cannot be read: {}", place(), first,
+                                  first + count - 1, hdf5_cause()));
+  }
+  return {};
+}
+
+Result<void> Hdf5Dataset::read_rows(std::uint64_t first, std::uint64_t count, float* out) const {
+  const Hdf5Lock lock;
+  return read_as(first, count, H5T_NATIVE_FLOAT, out);
+}
+
+Result<void> Hdf5Dataset::read_rows(std::uint64_t first, std::uint64_t count, double* out) const {
+  const Hdf5Lock lock;
+  return read_as(first, count, H5T_NATIVE_DOUBLE, out);
+}
+
+Result<std::uint32_t> Hdf5Dataset::read_chunk(std::span<const std::uint64_t> offset,
+                                              std::uint64_t max_bytes,
+                                              std::vector<std::byte>& out) const {
+  const Hdf5Lock lock;
+  const std::vector<hsize_t> at(offset.begin(), offset.end());
+  hsize_t size = 0;
+  if (H5Dget_chunk_storage_size(handle_.id(), at.data(), &size) < 0 || size == 0) {
+    return data_error(
+        fmt::format("{}: the chunk of row {} was never written; the file is cut "
+                    "short or its writer was stopped",
+                    place(), offset[0]));
+  }
+  if (size > max_bytes) {
+    return data_error(fmt::format("{}: the chunk of row {} claims {} bytes; the file is damaged",
+                                  place(), offset[0], size));
+  }
+  out.resize(size);
+  std::uint32_t mask = 0;
+  if (H5Dread_chunk(handle_.id(), H5P_DEFAULT, at.data(), &mask, out.data()) < 0) {
+    return data_error(fmt::format("{}: the chunk of row {} cannot be read: {}", place(), offset[0],
+                                  hdf5_cause()));
+  }
+  return mask;
+}
+
+}  // namespace troupe::pipeline

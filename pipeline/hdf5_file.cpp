@@ -1,0 +1,138 @@
+#include "pipeline/hdf5_file.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace troupe::pipeline {
+
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+
+namespace {
+
+Error data_error(std::string message) { return {ErrorKind::kData, std::move(message)}; }
+
+herr_t collect_dataset(hid_t, const char* name, const H5O_info_t* info, void* out) {
+  if (info->type == H5O_TYPE_DATASET) static_cast<std::vector<std::string>*>(out)->push_back(name);
+  return 0;
+}
+
+// An attribute as text: numbers as the shortest decimal, strings as they are, else its size.
+std::string attribute_text(hid_t attribute) {
+  const Hdf5Handle type(H5Aget_type(attribute));
+  const Hdf5Handle space(H5Aget_space(attribute));
+  const hssize_t count = H5Sget_simple_extent_npoints(space.id());
+  const H5T_class_t kind = H5Tget_class(type.id());
+  if (count == 1 && (kind == H5T_FLOAT || kind == H5T_INTEGER)) {
+    double value = 0;
+    if (H5Aread(attribute, H5T_NATIVE_DOUBLE, &value) >= 0) return fmt::format("{}", value);
+  }
+  if (count == 1 && kind == H5T_STRING) {
+    if (H5Tis_variable_str(type.id()) > 0) {
+      char* value = nullptr;
+      if (H5Aread(attribute, type.id(), &value) >= 0 && value != nullptr) {
+        std::string copy = value;
+        H5free_memory(value);
+        return copy;
+      }
+    } else if (const std::size_t size = H5Tget_size(type.id()); size > 0 && size <= 65536) {
+      std::string value(size, '\0');
+      if (H5Aread(attribute, type.id(), value.data()) >= 0) {
+        return value.substr(0, value.find('\0'));
+      }
+    }
+  }
+  return fmt::format("({} values)", count);
+}
+
+}  // namespace
+
+Result<Hdf5File> Hdf5File::open(const std::string& path) {
+  std::error_code cause;
+  const auto status = std::filesystem::status(path, cause);
+  if (!std::filesystem::exists(status)) {
+    return data_error(fmt::format("{}: no such file", path));
+  }
+  if (!std::filesystem::is_regular_file(status)) {
+    return data_error(fmt::format("{}: not a regular file; expected an HDF5 file", path));
+  }
+  const Hdf5Lock lock;
+  Hdf5File file;
+  file.path_ = path;
+  const htri_t is_hdf5 = H5Fis_hdf5(path.c_str());
+  if (is_hdf5 == 0) return data_error(fmt::format("{}: not an HDF5 file", path));
+  file.handle_ = Hdf5Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
+  if (!file.handle_.valid()) {
+    return data_error(fmt::format(
+        "{}: {}: {}", path,
+        is_hdf5 > 0 ? "an HDF5 file, but damaged or cut short" : "cannot be opened", hdf5_cause()));
+  }
+  return file;
+}
+
+bool Hdf5File::contains(const std::string& name) const {
+  const Hdf5Lock lock;
+  for (std::size_t slash = name.find('/', 1);; slash = name.find('/', slash + 1)) {
+    const std::string part = name.substr(0, slash);
+    if (part.empty() || H5Lexists(handle_.id(), part.c_str(), H5P_DEFAULT) <= 0) return false;
+    if (slash == std::string::npos) break;
+  }
+  H5O_info_t info;
+  return H5Oget_info_by_name2(handle_.id(), name.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) >=
+             0 &&
+         info.type == H5O_TYPE_DATASET;
+}
+
+Result<Hdf5Dataset> Hdf5File::dataset(const std::string& name) const {
+  const Hdf5Lock lock;
+  if (!contains(name)) {
+    return data_error(fmt::format("{}: no dataset {}; the file has {}", path_, name,
+                                  fmt::join(dataset_names(), ", ")));
+  }
+  return Hdf5Dataset::open(handle_, path_, name);
+}
+
+std::vector<std::string> Hdf5File::dataset_names() const {
+  const Hdf5Lock lock;
+  std::vector<std::string> names;
+  H5Ovisit2(handle_.id(), H5_INDEX_NAME, H5_ITER_INC, collect_dataset, &names, H5O_INFO_BASIC);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::optional<double> Hdf5File::number_attribute(const std::string& name) const {
+  const Hdf5Lock lock;
+  if (H5Aexists(handle_.id(), name.c_str()) <= 0) return std::nullopt;
+  const Hdf5Handle attribute(H5Aopen(handle_.id(), name.c_str(), H5P_DEFAULT));
+  const Hdf5Handle space(H5Aget_space(attribute.id()));
+  double value = 0;
+  if (H5Sget_simple_extent_npoints(space.id()) != 1 ||
+      H5Aread(attribute.id(), H5T_NATIVE_DOUBLE, &value) < 0) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::vector<std::pair<std::string, std::string>> Hdf5File::attributes() const {
+  const Hdf5Lock lock;
+  std::vector<std::pair<std::string, std::string>> found;
+  H5O_info_t info;
+  if (H5Oget_info2(handle_.id(), &info, H5O_INFO_NUM_ATTRS) < 0) return found;
+  for (hsize_t i = 0; i < info.num_attrs; ++i) {
+    const Hdf5Handle attribute(
+        H5Aopen_by_idx(handle_.id(), ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT));
+    if (!attribute.valid()) continue;
+    std::array<char, 256> name{};
+    H5Aget_name(attribute.id(), name.size() - 1, name.data());
+    found.emplace_back(name.data(), attribute_text(attribute.id()));
+  }
+  return found;
+}
+
+}  // namespace troupe::pipeline

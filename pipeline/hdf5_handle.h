@@ -1,0 +1,52 @@
+#pragma once
+
+// Access to the HDF5 library and ownership of its identifiers.
+//
+// The library may be built without thread safety, and keeps its state per process either way: every
+// call into it, here and elsewhere in Troupe, is made while holding an Hdf5Lock. The functions of
+// hdf5_*.h take it themselves; take one around a direct H5... call, or around several to keep
+// others out.
+
+#include <hdf5.h>
+
+#include <string>
+#include <utility>
+
+namespace troupe::pipeline {
+
+// Holds the process-wide, recursive lock and keeps the library from printing its error stack.
+class Hdf5Lock {
+ public:
+  Hdf5Lock();
+  ~Hdf5Lock();
+  Hdf5Lock(const Hdf5Lock&) = delete;
+  Hdf5Lock& operator=(const Hdf5Lock&) = delete;
+
+ private:
+  H5E_auto2_t printer_ = nullptr;
+  void* printer_data_ = nullptr;
+};
+
+// The innermost reason of the failure that this thread's last H5... call met; call it under the
+// same Hdf5Lock.
+std::string hdf5_cause();
+
+// Owns one identifier of any kind (file, dataset, space, type, property list, attribute).
+class Hdf5Handle {
+ public:
+  Hdf5Handle() = default;
+  explicit Hdf5Handle(hid_t id) : id_(id) {}
+  Hdf5Handle(Hdf5Handle&& other) noexcept : id_(std::exchange(other.id_, -1)) {}
+  Hdf5Handle& operator=(Hdf5Handle&& other) noexcept;
+  ~Hdf5Handle() { close(); }
+
+  bool valid() const { return id_ >= 0; }
+  hid_t id() const { return id_; }
+  // False if the library could not (for a file: could not write what was left). No-op if not valid.
+  bool close();
+
+ private:
+  hid_t id_ = -1;
+};
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,33 @@
+#pragma once
+
+// Who computes which micro-batch. Pure functions of integers: the result is part of a View, and
+// every member must find the same.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace troupe::pipeline {
+
+// How many of `count` micro-batches each member takes, in proportion to its speed (any unit; 0
+// takes none): floor of the exact share, the rest to the largest remainders, equal ones to the
+// first. Sums to `count`. CHECKs that some speed is above 0 and that count x sum of speeds fits 64
+// bits.
+std::vector<std::uint32_t> micro_batch_quotas(std::uint32_t count,
+                                              std::span<const std::uint64_t> speeds);
+
+// owner[index] for every micro-batch index: contiguous ranges of the sizes of the quotas.
+std::vector<std::uint32_t> assign_micro_batches(std::uint32_t count,
+                                                std::span<const std::uint64_t> speeds);
+
+// The micro-batches of member `owner`, ascending.
+std::vector<std::uint32_t> micro_batches_of(std::span<const std::uint32_t> owners,
+                                            std::uint32_t owner);
+
+// After a loss: members whose speed stays above 0 keep every micro-batch they own, so that nothing
+// they computed is computed again; those of members with speed 0 (the dead, the drained) and of
+// owners beyond speeds.size() go one by one to the member furthest below its share.
+std::vector<std::uint32_t> reassign_micro_batches(std::span<const std::uint32_t> owners,
+                                                  std::span<const std::uint64_t> speeds);
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,79 @@
+#include "pipeline/preprocessing.h"
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include <fmt/format.h>
+
+#include "runtime/base/error.h"
+#include "runtime/base/math.h"
+
+namespace troupe::pipeline {
+namespace {
+
+constexpr std::size_t kLanes = 16;
+
+bool good_cell(float cell) { return cell >= 0.0f && cell <= std::numeric_limits<float>::max(); }
+bool good_energy(double energy) { return energy > 0.0 && std::isfinite(energy); }
+bool good_angle(double angle) { return angle > 0.0 && angle < std::numbers::pi; }
+
+float kept(float cell, float threshold) { return cell < threshold ? 0.0f : cell; }
+
+}  // namespace
+
+EventVerdict judge_event(const StoredEvent& event, const Preprocessing& preprocessing) {
+  if (!good_energy(event.energy_gev) || !good_angle(event.angle_rad)) return {};
+  const float threshold = preprocessing.threshold;
+  const float scale = preprocessing.scale;
+  std::array<double, kLanes> stored{};
+  std::array<double, kLanes> scaled{};
+  bool good = true;
+  const auto add = [&](float cell, std::size_t lane) {
+    const float value = kept(cell, threshold);
+    good &= good_cell(cell);
+    stored[lane] += static_cast<double>(value);
+    scaled[lane] += static_cast<double>(value * scale);
+  };
+  const std::size_t whole = event.cells.size() / kLanes * kLanes;
+  for (std::size_t i = 0; i < whole; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) add(event.cells[i + lane], lane);
+  }
+  for (std::size_t i = whole; i < event.cells.size(); ++i) add(event.cells[i], i - whole);
+  if (!good) return {};
+  double stored_sum = 0;
+  double scaled_sum = 0;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    stored_sum += stored[lane];
+    scaled_sum += scaled[lane];
+  }
+  const bool above =
+      preprocessing.min_ecal < 0 || stored_sum > static_cast<double>(preprocessing.min_ecal);
+  return {above ? EventState::kAccepted : EventState::kCut, static_cast<float>(scaled_sum)};
+}
+
+BadEvent describe_bad_event(const StoredEvent& event, std::array<std::uint32_t, 3> shape) {
+  if (!good_energy(event.energy_gev)) {
+    return {EventPart::kEnergy, fmt::format("energy {} GeV; expected above 0", event.energy_gev)};
+  }
+  if (!good_angle(event.angle_rad)) {
+    return {EventPart::kAngle,
+            fmt::format("angle {}; expected radians between 0 and pi", event.angle_rad)};
+  }
+  for (std::size_t i = 0; i < event.cells.size(); ++i) {
+    if (good_cell(event.cells[i])) continue;
+    return {EventPart::kImage,
+            fmt::format("cell ({}, {}, {}) is {}; expected finite cells of 0 or more",
+                        i / shape[2] / shape[1], i / shape[2] % shape[1], i % shape[2],
+                        event.cells[i])};
+  }
+  CHECK(false, "a good event");
+}
+
+float preprocess_cell(float cell, const Preprocessing& preprocessing) {
+  const float value = kept(cell, preprocessing.threshold) * preprocessing.scale;
+  if (preprocessing.power == 1.0 || value == 0.0f) return value;
+  return static_cast<float>(runtime::math::pow(static_cast<double>(value), preprocessing.power));
+}
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,50 @@
+#pragma once
+
+// From a stored image to what a model sees, and whether an event may be used at all.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "pipeline/dataset_options.h"
+
+namespace troupe::pipeline {
+
+enum class EventState : std::uint8_t {
+  kAccepted,
+  kCut,  // sum of cells not above min_ecal
+  kBad,  // describe_bad_event() says why
+};
+
+// One stored event.
+struct StoredEvent {
+  std::span<const float> cells;  // [X][Y][Z], stored units
+  double energy_gev = 0;
+  double angle_rad = 0;
+};
+
+struct EventVerdict {
+  EventState state = EventState::kBad;
+  float ecal = 0;  // sum of cells after threshold and scale, before the power; 0 for bad events
+};
+
+// The sum runs over 16 lanes in a fixed order, in double: the same bits everywhere.
+EventVerdict judge_event(const StoredEvent& event, const Preprocessing& preprocessing);
+
+enum class EventPart : std::uint8_t { kImage, kEnergy, kAngle };
+
+struct BadEvent {
+  EventPart part;
+  std::string text;  // "cell (3, 4, 5) is nan; expected finite cells of 0 or more"
+};
+
+// What is wrong with a bad event and what was expected. CHECKs that something is.
+BadEvent describe_bad_event(const StoredEvent& event, std::array<std::uint32_t, 3> shape);
+
+// What a model sees of one stored cell that is finite and not negative: 0 under the threshold, else
+// (cell x scale)^power.
+float preprocess_cell(float cell, const Preprocessing& preprocessing);
+
+}  // namespace troupe::pipeline

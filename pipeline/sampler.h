@@ -1,0 +1,106 @@
+#pragma once
+
+// Which events an iteration trains on: integer arithmetic on (seed, epoch, events consumed) and
+// nothing else, so that whoever joins, leaves or dies, every event comes once per epoch.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/base/error.h"
+
+namespace troupe::pipeline {
+
+// A bijection of [0, count) that looks random: a Feistel network over the smallest rectangle a x b
+// that covers the range, walked until it lands inside (Black and Rogaway, "Ciphers with arbitrary
+// finite domains", CT-RSA 2002). No memory, any index on its own, a few dozen nanoseconds.
+class Permutation {
+ public:
+  // `count` >= 1; (key, tweak) choose the permutation.
+  Permutation(std::uint64_t count, std::uint64_t key, std::uint64_t tweak);
+  // CHECKs index < count.
+  std::uint64_t operator()(std::uint64_t index) const;
+
+ private:
+  static constexpr int kRounds = 8;
+
+  std::uint64_t encrypt(std::uint64_t value) const;
+
+  std::uint64_t count_;
+  std::uint64_t width_;   // a
+  std::uint64_t height_;  // b; a x b >= count > a x (b - 1)
+  std::array<std::uint64_t, kRounds> round_keys_;
+};
+
+struct SamplerOptions {
+  std::uint64_t events = 0;         // size of the dataset
+  std::uint64_t seed = 1;           // the run's
+  std::uint32_t micro_batch = 1;    // b, events per micro-batch
+  std::uint32_t micro_batches = 1;  // M, micro-batches per iteration
+  // With 0 the whole dataset is permuted. Else `blocks` (Dataset::blocks()) are permuted, every
+  // `window_blocks` of them in that order make a window, and events are shuffled inside windows.
+  std::uint32_t window_blocks = 0;
+  std::vector<std::uint32_t> blocks = {};
+};
+
+// The order of one epoch. Immutable; any thread.
+class EpochOrder {
+ public:
+  EpochOrder(const SamplerOptions& options, std::uint64_t epoch);
+  // The event at position 0 <= position < events of the epoch.
+  std::uint64_t event(std::uint64_t position) const;
+
+ private:
+  std::size_t slot_of(std::uint64_t position) const;
+
+  std::uint64_t events_;
+  std::uint64_t seed_;
+  std::uint64_t epoch_;
+  std::uint32_t window_blocks_;
+  Permutation order_;  // of events, or of blocks
+  // Of the blocks in this epoch's order; empty when the whole dataset is permuted.
+  std::vector<std::uint64_t> first_ids_;
+  std::vector<std::uint64_t> first_positions_;  // and the end
+};
+
+// Where an iteration stands.
+struct SamplePosition {
+  std::uint64_t epoch = 0;
+  std::uint64_t consumed = 0;  // events of the epoch consumed before it
+
+  bool operator==(const SamplePosition&) const = default;
+};
+
+// One thread: it remembers the order of the last epoch asked for.
+class Sampler {
+ public:
+  // Errors (kData): fewer events than one iteration takes. CHECKs that blocks, if used, add up.
+  static runtime::Result<Sampler> create(SamplerOptions options);
+
+  const SamplerOptions& options() const { return options_; }
+  std::uint64_t events_per_iteration() const;
+  std::uint64_t iterations_per_epoch() const;
+  // Events at the end of each epoch's order that make no full iteration; to be reported.
+  std::uint64_t dropped_per_epoch() const;
+
+  // Where iteration number `iteration`, counted from 0 over all epochs, begins while M and b stay
+  // what they are.
+  SamplePosition position(std::uint64_t iteration) const;
+  // Where the next iteration begins: in the next epoch if the rest of this one is too short.
+  SamplePosition next(SamplePosition position) const;
+
+  // The b events of micro-batch `index` < M of the iteration at `position`; out.size() = b.
+  void event_ids(SamplePosition position, std::uint32_t index, std::span<std::uint64_t> out);
+  void event_ids(std::uint64_t iteration, std::uint32_t index, std::span<std::uint64_t> out);
+
+ private:
+  explicit Sampler(SamplerOptions options);
+
+  SamplerOptions options_;
+  std::uint64_t epoch_ = 0;
+  EpochOrder order_;
+};
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,41 @@
+#pragma once
+
+// What the numbers of a TrainingState belong to: a model reduced to the tables that a step and a
+// checkpoint need, so that neither depends on how it is computed.
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "model/gan.h"
+#include "model/network.h"
+
+namespace troupe::pipeline {
+
+// The order networks have in states, checkpoints and random streams.
+inline constexpr std::size_t kGenerator = 0;
+inline constexpr std::size_t kDiscriminator = 1;
+inline constexpr std::array<const char*, 2> kNetworkNames{"generator", "discriminator"};
+
+// Which network the optimiser of a step updates.
+constexpr std::size_t updated_network(model::SlotKind slot) {
+  return slot == model::SlotKind::kG ? kGenerator : kDiscriminator;
+}
+
+struct StateLayout {
+  struct Network {
+    model::ParameterLayout parameters;
+    std::vector<double> momentum;  // of the batch normalisation, per tensor of parameters.moving
+  };
+  std::array<Network, 2> networks;
+  std::array<model::ContributionLayout, 3> contributions;  // by SlotKind
+  std::vector<double> loss_weights;                        // in the order of GanDescription::losses
+
+  const model::ContributionLayout& of(model::SlotKind slot) const {
+    return contributions[static_cast<std::size_t>(slot)];
+  }
+};
+
+StateLayout state_layout(const model::Gan& gan);
+
+}  // namespace troupe::pipeline

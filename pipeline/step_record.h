@@ -1,0 +1,92 @@
+#pragma once
+
+// What a reduction ends in. Every member reads the same record and so decides the same after the
+// same step. A header's fields are combined by order-free operations only (sum, minimum, maximum,
+// or), so that any grouping and order of members gives the same header.
+//
+// Pure functions; any thread.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "model/gan.h"
+#include "runtime/base/buffer.h"
+#include "runtime/base/error.h"
+#include "runtime/base/hash.h"
+
+namespace troupe::pipeline {
+
+// A NaN or infinity: the least (micro_batch, tensor) is the one that is named.
+struct NonFinite {
+  std::uint32_t micro_batch = UINT32_MAX;
+  std::uint32_t tensor = UINT32_MAX;
+  bool found() const { return tensor != UINT32_MAX; }
+  auto operator<=>(const NonFinite&) const = default;
+};
+
+// The defaults of all fields but step, attempt and exponents are neutral in combine(): a member
+// without micro-batches contributes them and the hash of its state.
+struct StepHeader {
+  std::uint64_t step = 0;     // iteration x slots + slot
+  std::uint32_t attempt = 0;  // 0, or 1 after a flag
+  std::vector<std::int16_t>
+      exponents;  // per contribution tensor, maximum; model::kNoExponent for none
+  bool flagged = false;
+  NonFinite non_finite;
+  std::uint32_t micro_batches = 0;  // how many are in the sum
+  std::uint64_t events = 0;
+  std::uint64_t event_sum = 0;  // sum of event_mix over the events really fed, mod 2^64
+  runtime::Hash128 state_minimum{UINT64_MAX, UINT64_MAX};  // of the state before the step
+  runtime::Hash128 state_maximum{0, 0};
+  bool stop_requested = false;
+  bool checkpoint_requested = false;
+  bool operator==(const StepHeader&) const = default;
+};
+
+// One event's part of the ledger: mix64(event_id ^ mix64(iteration ^ mix64(slot + 1))), so that an
+// event fed twice in a step, or in the place of another, changes the sum.
+std::uint64_t event_mix(std::uint64_t event_id, std::uint64_t iteration, std::uint32_t slot);
+
+// Adds the integers of one micro-batch's contribution vector to `sums` (same size, layout.size) and
+// what was seen on the way to the header: exponents, flag, non_finite, micro_batches (not the
+// ledger). scales[i] is the k of tensor i, for all micro-batches of an attempt the same.
+// header.exponents has an entry per tensor.
+void add_micro_batch(const model::ContributionLayout& layout, std::span<const float> values,
+                     std::uint32_t micro_batch, std::uint32_t micro_batches,
+                     const std::vector<std::int16_t>& scales, std::span<std::int64_t> sums,
+                     StepHeader& header);
+
+// into = into with from. CHECKs that both are of the same step and attempt.
+void combine(const StepHeader& from, StepHeader& into);
+
+// What all members do with a header that holds all M micro-batches.
+struct Commit {};
+struct Retry {};  // measure again with the header's exponents: attempt 1
+struct Diverged {
+  runtime::Error error;  // kDiverged; names step, micro-batch and tensor, or the states that differ
+};
+using Verdict = std::variant<Commit, Retry, Diverged>;
+// `tensors` names the contribution's tensors; a flag in attempt 1 is a broken invariant. States
+// that differ come before a NaN, which they may explain, and a NaN before a retry.
+Verdict judge(const StepHeader& header, const model::ContributionLayout& tensors,
+              std::uint32_t slots);
+
+// Scales for attempt 1: those measured by attempt 0 (a tensor it saw only zeros of keeps the
+// state's). Attempt 0 uses the state's.
+std::vector<std::int16_t> scales_for_attempt(const std::vector<std::int16_t>& state_scales,
+                                             const StepHeader& attempt_0,
+                                             std::uint32_t micro_batches);
+// The state's scales after a commit: 50 - ceil(log2 M) - e per tensor, unchanged for all-zero ones.
+std::vector<std::int16_t> scales_after(const std::vector<std::int16_t>& state_scales,
+                                       const StepHeader& committed, std::uint32_t micro_batches);
+
+struct StepRecord {
+  StepHeader header;
+  std::vector<std::int16_t> scales;  // the k each tensor was quantised with
+  runtime::Buffer sums;              // int64 per element of the contribution vector
+};
+
+}  // namespace troupe::pipeline

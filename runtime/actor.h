@@ -1,0 +1,142 @@
+#pragma once
+
+// An actor: a state machine with a mailbox. It handles one event at a time, never on two threads at
+// once, shares nothing with others but Buffers, and never blocks unless the Plan gives it a thread
+// of its own. See node.h for who runs it.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include "runtime/base/trace.h"
+#include "runtime/lane.h"
+#include "runtime/message.h"
+
+namespace troupe::runtime {
+
+class Cell;
+
+// How an actor's child ended. The child's own children have ended before it.
+struct ChildEnd {
+  ActorId id;
+  std::string name;
+  std::optional<Error> error;  // none: it called finish()
+  int restarts = 0;            // how often it has been restarted so far
+};
+
+// What an owner does about it.
+enum class ChildDecision : std::uint8_t {
+  kIgnore,    // goes on without the child; messages to it come back undeliverable
+  kRestart,   // the child and all below it are made anew and started; the same as kIgnore when the
+              // owner has been asked to stop
+  kEscalate,  // the owner fails with the child's error (with a plain one when the child ended well)
+};
+
+// What an actor may do while one of its handlers runs. Only valid in the handler, on its thread.
+class Context {
+ public:
+  explicit Context(Cell& cell) : cell_(cell) {}
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  ActorId self() const;
+  const std::string& name() const;
+
+  // The out port of that name; not valid() when the Plan wires none. Resolve once, in start().
+  PortId out(std::string_view out_port) const;
+  // All out ports, in the Plan's order; PortId{i} is the i-th. An actor with several peers of one
+  // kind has ports such as "batches.0", "batches.1".
+  std::span<const std::string> out_ports() const;
+
+  // Sends along a link; the port must be wired. True: moved out, `message` is empty. False: the
+  // link lacks credit and `message` is as it was; credit_returned(port) is called once it would
+  // fit. A message larger than all byte credits of its link passes when nothing else is on the
+  // link. On a metrics link never false: what finds no credit is dropped and counted. A received
+  // message may be sent on; its old credit then returns.
+  bool send(PortId out_port, Message& message);
+  bool send(PortId out_port, Message&& message) { return send(out_port, message); }
+  bool send(std::string_view out_port, Message& message) { return send(out(out_port), message); }
+  bool send(std::string_view out_port, Message&& message) { return send(out(out_port), message); }
+
+  // Whether a message of that many bytes() would be sent now. No call of credit_returned follows.
+  bool can_send(PortId out_port, std::int64_t bytes) const;
+  bool can_send(std::string_view out_port, std::int64_t bytes) const {
+    return can_send(out(out_port), bytes);
+  }
+
+  // Sends to any actor by name, past all credits and before its data: the protocol must bound what
+  // it sends. It arrives on port "control". To an unknown or ended actor: comes back undeliverable.
+  void send_control(std::string_view actor, Message message);
+
+  // Calls timer(id) once, `delay` from now at the earliest. After cancel(id) it is not called; an
+  // id that fired or never was is ignored.
+  TimerId after(Duration delay);
+  void cancel(TimerId id);
+  TimePoint now() const;
+
+  // Lines carry the actor's name.
+  Log& log();
+  // The actor's own ring; see base/trace.h.
+  TraceRing& trace();
+
+  // In a handler that runs for long: it is getting on, not stuck (see NodeOptions::stuck_after).
+  void post_progress();
+  // In a handler that runs for long: whether stop() or a control message is waiting for it to
+  // return.
+  bool stopping() const;
+  bool control_waiting() const;
+
+  // Take effect when the handler returns; the first counts. The actor is then destroyed, what is in
+  // its mailbox comes back undeliverable, and its children are stopped (no orphan survives its
+  // owner); when they have ended its owner hears of it.
+  void finish();
+  void fail(Error error);
+
+  // How many actors the plan puts directly below this one.
+  int children() const;
+  // Asks a child of this actor to stop; child_ended() tells when it has.
+  void stop_child(std::string_view name);
+
+ private:
+  Cell& cell_;
+};
+
+// Handlers run one at a time; an Actor is made, run and destroyed by its node. No handler may
+// throw.
+class Actor {
+ public:
+  virtual ~Actor() = default;
+
+  // First of all, once.
+  virtual void start(Context&) {}
+
+  // Control, data and metrics alike; message.port() tells the input. FIFO per link.
+  virtual void receive(Context& context, Message message) = 0;
+
+  // A send() on this port failed, and what was to be sent would fit now.
+  virtual void credit_returned(Context&, std::string_view /*out_port*/) {}
+
+  virtual void timer(Context&, TimerId) {}
+
+  // A sent message could not be delivered because its target ended or does not exist. It still
+  // holds its credit. Those on metrics links are counted as dropped instead. Default: a warning in
+  // the log.
+  virtual void undeliverable(Context& context, Message message, const Error& cause);
+
+  // Asked to stop: bring things to an end and call finish(), now or in a later handler, within the
+  // node's shutdown deadline. Called at most once. Default: finish().
+  virtual void stop(Context& context);
+
+  // Default: a failure escalates, a good end is ignored.
+  virtual ChildDecision child_ended(Context& context, const ChildEnd& end);
+
+  // One line for the wait-for graph: what this actor waits for. Called between handlers, possibly
+  // on another thread.
+  virtual std::string waiting_for() const { return {}; }
+};
+
+}  // namespace troupe::runtime

@@ -1,0 +1,48 @@
+#include "runtime/base/buffer.h"
+
+#include <cstring>
+#include <new>
+
+#include "runtime/base/error.h"
+
+namespace troupe::runtime {
+
+Buffer Buffer::allocate(std::size_t bytes) {
+  Buffer buffer;
+  if (bytes == 0) return buffer;
+  auto* raw = static_cast<std::byte*>(
+      ::operator new(bytes, std::align_val_t{kAlignment}, std::nothrow));
+  CHECK(raw != nullptr, "out of memory");
+  buffer.storage_ = std::shared_ptr<std::byte>(
+      raw, [](std::byte* p) { ::operator delete(p, std::align_val_t{kAlignment}); });
+  buffer.data_ = raw;
+  buffer.size_ = bytes;
+  return buffer;
+}
+
+Buffer Buffer::zeroed(std::size_t bytes) {
+  Buffer buffer = allocate(bytes);
+  if (bytes > 0) std::memset(buffer.data_, 0, bytes);
+  return buffer;
+}
+
+Buffer Buffer::copy_of(std::span<const std::byte> bytes) {
+  Buffer buffer = allocate(bytes.size());
+  if (!bytes.empty()) std::memcpy(buffer.data_, bytes.data(), bytes.size());
+  return buffer;
+}
+
+std::byte* Buffer::mutable_data() {
+  CHECK(storage_.use_count() <= 1, "a shared Buffer is read-only");
+  return data_;
+}
+
+Buffer Buffer::slice(std::size_t offset, std::size_t bytes) const {
+  CHECK(offset <= size_ && bytes <= size_ - offset, "slice beyond the Buffer");
+  Buffer part = *this;
+  part.data_ += offset;
+  part.size_ = bytes;
+  return part;
+}
+
+}  // namespace troupe::runtime

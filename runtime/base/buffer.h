@@ -1,0 +1,55 @@
+#pragma once
+
+// Reference-counted bytes: the only thing actors share.
+//
+// Whoever allocates a Buffer may write to it until it first sends it or hands out a copy; from then
+// on it is read-only for everyone, which is what makes sharing it across threads safe. Copies and
+// slices share the bytes, which are freed with the last of them.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace troupe::runtime {
+
+class Buffer {
+ public:
+  // Alignment of the first byte of an allocation: a cache line, and a full AVX-512 register.
+  static constexpr std::size_t kAlignment = 64;
+
+  Buffer() = default;
+
+  // Uninitialised bytes. Never fails: running out of memory ends the process.
+  static Buffer allocate(std::size_t bytes);
+  static Buffer zeroed(std::size_t bytes);
+  static Buffer copy_of(std::span<const std::byte> bytes);
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  const std::byte* data() const { return data_; }
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+  // Only before the first send or copy: CHECKs that no other Buffer shares the bytes.
+  std::byte* mutable_data();
+
+  // The bytes as elements; size() must be a multiple of sizeof(T).
+  template <class T>
+  std::span<const T> as() const {
+    return {reinterpret_cast<const T*>(data_), size_ / sizeof(T)};
+  }
+  template <class T>
+  std::span<T> mutable_as() {
+    return {reinterpret_cast<T*>(mutable_data()), size_ / sizeof(T)};
+  }
+
+  // Shares bytes [offset, offset + bytes); CHECKs the range.
+  Buffer slice(std::size_t offset, std::size_t bytes) const;
+
+ private:
+  std::shared_ptr<std::byte> storage_;
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace troupe::runtime

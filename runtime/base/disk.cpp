@@ -1,0 +1,117 @@
+#include "runtime/base/disk.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace troupe::runtime {
+namespace {
+
+Error disk_error(std::string_view doing, const std::string& path, int cause) {
+  return Error{ErrorKind::kData, fmt::format("{} {}: {}", doing, path,
+                                             std::generic_category().message(cause))};
+}
+
+// Closes on scope exit.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+// 0 or the errno of the write or fsync that failed.
+int write_all_and_sync(int descriptor, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return errno;
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return ::fsync(descriptor) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+Result<void> FileDisk::replace(const std::string& path, std::span<const std::byte> bytes) {
+  const std::string temporary = path + ".part";
+  {
+    const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    if (file.number() < 0) return disk_error("cannot create", temporary, errno);
+    if (const int cause = write_all_and_sync(file.number(), bytes); cause != 0) {
+      ::unlink(temporary.c_str());
+      return disk_error("cannot write", temporary, cause);
+    }
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    const int cause = errno;
+    ::unlink(temporary.c_str());
+    return disk_error("cannot rename to", path, cause);
+  }
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  const Descriptor opened(::open(folder.empty() ? "." : folder.c_str(),
+                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.number() < 0 || ::fsync(opened.number()) != 0) {
+    return disk_error("cannot flush the folder of", path, errno);
+  }
+  return {};
+}
+
+Result<Buffer> FileDisk::read(const std::string& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.number() < 0) return disk_error("cannot open", path, errno);
+  struct stat status {};
+  if (::fstat(file.number(), &status) != 0) return disk_error("cannot read", path, errno);
+  if (!S_ISREG(status.st_mode)) return Error{ErrorKind::kData, path + " is not a regular file"};
+  Buffer buffer = Buffer::allocate(static_cast<std::size_t>(status.st_size));
+  std::size_t done = 0;
+  while (done < buffer.size()) {
+    const ssize_t got = ::read(file.number(), buffer.mutable_data() + done, buffer.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return disk_error("cannot read", path, errno);
+    if (got == 0) return Error{ErrorKind::kData, path + " became shorter while it was read"};
+    done += static_cast<std::size_t>(got);
+  }
+  return buffer;
+}
+
+Result<void> FileDisk::remove(const std::string& path) {
+  if (::unlink(path.c_str()) != 0) return disk_error("cannot remove", path, errno);
+  return {};
+}
+
+Result<std::vector<std::string>> FileDisk::list(const std::string& folder) {
+  std::error_code cause;
+  std::filesystem::directory_iterator entries(folder, cause);
+  if (cause) return disk_error("cannot list", folder, cause.value());
+  std::vector<std::string> names;
+  for (const auto& entry : entries) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<void> FileDisk::make_folder(const std::string& folder) {
+  std::error_code cause;
+  std::filesystem::create_directories(folder, cause);
+  if (cause) return disk_error("cannot create folder", folder, cause.value());
+  return {};
+}
+
+}  // namespace troupe::runtime

@@ -1,0 +1,40 @@
+#pragma once
+
+// Durable files behind an interface, so that a test can fill or tear the disk.
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/base/buffer.h"
+#include "runtime/base/error.h"
+
+namespace troupe::runtime {
+
+class Disk {
+ public:
+  virtual ~Disk() = default;
+  // Replaces `path` by `bytes` so that a crash at any moment leaves either the old file or the new
+  // one: temporary name beside it, fsync, rename, fsync of the folder. On an error the old file
+  // stands and the temporary one is removed. Errors are kData and name the path and the cause.
+  virtual Result<void> replace(const std::string& path, std::span<const std::byte> bytes) = 0;
+  virtual Result<Buffer> read(const std::string& path) = 0;
+  virtual Result<void> remove(const std::string& path) = 0;
+  // Names (not paths) of the files in a folder, sorted bytewise.
+  virtual Result<std::vector<std::string>> list(const std::string& folder) = 0;
+  // Creates the folder and those above it; one that exists is no error.
+  virtual Result<void> make_folder(const std::string& folder) = 0;
+};
+
+// The file system.
+class FileDisk final : public Disk {
+ public:
+  Result<void> replace(const std::string& path, std::span<const std::byte> bytes) override;
+  Result<Buffer> read(const std::string& path) override;
+  Result<void> remove(const std::string& path) override;
+  Result<std::vector<std::string>> list(const std::string& folder) override;
+  Result<void> make_folder(const std::string& folder) override;
+};
+
+}  // namespace troupe::runtime

@@ -1,0 +1,16 @@
+#pragma once
+
+// The little JSON that Troupe writes itself.
+
+#include <string>
+#include <string_view>
+
+namespace troupe::runtime {
+
+// The text as a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD.
+std::string json_string(std::string_view text);
+
+// Nine significant digits; JSON has no NaN or infinity, so those become null.
+std::string json_number(double value);
+
+}  // namespace troupe::runtime

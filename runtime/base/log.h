@@ -1,0 +1,51 @@
+#pragma once
+
+// Lines for people, to standard error and perhaps a file. Handed in, never global; a copy shares
+// the sinks and differs at most in its name.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/error.h"
+
+namespace troupe::runtime {
+
+enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarning, kError };
+
+struct LogOptions {
+  LogLevel level = LogLevel::kInfo;  // lines below it are not written
+  bool to_stderr = true;
+  std::string file;  // appended to, flushed line by line; "" for none
+  // Besides: called with each line as it stands ("name: text"), one at a time. Must not log.
+  std::function<void(LogLevel, std::string_view)> also;
+};
+
+class Log {
+ public:
+  // kData when the file cannot be opened, naming it.
+  static Result<Log> open(const LogOptions& options);
+  // Writes nowhere.
+  static Log silent();
+
+  // The same sinks; its lines begin with the name.
+  Log named(std::string name) const;
+
+  // Any thread. A line that cannot be written (full disk) is given up.
+  void debug(std::string_view text) const { write(LogLevel::kDebug, text); }
+  void info(std::string_view text) const { write(LogLevel::kInfo, text); }
+  void warning(std::string_view text) const { write(LogLevel::kWarning, text); }
+  void error(std::string_view text) const { write(LogLevel::kError, text); }
+  void write(LogLevel level, std::string_view text) const;
+
+ private:
+  struct Sinks;
+  explicit Log(std::shared_ptr<Sinks> sinks) : sinks_(std::move(sinks)) {}
+
+  std::shared_ptr<Sinks> sinks_;
+  std::string name_;
+};
+
+}  // namespace troupe::runtime

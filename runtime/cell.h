@@ -1,0 +1,114 @@
+#pragma once
+
+// One actor with all that belongs to it: its mailbox, links, timers and trace. What the scheduler
+// runs.
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/actor.h"
+#include "runtime/base/log.h"
+#include "runtime/base/trace.h"
+#include "runtime/link.h"
+#include "runtime/mailbox.h"
+#include "runtime/plan.h"
+#include "runtime/scheduler.h"
+
+namespace troupe::runtime {
+
+class NodeCore;
+
+// Where messages without a link come from: an actor's send_control, or the outside.
+class ControlOrigin final : public Origin {
+ public:
+  ControlOrigin(ActorId sender, std::string name) : Origin(sender, std::move(name), "control") {}
+  void give_back(std::int64_t) override {}
+  void count_queued(std::int64_t) override {}
+  bool undelivered() override { return true; }
+};
+
+class Cell final : public Task {
+ public:
+  // `core` outlives the cell.
+  Cell(NodeCore& core, ActorId id, const ActorPlan& plan, int trace_records, const Log& log);
+
+  ActorId id() const { return id_; }
+  const ActorPlan& plan() const { return plan_; }
+  bool own_thread() const { return plan_.own_thread; }
+  // Before the node begins; the link goes out of this cell, at the next port.
+  void add_out(Link& link);
+  std::size_t outs() const { return outs_.size(); }
+
+  // Under the node's tree lock, while the actor is not alive. Opens the mailbox; true: the caller
+  // must enqueue the cell, once all that start together are open.
+  bool open(std::unique_ptr<Actor> actor);
+  // When no thread runs the cell any more: destroys the actor and all that waits for it.
+  void clear();
+
+  // Any thread.
+  void deliver(Message&& message, Lane lane);
+  bool post(Signal&& signal);  // false: the actor is not alive
+  void notify_credit(PortId port) { post(CreditSignal{port}); }
+
+  // Running thread.
+  bool run_slice(int limit) override;
+  void flush_later(Link& link) { links_to_flush_.push_back(&link); }
+
+  // Any thread.
+  bool scheduled() const { return mailbox_.scheduled(); }
+  bool in_handler() const { return in_handler_.load(std::memory_order_relaxed); }
+  std::int64_t handled() const { return handled_.load(std::memory_order_relaxed); }
+  std::int64_t progress() const { return progress_.load(std::memory_order_relaxed); }
+  TraceSnapshot trace_snapshot() const { return trace_.snapshot(); }
+  // Under the node's tree lock: Actor::waiting_for(); nullopt when the cell is not idle.
+  std::optional<std::string> ask_waiting_for();
+
+ private:
+  friend class Context;
+
+  void count_progress();
+  bool handle_next();
+  void handle(Signal& signal);
+  void tell_child_ended(const ChildEnd& end);
+  void handler_done(std::uint32_t trace_name, std::int64_t argument);
+  std::uint32_t trace_name_of(std::string_view message_name);
+  void end_actor();
+  Error end_cause() const;
+
+  NodeCore& core_;
+  const ActorId id_;
+  const ActorPlan plan_;
+  Log log_;
+  TraceRing trace_;
+  Mailbox mailbox_;
+  ControlOrigin control_origin_;
+  std::vector<Link*> outs_;
+  std::vector<std::string> out_names_;
+  std::atomic<bool> stop_asked_{false};
+  std::atomic<bool> in_handler_{false};
+  std::atomic<std::int64_t> handled_{0};
+  std::atomic<std::int64_t> progress_{0};
+  mutable std::mutex cause_mutex_;
+  Error cause_;  // why messages to the ended actor come back
+
+  // The running thread's.
+  std::unique_ptr<Actor> actor_;
+  Context context_;
+  bool done_ = false;
+  std::optional<Error> failure_;
+  std::map<TimerId, TimePoint> timers_;
+  std::vector<Link*> links_to_flush_;
+  TimePoint handler_started_{0};
+  const char* last_message_name_ = nullptr;
+  std::uint32_t last_trace_name_ = 0;
+};
+
+// The cell whose handler this thread is running, nullptr between slices.
+inline constinit thread_local Cell* running_cell = nullptr;
+
+}  // namespace troupe::runtime

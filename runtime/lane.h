@@ -1,0 +1,38 @@
+#pragma once
+
+// The small identities the runtime's interfaces speak in.
+
+#include <compare>
+#include <cstdint>
+
+namespace troupe::runtime {
+
+// Which queue of its target a message stands in. A message of an earlier lane is always served
+// before one of a later lane.
+enum class Lane : std::uint8_t {
+  kControl,  // membership, abort, stop
+  kData,     // what is computed with; counts as progress
+  kMetrics,  // the one lane that drops, and counts what it drops, when credits run out
+};
+
+// An actor's position in the Plan; kOutside stands for a sender that is no actor.
+struct ActorId {
+  std::int32_t index = -1;
+  auto operator<=>(const ActorId&) const = default;
+};
+inline constexpr ActorId kOutside{};
+
+// One of an actor's out ports, resolved once from its name and valid as long as the node.
+struct PortId {
+  std::int32_t index = -1;
+  bool valid() const { return index >= 0; }
+  auto operator<=>(const PortId&) const = default;
+};
+
+// A timer of one actor; 0 is no timer. Numbers are never used again.
+struct TimerId {
+  std::uint64_t number = 0;
+  auto operator<=>(const TimerId&) const = default;
+};
+
+}  // namespace troupe::runtime

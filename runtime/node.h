@@ -1,0 +1,124 @@
+#pragma once
+
+// Runs a Plan in one process: actors on scheduler threads (or on threads of their own), supervision
+// by the ownership tree, bounded shutdown, and a word when nothing moves.
+//
+//   Node node(plan, make_actor, options, clock, log);
+//   NodeEnd end = node.run();   // returns when the root actor has ended, or has been given up
+//
+// Supervision. An actor that fails ends its subtree: everything below it is asked to stop, and when
+// that has ended its owner decides (Actor::child_ended). The root has no owner: its end is the
+// node's, its error the node's error.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/actor.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include "runtime/plan.h"
+#include "runtime/scheduler.h"
+
+namespace troupe::runtime {
+
+// Makes the actor a plan entry asks for; never null. Called in the node's constructor for each
+// actor in the plan's order, and again to restart one: then on a scheduler thread, never two at a
+// time.
+using ActorFactory = std::function<std::unique_ptr<Actor>(const ActorPlan&)>;
+
+struct NodeOptions {
+  // Threads that run the actors without one of their own; at least 1.
+  int scheduler_threads = 2;
+  // From the moment an actor is asked to stop to the moment it is given up.
+  Duration shutdown_deadline = std::chrono::seconds(20);
+  // Without any data message handled, actor started or ended, or post_progress() for this long, the
+  // wait-for graph is logged and the culprit named. If then nothing but timers can move, the run
+  // ends with that as its error; if some handler is still running, it goes on and is named again
+  // after as long. When nothing at all can move any more, not even a timer, the run ends at once.
+  Duration stuck_after = std::chrono::seconds(60);
+  // Trace records kept per actor (a power of two); every handler writes one. 0: none are kept.
+  int trace_records = 1024;
+};
+
+struct NodeEnd {
+  // Why the run failed: of the root actor, or kInternal for a deadlock or for actors that did not
+  // stop. None: the root actor finished.
+  std::optional<Error> error;
+  // Actors given up because they did not end by their deadline or by a second request_stop().
+  std::vector<std::string> unstopped;
+  // Those of them whose handler was still running. Their threads are abandoned: keep the clock and
+  // the log alive and end the process.
+  std::vector<std::string> abandoned;
+};
+
+struct LinkStats {
+  LinkPlan plan;
+  std::int64_t sent = 0;             // messages accepted by the link
+  std::int64_t in_use_messages = 0;  // credits out: queued or kept by the receiver
+  std::int64_t in_use_bytes = 0;
+  std::int64_t queued = 0;       // in the receiver's mailbox, when it last looked
+  std::int64_t max_queued = 0;   // the most it ever found there
+  std::int64_t dropped = 0;      // metrics only: without credit, or to an ended actor
+  std::int64_t undelivered = 0;  // returned to the sender, or destroyed because that had ended too
+};
+
+struct ActorStats {
+  std::string name;
+  std::string state;         // "waiting", "queued", "running", "stopping", "ended"
+  std::int64_t handled = 0;  // handlers run
+};
+
+struct ActorTrace {
+  std::string name;
+  TraceSnapshot trace;
+};
+
+class NodeCore;
+
+class Node {
+ public:
+  // The plan must pass check(). Clock and log outlive the node. The clock must go on while threads
+  // wait (a SteadyClock), unless a scheduler is handed in that moves it.
+  Node(Plan plan, ActorFactory factory, NodeOptions options, const Clock& clock, Log& log);
+  // With a scheduler of the caller's, which outlives the node; see step_scheduler.h.
+  Node(Plan plan, ActorFactory factory, NodeOptions options, const Clock& clock, Log& log,
+       Scheduler& scheduler);
+  // Only when run() is not running.
+  ~Node();
+
+  // Starts every actor (owners first), supervises until the end, and returns with no actor alive
+  // and no thread running, save those NodeEnd names. Once.
+  NodeEnd run();
+
+  // The parts of run(), for a driver that interleaves several nodes on one scheduler: begin() once,
+  // then tend() whenever the scheduler has nothing to run or next_due() has come, until it returns
+  // true; then end() once.
+  void begin();
+  bool tend();
+  TimePoint next_due() const;
+  NodeEnd end();
+
+  // Asks the root actor to stop; a second call gives up on whatever has not ended. Any thread, not
+  // from a signal handler.
+  void request_stop();
+
+  // Sends a control message from outside (sender kOutside). Undeliverable ones are logged. Any
+  // thread.
+  void send_control(std::string_view actor, Message message);
+
+  // Who waits for whom, one line per actor, and the culprit. Any thread.
+  std::string wait_for_graph() const;
+  // In the plan's order. Any thread; also after run().
+  std::vector<LinkStats> link_stats() const;
+  std::vector<ActorStats> actor_stats() const;
+  std::vector<ActorTrace> traces() const;
+
+ private:
+  std::shared_ptr<NodeCore> core_;
+};
+
+}  // namespace troupe::runtime

@@ -1,0 +1,207 @@
+#include "runtime/node_core.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe::runtime {
+namespace {
+
+// For handlers that still run when the node is given up: long enough for any that only takes its
+// time.
+constexpr std::chrono::seconds kAbandonPatience{1};
+
+ActorId actor_at(std::size_t position) { return ActorId{static_cast<std::int32_t>(position)}; }
+
+}  // namespace
+
+NodeCore::NodeCore(Plan plan, ActorFactory factory, NodeOptions options, const Clock& clock,
+                   Log& log, Scheduler* scheduler)
+    : plan_(std::move(plan)),
+      factory_(std::move(factory)),
+      options_(options),
+      clock_(clock),
+      log_(log),
+      outside_(kOutside, "outside"),
+      scheduler_(scheduler),
+      supervisor_(plan_, options.shutdown_deadline) {
+  wire();
+  for (std::size_t i = 0; i < cells_.size(); ++i) made_.push_back(make_actor(actor_at(i)));
+  if (scheduler_ == nullptr) {
+    own_scheduler_ = std::make_unique<ThreadScheduler>(options.scheduler_threads, clock);
+    scheduler_ = own_scheduler_.get();
+  }
+}
+
+NodeCore::~NodeCore() {
+  // Actors first: the messages they keep give their credits back to links.
+  for (const auto& cell : cells_) cell->clear();
+}
+
+void NodeCore::wire() {
+  const std::vector<Error> errors = check(plan_);
+  CHECK(errors.empty(), errors.front().message);
+  for (std::size_t i = 0; i < plan_.actors.size(); ++i) {
+    ids_.emplace(plan_.actors[i].name, actor_at(i));
+    cells_.push_back(
+        std::make_unique<Cell>(*this, actor_at(i), plan_.actors[i], options_.trace_records, log_));
+  }
+  for (const LinkPlan& link : plan_.links) {
+    Cell& from = cell(ids_.at(link.from));
+    const PortId port{static_cast<std::int32_t>(from.outs())};
+    links_.push_back(std::make_unique<Link>(link, from, port, cell(ids_.at(link.to))));
+    from.add_out(*links_.back());
+  }
+}
+
+std::unique_ptr<Actor> NodeCore::make_actor(ActorId actor) {
+  const std::scoped_lock lock(factory_mutex_);
+  std::unique_ptr<Actor> made = factory_(cell(actor).plan());
+  CHECK(made != nullptr, "the factory makes nothing of actor " + cell(actor).plan().name);
+  return made;
+}
+
+void NodeCore::begin(const std::shared_ptr<NodeCore>& self) {
+  CHECK(phase_ == Phase::kMade, "a node begins once");
+  phase_ = Phase::kBegun;
+  const TimePoint now = clock_.now();
+  watch_.emplace(options_.stuck_after, now);
+  for (const auto& cell : cells_) scheduler_->add(*cell, cell->own_thread(), self);
+  const std::scoped_lock lock(tree_mutex_);
+  last_handled_.assign(cells_.size(), {0, now});
+  Supervisor::Orders orders;
+  for (const ActorId actor : supervisor_.subtree(supervisor_.root())) {
+    orders.push_back({Supervisor::Order::Kind::kStart, actor, {}});
+  }
+  carry_out(std::move(orders));
+}
+
+void NodeCore::carry_out(Supervisor::Orders orders) {
+  std::vector<Cell*> opened;
+  for (Supervisor::Order& order : orders) {
+    Cell& target = cell(order.actor);
+    switch (order.kind) {
+      case Supervisor::Order::Kind::kStop:
+        target.post(StopSignal{});
+        break;
+      case Supervisor::Order::Kind::kTell: {
+        // The owner may be ending at this moment, with its mailbox closed already.
+        const ChildEnd end = order.end;
+        if (!target.post(ChildSignal{std::move(order.end)})) supervisor_.unseen(order.actor, end);
+        break;
+      }
+      case Supervisor::Order::Kind::kStart: {
+        auto& made = made_[static_cast<std::size_t>(order.actor.index)];
+        if (target.open(std::move(made))) opened.push_back(&target);
+        break;
+      }
+    }
+  }
+  for (Cell* cell : opened) scheduler_->enqueue(*cell);
+  if (supervisor_.ended()) scheduler_->wake();
+}
+
+void NodeCore::send_control(Origin& origin, std::string_view actor, Message message) {
+  message.release_credit();
+  message.attach(origin, false);
+  const auto found = ids_.find(std::string(actor));
+  if (found == ids_.end()) {
+    return_to_sender(std::move(message),
+                     {ErrorKind::kInternal, "there is no actor " + std::string(actor)});
+    return;
+  }
+  cell(found->second).deliver(std::move(message), Lane::kControl);
+}
+
+void NodeCore::send_control_from_outside(std::string_view actor, Message message) {
+  send_control(outside_, actor, std::move(message));
+}
+
+void NodeCore::return_to_sender(Message message, const Error& cause) {
+  Origin& origin = *message.origin();
+  if (!origin.undelivered()) return;
+  const std::string name(message.name());
+  if (origin.sender() == kOutside) {
+    log_.warning(fmt::format("'{}' from outside was not delivered: {}", name, cause.message));
+  } else if (!cell(origin.sender()).post(ReturnSignal{std::move(message), cause})) {
+    log_.debug(
+        fmt::format("'{}' of {} is lost, as both ends have ended", name, origin.sender_name()));
+  }
+}
+
+TimerId NodeCore::add_timer(ActorId actor, TimePoint due) {
+  const TimerQueue::Added added = timers_.add(actor, due);
+  if (added.earliest) scheduler_->wake();
+  return added.timer.id;
+}
+
+void NodeCore::stop_child(ActorId owner, std::string_view name) {
+  const std::scoped_lock lock(tree_mutex_);
+  const ActorId child = supervisor_.child(owner, name);
+  CHECK(child != kOutside, "only a child can be asked to stop, not " + std::string(name));
+  carry_out(supervisor_.ask_stop(child, clock_.now()));
+}
+
+// The actors are made before anything is decided, outside the tree's lock: a factory may take long.
+void NodeCore::restart_child(ActorId owner, ActorId child) {
+  std::vector<std::unique_ptr<Actor>> made;
+  const std::vector<ActorId> subtree = supervisor_.subtree(child);
+  for (const ActorId actor : subtree) made.push_back(make_actor(actor));
+  const std::scoped_lock lock(tree_mutex_);
+  Supervisor::Orders orders = supervisor_.restart(owner, child);
+  if (orders.empty()) return;
+  for (std::size_t i = 0; i < subtree.size(); ++i) {
+    made_[static_cast<std::size_t>(subtree[i].index)] = std::move(made[i]);
+  }
+  carry_out(std::move(orders));
+}
+
+void NodeCore::actor_gone(ActorId actor, std::optional<Error> error,
+                          const std::vector<ChildEnd>& unseen) {
+  const std::scoped_lock lock(tree_mutex_);
+  for (const ChildEnd& end : unseen) supervisor_.unseen(actor, end);
+  carry_out(supervisor_.gone(actor, std::move(error), clock_.now()));
+}
+
+void NodeCore::request_stop() {
+  {
+    const std::scoped_lock lock(tree_mutex_);
+    if (std::exchange(stop_requested_, true)) give_up_asked_.store(true);
+    carry_out(supervisor_.ask_stop(supervisor_.root(), clock_.now()));
+  }
+  scheduler_->wake();
+}
+
+NodeEnd NodeCore::end() {
+  CHECK(phase_ == Phase::kBegun, "a node ends once, after it has begun");
+  phase_ = Phase::kEnded;
+  NodeEnd end;
+  Duration patience = kAbandonPatience;
+  {
+    const std::scoped_lock lock(tree_mutex_);
+    if (!supervisor_.ended()) {
+      give_up("the node was ended");
+    } else {
+      // All that is still to come is the way out of a last slice, however slow the machine is.
+      patience = std::chrono::minutes(1);
+      if (!error_) error_ = supervisor_.error();
+    }
+    end.error = error_;
+    end.unstopped = unstopped_;
+  }
+  halted_.store(true);
+  std::vector<Task*> tasks;
+  for (const auto& cell : cells_) tasks.push_back(cell.get());
+  std::vector<Task*> busy = scheduler_->retire(tasks, patience);
+  for (const auto& cell : cells_) {
+    if (std::find(busy.begin(), busy.end(), cell.get()) == busy.end()) {
+      cell->clear();
+    } else {
+      end.abandoned.push_back(cell->plan().name);
+    }
+  }
+  if (own_scheduler_) own_scheduler_->shut_down();
+  return end;
+}
+
+}  // namespace troupe::runtime

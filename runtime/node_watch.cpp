@@ -1,0 +1,199 @@
+// The part of NodeCore that looks at a running node: timers, deadlines, progress and statistics.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/node_core.h"
+
+namespace troupe::runtime {
+namespace {
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+}  // namespace
+
+bool NodeCore::tend() {
+  const TimePoint now = clock_.now();
+  fire_timers(now);
+  {
+    const std::scoped_lock lock(tree_mutex_);
+    if (supervisor_.ended()) return true;
+    note_handled(now);
+    if (give_up_asked_.load()) give_up("asked a second time to stop");
+    if (!supervisor_.overdue(now).empty()) {
+      give_up(fmt::format("the shutdown deadline of {:.1f} s has passed",
+                          seconds(options_.shutdown_deadline)));
+    }
+  }
+  if (!halted()) watch(now);
+  return halted();
+}
+
+TimePoint NodeCore::next_due() const {
+  TimePoint due = timers_.next_due();
+  {
+    const std::scoped_lock lock(tree_mutex_);
+    due = std::min(due, supervisor_.next_overdue());
+  }
+  // A scheduler that tells when it falls idle is looked at then, and when that has lasted too long.
+  const Duration interval = scheduler_->look_interval();
+  return std::min(due, interval == Duration::max() ? watch_->next_look() : clock_.now() + interval);
+}
+
+void NodeCore::fire_timers(TimePoint now) {
+  for (const TimerQueue::Timer& timer : timers_.take_due(now)) {
+    cell(timer.actor).post(TimerSignal{timer.id});
+  }
+}
+
+void NodeCore::note_handled(TimePoint now) {
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    const std::int64_t handled = cells_[i]->handled();
+    const bool waits = !cells_[i]->in_handler();
+    if (waits || handled != last_handled_[i].first) last_handled_[i] = {handled, now};
+  }
+}
+
+// Two passes: an actor that is idle in both and has handled nothing in between did not run in
+// between. If that holds for all of them, then between the passes none ran and none was due to.
+bool NodeCore::quiet() const {
+  std::int64_t before = 0;
+  for (const auto& cell : cells_) {
+    before += cell->handled();
+    if (cell->scheduled()) return false;
+  }
+  std::int64_t after = 0;
+  for (const auto& cell : cells_) {
+    if (cell->scheduled()) return false;
+    after += cell->handled();
+  }
+  return before == after;
+}
+
+Activity NodeCore::activity() const {
+  Activity activity;
+  activity.quiet = quiet();
+  // A timer that fires is taken out by this same thread, so none can hide between the two lines.
+  activity.timers_pending = timers_.next_due() != TimerQueue::kNever;
+  for (const auto& cell : cells_) activity.progress += cell->progress();
+  return activity;
+}
+
+void NodeCore::watch(TimePoint now) {
+  switch (watch_->look(now, activity())) {
+    case ProgressWatch::Verdict::kMoving:
+      return;
+    case ProgressWatch::Verdict::kSlow:
+      log_.warning(fmt::format("no progress for {:.1f} s\n{}", seconds(options_.stuck_after),
+                               print(wait_graph())));
+      return;
+    case ProgressWatch::Verdict::kStuck:
+      fail_stuck(
+          fmt::format("nothing but timers has moved for {:.1f} s", seconds(options_.stuck_after)));
+      return;
+    case ProgressWatch::Verdict::kDeadlock:
+      fail_stuck("nothing can move any more");
+      return;
+  }
+}
+
+void NodeCore::fail_stuck(std::string_view what) {
+  const WaitGraph graph = wait_graph();
+  const std::scoped_lock lock(tree_mutex_);
+  if (supervisor_.ended()) return;
+  if (supervisor_.state(supervisor_.root()) != Supervisor::State::kRunning) {
+    // Stopping: what only timers can still end has the shutdown deadline; what nothing can, has
+    // not.
+    if (timers_.next_due() == TimerQueue::kNever) give_up(what);
+    return;
+  }
+  error_ = Error{ErrorKind::kInternal, fmt::format("stuck: {}\n{}", what, print(graph))};
+  log_.error(error_->message);
+  carry_out(supervisor_.ask_stop(supervisor_.root(), clock_.now()));
+}
+
+// Under the tree's lock.
+void NodeCore::give_up(std::string_view why) {
+  if (halted()) return;
+  halted_.store(true);
+  for (const ActorId actor : supervisor_.alive()) {
+    if (supervisor_.state(actor) != Supervisor::State::kClosing) {
+      unstopped_.push_back(cell(actor).plan().name);
+    }
+  }
+  const std::string text = fmt::format("{}; not stopped: {}", why, fmt::join(unstopped_, ", "));
+  log_.error(text);
+  if (!error_) error_ = Error{ErrorKind::kInternal, text};
+}
+
+WaitGraph NodeCore::wait_graph() const {
+  const std::scoped_lock lock(tree_mutex_);
+  WaitGraph graph;
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    const ActorId actor{static_cast<std::int32_t>(i)};
+    ActorWait wait;
+    wait.name = cells_[i]->plan().name;
+    wait.stopping = supervisor_.state(actor) == Supervisor::State::kStopping;
+    if (supervisor_.state(actor) == Supervisor::State::kEnded) {
+      wait.activity = ActorWait::Activity::kEnded;
+    } else if (auto words = cells_[i]->ask_waiting_for()) {
+      wait.words = std::move(*words);
+    } else if (cells_[i]->in_handler()) {
+      wait.activity = ActorWait::Activity::kRunning;
+      if (i < last_handled_.size()) wait.running_for = clock_.now() - last_handled_[i].second;
+    } else {
+      wait.activity = ActorWait::Activity::kQueued;
+    }
+    graph.actors.push_back(std::move(wait));
+  }
+  for (const auto& link : links_) {
+    const LinkStats stats = link->stats();
+    graph.links.push_back({.from = static_cast<std::size_t>(link->from().id().index),
+                           .to = static_cast<std::size_t>(link->to().id().index),
+                           .from_port = stats.plan.from_port,
+                           .to_port = stats.plan.to_port,
+                           .lane = stats.plan.lane,
+                           .sender_waits = link->sender_waits(),
+                           .messages_out = stats.in_use_messages,
+                           .message_credits = stats.plan.message_credits,
+                           .bytes_out = stats.in_use_bytes,
+                           .byte_credits = stats.plan.byte_credits,
+                           .queued = stats.queued});
+  }
+  return graph;
+}
+
+std::vector<LinkStats> NodeCore::link_stats() const {
+  std::vector<LinkStats> all;
+  for (const auto& link : links_) all.push_back(link->stats());
+  return all;
+}
+
+std::vector<ActorStats> NodeCore::actor_stats() const {
+  const std::scoped_lock lock(tree_mutex_);
+  std::vector<ActorStats> all;
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    const Supervisor::State state = supervisor_.state(ActorId{static_cast<std::int32_t>(i)});
+    std::string word = "waiting";
+    if (state == Supervisor::State::kEnded) {
+      word = "ended";
+    } else if (state != Supervisor::State::kRunning) {
+      word = "stopping";
+    } else if (cells_[i]->in_handler()) {
+      word = "running";
+    } else if (cells_[i]->scheduled()) {
+      word = "queued";
+    }
+    all.push_back({cells_[i]->plan().name, std::move(word), cells_[i]->handled()});
+  }
+  return all;
+}
+
+std::vector<ActorTrace> NodeCore::traces() const {
+  std::vector<ActorTrace> all;
+  for (const auto& cell : cells_) all.push_back({cell->plan().name, cell->trace_snapshot()});
+  return all;
+}
+
+}  // namespace troupe::runtime

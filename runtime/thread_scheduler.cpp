@@ -1,0 +1,288 @@
+#include "runtime/thread_scheduler.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "runtime/base/error.h"
+
+namespace troupe::runtime {
+namespace {
+
+// Events a worker handles of one task before the next one's turn.
+constexpr int kSliceEvents = 64;
+// How long a runnable task may lie behind a running one while another worker sleeps.
+constexpr std::chrono::milliseconds kRescan{1};
+constexpr std::chrono::microseconds kRetirePoll{100};
+constexpr std::chrono::hours kLongestWait{1};
+
+struct Worker;
+
+struct Slot final : TaskSlot {
+  Task* task = nullptr;
+  Worker* own = nullptr;  // its own thread; nullptr: any shared one
+  std::atomic<bool> retired{false};
+  std::shared_ptr<void> keep_alive;
+};
+
+// A task is in one queue, or running on one worker, or neither; it passes from one to the other
+// under the locks of the workers concerned, so that retire() cannot miss it.
+struct Worker {
+  std::mutex mutex;
+  std::condition_variable wakened;
+  std::deque<Slot*> queue;
+  Slot* running = nullptr;
+  bool sleeping = false;
+  bool quit = false;
+  std::uint64_t shared_bit = 0;  // 0: an own_thread task's
+  const void* home = nullptr;    // its scheduler's State
+  std::thread thread;
+};
+
+thread_local Worker* this_worker = nullptr;
+
+void push(Worker& worker, Slot* slot) {
+  const std::scoped_lock lock(worker.mutex);
+  if (slot->retired.load()) return;
+  worker.queue.push_back(slot);
+  if (worker.sleeping) worker.wakened.notify_one();
+}
+
+// Under the worker's lock. Retired tasks may still lie in a queue; nobody runs them.
+Slot* pop(Worker& worker) {
+  while (!worker.queue.empty()) {
+    Slot* slot = worker.queue.front();
+    worker.queue.pop_front();
+    if (!slot->retired.load()) return slot;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+struct ThreadScheduler::State {
+  explicit State(const Clock& clock_in) : clock(clock_in) {}
+
+  Worker& start_worker(const std::shared_ptr<State>& self, std::uint64_t shared_bit);
+  void work(Worker& worker);
+  Slot* next(Worker& worker, Slot* before, bool again);
+  Slot* find_work(Worker& worker, std::unique_lock<std::mutex>& lock);
+  Slot* steal(Worker& thief);
+  void sleep(Worker& worker, std::unique_lock<std::mutex>& lock);
+  bool hand_to_sleeper(Slot* slot);
+  bool running(const Slot* slot);
+
+  const Clock& clock;
+  std::vector<Worker*> shared;  // constant once the constructor is done
+  std::uint64_t all_shared = 0;
+  std::atomic<std::uint64_t> sleepers{0};  // shared_bit of those that sleep
+  std::atomic<std::uint32_t> next_worker{0};
+
+  std::mutex add_mutex;  // of the two lists
+  std::deque<Worker> workers;
+  std::deque<Slot> slots;
+
+  std::mutex wait_mutex;
+  std::condition_variable wait_changed;
+  bool woken = false;
+};
+
+Worker& ThreadScheduler::State::start_worker(const std::shared_ptr<State>& self,
+                                             std::uint64_t shared_bit) {
+  Worker& worker = workers.emplace_back();
+  worker.shared_bit = shared_bit;
+  worker.home = this;
+  worker.thread = std::thread([self, &worker] { self->work(worker); });
+  return worker;
+}
+
+void ThreadScheduler::State::work(Worker& worker) {
+  this_worker = &worker;
+  Slot* slot = nullptr;
+  bool again = false;
+  while ((slot = next(worker, slot, again)) != nullptr) again = slot->task->run_slice(kSliceEvents);
+}
+
+// Puts away the task that ran before and finds another; nullptr when the thread must end. What a
+// retired task kept alive may end with it, so it goes last and outside the lock.
+Slot* ThreadScheduler::State::next(Worker& worker, Slot* before, bool again) {
+  std::shared_ptr<void> released;
+  std::unique_lock lock(worker.mutex);
+  worker.running = nullptr;
+  if (before != nullptr) {
+    if (before->retired.load()) {
+      released = std::move(before->keep_alive);
+    } else if (again) {
+      worker.queue.push_back(before);
+    }
+  }
+  if (released != nullptr) {
+    lock.unlock();
+    released.reset();
+    lock.lock();
+  }
+  return find_work(worker, lock);
+}
+
+Slot* ThreadScheduler::State::find_work(Worker& worker, std::unique_lock<std::mutex>& lock) {
+  while (!worker.quit) {
+    Slot* slot = pop(worker);
+    if (slot == nullptr && worker.shared_bit != 0) slot = steal(worker);
+    if (slot != nullptr) {
+      worker.running = slot;
+      return slot;
+    }
+    sleep(worker, lock);
+  }
+  return nullptr;
+}
+
+// Under the thief's lock; two thieves that want each other's both give up.
+Slot* ThreadScheduler::State::steal(Worker& thief) {
+  for (Worker* victim : shared) {
+    if (victim == &thief) continue;
+    const std::unique_lock lock(victim->mutex, std::try_to_lock);
+    if (!lock.owns_lock()) continue;
+    if (Slot* slot = pop(*victim)) return slot;
+  }
+  return nullptr;
+}
+
+void ThreadScheduler::State::sleep(Worker& worker, std::unique_lock<std::mutex>& lock) {
+  worker.sleeping = true;
+  const std::uint64_t asleep = sleepers.fetch_or(worker.shared_bit) | worker.shared_bit;
+  if (worker.shared_bit == 0 || asleep == all_shared) {
+    worker.wakened.wait(lock);
+  } else {
+    worker.wakened.wait_for(lock, kRescan);
+  }
+  sleepers.fetch_and(~worker.shared_bit);
+  worker.sleeping = false;
+}
+
+bool ThreadScheduler::State::hand_to_sleeper(Slot* slot) {
+  for (std::uint64_t left = sleepers.load(); left != 0; left &= left - 1) {
+    Worker& worker = *shared[static_cast<std::size_t>(std::countr_zero(left))];
+    const std::scoped_lock lock(worker.mutex);
+    if (!worker.sleeping || !worker.queue.empty()) continue;
+    if (!slot->retired.load()) worker.queue.push_back(slot);
+    worker.wakened.notify_one();
+    return true;
+  }
+  return false;
+}
+
+bool ThreadScheduler::State::running(const Slot* slot) {
+  const std::scoped_lock list_lock(add_mutex);
+  return std::any_of(workers.begin(), workers.end(), [&](Worker& worker) {
+    const std::scoped_lock lock(worker.mutex);
+    return worker.running == slot;
+  });
+}
+
+ThreadScheduler::ThreadScheduler(int threads, const Clock& clock)
+    : state_(std::make_shared<State>(clock)) {
+  CHECK(threads >= 1 && threads <= 64, "1 to 64 scheduler threads");
+  const std::scoped_lock lock(state_->add_mutex);
+  state_->all_shared = threads == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << threads) - 1;
+  // The list is complete before the first thread looks at it.
+  std::vector<Worker*>& shared = state_->shared;
+  for (int i = 0; i < threads; ++i) {
+    Worker& worker = state_->workers.emplace_back();
+    worker.shared_bit = std::uint64_t{1} << i;
+    worker.home = state_.get();
+    shared.push_back(&worker);
+  }
+  for (Worker* worker : shared) {
+    worker->thread = std::thread([state = state_, worker] { state->work(*worker); });
+  }
+}
+
+ThreadScheduler::~ThreadScheduler() { shut_down(); }
+
+void ThreadScheduler::add(Task& task, bool own_thread, std::shared_ptr<void> keep_alive) {
+  const std::scoped_lock lock(state_->add_mutex);
+  Slot& slot = state_->slots.emplace_back();
+  slot.task = &task;
+  slot.keep_alive = std::move(keep_alive);
+  if (own_thread) slot.own = &state_->start_worker(state_, 0);
+  task.slot_ = &slot;
+}
+
+void ThreadScheduler::enqueue(Task& task) {
+  auto* slot = static_cast<Slot*>(task.slot_);
+  if (slot->own != nullptr) {
+    push(*slot->own, slot);
+    return;
+  }
+  Worker* here = this_worker;
+  if (here != nullptr && (here->home != state_.get() || here->shared_bit == 0)) here = nullptr;
+  if (here != nullptr) {
+    const std::scoped_lock lock(here->mutex);
+    if (here->queue.empty() || state_->sleepers.load() == 0) {
+      if (!slot->retired.load()) here->queue.push_back(slot);
+      return;
+    }
+  }
+  if (state_->hand_to_sleeper(slot)) return;
+  if (here == nullptr) here = state_->shared[state_->next_worker++ % state_->shared.size()];
+  push(*here, slot);
+}
+
+std::vector<Task*> ThreadScheduler::retire(const std::vector<Task*>& tasks, Duration patience) {
+  for (Task* task : tasks) static_cast<Slot*>(task->slot_)->retired.store(true);
+  const auto give_up_at = std::chrono::steady_clock::now() + patience;
+  std::vector<Task*> busy;
+  for (Task* task : tasks) {
+    auto* slot = static_cast<Slot*>(task->slot_);
+    while (state_->running(slot) && std::chrono::steady_clock::now() < give_up_at) {
+      std::this_thread::sleep_for(kRetirePoll);
+    }
+    if (state_->running(slot)) {
+      busy.push_back(task);
+    } else {
+      slot->keep_alive.reset();
+    }
+  }
+  return busy;
+}
+
+void ThreadScheduler::wait(TimePoint until) {
+  std::unique_lock lock(state_->wait_mutex);
+  const Duration left = until - state_->clock.now();
+  state_->wait_changed.wait_for(lock, std::min<Duration>(left, kLongestWait),
+                                [&] { return state_->woken; });
+  state_->woken = false;
+}
+
+void ThreadScheduler::wake() {
+  const std::scoped_lock lock(state_->wait_mutex);
+  state_->woken = true;
+  state_->wait_changed.notify_one();
+}
+
+void ThreadScheduler::shut_down() {
+  const std::scoped_lock list_lock(state_->add_mutex);
+  for (Worker& worker : state_->workers) {
+    if (!worker.thread.joinable()) continue;
+    bool running = false;
+    {
+      const std::scoped_lock lock(worker.mutex);
+      worker.quit = true;
+      running = worker.running != nullptr;
+      worker.wakened.notify_one();
+    }
+    if (running || worker.thread.get_id() == std::this_thread::get_id()) {
+      worker.thread.detach();
+    } else {
+      worker.thread.join();
+    }
+  }
+}
+
+}  // namespace troupe::runtime

@@ -1,0 +1,39 @@
+#pragma once
+
+// Runs tasks on N shared threads, and each own_thread task on one more.
+//
+// Every worker has a queue. What a worker makes runnable while it runs stays with it when its queue
+// is empty (the data is in its cache, and it will soon be free); more goes to a sleeping worker; a
+// worker without work steals. No enqueue waits longer for an idle worker than kRescan.
+
+#include <memory>
+#include <vector>
+
+#include "runtime/scheduler.h"
+
+namespace troupe::runtime {
+
+class ThreadScheduler final : public Scheduler {
+ public:
+  // 1 to 64 shared threads, started here. The clock is that of wait() and outlives the scheduler.
+  ThreadScheduler(int threads, const Clock& clock);
+  ~ThreadScheduler() override;
+
+  // When every task is retired: ends the threads, leaving behind those that are still in one. The
+  // destructor does so too.
+  void shut_down();
+
+  void add(Task& task, bool own_thread, std::shared_ptr<void> keep_alive) override;
+  void enqueue(Task& task) override;
+  std::vector<Task*> retire(const std::vector<Task*>& tasks, Duration patience) override;
+  void wait(TimePoint until) override;
+  void wake() override;
+  Duration look_interval() const override { return std::chrono::milliseconds(20); }
+
+ private:
+  struct State;
+  // Shared with the threads, since an abandoned one may outlive this object.
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace troupe::runtime

@@ -1,0 +1,134 @@
+#include "runtime/wait_graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+namespace troupe::runtime {
+namespace {
+
+using Activity = ActorWait::Activity;
+using Edges = std::vector<std::vector<std::size_t>>;
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+bool lacks_credit(const WaitGraph& graph, std::size_t actor) {
+  return std::any_of(graph.links.begin(), graph.links.end(),
+                     [&](const LinkWait& link) { return link.from == actor && link.sender_waits; });
+}
+
+// Whether `link` is one its receiver may be waiting on for a message.
+bool starves(const WaitGraph& graph, const LinkWait& link) {
+  return link.lane == Lane::kData && link.messages_out == 0 &&
+         graph.actors[link.from].activity != Activity::kEnded &&
+         graph.actors[link.to].activity == Activity::kIdle && !lacks_credit(graph, link.to);
+}
+
+Edges edges_of(const WaitGraph& graph, bool with_messages) {
+  Edges edges(graph.actors.size());
+  for (const LinkWait& link : graph.links) {
+    if (graph.actors[link.from].activity == Activity::kEnded) continue;
+    if (graph.actors[link.to].activity == Activity::kEnded) continue;
+    if (link.sender_waits) edges[link.from].push_back(link.to);
+    if (with_messages && starves(graph, link)) edges[link.to].push_back(link.from);
+  }
+  return edges;
+}
+
+// The first circle found in depth-first order, its first actor repeated at the end; empty if none.
+std::vector<std::size_t> find_circle(const Edges& edges) {
+  enum class Mark { kNew, kOpen, kDone };
+  std::vector<Mark> marks(edges.size(), Mark::kNew);
+  std::vector<std::size_t> path;
+  const std::function<bool(std::size_t)> visit = [&](std::size_t node) {
+    path.push_back(node);
+    marks[node] = Mark::kOpen;
+    for (const std::size_t next : edges[node]) {
+      if (marks[next] == Mark::kOpen) {
+        path.erase(path.begin(), std::find(path.begin(), path.end(), next));
+        path.push_back(next);
+        return true;
+      }
+      if (marks[next] == Mark::kNew && visit(next)) return true;
+    }
+    marks[node] = Mark::kDone;
+    path.pop_back();
+    return false;
+  };
+  for (std::size_t node = 0; node < edges.size(); ++node) {
+    if (marks[node] == Mark::kNew && visit(node)) return path;
+  }
+  return {};
+}
+
+std::string describe(const WaitGraph& graph, std::size_t index) {
+  const ActorWait& actor = graph.actors[index];
+  std::vector<std::string> parts;
+  if (actor.stopping) parts.emplace_back("stopping");
+  if (actor.activity == Activity::kRunning) {
+    parts.push_back(
+        fmt::format("a handler has been running for {:.1f} s", seconds(actor.running_for)));
+  }
+  if (actor.activity == Activity::kQueued) parts.emplace_back("about to run");
+  if (!actor.words.empty()) parts.push_back("waits for " + actor.words);
+  for (const LinkWait& link : graph.links) {
+    if (link.from == index && link.sender_waits) {
+      parts.push_back(
+          fmt::format("no credit on {} -> {}.{} ({} of {} messages and {} of {} bytes out)",
+                      link.from_port, graph.actors[link.to].name, link.to_port, link.messages_out,
+                      link.message_credits, link.bytes_out, link.byte_credits));
+    }
+    if (link.to == index && link.messages_out > link.queued) {
+      parts.push_back(fmt::format("keeps {} of {} messages of {}", link.messages_out - link.queued,
+                                  link.message_credits, graph.actors[link.from].name));
+    }
+    if (link.to == index && starves(graph, link)) {
+      parts.push_back(
+          fmt::format("no message on {} from {}", link.to_port, graph.actors[link.from].name));
+    }
+  }
+  if (parts.empty()) parts.emplace_back("idle");
+  return fmt::format("{}: {}", actor.name, fmt::join(parts, "; "));
+}
+
+}  // namespace
+
+std::string culprit(const WaitGraph& graph) {
+  const ActorWait* longest = nullptr;
+  for (const ActorWait& actor : graph.actors) {
+    if (actor.activity != Activity::kRunning) continue;
+    if (longest == nullptr || actor.running_for > longest->running_for) longest = &actor;
+  }
+  if (longest != nullptr) {
+    return fmt::format("{}, whose handler has been running for {:.1f} s", longest->name,
+                       seconds(longest->running_for));
+  }
+  for (const bool with_messages : {false, true}) {
+    std::vector<std::string> names;
+    for (const std::size_t actor : find_circle(edges_of(graph, with_messages))) {
+      names.push_back(graph.actors[actor].name);
+    }
+    if (!names.empty()) return fmt::format("a circle, {}", fmt::join(names, " -> "));
+  }
+  const Edges edges = edges_of(graph, true);
+  for (const auto& waited_for : edges) {
+    for (const std::size_t target : waited_for) {
+      if (edges[target].empty()) {
+        return fmt::format("{}, which others wait for and which waits for nobody",
+                           graph.actors[target].name);
+      }
+    }
+  }
+  return "none: no actor waits for another; one of them should have finished";
+}
+
+std::string print(const WaitGraph& graph) {
+  std::string text;
+  for (std::size_t i = 0; i < graph.actors.size(); ++i) {
+    if (graph.actors[i].activity != Activity::kEnded) text += "  " + describe(graph, i) + "\n";
+  }
+  return text + "  culprit: " + culprit(graph);
+}
+
+}  // namespace troupe::runtime

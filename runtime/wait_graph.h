@@ -1,0 +1,50 @@
+#pragma once
+
+// Who waits for whom, as data taken from a node at one moment, and its words for people.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/base/clock.h"
+#include "runtime/lane.h"
+
+namespace troupe::runtime {
+
+struct ActorWait {
+  enum class Activity : std::uint8_t { kIdle, kQueued, kRunning, kEnded };
+  std::string name;
+  Activity activity = Activity::kIdle;
+  bool stopping = false;
+  Duration running_for{0};  // of kRunning
+  std::string words;        // Actor::waiting_for() of an idle actor
+};
+
+struct LinkWait {
+  std::size_t from = 0;  // positions among the actors
+  std::size_t to = 0;
+  std::string from_port;
+  std::string to_port;
+  Lane lane = Lane::kData;
+  bool sender_waits = false;  // the last send found no credit
+  std::int64_t messages_out = 0;
+  std::int64_t message_credits = 0;
+  std::int64_t bytes_out = 0;
+  std::int64_t byte_credits = 0;
+  std::int64_t queued = 0;  // of messages_out: in the receiver's mailbox; it keeps the others
+};
+
+struct WaitGraph {
+  std::vector<ActorWait> actors;
+  std::vector<LinkWait> links;
+};
+
+// The actor to look at first, in one line: the one whose handler runs longest; else a circle of
+// actors waiting for each other, as a -> b -> a, with those that lack credit before those that wait
+// for a message; else one that waits for nobody while others wait for it.
+std::string culprit(const WaitGraph& graph);
+
+// One line per live actor, then the culprit. No trailing newline.
+std::string print(const WaitGraph& graph);
+
+}  // namespace troupe::runtime

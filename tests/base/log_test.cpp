@@ -1,0 +1,70 @@
+#include "runtime/base/log.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+namespace troupe::runtime {
+namespace {
+
+class LogFile : public ::testing::Test {
+ protected:
+  void TearDown() override { std::filesystem::remove(path_); }
+  std::string content() const {
+    std::ifstream file(path_);
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+  const std::string path_ = std::filesystem::temp_directory_path() /
+                            ("troupe_log_test_" + std::to_string(getpid()) + ".txt");
+};
+
+TEST_F(LogFile, HoldsLinesOfItsLevelAndAboveWithTheirNames) {
+  LogOptions options;
+  options.to_stderr = false;
+  options.file = path_;
+  const Log log = Log::open(options).value();
+  log.debug("unseen");
+  log.info("seen");
+  log.named("loader").warning("slow {disk}");
+  const std::string text = content();
+  EXPECT_EQ(text.find("unseen"), std::string::npos);
+  EXPECT_NE(text.find("info seen\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("warning loader: slow {disk}\n"), std::string::npos) << text;
+}
+
+TEST_F(LogFile, ThatCannotBeOpenedIsAnErrorNamingIt) {
+  LogOptions options;
+  options.to_stderr = false;
+  options.file = path_ + "/is/no/folder";
+  std::ofstream(path_) << "a file where a folder would be";
+  const Result<Log> log = Log::open(options);
+  ASSERT_FALSE(log.ok());
+  EXPECT_EQ(log.error().kind, ErrorKind::kData);
+  EXPECT_NE(log.error().message.find(options.file), std::string::npos);
+}
+
+TEST(Log, TellsItsListenerToo) {
+  std::vector<std::string> lines;
+  LogOptions options;
+  options.to_stderr = false;
+  options.level = LogLevel::kWarning;
+  options.also = [&](LogLevel, std::string_view line) { lines.emplace_back(line); };
+  const Log log = Log::open(options).value();
+  log.info("no");
+  log.named("a").error("yes");
+  EXPECT_EQ(lines, std::vector<std::string>{"a: yes"});
+}
+
+TEST(Log, SilentLogTakesEverything) {
+  const Log log = Log::silent();
+  log.error("nobody hears");
+}
+
+}  // namespace
+}  // namespace troupe::runtime

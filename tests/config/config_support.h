@@ -1,0 +1,62 @@
+#pragma once
+
+// What the tests of the topology language share.
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "config/topology_fields.h"
+#include "config/topology_file.h"
+
+namespace troupe::config {
+
+// The shortest topology there is.
+inline const std::string kLeast = "model: {zoo: toy}\ndata: {train: [a.h5]}\n";
+
+inline std::string source_path(const std::string& path) {
+  return std::string(TROUPE_SOURCE_DIR) + "/" + path;
+}
+
+inline std::string file_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file.good()) << path;
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+inline runtime::Result<LoadedTopology> parse(const std::string& text,
+                                             const std::vector<std::string>& overrides = {}) {
+  return parse_topology(text, "t.yaml", "/folder", overrides);
+}
+
+// The error's message; "" when there is none.
+inline std::string message_of(const runtime::Result<LoadedTopology>& result) {
+  return result.ok() ? std::string() : result.error().message;
+}
+
+// A topology that must be right.
+inline LoadedTopology parsed(const std::string& text,
+                             const std::vector<std::string>& overrides = {}) {
+  auto result = parse(text, overrides);
+  EXPECT_TRUE(result.ok()) << message_of(result);
+  return result.ok() ? *result : LoadedTopology{};
+}
+
+// Everything a topology says, without where it came from.
+inline std::string values_of(const Topology& topology) {
+  return print_yaml(topology_record().write(topology, Selection::kAll));
+}
+
+inline const std::vector<std::string>& shipped_topologies() {
+  static const std::vector<std::string> kPaths{
+      source_path("config/topologies/quickstart.yaml"),
+      source_path("config/topologies/gan3d_25.yaml"),
+      source_path("config/topologies/gan3d_51.yaml"),
+  };
+  return kPaths;
+}
+
+}  // namespace troupe::config

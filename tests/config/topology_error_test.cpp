@@ -1,0 +1,206 @@
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "tests/config/config_support.h"
+
+namespace troupe::config {
+namespace {
+
+using runtime::ErrorKind;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(TopologyErrors, EveryProblemOfAFileIsReportedAtOnceWithItsPlace) {
+  const auto result = parse(R"(name: "bad name"
+model:
+  zoo: gan3d_2
+  kernals: fastest
+  precision: bf16
+data: {train: synthetic, schema: lcd-fixd, cache: disk}
+train:
+  epochs: 0
+  epochs: 3
+  micro_batch: "16"
+  micro_batches: 4.5
+  lerning_rate: {g: 1e-3}
+  learning_rate: {g: -1, d: {rate: 1e-3, factor: 0.1}}
+  schedule: [d_real, d_fak, g, g]
+  scaling: week
+actors:
+  loader: {credits: 0}
+  replica: {device: cuda, count: 0}
+  reducer: {reduction: int8, segment: 1MB}
+  checkpointer: {every: 1 week}
+  monitor: {listen: "0.0.0.0:8400"}
+  validator: []
+links: [{from: loder, to: replica}]
+cluster:
+  hosts: [{address: node-a, workers: 2}]
+  failure: {heartbeat: 3s}
+)");
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().kind, ErrorKind::kTopology);
+  const std::string expected[] = {
+      "t.yaml:1:7: name: expected a name of letters, digits, '-', '_' and '.', found text",
+      "t.yaml:3:8: model.zoo: expected one of gan3d_12, gan3d_25, gan3d_51, toy, found text "
+      "\"gan3d_2\"; did you mean",
+      "t.yaml:4:3: model: unknown key \"kernals\"; did you mean \"kernels\"?",
+      "t.yaml:5:14: model.precision: only fp32 is available in this version, not bf16",
+      "t.yaml:6:34: data.schema: expected one of lcd-fixed, lcd-angle, custom, found text "
+      "\"lcd-fixd\"; did you mean \"lcd-fixed\"?",
+      "t.yaml:6:51: data.cache: only memory, none are available in this version, not disk",
+      "t.yaml:8:11: train.epochs: expected a whole number from 1 to 1000000, found the number 0",
+      "t.yaml:9:3: \"epochs\" is given twice in one section (first at line 8)",
+      "t.yaml:10:16: train.micro_batch: expected a whole number from 1 to 65536 without quotes, "
+      "found text \"16\"",
+      "t.yaml:11:18: train.micro_batches: expected a whole number from 1 to 65536, found the "
+      "number "
+      "4.5",
+      "t.yaml:12:3: train: unknown key \"lerning_rate\"; did you mean \"learning_rate\"?",
+      "t.yaml:13:22: train.learning_rate.g.rate: expected a number above 0, found the number -1",
+      "t.yaml:13:42: train.learning_rate.d: factor acts only with policy: plateau",
+      "t.yaml:14:22: train.schedule.1: expected one of d_real, d_fake, g, found text \"d_fak\"; "
+      "did "
+      "you mean \"d_fake\"?",
+      "t.yaml:15:12: train.scaling: expected one of strong, weak",
+      "t.yaml:17:21: actors.loader.credits: expected a whole number from 1 to 1024, found the "
+      "number 0",
+      "t.yaml:18:21: actors.replica.device: only cpu is available in this version, not cuda",
+      "t.yaml:18:34: actors.replica.count: expected a whole number from 1",
+      "t.yaml:19:24: actors.reducer.reduction: only exact is available in this version, not int8",
+      "t.yaml:19:39: actors.reducer.segment: expected a size such as 64KiB, 1MiB or 4096",
+      "t.yaml:20:25: actors.checkpointer.every: expected \"1 epoch\", \"50 iterations\" or none",
+      "t.yaml:21:21: actors.monitor: only addresses of this machine are available in this version",
+      "t.yaml:22:14: actors.validator: expected a section (every, events), found a list",
+      "t.yaml:23:16: links.0.from: expected one of coordinator, loader",
+      "t.yaml:25:10: cluster.hosts: not available in this version",
+      "t.yaml:26:12: cluster.failure: dead_after must be longer than heartbeat",
+  };
+  std::string rest = result.error().message + "\n";
+  for (const std::string& line : expected) {
+    EXPECT_THAT(rest.substr(0, rest.find('\n')), HasSubstr(line));
+    rest.erase(0, rest.find('\n') + 1);
+  }
+  EXPECT_EQ(rest, "");
+}
+
+struct Mistake {
+  std::string text;
+  std::string message;  // a part of the only line
+};
+
+void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.text; }
+
+class SingleMistake : public testing::TestWithParam<Mistake> {};
+
+TEST_P(SingleMistake, IsReportedOnce) {
+  const auto result = parse(GetParam().text);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().kind, ErrorKind::kTopology);
+  EXPECT_THAT(result.error().message, HasSubstr(GetParam().message));
+  EXPECT_THAT(result.error().message, Not(HasSubstr("\n")));
+}
+
+const std::string kModel = "model: {zoo: gan3d_12}\n";
+const std::string kData = "data: {train: synthetic}\n";
+
+INSTANTIATE_TEST_SUITE_P(
+    Topology, SingleMistake,
+    testing::Values(
+        Mistake{kData, "\"model\" is missing"}, Mistake{kModel, "\"data\" is missing"},
+        Mistake{kModel + "data:\n", "t.yaml:2:1: data: \"train\" is missing"},
+        Mistake{"model:\n" + kData, "t.yaml:1:1: model: give zoo: NAME (gan3d_12, "},
+        Mistake{"model: {kernels: portable}\n" + kData, "model: give zoo: NAME"},
+        Mistake{"[1, 2]\n", "t.yaml:1:1: expected a section, found a list"},
+        Mistake{"just words\n", "expected a section, found text \"just words\""},
+        Mistake{"", "t.yaml: is empty"}, Mistake{"# only a comment\n", "t.yaml: is empty"},
+        Mistake{kModel + "data: {train: synthetic, schema: lcd-angle}\n",
+                "data: no detector of the shower generator has schema lcd-angle and 12x12x12x1"},
+        Mistake{"model: {zoo: toy}\n" + kData, "has schema lcd-fixed and 4x4x4x1 cells"},
+        Mistake{kModel + "data: {train: synthetic, schema: custom}\n",
+                "data.schema: generated showers have schema lcd-fixed or lcd-angle"},
+        Mistake{kModel + "data: {train: a.h5, schema: custom}\n",
+                "data.schema: custom needs data.names"},
+        Mistake{kModel + "data: {train: []}\n", "data.train: expected a list of at least 1"},
+        Mistake{kModel + "data: {train: {a: b}}\n", "data.train: expected synthetic, a path"},
+        Mistake{kModel + "data: {train: synthetic, synthetic: {min_angle: 1.2}}\n",
+                "come at 90 degrees"},
+        Mistake{
+            kModel + "data: {train: synthetic, synthetic: {min_energy: 300, max_energy: 200}}\n",
+            "min_energy is above max_energy"},
+        Mistake{kModel + "data: {train: synthetic, synthetic: {events: 40}}\n",
+                "40 events leave 36 for training, but an iteration takes micro_batch x "
+                "micro_batches = 64"},
+        Mistake{kModel + "data: {train: a.h5, test_one_in: 0}\n", "actors.validator"},
+        Mistake{kModel + kData + "train: {learning_rate: 1e-3}\n",
+                "train.learning_rate: expected a section (g, d), found the number 1e-3"},
+        Mistake{kModel + kData + "train: {learning_rate: {g: {policy: warmup}}}\n",
+                "policy warmup needs warmup_iterations"},
+        Mistake{kModel + kData + "train: {learning_rate: {g: .inf}}\n",
+                "expected a number above 0, found text \".inf\""},
+        Mistake{kModel + kData + "train: {learning_rate: {g: nan}}\n", "expected a number above 0"},
+        Mistake{kModel + kData + "train: {learning_rate: {g: 1e999}}\n",
+                "expected a number above 0"},
+        Mistake{kModel + kData + "train: {optimiser: {g: adm}}\n", "did you mean \"adam\"?"},
+        Mistake{kModel + kData + "train: {optimiser: {g: {kind: adam, rho: 0.9}}}\n",
+                "rho acts only with kind: rmsprop or adadelta"},
+        Mistake{kModel + kData + "train: {fake_energy: [0.1, 5]}\n",
+                "fake_energy acts only with fake_conditions: uniform"},
+        Mistake{kModel + kData + "train: {fake_conditions: uniform, fake_energy: [0.1]}\n",
+                "expected a list of 2"},
+        Mistake{kModel + kData + "train: {schedule: []}\n", "expected a list of at least 1"},
+        Mistake{kModel + kData + "train: {seed: 99999999999999999999}\n", "train.seed: expected"},
+        Mistake{kModel + kData + "train: {seed: -1}\n", "train.seed: expected"},
+        Mistake{kModel + kData + "train: {flip_probability: 0.6}\n",
+                "expected a number from 0 to 0.5"},
+        Mistake{kModel + kData + "name: ../escape\n", "name: expected a name of letters"},
+        Mistake{kModel + kData + "name: [a]\n", "name: expected a name of letters"},
+        Mistake{kModel + kData + "links: [{from: loader, to: replica}]\n",
+                "links.0: says nothing: give credits, bytes or tokens"},
+        Mistake{kModel + kData + "links: [{from: loader, to: replica, credits: 0}]\n",
+                "links.0.credits: expected a whole number from 1"},
+        Mistake{kModel + kData + "links: [{from: loader, to: replica, bytes: 0B}]\n",
+                "links.0.bytes: must be at least 1B, found 0B"},
+        Mistake{kModel + kData + "actors: {monitor: {listen: 8400}}\n",
+                "expected HOST:PORT such as 127.0.0.1:8400"},
+        Mistake{kModel + kData + "actors: {monitor: {listen: \"127.0.0.1:70000\"}}\n",
+                "port 70000 is above 65535"},
+        Mistake{kModel + kData + "actors: {replica: {threads: true}}\n",
+                "expected a whole number from 1 to 1024, found text \"true\""},
+        Mistake{kModel + kData + "cluster: {assign: [1, 3]}\n",
+                "cluster.assign: expected auto, found a list"},
+        Mistake{kModel + kData + "cluster: {failure: {stuck_after: 60}}\n",
+                "expected a duration such as 500ms"}));
+
+TEST(TopologyErrors, AFileThatCannotBeReadSaysWhy) {
+  const auto missing = load_topology("/nowhere/t.yaml");
+  EXPECT_EQ(missing.error().kind, ErrorKind::kTopology);
+  EXPECT_THAT(missing.error().message, HasSubstr("/nowhere/t.yaml: cannot be opened: No such"));
+  const auto folder = load_topology(testing::TempDir());
+  EXPECT_EQ(folder.error().kind, ErrorKind::kTopology);
+  EXPECT_THAT(folder.error().message, HasSubstr("is a folder"));
+  EXPECT_THAT(load_topology("/dev/null").error().message, HasSubstr("/dev/null: is empty"));
+  EXPECT_THAT(load_topology("/dev/zero").error().message, HasSubstr("larger than 1048576 bytes"));
+  EXPECT_THAT(load_topology("").error().message, HasSubstr("cannot be opened"));
+}
+
+TEST(TopologyErrors, ManyProblemsAreCounted) {
+  std::string text = kModel + kData;
+  for (int i = 0; i < 500; ++i) text += "x" + std::to_string(i) + ": 1\n";
+  EXPECT_THAT(message_of(parse(text)), HasSubstr("\nand 400 more"));
+}
+
+TEST(TopologyErrors, AnAngryMegabyteIsAnswered) {
+  std::string keys = kModel + kData, duplicates = keys, layers = keys;
+  for (int i = 0; keys.size() < kMostYamlBytes - 20; ++i) keys += "k" + std::to_string(i) + ": 1\n";
+  while (duplicates.size() < kMostYamlBytes - 20) duplicates += "a: 1\n";
+  while (layers.size() < kMostYamlBytes - 20) layers += "links: [{from: x, to: y}]\n";
+  for (const std::string* text : {&keys, &duplicates, &layers}) {
+    EXPECT_EQ(parse(*text).error().kind, ErrorKind::kTopology);
+  }
+}
+
+}  // namespace
+}  // namespace troupe::config

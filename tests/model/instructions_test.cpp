@@ -1,0 +1,211 @@
+#include "model/instructions.h"
+
+#include <algorithm>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/model/example_networks.h"
+#include "tests/model/op_support.h"
+#include "tests/model/random_network.h"
+
+namespace troupe::model {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+InstructionLists instructions_of(const NetworkDescription& network) {
+  const NetworkShapes shapes = infer_shapes(network);
+  ProgramOptions options;
+  options.batch = 2;
+  return make_instructions(network, shapes, layout_parameters(network, shapes), options);
+}
+
+// "dense_forward score", ...
+std::vector<std::string> names(const NetworkDescription& network, const InstructionLists& lists,
+                               Pass pass) {
+  std::vector<std::string> found;
+  for (const Instruction& instruction : lists.passes[static_cast<std::size_t>(pass)]) {
+    const std::string layer =
+        instruction.layer < 0 ? "-"
+                              : network.layers[static_cast<std::size_t>(instruction.layer)].name;
+    found.push_back(action_name(instruction.action) + " " + layer);
+  }
+  return found;
+}
+
+TEST(Instructions, GeneratorLayersAreFusedIntoConvolutions) {
+  const NetworkDescription network = small_generator();
+  const InstructionLists lists = instructions_of(network);
+  EXPECT_THAT(
+      names(network, lists, Pass::kForwardTraining),
+      ElementsAre("dense_forward dense", "activation_forward tanh", "upsample_forward upsample",
+                  "convolution_forward conv1", "batch_norm_training norm",
+                  "dropout_forward dropout", "convolution_forward conv2"));
+  EXPECT_THAT(names(network, lists, Pass::kForwardInference),
+              ElementsAre("dense_forward dense", "activation_forward tanh",
+                          "upsample_forward upsample", "convolution_forward conv1",
+                          "batch_norm_inference norm", "convolution_forward conv2"));
+  const auto& first = std::get<ConvolutionForward>(std::get<Operation>(lists.passes[0][3].action));
+  EXPECT_EQ(first.activation.kind, ActivationKind::kLeakyRelu);
+  EXPECT_EQ(first.geometry.pad_before, (Extent{1, 0, 2}));
+  const auto& second = std::get<ConvolutionForward>(std::get<Operation>(lists.passes[0][6].action));
+  EXPECT_EQ(second.activation.kind, ActivationKind::kLinear);
+  EXPECT_EQ(second.geometry.pad_before, (Extent{1, 1, 1}));
+  EXPECT_EQ(second.geometry.pad_after, (Extent{2, 2, 1}));
+}
+
+TEST(Instructions, PadsInARowAllBecomePaddingOfTheConvolution) {
+  NetworkDescription network{"n", Shape::image({3, 3, 3}, 1), {}, {}};
+  network.layers = {layer("pad1", Pad{{1, 0, 2}}), layer("pad2", Pad{{1, 1, 0}}),
+                    layer("conv", convolution(1, {2, 2, 2}, Padding::kSame))};
+  const InstructionLists lists = instructions_of(network);
+  EXPECT_THAT(names(network, lists, Pass::kForwardTraining),
+              ElementsAre("convolution_forward conv"));
+  const auto& forward =
+      std::get<ConvolutionForward>(std::get<Operation>(lists.passes[0][0].action));
+  EXPECT_EQ(forward.geometry.pad_before, (Extent{2, 1, 2}));
+  EXPECT_EQ(forward.geometry.pad_after, (Extent{3, 2, 3}));
+  EXPECT_EQ(forward.geometry.out, (Extent{7, 5, 7}));
+}
+
+TEST(Instructions, BackwardToParametersComputesNoGradientNobodyNeeds) {
+  const NetworkDescription network = small_discriminator();
+  EXPECT_THAT(
+      names(network, instructions_of(network), Pass::kBackwardParameters),
+      ElementsAre("dense_backward_parameters auxiliary", "dense_backward_input auxiliary",
+                  "activation_backward generation", "dense_backward_parameters score",
+                  "dense_backward_input score", "accumulate score", "average_pool_backward pool",
+                  "dropout_backward dropout", "batch_norm_backward norm",
+                  "activation_backward conv1", "convolution_backward_parameters conv1"));
+}
+
+TEST(Instructions, BackwardToTheInputComputesNoWeightGradientAndNothingOfBins) {
+  const NetworkDescription network = small_discriminator();
+  const InstructionLists lists = instructions_of(network);
+  EXPECT_THAT(
+      names(network, lists, Pass::kBackwardInput),
+      ElementsAre("sum_backward ecal", "angle_backward angle", "accumulate angle",
+                  "power_backward image", "dense_backward_input auxiliary",
+                  "activation_backward generation", "dense_backward_input score",
+                  "accumulate score", "average_pool_backward pool", "dropout_backward dropout",
+                  "batch_norm_backward norm", "activation_backward conv1",
+                  "convolution_backward_input conv1", "accumulate conv1"));
+  for (const Instruction& instruction :
+       lists.passes[static_cast<std::size_t>(Pass::kBackwardInput)]) {
+    for (const Operand& operand : instruction.operands) {
+      EXPECT_NE(operand.location, Location::kGradients);
+    }
+  }
+}
+
+TEST(Instructions, WeightsNoGradientFlowsToAreZeroed) {
+  NetworkDescription network{"n", Shape::image({3, 3, 3}, 1), {}, {}};
+  network.layers = {layer("blind1", convolution(1, {2, 2, 2})),
+                    layer("blind2", BatchNorm{}),
+                    layer("bins", Bins{}),
+                    layer("score", Dense{1}, "input"),
+                    layer("blind3", Dense{1}, "bins"),
+                    layer("seen", Dense{1}, "blind3")};
+  network.outputs = {"bins", "score", "seen"};
+  const InstructionLists lists = instructions_of(network);
+  const auto found = names(network, lists, Pass::kBackwardParameters);
+  EXPECT_THAT(found, Contains("zero_fill blind1").Times(1));
+  EXPECT_THAT(found, Not(Contains("batch_norm_backward blind2")));
+  EXPECT_THAT(found, Contains("dense_backward_parameters blind3"));
+  const Instruction& fill =
+      lists.passes[static_cast<std::size_t>(Pass::kBackwardParameters)].back();
+  EXPECT_EQ(std::get<ZeroFill>(fill.action).elements, 8 + 1 + 1 + 1);
+}
+
+TEST(Instructions, LayersWhoseResultIsSeenAreNotFused) {
+  NetworkDescription network = small_generator();
+  network.outputs = {"pad1", "conv1", "linear"};
+  const auto found = names(network, instructions_of(network), Pass::kForwardTraining);
+  EXPECT_THAT(found, Contains("pad_forward pad1"));
+  EXPECT_THAT(found, Contains("activation_forward leaky"));
+}
+
+TEST(Instructions, OutputsThatRenameAnotherResultAreCopied) {
+  NetworkDescription network{"n", Shape::features(4), {}, {}};
+  network.layers = {layer("same", Activation{}), layer("dense", Dense{4}, "input"),
+                    layer("dropout", Dropout{0.5})};
+  network.outputs = {"same", "dense", "dropout"};
+  const InstructionLists lists = instructions_of(network);
+  EXPECT_THAT(
+      names(network, lists, Pass::kForwardTraining),
+      ElementsAre("activation_forward same", "dense_forward dense", "dropout_forward dropout"));
+  EXPECT_THAT(
+      names(network, lists, Pass::kForwardInference),
+      ElementsAre("activation_forward same", "dense_forward dense", "activation_forward dropout"));
+}
+
+// Each instruction gives its operation the operands that the operation's comment lists, of the
+// listed size and in the listed direction.
+TEST(Instructions, OperandsAreThoseOfTheOperation) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const NetworkDescription network = random_network(seed);
+    const InstructionLists lists = instructions_of(network);
+    for (const auto& pass : lists.passes) {
+      for (const Instruction& instruction : pass) {
+        const auto* operation = std::get_if<Operation>(&instruction.action);
+        if (operation == nullptr) continue;
+        const std::vector<OperandDescription> listed = operands_of(*operation);
+        ASSERT_EQ(instruction.operands.size(), listed.size()) << operation_name(*operation);
+        for (std::size_t i = 0; i < listed.size(); ++i) {
+          const Operand& operand = instruction.operands[i];
+          if (operand.location == Location::kNull) continue;
+          const Access access = listed[i].content == Content::kWritten   ? Access::kWrite
+                                : listed[i].content == Content::kUpdated ? Access::kUpdate
+                                                                         : Access::kRead;
+          EXPECT_EQ(operand.access, access) << operation_name(*operation) << " " << i;
+          if (operand.location != Location::kArena) continue;
+          EXPECT_EQ(lists.tensors[static_cast<std::size_t>(operand.tensor)].elements,
+                    listed[i].size)
+              << operation_name(*operation) << " " << listed[i].name;
+        }
+      }
+    }
+  }
+}
+
+TEST(Instructions, EveryWeightGetsItsGradientOnce) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const NetworkDescription network = random_network(seed);
+    const ParameterLayout layout = layout_parameters(network, infer_shapes(network));
+    const InstructionLists lists = instructions_of(network);
+    std::vector<int> written(static_cast<std::size_t>(layout.weights_size), 0);
+    for (const Instruction& instruction :
+         lists.passes[static_cast<std::size_t>(Pass::kBackwardParameters)]) {
+      for (const Operand& operand : instruction.operands) {
+        if (operand.location != Location::kGradients) continue;
+        std::int64_t size = 0;
+        if (const auto* fill = std::get_if<ZeroFill>(&instruction.action)) size = fill->elements;
+        for (const ParameterTensor& tensor : layout.weights) {
+          if (size == 0 && tensor.offset == operand.offset) size = tensor.size;
+        }
+        for (std::int64_t i = 0; i < size; ++i)
+          ++written[static_cast<std::size_t>(operand.offset + i)];
+      }
+    }
+    EXPECT_TRUE(std::all_of(written.begin(), written.end(), [](int times) { return times == 1; }))
+        << "seed " << seed;
+  }
+}
+
+TEST(Instructions, RandomNetworksHoldEveryKindOfLayer) {
+  std::set<std::string> kinds;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const NetworkDescription network = random_network(seed);
+    EXPECT_THAT(infer_shapes(network).problems, IsEmpty());
+    for (const Layer& each : network.layers) kinds.insert(kind_name(each.kind));
+  }
+  EXPECT_EQ(kinds.size(), std::variant_size_v<LayerKind> - 1);  // all but reshape
+}
+
+}  // namespace
+}  // namespace troupe::model

@@ -1,0 +1,177 @@
+#include "model/memory_plan.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "tests/model/example_networks.h"
+#include "tests/model/random_network.h"
+
+namespace troupe::model {
+namespace {
+
+InstructionLists instructions_of(const NetworkDescription& network, const ProgramOptions& options) {
+  const NetworkShapes shapes = infer_shapes(network);
+  return make_instructions(network, shapes, layout_parameters(network, shapes), options);
+}
+
+ProgramOptions batch_of(std::int64_t batch) {
+  ProgramOptions options;
+  options.batch = batch;
+  return options;
+}
+
+// Plays the instructions on an arena that remembers which tensor each line of 64 bytes holds, and
+// complains about every read of something else. Knows nothing of lives.
+class Arena {
+ public:
+  Arena(const InstructionLists& lists, DataType type, const MemoryPlan& plan)
+      : lists_(lists), type_(type), plan_(plan), holder_(plan.bytes / kLine, kNobody) {}
+
+  // What is wrong with running these passes one after the other, if anything.
+  std::optional<std::string> play(std::vector<Pass> passes) {
+    hold(lists_.input);
+    const bool backward = passes.size() > 1 && compiled(passes.back());
+    if (backward) {
+      for (const int gradient : lists_.output_gradients) hold(gradient);
+    }
+    for (const Pass pass : passes) {
+      for (const Instruction& instruction : lists_.passes[static_cast<std::size_t>(pass)]) {
+        play(instruction);
+      }
+    }
+    expect(lists_.input, "the input at the end");
+    for (const int output : lists_.outputs) expect(output, "an output at the end");
+    if (!backward) return problem_;
+    for (const int gradient : lists_.output_gradients) expect(gradient, "an output gradient");
+    if (passes.back() == Pass::kBackwardInput) expect(lists_.input_gradient, "the input gradient");
+    return problem_;
+  }
+
+ private:
+  static constexpr std::size_t kLine = 64;
+  static constexpr int kNobody = -1;
+
+  bool compiled(Pass pass) const { return lists_.compiled[static_cast<std::size_t>(pass)]; }
+
+  void play(const Instruction& instruction) {
+    const std::string place = action_name(instruction.action);
+    for (const Operand& operand : instruction.operands) {
+      if (operand.location != Location::kArena) continue;
+      if (operand.access != Access::kWrite) expect(operand.tensor, place + " reads");
+    }
+    for (const Operand& operand : instruction.operands) {
+      if (operand.location != Location::kArena) continue;
+      if (operand.access != Access::kRead) hold(operand.tensor);
+    }
+    for (const Operand& operand : instruction.operands) {
+      if (operand.location == Location::kArena)
+        expect(operand.tensor, place + " overwrites its own");
+    }
+  }
+
+  template <class Visit>
+  void each_line(int tensor, Visit visit) {
+    const auto index = static_cast<std::size_t>(tensor);
+    const std::size_t bytes =
+        static_cast<std::size_t>(lists_.tensors[index].elements) * bytes_of(type_);
+    if (plan_.offsets[index] % kLine != 0) problem_ = "an offset that is not a multiple of 64";
+    for (std::size_t line = plan_.offsets[index] / kLine;
+         line * kLine < plan_.offsets[index] + bytes; ++line) {
+      if (line >= holder_.size()) {
+        problem_ = lists_.tensors[index].name + " ends beyond the arena";
+        return;
+      }
+      visit(holder_[line]);
+    }
+  }
+  void hold(int tensor) {
+    each_line(tensor, [&](int& holder) { holder = tensor; });
+  }
+  void expect(int tensor, const std::string& what) {
+    each_line(tensor, [&](int& holder) {
+      if (holder != tensor) {
+        problem_ = what + " " + lists_.tensors[static_cast<std::size_t>(tensor)].name;
+      }
+    });
+  }
+
+  const InstructionLists& lists_;
+  const DataType type_;
+  const MemoryPlan& plan_;
+  std::vector<int> holder_;
+  std::optional<std::string> problem_;
+};
+
+std::optional<std::string> play_all(const InstructionLists& lists, DataType type,
+                                    const MemoryPlan& plan) {
+  for (const std::vector<Pass>& passes :
+       {std::vector{Pass::kForwardTraining, Pass::kBackwardParameters},
+        std::vector{Pass::kForwardTraining, Pass::kBackwardInput},
+        std::vector{Pass::kForwardInference}}) {
+    if (!lists.compiled[static_cast<std::size_t>(passes.front())]) continue;
+    if (auto problem = Arena(lists, type, plan).play(passes)) return problem;
+  }
+  return std::nullopt;
+}
+
+TEST(MemoryPlan, NothingNeededIsOverwrittenInRandomNetworks) {
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    const NetworkDescription network = random_network(seed);
+    ProgramOptions options = batch_of(1 + static_cast<std::int64_t>(seed % 5));
+    options.backward_parameters = seed % 7 != 0;
+    options.backward_input = seed % 5 != 0;
+    options.forward_training = seed % 11 != 0;
+    const InstructionLists lists = instructions_of(network, options);
+    const DataType type = seed % 2 == 0 ? DataType::kFloat32 : DataType::kFloat64;
+    const std::vector<TensorLife> lives = tensor_lives(lists, type);
+    const MemoryPlan plan = plan_memory(lives);
+    const auto problem = play_all(lists, type, plan);
+    ASSERT_FALSE(problem) << *problem << ", seed " << seed;
+    ASSERT_GE(plan.bytes, least_bytes(lives));
+    ASSERT_LE(plan.bytes, bytes_without_sharing(lives));
+  }
+}
+
+TEST(MemoryPlan, OverlapOfTwoTensorsIsNoticedByTheCheckOfTheseTests) {
+  const InstructionLists lists = instructions_of(small_discriminator(), batch_of(2));
+  MemoryPlan plan = plan_memory(tensor_lives(lists, DataType::kFloat32));
+  ASSERT_FALSE(play_all(lists, DataType::kFloat32, plan));
+  plan.offsets[static_cast<std::size_t>(lists.outputs[0])] =
+      plan.offsets[static_cast<std::size_t>(lists.input)];
+  EXPECT_TRUE(play_all(lists, DataType::kFloat32, plan));
+}
+
+TEST(MemoryPlan, ReferenceModelsShareMostOfTheirMemory) {
+  for (const NetworkDescription& network : {gan3d_25_generator(), gan3d_25_discriminator(),
+                                            gan3d_51_generator(), gan3d_51_discriminator()}) {
+    const InstructionLists lists = instructions_of(network, batch_of(4));
+    const std::vector<TensorLife> lives = tensor_lives(lists, DataType::kFloat32);
+    const MemoryPlan plan = plan_memory(lives);
+    const auto problem = play_all(lists, DataType::kFloat32, plan);
+    EXPECT_FALSE(problem) << *problem;
+    EXPECT_LT(plan.bytes, bytes_without_sharing(lives) / 2);
+    EXPECT_LT(plan.bytes, least_bytes(lives) * 11 / 10);
+  }
+}
+
+TEST(MemoryPlan, TensorsSideBySideInTimeGetTheSamePlaceAndTogetherInTimeDoNot) {
+  const std::vector<TensorLife> lives{{100, {{0, 1}}}, {200, {{2, 3}}}, {64, {{1, 2}}}, {500, {}}};
+  const MemoryPlan plan = plan_memory(lives);
+  EXPECT_EQ(plan.offsets[0], plan.offsets[1]);
+  EXPECT_NE(plan.offsets[2], plan.offsets[0]);
+  EXPECT_EQ(plan.bytes, 256u + 64u);
+  EXPECT_EQ(least_bytes(lives), 256u + 64u);
+  EXPECT_EQ(bytes_without_sharing(lives), 128u + 256u + 64u);
+}
+
+TEST(MemoryPlan, EveryIntervalOfATensorCounts) {
+  const std::vector<TensorLife> lives{{64, {{0, 1}, {8, 9}}}, {64, {{4, 5}}}, {64, {{9, 9}}}};
+  const MemoryPlan plan = plan_memory(lives);
+  EXPECT_EQ(plan.offsets[0], plan.offsets[1]);
+  EXPECT_NE(plan.offsets[0], plan.offsets[2]);
+}
+
+}  // namespace
+}  // namespace troupe::model

@@ -1,0 +1,339 @@
+#include "model/network.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <span>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/streams.h"
+#include "runtime/base/random.h"
+#include "tests/model/example_networks.h"
+
+namespace troupe::model {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+ParameterLayout layout_of(const NetworkDescription& network) {
+  const NetworkShapes shapes = infer_shapes(network);
+  for (const NetworkProblem& problem : shapes.problems) ADD_FAILURE() << problem.message;
+  return layout_parameters(network, shapes);
+}
+
+std::vector<std::string> problems_of(const NetworkDescription& network) {
+  std::vector<std::string> messages;
+  for (const NetworkProblem& problem : infer_shapes(network).problems) {
+    messages.push_back(problem.message);
+  }
+  return messages;
+}
+
+std::vector<std::string> problems_of(Shape input, std::vector<Layer> layers,
+                                     std::vector<std::string> outputs = {}) {
+  return problems_of({"n", input, std::move(layers), std::move(outputs)});
+}
+
+// The message of the only layer, or "" for none.
+std::string problem_of(Shape input, LayerKind kind) {
+  const std::vector<std::string> messages = problems_of(input, {layer("a", std::move(kind))});
+  if (messages.empty()) return "";
+  EXPECT_EQ(messages.size(), 1u);
+  return messages.front();
+}
+
+const Shape kCube = Shape::image({5, 5, 5}, 2);
+const Shape kFlat{{7, 6, 1}, 2, 2};
+const Shape kFeatures = Shape::features(10);
+
+TEST(Network, ReferenceModelsHaveTheParametersOfTheirPapers) {
+  const ParameterLayout g25 = layout_of(gan3d_25_generator());
+  EXPECT_EQ(g25.size(), 872948);
+  EXPECT_EQ(g25.weights_size, 872808);
+  const ParameterLayout d25 = layout_of(gan3d_25_discriminator());
+  EXPECT_EQ(d25.size(), 73450);
+  EXPECT_EQ(d25.weights_size, 73402);
+  const ParameterLayout g51 = layout_of(gan3d_51_generator());
+  EXPECT_EQ(g51.size(), 1365047);
+  EXPECT_EQ(g51.weights_size, 1364983);
+  const ParameterLayout d51 = layout_of(gan3d_51_discriminator());
+  EXPECT_EQ(d51.size(), 87402);
+  EXPECT_EQ(d51.weights_size, 87354);
+}
+
+TEST(Network, ReferenceModelsHaveTheShapesOfTheirPapers) {
+  const auto shape_of = [](const NetworkDescription& network, const std::string& name) {
+    const NetworkShapes shapes = infer_shapes(network);
+    for (std::size_t i = 0; i < network.layers.size(); ++i) {
+      if (network.layers[i].name == name) return shapes.layers[i].text();
+    }
+    return std::string("no such layer");
+  };
+  const NetworkDescription g = gan3d_51_generator(), d = gan3d_51_discriminator();
+  EXPECT_EQ(shape_of(g, "upsample"), "54x54x48x8");
+  EXPECT_EQ(shape_of(g, "conv1"), "49x49x41x8");
+  EXPECT_EQ(shape_of(g, "conv3"), "51x51x35x6");
+  EXPECT_EQ(shape_of(g, "conv6"), "52x52x26x6");
+  EXPECT_EQ(shape_of(g, "activation7"), "51x51x25x1");
+  EXPECT_EQ(shape_of(d, "conv1"), "51x51x25x16");
+  EXPECT_EQ(shape_of(d, "conv2"), "47x46x22x8");
+  EXPECT_EQ(shape_of(d, "conv4"), "39x36x14x8");
+  EXPECT_EQ(shape_of(d, "flat"), "19152");
+  EXPECT_EQ(shape_of(d, "angle"), "1");
+  EXPECT_EQ(shape_of(gan3d_25_generator(), "conv2"), "13x14x9x6");
+  EXPECT_EQ(shape_of(gan3d_25_generator(), "activation4"), "25x25x25x1");
+  EXPECT_EQ(shape_of(gan3d_25_discriminator(), "flat"), "10648");
+}
+
+TEST(Network, ParametersAreNamedShapedAndOrderedAsKerasDoes) {
+  const ParameterLayout layout = layout_of(small_generator());
+  std::vector<std::string> names;
+  std::int64_t offset = 0;
+  for (const ParameterTensor& tensor : layout.weights) {
+    names.push_back(tensor.name);
+    EXPECT_EQ(tensor.offset, offset);
+    EXPECT_EQ(tensor.size, std::accumulate(tensor.shape.begin(), tensor.shape.end(),
+                                           std::int64_t{1}, std::multiplies<>()));
+    offset += tensor.size;
+  }
+  EXPECT_EQ(layout.weights_size, offset);
+  EXPECT_THAT(names, ElementsAre("dense/kernel", "dense/bias", "conv1/kernel", "conv1/bias",
+                                 "norm/gamma", "norm/beta", "conv2/kernel", "conv2/bias"));
+  EXPECT_THAT(layout.weights[0].shape, ElementsAre(5, 12));
+  EXPECT_THAT(layout.weights[2].shape, ElementsAre(3, 2, 4, 2, 3));
+  EXPECT_EQ(layout.weights[2].fan_in, 48);
+  EXPECT_EQ(layout.weights[2].fan_out, 72);
+  ASSERT_EQ(layout.moving.size(), 2u);
+  EXPECT_EQ(layout.moving[0].name, "norm/moving_mean");
+  EXPECT_EQ(layout.moving[1].name, "norm/moving_variance");
+  EXPECT_EQ(layout.moving[1].offset, 3);
+}
+
+TEST(Network, ConvolutionOfAnImageOfTwoAxesHasAKernelOfTwo) {
+  const ParameterLayout layout = layout_of(flat_images());
+  EXPECT_THAT(layout.weights[0].shape, ElementsAre(3, 4, 2, 3));
+  EXPECT_EQ(layout.weights[0].fan_in, 24);
+}
+
+TEST(Network, LayersReadTheOneBeforeOrTheOneTheyName) {
+  const NetworkShapes shapes = infer_shapes(small_discriminator());
+  EXPECT_THAT(shapes.inputs, ElementsAre(-1, 0, 1, 2, 3, 4, 5, 6, 5, -1, 9, 9, 9));
+  EXPECT_THAT(shapes.outputs, ElementsAre(7, 8, 10, 11, 12));
+  EXPECT_THAT(infer_shapes(flat_images()).outputs, ElementsAre(6));
+}
+
+TEST(Network, KernelThatDoesNotFitIsToldHowMuchPaddingItNeeds) {
+  EXPECT_EQ(problem_of(kCube, convolution(4, {3, 3, 8})),
+            "layer a (convolution): kernel 8 along z does not fit into 5 cells; pad by 2 or use a "
+            "smaller kernel");
+  EXPECT_EQ(problem_of(kCube, convolution(4, {3, 3, 5})), "");
+  EXPECT_EQ(problem_of(kCube, convolution(4, {3, 3, 8}, Padding::kSame)), "");
+}
+
+TEST(Network, NumbersThatCannotBeAreRefused) {
+  const double kNaN = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(problem_of(kFeatures, Dense{0}), HasSubstr("units is 0, it must be 1 or more"));
+  EXPECT_THAT(problem_of(kCube, convolution(0, {1, 1, 1})), HasSubstr("filters is 0"));
+  EXPECT_THAT(problem_of(kCube, convolution(1, {1, -3, 1})), HasSubstr("kernel along y is -3"));
+  EXPECT_THAT(problem_of(kCube, Pad{{0, -1, 0}}), HasSubstr("amount along y is -1"));
+  EXPECT_THAT(problem_of(kCube, Upsample{{1, 1, 0}}), HasSubstr("factor along z is 0"));
+  EXPECT_THAT(problem_of(kCube, AveragePool{{0, 1, 1}}), HasSubstr("size along x is 0"));
+  EXPECT_THAT(problem_of(kCube, AveragePool{{1, 6, 1}}), HasSubstr("window of 6 along y"));
+  EXPECT_THAT(problem_of(kCube, Dropout{1.0}), HasSubstr("rate is 1, it must be in [0, 1)"));
+  EXPECT_THAT(problem_of(kCube, Dropout{kNaN}), HasSubstr("rate is nan"));
+  EXPECT_THAT(problem_of(kCube, Power{0.0}), HasSubstr("exponent is 0, it must be more than 0"));
+  EXPECT_THAT(problem_of(kCube, BatchNorm{1.5, 1e-6}), HasSubstr("momentum is 1.5"));
+  EXPECT_THAT(problem_of(kCube, BatchNorm{0.9, 0.0}), HasSubstr("epsilon is 0"));
+  EXPECT_THAT(problem_of(kCube, Activation{ActivationKind::kLeakyRelu, -0.1}),
+              HasSubstr("slope is -0.1"));
+  EXPECT_EQ(problem_of(kCube, Activation{ActivationKind::kRelu, -0.1}), "");
+}
+
+TEST(Network, LayersThatNeedAnotherKindOfInputSayWhich) {
+  EXPECT_THAT(problem_of(kFeatures, convolution(1, {1, 1, 1})),
+              HasSubstr("reads an image, but the network's input gives 10 features"));
+  EXPECT_THAT(problem_of(kCube, Angle{}), HasSubstr("one channel, but the network's input gives "
+                                                    "5x5x5x2"));
+  EXPECT_THAT(problem_of(Shape{{7, 6, 1}, 1, 2}, Angle{}), HasSubstr("three axes"));
+  EXPECT_EQ(problem_of(Shape::image({5, 5, 5}, 1), Angle{}), "");
+  EXPECT_THAT(problem_of(kCube, Reshape{Shape::features(100)}),
+              HasSubstr("100 has 100 elements but the network's input gives 250 (5x5x5x2)"));
+  EXPECT_THAT(problem_of(kCube, Reshape{Shape{{250, 1, 1}, 1, 1}}),
+              HasSubstr("to: an image has 2 or 3 axes, not 1"));
+  EXPECT_THAT(problem_of(kFlat, convolution(1, {2, 2, 2})),
+              HasSubstr("kernel is 2 along z, but the network's input gives an image without this "
+                        "axis (7x6x2); it must be 1"));
+  EXPECT_THAT(problem_of(kFlat, Pad{{0, 0, 1}}), HasSubstr("it must be 0"));
+  EXPECT_THAT(problem_of(kFlat, Upsample{{1, 1, 2}}), HasSubstr("it must be 1"));
+}
+
+TEST(Network, SizesThatOverflowAreRefusedBeforeTheyAreComputed) {
+  const std::int64_t huge = std::numeric_limits<std::int64_t>::max();
+  EXPECT_THAT(problem_of(kFeatures, Dense{huge}), HasSubstr("it must be 1099511627776 or less"));
+  EXPECT_THAT(problem_of(kCube, Pad{{huge / 2, 0, 0}}), HasSubstr("or less"));
+  const std::int64_t large = std::int64_t{1} << 40;
+  EXPECT_THAT(problem_of(kCube, Upsample{{large, large, large}}), HasSubstr("more than"));
+  EXPECT_THAT(problem_of(kCube, Pad{{large, large, large}}), HasSubstr("more than"));
+  EXPECT_THAT(problem_of(kFeatures, Dense{std::int64_t{1} << 32}),
+              HasSubstr("kernel would have more than 4294967295 weights"));
+  EXPECT_THAT(problems_of(Shape::image({large, large, 1}, 1), {layer("a", Sum{})}),
+              ElementsAre(HasSubstr("the network's input: ")));
+}
+
+TEST(Network, EveryProblemIsFoundAtOnceAndLayersBehindAWrongOneAreSkipped) {
+  EXPECT_THAT(problems_of(kCube,
+                          {layer("a", convolution(0, {1, 1, 1})),
+                           layer("b", convolution(2, {9, 9, 9})), layer("c", Dropout{2.0}),
+                           layer("d", Upsample{{1, 1, 1}}, "c"), layer("e", Angle{}, "input")},
+                          {"b", "d", "e"}),
+              ElementsAre(HasSubstr("layer a (convolution): filters"),
+                          HasSubstr("layer c (dropout): rate"), HasSubstr("layer e (angle)")));
+}
+
+TEST(Network, NamesThatCannotBeResolvedAreExplained) {
+  EXPECT_THAT(problems_of(kFeatures, {layer("first", Dense{2}), layer("second", Dense{2}, "frist")},
+                          {"first", "second"}),
+              ElementsAre("layer second (dense): reads frist, which is no layer; did you mean "
+                          "first?"));
+  EXPECT_THAT(
+      problems_of(kFeatures, {layer("a", Dense{2}, "b"), layer("b", Dense{2}, "b")}, {"a", "b"}),
+      ElementsAre("layer a (dense): reads b, which stands below it; layers read only "
+                  "layers above them",
+                  "layer b (dense): reads b, which is itself; layers read only layers "
+                  "above them"));
+  EXPECT_THAT(problems_of(kFeatures, {layer("a", Dense{2}), layer("a", Dense{2})}),
+              ElementsAre(HasSubstr("its name is taken by layer number 1")));
+  EXPECT_THAT(problems_of(kFeatures, {layer("", Dense{2})}),
+              ElementsAre("layer number 1 (dense): has no name"));
+  EXPECT_THAT(problems_of(kFeatures, {layer("input", Dense{2})}),
+              ElementsAre(HasSubstr("give the layer another name")));
+  EXPECT_THAT(problems_of(kFeatures, {layer("a/b", Dense{2})}), ElementsAre(HasSubstr("no \"/\"")));
+}
+
+TEST(Network, OutputsMustBeLayersAndNeedEveryLayer) {
+  EXPECT_THAT(problems_of(kFeatures, {layer("score", Dense{2})}, {"scores"}),
+              ElementsAre("output scores is no layer; did you mean score?"));
+  EXPECT_THAT(problems_of(kFeatures, {layer("score", Dense{2})}, {"score", "score"}),
+              ElementsAre("output score is listed twice"));
+  EXPECT_THAT(problems_of(kFeatures, {layer("a", Dense{2}), layer("b", Dense{2}, "input")}),
+              ElementsAre("layer a (dense): no output depends on it; add it to the outputs or take "
+                          "it out"));
+  EXPECT_THAT(problems_of(kFeatures, {}), ElementsAre("the network has no layers"));
+}
+
+TEST(Network, ExampleNetworksHaveNoProblems) {
+  EXPECT_THAT(problems_of(small_generator()), IsEmpty());
+  EXPECT_THAT(problems_of(small_discriminator()), IsEmpty());
+  EXPECT_THAT(problems_of(flat_images()), IsEmpty());
+}
+
+TEST(Network, TableShowsEveryLayerAndTheTotals) {
+  const NetworkDescription network = gan3d_51_discriminator();
+  const std::string table = print_network(network, infer_shapes(network));
+  for (const Layer& each : network.layers) EXPECT_THAT(table, HasSubstr(each.name));
+  EXPECT_THAT(table, HasSubstr("51x51x25x16"));
+  EXPECT_THAT(table, HasSubstr("87402 parameters, 87354 of them trainable"));
+  NetworkDescription wrong = network;
+  wrong.outputs = {"nothing"};
+  EXPECT_THAT(print_network(wrong, infer_shapes(wrong)), HasSubstr("output nothing is no layer"));
+}
+
+class InitialValues : public ::testing::Test {
+ protected:
+  void initialise(const NetworkDescription& network, std::uint64_t seed, int number) {
+    layout_ = layout_of(network);
+    weights_.assign(static_cast<std::size_t>(layout_.weights_size), -7.0F);
+    moving_.assign(static_cast<std::size_t>(layout_.moving_size), -7.0F);
+    initialise_parameters(layout_, seed, number, weights_.data(), moving_.data());
+  }
+  std::span<const float> tensor(std::size_t index) const {
+    const ParameterTensor& found = layout_.weights[index];
+    return std::span<const float>(weights_).subspan(static_cast<std::size_t>(found.offset),
+                                                    static_cast<std::size_t>(found.size));
+  }
+
+  ParameterLayout layout_;
+  std::vector<float> weights_, moving_;
+};
+
+TEST_F(InitialValues, UniformKernelsComeFromTheDocumentedPlaces) {
+  initialise(small_generator(), 5, 0);
+  const auto kernel = tensor(2);
+  const double limit = std::sqrt(6.0 / (48 + 72));
+  const runtime::RandomPosition position{5, 0, 0, 0, initialiser_stream(0, 2)};
+  for (std::size_t i = 0; i < kernel.size(); ++i) {
+    const double u = runtime::random_uniform(position, static_cast<std::uint32_t>(i));
+    ASSERT_EQ(kernel[i], static_cast<float>(limit * (2.0 * u - 1.0)));
+  }
+}
+
+TEST_F(InitialValues, DistributionsHaveTheDeviationTheirNamesPromise) {
+  for (const Initialiser initialiser :
+       {Initialiser::kGlorotUniform, Initialiser::kGlorotNormal, Initialiser::kHeUniform}) {
+    NetworkDescription network{"n", Shape::features(200), {}, {}};
+    network.layers = {layer("a", Dense{300, true, initialiser})};
+    initialise(network, 3, 1);
+    double sum = 0.0, squares = 0.0, largest = 0.0;
+    for (const float value : tensor(0)) {
+      sum += value;
+      squares += static_cast<double>(value) * value;
+      largest = std::max(largest, std::abs(static_cast<double>(value)));
+    }
+    const double n = 60000.0;
+    const double variance = initialiser == Initialiser::kHeUniform ? 2.0 / 200 : 2.0 / 500;
+    EXPECT_NEAR(sum / n, 0.0, 5.0 * std::sqrt(variance / n));
+    EXPECT_NEAR(squares / n, variance, 0.03 * variance);
+    const double bound = initialiser == Initialiser::kGlorotNormal
+                             ? 2.0 * std::sqrt(variance) / 0.87962566103423978
+                             : std::sqrt(3.0 * variance);
+    EXPECT_LE(largest, bound * (1 + 1e-6));
+    EXPECT_GE(largest, 0.99 * bound);
+  }
+}
+
+TEST_F(InitialValues, TruncatedNumbersAreDrawnAgainAtTheNextSlot) {
+  NetworkDescription network{"n", Shape::features(20), {}, {}};
+  network.layers = {layer("a", Dense{30, false, Initialiser::kGlorotNormal})};
+  initialise(network, 3, 0);
+  runtime::RandomPosition position{3, 0, 0, 0, initialiser_stream(0, 0)};
+  const double scale = std::sqrt(2.0 / 50) / 0.87962566103423978;
+  int redrawn = 0;
+  for (std::uint32_t i = 0; i < 600; ++i) {
+    position.slot = 0;
+    double z = runtime::random_normal(position, i);
+    while (std::abs(z) > 2.0) {
+      ++redrawn;
+      ++position.slot;
+      z = runtime::random_normal(position, i);
+    }
+    ASSERT_EQ(tensor(0)[i], static_cast<float>(z * scale));
+  }
+  EXPECT_GT(redrawn, 10);
+}
+
+TEST_F(InitialValues, OtherParametersBeginNeutral) {
+  initialise(small_generator(), 9, 0);
+  EXPECT_THAT(tensor(1), ::testing::Each(0.0F));
+  EXPECT_THAT(tensor(4), ::testing::Each(1.0F));
+  EXPECT_THAT(tensor(5), ::testing::Each(0.0F));
+  EXPECT_THAT(moving_, ElementsAre(0, 0, 0, 1, 1, 1));
+}
+
+TEST_F(InitialValues, DependOnSeedAndNetworkAndNothingElse) {
+  initialise(small_generator(), 9, 0);
+  const std::vector<float> first = weights_;
+  initialise(small_generator(), 9, 0);
+  EXPECT_EQ(weights_, first);
+  initialise(small_generator(), 10, 0);
+  EXPECT_NE(weights_, first);
+  initialise(small_generator(), 9, 1);
+  EXPECT_NE(weights_, first);
+}
+
+}  // namespace
+}  // namespace troupe::model

@@ -1,0 +1,205 @@
+// Answers worked out by hand, for both backends.
+
+#include <cmath>
+#include <numbers>
+
+#include <gtest/gtest.h>
+
+#include "tests/model/op_support.h"
+
+namespace troupe::model {
+namespace {
+
+class OpKnownAnswer : public testing::TestWithParam<bool> {
+ protected:
+  OpKnownAnswer()
+      : backend_(GetParam() ? make_cpu_backend() : make_reference_backend(DataType::kFloat32)) {
+    backend_->prepare_thread();
+  }
+  std::vector<float> run(const Operation& operation, Operands<float> operands, std::size_t output,
+                         const runtime::RandomPosition& random = {}) {
+    operands[output].assign(operands[output].size(), NAN);
+    run_operation(*backend_, operation, operands, random);
+    return operands[output];
+  }
+  std::unique_ptr<Backend> backend_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Backends, OpKnownAnswer, testing::Bool(),
+                         [](const auto& info) { return info.param ? "Cpu" : "Reference"; });
+
+using Row = std::vector<float>;
+
+// Along z only: kernel 4 with Keras' same padding is one cell before and two after.
+TEST_P(OpKnownAnswer, EvenKernelWithSamePaddingLooksOneCellBackAndTwoAhead) {
+  ConvolutionGeometry g;
+  g.batch = g.in_channels = g.out_channels = 1;
+  g.in = g.out = {1, 1, 5};
+  g.kernel = {1, 1, 4};
+  g.pad_before = {0, 0, 1};
+  g.pad_after = {0, 0, 2};
+  const Row x{1, 2, 3, 4, 5}, kernel{1000, 100, 10, 1};
+  EXPECT_EQ(run(ConvolutionForward{g, {}}, {x, kernel, {0.5f}, Row(5)}, 3),
+            (Row{123.5f, 1234.5f, 2345.5f, 3450.5f, 4500.5f}));
+  EXPECT_EQ(run(ConvolutionBackwardInput{g}, {{1, 0, 0, 0, 2}, kernel, Row(5)}, 2),
+            (Row{100, 10, 1, 2000, 200}));
+  EXPECT_EQ(run(ConvolutionBackwardParameters{g}, {x, {0, 1, 0, 0, 0}, Row(4), Row(1)}, 2),
+            (Row{1, 2, 3, 4}));
+}
+
+TEST_P(OpKnownAnswer, ConvolutionAppliesItsActivationAfterTheBias) {
+  ConvolutionGeometry g;
+  g.batch = g.in_channels = 1;
+  g.out_channels = 2;
+  g.in = g.out = {1, 1, 2};
+  g.kernel = {1, 1, 1};
+  const Operands<float> operands{{1, -3}, {1, 2}, {1, -1}, Row(4)};
+  EXPECT_EQ(run(ConvolutionForward{g, {ActivationKind::kRelu, 0.3}}, operands, 3),
+            (Row{2, 1, 0, 0}));
+  EXPECT_EQ(run(ConvolutionForward{g, {ActivationKind::kLeakyRelu, 0.5}}, operands, 3),
+            (Row{2, 1, -1, -3.5f}));
+}
+
+TEST_P(OpKnownAnswer, DenseAddsItsBias) {
+  EXPECT_EQ(run(DenseForward{2, 2, 3, true},
+                {{1, 2, 3, 4}, {1, 10, 100, 2, 20, 200}, {5, 6, 7}, Row(6)}, 3),
+            (Row{10, 56, 507, 16, 116, 1107}));
+}
+
+TEST_P(OpKnownAnswer, AveragePoolLeavesOutCellsThatFillNoWindow) {
+  const Extent in{1, 3, 5}, size{1, 2, 2};
+  const Row x{1, 2, 3, 4, 99, 5, 6, 7, 8, 99, 99, 99, 99, 99, 99};
+  EXPECT_EQ(run(AveragePoolForward{1, 1, in, size}, {x, Row(2)}, 1), (Row{3.5f, 5.5f}));
+  EXPECT_EQ(run(AveragePoolBackward{1, 1, in, size}, {{4, 8}, Row(15)}, 1),
+            (Row{1, 1, 2, 2, 0, 1, 1, 2, 2, 0, 0, 0, 0, 0, 0}));
+}
+
+TEST_P(OpKnownAnswer, PadAndUpsampleKeepChannelsTogether) {
+  EXPECT_EQ(run(PadForward{1, 2, {1, 1, 2}, {0, 0, 1}}, {{1, 2, 3, 4}, Row(8)}, 1),
+            (Row{0, 0, 1, 2, 3, 4, 0, 0}));
+  EXPECT_EQ(run(UpsampleForward{1, 2, {1, 1, 2}, {1, 2, 2}}, {{1, 2, 3, 4}, Row(16)}, 1),
+            (Row{1, 2, 1, 2, 3, 4, 3, 4, 1, 2, 1, 2, 3, 4, 3, 4}));
+}
+
+// Rows 1 and 3: mean 2, biased variance 1, unbiased 2.
+TEST_P(OpKnownAnswer, BatchNormKeepsBiasedAndReportsUnbiasedVariance) {
+  Operands<float> operands{{1, 3}, {10}, {5}, Row(2), Row(1), Row(1), Row(1), Row(1)};
+  run_operation(*backend_, BatchNormTraining{2, 1, 0.0}, operands);
+  EXPECT_EQ(operands[3], (Row{-5, 15}));
+  EXPECT_EQ(operands[4], (Row{2}));
+  EXPECT_EQ(operands[5], (Row{1}));
+  EXPECT_EQ(operands[6], (Row{2}));
+  EXPECT_EQ(operands[7], (Row{2}));
+  EXPECT_EQ(run(BatchNormInference{2, 1, 0.0}, {{1, 3}, {10}, {5}, {2}, {4}, Row(2)}, 5),
+            (Row{0, 10}));
+}
+
+TEST_P(OpKnownAnswer, DropoutKeepsExactlyTheElementsWhoseUniformReachesTheRate) {
+  runtime::RandomPosition random{3, 1, 4, 1, 0};
+  const std::uint32_t stream = 0x1005, count = 1003;
+  for (const double rate : {0.0, 0.2, 0.3, 0.5, 1.0 - 0x1p-20}) {
+    const Row y = run(DropoutForward{count, rate, stream}, {Row(count, 3), Row(count)}, 1, random);
+    runtime::RandomPosition position = random;
+    position.stream = stream;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const bool kept = runtime::random_uniform(position, i) >= rate;
+      ASSERT_EQ(y[i], kept ? 3 * static_cast<float>(1 / (1 - rate)) : 0.0f) << rate << " " << i;
+    }
+  }
+}
+
+// A rate that is exactly some element's uniform number keeps that element; the next double drops
+// it.
+TEST_P(OpKnownAnswer, DropoutRateOnTheEdgeOfAWordIsInclusive) {
+  runtime::RandomPosition position{3, 0, 0, 0, 9};
+  const double edge = runtime::random_uniform(position, 2);
+  EXPECT_NE(run(DropoutForward{3, edge, 9}, {Row(3, 1), Row(3)}, 1, position)[2], 0.0f);
+  EXPECT_EQ(
+      run(DropoutForward{3, std::nextafter(edge, 1.0), 9}, {Row(3, 1), Row(3)}, 1, position)[2],
+      0.0f);
+}
+
+TEST_P(OpKnownAnswer, ActivationGradientAtZero) {
+  const Operands<float> operands{{0, 2, -1}, {1, 1, 1}, Row(3)};
+  EXPECT_EQ(run(ActivationBackward{3, {ActivationKind::kRelu, 0.3}}, operands, 2), (Row{0, 1, 0}));
+  EXPECT_EQ(run(ActivationBackward{3, {ActivationKind::kLeakyRelu, 0.25}}, operands, 2),
+            (Row{0.25f, 1, 0.25f}));
+}
+
+TEST_P(OpKnownAnswer, PowerOfNothingIsNothing) {
+  EXPECT_EQ(run(PowerForward{4, 0.5}, {{0, 4, -4, 9}, Row(4)}, 1), (Row{0, 2, 0, 3}));
+  EXPECT_EQ(run(PowerBackward{4, 0.5}, {{0, 4, -4, 16}, {1, 1, 1, 8}, Row(4)}, 2),
+            (Row{0, 0.25f, 0, 1}));
+}
+
+// A shower of one cell per layer in the middle column goes straight along z: m = 0 in every layer.
+TEST_P(OpKnownAnswer, StraightShowerComesInAtRightAngles) {
+  Row image(5 * 5 * 4);
+  for (std::size_t z = 0; z < 4; ++z)
+    image[(2 * 5 + 2) * 4 + z] = 0.25f * static_cast<float>(z + 1);
+  EXPECT_EQ(run(AngleForward{1, {5, 5, 4}}, {image, Row(1)}, 1),
+            (Row{static_cast<float>(std::numbers::pi / 2)}));
+}
+
+// Equal cells at (x 0, y z, layer z), z = 0 to 2: centre (0.5, 1.5, 1.5). Layers 0 and 2 have
+// zproj 1 and, signs flipped below the centre, m = 1; layer 1 has m = 0.
+TEST_P(OpKnownAnswer, DiagonalShowerWeighsItsLayersByDepth) {
+  Row image(9);
+  for (std::size_t z = 0; z < 3; ++z) image[z * 3 + z] = 1;
+  const double quarter = std::numbers::pi / 4, half = std::numbers::pi / 2;
+  const double angle = (quarter * 0.5 + half * 1.5 + quarter * 2.5) / 4.5;
+  const Row found = run(AngleForward{1, {1, 3, 3}}, {image, Row(1)}, 1);
+  EXPECT_FLOAT_EQ(found[0], static_cast<float>(angle));
+}
+
+TEST_P(OpKnownAnswer, EventWithoutEnergyHasTheAngleOneHundredAndNoGradient) {
+  EXPECT_EQ(run(AngleForward{1, {2, 2, 2}}, {Row(8), Row(1)}, 1), (Row{100}));
+  EXPECT_EQ(run(AngleBackward{1, {2, 2, 2}}, {Row(8), {1}, Row(8)}, 2), Row(8));
+}
+
+TEST_P(OpKnownAnswer, BinsAreOpenBelowAndClosedAbove) {
+  const Row edges{0.05f, 0.03f, 0.02f, 0.0125f, 0.008f, 0.003f, 0.0f, 1.0f, -1.0f, 0.001f};
+  EXPECT_EQ(run(BinsForward{1, 10}, {edges, Row(8)}, 1), (Row{1, 1, 1, 1, 1, 1, 2, 1}));
+}
+
+TEST_P(OpKnownAnswer, AccumulateAdds) {
+  Operands<float> operands{{1, 2, 3}, {10, 20, 30}};
+  run_operation(*backend_, Accumulate{3}, operands);
+  EXPECT_EQ(operands[1], (Row{11, 22, 33}));
+}
+
+TEST_P(OpKnownAnswer, NothingIsDoneForArraysWithoutElements) {
+  run(ActivationForward{0, {ActivationKind::kRelu, 0.3}}, {{}, {}}, 1);
+  run(DropoutForward{0, 0.5, 1}, {{}, {}}, 1);
+  run(PowerForward{0, 0.5}, {{}, {}}, 1);
+  run(SumForward{0, 0}, {{}, {}}, 1);
+  EXPECT_EQ(run(SumForward{2, 0}, {{}, Row(2)}, 1), Row(2));
+}
+
+// Divergence must reach the loss: no activation may turn NaN into a number.
+TEST_P(OpKnownAnswer, NotANumberStaysOneThroughActivationsAndConvolutions) {
+  ConvolutionGeometry g;
+  g.batch = 1;
+  g.in_channels = 8;
+  g.out_channels = 8;
+  g.in = g.out = {3, 3, 3};
+  g.kernel = {3, 3, 3};
+  g.pad_before = g.pad_after = {1, 1, 1};
+  Row x(27 * 8, 1);
+  x[0] = NAN;
+  for (int kind = 0; kind < 5; ++kind) {
+    const Activation activation{static_cast<ActivationKind>(kind), 0.3};
+    EXPECT_TRUE(std::isnan(run(ActivationForward{2, activation}, {{1, NAN}, Row(2)}, 1)[1]));
+    if (kind > 2) continue;
+    const Row y =
+        run(ConvolutionForward{g, activation}, {x, Row(27 * 64, 1), Row(8), Row(27 * 8)}, 3);
+    EXPECT_TRUE(std::isnan(y[0])) << kind;
+    EXPECT_FALSE(std::isnan(y[26 * 8])) << kind;
+  }
+  EXPECT_TRUE(std::isnan(run(PowerForward{1, 0.85}, {{NAN}, Row(1)}, 1)[0]));
+  EXPECT_TRUE(std::isnan(run(SumForward{1, 2}, {{1, NAN}, Row(1)}, 1)[0]));
+  EXPECT_TRUE(std::isnan(run(AngleForward{1, {1, 1, 2}}, {{1, NAN}, Row(1)}, 1)[0]));
+}
+
+}  // namespace
+}  // namespace troupe::model

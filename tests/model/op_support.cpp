@@ -1,0 +1,313 @@
+#include "tests/model/op_support.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <memory>
+
+#include <gtest/gtest.h>
+
+#include "runtime/base/buffer.h"
+
+namespace troupe::model {
+namespace {
+
+using List = std::vector<OperandDescription>;
+
+std::int64_t cells(const Extent& e) { return e[0] * e[1] * e[2]; }
+
+struct Describe {
+  static List dense(const DenseForward& d, List list) {
+    if (!d.bias) {
+      for (auto& operand : list) {
+        if (operand.name == "bias" || operand.name == "dbias") operand.size = 0;
+      }
+    }
+    return list;
+  }
+  List operator()(const DenseForward& d) const {
+    return dense(d, {{"x", d.batch * d.inputs},
+                     {"kernel", d.inputs * d.units},
+                     {"bias", d.units},
+                     {"y", d.batch * d.units, Content::kWritten}});
+  }
+  List operator()(const DenseBackwardInput& d) const {
+    return {{"dy", d.batch * d.units},
+            {"kernel", d.inputs * d.units},
+            {"dx", d.batch * d.inputs, Content::kWritten}};
+  }
+  List operator()(const DenseBackwardParameters& d) const {
+    return dense({d.batch, d.inputs, d.units, d.bias},
+                 {{"x", d.batch * d.inputs},
+                  {"dy", d.batch * d.units},
+                  {"dkernel", d.inputs * d.units, Content::kWritten},
+                  {"dbias", d.units, Content::kWritten}});
+  }
+  static std::int64_t x_size(const ConvolutionGeometry& g) {
+    return g.batch * cells(g.in) * g.in_channels;
+  }
+  static std::int64_t y_size(const ConvolutionGeometry& g) {
+    return g.batch * cells(g.out) * g.out_channels;
+  }
+  static std::int64_t kernel_size(const ConvolutionGeometry& g) {
+    return cells(g.kernel) * g.in_channels * g.out_channels;
+  }
+  List operator()(const ConvolutionForward& c) const {
+    const auto& g = c.geometry;
+    return {{"x", x_size(g)},
+            {"kernel", kernel_size(g)},
+            {"bias", g.bias ? g.out_channels : 0},
+            {"y", y_size(g), Content::kWritten}};
+  }
+  List operator()(const ConvolutionBackwardInput& c) const {
+    const auto& g = c.geometry;
+    return {{"dy", y_size(g)}, {"kernel", kernel_size(g)}, {"dx", x_size(g), Content::kWritten}};
+  }
+  List operator()(const ConvolutionBackwardParameters& c) const {
+    const auto& g = c.geometry;
+    return {{"x", x_size(g)},
+            {"dy", y_size(g)},
+            {"dkernel", kernel_size(g), Content::kWritten},
+            {"dbias", g.bias ? g.out_channels : 0, Content::kWritten}};
+  }
+  static std::int64_t padded(const Extent& in, const Extent& amount) {
+    return (in[0] + 2 * amount[0]) * (in[1] + 2 * amount[1]) * (in[2] + 2 * amount[2]);
+  }
+  List operator()(const PadForward& p) const {
+    const std::int64_t n = p.batch * p.channels;
+    return {{"x", n * cells(p.in)}, {"y", n * padded(p.in, p.amount), Content::kWritten}};
+  }
+  List operator()(const PadBackward& p) const {
+    const std::int64_t n = p.batch * p.channels;
+    return {{"dy", n * padded(p.in, p.amount)}, {"dx", n * cells(p.in), Content::kWritten}};
+  }
+  List operator()(const UpsampleForward& u) const {
+    const std::int64_t n = u.batch * u.channels * cells(u.in);
+    return {{"x", n}, {"y", n * cells(u.factor), Content::kWritten}};
+  }
+  List operator()(const UpsampleBackward& u) const {
+    const std::int64_t n = u.batch * u.channels * cells(u.in);
+    return {{"dy", n * cells(u.factor)}, {"dx", n, Content::kWritten}};
+  }
+  static std::int64_t pooled(const Extent& in, const Extent& size) {
+    return (in[0] / size[0]) * (in[1] / size[1]) * (in[2] / size[2]);
+  }
+  List operator()(const AveragePoolForward& p) const {
+    const std::int64_t n = p.batch * p.channels;
+    return {{"x", n * cells(p.in)}, {"y", n * pooled(p.in, p.size), Content::kWritten}};
+  }
+  List operator()(const AveragePoolBackward& p) const {
+    const std::int64_t n = p.batch * p.channels;
+    return {{"dy", n * pooled(p.in, p.size)}, {"dx", n * cells(p.in), Content::kWritten}};
+  }
+  List operator()(const BatchNormTraining& b) const {
+    return {{"x", b.rows * b.channels},
+            {"gamma", b.channels, Content::kPositive},
+            {"beta", b.channels},
+            {"y", b.rows * b.channels, Content::kWritten},
+            {"mean", b.channels, Content::kWritten},
+            {"inverse_deviation", b.channels, Content::kWritten},
+            {"batch_mean", b.channels, Content::kWritten},
+            {"batch_variance", b.channels, Content::kWritten}};
+  }
+  List operator()(const BatchNormInference& b) const {
+    return {{"x", b.rows * b.channels},
+            {"gamma", b.channels, Content::kPositive},
+            {"beta", b.channels},
+            {"moving_mean", b.channels},
+            {"moving_variance", b.channels, Content::kPositive},
+            {"y", b.rows * b.channels, Content::kWritten}};
+  }
+  List operator()(const BatchNormBackward& b) const {
+    return {{"x", b.rows * b.channels},
+            {"dy", b.rows * b.channels},
+            {"gamma", b.channels, Content::kPositive},
+            {"mean", b.channels},
+            {"inverse_deviation", b.channels, Content::kPositive},
+            {"dx", b.rows * b.channels, Content::kWritten},
+            {"dgamma", b.channels, Content::kWritten},
+            {"dbeta", b.channels, Content::kWritten}};
+  }
+  static List map(std::int64_t n, Content content = Content::kSigned) {
+    return {{"x", n, content}, {"y", n, Content::kWritten}};
+  }
+  static List map_back(std::int64_t n, Content content = Content::kSigned) {
+    return {{"x", n, content}, {"dy", n}, {"dx", n, Content::kWritten}};
+  }
+  List operator()(const DropoutForward& d) const { return map(d.elements); }
+  List operator()(const DropoutBackward& d) const { return map(d.elements); }
+  List operator()(const ActivationForward& a) const { return map(a.elements); }
+  List operator()(const ActivationBackward& a) const { return map_back(a.elements); }
+  List operator()(const PowerForward& p) const { return map(p.elements, Content::kImage); }
+  List operator()(const PowerBackward& p) const { return map_back(p.elements, Content::kImage); }
+  List operator()(const SumForward& s) const {
+    return {{"x", s.batch * s.cells, Content::kImage}, {"y", s.batch, Content::kWritten}};
+  }
+  List operator()(const SumBackward& s) const {
+    return {{"dy", s.batch}, {"dx", s.batch * s.cells, Content::kWritten}};
+  }
+  List operator()(const AngleForward& a) const {
+    return {{"x", a.batch * cells(a.space), Content::kImage}, {"y", a.batch, Content::kWritten}};
+  }
+  List operator()(const AngleBackward& a) const {
+    return {{"x", a.batch * cells(a.space), Content::kImage},
+            {"dy", a.batch},
+            {"dx", a.batch * cells(a.space), Content::kWritten}};
+  }
+  List operator()(const BinsForward& b) const {
+    return {{"x", b.batch * b.cells, Content::kImage}, {"y", 8 * b.batch, Content::kWritten}};
+  }
+  List operator()(const Accumulate& a) const {
+    return {{"from", a.elements}, {"into", a.elements, Content::kUpdated}};
+  }
+};
+
+Extent random_extent(Draw& draw, std::int64_t first, std::int64_t last) {
+  return {draw.between(first, last), draw.between(first, last), draw.between(first, last)};
+}
+
+Activation random_activation(Draw& draw, int kinds) {
+  return {static_cast<ActivationKind>(draw.between(0, kinds - 1)), 0.3};
+}
+
+}  // namespace
+
+List operands_of(const Operation& operation) { return std::visit(Describe{}, operation); }
+
+double Draw::uniform() { return runtime::random_uniform(position_, next_++); }
+
+std::int64_t Draw::between(std::int64_t first, std::int64_t last) {
+  return first + static_cast<std::int64_t>(uniform() * static_cast<double>(last - first + 1));
+}
+
+std::vector<double> Draw::contents(const OperandDescription& operand) {
+  std::vector<double> values(static_cast<std::size_t>(operand.size));
+  for (double& value : values) {
+    const double u = uniform();
+    switch (operand.content) {
+      case Content::kSigned:
+      case Content::kUpdated:
+        value = static_cast<float>(2.0 * u - 1.0);
+        break;
+      case Content::kPositive:
+        value = static_cast<float>(u + 0.5);
+        break;
+      case Content::kImage:
+        value = u < 0.5 ? 0.0 : static_cast<float>(0.2 * (u - 0.5));
+        break;
+      case Content::kWritten:
+        value = std::numeric_limits<double>::quiet_NaN();
+        break;
+    }
+  }
+  return values;
+}
+
+ConvolutionGeometry with_output(ConvolutionGeometry g) {
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    g.out[axis] = g.in[axis] + g.pad_before[axis] + g.pad_after[axis] - g.kernel[axis] + 1;
+  }
+  return g;
+}
+
+ConvolutionGeometry random_geometry(Draw& draw) {
+  ConvolutionGeometry g;
+  g.batch = draw.between(1, 3);
+  g.in = random_extent(draw, 4, 9);
+  g.kernel = random_extent(draw, 1, 6);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    g.kernel[axis] = std::min(g.kernel[axis], g.in[axis]);
+    g.pad_before[axis] = draw.between(0, g.kernel[axis] - 1);
+    g.pad_after[axis] = draw.between(0, g.kernel[axis] - 1);
+  }
+  constexpr std::array<std::int64_t, 8> kChannels{1, 2, 3, 6, 8, 16, 19, 32};
+  g.in_channels = kChannels[static_cast<std::size_t>(draw.between(0, 7))];
+  g.out_channels = kChannels[static_cast<std::size_t>(draw.between(0, 7))];
+  g.bias = draw.between(0, 1) == 1;
+  return with_output(g);
+}
+
+std::vector<Operation> random_operations(Draw& draw) {
+  const ConvolutionGeometry g = random_geometry(draw);
+  const std::int64_t batch = draw.between(1, 4), channels = draw.between(1, 9);
+  const std::int64_t inputs = draw.between(1, 70), units = draw.between(1, 70);
+  const std::int64_t rows = draw.between(1, 200), elements = draw.between(1, 300);
+  const Extent in = random_extent(draw, 2, 7), few = random_extent(draw, 1, 3);
+  const Extent pad = random_extent(draw, 0, 2);
+  const Extent size = {std::min(few[0], in[0]), std::min(few[1], in[1]), std::min(few[2], in[2])};
+  const bool bias = draw.between(0, 1) == 1;
+  const double rate = 0.5 * draw.uniform(), exponent = 0.3 + draw.uniform();
+  const auto stream = static_cast<std::uint32_t>(draw.between(0, 9999));
+  return {DenseForward{batch, inputs, units, bias},
+          DenseBackwardInput{batch, inputs, units},
+          DenseBackwardParameters{batch, inputs, units, bias},
+          ConvolutionForward{g, random_activation(draw, 3)},
+          ConvolutionBackwardInput{g},
+          ConvolutionBackwardParameters{g},
+          PadForward{batch, channels, in, pad},
+          PadBackward{batch, channels, in, pad},
+          UpsampleForward{batch, channels, in, few},
+          UpsampleBackward{batch, channels, in, few},
+          AveragePoolForward{batch, channels, in, size},
+          AveragePoolBackward{batch, channels, in, size},
+          BatchNormTraining{rows, channels, 1e-3},
+          BatchNormInference{rows, channels, 1e-3},
+          BatchNormBackward{rows, channels},
+          DropoutForward{elements, rate, stream},
+          DropoutBackward{elements, rate, stream},
+          ActivationForward{elements, random_activation(draw, 5)},
+          ActivationBackward{elements, random_activation(draw, 5)},
+          PowerForward{elements, exponent},
+          PowerBackward{elements, exponent},
+          SumForward{batch, elements},
+          SumBackward{batch, elements},
+          AngleForward{batch, in},
+          AngleBackward{batch, in},
+          BinsForward{batch, elements},
+          Accumulate{elements}};
+}
+
+Operands<double> random_operands(const Operation& operation, Draw& draw) {
+  Operands<double> operands;
+  for (const auto& operand : operands_of(operation)) operands.push_back(draw.contents(operand));
+  return operands;
+}
+
+template <class T>
+Operands<T> converted(const Operands<double>& operands) {
+  Operands<T> result;
+  for (const auto& operand : operands) result.emplace_back(operand.begin(), operand.end());
+  return result;
+}
+
+template <class T>
+void run_kernel(const Kernel& kernel, Operands<T>& operands,
+                const runtime::RandomPosition& random) {
+  std::vector<void*> pointers;
+  for (auto& operand : operands) pointers.push_back(operand.empty() ? nullptr : operand.data());
+  // Garbage, so that a kernel that expects zeros is found out.
+  std::vector<std::byte> memory(kernel.scratch_bytes() + 64, std::byte{0xff});
+  void* scratch = memory.data();
+  std::size_t space = memory.size();
+  std::align(64, kernel.scratch_bytes(), scratch, space);
+  kernel.run(pointers, random, static_cast<std::byte*>(scratch));
+}
+
+template <class T>
+void run_operation(const Backend& backend, const Operation& operation, Operands<T>& operands,
+                   const runtime::RandomPosition& random) {
+  auto kernel = backend.make_kernel(operation);
+  ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+  run_kernel(**kernel, operands, random);
+}
+
+template Operands<float> converted(const Operands<double>&);
+template Operands<double> converted(const Operands<double>&);
+template void run_kernel(const Kernel&, Operands<float>&, const runtime::RandomPosition&);
+template void run_kernel(const Kernel&, Operands<double>&, const runtime::RandomPosition&);
+template void run_operation(const Backend&, const Operation&, Operands<float>&,
+                            const runtime::RandomPosition&);
+template void run_operation(const Backend&, const Operation&, Operands<double>&,
+                            const runtime::RandomPosition&);
+
+}  // namespace troupe::model

@@ -1,0 +1,111 @@
+#include "tests/model/random_network.h"
+
+#include "runtime/base/random.h"
+
+namespace troupe::model {
+namespace {
+
+class Maker {
+ public:
+  explicit Maker(std::uint64_t seed) { position_.seed = seed; }
+
+  NetworkDescription make() {
+    const int rank = chance(4) ? 2 : 3;
+    network_.name = "random";
+    network_.input = {
+        {between(3, 6), between(3, 6), rank == 2 ? 1 : between(3, 6)}, between(1, 2), rank};
+    const std::int64_t layers = between(1, 14);
+    while (static_cast<std::int64_t>(network_.layers.size()) < layers) add_layer();
+    return std::move(network_);
+  }
+
+ private:
+  std::int64_t between(std::int64_t first, std::int64_t last) {
+    const auto range = static_cast<std::uint32_t>(last - first + 1);
+    return first + runtime::random_word(position_, next_++) % range;
+  }
+  bool chance(std::int64_t one_in) { return between(1, one_in) == 1; }
+  Extent extent(std::int64_t first, std::int64_t last, std::int64_t absent) {
+    return {between(first, last), between(first, last),
+            network_.input.spatial_rank == 2 ? absent : between(first, last)};
+  }
+
+  LayerKind kind() {
+    switch (between(1, 16)) {
+      case 1:
+        return Dense{between(1, 4), chance(2)};
+      case 2:
+      case 3:
+      case 4:
+        return Convolution{between(1, 3), extent(1, 3, 1),
+                           chance(2) ? Padding::kSame : Padding::kValid, chance(2)};
+      case 5:
+      case 6:
+        return Pad{extent(0, 2, 0)};
+      case 7:
+        return Upsample{extent(1, 2, 1)};
+      case 8:
+        return AveragePool{extent(1, 2, 1)};
+      case 9:
+        return BatchNorm{0.99, 0.1};
+      case 10:
+        return Dropout{chance(3) ? 0.0 : 0.25};
+      case 11:
+      case 12:
+      case 13:
+        return Activation{static_cast<ActivationKind>(between(0, 4)), 0.3};
+      case 14:
+        return Flatten{};
+      case 15:
+        return chance(2) ? LayerKind{Sum{}} : LayerKind{Power{1.5}};
+      default:
+        return chance(2) ? LayerKind{Angle{}} : LayerKind{Bins{}};
+    }
+  }
+
+  // Adds a layer that reads the last one, any other or the input; outputs are the layers nobody
+  // reads and some of the others. An addition that cannot be is taken back.
+  void add_layer() {
+    NetworkDescription grown = network_;
+    Layer layer{"layer" + std::to_string(grown.layers.size()), kind(), ""};
+    const std::int64_t count = static_cast<std::int64_t>(grown.layers.size());
+    if (count > 0 && chance(4)) {
+      const std::int64_t source = between(-1, count - 1);
+      layer.input = source < 0 ? "input" : grown.layers[static_cast<std::size_t>(source)].name;
+    }
+    grown.layers.push_back(std::move(layer));
+    keep_output_.push_back(chance(6));
+    list_outputs(grown);
+    if (infer_shapes(grown).problems.empty()) {
+      network_ = std::move(grown);
+    } else {
+      keep_output_.pop_back();
+    }
+  }
+
+  void list_outputs(NetworkDescription& network) const {
+    std::vector<bool> wanted = keep_output_;
+    network.outputs.clear();
+    for (const Layer& layer : network.layers) network.outputs.push_back(layer.name);
+    const std::vector<int> inputs = infer_shapes(network).inputs;
+    std::vector<bool> is_read(wanted.size(), false);
+    for (const int input : inputs) {
+      if (input >= 0) is_read[static_cast<std::size_t>(input)] = true;
+    }
+    network.outputs.clear();
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (wanted[i] || !is_read[i]) network.outputs.push_back(network.layers[i].name);
+    }
+  }
+
+  NetworkDescription network_;
+  std::vector<bool> keep_output_;
+  runtime::RandomPosition position_;
+  std::uint32_t next_ = 0;
+};
+
+}  // namespace
+
+NetworkDescription random_network(std::uint64_t seed) { return Maker(seed).make(); }
+
+}  // namespace troupe::model

@@ -1,0 +1,35 @@
+#include "pipeline/buckets.h"
+
+#include <gtest/gtest.h>
+
+namespace troupe::pipeline {
+namespace {
+
+TEST(Buckets, GoFromTheEndToTheFront) {
+  EXPECT_EQ(make_buckets(10, 32), (std::vector<Bucket>{{8, 2}, {4, 4}, {0, 4}}));
+  EXPECT_EQ(make_buckets(8, 32), (std::vector<Bucket>{{4, 4}, {0, 4}}));
+  EXPECT_EQ(make_buckets(3, 1 << 20), (std::vector<Bucket>{{0, 3}}));
+  EXPECT_EQ(make_buckets(0, 64), std::vector<Bucket>{});
+}
+
+TEST(Buckets, HoldEveryElementOnceAndNoMoreThanASegment) {
+  for (const std::int64_t elements : {1, 7, 63, 64, 65, 1000, 87'415}) {
+    for (const std::int64_t segment_bytes : {8, 15, 24, 512, 4096, 1 << 18}) {
+      std::int64_t end = elements;
+      for (const Bucket& bucket : make_buckets(elements, segment_bytes)) {
+        EXPECT_EQ(bucket.offset + bucket.size, end);
+        EXPECT_GT(bucket.size, 0);
+        EXPECT_LE(bucket.size * 8, segment_bytes);
+        end = bucket.offset;
+      }
+      EXPECT_EQ(end, 0) << elements << " in " << segment_bytes;
+    }
+  }
+}
+
+TEST(BucketsDeathTest, SegmentBelowOneElementBreaksAnInvariant) {
+  EXPECT_DEATH(make_buckets(4, 7), "at least one element");
+}
+
+}  // namespace
+}  // namespace troupe::pipeline

@@ -1,0 +1,236 @@
+#include "pipeline/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "model/exact_sum.h"
+#include "pipeline/hdf5_handle.h"
+#include "tests/pipeline/state_example.h"
+
+namespace troupe::pipeline {
+namespace {
+
+using runtime::Buffer;
+using ::testing::HasSubstr;
+
+Checkpoint example_checkpoint(const StateExample& example) {
+  Checkpoint checkpoint;
+  checkpoint.state = filled_state(example);
+  checkpoint.topology = "name: example\nmodel: {zoo: toy}  # \xc3\xa9\n";
+  checkpoint.topology_hash = {7, 8};
+  checkpoint.model = "toy";
+  return checkpoint;
+}
+
+Buffer encode(const StateExample& example) {
+  return encode_checkpoint(example_checkpoint(example), example.layout, example.options).value();
+}
+
+class CheckpointFile : public ::testing::Test {
+ protected:
+  // Why this model or these options refuse the example's file.
+  std::string refusal(const StateExample& other) const {
+    const auto result =
+        decode_checkpoint(encode(example_), "run/a.h5", other.layout, other.options);
+    if (result.ok()) return "";
+    EXPECT_EQ(result.error().kind, runtime::ErrorKind::kData);
+    EXPECT_THAT(result.error().message, HasSubstr("run/a.h5: "));
+    return result.error().message;
+  }
+
+  StateExample example_ = state_example();
+};
+
+TEST_F(CheckpointFile, RoundTripIsBitIdentical) {
+  const Checkpoint written = example_checkpoint(example_);
+  const Buffer file = encode(example_);
+  const auto read = decode_checkpoint(file, "a.h5", example_.layout, example_.options);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(hash_of_state(read->state), hash_of_state(written.state));
+  EXPECT_EQ(read->state_hash, hash_of_state(written.state));
+  EXPECT_EQ(read->state.generator.optimiser_arrays, written.state.generator.optimiser_arrays);
+  EXPECT_EQ(read->state.discriminator.moving, written.state.discriminator.moving);
+  EXPECT_EQ(read->state.scales, written.state.scales);
+  EXPECT_EQ(read->state.numerics_class, written.state.numerics_class);
+  EXPECT_EQ(read->topology, written.topology);
+  EXPECT_EQ(read->topology_hash, written.topology_hash);
+  EXPECT_EQ(read->model, written.model);
+  const auto again = encode_checkpoint(*read, example_.layout, example_.options);
+  EXPECT_TRUE(std::ranges::equal(again->bytes(), file.bytes()));
+}
+
+TEST_F(CheckpointFile, SignsOfZeroDenormalsAndExtremesSurvive) {
+  Checkpoint checkpoint = example_checkpoint(example_);
+  checkpoint.state.generator.weights[0] = -0.0f;
+  checkpoint.state.generator.weights[1] = 0x1p-149f;
+  checkpoint.state.generator.weights[2] = -0x1.fffffep127f;
+  checkpoint.state.epoch_loss[0] = -0.0;
+  checkpoint.state.epoch_loss[1] = 0x1p-1074;
+  checkpoint.state.iteration = UINT64_MAX;
+  checkpoint.state.scales[0][0] = model::kNoExponent;
+  checkpoint.state.numerics_class = "";
+  checkpoint.topology = "";
+  const auto file = encode_checkpoint(checkpoint, example_.layout, example_.options);
+  const auto read = decode_checkpoint(*file, "a.h5", example_.layout, example_.options);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(hash_of_state(read->state), hash_of_state(checkpoint.state));
+  EXPECT_EQ(read->topology, "");
+}
+
+TEST_F(CheckpointFile, TrainingGoesOnAsIfItHadNotStopped) {
+  TrainingState kept = initial_state(example_.layout, example_.options, "class", {});
+  for (std::uint32_t n = 0; n < 16; ++n) {
+    Checkpoint checkpoint;
+    checkpoint.state = kept;
+    const auto file = encode_checkpoint(checkpoint, example_.layout, example_.options);
+    TrainingState resumed =
+        decode_checkpoint(*file, "a.h5", example_.layout, example_.options).value().state;
+    const auto slot = example_.options.schedule[kept.slot];
+    for (TrainingState* state : {&kept, &resumed}) {
+      const auto record = reduce(example_, *state, random_contributions(example_, slot, n + 1));
+      ASSERT_TRUE(apply(example_.layout, example_.options, record, *state).ok());
+    }
+    ASSERT_EQ(hash_of_state(resumed), hash_of_state(kept)) << "after step " << n;
+  }
+}
+
+TEST_F(CheckpointFile, SameStateMakesTheSameBytes) {
+  const Buffer first = encode(example_), second = encode(example_);
+  EXPECT_TRUE(std::ranges::equal(first.bytes(), second.bytes()));
+}
+
+TEST_F(CheckpointFile, InspectionNeedsNoModelAndRecomputesTheHash) {
+  const Checkpoint written = example_checkpoint(example_);
+  const auto summary = inspect_checkpoint(encode(example_), "a.h5");
+  ASSERT_TRUE(summary.ok()) << summary.error().message;
+  EXPECT_EQ(summary->path, "a.h5");
+  EXPECT_EQ(summary->version, kCheckpointVersion);
+  EXPECT_EQ(summary->recomputed_hash, hash_of_state(written.state));
+  EXPECT_EQ(summary->state_hash, summary->recomputed_hash);
+  EXPECT_EQ(summary->epoch, written.state.epoch);
+  EXPECT_EQ(summary->iteration, written.state.iteration);
+  EXPECT_EQ(summary->slot, 2u);
+  EXPECT_EQ(summary->micro_batch, 2u);
+  EXPECT_EQ(summary->micro_batches, 4u);
+  EXPECT_EQ(summary->seed, 1u);
+  EXPECT_EQ(summary->model, "toy");
+  EXPECT_EQ(summary->topology, written.topology);
+  EXPECT_EQ(summary->numerics_class, written.state.numerics_class);
+  EXPECT_EQ(summary->data_fingerprint, written.state.data_fingerprint);
+  // 6 weights each, twice more for two arrays each, and 2 moving statistics each.
+  ASSERT_EQ(summary->tensors.size(), 2u * (6 + 2 * 6 + 2));
+  EXPECT_EQ(summary->tensors[0].path, "/generator/dense/kernel");
+  EXPECT_EQ(summary->tensors[0].shape, (std::vector<std::int64_t>{3, 4}));
+  EXPECT_EQ(summary->tensors[12].path, "/optimizer/generator/mean/dense/kernel");
+  EXPECT_EQ(summary->tensors.back().path, "/discriminator/norm/moving_variance");
+}
+
+TEST_F(CheckpointFile, OtherModelIsRefusedByTheTensorThatDiffers) {
+  StateExample other = state_example();
+  other.layout.networks[kGenerator].parameters.weights[4].shape = {2, 4};
+  EXPECT_THAT(refusal(other),
+              HasSubstr("/generator/image/kernel of shape (4, 2) where this one has "
+                        "/generator/image/kernel of shape (2, 4)"));
+  other = state_example();
+  other.layout.networks[kDiscriminator].parameters.weights[0].name = "first/kernel";
+  EXPECT_THAT(refusal(other), HasSubstr("/discriminator/hidden/kernel"));
+  EXPECT_THAT(refusal(other), HasSubstr("/discriminator/first/kernel"));
+  other = state_example();
+  other.layout.networks[kDiscriminator].parameters.moving.pop_back();
+  EXPECT_THAT(refusal(other), HasSubstr("its /discriminator/norm/moving_variance of shape (3) is "
+                                        "not in this one"));
+  other = state_example();
+  auto& moving = other.layout.networks[kDiscriminator].parameters.moving;
+  moving.push_back(moving.back());
+  moving.back().name = "more/moving_mean";
+  EXPECT_THAT(refusal(other), HasSubstr("has no /discriminator/more/moving_mean of shape (3)"));
+}
+
+TEST_F(CheckpointFile, OtherOptimiserScheduleOrNumbersAreRefused) {
+  StateExample other = state_example();
+  other.options.discriminator_optimiser.momentum = 0.0;
+  EXPECT_THAT(refusal(other), HasSubstr("/optimizer/discriminator/velocity/hidden/kernel"));
+  other = state_example();
+  other.options.schedule.pop_back();
+  EXPECT_THAT(refusal(other), HasSubstr("its schedule has 4 slots, this one 3"));
+  other = state_example();
+  other.options.schedule[1] = model::SlotKind::kDReal;
+  EXPECT_THAT(refusal(other), HasSubstr("slot 1 (d_real) of its schedule contributes 11 tensors"));
+  other = state_example();
+  other.options.seed = 2;
+  EXPECT_THAT(refusal(other), HasSubstr("trained with seed 1, the topology has 2"));
+  other = state_example();
+  other.options.micro_batch = 16;
+  EXPECT_THAT(refusal(other), HasSubstr("trained with micro_batch 2, the topology has 16"));
+  other = state_example();
+  other.options.micro_batches = 8;
+  EXPECT_THAT(refusal(other), HasSubstr("trained with micro_batches 4, the topology has 8"));
+  EXPECT_EQ(refusal(example_), "");
+}
+
+// On disk, for readers that know nothing of Troupe.
+class CheckpointOnDisk : public CheckpointFile {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(runtime::FileDisk().replace(path_, encode(example_).bytes()).ok());
+  }
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  const std::string path_ = ::testing::TempDir() + "troupe_checkpoint_" +
+                            ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".h5";
+};
+
+TEST_F(CheckpointOnDisk, OpensWithThePlainHdf5Library) {
+  const Hdf5Lock lock;
+  const Hdf5Handle file(H5Fopen(path_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
+  ASSERT_TRUE(file.valid());
+  const Hdf5Handle creation(H5Fget_create_plist(file.id()));
+  hsize_t user_block = 0;
+  H5Pget_userblock(creation.id(), &user_block);
+  EXPECT_EQ(user_block, 512u);
+  const Hdf5Handle dataset(
+      H5Dopen2(file.id(), "/optimizer/discriminator/velocity/generation/kernel", H5P_DEFAULT));
+  ASSERT_TRUE(dataset.valid());
+  std::vector<float> values(3);
+  H5Dread(dataset.id(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+  const auto& arrays = filled_state(example_).discriminator.optimiser_arrays;
+  EXPECT_EQ(values, std::vector<float>(arrays.begin() + 19 + 15, arrays.begin() + 19 + 18));
+}
+
+TEST_F(CheckpointOnDisk, OpensWithH5py) {
+  const std::string python = "/usr/bin/python3 ";
+  if (std::system((python + "-c 'import h5py' 2>/dev/null").c_str()) != 0) {
+    GTEST_SKIP() << "no h5py here";
+  }
+  const TrainingState state = filled_state(example_);
+  const std::string script =
+      "import h5py, sys\n"
+      "f = h5py.File(sys.argv[1], 'r')\n"
+      "assert f.userblock_size == 512\n"
+      "assert f['generator/dense/kernel'].shape == (3, 4)\n"
+      "assert f['generator/dense/kernel'].dtype == 'float32'\n"
+      "assert float(f['generator/dense/kernel'][0, 1]) == float.fromhex(sys.argv[2])\n"
+      "assert sorted(f['generator/norm']) == ['beta', 'gamma', 'moving_mean', 'moving_variance']\n"
+      "assert int(f['state'].attrs['iteration']) == int(sys.argv[3])\n"
+      "assert float(f['state'].attrs['generator.beta_1_power']) == float.fromhex(sys.argv[4])\n"
+      "assert len(f['state/scales']) == 4 and f['state/scales/0'].dtype == 'int16'\n"
+      "text = lambda value: value.decode() if isinstance(value, bytes) else str(value)\n"
+      "assert text(f.attrs['state_hash']) == sys.argv[5], f.attrs['state_hash']\n"
+      "assert text(f.attrs['model']) == 'toy'\n"
+      "assert text(f['topology'][()]).startswith('name: example')\n";
+  std::string command = python + "-c \"" + script + "\" " + path_;
+  char number[64];
+  std::snprintf(number, sizeof number, " %a", static_cast<double>(state.generator.weights[1]));
+  command += number + (" " + std::to_string(state.iteration));
+  std::snprintf(number, sizeof number, " %a ", state.generator.counters.beta_1_power);
+  command += number + hash_of_state(state).text();
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+}
+
+}  // namespace
+}  // namespace troupe::pipeline

@@ -1,0 +1,168 @@
+#include "pipeline/chunk_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+
+#include "pipeline/hdf5_file.h"
+#include "tests/pipeline/data_fixture.h"
+
+namespace troupe::pipeline {
+namespace {
+
+runtime::Result<ChunkReader> reader_of(const std::string& path) {
+  ASSIGN_OR_RETURN(const Hdf5File file, Hdf5File::open(path));
+  ASSIGN_OR_RETURN(Hdf5Dataset dataset, file.dataset("ECAL"));
+  return ChunkReader::create(std::move(dataset), std::filesystem::file_size(path));
+}
+
+// All images in order of rows, or the error.
+runtime::Result<std::vector<float>> read_all(const ChunkReader& reader, int threads) {
+  runtime::ThreadTeam team(threads);
+  std::vector<std::uint32_t> blocks(reader.blocks());
+  std::iota(blocks.begin(), blocks.end(), 0u);
+  std::vector<float> all(reader.rows() * reader.row_size());
+  const auto keep = [&](std::uint32_t block, std::span<float> values,
+                        int) -> runtime::Result<void> {
+    const std::size_t first = reader.first_row(block) * reader.row_size();
+    std::copy(values.begin(), values.end(), all.begin() + static_cast<std::ptrdiff_t>(first));
+    return {};
+  };
+  RETURN_IF_ERROR(reader.read(blocks, team, keep));
+  return all;
+}
+
+struct Case {
+  const char* name;
+  StorageLayout layout;
+  bool raw;  // decoded here, not by the library
+};
+
+class ChunkReaderLayouts : public testing::TestWithParam<Case> {};
+
+TEST_P(ChunkReaderLayouts, GivesTheValuesThatWereWritten) {
+  const TemporaryFolder folder;
+  SmallData data(23);  // no multiple of any chunk
+  data.images = GetParam().layout;
+  data.write(folder / "a.h5");
+  const auto reader = reader_of(folder / "a.h5");
+  ASSERT_TRUE(reader.ok()) << reader.error().message;
+  EXPECT_EQ(reader->note().empty(), GetParam().raw) << reader->note();
+  for (const int threads : {1, 3}) {
+    const auto values = read_all(*reader, threads);
+    ASSERT_TRUE(values.ok()) << values.error().message;
+    EXPECT_EQ(*values, data.cells);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Stored, ChunkReaderLayouts,
+    testing::Values(Case{"Contiguous", {}, false}, Case{"Chunked", {.chunk = {4, 3, 4, 5}}, true},
+                    Case{"Gzip", {.chunk = {4, 3, 4, 5}, .gzip = 4}, true},
+                    Case{"ShuffleGzip", {.chunk = {4, 3, 4, 5}, .shuffle = true, .gzip = 1}, true},
+                    Case{"Shuffle", {.chunk = {4, 3, 4, 5}, .shuffle = true}, true},
+                    Case{"SplitChunks", {.chunk = {5, 2, 3, 2}, .gzip = 4}, true},
+                    Case{"OneChunk", {.chunk = {23, 3, 4, 5}, .gzip = 4}, true},
+                    Case{"Fletcher", {.chunk = {4, 3, 4, 5}, .gzip = 4, .fletcher = true}, false}),
+    [](const auto& test) { return test.param.name; });
+
+TEST(ChunkReader, ConvertsDoublesAndForeignFloats) {
+  const TemporaryFolder folder;
+  SmallData data(11);
+  for (float& cell : data.cells) cell = std::round(cell * 64) / 64;  // exact as a half float
+  const Hdf5Handle half(H5Tcopy(H5T_IEEE_F32LE));
+  H5Tset_fields(half.id(), 15, 10, 5, 0, 10);
+  H5Tset_size(half.id(), 2);
+  H5Tset_ebias(half.id(), 15);
+  int file = 0;
+  for (const auto& [type, raw] : {std::pair{H5T_NATIVE_DOUBLE, true},
+                                  std::pair{H5T_IEEE_F32BE, false}, std::pair{half.id(), false}}) {
+    for (const bool shuffle : {false, true}) {
+      data.images = {.chunk = {4, 3, 4, 5}, .shuffle = shuffle, .gzip = 2, .type = type};
+      const std::string path = folder / std::to_string(file++);
+      data.write(path);
+      const auto reader = reader_of(path);
+      ASSERT_TRUE(reader.ok()) << reader.error().message;
+      EXPECT_EQ(reader->note().empty(), raw) << reader->note();
+      const auto values = read_all(*reader, 1);
+      ASSERT_TRUE(values.ok()) << values.error().message;
+      EXPECT_EQ(*values, data.cells);
+    }
+  }
+}
+
+TEST(ChunkReader, SaysWhichFilterItDoesNotKnow) {
+  const TemporaryFolder folder;
+  SmallData data(8);
+  data.images = {.chunk = {4, 3, 4, 5}, .fletcher = true};
+  data.write(folder / "a.h5");
+  const auto reader = reader_of(folder / "a.h5");
+  ASSERT_TRUE(reader.ok());
+  EXPECT_NE(reader->note().find("fletcher32"), std::string::npos) << reader->note();
+}
+
+TEST(ChunkReader, ReadsOnlyTheBlocksAskedFor) {
+  const TemporaryFolder folder;
+  SmallData data(20);
+  data.images = {.chunk = {4, 3, 4, 5}};
+  data.write(folder / "a.h5");
+  const auto reader = reader_of(folder / "a.h5");
+  ASSERT_TRUE(reader.ok());
+  runtime::ThreadTeam team(1);
+  std::vector<std::uint32_t> seen;
+  const std::vector<std::uint32_t> wanted{3, 1};
+  const auto result = reader->read(wanted, team, [&](std::uint32_t block, std::span<float> v, int) {
+    seen.push_back(block);
+    EXPECT_EQ(v[0], data.cells[block * 4 * SmallData::kCells]);
+    return runtime::Result<void>{};
+  });
+  EXPECT_TRUE(result.ok());
+  EXPECT_EQ(seen, wanted);
+}
+
+TEST(ChunkReader, ChunkThatWasNeverWrittenIsAnErrorWithItsRow) {
+  const TemporaryFolder folder;
+  const SmallData data(8);
+  {
+    Hdf5Scribe file(folder / "a.h5");
+    file.add_unfinished("ECAL", {20, 3, 4, 5}, data.cells, {.chunk = {4, 3, 4, 5}, .gzip = 1});
+  }
+  const auto reader = reader_of(folder / "a.h5");
+  ASSERT_TRUE(reader.ok()) << reader.error().message;
+  const auto values = read_all(*reader, 2);
+  ASSERT_FALSE(values.ok());
+  EXPECT_EQ(values.error().kind, runtime::ErrorKind::kData);
+  EXPECT_NE(values.error().message.find("row 8 was never written"), std::string::npos)
+      << values.error().message;
+}
+
+TEST(ChunkReader, DatasetThatClaimsMoreThanTheFileHoldsIsRefused) {
+  const TemporaryFolder folder;
+  {
+    Hdf5Scribe file(folder / "a.h5");
+    file.add_unfinished("ECAL", {1000000, 3, 4, 5}, std::vector<float>(240, 1.0f),
+                        {.chunk = {4, 3, 4, 5}, .gzip = 1});
+  }
+  const auto reader = reader_of(folder / "a.h5");
+  ASSERT_FALSE(reader.ok());
+  EXPECT_NE(reader.error().message.find("more than a file of"), std::string::npos)
+      << reader.error().message;
+}
+
+TEST(ChunkReader, IntegersAreRefused) {
+  const TemporaryFolder folder;
+  SmallData data(4);
+  data.images = {.type = H5T_NATIVE_INT};
+  data.write(folder / "a.h5");
+  const auto reader = reader_of(folder / "a.h5");
+  ASSERT_FALSE(reader.ok());
+  EXPECT_NE(reader.error().message.find("dataset ECAL: int32; expected floating point"),
+            std::string::npos)
+      << reader.error().message;
+}
+
+}  // namespace
+}  // namespace troupe::pipeline

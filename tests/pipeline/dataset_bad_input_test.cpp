@@ -1,0 +1,252 @@
+// What a dataset that cannot be used gets: an Error of kind kData that names file, dataset, event
+// and what was expected.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "pipeline/dataset.h"
+#include "tests/pipeline/data_fixture.h"
+
+namespace troupe::pipeline {
+namespace {
+
+constexpr std::size_t kCells = SmallData::kCells;
+
+class BadInput : public testing::Test {
+ protected:
+  BadInput() { options_.paths = {path_}; }
+
+  // The message of the Error that opening gives.
+  std::string message() {
+    const auto dataset = Dataset::open(options_);
+    if (dataset.ok()) return "no error";
+    EXPECT_EQ(dataset.error().kind, runtime::ErrorKind::kData);
+    EXPECT_EQ(dataset.error().message.find('\n'), std::string::npos);
+    return dataset.error().message;
+  }
+  void expect(const std::string& part) {
+    const std::string got = message();
+    EXPECT_NE(got.find(part), std::string::npos) << "got: " << got << "\nwanted: " << part;
+    EXPECT_NE(got.find(path_), std::string::npos) << got;
+  }
+
+  TemporaryFolder folder_;
+  const std::string path_ = folder_ / "bad.h5";
+  DatasetOptions options_;
+  SmallData data_{20};
+};
+
+TEST_F(BadInput, MissingFile) { expect(": no such file"); }
+
+TEST_F(BadInput, FolderInsteadOfFile) {
+  std::filesystem::create_directory(path_);
+  expect("not a regular file; expected an HDF5 file");
+}
+
+TEST_F(BadInput, PatternWithoutMatch) {
+  options_.paths = {folder_ / "*.h5"};
+  EXPECT_EQ(message(), folder_ / "*.h5" + ": no file matches the pattern");
+}
+
+TEST_F(BadInput, NotHdf5) {
+  std::ofstream(path_) << "Energy,Theta\n10,1.5\n";
+  expect("not an HDF5 file");
+}
+
+TEST_F(BadInput, EmptyFile) {
+  std::ofstream{path_};
+  expect("not an HDF5 file");
+}
+
+TEST_F(BadInput, TruncatedAnywhere) {
+  data_.images = {.chunk = {4, 3, 4, 5}, .gzip = 2};
+  data_.write(path_);
+  const std::vector<std::byte> whole = file_bytes(path_);
+  for (const std::size_t percent : {2u, 30u, 60u, 90u, 99u}) {
+    write_file(path_, {whole.begin(),
+                       whole.begin() + static_cast<std::ptrdiff_t>(whole.size() * percent / 100)});
+    EXPECT_NE(message().find("damaged or cut short"), std::string::npos) << message();
+  }
+}
+
+TEST_F(BadInput, MissingDatasetNamesThoseThereAre) {
+  {
+    Hdf5Scribe file(path_);
+    file.add("ECAL", {20, 3, 4, 5}, data_.cells);
+    file.add("group/energy", {20}, std::vector<float>(20, 50.0f));
+  }
+  expect("no dataset target; the file has ECAL, group/energy");
+  options_.schema = DataSchema::kLcdAngle;
+  expect("no dataset energy");
+}
+
+TEST_F(BadInput, GroupInsteadOfDataset) {
+  {
+    Hdf5Scribe file(path_);
+    file.add("ECAL/cells", {20, 3, 4, 5}, data_.cells);
+  }
+  expect("no dataset ECAL; the file has ECAL/cells");
+}
+
+TEST_F(BadInput, WrongRank) {
+  {
+    Hdf5Scribe file(path_);
+    file.add("ECAL", {20, 60}, data_.cells);
+    file.add("target", {20, 2}, data_.target);
+  }
+  expect("dataset ECAL: (20, 60) float32; expected (N, X, Y, Z)");
+}
+
+TEST_F(BadInput, WrongShapeForTheModel) {
+  data_.write(path_);
+  options_.expected_shape = {25, 25, 25};
+  expect("dataset ECAL: (20, 3, 4, 5) float32; expected images of 25 x 25 x 25");
+}
+
+TEST_F(BadInput, OtherShapeThanTheFirstFile) {
+  SmallData(5).write(folder_ / "a.h5");
+  {
+    Hdf5Scribe file(path_);
+    file.add("ECAL", {20, 4, 3, 5}, data_.cells);
+    file.add("target", {20, 2}, data_.target);
+  }
+  options_.paths.push_back(folder_ / "a.h5");
+  expect("expected images of 3 x 4 x 5 as in " + folder_ / "a.h5");
+}
+
+TEST_F(BadInput, WrongTypes) {
+  data_.images = {.type = H5T_NATIVE_INT};
+  data_.write(path_);
+  expect("dataset ECAL: int32; expected floating point");
+  {
+    Hdf5Scribe file(path_);
+    file.add("ECAL", {20, 3, 4, 5}, data_.cells);
+    file.add_text("target", 20);
+  }
+  expect("dataset target: (20) string; expected numbers");
+}
+
+TEST_F(BadInput, EnergyColumnThatIsNotThere) {
+  {
+    Hdf5Scribe file(path_);
+    file.add("ECAL", {20, 3, 4, 5}, data_.cells);
+    file.add("target", {20}, std::vector<float>(20, 50.0f));
+  }
+  expect("dataset target: (20) float32; expected (N, 2 or more)");
+}
+
+TEST_F(BadInput, OtherNumberOfRows) {
+  {
+    Hdf5Scribe file(path_);
+    file.add("ECAL", {20, 3, 4, 5}, data_.cells);
+    file.add("target", {19, 2}, std::vector<float>(38, 50.0f));
+  }
+  expect("dataset target: (19, 2) float32; expected 20 rows");
+}
+
+TEST_F(BadInput, NoEvents) {
+  {
+    Hdf5Scribe file(path_);
+    file.add("ECAL", {0, 3, 4, 5}, {});
+    file.add("target", {0, 2}, {});
+  }
+  expect("holds no events");
+}
+
+TEST_F(BadInput, UnitsOfAnotherSchema) {
+  {
+    Hdf5Scribe file(path_);
+    file.add("ECAL", {20, 3, 4, 5}, data_.cells);
+    file.add("target", {20, 2}, data_.target);
+    file.attribute("scale", 50);
+  }
+  expect("attribute scale is 50; lcd-fixed files have 1");
+}
+
+TEST_F(BadInput, NanNegativeAndInfiniteCells) {
+  const float bad[] = {std::numeric_limits<float>::quiet_NaN(), -0.5f,
+                       std::numeric_limits<float>::infinity()};
+  const char* const texts[] = {"nan", "-0.5", "inf"};
+  for (int i = 0; i < 3; ++i) {
+    data_.images = {.chunk = {4, 3, 4, 5}, .gzip = 2};
+    SmallData data = data_;
+    data.cells[17 * kCells + 1 * 20 + 2 * 5 + 3] = bad[i];
+    data.write(path_);
+    for (const int threads : {1, 3}) {
+      options_.threads = threads;
+      expect("dataset ECAL, event 17: cell (1, 2, 3) is " + std::string(texts[i]) +
+             "; expected finite cells of 0 or more");
+    }
+  }
+}
+
+TEST_F(BadInput, BadEnergyNamesItsDataset) {
+  data_.target[2 * 5 + 1] = -1;
+  data_.write(path_);
+  expect("dataset target, event 5: energy -1 GeV; expected above 0");
+}
+
+TEST_F(BadInput, SkippedEventsAreCountedAndNamed) {
+  data_.cells[3 * kCells] = -1;
+  data_.target[2 * 8 + 1] = std::numeric_limits<float>::quiet_NaN();
+  data_.write(path_);
+  expect("(2 of 20 events of the file are bad; on_bad_event: skip leaves them out)");
+
+  options_.on_bad_event = BadEventPolicy::kSkip;
+  auto dataset = Dataset::open(options_);
+  ASSERT_TRUE(dataset.ok()) << dataset.error().message;
+  EXPECT_EQ(dataset->size(), 18u);
+  EXPECT_EQ(dataset->report().bad, 2u);
+  ASSERT_EQ(dataset->report().bad_events.size(), 2u);
+  EXPECT_NE(dataset->report().bad_events[1].find("target, event 8: energy nan"), std::string::npos);
+  // What follows moves up: id 3 is row 4.
+  EXPECT_EQ(dataset->energy(3), 0.14f);
+  Batch batch;
+  const std::vector<std::uint64_t> ids{3};
+  ASSERT_TRUE(dataset->read(ids, batch).ok());
+  EXPECT_EQ(batch.images.as<float>()[1], data_.cells[4 * kCells + 1]);
+}
+
+TEST_F(BadInput, NothingLeftAfterTheCuts) {
+  data_.write(path_);
+  options_.preprocessing = default_preprocessing(DataSchema::kLcdFixed);
+  options_.preprocessing->min_ecal = 1e6;
+  expect("no events are left of 20: 0 bad, 20 cut (sum of cells not above 1000000)");
+  options_.preprocessing.reset();
+  options_.split = DataSplit::kTest;
+  options_.test_one_in = 0;
+  expect("20 in the other split");
+}
+
+TEST_F(BadInput, ChunkDamagedOnDisk) {
+  data_.images = {.chunk = {4, 3, 4, 5}, .gzip = 2};
+  data_.write(path_);
+  std::vector<std::byte> bytes = file_bytes(path_);
+  // A zlib stream begins with 0x78; the first one after the headers is a chunk's.
+  std::size_t at = 512;
+  while (!(bytes[at] == std::byte{0x78} && bytes[at + 1] == std::byte{0x5e})) ++at;
+  for (std::size_t i = 20; i < 60; ++i) bytes[at + i] = std::byte{0xff};
+  write_file(path_, bytes);
+  expect("does not decompress; the file is damaged");
+}
+
+TEST_F(BadInput, WriterStoppedHalfway) {
+  {
+    Hdf5Scribe file(path_);
+    file.add_unfinished("ECAL", {40, 3, 4, 5}, data_.cells, {.chunk = {4, 3, 4, 5}, .gzip = 1});
+    file.add("target", {40, 2}, std::vector<float>(80, 50.0f));
+  }
+  expect("dataset ECAL: the chunk of row 20 was never written");
+}
+
+TEST_F(BadInput, CustomSchemaWithoutNames) {
+  data_.write(path_);
+  options_.schema = DataSchema::kCustom;
+  EXPECT_NE(message().find("needs the names of the datasets"), std::string::npos) << message();
+}
+
+}  // namespace
+}  // namespace troupe::pipeline

@@ -1,0 +1,80 @@
+// Valid files with some bytes changed: opening, reading and describing them may succeed or end in
+// an Error, never in a crash, a hang or an absurd allocation.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "pipeline/dataset.h"
+#include "pipeline/dataset_info.h"
+#include "runtime/base/random.h"
+#include "tests/pipeline/data_fixture.h"
+
+namespace troupe::pipeline {
+namespace {
+
+class MutatedFile : public testing::Test {
+ protected:
+  // 1 to 6 bytes, either kind of change, the same for the same seed.
+  static std::vector<std::byte> mutated(std::vector<std::byte> bytes, std::uint64_t seed) {
+    std::uint64_t state = runtime::mix64(seed);
+    const auto next = [&state] { return state = runtime::mix64(state + 1); };
+    const std::uint64_t changes = 1 + next() % 6;
+    for (std::uint64_t i = 0; i < changes; ++i) {
+      std::byte& byte = bytes[next() % bytes.size()];
+      byte = next() % 2 == 0 ? byte ^ static_cast<std::byte>(1u << next() % 8)
+                             : static_cast<std::byte>(next());
+    }
+    return bytes;
+  }
+
+  void use(const std::string& path) {
+    DatasetOptions options;
+    options.paths = {path};
+    options.on_bad_event = BadEventPolicy::kSkip;
+    auto dataset = Dataset::open(options);
+    ++(dataset.ok() ? opened_ : refused_);
+    if (dataset.ok()) {
+      Batch batch;
+      const std::vector<std::uint64_t> ids{0, dataset->size() - 1};
+      EXPECT_TRUE(dataset->read(ids, batch).ok());
+    } else {
+      EXPECT_EQ(dataset.error().kind, runtime::ErrorKind::kData) << dataset.error().message;
+    }
+    runtime::ThreadTeam team(1);
+    const auto info = describe_dataset({path}, team);
+    if (!info.ok()) {
+      EXPECT_EQ(info.error().kind, runtime::ErrorKind::kData);
+    }
+  }
+
+  void run(const StorageLayout& images, std::uint64_t first_seed) {
+    SmallData data(12);
+    data.images = images;
+    data.write(folder_ / "whole.h5");
+    const std::vector<std::byte> whole = file_bytes(folder_ / "whole.h5");
+    const char* const more = std::getenv("TROUPE_FUZZ_SEEDS");
+    const std::uint64_t seeds = more != nullptr ? std::strtoull(more, nullptr, 10) : 250;
+    for (std::uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
+      SCOPED_TRACE(seed);
+      write_file(folder_ / "mutated.h5", mutated(whole, seed));
+      use(folder_ / "mutated.h5");
+    }
+    EXPECT_GT(opened_, 0);
+    EXPECT_GT(refused_, 0);
+  }
+
+  TemporaryFolder folder_;
+  int opened_ = 0;
+  int refused_ = 0;
+};
+
+TEST_F(MutatedFile, GzipNeverCrashes) { run({.chunk = {4, 3, 4, 5}, .gzip = 2}, 1); }
+TEST_F(MutatedFile, ShuffledPiecesNeverCrash) {
+  run({.chunk = {5, 2, 2, 3}, .shuffle = true, .gzip = 2}, 1000000);
+}
+TEST_F(MutatedFile, ContiguousNeverCrashes) { run({}, 2000000); }
+
+}  // namespace
+}  // namespace troupe::pipeline

@@ -1,0 +1,82 @@
+#include "pipeline/dataset_paths.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/pipeline/data_fixture.h"
+
+namespace troupe::pipeline {
+namespace {
+
+using Rows = std::vector<std::uint64_t>;
+
+std::vector<std::string> ten_files(const std::string& particle) {
+  std::vector<std::string> paths;
+  for (int i = 0; i < 10; ++i) paths.push_back("/data/" + particle + "_" + std::to_string(i));
+  return paths;
+}
+
+TEST(DatasetPaths, PatternsExpandSortedBytewiseWithoutRepeats) {
+  const TemporaryFolder folder;
+  for (const char* name : {"e_10.h5", "e_2.h5", "e_1.h5", "Z_1.h5", "x.txt"}) {
+    std::ofstream(folder / name) << "x";
+  }
+  const auto paths = expand_paths({folder / "*.h5", folder / "e_2.h5"});
+  ASSERT_TRUE(paths.ok());
+  EXPECT_EQ(*paths, (std::vector<std::string>{folder / "Z_1.h5", folder / "e_1.h5",
+                                              folder / "e_10.h5", folder / "e_2.h5"}));
+}
+
+TEST(DatasetPaths, PatternWithoutMatchIsAnError) {
+  const TemporaryFolder folder;
+  const auto paths = expand_paths({folder / "nothing_*.h5"});
+  ASSERT_FALSE(paths.ok());
+  EXPECT_EQ(paths.error().kind, runtime::ErrorKind::kData);
+  EXPECT_EQ(paths.error().message, folder / "nothing_*.h5" + ": no file matches the pattern");
+  EXPECT_FALSE(expand_paths({}).ok());
+}
+
+TEST(DatasetPaths, FewFilesAreSplitByTheirLastEvents) {
+  const std::vector<std::string> paths{"a_1", "a_2"};
+  const Rows rows{100, 25};
+  EXPECT_EQ(split_rows(paths, rows, DataSplit::kTrain, 10),
+            (std::vector<RowRange>{{0, 90}, {0, 23}}));
+  EXPECT_EQ(split_rows(paths, rows, DataSplit::kTest, 10),
+            (std::vector<RowRange>{{90, 100}, {23, 25}}));
+  EXPECT_EQ(split_rows(paths, rows, DataSplit::kAll, 10),
+            (std::vector<RowRange>{{0, 100}, {0, 25}}));
+}
+
+TEST(DatasetPaths, TenFilesOfAParticleAreSplitByFileAndOthersAreNot) {
+  std::vector<std::string> paths = ten_files("Ele");
+  paths.push_back("/data/Pi0_0");
+  const Rows rows(11, 20);
+  const auto train = split_rows(paths, rows, DataSplit::kTrain, 10);
+  const auto test = split_rows(paths, rows, DataSplit::kTest, 10);
+  for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(train[i], (RowRange{0, 20})) << i;
+  EXPECT_EQ(train[9], (RowRange{0, 0}));
+  EXPECT_EQ(test[9], (RowRange{0, 20}));
+  EXPECT_EQ(train[10], (RowRange{0, 18}));
+  EXPECT_EQ(test[10], (RowRange{18, 20}));
+}
+
+TEST(DatasetPaths, TrainAndTestTogetherAreEveryRowOnce) {
+  for (const std::uint32_t one_in : {0u, 2u, 3u, 10u}) {
+    const std::vector<std::string> paths = ten_files("Ele");
+    const Rows rows{1, 2, 3, 9, 10, 11, 19, 20, 21, 1000};
+    const auto train = split_rows(paths, rows, DataSplit::kTrain, one_in);
+    const auto test = split_rows(paths, rows, DataSplit::kTest, one_in);
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      EXPECT_EQ(train[i].first, 0u);
+      EXPECT_EQ(train[i].end, test[i].first);
+      EXPECT_EQ(test[i].end, rows[i]);
+      if (one_in == 0) {
+        EXPECT_EQ(test[i].first, rows[i]);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace troupe::pipeline

@@ -1,0 +1,282 @@
+#include "pipeline/dataset.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <numbers>
+#include <numeric>
+
+#include "pipeline/preprocessing.h"
+#include "pipeline/sampler.h"
+#include "tests/pipeline/data_fixture.h"
+
+namespace troupe::pipeline {
+namespace {
+
+constexpr std::size_t kCells = SmallData::kCells;
+
+Dataset open_dataset(const DatasetOptions& options) {
+  auto dataset = Dataset::open(options);
+  CHECK(dataset.ok(), dataset.ok() ? "" : dataset.error().message);
+  return std::move(dataset).value();
+}
+
+DatasetOptions options_for(const std::vector<std::string>& paths) {
+  DatasetOptions options;
+  options.paths = paths;
+  return options;
+}
+
+Batch read_events(Dataset& dataset, const std::vector<std::uint64_t>& ids) {
+  Batch batch;
+  const auto result = dataset.read(ids, batch);
+  CHECK(result.ok(), result.ok() ? "" : result.error().message);
+  return batch;
+}
+
+std::vector<std::uint64_t> all_ids(const Dataset& dataset) {
+  std::vector<std::uint64_t> ids(dataset.size());
+  std::iota(ids.begin(), ids.end(), 0u);
+  return ids;
+}
+
+std::vector<float> images_of(const Batch& batch) {
+  const auto images = batch.images.as<float>();
+  return {images.begin(), images.end()};
+}
+
+// Files of 20, 7 and 13 events in three layouts, as if they came from different writers.
+class ThreeFiles : public testing::Test {
+ protected:
+  ThreeFiles() {
+    const StorageLayout layouts[] = {{.chunk = {4, 3, 4, 5}, .shuffle = true, .gzip = 2},
+                                     {},
+                                     {.chunk = {5, 2, 2, 3}, .gzip = 2}};
+    for (std::size_t i = 0; i < 3; ++i) {
+      SmallData data(sizes_[i], i + 1);
+      data.images = layouts[i];
+      data.write(folder_ / "part_" + std::to_string(i) + ".h5");
+      cells_.insert(cells_.end(), data.cells.begin(), data.cells.end());
+      for (std::size_t row = 0; row < sizes_[i]; ++row) {
+        energies_.push_back(data.target[2 * row + 1] / 100);
+      }
+    }
+    options_ = options_for({folder_ / "part_*.h5"});
+  }
+
+  TemporaryFolder folder_;
+  const std::size_t sizes_[3] = {20, 7, 13};
+  std::vector<float> cells_;
+  std::vector<float> energies_;
+  DatasetOptions options_;
+};
+
+TEST_F(ThreeFiles, AreOneDatasetInOrderOfNamesWhateverTheCacheAndThreads) {
+  for (const CacheMode cache : {CacheMode::kMemory, CacheMode::kNone}) {
+    for (const int threads : {1, 3}) {
+      options_.cache = cache;
+      options_.threads = threads;
+      Dataset dataset = open_dataset(options_);
+      ASSERT_EQ(dataset.size(), 40u);
+      EXPECT_EQ(dataset.shape(), (std::array<std::uint32_t, 3>{3, 4, 5}));
+      const Batch batch = read_events(dataset, all_ids(dataset));
+      EXPECT_EQ(batch.events, 40u);
+      EXPECT_EQ(images_of(batch), cells_);
+      for (std::size_t i = 0; i < 40; ++i) {
+        EXPECT_EQ(batch.energies()[i], energies_[i]);
+        EXPECT_EQ(batch.angles()[i], static_cast<float>(std::numbers::pi / 2));
+        double sum = 0;
+        for (std::size_t c = 0; c < kCells; ++c) sum += static_cast<double>(cells_[i * kCells + c]);
+        EXPECT_NEAR(batch.ecals()[i], sum, 1e-4);
+        EXPECT_EQ(dataset.ecal(i), batch.ecals()[i]);
+        EXPECT_EQ(dataset.energy(i), batch.energies()[i]);
+      }
+    }
+  }
+}
+
+TEST_F(ThreeFiles, EventsComeInTheOrderAskedForAndMayRepeat) {
+  options_.cache = CacheMode::kNone;
+  Dataset dataset = open_dataset(options_);
+  const std::vector<std::uint64_t> ids{39, 0, 21, 0, 26};
+  const Batch batch = read_events(dataset, ids);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    EXPECT_EQ(batch.event_ids.as<std::uint64_t>()[i], ids[i]);
+    for (std::size_t c = 0; c < kCells; ++c) {
+      ASSERT_EQ(batch.images.as<float>()[i * kCells + c], cells_[ids[i] * kCells + c]);
+    }
+  }
+}
+
+TEST_F(ThreeFiles, SmallWindowReloadsBlocksAndStillGivesEveryEvent) {
+  options_.cache = CacheMode::kNone;
+  options_.window_bytes = 1;  // one block at a time
+  Dataset dataset = open_dataset(options_);
+  EXPECT_EQ(dataset.window_blocks(), 1u);
+  const std::vector<std::uint32_t>& blocks = dataset.blocks();
+  EXPECT_EQ(std::accumulate(blocks.begin(), blocks.end(), 0u), 40u);
+  const SamplerOptions sampling{.events = 40, .window_blocks = 1, .blocks = blocks};
+  const EpochOrder order(sampling, 0);
+  std::vector<bool> seen(40, false);
+  for (std::uint64_t position = 0; position < 40; position += 8) {
+    std::vector<std::uint64_t> ids;
+    for (std::uint64_t i = position; i < position + 8; ++i) ids.push_back(order.event(i));
+    ASSERT_TRUE(dataset.prefetch(ids).ok());
+    const Batch batch = read_events(dataset, ids);
+    for (std::size_t i = 0; i < 8; ++i) {
+      seen[ids[i]] = true;
+      ASSERT_EQ(batch.images.as<float>()[i * kCells + 7], cells_[ids[i] * kCells + 7]);
+    }
+  }
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), true), 40);
+}
+
+TEST_F(ThreeFiles, TrainAndTestShareEveryEvent) {
+  options_.split = DataSplit::kTrain;
+  Dataset train = open_dataset(options_);
+  options_.split = DataSplit::kTest;
+  Dataset test = open_dataset(options_);
+  EXPECT_EQ(train.size(), 18u + 7u + 12u);
+  EXPECT_EQ(test.size(), 2u + 1u);
+  EXPECT_EQ(test.report().other_split, 37u);
+  EXPECT_NE(train.fingerprint(), test.fingerprint());
+  EXPECT_EQ(test.energy(0), energies_[18]);
+  EXPECT_EQ(read_events(test, {2}).images.as<float>()[3], cells_[39 * kCells + 3]);
+}
+
+TEST_F(ThreeFiles, FingerprintDependsOnContentAndRulesOnly) {
+  const auto before = open_dataset(options_).fingerprint();
+  options_.threads = 2;
+  options_.cache = CacheMode::kNone;
+  EXPECT_EQ(open_dataset(options_).fingerprint(), before);
+
+  // Other chunks and compression, the same values.
+  SmallData data(20, 1);
+  data.images = {.chunk = {7, 3, 4, 5}};
+  data.write(folder_ / "part_0.h5");
+  EXPECT_EQ(open_dataset(options_).fingerprint(), before);
+
+  DatasetOptions scaled = options_;
+  scaled.preprocessing = default_preprocessing(DataSchema::kLcdFixed);
+  scaled.preprocessing->scale = 100;
+  EXPECT_NE(open_dataset(scaled).fingerprint(), before);
+
+  data.cells[kCells * 3] += 0.25f;
+  data.write(folder_ / "part_0.h5");
+  EXPECT_NE(open_dataset(options_).fingerprint(), before);
+}
+
+TEST_F(ThreeFiles, IndexIsFoundAgainAndForgottenWhenAFileChanges) {
+  options_.index_folder = folder_ / "index";
+  const auto scanned = open_dataset(options_).fingerprint();
+  EXPECT_EQ(std::filesystem::exists(folder_ / "index"), true);
+  for (const CacheMode cache : {CacheMode::kMemory, CacheMode::kNone}) {
+    options_.cache = cache;
+    Dataset again = open_dataset(options_);
+    EXPECT_EQ(again.fingerprint(), scanned);
+    EXPECT_EQ(images_of(read_events(again, all_ids(again))), cells_);
+  }
+  SmallData data(20, 99);
+  data.write(folder_ / "part_0.h5");
+  EXPECT_NE(open_dataset(options_).fingerprint(), scanned);
+}
+
+TEST_F(ThreeFiles, DamagedIndexIsMadeAnew) {
+  options_.index_folder = folder_ / "index";
+  const auto scanned = open_dataset(options_).fingerprint();
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "index")) {
+    std::vector<std::byte> bytes = file_bytes(entry.path());
+    bytes[bytes.size() / 2] ^= std::byte{1};
+    write_file(entry.path(), bytes);
+  }
+  EXPECT_EQ(open_dataset(options_).fingerprint(), scanned);
+}
+
+TEST_F(ThreeFiles, UncommonLayoutIsReported) {
+  const Dataset dataset = open_dataset(options_);
+  ASSERT_EQ(dataset.report().notes.size(), 1u);
+  EXPECT_NE(
+      dataset.report().notes[0].find("part_1.h5: dataset ECAL is decoded by the HDF5 library"),
+      std::string::npos)
+      << dataset.report().notes[0];
+}
+
+TEST_F(ThreeFiles, FileThatChangesWhileInUseIsAnErrorNotOtherData) {
+  options_.cache = CacheMode::kNone;
+  Dataset dataset = open_dataset(options_);
+  SmallData(21, 5).write(folder_ / "part_0.h5");
+  Batch batch;
+  const std::vector<std::uint64_t> ids{0};
+  const auto result = dataset.read(ids, batch);
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(result.error().message.find("changed since the run opened it"), std::string::npos)
+      << result.error().message;
+}
+
+TEST(Dataset, LcdAngleIsPreprocessedAsPublished) {
+  const TemporaryFolder folder;
+  SmallData data(6);
+  for (float& cell : data.cells) cell *= 2;
+  std::fill_n(data.cells.begin() + 2 * kCells, kCells, 0.1f);  // event 2: ecal 6
+  {
+    Hdf5Scribe file(folder / "a.h5");
+    file.add("ECAL", {6, 3, 4, 5}, data.cells);
+    file.add("energy", {6}, {50, 60, 70, 80, 90, 100});
+    file.add("theta", {6}, {1.1f, 1.2f, 1.3f, 1.4f, 1.5f, 1.6f});
+    file.attribute("scale", 50);
+  }
+  DatasetOptions options = options_for({folder / "a.h5"});
+  options.schema = DataSchema::kLcdAngle;
+  Dataset dataset = open_dataset(options);
+  ASSERT_EQ(dataset.size(), 5u);
+  EXPECT_EQ(dataset.report().cut, 1u);
+  const Batch batch = read_events(dataset, {2});  // the third that is left: row 3
+  EXPECT_EQ(batch.energies()[0], 0.8f);
+  EXPECT_EQ(batch.angles()[0], 1.4f);
+  double ecal = 0;
+  for (std::size_t c = 0; c < kCells; ++c) {
+    const float cell = data.cells[3 * kCells + c];
+    ecal += static_cast<double>(cell);
+    EXPECT_NEAR(batch.images.as<float>()[c], std::pow(cell, 0.85), 1e-6);
+  }
+  EXPECT_NEAR(batch.ecals()[0], ecal, 1e-4);
+}
+
+TEST(Dataset, MeasuredAngleStandsInForTheta) {
+  const TemporaryFolder folder;
+  const SmallData data(3);
+  {
+    Hdf5Scribe file(folder / "a.h5");
+    file.add("ECAL", {3, 3, 4, 5}, data.cells);
+    file.add("energy", {3, 1}, {50, 60, 70});
+    file.add("mtheta", {3}, {1.1f, 1.2f, 1.3f}, {.type = H5T_NATIVE_DOUBLE});
+  }
+  DatasetOptions options = options_for({folder / "a.h5"});
+  options.schema = DataSchema::kLcdAngle;
+  EXPECT_EQ(open_dataset(options).angle(1), 1.2f);
+}
+
+TEST(Dataset, CustomNamesReachIntoGroupsAndOtherUnits) {
+  const TemporaryFolder folder;
+  const SmallData data(4);
+  {
+    Hdf5Scribe file(folder / "a.h5");
+    file.add("X", {4, 3, 4, 5, 1}, data.cells, {.chunk = {2, 3, 4, 5, 1}, .gzip = 1});
+    file.add("y/b", {4, 1}, {0.5f, 1.0f, 1.5f, 2.0f});
+  }
+  DatasetOptions options = options_for({folder / "a.h5"});
+  options.schema = DataSchema::kCustom;
+  DatasetNames names;
+  names.image = "X";
+  names.energy = "y/b";
+  names.energy_unit_gev = 100;
+  options.names = names;
+  Dataset dataset = open_dataset(options);
+  EXPECT_EQ(dataset.energy(3), 2.0f);
+  EXPECT_EQ(images_of(read_events(dataset, all_ids(dataset))), data.cells);
+}
+
+}  // namespace
+}  // namespace troupe::pipeline

@@ -1,0 +1,83 @@
+#include "pipeline/micro_batch.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace troupe::pipeline {
+namespace {
+
+using Speeds = std::vector<std::uint64_t>;
+using Members = std::vector<std::uint32_t>;
+
+TEST(MicroBatch, QuotasFollowTheSpeeds) {
+  const struct {
+    std::uint32_t count;
+    Speeds speeds;
+    Members quotas;
+  } table[] = {
+      {4, {1}, {4}},
+      {4, {1, 1}, {2, 2}},
+      {4, {1, 3}, {1, 3}},
+      {5, {1, 1}, {3, 2}},         // the tie goes to the first
+      {7, {1, 1, 1}, {3, 2, 2}},   //
+      {10, {5, 3, 2}, {5, 3, 2}},  //
+      {3, {1, 1, 1, 1, 1}, {1, 1, 1, 0, 0}},
+      {2, {1000, 1}, {2, 0}},
+      {6, {2, 0, 1}, {4, 0, 2}},  // a member with none is legal
+      {0, {1, 2}, {0, 0}},
+      {1, {1, 1000000000000}, {0, 1}},
+  };
+  for (const auto& row : table) {
+    EXPECT_EQ(micro_batch_quotas(row.count, row.speeds), row.quotas);
+  }
+}
+
+TEST(MicroBatch, EveryIndexHasExactlyOneOwner) {
+  for (std::uint32_t count = 0; count < 40; ++count) {
+    for (const Speeds& speeds : {Speeds{1}, Speeds{3, 1, 4, 1, 5}, Speeds{0, 7, 0}}) {
+      const Members owners = assign_micro_batches(count, speeds);
+      ASSERT_EQ(owners.size(), count);
+      std::size_t sum = 0;
+      for (std::uint32_t member = 0; member < speeds.size(); ++member) {
+        sum += micro_batches_of(owners, member).size();
+        if (speeds[member] == 0) {
+          EXPECT_TRUE(micro_batches_of(owners, member).empty());
+        }
+      }
+      EXPECT_EQ(sum, count);
+    }
+  }
+}
+
+TEST(MicroBatch, RangesAreContiguous) {
+  EXPECT_EQ(assign_micro_batches(5, Speeds{2, 1, 2}), (Members{0, 0, 1, 2, 2}));
+  EXPECT_EQ(micro_batches_of(Members{0, 0, 1, 2, 2}, 2), (Members{3, 4}));
+}
+
+TEST(MicroBatch, SurvivorsKeepWhatTheyHave) {
+  const struct {
+    Members owners;
+    Speeds speeds;
+    Members result;
+  } table[] = {
+      {{0, 0, 1, 1, 2, 2}, {1, 0, 1}, {0, 0, 0, 2, 2, 2}},  // member 1 died
+      {{0, 0, 1, 1, 2, 2}, {0, 0, 1}, {2, 2, 2, 2, 2, 2}},  // only one left
+      {{0, 0, 1, 1}, {1, 1}, {0, 0, 1, 1}},                 // nobody died
+      {{0, 1, 2, 3}, {1, 1, 1}, {0, 1, 2, 0}},              // member 3 is no longer known
+      {{0, 1, 1, 1, 2, 2}, {3, 0, 1}, {0, 0, 0, 0, 2, 2}},  // to the one furthest below its share
+      {{0, 1, 1}, {1, 0, 5}, {0, 2, 2}},                    // to one that had none
+  };
+  for (const auto& row : table) {
+    EXPECT_EQ(reassign_micro_batches(row.owners, row.speeds), row.result);
+  }
+}
+
+TEST(MicroBatchDeathTest, NobodyWhoCanWorkIsABrokenInvariant) {
+  EXPECT_DEATH(micro_batch_quotas(3, Speeds{0, 0}), "at least one member");
+  EXPECT_DEATH(micro_batch_quotas(3, Speeds{}), "at least one member");
+  EXPECT_DEATH(micro_batch_quotas(3, Speeds{UINT64_MAX, 1}), "64 bits");
+}
+
+}  // namespace
+}  // namespace troupe::pipeline

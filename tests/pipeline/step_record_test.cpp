@@ -1,0 +1,210 @@
+#include "pipeline/step_record.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "model/exact_sum.h"
+#include "runtime/base/random.h"
+#include "tests/pipeline/state_example.h"
+
+namespace troupe::pipeline {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr runtime::Hash128 kState{5, 6};
+
+StepHeader header_of(std::uint64_t step) {
+  StepHeader header;
+  header.step = step;
+  header.exponents.assign(3, model::kNoExponent);
+  header.state_minimum = header.state_maximum = kState;
+  return header;
+}
+
+// Every field drawn, most of them of few values, so that ties occur.
+StepHeader random_header(std::uint32_t number) {
+  auto draw = [number, index = 0u](std::uint32_t below) mutable {
+    return runtime::random_word({.seed = 2, .micro_batch = number}, index++) % below;
+  };
+  StepHeader header = header_of(9);
+  for (auto& exponent : header.exponents) {
+    exponent = draw(3) == 0 ? model::kNoExponent : static_cast<std::int16_t>(draw(250)) - 140;
+  }
+  header.flagged = draw(4) == 0;
+  if (draw(3) == 0) header.non_finite = {draw(4), draw(3)};
+  header.micro_batches = draw(5);
+  header.events = draw(100);
+  header.event_sum = (std::uint64_t{draw(UINT32_MAX)} << 32) | draw(UINT32_MAX);
+  header.state_minimum = header.state_maximum = {draw(2), draw(1000)};
+  header.stop_requested = draw(4) == 0;
+  header.checkpoint_requested = draw(4) == 0;
+  return header;
+}
+
+StepHeader combined(StepHeader left, const StepHeader& right) {
+  combine(right, left);
+  return left;
+}
+
+TEST(StepHeader, CombinesAssociativelyAndCommutatively) {
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    const StepHeader a = random_header(3 * i), b = random_header(3 * i + 1),
+                     c = random_header(3 * i + 2);
+    EXPECT_EQ(combined(a, b), combined(b, a));
+    EXPECT_EQ(combined(combined(a, b), c), combined(a, combined(b, c)));
+  }
+}
+
+TEST(StepHeader, EveryOrderAndGroupingOfMembersGivesTheSame) {
+  std::vector<std::uint32_t> order{0, 1, 2, 3, 4, 5};
+  std::vector<StepHeader> headers;
+  for (const std::uint32_t i : order) headers.push_back(random_header(1000 + i));
+  StepHeader expected = headers[0];
+  for (std::size_t i = 1; i < headers.size(); ++i) combine(headers[i], expected);
+  do {
+    StepHeader left = headers[order[0]], right = headers[order[5]];
+    for (const std::size_t i : {1u, 2u}) combine(headers[order[i]], left);
+    for (const std::size_t i : {3u, 4u}) combine(headers[order[i]], right);
+    ASSERT_EQ(combined(right, left), expected);
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+TEST(StepHeader, DefaultsAreNeutral) {
+  StepHeader neutral;
+  neutral.step = 9;
+  neutral.exponents.assign(3, model::kNoExponent);
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(combined(neutral, random_header(i)), random_header(i));
+  }
+}
+
+TEST(StepHeaderDeathTest, AnotherStepOrAttemptBreaksAnInvariant) {
+  StepHeader into = header_of(9);
+  EXPECT_DEATH(combine(header_of(8), into), "two steps or attempts");
+  StepHeader retried = header_of(9);
+  retried.attempt = 1;
+  EXPECT_DEATH(combine(retried, into), "two steps or attempts");
+}
+
+TEST(EventMix, TellsEventsIterationsAndSlotsApart) {
+  std::set<std::uint64_t> seen;
+  for (std::uint64_t event = 0; event < 20; ++event) {
+    for (std::uint64_t iteration = 0; iteration < 20; ++iteration) {
+      for (std::uint32_t slot = 0; slot < 4; ++slot) seen.insert(event_mix(event, iteration, slot));
+    }
+  }
+  EXPECT_EQ(seen.size(), 1600u);
+  EXPECT_FALSE(seen.contains(0)) << "an event that counts nothing could be fed twice";
+}
+
+class Judge : public ::testing::Test {
+ protected:
+  std::string divergence(const StepHeader& header) const {
+    const Verdict verdict = judge(header, layout_, 4);
+    const auto* diverged = std::get_if<Diverged>(&verdict);
+    if (diverged == nullptr) return "";
+    EXPECT_EQ(diverged->error.kind, runtime::ErrorKind::kDiverged);
+    return diverged->error.message;
+  }
+
+  const model::ContributionLayout layout_ = state_example().layout.of(model::SlotKind::kDReal);
+  StepHeader header_ = header_of(14);
+};
+
+TEST_F(Judge, CommitsWhatIsUnflaggedAndFinite) {
+  EXPECT_TRUE(std::holds_alternative<Commit>(judge(header_, layout_, 4)));
+}
+
+TEST_F(Judge, RetriesAFlagOnce) {
+  header_.flagged = true;
+  EXPECT_TRUE(std::holds_alternative<Retry>(judge(header_, layout_, 4)));
+  header_.attempt = 1;
+  EXPECT_DEATH(judge(header_, layout_, 4), "flagged although its scales were measured");
+}
+
+TEST_F(Judge, NamesStepMicroBatchAndTensorOfANaN) {
+  header_.flagged = true;
+  header_.non_finite = {7, 1};
+  const std::string message = divergence(header_);
+  EXPECT_THAT(message, HasSubstr("step 14 (iteration 3, slot 2)"));
+  EXPECT_THAT(message, HasSubstr("discriminator/hidden/bias of micro-batch 7"));
+}
+
+TEST_F(Judge, NamesStatesThatDiffer) {
+  header_.state_maximum = {5, 7};
+  header_.non_finite = {7, 1};
+  const std::string message = divergence(header_);
+  EXPECT_THAT(message, HasSubstr("step 14"));
+  EXPECT_THAT(message, HasSubstr(header_.state_minimum.text()));
+  EXPECT_THAT(message, HasSubstr(header_.state_maximum.text()));
+}
+
+TEST(Scales, AreMeasuredPerTensorAndKeptForZeros) {
+  StepHeader header = header_of(0);
+  header.exponents = {3, model::kNoExponent, -20};
+  const std::vector<std::int16_t> before{model::kNoExponent, 17, 5};
+  const std::vector<std::int16_t> expected{50 - 3 - 3, 17, 50 - 3 + 20};
+  EXPECT_EQ(scales_after(before, header, 6), expected);
+  EXPECT_EQ(scales_for_attempt(before, header, 6), expected);
+}
+
+// Fields of a contribution are looked at micro-batch by micro-batch.
+class AddMicroBatch : public ::testing::Test {
+ protected:
+  AddMicroBatch() { header_.exponents.assign(layout_.tensors.size(), model::kNoExponent); }
+
+  void add(std::uint32_t micro_batch, std::int16_t scale) {
+    add_micro_batch(layout_, values_, micro_batch, 4,
+                    std::vector<std::int16_t>(layout_.tensors.size(), scale), sums_, header_);
+  }
+  std::size_t place(std::size_t tensor, std::size_t element) const {
+    return static_cast<std::size_t>(layout_.tensors[tensor].offset) + element;
+  }
+
+  const model::ContributionLayout layout_ = state_example().layout.of(model::SlotKind::kG);
+  std::vector<float> values_ = std::vector<float>(static_cast<std::size_t>(layout_.size), 0.25f);
+  std::vector<std::int64_t> sums_ = std::vector<std::int64_t>(values_.size(), 0);
+  StepHeader header_;
+};
+
+TEST_F(AddMicroBatch, CountsAndMeasuresEachTensor) {
+  values_[place(2, 1)] = -6.0f;
+  values_[place(3, 0)] = 0.0f;
+  add(0, 10);
+  add(3, 10);
+  EXPECT_EQ(header_.micro_batches, 2u);
+  EXPECT_FALSE(header_.flagged);
+  EXPECT_EQ(header_.exponents[1], -1);
+  EXPECT_EQ(header_.exponents[2], 3);
+  EXPECT_EQ(header_.exponents[3], -1);
+  EXPECT_EQ(sums_[place(2, 1)], -2 * 6 * 1024);
+  EXPECT_EQ(sums_[place(3, 0)], 0);
+  EXPECT_EQ(sums_[place(3, 1)], 2 * 256);
+}
+
+TEST_F(AddMicroBatch, NamesTheLeastNonFiniteWhateverTheOrder) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  values_[place(5, 0)] = nan;
+  add(2, 10);
+  EXPECT_EQ(header_.non_finite, (NonFinite{2, 5}));
+  values_[place(4, 0)] = nan;
+  add(3, 10);
+  EXPECT_EQ(header_.non_finite, (NonFinite{2, 5}));
+  add(1, 10);
+  EXPECT_EQ(header_.non_finite, (NonFinite{1, 4}));
+}
+
+TEST_F(AddMicroBatch, FlagsOneOverflowingElement) {
+  values_[place(1, 2)] = 0x1p60f;
+  add(0, 1);
+  EXPECT_TRUE(header_.flagged);
+  EXPECT_EQ(header_.exponents[1], 61);
+}
+
+}  // namespace
+}  // namespace troupe::pipeline

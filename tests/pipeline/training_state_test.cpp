@@ -1,0 +1,134 @@
+#include "pipeline/training_state.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "model/exact_sum.h"
+#include "pipeline/state_fields.h"
+#include "tests/pipeline/state_example.h"
+
+namespace troupe::pipeline {
+namespace {
+
+using ::testing::Each;
+using ::testing::SizeIs;
+
+const StateExample kExample = state_example();
+
+TEST(InitialState, HasWeightsBySeedAndZerosElsewhere) {
+  TrainingOptions options = kExample.options;
+  options.seed = 42;
+  const TrainingState state = initial_state(kExample.layout, options, "class", {1, 2});
+  EXPECT_THAT(state.generator.weights, SizeIs(34));
+  EXPECT_THAT(state.generator.moving, SizeIs(8));
+  EXPECT_THAT(state.generator.optimiser_arrays, SizeIs(2 * 34));
+  EXPECT_THAT(state.discriminator.weights, SizeIs(19));
+  EXPECT_THAT(state.discriminator.optimiser_arrays, SizeIs(2 * 19));
+  EXPECT_THAT(state.generator.optimiser_arrays, Each(0.0f));
+  std::vector<float> weights(19), moving(6);
+  model::initialise_parameters(kExample.layout.networks[kDiscriminator].parameters, 42, 1,
+                               weights.data(), moving.data());
+  EXPECT_EQ(state.discriminator.weights, weights);
+  EXPECT_EQ(state.discriminator.moving, moving);
+  ASSERT_THAT(state.scales, SizeIs(4));
+  EXPECT_THAT(state.scales[0], SizeIs(6 + 2 + 2));
+  EXPECT_THAT(state.scales[1], SizeIs(6 + 2 + 3));
+  EXPECT_THAT(state.scales[2], SizeIs(6 + 2 + 2 + 2));
+  for (const auto& slot : state.scales) EXPECT_THAT(slot, Each(model::kNoExponent));
+  EXPECT_EQ(state.seed, 42u);
+  EXPECT_EQ(state.step(4), 0u);
+  EXPECT_EQ(state.micro_batch, 2u);
+  EXPECT_EQ(state.micro_batches, 4u);
+  EXPECT_EQ(state.numerics_class, "class");
+  EXPECT_EQ(state.data_fingerprint, (runtime::Hash128{1, 2}));
+}
+
+TEST(StateHash, IsThatOfEqualStatesAndKnown) {
+  EXPECT_EQ(hash_of_state(filled_state(kExample)), hash_of_state(filled_state(kExample)));
+  // Another value here means that checkpoints and hashes of earlier runs are no longer comparable:
+  // a new kCheckpointVersion.
+  TrainingState state;
+  state.generator.weights = {1.0f, -2.5f};
+  state.scales = {{3, -4}, {model::kNoExponent}};
+  state.seed = 77;
+  state.numerics_class = "reference float";
+  EXPECT_EQ(hash_of_state(state).text(), "9aca2bb92e215828277d02bc22898d7e");
+}
+
+// Changes the least bit of field number `target` and keeps the names.
+struct ChangeVisitor {
+  int target;
+  int next = 0;
+  std::set<std::string> names{};
+
+  template <class T>
+  void change(T& value) {
+    if (next++ == target) reinterpret_cast<unsigned char*>(&value)[0] ^= 1;
+  }
+  void parameters(std::size_t, ParameterPart, std::vector<float>& values) { change(values.back()); }
+  void scales(std::vector<std::vector<std::int16_t>>& slots) {
+    change(slots.front().front());
+    change(slots.back().back());
+  }
+  template <class T>
+  void number(const std::string& name, T& value) {
+    EXPECT_TRUE(names.insert(name).second) << name << " twice";
+    change(value);
+  }
+  void text(const std::string& name, std::string& value) {
+    names.insert(name);
+    change(value.front());
+  }
+  void hash(const std::string& name, runtime::Hash128& value) {
+    names.insert(name);
+    change(value.high);
+    change(value.low);
+  }
+};
+
+TEST(StateHash, DependsOnEveryField) {
+  std::set<runtime::Hash128> hashes{hash_of_state(filled_state(kExample))};
+  ChangeVisitor all{-1};
+  TrainingState untouched = filled_state(kExample);
+  visit_state(untouched, all);
+  ASSERT_GT(all.next, 30);
+  for (int field = 0; field < all.next; ++field) {
+    TrainingState state = filled_state(kExample);
+    ChangeVisitor change{field};
+    visit_state(state, change);
+    EXPECT_TRUE(hashes.insert(hash_of_state(state)).second) << "field " << field;
+  }
+}
+
+// Fails to compile when a member comes or goes: then visit_state has to be looked at.
+TEST(StateHash, ListOfFieldsKnowsEveryMember) {
+  TrainingState state;
+  [[maybe_unused]] auto& [generator, discriminator, scales, seed, epoch, iteration, slot,
+                          epoch_events, micro_batch, micro_batches, empty_iterations, epoch_loss,
+                          epoch_loss_steps, ledger_events, ledger_sum, numerics_class,
+                          data_fingerprint] = state;
+  [[maybe_unused]] auto& [weights, moving, arrays, counters, learning_rate] = generator;
+  [[maybe_unused]] auto& [updates, beta_1_power, beta_2_power] = counters;
+  [[maybe_unused]] auto& [scale, best, epochs, waited, cooling] = learning_rate;
+  ChangeVisitor names{-1};
+  TrainingState filled = filled_state(kExample);
+  visit_state(filled, names);
+  // 10 numbers per network, counting epoch_loss and epoch_loss_steps; 12 more of the run.
+  EXPECT_EQ(names.names.size(), 2u * 10 + 12);
+}
+
+TEST(StateHash, BoundariesBetweenSequencesCount) {
+  TrainingState a, b;
+  a.scales = {{1, 2}, {3}};
+  b.scales = {{1}, {2, 3}};
+  EXPECT_NE(hash_of_state(a), hash_of_state(b));
+  TrainingState c, d;
+  c.generator.weights = {1.0f};
+  d.discriminator.weights = {1.0f};
+  EXPECT_NE(hash_of_state(c), hash_of_state(d));
+}
+
+}  // namespace
+}  // namespace troupe::pipeline

@@ -1,0 +1,155 @@
+#include "runtime/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace troupe::runtime {
+namespace {
+
+using ::testing::HasSubstr;
+
+LinkPlan link(const std::string& from, const std::string& to) {
+  LinkPlan plan;
+  plan.from = from;
+  plan.from_port = to;
+  plan.to = to;
+  plan.to_port = "in";
+  return plan;
+}
+
+// root owns a, b and c; a -> b -> c.
+Plan good_plan() {
+  Plan plan;
+  plan.actors = {{"root", "group", "", false},
+                 {"a", "loader", "root", true},
+                 {"b", "replica", "root", true},
+                 {"c", "reducer", "b", false}};
+  plan.links = {link("a", "b"), link("b", "c")};
+  return plan;
+}
+
+struct Case {
+  const char* what;
+  std::function<void(Plan&)> spoil;
+  std::vector<std::string> complaints;  // a part of each error, in order
+};
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> kCases = {
+      {"nothing", [](Plan&) {}, {}},
+      {"no actors", [](Plan& p) { p = {}; }, {"no actors"}},
+      {"empty name",
+       [](Plan& p) {
+         p.actors.push_back({"", "monitor", "root", false});
+       },
+       {"an actor of kind 'monitor' has no name"}},
+      {"repeated name",
+       [](Plan& p) {
+         p.actors.push_back({"a", "x", "root", false});
+       },
+       {"two actors are named 'a'"}},
+      {"unknown owner",
+       [](Plan& p) { p.actors[1].owner = std::string("nobody"); },
+       {"'a' is owned by 'nobody', which does not exist"}},
+      {"two roots", [](Plan& p) { p.actors[1].owner = std::string(""); }, {"root, a have none"}},
+      {"owners in a circle",
+       [](Plan& p) { p.actors[2].owner = std::string("c"); },
+       {"'b' is among its own owners", "'c' is among its own owners"}},
+      {"no root",
+       [](Plan& p) { p.actors[0].owner = std::string("root"); },
+       {"'root' is among its own owners", "one must have none"}},
+      {"unknown sender", [](Plan& p) { p.links[0].from = std::string("x"); }, {"names 'x'"}},
+      {"unknown receiver", [](Plan& p) { p.links[0].to = std::string("x"); }, {"names 'x'"}},
+      {"empty port", [](Plan& p) { p.links[0].to_port = std::string(""); }, {"lacks a port name"}},
+      {"one port, two links",
+       [](Plan& p) { p.links.push_back(p.links[0]); },
+       {"a.b -> b.in leaves a port that another link leaves too"}},
+      {"no message credits",
+       [](Plan& p) { p.links[1].message_credits = 0; },
+       {"b.c -> c.in has 0 message credits"}},
+      {"negative byte credits",
+       [](Plan& p) { p.links[1].byte_credits = -5; },
+       {"has -5 byte credits"}},
+      {"negative tokens", [](Plan& p) { p.links[1].tokens = -1; }, {"has -1 tokens"}},
+      {"a circle",
+       [](Plan& p) { p.links.push_back(link("c", "a")); },
+       {"the actors a -> b -> c -> a wait for each other"}},
+      {"a circle of one",
+       [](Plan& p) { p.links.push_back(link("b", "b")); },
+       {"the actors b -> b wait for each other"}},
+      {"two circles",
+       [](Plan& p) {
+         p.links.push_back(link("b", "a"));
+         p.links.push_back(link("c", "c"));
+       },
+       {"c -> c", "a -> b -> a"}},
+      {"a circle with a token",
+       [](Plan& p) {
+         p.links.push_back(link("c", "a"));
+         p.links.back().tokens = 1;
+       },
+       {}},
+      {"a circle over the metrics lane",
+       [](Plan& p) {
+         p.links.push_back(link("c", "a"));
+         p.links.back().lane = Lane::kMetrics;
+       },
+       {}},
+      {"everything at once",
+       [](Plan& p) {
+         p.actors[1].owner = std::string("nobody");
+         p.links[0].message_credits = 0;
+         p.links.push_back(link("c", "a"));
+       },
+       {"'nobody'", "0 message credits", "a -> b -> c -> a"}},
+  };
+  return kCases;
+}
+
+TEST(Plan, CheckNamesEveryReasonNotToRun) {
+  for (const Case& item : cases()) {
+    SCOPED_TRACE(item.what);
+    Plan plan = good_plan();
+    item.spoil(plan);
+    const std::vector<Error> errors = check(plan);
+    ASSERT_EQ(errors.size(), item.complaints.size())
+        << (errors.empty() ? "" : errors.front().message);
+    for (std::size_t i = 0; i < errors.size(); ++i) {
+      EXPECT_EQ(errors[i].kind, ErrorKind::kTopology);
+      EXPECT_THAT(errors[i].message, HasSubstr(item.complaints[i]));
+    }
+  }
+}
+
+TEST(Plan, PrintsTheTreeAndTheLinks) {
+  Plan plan = good_plan();
+  plan.links[1].tokens = 2;
+  EXPECT_EQ(print(plan),
+            "actors, each below its owner:\n"
+            "  root (group)\n"
+            "    a (loader, own thread)\n"
+            "    b (replica, own thread)\n"
+            "      c (reducer)\n"
+            "links:\n"
+            "  a.b -> b.in  data, 8 messages, 67108864 bytes\n"
+            "  b.c -> c.in  data, 8 messages, 67108864 bytes, 2 tokens\n");
+}
+
+TEST(Plan, EqualPlansCompareEqual) {
+  EXPECT_EQ(good_plan(), good_plan());
+  Plan other = good_plan();
+  other.links[0].byte_credits += 1;
+  EXPECT_NE(good_plan(), other);
+}
+
+TEST(Plan, PrintOfACheckedOutPlanEnds) {
+  Plan plan = good_plan();
+  plan.actors.push_back({"", "x", "", false});
+  plan.actors[2].owner = std::string("c");
+  EXPECT_THAT(print(plan), HasSubstr("root (group)"));
+}
+
+}  // namespace
+}  // namespace troupe::runtime

@@ -1,0 +1,339 @@
+// Failing, restarting and stopping actors in a running node.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+
+#include "runtime/group.h"
+#include "tests/runtime/stage.h"
+
+namespace troupe::runtime {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Script failing_at_start() {
+  Script script;
+  script.start = [](Context& context) {
+    context.fail({ErrorKind::kDiverged, "NaN in conv1"});
+    context.fail({ErrorKind::kData, "only the first counts"});
+    context.finish();
+  };
+  return script;
+}
+
+TEST(Supervision, FailureEscalatesToTheRootAndEndsTheNode) {
+  std::vector<std::string> stopped;
+  Script bystander;
+  bystander.stop = [&](Context& context) {
+    stopped.push_back(context.name());
+    context.finish();
+  };
+  Stage stage;
+  stage.actor("root", "", Script{}).actor("branch", "root", Script{});
+  stage.actor("leaf", "branch", failing_at_start()).actor("bystander", "branch", bystander);
+  const NodeEnd end = stage.run_in_steps(1);
+  ASSERT_TRUE(end.error.has_value());
+  EXPECT_EQ(end.error->kind, ErrorKind::kDiverged);
+  EXPECT_EQ(end.error->message, "leaf: NaN in conv1");
+  EXPECT_THAT(stopped, ElementsAre("bystander"));
+  EXPECT_TRUE(end.unstopped.empty());
+}
+
+TEST(Supervision, OwnerMayGoOnWithoutAChild) {
+  Script root;
+  root.child_ended = [](Context& context, const ChildEnd& end) {
+    EXPECT_EQ(end.name, "leaf");
+    context.finish();
+    return ChildDecision::kIgnore;
+  };
+  Stage stage;
+  stage.actor("root", "", root).actor("leaf", "root", failing_at_start());
+  EXPECT_FALSE(stage.run_in_steps(1).error.has_value());
+  EXPECT_THAT(stage.log_lines(), HasSubstr("goes on without leaf"));
+}
+
+TEST(Supervision, GoodEndMayBeEscalatedToo) {
+  Script root;
+  root.child_ended = [](Context&, const ChildEnd&) { return ChildDecision::kEscalate; };
+  Script leaf;
+  leaf.start = [](Context& context) { context.finish(); };
+  Stage stage;
+  stage.actor("root", "", root).actor("leaf", "root", leaf);
+  const NodeEnd end = stage.run_in_steps(1);
+  ASSERT_TRUE(end.error.has_value());
+  EXPECT_THAT(end.error->message, HasSubstr("leaf ended, but root cannot go on without it"));
+}
+
+TEST(Supervision, EscapedExceptionIsAFailure) {
+  Script script;
+  script.start = [](Context&) { throw std::runtime_error("odd"); };
+  Stage stage;
+  stage.actor("root", "", script);
+  const NodeEnd end = stage.run_in_steps(1);
+  ASSERT_TRUE(end.error.has_value());
+  EXPECT_EQ(end.error->message, "root: an exception escaped: odd");
+}
+
+TEST(Supervision, RestartedActorIsMadeAnewAndItsLinksWork) {
+  int incarnation = 0;
+  int arrived = 0;
+  int returned = 0;
+  const ScriptMaker receiver = [&] {
+    Script script;
+    const int number = ++incarnation;
+    script.receive = [&, number](Context& context, Message message) {
+      if (number < 3 && message.as<Number>()->value % 10 == 5) {
+        context.fail({ErrorKind::kInternal, "stumbled"});
+      } else if (++arrived + returned == 38) {
+        context.finish();
+      }
+    };
+    return script;
+  };
+  auto next = std::make_shared<int>(0);
+  const auto send = [next](Context& context) {
+    while (*next < 40 && context.send("out", Message::of(Number{*next}))) ++*next;
+  };
+  Script sender;
+  sender.start = send;
+  sender.credit_returned = [send](Context& context, std::string_view) { send(context); };
+  sender.undeliverable = [&](Context&, Message, const Error& cause) {
+    EXPECT_THAT(cause.message, HasSubstr("receiver has failed: receiver: stumbled"));
+    ++returned;
+  };
+  std::vector<int> restarts;
+  Script root;
+  root.child_ended = [&](Context& context, const ChildEnd& end) {
+    if (!end.error) {
+      context.finish();
+      return ChildDecision::kIgnore;
+    }
+    restarts.push_back(end.restarts);
+    return ChildDecision::kRestart;
+  };
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    incarnation = arrived = returned = *next = 0;
+    restarts.clear();
+    Stage stage;
+    stage.actor("root", "", root).actor("sender", "root", sender);
+    stage.actor("receiver", "root", receiver).link("sender", "receiver", 3);
+    const NodeEnd end = stage.run_in_steps(seed);
+    // Whether the fifth of a decade arrives or comes back depends on the order, the sum does not.
+    if (end.error) {
+      EXPECT_EQ(arrived + returned + static_cast<int>(restarts.size()), 40) << "seed " << seed;
+    }
+    for (std::size_t i = 0; i < restarts.size(); ++i) EXPECT_EQ(restarts[i], static_cast<int>(i));
+    EXPECT_EQ(stage.link_stats("sender").in_use_messages, 0);
+  }
+}
+
+TEST(Supervision, RestartRenewsTheWholeSubtree) {
+  int leaves = 0;
+  const ScriptMaker leaf = [&] {
+    ++leaves;
+    return Script{};
+  };
+  int branches = 0;
+  const ScriptMaker branch = [&] {
+    Script script;
+    const int number = ++branches;
+    script.start = [number](Context& context) { context.after(seconds(number)); };
+    script.timer = [number](Context& context, TimerId) {
+      number < 3 ? context.fail({ErrorKind::kInternal, "again"}) : context.finish();
+    };
+    return script;
+  };
+  Stage stage;
+  stage.actor("root", "", [] {
+    Script script;
+    script.child_ended = [](Context& context, const ChildEnd& end) {
+      if (!end.error) context.finish();
+      return end.error ? ChildDecision::kRestart : ChildDecision::kIgnore;
+    };
+    return script;
+  });
+  stage.actor("branch", "root", branch).actor("leaf", "branch", leaf);
+  const NodeEnd end = stage.run_in_steps(1);
+  EXPECT_FALSE(end.error.has_value());
+  EXPECT_EQ(branches, 3);
+  EXPECT_EQ(leaves, 3);
+}
+
+TEST(Supervision, TimersOfAnEndedActorDoNotReachTheNextOne) {
+  int incarnation = 0;
+  const ScriptMaker maker = [&] {
+    Script script;
+    const int number = ++incarnation;
+    script.start = [number](Context& context) {
+      context.after(seconds(5));
+      if (number == 1) context.fail({ErrorKind::kInternal, "early"});
+    };
+    script.timer = [](Context& context, TimerId) {
+      EXPECT_EQ(context.now(), seconds(5));
+      context.finish();
+    };
+    return script;
+  };
+  Script root;
+  root.child_ended = [timers = 0](Context& context, const ChildEnd& end) mutable {
+    if (!end.error) context.finish();
+    return end.error ? ChildDecision::kRestart : ChildDecision::kIgnore;
+  };
+  Stage stage;
+  stage.actor("root", "", root).actor("leaf", "root", maker);
+  EXPECT_FALSE(stage.run_in_steps(1).error.has_value());
+  EXPECT_EQ(incarnation, 2);
+}
+
+TEST(Supervision, FailureWhileStoppingStillReachesTheNode) {
+  Script root;
+  root.start = [](Context& context) { context.finish(); };
+  Script leaf;
+  leaf.stop = [](Context& context) { context.fail({ErrorKind::kData, "disk full"}); };
+  Stage stage;
+  stage.actor("root", "", root).actor("leaf", "root", leaf);
+  const NodeEnd end = stage.run_in_steps(1);
+  ASSERT_TRUE(end.error.has_value());
+  EXPECT_EQ(end.error->message, "leaf: disk full");
+}
+
+TEST(Group, FinishesWithItsChildrenAndRestartsThoseThatFail) {
+  int incarnation = 0;
+  const auto make = [&](const ActorPlan& actor) -> std::unique_ptr<Actor> {
+    if (actor.kind == "group") return std::make_unique<Group>(GroupOptions{.restarts = 2});
+    Script script;
+    const int number = ++incarnation;
+    script.start = [number](Context& context) {
+      number < 3 ? context.fail({ErrorKind::kInternal, "not yet"}) : context.finish();
+    };
+    return std::make_unique<ScriptedActor>(script);
+  };
+  Plan plan;
+  plan.actors = {{"root", "group", "", false}, {"leaf", "leaf", "root", false}};
+  ManualClock clock;
+  StepScheduler scheduler(1, clock);
+  Log log = Log::silent();
+  Node node(plan, make, {}, clock, log, scheduler);
+  EXPECT_FALSE(node.run().error.has_value());
+  EXPECT_EQ(incarnation, 3);
+}
+
+TEST(Shutdown, StopReachesTheRootFirstAndThenWhatItLeaves) {
+  std::vector<std::string> order;
+  const auto noting = [&] {
+    Script script;
+    script.stop = [&](Context& context) {
+      order.push_back(context.name());
+      context.finish();
+    };
+    return script;
+  };
+  Stage stage;
+  stage.actor("root", "", noting()).actor("branch", "root", noting());
+  stage.actor("leaf", "branch", noting());
+  Node& node = stage.make_in_steps(1);
+  node.begin();
+  while (stage.scheduler().run_one()) {
+  }
+  node.request_stop();
+  while (!node.tend()) stage.scheduler().wait(node.next_due());
+  const NodeEnd end = node.end();
+  EXPECT_FALSE(end.error.has_value());
+  EXPECT_THAT(order, ElementsAre("root", "branch", "leaf"));
+}
+
+TEST(Shutdown, ActorThatDoesNotStopIsNamedAtTheDeadline) {
+  Script stubborn;
+  stubborn.stop = [](Context& context) { context.after(seconds(1000)); };
+  Stage stage;
+  stage.options().shutdown_deadline = seconds(7);
+  stage.actor("root", "", Script{}).actor("stubborn", "root", stubborn);
+  stage.actor("willing", "root", Script{});
+  Node& node = stage.make_in_steps(1);
+  node.begin();
+  node.request_stop();
+  while (!node.tend()) stage.scheduler().wait(node.next_due());
+  const NodeEnd end = node.end();
+  ASSERT_TRUE(end.error.has_value());
+  EXPECT_EQ(end.error->kind, ErrorKind::kInternal);
+  EXPECT_THAT(end.error->message, HasSubstr("deadline of 7.0 s"));
+  EXPECT_THAT(end.error->message, HasSubstr("not stopped: stubborn"));
+  EXPECT_THAT(end.unstopped, ElementsAre("stubborn"));
+  EXPECT_TRUE(end.abandoned.empty());
+  EXPECT_EQ(stage.clock().now(), seconds(7));
+}
+
+TEST(Shutdown, SecondRequestGivesUpAtOnce) {
+  Script stubborn;
+  stubborn.stop = [](Context& context) { context.after(seconds(1000)); };
+  Stage stage;
+  stage.actor("root", "", stubborn);
+  Node& node = stage.make_in_steps(1);
+  node.begin();
+  node.request_stop();
+  node.request_stop();
+  EXPECT_TRUE(node.tend());
+  const NodeEnd end = node.end();
+  EXPECT_THAT(end.unstopped, ElementsAre("root"));
+  ASSERT_TRUE(end.error.has_value());
+  EXPECT_THAT(end.error->message, HasSubstr("asked a second time"));
+}
+
+TEST(Shutdown, HandlerThatNeverReturnsIsAbandonedAndNamed) {
+  std::promise<void> let_go;
+  std::promise<void> destroyed;
+  std::promise<void> began;
+  struct Tell {
+    std::promise<void>& promise;
+    ~Tell() { promise.set_value(); }
+  };
+  const ScriptMaker stuck = [&] {
+    Script script;
+    auto tell = std::make_shared<Tell>(destroyed);
+    script.start = [&, tell](Context&) {
+      began.set_value();
+      let_go.get_future().wait();
+    };
+    return script;
+  };
+  Stage stage;
+  stage.options().shutdown_deadline = milliseconds(50);
+  stage.actor("root", "", Script{}).actor("stuck", "root", stuck, true);
+  Node& node = stage.make_on_threads();
+  std::future<NodeEnd> end = std::async(std::launch::async, [&] { return node.run(); });
+  began.get_future().wait();
+  node.request_stop();
+  const NodeEnd result = end.get();
+  EXPECT_THAT(result.unstopped, ElementsAre("stuck"));
+  EXPECT_THAT(result.abandoned, ElementsAre("stuck"));
+  EXPECT_TRUE(result.error.has_value());
+  stage.drop_node();
+  let_go.set_value();
+  destroyed.get_future().wait();
+}
+
+TEST(Shutdown, NodeThatIsDroppedBeforeItsEndEndsItself) {
+  bool destroyed = false;
+  const auto witness = std::shared_ptr<int>(new int, [&](int* p) {
+    destroyed = true;
+    delete p;
+  });
+  {
+    Stage stage;
+    Script script;
+    script.start = [witness](Context&) {};
+    stage.actor("root", "", [script] { return script; });
+    stage.make_on_threads().begin();
+    script = {};
+  }
+  EXPECT_EQ(witness.use_count(), 1);
+}
+
+}  // namespace
+}  // namespace troupe::runtime

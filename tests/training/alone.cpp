@@ -1,0 +1,104 @@
+#include "tests/training/alone.h"
+
+#include <utility>
+
+#include "runtime/base/random.h"
+
+namespace troupe::training_test {
+
+using pipeline::TrainingState;
+
+config::Topology zoo_topology(const std::string& model, const std::vector<std::string>& overrides) {
+  auto loaded =
+      config::parse_topology("name: test\nmodel: {zoo: " + model + "}\n", "test", ".", overrides);
+  CHECK(loaded.ok(), loaded.ok() ? "" : loaded.error().message);
+  return std::move(loaded->topology);
+}
+
+namespace {
+
+pipeline::TrainingOptions training_options(const config::Topology& topology) {
+  pipeline::TrainingOptions options = topology.train.options;
+  options.iterations_per_epoch = 1000;
+  return options;
+}
+
+std::unique_ptr<const model::Gan> compile(const config::Topology& topology,
+                                          const model::Backend& backend) {
+  auto gan = model::Gan::compile(topology.model.gan, backend, topology.train.options.micro_batch);
+  CHECK(gan.ok(), gan.ok() ? "" : gan.error().message);
+  return std::move(gan).value();
+}
+
+}  // namespace
+
+Alone::Alone(const config::Topology& topology, std::unique_ptr<model::Backend> backend, int threads)
+    : backend_(std::move(backend)),
+      options_(training_options(topology)),
+      gan_(compile(topology, *backend_)),
+      team_(threads, [this] { backend_->prepare_thread(); }),
+      share_(*gan_, options_, team_) {
+  backend_->prepare_thread();
+}
+
+pipeline::MicroBatch Alone::micro_batch(std::uint32_t index, std::uint64_t data_seed) const {
+  const auto events = static_cast<std::uint32_t>(gan_->batch());
+  const model::Shape shape = gan_->discriminator().input_shape();
+  const auto values = static_cast<std::uint32_t>(events * shape.elements());
+  pipeline::MicroBatch made;
+  made.index = index;
+  made.events.events = events;
+  made.events.shape = {static_cast<std::uint32_t>(shape.space[0]),
+                       static_cast<std::uint32_t>(shape.space[1]),
+                       static_cast<std::uint32_t>(shape.space[2])};
+  made.events.images = runtime::Buffer::allocate(values * sizeof(float));
+  made.events.conditions = runtime::Buffer::allocate(3 * events * sizeof(float));
+  made.events.event_ids = runtime::Buffer::allocate(events * sizeof(std::uint64_t));
+  const runtime::RandomPosition images{data_seed, 0, 0, 0, 9};
+  const auto cells = made.events.images.mutable_as<float>();
+  for (std::uint32_t i = 0; i < values; ++i) {
+    const bool hit = runtime::random_uniform(images, 2 * i) < 0.2;
+    cells[i] = hit ? static_cast<float>(0.5 * runtime::random_uniform(images, 2 * i + 1)) : 0.0F;
+  }
+  const runtime::RandomPosition conditions{data_seed, 0, 0, 0, 10};
+  const auto columns = made.events.conditions.mutable_as<float>();
+  const auto ids = made.events.event_ids.mutable_as<std::uint64_t>();
+  for (std::uint32_t i = 0; i < events; ++i) {
+    const auto u = [&](std::uint32_t k) { return runtime::random_uniform(conditions, 3 * i + k); };
+    columns[i] = static_cast<float>(0.1 + 4.9 * u(0));
+    columns[events + i] = static_cast<float>(1.1 + 0.9 * u(1));
+    columns[2 * events + i] = static_cast<float>(5.0 + 100.0 * u(2));
+    ids[i] = data_seed * 1000 + i;
+  }
+  return made;
+}
+
+pipeline::StepRecord Alone::reduce_step(const TrainingState& state,
+                                        const std::vector<pipeline::MicroBatch>& micro_batches) {
+  share_.begin(state.iteration, micro_batches);
+  while (share_.compute(state, state.slot)) {
+  }
+  const runtime::Hash128 hash = pipeline::hash_of_state(state);
+  std::vector<std::int16_t> scales = state.scales[state.slot];
+  pipeline::Contribution sum = share_.contribution(state.slot, 0, scales, hash);
+  if (sum.header.flagged) {
+    scales = pipeline::scales_for_attempt(scales, sum.header, options_.micro_batches);
+    sum = share_.contribution(state.slot, 1, scales, hash);
+  }
+  return {sum.header, scales, sum.sums};
+}
+
+void Alone::step(TrainingState& state) {
+  std::vector<pipeline::MicroBatch> micro_batches;
+  for (std::uint32_t i = 0; i < options_.micro_batches; ++i) {
+    micro_batches.push_back(micro_batch(i, 100 + state.iteration * options_.micro_batches + i));
+  }
+  const auto applied = pipeline::apply(*gan_, options_, reduce_step(state, micro_batches), state);
+  CHECK(applied.ok(), applied.ok() ? "" : applied.error().message);
+}
+
+TrainingState Alone::initial_state() const {
+  return pipeline::initial_state(*gan_, options_, backend_->numerics_class(), {});
+}
+
+}  // namespace troupe::training_test

@@ -30,6 +30,19 @@ void Checkpointer::receive(Context& context, Message message) {
     context.send_control("coordinator", Message::of(std::move(done)));
   } else if (const auto* best = message.as<BestStep>()) {
     best_ = pipeline::checkpoint_name(best->step);
+  } else if (message.as<FinishMetrics>() != nullptr) {
+    finish_metrics(context);
+  }
+}
+
+// Sent as control it would overtake the metrics that wait at the monitor; only where those are so
+// many that some are dropped anyway may it.
+void Checkpointer::finish_metrics(Context& context) {
+  Message end = Message::of(FinishMetrics{});
+  if (metrics_.valid() && context.can_send(metrics_, end.bytes())) {
+    context.send(metrics_, std::move(end));
+  } else {
+    context.send_control("monitor", std::move(end));
   }
 }
 
@@ -40,6 +53,7 @@ Result<void> Checkpointer::write(Context& context, const StatePointer& state) {
   checkpoint.state = *state;
   checkpoint.topology = options_.topology;
   checkpoint.topology_hash = options_.topology_hash;
+  checkpoint.model = options_.model;
   checkpoint.state_hash = pipeline::hash_of_state(*state);
   ASSIGN_OR_RETURN(const runtime::Buffer file,
                    pipeline::encode_checkpoint(checkpoint, gan_, training_));

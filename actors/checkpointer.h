@@ -23,6 +23,7 @@ struct CheckpointerOptions {
   std::uint32_t keep = 3;  // newest files kept; the best one comes on top
   std::string topology;    // effective topology, stored in every file
   runtime::Hash128 topology_hash;
+  std::string model;  // its name, stored in every file
 };
 
 class Checkpointer final : public runtime::Actor {
@@ -37,6 +38,7 @@ class Checkpointer final : public runtime::Actor {
  private:
   runtime::Result<void> write(runtime::Context& context, const StatePointer& state);
   void remove_old(runtime::Context& context);
+  void finish_metrics(runtime::Context& context);
 
   CheckpointerOptions options_;
   runtime::Disk& disk_;

@@ -69,7 +69,7 @@ void Coordinator::take_done(Context& context, const LastStateDone& done) {
   if (phase_ == Phase::kSaving) {
     phase_ = Phase::kFlushing;
     awaited_ = 1;
-    context.send_control("monitor", Message::of(FinishMetrics{}));
+    context.send_control("checkpointer", Message::of(FinishMetrics{}));
   } else if (error_) {
     context.fail(*error_);
   } else {

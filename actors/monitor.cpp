@@ -15,7 +15,7 @@ using runtime::Context;
 using runtime::json_number;
 using runtime::Message;
 
-constexpr auto kFlushEvery = std::chrono::seconds(1);
+constexpr auto kShowEvery = std::chrono::seconds(1);
 
 std::string step_line(const StepMetrics& step, const MonitorOptions& options) {
   std::string losses;
@@ -47,14 +47,16 @@ void Monitor::start(Context& context) {
     context.log().warning(fmt::format("cannot open {}: {}; metrics are not written",
                                       options_.metrics_path,
                                       std::generic_category().message(errno)));
+  } else {
+    // A killed run has the lines of all steps but the last moment's.
+    std::setvbuf(file_, nullptr, _IOLBF, BUFSIZ);
   }
-  context.after(kFlushEvery);
+  context.after(kShowEvery);
 }
 
 void Monitor::timer(Context& context, runtime::TimerId) {
-  if (file_ != nullptr) std::fflush(file_);
   progress_.show(context.now());
-  context.after(kFlushEvery);
+  context.after(kShowEvery);
 }
 
 void Monitor::receive(Context& context, Message message) {

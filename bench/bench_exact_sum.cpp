@@ -100,13 +100,13 @@ void time_case(benchmark::State& state, void (*run)(Data&), std::int64_t bytes_p
   state.SetBytesProcessed(state.iterations() * state.range(0) * bytes_per_element);
 }
 
-// The usual table, and the medians for the ratios below it.
+// The usual table, and the medians of processor time for the ratios below it.
 class MedianReporter final : public benchmark::ConsoleReporter {
  public:
   void ReportRuns(const std::vector<Run>& runs) override {
     ConsoleReporter::ReportRuns(runs);
     for (const Run& run : runs) {
-      if (run.aggregate_name == "median") medians[run.run_name.str()] = run.real_accumulated_time;
+      if (run.aggregate_name == "median") medians[run.run_name.str()] = run.cpu_accumulated_time;
     }
   }
   std::map<std::string, double> medians;

@@ -39,7 +39,7 @@ class Reader {
   // `folder`: what relative paths in the file are relative to.
   Reader(Problems& problems, Origins& origins, std::string folder);
 
-  // One level down the path while it lives.
+  // One level down the path while it lives; several levels when `name` has dots.
   class Step {
    public:
     Step(Reader& reader, std::string_view name);
@@ -52,6 +52,7 @@ class Reader {
     std::size_t length_;
   };
 
+  // Of the value being read: "train.learning_rate.g"; empty at the top of the file.
   const std::string& path() const { return path_; }
   // The message is preceded by the path.
   void problem(const Place& place, std::string_view message);
@@ -79,7 +80,8 @@ class Reader {
 
 struct FieldDescription;
 
-// A type as data.
+// A type as data: what the schema and the reference are written from. Which members mean something
+// depends on the kind.
 struct TypeDescription {
   enum class Kind {
     kBoolean,
@@ -108,9 +110,10 @@ struct TypeDescription {
   static TypeDescription of(Kind kind, std::string name);
 };
 
+// A field of a section as data.
 struct FieldDescription {
   std::string name;
-  std::string doc;
+  std::string doc;  // a sentence with its unit, for users
   TypeDescription type;
   YamlValue default_value;  // null: none
   std::string when;         // what it acts with, in words; empty: always
@@ -119,6 +122,7 @@ struct FieldDescription {
   Scope scope = Scope::kState;
 };
 
+// Codecs are immutable and shared: any thread may use one.
 template <class T>
 class Codec {
  public:

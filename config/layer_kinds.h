@@ -18,16 +18,19 @@ inline constexpr std::int64_t kMostUnits = 1 << 24;  // features of one layer
 class KindCodec {
  public:
   virtual ~KindCodec() = default;
+  // Whether a layer is of this kind.
   virtual bool is(const model::LayerKind& kind) const = 0;
   virtual void read(const YamlValue& value, model::Layer& into, Reader& reader) const = 0;
   // CHECKs that the layer is of this kind.
   virtual YamlValue write(const model::Layer& layer) const = 0;
   virtual TypeDescription describe() const = 0;
+  // What the kind is called in files; the same as model::kind_name.
   std::string word;
 };
 
 using KindTable = std::vector<std::unique_ptr<const KindCodec>>;
 
+// In the order they are described to users. Immutable; any thread.
 const KindTable& kind_table();
 // The entry of a layer's kind; every alternative of model::LayerKind has one.
 const KindCodec& kind_codec(const model::LayerKind& kind);

@@ -8,7 +8,8 @@
 
 namespace troupe::config {
 
-// Reports a list with too few or too many items; most = 0: no bound. False then.
+// What lists of every kind of item share. Reports a list with too few or too many items; most = 0:
+// no bound. False then.
 inline bool check_items(const YamlValue& value, std::size_t least, std::size_t most,
                         const std::string& of, Reader& reader) {
   const std::size_t items = value.items.size();
@@ -26,6 +27,8 @@ inline bool check_items(const YamlValue& value, std::size_t least, std::size_t m
   return false;
 }
 
+// Between `least` and `most` items (0: no bound). Each is read at the path of its index, and the
+// whole list is replaced: nothing of a longer list before it stays.
 template <class T>
 class ListCodec final : public Codec<std::vector<T>> {
  public:
@@ -62,6 +65,7 @@ class ListCodec final : public Codec<std::vector<T>> {
   std::size_t most_;
 };
 
+// See ListCodec.
 template <class T>
 CodecOf<std::vector<T>> list(CodecOf<T> item, std::size_t least, std::size_t most) {
   return std::make_shared<ListCodec<T>>(std::move(item), least, most);
@@ -110,7 +114,8 @@ CodecOf<std::array<T, N>> array(CodecOf<T> item, std::size_t least = N, T fill =
   return std::make_shared<ArrayCodec<T, N>>(std::move(item), least, fill);
 }
 
-// Absent unless given; an absent one is not written.
+// Absent unless given; an absent one is not written. One that is given is read over the content
+// that was there before, as a record of options reads over its defaults.
 template <class T>
 class OptionalCodec final : public Codec<std::optional<T>> {
  public:

@@ -19,13 +19,18 @@ using model::NetworkShapes;
 constexpr std::int64_t kMostParameters = std::int64_t{1} << 31;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 28;
 
+// Where in a network at `path` a problem is to be mended.
+std::string place_of(const model::NetworkProblem& problem, const std::string& path) {
+  if (problem.layer >= 0) return fmt::format("{}.layers.{}", path, problem.layer);
+  return problem.message.starts_with("output ") ? path + ".outputs" : path;
+}
+
 // Shapes of a network at `path`, its problems reported; without problems when `ok`.
 NetworkShapes check_network(const NetworkDescription& network, const std::string& path,
                             Reader& reader) {
   NetworkShapes shapes = model::infer_shapes(network);
   for (const model::NetworkProblem& problem : shapes.problems) {
-    const std::string at =
-        problem.layer < 0 ? path : fmt::format("{}.layers.{}", path, problem.layer);
+    const std::string at = place_of(problem, path);
     const Reader::Step step(reader, at);
     reader.problem(reader.origin(at), problem.message);
   }

@@ -75,6 +75,11 @@ class LayersCodec final : public Codec<std::vector<Layer>> {
       return read_kind(value.scalar, value.place, nothing, into, reader);
     }
     if (!value.is_map()) return reader.expected(value, kWhat);
+    // An override below a bare kind: the kind under the empty key, its options beside it.
+    const YamlValue* bare = value.find("");
+    if (bare != nullptr && value.members.size() == 2 && value.members[1].key == bare->scalar) {
+      return read_kind(bare->scalar, bare->place, value.members[1].value, into, reader);
+    }
     if (value.members.size() != 1) {
       return reader.problem(value.place,
                             "a layer has one kind, with its options inside: `dense: {units: 64}`");

@@ -71,7 +71,11 @@ runtime::Result<Override> parse_override(std::string_view text, Problems& proble
     if (dot == std::string_view::npos) break;
     keys.remove_prefix(dot + 1);
   }
-  parsed.value = parse_yaml(text.substr(equals + 1), parsed.place.source, problems);
+  Problems of_value;
+  parsed.value = parse_yaml(text.substr(equals + 1), "value", of_value);
+  for (const Problem& problem : of_value.sorted()) {
+    problems.add(parsed.place, problem.message);
+  }
   set_places(parsed.value, parsed.place);
   return parsed;
 }

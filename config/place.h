@@ -11,6 +11,7 @@
 
 namespace troupe::config {
 
+// A value type that any message can carry. Only texts have lines; an override is its own place.
 struct Place {
   std::string source;  // a path as given, "zoo/gan3d_25.yaml" or "--set a.b=c"; empty: the default
   int line = 0;        // from 1; 0: the source has no lines
@@ -22,6 +23,7 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
+// One thing to mend.
 struct Problem {
   Place place;
   std::string message;  // what is wrong and what would be right; no trailing newline
@@ -31,6 +33,7 @@ struct Problem {
   bool operator==(const Problem&) const = default;
 };
 
+// Grows while a file is read; one thread.
 class Problems {
  public:
   // The same problem at the same place is kept once.

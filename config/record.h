@@ -6,6 +6,8 @@
 //   auto record = std::make_shared<Record<LoaderOptions>>("how events are read ahead");
 //   record->field("credits", &LoaderOptions::credits, integer(1, 1024), Scope::kFixed,
 //                 "Batches ready or on their way to the replicas.");
+//
+// The order of the fields is that of printed topologies, of the schema and of the topology hash.
 
 #include <functional>
 #include <utility>
@@ -20,8 +22,11 @@ namespace troupe::config {
 const YamlValue* as_section(const YamlValue& value, const std::string& short_field,
                             std::span<const std::string> fields, YamlValue& storage,
                             Reader& reader);
+// Refuses a field of a later version: "not available in this version: WHY".
 void read_unavailable(const YamlValue& value, const std::string& why, Reader& reader);
 
+// Built once, then only read through Codec's const interface. A default-constructed S holds the
+// defaults; reading changes only what the section gives, so that it can be laid over anything.
 template <class S>
 class Record final : public Codec<S> {
  public:
@@ -34,6 +39,7 @@ class Record final : public Codec<S> {
     add<Access, T>(std::move(name), std::move(access), std::move(codec), scope, std::move(doc));
     return *this;
   }
+  // The same for one without default: a section without it is a problem that repeats `doc`.
   template <class Access, class T>
   Record& required(std::string name, Access access, CodecOf<T> codec, Scope scope,
                    std::string doc) {

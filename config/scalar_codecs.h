@@ -26,10 +26,12 @@ CodecOf<std::string> text(std::string what = "text", std::string pattern = "");
 // One path, made absolute (Reader::resolve).
 CodecOf<std::string> path(std::string what = "path");
 
+// "500ms", "2s", ...: units.h. Less than `least` is refused.
 CodecOf<runtime::Duration> duration(runtime::Duration least);
-// For std::int64_t and std::uint64_t.
+// "1MiB", "4096", ...: units.h. For std::int64_t and std::uint64_t.
 template <std::integral T>
 CodecOf<T> byte_size(T least);
+// "1 epoch", "50 iterations" or "none".
 CodecOf<Every> every();
 
 // A word of an enumeration.
@@ -44,6 +46,7 @@ class WordTable {
  public:
   // `later`: words that only a later version takes; they are refused by saying what there is now.
   WordTable(std::vector<std::string> words, std::vector<std::string> later);
+  // The index of the word, or nothing after reporting what was meant or may be given.
   std::optional<std::size_t> read(const YamlValue& value, Reader& reader) const;
   const std::string& word(std::size_t index) const { return words_[index]; }
   TypeDescription describe() const;
@@ -53,6 +56,7 @@ class WordTable {
   std::vector<std::string> later_;
 };
 
+// Every value of E that can occur has a word: writing another one is a broken invariant.
 template <class E>
 class WordCodec final : public Codec<E> {
  public:
@@ -82,6 +86,8 @@ class WordCodec final : public Codec<E> {
   WordTable table_;
 };
 
+// The first word is shown first, else their order means nothing. E may be std::string, for words
+// that are values themselves.
 template <class E>
 CodecOf<E> word(std::vector<Word<E>> words, std::vector<std::string> later = {}) {
   return std::make_shared<WordCodec<E>>(std::move(words), std::move(later));
@@ -89,9 +95,10 @@ CodecOf<E> word(std::vector<Word<E>> words, std::vector<std::string> later = {})
 
 // Reports an unquoted scalar that is no number; false then.
 bool check_number_text(const YamlValue& value, const std::string& what, Reader& reader);
+// "a number from 0 to 1", "a number above 0"; infinite bounds are left out.
 std::string range_text(const std::string& noun, double least, double most, bool above_least);
 
-// Whole numbers in [least, most].
+// Whole numbers in [least, most], in decimals; 1e3 and 4.0 are none.
 template <std::integral T>
 class IntegerCodec final : public Codec<T> {
  public:
@@ -136,6 +143,7 @@ CodecOf<T> integer(T least, T most = std::numeric_limits<T>::max()) {
   return std::make_shared<IntegerCodec<T>>(least, most);
 }
 
+// In infinite bounds any finite number is accepted.
 struct NumberRange {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();

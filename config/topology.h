@@ -18,106 +18,147 @@
 
 namespace troupe::config {
 
+// Of weights, activations and gradients.
 enum class Precision : std::uint8_t { kFp32 };
 
+// Whose arithmetic computes: part of the numerics class.
 enum class Kernels : std::uint8_t {
   kPortable,  // the same bits on every host
   kFastest,   // whatever is fastest here; bits belong to hosts of one numerics class
 };
 
+// What happens to the number of micro-batches of an iteration when members come and go.
 enum class Scaling : std::uint8_t {
-  kStrong,  // M micro-batches whatever the number of members
+  kStrong,  // M whatever the number of members: results do not depend on them
   kWeak,    // M per member
 };
 
+// Enumerations of one word stand where a later version offers more.
 enum class Device : std::uint8_t { kCpu };
-enum class Reduction : std::uint8_t { kExact };
+enum class Reduction : std::uint8_t { kExact };  // 64-bit integers: any order, the same sum
 enum class Assignment : std::uint8_t { kAuto };  // of micro-batches to members: by speed
 
 struct ModelSection {
-  std::optional<std::string> zoo;  // the zoo model the description started from
+  // The zoo model the description started from; unset: described by the file alone. It says nothing
+  // the description does not say.
+  std::optional<std::string> zoo;
+  // Complete: names, inputs and data_scale are set.
   model::GanDescription gan;
+  // Default fp32.
   Precision precision = Precision::kFp32;
+  // Default portable.
   Kernels kernels = Kernels::kPortable;
 };
 
 struct DataSection {
-  bool synthetic = true;  // train on generated showers; else on dataset.paths
-  // Paths absolute; preprocessing set; expected_shape that of the discriminator's input. `threads`
-  // is actors.loader.threads; `split` is left to whoever opens the data.
+  // Whether to train on generated showers; else on dataset.paths. No default: a file must say it.
+  bool synthetic = true;
+  // Paths are absolute, preprocessing is set, expected_shape is the discriminator's input.
+  // `threads` is actors.loader.threads. `split` is left to whoever opens the data.
   pipeline::DatasetOptions dataset;
-  // Its detector is the one of the schema and the discriminator's input. `folder` empty: the
-  // command's choice.
+  // Their detector is the one of the schema and the discriminator's input. An empty `folder` leaves
+  // the choice to the command.
   pipeline::SyntheticOptions showers;
 };
 
 struct TrainSection {
+  // Passes over the training events, from 1; default 1.
   std::uint64_t epochs = 1;
-  std::optional<std::uint64_t> iterations;  // ends the run earlier: iterations of all epochs
+  // Ends the run earlier: iterations of all epochs together, from 1; default none.
+  std::optional<std::uint64_t> iterations;
+  // Default strong.
   Scaling scaling = Scaling::kStrong;
   // iterations_per_epoch is left to whoever knows the size of the data.
   pipeline::TrainingOptions options;
 };
 
 struct LoaderSection {
-  std::int64_t credits = 4;  // micro-batches read ahead per replica
+  // Micro-batches read ahead for each replica, from 1; default 4.
+  std::int64_t credits = 4;
 };
 
 // Per node.
 struct ReplicaSection {
-  std::uint32_t count = 1;  // compute streams, each with a thread of its own at least
+  // Compute streams, from 1; default 1. They share the node's reducer.
+  std::uint32_t count = 1;
+  // Default cpu.
   Device device = Device::kCpu;
-  std::uint32_t threads = 1;  // micro-batches a replica computes at a time
+  // Micro-batches each replica computes at a time, one thread for each, from 1; default 1.
+  std::uint32_t threads = 1;
 };
 
 struct ReducerSection {
+  // Default exact.
   Reduction reduction = Reduction::kExact;
-  std::int64_t segment_bytes = 1 << 20;  // of a ring between nodes
+  // What one message carries, bytes, from 4096; default 1 MiB.
+  std::int64_t segment_bytes = 1 << 20;
 };
 
 struct CheckpointerSection {
+  // Default 1 epoch; the end of the run writes one in any case.
   Every every;
-  std::uint32_t keep = 3;  // the newest that are kept beside the best
+  // How many of the newest are kept, from 1; default 3.
+  std::uint32_t keep = 3;
 };
 
 struct ValidatorSection {
+  // Default 1 epoch.
   Every every;
-  std::uint64_t events = 500;  // test events compared with as many generated ones
+  // Test events compared with as many generated ones, from 1; default 500.
+  std::uint64_t events = 500;
 };
 
 struct MonitorSection {
-  std::string listen = "127.0.0.1:8400";  // HOST:PORT of the page; port 0: any free one
+  // HOST:PORT of the page, an address of this machine; port 0: any free one. Default
+  // 127.0.0.1:8400.
+  std::string listen = "127.0.0.1:8400";
 };
 
-// Sets what the plan would choose for every link between actors of two kinds.
+// Changes what the plan would choose for every link between actors of two kinds. What is unset
+// stays as the plan has it; at least one is set.
 struct LinkOverride {
-  std::string from;                     // kind of the sender: "replica"
-  std::string to;                       // kind of the receiver
-  std::optional<std::int64_t> credits;  // messages sent and not given back
-  std::optional<std::int64_t> bytes;    // bytes of them
-  std::optional<std::int32_t> tokens;   // messages the receiver may count on at the start
+  // Kind of the sender: "replica".
+  std::string from;
+  // Kind of the receiver.
+  std::string to;
+  // Messages sent and not yet given back, from 1.
+  std::optional<std::int64_t> credits;
+  // Bytes of them, from 1.
+  std::optional<std::int64_t> bytes;
+  // Messages the receiver may count on before the first is sent, from 0.
+  std::optional<std::int32_t> tokens;
 };
 
 // When a member or an actor counts as lost, and what then.
 struct FailureSection {
+  // Between signs of life of a node; default 500 ms.
   runtime::Duration heartbeat = std::chrono::milliseconds(500);
-  runtime::Duration dead_after = std::chrono::seconds(2);     // without a heartbeat
-  runtime::Duration stuck_after = std::chrono::seconds(60);   // without progress
-  runtime::Duration drain_grace = std::chrono::seconds(20);   // to finish a step when leaving
-  runtime::Duration orphan_after = std::chrono::minutes(10);  // without a head process
+  // Without a sign of life, longer than heartbeat; default 2 s.
+  runtime::Duration dead_after = std::chrono::seconds(2);
+  // Without progress of any actor; default 60 s.
+  runtime::Duration stuck_after = std::chrono::seconds(60);
+  // For a node that leaves to finish its step; default 20 s.
+  runtime::Duration drain_grace = std::chrono::seconds(20);
+  // Without the head process before a node saves its state and ends; default 10 min.
+  runtime::Duration orphan_after = std::chrono::minutes(10);
+  // With fewer nodes training waits; from 1, default 1.
   std::uint32_t min_members = 1;
-  std::uint32_t restart = 3;  // times an actor is restarted before the run fails
-  std::uint64_t check_every =
-      100;  // steps between comparing one micro-batch on two members; 0: never
+  // Times an actor is restarted before the run fails; default 3.
+  std::uint32_t restart = 3;
+  // Steps between computing one micro-batch on two members to compare them; 0: never; default 100.
+  std::uint64_t check_every = 100;
 };
 
 struct ClusterSection {
+  // Default auto.
   Assignment assign = Assignment::kAuto;
   FailureSection failure;
 };
 
+// Value type; the sections are those of the file, `actors` taken apart.
 struct Topology {
-  std::string name = "run";  // names the run's folder
+  // Names the run's folder; letters, digits, '-', '_' and '.'; default "run".
+  std::string name = "run";
   ModelSection model;
   DataSection data;
   TrainSection train;
@@ -127,6 +168,7 @@ struct Topology {
   CheckpointerSection checkpointer;
   ValidatorSection validator;
   MonitorSection monitor;
+  // In the order of the file; later ones win. Default none.
   std::vector<LinkOverride> links;
   ClusterSection cluster;
 };

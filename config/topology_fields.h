@@ -11,6 +11,7 @@ namespace troupe::config {
 // The whole file. Rules between fields are checked with it; derived values are not set.
 const Record<Topology>& topology_record();
 
+// The sections, each made anew: topology_record() is where they are used.
 std::shared_ptr<Record<Topology>> model_record();
 std::shared_ptr<Record<Topology>> data_record();
 std::shared_ptr<Record<Topology>> train_record();

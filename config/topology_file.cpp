@@ -23,8 +23,9 @@ Result<std::vector<Override>> parse_overrides(const std::vector<std::string>& te
                                               Problems& problems) {
   std::vector<Override> overrides;
   for (const std::string& text : texts) {
+    const std::size_t before = problems.size();
     ASSIGN_OR_RETURN(Override parsed, parse_override(text, problems));
-    overrides.push_back(std::move(parsed));
+    if (problems.size() == before) overrides.push_back(std::move(parsed));
   }
   return overrides;
 }
@@ -49,9 +50,8 @@ void lay_over_zoo(YamlValue& root, const std::string& zoo, Problems& problems) {
   YamlValue base = parse_yaml(*text, zoo_source(zoo), problems);
   if (!root.is_map()) return;
   if (YamlValue* model = root.find("model")) {
-    const Place place = model->place;
-    *model = model->is_null() ? base : merge(std::move(base), *model);
-    model->place = place;
+    if (!model->is_null()) base = merge(std::move(base), *model);
+    *model = std::move(base);
   } else {
     root.add("model", std::move(base));
   }

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <sstream>
@@ -13,12 +14,24 @@
 namespace troupe::config {
 namespace {
 
+// Characters of the mark's line before it; yaml-cpp counts bytes, without a byte order mark.
+int characters_before(std::string_view text, const YAML::Mark& mark) {
+  const std::size_t order_mark = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
+  const auto column = static_cast<std::size_t>(mark.column);
+  const std::size_t end = static_cast<std::size_t>(mark.pos) + order_mark;
+  if (mark.pos < 0 || mark.column < 0 || end > text.size() || column > end) return mark.column;
+  const std::string_view before = text.substr(end - column, column);
+  return static_cast<int>(std::count_if(before.begin(), before.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
 // Builds the tree from yaml-cpp's events. Once a limit is passed every further event is ignored:
 // the library itself ends the parse of anything nested too deeply.
 class TreeBuilder final : public YAML::EventHandler {
  public:
-  TreeBuilder(const std::string& source, Problems& problems)
-      : source_(source), problems_(problems) {}
+  TreeBuilder(std::string_view text, const std::string& source, Problems& problems)
+      : text_(text), source_(source), problems_(problems) {}
 
   YamlValue take() { return std::move(root_); }
 
@@ -75,7 +88,9 @@ class TreeBuilder final : public YAML::EventHandler {
     std::size_t values = 1;
   };
 
-  Place place(const YAML::Mark& mark) const { return {source_, mark.line + 1, mark.column + 1}; }
+  Place place(const YAML::Mark& mark) const {
+    return {source_, mark.line + 1, characters_before(text_, mark) + 1};
+  }
 
   YamlValue make(YamlValue::Kind kind, const YAML::Mark& mark) {
     YamlValue value;
@@ -170,6 +185,7 @@ class TreeBuilder final : public YAML::EventHandler {
     return {};
   }
 
+  std::string_view text_;
   const std::string& source_;
   Problems& problems_;
   YamlValue root_;
@@ -224,13 +240,14 @@ void parse_events(std::string_view text, const std::string& source, TreeBuilder&
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
     if (!parser.HandleNextDocument(builder)) return;
-    TreeBuilder ignored(source, problems);
+    TreeBuilder ignored(text, source, problems);
     if (parser.HandleNextDocument(ignored)) {
       problems.add(ignored.take().place, "a second document; a topology file holds one");
     }
   } catch (const YAML::Exception& error) {
     const bool placed = !error.mark.is_null();
-    problems.add({source, placed ? error.mark.line + 1 : 1, placed ? error.mark.column + 1 : 1},
+    const int column = placed ? characters_before(text, error.mark) + 1 : 1;
+    problems.add({source, placed ? error.mark.line + 1 : 1, column},
                  "not valid YAML: " + error.msg);
   } catch (const std::exception& error) {
     problems.add({source, 1, 1}, std::string("cannot be read as YAML: ") + error.what());
@@ -246,7 +263,7 @@ YamlValue parse_yaml(std::string_view text, const std::string& source, Problems&
     return {};
   }
   if (!check_text(text, source, problems)) return {};
-  TreeBuilder builder(source, problems);
+  TreeBuilder builder(text, source, problems);
   parse_events(text, source, builder, problems);
   return builder.take();
 }

@@ -73,6 +73,7 @@ std::string YamlValue::found() const {
 
 YamlValue merge(YamlValue base, const YamlValue& overlay) {
   if (!base.is_map() || !overlay.is_map()) return overlay;
+  base.place = overlay.place;
   for (const YamlMember& member : overlay.members) {
     if (YamlValue* under = base.find(member.key)) {
       *under = merge(std::move(*under), member.value);

@@ -13,6 +13,8 @@ namespace troupe::config {
 
 struct YamlMember;
 
+// A value type: copies are deep. Which members are filled depends on the kind; aliases are replaced
+// by copies of what they name, and tags do not occur.
 struct YamlValue {
   enum class Kind { kNull, kScalar, kList, kMap };
 
@@ -25,6 +27,7 @@ struct YamlValue {
 
   static YamlValue text(std::string text);     // printed in quotes where it could be misread
   static YamlValue plain(std::string scalar);  // a number, a word, true or false
+  // Empty ones, without a place.
   static YamlValue list();
   static YamlValue map();
 
@@ -43,6 +46,7 @@ struct YamlValue {
   std::string found() const;
 };
 
+// One key of a map and its value.
 struct YamlMember {
   std::string key;
   Place key_place;
@@ -65,7 +69,8 @@ std::string print_yaml(const YamlValue& value, bool comments = false);
 // All of it on one line, without a line break.
 std::string flow_yaml(const YamlValue& value);
 
-// `overlay` laid over `base`: maps are merged member by member, anything else is replaced.
+// `overlay` laid over `base`: maps are merged member by member and stand where the overlay's stood,
+// anything else is replaced.
 YamlValue merge(YamlValue base, const YamlValue& overlay);
 
 }  // namespace troupe::config

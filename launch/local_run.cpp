@@ -3,9 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <csignal>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -14,8 +13,8 @@
 #include "actors/spawn.h"
 #include "config/plan.h"
 #include "launch/backend_choice.h"
+#include "launch/run_signals.h"
 #include "launch/run_summary.h"
-#include "launch/signal_watch.h"
 #include "launch/starting_state.h"
 #include "launch/training_data.h"
 #include "pipeline/micro_batch.h"
@@ -30,11 +29,31 @@ using runtime::Result;
 constexpr auto kShutdownDeadline = std::chrono::minutes(5);
 constexpr int kSchedulerThreads = 1;
 
+// Checked: its first problem comes back as the error.
+Result<runtime::Plan> make_plan(const config::Topology& topology, const model::Gan& gan) {
+  config::LocalPlanOptions options;
+  options.replicas = topology.replica.count;
+  options.micro_batches = topology.train.options.micro_batches;
+  options.loader_credits = static_cast<std::uint32_t>(topology.loader.credits);
+  const std::int64_t event_bytes = gan.discriminator().input_shape().elements() * 4 + 3 * 4 + 8;
+  options.batch_bytes = gan.batch() * event_bytes;
+  for (const model::SlotKind slot : topology.train.options.schedule) {
+    options.contribution_elements =
+        std::max(options.contribution_elements, gan.contributions(slot).size);
+  }
+  options.segment_bytes = topology.reducer.segment_bytes;
+  options.validator = validates(topology);
+  runtime::Plan plan = config::make_local_plan(options, topology.links);
+  if (const auto problems = runtime::check(plan); !problems.empty()) return problems.front();
+  return plan;
+}
+
 // What the run is made of, prepared before any actor exists.
 struct Prepared {
   std::unique_ptr<model::Backend> backend;
   TrainingData data;
   std::unique_ptr<const model::Gan> gan;
+  runtime::Plan plan;
   pipeline::TrainingOptions options;
   actors::StatePointer state;
   std::uint64_t iterations = 0;  // of the whole run
@@ -43,14 +62,16 @@ struct Prepared {
 Result<Prepared> prepare(const LocalRunRequest& request, const RunFolder& folder,
                          runtime::Disk& disk, runtime::Log& log) {
   const config::Topology& topology = request.topology;
+  // First what is quick, so that a topology that cannot run is refused before data is made.
+  std::unique_ptr<model::Backend> backend = make_backend(topology.model.kernels);
+  pipeline::TrainingOptions options = topology.train.options;
+  ASSIGN_OR_RETURN(auto gan,
+                   model::Gan::compile(topology.model.gan, *backend, options.micro_batch));
+  ASSIGN_OR_RETURN(runtime::Plan plan, make_plan(topology, *gan));
   const int threads = static_cast<int>(std::max<long>(1, ::sysconf(_SC_NPROCESSORS_ONLN)));
   runtime::ThreadTeam team(threads);
   ASSIGN_OR_RETURN(TrainingData data, open_training_data(topology, request.data_folder, team, log));
-  std::unique_ptr<model::Backend> backend = make_backend(topology.model.kernels);
-  pipeline::TrainingOptions options = topology.train.options;
   options.iterations_per_epoch = data.sampler.iterations_per_epoch();
-  ASSIGN_OR_RETURN(auto gan,
-                   model::Gan::compile(topology.model.gan, *backend, options.micro_batch));
   const RunIdentity identity{request.topology_hash, backend->numerics_class(),
                              data.train.fingerprint()};
   pipeline::TrainingState state;
@@ -66,6 +87,7 @@ Result<Prepared> prepare(const LocalRunRequest& request, const RunFolder& folder
   return Prepared{std::move(backend),
                   std::move(data),
                   std::move(gan),
+                  std::move(plan),
                   std::move(options),
                   std::make_shared<const pipeline::TrainingState>(std::move(state)),
                   iterations};
@@ -100,7 +122,8 @@ actors::NodeParts make_parts(const LocalRunRequest& request, const RunFolder& fo
   parts.replica.validation = topology.validator.every;
   parts.reducer = {replicas, prepared.options.micro_batches};
   parts.checkpointer = {folder.checkpoints(), topology.checkpointer.keep,
-                        request.effective_topology, request.topology_hash};
+                        request.effective_topology, request.topology_hash,
+                        topology.model.zoo.value_or(topology.name)};
   parts.validator.events = topology.validator.events;
   parts.validator.units = pipeline::image_units(topology.data.dataset);
   parts.monitor.metrics_path = folder.file("metrics.jsonl");
@@ -112,48 +135,16 @@ actors::NodeParts make_parts(const LocalRunRequest& request, const RunFolder& fo
   return parts;
 }
 
-// Checked: its first problem comes back as the error.
-Result<runtime::Plan> make_plan(const config::Topology& topology, const model::Gan& gan) {
-  config::LocalPlanOptions options;
-  options.replicas = topology.replica.count;
-  options.micro_batches = topology.train.options.micro_batches;
-  options.loader_credits = static_cast<std::uint32_t>(topology.loader.credits);
-  const std::int64_t event_bytes = gan.discriminator().input_shape().elements() * 4 + 3 * 4 + 8;
-  options.batch_bytes = gan.batch() * event_bytes;
-  for (const model::SlotKind slot : topology.train.options.schedule) {
-    options.contribution_elements =
-        std::max(options.contribution_elements, gan.contributions(slot).size);
-  }
-  options.segment_bytes = topology.reducer.segment_bytes;
-  options.validator = validates(topology);
-  runtime::Plan plan = config::make_local_plan(options, topology.links);
-  if (const auto problems = runtime::check(plan); !problems.empty()) return problems.front();
-  return plan;
-}
-
-// Runs the node and turns signals into requests; returns the signal that stopped it, 0 for none.
-std::pair<runtime::NodeEnd, int> run_node(runtime::Node& node) {
-  std::atomic<int> stopped_by = 0;
-  const SignalWatch watch([&](int number) {
-    if (number == SIGUSR1) {
-      node.send_control("coordinator", runtime::Message::of(actors::CheckpointRequest{}));
-    } else if (stopped_by.exchange(number) == 0) {
-      node.request_stop();
-    } else {
-      ::_exit(128 + number);
-    }
-  });
-  runtime::NodeEnd end = node.run();
-  return {std::move(end), stopped_by.load()};
-}
-
 }  // namespace
 
 Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFolder& folder,
                                    runtime::Disk& disk, runtime::Log& log) {
+  RunSignals signals;
   ASSIGN_OR_RETURN(Prepared prepared, prepare(request, folder, disk, log));
   actors::NodeParts parts = make_parts(request, folder, disk, prepared);
-  ASSIGN_OR_RETURN(const runtime::Plan plan, make_plan(request.topology, *prepared.gan));
+  // From here on the folder holds a run; one that could not begin leaves it free.
+  RETURN_IF_ERROR(disk.replace(folder.file("topology.yaml"),
+                               std::as_bytes(std::span{request.effective_topology})));
 
   runtime::NodeOptions options;
   options.scheduler_threads = kSchedulerThreads;
@@ -161,12 +152,12 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
   options.stuck_after = request.topology.cluster.failure.stuck_after;
   const runtime::SteadyClock clock;
   RETURN_IF_ERROR(write_nodes(folder, disk, "running"));
-  runtime::Node node(plan, actors::make_actor_factory(parts), options, clock, log);
-  auto [end, signal] = run_node(node);
+  runtime::Node node(prepared.plan, actors::make_actor_factory(parts), options, clock, log);
+  const runtime::NodeEnd end = signals.run(node);
 
   LocalRunResult result;
   result.error = end.error;
-  result.signal = signal;
+  result.signal = signals.stopped_by();
   const actors::RunOutcome& outcome = *parts.outcome;
   if (outcome.validation) result.table = outcome.validation->table;
   result.summary_json = summary_json(outcome, prepared.options.schedule.size(), result.error);

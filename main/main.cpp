@@ -49,6 +49,8 @@ int print_version() {
 
 int main(int count, char** values) {
   std::signal(SIGPIPE, SIG_IGN);
+  // `run` waits for it while it can write a checkpoint; before and after it must not kill.
+  std::signal(SIGUSR1, SIG_IGN);
   const Arguments words(values + 1, values + count);
   if (words.empty()) {
     print_help(std::cerr);

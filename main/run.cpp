@@ -4,7 +4,6 @@
 #include <ctime>
 #include <filesystem>
 #include <iostream>
-#include <span>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -47,21 +46,24 @@ std::string default_out(const std::string& name) {
   return fmt::format("runs/{}-{:%Y%m%d-%H%M%S}", name, fmt::localtime(std::time(nullptr)));
 }
 
-Result<void> write_topology(const std::string& text, const launch::RunFolder& folder,
-                            runtime::Disk& disk) {
-  return disk.replace(folder.file("topology.yaml"), std::as_bytes(std::span<const char>{text}));
+// The log has it for later, and for the terminal.
+int fail(const runtime::Error& error, const runtime::Log& log) {
+  log.error(error.message);
+  return runtime::exit_code(error.kind);
 }
 
-int finish(const launch::LocalRunResult& result, const std::string& out, bool json) {
+int finish(const launch::LocalRunResult& result, const RunArguments& arguments,
+           const runtime::Log& log) {
   if (!result.table.empty()) std::cout << result.table;
-  if (json) {
+  if (arguments.json) {
     std::cout << result.summary_json << "\n";
   } else {
-    std::cerr << fmt::format("run folder: {}\n", out);
+    std::cerr << fmt::format("run folder: {}\n", arguments.out);
   }
-  if (result.error) return report(*result.error);
+  if (result.error) return fail(*result.error, log);
   if (result.signal == 0) return 0;
-  std::cerr << fmt::format("stopped; go on with: troupe run --resume {}\n", out);
+  log.info(fmt::format("stopped by signal {}; go on with: troupe run --resume {}", result.signal,
+                       arguments.out));
   return 128 + result.signal;
 }
 
@@ -87,13 +89,9 @@ int run(RunArguments arguments) {
       (std::filesystem::absolute(arguments.out).lexically_normal().parent_path() / "data").string();
   request.progress = stderr;
   request.progress_on_terminal = ::isatty(STDERR_FILENO) == 1;
-  if (const auto written = write_topology(request.effective_topology, *folder, disk);
-      !written.ok()) {
-    return report(written.error());
-  }
   const auto result = launch::run_locally(request, *folder, disk, *log);
-  if (!result.ok()) return report(result.error());
-  return finish(*result, arguments.out, arguments.json);
+  if (!result.ok()) return fail(result.error(), *log);
+  return finish(*result, arguments, *log);
 }
 
 }  // namespace

@@ -77,6 +77,18 @@ void add_large(std::span<const float> values, double factor, std::int64_t* sum) 
   }
 }
 
+// static_cast<double>(value), of which common instruction sets have no vector form: the halves are
+// put into the mantissas of 2^84 and 2^52, and one addition rounds.
+double to_double(std::int64_t value) {
+  constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
+  const auto bits = static_cast<std::uint64_t>(value);
+  const auto high =
+      std::bit_cast<double>(((bits ^ kSign) >> 32) | std::bit_cast<std::uint64_t>(0x1p84));
+  const auto low =
+      std::bit_cast<double>((bits & 0xffffffffu) | std::bit_cast<std::uint64_t>(0x1p52));
+  return (high - (0x1p84 + 0x1p63 + 0x1p52)) + low;
+}
+
 // Rounding is monotone, so the largest element decides for all.
 bool exceeds_limit(double largest, std::uint32_t micro_batches) {
   constexpr std::int64_t kLimit = std::int64_t{1} << 62;
@@ -131,9 +143,16 @@ void restore_mean(std::span<const std::int64_t> sum, std::int16_t k, std::uint32
     return;
   }
   const double inverse = 1.0 / scale_factor(k);  // exact: a power of two
+  if (std::has_single_bit(micro_batches)) {
+    const double factor = inverse / micro_batches;  // exact as well, and so a product will do
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      out[i] = static_cast<float>(to_double(sum[i]) * factor);
+    }
+    return;
+  }
   const double count = micro_batches;
   for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = static_cast<float>(static_cast<double>(sum[i]) * inverse / count);
+    out[i] = static_cast<float>(to_double(sum[i]) * inverse / count);
   }
 }
 

@@ -81,23 +81,24 @@ struct ConditionsView {
   const float* ecal;
 };
 
+// Computed in float whatever T is: every data type trains on the same latents.
 template <class T>
 void fill_latent(const LatentDescription& latent, const float* energy, const float* angle,
                  std::int64_t events, RandomPosition position, T* out) {
-  const std::int64_t total = events * latent.size;
-  runtime::fill_normal(position, out, static_cast<std::uint32_t>(total));
+  runtime::fill_normal(position, out, static_cast<std::uint32_t>(events * latent.size));
   for (std::int64_t i = 0; i < events; ++i) {
     T* features = out + i * latent.size;
     const auto value = [&](Condition condition) {
-      return static_cast<T>(condition == Condition::kEnergy ? energy[i] : angle[i]);
+      return condition == Condition::kEnergy ? energy[i] : angle[i];
     };
-    if (latent.mode == LatentMode::kMultiply) {
-      const T factor = value(latent.conditions.front());
-      for (std::int64_t j = 0; j < latent.size; ++j) features[j] *= factor;
-    } else {
-      for (std::size_t j = 0; j < latent.conditions.size(); ++j) {
-        features[j] = value(latent.conditions[j]);
-      }
+    const bool multiply = latent.mode == LatentMode::kMultiply;
+    const float factor = multiply ? value(latent.conditions.front()) : 1.0F;
+    for (std::int64_t j = 0; j < latent.size; ++j) {
+      features[j] = static_cast<T>(static_cast<float>(features[j]) * factor);
+    }
+    if (multiply) continue;
+    for (std::size_t j = 0; j < latent.conditions.size(); ++j) {
+      features[j] = static_cast<T>(value(latent.conditions[j]));
     }
   }
 }

@@ -34,6 +34,7 @@ LearningRateState after_iteration(const LearningRateOptions& options, LearningRa
 LearningRateState after_epoch(const LearningRateOptions& options, LearningRateState state,
                               double metric) {
   if (options.kind != LearningRateKind::kPlateau) return state;
+  // As in Keras an epoch that ends the cooldown counts already.
   if (state.cooling > 0) {
     --state.cooling;
     state.waited = 0;

@@ -28,8 +28,8 @@ struct LearningRateOptions {
 };
 
 struct LearningRateState {
-  double scale = 1.0;      // product of the decays so far
-  double best = 0.0;       // plateau: lowest metric seen; meaningful when epochs > 0
+  double scale = 1.0;  // product of the decays so far
+  double best = 0.0;   // plateau: lowest metric seen; meaningful when epochs > 0
   std::uint32_t epochs = 0;
   std::uint32_t waited = 0;
   std::uint32_t cooling = 0;

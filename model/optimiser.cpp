@@ -38,6 +38,9 @@ struct Range {
   float* second;
 };
 
+// Each loop reads what it needs of an element before it stores; nothing is carried from one element
+// to the next, so vectors of any width give the same bits.
+
 void sgd(const Range& range, float rate) {
   for (std::size_t i = 0; i < range.size; ++i) range.weights[i] -= rate * range.gradients[i];
 }
@@ -142,6 +145,7 @@ void update(const OptimiserOptions& options, const OptimiserCounters& counters,
       if (options.momentum > 0.0) return rmsprop_with_momentum(range, options, rate);
       return rmsprop(range, options, rate);
     case OptimiserKind::kAdam:
+      // Both bias corrections are the same for every element and so part of the rate.
       return adam(range, options,
                   static_cast<float>(learning_rate * std::sqrt(1.0 - counters.beta_2_power) /
                                      (1.0 - counters.beta_1_power)));

@@ -84,6 +84,8 @@ void Application::check() const {
         sums_.size() == static_cast<std::size_t>(tensors_.size));
 }
 
+// Tensor by tensor, so that the means of one at a time are in memory. Their order does not matter:
+// no tensor's update reads another's.
 void Application::update_parameters() {
   const std::size_t updated = updated_network(slot_);
   NetworkState& state = network(updated);
@@ -131,6 +133,7 @@ void Application::update_moving(std::size_t number, const ContributionTensor& te
   for (std::size_t i = 0; i < mean.size(); ++i) moving[i] = keep * moving[i] + take * mean[i];
 }
 
+// From the sums in double: these numbers decide (plateau), so they are not rounded to float first.
 std::vector<double> mean_losses(const model::ContributionLayout& layout, std::size_t terms,
                                 const StepRecord& record, std::uint32_t micro_batches) {
   std::vector<double> losses(terms, 0.0);
@@ -192,6 +195,7 @@ runtime::Result<void> Application::advance() {
   if (state_.epoch_events >= options_.iterations_per_epoch * events_per_iteration(options_)) {
     end_epoch();
   }
+  // Last, when everything else of the iteration has been written down.
   if (state_.empty_iterations < options_.empty_iterations_limit) return {};
   return runtime::Error{
       runtime::ErrorKind::kDiverged,

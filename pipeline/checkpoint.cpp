@@ -25,6 +25,7 @@ Error refusal(const std::string& path, const std::string& what) {
   return {ErrorKind::kData, path + ": " + what};
 }
 
+// In the order in which visit_state comes to the parts.
 std::vector<CheckpointTensor> all_expected_tensors(const StateLayout& layout,
                                                    const TrainingOptions& options) {
   std::vector<CheckpointTensor> all;
@@ -128,6 +129,7 @@ Result<Checkpoint> decode_checkpoint(const runtime::Buffer& file, const std::str
                                      "{}: its bits cannot be continued",
                                      content.numerics_version, runtime::kRandomVersion));
   }
+  // Before the hash: that it is another model says more than that a hash differs.
   RETURN_IF_ERROR(check_tensors(content.tensors, all_expected_tensors(layout, options), path));
   RETURN_IF_ERROR(check_schedule(state, layout, options, path));
   RETURN_IF_ERROR(check_options(state, options, path));

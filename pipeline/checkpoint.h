@@ -13,7 +13,9 @@
 //   numerics_version, state_hash, topology_hash, model
 // The bytes are a function of the Checkpoint alone: no times, no host.
 //
-// Functions without a Disk are pure; all may be called from any thread.
+// Pure functions; any thread. Writing is runtime::Disk::replace of the encoded bytes, which leaves
+// the older file or the newer one; who reads goes from checkpoints_newest_first() until one
+// decodes.
 
 #include <cstdint>
 #include <optional>
@@ -24,7 +26,6 @@
 #include "pipeline/state_layout.h"
 #include "pipeline/training_state.h"
 #include "runtime/base/buffer.h"
-#include "runtime/base/disk.h"
 #include "runtime/base/error.h"
 
 namespace troupe::pipeline {
@@ -58,16 +59,6 @@ runtime::Result<Checkpoint> decode_checkpoint(const runtime::Buffer& file, const
 runtime::Result<Checkpoint> decode_checkpoint(const runtime::Buffer& file, const std::string& path,
                                               const StateLayout& layout,
                                               const TrainingOptions& options);
-
-// Encodes and replaces `path` at once or not at all (runtime::Disk::replace).
-runtime::Result<void> write_checkpoint(runtime::Disk& disk, const std::string& path,
-                                       const Checkpoint& checkpoint, const StateLayout& layout,
-                                       const TrainingOptions& options);
-// Reads and decodes. Where the file is damaged or unreadable the error also names the newest older
-// checkpoint of the same folder that is whole, if there is one.
-runtime::Result<Checkpoint> read_checkpoint(runtime::Disk& disk, const std::string& path,
-                                            const StateLayout& layout,
-                                            const TrainingOptions& options);
 
 // What needs no model: user block, counters, topology, tensor names and shapes, hash.
 struct CheckpointSummary {

@@ -25,6 +25,7 @@ std::string group_of(std::size_t network, ParameterPart part) {
   return std::string(parent) + kNetworkNames[network];
 }
 
+// A state that does not fit its own layout is a defect, not bad input: CHECK.
 struct WriteVisitor {
   const StateLayout& layout;
   const TrainingOptions& options;
@@ -77,6 +78,8 @@ void read_hash(Hdf5TreeReader& file, const std::string& object, const std::strin
   if (!parse_hash(text, hash)) file.fail(fmt::format("{} of {} is no hash", name, object));
 }
 
+// Groups keep the order of writing, so the datasets of a part, one behind the other, are its
+// vector.
 struct ReadVisitor {
   Hdf5TreeReader& file;
   std::vector<CheckpointTensor>& tensors;

@@ -1,17 +1,13 @@
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "pipeline/checkpoint.h"
-#include "pipeline/checkpoint_seal.h"
 
 namespace troupe::pipeline {
 namespace {
-
-using runtime::Result;
 
 // The step in a checkpoint's name; nothing for other names.
 std::optional<std::uint64_t> step_of(const std::string& name) {
@@ -21,26 +17,6 @@ std::optional<std::uint64_t> step_of(const std::string& name) {
   std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), step);
   if (checkpoint_name(step) != name) return {};
   return step;
-}
-
-bool is_whole(runtime::Disk& disk, const std::string& path) {
-  const auto file = disk.read(path);
-  return file.ok() && verify_checkpoint_seal(*file, path, kCheckpointVersion).ok();
-}
-
-// `error` with the newest whole checkpoint that is older than `path`.
-runtime::Error offer_older(runtime::Error error, runtime::Disk& disk, const std::string& path) {
-  const std::filesystem::path file(path);
-  const auto step = step_of(file.filename().string());
-  const auto names = disk.list(file.has_parent_path() ? file.parent_path().string() : ".");
-  if (!step || !names.ok()) return error;
-  for (const std::string& name : checkpoints_newest_first(*names)) {
-    const std::string older = (file.parent_path() / name).string();
-    if (*step_of(name) >= *step || !is_whole(disk, older)) continue;
-    error.message += "; the next older checkpoint is " + older;
-    break;
-  }
-  return error;
 }
 
 }  // namespace
@@ -64,22 +40,6 @@ std::vector<std::string> to_remove(const std::vector<std::string>& names, std::u
                 removed.begin() + std::min<std::ptrdiff_t>(keep, std::ssize(removed)));
   if (best) std::erase(removed, *best);
   return removed;
-}
-
-Result<void> write_checkpoint(runtime::Disk& disk, const std::string& path,
-                              const Checkpoint& checkpoint, const StateLayout& layout,
-                              const TrainingOptions& options) {
-  ASSIGN_OR_RETURN(const runtime::Buffer file, encode_checkpoint(checkpoint, layout, options));
-  return disk.replace(path, file.bytes());
-}
-
-Result<Checkpoint> read_checkpoint(runtime::Disk& disk, const std::string& path,
-                                   const StateLayout& layout, const TrainingOptions& options) {
-  const auto file = disk.read(path);
-  if (!file.ok()) return offer_older(file.error(), disk, path);
-  const auto version = verify_checkpoint_seal(*file, path, kCheckpointVersion);
-  if (!version.ok()) return offer_older(version.error(), disk, path);
-  return decode_checkpoint(*file, path, layout, options);
 }
 
 }  // namespace troupe::pipeline

@@ -11,6 +11,7 @@
 namespace troupe::pipeline {
 namespace {
 
+// The table of the header as memory; the machine is little-endian (training_state.cpp asserts it).
 struct Seal {
   char magic[8];
   std::uint32_t version;

@@ -25,17 +25,6 @@ void unshuffle_four(const std::byte* in, std::size_t count, std::byte* out) {
 
 }  // namespace
 
-void shuffle_bytes(std::span<const std::byte> in, std::size_t element_bytes,
-                   std::span<std::byte> out) {
-  CHECK(in.size() == out.size() && in.size() % element_bytes == 0);
-  const std::size_t count = in.size() / element_bytes;
-  for (std::size_t plane = 0; plane < element_bytes; ++plane) {
-    std::byte* to = out.data() + plane * count;
-    const std::byte* from = in.data() + plane;
-    for (std::size_t i = 0; i < count; ++i) to[i] = from[i * element_bytes];
-  }
-}
-
 void unshuffle_bytes(std::span<const std::byte> in, std::size_t element_bytes,
                      std::span<std::byte> out) {
   CHECK(in.size() == out.size() && in.size() % element_bytes == 0);

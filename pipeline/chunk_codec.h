@@ -1,7 +1,7 @@
 #pragma once
 
-// The two filters that HDF5 chunks of showers are stored with: gzip (a zlib stream) and the byte
-// shuffle, which puts the first bytes of all elements first, then the second ones, and so on.
+// The two filters that HDF5 chunks of showers come with: gzip (a zlib stream) and the byte shuffle,
+// which puts the first bytes of all elements first, then the second ones, and so on.
 
 #include <cstddef>
 #include <memory>
@@ -10,8 +10,6 @@
 namespace troupe::pipeline {
 
 // `in` and `out` have the same size, a multiple of `element_bytes`, and do not overlap.
-void shuffle_bytes(std::span<const std::byte> in, std::size_t element_bytes,
-                   std::span<std::byte> out);
 void unshuffle_bytes(std::span<const std::byte> in, std::size_t element_bytes,
                      std::span<std::byte> out);
 

@@ -8,8 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/chunk_codec.h"
-
 namespace troupe::pipeline {
 
 using runtime::Error;
@@ -26,15 +24,6 @@ constexpr std::uint64_t kMaxExpansion = 1032;
 Error data_error(std::string message) { return {ErrorKind::kData, std::move(message)}; }
 
 }  // namespace
-
-// What one thread decodes with.
-struct ChunkReader::Scratch {
-  std::vector<std::byte> stored;
-  std::vector<std::byte> inflated;
-  std::vector<std::byte> chunk;
-  std::vector<float> block;
-  Inflater inflater;
-};
 
 Result<ChunkReader> ChunkReader::create(Hdf5Dataset dataset, std::uint64_t file_bytes) {
   ChunkReader reader(std::move(dataset));
@@ -121,12 +110,13 @@ std::uint64_t ChunkReader::rows_of(std::uint32_t block) const {
 }
 
 Result<void> ChunkReader::read(std::span<const std::uint32_t> blocks, runtime::ThreadTeam& team,
-                               const Consumer& consumer) const {
-  std::vector<Scratch> scratch(static_cast<std::size_t>(team.threads()));
+                               ChunkScratch& scratch, const Consumer& consumer) const {
+  const auto threads = static_cast<std::size_t>(team.threads());
+  if (scratch.threads.size() < threads) scratch.threads.resize(threads);
   std::vector<std::optional<Error>> errors(blocks.size());
   team.run(static_cast<std::int64_t>(blocks.size()), [&](std::int64_t index, int thread) {
     const auto i = static_cast<std::size_t>(index);
-    Scratch& own = scratch[static_cast<std::size_t>(thread)];
+    Scratch& own = scratch.threads[static_cast<std::size_t>(thread)];
     Result<void> result = read_block(blocks[i], own);
     if (result.ok()) {
       const std::size_t values = rows_of(blocks[i]) * row_size();

@@ -15,11 +15,24 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/chunk_codec.h"
 #include "pipeline/hdf5_dataset.h"
 #include "runtime/base/error.h"
 #include "runtime/base/thread_team.h"
 
 namespace troupe::pipeline {
+
+// Working memory of a team that reads, worth keeping from one read() to the next.
+struct ChunkScratch {
+  struct OfThread {
+    std::vector<std::byte> stored;
+    std::vector<std::byte> inflated;
+    std::vector<std::byte> chunk;
+    std::vector<float> block;
+    Inflater inflater;
+  };
+  std::vector<OfThread> threads;
+};
 
 class ChunkReader {
  public:
@@ -45,11 +58,12 @@ class ChunkReader {
   const std::string& note() const { return note_; }
 
   // Reads each of `blocks` once. The Error is that of the first block in the list that failed.
+  // `scratch` is made as large as needed; one read at a time with it.
   runtime::Result<void> read(std::span<const std::uint32_t> blocks, runtime::ThreadTeam& team,
-                             const Consumer& consumer) const;
+                             ChunkScratch& scratch, const Consumer& consumer) const;
 
  private:
-  struct Scratch;
+  using Scratch = ChunkScratch::OfThread;
 
   explicit ChunkReader(Hdf5Dataset dataset) : dataset_(std::move(dataset)) {}
   std::string why_not_raw() const;

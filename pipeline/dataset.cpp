@@ -29,15 +29,12 @@ std::unique_ptr<PackedEvents> Dataset::State::pack(const File& file, std::uint64
                                                    std::span<const EventState> states,
                                                    std::span<const float> images) const {
   const std::size_t cells = images.size() / states.size();
-  auto events = std::make_unique<PackedEvents>(cells);
+  std::vector<std::span<const float>> taken;
   for (std::size_t i = 0; i < states.size(); ++i) {
-    if (takes(file, first_row + i, states[i])) {
-      events->append(images.subspan(i * cells, cells), preprocessing);
-    }
+    if (takes(file, first_row + i, states[i])) taken.push_back(images.subspan(i * cells, cells));
   }
-  if (events->events() == 0) return nullptr;
-  events->shrink();
-  return events;
+  if (taken.empty()) return nullptr;
+  return std::make_unique<PackedEvents>(taken, preprocessing);
 }
 
 std::uint32_t Dataset::State::block_of(std::uint64_t id) const {
@@ -83,7 +80,7 @@ Result<void> Dataset::State::load_blocks(std::uint32_t file,
     store.put(index, std::move(events));
     return {};
   };
-  return reader->images().read(numbers, team, keep);
+  return reader->images().read(numbers, team, scratch, keep);
 }
 
 Result<const DatasetFile*> Dataset::State::opened(std::uint32_t file) {

@@ -51,7 +51,8 @@ void finish(const EventConditions& conditions, std::vector<RowFindings>& finding
 }  // namespace
 
 Result<FileIndex> scan_file(const DatasetFile& file, const Preprocessing& preprocessing,
-                            runtime::ThreadTeam& team, const BlockVisitor& visitor) {
+                            runtime::ThreadTeam& team, ChunkScratch& scratch,
+                            const BlockVisitor& visitor) {
   const ChunkReader& images = file.images();
   const std::size_t rows = images.rows();
   const std::size_t cells = images.row_size();
@@ -86,7 +87,7 @@ Result<FileIndex> scan_file(const DatasetFile& file, const Preprocessing& prepro
   };
   std::vector<std::uint32_t> blocks(images.blocks());
   for (std::uint32_t i = 0; i < blocks.size(); ++i) blocks[i] = i;
-  RETURN_IF_ERROR(images.read(blocks, team, judge_block));
+  RETURN_IF_ERROR(images.read(blocks, team, scratch, judge_block));
   finish(conditions, findings, index);
   return index;
 }

@@ -42,7 +42,8 @@ using BlockVisitor = std::function<void(std::uint32_t block, std::span<const Eve
 
 // Reads the whole file. Errors (kData): what cannot be read.
 runtime::Result<FileIndex> scan_file(const DatasetFile& file, const Preprocessing& preprocessing,
-                                     runtime::ThreadTeam& team, const BlockVisitor& visitor = {});
+                                     runtime::ThreadTeam& team, ChunkScratch& scratch,
+                                     const BlockVisitor& visitor = {});
 
 // What of the options an index depends on, besides the file itself.
 struct IndexKey {

@@ -81,6 +81,7 @@ Result<void> measure_file(const FileInfo& file, runtime::ThreadTeam& team, Gauge
   ASSIGN_OR_RETURN(const DatasetFile opened,
                    DatasetFile::open(file.path, *file.schema, default_names(*file.schema), {}));
   const std::size_t cells = opened.images().row_size();
+  ChunkScratch scratch;
   std::vector<std::uint32_t> occupied(opened.rows());
   const auto count = [&](std::uint32_t block, std::span<const EventState> states,
                          std::span<const float> images) {
@@ -91,7 +92,7 @@ Result<void> measure_file(const FileInfo& file, runtime::ThreadTeam& team, Gauge
           std::count_if(image.begin(), image.end(), [](float cell) { return cell > 0.0f; }));
     }
   };
-  ASSIGN_OR_RETURN(const FileIndex index, scan_file(opened, Preprocessing{}, team, count));
+  ASSIGN_OR_RETURN(const FileIndex index, scan_file(opened, Preprocessing{}, team, scratch, count));
   for (std::size_t row = 0; row < index.rows(); ++row) {
     if (index.states[row] == EventState::kBad) continue;
     gauges.energy.add(100.0 * static_cast<double>(index.energies[row]));

@@ -126,7 +126,7 @@ Result<void> Dataset::State::open_file(std::uint32_t file,
 // Whichever way the index comes, `visitor` sees every block.
 Result<FileIndex> Dataset::State::index_of(const DatasetFile& opened, const BlockVisitor& visitor) {
   const IndexKey key{options.schema, names, preprocessing};
-  if (options.index_folder.empty()) return scan_file(opened, preprocessing, team, visitor);
+  if (options.index_folder.empty()) return scan_file(opened, preprocessing, team, scratch, visitor);
   auto kept = load_index(options.index_folder, key, opened.path(), opened.stamp());
   const ChunkReader& images = opened.images();
   if (kept && kept->shape == opened.shape() && kept->rows() == opened.rows() &&
@@ -135,7 +135,7 @@ Result<FileIndex> Dataset::State::index_of(const DatasetFile& opened, const Bloc
     std::vector<std::uint32_t> all(images.blocks());
     for (std::uint32_t i = 0; i < all.size(); ++i) all[i] = i;
     RETURN_IF_ERROR(images.read(
-        all, team, [&](std::uint32_t block, std::span<float> values, int) -> Result<void> {
+        all, team, scratch, [&](std::uint32_t block, std::span<float> values, int) -> Result<void> {
           visitor(block,
                   std::span<const EventState>(kept->states)
                       .subspan(images.first_row(block), images.rows_of(block)),
@@ -144,7 +144,7 @@ Result<FileIndex> Dataset::State::index_of(const DatasetFile& opened, const Bloc
         }));
     return *std::move(kept);
   }
-  ASSIGN_OR_RETURN(FileIndex index, scan_file(opened, preprocessing, team, visitor));
+  ASSIGN_OR_RETURN(FileIndex index, scan_file(opened, preprocessing, team, scratch, visitor));
   const Result<void> saved =
       save_index(options.index_folder, key, opened.path(), opened.stamp(), index);
   if (!saved.ok()) report.notes.push_back("the index is not kept: " + saved.error().message);

@@ -71,6 +71,7 @@ struct Dataset::State {
   std::vector<float> angles;
   std::vector<float> ecals;
   BlockStore store;
+  ChunkScratch scratch;
   // Files that stay open for reading without a memory cache, the last used first.
   std::vector<std::pair<std::uint32_t, DatasetFile>> open_files;
   runtime::Hasher content;

@@ -101,10 +101,7 @@ Result<Hdf5ChunkedOutput> Hdf5Output::add_chunked(const std::string& name,
   const Hdf5Handle list = make_creation_list();
   const std::vector<hsize_t> extents(chunk.begin(), chunk.end());
   H5Pset_chunk(list.id(), static_cast<int>(extents.size()), extents.data());
-  if (gzip_level > 0) {
-    H5Pset_shuffle(list.id());
-    H5Pset_deflate(list.id(), static_cast<unsigned>(gzip_level));
-  }
+  if (gzip_level > 0) H5Pset_deflate(list.id(), static_cast<unsigned>(gzip_level));
   Hdf5ChunkedOutput dataset{Hdf5Handle(H5Dcreate2(file_.id(), name.c_str(), H5T_NATIVE_FLOAT,
                                                   space.id(), H5P_DEFAULT, list.id(), H5P_DEFAULT)),
                             name};

@@ -39,7 +39,7 @@ class Hdf5Output {
   runtime::Result<void> add_dataset(const std::string& name, std::span<const std::uint64_t> shape,
                                     std::span<const double> values);
 
-  // gzip_level 0: the chunks are plain; else they are byte-shuffled, then deflated (chunk_codec.h).
+  // gzip_level 0: the chunks are plain; else they are deflated (chunk_codec.h).
   runtime::Result<Hdf5ChunkedOutput> add_chunked(const std::string& name,
                                                  std::span<const std::uint64_t> shape,
                                                  std::span<const std::uint64_t> chunk,

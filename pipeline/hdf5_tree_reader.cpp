@@ -23,6 +23,7 @@ std::vector<std::int64_t> shape_of(hid_t dataset) {
   return {extents.begin(), extents.end()};
 }
 
+// Called for every link below the group; groups are entered by the library.
 herr_t note_dataset(hid_t group, const char* path, const H5L_info_t*, void* data) {
   auto& visit = *static_cast<Visit*>(data);
   const Hdf5Handle object(H5Oopen(group, path, H5P_DEFAULT));
@@ -33,6 +34,7 @@ herr_t note_dataset(hid_t group, const char* path, const H5L_info_t*, void* data
   return 0;
 }
 
+// Texts of a fixed size end in one NUL at least.
 std::string up_to_nul(const std::string& text) { return text.substr(0, text.find('\0')); }
 
 bool is_text_of_fixed_size(hid_t type) {

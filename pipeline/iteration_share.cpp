@@ -22,25 +22,6 @@ model::EventBatch events_of(const Batch& batch) {
           batch.ecals().data()};
 }
 
-// Adds one micro-batch's contribution tensor by tensor and notes in the header what it found.
-void quantise_into(const model::ContributionLayout& layout, std::span<const float> values,
-                   std::uint32_t micro_batch, std::uint32_t micro_batches,
-                   const std::vector<std::int16_t>& scales, std::span<std::int64_t> sums,
-                   StepHeader& header) {
-  for (std::size_t i = 0; i < layout.tensors.size(); ++i) {
-    const auto offset = static_cast<std::size_t>(layout.tensors[i].offset);
-    const auto size = static_cast<std::size_t>(layout.tensors[i].size);
-    const model::QuantiseReport report = model::quantise_add(
-        values.subspan(offset, size), scales[i], micro_batches, sums.subspan(offset, size));
-    header.exponents[i] = std::max(header.exponents[i], report.max_exponent);
-    header.flagged |= report.flagged;
-    if (report.first_non_finite >= 0) {
-      header.non_finite =
-          std::min(header.non_finite, NonFinite{micro_batch, static_cast<std::uint32_t>(i)});
-    }
-  }
-}
-
 }  // namespace
 
 IterationShare::IterationShare(const model::Gan& gan, const TrainingOptions& options,
@@ -159,13 +140,12 @@ Contribution IterationShare::contribution(std::uint32_t slot, std::uint32_t atte
   header.step = iteration_ * options_.schedule.size() + slot;
   header.attempt = attempt;
   header.exponents.assign(layout.tensors.size(), model::kNoExponent);
-  header.micro_batches = static_cast<std::uint32_t>(work_.size());
   header.state_minimum = state_hash;
   header.state_maximum = state_hash;
   const std::span<std::int64_t> sums = result.sums.mutable_as<std::int64_t>();
   for (const Work& work : work_) {
-    quantise_into(layout, work.contributions, work.micro_batch.index, options_.micro_batches,
-                  scales, sums, header);
+    add_micro_batch(layout, work.contributions, work.micro_batch.index, options_.micro_batches,
+                    scales, sums, header);
     for (const std::uint64_t id : work.micro_batch.events.event_ids.as<std::uint64_t>()) {
       header.event_sum += event_mix(id, iteration_, slot);
     }

@@ -12,26 +12,22 @@
 
 namespace troupe::pipeline {
 
+// Immutable; any thread.
 class PackedEvents {
  public:
-  explicit PackedEvents(std::size_t cells);
+  // Preprocesses and keeps stored images of good cells (preprocessing.h), all of one size.
+  PackedEvents(std::span<const std::span<const float>> stored, const Preprocessing& preprocessing);
 
-  // Preprocesses and keeps one stored image of good cells (preprocessing.h).
-  void append(std::span<const float> stored, const Preprocessing& preprocessing);
-  // After the last append(): gives back memory beyond what is needed.
-  void shrink();
-
-  std::size_t events() const { return starts_.size() - 1; }
+  std::size_t events() const { return first_values_.size() - 1; }
   std::size_t bytes() const;
   // Writes all cells of event `index`.
   void unpack(std::size_t index, std::span<float> out) const;
 
  private:
-  std::size_t cells_;
-  std::size_t words_;                    // 64 cells each, of every event
+  std::size_t words_ = 0;                // 64 cells each, of every event
   std::vector<std::uint64_t> occupied_;  // [events][words_]
   std::vector<float> values_;
-  std::vector<std::size_t> starts_;  // first value of each event, and the end
+  std::vector<std::size_t> first_values_;  // of each event, and the end
 };
 
 }  // namespace troupe::pipeline

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "runtime/base/error.h"
-#include "runtime/base/math.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -68,12 +67,6 @@ BadEvent describe_bad_event(const StoredEvent& event, std::array<std::uint32_t, 
                         event.cells[i])};
   }
   CHECK(false, "a good event");
-}
-
-float preprocess_cell(float cell, const Preprocessing& preprocessing) {
-  const float value = kept(cell, preprocessing.threshold) * preprocessing.scale;
-  if (preprocessing.power == 1.0 || value == 0.0f) return value;
-  return static_cast<float>(runtime::math::pow(static_cast<double>(value), preprocessing.power));
 }
 
 }  // namespace troupe::pipeline

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "pipeline/dataset_options.h"
+#include "runtime/base/math.h"
 
 namespace troupe::pipeline {
 
@@ -45,6 +46,10 @@ BadEvent describe_bad_event(const StoredEvent& event, std::array<std::uint32_t, 
 
 // What a model sees of one stored cell that is finite and not negative: 0 under the threshold, else
 // (cell x scale)^power.
-float preprocess_cell(float cell, const Preprocessing& preprocessing);
+inline float preprocess_cell(float cell, const Preprocessing& preprocessing) {
+  const float value = (cell < preprocessing.threshold ? 0.0f : cell) * preprocessing.scale;
+  if (preprocessing.power == 1.0 || value == 0.0f) return value;
+  return static_cast<float>(runtime::math::pow(static_cast<double>(value), preprocessing.power));
+}
 
 }  // namespace troupe::pipeline

@@ -24,7 +24,8 @@ struct ShowerDatasetOptions {
   // Events are spread evenly; file i of several is called PATH without .h5 + "_" + i + ".h5", i in
   // decimals of equal length, so that sorting by bytes sorts by event.
   std::uint32_t files = 1;
-  // 0: not compressed; 1 to 9: gzip after the byte shuffle, compressed on the team.
+  // 0: not compressed; 1 to 9: gzip, compressed on the team. No byte shuffle: it breaks up the runs
+  // of zeros that showers consist of, and files become half as large again.
   int gzip_level = 1;
   // Events per chunk; 0: as many as make a chunk of about 1 MiB.
   std::uint32_t chunk_events = 0;

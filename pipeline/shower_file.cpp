@@ -123,15 +123,12 @@ class FileWriter {
                 std::vector<std::vector<std::byte>>& packed) {
     while (deflaters_.size() < static_cast<std::size_t>(team_.threads())) {
       deflaters_.emplace_back(options_.gzip_level);
-      shuffled_.emplace_back(chunk_bytes);
     }
     team_.run(static_cast<std::int64_t>(packed.size()), [&](std::int64_t index, int thread) {
       const auto i = static_cast<std::size_t>(index);
       Deflater& deflater = deflaters_[static_cast<std::size_t>(thread)];
-      std::vector<std::byte>& shuffled = shuffled_[static_cast<std::size_t>(thread)];
-      shuffle_bytes(bytes.subspan(i * chunk_bytes, chunk_bytes), sizeof(float), shuffled);
       packed[i].resize(deflater.bound(chunk_bytes));
-      packed[i].resize(deflater.deflate(shuffled, packed[i]));
+      packed[i].resize(deflater.deflate(bytes.subspan(i * chunk_bytes, chunk_bytes), packed[i]));
     });
   }
 
@@ -158,7 +155,6 @@ class FileWriter {
   std::vector<float> images_;
   Columns columns_;
   std::vector<Deflater> deflaters_;
-  std::vector<std::vector<std::byte>> shuffled_;
 };
 
 }  // namespace

@@ -32,7 +32,7 @@ struct ShowerFileOptions {
   DataSchema schema = DataSchema::kLcdFixed;  // or kLcdAngle
   std::array<std::uint32_t, 3> shape{};       // X, Y, Z
   std::uint64_t events = 0;                   // at least 1
-  int gzip_level = 1;                         // 0: not compressed; 1 to 9: after the byte shuffle
+  int gzip_level = 1;                         // 0: not compressed; 1 to 9: gzip
   std::uint32_t chunk_events = 0;             // per chunk; 0: as many as make about 1 MiB
   // Of the root, beside power (1) and angle ("fixed" or "theta").
   std::vector<std::pair<std::string, std::variant<double, std::uint64_t, std::string>>> attributes;

@@ -135,7 +135,7 @@ class Actor {
   virtual ChildDecision child_ended(Context& context, const ChildEnd& end);
 
   // One line for the wait-for graph: what this actor waits for. Called between handlers, possibly
-  // on another thread.
+  // on another thread; must not call the node.
   virtual std::string waiting_for() const { return {}; }
 };
 

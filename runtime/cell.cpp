@@ -1,5 +1,6 @@
 #include "runtime/cell.h"
 
+#include <array>
 #include <exception>
 #include <type_traits>
 #include <utility>
@@ -21,6 +22,10 @@ void count(std::atomic<std::int64_t>& counter) {
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
+// In the order of Signal.
+constexpr std::array<const char*, std::variant_size_v<Signal>> kSignalNames = {
+    "start", "stop", "timer", "credit_returned", "child_ended", "undeliverable"};
+
 }  // namespace
 
 Cell::Cell(NodeCore& core, ActorId id, const ActorPlan& plan, int trace_records, const Log& log)
@@ -30,7 +35,12 @@ Cell::Cell(NodeCore& core, ActorId id, const ActorPlan& plan, int trace_records,
       log_(log.named(plan.name)),
       trace_(trace_records),
       control_origin_(id, plan.name),
-      context_(*this) {}
+      cause_{ErrorKind::kInternal, plan.name + " has not started"},
+      context_(*this) {
+  for (std::size_t i = 0; i < kSignalNames.size(); ++i) {
+    signal_traces_[i] = trace_.name(kSignalNames[i]);
+  }
+}
 
 void Cell::add_out(Link& link) {
   outs_.push_back(&link);
@@ -109,36 +119,27 @@ bool Cell::handle_next() {
 }
 
 void Cell::handle(Signal& signal) {
-  const char* name = std::visit(
-      Overloaded{[&](StartSignal&) {
-                   count_progress();
-                   actor_->start(context_);
-                   return "start";
-                 },
-                 [&](StopSignal&) {
-                   actor_->stop(context_);
-                   return "stop";
-                 },
-                 [&](TimerSignal& timer) {
-                   // One that was cancelled may have been on its way.
-                   if (timers_.erase(timer.id) > 0) actor_->timer(context_, timer.id);
-                   return "timer";
-                 },
-                 [&](CreditSignal& credit) {
-                   actor_->credit_returned(context_,
-                                           out_names_[static_cast<std::size_t>(credit.port.index)]);
-                   return "credit_returned";
-                 },
-                 [&](ChildSignal& child) {
-                   tell_child_ended(child.end);
-                   return "child_ended";
-                 },
-                 [&](ReturnSignal& returned) {
-                   actor_->undeliverable(context_, std::move(returned.message), returned.cause);
-                   return "undeliverable";
-                 }},
-      signal);
-  if (trace_.enabled()) handler_done(trace_.name(name), 0);
+  const std::size_t kind = signal.index();
+  std::visit(Overloaded{[&](StartSignal&) {
+                          count_progress();
+                          actor_->start(context_);
+                        },
+                        [&](StopSignal&) { actor_->stop(context_); },
+                        [&](TimerSignal& timer) {
+                          // One that was cancelled may have been on its way.
+                          if (timers_.erase(timer.id) > 0) actor_->timer(context_, timer.id);
+                        },
+                        [&](CreditSignal& credit) {
+                          const auto port = static_cast<std::size_t>(credit.port.index);
+                          actor_->credit_returned(context_, out_names_[port]);
+                        },
+                        [&](ChildSignal& child) { tell_child_ended(child.end); },
+                        [&](ReturnSignal& returned) {
+                          actor_->undeliverable(context_, std::move(returned.message),
+                                                returned.cause);
+                        }},
+             signal);
+  handler_done(signal_traces_[kind], 0);
 }
 
 void Cell::tell_child_ended(const ChildEnd& end) {

@@ -3,12 +3,14 @@
 // One actor with all that belongs to it: its mailbox, links, timers and trace. What the scheduler
 // runs.
 
+#include <array>
 #include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "runtime/actor.h"
@@ -104,6 +106,7 @@ class Cell final : public Task {
   std::map<TimerId, TimePoint> timers_;
   std::vector<Link*> links_to_flush_;
   TimePoint handler_started_{0};
+  std::array<std::uint32_t, std::variant_size_v<Signal>> signal_traces_{};
   const char* last_message_name_ = nullptr;
   std::uint32_t last_trace_name_ = 0;
 };

@@ -20,15 +20,11 @@ bool Link::send(Message& message) {
   // Sent on along the link it came by: its own credit must be back before it can be taken again.
   if (message.origin_ == this) message.release_credit();
   const std::int64_t bytes = message.bytes();
-  if (!window_.admits(bytes) && !admits_after_refresh(bytes)) {
-    if (plan_.lane == Lane::kMetrics) {
-      dropped_.fetch_add(1, std::memory_order_relaxed);
-      message = Message();
-      return true;
-    }
-    wait_for_credit(bytes);
-    if (!admits_after_refresh(bytes)) return false;
-    forget_wait();
+  if (!window_.admits(bytes) && !find_credit(bytes)) {
+    if (plan_.lane != Lane::kMetrics) return false;
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    message = Message();
+    return true;
   }
   message.release_credit();
   window_.sent(bytes);
@@ -51,9 +47,16 @@ bool Link::admits_after_refresh(std::int64_t bytes) {
   return window_.admits(bytes);
 }
 
-// The store and the loads of the next refresh are sequentially consistent, as are the additions and
-// the load in hand_over: either the sender sees the return or the returner sees the wait.
-void Link::wait_for_credit(std::int64_t bytes) { wanted_bytes_.store(bytes); }
+// Says that it waits before it looks. The store, the looks, the additions in hand_over and the load
+// there are sequentially consistent: either the sender sees the return or the returner sees the
+// wait.
+bool Link::find_credit(std::int64_t bytes) {
+  if (plan_.lane == Lane::kMetrics) return admits_after_refresh(bytes);
+  wanted_bytes_.store(bytes);
+  if (!admits_after_refresh(bytes)) return false;
+  forget_wait();
+  return true;
+}
 
 void Link::forget_wait() { wanted_bytes_.store(kNotWaiting); }
 

@@ -51,7 +51,7 @@ class Link final : public Origin {
   static constexpr std::int64_t kNotWaiting = -1;
 
   bool admits_after_refresh(std::int64_t bytes);
-  void wait_for_credit(std::int64_t bytes);
+  bool find_credit(std::int64_t bytes);
   void hand_over(std::int64_t messages, std::int64_t bytes);
   void notify_sender();
 

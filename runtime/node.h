@@ -90,13 +90,13 @@ class Node {
   // Only when run() is not running.
   ~Node();
 
-  // Starts every actor (owners first), supervises until the end, and returns with no actor alive
-  // and no thread running, save those NodeEnd names. Once.
+  // Starts every actor, supervises until the end, and returns with no actor alive and no thread
+  // running, save those NodeEnd names. Once.
   NodeEnd run();
 
   // The parts of run(), for a driver that interleaves several nodes on one scheduler: begin() once,
   // then tend() whenever the scheduler has nothing to run or next_due() has come, until it returns
-  // true; then end() once.
+  // true; then end() once. end() before that gives up on all actors at once.
   void begin();
   bool tend();
   TimePoint next_due() const;

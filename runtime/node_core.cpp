@@ -73,6 +73,8 @@ void NodeCore::begin(const std::shared_ptr<NodeCore>& self) {
   for (const ActorId actor : supervisor_.subtree(supervisor_.root())) {
     orders.push_back({Supervisor::Order::Kind::kStart, actor, {}});
   }
+  // A request to stop may have come before there was anyone to hear it.
+  if (stop_requested_) orders.push_back({Supervisor::Order::Kind::kStop, supervisor_.root(), {}});
   carry_out(std::move(orders));
 }
 

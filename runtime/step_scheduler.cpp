@@ -12,7 +12,8 @@ struct StepScheduler::Slot final : TaskSlot {
   std::shared_ptr<void> keep_alive;
 };
 
-StepScheduler::StepScheduler(std::uint64_t seed, ManualClock& clock) : seed_(seed), clock_(clock) {}
+StepScheduler::StepScheduler(std::uint64_t seed, ManualClock& clock, Duration event_time)
+    : seed_(seed), clock_(clock), event_time_(event_time) {}
 
 StepScheduler::~StepScheduler() = default;
 
@@ -22,6 +23,7 @@ bool StepScheduler::run_one() {
   const auto chosen = runnable_.begin() + static_cast<std::ptrdiff_t>(draw % runnable_.size());
   Task* task = *chosen;
   runnable_.erase(chosen);
+  clock_.advance(event_time_);
   if (task->run_slice(1)) enqueue(*task);
   return true;
 }
@@ -53,7 +55,7 @@ void StepScheduler::wait(TimePoint until) {
     if (until > clock_.now()) clock_.advance(until - clock_.now());
     return;
   }
-  while (!woken_ && run_one()) {
+  while (run_one() && !woken_ && clock_.now() < until) {
   }
 }
 

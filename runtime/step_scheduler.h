@@ -19,8 +19,9 @@ namespace troupe::runtime {
 
 class StepScheduler final : public Scheduler {
  public:
-  // The clock outlives the scheduler.
-  StepScheduler(std::uint64_t seed, ManualClock& clock);
+  // Each event takes `event_time`; with none, time stands still until nothing is runnable, which in
+  // a plan that is never idle is never. The clock outlives the scheduler.
+  StepScheduler(std::uint64_t seed, ManualClock& clock, Duration event_time = Duration(0));
   ~StepScheduler() override;
 
   // Runs one event of a runnable task, chosen by the seed. False: none is runnable.
@@ -32,8 +33,8 @@ class StepScheduler final : public Scheduler {
   void add(Task& task, bool own_thread, std::shared_ptr<void> keep_alive) override;
   void enqueue(Task& task) override;
   std::vector<Task*> retire(const std::vector<Task*>& tasks, Duration patience) override;
-  // Runs events until none is runnable or wake() was called; with none to begin with, moves the
-  // clock to `until`.
+  // Runs one event and more until none is runnable, wake() was called or `until` has come; with
+  // none to begin with, moves the clock to `until`.
   void wait(TimePoint until) override;
   void wake() override { woken_ = true; }
   // Nothing happens behind its back.
@@ -44,6 +45,7 @@ class StepScheduler final : public Scheduler {
 
   std::uint64_t seed_;
   ManualClock& clock_;
+  Duration event_time_;
   std::uint64_t steps_ = 0;
   bool woken_ = false;
   std::vector<std::unique_ptr<Slot>> slots_;

@@ -1,7 +1,5 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <unistd.h>
-
-#include <chrono>
 
 #include "tests/config/config_support.h"
 
@@ -188,13 +186,13 @@ TEST(TopologyErrors, AFileThatCannotBeReadSaysWhy) {
 
 TEST(TopologyErrors, ManyProblemsAreCounted) {
   std::string text = kModel + kData;
-  for (int i = 0; i < 500; ++i) text += "x" + std::to_string(i) + ": 1\n";
+  for (int i = 0; i < 500; ++i) text += fmt::format("x{}: 1\n", i);
   EXPECT_THAT(message_of(parse(text)), HasSubstr("\nand 400 more"));
 }
 
 TEST(TopologyErrors, AnAngryMegabyteIsAnswered) {
   std::string keys = kModel + kData, duplicates = keys, layers = keys;
-  for (int i = 0; keys.size() < kMostYamlBytes - 20; ++i) keys += "k" + std::to_string(i) + ": 1\n";
+  for (int i = 0; keys.size() < kMostYamlBytes - 20; ++i) keys += fmt::format("k{}: 1\n", i);
   while (duplicates.size() < kMostYamlBytes - 20) duplicates += "a: 1\n";
   while (layers.size() < kMostYamlBytes - 20) layers += "links: [{from: x, to: y}]\n";
   for (const std::string* text : {&keys, &duplicates, &layers}) {

@@ -1,5 +1,6 @@
 #include "config/yaml_value.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +35,8 @@ TEST(Yaml, EveryValueKnowsItsPlace) {
 }
 
 TEST(Yaml, ColumnsCountCharactersNotBytes) {
-  EXPECT_EQ(parse_well("{\"\u00e4\u00f6\": 1, b: 2}").find("b")->place.text(), "y:1:13");
+  EXPECT_EQ(parse_well("{\"\u00e4\u00f6\": 1, b: 2}").find("b")->place.text(), "y:1:14");
+  EXPECT_EQ(parse_well("\xEF\xBB\xBF\u00e4: 1\n").find("\u00e4")->place.text(), "y:1:4");
 }
 
 TEST(Yaml, DuplicateKeysAreAllReportedAndTheFirstOneStays) {
@@ -83,9 +85,8 @@ TEST(Yaml, AliasesStandForCopies) {
 TEST(Yaml, AliasBombIsRefused) {
   std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 12; ++i) {
-    const std::string before = "*a" + std::to_string(i - 1);
-    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before;
-    for (int j = 0; j < 8; ++j) bomb += ", " + before;
+    bomb += fmt::format("a{0}: &a{0} [", i);
+    for (int j = 0; j < 9; ++j) bomb += fmt::format("*a{}, ", i - 1);
     bomb += "]\n";
   }
   EXPECT_THAT(problems_of(bomb), HasSubstr("more than 50000 values"));
@@ -126,7 +127,7 @@ TEST(Yaml, PrintedValuesParseToThemselves) {
                            "1 epoch",
                            "--set a=b",
                            "\x7f"}) {
-    root.add("k" + std::to_string(root.members.size()), YamlValue::text(text));
+    root.add(fmt::format("k{}", root.members.size()), YamlValue::text(text));
   }
   YamlValue item = YamlValue::map();
   item.add("dense", YamlValue::map());

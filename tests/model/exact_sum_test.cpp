@@ -274,19 +274,24 @@ TEST(ExactSum, MeanKeepsTheBitsTheScalePromises) {
 }
 
 TEST(ExactSum, MeanIsTheDocumentedFormula) {
+  std::vector<std::int64_t> sums{
+      0, 1, -1, INT64_MAX, INT64_MIN, (1LL << 53) + 1, -(1LL << 53) - 1, (1LL << 32) - 1};
   const runtime::RandomPosition position{.seed = 9, .stream = 40};
-  for (std::uint32_t i = 0; i < 2000; ++i) {
+  for (std::uint32_t i = 0; i < 2001; ++i) {
     const auto bits = (std::uint64_t{runtime::random_word(position, 2 * i)} << 32) |
                       runtime::random_word(position, 2 * i + 1);
-    const auto sum = static_cast<std::int64_t>(bits) >> (i % 63);
-    for (const int k : {-110, -5, 0, 13, 48, 110, 198}) {
-      for (const std::uint32_t m : {1u, 3u, 64u}) {
-        const auto expected =
-            static_cast<float>(std::ldexp(static_cast<double>(sum), -k) / static_cast<double>(m));
-        float mean = 0.0f;
-        restore_mean({&sum, 1}, static_cast<std::int16_t>(k), m, std::span(&mean, 1));
-        ASSERT_EQ(std::bit_cast<std::uint32_t>(mean), std::bit_cast<std::uint32_t>(expected))
-            << sum << " x 2^" << -k << " / " << m;
+    sums.push_back(static_cast<std::int64_t>(bits) >> (i % 63));
+  }
+  std::vector<float> means(sums.size());
+  for (const int k : {-110, -5, 0, 13, 48, 110, 198}) {
+    for (const std::uint32_t m : {1u, 3u, 64u}) {
+      restore_mean(sums, static_cast<std::int16_t>(k), m, means);
+      for (std::size_t i = 0; i < sums.size(); ++i) {
+        const double expected = std::ldexp(static_cast<double>(sums[i]), -k) / m;
+        ASSERT_EQ(restored_mean(sums[i], static_cast<std::int16_t>(k), m), expected);
+        ASSERT_EQ(std::bit_cast<std::uint32_t>(means[i]),
+                  std::bit_cast<std::uint32_t>(static_cast<float>(expected)))
+            << sums[i] << " x 2^" << -k << " / " << m;
       }
     }
   }

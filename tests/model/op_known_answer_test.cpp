@@ -67,11 +67,11 @@ TEST_P(OpKnownAnswer, DenseAddsItsBias) {
 }
 
 TEST_P(OpKnownAnswer, AveragePoolLeavesOutCellsThatFillNoWindow) {
-  const Extent in{1, 3, 5}, size{1, 2, 2};
-  const Row x{1, 2, 3, 4, 99, 5, 6, 7, 8, 99, 99, 99, 99, 99, 99};
-  EXPECT_EQ(run(AveragePoolForward{1, 1, in, size}, {x, Row(2)}, 1), (Row{3.5f, 5.5f}));
+  const Extent in{1, 5, 3}, size{1, 2, 2};
+  const Row x{1, 2, 99, 3, 4, 99, 5, 6, 99, 7, 8, 99, 99, 99, 99};
+  EXPECT_EQ(run(AveragePoolForward{1, 1, in, size}, {x, Row(2)}, 1), (Row{2.5f, 6.5f}));
   EXPECT_EQ(run(AveragePoolBackward{1, 1, in, size}, {{4, 8}, Row(15)}, 1),
-            (Row{1, 1, 2, 2, 0, 1, 1, 2, 2, 0, 0, 0, 0, 0, 0}));
+            (Row{1, 1, 0, 1, 1, 0, 2, 2, 0, 2, 2, 0, 0, 0, 0}));
 }
 
 TEST_P(OpKnownAnswer, PadAndUpsampleKeepChannelsTogether) {
@@ -109,14 +109,36 @@ TEST_P(OpKnownAnswer, DropoutKeepsExactlyTheElementsWhoseUniformReachesTheRate) 
 }
 
 // A rate that is exactly some element's uniform number keeps that element; the next double drops
-// it.
+// it. 37 elements: whole vectors and a rest.
 TEST_P(OpKnownAnswer, DropoutRateOnTheEdgeOfAWordIsInclusive) {
   runtime::RandomPosition position{3, 0, 0, 0, 9};
-  const double edge = runtime::random_uniform(position, 2);
-  EXPECT_NE(run(DropoutForward{3, edge, 9}, {Row(3, 1), Row(3)}, 1, position)[2], 0.0f);
-  EXPECT_EQ(
-      run(DropoutForward{3, std::nextafter(edge, 1.0), 9}, {Row(3, 1), Row(3)}, 1, position)[2],
-      0.0f);
+  const Operands<float> operands{Row(37, 1), Row(37)};
+  for (const std::uint32_t element : {0u, 5u, 14u, 31u, 36u}) {
+    const double edge = runtime::random_uniform(position, element), above = std::nextafter(edge, 1);
+    EXPECT_NE(run(DropoutForward{37, edge, 9}, operands, 1, position)[element], 0.0f);
+    EXPECT_EQ(run(DropoutForward{37, above, 9}, operands, 1, position)[element], 0.0f);
+  }
+}
+
+TEST_P(OpKnownAnswer, DropoutMaskHasAllPartsOfThePosition) {
+  const DropoutForward dropout{64, 0.5, 0xfffff0};
+  const Operands<float> operands{Row(64, 1), Row(64)};
+  const runtime::RandomPosition base{0x123456789abcdef0, 0xfffffff0, 0xfffffff1, 0xfe, 0};
+  const Row mask = run(dropout, operands, 1, base);
+  for (int part = 0; part < 5; ++part) {
+    runtime::RandomPosition other = base;
+    if (part == 0) other.seed ^= std::uint64_t{1} << 63;
+    if (part == 1) other.seed ^= 1;
+    if (part == 2) other.micro_batch += 1;
+    if (part == 3) other.iteration += 1;
+    if (part == 4) other.slot += 1;
+    EXPECT_NE(run(dropout, operands, 1, other), mask) << part;
+  }
+  runtime::RandomPosition position = base;
+  position.stream = dropout.stream;
+  for (std::uint32_t i = 0; i < 64; ++i) {
+    EXPECT_EQ(mask[i] != 0.0f, runtime::random_uniform(position, i) >= 0.5) << i;
+  }
 }
 
 TEST_P(OpKnownAnswer, ActivationGradientAtZero) {
@@ -160,6 +182,9 @@ TEST_P(OpKnownAnswer, EventWithoutEnergyHasTheAngleOneHundredAndNoGradient) {
 TEST_P(OpKnownAnswer, BinsAreOpenBelowAndClosedAbove) {
   const Row edges{0.05f, 0.03f, 0.02f, 0.0125f, 0.008f, 0.003f, 0.0f, 1.0f, -1.0f, 0.001f};
   EXPECT_EQ(run(BinsForward{1, 10}, {edges, Row(8)}, 1), (Row{1, 1, 1, 1, 1, 1, 2, 1}));
+  Row above;
+  for (const float edge : edges) above.push_back(std::nextafter(edge, 2.0f));
+  EXPECT_EQ(run(BinsForward{1, 10}, {above, Row(8)}, 1), (Row{2, 1, 1, 1, 1, 1, 2, 0}));
 }
 
 TEST_P(OpKnownAnswer, AccumulateAdds) {
@@ -177,28 +202,39 @@ TEST_P(OpKnownAnswer, NothingIsDoneForArraysWithoutElements) {
 }
 
 // Divergence must reach the loss: no activation may turn NaN into a number.
-TEST_P(OpKnownAnswer, NotANumberStaysOneThroughActivationsAndConvolutions) {
-  ConvolutionGeometry g;
-  g.batch = 1;
-  g.in_channels = 8;
-  g.out_channels = 8;
-  g.in = g.out = {3, 3, 3};
-  g.kernel = {3, 3, 3};
-  g.pad_before = g.pad_after = {1, 1, 1};
-  Row x(27 * 8, 1);
-  x[0] = NAN;
+TEST_P(OpKnownAnswer, NotANumberStaysOneThroughActivationsAndHeads) {
   for (int kind = 0; kind < 5; ++kind) {
     const Activation activation{static_cast<ActivationKind>(kind), 0.3};
     EXPECT_TRUE(std::isnan(run(ActivationForward{2, activation}, {{1, NAN}, Row(2)}, 1)[1]));
-    if (kind > 2) continue;
-    const Row y =
-        run(ConvolutionForward{g, activation}, {x, Row(27 * 64, 1), Row(8), Row(27 * 8)}, 3);
-    EXPECT_TRUE(std::isnan(y[0])) << kind;
-    EXPECT_FALSE(std::isnan(y[26 * 8])) << kind;
+    EXPECT_TRUE(
+        std::isnan(run(ActivationBackward{2, activation}, {{1, 1}, {1, NAN}, Row(2)}, 2)[1]));
   }
   EXPECT_TRUE(std::isnan(run(PowerForward{1, 0.85}, {{NAN}, Row(1)}, 1)[0]));
   EXPECT_TRUE(std::isnan(run(SumForward{1, 2}, {{1, NAN}, Row(1)}, 1)[0]));
   EXPECT_TRUE(std::isnan(run(AngleForward{1, {1, 1, 2}}, {{1, NAN}, Row(1)}, 1)[0]));
+}
+
+// Channels that take each of the ways a convolution can be computed.
+TEST_P(OpKnownAnswer, NotANumberStaysOneThroughConvolutionsAndTouchesOnlyItsNeighbours) {
+  for (const std::int64_t channels : {1, 6, 8, 32}) {
+    const auto n = static_cast<std::size_t>(channels);
+    ConvolutionGeometry g;
+    g.batch = 1;
+    g.in_channels = 8;
+    g.out_channels = channels;
+    g.in = g.out = {3, 3, 3};
+    g.kernel = {3, 3, 3};
+    g.pad_before = g.pad_after = {1, 1, 1};
+    Row x(27 * 8, 1);
+    x[0] = NAN;
+    for (int kind = 0; kind < 3; ++kind) {
+      const Activation activation{static_cast<ActivationKind>(kind), 0.3};
+      const Row y =
+          run(ConvolutionForward{g, activation}, {x, Row(27 * 8 * n, 1), Row(n), Row(27 * n)}, 3);
+      EXPECT_TRUE(std::isnan(y[0])) << kind << " " << channels;
+      EXPECT_FALSE(std::isnan(y[26 * n])) << kind << " " << channels;
+    }
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 #include <memory>
 
@@ -219,6 +220,13 @@ ConvolutionGeometry random_geometry(Draw& draw) {
     g.kernel[axis] = std::min(g.kernel[axis], g.in[axis]);
     g.pad_before[axis] = draw.between(0, g.kernel[axis] - 1);
     g.pad_after[axis] = draw.between(0, g.kernel[axis] - 1);
+    // Now and then outputs that see nothing but padding.
+    if (draw.between(0, 9) == 0) g.pad_before[axis] += g.kernel[axis];
+    if (draw.between(0, 9) == 0) g.pad_after[axis] += g.kernel[axis];
+  }
+  if (draw.between(0, 5) == 0) {  // an image of spatial rank 2
+    g.in[2] = g.kernel[2] = 1;
+    g.pad_before[2] = g.pad_after[2] = 0;
   }
   constexpr std::array<std::int64_t, 8> kChannels{1, 2, 3, 6, 8, 16, 19, 32};
   g.in_channels = kChannels[static_cast<std::size_t>(draw.between(0, 7))];
@@ -283,14 +291,34 @@ Operands<T> converted(const Operands<double>& operands) {
 template <class T>
 void run_kernel(const Kernel& kernel, Operands<T>& operands,
                 const runtime::RandomPosition& random) {
+  constexpr std::size_t kGuard = 64;
+  constexpr std::byte kGuardByte{0xa5};
   std::vector<void*> pointers;
-  for (auto& operand : operands) pointers.push_back(operand.empty() ? nullptr : operand.data());
+  for (auto& operand : operands) {
+    const std::size_t size = operand.size();
+    operand.resize(size + kGuard);
+    std::memset(operand.data() + size, static_cast<int>(kGuardByte), kGuard * sizeof(T));
+    pointers.push_back(size == 0 ? nullptr : operand.data());
+  }
   // Garbage, so that a kernel that expects zeros is found out.
-  std::vector<std::byte> memory(kernel.scratch_bytes() + 64, std::byte{0xff});
+  std::vector<std::byte> memory(kernel.scratch_bytes() + 64 + kGuard, std::byte{0xff});
   void* scratch = memory.data();
   std::size_t space = memory.size();
   std::align(64, kernel.scratch_bytes(), scratch, space);
+  auto* scratch_end = static_cast<std::byte*>(scratch) + kernel.scratch_bytes();
+  std::fill(scratch_end, memory.data() + memory.size(), kGuardByte);
   kernel.run(pointers, random, static_cast<std::byte*>(scratch));
+  const auto untouched = [&](const std::byte* begin, const std::byte* end) {
+    return std::all_of(begin, end, [&](std::byte b) { return b == kGuardByte; });
+  };
+  EXPECT_TRUE(untouched(scratch_end, memory.data() + memory.size())) << "beyond the scratch";
+  for (auto& operand : operands) {
+    const std::size_t size = operand.size() - kGuard;
+    const auto* bytes = reinterpret_cast<const std::byte*>(operand.data());
+    EXPECT_TRUE(untouched(bytes + size * sizeof(T), bytes + operand.size() * sizeof(T)))
+        << "beyond operand " << &operand - operands.data();
+    operand.resize(size);
+  }
 }
 
 template <class T>

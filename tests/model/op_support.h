@@ -46,7 +46,7 @@ class Draw {
 // kernels, asymmetric padding, one channel, batches of one.
 std::vector<Operation> random_operations(Draw& draw);
 
-// A convolution of random geometry in which every output sees at least one input.
+// A convolution of random geometry, sometimes of spatial rank 2 or padded wider than its kernel.
 ConvolutionGeometry random_geometry(Draw& draw);
 
 // out = in + before + after - kernel + 1, filled in.
@@ -61,7 +61,8 @@ Operands<double> random_operands(const Operation& operation, Draw& draw);
 template <class T>
 Operands<T> converted(const Operands<double>& operands);
 
-// Runs a kernel of `backend` (whose type must be T) in place.
+// Runs a kernel of `backend` (whose type must be T) in place, between guards that must stay as they
+// were.
 template <class T>
 void run_operation(const Backend& backend, const Operation& operation, Operands<T>& operands,
                    const runtime::RandomPosition& random = {});

@@ -12,7 +12,8 @@ namespace {
 
 bool same_bits(const Operands<float>& a, const Operands<float>& b) {
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (std::memcmp(a[i].data(), b[i].data(), a[i].size() * sizeof(float)) != 0) return false;
+    if (!a[i].empty() && std::memcmp(a[i].data(), b[i].data(), a[i].size() * sizeof(float)) != 0)
+      return false;
   }
   return true;
 }

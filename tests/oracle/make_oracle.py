@@ -21,13 +21,17 @@ import models
 import philox
 
 SEED = 20
-BATCH = 2
 MICRO_BATCH = 3  # its index in the global batch: any number will do
 ITERATION = 5
 DATA_SEED = 77
 PROJECTIONS = 8
 SCHEDULE = ["d_real", "d_fake", "g", "g"]
-LEARNING_RATE, RHO, EPSILON = 1e-3, 0.9, 1e-7
+LEARNING_RATE, RHO = 1e-3, 0.9
+# Far above the default of 1e-7: with that, the first update is the sign of each gradient, so that a
+# weight whose gradient is rounding noise moves by a whole step one way here and the other way there.
+EPSILON = 0.1
+# Events of the micro-batch. One of gan3d_51 costs as much as four of gan3d_25.
+BATCHES = {"gan3d_25": 2, "gan3d_51": 1}
 LATENT_STREAM, FLIP_STREAM = 1, 2
 FLIP_PROBABILITY = 0.05
 
@@ -61,14 +65,14 @@ def initialise(shape, kind, fan_in, fan_out, network, index):
     return torch.tensor(values.astype(np.float32).astype(np.float64).reshape(shape))
 
 
-def make_events(image):
+def make_events(image, batch):
     """Sparse images and conditions: not physics, only numbers both sides can make."""
     cells = int(np.prod(image))
-    u = philox.uniforms(BATCH * cells * 2, seed=DATA_SEED, stream=9).reshape(BATCH * cells, 2)
+    u = philox.uniforms(batch * cells * 2, seed=DATA_SEED, stream=9).reshape(batch * cells, 2)
     images = np.where(u[:, 0] < 0.2, 0.5 * u[:, 1], 0.0).astype(np.float32)
-    c = philox.uniforms(BATCH * 3, seed=DATA_SEED, stream=10).reshape(BATCH, 3)
+    c = philox.uniforms(batch * 3, seed=DATA_SEED, stream=10).reshape(batch, 3)
     return dict(
-        images=torch.tensor(images.astype(np.float64).reshape((BATCH,) + image)),
+        images=torch.tensor(images.astype(np.float64).reshape((batch,) + image)),
         energy=torch.tensor((0.1 + 4.9 * c[:, 0]).astype(np.float32).astype(np.float64)),
         angle=torch.tensor((1.1 + 0.9 * c[:, 1]).astype(np.float32).astype(np.float64)),
         ecal=torch.tensor((5.0 + 100.0 * c[:, 2]).astype(np.float32).astype(np.float64)),
@@ -88,22 +92,24 @@ class Network:
                        for role, s, *_ in shapes if role == "gamma"]
 
     def apply_gradients(self, gradients):
-        """Keras' RMSprop, in the float32 of the weights."""
+        """Keras' RMSprop; weights are kept in float32, as in training."""
         with torch.no_grad():
             for p, v, g in zip(self.parameters, self.squares, gradients):
                 v.mul_(RHO).add_((1 - RHO) * g * g)
-                p.sub_(LEARNING_RATE * g / (torch.sqrt(v) + EPSILON))
+                p.copy_((p - LEARNING_RATE * g / (torch.sqrt(v) + EPSILON)).float())
 
     def apply_statistics(self, statistics):
         for moving, batch in zip(self.moving, statistics):
             for i in range(2):
-                moving[i] = models.BN_MOMENTUM * moving[i] + (1 - models.BN_MOMENTUM) * batch[i]
+                moving[i] = (models.BN_MOMENTUM * moving[i]
+                             + (1 - models.BN_MOMENTUM) * batch[i]).float().double()
 
 
 class Iteration:
     def __init__(self, name):
         self.model = models.MODELS[name]
-        self.events = make_events(self.model["image"])
+        self.batch = BATCHES[name]
+        self.events = make_events(self.model["image"], self.batch)
         self.drop_layers = dropout_layers(name)
         self.g = Network(self.model["generator"], (self.model["latent"],), 0, 0)
         self.d = Network(self.model["discriminator"], self.model["image"] + (1,), 2, 1)
@@ -113,8 +119,8 @@ class Iteration:
 
     def latent(self, slot):
         size = self.model["latent"]
-        noise = philox.normals(BATCH * size, **self.position(slot, LATENT_STREAM)).astype(np.float32)
-        noise = noise.reshape(BATCH, size)
+        noise = philox.normals(self.batch * size, **self.position(slot, LATENT_STREAM)).astype(np.float32)
+        noise = noise.reshape(self.batch, size)
         if self.model["mode"] == "multiply":
             noise = noise * self.events["energy"].numpy().astype(np.float32)[:, None]
         else:
@@ -138,7 +144,7 @@ class Iteration:
         """The unweighted loss terms by name, and the weighted total."""
         trunk, heads = models.run(self.d.layers, self.d.parameters, images[:, None], True,
                                   self.d.moving, self.drop_mask(slot), statistics)
-        flat = trunk.permute(0, 2, 3, 4, 1).reshape(BATCH, -1)
+        flat = trunk.permute(0, 2, 3, 4, 1).reshape(self.batch, -1)
         power = self.model["power"]
         energy_image = images if power is None else torch.clamp(images, min=0.0) ** (1.0 / power)
         outputs = dict(
@@ -147,9 +153,9 @@ class Iteration:
             angle=models.angle_head(energy_image) if power else None,
             ecal=energy_image.sum(dim=(1, 2, 3)),
         )
-        labels = torch.full((BATCH,), label, dtype=torch.float64)
+        labels = torch.full((self.batch,), label, dtype=torch.float64)
         if flip:
-            u = philox.uniforms(BATCH, **self.position(slot, FLIP_STREAM))
+            u = philox.uniforms(self.batch, **self.position(slot, FLIP_STREAM))
             labels = torch.where(torch.tensor(u < FLIP_PROBABILITY), 1 - labels, labels)
         targets = dict(generation=labels, auxiliary=self.events["energy"],
                        angle=self.events["angle"], ecal=self.events["ecal"])
@@ -198,7 +204,7 @@ def main():
     arguments = parser.parse_args()
     iteration = Iteration(arguments.model)
     with open(arguments.out, "w") as out:
-        out.write(f"oracle 1 {arguments.model} batch {BATCH} seed {SEED} micro_batch {MICRO_BATCH} "
+        out.write(f"oracle 1 {arguments.model} batch {iteration.batch} seed {SEED} micro_batch {MICRO_BATCH} "
                   f"iteration {ITERATION} data_seed {DATA_SEED}\n")
         for slot, kind in enumerate(SCHEDULE):
             terms, tensors = iteration.step(slot)

@@ -10,6 +10,7 @@
 
 #include "pipeline/checkpoint.h"
 #include "pipeline/checkpoint_seal.h"
+#include "runtime/base/disk.h"
 #include "runtime/base/random.h"
 #include "tests/pipeline/state_example.h"
 
@@ -19,7 +20,6 @@ namespace {
 using runtime::Buffer;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 // Files in memory. A write that `capacity` bytes do not hold fails; with `tears` set the file is
 // then there all the same, cut off, as after a crash of a machine that does not keep its promises.
@@ -167,51 +167,28 @@ TEST_F(DamagedCheckpoint, StateThatDoesNotMatchItsHashIsRefusedAndShown) {
 
 TEST_F(DamagedCheckpoint, FullDiskLeavesTheOlderOneValid) {
   MemoryDisk disk;
-  const auto write = [&](const std::string& path) {
-    return write_checkpoint(disk, path, checkpoint(), example_.layout, example_.options);
-  };
-  const auto read = [&](const std::string& path) {
-    return read_checkpoint(disk, path, example_.layout, example_.options);
-  };
-  ASSERT_TRUE(write("run/step-000000000004.h5").ok());
-  disk.capacity = 1000;
-  EXPECT_FALSE(write("run/step-000000000004.h5").ok());
-  EXPECT_TRUE(read("run/step-000000000004.h5").ok());
-  EXPECT_FALSE(write("run/step-000000000008.h5").ok());
-  const auto missing = read("run/step-000000000008.h5");
-  ASSERT_FALSE(missing.ok());
-  EXPECT_THAT(missing.error().message, HasSubstr("older checkpoint is run/step-000000000004.h5"));
+  const std::string path = "run/" + checkpoint_name(4);
+  const Buffer file = encode();
+  ASSERT_TRUE(disk.replace(path, file.bytes()).ok());
+  disk.capacity = file.size() - 1;
+  EXPECT_FALSE(disk.replace(path, file.bytes()).ok());
+  EXPECT_EQ(refusal(disk.read(path).value()), "");
 }
 
-TEST_F(DamagedCheckpoint, TornFileIsRefusedAndTheNewestWholeOlderOneOffered) {
+TEST_F(DamagedCheckpoint, TornFileIsRefusedAndTheNextOlderOneIsWhole) {
   MemoryDisk disk;
-  const auto write = [&](const std::string& name) {
-    return write_checkpoint(disk, "run/" + name, checkpoint(), example_.layout, example_.options)
-        .ok();
-  };
-  ASSERT_TRUE(write("step-000000000004.h5"));
-  ASSERT_TRUE(write("step-000000000008.h5"));
-  ASSERT_TRUE(write("step-000000000099.h5"));
+  const Buffer file = encode();
+  ASSERT_TRUE(disk.replace("run/" + checkpoint_name(4), file.bytes()).ok());
   disk.tears = true;
   for (const std::size_t torn :
-       {std::size_t{0}, std::size_t{100}, std::size_t{512}, std::size_t{9000}}) {
+       {std::size_t{0}, std::size_t{100}, std::size_t{512}, file.size() - 1}) {
     disk.capacity = torn;
-    EXPECT_FALSE(write("step-000000000012.h5"));
-    EXPECT_FALSE(write("step-000000000016.h5"));
-    const auto read =
-        read_checkpoint(disk, "run/step-000000000016.h5", example_.layout, example_.options);
-    ASSERT_FALSE(read.ok());
-    EXPECT_THAT(read.error().message, HasSubstr("older checkpoint is run/step-000000000008.h5"));
+    EXPECT_FALSE(disk.replace("run/" + checkpoint_name(8), file.bytes()).ok());
+    const auto names = checkpoints_newest_first(disk.list("run").value());
+    ASSERT_EQ(names, (std::vector<std::string>{checkpoint_name(8), checkpoint_name(4)}));
+    EXPECT_NE(refusal(disk.read("run/" + names[0]).value()), "");
+    EXPECT_EQ(refusal(disk.read("run/" + names[1]).value()), "");
   }
-}
-
-TEST_F(DamagedCheckpoint, DamageWithNothingOlderOffersNothing) {
-  MemoryDisk disk;
-  disk.files["run/step-000000000004.h5"] = Buffer::zeroed(600);
-  const auto read =
-      read_checkpoint(disk, "run/step-000000000004.h5", example_.layout, example_.options);
-  ASSERT_FALSE(read.ok());
-  EXPECT_THAT(read.error().message, Not(HasSubstr("older")));
 }
 
 // The operating system's own refusal, on real files.
@@ -221,9 +198,7 @@ TEST_F(DamagedCheckpoint, FileSizeLimitLeavesTheOlderFileAndNoOther) {
   runtime::FileDisk disk;
   ASSERT_TRUE(disk.make_folder(folder).ok());
   const std::string path = folder + "/step-000000000004.h5";
-  const auto write = [&] {
-    return write_checkpoint(disk, path, checkpoint(), example_.layout, example_.options);
-  };
+  const auto write = [&] { return disk.replace(path, encode().bytes()); };
   ASSERT_TRUE(write().ok());
 
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
@@ -239,7 +214,7 @@ TEST_F(DamagedCheckpoint, FileSizeLimitLeavesTheOlderFileAndNoOther) {
   ASSERT_FALSE(failed.ok());
   EXPECT_THAT(failed.error().message, HasSubstr(path));
   EXPECT_EQ(disk.list(folder).value(), std::vector<std::string>{"step-000000000004.h5"});
-  EXPECT_TRUE(read_checkpoint(disk, path, example_.layout, example_.options).ok());
+  EXPECT_EQ(refusal(disk.read(path).value()), "");
   std::filesystem::remove_all(folder);
 }
 

@@ -10,6 +10,7 @@
 
 #include "model/exact_sum.h"
 #include "pipeline/hdf5_handle.h"
+#include "runtime/base/disk.h"
 #include "tests/pipeline/state_example.h"
 
 namespace troupe::pipeline {

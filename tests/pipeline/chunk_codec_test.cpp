@@ -18,24 +18,18 @@ std::vector<std::byte> noise(std::size_t bytes) {
   return result;
 }
 
-TEST(ChunkCodec, UnshuffleUndoesShuffleForEveryElementSize) {
+TEST(ChunkCodec, UnshufflePutsTheBytesOfAnElementTogether) {
   for (const std::size_t element : {1u, 2u, 4u, 8u}) {
-    const std::vector<std::byte> in = noise(element * 37);
-    std::vector<std::byte> shuffled(in.size()), back(in.size());
-    shuffle_bytes(in, element, shuffled);
-    unshuffle_bytes(shuffled, element, back);
-    EXPECT_EQ(back, in) << element;
-    if (element > 1) {
-      EXPECT_NE(shuffled, in);
+    constexpr std::size_t kCount = 37;
+    const std::vector<std::byte> planes = noise(element * kCount);
+    std::vector<std::byte> out(planes.size());
+    unshuffle_bytes(planes, element, out);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      for (std::size_t byte = 0; byte < element; ++byte) {
+        ASSERT_EQ(out[i * element + byte], planes[byte * kCount + i]) << element;
+      }
     }
   }
-}
-
-TEST(ChunkCodec, ShufflePutsFirstBytesFirst) {
-  const std::vector<std::byte> in{std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}};
-  std::vector<std::byte> out(4);
-  shuffle_bytes(in, 2, out);
-  EXPECT_EQ(out, (std::vector{std::byte{1}, std::byte{3}, std::byte{2}, std::byte{4}}));
 }
 
 TEST(ChunkCodec, InflateUndoesDeflateAndRefusesEverythingElse) {

@@ -12,6 +12,29 @@
 #include "runtime/base/random.h"
 
 namespace troupe::pipeline {
+namespace {
+
+Hdf5Handle make_type(StoredType type) {
+  switch (type) {
+    case StoredType::kFloat32:
+      return Hdf5Handle(H5Tcopy(H5T_NATIVE_FLOAT));
+    case StoredType::kFloat64:
+      return Hdf5Handle(H5Tcopy(H5T_NATIVE_DOUBLE));
+    case StoredType::kBigEndian:
+      return Hdf5Handle(H5Tcopy(H5T_IEEE_F32BE));
+    case StoredType::kInteger:
+      return Hdf5Handle(H5Tcopy(H5T_NATIVE_INT));
+    case StoredType::kHalf:
+      break;
+  }
+  Hdf5Handle half(H5Tcopy(H5T_IEEE_F32LE));
+  H5Tset_fields(half.id(), 15, 10, 5, 0, 10);
+  H5Tset_size(half.id(), 2);
+  H5Tset_ebias(half.id(), 15);
+  return half;
+}
+
+}  // namespace
 
 TemporaryFolder::TemporaryFolder() {
   std::string name = (std::filesystem::temp_directory_path() / "troupe-test-XXXXXX").string();
@@ -78,9 +101,9 @@ void Hdf5Scribe::add_unfinished(const std::string& name, std::vector<hsize_t> sh
   if (layout.shuffle) H5Pset_shuffle(list.id());
   if (layout.gzip > 0) H5Pset_deflate(list.id(), static_cast<unsigned>(layout.gzip));
   if (layout.fletcher) H5Pset_fletcher32(list.id());
-  const hid_t type = layout.type >= 0 ? layout.type : H5T_NATIVE_FLOAT;
+  const Hdf5Handle type = make_type(layout.type);
   const Hdf5Handle dataset(
-      H5Dcreate2(file_, name.c_str(), type, space.id(), links.id(), list.id(), H5P_DEFAULT));
+      H5Dcreate2(file_, name.c_str(), type.id(), space.id(), links.id(), list.id(), H5P_DEFAULT));
   CHECK(dataset.valid(), name);
   std::size_t row = 1;
   for (std::size_t i = 1; i < shape.size(); ++i) row *= shape[i];

@@ -33,13 +33,15 @@ class TemporaryFolder {
 std::vector<std::byte> file_bytes(const std::string& path);
 void write_file(const std::string& path, const std::vector<std::byte>& bytes);
 
+enum class StoredType { kFloat32, kFloat64, kBigEndian, kHalf, kInteger };
+
 // How a dataset is stored.
 struct StorageLayout {
   std::vector<hsize_t> chunk = {};  // empty: contiguous
   bool shuffle = false;
   int gzip = 0;
   bool fletcher = false;
-  hid_t type = -1;  // in the file; -1: float32
+  StoredType type = StoredType::kFloat32;
 };
 
 // Writes datasets straight through the HDF5 library, as other programs would.

@@ -118,7 +118,7 @@ TEST_F(BadInput, OtherShapeThanTheFirstFile) {
 }
 
 TEST_F(BadInput, WrongTypes) {
-  data_.images = {.type = H5T_NATIVE_INT};
+  data_.images = {.type = StoredType::kInteger};
   data_.write(path_);
   expect("dataset ECAL: int32; expected floating point");
   {

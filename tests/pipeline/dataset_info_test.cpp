@@ -34,7 +34,7 @@ TEST(DatasetInfo, DescribesAGeneratedFile) {
   ASSERT_EQ(file.datasets.size(), 2u);
   EXPECT_EQ(file.datasets[0].name, "ECAL");
   EXPECT_EQ(file.datasets[0].type, "float32");
-  EXPECT_EQ(file.datasets[0].filters, (std::vector<std::string>{"shuffle", "gzip 1"}));
+  EXPECT_EQ(file.datasets[0].filters, std::vector<std::string>{"gzip 1"});
   EXPECT_EQ(file.datasets[0].chunk, (std::vector<std::uint64_t>{150, 12, 12, 12}));
   EXPECT_LT(file.datasets[0].stored_bytes, file.bytes);
 }

@@ -251,7 +251,7 @@ TEST(Dataset, MeasuredAngleStandsInForTheta) {
     Hdf5Scribe file(folder / "a.h5");
     file.add("ECAL", {3, 3, 4, 5}, data.cells);
     file.add("energy", {3, 1}, {50, 60, 70});
-    file.add("mtheta", {3}, {1.1f, 1.2f, 1.3f}, {.type = H5T_NATIVE_DOUBLE});
+    file.add("mtheta", {3}, {1.1f, 1.2f, 1.3f}, {.type = StoredType::kFloat64});
   }
   DatasetOptions options = options_for({folder / "a.h5"});
   options.schema = DataSchema::kLcdAngle;

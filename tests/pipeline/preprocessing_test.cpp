@@ -79,17 +79,16 @@ TEST(PackedEvents, UnpackGivesThePreprocessedImages) {
   rules.threshold = 0.3f;
   rules.power = 0.85;
   for (const std::size_t cells : {60u, 64u, 130u}) {
-    PackedEvents events(cells);
     std::vector<std::vector<float>> images;
-    for (int event = 0; event < 5; ++event) {
+    for (std::size_t event = 0; event < 5; ++event) {
       std::vector<float> image(cells);
       for (std::size_t i = 0; i < cells; ++i) {
-        image[i] = static_cast<float>((i * 7 + static_cast<std::size_t>(event)) % 5) / 4;
+        image[i] = static_cast<float>((i * 7 + event) % 5) / 4;
       }
-      events.append(image, rules);
       images.push_back(image);
     }
-    events.shrink();
+    const std::vector<std::span<const float>> stored(images.begin(), images.end());
+    const PackedEvents events(stored, rules);
     ASSERT_EQ(events.events(), 5u);
     std::vector<float> out(cells, -1.0f);
     for (const std::size_t event : {3u, 0u, 4u}) {

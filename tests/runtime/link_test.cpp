@@ -145,6 +145,23 @@ TEST(Link, KeepsOrderAndCreditsUnderRandomLoadsOnThreads) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) check_random_loads(seed, true, 300);
 }
 
+// With one credit between two threads the sender finds none while it is on its way back. A notice
+// lost then would show as a deadlock.
+TEST(Link, ReturnThatMeetsAFailingSendIsNotMissed) {
+  constexpr std::int64_t kMessages = 10000;
+  Script receiver;
+  receiver.receive = [left = kMessages](Context& context, Message message) mutable {
+    message.release_credit();
+    if (--left == 0) context.finish();
+  };
+  Stage stage;
+  stage.actor("root", "", root_of(2));
+  stage.actor("sender", "root", counting_sender(kMessages), true);
+  stage.actor("receiver", "root", receiver, true).link("sender", "receiver", 1);
+  const NodeEnd end = stage.run_on_threads();
+  EXPECT_FALSE(end.error.has_value()) << end.error->message;
+}
+
 TEST(Link, PayloadArrivesAtTheSameAddress) {
   const Buffer pixels = Buffer::zeroed(1 << 20);
   const std::byte* arrived = nullptr;
@@ -222,7 +239,6 @@ TEST(Link, ForwardedMessageReturnsItsOldCredit) {
   relay.receive = [](Context& context, Message message) {
     ASSERT_TRUE(context.send("out", message));
     EXPECT_TRUE(message.empty());
-    if (context.trace().snapshot().written == 0) return;
   };
   int received = 0;
   Script receiver;

@@ -74,6 +74,31 @@ TEST(StepScheduler, OtherSeedsGiveOtherRuns) {
   EXPECT_GT(runs.size(), 25u);
 }
 
+TEST(StepScheduler, TimePassesInAPlanThatIsNeverIdle) {
+  int turns = 0;
+  Script script;
+  script.start = [](Context& context) {
+    context.send("out", Message::of(Number{0}));
+    context.after(milliseconds(1));
+  };
+  script.receive = [&](Context& context, Message message) {
+    ++turns;
+    context.send("out", message);
+  };
+  script.timer = [](Context& context, TimerId) { context.finish(); };
+  Plan plan;
+  plan.actors = {{"root", "", "", false}};
+  plan.links = {{"root", "out", "root", "in", Lane::kData, 1, 1000, 1}};
+  ManualClock clock;
+  StepScheduler scheduler(5, clock, std::chrono::microseconds(10));
+  Log log = Log::silent();
+  const auto factory = [&](const ActorPlan&) { return std::make_unique<ScriptedActor>(script); };
+  Node node(plan, factory, {}, clock, log, scheduler);
+  EXPECT_FALSE(node.run().error.has_value());
+  EXPECT_GE(turns, 98);
+  EXPECT_LE(turns, 102);
+}
+
 TEST(StepScheduler, TwoNodesShareOneSchedulerAndOneClock) {
   ManualClock clock;
   StepScheduler scheduler(5, clock);

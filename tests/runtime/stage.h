@@ -157,7 +157,6 @@ class Stage {
   }
 
   Plan plan_;
-  std::map<std::string, ScriptMaker> makers_;
   NodeOptions options_;
   mutable std::mutex lines_mutex_;
   std::string lines_;
@@ -166,6 +165,8 @@ class Stage {
   std::unique_ptr<ManualClock> manual_clock_;
   std::unique_ptr<StepScheduler> scheduler_;
   std::unique_ptr<Node> node_;
+  // Last, so that messages kept by scripts go before the node.
+  std::map<std::string, ScriptMaker> makers_;
 };
 
 // Scripts that many tests share.

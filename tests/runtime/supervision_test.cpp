@@ -123,11 +123,10 @@ TEST(Supervision, RestartedActorIsMadeAnewAndItsLinksWork) {
     Stage stage;
     stage.actor("root", "", root).actor("sender", "root", sender);
     stage.actor("receiver", "root", receiver).link("sender", "receiver", 3);
-    const NodeEnd end = stage.run_in_steps(seed);
-    // Whether the fifth of a decade arrives or comes back depends on the order, the sum does not.
-    if (end.error) {
-      EXPECT_EQ(arrived + returned + static_cast<int>(restarts.size()), 40) << "seed " << seed;
-    }
+    (void)stage.run_in_steps(seed);
+    // A message is handled, or comes back, or is the one stumbled over.
+    EXPECT_EQ(arrived + returned + static_cast<int>(restarts.size()), 40) << "seed " << seed;
+    EXPECT_FALSE(restarts.empty());
     for (std::size_t i = 0; i < restarts.size(); ++i) EXPECT_EQ(restarts[i], static_cast<int>(i));
     EXPECT_EQ(stage.link_stats("sender").in_use_messages, 0);
   }
@@ -171,7 +170,7 @@ TEST(Supervision, TimersOfAnEndedActorDoNotReachTheNextOne) {
     Script script;
     const int number = ++incarnation;
     script.start = [number](Context& context) {
-      context.after(seconds(5));
+      context.after(seconds(number == 1 ? 1 : 5));
       if (number == 1) context.fail({ErrorKind::kInternal, "early"});
     };
     script.timer = [](Context& context, TimerId) {
@@ -181,7 +180,7 @@ TEST(Supervision, TimersOfAnEndedActorDoNotReachTheNextOne) {
     return script;
   };
   Script root;
-  root.child_ended = [timers = 0](Context& context, const ChildEnd& end) mutable {
+  root.child_ended = [](Context& context, const ChildEnd& end) {
     if (!end.error) context.finish();
     return end.error ? ChildDecision::kRestart : ChildDecision::kIgnore;
   };
@@ -199,6 +198,48 @@ TEST(Supervision, FailureWhileStoppingStillReachesTheNode) {
   Stage stage;
   stage.actor("root", "", root).actor("leaf", "root", leaf);
   const NodeEnd end = stage.run_in_steps(1);
+  ASSERT_TRUE(end.error.has_value());
+  EXPECT_EQ(end.error->message, "leaf: disk full");
+}
+
+TEST(Supervision, EndsThatAnOwnerDidNotLiveToSeeReachTheNode) {
+  Script root;
+  root.start = [](Context& context) { context.finish(); };
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    Stage stage;
+    stage.actor("root", "", root).actor("leaf", "root", failing_at_start());
+    const NodeEnd end = stage.run_in_steps(seed);
+    ASSERT_TRUE(end.error.has_value()) << "seed " << seed;
+    EXPECT_EQ(end.error->message, "leaf: NaN in conv1");
+  }
+}
+
+TEST(Supervision, EndThatMeetsAnOwnerBeingDestroyedReachesTheNode) {
+  std::promise<void> root_ends;
+  Stage stage;
+  // Goes with the root's actor, and holds it up until the leaf has ended.
+  struct HoldUp {
+    std::promise<void>& root_ends;
+    Stage& stage;
+    ~HoldUp() {
+      root_ends.set_value();
+      while (stage.node().actor_stats()[1].state != "ended") {
+      }
+    }
+  };
+  stage.actor("root", "", [&] {
+    Script script;
+    auto hold_up = std::shared_ptr<HoldUp>(new HoldUp{root_ends, stage});
+    script.start = [hold_up](Context& context) { context.finish(); };
+    return script;
+  });
+  Script leaf;
+  leaf.start = [&](Context& context) {
+    root_ends.get_future().wait();
+    context.fail({ErrorKind::kData, "disk full"});
+  };
+  stage.actor("leaf", "root", leaf, true);
+  const NodeEnd end = stage.run_on_threads();
   ASSERT_TRUE(end.error.has_value());
   EXPECT_EQ(end.error->message, "leaf: disk full");
 }
@@ -248,6 +289,14 @@ TEST(Shutdown, StopReachesTheRootFirstAndThenWhatItLeaves) {
   EXPECT_THAT(order, ElementsAre("root", "branch", "leaf"));
 }
 
+TEST(Shutdown, RequestBeforeTheBeginIsHeard) {
+  Stage stage;
+  stage.actor("root", "", Script{});
+  Node& node = stage.make_in_steps(1);
+  node.request_stop();
+  EXPECT_FALSE(node.run().error.has_value());
+}
+
 TEST(Shutdown, ActorThatDoesNotStopIsNamedAtTheDeadline) {
   Script stubborn;
   stubborn.stop = [](Context& context) { context.after(seconds(1000)); };
@@ -267,6 +316,21 @@ TEST(Shutdown, ActorThatDoesNotStopIsNamedAtTheDeadline) {
   EXPECT_THAT(end.unstopped, ElementsAre("stubborn"));
   EXPECT_TRUE(end.abandoned.empty());
   EXPECT_EQ(stage.clock().now(), seconds(7));
+}
+
+TEST(Shutdown, DeadlineMayLieBeyondStuckAfter) {
+  Script stubborn;
+  stubborn.stop = [](Context& context) { context.after(seconds(1000)); };
+  Stage stage;
+  stage.options().shutdown_deadline = seconds(100);
+  stage.options().stuck_after = seconds(30);
+  stage.actor("root", "", stubborn);
+  Node& node = stage.make_in_steps(1);
+  node.begin();
+  node.request_stop();
+  while (!node.tend()) stage.scheduler().wait(node.next_due());
+  EXPECT_THAT(node.end().unstopped, ElementsAre("root"));
+  EXPECT_EQ(stage.clock().now(), seconds(100));
 }
 
 TEST(Shutdown, SecondRequestGivesUpAtOnce) {
@@ -319,18 +383,13 @@ TEST(Shutdown, HandlerThatNeverReturnsIsAbandonedAndNamed) {
 }
 
 TEST(Shutdown, NodeThatIsDroppedBeforeItsEndEndsItself) {
-  bool destroyed = false;
-  const auto witness = std::shared_ptr<int>(new int, [&](int* p) {
-    destroyed = true;
-    delete p;
-  });
+  const auto witness = std::make_shared<int>(0);
   {
     Stage stage;
     Script script;
     script.start = [witness](Context&) {};
-    stage.actor("root", "", [script] { return script; });
+    stage.actor("root", "", script);
     stage.make_on_threads().begin();
-    script = {};
   }
   EXPECT_EQ(witness.use_count(), 1);
 }

@@ -9,8 +9,12 @@ namespace troupe::training_test {
 using pipeline::TrainingState;
 
 config::Topology zoo_topology(const std::string& model, const std::vector<std::string>& overrides) {
-  auto loaded =
-      config::parse_topology("name: test\nmodel: {zoo: " + model + "}\n", "test", ".", overrides);
+  const std::string schema = model == "gan3d_51" ? "lcd-angle" : "lcd-fixed";
+  // The shower generator knows no detector as small as the toy's; nothing opens this file.
+  const std::string train = model == "toy" ? "none.h5" : "synthetic";
+  const std::string text = "name: test\nmodel: {zoo: " + model + "}\ndata: {train: " + train +
+                           ", schema: " + schema + "}\n";
+  auto loaded = config::parse_topology(text, "test", ".", overrides);
   CHECK(loaded.ok(), loaded.ok() ? "" : loaded.error().message);
   return std::move(loaded->topology);
 }

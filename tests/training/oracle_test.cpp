@@ -1,11 +1,20 @@
-// One whole iteration against PyTorch in float64 (tests/oracle/make_oracle.py): loss terms within
-// 1e-5 relative, every gradient and batch statistic within 1e-4 relative L2. The fixtures hold the
-// norm and 8 projections on random signs of each tensor; with TROUPE_ORACLE_WHOLE set to a folder
-// of whole tensors (tests/oracle/run_slow), every element is compared.
+// One whole iteration against PyTorch in float64 (tests/oracle/make_oracle.py).
+//
+// The reference backend in double must agree with PyTorch: loss terms within 1e-5 relative, every
+// gradient and batch statistic within 1e-4 relative L2, at every slot, with the optimiser steps
+// between them. The cpu backend in float, at the same states, must agree with that double: losses
+// within 1e-5, a good part of the gradients within 1e-4. Kinks keep others from it: a
+// pre-activation that float rounds to the other side of a ReLU's kink changes every gradient behind
+// it, by up to a per cent.
+//
+// Fixtures hold each tensor's norm and 8 projections on random signs. With TROUPE_ORACLE_WHOLE set
+// to a folder of whole tensors (tests/oracle/run_slow) every element is compared.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -19,14 +28,59 @@ namespace {
 
 constexpr double kLossTolerance = 1e-5;
 constexpr double kGradientTolerance = 1e-4;
-constexpr int kProjections = 8;
 // The error of a projection on random signs is about the error's L2 norm; five times it is far out.
 constexpr double kProjectionTolerance = 5 * kGradientTolerance;
+constexpr double kKinkTolerance = 2e-2;
+constexpr std::uint32_t kProjections = 8;
 constexpr std::uint32_t kMicroBatch = 3;
 constexpr std::uint64_t kIteration = 5;
 constexpr std::uint64_t kDataSeed = 77;
 
 using Role = model::ContributionTensor::Role;
+
+struct FixtureTensor {
+  std::string network;
+  int number = 0;
+  std::size_t size = 0;
+  double norm = 0.0;
+  std::array<double, kProjections> projections{};
+};
+
+struct FixtureSlot {
+  std::map<std::string, double> losses;
+  std::vector<FixtureTensor> tensors;
+};
+
+struct Fixture {
+  int batch = 0;
+  std::vector<FixtureSlot> slots;
+};
+
+Fixture read_fixture(const std::string& model) {
+  std::ifstream file(std::string(TROUPE_SOURCE_DIR) + "/tests/oracle/" + model + ".txt");
+  CHECK(static_cast<bool>(file), "missing fixture; make it with tests/oracle/make_oracle.py");
+  Fixture fixture;
+  std::string line, word;
+  while (std::getline(file, line)) {
+    std::istringstream words(line);
+    words >> word;
+    if (word == "oracle") {
+      words >> word >> word >> word >> fixture.batch;
+    } else if (word == "slot") {
+      fixture.slots.emplace_back();
+    } else if (word == "loss") {
+      double value = 0.0;
+      words >> word >> value;
+      fixture.slots.back().losses[word] = value;
+    } else {
+      FixtureTensor tensor;
+      words >> tensor.network >> tensor.number >> tensor.size >> tensor.norm;
+      for (double& projection : tensor.projections) words >> projection;
+      fixture.slots.back().tensors.push_back(tensor);
+    }
+  }
+  return fixture;
+}
 
 Role role_of(const std::string& network) {
   if (network == "generator") return Role::kGeneratorGradient;
@@ -35,126 +89,217 @@ Role role_of(const std::string& network) {
   return Role::kDiscriminatorMoving;
 }
 
-const model::ContributionTensor& find(const model::ContributionLayout& layout, Role role,
-                                      int index) {
+const model::ContributionTensor& find(const model::ContributionLayout& layout,
+                                      const FixtureTensor& wanted) {
   for (const auto& tensor : layout.tensors) {
-    if (tensor.role == role && tensor.index == index) return tensor;
+    if (tensor.role == role_of(wanted.network) && tensor.index == wanted.number) return tensor;
   }
   CHECK(false, "the oracle names a tensor the model lacks");
 }
 
-double norm(std::span<const float> values) {
+std::span<const double> part_of(const std::vector<double>& values,
+                                const model::ContributionTensor& tensor) {
+  return std::span(values).subspan(static_cast<std::size_t>(tensor.offset),
+                                   static_cast<std::size_t>(tensor.size));
+}
+
+double norm(std::span<const double> values) {
   double sum = 0.0;
-  for (const float value : values) sum += static_cast<double>(value) * value;
+  for (const double value : values) sum += value * value;
   return std::sqrt(sum);
 }
 
-double projection(std::span<const float> values, std::uint32_t projection, std::uint32_t tensor) {
+double distance(std::span<const double> a, std::span<const double> b) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
+  return std::sqrt(sum);
+}
+
+double project(std::span<const double> values, std::uint32_t projection, std::uint32_t tensor) {
   const runtime::RandomPosition signs{99, projection, 0, 0, tensor};
   double sum = 0.0;
   for (std::uint32_t i = 0; i < values.size(); i += 4) {
     const runtime::PhiloxBlock block = runtime::random_block(signs, i / 4);
     for (std::uint32_t j = 0; j < 4 && i + j < values.size(); ++j) {
-      sum += (block[j] & 1) == 1 ? values[i + j] : -static_cast<double>(values[i + j]);
+      sum += (block[j] & 1) == 1 ? values[i + j] : -values[i + j];
     }
   }
   return sum;
 }
 
-// Relative L2 distance from a file of raw float64.
-double whole_difference(const std::string& path, std::span<const float> values) {
-  runtime::FileDisk disk;
-  const auto file = disk.read(path);
-  CHECK(file.ok(), file.ok() ? "" : file.error().message);
-  const auto want = file->as<double>();
-  CHECK(want.size() == values.size());
-  double difference = 0.0, size = 0.0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    difference += (values[i] - want[i]) * (values[i] - want[i]);
-    size += want[i] * want[i];
+// The same micro-batch's contributions in the data type of a backend.
+template <class T>
+class Judge {
+ public:
+  Judge(const config::Topology& topology, std::unique_ptr<model::Backend> backend)
+      : backend_(std::move(backend)),
+        gan_(model::Gan::compile(topology.model.gan, *backend_, topology.train.options.micro_batch)
+                 .value()),
+        stream_(*gan_) {}
+
+  std::vector<double> contributions(const pipeline::TrainingState& state, model::SlotKind kind,
+                                    const pipeline::MicroBatch& micro_batch) {
+    const auto in_type = [](const std::vector<float>& values) {
+      return std::vector<T>(values.begin(), values.end());
+    };
+    const std::vector<T> gw = in_type(state.generator.weights),
+                         gm = in_type(state.generator.moving);
+    const std::vector<T> dw = in_type(state.discriminator.weights);
+    const std::vector<T> dm = in_type(state.discriminator.moving);
+    const model::GanParameters parameters{gw.data(), gm.data(), dw.data(), dm.data()};
+    const pipeline::Batch& batch = micro_batch.events;
+    const model::EventBatch events{batch.images.template as<float>().data(),
+                                   batch.energies().data(), batch.angles().data(),
+                                   batch.ecals().data()};
+    const runtime::RandomPosition position{20, micro_batch.index, kIteration,
+                                           static_cast<std::uint8_t>(state.slot), 0};
+    std::vector<T> values(static_cast<std::size_t>(gan_->contributions(kind).size));
+    if (kind == model::SlotKind::kDReal) {
+      gan_->d_real(parameters, events, position, stream_, values.data());
+    } else if (kind == model::SlotKind::kDFake) {
+      std::vector<T> fakes(
+          static_cast<std::size_t>(gan_->batch() * gan_->discriminator().input_shape().elements()));
+      gan_->make_fakes(parameters, events, position, stream_, fakes.data());
+      gan_->d_fake(parameters, events, fakes.data(), position, stream_, values.data());
+    } else {
+      gan_->begin_generator(parameters, events, position, stream_);
+      gan_->finish_generator(parameters, events, position, stream_, values.data());
+    }
+    return {values.begin(), values.end()};
   }
-  return std::sqrt(difference / size);
+
+ private:
+  std::unique_ptr<model::Backend> backend_;
+  std::unique_ptr<const model::Gan> gan_;
+  model::GanStream stream_;
+};
+
+void expect_losses(const FixtureSlot& want, const model::ContributionLayout& layout,
+                   const std::vector<double>& values, const std::string& where) {
+  for (const auto& [term, loss] : want.losses) {
+    const int index = layout.find("loss/" + term);
+    ASSERT_GE(index, 0) << term;
+    const auto& tensor = layout.tensors[static_cast<std::size_t>(index)];
+    EXPECT_NEAR(values[static_cast<std::size_t>(tensor.offset)], loss, kLossTolerance * loss)
+        << where << " " << term;
+  }
+}
+
+void expect_tensors(const FixtureSlot& want, const model::ContributionLayout& layout,
+                    const std::vector<double>& values, const std::string& where) {
+  for (const FixtureTensor& fixture : want.tensors) {
+    const auto& tensor = find(layout, fixture);
+    ASSERT_EQ(static_cast<std::size_t>(tensor.size), fixture.size) << where << tensor.name;
+    const auto part = part_of(values, tensor);
+    EXPECT_NEAR(norm(part), fixture.norm, kGradientTolerance * fixture.norm)
+        << where << " " << tensor.name;
+    for (std::uint32_t j = 0; j < kProjections; ++j) {
+      EXPECT_NEAR(project(part, j, static_cast<std::uint32_t>(fixture.number)),
+                  fixture.projections[j], kProjectionTolerance * fixture.norm)
+          << where << " " << tensor.name << " projection " << j;
+    }
+  }
+}
+
+void expect_whole_tensors(const std::string& folder, std::uint32_t slot, const FixtureSlot& want,
+                          const model::ContributionLayout& layout,
+                          const std::vector<double>& values) {
+  runtime::FileDisk disk;
+  for (const FixtureTensor& fixture : want.tensors) {
+    const auto& tensor = find(layout, fixture);
+    const std::string path = folder + "/" + std::to_string(slot) + "-" + fixture.network + "-" +
+                             std::to_string(fixture.number) + ".f64";
+    const auto file = disk.read(path);
+    ASSERT_TRUE(file.ok()) << file.error().message;
+    ASSERT_EQ(file->as<double>().size(), fixture.size) << path;
+    EXPECT_LT(distance(part_of(values, tensor), file->as<double>()),
+              kGradientTolerance * fixture.norm)
+        << path << " " << tensor.name;
+  }
+}
+
+void expect_float_near_double(const model::ContributionLayout& layout,
+                              const std::vector<double>& in_float,
+                              const std::vector<double>& in_double, const std::string& where) {
+  int within = 0, gradients = 0;
+  for (const auto& tensor : layout.tensors) {
+    if (tensor.role == Role::kEmptyImages) continue;
+    const auto want = part_of(in_double, tensor);
+    const double error = distance(part_of(in_float, tensor), want) / norm(want);
+    if (tensor.role == Role::kLoss) {
+      EXPECT_LT(error, kLossTolerance) << where << " " << tensor.name;
+      continue;
+    }
+    EXPECT_LT(error, kKinkTolerance) << where << " " << tensor.name;
+    within += error < kGradientTolerance ? 1 : 0;
+    ++gradients;
+  }
+  EXPECT_GT(within, gradients / 3) << where;
+}
+
+// The record of a step whose only micro-batch contributed these values.
+pipeline::StepRecord record_of(const model::ContributionLayout& layout,
+                               const std::vector<double>& values,
+                               const pipeline::TrainingState& state, std::uint64_t events) {
+  const std::vector<float> floats(values.begin(), values.end());
+  pipeline::StepRecord record;
+  record.sums = runtime::Buffer::zeroed(floats.size() * sizeof(std::int64_t));
+  const auto sums = record.sums.mutable_as<std::int64_t>();
+  for (const auto& tensor : layout.tensors) {
+    const auto offset = static_cast<std::size_t>(tensor.offset);
+    const auto size = static_cast<std::size_t>(tensor.size);
+    const auto part = std::span(floats).subspan(offset, size);
+    const auto into = sums.subspan(offset, size);
+    const auto measured = model::quantise_add(part, model::kNoExponent, 1, into);
+    const std::int16_t scale = measured.max_exponent == model::kNoExponent
+                                   ? model::kNoExponent
+                                   : model::scale_for(measured.max_exponent, 1);
+    std::fill(into.begin(), into.end(), 0);
+    model::quantise_add(part, scale, 1, into);
+    record.scales.push_back(scale);
+    record.header.exponents.push_back(measured.max_exponent);
+  }
+  record.header.step = state.step(4);
+  record.header.micro_batches = 1;
+  record.header.events = events;
+  return record;
 }
 
 class Oracle : public testing::TestWithParam<const char*> {};
 
 TEST_P(Oracle, WholeIterationAgreesWithPyTorchInDouble) {
   const std::string name = GetParam();
-  std::ifstream fixture(std::string(TROUPE_SOURCE_DIR) + "/tests/oracle/" + name + ".txt");
-  ASSERT_TRUE(fixture) << "missing fixture; make it with tests/oracle/make_oracle.py";
-  Alone alone(zoo_topology(name, {"train.micro_batch=2", "train.micro_batches=1", "train.seed=20",
-                                  "model.kernels=fastest"}),
-              model::make_cpu_backend());
+  const Fixture fixture = read_fixture(name);
+  ASSERT_EQ(fixture.slots.size(), 4U);
+  config::Topology topology =
+      zoo_topology(name, {"train.micro_batch=" + std::to_string(fixture.batch),
+                          "train.micro_batches=1", "train.seed=20"});
+  // As the oracle; it says why.
+  topology.train.options.generator_optimiser.epsilon = 0.1;
+  topology.train.options.discriminator_optimiser.epsilon = 0.1;
+  const Alone alone(topology, model::make_cpu_backend());
+  Judge<double> in_double(topology, model::make_reference_backend(model::DataType::kFloat64));
+  Judge<float> in_float(topology, model::make_cpu_backend());
   pipeline::TrainingState state = alone.initial_state();
   state.iteration = kIteration;
-  const std::vector<pipeline::MicroBatch> events{alone.micro_batch(kMicroBatch, kDataSeed)};
+  const pipeline::MicroBatch events = alone.micro_batch(kMicroBatch, kDataSeed);
   const char* whole = std::getenv("TROUPE_ORACLE_WHOLE");
-
-  pipeline::StepRecord record;
-  std::vector<float> values;
-  const model::ContributionLayout* layout = nullptr;
-  const auto apply = [&] {
-    ASSERT_TRUE(pipeline::apply(alone.gan(), alone.options(), record, state).ok());
-  };
-  std::string line;
-  std::getline(fixture, line);
-  int slots = 0, tensors = 0, losses = 0;
-  while (std::getline(fixture, line)) {
-    std::istringstream words(line);
-    std::string what;
-    words >> what;
-    if (what == "slot") {
-      if (slots++ > 0) apply();
-      record = alone.reduce_step(state, events);
-      layout = &alone.gan().contributions(alone.options().schedule[state.slot]);
-      values.resize(static_cast<std::size_t>(layout->size));
-      for (std::size_t i = 0; i < layout->tensors.size(); ++i) {
-        const auto offset = static_cast<std::size_t>(layout->tensors[i].offset);
-        const auto size = static_cast<std::size_t>(layout->tensors[i].size);
-        model::restore_mean(record.sums.as<std::int64_t>().subspan(offset, size), record.scales[i],
-                            1, std::span(values).subspan(offset, size));
-      }
-    } else if (what == "loss") {
-      std::string term;
-      double want = 0.0;
-      words >> term >> want;
-      const int index = layout->find("loss/" + term);
-      ASSERT_GE(index, 0) << term;
-      const double got =
-          values[static_cast<std::size_t>(layout->tensors[static_cast<std::size_t>(index)].offset)];
-      EXPECT_NEAR(got, want, kLossTolerance * std::fabs(want)) << "slot " << state.slot << term;
-      ++losses;
-    } else {
-      std::string network;
-      int number = 0;
-      std::size_t size = 0;
-      double want_norm = 0.0;
-      words >> network >> number >> size >> want_norm;
-      const auto& tensor = find(*layout, role_of(network), number);
-      const std::string where = "slot " + std::to_string(state.slot) + " " + tensor.name;
-      ASSERT_EQ(static_cast<std::size_t>(tensor.size), size) << where;
-      const auto part =
-          std::span<const float>(values).subspan(static_cast<std::size_t>(tensor.offset), size);
-      EXPECT_NEAR(norm(part), want_norm, kGradientTolerance * want_norm) << where;
-      for (std::uint32_t j = 0; j < kProjections; ++j) {
-        double want = 0.0;
-        words >> want;
-        EXPECT_NEAR(projection(part, j, static_cast<std::uint32_t>(number)), want,
-                    kProjectionTolerance * want_norm)
-            << where << " projection " << j;
-      }
-      if (whole != nullptr) {
-        const std::string path = std::string(whole) + "/" + name + "/" +
-                                 std::to_string(state.slot) + "-" + network + "-" +
-                                 std::to_string(number) + ".f64";
-        EXPECT_LT(whole_difference(path, part), kGradientTolerance) << where;
-      }
-      ++tensors;
+  for (const FixtureSlot& want : fixture.slots) {
+    const model::SlotKind kind = alone.options().schedule[state.slot];
+    const model::ContributionLayout& layout = alone.gan().contributions(kind);
+    const std::string where = "slot " + std::to_string(state.slot);
+    const std::vector<double> values = in_double.contributions(state, kind, events);
+    expect_losses(want, layout, values, where);
+    expect_tensors(want, layout, values, where);
+    if (whole != nullptr) {
+      expect_whole_tensors(std::string(whole) + "/" + name, state.slot, want, layout, values);
     }
+    expect_float_near_double(layout, in_float.contributions(state, kind, events), values, where);
+    const auto applied =
+        pipeline::apply(alone.gan(), alone.options(),
+                        record_of(layout, values, state, events.events.events), state);
+    ASSERT_TRUE(applied.ok()) << applied.error().message;
   }
-  EXPECT_EQ(slots, 4);
-  EXPECT_GT(losses, 8);
-  EXPECT_GT(tensors, 60);
 }
 
 INSTANTIATE_TEST_SUITE_P(Zoo, Oracle, testing::Values("gan3d_25", "gan3d_51"));

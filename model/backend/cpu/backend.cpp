@@ -5,6 +5,7 @@
 #include "model/backend/backend.h"
 #include "model/backend/cpu/convolution.h"
 #include "model/backend/cpu/dropout.h"
+#include "model/backend/cpu/rows.h"
 #include "model/backend/float_environment.h"
 #include "model/backend/reference/backend.h"
 

@@ -22,13 +22,18 @@ ConvolutionGeometry with_long_rows(ConvolutionGeometry g) {
   return g;
 }
 
-// Output positions of an axis at which tap k lies inside the image.
 struct Range {
   std::int64_t begin, end;
 };
-Range inside(const ConvolutionGeometry& g, std::size_t axis, std::int64_t k) {
+// Output positions of an axis at which tap k lies inside the image.
+Range outputs_inside(const ConvolutionGeometry& g, std::size_t axis, std::int64_t k) {
   const std::int64_t shift = k - g.pad_before[axis];
   return {std::max<std::int64_t>(0, -shift), std::min(g.out[axis], g.in[axis] - shift)};
+}
+// Taps of an axis that lie inside the image for one output position.
+Range taps_inside(const ConvolutionGeometry& g, std::size_t axis, std::int64_t out) {
+  const std::int64_t shift = out - g.pad_before[axis];
+  return {std::max<std::int64_t>(0, -shift), std::min(g.kernel[axis], g.in[axis] - shift)};
 }
 
 // The input of one sample with every row long enough for all taps in z.
@@ -64,8 +69,12 @@ class PaddedRows {
   std::size_t place_ = 0;
 };
 
-// A row of the kernel shorter than this is over before the block of sums is worth loading.
+// (kz, in) of the kernel; where less, the library's backward passes are faster.
 constexpr std::int64_t kShortestRow = 8;
+
+// Rows of the image whose products with dy are summed in registers: with their gradient they fit
+// the nearest cache.
+constexpr std::int64_t kRowsAtOnce = 4;
 
 // Of the eight lanes in the gradient of the kernel; below, the library wastes no more than we do.
 constexpr std::int64_t kFewestLanes = 3;
@@ -155,30 +164,26 @@ class ImageKernel final : public Kernel {
 
   ConvolutionGeometry original() const { return reference::mirrored(g_); }
 
-  // One x plane of the output: eight sums per cell. A column of the kernel stays in the nearest
-  // cache while it passes over all rows.
+  // One x plane of the output: eight sums per cell.
   void fill_plane(const float* x, const float* kernel, std::int64_t ox, float* plane) const {
     std::fill_n(plane, g_.out[1] * g_.out[2] * kLanes, 0.0f);
     for (std::int64_t kx = 0; kx < g_.kernel[0]; ++kx) {
       const std::int64_t ix = ox + kx - g_.pad_before[0];
       if (ix < 0 || ix >= g_.in[0]) continue;
-      for (std::int64_t ky = 0; ky < g_.kernel[1]; ++ky) {
-        const float* column = kernel + (kx * g_.kernel[1] + ky) * tap_size_;
-        const Range rows = inside(g_, 1, ky);
-        for (std::int64_t oy = rows.begin; oy < rows.end; ++oy) {
-          const std::int64_t iy = oy + ky - g_.pad_before[1];
-          add_row(x + (ix * g_.in[1] + iy) * x_rows_.row_size(), column,
-                  plane + oy * g_.out[2] * kLanes);
-        }
+      for (std::int64_t oy = 0; oy < g_.out[1]; ++oy) {
+        const Range taps = taps_inside(g_, 1, oy);
+        const std::int64_t iy = oy + taps.begin - g_.pad_before[1];
+        const RowProduct product{.a = x + (ix * g_.in[1] + iy) * x_rows_.row_size(),
+                                 .row_stride = g_.in_channels,
+                                 .step_stride = 1,
+                                 .group_stride = x_rows_.row_size(),
+                                 .b = kernel + (kx * g_.kernel[1] + taps.begin) * tap_size_,
+                                 .rows = g_.out[2],
+                                 .steps = row_length_,
+                                 .groups = taps.end - taps.begin,
+                                 .out = plane + oy * g_.out[2] * kLanes};
+        dots_ ? add_dot_products(product) : add_products(product);
       }
-    }
-  }
-
-  void add_row(const float* row, const float* column, float* sums) const {
-    if (dots_) {
-      add_dot_products(row, g_.in_channels, column, row_length_, g_.out[2], sums);
-    } else {
-      add_products({row, g_.in_channels, 1, column, g_.out[2], row_length_, sums});
     }
   }
 
@@ -249,12 +254,18 @@ class ParameterKernel final : public Kernel {
       const std::int64_t ix = ox + kx - g_.pad_before[0];
       if (ix < 0 || ix >= g_.in[0]) continue;
       for (std::int64_t ky = 0; ky < g_.kernel[1]; ++ky) {
-        float* column = gradient + (kx * g_.kernel[1] + ky) * row_length_ * kLanes;
-        const Range rows = inside(g_, 1, ky);
-        for (std::int64_t oy = rows.begin; oy < rows.end; ++oy) {
+        const Range rows = outputs_inside(g_, 1, ky);
+        for (std::int64_t oy = rows.begin; oy < rows.end; oy += kRowsAtOnce) {
           const std::int64_t iy = oy + ky - g_.pad_before[1];
-          add_sums_of_products({x + (ix * g_.in[1] + iy) * x_rows_.row_size(), 1, g_.in_channels,
-                                dy + oy * g_.out[2] * kLanes, row_length_, g_.out[2], column});
+          add_sums_of_products({.a = x + (ix * g_.in[1] + iy) * x_rows_.row_size(),
+                                .row_stride = 1,
+                                .step_stride = g_.in_channels,
+                                .group_stride = x_rows_.row_size(),
+                                .b = dy + oy * g_.out[2] * kLanes,
+                                .rows = row_length_,
+                                .steps = g_.out[2],
+                                .groups = std::min(kRowsAtOnce, rows.end - oy),
+                                .out = gradient + (kx * g_.kernel[1] + ky) * row_length_ * kLanes});
         }
       }
     }

@@ -27,17 +27,20 @@ TROUPE_AVX2 void multiply_block(const RowProduct& p, std::int64_t first) {
   for (int m = 0; m < kRows; ++m) {
     sums[m] = kSums == Sums::kFresh ? _mm256_setzero_ps() : _mm256_loadu_ps(out + m * kLanes);
   }
-  const float* base = p.a + first * p.row_stride;
   const std::int64_t stride = p.row_stride;
   const float* b = p.b;
-  for (std::int64_t s = 0; s < p.steps; ++s, base += p.step_stride, b += kLanes) {
-    const __m256 right = _mm256_loadu_ps(b);
-    // Three bases of four rows each keep the addresses within the general registers.
-    const float* bases[3] = {base, base + 4 * stride, base + 8 * stride};
+  for (std::int64_t g = 0; g < p.groups; ++g) {
+    const float* base = p.a + first * stride + g * p.group_stride;
+    for (std::int64_t s = 0; s < p.steps; ++s, base += p.step_stride, b += kLanes) {
+      const __m256 right = _mm256_loadu_ps(b);
+      // Three bases of four rows each keep the addresses within the general registers.
+      const float* bases[3] = {base, base + (kRows > 4 ? 4 * stride : 0),
+                               base + (kRows > 8 ? 8 * stride : 0)};
 #pragma GCC unroll 12
-    for (int m = 0; m < kRows; ++m) {
-      const __m256 left = _mm256_broadcast_ss(bases[m / 4] + (m % 4) * stride);
-      sums[m] = _mm256_fmadd_ps(left, right, sums[m]);
+      for (int m = 0; m < kRows; ++m) {
+        const __m256 left = _mm256_broadcast_ss(bases[m / 4] + (m % 4) * stride);
+        sums[m] = _mm256_fmadd_ps(left, right, sums[m]);
+      }
     }
   }
 #pragma GCC unroll 12
@@ -49,14 +52,6 @@ TROUPE_AVX2 void multiply_block(const RowProduct& p, std::int64_t first) {
   }
 }
 
-struct DotProducts {
-  const float* a;
-  std::int64_t row_stride;
-  const float* b;
-  std::int64_t length, rows;
-  float* out;
-};
-
 // All ones in the first `count` lanes.
 TROUPE_AVX2 __m256i first_lanes(std::int64_t count) {
   const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
@@ -64,41 +59,41 @@ TROUPE_AVX2 __m256i first_lanes(std::int64_t count) {
 }
 
 template <int kRows>
-TROUPE_AVX2 void dot_block(const DotProducts& p, std::int64_t first) {
+TROUPE_AVX2 void dot_block(const RowProduct& p, std::int64_t first) {
   __m256 sums[kRows];
   float* out = p.out + first * kLanes;
 #pragma GCC unroll 12
   for (int m = 0; m < kRows; ++m) sums[m] = _mm256_loadu_ps(out + m * kLanes);
-  const float* base = p.a + first * p.row_stride;
-  const std::int64_t stride = p.row_stride;
-  const std::int64_t whole = p.length / kLanes * kLanes;
-  for (std::int64_t s = 0; s < whole; s += kLanes) {
-    const __m256 right = _mm256_loadu_ps(p.b + s);
-    const float* bases[3] = {base + s, base + s + 4 * stride, base + s + 8 * stride};
+  const std::int64_t stride = p.row_stride, rest = p.steps % kLanes;
+  const __m256i mask = first_lanes(rest);
+  const float* b = p.b;
+  for (std::int64_t g = 0; g < p.groups; ++g) {
+    const float* base = p.a + first * stride + g * p.group_stride;
+    for (std::int64_t s = rest; s < p.steps; s += kLanes, base += kLanes, b += kLanes) {
+      const __m256 right = _mm256_loadu_ps(b);
+      const float* bases[3] = {base, base + (kRows > 4 ? 4 * stride : 0),
+                               base + (kRows > 8 ? 8 * stride : 0)};
 #pragma GCC unroll 12
-    for (int m = 0; m < kRows; ++m) {
-      const __m256 left = _mm256_loadu_ps(bases[m / 4] + (m % 4) * stride);
-      sums[m] = _mm256_fmadd_ps(left, right, sums[m]);
+      for (int m = 0; m < kRows; ++m) {
+        const __m256 left = _mm256_loadu_ps(bases[m / 4] + (m % 4) * stride);
+        sums[m] = _mm256_fmadd_ps(left, right, sums[m]);
+      }
     }
-  }
-  if (whole < p.length) {
-    const __m256i mask = first_lanes(p.length - whole);
-    const __m256 right = _mm256_loadu_ps(p.b + whole);
+    if (rest == 0) continue;
+    const __m256 right = _mm256_loadu_ps(b);
+    b += kLanes;
     for (int m = 0; m < kRows; ++m) {
-      const __m256 left = _mm256_maskload_ps(base + whole + m * stride, mask);
-      sums[m] = _mm256_fmadd_ps(left, right, sums[m]);
+      sums[m] = _mm256_fmadd_ps(_mm256_maskload_ps(base + m * stride, mask), right, sums[m]);
     }
   }
 #pragma GCC unroll 12
   for (int m = 0; m < kRows; ++m) _mm256_storeu_ps(out + m * kLanes, sums[m]);
 }
 
-template <class Product>
-using Block = void (*)(const Product&, std::int64_t first);
+using Block = void (*)(const RowProduct&, std::int64_t first);
 
 // Divides the rows into blocks of sizes as equal as possible; table[n - 1] does n rows.
-template <class Product>
-void in_blocks(const Product& product, const Block<Product> (&table)[kMostRows]) {
+void in_blocks(const RowProduct& product, const Block (&table)[kMostRows]) {
   const std::int64_t blocks = (product.rows + kMostRows - 1) / kMostRows;
   std::int64_t first = 0;
   for (std::int64_t i = 1; i <= blocks; ++i) {
@@ -110,7 +105,7 @@ void in_blocks(const Product& product, const Block<Product> (&table)[kMostRows])
 
 template <Sums kSums>
 void multiply(const RowProduct& p) {
-  static constexpr Block<RowProduct> kTable[kMostRows] = {
+  static constexpr Block kTable[kMostRows] = {
       multiply_block<1, kSums>,  multiply_block<2, kSums>,  multiply_block<3, kSums>,
       multiply_block<4, kSums>,  multiply_block<5, kSums>,  multiply_block<6, kSums>,
       multiply_block<7, kSums>,  multiply_block<8, kSums>,  multiply_block<9, kSums>,
@@ -142,12 +137,11 @@ void add_products(const RowProduct& product) { multiply<Sums::kContinued>(produc
 
 void add_sums_of_products(const RowProduct& product) { multiply<Sums::kFresh>(product); }
 
-void add_dot_products(const float* a, std::int64_t row_stride, const float* b, std::int64_t length,
-                      std::int64_t rows, float* out) {
-  static constexpr Block<DotProducts> kTable[kMostRows] = {
+void add_dot_products(const RowProduct& product) {
+  static constexpr Block kTable[kMostRows] = {
       dot_block<1>, dot_block<2>, dot_block<3>, dot_block<4>,  dot_block<5>,  dot_block<6>,
       dot_block<7>, dot_block<8>, dot_block<9>, dot_block<10>, dot_block<11>, dot_block<12>};
-  in_blocks(DotProducts{a, row_stride, b, length, rows, out}, kTable);
+  in_blocks(product, kTable);
 }
 
 TROUPE_AVX2 void finish_cells(const float* sums, std::int64_t cells, std::int64_t channels,
@@ -180,10 +174,7 @@ namespace troupe::model::cpu {
 bool rows_supported() { return false; }
 void add_products(const RowProduct&) { CHECK(false, "no AVX2 on this host"); }
 void add_sums_of_products(const RowProduct&) { CHECK(false, "no AVX2 on this host"); }
-void add_dot_products(const float*, std::int64_t, const float*, std::int64_t, std::int64_t,
-                      float*) {
-  CHECK(false, "no AVX2 on this host");
-}
+void add_dot_products(const RowProduct&) { CHECK(false, "no AVX2 on this host"); }
 void finish_cells(const float*, std::int64_t, std::int64_t, const float*, const Activation&,
                   float*) {
   CHECK(false, "no AVX2 on this host");

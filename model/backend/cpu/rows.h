@@ -22,26 +22,27 @@ inline constexpr std::int64_t kLanes = 8;
 // Whether this host has the instructions; without them nothing below may be called.
 bool rows_supported();
 
-// a[m row_stride + s step_stride] meets b[s][0..7] and goes to out[m][0..7], for m < rows and
-// s < steps. b and out have eight floats per entry.
+// For m < rows, group g and step s in ascending order:
+//   a[m row_stride + g group_stride + s step_stride] meets b[g steps + s][0..7] and goes to
+//   out[m][0..7].
+// A group is a row of the image: the sums stay in registers over all of them.
 struct RowProduct {
   const float* a = nullptr;
-  std::int64_t row_stride = 0, step_stride = 0;
-  const float* b = nullptr;
-  std::int64_t rows = 0, steps = 0;
-  float* out = nullptr;
+  std::int64_t row_stride = 0, step_stride = 0, group_stride = 0;
+  const float* b = nullptr;  // eight floats per entry
+  std::int64_t rows = 0, steps = 0, groups = 0;
+  float* out = nullptr;  // eight floats per entry
 };
-// out[m][lane] += a b, step by step.
+// out[m][lane] += a b, one after the other.
 void add_products(const RowProduct& product);
-// out[m][lane] += sum of a b over the steps, formed from 0: for long sums over many calls, whose
-// error it keeps small.
+// out[m][lane] += the sum of all a b, formed from 0: for long sums over many calls, whose error it
+// keeps small.
 void add_sums_of_products(const RowProduct& product);
 
-// out[m][lane] += a[m row_stride + 8 s + lane] b[8 s + lane], step by step over `length` numbers:
-// the parts of a dot product. b is filled up with zeros to a multiple of 8; a is not read beyond
-// `length`.
-void add_dot_products(const float* a, std::int64_t row_stride, const float* b, std::int64_t length,
-                      std::int64_t rows, float* out);
+// The parts of a dot product: as add_products, but of `steps` consecutive numbers (step_stride is
+// 1) number s goes to lane s % 8. Each group of b is filled up with zeros to a multiple of 8; a is
+// not read beyond `steps`.
+void add_dot_products(const RowProduct& product);
 
 // y[cell][channel] = activation(sums[cell][channel] + bias[channel]) for up to eight channels; bias
 // may be null. Activations: kLinear, kRelu, kLeakyRelu; NaN stays NaN.

@@ -1,6 +1,7 @@
 #include "model/backend/reference/dense.h"
 
 #include <algorithm>
+#include <array>
 
 #include "model/backend/reference/instantiate.h"
 
@@ -26,16 +27,20 @@ void run(const DenseForward& dense, const KernelCall& call) {
 
 template <class T>
 void run(const DenseBackwardInput& dense, const KernelCall& call) {
+  constexpr std::int64_t kChains = 8;  // inputs at a time: one sum alone waits for each addition
   const auto* dy = call.operand<const T>(0);
   const auto* kernel = call.operand<const T>(1);
   auto* dx = call.operand<T>(2);
-  for (std::int64_t b = 0; b < dense.batch; ++b) {
-    for (std::int64_t i = 0; i < dense.inputs; ++i) {
-      T sum{0};
+  for (std::int64_t b = 0; b < dense.batch; ++b, dy += dense.units) {
+    for (std::int64_t i = 0; i < dense.inputs; i += kChains) {
+      const std::int64_t chains = std::min(kChains, dense.inputs - i);
+      std::array<T, kChains> sums{};
       for (std::int64_t u = 0; u < dense.units; ++u) {
-        sum += dy[b * dense.units + u] * kernel[i * dense.units + u];
+        for (std::int64_t c = 0; c < chains; ++c) {
+          sums[static_cast<std::size_t>(c)] += dy[u] * kernel[(i + c) * dense.units + u];
+        }
       }
-      dx[b * dense.inputs + i] = sum;
+      dx = std::copy_n(sums.begin(), chains, dx);
     }
   }
 }

@@ -1,0 +1,248 @@
+// Events per second out of HDF5 files, next to h5py and PyTorch's DataLoader in the same run: in
+// order and shuffled, plain and gzip, files in the page cache. What is read is compared with the
+// generator's showers, and the peers' with what is read here, before anything is timed.
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/dataset.h"
+#include "pipeline/sampler.h"
+#include "pipeline/shower_dataset.h"
+
+namespace troupe::bench {
+namespace {
+
+using pipeline::Batch;
+using pipeline::CacheMode;
+using pipeline::Dataset;
+
+constexpr std::size_t kBatch = 64;
+constexpr int kThreads = 2;
+constexpr std::size_t kImageBytes = 25 * 25 * 25 * sizeof(float);
+
+struct Run {
+  bool small = false;
+  std::uint64_t events = 0;
+  std::uint64_t peer_shuffled_events = 0;
+  int repeats = 0;
+  std::string folder;
+};
+
+struct Rates {
+  double median = 0;  // events per second
+  double lowest = 0;
+  double highest = 0;
+};
+
+// Sums over what was read, by which readings are compared.
+struct Checksum {
+  double cells = 0;
+  double energies = 0;
+};
+
+Rates rates_of(std::uint64_t events, std::vector<double> seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  const auto rate = [&](double s) { return static_cast<double>(events) / s; };
+  return {rate(seconds[seconds.size() / 2]), rate(seconds.back()), rate(seconds.front())};
+}
+
+void print_rates(const char* order, const char* reader, const Rates& rates) {
+  const double megabytes = kImageBytes / 1e6;
+  fmt::print("  {:<9} {:<28} {:8.0f} events/s {:7.0f} MB/s (min {:.0f}, max {:.0f})\n", order,
+             reader, rates.median, rates.median * megabytes, rates.lowest * megabytes,
+             rates.highest * megabytes);
+}
+
+void print_ratio(const Rates& ours, const Rates& peer, const char* name, const char* aim) {
+  fmt::print("  {:<9} {:<28} {:8.1f} x{}\n", "", fmt::format("ratio to {}", name),
+             ours.median / peer.median, aim);
+}
+
+Dataset open_file(const Run& run, const std::string& path, CacheMode cache) {
+  pipeline::DatasetOptions options;
+  options.paths = {path};
+  options.cache = cache;
+  options.threads = kThreads;
+  options.index_folder = run.folder + "/index";
+  // So small that a repeat finds nothing left of the one before it.
+  options.window_bytes = std::max<std::uint64_t>(1, run.events * kImageBytes / 16);
+  auto dataset = Dataset::open(options);
+  CHECK(dataset.ok(), dataset.ok() ? "" : dataset.error().message);
+  return std::move(dataset).value();
+}
+
+std::vector<std::uint64_t> order_of(const Dataset& dataset, bool shuffled) {
+  std::vector<std::uint64_t> ids(dataset.size());
+  std::iota(ids.begin(), ids.end(), 0u);
+  if (!shuffled) return ids;
+  const pipeline::EpochOrder order({.events = dataset.size(),
+                                    .seed = 1,
+                                    .window_blocks = dataset.window_blocks(),
+                                    .blocks = dataset.blocks()},
+                                   0);
+  for (std::uint64_t& id : ids) id = order.event(id);
+  return ids;
+}
+
+void read_all(Dataset& dataset, const std::vector<std::uint64_t>& ids,
+              const std::function<void(const Batch&)>& use = {}) {
+  for (std::size_t first = 0; first < ids.size(); first += kBatch) {
+    Batch batch;
+    const std::size_t count = std::min(kBatch, ids.size() - first);
+    const auto result = dataset.read(std::span(ids).subspan(first, count), batch);
+    CHECK(result.ok(), result.ok() ? "" : result.error().message);
+    if (use) use(batch);
+  }
+}
+
+double seconds_to_read(Dataset& dataset, const std::vector<std::uint64_t>& ids) {
+  const auto start = std::chrono::steady_clock::now();
+  read_all(dataset, ids);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// A fresh Dataset for each repeat, unless the cache is in memory.
+Rates time_ours(const Run& run, const std::string& path, CacheMode cache, bool shuffled) {
+  std::vector<double> seconds;
+  std::optional<Dataset> dataset;
+  for (int i = 0; i < run.repeats; ++i) {
+    if (!dataset || cache == CacheMode::kNone) dataset = open_file(run, path, cache);
+    seconds.push_back(seconds_to_read(*dataset, order_of(*dataset, shuffled)));
+  }
+  return rates_of(run.events, seconds);
+}
+
+Checksum checksum_of(const Run& run, const std::string& path) {
+  Dataset dataset = open_file(run, path, CacheMode::kNone);
+  Checksum sum;
+  read_all(dataset, order_of(dataset, true), [&](const Batch& batch) {
+    for (const float cell : batch.images.as<float>()) sum.cells += static_cast<double>(cell);
+    for (const float energy : batch.energies()) sum.energies += 100 * static_cast<double>(energy);
+  });
+  return sum;
+}
+
+// Every event of the file against the generator.
+bool holds_the_showers(const Run& run, const std::string& path,
+                       const pipeline::ShowerGenerator& generator, runtime::ThreadTeam& team) {
+  Dataset dataset = open_file(run, path, CacheMode::kNone);
+  std::uint64_t first = 0;
+  bool right = dataset.size() == run.events;
+  read_all(dataset, order_of(dataset, false), [&](const Batch& batch) {
+    std::vector<float> want(batch.images.size() / sizeof(float));
+    std::vector<pipeline::Primary> primaries(batch.events);
+    generator.generate(first, primaries, want, team);
+    const auto got = batch.images.as<float>();
+    right &= std::equal(got.begin(), got.end(), want.begin(), want.end());
+    first += batch.events;
+  });
+  if (!right) fmt::print(stderr, "{}: not the generated showers\n", path);
+  return right;
+}
+
+struct PeerResult {
+  Checksum sum;
+  std::uint64_t events = 0;
+  std::vector<double> seconds;
+};
+
+// Nothing if the peer is not installed or fails.
+std::optional<PeerResult> run_peer(const Run& run, const std::string& path, const char* library,
+                                   const char* order) {
+  const bool shuffled = std::strcmp(order, "shuffled") == 0;
+  const std::string command =
+      fmt::format("{} '{}' '{}' {} {} {} {}{}", TROUPE_PYTHON, TROUPE_LOADER_PEERS, path, library,
+                  order, shuffled ? run.peer_shuffled_events : run.events, run.repeats,
+                  run.small ? " 2>/dev/null" : "");
+  std::FILE* output = ::popen(command.c_str(), "r");
+  if (output == nullptr) return std::nullopt;
+  PeerResult result;
+  double seconds = 0;
+  if (std::fscanf(output, "checksum %lf %lf %lu", &result.sum.cells, &result.sum.energies,
+                  &result.events) == 3) {
+    while (std::fscanf(output, " seconds %lf", &seconds) == 1) result.seconds.push_back(seconds);
+  }
+  const bool fine = ::pclose(output) == 0 && !result.seconds.empty();
+  return fine ? std::optional(result) : std::nullopt;
+}
+
+bool agree(const Run& run, const Checksum& ours, const PeerResult& peer) {
+  const auto close = [](double a, double b) { return std::fabs(a - b) <= 1e-6 * std::fabs(a); };
+  // Part of the events in an order of the peer's own has no sum here to compare with.
+  if (peer.events != run.events) return true;
+  return close(ours.cells, peer.sum.cells) && close(ours.energies, peer.sum.energies);
+}
+
+bool bench_file(const Run& run, const std::string& path, const char* title) {
+  const Checksum sum = checksum_of(run, path);
+  fmt::print("{}: {} events, {} MB in the file\n", title, run.events,
+             std::filesystem::file_size(path) / 1000000);
+  for (const char* order : {"in_order", "shuffled"}) {
+    const bool shuffled = std::strcmp(order, "shuffled") == 0;
+    const Rates ours = time_ours(run, path, CacheMode::kNone, shuffled);
+    print_rates(order, shuffled ? "Troupe, windows" : "Troupe", ours);
+    if (shuffled) {
+      const Rates cached = time_ours(run, path, CacheMode::kMemory, true);
+      print_rates(order, "Troupe, memory cache", cached);
+    }
+    for (const char* library : {"h5py", "dataloader"}) {
+      const auto peer = run_peer(run, path, library, order);
+      if (!peer) {
+        fmt::print("  {:<9} {:<28} not available\n", order, library);
+        continue;
+      }
+      if (!agree(run, sum, *peer)) {
+        fmt::print(stderr, "{}: {} read other values\n", path, library);
+        return false;
+      }
+      const Rates rates = rates_of(peer->events, peer->seconds);
+      const bool loader = std::strcmp(library, "dataloader") == 0;
+      print_rates(order, loader ? "DataLoader, 2 workers" : "h5py", rates);
+      print_ratio(ours, rates, loader ? "DataLoader" : "h5py",
+                  shuffled == loader ? (loader ? " (aim 10)" : " (aim 2)") : "");
+    }
+  }
+  return true;
+}
+
+int run_bench(bool small) {
+  std::string folder = (std::filesystem::temp_directory_path() / "troupe-bench-XXXXXX").string();
+  CHECK(::mkdtemp(folder.data()) != nullptr, "no temporary folder");
+  const Run run{small, small ? 320u : 8000u, small ? 64u : 1000u, small ? 2 : 5, folder};
+  runtime::ThreadTeam team(kThreads);
+  pipeline::ShowerDatasetOptions options;
+  options.events = run.events;
+  options.chunk_events = 16;
+  const auto generator = pipeline::ShowerGenerator::create(options.showers);
+  bool right = generator.ok();
+  for (const int level : {0, 4}) {
+    options.gzip_level = level;
+    const std::string path = fmt::format("{}/{}.h5", folder, level > 0 ? "gzip" : "plain");
+    const auto written = pipeline::write_shower_dataset(options, path, team);
+    CHECK(written.ok(), written.ok() ? "" : written.error().message);
+    right = right && holds_the_showers(run, path, *generator, team) &&
+            bench_file(run, path, level > 0 ? "gzip" : "plain");
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+  return right ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace troupe::bench
+
+int main(int argc, char** argv) {
+  return troupe::bench::run_bench(argc > 1 && std::strcmp(argv[1], "--small") == 0);
+}

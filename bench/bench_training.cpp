@@ -1,0 +1,277 @@
+// Training events per second of gan3d_25 and gan3d_51 next to PyTorch doing the same iteration (D
+// on real, D on fakes, G, G with RMSprop) with as many events per optimiser step and as many
+// threads. Both sides first compute one iteration from the same weights, noise, masks and flips and
+// must find the same losses, and two of our runs the same state; then both train in turns, each in
+// a process of its own.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/child_process.h"
+#include "bench/training_on_troupe.h"
+
+namespace troupe::bench {
+namespace {
+
+constexpr std::uint32_t kCheckedEvents = 2;
+// Of a loss, relative. In the generator's steps both sides are further from each other than
+// rounding: a pre-activation that rounds to the other side of a kink changes a gradient, and so the
+// weights, by up to a per cent.
+constexpr double kDiscriminatorTolerance = 2e-4;
+constexpr double kGeneratorTolerance = 2e-2;
+
+struct Model {
+  const char* name;
+  double gflop_per_event;  // of the plain network, whatever a side saves
+  std::uint32_t events;    // per optimiser step
+};
+
+struct Extent {
+  std::vector<Model> models;
+  std::vector<int> threads;
+  int rounds;
+  bool choose;  // let PyTorch try its ways before it is timed
+};
+
+const Extent kFull{{{"gan3d_25", 19.3, 8}, {"gan3d_51", 80.8, 4}}, {1, 2}, 5, true};
+const Extent kSmall{{{"gan3d_25", 19.3, 2}}, {1}, 1, false};
+
+struct Summary {
+  double median = 0.0, lowest = 0.0, highest = 0.0;
+};
+
+// Events per second from the seconds of iterations.
+Summary rates(std::vector<double> seconds, double events) {
+  std::sort(seconds.begin(), seconds.end());
+  return {events / seconds[seconds.size() / 2], events / seconds.back(), events / seconds.front()};
+}
+
+// One of the two that train, with what it measured.
+class Side {
+ public:
+  Side(std::string name, const std::vector<std::string>& arguments) : name_(std::move(name)) {
+    auto child = ChildProcess::start(arguments);
+    const auto first = child.ok() ? (*child)->answer() : child.error();
+    version_ = first.ok() ? *first : first.error().message;
+    missing_ = !child.ok() || version_.starts_with("missing");
+    if (first.ok()) child_ = std::move(child).value();
+  }
+
+  bool ready() const { return child_ != nullptr; }
+  // Not installed; otherwise a side that is not ready is a defect.
+  bool missing() const { return missing_; }
+  // What it is, or why it is not ready.
+  const std::string& version() const { return version_; }
+
+  // Says why on standard error when there is no good answer.
+  std::optional<std::string> ask(const std::string& request) {
+    auto answer = child_->ask(request);
+    if (answer.ok()) return std::move(answer).value();
+    fmt::print(stderr, "{}, asked to {}: {}\n", name_, request, answer.error().message);
+    return std::nullopt;
+  }
+
+  bool time_iteration() {
+    const auto answer = ask("time 1");
+    if (!answer) return false;
+    std::istringstream words(*answer);
+    words >> wall_.emplace_back() >> processor_.emplace_back();
+    return true;
+  }
+
+  Summary rate(double events) const { return rates(wall_, events); }
+  double processor_seconds(double events) const { return 1 / rates(processor_, events).median; }
+  long peak_mebibytes() {
+    const auto answer = ask("peak");
+    return answer ? std::stol(*answer) / 1024 : 0;
+  }
+
+ private:
+  const std::string name_;
+  std::unique_ptr<ChildProcess> child_;
+  std::string version_;
+  bool missing_ = false;
+  std::vector<double> wall_, processor_;  // seconds of one iteration
+};
+
+std::map<std::string, double> parse_losses(const std::string& text) {
+  std::map<std::string, double> losses;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const auto equals = word.find('=');
+    losses[word.substr(0, equals)] = std::stod(word.substr(equals + 1));
+  }
+  return losses;
+}
+
+// Names begin with the slot in the schedule, whose first two are the discriminator's.
+double tolerance_of(const std::string& name) {
+  return name < "2" ? kDiscriminatorTolerance : kGeneratorTolerance;
+}
+
+bool same_losses(const std::string& ours, const std::string& theirs) {
+  const auto found = parse_losses(ours), judge = parse_losses(theirs);
+  bool same = found.size() == judge.size() && !found.empty();
+  for (const auto& [name, value] : found) {
+    const auto other = judge.find(name);
+    same &= other != judge.end() &&
+            std::fabs(other->second - value) <= tolerance_of(name) * std::fabs(value);
+  }
+  if (!same) fmt::print(stderr, "different losses\n  ours:    {}\n  PyTorch: {}\n", ours, theirs);
+  return same;
+}
+
+// One model on one number of threads.
+class Comparison {
+ public:
+  Comparison(const Model& model, int threads)
+      : model_(model),
+        threads_(threads),
+        ours_("Troupe", {"/proc/self/exe", "--worker", model.name, std::to_string(threads),
+                         std::to_string(model.events)}),
+        peer_("PyTorch", {TROUPE_PYTHON, TROUPE_TRAINING_PEER, model.name, std::to_string(threads),
+                          std::to_string(model.events)}) {}
+
+  // False when a result was wrong. `hash` is that of earlier numbers of threads, empty at first.
+  bool run(const Extent& extent, std::string& hash) {
+    return start() && check(hash) && (!peer_.ready() || !extent.choose || choose()) &&
+           time(extent.rounds) && print();
+  }
+
+ private:
+  bool start() const {
+    if (!ours_.ready()) fmt::print(stderr, "Troupe: {}\n", ours_.version());
+    if (!peer_.ready() && !peer_.missing()) fmt::print(stderr, "PyTorch: {}\n", peer_.version());
+    return ours_.ready() && (peer_.ready() || peer_.missing());
+  }
+
+  bool check(std::string& hash) {
+    const std::string request = fmt::format("check {}", kCheckedEvents);
+    const auto losses = ours_.ask(request);
+    const auto first = ours_.ask("hash"), second = ours_.ask("hash");
+    if (!losses || !first || !second) return false;
+    if (hash.empty()) hash = *first;
+    if (*first != *second || *first != hash) {
+      fmt::print(stderr, "two runs of {} ended in different states\n", model_.name);
+      return false;
+    }
+    if (!peer_.ready()) return true;
+    const auto judge = peer_.ask(request);
+    return judge && same_losses(*losses, *judge);
+  }
+
+  bool choose() {
+    const auto answer = peer_.ask("choose");
+    if (answer) ways_ = *answer;
+    return answer.has_value();
+  }
+
+  bool time(int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+      if (!ours_.time_iteration() || (peer_.ready() && !peer_.time_iteration())) return false;
+    }
+    return true;
+  }
+
+  bool print() {
+    const Summary ours = ours_.rate(model_.events);
+    const double our_work = ours_.processor_seconds(model_.events);
+    fmt::print("{}, {} thread{}: ours {:.2f} events/s [{:.2f}, {:.2f}]", model_.name, threads_,
+               threads_ == 1 ? "" : "s", ours.median, ours.lowest, ours.highest);
+    if (!peer_.ready()) {
+      fmt::print(", PyTorch {}\n", peer_.version());
+      print_detail("ours", ours_, ours, our_work);
+      return true;
+    }
+    const Summary peer = peer_.rate(model_.events);
+    const double peer_work = peer_.processor_seconds(model_.events);
+    fmt::print(", PyTorch {:.2f} [{:.2f}, {:.2f}], ratio {:.2f}\n", peer.median, peer.lowest,
+               peer.highest, ours.median / peer.median);
+    print_detail("ours", ours_, ours, our_work);
+    print_detail("PyTorch", peer_, peer, peer_work);
+    fmt::print("  ratio of processor times {:.2f}\n", peer_work / our_work);
+    if (!ways_.empty()) fmt::print("  PyTorch's ways, the first one taken: {}\n", ways_);
+    return true;
+  }
+
+  void print_detail(const char* name, Side& side, const Summary& rate, double work) {
+    fmt::print("  {:<7} {:5.1f} GFLOP/s, {:.3f} s of processor an event, peak memory {} MiB; {}\n",
+               name, rate.median * model_.gflop_per_event, work, side.peak_mebibytes(),
+               side.version());
+    std::fflush(stdout);
+  }
+
+  const Model& model_;
+  const int threads_;
+  Side ours_, peer_;
+  std::string ways_;
+};
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown processor";
+}
+
+void print_machine(const Extent& extent) {
+  double load = 0.0;
+  getloadavg(&load, 1);
+  fmt::print("{}, {} cores; medians of {} iterations in turns [lowest, highest]\n",
+             processor_name(), std::thread::hardware_concurrency(), extent.rounds);
+  if (load > 0.5) {
+    fmt::print(
+        "The load average is {:.1f}: with other work on the machine only the ratio of "
+        "processor times on 1 thread means much\n",
+        load);
+  }
+}
+
+int run(const Extent& extent, const std::string& wanted) {
+  print_machine(extent);
+  for (const Model& model : extent.models) {
+    if (!wanted.empty() && wanted != model.name) continue;
+    fmt::print("{}, {} events per optimiser step, {} GFLOP an event\n", model.name, model.events,
+               model.gflop_per_event);
+    std::string hash;
+    for (const int threads : extent.threads) {
+      if (!Comparison(model, threads).run(extent, hash)) return 1;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace troupe::bench
+
+// bench_training [--small] [MODEL]; with --worker MODEL THREADS EVENTS it is our side of a
+// comparison.
+int main(int argc, char** argv) {
+  using namespace troupe::bench;
+  if (argc == 5 && std::strcmp(argv[1], "--worker") == 0) {
+    return answer_training_requests(argv[2], std::stoi(argv[3]),
+                                    static_cast<std::uint32_t>(std::stoul(argv[4])));
+  }
+  bool small = false;
+  std::string model;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--small") == 0) {
+      small = true;
+    } else {
+      model = argv[i];
+    }
+  }
+  return run(small ? kSmall : kFull, model);
+}

@@ -1,0 +1,81 @@
+"""Reads a file of showers as people do today, for bench_loader to compare with.
+
+usage: loader_peers.py FILE h5py|dataloader in_order|shuffled EVENTS REPEATS
+
+Prints one line `checksum CELLS ENERGIES` (sums over the events read, in double precision, from a
+reading that is not timed) and one line `seconds S` per repeat. In order takes slices of 64 events;
+shuffled takes event after event, which is what a Dataset with h5py behind it does. The DataLoader
+has two workers and batches of 64.
+"""
+
+import sys
+import time
+
+import h5py
+import numpy
+
+BATCH = 64
+WORKERS = 2
+
+
+def ids_of(total, order, events):
+    if order == "in_order":
+        return list(range(min(events, total)))
+    return numpy.random.default_rng(1).permutation(total)[:events].tolist()
+
+
+def h5py_batches(path, order, ids):
+    with h5py.File(path, "r") as file:
+        images = file["ECAL"]
+        energies = file["target"][:, 1]
+        for first in range(0, len(ids), BATCH):
+            chosen = ids[first : first + BATCH]
+            if order == "in_order":
+                batch = images[chosen[0] : chosen[-1] + 1]
+            else:
+                batch = numpy.stack([images[i] for i in chosen])
+            yield batch, energies[chosen]
+
+
+def dataloader_batches(path, order, ids):
+    import torch
+
+    class Showers(torch.utils.data.Dataset):
+        """Opens the file in the worker that uses it, as HDF5 handles do not survive a fork."""
+
+        def __init__(self):
+            self.file = None
+
+        def __len__(self):
+            return len(ids)
+
+        def __getitem__(self, index):
+            if self.file is None:
+                self.file = h5py.File(path, "r")
+            return torch.from_numpy(self.file["ECAL"][index]), self.file["target"][index, 1]
+
+    loader = torch.utils.data.DataLoader(
+        Showers(), batch_size=BATCH, sampler=ids, num_workers=WORKERS
+    )
+    for images, energies in loader:
+        yield images.numpy(), energies.numpy()
+
+
+def main(path, library, order, events, repeats):
+    with h5py.File(path, "r") as file:
+        ids = ids_of(file["ECAL"].shape[0], order, events)
+    batches = h5py_batches if library == "h5py" else dataloader_batches
+    cells = energies = 0.0
+    for images, primaries in batches(path, order, ids):
+        cells += float(numpy.sum(images, dtype=numpy.float64))
+        energies += float(numpy.sum(primaries, dtype=numpy.float64))
+    print(f"checksum {cells!r} {energies!r} {len(ids)}", flush=True)
+    for _ in range(repeats):
+        start = time.perf_counter()
+        for _ in batches(path, order, ids):
+            pass
+        print(f"seconds {time.perf_counter() - start!r}", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:4], int(sys.argv[4]), int(sys.argv[5]))

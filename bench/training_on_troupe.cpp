@@ -1,0 +1,153 @@
+#include "bench/training_on_troupe.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <cmath>
+#include <ctime>
+#include <iostream>
+#include <optional>
+#include <sstream>
+
+#include "model/backend/backend.h"
+#include "tests/training/alone.h"
+
+namespace troupe::bench {
+namespace {
+
+using training_test::Alone;
+
+// As tests/oracle/make_oracle.py has them.
+constexpr int kSeed = 20;
+constexpr std::uint32_t kCheckedMicroBatch = 3;
+constexpr std::uint64_t kCheckedIteration = 5;
+constexpr std::uint64_t kDataSeed = 77;
+constexpr double kCheckedEpsilon = 0.1;  // of RMSprop
+
+config::Topology topology_of(const std::string& model, std::uint32_t micro_batch,
+                             std::uint32_t micro_batches) {
+  return training_test::zoo_topology(
+      model, {fmt::format("train.micro_batch={}", micro_batch),
+              fmt::format("train.micro_batches={}", micro_batches),
+              fmt::format("train.seed={}", kSeed), "model.kernels=fastest"});
+}
+
+double seconds_of(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// One iteration; the unweighted loss terms as "slot/term=value", or why they are none.
+runtime::Result<std::string> iterate(Alone& alone, pipeline::TrainingState& state,
+                                     const std::vector<pipeline::MicroBatch>& events) {
+  std::string text;
+  const auto& options = alone.options();
+  for (std::uint32_t slot = 0; slot < options.schedule.size(); ++slot) {
+    const pipeline::StepRecord record = alone.reduce_step(state, events);
+    const auto& layout = alone.gan().contributions(options.schedule[slot]);
+    const auto& gan = alone.gan().description();
+    const auto losses = pipeline::step_losses(gan, layout, record, options.micro_batches);
+    for (std::size_t i = 0; i < losses.size(); ++i) {
+      if (!std::isfinite(losses[i]) || record.header.non_finite.found()) {
+        return runtime::Error{runtime::ErrorKind::kDiverged, "a loss or gradient is not finite"};
+      }
+      text += fmt::format("{}/{}={:.9g} ", slot, gan.losses[i].output, losses[i]);
+    }
+    RETURN_IF_ERROR(pipeline::apply(alone.gan(), options, record, state));
+  }
+  return text;
+}
+
+class Worker {
+ public:
+  Worker(std::string model, int threads, std::uint32_t events)
+      : model_(std::move(model)),
+        threads_(threads),
+        micro_batch_(events % 2 == 0 ? events / 2 : events),
+        micro_batches_(events / micro_batch_) {}
+
+  runtime::Result<std::string> answer(const std::string& request) {
+    std::istringstream words(request);
+    std::string what;
+    std::uint32_t number = 0;
+    words >> what >> number;
+    if (what == "check") return check(number);
+    if (what == "hash") return hash();
+    if (what == "time") return time(number);
+    if (what == "peak") return peak();
+    return runtime::Error{runtime::ErrorKind::kUsage, "what is " + request};
+  }
+
+ private:
+  runtime::Result<std::string> check(std::uint32_t events) const {
+    config::Topology topology = topology_of(model_, events, 1);
+    topology.train.options.generator_optimiser.epsilon = kCheckedEpsilon;
+    topology.train.options.discriminator_optimiser.epsilon = kCheckedEpsilon;
+    Alone alone(topology, model::make_cpu_backend());
+    pipeline::TrainingState state = alone.initial_state();
+    state.iteration = kCheckedIteration;
+    return iterate(alone, state, {alone.micro_batch(kCheckedMicroBatch, kDataSeed)});
+  }
+
+  runtime::Result<std::string> hash() {
+    start();
+    RETURN_IF_ERROR(run_iteration());
+    return pipeline::hash_of_state(*state_).text();
+  }
+
+  runtime::Result<std::string> time(std::uint32_t iterations) {
+    if (!state_) start();
+    const double wall = seconds_of(CLOCK_MONOTONIC);
+    const double processor = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+    for (std::uint32_t i = 0; i < iterations; ++i) RETURN_IF_ERROR(run_iteration());
+    return fmt::format("{:.6f} {:.6f}", seconds_of(CLOCK_MONOTONIC) - wall,
+                       seconds_of(CLOCK_PROCESS_CPUTIME_ID) - processor);
+  }
+
+  static std::string peak() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return fmt::format("{}", usage.ru_maxrss);
+  }
+
+  // From the first step, with all that a run allocates.
+  void start() {
+    if (!alone_) {
+      alone_.emplace(topology_of(model_, micro_batch_, micro_batches_), model::make_cpu_backend(),
+                     threads_);
+    }
+    state_ = alone_->initial_state();
+    events_.clear();
+    for (std::uint32_t i = 0; i < micro_batches_; ++i) {
+      events_.push_back(alone_->micro_batch(i, kDataSeed + i));
+    }
+  }
+
+  runtime::Result<void> run_iteration() {
+    const auto losses = iterate(*alone_, *state_, events_);
+    if (!losses.ok()) return losses.error();
+    return {};
+  }
+
+  const std::string model_;
+  const int threads_;
+  const std::uint32_t micro_batch_, micro_batches_;
+  std::optional<Alone> alone_;
+  std::optional<pipeline::TrainingState> state_;
+  std::vector<pipeline::MicroBatch> events_;
+};
+
+}  // namespace
+
+int answer_training_requests(const std::string& model, int threads, std::uint32_t events) {
+  Worker worker(model, threads, events);
+  std::cout << "ok " << model::make_cpu_backend()->numerics_class() << std::endl;
+  for (std::string request; std::getline(std::cin, request);) {
+    const auto answer = worker.answer(request);
+    std::cout << (answer.ok() ? "ok " + *answer : "error " + answer.error().message) << std::endl;
+  }
+  return 0;
+}
+
+}  // namespace troupe::bench

@@ -1,0 +1,19 @@
+#pragma once
+
+// Our side of bench_training, in a process of its own: the same requests as training_peer.py.
+
+#include <cstdint>
+#include <string>
+
+namespace troupe::bench {
+
+// Answers the requests on standard input until it ends, a line each:
+//   check N   "ok slot/term=loss ...": one iteration on one micro-batch of N events
+//   hash      "ok HASH": of the state after one iteration from the start
+//   time N    "ok WALL PROCESSOR": seconds of N iterations
+//   peak      "ok KIB": the largest resident size so far
+// An optimiser step is `events` events in micro-batches of half of them (of all when odd), computed
+// on `threads` threads. Returns the exit code.
+int answer_training_requests(const std::string& model, int threads, std::uint32_t events);
+
+}  // namespace troupe::bench

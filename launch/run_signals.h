@@ -1,0 +1,35 @@
+#pragma once
+
+// What signals mean to a run: SIGINT and SIGTERM ask its node to stop, the second of them ends the
+// process at once, and so does the first before there is a node, when there is nothing to save.
+// SIGUSR1 asks for a checkpoint.
+
+#include <mutex>
+
+#include "launch/signal_watch.h"
+#include "runtime/node.h"
+
+namespace troupe::launch {
+
+// One per run, made before the run's first thread (see SignalWatch).
+class RunSignals {
+ public:
+  RunSignals();
+
+  // The node runs on the calling thread until it ends; meanwhile signals reach it. Returns how it
+  // ended.
+  runtime::NodeEnd run(runtime::Node& node);
+  // The signal that asked the run to stop; 0 for none. Any thread.
+  int stopped_by();
+
+ private:
+  void take(int number);
+
+  std::mutex mutex_;
+  runtime::Node* node_ = nullptr;
+  bool has_run_ = false;
+  int stopped_by_ = 0;
+  SignalWatch watch_;  // the last to begin and the first to end
+};
+
+}  // namespace troupe::launch

@@ -1,0 +1,204 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "config/layer_kinds.h"
+#include "config/zoo.h"
+#include "tests/config/config_support.h"
+
+namespace troupe::config {
+namespace {
+
+using model::NetworkDescription;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+model::GanDescription zoo_model(const std::string& name) {
+  return parsed(fmt::format("model: {{zoo: {}}}\ndata: {{train: a.h5}}\n", name))
+      .topology.model.gan;
+}
+
+model::ParameterLayout layout_of(const NetworkDescription& network) {
+  const model::NetworkShapes shapes = model::infer_shapes(network);
+  EXPECT_TRUE(shapes.problems.empty());
+  return model::layout_parameters(network, shapes);
+}
+
+// "KIND SHAPE" of every layer.
+std::vector<std::string> shapes_of(const NetworkDescription& network) {
+  const model::NetworkShapes shapes = model::infer_shapes(network);
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < network.layers.size(); ++i) {
+    const std::string kind = model::kind_name(network.layers[i].kind);
+    if (kind == "convolution") texts.push_back(shapes.layers[i].text());
+  }
+  return texts;
+}
+
+TEST(Zoo, HoldsTheModelsThatAreShipped) {
+  EXPECT_THAT(zoo_names(), ElementsAre("gan3d_12", "gan3d_25", "gan3d_51", "toy"));
+  EXPECT_FALSE(zoo_text("gan3d_13").has_value());
+}
+
+TEST(Zoo, EmbeddedModelsAreTheFiles) {
+  for (const std::string& name : zoo_names()) {
+    EXPECT_EQ(*zoo_text(name), file_text(source_path("config/zoo/" + name + ".yaml")));
+  }
+}
+
+// Totals of the reference implementations.
+TEST(Zoo, Gan3d25HasTheParametersOfTheReference) {
+  const model::GanDescription gan = zoo_model("gan3d_25");
+  EXPECT_EQ(layout_of(gan.generator).size(), 872'948);
+  EXPECT_EQ(layout_of(gan.generator).weights_size, 872'808);
+  EXPECT_EQ(layout_of(gan.discriminator).size(), 73'450);
+  EXPECT_EQ(layout_of(gan.discriminator).weights_size, 73'402);
+  EXPECT_THAT(shapes_of(gan.generator),
+              ElementsAre("7x7x8x64", "13x14x9x6", "26x26x26x6", "25x25x25x1"));
+  EXPECT_THAT(shapes_of(gan.discriminator),
+              ElementsAre("25x25x25x32", "25x25x25x8", "25x25x25x8", "23x23x23x8"));
+}
+
+TEST(Zoo, Gan3d51HasTheParametersOfTheReference) {
+  const model::GanDescription gan = zoo_model("gan3d_51");
+  EXPECT_EQ(layout_of(gan.generator).size(), 1'365'047);
+  EXPECT_EQ(layout_of(gan.generator).weights_size, 1'364'983);
+  EXPECT_EQ(layout_of(gan.discriminator).size(), 87'402);
+  EXPECT_EQ(layout_of(gan.discriminator).weights_size, 87'354);
+  EXPECT_THAT(shapes_of(gan.generator),
+              ElementsAre("49x49x41x8", "50x50x38x6", "51x51x35x6", "52x52x32x6", "52x52x28x6",
+                          "52x52x26x6", "51x51x25x1"));
+  EXPECT_THAT(shapes_of(gan.discriminator),
+              ElementsAre("51x51x25x16", "47x46x22x8", "43x41x19x8", "39x36x14x8"));
+  EXPECT_EQ(gan.losses.size(), 4u);
+}
+
+TEST(Zoo, ToyHasEveryKindOfStateInAtMostAHundredParameters) {
+  const model::GanDescription gan = zoo_model("toy");
+  const model::ParameterLayout generator = layout_of(gan.generator);
+  const model::ParameterLayout discriminator = layout_of(gan.discriminator);
+  EXPECT_LE(generator.size() + discriminator.size(), 100);
+  EXPECT_GT(generator.moving_size, 0);
+  EXPECT_GT(discriminator.moving_size, 0);
+  bool has_dropout = false;
+  for (const model::Layer& layer : gan.discriminator.layers) {
+    has_dropout |= std::holds_alternative<model::Dropout>(layer.kind);
+  }
+  EXPECT_TRUE(has_dropout);
+}
+
+// Multiplications and additions of the convolutions and dense layers for one event, in millions.
+double forward_mmac(const NetworkDescription& network) {
+  const model::NetworkShapes shapes = model::infer_shapes(network);
+  double operations = 0.0;
+  for (const model::ParameterTensor& tensor : layout_of(network).weights) {
+    if (tensor.role != model::ParameterRole::kKernel) continue;
+    const auto layer = static_cast<std::size_t>(tensor.layer);
+    operations += static_cast<double>(tensor.size * shapes.layers[layer].cells());
+  }
+  return operations / 1e6;
+}
+
+TEST(Zoo, WorkPerEventIsThatOfThePublishedTables) {
+  EXPECT_NEAR(forward_mmac(zoo_model("gan3d_25").generator), 255.7, 1.0);
+  EXPECT_NEAR(forward_mmac(zoo_model("gan3d_51").generator), 3061.0, 2.0);
+  EXPECT_NEAR(forward_mmac(zoo_model("gan3d_51").discriminator), 1895.5, 2.0);
+  EXPECT_LT(forward_mmac(zoo_model("gan3d_12").generator), 10.0);
+  EXPECT_LT(forward_mmac(zoo_model("gan3d_12").discriminator), 4.0);
+}
+
+TEST(ModelLanguage, WordsAreThoseOfTheModel) {
+  EXPECT_EQ(layer_kinds().size(), std::variant_size_v<model::LayerKind>);
+  for (const auto& codec : kind_table()) {
+    const YamlValue value = YamlValue::map();
+    Problems problems;
+    Origins origins;
+    Reader reader(problems, origins, "");
+    model::Layer layer;
+    codec->read(value, layer, reader);
+    EXPECT_EQ(model::kind_name(layer.kind), codec->word);
+    EXPECT_TRUE(codec->is(layer.kind));
+  }
+}
+
+std::string with_layers(const std::string& layers) {
+  return "model:\n  zoo: toy\n  discriminator:\n    layers:\n" + layers +
+         "    outputs: [generation, auxiliary, ecal]\ndata: {train: a.h5}\n";
+}
+
+TEST(ModelLanguage, ShapeProblemsStandAtTheirLayers) {
+  const std::string message = message_of(parse(with_layers(R"(
+      - convolution: {filters: 2, kernel: [5, 2, 2]}
+      - sum: {name: ecal, input: input}
+      - convolution: {filters: 2, kernel: [2, 2, 2], input: inptu}
+      - dense: {units: 1, name: generation}
+      - dense: {units: 1, name: auxiliary, input: generation}
+)")));
+  EXPECT_THAT(message, HasSubstr("t.yaml:6:9: model.discriminator.layers.0: layer convolution1 "
+                                 "(convolution): kernel 5 along x does not fit into 4 cells"));
+  EXPECT_THAT(message, HasSubstr("t.yaml:8:9: model.discriminator.layers.2: "));
+  EXPECT_THAT(message, HasSubstr("did you mean input?"));
+}
+
+TEST(ModelLanguage, MistakesInLayersAreNamed) {
+  const std::string message = message_of(parse(with_layers(R"(
+      - dens: 64
+      - dense: {units: 64, unit: 3}
+      - {dense: 3, pad: 2}
+      - pad
+      - pad: [1]
+      - dense: 0
+      - dense: {units: 3, name: a/b}
+      - activation: rely
+      - activation: {kind: relu, slope: 0.1}
+      - batch_norm: 3
+      - reshape: [2, 2]
+      - [1, 2]
+)")));
+  for (const char* part : {
+           "6:9: model.discriminator.layers.0: unknown kind of layer \"dens\"; did you mean "
+           "\"dense\"?",
+           "7:28: model.discriminator.layers.1.dense: unknown key \"unit\"; did you mean "
+           "\"units\"?",
+           "8:9: model.discriminator.layers.2: a layer has one kind, with its options inside",
+           "9:9: model.discriminator.layers.3.pad: \"amount\" is missing",
+           "10:14: model.discriminator.layers.4.pad.amount: expected a list of at least 2",
+           "11:16: model.discriminator.layers.5.dense.units: expected a whole number from 1",
+           "12:33: model.discriminator.layers.6.dense.name: expected a name of letters",
+           "13:21: model.discriminator.layers.7.activation.kind: expected one of linear, relu",
+           "14:34: model.discriminator.layers.8.activation: slope acts only with kind: leaky_relu",
+           "15:21: model.discriminator.layers.9.batch_norm: expected a section",
+           "16:18: model.discriminator.layers.10.reshape.to: a shape is [features], [x, y, "
+           "channels]",
+           "17:9: model.discriminator.layers.11: expected a layer such as",
+       }) {
+    EXPECT_THAT(message, HasSubstr(std::string("t.yaml:") + part));
+  }
+}
+
+TEST(ModelLanguage, NetworksMustFitEachOtherAndTheLosses) {
+  EXPECT_THAT(message_of(parse("model: {zoo: toy, discriminator: {input: [4, 4, 5, 1]}}\n"
+                               "data: {train: a.h5}\n")),
+              HasSubstr("t.yaml:1:42: model.discriminator.input: the generator makes 4x4x4x1, but "
+                        "the discriminator reads 4x4x5x1"));
+  EXPECT_THAT(message_of(parse("model: {zoo: toy, losses: {energy: {kind: mae, target: energy}}}\n"
+                               "data: {train: a.h5}\n")),
+              HasSubstr("model.losses.energy: \"energy\" is no output of the discriminator"));
+  EXPECT_THAT(message_of(parse(kLeast, {"model.losses={generation: {kind: bce, target: label}}"})),
+              HasSubstr("output \"auxiliary\" of the discriminator has no loss"));
+}
+
+TEST(ModelLanguage, NumbersBeyondAnyMachineAreRefused) {
+  const std::string huge = message_of(parse(kLeast, {"model.generator.layers.0.dense=16777216"}));
+  EXPECT_THAT(huge, HasSubstr("a reshape keeps their number"));
+  std::string layers = "      - upsample: [64, 64, 64]\n      - upsample: [64, 64, 64]\n";
+  for (int i = 0; i < 5; ++i) layers += layers;
+  EXPECT_THAT(message_of(parse(with_layers(layers))), HasSubstr("makes more than"));
+  EXPECT_THAT(message_of(parse(with_layers("      - upsample: [64, 64, 64]\n"
+                                           "      - upsample: [32, 32, 32]\n"
+                                           "      - sum: {name: ecal}\n"),
+                               {"model.discriminator.outputs=[ecal]"})),
+              HasSubstr("makes more than 268435456 values for one event"));
+}
+
+}  // namespace
+}  // namespace troupe::config

@@ -1,0 +1,147 @@
+#include "config/topology_identity.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/config/config_support.h"
+
+namespace troupe::config {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::string kBase = "model: {zoo: gan3d_12}\ndata: {train: synthetic}\n";
+
+// What changes the trained bits.
+const std::vector<std::string> kStateChanges{
+    "model.zoo=gan3d_25",
+    "model.kernels=fastest",
+    "model.losses.ecal.weight=0.2",
+    "model.losses.ecal.kind=mae",
+    "model.generator.latent.mode=prepend",
+    "model.generator.layers.0.dense.initialiser=he_uniform",
+    "model.discriminator.layers.2.dropout=0.3",
+    "model.discriminator.layers.6.batch_norm.epsilon=1e-5",
+    "data.train=x.h5",
+    "data.preprocessing.scale=100",
+    "data.preprocessing.threshold=1e-5",
+    "data.preprocessing.power=0.9",
+    "data.preprocessing.min_ecal=1",
+    "data.test_one_in=5",
+    "data.cache=none",
+    "data.window=1GiB",
+    "data.on_bad_event=skip",
+    "data.names.image=CELLS",
+    "data.synthetic.events=5000",
+    "data.synthetic.seed=2",
+    "data.synthetic.min_energy=20",
+    "data.synthetic.max_energy=300",
+    "data.synthetic.threshold=1e-5",
+    "train.micro_batch=8",
+    "train.micro_batches=8",
+    "train.scaling=weak",
+    "train.seed=2",
+    "train.learning_rate.g=2e-3",
+    "train.learning_rate.d.policy=plateau",
+    "train.optimiser.g=adam",
+    "train.optimiser.d.rho=0.8",
+    "train.schedule=[d_real, d_fake, g]",
+    "train.fake_conditions=uniform",
+    "train.flip_probability=0",
+    "train.empty_iterations_limit=11",
+};
+
+// What does not, but belongs to the run.
+const std::vector<std::string> kRunChanges{
+    "name=other",
+    "actors.loader.credits=5",
+    "actors.reducer.segment=2MiB",
+    "actors.checkpointer.every=2 epochs",
+    "actors.checkpointer.keep=5",
+    "actors.validator.every=none",
+    "actors.validator.events=100",
+    "links=[{from: loader, to: replica, credits: 3}]",
+};
+
+// What a resumed run may change.
+const std::vector<std::string> kFreeChanges{
+    "train.epochs=100",
+    "train.iterations=100",
+    "actors.replica.count=3",
+    "actors.replica.threads=2",
+    "actors.loader.threads=2",
+    "actors.monitor.listen=127.0.0.1:0",
+    "data.synthetic.folder=elsewhere",
+    "data.index_folder=elsewhere",
+    "cluster.failure.stuck_after=2min",
+    "cluster.failure.restart=1",
+};
+
+TEST(TopologyHash, ChangesWithEverythingTheTrainedBitsDependOn) {
+  const auto base = topology_hash(parsed(kBase).topology);
+  std::vector<runtime::Hash128> seen{base};
+  for (const std::string& change : kStateChanges) {
+    const auto hash = topology_hash(parsed(kBase, {change}).topology);
+    EXPECT_THAT(seen, testing::Not(testing::Contains(hash))) << change;
+    seen.push_back(hash);
+  }
+}
+
+TEST(TopologyHash, IsBlindToHowTheRunIsCarriedOut) {
+  const auto base = topology_hash(parsed(kBase).topology);
+  for (const auto* changes : {&kRunChanges, &kFreeChanges}) {
+    for (const std::string& change : *changes) {
+      EXPECT_EQ(topology_hash(parsed(kBase, {change}).topology), base) << change;
+    }
+  }
+}
+
+TEST(TopologyHash, IsBlindToWhereDataLiesAndHowTheFileIsWritten) {
+  const auto at = [](const std::string& train) {
+    return topology_hash(parsed("model: {zoo: toy}\ndata: {train: " + train + "}\n").topology);
+  };
+  EXPECT_EQ(at("a.h5"), at("[/elsewhere/b.h5, c.h5]"));
+  const std::string spelt =
+      "data:\n  schema: lcd-fixed\n  train: synthetic\ntrain: {seed: 1, micro_batch: 16}\n"
+      "model: {kernels: portable, zoo: gan3d_12}\n";
+  EXPECT_EQ(topology_hash(parsed(spelt).topology), topology_hash(parsed(kBase).topology));
+}
+
+TEST(TopologyHash, IsThatOfThePrintedTopology) {
+  const LoadedTopology loaded = parsed(kBase, {"train.learning_rate.g=0.1"});
+  EXPECT_EQ(topology_hash(parsed(print_topology(loaded)).topology), topology_hash(loaded.topology));
+}
+
+TEST(Resume, MayChangeWorkersEpochsIterationsAndAddresses) {
+  const Topology started = parsed(kBase).topology;
+  EXPECT_THAT(resume_problems(started, started), IsEmpty());
+  for (const std::string& change : kFreeChanges) {
+    EXPECT_THAT(resume_problems(started, parsed(kBase, {change}).topology), IsEmpty()) << change;
+  }
+}
+
+TEST(Resume, MayChangeNothingElse) {
+  const Topology started = parsed(kBase).topology;
+  for (const auto* changes : {&kStateChanges, &kRunChanges}) {
+    for (const std::string& change : *changes) {
+      const auto problems = resume_problems(started, parsed(kBase, {change}).topology);
+      EXPECT_FALSE(problems.empty()) << change;
+    }
+  }
+}
+
+TEST(Resume, ProblemsNameTheFieldAndBothValues) {
+  const auto problems = resume_problems(
+      parsed(kBase).topology,
+      parsed(kBase, {"train.seed=2", "train.epochs=9", "model.discriminator.layers.2.dropout=0.3",
+                     "train.schedule=[d_real, g]"})
+          .topology);
+  EXPECT_THAT(problems,
+              ElementsAre("model.discriminator.layers.2.dropout.rate: was 0.2, is now 0.3",
+                          "train.seed: was 1, is now 2",
+                          "train.schedule: was [d_real, d_fake, g, g], is now [d_real, g]"));
+}
+
+}  // namespace
+}  // namespace troupe::config

@@ -1,0 +1,173 @@
+// The bits of a run do not depend on replicas, threads, or on being stopped and resumed.
+
+#include <filesystem>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "config/topology_identity.h"
+#include "launch/local_run.h"
+#include "pipeline/checkpoint.h"
+#include "tests/training/alone.h"
+
+namespace troupe::training_test {
+namespace {
+
+using pipeline::TrainingState;
+
+// A folder of the test's own, removed with it.
+class Scratch {
+ public:
+  Scratch() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "troupe-XXXXXX").string();
+    CHECK(::mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
+  }
+  ~Scratch() { std::filesystem::remove_all(path_); }
+  std::string path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// Trains with the actors and returns the summary's state hash.
+std::string trained_hash(const Scratch& scratch, const std::string& model,
+                         std::vector<std::string> overrides) {
+  static int number = 0;
+  overrides.insert(overrides.end(),
+                   {"actors.validator.every=none", "data.synthetic.events=64", "train.seed=3"});
+  const config::Topology topology = zoo_topology(model, overrides);
+  runtime::FileDisk disk;
+  auto log = runtime::Log::silent();
+  const auto folder =
+      launch::RunFolder::create(scratch.path() + "/run" + std::to_string(number++), disk);
+  CHECK(folder.ok(), folder.ok() ? "" : folder.error().message);
+  launch::LocalRunRequest request;
+  request.topology = topology;
+  request.topology_hash = config::topology_hash(topology);
+  request.data_folder = scratch.path() + "/data";
+  const auto result = launch::run_locally(request, *folder, disk, log);
+  CHECK(result.ok(), result.ok() ? "" : result.error().message);
+  CHECK(!result->error, result->error ? result->error->message : "");
+  const std::string key = "\"state_hash\":\"";
+  return result->summary_json.substr(result->summary_json.find(key) + key.size(), 32);
+}
+
+class Placement : public testing::TestWithParam<std::pair<const char*, std::vector<std::string>>> {
+};
+
+TEST_P(Placement, StateHashIsTheSameForAnyReplicasAndThreads) {
+  const Scratch scratch;
+  const auto& [model, size] = GetParam();
+  const auto hash = [&](int replicas, int threads) {
+    std::vector<std::string> overrides = size;
+    overrides.push_back("actors.replica.count=" + std::to_string(replicas));
+    overrides.push_back("actors.replica.threads=" + std::to_string(threads));
+    return trained_hash(scratch, model, overrides);
+  };
+  const std::string alone = hash(1, 1);
+  EXPECT_EQ(alone, hash(1, 2));
+  EXPECT_EQ(alone, hash(2, 1));
+  EXPECT_EQ(alone, hash(2, 2));
+  EXPECT_EQ(alone, hash(3, 1));
+  std::vector<std::string> other_seed = size;
+  other_seed.push_back("data.synthetic.seed=9");
+  EXPECT_NE(alone, trained_hash(scratch, model, other_seed));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Zoo, Placement,
+    testing::Values(std::pair{"gan3d_12",
+                              std::vector<std::string>{
+                                  "train.iterations=8", "train.epochs=20", "train.micro_batch=4",
+                                  "train.micro_batches=4", "model.kernels=fastest"}},
+                    std::pair{"gan3d_12",
+                              std::vector<std::string>{"train.iterations=3", "train.micro_batch=2",
+                                                       "train.micro_batches=5",
+                                                       "model.kernels=portable"}},
+                    std::pair{"gan3d_25", std::vector<std::string>{
+                                              "train.iterations=2", "train.micro_batch=1",
+                                              "train.micro_batches=3", "model.kernels=fastest"}}));
+
+// Saves and reads the state through a checkpoint file.
+TrainingState through_a_checkpoint(const TrainingState& state, const Alone& alone) {
+  pipeline::Checkpoint checkpoint;
+  checkpoint.state = state;
+  checkpoint.state_hash = pipeline::hash_of_state(state);
+  const auto file = pipeline::encode_checkpoint(checkpoint, alone.gan(), alone.options());
+  CHECK(file.ok(), file.ok() ? "" : file.error().message);
+  auto read = pipeline::decode_checkpoint(*file, "memory", alone.gan(), alone.options());
+  CHECK(read.ok(), read.ok() ? "" : read.error().message);
+  return std::move(read->state);
+}
+
+TEST(Resume, AtEverySlotOfAnIterationGivesTheSameBits) {
+  const config::Topology topology =
+      zoo_topology("gan3d_12", {"train.micro_batch=2", "train.micro_batches=3"});
+  const std::uint64_t steps = 3 * topology.train.options.schedule.size();
+  Alone uninterrupted(topology, model::make_cpu_backend());
+  TrainingState state = uninterrupted.initial_state();
+  for (std::uint64_t step = 0; step < steps; ++step) uninterrupted.step(state);
+  const runtime::Hash128 expected = pipeline::hash_of_state(state);
+
+  // Step 0 is always flagged and made again, so stopping after it is stopping after a retry.
+  for (std::uint64_t stop = 0; stop < steps; ++stop) {
+    Alone first(topology, model::make_cpu_backend());
+    TrainingState stopped = first.initial_state();
+    for (std::uint64_t step = 0; step < stop; ++step) first.step(stopped);
+    TrainingState resumed = through_a_checkpoint(stopped, first);
+    EXPECT_EQ(pipeline::hash_of_state(stopped), pipeline::hash_of_state(resumed));
+    Alone second(topology, model::make_cpu_backend(), 2);
+    for (std::uint64_t step = stop; step < steps; ++step) second.step(resumed);
+    EXPECT_EQ(expected, pipeline::hash_of_state(resumed)) << "stopped before step " << stop;
+  }
+}
+
+TEST(ExactSums, FirstStepMeasuresItsScalesAndIsMadeAgain) {
+  const config::Topology topology = zoo_topology("toy");
+  Alone alone(topology, model::make_cpu_backend());
+  TrainingState state = alone.initial_state();
+  std::vector<pipeline::MicroBatch> micro_batches;
+  for (std::uint32_t i = 0; i < alone.options().micro_batches; ++i) {
+    micro_batches.push_back(alone.micro_batch(i, i));
+  }
+  EXPECT_EQ(alone.reduce_step(state, micro_batches).header.attempt, 1U);
+  const std::uint64_t slots = alone.options().schedule.size();
+  for (std::uint64_t step = 0; step < slots; ++step) alone.step(state);
+  EXPECT_EQ(alone.reduce_step(state, micro_batches).header.attempt, 0U);
+}
+
+TEST(IterationShare, WorkDoneAheadChangesNoBit) {
+  const config::Topology topology = zoo_topology("toy");
+  Alone alone(topology, model::make_cpu_backend());
+  TrainingState state = alone.initial_state();
+  const auto& options = alone.options();
+  runtime::ThreadTeam team(2);
+  pipeline::IterationShare share(alone.gan(), options, team);
+  std::vector<pipeline::MicroBatch> micro_batches;
+  for (std::uint32_t i = 0; i < options.micro_batches; ++i) {
+    micro_batches.push_back(alone.micro_batch(i, i));
+  }
+  share.begin(0, micro_batches);
+  for (std::uint32_t slot = 0; slot < options.schedule.size(); ++slot) {
+    const pipeline::StepRecord plain = alone.reduce_step(state, micro_batches);
+    while (share.compute(state, slot)) {
+    }
+    // Ahead, before the step at hand is applied, as the Replica does.
+    const std::uint32_t next = slot + 1;
+    if (next < options.schedule.size() &&
+        (model::slot_access(options.schedule[next]).prepare_reads &
+         model::slot_access(options.schedule[slot]).writes) == 0) {
+      EXPECT_TRUE(share.prepare(state, next));
+    }
+    const auto sum = share.contribution(slot, plain.header.attempt, plain.scales,
+                                        pipeline::hash_of_state(state));
+    const auto got = sum.sums.as<std::int64_t>(), want = plain.sums.as<std::int64_t>();
+    EXPECT_TRUE(std::equal(got.begin(), got.end(), want.begin(), want.end())) << "slot " << slot;
+    ASSERT_TRUE(pipeline::apply(alone.gan(), options, plain, state).ok());
+  }
+}
+
+}  // namespace
+}  // namespace troupe::training_test

@@ -31,14 +31,13 @@ void Checkpointer::receive(Context& context, Message message) {
   } else if (const auto* best = message.as<BestStep>()) {
     best_ = pipeline::checkpoint_name(best->step);
   } else if (message.as<FinishMetrics>() != nullptr) {
-    finish_metrics(context);
+    finish_metrics(context, std::move(message));
   }
 }
 
 // Sent as control it would overtake the metrics that wait at the monitor; only where those are so
 // many that some are dropped anyway may it.
-void Checkpointer::finish_metrics(Context& context) {
-  Message end = Message::of(FinishMetrics{});
+void Checkpointer::finish_metrics(Context& context, Message end) {
   if (metrics_.valid() && context.can_send(metrics_, end.bytes())) {
     context.send(metrics_, std::move(end));
   } else {
@@ -48,7 +47,8 @@ void Checkpointer::finish_metrics(Context& context) {
 
 Result<void> Checkpointer::write(Context& context, const StatePointer& state) {
   const std::uint64_t step = state->step(training_.schedule.size());
-  if (written_step_ == step) return {};
+  // The last state overtakes the snapshots that wait.
+  if (written_step_ && *written_step_ >= step) return {};
   pipeline::Checkpoint checkpoint;
   checkpoint.state = *state;
   checkpoint.topology = options_.topology;

@@ -38,7 +38,7 @@ class Checkpointer final : public runtime::Actor {
  private:
   runtime::Result<void> write(runtime::Context& context, const StatePointer& state);
   void remove_old(runtime::Context& context);
-  void finish_metrics(runtime::Context& context);
+  void finish_metrics(runtime::Context& context, runtime::Message end);
 
   CheckpointerOptions options_;
   runtime::Disk& disk_;

@@ -49,6 +49,11 @@ void Coordinator::take_end(Context& context, const ReplicaEnd& end) {
     outcome_->seconds = end.seconds;
     outcome_->timed_events = end.timed_events;
   }
+  if (end.replica == 0) {
+    said_until_ = end.last_step ? end.last_step->step + 1 : 0;
+  } else if (end.last_step && (!last_step_ || end.last_step->step > last_step_->step)) {
+    last_step_ = end.last_step;
+  }
   if (end.error && !error_) error_ = end.error;
   if (++replicas_ended_ == options_.replicas) save(context);
 }
@@ -69,7 +74,9 @@ void Coordinator::take_done(Context& context, const LastStateDone& done) {
   if (phase_ == Phase::kSaving) {
     phase_ = Phase::kFlushing;
     awaited_ = 1;
-    context.send_control("checkpointer", Message::of(FinishMetrics{}));
+    const bool unsaid = last_step_ && said_until_ && last_step_->step >= *said_until_;
+    context.send_control("checkpointer",
+                         Message::of(FinishMetrics{unsaid ? last_step_ : std::nullopt}));
   } else if (error_) {
     context.fail(*error_);
   } else {

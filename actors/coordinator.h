@@ -55,6 +55,8 @@ class Coordinator final : public runtime::Actor {
   std::uint32_t replicas_ended_ = 0;
   std::uint32_t awaited_ = 0;  // LastStateDone still to come
   std::optional<runtime::Error> error_;
+  std::optional<StepMetrics> last_step_;     // the newest that a replica other than 0 committed
+  std::optional<std::uint64_t> said_until_;  // steps under it replica 0 told the Monitor
   std::optional<double> best_figure_;
 };
 

@@ -61,6 +61,23 @@ struct Snapshot {
   std::uint64_t step = 0;  // of the next step
 };
 
+// Replica 0 -> Monitor, metrics: a committed step.
+struct StepMetrics {
+  static constexpr std::string_view kName = "step-metrics";
+  std::uint64_t step = 0;
+  std::uint64_t epoch = 0;
+  std::uint64_t iteration = 0;
+  std::uint32_t slot = 0;
+  std::uint32_t attempts = 1;
+  std::uint64_t events = 0;
+  std::vector<double> losses;  // in the order of GanDescription::losses
+  double load_seconds = 0.0;   // waiting for micro-batches
+  double compute_seconds = 0.0;
+  double reduce_seconds = 0.0;  // from the contribution's last bucket to the reduced header
+  double apply_seconds = 0.0;
+  runtime::Hash128 state_hash;  // before the step
+};
+
 // Why a replica stopped working.
 enum class ReplicaEndKind : std::uint8_t { kFinished, kStopped, kDiverged };
 
@@ -71,8 +88,9 @@ struct ReplicaEnd {
   ReplicaEndKind kind = ReplicaEndKind::kFinished;
   StatePointer state;
   std::optional<runtime::Error> error;
-  double seconds = 0.0;            // wall time of the committed iterations after the first
-  std::uint64_t timed_events = 0;  // events of those iterations, over all members
+  double seconds = 0.0;                  // wall time of the committed iterations after the first
+  std::uint64_t timed_events = 0;        // events of those iterations, over all members
+  std::optional<StepMetrics> last_step;  // the newest it committed
 };
 
 // Coordinator -> Replica, control: abandon the step in flight and report.
@@ -119,23 +137,6 @@ struct BestStep {
   std::uint64_t step = 0;
 };
 
-// Replica 0 -> Monitor, metrics: a committed step.
-struct StepMetrics {
-  static constexpr std::string_view kName = "step-metrics";
-  std::uint64_t step = 0;
-  std::uint64_t epoch = 0;
-  std::uint64_t iteration = 0;
-  std::uint32_t slot = 0;
-  std::uint32_t attempts = 1;
-  std::uint64_t events = 0;
-  std::vector<double> losses;  // in the order of GanDescription::losses
-  double load_seconds = 0.0;   // waiting for micro-batches
-  double compute_seconds = 0.0;
-  double reduce_seconds = 0.0;  // from the contribution's last bucket to the reduced header
-  double apply_seconds = 0.0;
-  runtime::Hash128 state_hash;  // before the step
-};
-
 // Any -> Monitor, metrics: something worth a line: a checkpoint written, a validation.
 struct EventMetrics {
   static constexpr std::string_view kName = "event-metrics";
@@ -144,10 +145,12 @@ struct EventMetrics {
   std::string json;  // further fields, as one JSON object
 };
 
-// Coordinator -> Monitor, control: everything was said; finish writing and answer with
-// LastStateDone.
+// Coordinator -> Checkpointer, control, and on behind the last metrics -> Monitor: everything was
+// said; finish writing and answer the Coordinator with LastStateDone.
 struct FinishMetrics {
   static constexpr std::string_view kName = "finish-metrics";
+  // A committed step that replica 0 was stopped before, so that it could not say it.
+  std::optional<StepMetrics> unsaid_step;
 };
 
 }  // namespace troupe::actors

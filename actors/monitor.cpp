@@ -65,7 +65,8 @@ void Monitor::receive(Context& context, Message message) {
   } else if (const auto* event = message.as<EventMetrics>()) {
     write(context, fmt::format(R"({{"kind":"{}","step":{},"fields":{}}})", event->kind, event->step,
                                event->json));
-  } else if (message.as<FinishMetrics>() != nullptr) {
+  } else if (const auto* finish = message.as<FinishMetrics>()) {
+    if (finish->unsaid_step) take_step(context, *finish->unsaid_step);
     if (file_ != nullptr) std::fflush(file_);
     progress_.finish(context.now());
     context.send_control("coordinator", Message::of(LastStateDone{}));

@@ -210,8 +210,9 @@ void Replica::commit(Context& context) {
   metrics.reduce_seconds = std::exchange(reduce_seconds_, 0.0);
   metrics.apply_seconds = lap(context);
   const bool epoch_ended = state_.epoch != metrics.epoch;
+  last_step_ = std::move(metrics);
   if (metrics_.valid() && options_.replica == 0) {
-    context.send(metrics_, Message::of(std::move(metrics)));
+    context.send(metrics_, Message::of(StepMetrics(*last_step_)));
   }
   if (!applied.ok()) {
     end(context, ReplicaEndKind::kDiverged, applied.error());
@@ -266,6 +267,7 @@ void Replica::end(Context& context, ReplicaEndKind kind, std::optional<runtime::
   body.error = std::move(error);
   body.seconds = timed_to_ > timed_from_ ? seconds(timed_to_ - timed_from_) : 0.0;
   body.timed_events = timed_events_;
+  body.last_step = std::move(last_step_);
   context.send_control("coordinator", Message::of(std::move(body)));
 }
 

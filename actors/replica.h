@@ -94,6 +94,7 @@ class Replica final : public runtime::Actor {
   runtime::TimerId turn_;
 
   runtime::TimePoint lap_{0};
+  std::optional<StepMetrics> last_step_;  // the newest committed
   double load_seconds_ = 0.0, compute_seconds_ = 0.0, reduce_seconds_ = 0.0;
   runtime::TimePoint timed_from_{0}, timed_to_{0};
   std::uint64_t timed_events_ = 0;

@@ -3,6 +3,7 @@
 // generator's showers, and the peers' with what is read here, before anything is timed.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <stdlib.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -33,9 +35,8 @@ constexpr int kThreads = 2;
 constexpr std::size_t kImageBytes = 25 * 25 * 25 * sizeof(float);
 
 struct Run {
-  bool small = false;
   std::uint64_t events = 0;
-  std::uint64_t peer_shuffled_events = 0;
+  std::uint64_t peer_events = 0;  // read by what reads event by event
   int repeats = 0;
   std::string folder;
 };
@@ -63,11 +64,6 @@ void print_rates(const char* order, const char* reader, const Rates& rates) {
   fmt::print("  {:<9} {:<28} {:8.0f} events/s {:7.0f} MB/s (min {:.0f}, max {:.0f})\n", order,
              reader, rates.median, rates.median * megabytes, rates.lowest * megabytes,
              rates.highest * megabytes);
-}
-
-void print_ratio(const Rates& ours, const Rates& peer, const char* name, const char* aim) {
-  fmt::print("  {:<9} {:<28} {:8.1f} x{}\n", "", fmt::format("ratio to {}", name),
-             ours.median / peer.median, aim);
 }
 
 Dataset open_file(const Run& run, const std::string& path, CacheMode cache) {
@@ -124,10 +120,11 @@ Rates time_ours(const Run& run, const std::string& path, CacheMode cache, bool s
   return rates_of(run.events, seconds);
 }
 
-Checksum checksum_of(const Run& run, const std::string& path) {
-  Dataset dataset = open_file(run, path, CacheMode::kNone);
+Checksum checksum_of(const Run& run, const std::string& path,
+                     const std::vector<std::uint64_t>& ids) {
+  Dataset dataset = open_file(run, path, CacheMode::kMemory);
   Checksum sum;
-  read_all(dataset, order_of(dataset, true), [&](const Batch& batch) {
+  read_all(dataset, ids, [&](const Batch& batch) {
     for (const float cell : batch.images.as<float>()) sum.cells += static_cast<double>(cell);
     for (const float energy : batch.energies()) sum.energies += 100 * static_cast<double>(energy);
   });
@@ -152,66 +149,81 @@ bool holds_the_showers(const Run& run, const std::string& path,
   return right;
 }
 
+struct Peer {
+  const char* library;  // as loader_peers.py calls it
+  const char* name;
+  std::uint64_t events_in_order;
+  std::uint64_t events_shuffled;
+  double aim_in_order;  // ratio; 0: none
+  double aim_shuffled;
+};
+
 struct PeerResult {
   Checksum sum;
-  std::uint64_t events = 0;
   std::vector<double> seconds;
 };
 
 // Nothing if the peer is not installed or fails.
 std::optional<PeerResult> run_peer(const Run& run, const std::string& path, const char* library,
-                                   const char* order) {
-  const bool shuffled = std::strcmp(order, "shuffled") == 0;
+                                   bool shuffled, const std::vector<std::uint64_t>& ids) {
+  const std::string ids_path = run.folder + "/ids";
+  std::ofstream(ids_path) << fmt::format("{}\n", fmt::join(ids, "\n"));
   const std::string command =
-      fmt::format("{} '{}' '{}' {} {} {} {}{}", TROUPE_PYTHON, TROUPE_LOADER_PEERS, path, library,
-                  order, shuffled ? run.peer_shuffled_events : run.events, run.repeats,
-                  run.small ? " 2>/dev/null" : "");
+      fmt::format("{} '{}' '{}' {} {} '{}' {}", TROUPE_PYTHON, TROUPE_LOADER_PEERS, path, library,
+                  shuffled ? "shuffled" : "in_order", ids_path, run.repeats);
   std::FILE* output = ::popen(command.c_str(), "r");
   if (output == nullptr) return std::nullopt;
   PeerResult result;
   double seconds = 0;
-  if (std::fscanf(output, "checksum %lf %lf %lu", &result.sum.cells, &result.sum.energies,
-                  &result.events) == 3) {
+  if (std::fscanf(output, "checksum %lf %lf", &result.sum.cells, &result.sum.energies) == 2) {
     while (std::fscanf(output, " seconds %lf", &seconds) == 1) result.seconds.push_back(seconds);
   }
   const bool fine = ::pclose(output) == 0 && !result.seconds.empty();
   return fine ? std::optional(result) : std::nullopt;
 }
 
-bool agree(const Run& run, const Checksum& ours, const PeerResult& peer) {
+bool agree(const Checksum& ours, const Checksum& theirs) {
   const auto close = [](double a, double b) { return std::fabs(a - b) <= 1e-6 * std::fabs(a); };
-  // Part of the events in an order of the peer's own has no sum here to compare with.
-  if (peer.events != run.events) return true;
-  return close(ours.cells, peer.sum.cells) && close(ours.energies, peer.sum.energies);
+  return close(ours.cells, theirs.cells) && close(ours.energies, theirs.energies);
+}
+
+// False when the peer read something else.
+bool compare(const Run& run, const std::string& path, const Peer& peer, bool shuffled,
+             const Rates& ours, std::vector<std::uint64_t> ids) {
+  const char* order = shuffled ? "shuffled" : "in order";
+  const std::uint64_t events = shuffled ? peer.events_shuffled : peer.events_in_order;
+  ids.resize(std::min<std::size_t>(ids.size(), events));
+  const auto result = run_peer(run, path, peer.library, shuffled, ids);
+  if (!result) {
+    fmt::print("  {:<9} {:<28} not available\n", order, peer.name);
+    return true;
+  }
+  if (!agree(checksum_of(run, path, ids), result->sum)) {
+    fmt::print(stderr, "{}: {} read other values\n", path, peer.name);
+    return false;
+  }
+  const Rates rates = rates_of(ids.size(), result->seconds);
+  const double aim = shuffled ? peer.aim_shuffled : peer.aim_in_order;
+  print_rates(order, peer.name, rates);
+  fmt::print("  {:<9} {:<28} {:8.1f} x{}\n", "", fmt::format("ratio to {}", peer.name),
+             ours.median / rates.median, aim > 0 ? fmt::format(" (aim {})", aim) : "");
+  return true;
 }
 
 bool bench_file(const Run& run, const std::string& path, const char* title) {
-  const Checksum sum = checksum_of(run, path);
+  const Peer peers[] = {
+      {"h5py", "h5py", run.events, run.peer_events, 2, 0},
+      {"dataloader", "DataLoader, 2 workers", run.peer_events, run.peer_events, 0, 10}};
   fmt::print("{}: {} events, {} MB in the file\n", title, run.events,
              std::filesystem::file_size(path) / 1000000);
-  for (const char* order : {"in_order", "shuffled"}) {
-    const bool shuffled = std::strcmp(order, "shuffled") == 0;
+  for (const bool shuffled : {false, true}) {
+    const char* order = shuffled ? "shuffled" : "in order";
     const Rates ours = time_ours(run, path, CacheMode::kNone, shuffled);
     print_rates(order, shuffled ? "Troupe, windows" : "Troupe", ours);
-    if (shuffled) {
-      const Rates cached = time_ours(run, path, CacheMode::kMemory, true);
-      print_rates(order, "Troupe, memory cache", cached);
-    }
-    for (const char* library : {"h5py", "dataloader"}) {
-      const auto peer = run_peer(run, path, library, order);
-      if (!peer) {
-        fmt::print("  {:<9} {:<28} not available\n", order, library);
-        continue;
-      }
-      if (!agree(run, sum, *peer)) {
-        fmt::print(stderr, "{}: {} read other values\n", path, library);
-        return false;
-      }
-      const Rates rates = rates_of(peer->events, peer->seconds);
-      const bool loader = std::strcmp(library, "dataloader") == 0;
-      print_rates(order, loader ? "DataLoader, 2 workers" : "h5py", rates);
-      print_ratio(ours, rates, loader ? "DataLoader" : "h5py",
-                  shuffled == loader ? (loader ? " (aim 10)" : " (aim 2)") : "");
+    print_rates(order, "Troupe, memory cache", time_ours(run, path, CacheMode::kMemory, shuffled));
+    const Dataset cached = open_file(run, path, CacheMode::kMemory);
+    for (const Peer& peer : peers) {
+      if (!compare(run, path, peer, shuffled, ours, order_of(cached, shuffled))) return false;
     }
   }
   return true;
@@ -220,7 +232,7 @@ bool bench_file(const Run& run, const std::string& path, const char* title) {
 int run_bench(bool small) {
   std::string folder = (std::filesystem::temp_directory_path() / "troupe-bench-XXXXXX").string();
   CHECK(::mkdtemp(folder.data()) != nullptr, "no temporary folder");
-  const Run run{small, small ? 320u : 8000u, small ? 64u : 1000u, small ? 2 : 5, folder};
+  const Run run{small ? 320u : 8000u, small ? 64u : 1000u, small ? 1 : 5, folder};
   runtime::ThreadTeam team(kThreads);
   pipeline::ShowerDatasetOptions options;
   options.events = run.events;

@@ -98,7 +98,7 @@ class Side {
   }
 
  private:
-  const std::string name_;
+  std::string name_;
   std::unique_ptr<ChildProcess> child_;
   std::string version_;
   bool missing_ = false;
@@ -138,10 +138,8 @@ class Comparison {
   Comparison(const Model& model, int threads)
       : model_(model),
         threads_(threads),
-        ours_("Troupe", {"/proc/self/exe", "--worker", model.name, std::to_string(threads),
-                         std::to_string(model.events)}),
-        peer_("PyTorch", {TROUPE_PYTHON, TROUPE_TRAINING_PEER, model.name, std::to_string(threads),
-                          std::to_string(model.events)}) {}
+        ours_("Troupe", arguments({"/proc/self/exe", "--worker"})),
+        peer_("PyTorch", arguments({TROUPE_PYTHON, TROUPE_TRAINING_PEER})) {}
 
   // False when a result was wrong. `hash` is that of earlier numbers of threads, empty at first.
   bool run(const Extent& extent, std::string& hash) {
@@ -150,6 +148,12 @@ class Comparison {
   }
 
  private:
+  std::vector<std::string> arguments(std::vector<std::string> program) const {
+    program.insert(program.end(),
+                   {model_.name, std::to_string(threads_), std::to_string(model_.events)});
+    return program;
+  }
+
   bool start() const {
     if (!ours_.ready()) fmt::print(stderr, "Troupe: {}\n", ours_.version());
     if (!peer_.ready() && !peer_.missing()) fmt::print(stderr, "PyTorch: {}\n", peer_.version());
@@ -171,10 +175,17 @@ class Comparison {
     return judge && same_losses(*losses, *judge);
   }
 
+  // PyTorch goes on in a new process that knows only its fastest way, for the sake of peak memory.
   bool choose() {
     const auto answer = peer_.ask("choose");
-    if (answer) ways_ = *answer;
-    return answer.has_value();
+    if (!answer) return false;
+    ways_ = *answer;
+    std::string layout, parts;
+    std::istringstream(ways_) >> layout >> parts;
+    auto again = arguments({TROUPE_PYTHON, TROUPE_TRAINING_PEER});
+    again.insert(again.end(), {layout, parts});
+    peer_ = Side("PyTorch", again);
+    return peer_.ready() && peer_.ask("time 1");
   }
 
   bool time(int rounds) {
@@ -201,7 +212,8 @@ class Comparison {
     print_detail("ours", ours_, ours, our_work);
     print_detail("PyTorch", peer_, peer, peer_work);
     fmt::print("  ratio of processor times {:.2f}\n", peer_work / our_work);
-    if (!ways_.empty()) fmt::print("  PyTorch's ways, the first one taken: {}\n", ways_);
+    if (!ways_.empty())
+      fmt::print("  PyTorch's ways, layout x parts, the first taken: {}\n", ways_);
     return true;
   }
 

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 """PyTorch's side of bench_training: the same training iteration, as fast as PyTorch makes it.
 
-usage: training_peer.py MODEL THREADS EVENTS
+usage: training_peer.py MODEL THREADS EVENTS [LAYOUT PARTS]
 
-EVENTS is the number of events per optimiser step. Reads requests from standard input, a line each,
-and answers each with a line:
+EVENTS is the number of events per optimiser step, computed in PARTS equal parts. Reads requests
+from standard input, a line each, and answers each with a line:
   check N   "ok slot/term=loss ...": one iteration on N events, whose weights, noise, dropout masks
             and flips come from the same counters as Troupe's
-  choose    "ok VARIANT seconds, ...": times every variant and keeps the fastest, named first
+  choose    "ok LAYOUT PARTS seconds, ...": an iteration of each way, the fastest first
   time N    "ok WALL PROCESSOR": seconds of N iterations
   peak      "ok KIB": the largest resident size so far
 Model, inputs and heads are those of tests/oracle, which compares them with Troupe tensor by tensor.
@@ -19,7 +19,8 @@ import resource
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "oracle"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "tests", "oracle"))
 
 try:
     import numpy as np
@@ -108,15 +109,16 @@ class Iteration:
     """D on real, D on fakes, G, G, each step on `events` events in `parts` equal parts."""
 
     def __init__(self, name, events, layout, parts, counted):
-        self.model, self.events, self.parts, self.counted = models.MODELS[name], events, parts, counted
+        self.model, self.events, self.parts = models.MODELS[name], events, parts
+        self.counted = counted
         made = make_oracle.make_events(self.model["image"], events)
         self.conditions = {k: to_float(v) for k, v in made.items()}
         self.drop_layers = make_oracle.dropout_layers(name)
         self.layout = LAYOUTS[layout]
         epsilon = make_oracle.EPSILON if counted else EPSILON
-        self.g = Network(self.model["generator"], (self.model["latent"],), 0, 0, self.layout, epsilon)
-        self.d = Network(self.model["discriminator"], self.model["image"] + (1,), 2, 1, self.layout,
-                         epsilon)
+        g, d, image = self.model["generator"], self.model["discriminator"], self.model["image"]
+        self.g = Network(g, (self.model["latent"],), 0, 0, self.layout, epsilon)
+        self.d = Network(d, image + (1,), 2, 1, self.layout, epsilon)
         self.conditions["images"] = self.conditions["images"][:, None].contiguous(
             memory_format=self.layout)
 
@@ -218,10 +220,10 @@ def timed(iteration):
 
 
 class Peer:
-    def __init__(self, model, threads, events):
-        torch.set_num_threads(threads)
-        self.model, self.events = model, events
-        self.layout, self.parts, self.iteration = "channels_last_3d", 1, None
+    def __init__(self, model, threads, events, layout="channels_last_3d", parts="1"):
+        torch.set_num_threads(int(threads))
+        self.model, self.events = model, int(events)
+        self.layout, self.parts, self.iteration = layout, int(parts), None
 
     def check(self, events):
         """Every layout computes what is compared; the answer is that of the last one."""
@@ -237,11 +239,9 @@ class Peer:
             for parts in (1, 2):
                 if self.events % parts == 0:
                     iteration = Iteration(self.model, self.events, layout, parts, False)
-                    seconds[layout, parts] = timed(iteration)
+                    seconds[f"{layout} {parts}"] = timed(iteration)
         ranking = sorted(seconds, key=seconds.get)
-        self.layout, self.parts = ranking[0]
-        return "ok " + ", ".join(f"{layout} {self.events // parts} at a time {seconds[layout, parts]:.2f} s"
-                                 for layout, parts in ranking)
+        return "ok " + ", ".join(f"{way} {seconds[way]:.2f} s" for way in ranking)
 
     def time(self, iterations):
         if self.iteration is None:
@@ -272,11 +272,16 @@ def keep_memory():
     libc.mallopt(trim_threshold, 2**31 - 1)
 
 
+def version():
+    lines = torch.__config__.show().split("\n")
+    library = [line.split("(Git")[0].strip(" -") for line in lines if "MKL-DNN" in line]
+    return f"PyTorch {torch.__version__}, " + ", ".join(library)
+
+
 def main():
     keep_memory()
-    peer = Peer(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
-    library = [line for line in torch.__config__.show().split("\n") if "MKL-DNN" in line]
-    print(f"ok PyTorch {torch.__version__}, {' '.join(library).split('(Git')[0].strip(' -')}", flush=True)
+    peer = Peer(*sys.argv[1:])
+    print("ok " + version(), flush=True)
     for request in sys.stdin:
         print(peer.answer(request), flush=True)
 

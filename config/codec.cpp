@@ -82,9 +82,10 @@ bool Reader::has_problem_below(std::string_view path) const {
 
 std::string Reader::resolve(const std::string& path, const Place& place) const {
   namespace fs = std::filesystem;
-  const bool from_command_line = place.line == 0;
+  // An override has no lines; a file named without a folder lies in the current one.
+  const bool from_here = place.line == 0 || folder_.empty();
   std::error_code error;
-  const fs::path base = from_command_line ? fs::current_path(error) : fs::absolute(folder_, error);
+  const fs::path base = from_here ? fs::current_path(error) : fs::absolute(folder_, error);
   if (error || path.empty()) return path;
   return (base / path).lexically_normal().string();
 }

@@ -16,8 +16,6 @@ using pipeline::Preprocessing;
 using pipeline::ShowerOptions;
 using pipeline::SyntheticOptions;
 
-constexpr auto kDataset = [](auto& topology) -> auto& { return topology.data.dataset; };
-
 // An option of the dataset, reached from the topology.
 template <class T>
 auto dataset(T DatasetOptions::*member) {

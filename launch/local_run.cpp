@@ -84,13 +84,11 @@ Result<Prepared> prepare(const LocalRunRequest& request, const RunFolder& folder
   }
   std::uint64_t iterations = topology.train.epochs * options.iterations_per_epoch;
   if (topology.train.iterations) iterations = std::min(iterations, *topology.train.iterations);
-  return Prepared{std::move(backend),
-                  std::move(data),
-                  std::move(gan),
-                  std::move(plan),
-                  std::move(options),
-                  std::make_shared<const pipeline::TrainingState>(std::move(state)),
-                  iterations};
+  return Prepared{
+      std::move(backend), std::move(data),
+      std::move(gan),     std::move(plan),
+      std::move(options), std::make_shared<const pipeline::TrainingState>(std::move(state)),
+      iterations};
 }
 
 actors::NodeParts make_parts(const LocalRunRequest& request, const RunFolder& folder,

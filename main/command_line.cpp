@@ -10,6 +10,21 @@ namespace troupe {
 
 namespace po = boost::program_options;
 
+namespace {
+
+// No option takes one, and Boost would read -1 as the largest unsigned number.
+std::optional<std::string> negative_number(const po::parsed_options& parsed) {
+  for (const auto& option : parsed.options) {
+    for (const std::string& value : option.value) {
+      if (value.size() < 2 || value[0] != '-' || value[1] < '0' || value[1] > '9') continue;
+      return fmt::format("--{}: {} is below 0", option.string_key, value);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 CommandLine::CommandLine(std::string synopsis, std::string about, std::string example)
     : synopsis_(std::move(synopsis)), about_(std::move(about)), example_(std::move(example)) {
   options_.add_options()("help,h", "print this and end");
@@ -30,6 +45,7 @@ std::optional<int> CommandLine::parse(const Arguments& arguments) {
             .positional(positional_)
             .style(po::command_line_style::unix_style & ~po::command_line_style::allow_guessing)
             .run();
+    if (const auto negative = negative_number(parsed)) return usage_error(*negative);
     po::store(parsed, values_);
     po::notify(values_);
   } catch (const po::error& error) {

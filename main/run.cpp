@@ -28,10 +28,9 @@ struct RunArguments {
   bool json = false;
 };
 
-// The topology to run. With --resume it may differ from the run's own only where that is allowed.
-Result<config::LoadedTopology> load(const RunArguments& arguments) {
+// The topology to go on with: it may differ from the run's own only where that is allowed.
+Result<config::LoadedTopology> load_to_resume(const RunArguments& arguments) {
   const std::string own = arguments.out + "/topology.yaml";
-  if (!arguments.resume) return config::load_topology(arguments.topology, arguments.overrides);
   ASSIGN_OR_RETURN(config::LoadedTopology before, config::load_topology(own));
   const std::string& path = arguments.topology.empty() ? own : arguments.topology;
   ASSIGN_OR_RETURN(config::LoadedTopology now, config::load_topology(path, arguments.overrides));
@@ -67,31 +66,44 @@ int finish(const launch::LocalRunResult& result, const RunArguments& arguments,
   return 128 + result.signal;
 }
 
-int run(RunArguments arguments) {
-  auto loaded = load(arguments);
-  if (!loaded.ok()) return report(loaded.error());
-  if (arguments.out.empty()) arguments.out = default_out(loaded->topology.name);
-  runtime::FileDisk disk;
-  const auto folder = arguments.resume ? launch::RunFolder::reopen(arguments.out, disk)
-                                       : launch::RunFolder::create(arguments.out, disk);
-  if (!folder.ok()) return report(folder.error());
+int train(const config::LoadedTopology& loaded, const launch::RunFolder& folder,
+          runtime::Disk& disk, const RunArguments& arguments) {
   runtime::LogOptions log_options;
-  log_options.file = folder->file("log.txt");
+  log_options.file = folder.file("log.txt");
   auto log = runtime::Log::open(log_options);
   if (!log.ok()) return report(log.error());
 
   launch::LocalRunRequest request;
-  request.topology = loaded->topology;
-  request.effective_topology = config::print_topology(*loaded);
-  request.topology_hash = config::topology_hash(loaded->topology);
+  request.topology = loaded.topology;
+  request.effective_topology = config::print_topology(loaded);
+  request.topology_hash = config::topology_hash(loaded.topology);
   request.resume = arguments.resume;
   request.data_folder =
       (std::filesystem::absolute(arguments.out).lexically_normal().parent_path() / "data").string();
   request.progress = stderr;
   request.progress_on_terminal = ::isatty(STDERR_FILENO) == 1;
-  const auto result = launch::run_locally(request, *folder, disk, *log);
+  const auto result = launch::run_locally(request, folder, disk, *log);
   if (!result.ok()) return fail(result.error(), *log);
   return finish(*result, arguments, *log);
+}
+
+int begin(RunArguments arguments) {
+  const auto loaded = config::load_topology(arguments.topology, arguments.overrides);
+  if (!loaded.ok()) return report(loaded.error());
+  if (arguments.out.empty()) arguments.out = default_out(loaded->topology.name);
+  runtime::FileDisk disk;
+  const auto folder = launch::RunFolder::create(arguments.out, disk);
+  if (!folder.ok()) return report(folder.error());
+  return train(*loaded, *folder, disk, arguments);
+}
+
+int resume(const RunArguments& arguments) {
+  runtime::FileDisk disk;
+  const auto folder = launch::RunFolder::reopen(arguments.out, disk);
+  if (!folder.ok()) return report(folder.error());
+  const auto loaded = load_to_resume(arguments);
+  if (!loaded.ok()) return report(loaded.error());
+  return train(*loaded, *folder, disk, arguments);
 }
 
 }  // namespace
@@ -126,7 +138,7 @@ int run_command(const Arguments& arguments) {
   }
   if (parsed.topology.empty() && !parsed.resume) return line.usage_error("which topology file?");
   parsed.json = line.get<bool>("json");
-  return run(std::move(parsed));
+  return parsed.resume ? resume(parsed) : begin(std::move(parsed));
 }
 
 }  // namespace troupe

@@ -12,8 +12,8 @@
 namespace troupe::pipeline {
 namespace {
 
-// Bit i is 1 where cells[i] >= lowest; up to 64 cells. The first loop becomes vector code, the second
-// moves the low bits of eight bytes, 8 k, to bits 56 + k.
+// Bit i is 1 where cells[i] >= lowest; up to 64 cells. The first loop becomes vector code, the
+// second moves the low bits of eight bytes, 8 k, to bits 56 + k.
 std::uint64_t occupied(std::span<const float> cells, float lowest) {
   std::array<std::uint8_t, 64> flags{};
   if (cells.size() == flags.size()) {

@@ -72,7 +72,10 @@ class FileWriter {
     RETURN_IF_ERROR(output.add_attribute("angle", std::string(tilted() ? "theta" : "fixed")));
     for (const auto& [name, value] : options_.attributes) {
       RETURN_IF_ERROR(std::visit(
-          [&](const auto& content) { return output.add_attribute(name, content); }, value));
+          [&output, &key = name](const auto& content) {
+            return output.add_attribute(key, content);
+          },
+          value));
     }
     return {};
   }

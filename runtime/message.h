@@ -65,7 +65,9 @@ class Message {
   // What every message costs in byte credits besides its payloads.
   static constexpr std::int64_t kOverheadBytes = 128;
 
+  // Empty: it can be assigned to, asked whether it is empty() and destroyed, not sent.
   Message() = default;
+  // A message not sent yet. Never fails.
   template <class Body>
   static Message of(Body body, std::vector<Buffer> payloads = {});
 
@@ -82,6 +84,7 @@ class Message {
   // The body's kName; "" of an empty message.
   std::string_view name() const { return empty() ? std::string_view{} : type_->name; }
 
+  // In the order they were given; shared with whoever else holds the Buffers.
   std::span<const Buffer> payloads() const { return payloads_; }
   // Leaves the message without payloads, but with its credit.
   std::vector<Buffer> take_payloads() { return std::exchange(payloads_, {}); }
@@ -120,7 +123,9 @@ class Message {
   static constexpr bool kInline = sizeof(Body) <= kInlineBytes &&
                                   alignof(Body) <= 16 && std::is_nothrow_move_constructible_v<Body>;
 
+  // Moves from `other`; this holds nothing before.
   void take(Message& other) noexcept;
+  // Destroys the body, lets the payloads go, and only then returns the credit.
   void reset() noexcept;
   // The message was sent by `origin` and holds its credit when `credit` says so.
   void attach(Origin& origin, bool credit);

@@ -1,7 +1,8 @@
 #pragma once
 
 // Lines for people, to standard error and perhaps a file. Handed in, never global; a copy shares
-// the sinks and differs at most in its name.
+// sinks and differs at most in its name. A line in the file reads
+// "2025-01-31 12:34:56.789 warning loader: text".
 
 #include <cstdint>
 #include <functional>
@@ -13,7 +14,12 @@
 
 namespace troupe::runtime {
 
-enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarning, kError };
+enum class LogLevel : std::uint8_t {
+  kDebug,    // for who hunts a defect
+  kInfo,     // what a run did, a few lines a minute
+  kWarning,  // something was survived, or will have to be
+  kError,    // the run ends because of it
+};
 
 struct LogOptions {
   LogLevel level = LogLevel::kInfo;  // lines below it are not written

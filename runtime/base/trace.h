@@ -15,14 +15,15 @@
 
 namespace troupe::runtime {
 
-// A span of time with a name (an index into the ring's names) and one number of the writer's
-// choice.
+// One span of time. Four 64-bit words in the ring.
 struct TraceRecord {
-  std::uint32_t name = 0;
-  TimePoint start{0};
+  std::uint32_t name = 0;  // index into the names of its ring
+  TimePoint start{0};      // on the clock of the node
   TimePoint end{0};
-  std::int64_t argument = 0;
+  std::int64_t argument = 0;  // a number of the writer's choice: bytes, a step, a micro-batch
 };
+
+// A copy of a ring at one moment, complete in itself.
 
 struct TraceSnapshot {
   std::vector<std::string> names;
@@ -32,7 +33,8 @@ struct TraceSnapshot {
 
 class TraceRing {
  public:
-  // Keeps the last `records` - 1 records or more; a power of two, or 0 to keep none.
+  // Keeps the last `records` - 1 records (one place may always be half written); a power of two
+  // above 1, or 0 to keep none.
   explicit TraceRing(int records);
   TraceRing(const TraceRing&) = delete;
   TraceRing& operator=(const TraceRing&) = delete;
@@ -43,13 +45,15 @@ class TraceRing {
   // thread.
   std::uint32_t name(std::string_view text);
 
-  // Owner thread only. `name` is from name().
+  // Owner thread only: the one that runs the actor. `name` is from name() of this ring. Nothing
+  // when the ring is not enabled.
   void write(const TraceRecord& record);
 
   // Any thread, also while the owner writes. Records that were overwritten meanwhile are left out.
   TraceSnapshot snapshot() const;
 
  private:
+  // Atomic so that a reader may race with the owner; it throws away what it may have seen half of.
   static constexpr std::size_t kWords = 4;
   struct Slot {
     std::atomic<std::uint64_t> words[kWords];

@@ -58,7 +58,9 @@ train:
   micro_batches: 5
   scaling: weak
   seed: 9223372036854775807
-  learning_rate: {g: {rate: 0.1, policy: warmup, warmup_iterations: 9}, d: {policy: exponential, decay: 0.5}}
+  learning_rate:
+    g: {rate: 0.1, policy: warmup, warmup_iterations: 9}
+    d: {policy: exponential, decay: 0.5}
   optimiser: {g: {kind: adadelta}, d: {kind: sgd, momentum: 0.9}}
   schedule: [g, d_fake]
   fake_conditions: uniform

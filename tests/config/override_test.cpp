@@ -101,6 +101,10 @@ TEST(Override, WithoutAnEqualsSignItIsAUsageError) {
 TEST(Override, PathsOfTheFileAreRelativeToItThoseOfTheCommandLineToTheCurrentFolder) {
   const LoadedTopology file = parsed(kLeast);
   EXPECT_EQ(file.topology.data.dataset.paths, std::vector<std::string>{"/folder/a.h5"});
+  const auto here = parse_topology(kLeast, "t.yaml", "");
+  ASSERT_TRUE(here.ok());
+  EXPECT_EQ(here->topology.data.dataset.paths[0],
+            (std::filesystem::current_path() / "a.h5").string());
   const LoadedTopology over = parsed(kLeast, {"data.train=[../b.h5, /c.h5]"});
   const auto parent = std::filesystem::current_path().parent_path();
   EXPECT_EQ(over.topology.data.dataset.paths,

@@ -101,7 +101,7 @@ TEST_P(SingleMistake, IsReportedOnce) {
   EXPECT_THAT(result.error().message, Not(HasSubstr("\n")));
 }
 
-const std::string kModel = "model: {zoo: gan3d_12}\n";
+const std::string kModel = "model: {zoo: gan3d_25}\n";
 const std::string kData = "data: {train: synthetic}\n";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -115,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"just words\n", "expected a section, found text \"just words\""},
         Mistake{"", "t.yaml: is empty"}, Mistake{"# only a comment\n", "t.yaml: is empty"},
         Mistake{kModel + "data: {train: synthetic, schema: lcd-angle}\n",
-                "data: no detector of the shower generator has schema lcd-angle and 12x12x12x1"},
+                "data: no detector of the shower generator has schema lcd-angle and 25x25x25x1"},
         Mistake{"model: {zoo: toy}\n" + kData, "has schema lcd-fixed and 4x4x4x1 cells"},
         Mistake{kModel + "data: {train: synthetic, schema: custom}\n",
                 "data.schema: generated showers have schema lcd-fixed or lcd-angle"},

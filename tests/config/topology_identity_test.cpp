@@ -11,11 +11,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const std::string kBase = "model: {zoo: gan3d_12}\ndata: {train: synthetic}\n";
+const std::string kBase = "model: {zoo: gan3d_25}\ndata: {train: synthetic}\n";
 
 // What changes the trained bits.
 const std::vector<std::string> kStateChanges{
-    "model.zoo=gan3d_25",
+    "model.zoo=gan3d_12",
     "model.kernels=fastest",
     "model.losses.ecal.weight=0.2",
     "model.losses.ecal.kind=mae",
@@ -104,7 +104,7 @@ TEST(TopologyHash, IsBlindToWhereDataLiesAndHowTheFileIsWritten) {
   EXPECT_EQ(at("a.h5"), at("[/elsewhere/b.h5, c.h5]"));
   const std::string spelt =
       "data:\n  schema: lcd-fixed\n  train: synthetic\ntrain: {seed: 1, micro_batch: 16}\n"
-      "model: {kernels: portable, zoo: gan3d_12}\n";
+      "model: {kernels: portable, zoo: gan3d_25}\n";
   EXPECT_EQ(topology_hash(parsed(spelt).topology), topology_hash(parsed(kBase).topology));
 }
 

@@ -74,8 +74,10 @@ class JsonReader {
     std::string value;
     while (!rest_.starts_with('"')) {
       if (rest_.empty() || static_cast<unsigned char>(rest_[0]) < 0x20) fail("a character");
-      if (rest_[0] == '\\') escape(value);
-      else value += rest_[0];
+      if (rest_[0] == '\\')
+        escape(value);
+      else
+        value += rest_[0];
       rest_.remove_prefix(1);
     }
     rest_.remove_prefix(1);

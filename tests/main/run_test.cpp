@@ -10,8 +10,10 @@
 namespace troupe {
 namespace {
 
-using testing::ElementsAre;
+using testing::AllOf;
+using testing::Ge;
 using testing::HasSubstr;
+using testing::Le;
 
 const Words kValidating{"--set", "actors.validator={every: 1 epoch, events: 20}"};
 
@@ -33,11 +35,12 @@ TEST_F(ToyRun, SummaryFileIsTheObjectThatJsonPrints) {
 TEST_F(ToyRun, EveryLineOfMetricsIsAnObjectAndEveryStepComesOnce) {
   summary_of("a", kValidating);
   std::vector<std::uint64_t> steps;
-  int validations = 0, checkpoint_events = 0;
+  int validations = 0;
+  std::uint64_t newest_checkpoint = 0;
   for (const JsonValue& line : json_lines(path("a/metrics.jsonl"))) {
     const std::string kind = line["kind"].text();
     if (kind == "validation") ++validations;
-    if (kind == "checkpoint") ++checkpoint_events;
+    if (kind == "checkpoint") newest_checkpoint = line["step"].integer();
     if (kind != "step") continue;
     steps.push_back(line["step"].integer());
     EXPECT_EQ(line["iteration"].integer(), steps.back() / 4);
@@ -49,13 +52,14 @@ TEST_F(ToyRun, EveryLineOfMetricsIsAnObjectAndEveryStepComesOnce) {
   ASSERT_EQ(steps.size(), 88);
   for (std::size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(steps[i], i);
   EXPECT_EQ(validations, 2);
-  EXPECT_EQ(checkpoint_events, 5);  // iterations 5, 10, 15, 20 and the last, 22
+  EXPECT_EQ(newest_checkpoint, 88);
 }
 
 TEST_F(ToyRun, FolderHoldsNodesLogAndTheNewestCheckpoints) {
   const JsonValue summary = summary_of("a");
-  EXPECT_THAT(checkpoints("a"), ElementsAre("step-000000000088.h5", "step-000000000080.h5",
-                                            "step-000000000060.h5"));
+  // The last state does not wait for snapshots before it.
+  EXPECT_EQ(checkpoints("a").front(), "step-000000000088.h5");
+  EXPECT_THAT(checkpoints("a").size(), AllOf(Ge(2), Le(3)));
   const JsonValue nodes = parse_json(read_text(path("a/nodes.json")));
   ASSERT_EQ(nodes.list().size(), 1);
   const JsonValue& node = nodes.list().front();

@@ -76,8 +76,8 @@ ToyData::ToyData(std::size_t count) : events(count) {
     target.push_back(0.0f);
     target.push_back(static_cast<float>(energy_gev));
     for (std::uint32_t cell = 0; cell < 64; ++cell) {
-      const double share = runtime::random_uniform(
-          position, static_cast<std::uint32_t>(events) + event * 64 + cell);
+      const double share =
+          runtime::random_uniform(position, static_cast<std::uint32_t>(events) + event * 64 + cell);
       cells.push_back(static_cast<float>(energy_gev * 0.02 * share / 32.0));
     }
   }
@@ -128,8 +128,8 @@ std::string ToyRun::hash_of(const std::string& name, const Words& more) const {
 std::vector<std::string> ToyRun::checkpoints(const std::string& name) const {
   std::vector<std::string> names;
   std::error_code missing;
-  for (const auto& entry : std::filesystem::directory_iterator(path(name + "/checkpoints"),
-                                                               missing)) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(path(name + "/checkpoints"), missing)) {
     if (entry.path().extension() == ".h5") names.push_back(entry.path().filename().string());
   }
   std::sort(names.rbegin(), names.rend());

@@ -60,7 +60,8 @@ class ToyRun : public testing::Test {
   // Waits until the run has a checkpoint of `step` or a later one.
   void wait_for_checkpoint(Process& process, const std::string& name, std::uint64_t step) const;
   // Expects exit `code`, nothing on standard output, and all `parts` in standard error.
-  static void expect_refused(const ProcessEnd& end, int code, const std::vector<std::string>& parts);
+  static void expect_refused(const ProcessEnd& end, int code,
+                             const std::vector<std::string>& parts);
 
   pipeline::TemporaryFolder folder_;
 };

@@ -3,7 +3,7 @@
 # bottom in one shell, in a scratch folder that looks like the repository after a build: config/ is
 # there, `troupe` is on the PATH and at build/release/troupe. Lines that begin with ./dev, git clone
 # or cd are left out: continuous integration is their test. Commands stand in ```sh blocks and
-# nowhere else, so that none escapes: other blocks must name another language.
+# nowhere else, so that none escapes.
 set -euo pipefail
 source_dir=$1 troupe=$2 document=$3
 
@@ -16,17 +16,20 @@ ln -s "$source_dir/config" "$scratch/work/config"
 
 # The script keeps the document's line numbers, so that a failure names the line in the document.
 awk -v document="$document" '
+  function refuse(problem) {
+    printf "%s:%d: %s\n", document, FNR, problem > "/dev/stderr"
+    exit 1
+  }
   /^ *```/ {
     language = $0
     sub(/^ *```/, "", language)
     inside = !inside
-    if (inside && language ~ /^(bash|shell|console|)$/) {
-      problem = "a block needs a language, and commands stand in ```sh blocks"
-      printf "%s:%d: %s\n", document, FNR, problem > "/dev/stderr"
-      exit 1
-    }
+    if (inside && language == "") refuse("a block needs a language")
     print ""
     next
+  }
+  inside && language != "sh" && /^ *(\$ *)?(\.\/dev|troupe|build\/release\/troupe) / {
+    refuse("a command outside a ```sh block escapes the test")
   }
   inside && language == "sh" && !/^ *(\.\/dev|git clone|cd) / { print; next }
   { print "" }

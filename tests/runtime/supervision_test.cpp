@@ -359,7 +359,7 @@ TEST(Shutdown, HandlerThatNeverReturnsIsAbandonedAndNamed) {
   };
   const ScriptMaker stuck = [&] {
     Script script;
-    auto tell = std::make_shared<Tell>(destroyed);
+    auto tell = std::shared_ptr<Tell>(new Tell{destroyed});
     script.start = [&, tell](Context&) {
       began.set_value();
       let_go.get_future().wait();

@@ -1,0 +1,116 @@
+// Checkpoints that are damaged or cannot be written, and runs that diverge.
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "tests/main/toy_run.h"
+
+namespace troupe {
+namespace {
+
+using testing::HasSubstr;
+
+class Damage : public ToyRun {
+ protected:
+  void flip_byte(const std::string& file, std::size_t at) {
+    std::string bytes = read_text(file);
+    bytes.at(at) ^= 0x10;
+    write_text(file, bytes);
+  }
+  // The run goes on from the checkpoint before its newest, says so, and comes to the hash.
+  void expect_falls_back(const std::string& hash) {
+    const std::string older = checkpoint("a", 1), said = checkpoint("a", 0);
+    const ProcessEnd end = call({"run", "--resume", path("a"), "--json"});
+    ASSERT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_THAT(end.err, HasSubstr(said));
+    EXPECT_THAT(end.err, HasSubstr("resuming from " + older));
+    EXPECT_THAT(read_text(path("a/log.txt")), HasSubstr("resuming from " + older));
+    EXPECT_EQ(last_line(end)["state_hash"].text(), hash);
+  }
+};
+
+TEST_F(Damage, FlippedByteInTheNewestCheckpointFallsBackToTheOneBefore) {
+  const std::string hash = hash_of("a");
+  const std::string newest = checkpoint("a", 0);
+  for (const std::size_t from_end : {1, 300}) {
+    flip_byte(newest, std::filesystem::file_size(newest) - from_end);
+    expect_refused(call({"inspect", newest}), 4, {newest, "damaged"});
+    expect_falls_back(hash);
+  }
+}
+
+TEST_F(Damage, TruncatedNewestCheckpointFallsBackToTheOneBefore) {
+  const std::string hash = hash_of("a");
+  const std::string newest = checkpoint("a", 0);
+  for (const std::uintmax_t size : {std::filesystem::file_size(newest) - 1, std::uintmax_t{600},
+                                    std::uintmax_t{40}, std::uintmax_t{0}}) {
+    std::filesystem::resize_file(newest, size);
+    EXPECT_EQ(call({"inspect", newest}).exit_code, 4) << size;
+    expect_falls_back(hash);
+  }
+}
+
+TEST_F(Damage, AllCheckpointsDamagedIsRefusedNamingEach) {
+  run("a");
+  const std::string metrics = read_text(path("a/metrics.jsonl"));
+  std::vector<std::string> files;
+  for (const std::string& name : checkpoints("a")) files.push_back(path("a/checkpoints/" + name));
+  for (const std::string& file : files) flip_byte(file, 700);
+  files.push_back("holds no checkpoint to resume from");
+  expect_refused(call({"run", "--resume", path("a")}), 4, files);
+  EXPECT_EQ(read_text(path("a/metrics.jsonl")), metrics);
+}
+
+TEST_F(Damage, NewerVersionIsRefusedByItsNumber) {
+  run("a");
+  const std::string newest = checkpoint("a", 0);
+  flip_byte(newest, 8);  // version 1 becomes 17; the seal's own hash no longer holds
+  EXPECT_EQ(call({"inspect", newest}).exit_code, 4);
+}
+
+// As on a disk that is full from now on: what is there stays whole, and the run says what failed.
+TEST_F(Damage, FullDiskLeavesTheOlderCheckpointsAsTheyAre) {
+  run("a");
+  const std::string newest = checkpoint("a", 0);
+  const std::string before = read_text(newest);
+  const ProcessEnd end = call({"run", "--resume", path("a"), "--set", "train.epochs=3"},
+                              {.largest_file_bytes = 16384});
+  EXPECT_EQ(end.signal, 0);
+  EXPECT_EQ(end.exit_code, 4) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("cannot write " + path("a/")));
+  EXPECT_THAT(end.err, HasSubstr("File too large"));
+  EXPECT_EQ(read_text(newest), before);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(path("a"))) {
+    EXPECT_NE(entry.path().extension(), ".part");
+  }
+  EXPECT_EQ(resumed("a", {"--set", "train.epochs=3"})["state_hash"].text(),
+            hash_of("whole", {"--set", "train.epochs=3"}));
+}
+
+TEST_F(Damage, NanLossNamesStepMicroBatchAndTensor) {
+  const ProcessEnd end = run("a", {"--set", "train.learning_rate={g: 1e38, d: 1e38}", "--json"});
+  EXPECT_EQ(end.exit_code, 6) << end.err;
+  EXPECT_THAT(end.err, testing::ContainsRegex("step [0-9]+ \\(iteration [0-9]+, slot [0-9]+\\): "
+                                              "discriminator/[a-z0-9_/]+ of micro-batch [0-9]+ "
+                                              "is NaN or infinite"));
+  const JsonValue summary = last_line(end);
+  EXPECT_THAT(summary["error"].text(), HasSubstr("NaN"));
+  EXPECT_THAT(read_text(path("a/log.txt")), HasSubstr("NaN"));
+  const ProcessEnd left = call({"inspect", checkpoint("a", 0), "--json"});
+  EXPECT_EQ(last_line(left)["state_hash"].text(), summary["state_hash"].text());
+}
+
+TEST_F(Damage, EmptyImagesEndTheRunWithACheckpointLeft) {
+  const ProcessEnd end =
+      run("a", {"--set", "model.generator.layers.6={activation: relu}", "--set",
+                "train.learning_rate.g=1", "--set", "train.empty_iterations_limit=2", "--json"});
+  EXPECT_EQ(end.exit_code, 6) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("every fake of the last 2 iterations has zero energy"));
+  const ProcessEnd left = call({"inspect", checkpoint("a", 0), "--json"});
+  EXPECT_EQ(last_line(left)["state_hash"].text(), last_line(end)["state_hash"].text());
+  EXPECT_EQ(last_line(left)["slot"].integer(), 0);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,154 @@
+// Runs that are stopped, killed or asked for a checkpoint, and go on to the same bits.
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "runtime/base/random.h"
+#include "tests/main/toy_run.h"
+
+namespace troupe {
+namespace {
+
+using testing::HasSubstr;
+
+// Without an end: a test stops it at a step, not at a time, whatever else the machine does.
+const Words kEndless{"--set", "train.epochs=1000000", "--set",
+                     "actors.checkpointer={every: 3 iterations, keep: 2}"};
+
+class Interrupted : public ToyRun {
+ protected:
+  static Words until(std::uint64_t iterations, Words more = {}) {
+    more.insert(more.end(), {"--set", "train.epochs=1000000", "--set",
+                             fmt::format("train.iterations={}", iterations)});
+    return more;
+  }
+  std::uint64_t newest_step(const std::string& name) const {
+    return std::stoull(checkpoints(name).front().substr(5, 12));
+  }
+  // Starts or goes on with run "a" and stops it some steps after its newest checkpoint.
+  ProcessEnd interrupt(int signal_number, std::uint32_t draw) const {
+    const bool fresh = !std::filesystem::exists(path("a"));
+    Process process(
+        command(fresh ? run_words("a", kEndless) : Words{"run", "--resume", path("a")}));
+    const std::uint64_t from = fresh ? 0 : newest_step("a");
+    const double share = runtime::random_uniform({.seed = 7}, draw);
+    wait_for_checkpoint(process, "a", from + 1 + static_cast<std::uint64_t>(share * 60));
+    process.send(signal_number);
+    return process.wait();
+  }
+  std::vector<std::uint64_t> metric_steps(const std::string& name) const {
+    std::vector<std::uint64_t> steps;
+    for (const JsonValue& line : json_lines(path(name + "/metrics.jsonl"))) {
+      if (line["kind"].text() == "step") steps.push_back(line["step"].integer());
+    }
+    return steps;
+  }
+};
+
+TEST_F(Interrupted, RunStoppedAtAnyStepGoesOnToTheSameHashAndMetrics) {
+  for (std::uint32_t stop = 0; stop < 4; ++stop) {
+    const ProcessEnd end = interrupt(stop % 2 == 0 ? SIGTERM : SIGINT, stop);
+    ASSERT_EQ(end.exit_code, stop % 2 == 0 ? 143 : 130) << end.err;
+    EXPECT_THAT(end.err, HasSubstr("--resume " + path("a")));
+    const JsonValue summary = parse_json(read_text(path("a/summary.json")));
+    EXPECT_TRUE(summary["stopped"].truth());
+    EXPECT_EQ(summary["steps"].integer(), newest_step("a"));
+  }
+  const std::uint64_t iterations = newest_step("a") / 4 + 5;
+  const JsonValue whole = summary_of("whole", until(iterations));
+  const JsonValue parts = resumed("a", until(iterations));
+  EXPECT_EQ(parts["state_hash"].text(), whole["state_hash"].text());
+  EXPECT_EQ(parts["ledger"]["events"].integer(), whole["ledger"]["events"].integer());
+  EXPECT_EQ(parts["ledger"]["sum"].text(), whole["ledger"]["sum"].text());
+  const auto steps = metric_steps("a");
+  ASSERT_EQ(steps.size(), iterations * 4);
+  for (std::size_t i = 0; i < steps.size(); ++i) ASSERT_EQ(steps[i], i);
+}
+
+// The lines of the last moment before it died may be missing, none may come twice.
+TEST_F(Interrupted, KilledRunGoesOnToTheSameHash) {
+  std::uint64_t resumed_at = 0;
+  for (std::uint32_t kill = 0; kill < 4; ++kill) {
+    ASSERT_EQ(interrupt(SIGKILL, 10 + kill).signal, SIGKILL);
+    resumed_at = newest_step("a");
+  }
+  const std::uint64_t iterations = newest_step("a") / 4 + 5;
+  const std::string whole = hash_of("whole", until(iterations));
+  EXPECT_EQ(resumed("a", until(iterations))["state_hash"].text(), whole);
+  const auto steps = metric_steps("a");
+  for (std::size_t i = 1; i < steps.size(); ++i) ASSERT_GT(steps[i], steps[i - 1]);
+  ASSERT_GE(steps.size(), iterations * 4 - resumed_at);
+  const auto tail = std::find(steps.begin(), steps.end(), resumed_at);
+  EXPECT_EQ(static_cast<std::uint64_t>(steps.end() - tail), iterations * 4 - resumed_at);
+  EXPECT_EQ(steps.back(), iterations * 4 - 1);
+}
+
+TEST_F(Interrupted, ResumeWithOtherReplicasThreadsAndEpochsGivesTheSameHash) {
+  const std::string whole = hash_of("whole", {"--set", "train.epochs=3"});
+  run("a", {"--set", "train.epochs=1"});
+  EXPECT_EQ(resumed("a", {"--set", "train.epochs=2", "--set", "actors.replica.count=1"})["epochs"]
+                .integer(),
+            2);
+  const Words more{"--set", "train.epochs=3", "--set", "actors.replica={count: 3, threads: 2}"};
+  EXPECT_EQ(resumed("a", more)["state_hash"].text(), whole);
+}
+
+TEST_F(Interrupted, ResumeOfAFinishedRunChangesNothing) {
+  const std::string hash = hash_of("a");
+  const std::string metrics = read_text(path("a/metrics.jsonl"));
+  EXPECT_EQ(resumed("a")["state_hash"].text(), hash);
+  EXPECT_EQ(metric_steps("a").size(), 88);
+}
+
+TEST_F(Interrupted, ResumeWithAnotherSeedModelOrBatchIsRefusedNamingTheField) {
+  run("a");
+  const std::string before = read_text(path("a/topology.yaml"));
+  const auto refused = [&](const std::string& setting, const std::string& field) {
+    const ProcessEnd end = call({"run", "--resume", path("a"), "--set", setting});
+    expect_refused(end, 3, {path("a"), field});
+  };
+  refused("train.seed=2", "train.seed: was 1, is now 2");
+  refused("model.discriminator.layers.3={dropout: 0.5}", "model.discriminator.layers.3");
+  refused("train.micro_batch=8", "train.micro_batch: was 4, is now 8");
+  refused("train.schedule=[d_real, g]", "train.schedule");
+  refused("data.test_one_in=5", "data.test_one_in");
+  EXPECT_EQ(read_text(path("a/topology.yaml")), before);
+}
+
+TEST_F(Interrupted, ResumeWithoutARunIsAUsageError) {
+  expect_refused(call({"run", "--resume", path("none")}), 2, {path("none"), "holds no run"});
+}
+
+TEST_F(Interrupted, OtherDataInTheSameFileIsRefused) {
+  run("a");
+  ToyData other(200);
+  other.cells[0] += 0.125f;
+  other.write(path("toy.h5"));
+  expect_refused(call({"run", "--resume", path("a")}), 4, {"another dataset"});
+}
+
+TEST_F(Interrupted, FirstUserSignalWritesACheckpointAndTrainingGoesOn) {
+  Words words = run_words("a", kEndless);
+  words.insert(words.end(), {"--set", "actors.checkpointer={every: none, keep: 1000}"});
+  Process process(command(words));
+  // What is asked for before training begins is asked for in vain.
+  while (process.running() && checkpoints("a").empty()) {
+    if (std::filesystem::exists(path("a/log.txt"))) process.send(SIGUSR1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  ASSERT_TRUE(process.running());
+  const std::string written = checkpoint("a", 0);
+  process.send(SIGTERM);
+  EXPECT_EQ(process.wait().exit_code, 143);
+  EXPECT_EQ(call({"inspect", written}).exit_code, 0);
+  EXPECT_GT(checkpoint("a", 0), written);
+}
+
+}  // namespace
+}  // namespace troupe

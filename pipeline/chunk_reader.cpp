@@ -172,9 +172,17 @@ Result<void> ChunkReader::decode_raw(std::span<const std::uint64_t> offset, Scra
     return data_error(fmt::format("{}: the chunk of row {} {}; the file is damaged",
                                   dataset_.place(), offset[0], what));
   };
+  ASSIGN_OR_RETURN(const std::uint64_t stored, dataset_.chunk_bytes(offset));
+  if (dataset_.filters().empty()) {
+    if (stored != out.size()) return damaged("has the wrong size");
+    ASSIGN_OR_RETURN([[maybe_unused]] const std::uint32_t no_filters,
+                     dataset_.read_chunk(offset, out));
+    return {};
+  }
   // Incompressible data grows by a few bytes per 64 KiB and the header of the stream.
-  const std::uint64_t longest = out.size() + out.size() / 1024 + 4096;
-  ASSIGN_OR_RETURN(const std::uint32_t mask, dataset_.read_chunk(offset, longest, scratch.stored));
+  if (stored > out.size() + out.size() / 1024 + 4096) return damaged("claims too many bytes");
+  scratch.stored.resize(stored);
+  ASSIGN_OR_RETURN(const std::uint32_t mask, dataset_.read_chunk(offset, scratch.stored));
   const auto applied = [mask](int filter) { return filter >= 0 && (mask >> filter & 1) == 0; };
   std::span<const std::byte> bytes = scratch.stored;
   const bool shuffled = applied(shuffle_filter_);

@@ -194,9 +194,7 @@ Result<void> Hdf5Dataset::read_rows(std::uint64_t first, std::uint64_t count, do
   return read_as(first, count, H5T_NATIVE_DOUBLE, out);
 }
 
-Result<std::uint32_t> Hdf5Dataset::read_chunk(std::span<const std::uint64_t> offset,
-                                              std::uint64_t max_bytes,
-                                              std::vector<std::byte>& out) const {
+Result<std::uint64_t> Hdf5Dataset::chunk_bytes(std::span<const std::uint64_t> offset) const {
   const Hdf5Lock lock;
   const std::vector<hsize_t> at(offset.begin(), offset.end());
   hsize_t size = 0;
@@ -206,11 +204,13 @@ Result<std::uint32_t> Hdf5Dataset::read_chunk(std::span<const std::uint64_t> off
                     "short or its writer was stopped",
                     place(), offset[0]));
   }
-  if (size > max_bytes) {
-    return data_error(fmt::format("{}: the chunk of row {} claims {} bytes; the file is damaged",
-                                  place(), offset[0], size));
-  }
-  out.resize(size);
+  return size;
+}
+
+Result<std::uint32_t> Hdf5Dataset::read_chunk(std::span<const std::uint64_t> offset,
+                                              std::span<std::byte> out) const {
+  const Hdf5Lock lock;
+  const std::vector<hsize_t> at(offset.begin(), offset.end());
   std::uint32_t mask = 0;
   if (H5Dread_chunk(handle_.id(), H5P_DEFAULT, at.data(), &mask, out.data()) < 0) {
     return data_error(fmt::format("{}: the chunk of row {} cannot be read: {}", place(), offset[0],

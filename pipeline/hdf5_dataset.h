@@ -54,12 +54,13 @@ class Hdf5Dataset {
   // Rows [first, first + count), converted by the library; out has count x row_size() elements.
   runtime::Result<void> read_rows(std::uint64_t first, std::uint64_t count, float* out) const;
   runtime::Result<void> read_rows(std::uint64_t first, std::uint64_t count, double* out) const;
-  // The stored bytes of the chunk whose first element stands at `offset`, filters still applied
-  // except those whose bit is set in the mask returned. An Error where the chunk was never written
-  // or is longer than `max_bytes`.
+  // How many bytes the chunk whose first element stands at `offset` takes in the file. An Error
+  // where it was never written.
+  runtime::Result<std::uint64_t> chunk_bytes(std::span<const std::uint64_t> offset) const;
+  // Those bytes, filters still applied except those whose bit is set in the mask returned; `out`
+  // has room for chunk_bytes().
   runtime::Result<std::uint32_t> read_chunk(std::span<const std::uint64_t> offset,
-                                            std::uint64_t max_bytes,
-                                            std::vector<std::byte>& out) const;
+                                            std::span<std::byte> out) const;
 
  private:
   runtime::Result<void> describe();

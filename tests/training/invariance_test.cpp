@@ -59,7 +59,8 @@ class Placement : public testing::TestWithParam<std::pair<const char*, std::vect
 
 TEST_P(Placement, StateHashIsTheSameForAnyReplicasAndThreads) {
   const Scratch scratch;
-  const auto& [model, size] = GetParam();
+  const std::string model = GetParam().first;
+  const std::vector<std::string> size = GetParam().second;
   const auto hash = [&](int replicas, int threads) {
     std::vector<std::string> overrides = size;
     overrides.push_back("actors.replica.count=" + std::to_string(replicas));

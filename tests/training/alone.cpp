@@ -12,8 +12,10 @@ config::Topology zoo_topology(const std::string& model, const std::vector<std::s
   const std::string schema = model == "gan3d_51" ? "lcd-angle" : "lcd-fixed";
   // The shower generator knows no detector as small as the toy's; nothing opens this file.
   const std::string train = model == "toy" ? "none.h5" : "synthetic";
+  // What the other models take is the default of their schema.
+  const std::string power = model == "gan3d_12" ? ", preprocessing: {power: 0.35}" : "";
   const std::string text = "name: test\nmodel: {zoo: " + model + "}\ndata: {train: " + train +
-                           ", schema: " + schema + "}\n";
+                           ", schema: " + schema + power + "}\n";
   auto loaded = config::parse_topology(text, "test", ".", overrides);
   CHECK(loaded.ok(), loaded.ok() ? "" : loaded.error().message);
   return std::move(loaded->topology);

@@ -1,5 +1,8 @@
 #include "actors/checkpointer.h"
 
+#include <algorithm>
+#include <cmath>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,25 +17,35 @@ using runtime::Result;
 
 Checkpointer::Checkpointer(CheckpointerOptions options, runtime::Disk& disk, const model::Gan& gan,
                            const pipeline::TrainingOptions& training)
-    : options_(std::move(options)), disk_(disk), gan_(gan), training_(training) {}
+    : options_(std::move(options)), disk_(disk), gan_(gan), training_(training) {
+  written_step_ = options_.written_step;
+  best_ = options_.best;
+}
 
 void Checkpointer::start(Context& context) { metrics_ = context.out("metrics"); }
 
 void Checkpointer::receive(Context& context, Message message) {
+  Result<void> kept;
   if (const auto* snapshot = message.as<Snapshot>()) {
-    if (const auto written = write(context, snapshot->state); !written.ok()) {
-      context.log().error(written.error().message + "; older checkpoints stay as they are");
-    }
+    kept = keep_newest(context, snapshot->state);
+  } else if (const auto* validated = message.as<ValidatedState>()) {
+    kept = keep_best(context, *validated);
   } else if (const auto* last = message.as<LastState>()) {
-    const auto written = write(context, last->state);
     LastStateDone done;
-    if (!written.ok()) done.error = written.error();
+    if (const auto saved = keep_newest(context, last->state); !saved.ok()) {
+      done.error = saved.error();
+    }
     context.send_control("coordinator", Message::of(std::move(done)));
-  } else if (const auto* best = message.as<BestStep>()) {
-    best_ = pipeline::checkpoint_name(best->step);
   } else if (message.as<FinishMetrics>() != nullptr) {
     finish_metrics(context, std::move(message));
   }
+  if (!kept.ok()) {
+    context.log().error(kept.error().message + "; older checkpoints stay as they are");
+  }
+}
+
+bool Checkpointer::is_new(const StatePointer& state) const {
+  return !written_step_ || *written_step_ < state->step(training_.schedule.size());
 }
 
 // Sent as control it would overtake the metrics that wait at the monitor; only where those are so
@@ -47,8 +60,6 @@ void Checkpointer::finish_metrics(Context& context, Message end) {
 
 Result<void> Checkpointer::write(Context& context, const StatePointer& state) {
   const std::uint64_t step = state->step(training_.schedule.size());
-  // The last state overtakes the snapshots that wait.
-  if (written_step_ && *written_step_ >= step) return {};
   pipeline::Checkpoint checkpoint;
   checkpoint.state = *state;
   checkpoint.topology = options_.topology;
@@ -59,13 +70,38 @@ Result<void> Checkpointer::write(Context& context, const StatePointer& state) {
                    pipeline::encode_checkpoint(checkpoint, gan_, training_));
   const std::string name = pipeline::checkpoint_name(step);
   RETURN_IF_ERROR(disk_.replace(options_.folder + "/" + name, file.bytes()));
-  written_step_ = step;
+  if (is_new(state)) written_step_ = step;
   if (metrics_.valid()) {
     context.send(metrics_, Message::of(EventMetrics{
                                "checkpoint", step,
                                fmt::format(R"({{"file":"{}","bytes":{},"state_hash":"{}"}})", name,
                                            file.size(), checkpoint.state_hash.text())}));
   }
+  return {};
+}
+
+Result<void> Checkpointer::keep_newest(Context& context, const StatePointer& state) {
+  if (!is_new(state)) return {};
+  RETURN_IF_ERROR(write(context, state));
+  remove_old(context);
+  return {};
+}
+
+// First the file, then its name, and only then the one that was best before goes.
+Result<void> Checkpointer::keep_best(Context& context, const ValidatedState& validated) {
+  const double figure = validated.figure_of_merit;
+  if (!std::isfinite(figure) || (best_ && figure >= best_->figure_of_merit)) return {};
+  const std::uint64_t step = validated.state->step(training_.schedule.size());
+  ASSIGN_OR_RETURN(const auto names, disk_.list(options_.folder));
+  if (is_new(validated.state) ||
+      std::find(names.begin(), names.end(), pipeline::checkpoint_name(step)) == names.end()) {
+    RETURN_IF_ERROR(write(context, validated.state));
+  }
+  const pipeline::BestCheckpoint best{step, figure};
+  const std::string text = pipeline::best_json(best);
+  RETURN_IF_ERROR(disk_.replace(options_.folder + "/" + pipeline::BestCheckpoint::kFile,
+                                std::as_bytes(std::span{text})));
+  best_ = best;
   remove_old(context);
   return {};
 }
@@ -77,7 +113,9 @@ void Checkpointer::remove_old(Context& context) {
     context.log().warning(names.error().message);
     return;
   }
-  for (const std::string& name : pipeline::to_remove(*names, options_.keep, best_)) {
+  const auto best = best_ ? std::optional(best_->step) : std::nullopt;
+  for (const std::string& name :
+       pipeline::to_remove(*names, options_.keep, written_step_.value(), best)) {
     if (const auto removed = disk_.remove(options_.folder + "/" + name); !removed.ok()) {
       context.log().warning(removed.error().message);
     }

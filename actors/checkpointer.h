@@ -1,10 +1,12 @@
 #pragma once
 
 // Writes snapshots as checkpoint files beside training and keeps the newest and the best of them.
+// The best state is written when its validation says so, also where no checkpoint was due or the
+// file had to make room meanwhile.
 //
-// Ports: in "snapshots", control; out "metrics". Has a thread of its own: disks block. A periodic
-// checkpoint that cannot be written is an error in the log and the older ones stand; of the run's
-// last state it is the run's error.
+// Ports: in "snapshots", control; out "metrics". Has a thread of its own: disks block. A checkpoint
+// that cannot be written is an error in the log and the older ones stand; of the run's last state
+// it is the run's error. The last state overtakes snapshots that wait: those are then left out.
 
 #include <cstdint>
 #include <optional>
@@ -12,6 +14,7 @@
 
 #include "actors/messages.h"
 #include "model/gan.h"
+#include "pipeline/checkpoint_folder.h"
 #include "pipeline/training_state.h"
 #include "runtime/actor.h"
 #include "runtime/base/disk.h"
@@ -24,6 +27,10 @@ struct CheckpointerOptions {
   std::string topology;    // effective topology, stored in every file
   runtime::Hash128 topology_hash;
   std::string model;  // its name, stored in every file
+  // Of a run that goes on: the step it goes on from, whose file is in the folder, and the best
+  // file.
+  std::optional<std::uint64_t> written_step;
+  std::optional<pipeline::BestCheckpoint> best;
 };
 
 class Checkpointer final : public runtime::Actor {
@@ -36,6 +43,9 @@ class Checkpointer final : public runtime::Actor {
   void receive(runtime::Context& context, runtime::Message message) override;
 
  private:
+  bool is_new(const StatePointer& state) const;
+  runtime::Result<void> keep_newest(runtime::Context& context, const StatePointer& state);
+  runtime::Result<void> keep_best(runtime::Context& context, const ValidatedState& validated);
   runtime::Result<void> write(runtime::Context& context, const StatePointer& state);
   void remove_old(runtime::Context& context);
   void finish_metrics(runtime::Context& context, runtime::Message end);
@@ -45,8 +55,8 @@ class Checkpointer final : public runtime::Actor {
   const model::Gan& gan_;
   const pipeline::TrainingOptions& training_;
   runtime::PortId metrics_;
-  std::optional<std::uint64_t> written_step_;
-  std::optional<std::string> best_;
+  std::optional<std::uint64_t> written_step_;  // the newest
+  std::optional<pipeline::BestCheckpoint> best_;
 };
 
 }  // namespace troupe::actors

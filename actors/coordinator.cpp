@@ -1,5 +1,6 @@
 #include "actors/coordinator.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,13 +21,19 @@ void Coordinator::receive(Context& context, Message message) {
   } else if (const auto* validation = message.as<ValidationResult>()) {
     take_validation(context, *validation);
   } else if (const auto* done = message.as<LastStateDone>()) {
-    take_done(context, *done);
+    take_done(context, message.sender_name(), done->error);
   } else if (message.as<CheckpointRequest>() != nullptr && phase_ == Phase::kTraining) {
     context.send_control("replica.0", Message::of(CheckpointRequest{}));
   }
 }
 
-void Coordinator::stop(Context& context) { stop_training(context, std::nullopt); }
+// When training is over only a validation takes long, and the state it validates is the last.
+void Coordinator::stop(Context& context) {
+  stop_training(context, std::nullopt);
+  if (!awaits("validator")) return;
+  outcome_->stopped = true;
+  context.stop_child("validator");
+}
 
 void Coordinator::stop_training(Context& context, std::optional<runtime::Error> error) {
   if (error && !error_) error_ = std::move(error);
@@ -51,6 +58,7 @@ void Coordinator::take_end(Context& context, const ReplicaEnd& end) {
   }
   if (end.replica == 0) {
     said_until_ = end.last_step ? end.last_step->step + 1 : 0;
+    validations_ = end.validations;
   } else if (end.last_step && (!last_step_ || end.last_step->step > last_step_->step)) {
     last_step_ = end.last_step;
   }
@@ -60,20 +68,26 @@ void Coordinator::take_end(Context& context, const ReplicaEnd& end) {
 
 void Coordinator::save(Context& context) {
   phase_ = Phase::kSaving;
-  awaited_ = 1;
-  context.send_control("checkpointer", Message::of(LastState{outcome_->state}));
-  if (options_.validate && !outcome_->stopped && !error_) {
-    ++awaited_;
-    context.send_control("validator", Message::of(LastState{outcome_->state}));
+  awaited_ = {"checkpointer"};
+  if (options_.validate && !outcome_->stopped && !error_) awaited_.emplace_back("validator");
+  for (const std::string& actor : awaited_) {
+    context.send_control(actor, Message::of(LastState{outcome_->state, validations_}));
   }
 }
 
-void Coordinator::take_done(Context& context, const LastStateDone& done) {
-  if (done.error && !error_) error_ = done.error;
-  if (--awaited_ > 0) return;
+bool Coordinator::awaits(std::string_view actor) const {
+  return std::find(awaited_.begin(), awaited_.end(), actor) != awaited_.end();
+}
+
+void Coordinator::take_done(Context& context, std::string_view actor,
+                            const std::optional<runtime::Error>& error) {
+  if (error && !error_) error_ = error;
+  if (std::erase(awaited_, actor) == 0) return;
+  if (actor == "checkpointer") outcome_->saved = !error;
+  if (!awaited_.empty()) return;
   if (phase_ == Phase::kSaving) {
     phase_ = Phase::kFlushing;
-    awaited_ = 1;
+    awaited_ = {"monitor"};
     const bool unsaid = last_step_ && said_until_ && last_step_->step >= *said_until_;
     context.send_control("checkpointer",
                          Message::of(FinishMetrics{unsaid ? last_step_ : std::nullopt}));
@@ -85,21 +99,22 @@ void Coordinator::take_done(Context& context, const LastStateDone& done) {
 }
 
 void Coordinator::take_validation(Context& context, const ValidationResult& result) {
-  outcome_->validation = result;
-  if (!best_figure_ || result.figure_of_merit < *best_figure_) {
-    best_figure_ = result.figure_of_merit;
-    context.send_control("checkpointer", Message::of(BestStep{result.step}));
-  }
+  outcome_->validation = {result.table, result.json};
+  context.send_control("checkpointer",
+                       Message::of(ValidatedState{result.state, result.figure_of_merit}));
 }
 
 // An actor that cannot go on ends the run, but not before the last committed state is saved, as far
-// as those who do that are alive.
+// as those who do that are alive. One that ended will not answer any more.
 ChildDecision Coordinator::child_ended(Context& context, const ChildEnd& end) {
-  if (!end.error) return ChildDecision::kIgnore;
-  const bool needed_for_saving = end.name == "checkpointer" || end.name == "monitor" ||
-                                 end.name.starts_with("replica.") || phase_ != Phase::kTraining;
-  if (needed_for_saving) return ChildDecision::kEscalate;
-  stop_training(context, end.error);
+  const bool needed = end.name == "checkpointer" || end.name == "monitor" ||
+                      (end.name.starts_with("replica.") && phase_ == Phase::kTraining);
+  if (needed && end.error) return ChildDecision::kEscalate;
+  if (phase_ == Phase::kTraining) {
+    if (end.error) stop_training(context, end.error);
+  } else {
+    take_done(context, end.name, end.error);
+  }
   return ChildDecision::kIgnore;
 }
 
@@ -109,7 +124,7 @@ std::string Coordinator::waiting_for() const {
       return fmt::format("the end of training: {} of {} replicas have ended", replicas_ended_,
                          options_.replicas);
     case Phase::kSaving:
-      return fmt::format("{} of checkpointer and validator to finish the last state", awaited_);
+      return fmt::format("{} to finish the last state", fmt::join(awaited_, " and "));
     case Phase::kFlushing:
       return "the monitor to finish writing";
   }

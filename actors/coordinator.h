@@ -22,7 +22,13 @@ struct RunOutcome {
   bool stopped = false;  // by request, before its end
   double seconds = 0.0;  // see ReplicaEnd
   std::uint64_t timed_events = 0;
-  std::optional<ValidationResult> validation;  // the newest
+  bool saved = false;  // the state is in a checkpoint
+  // The newest validation, as text for people and as JSON.
+  struct Validation {
+    std::string table;
+    std::string json;
+  };
+  std::optional<Validation> validation;
 };
 
 struct CoordinatorOptions {
@@ -46,18 +52,20 @@ class Coordinator final : public runtime::Actor {
   void take_validation(runtime::Context& context, const ValidationResult& result);
   void stop_training(runtime::Context& context, std::optional<runtime::Error> error);
   void save(runtime::Context& context);
-  void take_done(runtime::Context& context, const LastStateDone& done);
+  void take_done(runtime::Context& context, std::string_view actor,
+                 const std::optional<runtime::Error>& error);
+  bool awaits(std::string_view actor) const;
 
   CoordinatorOptions options_;
   std::shared_ptr<RunOutcome> outcome_;
   Phase phase_ = Phase::kTraining;
   bool stopping_ = false;
   std::uint32_t replicas_ended_ = 0;
-  std::uint32_t awaited_ = 0;  // LastStateDone still to come
+  std::vector<std::string> awaited_;  // actors that have still to answer with LastStateDone
+  std::uint64_t validations_ = 0;     // see ReplicaEnd
   std::optional<runtime::Error> error_;
   std::optional<StepMetrics> last_step_;     // the newest that a replica other than 0 committed
   std::optional<std::uint64_t> said_until_;  // steps under it replica 0 told the Monitor
-  std::optional<double> best_figure_;
 };
 
 }  // namespace troupe::actors

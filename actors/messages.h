@@ -58,7 +58,6 @@ struct HeaderMessage {
 struct Snapshot {
   static constexpr std::string_view kName = "snapshot";
   StatePointer state;
-  std::uint64_t step = 0;  // of the next step
 };
 
 // Replica 0 -> Monitor, metrics: a committed step.
@@ -78,19 +77,16 @@ struct StepMetrics {
   runtime::Hash128 state_hash;  // before the step
 };
 
-// Why a replica stopped working.
-enum class ReplicaEndKind : std::uint8_t { kFinished, kStopped, kDiverged };
-
 // Replica -> Coordinator, control: the last committed state.
 struct ReplicaEnd {
   static constexpr std::string_view kName = "replica-end";
   std::uint32_t replica = 0;
-  ReplicaEndKind kind = ReplicaEndKind::kFinished;
   StatePointer state;
   std::optional<runtime::Error> error;
   double seconds = 0.0;                  // wall time of the committed iterations after the first
   std::uint64_t timed_events = 0;        // events of those iterations, over all members
   std::optional<StepMetrics> last_step;  // the newest it committed
+  std::uint64_t validations = 0;         // snapshots it sent to the Validator
 };
 
 // Coordinator -> Replica, control: abandon the step in flight and report.
@@ -103,38 +99,35 @@ struct CheckpointRequest {
   static constexpr std::string_view kName = "checkpoint-request";
 };
 
-// Coordinator -> Checkpointer, Validator: this state is the run's last; answer with LastStateDone.
+// Coordinator -> Checkpointer, Validator, control: this state is the run's last; answer with
+// LastStateDone.
 struct LastState {
   static constexpr std::string_view kName = "last-state";
   StatePointer state;
+  // Snapshots that come before it, although it overtakes them: the Validator waits for so many.
+  std::uint64_t snapshots = 0;
 };
 
-// Checkpointer, Validator -> Coordinator.
+// Checkpointer, Validator, Monitor -> Coordinator, control.
 struct LastStateDone {
   static constexpr std::string_view kName = "last-state-done";
   std::optional<runtime::Error> error;
 };
 
-// One row of the table data against generated; see model/physics.
-struct ValidationRow {
-  std::string name;  // "data", "generated", "untrained"
-  std::string json;  // the figures, as one JSON object
-};
-
-// Validator -> Coordinator, control: what an epoch's generator is worth.
+// Validator -> Coordinator, control: what the state's generator is worth.
 struct ValidationResult {
   static constexpr std::string_view kName = "validation-result";
-  std::uint64_t epoch = 0;
-  std::uint64_t step = 0;
-  double figure_of_merit = 0.0;  // lower is better
+  StatePointer state;
+  double figure_of_merit = 0.0;  // lower is better; infinite when there is none
   std::string table;             // text, for people
   std::string json;              // the same, for machines
 };
 
-// Coordinator -> Checkpointer, control: the checkpoint of this step is the best so far.
-struct BestStep {
-  static constexpr std::string_view kName = "best-step";
-  std::uint64_t step = 0;
+// Coordinator -> Checkpointer, control: keep this state if it is the best so far.
+struct ValidatedState {
+  static constexpr std::string_view kName = "validated-state";
+  StatePointer state;
+  double figure_of_merit = 0.0;
 };
 
 // Any -> Monitor, metrics: something worth a line: a checkpoint written, a validation.

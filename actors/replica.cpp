@@ -39,6 +39,12 @@ void Replica::start(Context& context) {
   training_.backend.prepare_thread();
   team_ = std::make_unique<runtime::ThreadTeam>(
       options_.threads, [&backend = training_.backend] { backend.prepare_thread(); });
+  if (team_->threads() < options_.threads) {
+    context.log().warning(
+        fmt::format("the system gave {} of actors.replica.threads = {} threads; "
+                    "going on with these (see ulimit -u and -v)",
+                    team_->threads(), options_.threads));
+  }
   share_ = std::make_unique<pipeline::IterationShare>(training_.gan, training_.options, *team_);
   contributions_.port = context.out("contributions");
   snapshots_.port = context.out("snapshots");
@@ -61,7 +67,7 @@ void Replica::receive(Context& context, Message message) {
   } else if (const auto* ending = message.as<EndOfData>()) {
     last_iteration_ = ending->iterations;
   } else if (message.as<StopTraining>() != nullptr) {
-    end(context, ReplicaEndKind::kStopped, std::nullopt);
+    end(context, std::nullopt);
     return;
   } else if (message.as<CheckpointRequest>() != nullptr) {
     checkpoint_requested_ = true;
@@ -75,6 +81,11 @@ void Replica::credit_returned(Context& context, std::string_view) { schedule(con
 void Replica::timer(Context& context, runtime::TimerId) {
   turn_ = {};
   if (phase_ != Phase::kEnded) turn(context);
+}
+
+// Of snapshots that nobody looks at any more when the run is being stopped.
+void Replica::undeliverable(Context& context, Message message, const runtime::Error& cause) {
+  if (phase_ != Phase::kEnded) Actor::undeliverable(context, std::move(message), cause);
 }
 
 void Replica::schedule(Context& context) {
@@ -114,7 +125,7 @@ void Replica::turn(Context& context) {
 
 void Replica::gather(Context& context) {
   if (last_iteration_ && state_.iteration >= *last_iteration_) {
-    end(context, ReplicaEndKind::kFinished, std::nullopt);
+    end(context, std::nullopt);
     return;
   }
   if (ahead_.size() < options_.micro_batches) return;
@@ -180,7 +191,7 @@ void Replica::take_header(Context& context, const pipeline::StepHeader& header) 
                       static_cast<std::uint32_t>(schedule.size()));
   reduce_seconds_ += lap(context);
   if (const auto* diverged = std::get_if<pipeline::Diverged>(&verdict)) {
-    end(context, ReplicaEndKind::kDiverged, diverged->error);
+    end(context, diverged->error);
   } else if (std::holds_alternative<pipeline::Retry>(verdict)) {
     contribute(context, header.attempt + 1,
                pipeline::scales_for_attempt(state_.scales[state_.slot], header,
@@ -215,7 +226,7 @@ void Replica::commit(Context& context) {
     context.send(metrics_, Message::of(StepMetrics(*last_step_)));
   }
   if (!applied.ok()) {
-    end(context, ReplicaEndKind::kDiverged, applied.error());
+    end(context, applied.error());
     return;
   }
   after_commit(context, epoch_ended);
@@ -244,30 +255,30 @@ void Replica::after_commit(Context& context, bool epoch_ended) {
 void Replica::snapshot(Outbox& outbox) {
   if (!outbox.port.valid()) return;
   outbox.messages.push_back(
-      Message::of(Snapshot{std::make_shared<const pipeline::TrainingState>(state_),
-                           state_.step(training_.options.schedule.size())}));
+      Message::of(Snapshot{std::make_shared<const pipeline::TrainingState>(state_)}));
 }
 
 bool Replica::flush(Context& context, Outbox& outbox) {
   while (!outbox.messages.empty()) {
     if (!context.send(outbox.port, outbox.messages.front())) return false;
     outbox.messages.pop_front();
+    ++outbox.sent;
   }
   return true;
 }
 
-void Replica::end(Context& context, ReplicaEndKind kind, std::optional<runtime::Error> error) {
+void Replica::end(Context& context, std::optional<runtime::Error> error) {
   phase_ = Phase::kEnded;
   ahead_.clear();
   in_use_.clear();
   ReplicaEnd body;
   body.replica = options_.replica;
-  body.kind = kind;
   body.state = std::make_shared<const pipeline::TrainingState>(std::move(state_));
   body.error = std::move(error);
   body.seconds = timed_to_ > timed_from_ ? seconds(timed_to_ - timed_from_) : 0.0;
   body.timed_events = timed_events_;
   body.last_step = std::move(last_step_);
+  body.validations = validations_.sent;
   context.send_control("coordinator", Message::of(std::move(body)));
 }
 

@@ -52,6 +52,8 @@ class Replica final : public runtime::Actor {
   void receive(runtime::Context& context, runtime::Message message) override;
   void credit_returned(runtime::Context& context, std::string_view port) override;
   void timer(runtime::Context& context, runtime::TimerId id) override;
+  void undeliverable(runtime::Context& context, runtime::Message message,
+                     const runtime::Error& cause) override;
   std::string waiting_for() const override;
 
  private:
@@ -59,6 +61,7 @@ class Replica final : public runtime::Actor {
   struct Outbox {
     runtime::PortId port;
     std::deque<runtime::Message> messages;
+    std::uint64_t sent = 0;
   };
 
   void turn(runtime::Context& context);
@@ -72,7 +75,7 @@ class Replica final : public runtime::Actor {
   void after_commit(runtime::Context& context, bool epoch_ended);
   void snapshot(Outbox& outbox);
   bool flush(runtime::Context& context, Outbox& outbox);
-  void end(runtime::Context& context, ReplicaEndKind kind, std::optional<runtime::Error> error);
+  void end(runtime::Context& context, std::optional<runtime::Error> error);
   void schedule(runtime::Context& context);
   double lap(runtime::Context& context);
 

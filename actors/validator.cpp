@@ -18,12 +18,6 @@ using runtime::Result;
 
 constexpr std::uint32_t kReadAtOnce = 64;
 
-bool uses_angle(const model::GanDescription& gan) {
-  const auto& conditions = gan.latent.conditions;
-  return std::find(conditions.begin(), conditions.end(), model::Condition::kAngle) !=
-         conditions.end();
-}
-
 }  // namespace
 
 Validator::Validator(ValidatorOptions options, TrainingContext training, pipeline::Dataset& data)
@@ -45,17 +39,27 @@ void Validator::start(Context& context) {
 
 void Validator::receive(Context& context, Message message) {
   if (const auto* snapshot = message.as<Snapshot>()) {
-    validate(context, *snapshot->state);
+    ++snapshots_;
+    validate(context, snapshot->state);
   } else if (const auto* last = message.as<LastState>()) {
-    validate(context, *last->state);
-    context.send_control("coordinator", Message::of(LastStateDone{}));
+    last_ = *last;
   }
+  if (!last_ || snapshots_ < last_->snapshots) return;
+  validate(context, last_->state);
+  last_.reset();
+  context.send_control("coordinator", Message::of(LastStateDone{}));
+}
+
+std::string Validator::waiting_for() const {
+  if (!last_) return "a snapshot";
+  return fmt::format("the snapshots before the last state: {} of {} are here", snapshots_,
+                     last_->snapshots);
 }
 
 // The test events and what is measured on them; the generator gets the same conditions.
 Result<void> Validator::measure_data() {
   const auto events = static_cast<std::size_t>(std::min(options_.events, data_.size()));
-  const bool angle = uses_angle(training_.gan.description());
+  const bool angle = model::uses_angle(training_.gan.description().latent);
   const auto cells = static_cast<std::size_t>(maker_->cells());
   model::StatisticsOptions statistics;
   statistics.space = maker_->shape().space;
@@ -116,24 +120,23 @@ void Validator::make_reference_rows(Context& context) {
   reference_rows_.push_back(model::generated_row("untrained", *data_statistics_, *statistics));
 }
 
-void Validator::validate(Context& context, const pipeline::TrainingState& state) {
-  const std::uint64_t step = state.step(training_.options.schedule.size());
+void Validator::validate(Context& context, const StatePointer& state) {
+  const std::uint64_t step = state->step(training_.options.schedule.size());
   if (validated_step_ == step) return;
   make_reference_rows(context);
-  const auto statistics = measure(context, state.generator);
+  const auto statistics = measure(context, state->generator);
   if (!statistics || reference_rows_.empty()) return;  // the run is stopping
   std::vector<model::TableRow> rows = reference_rows_;
   rows.push_back(model::generated_row("generated", *data_statistics_, *statistics));
   validated_step_ = step;
 
   ValidationResult result;
-  result.epoch = state.epoch;
-  result.step = step;
+  result.state = state;
   const auto& merit = rows.back().comparison->merit;
   result.figure_of_merit = merit ? merit->total : std::numeric_limits<double>::infinity();
   result.table = model::table_text(rows);
   result.json = model::table_json(rows);
-  if (metrics_.valid()) {
+  if (metrics_.valid() && options_.told_step != step) {
     context.send(metrics_, Message::of(EventMetrics{"validation", step, result.json}));
   }
   context.send_control("coordinator", Message::of(std::move(result)));

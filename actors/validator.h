@@ -4,7 +4,8 @@
 //
 // Ports: in "snapshots", control; out "metrics". Has a thread of its own. What it finds is a pure
 // function of the snapshot, the test data and the seed. The untrained generator, made again from
-// the seed, gives the row everything else is to be judged by.
+// the seed, gives the row everything else is to be judged by. Every snapshot is validated, in the
+// order they came, and then the last state.
 
 #include <cstdint>
 #include <memory>
@@ -24,6 +25,8 @@ namespace troupe::actors {
 struct ValidatorOptions {
   std::uint64_t events = 500;  // at most as many as the test data have
   model::ImageUnits units;     // of the images as the networks see them
+  // The state of this step was validated before the run was stopped, and metrics have it.
+  std::optional<std::uint64_t> told_step;
 };
 
 class Validator final : public runtime::Actor {
@@ -33,13 +36,14 @@ class Validator final : public runtime::Actor {
 
   void start(runtime::Context& context) override;
   void receive(runtime::Context& context, runtime::Message message) override;
+  std::string waiting_for() const override;
 
  private:
   runtime::Result<void> measure_data();
   void make_reference_rows(runtime::Context& context);
   std::optional<model::ShowerStatistics> measure(runtime::Context& context,
                                                  const pipeline::NetworkState& generator);
-  void validate(runtime::Context& context, const pipeline::TrainingState& state);
+  void validate(runtime::Context& context, const StatePointer& state);
 
   ValidatorOptions options_;
   TrainingContext training_;
@@ -50,6 +54,8 @@ class Validator final : public runtime::Actor {
   std::vector<double> measured_angles_;  // of the data events; empty for models without angle
   std::optional<model::ShowerStatistics> data_statistics_;
   std::vector<model::TableRow> reference_rows_;  // data, untrained
+  std::uint64_t snapshots_ = 0;                  // received
+  std::optional<LastState> last_;
   std::optional<std::uint64_t> validated_step_;
   runtime::PortId metrics_;
 };

@@ -110,13 +110,16 @@ class Arrays {
     kernel.run(pointers, {}, static_cast<std::byte*>(place));
   }
 
-  // Largest difference to `other` in array `index`, as a part of its largest value.
+  // Largest difference to `other` in array `index`, as a part of its largest value; NaN if one of
+  // them has a NaN.
   double difference(const Arrays& other, std::size_t index) const {
     double magnitude = 1e-30, worst = 0.0;
     for (std::size_t i = 0; i < arrays_[index].size(); ++i) {
       const double judge = static_cast<double>(other.arrays_[index][i]);
+      const double error = std::fabs(static_cast<double>(arrays_[index][i]) - judge);
+      if (std::isnan(error)) return error;
       magnitude = std::max(magnitude, std::fabs(judge));
-      worst = std::max(worst, std::fabs(static_cast<double>(arrays_[index][i]) - judge));
+      worst = std::max(worst, error);
     }
     return worst / magnitude;
   }

@@ -5,7 +5,7 @@ usage: loader_peers.py FILE h5py|dataloader in_order|shuffled IDS REPEATS
 IDS is a file with the number of an event on each line, in the order to read them. Prints one line
 `checksum CELLS ENERGIES` (sums over the events read, in double precision, from a reading that is not
 timed) and one line `seconds S` per repeat. h5py in order takes slices of 64 events, shuffled it takes
-event after event, as a Dataset does. The DataLoader has two workers and batches of 64.
+event after event, as a Dataset of PyTorch does. The DataLoader has two workers and batches of 64.
 """
 
 import sys

@@ -53,7 +53,7 @@ RecordOf<CheckpointerSection> checkpointer_record() {
       ->field("every", &CheckpointerSection::every, every(), Scope::kFixed,
               "How often a checkpoint is written; one is written at the end in any case.")
       .field("keep", &CheckpointerSection::keep, integer<std::uint32_t>(1, 1'000'000),
-             Scope::kFixed, "The newest that are kept.");
+             Scope::kFixed, "The newest that are kept; the best by validation is kept besides.");
   return record;
 }
 
@@ -67,56 +67,22 @@ RecordOf<ValidatorSection> validator_record() {
   return record;
 }
 
-// Until node keys exist nothing may listen beyond this machine.
-void check_listen(const YamlValue& section, const MonitorSection& monitor, Reader& reader) {
-  const std::string host = monitor.listen.substr(0, monitor.listen.rfind(':'));
-  const std::string port = monitor.listen.substr(monitor.listen.rfind(':') + 1);
-  const YamlValue* value = section.find("listen");
-  const Place& place = value == nullptr ? section.place : value->place;
-  if (std::stol(port) > 65535) reader.problem(place, "port " + port + " is above 65535");
-  if (!host.starts_with("127.") && host != "localhost" && host != "[::1]") {
-    reader.problem(place,
-                   "only addresses of this machine are available in this version, such as "
-                   "127.0.0.1:8400, not " +
-                       host);
-  }
-}
-
-RecordOf<MonitorSection> monitor_record() {
-  auto record = std::make_shared<Record<MonitorSection>>("the monitor");
-  record
-      ->field("listen", &MonitorSection::listen,
-              text("HOST:PORT such as 127.0.0.1:8400", "[A-Za-z0-9.:\\[\\]-]+:[0-9]{1,5}"),
-              Scope::kFree, "Address of the page; port 0: any free one.")
-      .check(check_listen);
-  return record;
-}
-
 RecordOf<FailureSection> failure_record() {
   auto record = std::make_shared<Record<FailureSection>>("what counts as a failure");
+  // A run is one process: no node is lost, joins or leaves.
+  constexpr const char* kOneProcess = "a run is one process on this machine; leave it out";
   record
-      ->field("heartbeat", &FailureSection::heartbeat, duration(milliseconds(10)), Scope::kFree,
-              "Between signs of life of a node.")
-      .field("dead_after", &FailureSection::dead_after, duration(milliseconds(20)), Scope::kFree,
-             "Without a sign of life.")
-      .field("stuck_after", &FailureSection::stuck_after, duration(milliseconds(100)), Scope::kFree,
-             "Without progress of any actor.")
-      .field("drain_grace", &FailureSection::drain_grace, duration(milliseconds(0)), Scope::kFree,
-             "For a node that leaves to finish its step.")
-      .field("orphan_after", &FailureSection::orphan_after, duration(milliseconds(100)),
-             Scope::kFree, "Without the head process before a node saves its state and ends.")
-      .field("min_members", &FailureSection::min_members, integer<std::uint32_t>(1, 10'000),
-             Scope::kFree, "With fewer nodes training waits.")
-      .field("restart", &FailureSection::restart, integer<std::uint32_t>(0, 1000), Scope::kFree,
-             "Times an actor is restarted before the run fails.")
-      .field("check_every", &FailureSection::check_every, integer<std::uint64_t>(0, 1'000'000'000),
-             Scope::kFree,
-             "Steps between computing one micro-batch on two nodes to compare them; 0: never.")
-      .check([](const YamlValue& section, const FailureSection& failure, Reader& reader) {
-        if (failure.dead_after <= failure.heartbeat) {
-          reader.problem(section.place, "dead_after must be longer than heartbeat");
-        }
-      });
+      ->field("stuck_after", &FailureSection::stuck_after, duration(milliseconds(100)),
+              Scope::kFree, "Without progress of any actor.")
+      .later("heartbeat", kOneProcess)
+      .later("dead_after", kOneProcess)
+      .later("drain_grace", kOneProcess)
+      .later("orphan_after", kOneProcess)
+      .later("min_members", kOneProcess)
+      .later("check_every", kOneProcess)
+      .later("restart",
+             "an actor that fails ends the run, which --resume goes on with; leave it "
+             "out");
   return record;
 }
 
@@ -131,7 +97,8 @@ std::shared_ptr<Record<Topology>> actors_record() {
                "Writes the state beside training.")
       .section("validator", &Topology::validator, validator_record(),
                "Compares generated showers with real ones.")
-      .section("monitor", &Topology::monitor, monitor_record(), "Shows how it goes.");
+      .later("monitor",
+             "there is no page; progress goes to standard error and metrics.jsonl; leave it out");
   return record;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 
 #include "config/suggestion.h"
@@ -71,6 +72,22 @@ void Reader::remember(const Place& place) { origins_[path_] = place; }
 Place Reader::origin(const std::string& path) const {
   const auto found = origins_.find(path);
   return found == origins_.end() ? Place{} : found->second;
+}
+
+void Reader::forget_item(const std::string& list, std::size_t index) {
+  const std::string prefix = list + ".";
+  Origins moved;
+  for (auto& [path, place] : origins_) {
+    std::size_t item = 0;
+    const char* digits = path.data() + std::min(prefix.size(), path.size());
+    const auto [rest, error] = std::from_chars(digits, path.data() + path.size(), item);
+    if (!path.starts_with(prefix) || error != std::errc() || item < index) {
+      moved.emplace(path, std::move(place));
+    } else if (item > index) {
+      moved.emplace(prefix + std::to_string(item - 1) + rest, std::move(place));
+    }
+  }
+  origins_ = std::move(moved);
 }
 
 bool Reader::has_problem_below(std::string_view path) const {

@@ -64,6 +64,8 @@ class Reader {
   void remember(const Place& place);
   // Of the value at a path; the default's if none was remembered.
   Place origin(const std::string& path) const;
+  // The list at a path lost an item: what is remembered of the later ones moves up.
+  void forget_item(const std::string& list, std::size_t index);
   // Whether anything at or below a path had a problem so far.
   bool has_problem_below(std::string_view path) const;
   // A path in the file as an absolute one: relative to the file, or to the current folder when it

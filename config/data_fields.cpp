@@ -155,8 +155,9 @@ void add_reading_fields(Record<Topology>& record) {
       .field("on_bad_event", dataset(&DatasetOptions::on_bad_event),
              word<BadEventPolicy>({word_of(BadEventPolicy::kFail), word_of(BadEventPolicy::kSkip)}),
              Scope::kState, "A NaN, a negative cell, an energy not above 0: an error, or left out.")
-      .field("index_folder", dataset(&DatasetOptions::index_folder), path("a folder"), Scope::kFree,
-             "Where the index of each file is kept; by default nowhere.");
+      .field(
+          "index_folder", dataset(&DatasetOptions::index_folder), path("a folder"), Scope::kFree,
+          "Where the index of each file is kept; by default data/index beside the run's folder.");
 }
 
 }  // namespace

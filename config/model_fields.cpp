@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "config/layer_kinds.h"
 #include "config/list_codecs.h"
 #include "config/network_fields.h"
 #include "config/scalar_codecs.h"
+#include "config/suggestion.h"
 #include "config/topology_fields.h"
 #include "config/zoo.h"
 
@@ -29,7 +32,7 @@ RecordOf<LatentDescription> latent_record() {
                 Scope::kState, "The generator's input features, conditions included.")
       .field("conditions", &LatentDescription::conditions,
              list(word<Condition>({{"energy", Condition::kEnergy}, {"angle", Condition::kAngle}}),
-                  0, 2),
+                  1, 2),
              Scope::kState, "What showers are asked for: E / 100 GeV, the angle in rad.")
       .field("mode", &LatentDescription::mode,
              word<LatentMode>(
@@ -101,26 +104,39 @@ RecordOf<LossTerm> loss_record() {
   return record;
 }
 
-// A section whose keys are names of the discriminator's outputs.
-class LossesCodec final : public Codec<std::vector<LossTerm>> {
+// A section whose keys are names of the discriminator's outputs. Read after the networks: an output
+// whose loss is null is taken out of them.
+class LossesCodec final : public Codec<GanDescription> {
  public:
-  void read(const YamlValue& value, std::vector<LossTerm>& into, Reader& reader) const override {
+  void read(const YamlValue& value, GanDescription& into, Reader& reader) const override {
     if (!value.is_map() || value.members.empty()) {
       return reader.expected(value, "a loss for each output of the discriminator");
     }
-    into.clear();
+    into.losses.clear();
     for (const YamlMember& member : value.members) {
       const Reader::Step step(reader, member.key);
+      if (member.value.is_null()) {
+        take_out(member, into.discriminator, reader);
+        continue;
+      }
+      // A loss of the zoo goes with its output.
+      const auto& outputs = into.discriminator.outputs;
+      const bool judged = std::find(outputs.begin(), outputs.end(), member.key) != outputs.end();
+      if (!judged && is_from_zoo(member.value.place)) continue;
       reader.remember(member.value.place);
       LossTerm term;
       record_->read(member.value, term, reader);
       term.output = member.key;
-      into.push_back(std::move(term));
+      into.losses.push_back(std::move(term));
     }
+    if (into.losses.empty()) reader.problem(value.place, "no loss is left");
+    if (!reader.has_problem_below("model")) leave_out_unused(into.discriminator, reader);
   }
-  YamlValue write(const std::vector<LossTerm>& losses, Selection selection) const override {
+  YamlValue write(const GanDescription& gan, Selection selection) const override {
     YamlValue section = YamlValue::map();
-    for (const LossTerm& term : losses) section.add(term.output, record_->write(term, selection));
+    for (const LossTerm& term : gan.losses) {
+      section.add(term.output, record_->write(term, selection));
+    }
     return section;
   }
   TypeDescription describe() const override {
@@ -131,6 +147,30 @@ class LossesCodec final : public Codec<std::vector<LossTerm>> {
   }
 
  private:
+  static void take_out(const YamlMember& member, model::NetworkDescription& discriminator,
+                       Reader& reader) {
+    auto& outputs = discriminator.outputs;
+    const bool known = std::any_of(discriminator.layers.begin(), discriminator.layers.end(),
+                                   [&](const auto& layer) { return layer.name == member.key; });
+    if (!known) {
+      return reader.problem(member.key_place,
+                            fmt::format("\"{}\" is no output to take out{}", shown(member.key),
+                                        suggestion(member.key, outputs)));
+    }
+    outputs.erase(std::remove(outputs.begin(), outputs.end(), member.key), outputs.end());
+  }
+
+  // Layers of the zoo that only an output needed which the author took out.
+  static void leave_out_unused(model::NetworkDescription& discriminator, Reader& reader) {
+    const std::vector<bool> used = model::infer_shapes(discriminator).used;
+    const std::string path = "model.discriminator.layers";
+    for (std::size_t i = used.size(); i-- > 0;) {
+      if (used[i] || !is_from_zoo(reader.origin(fmt::format("{}.{}", path, i)))) continue;
+      discriminator.layers.erase(discriminator.layers.begin() + static_cast<std::ptrdiff_t>(i));
+      reader.forget_item(path, i);
+    }
+  }
+
   RecordOf<LossTerm> record_ = loss_record();
 };
 
@@ -151,9 +191,9 @@ std::shared_ptr<Record<Topology>> model_record() {
       .section("generator", kGan, generator_record(), "Makes showers from conditions and noise.")
       .section("discriminator", kGan, discriminator_record(), "Judges showers.")
       .field(
-          "losses", [](auto& t) -> auto& { return t.model.gan.losses; },
-          CodecOf<std::vector<LossTerm>>(std::make_shared<LossesCodec>()), Scope::kState,
-          "By output of the discriminator.")
+          "losses", kGan, CodecOf<GanDescription>(std::make_shared<LossesCodec>()), Scope::kState,
+          "By output of the discriminator; null takes an output of the zoo's model out, with the "
+          "layers only it needs.")
       .field(
           "precision", [](auto& t) -> auto& { return t.model.precision; },
           word<Precision>({{"fp32", Precision::kFp32}}, {"bf16", "fp16"}), Scope::kState,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "config/suggestion.h"
@@ -51,6 +52,39 @@ NetworkShapes check_network(const NetworkDescription& network, const std::string
   return shapes;
 }
 
+// Where the author wrote something: a part of the zoo is not what is wrong.
+std::string authored(const std::string& at, const std::string& otherwise, const Reader& reader) {
+  return is_from_zoo(reader.origin(at)) ? otherwise : at;
+}
+
+const std::string& target_word(model::Target target) {
+  static const std::map<model::Target, std::string> kWords{{model::Target::kLabel, "label"},
+                                                           {model::Target::kEnergy, "energy"},
+                                                           {model::Target::kAngle, "angle"},
+                                                           {model::Target::kEcal, "ecal"},
+                                                           {model::Target::kBins, "bins"}};
+  return kWords.at(target);
+}
+
+// An output has as many values as what it is compared with.
+void check_targets(const GanDescription& gan, const NetworkShapes& shapes, Reader& reader) {
+  for (const model::LossTerm& term : gan.losses) {
+    for (const int output : shapes.outputs) {
+      const auto layer = static_cast<std::size_t>(output);
+      const model::Shape expected = model::target_shape(term.target);
+      if (gan.discriminator.layers[layer].name != term.output) continue;
+      if (shapes.layers[layer] == expected) continue;
+      const std::string at = authored(fmt::format("model.losses.{}.target", term.output),
+                                      fmt::format("model.discriminator.layers.{}", output), reader);
+      const Reader::Step step(reader, at);
+      reader.problem(reader.origin(at),
+                     fmt::format("target {} is {} per event, but output \"{}\" is {}",
+                                 target_word(term.target), expected.text(), shown(term.output),
+                                 shapes.layers[layer].text()));
+    }
+  }
+}
+
 void check_losses(const GanDescription& gan, Reader& reader) {
   std::set<std::string> judged;
   for (const model::LossTerm& term : gan.losses) {
@@ -67,7 +101,9 @@ void check_losses(const GanDescription& gan, Reader& reader) {
     if (judged.contains(output)) continue;
     const Reader::Step step(reader, "model.losses");
     reader.problem(reader.origin("model.losses"),
-                   fmt::format("output \"{}\" of the discriminator has no loss", shown(output)));
+                   fmt::format("output \"{}\" of the discriminator has no loss; give it one or "
+                               "take it out of model.discriminator.outputs",
+                               shown(output)));
   }
 }
 
@@ -85,13 +121,21 @@ void check_networks(const GanDescription& gan, Reader& reader) {
   const NetworkShapes shapes = check_network(generator, "model.generator", reader);
   NetworkDescription discriminator = gan.discriminator;
   discriminator.name = "discriminator";
-  check_network(discriminator, "model.discriminator", reader);
+  const NetworkShapes judged = check_network(discriminator, "model.discriminator", reader);
+  if (judged.problems.empty()) check_targets(gan, judged, reader);
+  if (discriminator.input.spatial_rank == 0 || discriminator.input.channels != 1) {
+    const std::string at = "model.discriminator.input";
+    const Reader::Step step(reader, at);
+    reader.problem(reader.origin(at), fmt::format("{} is no image of the data, which have one "
+                                                  "channel: [x, y, z, 1] or [x, y, 1]",
+                                                  discriminator.input.text()));
+  }
   if (shapes.problems.empty()) {
     const model::Shape image = shapes.layers[static_cast<std::size_t>(shapes.outputs.front())];
     if (!(image == discriminator.input)) {
-      // Where the author wrote something: a part of the zoo is not what is wrong.
-      std::string at = fmt::format("model.generator.layers.{}", shapes.outputs.front());
-      if (is_from_zoo(reader.origin(at))) at = "model.discriminator.input";
+      const std::string at =
+          authored(fmt::format("model.generator.layers.{}", shapes.outputs.front()),
+                   "model.discriminator.input", reader);
       const Reader::Step step(reader, at);
       reader.problem(reader.origin(at),
                      fmt::format("the generator makes {}, but the discriminator reads {}",
@@ -99,6 +143,47 @@ void check_networks(const GanDescription& gan, Reader& reader) {
     }
   }
   check_losses(gan, reader);
+}
+
+void check_fake_conditions(const GanDescription& gan, Reader& reader) {
+  if (gan.fake_conditions != model::FakeConditions::kUniform) return;
+  const Reader::Step step(reader, "train.fake_conditions");
+  const Place place = reader.origin("train.fake_conditions");
+  if (model::uses_angle(gan.latent)) {
+    reader.problem(place,
+                   "uniform draws energies only, but the model is asked for angles; use "
+                   "batch");
+  }
+  for (const model::LossTerm& term : gan.losses) {
+    if (term.target != model::Target::kAngle && term.target != model::Target::kBins) continue;
+    reader.problem(place, fmt::format("uniform draws energies only, but loss \"{}\" compares "
+                                      "fakes with {} of the real batch; use batch",
+                                      shown(term.output),
+                                      term.target == model::Target::kAngle ? "angles" : "bins"));
+  }
+}
+
+std::optional<double> exponent_of_cells(const NetworkDescription& discriminator,
+                                        const model::LossTerm& term) {
+  if (term.target != model::Target::kEcal && term.target != model::Target::kAngle) return {};
+  const NetworkShapes shapes = model::infer_shapes(discriminator);
+  const auto& layers = discriminator.layers;
+  const auto output = std::find_if(layers.begin(), layers.end(),
+                                   [&](const auto& layer) { return layer.name == term.output; });
+  if (!shapes.problems.empty() || output == layers.end()) return {};
+  if (!std::holds_alternative<model::Sum>(output->kind) &&
+      !std::holds_alternative<model::Angle>(output->kind)) {
+    return {};
+  }
+  double exponent = 1.0;
+  int layer = shapes.inputs[static_cast<std::size_t>(output - layers.begin())];
+  while (layer >= 0) {
+    const auto* power = std::get_if<model::Power>(&layers[static_cast<std::size_t>(layer)].kind);
+    if (power == nullptr) return {};
+    exponent *= power->exponent;
+    layer = shapes.inputs[static_cast<std::size_t>(layer)];
+  }
+  return exponent;
 }
 
 }  // namespace troupe::config

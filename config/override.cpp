@@ -31,8 +31,10 @@ YamlValue* enter(YamlValue& value, const std::string& key, const Override& overr
     const std::optional<std::size_t> index = index_of(key);
     if (index && *index < value.items.size()) return &value.items[*index];
     if (index) {
-      problems.add(override_.place, fmt::format("the list has {} items, the last of them {}",
-                                                value.items.size(), value.items.size() - 1));
+      problems.add(override_.place, value.items.empty()
+                                        ? std::string("the list is empty")
+                                        : fmt::format("the list has {} items, the last of them {}",
+                                                      value.items.size(), value.items.size() - 1));
       return nullptr;
     }
   }

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "config/codec.h"
 #include "config/topology.h"
+#include "runtime/base/error.h"
 #include "runtime/plan.h"
 
 namespace troupe::config {
@@ -25,8 +27,12 @@ struct LocalPlanOptions {
 // batch link has room for those and loader_credits more; contributions have room for one step and
 // its repetition. The cycle replica -> reducer -> replica holds a token: a replica begins with a
 // state, as if a step had been reduced before. Overrides set what they name on every link between
-// actors of their kinds; the plan may then fail runtime::check.
-runtime::Plan make_local_plan(const LocalPlanOptions& options,
-                              const std::vector<LinkOverride>& overrides);
+// actors of their kinds. The plan passes runtime::check.
+//
+// kTopology: every override that names no link of the plan, or leaves a link too little for
+// anything to move, each at its place in the file. `origins` are those of the topology.
+runtime::Result<runtime::Plan> make_local_plan(const LocalPlanOptions& options,
+                                               const std::vector<LinkOverride>& overrides,
+                                               const Origins& origins);
 
 }  // namespace troupe::config

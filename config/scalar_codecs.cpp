@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <regex>
 
-#include "config/suggestion.h"
+#include "runtime/base/nearest_word.h"
 
 namespace troupe::config {
 namespace {
@@ -193,7 +193,7 @@ std::optional<std::size_t> WordTable::read(const YamlValue& value, Reader& reade
                                             words_.size() == 1 ? "is" : "are", value.scalar));
     return std::nullopt;
   }
-  const std::string meant = nearest(value.scalar, words_);
+  const std::string meant = runtime::nearest_word(value.scalar, words_);
   reader.problem(value.place,
                  fmt::format("expected {}, found {}{}", choice, value.found(),
                              meant.empty() ? "" : fmt::format("; did you mean \"{}\"?", meant)));
@@ -210,6 +210,16 @@ TypeDescription WordTable::describe() const {
 bool check_number_text(const YamlValue& value, const std::string& what, Reader& reader) {
   if (value.is_scalar() && !value.quoted) return true;
   reader.expected(value, value.is_scalar() ? what + " without quotes" : what);
+  return false;
+}
+
+bool check_size(const YamlValue& value, double number, Reader& reader) {
+  const double size = std::abs(number);
+  if (size == 0.0 || (size >= kLeastSize && size <= kMostSize)) return true;
+  reader.problem(
+      value.place,
+      fmt::format("{} is too {}: single precision computes with {} to {}", shown(value.scalar),
+                  size < kLeastSize ? "small" : "large", kLeastSize, kMostSize));
   return false;
 }
 

@@ -143,14 +143,20 @@ CodecOf<T> integer(T least, T most = std::numeric_limits<T>::max()) {
   return std::make_shared<IntegerCodec<T>>(least, most);
 }
 
-// In infinite bounds any finite number is accepted.
+// Numbers are computed with in single precision, where those beyond would become 0 or infinite.
+inline constexpr double kLeastSize = 1e-30;
+inline constexpr double kMostSize = 1e30;
+// Reports a number other than 0 beyond these; false then.
+bool check_size(const YamlValue& value, double number, Reader& reader);
+
+// In infinite bounds any number that check_size passes is accepted.
 struct NumberRange {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
   bool above_least = false;  // `least` itself is excluded
 };
 
-// Finite numbers in a range; printed so that reading gives the same bits.
+// Numbers in a range; printed so that reading gives the same bits.
 template <std::floating_point T>
 class NumberCodec final : public Codec<T> {
  public:
@@ -162,14 +168,16 @@ class NumberCodec final : public Codec<T> {
     const std::string& scalar = value.scalar;
     const char* begin = scalar.data() + (scalar.starts_with('+') ? 1 : 0);
     const char* end = scalar.data() + scalar.size();
-    T number{};
+    double number{};
     const auto [rest, error] = std::from_chars(begin, end, number);
     const bool in_range = number <= range_.most &&
                           (range_.above_least ? number > range_.least : number >= range_.least);
     if (error != std::errc() || rest != end || !std::isfinite(number) || !in_range) {
       return reader.expected(value, what);
     }
-    into = number;
+    if (!check_size(value, number, reader)) return;
+    // From the text: by way of double it could be rounded twice.
+    std::from_chars(begin, end, into);
   }
   YamlValue write(const T& value, Selection) const override {
     return YamlValue::plain(fmt::format("{}", value));

@@ -27,13 +27,8 @@ enum class Kernels : std::uint8_t {
   kFastest,   // whatever is fastest here; bits belong to hosts of one numerics class
 };
 
-// What happens to the number of micro-batches of an iteration when members come and go.
-enum class Scaling : std::uint8_t {
-  kStrong,  // M whatever the number of members: results do not depend on them
-  kWeak,    // M per member
-};
-
 // Enumerations of one word stand where a later version offers more.
+enum class Scaling : std::uint8_t { kStrong };  // M micro-batches whatever the number of workers
 enum class Device : std::uint8_t { kCpu };
 enum class Reduction : std::uint8_t { kExact };  // 64-bit integers: any order, the same sum
 enum class Assignment : std::uint8_t { kAuto };  // of micro-batches to members: by speed
@@ -108,12 +103,6 @@ struct ValidatorSection {
   std::uint64_t events = 500;
 };
 
-struct MonitorSection {
-  // HOST:PORT of the page, an address of this machine; port 0: any free one. Default
-  // 127.0.0.1:8400.
-  std::string listen = "127.0.0.1:8400";
-};
-
 // Changes what the plan would choose for every link between actors of two kinds. What is unset
 // stays as the plan has it; at least one is set.
 struct LinkOverride {
@@ -129,24 +118,10 @@ struct LinkOverride {
   std::optional<std::int32_t> tokens;
 };
 
-// When a member or an actor counts as lost, and what then.
+// When a run counts as stuck.
 struct FailureSection {
-  // Between signs of life of a node; default 500 ms.
-  runtime::Duration heartbeat = std::chrono::milliseconds(500);
-  // Without a sign of life, longer than heartbeat; default 2 s.
-  runtime::Duration dead_after = std::chrono::seconds(2);
   // Without progress of any actor; default 60 s.
   runtime::Duration stuck_after = std::chrono::seconds(60);
-  // For a node that leaves to finish its step; default 20 s.
-  runtime::Duration drain_grace = std::chrono::seconds(20);
-  // Without the head process before a node saves its state and ends; default 10 min.
-  runtime::Duration orphan_after = std::chrono::minutes(10);
-  // With fewer nodes training waits; from 1, default 1.
-  std::uint32_t min_members = 1;
-  // Times an actor is restarted before the run fails; default 3.
-  std::uint32_t restart = 3;
-  // Steps between computing one micro-batch on two members to compare them; 0: never; default 100.
-  std::uint64_t check_every = 100;
 };
 
 struct ClusterSection {
@@ -167,7 +142,6 @@ struct Topology {
   ReducerSection reducer;
   CheckpointerSection checkpointer;
   ValidatorSection validator;
-  MonitorSection monitor;
   // In the order of the file; later ones win. Default none.
   std::vector<LinkOverride> links;
   ClusterSection cluster;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cmath>
 
 #include "config/network_check.h"
 #include "config/zoo.h"
@@ -40,6 +40,38 @@ void check_model(const Topology& topology, Reader& reader) {
                                       fmt::join(zoo_names(), ", ")));
   }
   check_networks(topology.model.gan, reader);
+  if (!reader.has_problem_below("train")) check_fake_conditions(topology.model.gan, reader);
+}
+
+// The author's words nearest to a path.
+Place nearest_origin(std::string path, const Reader& reader) {
+  while (reader.origin(path).is_default() && path.find('.') != std::string::npos) {
+    path.resize(path.rfind('.'));
+  }
+  return reader.origin(path);
+}
+
+// Targets that are taken before data.preprocessing.power need outputs that undo it.
+void check_power(const Topology& topology, Reader& reader) {
+  if (reader.has_problem_below("model") || reader.has_problem_below("data") ||
+      !model_is_complete(topology.model.gan)) {
+    return;
+  }
+  const double power = topology.data.dataset.preprocessing->power;
+  for (const model::LossTerm& term : topology.model.gan.losses) {
+    const auto exponent = exponent_of_cells(topology.model.gan.discriminator, term);
+    if (!exponent || std::abs(*exponent * power - 1.0) < 1e-6) continue;
+    const std::string at = "data.preprocessing.power";
+    const std::string otherwise =
+        power == 1.0 ? std::string("the image itself")
+                     : fmt::format("a `power` layer of exponent {:.9g}", 1.0 / power);
+    const Reader::Step step(reader, at);
+    reader.problem(nearest_origin(at, reader),
+                   fmt::format("is {}, but the output \"{}\" reads cells to the power {} for a "
+                               "target taken before any power; set it to {:.9g}, or let that "
+                               "output read {}",
+                               power, shown(term.output), *exponent, 1.0 / *exponent, otherwise));
+  }
 }
 
 void check_synthetic(const Topology& topology, Reader& reader) {
@@ -116,6 +148,7 @@ void check_topology(const YamlValue& file, const Topology& topology, Reader& rea
   if (!has_data) return;
   check_custom_names(topology, reader);
   if (has_model) check_synthetic(topology, reader);
+  if (has_model) check_power(topology, reader);
   check_event_count(topology, reader);
   check_validator(topology, reader);
 }

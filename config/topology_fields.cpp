@@ -21,8 +21,8 @@ CodecOf<std::string> actor_kind() {
 
 CodecOf<std::vector<LinkOverride>> links() {
   auto record = std::make_shared<Record<LinkOverride>>(
-      "a link such as {from: loader, to: replica, "
-      "credits: 4}");
+      "a link such as {from: replica, to: checkpointer, "
+      "credits: 1}");
   record->required("from", &LinkOverride::from, actor_kind(), Scope::kFixed, "Kind of the sender.")
       .required("to", &LinkOverride::to, actor_kind(), Scope::kFixed, "Kind of the receiver.")
       .field("credits", &LinkOverride::credits, optional(integer<std::int64_t>(1, 1 << 20)),

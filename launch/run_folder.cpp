@@ -57,6 +57,7 @@ Result<RunFolder> RunFolder::create(const std::string& path, runtime::Disk& disk
                              "another folder with --out",
                              path, path)};
   }
+  RETURN_IF_ERROR(folder.remove_temporary_files());
   return folder;
 }
 
@@ -67,6 +68,7 @@ Result<RunFolder> RunFolder::reopen(const std::string& path, runtime::Disk& disk
   }
   RunFolder folder(path, disk);
   RETURN_IF_ERROR(folder.lock());
+  RETURN_IF_ERROR(folder.remove_temporary_files());
   return folder;
 }
 
@@ -77,29 +79,52 @@ Result<void> RunFolder::lock() {
     return Error{ErrorKind::kData,
                  fmt::format("cannot open {}: {}", name, std::generic_category().message(errno))};
   }
-  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+  if (::flock(lock_, LOCK_EX | LOCK_NB) == 0) return {};
+  if (errno == EWOULDBLOCK) {
     return Error{ErrorKind::kUsage,
                  fmt::format("{} belongs to a run that is still going on", path_)};
+  }
+  return Error{ErrorKind::kData, fmt::format("cannot lock {}: {}; a run's folder must be on a file "
+                                             "system with locks",
+                                             name, std::generic_category().message(errno))};
+}
+
+Result<void> RunFolder::remove(const std::string& name) const {
+  std::error_code ignored;
+  if (!std::filesystem::exists(file(name), ignored)) return {};
+  return disk_.remove(file(name));
+}
+
+Result<void> RunFolder::remove_temporary_files() const {
+  for (const std::string& folder : {path_, checkpoints()}) {
+    ASSIGN_OR_RETURN(const auto names, disk_.list(folder));
+    for (const std::string& name : names) {
+      if (name.ends_with(".part")) RETURN_IF_ERROR(disk_.remove(folder + "/" + name));
+    }
   }
   return {};
 }
 
-Result<void> RunFolder::cut_metrics(std::uint64_t step) const {
+Result<bool> RunFolder::cut_metrics(std::uint64_t step) const {
   const std::string path = file("metrics.jsonl");
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return {};
+  if (!std::filesystem::exists(path, ignored)) return false;
   ASSIGN_OR_RETURN(const runtime::Buffer old, disk_.read(path));
   std::string_view rest(reinterpret_cast<const char*>(old.data()), old.size());
   std::string kept;
+  bool validated = false;
   while (!rest.empty()) {
     const std::size_t end = rest.find('\n');
     const std::string_view line = rest.substr(0, end);
     const auto found = step_of(line);
-    if (found && *found < step) kept.append(line).push_back('\n');
+    const bool of_state = found == step && !line.starts_with(R"({"kind":"step")");
+    if (of_state && line.starts_with(R"({"kind":"validation")")) validated = true;
+    if (of_state || (found && *found < step)) kept.append(line).push_back('\n');
     if (end == std::string_view::npos) break;
     rest.remove_prefix(end + 1);
   }
-  return disk_.replace(path, std::as_bytes(std::span{kept}));
+  RETURN_IF_ERROR(disk_.replace(path, std::as_bytes(std::span{kept})));
+  return validated;
 }
 
 }  // namespace troupe::launch

@@ -1,8 +1,8 @@
 #pragma once
 
-// What signals mean to a run: SIGINT and SIGTERM ask its node to stop, the second of them ends the
-// process at once, and so does the first before there is a node, when there is nothing to save.
-// SIGUSR1 asks for a checkpoint.
+// What signals mean to a run: SIGINT, SIGTERM and SIGHUP ask its node to stop, the second of them
+// ends the process at once, without waiting for a disk, and so does the first before there is a
+// node, when there is nothing to save. SIGUSR1 asks for a checkpoint.
 
 #include <mutex>
 

@@ -1,5 +1,6 @@
 #include "launch/run_summary.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,6 +15,17 @@ namespace troupe::launch {
 
 using runtime::json_string;
 
+namespace {
+
+// Of this process since it began, making showers included.
+long peak_memory_bytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss * 1024;  // Linux counts KiB
+}
+
+}  // namespace
+
 std::string summary_json(const actors::RunOutcome& outcome, std::size_t slots,
                          const std::optional<runtime::Error>& error) {
   const std::string problem = error ? json_string(error->message) : "null";
@@ -25,10 +37,11 @@ std::string summary_json(const actors::RunOutcome& outcome, std::size_t slots,
       outcome.seconds > 0.0 ? static_cast<double>(outcome.timed_events) / outcome.seconds : 0.0;
   return fmt::format(
       R"({{"state_hash":"{}","iterations":{},"epochs":{},"steps":{},"events_per_second":{:.6g},)"
+      R"("peak_memory_bytes":{},)"
       R"("ledger":{{"events":{},"sum":"{:016x}"}},"bytes_on_wire":0,"failures_survived":0,)"
       R"("stopped":{},"error":{},"validation":{}}})",
       pipeline::hash_of_state(state).text(), state.iteration, state.epoch, state.step(slots), rate,
-      state.ledger_events, state.ledger_sum, outcome.stopped, problem,
+      peak_memory_bytes(), state.ledger_events, state.ledger_sum, outcome.stopped, problem,
       outcome.validation ? outcome.validation->json : "null");
 }
 

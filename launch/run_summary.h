@@ -13,8 +13,9 @@
 
 namespace troupe::launch {
 
-// One JSON object: state_hash, iterations, epochs, steps, events_per_second, ledger {events, sum},
-// bytes_on_wire, failures_survived, stopped, error (or null), validation (or null).
+// One JSON object: state_hash, iterations, epochs, steps, events_per_second, peak_memory_bytes (of
+// the process), ledger {events, sum}, bytes_on_wire, failures_survived, stopped, error (or null),
+// validation (or null).
 std::string summary_json(const actors::RunOutcome& outcome, std::size_t slots,
                          const std::optional<runtime::Error>& error);
 

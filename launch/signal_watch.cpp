@@ -1,6 +1,5 @@
 #include "launch/signal_watch.h"
 
-#include <csignal>
 #include <ctime>
 #include <utility>
 
@@ -11,18 +10,21 @@ sigset_t watched_signals() {
   sigset_t set;
   sigemptyset(&set);
   for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&set, number);
+  // A blocked signal arrives here even if it is ignored.
+  struct sigaction hang_up {};
+  ::sigaction(SIGHUP, nullptr, &hang_up);
+  if (hang_up.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
   return set;
 }
 
 }  // namespace
 
-SignalWatch::SignalWatch(std::function<void(int)> on_signal) {
-  const sigset_t set = watched_signals();
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  thread_ = std::thread([this, set, on_signal = std::move(on_signal)] {
+SignalWatch::SignalWatch(std::function<void(int)> on_signal) : watched_(watched_signals()) {
+  pthread_sigmask(SIG_BLOCK, &watched_, nullptr);
+  thread_ = std::thread([this, on_signal = std::move(on_signal)] {
     constexpr timespec kPause{0, 100'000'000};
     while (!ending_) {
-      const int number = sigtimedwait(&set, nullptr, &kPause);
+      const int number = sigtimedwait(&watched_, nullptr, &kPause);
       if (number > 0) on_signal(number);
     }
   });
@@ -31,8 +33,7 @@ SignalWatch::SignalWatch(std::function<void(int)> on_signal) {
 SignalWatch::~SignalWatch() {
   ending_ = true;
   thread_.join();
-  const sigset_t set = watched_signals();
-  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  pthread_sigmask(SIG_UNBLOCK, &watched_, nullptr);
 }
 
 }  // namespace troupe::launch

@@ -1,8 +1,9 @@
 #pragma once
 
-// SIGINT, SIGTERM and SIGUSR1 as calls on a thread of their own instead of interrupts.
+// SIGINT, SIGTERM, SIGHUP and SIGUSR1 as calls on a thread of their own instead of interrupts.
 
 #include <atomic>
+#include <csignal>
 #include <functional>
 #include <thread>
 
@@ -11,7 +12,7 @@ namespace troupe::launch {
 class SignalWatch {
  public:
   // Make it before any other thread: those inherit the blocked signals. `on_signal(number)` runs on
-  // the watch's thread, once per signal.
+  // the watch's thread, once per signal. SIGHUP stays ignored where it was, as nohup has it.
   explicit SignalWatch(std::function<void(int)> on_signal);
   // Unblocks the signals again.
   ~SignalWatch();
@@ -19,6 +20,7 @@ class SignalWatch {
   SignalWatch& operator=(const SignalWatch&) = delete;
 
  private:
+  sigset_t watched_;
   std::atomic<bool> ending_ = false;
   std::thread thread_;
 };

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/synthetic.h"
+#include "runtime/base/disk.h"
 
 namespace troupe::launch {
 namespace {
@@ -37,6 +38,15 @@ void describe(const char* what, const pipeline::Dataset& dataset, Log& log) {
   for (const std::string& note : report.notes) log.info(note);
 }
 
+runtime::Error nothing_to_validate(const pipeline::DatasetReport& report,
+                                   const pipeline::DatasetOptions& options) {
+  return {runtime::ErrorKind::kData,
+          fmt::format("{}: none of {} events is for testing (data.test_one_in: {}), and "
+                      "actors.validator needs some; lower data.test_one_in or set "
+                      "actors.validator.every: none",
+                      options.paths.front(), report.rows, options.test_one_in)};
+}
+
 }  // namespace
 
 bool validates(const config::Topology& topology) {
@@ -56,12 +66,17 @@ Result<TrainingData> open_training_data(const config::Topology& topology,
     options.paths = {path};
   }
   if (options.index_folder.empty()) options.index_folder = data_folder + "/index";
+  if (const auto made = runtime::FileDisk().make_folder(options.index_folder); !made.ok()) {
+    log.warning("indices are not kept (data.index_folder): " + made.error().message);
+    options.index_folder.clear();
+  }
   options.split = pipeline::DataSplit::kTrain;
   ASSIGN_OR_RETURN(pipeline::Dataset train, pipeline::Dataset::open(options));
   describe("training", train, log);
 
   std::optional<pipeline::Dataset> test;
   if (validates(topology)) {
+    if (train.report().other_split == 0) return nothing_to_validate(train.report(), options);
     options.split = pipeline::DataSplit::kTest;
     ASSIGN_OR_RETURN(test, pipeline::Dataset::open(options));
     describe("test", *test, log);

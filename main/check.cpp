@@ -23,10 +23,11 @@ void print_for_people(const config::LoadedTopology& loaded, const launch::LocalB
   std::cout << runtime::print(bounds.plan) << "\n"
             << fmt::format(
                    "bounds: {:.1f} MB of messages at most; {:.1f} MB of activations and {:.1f} MB "
-                   "of state per replica\n",
+                   "of state per replica; {:.1f} MB for the micro-batches of an iteration\n",
                    static_cast<double>(bounds.message_bytes) / 1e6,
                    static_cast<double>(bounds.arena_bytes) / 1e6,
-                   static_cast<double>(bounds.state_bytes) / 1e6)
+                   static_cast<double>(bounds.state_bytes) / 1e6,
+                   static_cast<double>(bounds.iteration_bytes) / 1e6)
             << "placement: everything in this process\n"
             << "topology hash: " << config::topology_hash(loaded.topology).text() << "\n";
 }
@@ -48,18 +49,22 @@ int check_command(const Arguments& arguments) {
   if (line.has("set")) overrides = line.get<std::vector<std::string>>("set");
   const auto loaded = config::load_topology(line.get<std::string>("topology"), overrides);
   if (!loaded.ok()) return report(loaded.error());
-  const auto bounds = launch::local_bounds(loaded->topology);
+  const auto bounds = launch::local_bounds(*loaded);
   if (!bounds.ok()) return report(bounds.error());
+  // The run may be meant for another machine.
+  if (const auto fits = launch::check_memory(*bounds, launch::usable_memory()); !fits.ok()) {
+    std::cerr << "troupe: warning: " << fits.error().message << "\n";
+  }
   if (!line.get<bool>("json")) {
     print_for_people(*loaded, *bounds);
   } else {
     std::cout << fmt::format(
         R"({{"topology_hash":"{}","actors":{},"links":{},"message_bytes":{},"arena_bytes":{},)"
-        R"("state_bytes":{},"plan":{}}})"
+        R"("state_bytes":{},"iteration_bytes":{},"plan":{}}})"
         "\n",
         config::topology_hash(loaded->topology).text(), bounds->plan.actors.size(),
         bounds->plan.links.size(), bounds->message_bytes, bounds->arena_bytes, bounds->state_bytes,
-        runtime::json_string(runtime::print(bounds->plan)));
+        bounds->iteration_bytes, runtime::json_string(runtime::print(bounds->plan)));
   }
   return 0;
 }

@@ -12,6 +12,8 @@ namespace po = boost::program_options;
 
 namespace {
 
+constexpr int kMostThreads = 1024;
+
 // No option takes one, and Boost would read -1 as the largest unsigned number.
 std::optional<std::string> negative_number(const po::parsed_options& parsed) {
   for (const auto& option : parsed.options) {
@@ -56,6 +58,12 @@ std::optional<int> CommandLine::parse(const Arguments& arguments) {
   return 0;
 }
 
+std::optional<int> CommandLine::check_threads() const {
+  const int threads = get<int>("threads");
+  if (threads >= 1 && threads <= kMostThreads) return std::nullopt;
+  return usage_error(fmt::format("--threads must be 1 to {}, not {}", kMostThreads, threads));
+}
+
 int CommandLine::usage_error(const std::string& what) const {
   const std::string verb = synopsis_.substr(0, synopsis_.find(' '));
   std::cerr << fmt::format("troupe {}: {}\nusage: troupe {}\ntry: troupe {} --help\n", verb, what,
@@ -68,6 +76,12 @@ void CommandLine::print_help() const {
   options << options_;
   std::cout << fmt::format("usage: troupe {}\n\n{}\n\nOptions:\n{}\nExample:\n  {}\n", synopsis_,
                            about_, options.str(), example_);
+}
+
+void report_threads(int asked, int given) {
+  if (given == asked) return;
+  std::cerr << fmt::format("troupe: the system gave {} of {} threads; going on with these\n", given,
+                           asked);
 }
 
 int report(const runtime::Error& error) {

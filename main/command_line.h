@@ -32,6 +32,8 @@ class CommandLine {
   const T& get(const std::string& name) const {
     return values_[name].as<T>();
   }
+  // For verbs with --threads N: an exit code when N is no number of threads (printed).
+  std::optional<int> check_threads() const;
   // Prints "troupe VERB: what" and a pointer to --help; returns 2.
   int usage_error(const std::string& what) const;
 
@@ -45,6 +47,8 @@ class CommandLine {
   boost::program_options::variables_map values_;
 };
 
+// Says on standard error that the system gave fewer threads than --threads asked for, if it did.
+void report_threads(int asked, int given);
 // Prints the error for people and returns its exit code.
 int report(const runtime::Error& error);
 

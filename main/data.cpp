@@ -8,6 +8,7 @@
 
 #include "main/command_line.h"
 #include "main/commands.h"
+#include "main/output_file.h"
 #include "pipeline/dataset_info.h"
 #include "pipeline/shower_dataset.h"
 #include "runtime/base/json_text.h"
@@ -83,7 +84,14 @@ int make(const Arguments& arguments) {
     return line.usage_error(fmt::format("no detector '{}'; there are {}",
                                         line.get<std::string>("detector"), detector_names()));
   }
-  if (line.get<int>("threads") < 1) return line.usage_error("--threads must be 1 or more");
+  if (const auto code = line.check_threads()) return *code;
+  if (line.get<std::uint64_t>("events") > UINT32_MAX) {
+    return line.usage_error("--events must be 1 to 4294967295");
+  }
+  const std::string file = line.get<std::string>("file");
+  if (const auto possible = check_output_file(file); !possible.ok()) {
+    return report(possible.error());
+  }
   pipeline::ShowerDatasetOptions options;
   options.showers.detector = *kind;
   options.showers.seed = line.get<std::uint64_t>("seed");
@@ -97,9 +105,9 @@ int make(const Arguments& arguments) {
   options.files = line.get<std::uint32_t>("files");
   options.gzip_level = line.get<int>("gzip");
   runtime::ThreadTeam team(line.get<int>("threads"));
+  report_threads(line.get<int>("threads"), team.threads());
   const auto start = std::chrono::steady_clock::now();
-  const auto paths = pipeline::write_shower_dataset(options, line.get<std::string>("file"), team,
-                                                    progress_to_stderr());
+  const auto paths = pipeline::write_shower_dataset(options, file, team, progress_to_stderr());
   if (!paths.ok()) return report(paths.error());
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -180,8 +188,9 @@ int info(const Arguments& arguments) {
       "json", po::bool_switch(), "print one JSON object");
   if (const auto code = line.parse(arguments)) return *code;
   if (!line.has("file")) return line.usage_error("which file?");
-  if (line.get<int>("threads") < 1) return line.usage_error("--threads must be 1 or more");
+  if (const auto code = line.check_threads()) return *code;
   runtime::ThreadTeam team(line.get<int>("threads"));
+  report_threads(line.get<int>("threads"), team.threads());
   const auto found = pipeline::describe_dataset({line.get<std::string>("file")}, team);
   if (!found.ok()) return report(found.error());
   if (line.get<bool>("json")) {
@@ -203,7 +212,8 @@ int data_command(const Arguments& arguments) {
   (asked ? std::cout : std::cerr)
       << "usage: troupe data make FILE.h5 ...   showers from the built-in generator\n"
          "       troupe data info FILE.h5 ...   what files hold\n\n"
-         "Each has a --help of its own.\n";
+         "Each has a --help of its own.\n\nExample:\n"
+         "  troupe data info 'data/ele_*.h5'\n";
   return asked ? 0 : runtime::exit_code(runtime::ErrorKind::kUsage);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <numbers>
@@ -14,6 +15,7 @@
 #include "launch/backend_choice.h"
 #include "main/command_line.h"
 #include "main/commands.h"
+#include "main/output_file.h"
 #include "model/physics/observables.h"
 #include "pipeline/checkpoint.h"
 #include "pipeline/generation.h"
@@ -28,6 +30,9 @@ namespace po = boost::program_options;
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
+
+constexpr double kLeastEnergyGev = 1e-3;
+constexpr double kMostEnergyGev = 1e6;
 
 struct Request {
   std::string checkpoint, out;
@@ -63,11 +68,40 @@ Result<Trained> open_trained(const std::string& path) {
   return trained;
 }
 
+// Whether the showers it was trained on came at angles that it was told.
+bool knows_angles(const config::Topology& topology) {
+  const pipeline::DatasetOptions& dataset = topology.data.dataset;
+  const auto names = dataset.names.value_or(pipeline::default_names(dataset.schema));
+  return model::uses_angle(topology.model.gan.latent) && !names.angle.empty();
+}
+
+// What is written: the schema of the training data, or the one that can hold what a model of custom
+// data knows.
+pipeline::DataSchema written_schema(const config::Topology& topology) {
+  const pipeline::DataSchema schema = topology.data.dataset.schema;
+  if (schema != pipeline::DataSchema::kCustom) return schema;
+  return knows_angles(topology) ? pipeline::DataSchema::kLcdAngle : pipeline::DataSchema::kLcdFixed;
+}
+
+// From images as the generator makes them to cells as `schema` stores them.
+model::ImageUnits stored_units(const pipeline::DatasetOptions& trained_on,
+                               pipeline::DataSchema schema) {
+  pipeline::DatasetOptions plain;
+  plain.schema = schema;
+  plain.preprocessing.emplace();
+  model::ImageUnits units = pipeline::image_units(trained_on);
+  units.units_per_gev /= pipeline::image_units(plain).units_per_gev;
+  return units;
+}
+
 // Showers of one energy and angle, in the units of the schema.
 class TrainedShowers final : public pipeline::ShowerSource {
  public:
-  TrainedShowers(Trained& trained, const Request& request, bool with_angle)
-      : trained_(trained), request_(request), with_angle_(with_angle) {}
+  TrainedShowers(Trained& trained, const Request& request)
+      : trained_(trained),
+        request_(request),
+        units_(stored_units(trained.topology.data.dataset, written_schema(trained.topology))),
+        with_angle_(model::uses_angle(trained.topology.model.gan.latent)) {}
 
   void make(std::uint64_t first, std::span<pipeline::Primary> primaries,
             std::span<float> cells) override {
@@ -82,10 +116,7 @@ class TrainedShowers final : public pipeline::ShowerSource {
     request.first_event = static_cast<std::uint32_t>(first);
     trained_.maker->make(trained_.state.generator.weights, trained_.state.generator.moving, request,
                          cells);
-    const pipeline::DatasetOptions& dataset = trained_.topology.data.dataset;
-    model::ImageUnits units = pipeline::image_units(dataset);
-    units.units_per_gev = static_cast<double>(dataset.preprocessing->scale);  // stored, not GeV
-    model::to_gev(cells, units, cells);
+    model::to_gev(cells, units_, cells);
     for (auto& primary : primaries) {
       primary.energy_gev = static_cast<float>(request_.energy_gev);
       primary.theta_rad = with_angle_ ? angle : std::numbers::pi_v<float> / 2;
@@ -95,28 +126,45 @@ class TrainedShowers final : public pipeline::ShowerSource {
  private:
   Trained& trained_;
   const Request& request_;
+  model::ImageUnits units_;
   bool with_angle_;
 };
 
-Result<double> generate(const Request& request) {
-  if (!(request.energy_gev > 0.0) || request.events == 0 || request.events > UINT32_MAX) {
-    return Error{ErrorKind::kUsage, "--energy must be above 0 GeV and --events 1 to 4294967295"};
+// What can be refused before anything is read.
+Result<void> check(const Request& request) {
+  if (!(request.energy_gev >= kLeastEnergyGev && request.energy_gev <= kMostEnergyGev)) {
+    return Error{ErrorKind::kUsage,
+                 fmt::format("--energy must be {} to {} GeV, not {}", kLeastEnergyGev,
+                             kMostEnergyGev, request.energy_gev)};
+  }
+  if (request.events == 0 || request.events > UINT32_MAX) {
+    return Error{ErrorKind::kUsage, "--events must be 1 to 4294967295"};
   }
   if (!(request.angle_degrees > 0.0 && request.angle_degrees < 180.0)) {
     return Error{ErrorKind::kUsage, "--angle must lie between 0 and 180 degrees"};
   }
+  std::error_code missing;
+  if (std::filesystem::equivalent(request.checkpoint, request.out, missing)) {
+    return Error{ErrorKind::kUsage,
+                 fmt::format("--out {} is the checkpoint itself; name another file", request.out)};
+  }
+  return check_output_file(request.out);
+}
+
+Result<double> generate(const Request& request) {
+  RETURN_IF_ERROR(check(request));
   ASSIGN_OR_RETURN(Trained trained, open_trained(request.checkpoint));
   trained.backend->prepare_thread();
   runtime::ThreadTeam team(request.threads, [&] { trained.backend->prepare_thread(); });
+  report_threads(request.threads, team.threads());
   ASSIGN_OR_RETURN(trained.maker, pipeline::ShowerMaker::create(trained.topology.model.gan,
                                                                 *trained.backend, team));
-  const bool with_angle = trained.topology.data.dataset.schema == pipeline::DataSchema::kLcdAngle;
-  if (request.angle_given && !with_angle) {
-    return Error{ErrorKind::kUsage, "--angle: this model was trained at 90 degrees only"};
+  if (request.angle_given && !knows_angles(trained.topology)) {
+    return Error{ErrorKind::kUsage, "--angle: this model was trained without angles"};
   }
   const model::Shape shape = trained.maker->shape();
   pipeline::ShowerFileOptions options;
-  options.schema = trained.topology.data.dataset.schema;
+  options.schema = written_schema(trained.topology);
   options.shape = {static_cast<std::uint32_t>(shape.space[0]),
                    static_cast<std::uint32_t>(shape.space[1]),
                    static_cast<std::uint32_t>(shape.space[2])};
@@ -124,7 +172,7 @@ Result<double> generate(const Request& request) {
   options.attributes = {{"generator", fmt::format("troupe model {} state {}", trained.topology.name,
                                                   pipeline::hash_of_state(trained.state).text())},
                         {"seed", request.seed}};
-  TrainedShowers source(trained, request, with_angle);
+  TrainedShowers source(trained, request);
   const auto start = std::chrono::steady_clock::now();
   auto said = start;
   const auto tell = [&](std::uint64_t done) {
@@ -149,12 +197,14 @@ Result<double> generate(const Request& request) {
 int generate_command(const Arguments& arguments) {
   CommandLine line("generate CHECKPOINT --out F.h5 [--energy GEV] [--events N] ...",
                    "Makes showers with a trained generator and writes them in the schema it was\n"
-                   "trained on.",
+                   "trained on; for one trained on a custom schema in lcd-fixed, or in lcd-angle "
+                   "when\nit was told angles, taking its cells for GeV.",
                    "troupe generate runs/demo/checkpoints/step-000000000400.h5 --energy 100 "
                    "--events 1000 --out showers.h5");
   line.positional("checkpoint");
   line.add()("out", po::value<std::string>(), "the file to write (HDF5)")(
-      "energy", po::value<double>()->default_value(100.0), "of the primary particle, GeV")(
+      "energy", po::value<double>()->default_value(100.0),
+      "of the primary particle, GeV; 0.001 to 1e6")(
       "angle", po::value<double>(), "of incidence, degrees; models with a variable angle only")(
       "events", po::value<std::uint64_t>()->default_value(1000), "how many")(
       "seed", po::value<std::uint64_t>()->default_value(1), "of the noise")(
@@ -173,7 +223,7 @@ int generate_command(const Arguments& arguments) {
   request.events = line.get<std::uint64_t>("events");
   request.seed = line.get<std::uint64_t>("seed");
   request.threads = line.get<int>("threads");
-  if (request.threads < 1) return line.usage_error("--threads must be 1 or more");
+  if (const auto code = line.check_threads()) return *code;
   if (line.has("angle")) {
     request.angle_given = true;
     request.angle_degrees = line.get<double>("angle");

@@ -14,6 +14,10 @@ namespace {
 
 using runtime::json_string;
 
+bool is_right(const pipeline::CheckpointSummary& summary) {
+  return summary.recomputed_hash == summary.state_hash;
+}
+
 std::string shape_text(const std::vector<std::int64_t>& shape) {
   return fmt::format("{}", fmt::join(shape, " x "));
 }
@@ -26,7 +30,7 @@ void print_for_people(const pipeline::CheckpointSummary& summary) {
       summary.path, summary.version, summary.model, summary.epoch, summary.iteration, summary.slot,
       summary.seed, summary.micro_batches, summary.micro_batch, summary.numerics_class,
       summary.data_fingerprint.text(), summary.topology_hash.text(), summary.recomputed_hash.text(),
-      summary.recomputed_hash == summary.state_hash ? "as stored" : "STORED: another one");
+      is_right(summary) ? "as stored" : "STORED: " + summary.state_hash.text());
   for (const auto& tensor : summary.tensors) {
     std::cout << fmt::format("  {:<64} {}\n", tensor.path, shape_text(tensor.shape));
   }
@@ -41,11 +45,12 @@ std::string json(const pipeline::CheckpointSummary& summary) {
   return fmt::format(
       R"({{"path":{},"version":{},"model":{},"epoch":{},"iteration":{},"slot":{},"seed":{},)"
       R"("micro_batch":{},"micro_batches":{},"numerics_class":{},"data_fingerprint":"{}",)"
-      R"("topology_hash":"{}","state_hash":"{}","tensors":[{}]}})",
+      R"("topology_hash":"{}","state_hash":"{}","recomputed_hash":"{}","tensors":[{}]}})",
       json_string(summary.path), summary.version, json_string(summary.model), summary.epoch,
       summary.iteration, summary.slot, summary.seed, summary.micro_batch, summary.micro_batches,
       json_string(summary.numerics_class), summary.data_fingerprint.text(),
-      summary.topology_hash.text(), summary.recomputed_hash.text(), tensors);
+      summary.topology_hash.text(), summary.state_hash.text(), summary.recomputed_hash.text(),
+      tensors);
 }
 
 }  // namespace
@@ -71,7 +76,11 @@ int inspect_command(const Arguments& arguments) {
   } else {
     print_for_people(*summary);
   }
-  return 0;
+  if (is_right(*summary)) return 0;
+  return report({runtime::ErrorKind::kData,
+                 fmt::format("{}: its state has hash {}, it says {}: a defect wrote it, and no run "
+                             "resumes from it",
+                             path, summary->recomputed_hash.text(), summary->state_hash.text())});
 }
 
 }  // namespace troupe

@@ -1,5 +1,6 @@
 #include <array>
 #include <csignal>
+#include <exception>
 #include <iostream>
 #include <string>
 
@@ -45,13 +46,7 @@ int print_version() {
   return 0;
 }
 
-}  // namespace
-
-int main(int count, char** values) {
-  std::signal(SIGPIPE, SIG_IGN);
-  // `run` waits for it while it can write a checkpoint; before and after it must not kill.
-  std::signal(SIGUSR1, SIG_IGN);
-  const Arguments words(values + 1, values + count);
+int run_verb(const Arguments& words) {
   if (words.empty()) {
     print_help(std::cerr);
     return troupe::runtime::exit_code(troupe::runtime::ErrorKind::kUsage);
@@ -67,4 +62,22 @@ int main(int count, char** values) {
   std::cerr << "troupe: no verb '" << words[0] << "'\n\n";
   print_help(std::cerr);
   return troupe::runtime::exit_code(troupe::runtime::ErrorKind::kUsage);
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  std::signal(SIGPIPE, SIG_IGN);
+  // `run` waits for it while it can write a checkpoint; before and after it must not kill.
+  std::signal(SIGUSR1, SIG_IGN);
+  const int internal = troupe::runtime::exit_code(troupe::runtime::ErrorKind::kInternal);
+  int code = internal;
+  try {
+    code = run_verb(Arguments(values + 1, values + count));
+  } catch (const std::exception& error) {
+    std::cerr << "troupe: internal error: " << error.what() << "\n";
+  }
+  if (std::cout.flush()) return code;
+  std::cerr << "troupe: cannot write standard output; is the disk full, or its reader gone?\n";
+  return code == 0 ? internal : code;
 }

@@ -4,6 +4,8 @@
 #include <ctime>
 #include <filesystem>
 #include <iostream>
+#include <sstream>
+#include <string_view>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -20,6 +22,9 @@ namespace {
 namespace po = boost::program_options;
 using runtime::Result;
 
+// Between a value and its origin in what print_topology writes.
+constexpr std::string_view kOriginMark = "  # ";
+
 struct RunArguments {
   std::string topology;  // empty with --resume: the run's own
   std::vector<std::string> overrides;
@@ -28,17 +33,42 @@ struct RunArguments {
   bool json = false;
 };
 
+// What the file `own`, which the run wrote itself, says about where its values came from, in place
+// of that they came from this file: it is written again when the run goes on.
+Result<void> keep_origins(const std::string& own, config::Origins& origins) {
+  ASSIGN_OR_RETURN(const std::string text, config::read_topology_text(own));
+  std::vector<std::string> comments;  // of each line; empty for one without
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t at = line.rfind(kOriginMark);
+    comments.push_back(at == std::string::npos ? "" : line.substr(at + kOriginMark.size()));
+  }
+  for (auto& [path, place] : origins) {
+    const auto line = static_cast<std::size_t>(place.line);
+    if (place.source != own || line < 1 || line > comments.size()) continue;
+    if (const std::string& comment = comments[line - 1]; !comment.empty()) place = {comment, 0, 0};
+  }
+  return {};
+}
+
 // The topology to go on with: it may differ from the run's own only where that is allowed.
 Result<config::LoadedTopology> load_to_resume(const RunArguments& arguments) {
   const std::string own = arguments.out + "/topology.yaml";
   ASSIGN_OR_RETURN(config::LoadedTopology before, config::load_topology(own));
   const std::string& path = arguments.topology.empty() ? own : arguments.topology;
   ASSIGN_OR_RETURN(config::LoadedTopology now, config::load_topology(path, arguments.overrides));
+  RETURN_IF_ERROR(keep_origins(own, now.origins));
   const auto problems = config::resume_problems(before.topology, now.topology);
   if (problems.empty()) return now;
   return runtime::Error{runtime::ErrorKind::kTopology,
                         fmt::format("{} cannot go on with this topology:\n  {}", arguments.out,
                                     fmt::join(problems, "\n  "))};
+}
+
+// As shells complete a folder's name: "runs/first/".
+std::string without_slashes_behind(std::string folder) {
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  return folder;
 }
 
 std::string default_out(const std::string& name) {
@@ -59,11 +89,12 @@ int finish(const launch::LocalRunResult& result, const RunArguments& arguments,
   } else {
     std::cerr << fmt::format("run folder: {}\n", arguments.out);
   }
+  if (result.signal != 0) {
+    log.info(fmt::format("stopped by signal {}; go on with: troupe run --resume {}", result.signal,
+                         arguments.out));
+  }
   if (result.error) return fail(*result.error, log);
-  if (result.signal == 0) return 0;
-  log.info(fmt::format("stopped by signal {}; go on with: troupe run --resume {}", result.signal,
-                       arguments.out));
-  return 128 + result.signal;
+  return result.signal == 0 ? 0 : 128 + result.signal;
 }
 
 int train(const config::LoadedTopology& loaded, const launch::RunFolder& folder,
@@ -79,7 +110,7 @@ int train(const config::LoadedTopology& loaded, const launch::RunFolder& folder,
   request.topology_hash = config::topology_hash(loaded.topology);
   request.resume = arguments.resume;
   request.data_folder =
-      (std::filesystem::absolute(arguments.out).lexically_normal().parent_path() / "data").string();
+      (std::filesystem::absolute(arguments.out) / "../data").lexically_normal().string();
   request.progress = stderr;
   request.progress_on_terminal = ::isatty(STDERR_FILENO) == 1;
   const auto result = launch::run_locally(request, folder, disk, *log);
@@ -87,9 +118,16 @@ int train(const config::LoadedTopology& loaded, const launch::RunFolder& folder,
   return finish(*result, arguments, *log);
 }
 
+// What can be refused before there is a folder.
+Result<void> check_bounds(const config::LoadedTopology& loaded) {
+  ASSIGN_OR_RETURN(const launch::LocalBounds bounds, launch::local_bounds(loaded));
+  return launch::check_memory(bounds, launch::usable_memory());
+}
+
 int begin(RunArguments arguments) {
   const auto loaded = config::load_topology(arguments.topology, arguments.overrides);
   if (!loaded.ok()) return report(loaded.error());
+  if (const auto fits = check_bounds(*loaded); !fits.ok()) return report(fits.error());
   if (arguments.out.empty()) arguments.out = default_out(loaded->topology.name);
   runtime::FileDisk disk;
   const auto folder = launch::RunFolder::create(arguments.out, disk);
@@ -103,6 +141,7 @@ int resume(const RunArguments& arguments) {
   if (!folder.ok()) return report(folder.error());
   const auto loaded = load_to_resume(arguments);
   if (!loaded.ok()) return report(loaded.error());
+  if (const auto fits = check_bounds(*loaded); !fits.ok()) return report(fits.error());
   return train(*loaded, *folder, disk, arguments);
 }
 
@@ -131,9 +170,9 @@ int run_command(const Arguments& arguments) {
   if (line.has("out") && line.has("resume")) {
     return line.usage_error("--resume names the folder already; leave out --out");
   }
-  if (line.has("out")) parsed.out = line.get<std::string>("out");
+  if (line.has("out")) parsed.out = without_slashes_behind(line.get<std::string>("out"));
   if (line.has("resume")) {
-    parsed.out = line.get<std::string>("resume");
+    parsed.out = without_slashes_behind(line.get<std::string>("resume"));
     parsed.resume = true;
   }
   if (parsed.topology.empty() && !parsed.resume) return line.usage_error("which topology file?");

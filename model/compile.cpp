@@ -38,12 +38,17 @@ Error topology_error(const NetworkDescription& network, const std::string& text)
   return {ErrorKind::kTopology, fmt::format("network {}: {}", network.name, text)};
 }
 
-// What fits for one sample may not fit for a batch. Dropout draws one number per element from a
-// counter of 32 bits.
+// What fits for one sample may not fit for a batch. Noise for the input and dropout draw one number
+// per element from a counter of 32 bits.
 Result<void> check_batch(const NetworkDescription& network, const NetworkShapes& shapes,
                          std::int64_t batch) {
   if (batch < 1) {
     return topology_error(network, fmt::format("a micro-batch of {} events; 1 or more", batch));
+  }
+  if (batch > kMostWeights / network.input.elements()) {
+    return topology_error(network, fmt::format("an input of {} elements for each of {} events has "
+                                               "more than {}; use a smaller micro-batch",
+                                               network.input.elements(), batch, kMostWeights));
   }
   for (std::size_t i = 0; i < network.layers.size(); ++i) {
     const bool draws = std::holds_alternative<Dropout>(network.layers[i].kind);

@@ -20,15 +20,20 @@ constexpr std::int64_t kBinCount = 8;
 
 Error topology_error(std::string message) { return {ErrorKind::kTopology, std::move(message)}; }
 
-bool has_condition(const LatentDescription& latent, Condition condition) {
-  return std::find(latent.conditions.begin(), latent.conditions.end(), condition) !=
-         latent.conditions.end();
-}
-
-bool needs_angle(const GanDescription& gan) {
-  return has_condition(gan.latent, Condition::kAngle) ||
-         std::any_of(gan.losses.begin(), gan.losses.end(),
-                     [](const LossTerm& term) { return term.target == Target::kAngle; });
+// Conditions drawn for fakes are energies: nothing else may be asked of them.
+Result<void> check_fake_conditions(const GanDescription& gan) {
+  if (gan.fake_conditions != FakeConditions::kUniform) return {};
+  if (uses_angle(gan.latent)) {
+    return topology_error(
+        "fake_conditions: uniform draws energies only; a model with an angle needs batch");
+  }
+  for (const LossTerm& term : gan.losses) {
+    if (term.target != Target::kAngle && term.target != Target::kBins) continue;
+    return topology_error(fmt::format(
+        "fake_conditions: uniform draws energies only; loss {} compares fakes with the real batch",
+        term.output));
+  }
+  return {};
 }
 
 // The latent, the data and the images the networks exchange must fit each other.
@@ -44,20 +49,8 @@ Result<void> check_fit(const GanDescription& gan, const Program& generator,
         fmt::format("the generator makes {} but the discriminator reads {}; they must be equal",
                     generator.output_shape(0).text(), discriminator.input_shape().text()));
   }
-  if (latent.conditions.empty() ||
-      static_cast<std::int64_t>(latent.conditions.size()) >= latent.size) {
-    return topology_error(fmt::format("a latent of {} features needs 1 to {} conditions, not {}",
-                                      latent.size, latent.size - 1, latent.conditions.size()));
-  }
-  if (gan.fake_conditions == FakeConditions::kUniform && needs_angle(gan)) {
-    return topology_error(
-        "fake_conditions: uniform draws energies only; a model with an angle needs batch");
-  }
-  return {};
-}
-
-Shape expected_output(Target target) {
-  return Shape::features(target == Target::kBins ? kBinCount : 1);
+  RETURN_IF_ERROR(check_latent(latent));
+  return check_fake_conditions(gan);
 }
 
 void append(ContributionLayout& layout, const std::string& prefix, ContributionTensor::Role role,
@@ -80,28 +73,6 @@ struct ConditionsView {
   const float* angle;
   const float* ecal;
 };
-
-// Computed in float whatever T is: every data type trains on the same latents.
-template <class T>
-void fill_latent(const LatentDescription& latent, const float* energy, const float* angle,
-                 std::int64_t events, RandomPosition position, T* out) {
-  runtime::fill_normal(position, out, static_cast<std::uint32_t>(events * latent.size));
-  for (std::int64_t i = 0; i < events; ++i) {
-    T* features = out + i * latent.size;
-    const auto value = [&](Condition condition) {
-      return condition == Condition::kEnergy ? energy[i] : angle[i];
-    };
-    const bool multiply = latent.mode == LatentMode::kMultiply;
-    const float factor = multiply ? value(latent.conditions.front()) : 1.0F;
-    for (std::int64_t j = 0; j < latent.size; ++j) {
-      features[j] = static_cast<T>(static_cast<float>(features[j]) * factor);
-    }
-    if (multiply) continue;
-    for (std::size_t j = 0; j < latent.conditions.size(); ++j) {
-      features[j] = static_cast<T>(value(latent.conditions[j]));
-    }
-  }
-}
 
 }  // namespace
 
@@ -143,7 +114,7 @@ struct GanArithmetic {
   }
 
   void load_latent(const ConditionsView& view) const {
-    fill_latent(description().latent, view.energy, view.angle, batch(), at(kLatentStream),
+    make_latent(description().latent, view.energy, view.angle, batch(), at(kLatentStream),
                 gan.generator_->template input<T>(stream.generator_).data());
   }
 
@@ -314,6 +285,10 @@ void in_data_type(const Gan& gan, const GanParameters& parameters, const EventBa
 
 }  // namespace
 
+Shape target_shape(Target target) {
+  return Shape::features(target == Target::kBins ? kBinCount : 1);
+}
+
 std::string slot_name(SlotKind slot) {
   switch (slot) {
     case SlotKind::kDReal:
@@ -329,13 +304,11 @@ std::string slot_name(SlotKind slot) {
 SlotAccess slot_access(SlotKind slot) {
   switch (slot) {
     case SlotKind::kDReal:
-      return {0, kDiscriminatorWeights, kDiscriminatorWeights | kDiscriminatorMoving};
+      return {0, kDiscriminatorWeights | kDiscriminatorMoving};
     case SlotKind::kDFake:
-      return {kGeneratorWeights | kGeneratorMoving, kDiscriminatorWeights,
-              kDiscriminatorWeights | kDiscriminatorMoving};
+      return {kGeneratorWeights | kGeneratorMoving, kDiscriminatorWeights | kDiscriminatorMoving};
     case SlotKind::kG:
-      return {kGeneratorWeights, kGeneratorWeights | kDiscriminatorWeights,
-              kGeneratorWeights | kGeneratorMoving | kDiscriminatorMoving};
+      return {kGeneratorWeights, kGeneratorWeights | kGeneratorMoving | kDiscriminatorMoving};
   }
   CHECK(false, "unknown slot");
 }
@@ -396,10 +369,10 @@ Result<void> Gan::bind_losses(const Backend& backend) {
           fmt::format("loss {}: the discriminator has no output of this name", term.output));
     }
     const Shape found = discriminator_->output_shape(output);
-    if (found != expected_output(term.target)) {
+    if (found != target_shape(term.target)) {
       return topology_error(fmt::format("loss {}: the output has shape {}, its target {}",
                                         term.output, found.text(),
-                                        expected_output(term.target).text()));
+                                        target_shape(term.target).text()));
     }
     loss_outputs_.push_back(output);
     if (term.target == Target::kBins) {
@@ -469,16 +442,6 @@ void Gan::finish_generator(const GanParameters& parameters, const EventBatch& ev
   in_data_type(*this, parameters, events, position, stream, [&](auto arithmetic, auto type) {
     arithmetic.finish_generator(static_cast<decltype(type)*>(contributions));
   });
-}
-
-void make_latent(const LatentDescription& latent, const float* energy, const float* angle,
-                 std::int64_t events, const RandomPosition& position, float* out) {
-  fill_latent(latent, energy, angle, events, position, out);
-}
-
-void make_latent(const LatentDescription& latent, const float* energy, const float* angle,
-                 std::int64_t events, const RandomPosition& position, double* out) {
-  fill_latent(latent, energy, angle, events, position, out);
 }
 
 }  // namespace troupe::model

@@ -13,23 +13,13 @@
 #include <vector>
 
 #include "model/backend/backend.h"
+#include "model/latent.h"
 #include "model/network.h"
 #include "model/program.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 
 namespace troupe::model {
-
-enum class Condition : std::uint8_t { kEnergy, kAngle };
-
-// kPrepend: latent = [conditions in order, noise]. kMultiply: latent = first condition x noise.
-enum class LatentMode : std::uint8_t { kPrepend, kMultiply };
-
-struct LatentDescription {
-  std::int64_t size = 0;  // the generator's input features, conditions included
-  std::vector<Condition> conditions{Condition::kEnergy};
-  LatentMode mode = LatentMode::kPrepend;
-};
 
 // All are means over the micro-batch (and over the 8 counts for bins), t the target, p the output:
 // kBinaryCrossentropy -t log p - (1 - t) log(1 - p) with p clipped to [1e-7, 1 - 1e-7];
@@ -41,8 +31,12 @@ enum class LossKind : std::uint8_t {
 };
 
 // What an output is compared with: 1 for real and 0 for fake, E / 100, the angle in rad, the sum of
-// all cells (in the units of the data before any power), the real image's bin counts (empty ones 1).
+// all cells (in the units of the data before any power), the real image's bin counts (empty ones
+// 1).
 enum class Target : std::uint8_t { kLabel, kEnergy, kAngle, kEcal, kBins };
+
+// The shape an output must have to be compared with it.
+Shape target_shape(Target target);
 
 struct LossTerm {
   std::string output;  // name of the discriminator's output layer; names the term in metrics
@@ -52,7 +46,8 @@ struct LossTerm {
 };
 
 // Where the conditions of fakes come from: the real batch itself, or drawn anew for each event with
-// E / 100 uniform in fake_energy and ecal = E x response(E) x data_scale, E in 100 GeV.
+// E / 100 uniform in fake_energy and ecal = E x response(E) x data_scale, E in 100 GeV; such fakes
+// have no angle and no real image whose bins they could have.
 enum class FakeConditions : std::uint8_t { kBatch, kUniform };
 
 struct GanDescription {
@@ -83,7 +78,6 @@ enum StatePart : std::uint8_t {
 };
 struct SlotAccess {
   std::uint8_t prepare_reads = 0;  // by the part that may run ahead: make_fakes, begin_generator
-  std::uint8_t compute_reads = 0;  // by the rest
   std::uint8_t writes = 0;         // when the step is applied
 };
 SlotAccess slot_access(SlotKind slot);
@@ -200,12 +194,5 @@ class Gan {
   std::array<ContributionLayout, 3> contributions_;
   std::unique_ptr<Kernel> bins_;
 };
-
-// Fills latent (events x latent.size): what write_latent does, for validation and generation.
-// Noise element (event i, feature j) is random_normal(position, i x size + j).
-void make_latent(const LatentDescription& latent, const float* energy, const float* angle,
-                 std::int64_t events, const runtime::RandomPosition& position, float* out);
-void make_latent(const LatentDescription& latent, const float* energy, const float* angle,
-                 std::int64_t events, const runtime::RandomPosition& position, double* out);
 
 }  // namespace troupe::model

@@ -102,6 +102,7 @@ struct NetworkShapes {
   std::vector<Shape> layers;  // output shape per layer; meaningful when problems is empty
   std::vector<int> inputs;    // index of the layer each one reads, -1 for the network's input
   std::vector<int> outputs;   // indices of the result layers
+  std::vector<bool> used;     // per layer, whether an output depends on it
   std::vector<NetworkProblem> problems;
 };
 

@@ -7,6 +7,7 @@
 
 #include "model/layer_rules.h"
 #include "model/network.h"
+#include "runtime/base/nearest_word.h"
 
 namespace troupe::model {
 namespace {
@@ -15,22 +16,6 @@ constexpr std::string_view kInputName = "input";
 // What random streams are numbered for (streams.h), with room for two weight tensors per layer.
 constexpr std::size_t kMostLayers = 2048;
 constexpr int kUnresolved = -2;
-
-// Insertions, deletions and replacements that turn one word into the other.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row.back();
-}
 
 class Inference {
  public:
@@ -44,7 +29,7 @@ class Inference {
     index_names();
     for (std::size_t i = 0; i < network_.layers.size(); ++i) resolve_input(static_cast<int>(i));
     resolve_outputs();
-    if (result_.problems.empty()) check_everything_is_used();
+    find_used();
     infer_layers();
     return std::move(result_);
   }
@@ -94,18 +79,11 @@ class Inference {
 
   // "; did you mean conv1?" with the nearest name of the first `count` layers, or nothing.
   std::string suggestion(const std::string& name, std::size_t count) const {
-    std::string_view best;
-    std::size_t best_distance = std::max<std::size_t>(1, (name.size() + 1) / 3) + 1;
-    const auto consider = [&](std::string_view candidate) {
-      if (candidate.empty()) return;
-      const std::size_t distance = edit_distance(name, candidate);
-      if (distance >= best_distance) return;
-      best = candidate;
-      best_distance = distance;
-    };
-    for (std::size_t i = 0; i < count; ++i) consider(network_.layers[i].name);
-    if (count < network_.layers.size()) consider(kInputName);
-    return best.empty() ? std::string() : fmt::format("; did you mean {}?", best);
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < count; ++i) names.push_back(network_.layers[i].name);
+    if (count < network_.layers.size()) names.emplace_back(kInputName);
+    const std::string meant = runtime::nearest_word(name, names);
+    return meant.empty() ? std::string() : fmt::format("; did you mean {}?", meant);
   }
 
   void resolve_input(int layer) {
@@ -144,14 +122,16 @@ class Inference {
     }
   }
 
-  void check_everything_is_used() {
-    std::vector<bool> used(network_.layers.size(), false);
+  void find_used() {
+    std::vector<bool>& used = result_.used;
+    used.assign(network_.layers.size(), false);
     for (const int output : result_.outputs) used[static_cast<std::size_t>(output)] = true;
     for (std::size_t i = network_.layers.size(); i-- > 0;) {
       if (used[i] && result_.inputs[i] >= 0) {
         used[static_cast<std::size_t>(result_.inputs[i])] = true;
       }
     }
+    if (!result_.problems.empty()) return;  // a name that is resolved may use it
     for (std::size_t i = 0; i < used.size(); ++i) {
       if (!used[i]) {
         problem(static_cast<int>(i),

@@ -14,8 +14,8 @@
 // The bytes are a function of the Checkpoint alone: no times, no host.
 //
 // Pure functions; any thread. Writing is runtime::Disk::replace of the encoded bytes, which leaves
-// the older file or the newer one; who reads goes from checkpoints_newest_first() until one
-// decodes.
+// the older file or the newer one; who reads goes from checkpoints_newest_first() (see
+// checkpoint_folder.h) until one decodes.
 
 #include <cstdint>
 #include <optional>
@@ -79,17 +79,5 @@ struct CheckpointSummary {
 // Errors as decode_checkpoint's, without those that compare with a model.
 runtime::Result<CheckpointSummary> inspect_checkpoint(const runtime::Buffer& file,
                                                       const std::string& path);
-
-// File name of a step's checkpoint: "step-000000000123.h5", so that names sort by step.
-std::string checkpoint_name(std::uint64_t step);
-
-// Names in a folder's listing that are checkpoints, newest first. Others, such as the temporary
-// file of a write that was cut off, are left out.
-std::vector<std::string> checkpoints_newest_first(const std::vector<std::string>& names);
-
-// Which of the names to delete so that the newest `keep` and `best` (if any) remain; names that are
-// no checkpoints are never among them.
-std::vector<std::string> to_remove(const std::vector<std::string>& names, std::uint32_t keep,
-                                   const std::optional<std::string>& best);
 
 }  // namespace troupe::pipeline

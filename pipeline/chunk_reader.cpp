@@ -18,14 +18,12 @@ namespace {
 
 constexpr std::uint64_t kContiguousBlockBytes = 1u << 20;
 constexpr std::uint64_t kMaxBlockBytes = 1ULL << 30;
-// Deflate cannot expand further; anything the file claims beyond it was never there.
-constexpr std::uint64_t kMaxExpansion = 1032;
 
 Error data_error(std::string message) { return {ErrorKind::kData, std::move(message)}; }
 
 }  // namespace
 
-Result<ChunkReader> ChunkReader::create(Hdf5Dataset dataset, std::uint64_t file_bytes) {
+Result<ChunkReader> ChunkReader::create(Hdf5Dataset dataset) {
   ChunkReader reader(std::move(dataset));
   const Hdf5Dataset& d = reader.dataset_;
   if (d.type() == Hdf5Type::kInteger || d.type() == Hdf5Type::kOther) {
@@ -34,26 +32,32 @@ Result<ChunkReader> ChunkReader::create(Hdf5Dataset dataset, std::uint64_t file_
   if (d.shape().empty() || d.rows() == 0 || d.row_size() == 0) {
     return data_error(fmt::format("{}: {} holds no events", d.place(), d.shape_text()));
   }
+  RETURN_IF_ERROR(d.check_claims());
   reader.note_ = reader.why_not_raw();
   reader.raw_ = reader.note_.empty();
+  // Decoding here meets each chunk that is missing.
+  if (!reader.raw_) RETURN_IF_ERROR(d.check_chunks_written());
   if (d.chunk().empty()) {
     reader.block_rows_ = std::max<std::uint64_t>(1, kContiguousBlockBytes / 4 / d.row_size());
   } else {
     reader.block_rows_ = d.chunk()[0];
     reader.chunk_elements_ = 1;
-    for (const std::uint64_t extent : d.chunk()) {
-      if (extent == 0 ||
-          __builtin_mul_overflow(reader.chunk_elements_, extent, &reader.chunk_elements_)) {
-        return data_error(fmt::format("{}: impossible chunks; the file is damaged", d.place()));
-      }
-    }
+    for (const std::uint64_t extent : d.chunk()) reader.chunk_elements_ *= extent;
     for (std::size_t i = 0; i < d.filters().size(); ++i) {
       if (d.filters()[i].id == H5Z_FILTER_SHUFFLE) reader.shuffle_filter_ = static_cast<int>(i);
       if (d.filters()[i].id == H5Z_FILTER_DEFLATE) reader.gzip_filter_ = static_cast<int>(i);
     }
   }
   reader.block_rows_ = std::min(reader.block_rows_, d.rows());
-  RETURN_IF_ERROR(reader.check_claims(file_bytes));
+  if (reader.block_rows_ > kMaxBlockBytes / sizeof(float) / d.row_size()) {
+    return data_error(
+        fmt::format("{}: its chunks of {} events are too large to read; rewrite it with chunks of "
+                    "about 1 MiB",
+                    d.place(), reader.block_rows_));
+  }
+  if ((d.rows() - 1) / reader.block_rows_ >= std::numeric_limits<std::uint32_t>::max()) {
+    return data_error(fmt::format("{}: more than 2^32 chunks", d.place()));
+  }
   return reader;
 }
 
@@ -74,31 +78,6 @@ std::string ChunkReader::why_not_raw() const {
       filters.size() <= 1 || (filters.size() == 2 && filters[0].id == H5Z_FILTER_SHUFFLE &&
                               filters[1].id == H5Z_FILTER_DEFLATE);
   return known ? "" : slow("its filters are not shuffle, then gzip");
-}
-
-Result<void> ChunkReader::check_claims(std::uint64_t file_bytes) const {
-  const auto& filters = dataset_.filters();
-  const std::uint64_t room = raw_ && !filters.empty() ? file_bytes * kMaxExpansion : file_bytes;
-  const bool known = raw_ || filters.empty();
-  const std::uint64_t bytes = rows() * row_size() * dataset_.element_bytes();
-  if (known && bytes > room) {
-    return data_error(
-        fmt::format("{}: {} needs {} bytes, more than a file of {} bytes can hold; it "
-                    "is cut short or its writer was stopped",
-                    dataset_.place(), dataset_.shape_text(), bytes, file_bytes));
-  }
-  const std::uint64_t limit = known ? std::min(room, kMaxBlockBytes) : kMaxBlockBytes;
-  if (chunk_elements_ > limit / dataset_.element_bytes() ||
-      block_rows_ > kMaxBlockBytes / 4 / row_size()) {
-    return data_error(
-        fmt::format("{}: its chunks of {} events are too large to read; rewrite it "
-                    "with chunks of about 1 MiB",
-                    dataset_.place(), block_rows_));
-  }
-  if ((rows() - 1) / block_rows_ >= std::numeric_limits<std::uint32_t>::max()) {
-    return data_error(fmt::format("{}: more than 2^32 chunks", dataset_.place()));
-  }
-  return {};
 }
 
 std::uint32_t ChunkReader::blocks() const {

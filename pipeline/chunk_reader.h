@@ -42,9 +42,9 @@ class ChunkReader {
   using Consumer = std::function<runtime::Result<void>(std::uint32_t block, std::span<float> values,
                                                        int thread)>;
 
-  // `file_bytes` bounds what the dataset may claim to hold. Errors (kData): no floating point data,
-  // a claim beyond what the file can hold, chunks of more than 1 GiB.
-  static runtime::Result<ChunkReader> create(Hdf5Dataset dataset, std::uint64_t file_bytes);
+  // Errors (kData): no floating point data, a claim beyond what the file can hold, values in other
+  // files, chunks of more than 1 GiB, and, where the library decodes, chunks never written.
+  static runtime::Result<ChunkReader> create(Hdf5Dataset dataset);
 
   const Hdf5Dataset& dataset() const { return dataset_; }
   std::uint64_t rows() const { return dataset_.rows(); }
@@ -67,7 +67,6 @@ class ChunkReader {
 
   explicit ChunkReader(Hdf5Dataset dataset) : dataset_(std::move(dataset)) {}
   std::string why_not_raw() const;
-  runtime::Result<void> check_claims(std::uint64_t file_bytes) const;
   runtime::Result<void> read_block(std::uint32_t block, Scratch& scratch) const;
   runtime::Result<void> decode_chunk(std::span<const std::uint64_t> offset, Scratch& scratch) const;
   runtime::Result<void> decode_raw(std::span<const std::uint64_t> offset, Scratch& scratch,

@@ -134,12 +134,6 @@ Result<void> Dataset::read(std::span<const std::uint64_t> ids, Batch& out) {
   return {};
 }
 
-Result<void> Dataset::prefetch(std::span<const std::uint64_t> ids) {
-  RETURN_IF_ERROR(state_->load(ids));
-  state_->store.trim();
-  return {};
-}
-
 float Dataset::energy(std::uint64_t id) const {
   CHECK(id < size(), "no such event");
   return state_->energies[id];
@@ -157,12 +151,7 @@ float Dataset::ecal(std::uint64_t id) const {
 
 const std::vector<std::uint32_t>& Dataset::blocks() const { return state_->block_events; }
 
-std::uint32_t Dataset::window_blocks() const {
-  if (state_->options.cache == CacheMode::kMemory) return 0;
-  const std::uint64_t window = state_->options.window_bytes / state_->largest_block_bytes;
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(window, 1, state_->blocks.size()));
-}
-
+std::uint32_t Dataset::window_blocks() const { return state_->window_blocks; }
 runtime::Hash128 Dataset::fingerprint() const { return state_->fingerprint; }
 const DatasetReport& Dataset::report() const { return state_->report; }
 

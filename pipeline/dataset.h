@@ -68,9 +68,6 @@ class Dataset {
   // batch may still be in use. CHECKs the ids. An Error (file vanished, became unreadable) leaves
   // `out` unspecified.
   runtime::Result<void> read(std::span<const std::uint64_t> ids, Batch& out);
-  // Decodes ahead what read() of these ids will need; without it read() does so itself. Nothing
-  // happens with a memory cache.
-  runtime::Result<void> prefetch(std::span<const std::uint64_t> ids);
 
   // E in GeV / 100, angle in rad and ecal of an event, without reading its image. CHECKs the id.
   float energy(std::uint64_t id) const;
@@ -83,8 +80,9 @@ class Dataset {
   // How many blocks a shuffling window covers: 0 (all; any order is cheap) with a memory cache.
   std::uint32_t window_blocks() const;
 
-  // Hash of everything the values and ids of the events depend on: content of the files (not their
-  // names, chunks or compression), schema, preprocessing, split and policy.
+  // Hash of everything the values, ids and order of the events depend on: content of the files (not
+  // their names or compression), which of their rows are taken, schema, preprocessing and split;
+  // without a memory cache also blocks() and window_blocks(), and with them the files' chunks.
   runtime::Hash128 fingerprint() const;
   const DatasetReport& report() const;
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numbers>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,11 +26,12 @@ constexpr std::uint64_t kMaxColumns = 1024;
 
 Error data_error(std::string message) { return {ErrorKind::kData, std::move(message)}; }
 
-FileStamp stamp_of(const std::string& path) {
+void add_to_stamp(const std::string& path, FileStamp& stamp) {
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return {};
-  return {static_cast<std::uint64_t>(status.st_size),
-          status.st_mtim.tv_sec * std::int64_t{1000000000} + status.st_mtim.tv_nsec};
+  if (::stat(path.c_str(), &status) != 0) return;
+  stamp.bytes += static_cast<std::uint64_t>(status.st_size);
+  stamp.modified_ns += static_cast<std::uint64_t>(status.st_mtim.tv_sec) * 1000000000 +
+                       static_cast<std::uint64_t>(status.st_mtim.tv_nsec);
 }
 
 Result<std::array<std::uint32_t, 3>> image_shape(const Hdf5Dataset& images,
@@ -63,7 +65,7 @@ Result<void> check_conditions(const Hdf5Dataset& dataset, std::uint64_t rows, in
     return described(column == 0 ? "(N) or (N, 1)" : fmt::format("(N, {} or more)", column + 1));
   }
   if (dataset.rows() != rows) return described(fmt::format("{} rows, one per image", rows));
-  return {};
+  return dataset.check_claims();
 }
 
 // Files that say nothing are the published ones, in the units of the schema.
@@ -106,16 +108,16 @@ DatasetFile::DatasetFile(std::string path, ChunkReader images, Hdf5Dataset energ
 Result<DatasetFile> DatasetFile::open(const std::string& path, DataSchema schema,
                                       const DatasetNames& names,
                                       std::array<std::uint32_t, 3> expected_shape) {
-  const FileStamp stamp = stamp_of(path);
+  FileStamp stamp;
+  add_to_stamp(path, stamp);
   ASSIGN_OR_RETURN(const Hdf5File file, Hdf5File::open(path));
   RETURN_IF_ERROR(check_attributes(file, schema));
   ASSIGN_OR_RETURN(Hdf5Dataset images, file.dataset(names.image));
   ASSIGN_OR_RETURN(const auto shape, image_shape(images, expected_shape));
-  ASSIGN_OR_RETURN(ChunkReader reader, ChunkReader::create(std::move(images), stamp.bytes));
+  ASSIGN_OR_RETURN(ChunkReader reader, ChunkReader::create(std::move(images)));
   ASSIGN_OR_RETURN(Hdf5Dataset energy, file.dataset(names.energy));
   RETURN_IF_ERROR(check_conditions(energy, reader.rows(), names.energy_column));
   DatasetFile opened(path, std::move(reader), std::move(energy));
-  opened.stamp_ = stamp;
   opened.shape_ = shape;
   opened.energy_column_ = names.energy_column;
   opened.energy_unit_gev_ = names.energy_unit_gev;
@@ -127,6 +129,11 @@ Result<DatasetFile> DatasetFile::open(const std::string& path, DataSchema schema
     RETURN_IF_ERROR(check_conditions(angle, opened.rows(), 0));
     opened.angle_.push_back(std::move(angle));
   }
+  std::set<std::string> homes{opened.images_.dataset().home(), opened.energy_.home()};
+  for (const Hdf5Dataset& angle : opened.angle_) homes.insert(angle.home());
+  homes.erase(path);
+  for (const std::string& home : homes) add_to_stamp(home, stamp);
+  opened.stamp_ = stamp;
   return opened;
 }
 

@@ -14,10 +14,11 @@
 
 namespace troupe::pipeline {
 
-// What tells whether a file is still the one that was indexed.
+// What tells whether a file, and those that its external links lead to, are still the ones that
+// were indexed: sums over them.
 struct FileStamp {
   std::uint64_t bytes = 0;
-  std::int64_t modified_ns = 0;
+  std::uint64_t modified_ns = 0;
 
   bool operator==(const FileStamp&) const = default;
 };

@@ -31,12 +31,11 @@ std::string place_of(const DatasetFile& file, EventPart part) {
   CHECK(false, "no such part");
 }
 
-void finish(const EventConditions& conditions, std::vector<RowFindings>& findings,
-            FileIndex& index) {
+void finish(std::vector<RowFindings>& findings, FileIndex& index) {
   runtime::Hasher hasher;
   for (std::size_t row = 0; row < index.rows(); ++row) {
-    hasher.add_value(conditions.energies_gev[row]);
-    hasher.add_value(conditions.angles_rad[row]);
+    hasher.add_value(index.energies[row]);
+    hasher.add_value(index.angles[row]);
     hasher.add_value(findings[row].image_hash.high);
     hasher.add_value(findings[row].image_hash.low);
     if (index.states[row] != EventState::kBad) continue;
@@ -74,7 +73,7 @@ Result<FileIndex> scan_file(const DatasetFile& file, const Preprocessing& prepro
     index.ecals[row] = verdict.ecal;
     findings[row].image_hash = runtime::hash_of(std::as_bytes(image));
     if (verdict.state != EventState::kBad) return;
-    const BadEvent bad = describe_bad_event(event, index.shape);
+    const BadEvent bad = describe_bad_event(event, preprocessing, index.shape);
     findings[row].trouble =
         fmt::format("{}, event {}: {}", place_of(file, bad.part), row, bad.text);
   };
@@ -88,7 +87,7 @@ Result<FileIndex> scan_file(const DatasetFile& file, const Preprocessing& prepro
   std::vector<std::uint32_t> blocks(images.blocks());
   for (std::uint32_t i = 0; i < blocks.size(); ++i) blocks[i] = i;
   RETURN_IF_ERROR(images.read(blocks, team, scratch, judge_block));
-  finish(conditions, findings, index);
+  finish(findings, index);
   return index;
 }
 

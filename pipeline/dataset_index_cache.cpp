@@ -18,7 +18,7 @@ using runtime::Result;
 namespace {
 
 // Grows with every change of the format or of what a scan finds.
-constexpr std::uint64_t kFormat = 0x54525058'00000001;
+constexpr std::uint64_t kFormat = 0x54525058'00000002;
 
 class Writer {
  public:

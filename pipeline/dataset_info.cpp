@@ -76,7 +76,7 @@ Result<FileInfo> describe_file(const std::string& path) {
 }
 
 // Adds a file's events to the gauges, in order of rows so that the means do not depend on threads.
-Result<void> measure_file(const FileInfo& file, runtime::ThreadTeam& team, Gauges& gauges,
+Result<void> measure_file(FileInfo& file, runtime::ThreadTeam& team, Gauges& gauges,
                           DatasetInfo& info) {
   ASSIGN_OR_RETURN(const DatasetFile opened,
                    DatasetFile::open(file.path, *file.schema, default_names(*file.schema), {}));
@@ -100,6 +100,8 @@ Result<void> measure_file(const FileInfo& file, runtime::ThreadTeam& team, Gauge
     gauges.ecal.add(static_cast<double>(index.ecals[row]));
     gauges.occupied.add(occupied[row]);
   }
+  file.events = index.rows();
+  info.events += file.events;
   info.bad_events += index.bad;
   for (const std::string& event : index.bad_events) {
     if (info.bad_event_examples.size() < kExamples) info.bad_event_examples.push_back(event);
@@ -120,11 +122,7 @@ Result<DatasetInfo> describe_dataset(const std::vector<std::string>& paths,
   for (const std::string& path : files) {
     ASSIGN_OR_RETURN(FileInfo file, describe_file(path));
     if (file.schema) {
-      for (const DatasetEntryInfo& entry : file.datasets) {
-        if (entry.name == "ECAL" && !entry.shape.empty()) file.events = entry.shape[0];
-      }
       RETURN_IF_ERROR(measure_file(file, team, gauges, info));
-      info.events += file.events;
     } else {
       info.notes.push_back(path + ": neither lcd-fixed nor lcd-angle; its events are not read");
     }

@@ -14,7 +14,7 @@ using runtime::Result;
 namespace {
 
 constexpr std::size_t kBadEventsTold = 8;
-constexpr std::uint64_t kFingerprintVersion = 1;
+constexpr std::uint64_t kFingerprintVersion = 2;
 
 Result<void> check_options(const DatasetOptions& options, const DatasetNames& names) {
   if (options.threads < 1 || options.threads > 1024) {
@@ -84,9 +84,15 @@ Result<void> Dataset::State::open_all() {
   report.files = files.size();
   report.events = energies.size();
   if (energies.empty()) return nothing_left();
-  fingerprint = content.digest();
   const std::uint64_t window =
       std::max<std::uint64_t>(1, options.window_bytes / largest_block_bytes);
+  if (options.cache == CacheMode::kNone) {
+    // A sampler shuffles by them, so they decide the order of the events.
+    window_blocks = static_cast<std::uint32_t>(std::min<std::uint64_t>(window, blocks.size()));
+    content.add_value(window_blocks);
+    content.add(std::as_bytes(std::span(block_events)));
+  }
+  fingerprint = content.digest();
   // Two windows: a batch may begin in one and end in the next.
   store.reset(blocks.size(), options.cache == CacheMode::kMemory ? 0 : 2 * window);
   for (std::uint32_t i = 0; i < packed.size(); ++i) store.put(i, std::move(packed[i]));
@@ -163,6 +169,9 @@ Result<void> Dataset::State::check_shape(const DatasetFile& opened) {
 void Dataset::State::take_index(std::uint32_t file, const FileIndex& index) {
   File& entry = files[file];
   entry.states = index.states;
+  // Which rows are taken depends on how many files there are and on their names.
+  content.add_value(entry.rows.first);
+  content.add_value(entry.rows.end);
   content.add_value(index.content.high);
   content.add_value(index.content.low);
   for (std::uint64_t first = 0; first < index.rows(); first += index.block_rows) {

@@ -29,14 +29,6 @@ std::string_view text_of(T value, const Word<T> (&words)[N]) {
   CHECK(false, "a value without a word");
 }
 
-template <class T, std::size_t N>
-std::optional<T> value_of(std::string_view text, const Word<T> (&words)[N]) {
-  for (const Word<T>& word : words) {
-    if (word.text == text) return word.value;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::string_view text(DataSchema schema) { return text_of(schema, kSchemas); }
@@ -44,13 +36,11 @@ std::string_view text(DataSplit split) { return text_of(split, kSplits); }
 std::string_view text(CacheMode mode) { return text_of(mode, kCacheModes); }
 std::string_view text(BadEventPolicy policy) { return text_of(policy, kPolicies); }
 
-std::optional<DataSchema> parse_schema(std::string_view word) { return value_of(word, kSchemas); }
-std::optional<DataSplit> parse_split(std::string_view word) { return value_of(word, kSplits); }
-std::optional<CacheMode> parse_cache_mode(std::string_view word) {
-  return value_of(word, kCacheModes);
-}
-std::optional<BadEventPolicy> parse_bad_event_policy(std::string_view word) {
-  return value_of(word, kPolicies);
+std::optional<DataSchema> parse_schema(std::string_view word) {
+  for (const Word<DataSchema>& schema : kSchemas) {
+    if (schema.text == word) return schema.value;
+  }
+  return std::nullopt;
 }
 
 Preprocessing default_preprocessing(DataSchema schema) {

@@ -28,11 +28,8 @@ std::string_view text(DataSchema schema);
 std::string_view text(DataSplit split);
 std::string_view text(CacheMode mode);
 std::string_view text(BadEventPolicy policy);
-// The value with that text, or nothing.
+// The schema with that text, or nothing.
 std::optional<DataSchema> parse_schema(std::string_view word);
-std::optional<DataSplit> parse_split(std::string_view word);
-std::optional<CacheMode> parse_cache_mode(std::string_view word);
-std::optional<BadEventPolicy> parse_bad_event_policy(std::string_view word);
 
 // Where the values stand in a file; "group/name" reaches into groups.
 struct DatasetNames {
@@ -80,8 +77,9 @@ struct DatasetOptions {
   std::uint64_t window_bytes = 256ULL << 20;
   // Threads that decompress and preprocess, the caller of open() and read() being one of them.
   int threads = 1;
-  // An event with a NaN, an infinite or a negative cell, an energy not above 0 or an angle outside
-  // (0, pi): an Error from open(), or left out and counted.
+  // An event with a NaN, an infinite or a negative cell, an energy not above 0, an angle outside
+  // (0, pi), or values that no float holds once preprocessed: an Error from open(), or left out and
+  // counted.
   BadEventPolicy on_bad_event = BadEventPolicy::kFail;
   // Folder for the index of each file, found again by path, size and modification time; created
   // if missing. Empty: nothing is kept.

@@ -67,6 +67,7 @@ struct Dataset::State {
   std::vector<Block> blocks;
   std::vector<std::uint32_t> block_events;  // of each block
   std::uint64_t largest_block_bytes = 0;    // decoded
+  std::uint32_t window_blocks = 0;          // 0 with a memory cache
   std::vector<float> energies;              // of every id
   std::vector<float> angles;
   std::vector<float> ecals;

@@ -17,7 +17,33 @@ using runtime::Result;
 
 namespace {
 
+// Deflate cannot expand further; anything a dataset claims beyond it was never there.
+constexpr std::uint64_t kMaxExpansion = 1032;
+constexpr std::uint64_t kMaxChunkBytes = 1ULL << 30;
+
 Error data_error(std::string message) { return {ErrorKind::kData, std::move(message)}; }
+
+// How many bytes one that is stored can stand for; nothing where a filter says nothing about it.
+std::optional<std::uint64_t> expansion(const std::vector<Hdf5Filter>& filters) {
+  std::uint64_t factor = 1;
+  for (const Hdf5Filter& filter : filters) {
+    if (filter.id == H5Z_FILTER_SHUFFLE || filter.id == H5Z_FILTER_FLETCHER32) continue;
+    if (filter.id != H5Z_FILTER_DEFLATE || factor > 1) return std::nullopt;
+    factor = kMaxExpansion;
+  }
+  return factor;
+}
+
+// Why the values are not in the file the dataset lies in.
+std::string elsewhere_of(hid_t creation) {
+  if (H5Pget_layout(creation) == H5D_VIRTUAL) {
+    return "a virtual dataset, whose values are in other files; name those files instead of it";
+  }
+  if (H5Pget_external_count(creation) > 0) {
+    return "its values are in external storage, not in an HDF5 file; copy them into one";
+  }
+  return "";
+}
 
 std::string filter_name(H5Z_filter_t id, unsigned level, const char* stored) {
   switch (id) {
@@ -137,6 +163,8 @@ Result<void> Hdf5Dataset::describe() {
                                     place(), fmt::join(shape_, ", ")));
     }
   }
+  RETURN_IF_ERROR(find_home());
+  elsewhere_ = elsewhere_of(creation.id());
   type_ = type_of(type.id());
   element_bytes_ = H5Tget_size(type.id());
   stored_bytes_ = H5Dget_storage_size(handle_.id());
@@ -159,6 +187,66 @@ Result<void> Hdf5Dataset::describe() {
                                            values.data(), name.size() - 1, name.data(), &config);
     if (id < 0) return data_error(fmt::format("{}: filter {} is unreadable", place(), i));
     filters_.push_back({id, filter_name(id, values[0], name.data())});
+  }
+  return {};
+}
+
+Result<void> Hdf5Dataset::find_home() {
+  const Hdf5Handle file(H5Iget_file_id(handle_.id()));
+  std::array<char, 4096> name{};
+  hsize_t bytes = 0;
+  if (H5Fget_name(handle_.id(), name.data(), name.size()) < 0 ||
+      H5Fget_filesize(file.id(), &bytes) < 0) {
+    return data_error(
+        fmt::format("{}: the file it lies in cannot be told: {}", place(), hdf5_cause()));
+  }
+  home_ = name.data();
+  home_bytes_ = bytes;
+  return {};
+}
+
+Result<void> Hdf5Dataset::check_claims() const {
+  if (!elsewhere_.empty()) return data_error(fmt::format("{}: {}", place(), elsewhere_));
+  std::uint64_t chunk_elements = 1;
+  for (const std::uint64_t extent : chunk_) {
+    if (extent == 0 || __builtin_mul_overflow(chunk_elements, extent, &chunk_elements)) {
+      return data_error(fmt::format("{}: impossible chunks; the file is damaged", place()));
+    }
+  }
+  const std::optional<std::uint64_t> factor = expansion(filters_);
+  const std::uint64_t room =
+      factor ? home_bytes_ * *factor : std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t bytes = rows() * row_size() * element_bytes_;
+  if (bytes > room) {
+    return data_error(
+        fmt::format("{}: {} needs {} bytes, more than a file of {} bytes can hold; it "
+                    "is cut short or its writer was stopped",
+                    place(), shape_text(), bytes, home_bytes_));
+  }
+  if (!chunk_.empty() && chunk_elements > std::min(room, kMaxChunkBytes) / element_bytes_) {
+    return data_error(
+        fmt::format("{}: its chunks of {} events are too large to read; rewrite it with chunks of "
+                    "about 1 MiB",
+                    place(), chunk_[0]));
+  }
+  return {};
+}
+
+Result<void> Hdf5Dataset::check_chunks_written() const {
+  const Hdf5Lock lock;
+  if (chunk_.empty()) return {};
+  std::uint64_t chunks = 1;
+  for (std::size_t i = 0; i < shape_.size(); ++i) chunks *= (shape_[i] + chunk_[i] - 1) / chunk_[i];
+  const Hdf5Handle space(H5Dget_space(handle_.id()));
+  hsize_t written = 0;
+  if (H5Dget_num_chunks(handle_.id(), space.id(), &written) < 0) {
+    return data_error(fmt::format("{}: its chunks cannot be counted: {}", place(), hdf5_cause()));
+  }
+  if (written < chunks) {
+    return data_error(
+        fmt::format("{}: only {} of its {} chunks were written; the file is cut short or its "
+                    "writer was stopped",
+                    place(), written, chunks));
   }
   return {};
 }

@@ -35,6 +35,8 @@ class Hdf5Dataset {
                                            const std::string& name);
 
   const std::string& name() const { return name_; }
+  // The file it lies in: not the one that was opened where an external link leads on.
+  const std::string& home() const { return home_; }
   // "/data/a.h5: dataset ECAL", the start of every message about it.
   std::string place() const { return file_ + ": dataset " + name_; }
   const std::vector<std::uint64_t>& shape() const { return shape_; }
@@ -50,6 +52,11 @@ class Hdf5Dataset {
   const std::vector<std::uint64_t>& chunk() const { return chunk_; }
   const std::vector<Hdf5Filter>& filters() const { return filters_; }
   std::uint64_t stored_bytes() const { return stored_bytes_; }
+  // An Error where its values are in other files than home(), or its size or that of its chunks is
+  // more than home() can hold: nothing is to be made as large as it claims before.
+  runtime::Result<void> check_claims() const;
+  // An Error where chunks were never written, for which the library would give fill values.
+  runtime::Result<void> check_chunks_written() const;
 
   // Rows [first, first + count), converted by the library; out has count x row_size() elements.
   runtime::Result<void> read_rows(std::uint64_t first, std::uint64_t count, float* out) const;
@@ -64,11 +71,15 @@ class Hdf5Dataset {
 
  private:
   runtime::Result<void> describe();
+  runtime::Result<void> find_home();
   runtime::Result<void> read_as(std::uint64_t first, std::uint64_t count, hid_t type,
                                 void* out) const;
 
   std::string file_;
   std::string name_;
+  std::string home_;
+  std::uint64_t home_bytes_ = 0;
+  std::string elsewhere_;  // what it is and what to do where its values are in other files
   Hdf5Handle handle_;
   std::vector<std::uint64_t> shape_;
   std::vector<std::uint64_t> chunk_;

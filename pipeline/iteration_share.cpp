@@ -37,8 +37,12 @@ IterationShare::IterationShare(const model::Gan& gan, const TrainingOptions& opt
 void IterationShare::begin(std::uint64_t iteration, std::vector<MicroBatch> micro_batches) {
   CHECK(iteration <= std::numeric_limits<std::uint32_t>::max(), "iterations have 32 bits");
   work_.resize(micro_batches.size());
+  const auto image_elements =
+      static_cast<std::size_t>(gan_.batch() * gan_.discriminator().input_shape().elements());
   for (std::size_t i = 0; i < work_.size(); ++i) {
     CHECK(micro_batches[i].events.events == options_.micro_batch);
+    CHECK(micro_batches[i].events.images.as<float>().size() == image_elements,
+          "the data's images are not what the discriminator reads");
     work_[i].micro_batch = std::move(micro_batches[i]);
   }
   iteration_ = iteration;

@@ -1,6 +1,6 @@
 #include "pipeline/preprocessing.h"
 
-#include <cmath>
+#include <algorithm>
 #include <limits>
 #include <numbers>
 
@@ -14,8 +14,15 @@ namespace {
 constexpr std::size_t kLanes = 16;
 
 bool good_cell(float cell) { return cell >= 0.0f && cell <= std::numeric_limits<float>::max(); }
-bool good_energy(double energy) { return energy > 0.0 && std::isfinite(energy); }
-bool good_angle(double angle) { return angle > 0.0 && angle < std::numbers::pi; }
+// Not subnormal either, as losses divide by energies.
+bool is_positive(float value) {
+  return value >= std::numeric_limits<float>::min() && value <= std::numeric_limits<float>::max();
+}
+bool good_energy(double gev) { return is_positive(static_cast<float>(gev / 100.0)); }
+bool good_angle(double rad) {
+  const auto angle = static_cast<float>(rad);
+  return is_positive(angle) && static_cast<double>(angle) < std::numbers::pi;
+}
 
 float kept(float cell, float threshold) { return cell < threshold ? 0.0f : cell; }
 
@@ -46,14 +53,24 @@ EventVerdict judge_event(const StoredEvent& event, const Preprocessing& preproce
     stored_sum += stored[lane];
     scaled_sum += scaled[lane];
   }
+  // No cell times scale is beyond a sum of them that is a float, but its power may be.
+  if (!(scaled_sum <= static_cast<double>(std::numeric_limits<float>::max()))) return {};
+  if (preprocessing.power > 1.0 &&
+      !std::all_of(event.cells.begin(), event.cells.end(),
+                   [&](float cell) { return good_cell(preprocess_cell(cell, preprocessing)); })) {
+    return {};
+  }
   const bool above =
       preprocessing.min_ecal < 0 || stored_sum > static_cast<double>(preprocessing.min_ecal);
   return {above ? EventState::kAccepted : EventState::kCut, static_cast<float>(scaled_sum)};
 }
 
-BadEvent describe_bad_event(const StoredEvent& event, std::array<std::uint32_t, 3> shape) {
+BadEvent describe_bad_event(const StoredEvent& event, const Preprocessing& preprocessing,
+                            std::array<std::uint32_t, 3> shape) {
   if (!good_energy(event.energy_gev)) {
-    return {EventPart::kEnergy, fmt::format("energy {} GeV; expected above 0", event.energy_gev)};
+    return {EventPart::kEnergy,
+            fmt::format("energy {} GeV; expected above 0 and within the range of 32-bit floats",
+                        event.energy_gev)};
   }
   if (!good_angle(event.angle_rad)) {
     return {EventPart::kAngle,
@@ -66,7 +83,12 @@ BadEvent describe_bad_event(const StoredEvent& event, std::array<std::uint32_t, 
                         i / shape[2] / shape[1], i / shape[2] % shape[1], i % shape[2],
                         event.cells[i])};
   }
-  CHECK(false, "a good event");
+  CHECK(judge_event(event, preprocessing).state == EventState::kBad, "a good event");
+  return {EventPart::kImage,
+          fmt::format("cells of up to {} are too large; expected 32-bit floats to hold each and "
+                      "their sum after scale {} and power {}",
+                      *std::max_element(event.cells.begin(), event.cells.end()),
+                      preprocessing.scale, preprocessing.power)};
 }
 
 }  // namespace troupe::pipeline

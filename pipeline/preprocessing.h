@@ -31,7 +31,9 @@ struct EventVerdict {
   float ecal = 0;  // sum of cells after threshold and scale, before the power; 0 for bad events
 };
 
-// The sum runs over 16 lanes in a fixed order, in double: the same bits everywhere.
+// Good is what is so as the float that training sees: the energy / 100, the angle, every cell after
+// the preprocessing and ecal. The sum runs over 16 lanes in a fixed order, in double: the same bits
+// everywhere.
 EventVerdict judge_event(const StoredEvent& event, const Preprocessing& preprocessing);
 
 enum class EventPart : std::uint8_t { kImage, kEnergy, kAngle };
@@ -42,7 +44,8 @@ struct BadEvent {
 };
 
 // What is wrong with a bad event and what was expected. CHECKs that something is.
-BadEvent describe_bad_event(const StoredEvent& event, std::array<std::uint32_t, 3> shape);
+BadEvent describe_bad_event(const StoredEvent& event, const Preprocessing& preprocessing,
+                            std::array<std::uint32_t, 3> shape);
 
 // What a model sees of one stored cell that is finite and not negative: 0 under the threshold, else
 // (cell x scale)^power.

@@ -205,8 +205,12 @@ Result<ShowerGenerator> ShowerGenerator::create(const ShowerOptions& options) {
   // 60 degrees worked out from degrees may miss pi / 3 by a rounding.
   constexpr double kRounding = 1e-9;
   if (!(from >= lowest - kRounding && to <= highest + kRounding && from <= to + kRounding)) {
-    return refuse(fmt::format("shower angles from {} to {} rad: {} takes {:.4f} to {:.4f}", from,
-                              to, state->detector->name, lowest, highest));
+    constexpr double kDegrees = 180.0 / std::numbers::pi;
+    return refuse(
+        fmt::format("shower angles from {:.4g} to {:.4g} rad ({:.4g} to {:.4g} degrees): "
+                    "{} takes {:.4f} to {:.4f} rad ({:.4g} to {:.4g} degrees)",
+                    from, to, from * kDegrees, to * kDegrees, state->detector->name, lowest,
+                    highest, lowest * kDegrees, highest * kDegrees));
   }
   state->min_angle = std::clamp(from, lowest, highest);
   state->max_angle = std::clamp(to, state->min_angle, highest);

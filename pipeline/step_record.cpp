@@ -72,8 +72,8 @@ Verdict judge(const StepHeader& header, const model::ContributionLayout& tensors
   }
   if (header.non_finite.found()) {
     return diverged(fmt::format(
-        "{}: {} of micro-batch {} is NaN or infinite; resume from an earlier checkpoint with a "
-        "lower learning rate",
+        "{}: {} of micro-batch {} is NaN or infinite; start again with a lower learning rate or "
+        "another seed",
         place(header.step, slots), tensors.tensors.at(header.non_finite.tensor).name,
         header.non_finite.micro_batch));
   }

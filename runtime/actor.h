@@ -85,10 +85,8 @@ class Context {
 
   // In a handler that runs for long: it is getting on, not stuck (see NodeOptions::stuck_after).
   void post_progress();
-  // In a handler that runs for long: whether stop() or a control message is waiting for it to
-  // return.
+  // In a handler that runs for long: whether stop() is waiting for it to return.
   bool stopping() const;
-  bool control_waiting() const;
 
   // Take effect when the handler returns; the first counts. The actor is then destroyed, what is in
   // its mailbox comes back undeliverable, and its children are stopped (no orphan survives its

@@ -62,8 +62,6 @@ void Context::post_progress() { cell_.count_progress(); }
 
 bool Context::stopping() const { return cell_.stop_asked_.load(std::memory_order_relaxed); }
 
-bool Context::control_waiting() const { return cell_.mailbox_.control_waiting(); }
-
 void Context::finish() { cell_.done_ = true; }
 
 void Context::fail(Error error) {

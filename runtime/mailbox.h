@@ -78,8 +78,6 @@ class Mailbox {
   // is scheduled already.
   bool claim();
   bool scheduled() const;
-  // Whether a control message or a signal has come that the running actor has not seen yet.
-  bool control_waiting() const { return (fresh_.load(std::memory_order_relaxed) & kUrgent) != 0; }
 
  private:
   // A queue the reader has swapped in, read up to `next`.
@@ -91,7 +89,6 @@ class Mailbox {
   };
   // Bits of fresh_: one per lane, then one for signals.
   static constexpr std::uint32_t kSignals = 1u << kLanes;
-  static constexpr std::uint32_t kUrgent = kSignals | 1u;
 
   Posted schedule(std::uint32_t bit);  // under the lock
   template <class T>

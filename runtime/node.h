@@ -46,7 +46,7 @@ struct NodeOptions {
 
 struct NodeEnd {
   // Why the run failed: of the root actor, or kInternal for a deadlock or for actors that did not
-  // stop. None: the root actor finished.
+  // stop. None: the root actor finished. It is not in the log yet.
   std::optional<Error> error;
   // Actors given up because they did not end by their deadline or by a second request_stop().
   std::vector<std::string> unstopped;

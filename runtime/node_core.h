@@ -70,7 +70,7 @@ class NodeCore {
   Activity activity() const;
   void watch(TimePoint now);
   void fail_stuck(std::string_view what);
-  void give_up(std::string_view why);
+  void give_up(std::string_view why, const WaitGraph* graph = nullptr);
   void note_handled(TimePoint now);
 
   const Plan plan_;

@@ -16,15 +16,21 @@ double seconds(Duration duration) { return std::chrono::duration<double>(duratio
 bool NodeCore::tend() {
   const TimePoint now = clock_.now();
   fire_timers(now);
+  bool overdue = false;
   {
     const std::scoped_lock lock(tree_mutex_);
     if (supervisor_.ended()) return true;
     note_handled(now);
     if (give_up_asked_.load()) give_up("asked a second time to stop");
-    if (!supervisor_.overdue(now).empty()) {
-      give_up(fmt::format("the shutdown deadline of {:.1f} s has passed",
-                          seconds(options_.shutdown_deadline)));
-    }
+    overdue = !supervisor_.overdue(now).empty();
+  }
+  if (overdue && !halted()) {
+    const WaitGraph graph = wait_graph();
+    const std::scoped_lock lock(tree_mutex_);
+    if (supervisor_.ended()) return true;
+    give_up(fmt::format("the shutdown deadline of {:.1f} s has passed",
+                        seconds(options_.shutdown_deadline)),
+            &graph);
   }
   if (!halted()) watch(now);
   return halted();
@@ -105,16 +111,16 @@ void NodeCore::fail_stuck(std::string_view what) {
   if (supervisor_.state(supervisor_.root()) != Supervisor::State::kRunning) {
     // Stopping: what only timers can still end has the shutdown deadline; what nothing can, has
     // not.
-    if (timers_.next_due() == TimerQueue::kNever) give_up(what);
+    if (timers_.next_due() == TimerQueue::kNever) give_up(what, &graph);
     return;
   }
   error_ = Error{ErrorKind::kInternal, fmt::format("stuck: {}\n{}", what, print(graph))};
-  log_.error(error_->message);
+  log_.warning(fmt::format("stuck: {}; everyone is asked to stop", what));
   carry_out(supervisor_.ask_stop(supervisor_.root(), clock_.now()));
 }
 
-// Under the tree's lock.
-void NodeCore::give_up(std::string_view why) {
+// Under the tree's lock. What becomes the node's error is left to whoever reads that to tell.
+void NodeCore::give_up(std::string_view why, const WaitGraph* graph) {
   if (halted()) return;
   halted_.store(true);
   for (const ActorId actor : supervisor_.alive()) {
@@ -122,9 +128,13 @@ void NodeCore::give_up(std::string_view why) {
       unstopped_.push_back(cell(actor).plan().name);
     }
   }
-  const std::string text = fmt::format("{}; not stopped: {}", why, fmt::join(unstopped_, ", "));
-  log_.error(text);
-  if (!error_) error_ = Error{ErrorKind::kInternal, text};
+  std::string text = fmt::format("{}; not stopped: {}", why, fmt::join(unstopped_, ", "));
+  if (graph != nullptr) text += fmt::format("\n{}", print(*graph));
+  if (error_) {
+    log_.error(text);
+  } else {
+    error_ = Error{ErrorKind::kInternal, std::move(text)};
+  }
 }
 
 WaitGraph NodeCore::wait_graph() const {

@@ -38,6 +38,8 @@ struct Worker {
   std::deque<Slot*> queue;
   Slot* running = nullptr;
   bool sleeping = false;
+  bool sound = false;  // of a sleeping one: until it is notified
+  bool slept = false;  // since it last ran a task
   bool quit = false;
   std::uint64_t shared_bit = 0;  // 0: an own_thread task's
   const void* home = nullptr;    // its scheduler's State
@@ -74,6 +76,7 @@ struct ThreadScheduler::State {
   Slot* find_work(Worker& worker, std::unique_lock<std::mutex>& lock);
   Slot* steal(Worker& thief);
   void sleep(Worker& worker, std::unique_lock<std::mutex>& lock);
+  void set_a_watch();
   bool hand_to_sleeper(Slot* slot);
   bool running(const Slot* slot);
 
@@ -126,7 +129,11 @@ Slot* ThreadScheduler::State::next(Worker& worker, Slot* before, bool again) {
     released.reset();
     lock.lock();
   }
-  return find_work(worker, lock);
+  Slot* slot = find_work(worker, lock);
+  const bool was_asleep = std::exchange(worker.slept, false);
+  lock.unlock();
+  if (slot != nullptr && was_asleep) set_a_watch();
+  return slot;
 }
 
 Slot* ThreadScheduler::State::find_work(Worker& worker, std::unique_lock<std::mutex>& lock) {
@@ -154,15 +161,34 @@ Slot* ThreadScheduler::State::steal(Worker& thief) {
 }
 
 void ThreadScheduler::State::sleep(Worker& worker, std::unique_lock<std::mutex>& lock) {
-  worker.sleeping = true;
-  const std::uint64_t asleep = sleepers.fetch_or(worker.shared_bit) | worker.shared_bit;
-  if (worker.shared_bit == 0 || asleep == all_shared) {
+  worker.sleeping = worker.slept = true;
+  const std::uint64_t bit = worker.shared_bit;
+  const std::uint64_t asleep = sleepers.fetch_or(bit) | bit;
+  if (bit == 0 || asleep == all_shared) {
+    worker.sound = true;
     worker.wakened.wait(lock);
-  } else {
-    worker.wakened.wait_for(lock, kRescan);
+    worker.sound = false;
   }
-  sleepers.fetch_and(~worker.shared_bit);
+  // Notified without a task, it is the watch: what has only just been queued elsewhere is not for
+  // it.
+  if (bit != 0 && worker.queue.empty() && !worker.quit) worker.wakened.wait_for(lock, kRescan);
+  sleepers.fetch_and(~bit);
   worker.sleeping = false;
+}
+
+// While a worker runs and others sleep, one of those must rescan. Called by a worker that slept and
+// is about to run. One that is awake and not yet running is as good as a watch: it finds a task,
+// and comes here too, or sleeps and rescans.
+void ThreadScheduler::State::set_a_watch() {
+  Worker* sleeper = nullptr;
+  for (std::uint64_t left = sleepers.load(); left != 0; left &= left - 1) {
+    sleeper = shared[static_cast<std::size_t>(std::countr_zero(left))];
+    const std::scoped_lock lock(sleeper->mutex);
+    if (!sleeper->sound) return;
+  }
+  if (sleeper == nullptr) return;
+  const std::scoped_lock lock(sleeper->mutex);
+  sleeper->wakened.notify_one();
 }
 
 bool ThreadScheduler::State::hand_to_sleeper(Slot* slot) {

@@ -18,9 +18,10 @@ bool lacks_credit(const WaitGraph& graph, std::size_t actor) {
                      [&](const LinkWait& link) { return link.from == actor && link.sender_waits; });
 }
 
-// Whether `link` is one its receiver may be waiting on for a message.
+// Whether `link` is one its receiver may be waiting on for a message. What it keeps does not help
+// it.
 bool starves(const WaitGraph& graph, const LinkWait& link) {
-  return link.lane == Lane::kData && link.messages_out == 0 &&
+  return link.lane == Lane::kData && link.queued == 0 &&
          graph.actors[link.from].activity != Activity::kEnded &&
          graph.actors[link.to].activity == Activity::kIdle && !lacks_credit(graph, link.to);
 }

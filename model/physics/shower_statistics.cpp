@@ -24,16 +24,6 @@ std::vector<EnergyBin> equal_energy_bins(double low_gev, double high_gev, std::i
   return bins;
 }
 
-std::vector<EnergyBin> energy_bins_around(std::span<const double> centres_gev,
-                                          double half_width_gev) {
-  CHECK(half_width_gev > 0.0, "energy bins need a width");
-  std::vector<EnergyBin> bins;
-  for (const double centre : centres_gev) {
-    bins.push_back({centre - half_width_gev, centre + half_width_gev});
-  }
-  return bins;
-}
-
 ShowerStatistics::ShowerStatistics(const StatisticsOptions& options)
     : options_(options),
       meter_(options.space, options.hit_threshold_gev, options.angle),

@@ -21,10 +21,6 @@ struct EnergyBin {
 
 // `count` bins of equal width from low to high.
 std::vector<EnergyBin> equal_energy_bins(double low_gev, double high_gev, std::int64_t count);
-// centre - half_width to centre + half_width each. 3DGAN's figure of merit takes 110, 150 and 190
-// GeV, its full analysis 50, 100, 200, 250, 300, 400 and 500 GeV, both with 5 GeV.
-std::vector<EnergyBin> energy_bins_around(std::span<const double> centres_gev,
-                                          double half_width_gev);
 
 struct StatisticsOptions {
   // Cells along x, y, z.
@@ -33,7 +29,8 @@ struct StatisticsOptions {
   double hit_threshold_gev = 3e-4;
   // Over which the figure of merit averages. They may leave gaps and overlap; an event counts in
   // every bin it falls into, and among all events in any case. The default is wide enough that a
-  // few hundred events over 10 to 500 GeV fill every bin.
+  // few hundred events over 10 to 500 GeV fill every bin; 3DGAN's figure of merit takes 5 GeV on
+  // either side of 110, 150 and 190 GeV, its full analysis of 50, 100, 200, 250, 300, 400 and 500.
   std::vector<EnergyBin> energy_bins = equal_energy_bins(0.0, 500.0, 5);
   // Whether to measure the incidence angle.
   bool angle = false;

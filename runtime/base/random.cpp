@@ -27,8 +27,9 @@ NormalPair box_muller(std::uint32_t first, std::uint32_t second) {
 
 template <class T>
 void fill(const RandomPosition& position, T* out, std::uint32_t count) {
-  for (std::uint32_t i = 0; i < count; i += 4) {
-    const PhiloxBlock block = random_block(position, i / 4);
+  // In 64 bits: beyond the last block of the largest count, 32 would begin anew.
+  for (std::uint64_t i = 0; i < count; i += 4) {
+    const PhiloxBlock block = random_block(position, static_cast<std::uint32_t>(i / 4));
     const NormalPair low = box_muller(block[0], block[1]);
     const NormalPair high = box_muller(block[2], block[3]);
     const double values[4] = {low.cosine, low.sine, high.cosine, high.sine};

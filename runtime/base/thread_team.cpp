@@ -1,5 +1,6 @@
 #include "runtime/base/thread_team.h"
 
+#include <system_error>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -8,11 +9,16 @@ namespace troupe::runtime {
 
 ThreadTeam::ThreadTeam(int threads, std::function<void()> on_thread_start) {
   CHECK(threads >= 1);
-  for (int i = 1; i < threads; ++i) {
-    others_.emplace_back([this, i, on_thread_start] {
-      if (on_thread_start) on_thread_start();
-      work(i);
-    });
+  others_.reserve(static_cast<std::size_t>(threads) - 1);
+  try {
+    for (int i = 1; i < threads; ++i) {
+      others_.emplace_back([this, i, on_thread_start] {
+        if (on_thread_start) on_thread_start();
+        work(i);
+      });
+    }
+  } catch (const std::system_error&) {
+    // A limit of the system; any number of threads computes the same.
   }
 }
 

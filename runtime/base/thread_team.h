@@ -14,7 +14,9 @@ namespace troupe::runtime {
 class ThreadTeam {
  public:
   // `threads` >= 1 in all: the caller is one of them. `on_thread_start` runs first in each of the
-  // other threads (and not in the caller), to set what is per thread.
+  // other threads (and not in the caller), to set what is per thread. Where the system refuses a
+  // thread the team has those before it: threads() says how many, and whoever was asked for more
+  // says so.
   explicit ThreadTeam(int threads, std::function<void()> on_thread_start = {});
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -23,8 +25,8 @@ class ThreadTeam {
   int threads() const { return static_cast<int>(others_.size()) + 1; }
 
   // Calls body(index, thread) for every index in [0, count), each once, in any order, on any thread
-  // (0 <= thread < threads(); 0 is the caller). Returns when all are done. `body` must not throw and
-  // must not call run() of the same team. One caller at a time.
+  // (0 <= thread < threads(); 0 is the caller). Returns when all are done. `body` must not throw
+  // and must not call run() of the same team. One caller at a time.
   void run(std::int64_t count, const std::function<void(std::int64_t, int)>& body);
 
  private:

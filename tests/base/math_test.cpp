@@ -18,7 +18,9 @@ double worst_relative_error(const std::function<double(double)>& ours,
     const double x = from + (to - from) * i / (kSamples - 1);
     const long double want = exact(x);
     if (std::fabs(want) < 1e-300L) continue;
-    worst = std::max(worst, static_cast<double>(std::fabs((ours(x) - want) / want)));
+    const double error = static_cast<double>(std::fabs((ours(x) - want) / want));
+    if (std::isnan(error)) return error;
+    worst = std::max(worst, error);
   }
   return worst;
 }

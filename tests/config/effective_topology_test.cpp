@@ -24,7 +24,7 @@ model:
   discriminator:
     input: [8, 8, 4, 1]
     layers:
-      - power: {exponent: 1.1, name: cells}
+      - power: {exponent: 1.25, name: cells}
       - convolution: {filters: 2, kernel: [3, 3, 2], input: input}
       - pad: [1, 1, 0]
       - average_pool: [2, 2, 2]
@@ -44,7 +44,7 @@ data:
   train: ["data/*.h5", /absolute.h5]
   schema: custom
   names: {image: X, energy: y/b, energy_unit: 100, angle: "y:c"}
-  preprocessing: {threshold: 1e-6, min_ecal: 0.1, scale: 100, power: 0.85}
+  preprocessing: {threshold: 1e-6, min_ecal: 0.1, scale: 100, power: 0.8}
   test_one_in: 5
   cache: none
   window: 1GiB
@@ -56,15 +56,13 @@ train:
   iterations: 70
   micro_batch: 3
   micro_batches: 5
-  scaling: weak
   seed: 9223372036854775807
   learning_rate:
     g: {rate: 0.1, policy: warmup, warmup_iterations: 9}
     d: {policy: exponential, decay: 0.5}
   optimiser: {g: {kind: adadelta}, d: {kind: sgd, momentum: 0.9}}
   schedule: [g, d_fake]
-  fake_conditions: uniform
-  fake_energy: [0.2, 4]
+  fake_conditions: batch
   flip_probability: 0
   empty_iterations_limit: 3
 actors:
@@ -73,14 +71,12 @@ actors:
   reducer: {segment: 256KiB}
   checkpointer: {every: 3 iterations, keep: 2}
   validator: {every: none, events: 10}
-  monitor: {listen: "localhost:0"}
 links:
   - {from: loader, to: replica, credits: 2}
   - {from: replica, to: reducer, bytes: 1MiB, tokens: 1}
 cluster:
   assign: auto
-  failure: {heartbeat: 100ms, dead_after: 1s, stuck_after: 2min, drain_grace: 0s, orphan_after: 1h,
-            min_members: 2, restart: 0, check_every: 0}
+  failure: {stuck_after: 2min}
 )";
 
 TEST(EffectiveTopology, ReadsEveryField) {
@@ -105,23 +101,23 @@ TEST(EffectiveTopology, ReadsEveryField) {
   EXPECT_EQ(t.data.dataset.index_folder, "/folder/index");
   EXPECT_EQ(t.data.showers.showers.max_angle_rad, 2.0);
   EXPECT_EQ(t.train.iterations, 70u);
-  EXPECT_EQ(t.train.scaling, Scaling::kWeak);
   EXPECT_EQ(t.train.options.seed, 9223372036854775807u);
   EXPECT_EQ(t.train.options.generator_optimiser.rho, 0.95);
   EXPECT_EQ(t.train.options.schedule[0], model::SlotKind::kG);
-  EXPECT_EQ(t.model.gan.fake_energy, (std::array<double, 2>{0.2, 4.0}));
   EXPECT_EQ(t.model.gan.flip_probability, 0.0);
   EXPECT_EQ(t.data.dataset.threads, 3);
   EXPECT_EQ(t.replica.count, 4u);
   EXPECT_EQ(t.reducer.segment_bytes, 256 << 10);
   EXPECT_EQ(t.checkpointer.every, (Every{Every::Unit::kIterations, 3}));
-  EXPECT_EQ(t.monitor.listen, "localhost:0");
   ASSERT_EQ(t.links.size(), 2u);
   EXPECT_EQ(t.links[1].bytes, 1 << 20);
   EXPECT_EQ(t.links[1].tokens, 1);
   EXPECT_FALSE(t.links[1].credits.has_value());
-  EXPECT_EQ(t.cluster.failure.drain_grace, runtime::Duration(0));
-  EXPECT_EQ(t.cluster.failure.orphan_after, std::chrono::hours(1));
+  EXPECT_EQ(t.cluster.failure.stuck_after, std::chrono::minutes(2));
+  const Topology uniform =
+      parsed(kLeast, {"train.fake_conditions=uniform", "train.fake_energy=[0.2, 4]"}).topology;
+  EXPECT_EQ(uniform.model.gan.fake_conditions, model::FakeConditions::kUniform);
+  EXPECT_EQ(uniform.model.gan.fake_energy, (std::array<double, 2>{0.2, 4.0}));
 }
 
 TEST(EffectiveTopology, DerivesWhatFollowsFromTheRest) {
@@ -140,7 +136,7 @@ TEST(EffectiveTopology, DerivesWhatFollowsFromTheRest) {
 TEST(EffectiveTopology, PrintedTopologyParsesToTheSameValues) {
   std::vector<std::pair<std::string, LoadedTopology>> examples{{"full", parsed(kFull)}};
   for (const std::string& path : shipped_topologies()) {
-    auto loaded = load_topology(path, {"train.learning_rate.g.policy=plateau"});
+    auto loaded = load_topology(path, {"train.learning_rate.g={policy: plateau}"});
     ASSERT_TRUE(loaded.ok()) << message_of(loaded);
     examples.emplace_back(path, *loaded);
   }
@@ -176,6 +172,37 @@ TEST(EffectiveTopology, AnOverlayKeepsWhatItDoesNotName) {
   EXPECT_EQ(t.model.gan.losses[2].weight, 0.3);
   EXPECT_EQ(t.model.gan.losses[2].target, model::Target::kEcal);
   EXPECT_EQ(t.model.gan.losses[0].weight, 2.0);
+}
+
+const std::string kTwoHeads =
+    "model: {zoo: toy, discriminator: {outputs: [generation, ecal]}}\n"
+    "data: {train: a.h5}\n";
+
+TEST(EffectiveTopology, AnOutputOfTheZooGoesWithItsLossAndTheLayersOnlyItNeeds) {
+  const std::vector<LoadedTopology> ways{parsed(kTwoHeads),
+                                         parsed(kTwoHeads, {"model.losses.auxiliary=null"}),
+                                         parsed(kLeast, {"model.losses.auxiliary=null"})};
+  for (const LoadedTopology& loaded : ways) {
+    const model::GanDescription& gan = loaded.topology.model.gan;
+    EXPECT_THAT(gan.discriminator.outputs, testing::ElementsAre("generation", "ecal"));
+    ASSERT_EQ(gan.losses.size(), 2u);
+    EXPECT_EQ(gan.losses[1].output, "ecal");
+    ASSERT_EQ(gan.discriminator.layers.size(), 9u);
+    EXPECT_EQ(gan.discriminator.layers.back().name, "ecal");
+    // What stands behind the layer that went keeps its place in the file.
+    EXPECT_EQ(loaded.origins.at("model.discriminator.layers.8").text(), "zoo/toy.yaml:24:7");
+    EXPECT_FALSE(loaded.origins.contains("model.discriminator.layers.9"));
+    EXPECT_EQ(values_of(parsed(print_topology(loaded)).topology), values_of(loaded.topology));
+  }
+  const auto sums = load_topology(shipped_topologies()[0], {"model.losses.ecal=null"});
+  ASSERT_TRUE(sums.ok()) << message_of(sums);
+  EXPECT_EQ(sums->topology.model.gan.losses.size(), 2u);
+  EXPECT_THAT(message_of(parse(kLeast, {"model.losses.auxilary=null"})),
+              HasSubstr("model.losses.auxilary: \"auxilary\" is no output to take out; did you "
+                        "mean \"auxiliary\"?"));
+  EXPECT_THAT(message_of(parse(kLeast, {"model.losses.auxiliary=null", "model.losses.ecal=null",
+                                        "model.losses.generation=null"})),
+              HasSubstr("model.losses: no loss is left"));
 }
 
 }  // namespace

@@ -56,9 +56,9 @@ TEST(Override, ReachesIntoTheModelOfTheZoo) {
 }
 
 TEST(Override, CanChooseAnotherModelOfTheZoo) {
-  const LoadedTopology loaded = parsed(kLeast, {"model.zoo=gan3d_12"});
-  EXPECT_EQ(loaded.topology.model.zoo, "gan3d_12");
-  EXPECT_EQ(loaded.topology.model.gan.discriminator.input.space[0], 12);
+  const LoadedTopology loaded = parsed(kLeast, {"model.zoo=gan3d_25"});
+  EXPECT_EQ(loaded.topology.model.zoo, "gan3d_25");
+  EXPECT_EQ(loaded.topology.model.gan.discriminator.input.space[0], 25);
   EXPECT_THAT(message_of(parse(kLeast, {"model.zoo=gan3d_13"})),
               HasSubstr("--set model.zoo=gan3d_13: model.zoo: expected one of"));
 }
@@ -73,6 +73,11 @@ TEST(Override, ProblemsStandAfterThoseOfTheFileAndNameTheOverride) {
             "--set train.micro_batch=abc: train.micro_batch: expected a whole number from 1 to "
             "65536, found text \"abc\"\n"
             "--set tran.seed=3: unknown key \"tran\"; did you mean \"train\"?");
+}
+
+TEST(Override, AnEmptyListHasNoItemToSet) {
+  EXPECT_THAT(message_of(parse(kLeast, {"train.schedule=[]", "train.schedule.0=g"})),
+              HasSubstr("--set train.schedule.0=g: the list is empty"));
 }
 
 TEST(Override, SettingBelowAPlainValueIsAProblemOfThatValue) {

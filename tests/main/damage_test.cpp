@@ -2,13 +2,19 @@
 
 #include <gmock/gmock.h>
 
+#include <cstring>
 #include <filesystem>
 
+#include <fmt/format.h>
+
+#include "pipeline/checkpoint.h"
+#include "pipeline/checkpoint_seal.h"
 #include "tests/main/toy_run.h"
 
 namespace troupe {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 class Damage : public ToyRun {
@@ -17,6 +23,13 @@ class Damage : public ToyRun {
     std::string bytes = read_text(file);
     bytes.at(at) ^= 0x10;
     write_text(file, bytes);
+  }
+  // Writes the file again, whole, as a troupe of that format version would have.
+  void reseal(const std::string& file, std::uint32_t version, const std::string& bytes) {
+    runtime::Buffer buffer = runtime::Buffer::allocate(bytes.size());
+    std::memcpy(buffer.mutable_data(), bytes.data(), bytes.size());
+    pipeline::seal_checkpoint(version, buffer);
+    write_text(file, {reinterpret_cast<const char*>(buffer.data()), buffer.size()});
   }
   // The run goes on from the checkpoint before its newest, says so, and comes to the hash.
   void expect_falls_back(const std::string& hash) {
@@ -63,10 +76,34 @@ TEST_F(Damage, AllCheckpointsDamagedIsRefusedNamingEach) {
 }
 
 TEST_F(Damage, NewerVersionIsRefusedByItsNumber) {
-  run("a");
+  const std::string hash = hash_of("a");
   const std::string newest = checkpoint("a", 0);
-  flip_byte(newest, 8);  // version 1 becomes 17; the seal's own hash no longer holds
-  EXPECT_EQ(call({"inspect", newest}).exit_code, 4);
+  const std::uint32_t version = pipeline::kCheckpointVersion + 16;
+  reseal(newest, version, read_text(newest));
+  expect_refused(call({"inspect", newest}), 4,
+                 {newest, fmt::format("written in format version {}", version), "newer troupe"});
+  expect_falls_back(hash);
+}
+
+// Whole by its seal, but not what it says it is: only a defect writes such a file.
+TEST_F(Damage, HashThatIsNotTheContentsIsPrintedBesideTheRealOneAndRefused) {
+  const std::string hash = hash_of("a");
+  const std::string newest = checkpoint("a", 0);
+  std::string other = hash;
+  other[0] = other[0] == '0' ? '1' : '0';
+  std::string bytes = read_text(newest);
+  const std::size_t at = bytes.find(hash);
+  ASSERT_NE(at, std::string::npos);
+  reseal(newest, pipeline::kCheckpointVersion, bytes.replace(at, hash.size(), other));
+
+  const ProcessEnd inspected = call({"inspect", newest, "--json"});
+  EXPECT_EQ(inspected.exit_code, 4);
+  EXPECT_THAT(inspected.err, AllOf(HasSubstr(hash), HasSubstr(other)));
+  EXPECT_EQ(last_line(inspected)["state_hash"].text(), other);
+  EXPECT_EQ(last_line(inspected)["recomputed_hash"].text(), hash);
+  const ProcessEnd for_people = call({"inspect", newest});
+  EXPECT_EQ(for_people.exit_code, 4);
+  EXPECT_THAT(for_people.out, AllOf(HasSubstr(hash), HasSubstr(other)));
 }
 
 // As on a disk that is full from now on: what is there stays whole, and the run says what failed.
@@ -89,13 +126,14 @@ TEST_F(Damage, FullDiskLeavesTheOlderCheckpointsAsTheyAre) {
 }
 
 TEST_F(Damage, NanLossNamesStepMicroBatchAndTensor) {
-  const ProcessEnd end = run("a", {"--set", "train.learning_rate={g: 1e38, d: 1e38}", "--json"});
+  const ProcessEnd end = run("a", {"--set", "train.learning_rate={g: 1e30, d: 1e30}", "--json"});
   EXPECT_EQ(end.exit_code, 6) << end.err;
   EXPECT_THAT(end.err, testing::ContainsRegex("step [0-9]+ \\(iteration [0-9]+, slot [0-9]+\\): "
                                               "discriminator/[a-z0-9_/]+ of micro-batch [0-9]+ "
                                               "is NaN or infinite"));
   const JsonValue summary = last_line(end);
   EXPECT_THAT(summary["error"].text(), HasSubstr("NaN"));
+  EXPECT_THAT(end.err, HasSubstr("start again with a lower learning rate or another seed"));
   EXPECT_THAT(read_text(path("a/log.txt")), HasSubstr("NaN"));
   const ProcessEnd left = call({"inspect", checkpoint("a", 0), "--json"});
   EXPECT_EQ(last_line(left)["state_hash"].text(), summary["state_hash"].text());

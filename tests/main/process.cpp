@@ -33,15 +33,24 @@ std::string content(int file) {
   return text;
 }
 
+bool limit(int resource, std::uint64_t bytes) {
+  const rlimit limit{bytes, bytes};
+  return ::setrlimit(static_cast<__rlimit_resource_t>(resource), &limit) == 0;
+}
+
 // Between fork and exec: only what is safe after a fork.
 [[noreturn]] void become(char* const* words, const ProcessOptions& options, int out, int err) {
   const int nothing = ::open("/dev/null", O_RDONLY);
   if (::dup2(nothing, 0) < 0 || ::dup2(out, 1) < 0 || ::dup2(err, 2) < 0) ::_exit(126);
   if (::chdir(options.folder.c_str()) != 0) ::_exit(126);
+  // The tests may themselves run under nohup.
+  std::signal(SIGHUP, SIG_DFL);
   if (options.largest_file_bytes) {
     std::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit{*options.largest_file_bytes, *options.largest_file_bytes};
-    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(126);
+    if (!limit(RLIMIT_FSIZE, *options.largest_file_bytes)) ::_exit(126);
+  }
+  if (options.largest_memory_bytes && !limit(RLIMIT_AS, *options.largest_memory_bytes)) {
+    ::_exit(126);
   }
   ::execv(words[0], words);
   ::_exit(127);

@@ -18,6 +18,8 @@ struct ProcessOptions {
   std::chrono::milliseconds timeout = std::chrono::seconds(120);
   // RLIMIT_FSIZE with SIGXFSZ ignored: writing beyond it fails, as on a full disk.
   std::optional<std::uint64_t> largest_file_bytes = std::nullopt;
+  // RLIMIT_AS: what needs more address space fails, as where memory is short.
+  std::optional<std::uint64_t> largest_memory_bytes = std::nullopt;
 };
 
 struct ProcessEnd {

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <filesystem>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -16,10 +17,14 @@ namespace troupe {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 // Without an end: a test stops it at a step, not at a time, whatever else the machine does.
 const Words kEndless{"--set", "train.epochs=1000000", "--set",
                      "actors.checkpointer={every: 3 iterations, keep: 2}"};
+
+const Words kValidating{"--set", "actors.validator={every: 1 epoch, events: 10}", "--set",
+                        "actors.checkpointer={every: 1 epoch, keep: 3}"};
 
 class Interrupted : public ToyRun {
  protected:
@@ -100,10 +105,69 @@ TEST_F(Interrupted, ResumeWithOtherReplicasThreadsAndEpochsGivesTheSameHash) {
 }
 
 TEST_F(Interrupted, ResumeOfAFinishedRunChangesNothing) {
-  const std::string hash = hash_of("a");
+  const std::string hash = hash_of("a", kValidating);
   const std::string metrics = read_text(path("a/metrics.jsonl"));
-  EXPECT_EQ(resumed("a")["state_hash"].text(), hash);
+  const std::string best = read_text(path("a/checkpoints/best.json"));
+  const auto files = checkpoints("a");
+  const JsonValue again = resumed("a");
+  EXPECT_EQ(again["state_hash"].text(), hash);
+  EXPECT_FALSE(again["validation"]["rows"].list().empty());
   EXPECT_EQ(metric_steps("a").size(), 88);
+  EXPECT_EQ(read_text(path("a/metrics.jsonl")), metrics);
+  EXPECT_EQ(read_text(path("a/checkpoints/best.json")), best);
+  EXPECT_EQ(checkpoints("a"), files);
+  EXPECT_THAT(read_text(path("a/log.txt")), HasSubstr("already at iteration 22 of 22"));
+}
+
+TEST_F(Interrupted, ResumeKeepsWhatWasSaidOfTheStateItGoesOnFrom) {
+  Words words = kValidating;
+  words.insert(words.end(), {"--set", "train.epochs=1"});
+  run("a", words);
+  resumed("a", {"--set", "train.epochs=2"});
+  std::vector<std::string> said;
+  for (const JsonValue& line : json_lines(path("a/metrics.jsonl"))) {
+    if (line["step"].integer() == 44) said.push_back(line["kind"].text());
+  }
+  EXPECT_THAT(said, testing::UnorderedElementsAre("checkpoint", "validation", "step"));
+}
+
+// The newest file is of a later step than any the resumed run comes to.
+TEST_F(Interrupted, RunStoppedAfterAFallBackKeepsWhatItSaved) {
+  run("a", {"--set", "train.epochs=1", "--set", "actors.checkpointer={every: none, keep: 1}"});
+  const std::string first = checkpoint("a", 0);
+  std::filesystem::copy(first, path("first.h5"));
+  resumed("a", {"--set", "train.epochs=40"});
+  const std::string newest = checkpoint("a", 0);
+  std::filesystem::resize_file(newest, 1000);
+  std::filesystem::copy(path("first.h5"), first);
+  Process process(command({"run", "--resume", path("a"), "--set", "train.epochs=1000000"}));
+  const auto training = [&] {
+    const std::string metrics = read_text(path("a/metrics.jsonl"));
+    return read_text(path("a/nodes.json")).find("running") != std::string::npos &&
+           std::count(metrics.begin(), metrics.end(), '\n') > 50;
+  };
+  while (process.running() && !training()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  process.send(SIGTERM);
+  EXPECT_EQ(process.wait().exit_code, 143);
+  ASSERT_EQ(checkpoints("a").size(), 1);
+  const JsonValue summary = parse_json(read_text(path("a/summary.json")));
+  EXPECT_EQ(summary["steps"].integer(), newest_step("a"));
+  EXPECT_LT(checkpoint("a", 0), newest);
+  EXPECT_TRUE(std::filesystem::exists(newest + ".unreadable"));
+}
+
+TEST_F(Interrupted, LinesThatMetricsLackAreCounted) {
+  run("a", {"--set", "links=[{from: replica, to: monitor, credits: 1}]"});
+  const std::string log = read_text(path("a/log.txt"));
+  const std::size_t steps = metric_steps("a").size();
+  ASSERT_LE(steps, 88);
+  if (steps == 88) {
+    EXPECT_THAT(log, Not(HasSubstr("lacks")));
+  } else {
+    EXPECT_THAT(log, HasSubstr(fmt::format("metrics.jsonl lacks {} lines", 88 - steps)));
+  }
 }
 
 TEST_F(Interrupted, ResumeWithAnotherSeedModelOrBatchIsRefusedNamingTheField) {
@@ -131,6 +195,114 @@ TEST_F(Interrupted, OtherDataInTheSameFileIsRefused) {
   other.cells[0] += 0.125f;
   other.write(path("toy.h5"));
   expect_refused(call({"run", "--resume", path("a")}), 4, {"another dataset"});
+}
+
+// Its first checkpoint may be hours away.
+TEST_F(Interrupted, RunKilledBeforeItsFirstCheckpointGoesOnToTheSameHash) {
+  const Words never{"--set", "actors.checkpointer.every=none"};
+  Words words = run_words("a", kEndless);
+  words.insert(words.end(), never.begin(), never.end());
+  Process process(command(words));
+  while (process.running() && read_text(path("a/metrics.jsonl")).empty()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  process.send(SIGKILL);
+  ASSERT_EQ(process.wait().signal, SIGKILL);
+  ASSERT_TRUE(checkpoints("a").empty());
+  expect_refused(run("a"), 2, {"holds a run already", "--resume"});
+  const std::string whole = hash_of("whole", until(7));
+  EXPECT_EQ(resumed("a", until(7))["state_hash"].text(), whole);
+  EXPECT_THAT(read_text(path("a/log.txt")), HasSubstr("from the initial state"));
+  const auto steps = metric_steps("a");
+  ASSERT_EQ(steps.size(), 28);
+  for (std::size_t i = 0; i < steps.size(); ++i) ASSERT_EQ(steps[i], i);
+}
+
+TEST_F(Interrupted, RunWhoseCheckpointsAreGoneDoesNotBeginAgain) {
+  run("a");
+  const std::string metrics = read_text(path("a/metrics.jsonl"));
+  std::filesystem::rename(path("a/checkpoints"), path("elsewhere"));
+  std::filesystem::create_directory(path("a/checkpoints"));
+  expect_refused(call({"run", "--resume", path("a")}), 4,
+                 {path("a/checkpoints"), "metrics.jsonl", "step-000000000088.h5"});
+  EXPECT_EQ(read_text(path("a/metrics.jsonl")), metrics);
+}
+
+TEST_F(Interrupted, ResumeSweepsUpWhatAnEndedWriteLeftAndTheOldSummary) {
+  run("a");
+  write_text(path("a/checkpoints/step-000000001060.h5.part"), "torn");
+  write_text(path("a/metrics.jsonl.part"), "torn");
+  Process process(command({"run", "--resume", path("a"), "--set", "train.epochs=1000000"}));
+  wait_for_checkpoint(process, "a", 100);
+  EXPECT_FALSE(std::filesystem::exists(path("a/checkpoints/step-000000001060.h5.part")));
+  EXPECT_FALSE(std::filesystem::exists(path("a/metrics.jsonl.part")));
+  EXPECT_FALSE(std::filesystem::exists(path("a/summary.json")));
+  process.send(SIGTERM);
+  EXPECT_EQ(process.wait().exit_code, 143);
+  EXPECT_TRUE(std::filesystem::exists(path("a/summary.json")));
+}
+
+TEST_F(Interrupted, TopologyOfAResumedRunStillSaysWhereItsValuesCameFrom) {
+  run("a", {"--seed", "5"});
+  const std::string before = read_text(path("a/topology.yaml"));
+  resumed("a");
+  EXPECT_EQ(read_text(path("a/topology.yaml")), before);
+  resumed("a", {"--set", "train.epochs=3"});
+  const std::string after = read_text(path("a/topology.yaml"));
+  EXPECT_THAT(after, HasSubstr("epochs: 3  # --set train.epochs=3\n"));
+  EXPECT_THAT(after, HasSubstr("seed: 5  # --set train.seed=5\n"));
+  EXPECT_THAT(after, Not(HasSubstr(path("a/topology.yaml"))));
+}
+
+// As when the terminal of a run is closed.
+TEST_F(Interrupted, HangUpSavesTheLastStateAsAStopDoes) {
+  ASSERT_EQ(interrupt(SIGHUP, 20).exit_code, 129);
+  const JsonValue summary = parse_json(read_text(path("a/summary.json")));
+  EXPECT_TRUE(summary["stopped"].truth());
+  EXPECT_EQ(summary["steps"].integer(), newest_step("a"));
+}
+
+TEST_F(Interrupted, RunUnderNohupOutlivesItsTerminal) {
+  Words words = command(run_words("a", kEndless));
+  words.insert(words.begin(), "/usr/bin/nohup");
+  Process process(words);
+  wait_for_checkpoint(process, "a", 1);
+  process.send(SIGHUP);
+  wait_for_checkpoint(process, "a", newest_step("a") + 100);
+  ASSERT_TRUE(process.running());
+  process.send(SIGTERM);
+  EXPECT_EQ(process.wait().exit_code, 143);
+}
+
+// Both wait for the process when it goes on, so that it has no time to end by the first.
+TEST_F(Interrupted, SecondSignalEndsTheProcessAtOnceAndTheRunGoesOnToTheSameHash) {
+  Process process(command(run_words("a", kEndless)));
+  wait_for_checkpoint(process, "a", 12);
+  for (const int number : {SIGSTOP, SIGINT, SIGTERM, SIGCONT}) process.send(number);
+  EXPECT_EQ(process.wait().exit_code, 143);
+  EXPECT_FALSE(std::filesystem::exists(path("a/summary.json")));
+  const std::uint64_t iterations = newest_step("a") / 4 + 5;
+  const std::string whole = hash_of("whole", until(iterations));
+  EXPECT_EQ(resumed("a", until(iterations))["state_hash"].text(), whole);
+}
+
+TEST_F(Interrupted, SignalWhileShowersAreMadeEndsAtOnceAndLeavesTheFolderFree) {
+  const Words words{"run",   TROUPE_SOURCE_DIR "/config/topologies/quickstart.yaml",
+                    "--set", "data.synthetic.events=10000000",
+                    "--out", path("a")};
+  for (const auto& [number, code] : {std::pair{SIGTERM, 143}, {SIGINT, 130}, {SIGHUP, 129}}) {
+    std::filesystem::remove_all(path("data"));
+    Process process(command(words));
+    // Made when the showers begin.
+    while (process.running() && !std::filesystem::exists(path("data"))) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    process.send(number);
+    EXPECT_EQ(process.wait().exit_code, code);
+    EXPECT_TRUE(std::filesystem::is_empty(path("data")));
+    EXPECT_FALSE(std::filesystem::exists(path("a/topology.yaml")));
+  }
+  EXPECT_EQ(run("a").exit_code, 0);
 }
 
 TEST_F(Interrupted, FirstUserSignalWritesACheckpointAndTrainingGoesOn) {

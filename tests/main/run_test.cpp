@@ -26,6 +26,7 @@ TEST_F(ToyRun, SummaryFileIsTheObjectThatJsonPrints) {
   EXPECT_EQ(summary["epochs"].integer(), 2);
   EXPECT_EQ(summary["state_hash"].text().size(), 32);
   EXPECT_GT(summary["events_per_second"].number(), 0.0);
+  EXPECT_GT(summary["peak_memory_bytes"].number(), 1e6);
   EXPECT_EQ(summary["ledger"]["events"].integer(), 22 * 16 * 4);
   EXPECT_EQ(summary["bytes_on_wire"].integer(), 0);
   EXPECT_EQ(summary["failures_survived"].integer(), 0);
@@ -83,6 +84,30 @@ TEST_F(ToyRun, TopologyGivenByARelativePathCanBeResumed) {
   ASSERT_EQ(call({"run", "toy.yaml", "--out", "a"}, here).exit_code, 0);
   const ProcessEnd more = call({"run", "--resume", "a", "--set", "train.epochs=3"}, here);
   EXPECT_EQ(more.exit_code, 0) << more.err;
+}
+
+// The folder as a shell completes its name, and the data of several runs still beside it.
+TEST_F(ToyRun, SlashBehindTheFolderChangesNothing) {
+  EXPECT_EQ(run("a/").exit_code, 0);
+  std::filesystem::remove_all(path("data"));
+  const ProcessEnd end = call({"run", "--resume", path("a//"), "--set", "train.epochs=3"});
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_THAT(end.err, HasSubstr("run folder: " + path("a") + "\n"));
+  EXPECT_TRUE(std::filesystem::exists(path("data/index")));
+  EXPECT_FALSE(std::filesystem::exists(path("a/data")));
+}
+
+TEST_F(ToyRun, SummaryThatCannotBeWrittenDoesNotHideHowTheRunEnded) {
+  Process process(command(run_words("a", {"--set", "train.epochs=1000000", "--json"})));
+  wait_for_checkpoint(process, "a", 20);
+  std::filesystem::create_directories(path("a/summary.json/in the way"));
+  process.send(SIGTERM);
+  const ProcessEnd end = process.wait();
+  EXPECT_EQ(end.exit_code, 4);
+  EXPECT_THAT(end.err, HasSubstr("cannot rename to " + path("a/summary.json")));
+  EXPECT_THAT(end.err, HasSubstr("stopped by signal 15"));
+  EXPECT_TRUE(last_line(end)["stopped"].truth());
+  EXPECT_EQ(parse_json(read_text(path("a/nodes.json"))).list()[0]["state"].text(), "ended");
 }
 
 TEST_F(ToyRun, HashDependsOnTheSeedAndNotOnReplicasThreadsOrCredits) {

@@ -13,7 +13,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 TEST(Verbs, HelpOfEachShowsUsageAndAnExample) {
-  const std::vector<Words> verbs{{"run"},          {"check"},    {"data", "make"},
+  const std::vector<Words> verbs{{"run"},          {"check"},    {"data"},   {"data", "make"},
                                  {"data", "info"}, {"generate"}, {"inspect"}};
   for (Words verb : verbs) {
     const std::string name = verb.size() == 1 ? verb[0] : verb[0] + " " + verb[1];
@@ -54,12 +54,19 @@ TEST(Verbs, UsageErrorsExitWithTwoAndSayNothingOnStandardOutput) {
       {"data", "make", "x.h5", "--detector", "cms"},
       {"data", "make", "x.h5", "--events", "0"},
       {"data", "make", "x.h5", "--events", "-5"},
+      {"data", "make", "x.h5", "--events", "18446744073709551615"},
       {"data", "make", "x.h5", "--threads", "0"},
+      {"data", "make", "x.h5", "--threads", "1000000"},
       {"data", "make", "x.h5", "--min-energy", "500", "--max-energy", "10"},
       {"data", "info"},
+      {"data", "info", "x.h5", "--threads", "1025"},
       {"generate"},
       {"generate", "x.h5"},
       {"generate", "x.h5", "--out", "y.h5", "--energy", "0"},
+      {"generate", "x.h5", "--out", "y.h5", "--energy", "inf"},
+      {"generate", "x.h5", "--out", "y.h5", "--energy", "1e300"},
+      {"generate", "x.h5", "--out", "y.h5", "--energy", "1e-50"},
+      {"generate", "x.h5", "--out", "y.h5", "--threads", "1025"},
       {"inspect"},
   };
   const pipeline::TemporaryFolder folder;
@@ -110,6 +117,59 @@ TEST(Verbs, InfoOfWhatIsNoDataIsADataError) {
   EXPECT_EQ(call({"data", "info", folder / "*.hdf5"}).exit_code, 4);
 }
 
+TEST(Verbs, AnglesAreRefusedInDegreesAsTheyAreGiven) {
+  const pipeline::TemporaryFolder folder;
+  const ProcessEnd end =
+      call({"data", "make", folder / "x.h5", "--detector", "lcd-angle-51", "--min-angle", "30"});
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.err, HasSubstr("30 to 120 degrees"));
+  EXPECT_THAT(end.err, HasSubstr("60 to 120 degrees"));
+}
+
+// Found out before any shower is made: these would take days.
+TEST(Verbs, FileThatCannotBeMadeIsRefusedAtOnce) {
+  const pipeline::TemporaryFolder folder;
+  for (const std::string& file : {folder / "none/x.h5", folder.path()}) {
+    const ProcessEnd end = call({"data", "make", file, "--events", "4294967295"});
+    EXPECT_FALSE(end.timed_out);
+    EXPECT_EQ(end.exit_code, 4) << end.err;
+    EXPECT_THAT(end.err, HasSubstr(file));
+  }
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST_F(ToyRun, OutputThatCannotBeWrittenIsAnError) {
+  run("a");
+  const ProcessOptions full{.largest_file_bytes = 200};
+  for (const Words& words : {Words{"check", path("toy.yaml")},
+                             {"inspect", checkpoint("a", 0)},
+                             {"inspect", checkpoint("a", 0), "--json"},
+                             {"--help"}}) {
+    const ProcessEnd end = call(words, full);
+    EXPECT_EQ(end.exit_code, 1) << testing::PrintToString(words);
+    EXPECT_THAT(end.err, HasSubstr("cannot write standard output"));
+  }
+}
+
+// With less and less short memory, it is the vector of a round's images that no longer fits.
+TEST(Verbs, WhatALibraryThrowsIsAnInternalErrorAndNoCoreIsDumped) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need address space without a limit";
+#endif
+  const pipeline::TemporaryFolder folder;
+  const Words words{"data", "make", folder / "x.h5", "--events", "100000", "--threads", "1"};
+  std::string said;
+  for (std::uint64_t mib = 48; mib < 512 && said.find("internal error") == std::string::npos;
+       mib += 16) {
+    const ProcessEnd end = call(words, {.largest_memory_bytes = mib << 20});
+    if (end.exit_code == 127) continue;  // there is not even room for the libraries
+    ASSERT_EQ(end.exit_code, 1) << mib << " MiB: " << end.err;
+    said = end.err;
+  }
+  EXPECT_THAT(said, HasSubstr("internal error: std::bad_alloc"));
+  EXPECT_TRUE(folder.names().empty());
+}
+
 TEST_F(ToyRun, CheckSaysWhatWouldRunWithoutOpeningData) {
   std::filesystem::remove(path("toy.h5"));
   const ProcessEnd end = call({"check", path("toy.yaml")});
@@ -136,6 +196,7 @@ TEST_F(ToyRun, InspectShowsCountersShapesAndHash) {
   EXPECT_EQ(object["iteration"].integer(), 22);
   EXPECT_EQ(object["slot"].integer(), 0);
   EXPECT_EQ(object["model"].text(), "toy");
+  EXPECT_EQ(object["recomputed_hash"].text(), object["state_hash"].text());
   EXPECT_FALSE(object["tensors"].list().empty());
 }
 
@@ -163,6 +224,20 @@ TEST_F(ToyRun, GenerateRefusesWhatIsNoCheckpoint) {
   expect_refused(call({"generate", path("toy.h5"), "--out", path("g.h5")}), 4,
                  {path("toy.h5"), "not a checkpoint"});
   EXPECT_FALSE(std::filesystem::exists(path("g.h5")));
+}
+
+TEST_F(ToyRun, GenerateLooksAtItsOutputFirst) {
+  run("a");
+  const std::string newest = checkpoint("a", 0);
+  const std::string before = read_text(newest);
+  const auto refused = [&](const std::string& out, int code, const std::string& part) {
+    expect_refused(call({"generate", newest, "--out", out, "--events", "4294967295"}), code,
+                   {out, part});
+  };
+  refused(newest, 2, "checkpoint itself");
+  refused(path("a/../a/checkpoints/") + checkpoints("a").front(), 2, "checkpoint itself");
+  refused(path("none/x.h5"), 4, "No such file or directory");
+  EXPECT_EQ(read_text(newest), before);
 }
 
 }  // namespace

@@ -1,14 +1,22 @@
 // Kernels shared by threads, and the promises every backend makes about all operations.
 
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
+#include "model/backend/cpu/processor.h"
 #include "tests/model/op_support.h"
 
 namespace troupe::model {
 namespace {
+
+std::string file_text(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
 
 bool same_bits(const Operands<float>& a, const Operands<float>& b) {
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -91,6 +99,18 @@ TEST(OpBackend, NumericsClassesDiffer) {
   const auto float_class = make_reference_backend(DataType::kFloat32)->numerics_class();
   EXPECT_NE(float_class, make_reference_backend(DataType::kFloat64)->numerics_class());
   EXPECT_NE(float_class, make_cpu_backend()->numerics_class());
+}
+
+// "cpu float32 1, oneDNN 2.6.3 avx2, AMD EPYC 7742 64-Core Processor".
+TEST(OpBackend, NumericsClassOfTheLibraryNamesVersionInstructionsAndProcessor) {
+  const std::string name = make_cpu_backend()->numerics_class();
+  EXPECT_THAT(name, testing::MatchesRegex("cpu float32 1, oneDNN [0-9.]+ [a-z0-9_]+, .*[^ ]"));
+  EXPECT_THAT(name, testing::EndsWith(", " + cpu::processor_name()));
+  const std::string cpus = file_text("/proc/cpuinfo");
+  const std::size_t at = cpus.find("model name\t: ");
+  if (at == std::string::npos) GTEST_SKIP() << "the system does not say which processor it is";
+  const std::string line = cpus.substr(at, cpus.find('\n', at) - at);
+  EXPECT_EQ(cpu::processor_name(), line.substr(line.find(": ") + 2));
 }
 
 }  // namespace

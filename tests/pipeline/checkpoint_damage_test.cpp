@@ -9,6 +9,7 @@
 #include <map>
 
 #include "pipeline/checkpoint.h"
+#include "pipeline/checkpoint_folder.h"
 #include "pipeline/checkpoint_seal.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/random.h"
@@ -21,8 +22,8 @@ using runtime::Buffer;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-// Files in memory. A write that `capacity` bytes do not hold fails; with `tears` set the file is
-// then there all the same, cut off, as after a crash of a machine that does not keep its promises.
+// Files in memory. A write that `capacity` bytes do not hold fails and leaves the file all the
+// same, cut off, as after a crash of a machine that does not keep its promises.
 class MemoryDisk final : public runtime::Disk {
  public:
   runtime::Result<void> replace(const std::string& path,
@@ -31,7 +32,7 @@ class MemoryDisk final : public runtime::Disk {
       files[path] = Buffer::copy_of(bytes);
       return {};
     }
-    if (tears) files[path] = Buffer::copy_of(bytes.first(capacity));
+    files[path] = Buffer::copy_of(bytes.first(capacity));
     return failure("no space left for " + path);
   }
   runtime::Result<Buffer> read(const std::string& path) override {
@@ -53,7 +54,6 @@ class MemoryDisk final : public runtime::Disk {
 
   std::map<std::string, Buffer> files;
   std::size_t capacity = SIZE_MAX;
-  bool tears = false;
 
  private:
   static runtime::Error failure(const std::string& message) {
@@ -165,21 +165,10 @@ TEST_F(DamagedCheckpoint, StateThatDoesNotMatchItsHashIsRefusedAndShown) {
   EXPECT_NE(summary->state_hash, summary->recomputed_hash);
 }
 
-TEST_F(DamagedCheckpoint, FullDiskLeavesTheOlderOneValid) {
-  MemoryDisk disk;
-  const std::string path = "run/" + checkpoint_name(4);
-  const Buffer file = encode();
-  ASSERT_TRUE(disk.replace(path, file.bytes()).ok());
-  disk.capacity = file.size() - 1;
-  EXPECT_FALSE(disk.replace(path, file.bytes()).ok());
-  EXPECT_EQ(refusal(disk.read(path).value()), "");
-}
-
 TEST_F(DamagedCheckpoint, TornFileIsRefusedAndTheNextOlderOneIsWhole) {
   MemoryDisk disk;
   const Buffer file = encode();
   ASSERT_TRUE(disk.replace("run/" + checkpoint_name(4), file.bytes()).ok());
-  disk.tears = true;
   for (const std::size_t torn :
        {std::size_t{0}, std::size_t{100}, std::size_t{512}, file.size() - 1}) {
     disk.capacity = torn;

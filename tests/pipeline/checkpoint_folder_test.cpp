@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "pipeline/checkpoint.h"
+#include "pipeline/checkpoint_folder.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -27,16 +27,48 @@ TEST(CheckpointFolder, ListsCheckpointsNewestFirstAndNothingElse) {
 }
 
 TEST(CheckpointFolder, NewestAndBestRemain) {
+  struct Case {
+    const char* what;
+    std::uint32_t keep;
+    std::uint64_t newest;
+    std::optional<std::uint64_t> best;
+    Names removed;
+  };
+  const auto name = checkpoint_name;
+  const Case cases[] = {
+      {"no best", 2, 5, {}, {name(3), name(2), name(1)}},
+      {"an old best", 2, 5, 2, {name(3), name(1)}},
+      {"the best among the newest", 2, 5, 5, {name(3), name(2), name(1)}},
+      {"the best is not there", 2, 5, 9, {name(3), name(2), name(1)}},
+      {"fewer than are kept", 9, 5, {}, {}},
+      {"files of later steps, which could not be read", 1, 3, {}, {name(2), name(1)}},
+      {"nothing but files of later steps", 1, 0, {}, {}},
+  };
   Names names{"summary.json"};
-  for (std::uint64_t step = 1; step <= 5; ++step) names.push_back(checkpoint_name(step));
-  EXPECT_EQ(to_remove(names, 2, {}),
-            (Names{checkpoint_name(3), checkpoint_name(2), checkpoint_name(1)}));
-  EXPECT_EQ(to_remove(names, 2, checkpoint_name(2)),
-            (Names{checkpoint_name(3), checkpoint_name(1)}));
-  EXPECT_EQ(to_remove(names, 2, checkpoint_name(5)),
-            (Names{checkpoint_name(3), checkpoint_name(2), checkpoint_name(1)}));
-  EXPECT_EQ(to_remove(names, 9, {}), Names{});
-  EXPECT_EQ(to_remove({}, 2, checkpoint_name(7)), Names{});
+  for (std::uint64_t step = 1; step <= 5; ++step) names.push_back(name(step));
+  for (const Case& each : cases) {
+    EXPECT_EQ(to_remove(names, each.keep, each.newest, each.best), each.removed) << each.what;
+  }
+  EXPECT_EQ(to_remove({}, 2, 5, 7), Names{});
+}
+
+TEST(BestCheckpoint, IsReadAsItWasWritten) {
+  for (const BestCheckpoint& best : {BestCheckpoint{88, 0.1 + 0.2}, {0, 0.0}, {7, 1e-300}}) {
+    EXPECT_EQ(parse_best(best_json(best)), best);
+  }
+  EXPECT_EQ(best_json({88, 0.5}),
+            "{\"step\":88,\"figure_of_merit\":0.5,\"file\":\"step-000000000088.h5\"}\n");
+}
+
+TEST(BestCheckpoint, AnyOtherTextIsNone) {
+  const std::string whole = best_json({88, 0.5});
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    EXPECT_FALSE(parse_best(whole.substr(0, length))) << length;
+  }
+  std::string other = whole;
+  other.replace(other.find("0.5"), 3, "nan");
+  EXPECT_FALSE(parse_best(other));
+  EXPECT_FALSE(parse_best(whole + whole));
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <numeric>
 
 #include "pipeline/hdf5_file.h"
@@ -16,7 +15,7 @@ namespace {
 runtime::Result<ChunkReader> reader_of(const std::string& path) {
   ASSIGN_OR_RETURN(const Hdf5File file, Hdf5File::open(path));
   ASSIGN_OR_RETURN(Hdf5Dataset dataset, file.dataset("ECAL"));
-  return ChunkReader::create(std::move(dataset), std::filesystem::file_size(path));
+  return ChunkReader::create(std::move(dataset));
 }
 
 // All images in order of rows, or the error.

@@ -101,6 +101,7 @@ void Hdf5Scribe::add_unfinished(const std::string& name, std::vector<hsize_t> sh
   if (layout.shuffle) H5Pset_shuffle(list.id());
   if (layout.gzip > 0) H5Pset_deflate(list.id(), static_cast<unsigned>(layout.gzip));
   if (layout.fletcher) H5Pset_fletcher32(list.id());
+  if (layout.nbit) H5Pset_nbit(list.id());
   const Hdf5Handle type = make_type(layout.type);
   const Hdf5Handle dataset(
       H5Dcreate2(file_, name.c_str(), type.id(), space.id(), links.id(), list.id(), H5P_DEFAULT));
@@ -127,6 +128,24 @@ void Hdf5Scribe::add_text(const std::string& name, std::size_t rows) {
                                       H5P_DEFAULT, H5P_DEFAULT));
   const std::vector<char> text(rows * 8, 'x');
   CHECK(H5Dwrite(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()) >= 0);
+}
+
+void Hdf5Scribe::add_virtual(const std::string& name, const std::vector<hsize_t>& shape,
+                             const std::string& source) {
+  const Hdf5Lock lock;
+  const Hdf5Handle space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr));
+  const Hdf5Handle list(H5Pcreate(H5P_DATASET_CREATE));
+  H5Pset_virtual(list.id(), space.id(), source.c_str(), name.c_str(), space.id());
+  const Hdf5Handle dataset(H5Dcreate2(file_, name.c_str(), H5T_NATIVE_FLOAT, space.id(),
+                                      H5P_DEFAULT, list.id(), H5P_DEFAULT));
+  CHECK(dataset.valid(), name);
+}
+
+void Hdf5Scribe::add_link(const std::string& name, const std::string& source) {
+  const Hdf5Lock lock;
+  CHECK(H5Lcreate_external(source.c_str(), name.c_str(), file_, name.c_str(), H5P_DEFAULT,
+                           H5P_DEFAULT) >= 0,
+        name);
 }
 
 void Hdf5Scribe::attribute(const std::string& name, double value) {

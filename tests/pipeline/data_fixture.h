@@ -41,6 +41,7 @@ struct StorageLayout {
   bool shuffle = false;
   int gzip = 0;
   bool fletcher = false;
+  bool nbit = false;  // a filter of which nothing is known here
   StoredType type = StoredType::kFloat32;
 };
 
@@ -59,6 +60,11 @@ class Hdf5Scribe {
   void add_unfinished(const std::string& name, std::vector<hsize_t> shape,
                       const std::vector<float>& values, const StorageLayout& layout);
   void add_text(const std::string& name, std::size_t rows);
+  // A dataset that shows all of the one with the same name in another file.
+  void add_virtual(const std::string& name, const std::vector<hsize_t>& shape,
+                   const std::string& source);
+  // Leads to the dataset with the same name in another file.
+  void add_link(const std::string& name, const std::string& source);
   void attribute(const std::string& name, double value);
 
  private:

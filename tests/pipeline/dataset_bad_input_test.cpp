@@ -189,6 +189,23 @@ TEST_F(BadInput, BadEnergyNamesItsDataset) {
   expect("dataset target, event 5: energy -1 GeV; expected above 0");
 }
 
+TEST_F(BadInput, ValuesBeyondTheFloatsOfTraining) {
+  {
+    Hdf5Scribe file(path_);
+    file.add("ECAL", {20, 3, 4, 5}, data_.cells);
+    std::vector<float> energies(20, 50.0f);
+    energies[5] = 1e-37f;  // E / 100 is no normal float
+    file.add("energy", {20}, energies);
+    file.add("theta", {20}, std::vector<float>(20, 1.5f));
+  }
+  options_.schema = DataSchema::kLcdAngle;
+  expect("dataset energy, event 5: energy 9.99999991097579e-38 GeV; expected above 0 and within");
+  options_.schema = DataSchema::kLcdFixed;
+  data_.cells[7 * kCells] = data_.cells[7 * kCells + 1] = 3e38f;
+  data_.write(path_);
+  expect("dataset ECAL, event 7: cells of up to 3e+38 are too large");
+}
+
 TEST_F(BadInput, SkippedEventsAreCountedAndNamed) {
   data_.cells[3 * kCells] = -1;
   data_.target[2 * 8 + 1] = std::numeric_limits<float>::quiet_NaN();
@@ -240,6 +257,50 @@ TEST_F(BadInput, WriterStoppedHalfway) {
     file.add("target", {40, 2}, std::vector<float>(80, 50.0f));
   }
   expect("dataset ECAL: the chunk of row 20 was never written");
+}
+
+TEST_F(BadInput, WriterStoppedHalfwayBehindAFilterTheLibraryDecodes) {
+  {
+    Hdf5Scribe file(path_);
+    file.add_unfinished("ECAL", {40, 3, 4, 5}, data_.cells, {.chunk = {4, 3, 4, 5}, .nbit = true});
+    file.add("target", {40, 2}, std::vector<float>(80, 50.0f));
+  }
+  expect("dataset ECAL: only 5 of its 10 chunks were written");
+}
+
+TEST_F(BadInput, EventsThatASmallFileClaimsBehindAFilterOfWhichNothingIsKnown) {
+  {
+    Hdf5Scribe file(path_);
+    file.add_unfinished("ECAL", {4'000'000'000, 3, 4, 5}, {},
+                        {.chunk = {4, 3, 4, 5}, .nbit = true});
+    file.add_unfinished("target", {4'000'000'000, 2}, {}, {.chunk = {1024, 2}, .nbit = true});
+  }
+  expect("dataset ECAL: only 0 of its 1000000000 chunks were written");
+}
+
+TEST_F(BadInput, ConditionsThatClaimMoreThanTheFileHolds) {
+  {
+    Hdf5Scribe file(path_);
+    file.add("ECAL", {20, 3, 4, 5}, data_.cells);
+    file.add_unfinished("target", {20, 1024}, {}, {.chunk = {20, 1024}});
+  }
+  expect("dataset target: (20, 1024) float32 needs 81920 bytes, more than a file of");
+}
+
+TEST_F(BadInput, VirtualDataset) {
+  data_.write(folder_ / "source.h5");
+  {
+    Hdf5Scribe file(path_);
+    file.add_virtual("ECAL", {20, 3, 4, 5}, folder_ / "source.h5");
+    file.add("target", {20, 2}, data_.target);
+  }
+  expect("dataset ECAL: a virtual dataset, whose values are in other files; name those files");
+  {
+    Hdf5Scribe file(path_);
+    file.add("ECAL", {20, 3, 4, 5}, data_.cells);
+    file.add_virtual("target", {20, 2}, folder_ / "source.h5");
+  }
+  expect("dataset target: a virtual dataset");
 }
 
 TEST_F(BadInput, CustomSchemaWithoutNames) {

@@ -80,6 +80,9 @@ TEST_F(MutatedFile, GzipNeverCrashes) { run({.chunk = {4, 3, 4, 5}, .gzip = 2}, 
 TEST_F(MutatedFile, ShuffledPiecesNeverCrash) {
   run({.chunk = {5, 2, 2, 3}, .shuffle = true, .gzip = 2}, 1000000);
 }
+TEST_F(MutatedFile, DecodedByTheLibraryNeverCrashes) {
+  run({.chunk = {4, 3, 4, 5}, .fletcher = true, .nbit = true}, 3000000);
+}
 TEST_F(MutatedFile, ContiguousNeverCrashes) { run({}, 2000000); }
 
 }  // namespace

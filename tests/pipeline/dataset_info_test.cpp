@@ -55,6 +55,21 @@ TEST(DatasetInfo, CountsBadEventsAndDescribesTheRest) {
   EXPECT_EQ(info->notes.size(), 1u);  // not chunked
 }
 
+TEST(DatasetInfo, CountsEventsThatExternalLinksLeadTo) {
+  const TemporaryFolder folder;
+  runtime::ThreadTeam team(1);
+  SmallData(10).write(folder / "real.h5");
+  {
+    Hdf5Scribe file(folder / "links.h5");
+    file.add_link("ECAL", folder / "real.h5");
+    file.add_link("target", folder / "real.h5");
+  }
+  const auto info = describe_dataset({folder / "links.h5"}, team);
+  ASSERT_TRUE(info.ok()) << info.error().message;
+  EXPECT_EQ(info->events, 10u);
+  EXPECT_EQ(info->files[0].events, 10u);
+}
+
 TEST(DatasetInfo, UnknownFileIsDescribedWithoutItsEvents) {
   const TemporaryFolder folder;
   runtime::ThreadTeam team(1);

@@ -123,7 +123,6 @@ TEST_F(ThreeFiles, SmallWindowReloadsBlocksAndStillGivesEveryEvent) {
   for (std::uint64_t position = 0; position < 40; position += 8) {
     std::vector<std::uint64_t> ids;
     for (std::uint64_t i = position; i < position + 8; ++i) ids.push_back(order.event(i));
-    ASSERT_TRUE(dataset.prefetch(ids).ok());
     const Batch batch = read_events(dataset, ids);
     for (std::size_t i = 0; i < 8; ++i) {
       seen[ids[i]] = true;
@@ -149,7 +148,6 @@ TEST_F(ThreeFiles, TrainAndTestShareEveryEvent) {
 TEST_F(ThreeFiles, FingerprintDependsOnContentAndRulesOnly) {
   const auto before = open_dataset(options_).fingerprint();
   options_.threads = 2;
-  options_.cache = CacheMode::kNone;
   EXPECT_EQ(open_dataset(options_).fingerprint(), before);
 
   // Other chunks and compression, the same values.
@@ -168,16 +166,75 @@ TEST_F(ThreeFiles, FingerprintDependsOnContentAndRulesOnly) {
   EXPECT_NE(open_dataset(options_).fingerprint(), before);
 }
 
+// The sampler's order by blocks is one of chunks and windows.
+TEST_F(ThreeFiles, FingerprintWithoutAMemoryCacheDependsOnBlocksAndWindowsToo) {
+  options_.cache = CacheMode::kNone;
+  const auto before = open_dataset(options_).fingerprint();
+  options_.threads = 2;
+  EXPECT_EQ(open_dataset(options_).fingerprint(), before);
+
+  DatasetOptions small = options_;
+  small.window_bytes = 1;
+  EXPECT_NE(open_dataset(small).fingerprint(), before);
+
+  // The same values in other chunks.
+  SmallData data(20, 1);
+  data.images = {.chunk = {7, 3, 4, 5}};
+  data.write(folder_ / "part_0.h5");
+  EXPECT_NE(open_dataset(options_).fingerprint(), before);
+}
+
+TEST(Dataset, FingerprintTellsWhichRowsOfTheSameFilesAreTaken) {
+  const TemporaryFolder folder;
+  std::vector<std::string> paths;
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    paths.push_back(folder / "ele_" + std::to_string(i) + ".h5");
+    SmallData(20, i + 1).write(paths.back());
+  }
+  DatasetOptions ten = options_for(paths);
+  ten.split = DataSplit::kTrain;
+  DatasetOptions nine = ten;
+  nine.paths.pop_back();
+  const Dataset without = open_dataset(nine);  // 18 events of each file
+  const Dataset with = open_dataset(ten);      // all events of the same nine files
+  EXPECT_EQ(without.size(), 162u);
+  EXPECT_EQ(with.size(), 180u);
+  EXPECT_NE(without.fingerprint(), with.fingerprint());
+}
+
+// An angle of pi/2 as float is what events without an angle have, though another number as double.
+TEST(Dataset, FingerprintTakesConditionsAsTheFloatsThatTrainingSees) {
+  const TemporaryFolder folder;
+  const SmallData data(4);
+  {
+    Hdf5Scribe file(folder / "a.h5");
+    file.add("ECAL", {4, 3, 4, 5}, data.cells);
+    file.add("energy", {4}, {10, 20, 30, 40});
+    file.add("theta", {4}, std::vector<float>(4, std::numbers::pi_v<float> / 2));
+  }
+  DatasetOptions options = options_for({folder / "a.h5"});
+  options.schema = DataSchema::kCustom;
+  options.names = DatasetNames{};
+  options.names->energy = "energy";
+  const auto without_angle = open_dataset(options).fingerprint();
+  options.names->angle = "theta";
+  EXPECT_EQ(open_dataset(options).fingerprint(), without_angle);
+}
+
 TEST_F(ThreeFiles, IndexIsFoundAgainAndForgottenWhenAFileChanges) {
-  options_.index_folder = folder_ / "index";
-  const auto scanned = open_dataset(options_).fingerprint();
-  EXPECT_EQ(std::filesystem::exists(folder_ / "index"), true);
   for (const CacheMode cache : {CacheMode::kMemory, CacheMode::kNone}) {
     options_.cache = cache;
-    Dataset again = open_dataset(options_);
-    EXPECT_EQ(again.fingerprint(), scanned);
-    EXPECT_EQ(images_of(read_events(again, all_ids(again))), cells_);
+    options_.index_folder.clear();
+    const auto scanned = open_dataset(options_).fingerprint();
+    options_.index_folder = folder_ / "index";
+    for (int opening = 0; opening < 2; ++opening) {
+      Dataset dataset = open_dataset(options_);
+      EXPECT_EQ(dataset.fingerprint(), scanned);
+      EXPECT_EQ(images_of(read_events(dataset, all_ids(dataset))), cells_);
+    }
+    EXPECT_TRUE(std::filesystem::exists(folder_ / "index"));
   }
+  const auto scanned = open_dataset(options_).fingerprint();
   SmallData data(20, 99);
   data.write(folder_ / "part_0.h5");
   EXPECT_NE(open_dataset(options_).fingerprint(), scanned);
@@ -210,6 +267,43 @@ TEST_F(ThreeFiles, FileThatChangesWhileInUseIsAnErrorNotOtherData) {
   Batch batch;
   const std::vector<std::uint64_t> ids{0};
   const auto result = dataset.read(ids, batch);
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(result.error().message.find("changed since the run opened it"), std::string::npos)
+      << result.error().message;
+}
+
+// A file that holds links only, as one that joins the datasets of several programs.
+class LinkedFile : public testing::Test {
+ protected:
+  LinkedFile() {
+    data_.images = {.chunk = {4, 3, 4, 5}};
+    data_.write(folder_ / "real.h5");
+    Hdf5Scribe file(folder_ / "links.h5");
+    file.add_link("ECAL", folder_ / "real.h5");
+    file.add_link("target", folder_ / "real.h5");
+  }
+
+  const TemporaryFolder folder_;
+  SmallData data_{200};
+  DatasetOptions options_ = options_for({folder_ / "links.h5"});
+};
+
+TEST_F(LinkedFile, IsReadLikeTheFileItLeadsTo) {
+  Dataset linked = open_dataset(options_);
+  EXPECT_EQ(linked.fingerprint(), open_dataset(options_for({folder_ / "real.h5"})).fingerprint());
+  EXPECT_EQ(images_of(read_events(linked, all_ids(linked))), data_.cells);
+}
+
+TEST_F(LinkedFile, ChangesWithTheFileItLeadsTo) {
+  options_.index_folder = folder_ / "index";
+  options_.cache = CacheMode::kNone;
+  Dataset before = open_dataset(options_);
+  data_.target[1] = 77.0f;
+  data_.write(folder_ / "real.h5");
+  EXPECT_EQ(open_dataset(options_).energy(0), 0.77f);
+  Batch batch;
+  const std::vector<std::uint64_t> ids{0};
+  const auto result = before.read(ids, batch);
   ASSERT_FALSE(result.ok());
   EXPECT_NE(result.error().message.find("changed since the run opened it"), std::string::npos)
       << result.error().message;

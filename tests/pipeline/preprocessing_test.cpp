@@ -55,7 +55,7 @@ TEST(Preprocessing, BadCellsAreFoundWhereverTheyStandAndNamedByPlace) {
   }
   std::vector<float> cells(24, 1.0f);
   cells[1 * 12 + 2 * 4 + 3] = kNan;
-  const BadEvent bad = describe_bad_event(event_of(cells), kShape);
+  const BadEvent bad = describe_bad_event(event_of(cells), {}, kShape);
   EXPECT_EQ(bad.part, EventPart::kImage);
   EXPECT_EQ(bad.text, "cell (1, 2, 3) is nan; expected finite cells of 0 or more");
 }
@@ -65,13 +65,33 @@ TEST(Preprocessing, BadConditionsAreNamed) {
   for (const double energy : {0.0, -5.0, std::nan(""), HUGE_VAL}) {
     const StoredEvent event{cells, energy, 1.5};
     ASSERT_EQ(judge_event(event, Preprocessing{}).state, EventState::kBad) << energy;
-    EXPECT_EQ(describe_bad_event(event, kShape).part, EventPart::kEnergy);
+    EXPECT_EQ(describe_bad_event(event, {}, kShape).part, EventPart::kEnergy);
   }
   for (const double angle : {0.0, 3.2, std::nan("")}) {
     const StoredEvent event{cells, 100.0, angle};
     ASSERT_EQ(judge_event(event, Preprocessing{}).state, EventState::kBad) << angle;
-    EXPECT_EQ(describe_bad_event(event, kShape).part, EventPart::kAngle);
+    EXPECT_EQ(describe_bad_event(event, {}, kShape).part, EventPart::kAngle);
   }
+}
+
+// Training sees 32-bit floats of E / 100 and of the cells after scale and power.
+TEST(Preprocessing, WhatOverflowsOrVanishesAsFloatIsBad) {
+  const std::vector<float> cells(24, 1.0f);
+  for (const double energy : {1e100, 1e41, 1e-37, 1e-50}) {
+    const StoredEvent event{cells, energy, 1.5};
+    EXPECT_EQ(judge_event(event, {}).state, EventState::kBad) << energy;
+  }
+  EXPECT_EQ(judge_event({cells, 100.0, 1e-50}, {}).state, EventState::kBad);
+  EXPECT_EQ(judge_event({cells, 1e40, 1.5}, {}).state, EventState::kAccepted);
+  EXPECT_EQ(judge_event({cells, 1e-35, 1.5}, {}).state, EventState::kAccepted);
+
+  EXPECT_EQ(judge_event(event_of({3e38f, 1.0f}), {}).state, EventState::kAccepted);
+  EXPECT_EQ(judge_event(event_of({3e38f, 3e38f}), {}).state, EventState::kBad);
+  EXPECT_EQ(judge_event(event_of({1e37f, 1.0f}), {.scale = 50}).state, EventState::kBad);
+  EXPECT_EQ(judge_event(event_of({1e20f, 1.0f}), {.power = 0.85}).state, EventState::kAccepted);
+  EXPECT_EQ(judge_event(event_of({1e20f, 1.0f}), {.power = 2}).state, EventState::kBad);
+  // Cut or not: what is bad is so whatever the cut.
+  EXPECT_EQ(judge_event(event_of({3e38f, 3e38f}), {.min_ecal = 10}).state, EventState::kBad);
 }
 
 TEST(PackedEvents, UnpackGivesThePreprocessedImages) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <variant>
 
+#include "model/backend/backend.h"
 #include "model/exact_sum.h"
 #include "pipeline/buckets.h"
 #include "pipeline/state_fields.h"
@@ -12,48 +13,6 @@ namespace troupe::pipeline {
 namespace {
 
 using Role = model::ContributionTensor::Role;
-
-StateLayout::Network network(const model::NetworkDescription& description) {
-  const model::NetworkShapes shapes = model::infer_shapes(description);
-  StateLayout::Network result{model::layout_parameters(description, shapes), {}};
-  for (const auto& tensor : result.parameters.moving) {
-    result.momentum.push_back(
-        std::get<model::BatchNorm>(description.layers[static_cast<std::size_t>(tensor.layer)].kind)
-            .momentum);
-  }
-  return result;
-}
-
-void append(model::ContributionLayout& layout, const std::string& name, Role role, int index,
-            std::int64_t size) {
-  layout.tensors.push_back({name, role, index, layout.size, size});
-  layout.size += size;
-}
-
-void append(model::ContributionLayout& layout, std::size_t network, Role role,
-            const std::vector<model::ParameterTensor>& tensors) {
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    append(layout, std::string(kNetworkNames[network]) + "/" + tensors[i].name, role,
-           static_cast<int>(i), tensors[i].size);
-  }
-}
-
-// As Gan lays its contributions out.
-model::ContributionLayout contributions(const StateLayout& layout, model::SlotKind slot) {
-  const auto& [g, d] = layout.networks;
-  model::ContributionLayout result;
-  if (slot == model::SlotKind::kG) {
-    append(result, kGenerator, Role::kGeneratorGradient, g.parameters.weights);
-    append(result, kGenerator, Role::kGeneratorMoving, g.parameters.moving);
-  } else {
-    append(result, kDiscriminator, Role::kDiscriminatorGradient, d.parameters.weights);
-  }
-  append(result, kDiscriminator, Role::kDiscriminatorMoving, d.parameters.moving);
-  append(result, "loss/generation", Role::kLoss, 0, 1);
-  append(result, "loss/energy", Role::kLoss, 1, 1);
-  if (slot == model::SlotKind::kDFake) append(result, "empty_images", Role::kEmptyImages, 0, 1);
-  return result;
-}
 
 // Gives every field the next number.
 struct FillVisitor {
@@ -117,26 +76,28 @@ StepRecord attempt(const StateExample& example, const TrainingState& state,
 }  // namespace
 
 StateExample state_example() {
-  using model::Shape;
+  using namespace model;
+  GanDescription description;
+  description.generator = {
+      "generator",
+      Shape::features(3),
+      {{"dense", Dense{4}, ""}, {"norm", BatchNorm{0.9}, ""}, {"image", Dense{2}, ""}},
+      {}};
+  description.discriminator = {"discriminator",
+                               Shape::features(2),
+                               {{"hidden", Dense{3}, ""},
+                                {"norm", BatchNorm{0.75}, ""},
+                                {"generation", Dense{1}, ""},
+                                {"energy", Activation{ActivationKind::kRelu}, ""}},
+                               {"generation", "energy"}};
+  description.latent.size = 3;
+  description.losses = {
+      {"generation", LossKind::kBinaryCrossentropy, Target::kLabel, 3.0},
+      {"energy", LossKind::kMeanAbsolutePercentageError, Target::kEnergy, 0.5},
+  };
+  const auto backend = make_reference_backend(DataType::kFloat32);
   StateExample example;
-  example.layout.networks[kGenerator] = network({"generator",
-                                                 Shape::features(3),
-                                                 {{"dense", model::Dense{4}, ""},
-                                                  {"norm", model::BatchNorm{0.9}, ""},
-                                                  {"image", model::Dense{2}, ""}},
-                                                 {}});
-  example.layout.networks[kDiscriminator] = network({"discriminator",
-                                                     Shape::features(2),
-                                                     {{"hidden", model::Dense{3}, ""},
-                                                      {"norm", model::BatchNorm{0.75}, ""},
-                                                      {"generation", model::Dense{1}, ""}},
-                                                     {}});
-  using model::SlotKind;
-  for (const SlotKind slot : {SlotKind::kDReal, SlotKind::kDFake, SlotKind::kG}) {
-    example.layout.contributions[static_cast<std::size_t>(slot)] =
-        contributions(example.layout, slot);
-  }
-  example.layout.loss_weights = {3.0, 0.5};
+  example.layout = state_layout(*Gan::compile(description, *backend, 2).value());
   example.options.micro_batch = 2;
   example.options.generator_optimiser.kind = model::OptimiserKind::kAdam;
   example.options.discriminator_optimiser.momentum = 0.5;

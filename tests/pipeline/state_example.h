@@ -1,7 +1,7 @@
 #pragma once
 
-// A model of 67 parameters with every kind of state, and the reduction of a step without actors or
-// networks that run: contributions are random numbers.
+// A model of 67 parameters, moving statistics included, with every kind of state, and the reduction
+// of a step without actors or networks that run: contributions are random numbers.
 
 #include <cstdint>
 #include <string>
@@ -19,8 +19,9 @@ struct StateExample {
 };
 
 // Generator: dense, batch norm (momentum 0.9), dense. Discriminator: dense, batch norm (0.75),
-// dense; losses "generation" (weight 3) and "energy" (0.5). Micro-batches of 2 events, M = 4,
-// schedule d_real, d_fake, g, g, epochs of 3 iterations, Adam and RMSprop with momentum.
+// dense, relu; losses "generation" (weight 3) of the last dense and "energy" (0.5) of the relu.
+// Micro-batches of 2 events, M = 4, schedule d_real, d_fake, g, g, epochs of 3 iterations, Adam and
+// RMSprop with momentum.
 StateExample state_example();
 
 // The initial state with a value of its own in every number, so that one that is lost or swapped

@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <deque>
 #include <set>
+#include <thread>
 
 #include "runtime/base/random.h"
+#include "runtime/thread_scheduler.h"
 #include "tests/runtime/stage.h"
 
 namespace troupe::runtime {
@@ -229,6 +233,54 @@ TEST(ThreadScheduler, NeverRunsAnActorTwiceAtOnce) {
   ASSERT_FALSE(stage.run_on_threads().error.has_value());
   EXPECT_EQ(overlaps, 0);
   EXPECT_EQ(unguarded, kSenders * kMessages);
+}
+
+// A task that runs a function, once per enqueue.
+class FunctionTask final : public Task {
+ public:
+  explicit FunctionTask(std::function<void()> function) : function_(std::move(function)) {}
+  bool run_slice(int) override {
+    function_();
+    return false;
+  }
+
+ private:
+  std::function<void()> function_;
+};
+
+// Each task of a chain makes the next one runnable and returns only when that has run, which takes
+// another worker: all of them slept when the chain began.
+TEST(ThreadScheduler, IdleWorkerFindsWhatLiesBehindARunningTask) {
+  constexpr std::size_t kWorkers = 3;
+  constexpr auto kGivenUp = std::chrono::seconds(20);
+  const SteadyClock clock;
+  ThreadScheduler scheduler(kWorkers, clock);
+  std::array<std::atomic<bool>, kWorkers> ran{};
+  const auto has_run = [&](std::size_t task) {
+    const TimePoint give_up_at = clock.now() + kGivenUp;
+    while (!ran[task] && clock.now() < give_up_at) std::this_thread::sleep_for(milliseconds(1));
+    return ran[task].load();
+  };
+  std::deque<FunctionTask> chain;
+  std::atomic<bool> in_time{true};
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    chain.emplace_back([&, i] {
+      if (i + 1 < kWorkers) {
+        scheduler.enqueue(chain[i + 1]);
+        if (!has_run(i + 1)) in_time = false;
+      }
+      ran[i] = true;
+    });
+    scheduler.add(chain.back(), false, nullptr);
+  }
+  for (int round = 0; round < 20 && in_time; ++round) {
+    for (auto& each : ran) each = false;
+    std::this_thread::sleep_for(milliseconds(5));
+    scheduler.enqueue(chain.front());
+    ASSERT_TRUE(has_run(0));
+  }
+  EXPECT_TRUE(in_time);
+  scheduler.retire({&chain[0], &chain[1], &chain[2]}, kGivenUp);
 }
 
 TEST(Trace, EveryHandlerIsInTheActorsRing) {

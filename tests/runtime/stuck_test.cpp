@@ -14,6 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Sends without end and keeps all it gets until it can send: two of them facing each other lock up.
 Script greedy() {
@@ -58,6 +59,8 @@ TEST(Stuck, DeadlockEndsTheRunAndNamesTheCircleOnThreads) {
   Stage stage;
   face_each_other(stage);
   expect_circle(stage.run_on_threads());
+  EXPECT_THAT(stage.log_lines(), HasSubstr("stuck: nothing can move any more; everyone is asked"));
+  EXPECT_THAT(stage.log_lines(), Not(HasSubstr("culprit"))) << "whoever reads the error tells";
 }
 
 TEST(Stuck, ActorsTellWhatTheyWaitForInTheirOwnWords) {

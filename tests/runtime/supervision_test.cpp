@@ -16,6 +16,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Script failing_at_start() {
   Script script;
@@ -313,6 +314,7 @@ TEST(Shutdown, ActorThatDoesNotStopIsNamedAtTheDeadline) {
   EXPECT_EQ(end.error->kind, ErrorKind::kInternal);
   EXPECT_THAT(end.error->message, HasSubstr("deadline of 7.0 s"));
   EXPECT_THAT(end.error->message, HasSubstr("not stopped: stubborn"));
+  EXPECT_THAT(end.error->message, HasSubstr("stubborn: stopping"));
   EXPECT_THAT(end.unstopped, ElementsAre("stubborn"));
   EXPECT_TRUE(end.abandoned.empty());
   EXPECT_EQ(stage.clock().now(), seconds(7));
@@ -376,7 +378,10 @@ TEST(Shutdown, HandlerThatNeverReturnsIsAbandonedAndNamed) {
   const NodeEnd result = end.get();
   EXPECT_THAT(result.unstopped, ElementsAre("stuck"));
   EXPECT_THAT(result.abandoned, ElementsAre("stuck"));
-  EXPECT_TRUE(result.error.has_value());
+  ASSERT_TRUE(result.error.has_value());
+  EXPECT_THAT(result.error->message, HasSubstr("stuck: stopping; a handler has been running for "));
+  EXPECT_THAT(result.error->message, HasSubstr("culprit: stuck, whose handler"));
+  EXPECT_THAT(stage.log_lines(), Not(HasSubstr("not stopped"))) << "whoever reads the error tells";
   stage.drop_node();
   let_go.set_value();
   destroyed.get_future().wait();

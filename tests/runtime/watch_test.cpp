@@ -100,12 +100,21 @@ TEST(WaitGraph, CulpritIsACircleOfReceiversWithoutMessages) {
   EXPECT_EQ(culprit(graph), "a circle, a -> b -> a");
 }
 
+// What the receiver keeps of its sender's credit is no message it still has to look at.
+TEST(WaitGraph, CulpritIsACircleThroughAReceiverThatKeepsAllCredits) {
+  WaitGraph graph = three();
+  add_link(graph, 0, 1, true);
+  EXPECT_EQ(culprit(graph), "a circle, a -> b -> a");
+  EXPECT_THAT(print(graph), HasSubstr("b: keeps 1 of 1 messages of a; no message on in from a"));
+}
+
 TEST(WaitGraph, CulpritIsWhoKeepsOthersWaitingAndWaitsForNobody) {
   WaitGraph graph = three();
   add_link(graph, 0, 1, true);
   add_link(graph, 1, 2, true);
+  graph.actors[2].activity = ActorWait::Activity::kQueued;
   EXPECT_EQ(culprit(graph), "c, which others wait for and which waits for nobody");
-  EXPECT_THAT(print(graph), HasSubstr("c: keeps 1 of 1 messages of b"));
+  EXPECT_THAT(print(graph), HasSubstr("c: about to run; keeps 1 of 1 messages of b"));
   EXPECT_THAT(print(graph), HasSubstr("no credit on out -> c.in (1 of 1 messages and 0 of 100"));
 }
 

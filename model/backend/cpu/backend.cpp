@@ -5,6 +5,7 @@
 #include "model/backend/backend.h"
 #include "model/backend/cpu/convolution.h"
 #include "model/backend/cpu/dropout.h"
+#include "model/backend/cpu/processor.h"
 #include "model/backend/cpu/rows.h"
 #include "model/backend/float_environment.h"
 #include "model/backend/reference/backend.h"
@@ -55,7 +56,8 @@ class CpuBackend final : public Backend {
     const dnnl_version_t* version = dnnl_version();
     const auto text = [](int number) { return std::to_string(number); };
     return "cpu float32 1, oneDNN " + text(version->major) + "." + text(version->minor) + "." +
-           text(version->patch) + " isa " + text(static_cast<int>(dnnl::get_effective_cpu_isa()));
+           text(version->patch) + " " + cpu::isa_name(dnnl::get_effective_cpu_isa()) + ", " +
+           cpu::processor_name();
   }
 
   void prepare_thread() const override {

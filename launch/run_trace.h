@@ -1,0 +1,24 @@
+#pragma once
+
+// What every actor did lately, for whoever asks why a run failed: RUN/trace/local.json, in the
+// Trace Event format that Perfetto (ui.perfetto.dev) and chrome://tracing open.
+
+#include <string>
+#include <vector>
+
+#include "launch/run_folder.h"
+#include "runtime/base/disk.h"
+#include "runtime/base/error.h"
+#include "runtime/node.h"
+
+namespace troupe::launch {
+
+// One JSON object: a row per actor, a span per handler with its name ("batch", "timer") and, as
+// "argument", the bytes of the message it took. Times are microseconds on the node's clock.
+std::string trace_json(const std::vector<runtime::ActorTrace>& traces);
+
+// Errors: kData, when the file cannot be written.
+runtime::Result<void> write_trace(const RunFolder& folder, runtime::Disk& disk,
+                                  const std::vector<runtime::ActorTrace>& traces);
+
+}  // namespace troupe::launch

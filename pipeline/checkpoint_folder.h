@@ -1,0 +1,40 @@
+#pragma once
+
+// What lies in a run's checkpoints folder: a file per kept step, named by it, and best.json, which
+// says which of them is the best. Pure functions; any thread.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::pipeline {
+
+// File name of a step's checkpoint: "step-000000000123.h5", so that names sort by step.
+std::string checkpoint_name(std::uint64_t step);
+
+// Names in a folder's listing that are checkpoints, newest first. Others, such as the temporary
+// file of a write that was cut off, are left out.
+std::vector<std::string> checkpoints_newest_first(const std::vector<std::string>& names);
+
+// Which of the names to delete so that of the steps up to `newest`, which was written last, the
+// newest `keep` (from 1) and `best` (if any) remain. Never among them: names of later steps, which
+// nobody could read, and names that are no checkpoints.
+std::vector<std::string> to_remove(const std::vector<std::string>& names, std::uint32_t keep,
+                                   std::uint64_t newest, std::optional<std::uint64_t> best);
+
+// The checkpoint whose validation had the lowest figure of merit of the run so far.
+struct BestCheckpoint {
+  static constexpr const char* kFile = "best.json";
+  std::uint64_t step = 0;
+  double figure_of_merit = 0.0;  // finite
+  bool operator==(const BestCheckpoint&) const = default;
+};
+
+// {"step":88,"figure_of_merit":0.412,"file":"step-000000000088.h5"} and a newline.
+std::string best_json(const BestCheckpoint& best);
+// Reads what best_json wrote; nothing for any other text.
+std::optional<BestCheckpoint> parse_best(std::string_view text);
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,175 @@
+// How a run ends: what is saved and validated when training is over, stopped, or someone fails.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "actors/coordinator.h"
+#include "actors/validator.h"
+#include "pipeline/dataset.h"
+#include "tests/actors/theatre.h"
+#include "tests/pipeline/data_fixture.h"
+
+namespace troupe::actors {
+namespace {
+
+using runtime::Context;
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Message;
+using runtime::Script;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr std::uint64_t kSeeds = 40;
+
+// One run: a Coordinator, and a replica that ends at iteration 3 after two snapshots for
+// validation.
+class Ending {
+ public:
+  explicit Ending(Toy& toy) : toy_(toy) {
+    replica.start = [this](Context& context) {
+      for (const std::uint64_t iteration : {1, 2}) {
+        context.send("validation", Message::of(Snapshot{toy_.state(iteration)}));
+      }
+      ReplicaEnd end;
+      end.state = toy_.state(3);
+      end.validations = 2;
+      context.send_control("coordinator", Message::of(std::move(end)));
+    };
+    replica.undeliverable = [](Context&, Message, const Error&) {};
+    checkpointer.receive = [](Context& context, Message message) {
+      if (message.as<LastState>() != nullptr) context.after(seconds(1));
+      if (message.as<FinishMetrics>() != nullptr)
+        context.send_control("monitor", std::move(message));
+    };
+    checkpointer.timer = [](Context& context, runtime::TimerId) {
+      context.send_control("coordinator", Message::of(LastStateDone{}));
+    };
+    monitor.receive = [this](Context& context, const Message& message) {
+      if (const auto* event = message.as<EventMetrics>()) events.push_back(event->step);
+      if (message.as<FinishMetrics>() == nullptr) return;
+      ++finished;
+      context.send_control("coordinator", Message::of(LastStateDone{}));
+    };
+  }
+
+  runtime::NodeEnd run(std::uint64_t seed, ActorMaker validator) {
+    Play play;
+    play_ = &play;
+    play.actor("coordinator",
+               [&] { return std::make_unique<Coordinator>(CoordinatorOptions{}, outcome); });
+    play.actor("replica.0", replica).actor("checkpointer", checkpointer).actor("monitor", monitor);
+    play.actor("validator", std::move(validator));
+    play.link("replica.0", "validation", "validator", "snapshots");
+    play.link("validator", "metrics", "monitor", "metrics", runtime::Lane::kMetrics);
+    runtime::NodeEnd end = play.run(seed);
+    log_lines = play.log_lines();
+    return end;
+  }
+  runtime::NodeEnd run(std::uint64_t seed, const Script& validator) {
+    return run(seed, [&] { return std::make_unique<runtime::ScriptedActor>(validator); });
+  }
+  void stop() { play_->node().request_stop(); }
+
+  Script replica, checkpointer, monitor;
+  std::shared_ptr<RunOutcome> outcome = std::make_shared<RunOutcome>();
+  std::vector<std::uint64_t> events;  // steps of validations in metrics
+  int finished = 0;
+  std::string log_lines;
+
+ private:
+  Toy& toy_;
+  Play* play_ = nullptr;
+};
+
+pipeline::Dataset test_data(const Toy& toy, const pipeline::TemporaryFolder& folder) {
+  write_toy_data(folder / "toy.h5");
+  pipeline::DatasetOptions options = toy.topology().data.dataset;
+  options.paths = {folder / "toy.h5"};
+  options.split = pipeline::DataSplit::kAll;
+  auto data = pipeline::Dataset::open(options);
+  CHECK(data.ok(), data.ok() ? "" : data.error().message);
+  return std::move(data).value();
+}
+
+TEST(EndOfARun, SnapshotsThatWaitAreValidatedBeforeTheLastState) {
+  Toy toy;
+  const pipeline::TemporaryFolder folder;
+  pipeline::Dataset data = test_data(toy, folder);
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    Ending ending(toy);
+    const auto end = ending.run(seed, [&] {
+      return std::make_unique<Validator>(ValidatorOptions{4, {}, {}}, toy.context(), data);
+    });
+    EXPECT_FALSE(end.error) << end.error->message;
+    EXPECT_THAT(ending.events, ElementsAre(4, 8, 12)) << seed;
+    EXPECT_TRUE(ending.outcome->validation) << seed;
+    EXPECT_TRUE(ending.outcome->saved) << seed;
+  }
+}
+
+TEST(EndOfARun, ValidationThatMetricsHaveIsNotToldAgain) {
+  Toy toy;
+  const pipeline::TemporaryFolder folder;
+  pipeline::Dataset data = test_data(toy, folder);
+  Ending ending(toy);
+  const auto end = ending.run(1, [&] {
+    const ValidatorOptions options{4, {}, 12};
+    return std::make_unique<Validator>(options, toy.context(), data);
+  });
+  EXPECT_FALSE(end.error) << end.error->message;
+  EXPECT_THAT(ending.events, ElementsAre(4, 8));
+  EXPECT_TRUE(ending.outcome->validation);
+}
+
+// As a long validation that looks whether it is to stop, or waits for its turn.
+TEST(EndOfARun, StopDuringTheLastValidationEndsItAndTheStateIsSaved) {
+  Toy toy;
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    Ending ending(toy);
+    Script validator;
+    validator.receive = [&](Context&, const Message& message) {
+      if (message.as<LastState>() != nullptr) ending.stop();
+    };
+    const auto end = ending.run(seed, validator);
+    EXPECT_FALSE(end.error) << end.error->message;
+    EXPECT_TRUE(ending.outcome->stopped);
+    EXPECT_TRUE(ending.outcome->saved);
+    EXPECT_EQ(ending.finished, 1);
+    EXPECT_EQ(ending.log_lines, "");
+  }
+}
+
+TEST(EndOfARun, ValidatorThatFailsInTheLastValidationCostsNeitherStateNorMetrics) {
+  Toy toy;
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    Ending ending(toy);
+    Script validator;
+    validator.receive = [&](Context& context, const Message& message) {
+      if (message.as<LastState>() != nullptr) context.fail({ErrorKind::kData, "no such event"});
+    };
+    const auto end = ending.run(seed, validator);
+    ASSERT_TRUE(end.error);
+    EXPECT_EQ(end.error->kind, ErrorKind::kData);
+    EXPECT_THAT(end.error->message, HasSubstr("validator: no such event"));
+    EXPECT_TRUE(ending.outcome->saved);
+    EXPECT_EQ(ending.finished, 1);
+  }
+}
+
+TEST(EndOfARun, CheckpointerThatFailsEndsTheRunAndNothingCountsAsSaved) {
+  Toy toy;
+  Ending ending(toy);
+  ending.checkpointer.timer = [](Context& context, runtime::TimerId) {
+    context.fail({ErrorKind::kData, "disk is gone"});
+  };
+  Script validator;
+  const auto end = ending.run(1, validator);
+  ASSERT_TRUE(end.error);
+  EXPECT_THAT(end.error->message, HasSubstr("disk is gone"));
+  EXPECT_FALSE(ending.outcome->saved);
+}
+
+}  // namespace
+}  // namespace troupe::actors

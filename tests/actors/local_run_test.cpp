@@ -1,0 +1,89 @@
+#include "launch/local_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <thread>
+
+#include <unistd.h>
+
+#include "config/topology_file.h"
+#include "launch/run_trace.h"
+#include "tests/actors/theatre.h"
+#include "tests/pipeline/data_fixture.h"
+
+namespace troupe::launch {
+namespace {
+
+using testing::HasSubstr;
+
+// Never comes back from writing a checkpoint, and asks the run to stop meanwhile.
+class HangingDisk final : public runtime::Disk {
+ public:
+  runtime::Result<void> replace(const std::string& path,
+                                std::span<const std::byte> bytes) override {
+    if (path.find("/checkpoints/step-") == std::string::npos) return disk_.replace(path, bytes);
+    ::kill(::getpid(), SIGTERM);
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+  runtime::Result<runtime::Buffer> read(const std::string& path) override {
+    return disk_.read(path);
+  }
+  runtime::Result<void> remove(const std::string& path) override { return disk_.remove(path); }
+  runtime::Result<std::vector<std::string>> list(const std::string& folder) override {
+    return disk_.list(folder);
+  }
+  runtime::Result<void> make_folder(const std::string& folder) override {
+    return disk_.make_folder(folder);
+  }
+
+ private:
+  runtime::FileDisk disk_;
+};
+
+void run_on(runtime::Disk& disk, const std::string& folder) {
+  const auto loaded = config::parse_topology(
+      "model: {zoo: toy}\ndata: {train: toy.h5}\n"
+      "train: {micro_batch: 4, micro_batches: 2}\nactors: {validator: {every: none}}\n",
+      "toy.yaml", folder);
+  auto log = runtime::Log::open({}).value();
+  const auto run_folder = RunFolder::create(folder + "/run", disk);
+  LocalRunRequest request;
+  request.topology = loaded.value().topology;
+  request.data_folder = folder + "/data";
+  request.shutdown_deadline = std::chrono::milliseconds(200);
+  (void)run_locally(request, run_folder.value(), disk, log);
+}
+
+TEST(LocalRun, HandlerThatNeverReturnsIsNamedAndTheProcessEndsWithTheSummaryWritten) {
+  const pipeline::TemporaryFolder folder;
+  actors::write_toy_data(folder / "toy.h5");
+  HangingDisk disk;
+  EXPECT_EXIT(run_on(disk, folder.path()), testing::ExitedWithCode(1),
+              testing::AllOf(HasSubstr("checkpointer: a handler has been running for"),
+                             HasSubstr("steps was not saved; --resume"),
+                             HasSubstr("abandoned: checkpointer")));
+  for (const char* name : {"run/summary.json", "run/trace/local.json"}) {
+    EXPECT_TRUE(disk.read(folder / name).ok()) << name;
+  }
+}
+
+TEST(RunTrace, IsOneEventPerRecordAndARowPerActor) {
+  using std::chrono::microseconds;
+  runtime::ActorTrace loader{"loader", {{"start", "batch"}, {}, 2}};
+  loader.trace.records = {{0, microseconds(5), microseconds(7), 0},
+                          {1, microseconds(7), microseconds(17), 640}};
+  const runtime::ActorTrace idle{"reducer", {}};
+  EXPECT_EQ(trace_json({loader, idle}),
+            R"({"traceEvents":[
+{"name":"thread_name","ph":"M","pid":1,"tid":0,"args":{"name":"loader"}},
+{"name":"start","ph":"X","pid":1,"tid":0,"ts":5.000,"dur":2.000,"args":{"argument":0}},
+{"name":"batch","ph":"X","pid":1,"tid":0,"ts":7.000,"dur":10.000,"args":{"argument":640}},
+{"name":"thread_name","ph":"M","pid":1,"tid":1,"args":{"name":"reducer"}}
+]}
+)");
+}
+
+}  // namespace
+}  // namespace troupe::launch

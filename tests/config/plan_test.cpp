@@ -1,0 +1,82 @@
+#include "config/plan.h"
+
+#include <gmock/gmock.h>
+
+#include "config/topology_file.h"
+
+namespace troupe::config {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// 5 micro-batches of 1000 bytes on 2 replicas: one of them has 3.
+LocalPlanOptions options() {
+  LocalPlanOptions options;
+  options.replicas = 2;
+  options.micro_batches = 5;
+  options.loader_credits = 4;
+  options.batch_bytes = 1000;
+  options.contribution_elements = 100;
+  return options;
+}
+
+runtime::Result<runtime::Plan> plan_with(const std::string& links) {
+  const std::string text = "model: {zoo: toy}\ndata: {train: none.h5}\nlinks:\n" + links;
+  const auto loaded = parse_topology(text, "bad.yaml", ".");
+  EXPECT_TRUE(loaded.ok()) << (loaded.ok() ? "" : loaded.error().message);
+  return make_local_plan(options(), loaded->topology.links, loaded->origins);
+}
+
+TEST(LocalPlan, PassesItsCheck) {
+  const auto plan = make_local_plan(options(), {}, {});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_TRUE(runtime::check(*plan).empty());
+}
+
+TEST(LocalPlan, OverrideSetsEveryLinkBetweenTheKinds) {
+  const auto plan = plan_with("  - {from: loader, to: replica, credits: 3, bytes: 3384}\n");
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  int found = 0;
+  for (const runtime::LinkPlan& link : plan->links) {
+    if (link.from != "loader") continue;
+    EXPECT_EQ(link.message_credits, 3);
+    EXPECT_EQ(link.byte_credits, 3384);
+    ++found;
+  }
+  EXPECT_EQ(found, 2);
+}
+
+TEST(LocalPlan, OverridesThatCannotRunAreAllRefusedAtTheirPlaces) {
+  const auto plan = plan_with(R"(  - {from: loader, to: replica, credits: 2}
+  - {from: loader, to: replica, bytes: 3383}
+  - {from: reducer, to: replica, tokens: 0}
+  - {from: monitor, to: loader, credits: 8}
+  - {from: replica, to: checkpointer, credits: 1}
+)");
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().kind, runtime::ErrorKind::kTopology);
+  const std::string& message = plan.error().message;
+  EXPECT_THAT(message, HasSubstr("bad.yaml:4:42: links.0.credits: a replica keeps the 3 "));
+  EXPECT_THAT(message, HasSubstr("give 3 or more"));
+  EXPECT_THAT(message, HasSubstr("bad.yaml:5:40: links.1.bytes: "));
+  EXPECT_THAT(message, HasSubstr("give 3384 or more"));
+  EXPECT_THAT(message, HasSubstr("bad.yaml:6:42: links.2.tokens: reducer and replica wait"));
+  EXPECT_THAT(message, HasSubstr("bad.yaml:7:5: links.3: there is no link from monitor to loader; "
+                                 "there are loader -> replica, replica -> reducer, "));
+  EXPECT_THAT(message, Not(HasSubstr("links.4")));
+  EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 3) << message;
+}
+
+TEST(LocalPlan, OneMicroBatchPassesAloneWhateverItsBytes) {
+  LocalPlanOptions one = options();
+  one.micro_batches = 2;
+  LinkOverride change;
+  change.from = "loader";
+  change.to = "replica";
+  change.bytes = 1;
+  EXPECT_TRUE(make_local_plan(one, {change}, {}).ok());
+}
+
+}  // namespace
+}  // namespace troupe::config

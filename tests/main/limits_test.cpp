@@ -1,0 +1,67 @@
+// What is more than the machine has: said before there is a run, not by the system's killer.
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "tests/main/toy_run.h"
+
+namespace troupe {
+namespace {
+
+using testing::HasSubstr;
+
+TEST_F(ToyRun, ARunThatNeedsMoreMemoryThanThereIsIsRefusedBeforeItsFolderExists) {
+  const Words huge{"--set", "train.micro_batch=65536", "--set", "train.micro_batches=65536"};
+  expect_refused(run("a", huge), 3, {"a run needs", "GB are here", "train.micro_batches"});
+  EXPECT_FALSE(std::filesystem::exists(path("a")));
+
+  Words check{"check", path("toy.yaml")};
+  check.insert(check.end(), huge.begin(), huge.end());
+  const ProcessEnd end = call(check);
+  EXPECT_EQ(end.exit_code, 0) << "the run may be meant for another machine";
+  EXPECT_THAT(end.err, HasSubstr("troupe: warning: a run needs"));
+  EXPECT_EQ(call({"check", path("toy.yaml")}).err, "");
+}
+
+TEST_F(ToyRun, ALimitOnAddressSpaceCountsAsMemory) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need address space without a limit";
+#endif
+  const Words large{"--set", "train.micro_batch=65536", "--set", "train.micro_batches=64"};
+  expect_refused(run("a", large, {.largest_memory_bytes = std::uint64_t{2} << 30}), 3,
+                 {"a run needs", "and 2.1 GB are here"});
+}
+
+TEST_F(ToyRun, ThreadsAreCapped) {
+  for (const Words& words : {Words{"data", "make", path("x.h5"), "--threads", "100000"},
+                             Words{"data", "info", path("toy.h5"), "--threads", "1025"},
+                             Words{"generate", "c.h5", "--out", "g.h5", "--threads", "1025"}}) {
+    expect_refused(call(words), 2, {"--threads must be 1 to 1024, not 1"});
+  }
+}
+
+TEST_F(ToyRun, TestEventsThatTheValidatorLacksAreMissedByName) {
+  ToyData(18).write(path("toy.h5"));
+  expect_refused(run("a", {"--set", "actors.validator.every=1 epoch", "--set",
+                           "data.test_one_in=1000", "--set", "train.iterations=1"}),
+                 4,
+                 {"toy.h5: none of 18 events is for testing (data.test_one_in: 1000)",
+                  "actors.validator.every: none"});
+}
+
+TEST_F(ToyRun, AnIndexFolderThatCannotBeIsSaidOnce) {
+  write_text(path("file"), "");
+  const ProcessEnd end =
+      run("a", {"--set", "data.index_folder=" + path("file/index"), "--set", "train.iterations=1",
+                "--set", "actors.validator.every=1 epoch", "--set", "actors.validator.events=10"});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  const std::string log = read_text(path("a/log.txt"));
+  const std::string note = "indices are not kept (data.index_folder)";
+  EXPECT_THAT(log, HasSubstr(note));
+  EXPECT_EQ(log.find(note), log.rfind(note));
+  EXPECT_THAT(log, testing::Not(HasSubstr("the index is not kept")));
+}
+
+}  // namespace
+}  // namespace troupe

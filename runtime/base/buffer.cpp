@@ -10,11 +10,11 @@ namespace troupe::runtime {
 Buffer Buffer::allocate(std::size_t bytes) {
   Buffer buffer;
   if (bytes == 0) return buffer;
-  auto* raw = static_cast<std::byte*>(
-      ::operator new(bytes, std::align_val_t{kAlignment}, std::nothrow));
+  auto* raw =
+      static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kAlignment}, std::nothrow));
   CHECK(raw != nullptr, "out of memory");
   buffer.storage_ = std::shared_ptr<std::byte>(
-      raw, [](std::byte* p) { ::operator delete(p, std::align_val_t{kAlignment}); });
+      raw, [](std::byte* p) { ::operator delete (p, std::align_val_t{kAlignment}); });
   buffer.data_ = raw;
   buffer.size_ = bytes;
   return buffer;

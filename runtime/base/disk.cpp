@@ -16,8 +16,8 @@ namespace troupe::runtime {
 namespace {
 
 Error disk_error(std::string_view doing, const std::string& path, int cause) {
-  return Error{ErrorKind::kData, fmt::format("{} {}: {}", doing, path,
-                                             std::generic_category().message(cause))};
+  return Error{ErrorKind::kData,
+               fmt::format("{} {}: {}", doing, path, std::generic_category().message(cause))};
 }
 
 // Closes on scope exit.
@@ -53,7 +53,8 @@ int write_all_and_sync(int descriptor, std::span<const std::byte> bytes) {
 Result<void> FileDisk::replace(const std::string& path, std::span<const std::byte> bytes) {
   const std::string temporary = path + ".part";
   {
-    const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    const Descriptor file(
+        ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (file.number() < 0) return disk_error("cannot create", temporary, errno);
     if (const int cause = write_all_and_sync(file.number(), bytes); cause != 0) {
       ::unlink(temporary.c_str());
@@ -66,8 +67,8 @@ Result<void> FileDisk::replace(const std::string& path, std::span<const std::byt
     return disk_error("cannot rename to", path, cause);
   }
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  const Descriptor opened(::open(folder.empty() ? "." : folder.c_str(),
-                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor opened(
+      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (opened.number() < 0 || ::fsync(opened.number()) != 0) {
     return disk_error("cannot flush the folder of", path, errno);
   }

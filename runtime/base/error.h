@@ -23,7 +23,8 @@ enum class ErrorKind : std::uint8_t {
   kDiverged = 6,   // NaN, empty images, members that disagree
 };
 
-// `message` says what is wrong, where, and what to do, in one or a few lines without trailing newline.
+// `message` says what is wrong, where, and what to do, in one or a few lines without trailing
+// newline.
 struct Error {
   ErrorKind kind = ErrorKind::kInternal;
   std::string message;
@@ -73,29 +74,28 @@ class [[nodiscard]] Result<void> {
                                std::string_view detail);
 
 // Always on, in every build. Second argument: anything convertible to std::string_view.
-#define CHECK(condition, ...)                                                                     \
-  do {                                                                                            \
-    if (!(condition)) [[unlikely]] {                                                              \
-      ::troupe::runtime::check_failed(__FILE__, __LINE__, #condition,                             \
-                                      ::std::string_view{__VA_ARGS__});                           \
-    }                                                                                             \
+#define CHECK(condition, ...)                                           \
+  do {                                                                  \
+    if (!(condition)) [[unlikely]] {                                    \
+      ::troupe::runtime::check_failed(__FILE__, __LINE__, #condition,   \
+                                      ::std::string_view{__VA_ARGS__}); \
+    }                                                                   \
   } while (false)
 
 #define TROUPE_JOIN_INNER(a, b) a##b
 #define TROUPE_JOIN(a, b) TROUPE_JOIN_INNER(a, b)
 
 // ASSIGN_OR_RETURN(auto rows, read_rows(path)); returns the Error from the enclosing function.
-#define ASSIGN_OR_RETURN(declaration, expression)                          \
-  auto TROUPE_JOIN(result_, __LINE__) = (expression);                      \
-  if (!TROUPE_JOIN(result_, __LINE__).ok())                                \
-    return TROUPE_JOIN(result_, __LINE__).error();                         \
+#define ASSIGN_OR_RETURN(declaration, expression)                                          \
+  auto TROUPE_JOIN(result_, __LINE__) = (expression);                                      \
+  if (!TROUPE_JOIN(result_, __LINE__).ok()) return TROUPE_JOIN(result_, __LINE__).error(); \
   declaration = std::move(TROUPE_JOIN(result_, __LINE__)).value()
 
 // RETURN_IF_ERROR(file.close());
-#define RETURN_IF_ERROR(expression)                                        \
-  do {                                                                     \
+#define RETURN_IF_ERROR(expression)                                           \
+  do {                                                                        \
     if (auto result_of_expression = (expression); !result_of_expression.ok()) \
-      return result_of_expression.error();                                 \
+      return result_of_expression.error();                                    \
   } while (false)
 
 template <class T>

@@ -32,10 +32,8 @@ class Hasher {
   void add(std::string_view text);
   // The object's bytes as they stand; only for types without padding, on little-endian machines.
   template <class T>
-    requires std::has_unique_object_representations_v<T> || std::is_floating_point_v<T>
-  void add_value(const T& value) {
-    add(std::as_bytes(std::span<const T, 1>{&value, 1}));
-  }
+  requires std::has_unique_object_representations_v<T> || std::is_floating_point_v<T>
+  void add_value(const T& value) { add(std::as_bytes(std::span<const T, 1>{&value, 1})); }
   Hash128 digest() const;
 
  private:

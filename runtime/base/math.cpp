@@ -58,11 +58,11 @@ constexpr std::array<double, N> odd_reciprocals(double sign) {
 }
 
 // Taylor series, cut where the next term is under 1e-17 of the sum on the reduced range.
-constexpr auto kExp = inverse_factorials<14>(0, 1, 1.0);       // |x| <= ln 2 / 2
-constexpr auto kSin = inverse_factorials<9>(1, 2, -1.0);       // |x| <= pi / 4
-constexpr auto kCos = inverse_factorials<9>(0, 2, -1.0);       // |x| <= pi / 4
-constexpr auto kAtanh = odd_reciprocals<12>(1.0);              // |x| <= 3 - 2 sqrt 2
-constexpr auto kAtan = odd_reciprocals<21>(-1.0);              // |x| <= sqrt 2 - 1
+constexpr auto kExp = inverse_factorials<14>(0, 1, 1.0);  // |x| <= ln 2 / 2
+constexpr auto kSin = inverse_factorials<9>(1, 2, -1.0);  // |x| <= pi / 4
+constexpr auto kCos = inverse_factorials<9>(0, 2, -1.0);  // |x| <= pi / 4
+constexpr auto kAtanh = odd_reciprocals<12>(1.0);         // |x| <= 3 - 2 sqrt 2
+constexpr auto kAtan = odd_reciprocals<21>(-1.0);         // |x| <= sqrt 2 - 1
 
 // x 2^n, exact unless the result is subnormal or overflows.
 double scale(double x, int n) {
@@ -106,8 +106,7 @@ double log(double x) {
   }
   const auto bits = std::bit_cast<std::uint64_t>(x);
   int exponent = static_cast<int>(bits >> 52) - 1023 + shift;
-  double mantissa =
-      std::bit_cast<double>((bits & 0xFFFFFFFFFFFFFULL) | 0x3FF0000000000000ULL);
+  double mantissa = std::bit_cast<double>((bits & 0xFFFFFFFFFFFFFULL) | 0x3FF0000000000000ULL);
   if (mantissa > std::numbers::sqrt2) {
     mantissa *= 0.5;
     ++exponent;

@@ -3,7 +3,8 @@
 // The transcendental functions whose results enter the trained state. libm picks its code by CPU,
 // so its last bits differ between hosts; these are one polynomial each, in double, without fused
 // multiply-add, and give the same bits on every IEEE machine. Relative error under 4e-15 where the
-// result is not subnormal; arguments and results outside the double range follow IEEE (infinity, NaN).
+// result is not subnormal; arguments and results outside the double range follow IEEE (infinity,
+// NaN).
 
 namespace troupe::runtime::math {
 

@@ -1,8 +1,8 @@
 #pragma once
 
 // Counter-based random numbers: Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as
-// 1, 2, 3", SC11). There is no generator state: a number is a pure function of the run's seed and of
-// the place it is used at, so the same place draws the same number on any worker.
+// 1, 2, 3", SC11). There is no generator state: a number is a pure function of the run's seed and
+// of the place it is used at, so the same place draws the same number on any worker.
 
 #include <array>
 #include <cstdint>
@@ -17,8 +17,8 @@ struct RandomPosition {
   std::uint64_t seed = 0;
   std::uint32_t micro_batch = 0;
   std::uint32_t iteration = 0;
-  std::uint8_t slot = 0;      // position in the schedule
-  std::uint32_t stream = 0;   // which use in the step; under 2^24, see streams in model/streams.h
+  std::uint8_t slot = 0;     // position in the schedule
+  std::uint32_t stream = 0;  // which use in the step; under 2^24, see streams in model/streams.h
 };
 
 using PhiloxBlock = std::array<std::uint32_t, 4>;

@@ -26,8 +26,12 @@ double worst_relative_error(const std::function<double(double)>& ours,
 }
 
 TEST(Math, ExpIsWithinItsErrorBound) {
-  EXPECT_LT(worst_relative_error(math::exp, [](long double x) { return std::exp(x); }, -700, 700), 4e-15);
-  EXPECT_LT(worst_relative_error(math::exp, [](long double x) { return std::exp(x); }, -1, 1), 4e-15);
+  EXPECT_LT(worst_relative_error(
+                math::exp, [](long double x) { return std::exp(x); }, -700, 700),
+            4e-15);
+  EXPECT_LT(worst_relative_error(
+                math::exp, [](long double x) { return std::exp(x); }, -1, 1),
+            4e-15);
 }
 
 TEST(Math, LogIsWithinItsErrorBound) {
@@ -46,17 +50,24 @@ TEST(Math, SineAndCosineAreWithinAbsoluteError) {
 }
 
 TEST(Math, AtanTanhSigmoidAreWithinTheirErrorBound) {
-  EXPECT_LT(worst_relative_error(math::atan, [](long double x) { return std::atan(x); }, -40, 40.001), 4e-15);
-  EXPECT_LT(worst_relative_error(math::tanh, [](long double x) { return std::tanh(x); }, -25, 25.001), 4e-14);
-  EXPECT_LT(worst_relative_error(math::sigmoid, [](long double x) { return 1 / (1 + std::exp(-x)); }, -300, 40), 4e-15);
+  EXPECT_LT(worst_relative_error(
+                math::atan, [](long double x) { return std::atan(x); }, -40, 40.001),
+            4e-15);
+  EXPECT_LT(worst_relative_error(
+                math::tanh, [](long double x) { return std::tanh(x); }, -25, 25.001),
+            4e-14);
+  EXPECT_LT(worst_relative_error(
+                math::sigmoid, [](long double x) { return 1 / (1 + std::exp(-x)); }, -300, 40),
+            4e-15);
 }
 
 TEST(Math, PowMatchesForThePowersOfTheModels) {
   for (const double p : {0.85, 1.0 / 0.85}) {
-    EXPECT_LT(worst_relative_error([p](double x) { return math::pow(x, p); },
-                                   [p](long double x) { return std::pow(x, static_cast<long double>(p)); },
-                                   1e-8, 500),
-              2e-14);
+    EXPECT_LT(
+        worst_relative_error(
+            [p](double x) { return math::pow(x, p); },
+            [p](long double x) { return std::pow(x, static_cast<long double>(p)); }, 1e-8, 500),
+        2e-14);
     EXPECT_EQ(math::pow(0.0, p), 0.0);
   }
 }

@@ -28,7 +28,7 @@ class Disk {
 };
 
 // The file system.
-class FileDisk final : public Disk {
+class FileDisk : public Disk {
  public:
   Result<void> replace(const std::string& path, std::span<const std::byte> bytes) override;
   Result<Buffer> read(const std::string& path) override;

@@ -19,27 +19,14 @@ namespace {
 using testing::HasSubstr;
 
 // Never comes back from writing a checkpoint, and asks the run to stop meanwhile.
-class HangingDisk final : public runtime::Disk {
+class HangingDisk final : public runtime::FileDisk {
  public:
   runtime::Result<void> replace(const std::string& path,
                                 std::span<const std::byte> bytes) override {
-    if (path.find("/checkpoints/step-") == std::string::npos) return disk_.replace(path, bytes);
+    if (path.find("/checkpoints/step-") == std::string::npos) return FileDisk::replace(path, bytes);
     ::kill(::getpid(), SIGTERM);
     for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
   }
-  runtime::Result<runtime::Buffer> read(const std::string& path) override {
-    return disk_.read(path);
-  }
-  runtime::Result<void> remove(const std::string& path) override { return disk_.remove(path); }
-  runtime::Result<std::vector<std::string>> list(const std::string& folder) override {
-    return disk_.list(folder);
-  }
-  runtime::Result<void> make_folder(const std::string& folder) override {
-    return disk_.make_folder(folder);
-  }
-
- private:
-  runtime::FileDisk disk_;
 };
 
 void run_on(runtime::Disk& disk, const std::string& folder) {

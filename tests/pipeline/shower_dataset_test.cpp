@@ -19,7 +19,7 @@ namespace troupe::pipeline {
 namespace {
 
 // A disk that refuses to write more than so many bytes in all.
-class SmallDisk final : public runtime::Disk {
+class SmallDisk final : public runtime::FileDisk {
  public:
   explicit SmallDisk(std::size_t room) : room_(room) {}
   runtime::Result<void> replace(const std::string& path,
@@ -29,22 +29,11 @@ class SmallDisk final : public runtime::Disk {
                             "cannot write " + path + ": No space left on device"};
     }
     room_ -= bytes.size();
-    return disk_.replace(path, bytes);
-  }
-  runtime::Result<runtime::Buffer> read(const std::string& path) override {
-    return disk_.read(path);
-  }
-  runtime::Result<void> remove(const std::string& path) override { return disk_.remove(path); }
-  runtime::Result<std::vector<std::string>> list(const std::string& folder) override {
-    return disk_.list(folder);
-  }
-  runtime::Result<void> make_folder(const std::string& folder) override {
-    return disk_.make_folder(folder);
+    return FileDisk::replace(path, bytes);
   }
 
  private:
   std::size_t room_;
-  runtime::FileDisk disk_;
 };
 
 // What a process may write to one file, while it lives.

@@ -30,7 +30,8 @@ pipeline::Batch batch_of(const BatchMessage& body, std::span<const Buffer> paylo
 
 }  // namespace
 
-Replica::Replica(ReplicaOptions options, TrainingContext training, StatePointer initial_state)
+Replica::Replica(ReplicaOptions options, TrainingContext training,
+                 const StatePointer& initial_state)
     : options_(options), training_(training), state_(*initial_state) {
   first_iteration_ = state_.iteration;
 }

@@ -46,7 +46,7 @@ struct ReplicaOptions {
 
 class Replica final : public runtime::Actor {
  public:
-  Replica(ReplicaOptions options, TrainingContext training, StatePointer initial_state);
+  Replica(ReplicaOptions options, TrainingContext training, const StatePointer& initial_state);
 
   void start(runtime::Context& context) override;
   void receive(runtime::Context& context, runtime::Message message) override;

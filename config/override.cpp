@@ -25,28 +25,28 @@ std::optional<std::size_t> index_of(const std::string& key) {
 }
 
 // The value one key further; null after reporting a problem.
-YamlValue* enter(YamlValue& value, const std::string& key, const Override& override_,
+YamlValue* enter(YamlValue& value, const std::string& key, const Override& change,
                  Problems& problems) {
   if (value.is_list()) {
     const std::optional<std::size_t> index = index_of(key);
     if (index && *index < value.items.size()) return &value.items[*index];
     if (index) {
-      problems.add(override_.place, value.items.empty()
-                                        ? std::string("the list is empty")
-                                        : fmt::format("the list has {} items, the last of them {}",
-                                                      value.items.size(), value.items.size() - 1));
+      problems.add(change.place, value.items.empty()
+                                     ? std::string("the list is empty")
+                                     : fmt::format("the list has {} items, the last of them {}",
+                                                   value.items.size(), value.items.size() - 1));
       return nullptr;
     }
   }
   if (!value.is_map()) {
     YamlValue section = YamlValue::map();
-    section.place = override_.place;
+    section.place = change.place;
     if (!value.is_null()) section.members.push_back({"", value.place, std::move(value)});
     value = std::move(section);
   }
   if (YamlValue* found = value.find(key)) return found;
   YamlValue created;
-  created.place = override_.place;
+  created.place = change.place;
   return &value.add(key, std::move(created));
 }
 
@@ -82,14 +82,14 @@ runtime::Result<Override> parse_override(std::string_view text, Problems& proble
   return parsed;
 }
 
-void apply_override(YamlValue& root, const Override& override_, Problems& problems) {
+void apply_override(YamlValue& root, const Override& change, Problems& problems) {
   YamlValue* at = &root;
-  for (const std::string& key : override_.path) {
-    at = enter(*at, key, override_, problems);
+  for (const std::string& key : change.path) {
+    at = enter(*at, key, change, problems);
     if (at == nullptr) return;
   }
-  *at = override_.value;
-  at->place = override_.place;
+  *at = change.value;
+  at->place = change.place;
 }
 
 }  // namespace troupe::config

@@ -23,6 +23,6 @@ runtime::Result<Override> parse_override(std::string_view text, Problems& proble
 // Puts the value at its path, making sections on the way. A scalar on the way becomes a section in
 // which it stands under the empty key, since it may be the short form of one (record.h). Lists are
 // entered by index; one out of range is a problem.
-void apply_override(YamlValue& root, const Override& override_, Problems& problems);
+void apply_override(YamlValue& root, const Override& change, Problems& problems);
 
 }  // namespace troupe::config

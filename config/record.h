@@ -63,6 +63,7 @@ class Record final : public Codec<S> {
   }
   // The field added last acts only where `used` holds, which is `when` in words ("policy:
   // plateau"). Elsewhere it is neither written nor may it be given.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): moved, to a type that depends on S
   Record& used_if(std::string when, std::function<bool(const S&)> used) {
     fields_.back()->when = std::move(when);
     fields_.back()->used = std::move(used);
@@ -204,6 +205,7 @@ class Record final : public Codec<S> {
   };
 
   struct LaterField final : Field {
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): moved, to a type that depends on S
     LaterField(std::string name_in, std::string why) {
       this->name = std::move(name_in);
       this->doc = std::move(why);
@@ -222,6 +224,7 @@ class Record final : public Codec<S> {
   };
 
   template <class Access, class T>
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): moved, to a type that depends on S
   void add(std::string name, Access access, CodecOf<T> codec, Scope scope, std::string doc) {
     auto field = std::make_unique<TypedField<Access, T>>(std::move(access), std::move(codec));
     field->name = std::move(name);

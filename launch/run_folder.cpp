@@ -99,7 +99,8 @@ Result<void> RunFolder::remove_temporary_files() const {
   for (const std::string& folder : {path_, checkpoints()}) {
     ASSIGN_OR_RETURN(const auto names, disk_.list(folder));
     for (const std::string& name : names) {
-      if (name.ends_with(".part")) RETURN_IF_ERROR(disk_.remove(folder + "/" + name));
+      if (name.ends_with(".part"))
+        RETURN_IF_ERROR(disk_.remove(fmt::format("{}/{}", folder, name)));
     }
   }
   return {};

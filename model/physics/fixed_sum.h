@@ -30,6 +30,7 @@ class FixedSum {
   bool operator==(const FixedSum&) const = default;
 
  private:
+  // NOLINTNEXTLINE(modernize-use-using): __extension__ goes with typedef only
   __extension__ typedef __int128 Integer;
   static constexpr double kScale = 0x1p48;
 

@@ -189,7 +189,9 @@ Primary ShowerGenerator::State::generate(std::uint64_t event, std::span<double> 
 }
 
 Result<ShowerGenerator> ShowerGenerator::create(const ShowerOptions& options) {
-  const auto refuse = [](std::string message) { return Error{ErrorKind::kUsage, message}; };
+  const auto refuse = [](std::string message) {
+    return Error{ErrorKind::kUsage, std::move(message)};
+  };
   if (!(options.min_energy_gev >= 1.0 && options.max_energy_gev <= 1000.0 &&
         options.min_energy_gev <= options.max_energy_gev)) {
     return refuse(fmt::format("shower energies from {} to {} GeV: expected 1 <= from <= to <= 1000",

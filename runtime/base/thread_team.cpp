@@ -7,7 +7,7 @@
 
 namespace troupe::runtime {
 
-ThreadTeam::ThreadTeam(int threads, std::function<void()> on_thread_start) {
+ThreadTeam::ThreadTeam(int threads, const std::function<void()>& on_thread_start) {
   CHECK(threads >= 1);
   others_.reserve(static_cast<std::size_t>(threads) - 1);
   try {

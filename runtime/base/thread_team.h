@@ -17,7 +17,7 @@ class ThreadTeam {
   // other threads (and not in the caller), to set what is per thread. Where the system refuses a
   // thread the team has those before it: threads() says how many, and whoever was asked for more
   // says so.
-  explicit ThreadTeam(int threads, std::function<void()> on_thread_start = {});
+  explicit ThreadTeam(int threads, const std::function<void()>& on_thread_start = {});
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;

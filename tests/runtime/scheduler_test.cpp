@@ -159,10 +159,16 @@ TEST(ThreadScheduler, LosesNothingWhileActorsFailAndRestart) {
   std::atomic<std::int64_t> returned{0};
   Stage stage;
   Script root;
-  root.child_ended = [left = kChains](Context& context, const ChildEnd& end) mutable {
-    if (end.error) return ChildDecision::kRestart;
-    if (--left == 0) context.finish();
-    return ChildDecision::kIgnore;
+  // Its end waits for those of all that failed: one that comes later would be the node's error.
+  std::atomic<int> failed{0};
+  root.child_ended = [&failed, senders = kChains, seen = 0](Context& context,
+                                                            const ChildEnd& end) mutable {
+    end.error ? ++seen : --senders;
+    if (senders == 0 && seen == failed) {
+      context.finish();
+      return ChildDecision::kIgnore;
+    }
+    return end.error ? ChildDecision::kRestart : ChildDecision::kIgnore;
   };
   stage.actor("root", "", root);
   for (int chain = 0; chain < kChains; ++chain) {
@@ -192,11 +198,13 @@ TEST(ThreadScheduler, LosesNothingWhileActorsFailAndRestart) {
       go_on(context);
     };
     Script receiver;
-    receiver.receive = [&handled](Context& context, Message message) {
+    receiver.receive = [&handled, &failed](Context& context, Message message) {
       ++handled;
-      const auto value = static_cast<std::uint64_t>(message.as<Number>()->value);
+      const bool stumbles =
+          mix64(static_cast<std::uint64_t>(message.as<Number>()->value)) % 50 == 0;
+      if (stumbles) ++failed;
       context.send_control(message.sender_name(), Message::of(Number{0}));
-      if (mix64(value) % 50 == 0) context.fail({ErrorKind::kInternal, "stumbled"});
+      if (stumbles) context.fail({ErrorKind::kInternal, "stumbled"});
     };
     stage.actor(sender_name, "root", sender, chain % 2 == 0);
     stage.actor(receiver_name, "root", receiver, chain % 3 == 0);

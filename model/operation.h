@@ -28,8 +28,8 @@ struct DenseBackwardParameters {
   bool bias = true;
 };
 
-// Cross-correlation with stride 1 and zero padding, as Keras. out = in + before + after - kernel
-// + 1.
+// Cross-correlation with stride 1 and zero padding, as Keras:
+// out = in + before + after - kernel + 1.
 struct ConvolutionGeometry {
   std::int64_t batch = 0;
   Extent in{}, out{}, kernel{}, pad_before{}, pad_after{};

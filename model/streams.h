@@ -7,10 +7,9 @@
 
 namespace troupe::model {
 
-inline constexpr std::uint32_t kLatentStream = 1;  // noise of the generator's input, per element
-inline constexpr std::uint32_t kFlipStream = 2;    // label flips, per event
-inline constexpr std::uint32_t kConditionStream =
-    3;  // conditions of fakes drawn uniformly, per event
+inline constexpr std::uint32_t kLatentStream = 1;     // noise of the generator's input, per element
+inline constexpr std::uint32_t kFlipStream = 2;       // label flips, per event
+inline constexpr std::uint32_t kConditionStream = 3;  // of fakes drawn uniformly, per event
 inline constexpr std::uint32_t kValidationStream = 4;  // noise of validation and of `generate`
 inline constexpr std::uint32_t kSamplerStream = 5;     // permutation of the events
 

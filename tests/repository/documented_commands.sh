@@ -9,10 +9,10 @@ source_dir=$1 troupe=$2 document=$3
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-mkdir -p "$scratch/bin" "$scratch/work/build/release"
+mkdir -p "$scratch/bin" "$scratch/tree/build/release"
 ln -s "$troupe" "$scratch/bin/troupe"
-ln -s "$troupe" "$scratch/work/build/release/troupe"
-ln -s "$source_dir/config" "$scratch/work/config"
+ln -s "$troupe" "$scratch/tree/build/release/troupe"
+ln -s "$source_dir/config" "$scratch/tree/config"
 
 # The script keeps the document's line numbers, so that a failure names the line in the document.
 awk -v document="$document" '
@@ -35,7 +35,7 @@ awk -v document="$document" '
   { print "" }
 ' "$document" >"$scratch/commands"
 
-cd "$scratch/work"
+cd "$scratch/tree"
 PATH=$scratch/bin:$PATH DOCUMENT=$document bash -c '
   set -Eeuo pipefail
   trap '\''echo "$DOCUMENT:$LINENO: failed: $BASH_COMMAND" >&2'\'' ERR

@@ -13,7 +13,15 @@ using runtime::Context;
 using runtime::Message;
 
 Coordinator::Coordinator(CoordinatorOptions options, std::shared_ptr<RunOutcome> outcome)
-    : options_(options), outcome_(std::move(outcome)) {}
+    : options_(std::move(options)),
+      outcome_(std::move(outcome)),
+      absent_(options_.members.begin(), options_.members.end()) {
+  for (std::uint32_t i = 0; i < options_.replica_nodes.size(); ++i) training_.insert(i);
+}
+
+void Coordinator::start(Context& context) {
+  if (absent_.empty()) begin(context);
+}
 
 void Coordinator::receive(Context& context, Message message) {
   if (const auto* end = message.as<ReplicaEnd>()) {
@@ -24,6 +32,61 @@ void Coordinator::receive(Context& context, Message message) {
     take_done(context, message.sender_name(), done->error);
   } else if (message.as<CheckpointRequest>() != nullptr && phase_ == Phase::kTraining) {
     context.send_control("replica.0", Message::of(CheckpointRequest{}));
+  } else if (const auto* joined = message.as<runtime::PeerJoined>()) {
+    take_joined(context, *joined);
+  } else if (const auto* lost = message.as<runtime::PeerLost>()) {
+    lose_member(context, lost->node, lost->error);
+  } else if (const auto* left = message.as<runtime::PeerLeft>()) {
+    lose_member(context, left->node,
+                {runtime::ErrorKind::kLostPeers, left->node + " has left the run"});
+  } else if (const auto* failed = message.as<MemberFailed>()) {
+    stop_training(context, failed->error);
+  } else if (const auto* ended = message.as<MemberEnded>()) {
+    // Of one that was here the gate says when it is lost.
+    if (absent_.contains(ended->node)) lose_member(context, ended->node, ended->error);
+  }
+}
+
+void Coordinator::undeliverable(Context& context, Message message, const runtime::Error& cause) {
+  if (lost_.empty()) Actor::undeliverable(context, std::move(message), cause);
+}
+
+void Coordinator::take_joined(Context& context, const runtime::PeerJoined& peer) {
+  context.send_control(
+      "monitor",
+      Message::of(NodeChange{peer.node, peer.host, peer.pid, peer.address, "running", {}}));
+  absent_.erase(peer.node);
+  if (!absent_.empty()) {
+    context.log().info(
+        fmt::format("{} is here; waiting for {}", peer.node, fmt::join(absent_, ", ")));
+  } else if (phase_ == Phase::kGathering && !stopping_) {
+    begin(context);
+  }
+}
+
+void Coordinator::begin(Context& context) {
+  phase_ = Phase::kTraining;
+  for (std::uint32_t i = 0; i < options_.replica_nodes.size(); ++i) {
+    context.send_control(fmt::format("replica.{}", i), Message::of(BeginTraining{options_.state}));
+  }
+  for (const std::string& loader : options_.loaders) {
+    context.send_control(loader, Message::of(BeginLoading{options_.state->iteration}));
+  }
+}
+
+// What its replicas have not reported is lost with it; the others have it, or made it together.
+void Coordinator::lose_member(Context& context, const std::string& node,
+                              const runtime::Error& error) {
+  if (!lost_.insert(node).second) return;
+  context.send_control("monitor", Message::of(NodeChange{node, {}, 0, {}, "dead", error.message}));
+  const bool needed = phase_ == Phase::kGathering ||
+                      std::any_of(training_.begin(), training_.end(), [&](std::uint32_t replica) {
+                        return options_.replica_nodes[replica] == node;
+                      });
+  if (!needed) return;
+  stop_training(context, error);
+  for (std::uint32_t i = 0; i < options_.replica_nodes.size(); ++i) {
+    if (options_.replica_nodes[i] == node) replica_ended(context, i);
   }
 }
 
@@ -37,10 +100,15 @@ void Coordinator::stop(Context& context) {
 
 void Coordinator::stop_training(Context& context, std::optional<runtime::Error> error) {
   if (error && !error_) error_ = std::move(error);
-  if (stopping_ || phase_ != Phase::kTraining) return;
+  if (stopping_ || phase_ > Phase::kTraining) return;
   stopping_ = true;
   outcome_->stopped = true;
-  for (std::uint32_t replica = 0; replica < options_.replicas; ++replica) {
+  if (phase_ == Phase::kGathering) {
+    end_run(context);
+    return;
+  }
+  for (const std::uint32_t replica : training_) {
+    if (lost_.contains(options_.replica_nodes[replica])) continue;
     context.send_control(fmt::format("replica.{}", replica), Message::of(StopTraining{}));
   }
 }
@@ -48,10 +116,11 @@ void Coordinator::stop_training(Context& context, std::optional<runtime::Error> 
 void Coordinator::take_end(Context& context, const ReplicaEnd& end) {
   // Replicas differ by at most one applied step; the newest state is the committed one.
   const auto newer = [&] {
-    return std::pair{end.state->iteration, end.state->slot} >
-           std::pair{outcome_->state->iteration, outcome_->state->slot};
+    return outcome_->state == nullptr ||
+           std::pair{end.state->iteration, end.state->slot} >
+               std::pair{outcome_->state->iteration, outcome_->state->slot};
   };
-  if (outcome_->state == nullptr || newer()) {
+  if (end.state != nullptr && newer()) {
     outcome_->state = end.state;
     outcome_->seconds = end.seconds;
     outcome_->timed_events = end.timed_events;
@@ -63,11 +132,19 @@ void Coordinator::take_end(Context& context, const ReplicaEnd& end) {
     last_step_ = end.last_step;
   }
   if (end.error && !error_) error_ = end.error;
-  if (++replicas_ended_ == options_.replicas) save(context);
+  replica_ended(context, end.replica);
+}
+
+void Coordinator::replica_ended(Context& context, std::uint32_t replica) {
+  if (training_.erase(replica) > 0 && training_.empty()) save(context);
 }
 
 void Coordinator::save(Context& context) {
   phase_ = Phase::kSaving;
+  if (outcome_->state == nullptr) {
+    flush(context);
+    return;
+  }
   awaited_ = {"checkpointer"};
   if (options_.validate && !outcome_->stopped && !error_) awaited_.emplace_back("validator");
   for (const std::string& actor : awaited_) {
@@ -86,12 +163,29 @@ void Coordinator::take_done(Context& context, std::string_view actor,
   if (actor == "checkpointer") outcome_->saved = !error;
   if (!awaited_.empty()) return;
   if (phase_ == Phase::kSaving) {
-    phase_ = Phase::kFlushing;
-    awaited_ = {"monitor"};
-    const bool unsaid = last_step_ && said_until_ && last_step_->step >= *said_until_;
-    context.send_control("checkpointer",
-                         Message::of(FinishMetrics{unsaid ? last_step_ : std::nullopt}));
-  } else if (error_) {
+    flush(context);
+  } else {
+    end_run(context);
+  }
+}
+
+void Coordinator::flush(Context& context) {
+  phase_ = Phase::kFlushing;
+  awaited_ = {"monitor"};
+  const bool unsaid = last_step_ && said_until_ && last_step_->step >= *said_until_;
+  context.send_control("checkpointer",
+                       Message::of(FinishMetrics{unsaid ? last_step_ : std::nullopt}));
+}
+
+void Coordinator::release_members(Context& context) {
+  for (const std::string& member : options_.members) {
+    if (!lost_.contains(member)) context.send_control(member, Message::of(Release{}));
+  }
+}
+
+void Coordinator::end_run(Context& context) {
+  release_members(context);
+  if (error_) {
     context.fail(*error_);
   } else {
     context.finish();
@@ -109,8 +203,11 @@ void Coordinator::take_validation(Context& context, const ValidationResult& resu
 ChildDecision Coordinator::child_ended(Context& context, const ChildEnd& end) {
   const bool needed = end.name == "checkpointer" || end.name == "monitor" ||
                       (end.name.starts_with("replica.") && phase_ == Phase::kTraining);
-  if (needed && end.error) return ChildDecision::kEscalate;
-  if (phase_ == Phase::kTraining) {
+  if (needed && end.error) {
+    release_members(context);
+    return ChildDecision::kEscalate;
+  }
+  if (phase_ <= Phase::kTraining) {
     if (end.error) stop_training(context, end.error);
   } else {
     take_done(context, end.name, end.error);
@@ -120,9 +217,12 @@ ChildDecision Coordinator::child_ended(Context& context, const ChildEnd& end) {
 
 std::string Coordinator::waiting_for() const {
   switch (phase_) {
+    case Phase::kGathering:
+      return fmt::format("{} to come", fmt::join(absent_, ", "));
     case Phase::kTraining:
-      return fmt::format("the end of training: {} of {} replicas have ended", replicas_ended_,
-                         options_.replicas);
+      return fmt::format("the end of training: {} of {} replicas have ended",
+                         options_.replica_nodes.size() - training_.size(),
+                         options_.replica_nodes.size());
     case Phase::kSaving:
       return fmt::format("{} to finish the last state", fmt::join(awaited_, " and "));
     case Phase::kFlushing:

@@ -17,18 +17,19 @@ Loader::Loader(LoaderOptions options, pipeline::Dataset& dataset, pipeline::Samp
   ids_.resize(sampler.options().micro_batch);
 }
 
-void Loader::start(Context& context) {
-  for (std::uint32_t replica = 0; replica < options_.replicas; ++replica) {
+void Loader::receive(Context& context, Message message) {
+  const auto* beginning = message.as<BeginLoading>();
+  if (beginning == nullptr) return;
+  for (std::uint32_t i = 0; i < options_.replicas; ++i) {
+    const std::uint32_t replica = options_.first_replica + i;
     Feed feed;
     feed.port = context.out(fmt::format("batches.{}", replica));
     feed.micro_batches = pipeline::micro_batches_of(options_.owners, replica);
-    feed.iteration = options_.first_iteration;
+    feed.iteration = beginning->iteration;
     feeds_.push_back(std::move(feed));
   }
   schedule(context);
 }
-
-void Loader::receive(Context&, Message) {}
 
 void Loader::credit_returned(Context& context, std::string_view) { schedule(context); }
 
@@ -80,8 +81,11 @@ runtime::Result<Message> Loader::read(const Feed& feed) {
 
 std::string Loader::waiting_for() const {
   for (std::size_t i = 0; i < feeds_.size(); ++i) {
-    if (!feeds_[i].waiting.empty()) return fmt::format("credit of replica {}", i);
+    if (!feeds_[i].waiting.empty()) {
+      return fmt::format("credit of replica {}", options_.first_replica + i);
+    }
   }
+  if (feeds_.empty()) return "the beginning of training";
   return "nothing: all micro-batches are sent";
 }
 

@@ -3,7 +3,8 @@
 // Feeds the node's replicas: reads the micro-batches of one iteration after another and sends each
 // to the replica that owns it, as far ahead as the links' credits allow.
 //
-// Ports: out "batches.R" per replica R, "metrics". Has a thread of its own: reading blocks.
+// Ports: in control; out "batches.R" per replica R, "metrics". Begins when the Coordinator says so.
+// Has a thread of its own: reading blocks.
 
 #include <cstdint>
 #include <memory>
@@ -16,9 +17,10 @@
 namespace troupe::actors {
 
 struct LoaderOptions {
-  std::uint64_t first_iteration = 0;
   std::uint64_t iterations = 0;       // end: number of iterations of the whole run
   std::vector<std::uint32_t> owners;  // replica of each micro-batch index
+  // It feeds so many replicas, from this one on.
+  std::uint32_t first_replica = 0;
   std::uint32_t replicas = 1;
 };
 
@@ -27,7 +29,6 @@ class Loader final : public runtime::Actor {
   // `dataset` and `sampler` are the Loader's alone while it lives.
   Loader(LoaderOptions options, pipeline::Dataset& dataset, pipeline::Sampler& sampler);
 
-  void start(runtime::Context& context) override;
   void receive(runtime::Context& context, runtime::Message message) override;
   void credit_returned(runtime::Context& context, std::string_view port) override;
   void timer(runtime::Context& context, runtime::TimerId id) override;

@@ -18,6 +18,18 @@ namespace troupe::actors {
 
 using StatePointer = std::shared_ptr<const pipeline::TrainingState>;
 
+// Coordinator -> Replica, control: everyone is there; train from this state.
+struct BeginTraining {
+  static constexpr std::string_view kName = "begin-training";
+  StatePointer state;
+};
+
+// Coordinator -> Loader, control: the same, with the iteration of that state.
+struct BeginLoading {
+  static constexpr std::string_view kName = "begin-loading";
+  std::uint64_t iteration = 0;
+};
+
 // Loader -> Replica, data: one micro-batch. Payloads: images, conditions, event ids, as
 // pipeline::Batch has them.
 struct BatchMessage {
@@ -81,7 +93,7 @@ struct StepMetrics {
 struct ReplicaEnd {
   static constexpr std::string_view kName = "replica-end";
   std::uint32_t replica = 0;
-  StatePointer state;
+  StatePointer state;  // null: it never began
   std::optional<runtime::Error> error;
   double seconds = 0.0;                  // wall time of the committed iterations after the first
   std::uint64_t timed_events = 0;        // events of those iterations, over all members
@@ -92,6 +104,24 @@ struct ReplicaEnd {
 // Coordinator -> Replica, control: abandon the step in flight and report.
 struct StopTraining {
   static constexpr std::string_view kName = "stop-training";
+};
+
+// Member -> Coordinator, control: something on its node failed, so that it cannot go on.
+struct MemberFailed {
+  static constexpr std::string_view kName = "member-failed";
+  runtime::Error error;
+};
+
+// From outside to the Coordinator: a process that should have become this node has ended.
+struct MemberEnded {
+  static constexpr std::string_view kName = "member-ended";
+  std::string node;
+  runtime::Error error;
+};
+
+// Coordinator -> Member, control: the run is over.
+struct Release {
+  static constexpr std::string_view kName = "release";
 };
 
 // Coordinator -> Replica, control: send a snapshot to the Checkpointer after the next commit.
@@ -136,6 +166,16 @@ struct EventMetrics {
   std::string kind;  // "checkpoint", "validation"
   std::uint64_t step = 0;
   std::string json;  // further fields, as one JSON object
+};
+
+// Coordinator -> Monitor, control: a node came, went or was lost.
+struct NodeChange {
+  static constexpr std::string_view kName = "node-change";
+  std::string node, host;
+  std::uint64_t pid = 0;
+  std::string address;  // as the head sees it
+  std::string state;    // "running", "ended", "dead"
+  std::string cause;    // of "dead"
 };
 
 // Coordinator -> Checkpointer, control, and on behind the last metrics -> Monitor: everything was

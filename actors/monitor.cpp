@@ -13,6 +13,7 @@ namespace {
 
 using runtime::Context;
 using runtime::json_number;
+using runtime::json_string;
 using runtime::Message;
 
 constexpr auto kShowEvery = std::chrono::seconds(1);
@@ -35,7 +36,7 @@ std::string step_line(const StepMetrics& step, const MonitorOptions& options) {
 }  // namespace
 
 Monitor::Monitor(MonitorOptions options)
-    : options_(std::move(options)), progress_(options_.progress) {}
+    : options_(std::move(options)), progress_(options_.progress), next_step_(options_.first_step) {}
 
 Monitor::~Monitor() {
   if (file_ != nullptr) std::fclose(file_);
@@ -65,6 +66,8 @@ void Monitor::receive(Context& context, Message message) {
   } else if (const auto* event = message.as<EventMetrics>()) {
     write(context, fmt::format(R"({{"kind":"{}","step":{},"fields":{}}})", event->kind, event->step,
                                event->json));
+  } else if (const auto* change = message.as<NodeChange>()) {
+    take_change(context, *change);
   } else if (const auto* finish = message.as<FinishMetrics>()) {
     if (finish->unsaid_step) take_step(context, *finish->unsaid_step);
     if (file_ != nullptr) std::fflush(file_);
@@ -75,12 +78,23 @@ void Monitor::receive(Context& context, Message message) {
 
 void Monitor::take_step(Context& context, const StepMetrics& step) {
   write(context, step_line(step, options_));
+  next_step_ = step.step + 1;
   double total = 0.0;
   for (std::size_t i = 0; i < step.losses.size(); ++i) {
     total += options_.losses[i].weight * step.losses[i];
   }
   progress_.step(context.now(), step.iteration, options_.schedule[step.slot], total, step.events,
                  step.slot + 1 == options_.schedule.size());
+}
+
+// Tells the step training has reached, so that a run that goes on knows which lines to keep.
+void Monitor::take_change(Context& context, const NodeChange& change) {
+  write(context,
+        fmt::format(R"({{"kind":"node","step":{},"node":{},"state":"{}","host":{},"pid":{},)"
+                    R"("address":{},"cause":{}}})",
+                    next_step_, json_string(change.node), change.state, json_string(change.host),
+                    change.pid, json_string(change.address), json_string(change.cause)));
+  if (options_.on_node) options_.on_node(change);
 }
 
 void Monitor::write(Context& context, const std::string& line) {

@@ -7,9 +7,10 @@
 //
 // metrics.jsonl holds one JSON object per line, "kind" first: "step" (step, epoch, iteration, slot,
 // attempts, events, losses by name, seconds load/compute/reduce/apply, state_hash before the step),
-// "checkpoint" and "validation" (step and their own fields).
+// "checkpoint" and "validation" (step and their own fields), "node" (what became of another node).
 
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,9 @@ struct MonitorOptions {
   std::vector<model::LossTerm> losses;  // names and weights
   std::vector<model::SlotKind> schedule;
   ProgressOptions progress;
+  std::uint64_t first_step = 0;  // the first that training is going to make
+  // Called with every change of another node, on the Monitor's thread; may block. Default: nobody.
+  std::function<void(const NodeChange&)> on_node;
 };
 
 class Monitor final : public runtime::Actor {
@@ -39,12 +43,14 @@ class Monitor final : public runtime::Actor {
 
  private:
   void take_step(runtime::Context& context, const StepMetrics& step);
+  void take_change(runtime::Context& context, const NodeChange& change);
   void write(runtime::Context& context, const std::string& line);
 
   MonitorOptions options_;
   ProgressLine progress_;
   std::FILE* file_ = nullptr;
   bool write_failed_ = false;
+  std::uint64_t next_step_;
 };
 
 }  // namespace troupe::actors

@@ -20,35 +20,50 @@ void Reducer::start(Context& context) {
 }
 
 void Reducer::receive(Context& context, Message message) {
+  const std::string who(message.sender_name());
   if (const auto* bucket = message.as<BucketMessage>()) {
+    const BucketMessage body = *bucket;
     Buffer part = message.take_payloads().front();
-    add_bucket(context, *bucket, std::move(part));
+    add_bucket(context, body, std::move(part), who);
   } else if (const auto* header = message.as<HeaderMessage>()) {
-    add_header(context, header->header);
+    add_header(context, header->header, who);
   }
 }
 
-// A replica begins its next round only with this one's header in hand, so rounds never mix.
-void Reducer::check_round(std::uint64_t step, std::uint32_t attempt) {
+// A replica begins its next round only with this one's header in hand, so rounds never mix, unless
+// a node does not do what it should.
+bool Reducer::check_round(Context& context, std::uint64_t step, std::uint32_t attempt,
+                          std::string_view who) {
   if (!step_) {
     step_ = step;
     attempt_ = attempt;
   }
-  CHECK(*step_ == step && attempt_ == attempt,
-        fmt::format("step {} attempt {} while reducing step {} attempt {}", step, attempt, *step_,
-                    attempt_));
+  if (*step_ == step && attempt_ == attempt) return true;
+  refuse(context, who, fmt::format("step {} attempt {}", step, attempt));
+  return false;
 }
 
-void Reducer::add_bucket(Context& context, const BucketMessage& body, Buffer part) {
-  check_round(body.step, body.attempt);
+void Reducer::refuse(Context& context, std::string_view who, std::string_view what) {
+  context.fail({runtime::ErrorKind::kLostPeers,
+                fmt::format("{} contributed {} while step {} attempt {} is reduced; its node does "
+                            "not do what the others do",
+                            who, what, *step_, attempt_)});
+}
+
+void Reducer::add_bucket(Context& context, const BucketMessage& body, Buffer part,
+                         std::string_view who) {
+  if (!check_round(context, body.step, body.attempt, who)) return;
   if (buckets_.size() <= body.bucket) buckets_.resize(body.bucket + 1);
   Bucket& bucket = buckets_[body.bucket];
   if (bucket.replicas == 0) {
     bucket.begin = body.begin;
     bucket.end = body.end;
     bucket.sum = options_.replicas == 1 ? std::move(part) : Buffer::copy_of(part.bytes());
+  } else if (bucket.begin != body.begin || bucket.end != body.end ||
+             bucket.replicas == options_.replicas) {
+    refuse(context, who, fmt::format("bucket {} cut otherwise, or twice", body.bucket));
+    return;
   } else {
-    CHECK(bucket.begin == body.begin && bucket.end == body.end, "replicas cut the same buckets");
     model::add(part.as<std::int64_t>(), bucket.sum.mutable_as<std::int64_t>());
   }
   if (++bucket.replicas < options_.replicas) return;
@@ -56,15 +71,25 @@ void Reducer::add_bucket(Context& context, const BucketMessage& body, Buffer par
   bucket.sum = {};
 }
 
-void Reducer::add_header(Context& context, const pipeline::StepHeader& header) {
-  check_round(header.step, header.attempt);
+void Reducer::add_header(Context& context, const pipeline::StepHeader& header,
+                         std::string_view who) {
+  if (!check_round(context, header.step, header.attempt, who)) return;
+  if (header_ && header_->exponents.size() != header.exponents.size()) {
+    refuse(context, who, fmt::format("{} tensors", header.exponents.size()));
+    return;
+  }
   if (header_) {
     pipeline::combine(header, *header_);
   } else {
     header_ = header;
   }
   if (++headers_ < options_.replicas) return;
-  CHECK(header_->micro_batches == options_.micro_batches, "a micro-batch is missing in the sum");
+  if (header_->micro_batches != options_.micro_batches) {
+    refuse(context, who,
+           fmt::format("the last of {} micro-batches, where an iteration has {}",
+                       header_->micro_batches, options_.micro_batches));
+    return;
+  }
   send_to_all(context, [&] { return Message::of(HeaderMessage{*header_}); });
   buckets_.clear();
   header_.reset();

@@ -1,13 +1,14 @@
 #pragma once
 
-// Adds the integers of the node's replicas, bucket by bucket, and gives every replica the sums and
-// the combined header. One per node.
+// Adds the integers of all replicas of the run, bucket by bucket, and gives every replica the sums
+// and the combined header. One per run.
 //
 // Ports: in "contributions"; out "reduced.R" per replica R. Messages of a step carry its number and
-// attempt; those of another step are a broken invariant. Needs no thread of its own.
+// attempt; one that fits nothing ends the run, naming its sender. Needs no thread of its own.
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "actors/messages.h"
@@ -35,9 +36,14 @@ class Reducer final : public runtime::Actor {
     std::int64_t begin = 0, end = 0;
     runtime::Buffer sum;
   };
-  void add_bucket(runtime::Context& context, const BucketMessage& body, runtime::Buffer part);
-  void add_header(runtime::Context& context, const pipeline::StepHeader& header);
-  void check_round(std::uint64_t step, std::uint32_t attempt);
+  void add_bucket(runtime::Context& context, const BucketMessage& body, runtime::Buffer part,
+                  std::string_view who);
+  void add_header(runtime::Context& context, const pipeline::StepHeader& header,
+                  std::string_view who);
+  // False: the actor has failed, because `who` contributed what does not belong here.
+  bool check_round(runtime::Context& context, std::uint64_t step, std::uint32_t attempt,
+                   std::string_view who);
+  void refuse(runtime::Context& context, std::string_view who, std::string_view what);
   void send_to_all(runtime::Context& context, auto make_message);
   void flush(runtime::Context& context, std::size_t replica);
 

@@ -30,11 +30,8 @@ pipeline::Batch batch_of(const BatchMessage& body, std::span<const Buffer> paylo
 
 }  // namespace
 
-Replica::Replica(ReplicaOptions options, TrainingContext training,
-                 const StatePointer& initial_state)
-    : options_(options), training_(training), state_(*initial_state) {
-  first_iteration_ = state_.iteration;
-}
+Replica::Replica(ReplicaOptions options, TrainingContext training)
+    : options_(options), training_(training) {}
 
 void Replica::start(Context& context) {
   training_.backend.prepare_thread();
@@ -51,17 +48,25 @@ void Replica::start(Context& context) {
   snapshots_.port = context.out("snapshots");
   validations_.port = context.out("validation");
   metrics_ = context.out("metrics");
+}
+
+void Replica::begin(Context& context, const StatePointer& state) {
+  CHECK(phase_ == Phase::kAwaiting, "training begins once");
+  state_ = *state;
+  first_iteration_ = state_.iteration;
   state_hash_ = pipeline::hash_of_state(state_);
+  phase_ = Phase::kGathering;
   lap_ = context.now();
-  schedule(context);
 }
 
 void Replica::receive(Context& context, Message message) {
   if (phase_ == Phase::kEnded) return;
-  if (message.as<BatchMessage>() != nullptr) {
+  if (const auto* beginning = message.as<BeginTraining>()) {
+    begin(context, beginning->state);
+  } else if (message.as<BatchMessage>() != nullptr) {
     ahead_.push_back(std::move(message));
   } else if (const auto* bucket = message.as<BucketMessage>()) {
-    take_bucket(*bucket, message.payloads().front());
+    take_bucket(context, *bucket, message.payloads().front());
     return;
   } else if (const auto* header = message.as<HeaderMessage>()) {
     take_header(context, header->header);
@@ -104,6 +109,8 @@ void Replica::turn(Context& context) {
   if (!flush(context, snapshots_) || !flush(context, validations_)) return;
   if (!flush(context, contributions_)) return;
   switch (phase_) {
+    case Phase::kAwaiting:
+      break;
     case Phase::kGathering:
       gather(context);
       break;
@@ -177,8 +184,16 @@ bool Replica::prepare_next() {
   return (needs & changes) == 0 && share_->prepare(state_, next);
 }
 
-void Replica::take_bucket(const BucketMessage& body, const Buffer& sums) {
-  CHECK(body.step == state_.step(training_.options.schedule.size()), "a sum of another step");
+void Replica::take_bucket(Context& context, const BucketMessage& body, const Buffer& sums) {
+  constexpr auto kElement = static_cast<std::int64_t>(sizeof(std::int64_t));
+  const std::uint64_t step = state_.step(training_.options.schedule.size());
+  if (body.step != step || body.end > static_cast<std::int64_t>(record_.sums.size()) / kElement) {
+    context.fail({runtime::ErrorKind::kLostPeers,
+                  fmt::format("the reducer sent elements {} to {} of step {} while step {} is "
+                              "reduced; its node does not do what the others do",
+                              body.begin, body.end, body.step, step)});
+    return;
+  }
   std::memcpy(
       record_.sums.mutable_data() + static_cast<std::size_t>(body.begin) * sizeof(std::int64_t),
       sums.data(), sums.size());
@@ -269,12 +284,13 @@ bool Replica::flush(Context& context, Outbox& outbox) {
 }
 
 void Replica::end(Context& context, std::optional<runtime::Error> error) {
+  const bool began = phase_ != Phase::kAwaiting;
   phase_ = Phase::kEnded;
   ahead_.clear();
   in_use_.clear();
   ReplicaEnd body;
   body.replica = options_.replica;
-  body.state = std::make_shared<const pipeline::TrainingState>(std::move(state_));
+  if (began) body.state = std::make_shared<const pipeline::TrainingState>(std::move(state_));
   body.error = std::move(error);
   body.seconds = timed_to_ > timed_from_ ? seconds(timed_to_ - timed_from_) : 0.0;
   body.timed_events = timed_events_;
@@ -286,6 +302,8 @@ void Replica::end(Context& context, std::optional<runtime::Error> error) {
 std::string Replica::waiting_for() const {
   const std::string step = fmt::format("iteration {} slot {}", state_.iteration, state_.slot);
   switch (phase_) {
+    case Phase::kAwaiting:
+      return "the beginning of training";
     case Phase::kGathering:
       return fmt::format("micro-batches of iteration {}: {} of {} are here", state_.iteration,
                          ahead_.size(), options_.micro_batches);

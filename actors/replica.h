@@ -46,7 +46,7 @@ struct ReplicaOptions {
 
 class Replica final : public runtime::Actor {
  public:
-  Replica(ReplicaOptions options, TrainingContext training, const StatePointer& initial_state);
+  Replica(ReplicaOptions options, TrainingContext training);
 
   void start(runtime::Context& context) override;
   void receive(runtime::Context& context, runtime::Message message) override;
@@ -57,19 +57,21 @@ class Replica final : public runtime::Actor {
   std::string waiting_for() const override;
 
  private:
-  enum class Phase : std::uint8_t { kGathering, kComputing, kReducing, kEnded };
+  enum class Phase : std::uint8_t { kAwaiting, kGathering, kComputing, kReducing, kEnded };
   struct Outbox {
     runtime::PortId port;
     std::deque<runtime::Message> messages;
     std::uint64_t sent = 0;
   };
 
+  void begin(runtime::Context& context, const StatePointer& state);
   void turn(runtime::Context& context);
   void gather(runtime::Context& context);
   void contribute(runtime::Context& context, std::uint32_t attempt,
                   std::vector<std::int16_t> scales);
   bool prepare_next();
-  void take_bucket(const BucketMessage& body, const runtime::Buffer& sums);
+  void take_bucket(runtime::Context& context, const BucketMessage& body,
+                   const runtime::Buffer& sums);
   void take_header(runtime::Context& context, const pipeline::StepHeader& header);
   void commit(runtime::Context& context);
   void after_commit(runtime::Context& context, bool epoch_ended);
@@ -85,7 +87,7 @@ class Replica final : public runtime::Actor {
   std::unique_ptr<runtime::ThreadTeam> team_;
   std::unique_ptr<pipeline::IterationShare> share_;
 
-  Phase phase_ = Phase::kGathering;
+  Phase phase_ = Phase::kAwaiting;
   std::deque<runtime::Message> ahead_;    // batches of this and later iterations, with their credit
   std::vector<runtime::Message> in_use_;  // of the iteration at hand
   std::optional<std::uint64_t> last_iteration_;  // end of data was seen

@@ -25,7 +25,7 @@ std::unique_ptr<Actor> make_replica(const NodeParts& parts, const ActorPlan& pla
   options.replica = replica_number(plan.name);
   options.micro_batches = static_cast<std::uint32_t>(
       pipeline::micro_batches_of(parts.loader.owners, options.replica).size());
-  return std::make_unique<Replica>(options, parts.training, parts.initial_state);
+  return std::make_unique<Replica>(options, parts.training);
 }
 
 }  // namespace
@@ -36,6 +36,7 @@ runtime::ActorFactory make_actor_factory(const NodeParts& parts) {
     if (plan.kind == "coordinator") {
       return std::make_unique<Coordinator>(parts.coordinator, parts.outcome);
     }
+    if (plan.kind == "member") return std::make_unique<Member>();
     if (plan.kind == "loader") {
       return std::make_unique<Loader>(parts.loader, parts.dataset, parts.sampler);
     }

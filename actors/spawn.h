@@ -7,6 +7,7 @@
 #include "actors/checkpointer.h"
 #include "actors/coordinator.h"
 #include "actors/loader.h"
+#include "actors/member.h"
 #include "actors/monitor.h"
 #include "actors/reducer.h"
 #include "actors/replica.h"
@@ -22,7 +23,6 @@ struct NodeParts {
   pipeline::Dataset& dataset;
   pipeline::Sampler& sampler;
   pipeline::Dataset* test_dataset = nullptr;  // null: no validator in the plan
-  StatePointer initial_state;
 
   CoordinatorOptions coordinator;
   LoaderOptions loader;
@@ -34,8 +34,8 @@ struct NodeParts {
   std::shared_ptr<RunOutcome> outcome = std::make_shared<RunOutcome>();
 };
 
-// Kinds: coordinator, loader, replica (named replica.N), reducer, checkpointer, validator, monitor.
-// An unknown kind is a broken invariant.
+// Kinds: coordinator, member, loader, replica (named replica.N), reducer, checkpointer, validator,
+// monitor. An unknown kind is a broken invariant.
 runtime::ActorFactory make_actor_factory(const NodeParts& parts);
 
 }  // namespace troupe::actors

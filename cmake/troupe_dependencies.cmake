@@ -16,6 +16,13 @@ set_target_properties(DNNL::dnnl PROPERTIES
 # Only to tell oneDNN's runtime to keep to the calling thread.
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+# Header only; its package configuration asks for parts of Boost that this use of it does without.
+find_path(TROUPE_MSGPACK_INCLUDE msgpack.hpp REQUIRED)
+add_library(msgpack INTERFACE IMPORTED)
+target_include_directories(msgpack INTERFACE ${TROUPE_MSGPACK_INCLUDE})
+target_compile_definitions(msgpack INTERFACE MSGPACK_NO_BOOST)
+pkg_check_modules(zmq REQUIRED IMPORTED_TARGET libzmq)
+find_path(TROUPE_CPPZMQ_INCLUDE zmq.hpp REQUIRED)
 pkg_check_modules(deflate REQUIRED IMPORTED_TARGET libdeflate)
 if(TROUPE_BUILD_TESTS)
   find_package(GTest REQUIRED)

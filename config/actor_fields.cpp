@@ -1,12 +1,10 @@
-// The `actors` and `cluster` sections: who does the work, and what counts as a failure.
+// The `actors` section: who does the work.
 
 #include "config/scalar_codecs.h"
 #include "config/topology_fields.h"
 
 namespace troupe::config {
 namespace {
-
-using std::chrono::milliseconds;
 
 constexpr auto kSelf = [](auto& topology) -> auto& { return topology; };
 
@@ -67,25 +65,6 @@ RecordOf<ValidatorSection> validator_record() {
   return record;
 }
 
-RecordOf<FailureSection> failure_record() {
-  auto record = std::make_shared<Record<FailureSection>>("what counts as a failure");
-  // A run is one process: no node is lost, joins or leaves.
-  constexpr const char* kOneProcess = "a run is one process on this machine; leave it out";
-  record
-      ->field("stuck_after", &FailureSection::stuck_after, duration(milliseconds(100)),
-              Scope::kFree, "Without progress of any actor.")
-      .later("heartbeat", kOneProcess)
-      .later("dead_after", kOneProcess)
-      .later("drain_grace", kOneProcess)
-      .later("orphan_after", kOneProcess)
-      .later("min_members", kOneProcess)
-      .later("check_every", kOneProcess)
-      .later("restart",
-             "an actor that fails ends the run, which --resume goes on with; leave it "
-             "out");
-  return record;
-}
-
 }  // namespace
 
 std::shared_ptr<Record<Topology>> actors_record() {
@@ -99,19 +78,6 @@ std::shared_ptr<Record<Topology>> actors_record() {
                "Compares generated showers with real ones.")
       .later("monitor",
              "there is no page; progress goes to standard error and metrics.jsonl; leave it out");
-  return record;
-}
-
-std::shared_ptr<Record<Topology>> cluster_record() {
-  auto record = std::make_shared<Record<Topology>>("the cluster");
-  record->later("hosts", "a run is one process on this machine; leave it out")
-      .field(
-          "assign", [](auto& t) -> auto& { return t.cluster.assign; },
-          word<Assignment>({{"auto", Assignment::kAuto}}), Scope::kFree,
-          "Which node computes which micro-batches: by measured speed.")
-      .section(
-          "failure", [](auto& t) -> auto& { return t.cluster.failure; }, failure_record(),
-          "Limits and patience.");
   return record;
 }
 

@@ -31,7 +31,6 @@ enum class Kernels : std::uint8_t {
 enum class Scaling : std::uint8_t { kStrong };  // M micro-batches whatever the number of workers
 enum class Device : std::uint8_t { kCpu };
 enum class Reduction : std::uint8_t { kExact };  // 64-bit integers: any order, the same sum
-enum class Assignment : std::uint8_t { kAuto };  // of micro-batches to members: by speed
 
 struct ModelSection {
   // The zoo model the description started from; unset: described by the file alone. It says nothing
@@ -118,15 +117,37 @@ struct LinkOverride {
   std::optional<std::int32_t> tokens;
 };
 
-// When a run counts as stuck.
+// A host and the members that run on it.
+struct HostSection {
+  // Name or number, without a port; no default.
+  std::string address;
+  // Member processes, from 1; default 1.
+  std::uint32_t workers = 1;
+};
+
+// When a node counts as dead, and a run as stuck.
 struct FailureSection {
+  // How often nodes tell each other that they live, from 1 ms; default 500 ms.
+  runtime::Duration heartbeat = std::chrono::milliseconds(500);
+  // Silence after which a node is given up, more than twice the heartbeat; default 2 s.
+  runtime::Duration dead_after = std::chrono::seconds(2);
   // Without progress of any actor; default 60 s.
   runtime::Duration stuck_after = std::chrono::seconds(60);
 };
 
+// Most members of one run.
+inline constexpr std::uint32_t kMostMembers = 1024;
+
 struct ClusterSection {
-  // Default auto.
-  Assignment assign = Assignment::kAuto;
+  // In the order of the file, which is that of their members; default none: all in one process.
+  std::vector<HostSection> hosts;
+  // `assign` of the file: weight of each member when micro-batches are shared out, one at least
+  // above 0. Empty, the default and `auto` in the file: all equal.
+  std::vector<std::uint64_t> shares;
+  // HOST:PORT where the head waits for members; port 0: any free one. Default "127.0.0.1:0".
+  std::string listen = "127.0.0.1:0";
+  // Folder with the keys of this node and those it admits, absolute; default none.
+  std::optional<std::string> keys;
   FailureSection failure;
 };
 

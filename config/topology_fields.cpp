@@ -56,7 +56,7 @@ std::shared_ptr<Record<Topology>> make_topology_record() {
       .section("actors", kSelf, RecordOf<Topology>(actors_record()), "Who does the work, per node.")
       .field("links", &Topology::links, links(), Scope::kFixed,
              "Bounds of the links between actors that shall differ from the plan's.")
-      .section("cluster", kSelf, RecordOf<Topology>(cluster_record()),
+      .section("cluster", &Topology::cluster, RecordOf<ClusterSection>(cluster_record()),
                "Where it runs and what counts as a failure: all that differs between venues.")
       .check(check_topology);
   return record;

@@ -1,6 +1,6 @@
 #pragma once
 
-// The table of the topology language, section by section. Each record reads into a whole Topology,
+// The table of the topology language, section by section. Most records read into a whole Topology,
 // so that a section of the file need not be a struct of the program.
 
 #include "config/record.h"
@@ -16,6 +16,6 @@ std::shared_ptr<Record<Topology>> model_record();
 std::shared_ptr<Record<Topology>> data_record();
 std::shared_ptr<Record<Topology>> train_record();
 std::shared_ptr<Record<Topology>> actors_record();
-std::shared_ptr<Record<Topology>> cluster_record();
+std::shared_ptr<Record<ClusterSection>> cluster_record();
 
 }  // namespace troupe::config

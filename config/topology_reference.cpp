@@ -139,10 +139,15 @@ std::string topology_reference() {
   }
   for (const FieldDescription& field : topology.fields) {
     if (is_plain_field(field)) continue;
-    describe_section(field.name, field.doc, *section_of(field.type), out);
-    if (field.name != "model") continue;
-    const FieldDescription& losses = field_of(*section_of(field.type), "losses");
-    out += "\n### `model.losses.OUTPUT`\n" + rows_inside(losses.type) + layer_table();
+    const TypeDescription& section = *section_of(field.type);
+    describe_section(field.name, field.doc, section, out);
+    if (field.name == "model") {
+      out += "\n### `model.losses.OUTPUT`\n" + rows_inside(field_of(section, "losses").type) +
+             layer_table();
+    }
+    if (field.name == "cluster") {
+      out += "\n### `cluster.hosts`, each\n" + rows_inside(field_of(section, "hosts").type);
+    }
   }
   const FieldDescription& links = field_of(topology, "links");
   out += "\n### `links`, each\n" + rows_inside(links.type);

@@ -12,14 +12,17 @@
 #include <fmt/format.h>
 
 #include "actors/spawn.h"
-#include "config/plan.h"
+#include "config/cluster_plan.h"
+#include "launch/abandon.h"
 #include "launch/backend_choice.h"
+#include "launch/head.h"
+#include "launch/node_uplink.h"
+#include "launch/nodes_file.h"
 #include "launch/run_signals.h"
 #include "launch/run_summary.h"
 #include "launch/run_trace.h"
 #include "launch/starting_state.h"
-#include "launch/training_data.h"
-#include "pipeline/micro_batch.h"
+#include "launch/training_setup.h"
 #include "runtime/node.h"
 
 namespace troupe::launch {
@@ -29,42 +32,10 @@ using runtime::Result;
 
 constexpr int kSchedulerThreads = 1;
 
-std::int64_t batch_bytes(const model::Gan& gan) {
-  const std::int64_t event_bytes = gan.discriminator().input_shape().elements() * 4 + 3 * 4 + 8;
-  return gan.batch() * event_bytes;
-}
-
-// Of the largest step of the schedule.
-std::int64_t contribution_elements(const config::Topology& topology, const model::Gan& gan) {
-  std::int64_t most = 0;
-  for (const model::SlotKind slot : topology.train.options.schedule) {
-    most = std::max(most, gan.contributions(slot).size);
-  }
-  return most;
-}
-
-Result<runtime::Plan> make_plan(const config::Topology& topology, const config::Origins& origins,
-                                const model::Gan& gan) {
-  config::LocalPlanOptions options;
-  options.replicas = topology.replica.count;
-  options.micro_batches = topology.train.options.micro_batches;
-  options.loader_credits = static_cast<std::uint32_t>(topology.loader.credits);
-  options.batch_bytes = batch_bytes(gan);
-  options.contribution_elements = contribution_elements(topology, gan);
-  options.segment_bytes = topology.reducer.segment_bytes;
-  options.validator = validates(topology);
-  return config::make_local_plan(options, topology.links, origins);
-}
-
-// What the run is made of, prepared before any actor exists.
+// What the run begins with, prepared before any actor exists.
 struct Prepared {
-  std::unique_ptr<model::Backend> backend;
-  TrainingData data;
-  std::unique_ptr<const model::Gan> gan;
-  runtime::Plan plan;
-  pipeline::TrainingOptions options;
+  TrainingSetup setup;
   actors::StatePointer state;
-  std::uint64_t iterations = 0;  // of the whole run
   // Of a run that goes on: what is known of it up to its state.
   std::optional<std::uint64_t> saved_step, validated_step;
   std::optional<pipeline::BestCheckpoint> best;
@@ -72,77 +43,60 @@ struct Prepared {
 
 Result<Prepared> prepare(const LocalRunRequest& request, const RunFolder& folder,
                          runtime::Disk& disk, runtime::Log& log) {
-  const config::Topology& topology = request.topology;
-  // First what is quick, so that a topology that cannot run is refused before data is made.
-  std::unique_ptr<model::Backend> backend = make_backend(topology.model.kernels);
-  pipeline::TrainingOptions options = topology.train.options;
-  ASSIGN_OR_RETURN(auto gan,
-                   model::Gan::compile(topology.model.gan, *backend, options.micro_batch));
-  ASSIGN_OR_RETURN(runtime::Plan plan, make_plan(topology, {}, *gan));
-  const int threads = static_cast<int>(std::max<long>(1, ::sysconf(_SC_NPROCESSORS_ONLN)));
-  runtime::ThreadTeam team(threads);
-  ASSIGN_OR_RETURN(TrainingData data, open_training_data(topology, request.data_folder, team, log));
-  options.iterations_per_epoch = data.sampler.iterations_per_epoch();
-  const RunIdentity identity{request.topology_hash, backend->numerics_class(),
-                             data.train.fingerprint()};
+  ASSIGN_OR_RETURN(TrainingSetup setup, set_up_training(request.topology, request.members,
+                                                        request.data_folder, true, log));
+  Prepared prepared{std::move(setup), {}, {}, {}, {}};
+  const pipeline::TrainingOptions& options = prepared.setup.options;
+  const RunIdentity identity{request.topology_hash, prepared.setup.backend->numerics_class(),
+                             prepared.setup.data.train.fingerprint()};
   pipeline::TrainingState state;
-  std::optional<std::uint64_t> saved_step, validated_step;
-  std::optional<pipeline::BestCheckpoint> best;
   if (request.resume) {
-    ASSIGN_OR_RETURN(state, read_newest_state(folder, disk, *gan, options, identity, log));
+    ASSIGN_OR_RETURN(state,
+                     read_newest_state(folder, disk, *prepared.setup.gan, options, identity, log));
     const std::uint64_t step = state.step(options.schedule.size());
     ASSIGN_OR_RETURN(const bool validated, folder.cut_metrics(step));
-    if (step > 0) saved_step = step;
-    if (validated) validated_step = step;
-    best = read_best(folder, disk, step, log);
+    if (step > 0) prepared.saved_step = step;
+    if (validated) prepared.validated_step = step;
+    prepared.best = read_best(folder, disk, step, log);
   } else {
-    state =
-        pipeline::initial_state(*gan, options, identity.numerics_class, identity.data_fingerprint);
+    state = pipeline::initial_state(*prepared.setup.gan, options, identity.numerics_class,
+                                    identity.data_fingerprint);
   }
-  std::uint64_t iterations = topology.train.epochs * options.iterations_per_epoch;
-  if (topology.train.iterations) iterations = std::min(iterations, *topology.train.iterations);
-  if (request.resume && state.iteration >= iterations) {
+  if (request.resume && state.iteration >= prepared.setup.iterations) {
     log.info(
         fmt::format("already at iteration {} of {}: nothing to train; raise train.epochs or "
                     "train.iterations to go on",
-                    state.iteration, iterations));
+                    state.iteration, prepared.setup.iterations));
   }
-  return Prepared{
-      std::move(backend), std::move(data),
-      std::move(gan),     std::move(plan),
-      std::move(options), std::make_shared<const pipeline::TrainingState>(std::move(state)),
-      iterations,         saved_step,
-      validated_step,     best};
+  prepared.state = std::make_shared<const pipeline::TrainingState>(std::move(state));
+  return prepared;
+}
+
+actors::CoordinatorOptions coordinator_options(const LocalRunRequest& request,
+                                               const Prepared& prepared) {
+  actors::CoordinatorOptions options;
+  options.state = prepared.state;
+  options.validate = prepared.setup.data.test.has_value();
+  options.replica_nodes.clear();
+  options.replica_nodes.resize(prepared.setup.replica_weights.size());
+  if (request.members == 0) return options;
+  options.loaders.clear();
+  for (std::uint32_t member = 0; member < request.members; ++member) {
+    options.members.push_back(config::member_name(member));
+    options.loaders.push_back(fmt::format("loader.{}", member));
+  }
+  for (std::size_t i = 0; i < options.replica_nodes.size(); ++i) {
+    options.replica_nodes[i] = options.members[i / request.topology.replica.count];
+  }
+  return options;
 }
 
 actors::NodeParts make_parts(const LocalRunRequest& request, const RunFolder& folder,
                              runtime::Disk& disk, Prepared& prepared) {
   const config::Topology& topology = request.topology;
-  actors::NodeParts parts{{*prepared.gan, *prepared.backend, prepared.options},
-                          disk,
-                          prepared.data.train,
-                          prepared.data.sampler,
-                          prepared.data.test ? &*prepared.data.test : nullptr,
-                          prepared.state,
-                          {},
-                          {},
-                          {},
-                          {},
-                          {},
-                          {},
-                          {}};
-  const std::uint32_t replicas = topology.replica.count;
-  const std::vector<std::uint64_t> speeds(replicas, 1);
-  parts.coordinator = {replicas, prepared.data.test.has_value()};
-  parts.loader.first_iteration = prepared.state->iteration;
-  parts.loader.iterations = prepared.iterations;
-  parts.loader.owners = pipeline::assign_micro_batches(prepared.options.micro_batches, speeds);
-  parts.loader.replicas = replicas;
-  parts.replica.threads = static_cast<int>(topology.replica.threads);
-  parts.replica.segment_bytes = topology.reducer.segment_bytes;
-  parts.replica.checkpoint = topology.checkpointer.every;
-  parts.replica.validation = topology.validator.every;
-  parts.reducer = {replicas, prepared.options.micro_batches};
+  const TrainingSetup& setup = prepared.setup;
+  actors::NodeParts parts = computing_parts(prepared.setup, topology, disk, request.members, 0);
+  parts.coordinator = coordinator_options(request, prepared);
   parts.checkpointer = {folder.checkpoints(),
                         topology.checkpointer.keep,
                         request.effective_topology,
@@ -155,10 +109,11 @@ actors::NodeParts make_parts(const LocalRunRequest& request, const RunFolder& fo
   parts.validator.told_step = prepared.validated_step;
   parts.monitor.metrics_path = folder.file("metrics.jsonl");
   parts.monitor.losses = topology.model.gan.losses;
-  parts.monitor.schedule = prepared.options.schedule;
+  parts.monitor.schedule = setup.options.schedule;
+  parts.monitor.first_step = prepared.state->step(setup.options.schedule.size());
   parts.monitor.progress = {request.progress, request.progress_on_terminal,
-                            prepared.state->iteration, prepared.iterations,
-                            prepared.options.iterations_per_epoch};
+                            prepared.state->iteration, setup.iterations,
+                            setup.options.iterations_per_epoch};
   return parts;
 }
 
@@ -186,20 +141,25 @@ void tell_unsaved(const actors::RunOutcome& outcome, std::size_t slots, const Ru
 }
 
 Result<void> write_end(const std::string& summary_json, const RunFolder& folder,
-                       runtime::Disk& disk) {
+                       runtime::Disk& disk, NodesFile& nodes, const std::string& self) {
   const std::string summary = summary_json + "\n";
   const auto written =
       disk.replace(folder.file("summary.json"), std::as_bytes(std::span<const char>{summary}));
-  const auto nodes = write_nodes(folder, disk, "ended");
-  return written.ok() ? nodes : written;
+  const auto ended = nodes.set_state(self, NodeState::kEnded);
+  return written.ok() ? ended : written;
 }
 
-// Threads of these actors still run, on objects that must not go away.
-[[noreturn]] void abandon(const runtime::NodeEnd& end, const runtime::Log& log) {
-  log.error(end.error->message);
-  log.error(
-      fmt::format("abandoned: {}; the process ends without them", fmt::join(end.abandoned, ", ")));
-  ::_exit(runtime::exit_code(end.error->kind));
+NodeEntry entry_of(const actors::NodeChange& change) {
+  NodeEntry entry;
+  entry.name = change.node;
+  entry.host = change.host;
+  entry.pid = static_cast<pid_t>(change.pid);
+  entry.role = "member";
+  entry.state = change.state == "running" ? NodeState::kRunning
+                : change.state == "ended" ? NodeState::kEnded
+                                          : NodeState::kDead;
+  entry.cause = change.cause;
+  return entry;
 }
 
 }  // namespace
@@ -207,36 +167,55 @@ Result<void> write_end(const std::string& summary_json, const RunFolder& folder,
 Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFolder& folder,
                                    runtime::Disk& disk, runtime::Log& log) {
   RunSignals signals;
+  const auto parent_line = hear_of_lost_members(request, signals);
+  const runtime::SteadyClock clock;
+  ASSIGN_OR_RETURN(const auto wire, open_head_wire(request, clock, log));
   ASSIGN_OR_RETURN(Prepared prepared, prepare(request, folder, disk, log));
   actors::NodeParts parts = make_parts(request, folder, disk, prepared);
   // From here on the folder holds a run; one that could not begin leaves it free.
   RETURN_IF_ERROR(disk.replace(folder.file("topology.yaml"),
                                std::as_bytes(std::span{request.effective_topology})));
+  RETURN_IF_ERROR(folder.remove("summary.json"));  // it tells how the session before ended
+  NodesFile nodes(folder.file("nodes.json"), disk);
+  const std::string self = wire ? config::kHeadNode : "local";
+  RETURN_IF_ERROR(
+      nodes.set({self, host_name(), ::getpid(), wire ? "head" : "all", NodeState::kRunning}));
+  parts.monitor.on_node = [&](const actors::NodeChange& change) {
+    const auto written = nodes.set(entry_of(change));
+    if (!written.ok()) log.warning(written.error().message);
+  };
 
   runtime::NodeOptions options;
   options.scheduler_threads = kSchedulerThreads;
   options.shutdown_deadline = request.shutdown_deadline;
   options.stuck_after = request.topology.cluster.failure.stuck_after;
-  const runtime::SteadyClock clock;
-  RETURN_IF_ERROR(folder.remove("summary.json"));  // it tells how the session before ended
-  RETURN_IF_ERROR(write_nodes(folder, disk, "running"));
-  runtime::Node node(prepared.plan, actors::make_actor_factory(parts), options, clock, log);
-  const runtime::NodeEnd end = signals.run(node);
+  const auto factory = actors::make_actor_factory(parts);
+  const runtime::WireTypes types = wire_types();
+  std::optional<runtime::Node> node;
+  if (wire) {
+    runtime::GateOptions gate = head_gate(request, prepared.setup, clock);
+    tell_who_is_awaited(request, *wire, log);
+    node.emplace(prepared.setup.plan, factory, options, clock, log,
+                 runtime::Uplink{std::move(gate), *wire, types});
+  } else {
+    node.emplace(prepared.setup.plan, factory, options, clock, log);
+  }
+  const runtime::NodeEnd end = signals.run(*node);
 
   LocalRunResult result;
   result.error = end.error;
   result.signal = signals.stopped_by();
   const actors::RunOutcome& outcome = *parts.outcome;
-  const std::size_t slots = prepared.options.schedule.size();
-  tell_dropped(node.link_stats(), folder, log);
+  const std::size_t slots = prepared.setup.options.schedule.size();
+  tell_dropped(node->link_stats(), folder, log);
   if (end.error) {
     tell_unsaved(outcome, slots, folder, log);
-    const auto traced = write_trace(folder, disk, node.traces());
+    const auto traced = write_trace(folder, disk, node->traces());
     if (!traced.ok()) log.warning(traced.error().message);
   }
   if (outcome.validation) result.table = outcome.validation->table;
-  result.summary_json = summary_json(outcome, slots, result.error);
-  const auto written = write_end(result.summary_json, folder, disk);
+  result.summary_json = summary_json(outcome, slots, node->peer_stats(), result.error);
+  const auto written = write_end(result.summary_json, folder, disk, nodes, self);
   if (!end.abandoned.empty()) abandon(end, log);
   // What cannot be written does not hide how the run itself ended.
   if (!written.ok() && result.error) log.error(written.error().message);
@@ -244,28 +223,21 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
   return result;
 }
 
-Result<LocalBounds> local_bounds(const config::LoadedTopology& loaded) {
+Result<LocalBounds> local_bounds(const config::LoadedTopology& loaded, std::uint32_t members) {
   const config::Topology& topology = loaded.topology;
   const auto backend = make_backend(topology.model.kernels);
   const auto& options = topology.train.options;
   ASSIGN_OR_RETURN(const auto gan,
                    model::Gan::compile(topology.model.gan, *backend, options.micro_batch));
   LocalBounds bounds;
-  ASSIGN_OR_RETURN(bounds.plan, make_plan(topology, loaded.origins, *gan));
+  ASSIGN_OR_RETURN(bounds.plan, make_plan(topology, loaded.origins, *gan, members));
   for (const runtime::LinkPlan& link : bounds.plan.links) bounds.message_bytes += link.byte_credits;
   for (const auto* program : {&gan->generator(), &gan->discriminator()}) {
     bounds.arena_bytes +=
         static_cast<std::int64_t>(program->arena_bytes() + program->scratch_bytes());
   }
   bounds.arena_bytes *= topology.replica.threads;
-  const auto state_size = [](const model::Program& program,
-                             const model::OptimiserOptions& optimiser) {
-    const model::ParameterLayout& layout = program.parameters();
-    return layout.size() + layout.weights_size * model::optimiser_arrays(optimiser);
-  };
-  bounds.state_bytes = static_cast<std::int64_t>(sizeof(float)) *
-                       (state_size(gan->generator(), options.generator_optimiser) +
-                        state_size(gan->discriminator(), options.discriminator_optimiser));
+  bounds.state_bytes = state_bytes(topology, *gan);
   bounds.replicas = topology.replica.count;
   const std::int64_t fakes_bytes = gan->batch() * gan->discriminator().input_shape().elements() * 4;
   bounds.iteration_bytes = options.micro_batches * (batch_bytes(*gan) + fakes_bytes +

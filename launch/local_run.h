@@ -1,6 +1,7 @@
 #pragma once
 
-// A whole run in this process: data, state, actors, signals, and what stays in the run's folder.
+// A whole run in this process, or what of a run over several processes is its head: data, state,
+// actors, signals, and what stays in the run's folder.
 
 #include <cstdint>
 #include <cstdio>
@@ -20,6 +21,12 @@ namespace troupe::launch {
 
 struct LocalRunRequest {
   config::Topology topology;
+  // Members that compute in other processes; 0: everything is in this one.
+  std::uint32_t members = 0;
+  // Those of them that somebody starts on this host anyway.
+  std::uint32_t members_here = 0;
+  // Where it waits for them: see ZmqWireOptions::listen.
+  std::string listen;
   std::string effective_topology;  // as text, for RUN/topology.yaml and the checkpoints
   runtime::Hash128 topology_hash;
   bool resume = false;            // go on from the newest good checkpoint of the folder
@@ -47,7 +54,8 @@ struct LocalRunResult {
 runtime::Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFolder& folder,
                                             runtime::Disk& disk, runtime::Log& log);
 
-// What a run of the topology would be made of, without opening any data.
+// What a run of the topology would be made of, without opening any data; with members, of all nodes
+// together but for what one process needs.
 struct LocalBounds {
   runtime::Plan plan;
   std::int64_t message_bytes = 0;  // of all links' byte credits
@@ -60,7 +68,8 @@ struct LocalBounds {
 
 // Errors (kTopology): networks that do not fit each other, links that cannot work, each at its
 // place.
-runtime::Result<LocalBounds> local_bounds(const config::LoadedTopology& loaded);
+runtime::Result<LocalBounds> local_bounds(const config::LoadedTopology& loaded,
+                                          std::uint32_t members = 0);
 
 // Bytes this process may use: physical memory, or the limit set on its address space.
 double usable_memory();

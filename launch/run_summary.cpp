@@ -1,10 +1,6 @@
 #include "launch/run_summary.h"
 
 #include <sys/resource.h>
-#include <unistd.h>
-
-#include <array>
-#include <span>
 
 #include <fmt/format.h>
 
@@ -27,7 +23,12 @@ long peak_memory_bytes() {
 }  // namespace
 
 std::string summary_json(const actors::RunOutcome& outcome, std::size_t slots,
+                         const std::vector<runtime::PeerStats>& peers,
                          const std::optional<runtime::Error>& error) {
+  std::int64_t bytes_on_wire = 0;
+  for (const runtime::PeerStats& peer : peers) {
+    bytes_on_wire += peer.bytes_sent + peer.bytes_received;
+  }
   const std::string problem = error ? json_string(error->message) : "null";
   if (outcome.state == nullptr) {
     return fmt::format(R"({{"state_hash":null,"iterations":0,"error":{}}})", problem);
@@ -38,22 +39,11 @@ std::string summary_json(const actors::RunOutcome& outcome, std::size_t slots,
   return fmt::format(
       R"({{"state_hash":"{}","iterations":{},"epochs":{},"steps":{},"events_per_second":{:.6g},)"
       R"("peak_memory_bytes":{},)"
-      R"("ledger":{{"events":{},"sum":"{:016x}"}},"bytes_on_wire":0,"failures_survived":0,)"
+      R"("ledger":{{"events":{},"sum":"{:016x}"}},"bytes_on_wire":{},"failures_survived":0,)"
       R"("stopped":{},"error":{},"validation":{}}})",
       pipeline::hash_of_state(state).text(), state.iteration, state.epoch, state.step(slots), rate,
-      peak_memory_bytes(), state.ledger_events, state.ledger_sum, outcome.stopped, problem,
+      peak_memory_bytes(), state.ledger_events, state.ledger_sum, bytes_on_wire, outcome.stopped, problem,
       outcome.validation ? outcome.validation->json : "null");
-}
-
-runtime::Result<void> write_nodes(const RunFolder& folder, runtime::Disk& disk,
-                                  const std::string& state) {
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
-  const std::string text =
-      fmt::format(R"([{{"name":"local","host":{},"pid":{},"role":"all","state":"{}"}}])"
-                  "\n",
-                  json_string(host.data()), ::getpid(), state);
-  return disk.replace(folder.file("nodes.json"), std::as_bytes(std::span{text}));
 }
 
 }  // namespace troupe::launch

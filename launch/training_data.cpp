@@ -54,8 +54,8 @@ bool validates(const config::Topology& topology) {
 }
 
 Result<TrainingData> open_training_data(const config::Topology& topology,
-                                        const std::string& data_folder, runtime::ThreadTeam& team,
-                                        Log& log) {
+                                        const std::string& data_folder, bool with_test_data,
+                                        runtime::ThreadTeam& team, Log& log) {
   pipeline::DatasetOptions options = topology.data.dataset;
   if (topology.data.synthetic) {
     pipeline::SyntheticOptions synthetic = topology.data.showers;
@@ -75,7 +75,7 @@ Result<TrainingData> open_training_data(const config::Topology& topology,
   describe("training", train, log);
 
   std::optional<pipeline::Dataset> test;
-  if (validates(topology)) {
+  if (with_test_data && validates(topology)) {
     if (train.report().other_split == 0) return nothing_to_validate(train.report(), options);
     options.split = pipeline::DataSplit::kTest;
     ASSIGN_OR_RETURN(test, pipeline::Dataset::open(options));

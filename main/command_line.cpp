@@ -37,6 +37,10 @@ void CommandLine::positional(const std::string& name) {
   hidden_.add_options()(name.c_str(), po::value<std::string>(), "");
 }
 
+void CommandLine::hidden_flag(const std::string& name) {
+  hidden_.add_options()(name.c_str(), po::bool_switch(), "");
+}
+
 std::optional<int> CommandLine::parse(const Arguments& arguments) {
   po::options_description all;
   all.add(options_).add(hidden_);

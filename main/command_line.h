@@ -23,6 +23,13 @@ class CommandLine {
   // Names the positional arguments in order; each is also an option of that name, hidden from help.
   void positional(const std::string& name);
 
+  // What only this program gives itself, when it starts another process of its own.
+  void hidden_flag(const std::string& name);
+  template <class T>
+  void hidden_value(const std::string& name) {
+    hidden_.add_options()(name.c_str(), boost::program_options::value<T>(), "");
+  }
+
   // An exit code when there is nothing to run: 0 after --help (printed), 2 after an error
   // (printed).
   std::optional<int> parse(const Arguments& arguments);

@@ -12,9 +12,11 @@ namespace troupe {
 using Arguments = std::vector<std::string>;
 
 int run_command(const Arguments& arguments);
+int join_command(const Arguments& arguments);
 int check_command(const Arguments& arguments);
 int data_command(const Arguments& arguments);
 int inspect_command(const Arguments& arguments);
 int generate_command(const Arguments& arguments);
+int keygen_command(const Arguments& arguments);
 
 }  // namespace troupe

@@ -21,11 +21,14 @@ struct Verb {
 
 constexpr std::array kVerbs{
     Verb{"run", "train: launch a topology file, all of it", troupe::run_command},
+    Verb{"join", "make this process a member of a run that goes on elsewhere",
+         troupe::join_command},
     Verb{"check", "say everything that is wrong with a topology file, or what it would do",
          troupe::check_command},
     Verb{"data", "make showers, or say what files hold", troupe::data_command},
     Verb{"generate", "showers from a trained generator", troupe::generate_command},
     Verb{"inspect", "what a checkpoint holds", troupe::inspect_command},
+    Verb{"keygen", "node keys, for connections between machines", troupe::keygen_command},
 };
 
 void print_help(std::ostream& out) {
@@ -41,7 +44,7 @@ int print_version() {
                "\n"
                "backends: cpu (fp32), reference (fp32, fp64)\n"
                "kernels: fastest (oneDNN), portable\n"
-               "venues: one process\n"
+               "venues: one process, several processes and hosts\n"
                "reduction: exact\n";
   return 0;
 }

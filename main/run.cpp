@@ -4,6 +4,7 @@
 #include <ctime>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <sstream>
 #include <string_view>
 
@@ -12,7 +13,9 @@
 
 #include "config/topology_file.h"
 #include "config/topology_identity.h"
+#include "config/workers.h"
 #include "launch/local_run.h"
+#include "launch/supervise.h"
 #include "main/command_line.h"
 #include "main/commands.h"
 
@@ -31,6 +34,11 @@ struct RunArguments {
   std::string out;
   bool resume = false;
   bool json = false;
+  std::optional<std::uint32_t> workers;
+  // Of a head that another process of ours has started: where it listens, and how many members that
+  // process has started besides.
+  std::string head_at;
+  std::uint32_t members_here = 0;
 };
 
 // What the file `own`, which the run wrote itself, says about where its values came from, in place
@@ -109,6 +117,11 @@ int train(const config::LoadedTopology& loaded, const launch::RunFolder& folder,
   request.effective_topology = config::print_topology(loaded);
   request.topology_hash = config::topology_hash(loaded.topology);
   request.resume = arguments.resume;
+  if (!arguments.head_at.empty()) {
+    request.members = config::workers_of(loaded.topology, arguments.workers);
+    request.members_here = arguments.members_here;
+    request.listen = arguments.head_at;
+  }
   request.data_folder =
       (std::filesystem::absolute(arguments.out) / "../data").lexically_normal().string();
   request.progress = stderr;
@@ -119,16 +132,50 @@ int train(const config::LoadedTopology& loaded, const launch::RunFolder& folder,
 }
 
 // What can be refused before there is a folder.
-Result<void> check_bounds(const config::LoadedTopology& loaded) {
-  ASSIGN_OR_RETURN(const launch::LocalBounds bounds, launch::local_bounds(loaded));
+Result<void> check_bounds(const config::LoadedTopology& loaded, std::uint32_t members) {
+  ASSIGN_OR_RETURN(const launch::LocalBounds bounds, launch::local_bounds(loaded, members));
   return launch::check_memory(bounds, launch::usable_memory());
+}
+
+// Verb and arguments that make another process the head of this run.
+std::vector<std::string> head_words(const RunArguments& arguments) {
+  std::vector<std::string> words{"run"};
+  if (!arguments.topology.empty()) words.push_back(arguments.topology);
+  for (const std::string& change : arguments.overrides) {
+    words.insert(words.end(), {"--set", change});
+  }
+  words.insert(words.end(), {arguments.resume ? "--resume" : "--out", arguments.out});
+  if (arguments.workers)
+    words.insert(words.end(), {"--workers", std::to_string(*arguments.workers)});
+  if (arguments.json) words.emplace_back("--json");
+  return words;
+}
+
+// The run takes several processes, and this one looks after them.
+int look_after(const config::LoadedTopology& loaded, std::uint32_t members,
+               const RunArguments& arguments) {
+  auto log = runtime::Log::open({});
+  if (!log.ok()) return report(log.error());
+  launch::SuperviseRequest request;
+  request.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  request.head_words = head_words(arguments);
+  request.nodes_path = arguments.out + "/nodes.json";
+  request.members = members;
+  if (!arguments.workers) request.cluster = loaded.topology.cluster;
+  request.key_folder = loaded.topology.cluster.keys;
+  const auto end = launch::supervise(request, *log);
+  if (!end.ok()) return report(end.error());
+  if (end->error) log->error(end->error->message);
+  return end->exit_code;
 }
 
 int begin(RunArguments arguments) {
   const auto loaded = config::load_topology(arguments.topology, arguments.overrides);
   if (!loaded.ok()) return report(loaded.error());
-  if (const auto fits = check_bounds(*loaded); !fits.ok()) return report(fits.error());
+  const std::uint32_t members = config::workers_of(loaded->topology, arguments.workers);
+  if (const auto fits = check_bounds(*loaded, members); !fits.ok()) return report(fits.error());
   if (arguments.out.empty()) arguments.out = default_out(loaded->topology.name);
+  if (members > 0 && arguments.head_at.empty()) return look_after(*loaded, members, arguments);
   runtime::FileDisk disk;
   const auto folder = launch::RunFolder::create(arguments.out, disk);
   if (!folder.ok()) return report(folder.error());
@@ -137,19 +184,23 @@ int begin(RunArguments arguments) {
 
 int resume(const RunArguments& arguments) {
   runtime::FileDisk disk;
-  const auto folder = launch::RunFolder::reopen(arguments.out, disk);
-  if (!folder.ok()) return report(folder.error());
+  std::optional<Result<launch::RunFolder>> folder = launch::RunFolder::reopen(arguments.out, disk);
+  if (!folder->ok()) return report(folder->error());
   const auto loaded = load_to_resume(arguments);
   if (!loaded.ok()) return report(loaded.error());
-  if (const auto fits = check_bounds(*loaded); !fits.ok()) return report(fits.error());
-  return train(*loaded, *folder, disk, arguments);
+  const std::uint32_t members = config::workers_of(loaded->topology, arguments.workers);
+  if (const auto fits = check_bounds(*loaded, members); !fits.ok()) return report(fits.error());
+  if (members == 0 || !arguments.head_at.empty()) return train(*loaded, **folder, disk, arguments);
+  folder.reset();  // it is the head's to lock
+  return look_after(*loaded, members, arguments);
 }
 
 }  // namespace
 
 int run_command(const Arguments& arguments) {
   CommandLine line(
-      "run T.yaml [--set a.b=c]... [--out DIR] [--seed S] [--json] | run --resume DIR",
+      "run T.yaml [--workers N] [--set a.b=c]... [--out DIR] [--seed S] [--json] | run --resume "
+      "DIR",
       "Trains what the topology file describes. Progress and logs go to standard error; the table\n"
       "data against generated, and with --json the summary, to standard output.",
       "troupe run config/topologies/quickstart.yaml --set train.epochs=1 --out runs/first");
@@ -158,10 +209,20 @@ int run_command(const Arguments& arguments) {
              "a.b=c: sets one value of the topology; may be repeated")(
       "out", po::value<std::string>(), "folder of the run (default runs/NAME-TIME)")(
       "resume", po::value<std::string>(), "goes on with the run in this folder")(
+      "workers", po::value<std::uint32_t>(),
+      "member processes on this host; 0: all in one process (default: those of cluster.hosts)")(
       "seed", po::value<std::uint64_t>(), "the same as --set train.seed=S")(
       "json", po::bool_switch(), "ends standard output with the summary as one JSON object");
+  line.hidden_value<std::string>("head-at");
+  line.hidden_value<std::uint32_t>("members-here");
   if (const auto code = line.parse(arguments)) return *code;
   RunArguments parsed;
+  if (line.has("workers")) parsed.workers = line.get<std::uint32_t>("workers");
+  if (parsed.workers.value_or(0) > config::kMostMembers) {
+    return line.usage_error(fmt::format("--workers: at most {}", config::kMostMembers));
+  }
+  if (line.has("head-at")) parsed.head_at = line.get<std::string>("head-at");
+  if (line.has("members-here")) parsed.members_here = line.get<std::uint32_t>("members-here");
   if (line.has("topology")) parsed.topology = line.get<std::string>("topology");
   if (line.has("set")) parsed.overrides = line.get<std::vector<std::string>>("set");
   if (line.has("seed")) {

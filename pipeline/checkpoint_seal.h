@@ -11,6 +11,7 @@
 //     24     16  XXH3-128 of the rest, low word first
 //     40    456  zero
 //    496     16  XXH3-128 of bytes 0 to 495, low word first
+// The hashes tell damage, not malice: whoever forges a file can seal it.
 // Magic and the last hash keep their places in every version, so that a newer file is recognised.
 
 #include <cstdint>

@@ -65,6 +65,9 @@ struct Hdf5TreeEntry {
   std::int64_t size() const;
 };
 
+// What is read has room for in the file, all together: a file that claims more is refused before
+// anything is allocated for it. The library itself withstands damage less well than that; who
+// verifies a hash of the image first keeps damage, though not malice, away from it.
 class Hdf5TreeReader {
  public:
   // `name` is the file's, for messages.
@@ -80,7 +83,7 @@ class Hdf5TreeReader {
   void read_text(const std::string& path, std::string& text);
   // All datasets below a group, in the order in which groups and datasets were made.
   std::vector<Hdf5TreeEntry> entries(const std::string& group);
-  // Appends the elements of a dataset.
+  // Appends the elements of a dataset of exactly this type, contiguous as it was written.
   void read(const std::string& path, std::vector<float>& values);
   void read(const std::string& path, std::vector<std::int16_t>& values);
 
@@ -89,6 +92,7 @@ class Hdf5TreeReader {
   void fail(const std::string& what);
 
  private:
+  bool spend(std::uint64_t bytes);
   Hdf5Handle open_attribute(const std::string& object, const std::string& attribute);
   void read_scalar(const std::string& object, const std::string& attribute, hid_t type,
                    void* value);
@@ -96,6 +100,7 @@ class Hdf5TreeReader {
   void append(const std::string& path, hid_t type, std::vector<T>& values);
 
   std::string name_;
+  std::uint64_t unread_bytes_;  // of the file, as far as what was read could stand in it
   Hdf5Handle file_;
   std::optional<runtime::Error> error_;
 };

@@ -23,15 +23,31 @@ std::vector<std::int64_t> shape_of(hid_t dataset) {
   return {extents.begin(), extents.end()};
 }
 
+// None: more than can be counted, which the library lets a chunked dataset have.
+std::optional<std::int64_t> elements_of(const std::vector<std::int64_t>& shape) {
+  std::int64_t elements = 1;
+  for (const std::int64_t extent : shape) {
+    if (extent < 0 || __builtin_mul_overflow(elements, extent, &elements)) return std::nullopt;
+  }
+  return elements;
+}
+
 // Called for every link below the group; groups are entered by the library.
 herr_t note_dataset(hid_t group, const char* path, const H5L_info_t*, void* data) {
   auto& visit = *static_cast<Visit*>(data);
   const Hdf5Handle object(H5Oopen(group, path, H5P_DEFAULT));
   if (!object.valid()) return -1;
   if (H5Iget_type(object.id()) == H5I_DATASET) {
-    visit.entries.push_back({path, shape_of(object.id())});
+    std::vector<std::int64_t> shape = shape_of(object.id());
+    if (!elements_of(shape)) return -1;
+    visit.entries.push_back({path, std::move(shape)});
   }
   return 0;
+}
+
+// Links of other kinds lead to other files, or to nowhere.
+herr_t refuse_all_but_hard_links(hid_t, const char*, const H5L_info_t* link, void*) {
+  return link->type == H5L_TYPE_HARD ? 0 : -1;
 }
 
 // Texts of a fixed size end in one NUL at least.
@@ -41,6 +57,18 @@ bool is_text_of_fixed_size(hid_t type) {
   return H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0;
 }
 
+// More than one text would be written behind the string that is read into.
+bool is_one(const Hdf5Handle& space) { return H5Sget_simple_extent_npoints(space.id()) == 1; }
+
+// Whether the elements stand in this file, one behind the other and not compressed: neither fill
+// values that were never written, nor other files.
+bool stands_in_file(hid_t dataset) {
+  const Hdf5Handle properties(H5Dget_create_plist(dataset));
+  const H5D_layout_t layout = H5Pget_layout(properties.id());
+  return (layout == H5D_CONTIGUOUS || layout == H5D_COMPACT) &&
+         H5Pget_external_count(properties.id()) == 0;
+}
+
 }  // namespace
 
 std::int64_t Hdf5TreeEntry::size() const {
@@ -48,7 +76,7 @@ std::int64_t Hdf5TreeEntry::size() const {
 }
 
 Hdf5TreeReader::Hdf5TreeReader(std::span<const std::byte> image, std::string name)
-    : name_(std::move(name)) {
+    : name_(std::move(name)), unread_bytes_(image.size()) {
   const Hdf5Lock lock;
   const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_fapl_core(access.id(), 1u << 16, false);
@@ -56,7 +84,12 @@ Hdf5TreeReader::Hdf5TreeReader(std::span<const std::byte> image, std::string nam
   if (H5Pset_file_image(access.id(), const_cast<std::byte*>(image.data()), image.size()) >= 0) {
     file_ = Hdf5Handle(H5Fopen("memory", H5F_ACC_RDONLY, access.id()));
   }
-  if (!file_.valid()) fail("its HDF5 part cannot be opened: " + hdf5_cause());
+  if (!file_.valid()) {
+    fail("its HDF5 part cannot be opened: " + hdf5_cause());
+  } else if (H5Lvisit(file_.id(), H5_INDEX_NAME, H5_ITER_NATIVE, refuse_all_but_hard_links,
+                      nullptr) < 0) {
+    fail("its HDF5 part has links that are none of a checkpoint, or cannot be listed");
+  }
 }
 
 void Hdf5TreeReader::fail(const std::string& what) {
@@ -67,6 +100,13 @@ void Hdf5TreeReader::fail(const std::string& what) {
 runtime::Result<void> Hdf5TreeReader::result() const {
   if (error_) return *error_;
   return {};
+}
+
+// Links may lead to the same bytes many times over, which the sum of what is read would show.
+bool Hdf5TreeReader::spend(std::uint64_t bytes) {
+  if (bytes > unread_bytes_) return false;
+  unread_bytes_ -= bytes;
+  return true;
 }
 
 Hdf5Handle Hdf5TreeReader::open_attribute(const std::string& object, const std::string& attribute) {
@@ -111,10 +151,15 @@ void Hdf5TreeReader::read_attribute(const std::string& object, const std::string
   const Hdf5Handle opened = open_attribute(object, attribute);
   if (!opened.valid()) return;
   const Hdf5Handle type(H5Aget_type(opened.id()));
-  std::string text(H5Tget_size(type.id()), '\0');
-  if (!is_text_of_fixed_size(type.id()) || H5Aread(opened.id(), type.id(), text.data()) < 0) {
-    return fail(fmt::format("attribute {} of {} is no text", attribute, object));
-  }
+  const Hdf5Handle space(H5Aget_space(opened.id()));
+  std::string text;
+  const auto read = [&] {
+    const std::size_t bytes = H5Tget_size(type.id());
+    if (!is_text_of_fixed_size(type.id()) || !is_one(space) || !spend(bytes)) return false;
+    text.resize(bytes);
+    return H5Aread(opened.id(), type.id(), text.data()) >= 0;
+  };
+  if (!read()) return fail(fmt::format("attribute {} of {} is no text", attribute, object));
   value = up_to_nul(text);
 }
 
@@ -123,7 +168,11 @@ void Hdf5TreeReader::read_text(const std::string& path, std::string& text) {
   if (error_) return;
   const Hdf5Handle dataset(H5Dopen2(file_.id(), path.c_str(), H5P_DEFAULT));
   const Hdf5Handle type(dataset.valid() ? H5Dget_type(dataset.id()) : -1);
-  if (!type.valid() || !is_text_of_fixed_size(type.id())) return fail(path + " is no text");
+  const Hdf5Handle space(dataset.valid() ? H5Dget_space(dataset.id()) : -1);
+  if (!type.valid() || !is_text_of_fixed_size(type.id()) || !is_one(space) ||
+      !stands_in_file(dataset.id()) || !spend(H5Tget_size(type.id()))) {
+    return fail(path + " is no text");
+  }
   std::string bytes(H5Tget_size(type.id()), '\0');
   if (H5Dread(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()) < 0) {
     return fail(path + " cannot be read: " + hdf5_cause());
@@ -149,9 +198,18 @@ void Hdf5TreeReader::append(const std::string& path, hid_t type, std::vector<T>&
   if (error_) return;
   const Hdf5Handle dataset(H5Dopen2(file_.id(), path.c_str(), H5P_DEFAULT));
   if (!dataset.valid()) return fail("dataset " + path + " is missing");
+  const Hdf5Handle file_type(H5Dget_type(dataset.id()));
+  const Hdf5Handle space(H5Dget_space(dataset.id()));
+  const std::optional<std::int64_t> elements = elements_of(shape_of(dataset.id()));
+  if (H5Tequal(file_type.id(), type) <= 0 || !stands_in_file(dataset.id()) || !elements ||
+      H5Sget_simple_extent_npoints(space.id()) != *elements ||
+      *elements > INT64_MAX / static_cast<std::int64_t>(sizeof(T)) ||
+      !spend(static_cast<std::uint64_t>(*elements) * sizeof(T))) {
+    return fail("dataset " + path + " is not " + std::to_string(8 * sizeof(T)) +
+                "-bit numbers that stand in the file");
+  }
   const std::size_t before = values.size();
-  values.resize(before +
-                static_cast<std::size_t>(Hdf5TreeEntry{{}, shape_of(dataset.id())}.size()));
+  values.resize(before + static_cast<std::size_t>(*elements));
   if (H5Dread(dataset.id(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data() + before) < 0) {
     fail("dataset " + path + " cannot be read: " + hdf5_cause());
   }

@@ -42,7 +42,7 @@ Cell::Cell(NodeCore& core, ActorId id, const ActorPlan& plan, int trace_records,
   }
 }
 
-void Cell::add_out(Link& link) {
+void Cell::add_out(Outlet& link) {
   outs_.push_back(&link);
   out_names_.push_back(link.plan().from_port);
 }
@@ -84,7 +84,7 @@ bool Cell::run_slice(int limit) {
   bool more = true;
   for (int i = 0; more && i < limit && !core_.halted(); ++i) more = handle_next();
   // Before resting: the notices this sends may be to this very actor.
-  for (Link* link : links_to_flush_) link->flush();
+  for (Inlet* link : links_to_flush_) link->flush();
   links_to_flush_.clear();
   running_cell = nullptr;
   // A halted node's cells stay scheduled, so that nothing enqueues them again.
@@ -194,7 +194,7 @@ void Cell::end_actor() {
     if (auto* child = std::get_if<ChildSignal>(&signal)) unseen.push_back(std::move(child->end));
   }
   actor_.reset();
-  for (Link* link : outs_) link->forget_wait();
+  for (Outlet* link : outs_) link->forget_wait();
   count_progress();
   done_ = false;
   core_.actor_gone(id_, std::exchange(failure_, std::nullopt), unseen);

@@ -16,8 +16,9 @@
 #include "runtime/actor.h"
 #include "runtime/base/log.h"
 #include "runtime/base/trace.h"
-#include "runtime/link.h"
+#include "runtime/inlet.h"
 #include "runtime/mailbox.h"
+#include "runtime/outlet.h"
 #include "runtime/plan.h"
 #include "runtime/scheduler.h"
 
@@ -41,9 +42,10 @@ class Cell final : public Task {
 
   ActorId id() const { return id_; }
   const ActorPlan& plan() const { return plan_; }
+  ControlOrigin& control_origin() { return control_origin_; }
   bool own_thread() const { return plan_.own_thread; }
   // Before the node begins; the link goes out of this cell, at the next port.
-  void add_out(Link& link);
+  void add_out(Outlet& link);
   std::size_t outs() const { return outs_.size(); }
 
   // Under the node's tree lock, while the actor is not alive. Opens the mailbox; true: the caller
@@ -59,7 +61,7 @@ class Cell final : public Task {
 
   // Running thread.
   bool run_slice(int limit) override;
-  void flush_later(Link& link) { links_to_flush_.push_back(&link); }
+  void flush_later(Inlet& link) { links_to_flush_.push_back(&link); }
 
   // Any thread.
   bool scheduled() const { return mailbox_.scheduled(); }
@@ -89,7 +91,7 @@ class Cell final : public Task {
   TraceRing trace_;
   Mailbox mailbox_;
   ControlOrigin control_origin_;
-  std::vector<Link*> outs_;
+  std::vector<Outlet*> outs_;
   std::vector<std::string> out_names_;
   std::atomic<bool> stop_asked_{false};
   std::atomic<bool> in_handler_{false};
@@ -104,7 +106,7 @@ class Cell final : public Task {
   bool done_ = false;
   std::optional<Error> failure_;
   std::map<TimerId, TimePoint> timers_;
-  std::vector<Link*> links_to_flush_;
+  std::vector<Inlet*> links_to_flush_;
   TimePoint handler_started_{0};
   std::array<std::uint32_t, std::variant_size_v<Signal>> signal_traces_{};
   const char* last_message_name_ = nullptr;

@@ -3,7 +3,9 @@
 // The small identities the runtime's interfaces speak in.
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace troupe::runtime {
 
@@ -14,6 +16,7 @@ enum class Lane : std::uint8_t {
   kData,     // what is computed with; counts as progress
   kMetrics,  // the one lane that drops, and counts what it drops, when credits run out
 };
+inline constexpr std::size_t kLanes = 3;
 
 // An actor's position in the Plan; kOutside stands for a sender that is no actor.
 struct ActorId {
@@ -21,6 +24,9 @@ struct ActorId {
   auto operator<=>(const ActorId&) const = default;
 };
 inline constexpr ActorId kOutside{};
+inline constexpr std::string_view kOutsideName = "outside";
+// Stands for an actor of another node.
+inline constexpr ActorId kElsewhere{-2};
 
 // One of an actor's out ports, resolved once from its name and valid as long as the node.
 struct PortId {

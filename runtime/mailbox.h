@@ -42,8 +42,6 @@ using Signal =
 
 class Mailbox {
  public:
-  static constexpr std::size_t kLanes = 3;
-
   enum class Posted {
     kQueued,  // the actor will come to it
     kWake,    // the actor was idle and is scheduled now: the caller must enqueue it

@@ -106,8 +106,10 @@ class Message {
   bool holds_credit() const { return holds_credit_; }
 
  private:
-  friend class Link;
+  friend class Outlet;
   friend class NodeCore;
+  friend class Gate;
+  friend class Peer;
 
   // How to handle a body without knowing its type; one object per type.
   struct BodyType {

@@ -6,14 +6,20 @@
 
 namespace troupe::runtime {
 
-Node::Node(Plan plan, ActorFactory factory, NodeOptions options, const Clock& clock, Log& log)
-    : core_(std::make_shared<NodeCore>(std::move(plan), std::move(factory), options, clock, log,
+Node::Node(const Plan& plan, ActorFactory factory, NodeOptions options, const Clock& clock,
+           Log& log)
+    : core_(std::make_shared<NodeCore>(plan, std::move(factory), options, clock, log, nullptr,
                                        nullptr)) {}
 
-Node::Node(Plan plan, ActorFactory factory, NodeOptions options, const Clock& clock, Log& log,
-           Scheduler& scheduler)
-    : core_(std::make_shared<NodeCore>(std::move(plan), std::move(factory), options, clock, log,
-                                       &scheduler)) {}
+Node::Node(const Plan& plan, ActorFactory factory, NodeOptions options, const Clock& clock,
+           Log& log, Scheduler& scheduler)
+    : core_(std::make_shared<NodeCore>(plan, std::move(factory), options, clock, log, &scheduler,
+                                       nullptr)) {}
+
+Node::Node(const Plan& plan, ActorFactory factory, NodeOptions options, const Clock& clock,
+           Log& log, const Uplink& uplink, Scheduler* scheduler)
+    : core_(std::make_shared<NodeCore>(plan, std::move(factory), options, clock, log, scheduler,
+                                       &uplink)) {}
 
 Node::~Node() {
   if (core_->running()) (void)core_->end();
@@ -29,6 +35,8 @@ void Node::begin() { core_->begin(core_); }
 bool Node::tend() { return core_->tend(); }
 TimePoint Node::next_due() const { return core_->next_due(); }
 NodeEnd Node::end() { return core_->end(); }
+void Node::turn_gate(TimePoint until) { core_->gate()->turn(until); }
+TimePoint Node::gate_due() const { return core_->gate()->next_due(); }
 void Node::request_stop() { core_->request_stop(); }
 
 void Node::send_control(std::string_view actor, Message message) {
@@ -39,5 +47,9 @@ std::string Node::wait_for_graph() const { return print(core_->wait_graph()); }
 std::vector<LinkStats> Node::link_stats() const { return core_->link_stats(); }
 std::vector<ActorStats> Node::actor_stats() const { return core_->actor_stats(); }
 std::vector<ActorTrace> Node::traces() const { return core_->traces(); }
+
+std::vector<PeerStats> Node::peer_stats() const {
+  return core_->gate() == nullptr ? std::vector<PeerStats>() : core_->gate()->peer_stats();
+}
 
 }  // namespace troupe::runtime

@@ -22,6 +22,7 @@
 #include "runtime/base/log.h"
 #include "runtime/plan.h"
 #include "runtime/scheduler.h"
+#include "runtime/transport/gate.h"
 
 namespace troupe::runtime {
 
@@ -77,16 +78,30 @@ struct ActorTrace {
   TraceSnapshot trace;
 };
 
+// What joins a node to others. The wire and the types outlive the node.
+struct Uplink {
+  GateOptions gate;
+  Wire& wire;
+  const WireTypes& types;
+  // Whether the node drives its gate with a thread of its own; else somebody calls turn_gate().
+  bool own_thread = true;
+};
+
 class NodeCore;
 
 class Node {
  public:
   // The plan must pass check(). Clock and log outlive the node. The clock must go on while threads
   // wait (a SteadyClock), unless a scheduler is handed in that moves it.
-  Node(Plan plan, ActorFactory factory, NodeOptions options, const Clock& clock, Log& log);
+  Node(const Plan& plan, ActorFactory factory, NodeOptions options, const Clock& clock, Log& log);
   // With a scheduler of the caller's, which outlives the node; see step_scheduler.h.
-  Node(Plan plan, ActorFactory factory, NodeOptions options, const Clock& clock, Log& log,
+  Node(const Plan& plan, ActorFactory factory, NodeOptions options, const Clock& clock, Log& log,
        Scheduler& scheduler);
+  // One node of several: runs the actors that the plan places on uplink.gate.node, and talks to the
+  // others. Every node is given the same plan. Its first node has the last word on a run that is
+  // stuck. `scheduler` as above; null: one of its own.
+  Node(const Plan& plan, ActorFactory factory, NodeOptions options, const Clock& clock, Log& log,
+       const Uplink& uplink, Scheduler* scheduler = nullptr);
   // Only when run() is not running.
   ~Node();
 
@@ -102,6 +117,10 @@ class Node {
   TimePoint next_due() const;
   NodeEnd end();
 
+  // For a driver of a node whose gate has no thread: see Gate. From begin() to end().
+  void turn_gate(TimePoint until);
+  TimePoint gate_due() const;
+
   // Asks the root actor to stop; a second call gives up on whatever has not ended. Any thread, not
   // from a signal handler.
   void request_stop();
@@ -116,6 +135,8 @@ class Node {
   std::vector<LinkStats> link_stats() const;
   std::vector<ActorStats> actor_stats() const;
   std::vector<ActorTrace> traces() const;
+  // Of the other nodes this one has to do with; empty when there are none.
+  std::vector<PeerStats> peer_stats() const;
 
  private:
   std::shared_ptr<NodeCore> core_;

@@ -13,19 +13,48 @@ constexpr std::chrono::seconds kAbandonPatience{1};
 
 ActorId actor_at(std::size_t position) { return ActorId{static_cast<std::int32_t>(position)}; }
 
+const std::string& node_of(const Plan& plan, const std::string& actor) {
+  for (const ActorPlan& entry : plan.actors) {
+    if (entry.name == actor) return entry.node;
+  }
+  check_failed(__FILE__, __LINE__, "the plan has the actor", actor);
+}
+
+// What of the plan is on the node; all of it when there is only one.
+Plan part_of(const Plan& plan, const Uplink* uplink) {
+  if (uplink == nullptr) return plan;
+  Plan part;
+  const std::string& node = uplink->gate.node;
+  for (const ActorPlan& actor : plan.actors) {
+    if (actor.node == node) part.actors.push_back(actor);
+  }
+  for (const LinkPlan& link : plan.links) {
+    if (node_of(plan, link.from) == node && node_of(plan, link.to) == node) {
+      part.links.push_back(link);
+    }
+  }
+  CHECK(!part.actors.empty(), "no actor of the plan is on " + node);
+  return part;
+}
+
 }  // namespace
 
-NodeCore::NodeCore(Plan plan, ActorFactory factory, NodeOptions options, const Clock& clock,
-                   Log& log, Scheduler* scheduler)
-    : plan_(std::move(plan)),
+NodeCore::NodeCore(const Plan& plan, ActorFactory factory, NodeOptions options, const Clock& clock,
+                   Log& log, Scheduler* scheduler, const Uplink* uplink)
+    : plan_(part_of(plan, uplink)),
       factory_(std::move(factory)),
       options_(options),
       clock_(clock),
       log_(log),
-      outside_(kOutside, "outside"),
+      outside_(kOutside, std::string(kOutsideName)),
       scheduler_(scheduler),
       supervisor_(plan_, options.shutdown_deadline) {
-  wire();
+  if (uplink != nullptr) {
+    gate_ = std::make_unique<Gate>(*this, uplink->gate, uplink->wire, uplink->types, clock_, log_);
+    gate_has_thread_ = uplink->own_thread;
+    first_node_ = plan.actors.front().node == uplink->gate.node;
+  }
+  wire(plan);
   for (std::size_t i = 0; i < cells_.size(); ++i) made_.push_back(make_actor(actor_at(i)));
   if (scheduler_ == nullptr) {
     own_scheduler_ = std::make_unique<ThreadScheduler>(options.scheduler_threads, clock);
@@ -34,24 +63,70 @@ NodeCore::NodeCore(Plan plan, ActorFactory factory, NodeOptions options, const C
 }
 
 NodeCore::~NodeCore() {
+  CHECK(!gate_thread_.joinable(), "a node is ended before it goes");
   // Actors first: the messages they keep give their credits back to links.
   for (const auto& cell : cells_) cell->clear();
 }
 
-void NodeCore::wire() {
-  const std::vector<Error> errors = check(plan_);
+void NodeCore::wire(const Plan& whole) {
+  const std::vector<Error> errors = check(whole);
   CHECK(errors.empty(), errors.front().message);
   for (std::size_t i = 0; i < plan_.actors.size(); ++i) {
     ids_.emplace(plan_.actors[i].name, actor_at(i));
     cells_.push_back(
         std::make_unique<Cell>(*this, actor_at(i), plan_.actors[i], options_.trace_records, log_));
   }
-  for (const LinkPlan& link : plan_.links) {
-    Cell& from = cell(ids_.at(link.from));
-    const PortId port{static_cast<std::int32_t>(from.outs())};
-    links_.push_back(std::make_unique<Link>(link, from, port, cell(ids_.at(link.to))));
-    from.add_out(*links_.back());
+  if (gate_) {
+    for (const std::string& node : nodes_of(whole)) {
+      const bool here = node == plan_.actors.front().node;
+      if (!here && (first_node_ || node == whole.actors.front().node)) gate_->add_peer(node);
+    }
   }
+  for (std::size_t i = 0; i < whole.links.size(); ++i) wire_link(whole, i);
+  if (!gate_) return;
+  for (const ActorPlan& actor : whole.actors) {
+    if (!ids_.contains(actor.name)) gate_->add_actor(actor.name, actor.node);
+  }
+}
+
+void NodeCore::wire_link(const Plan& whole, std::size_t position) {
+  const LinkPlan& link = whole.links[position];
+  const auto number = static_cast<std::uint32_t>(position);
+  Cell* from = find_cell(link.from);
+  Cell* to = find_cell(link.to);
+  if (from == nullptr && to == nullptr) return;
+  if (from == nullptr) {
+    gate_->add_inlet(number, link, node_of(whole, link.from), *to);
+    return;
+  }
+  const PortId port{static_cast<std::int32_t>(from->outs())};
+  if (to == nullptr) {
+    from->add_out(gate_->add_outlet(number, link, *from, port, node_of(whole, link.to)));
+    return;
+  }
+  links_.push_back(std::make_unique<Link>(link, *from, port, *to));
+  from->add_out(*links_.back());
+}
+
+Cell* NodeCore::find_cell(const std::string& actor) const {
+  const auto found = ids_.find(actor);
+  return found == ids_.end() ? nullptr : &cell(found->second);
+}
+
+Origin* NodeCore::control_origin_of(const std::string& actor) {
+  if (actor == outside_.sender_name()) return &outside_;
+  Cell* found = find_cell(actor);
+  return found == nullptr ? nullptr : &found->control_origin();
+}
+
+// A root that has ended needs to know of nothing any more.
+void NodeCore::tell_root(Message message) {
+  {
+    const std::scoped_lock lock(tree_mutex_);
+    const Supervisor::State state = supervisor_.state(supervisor_.root());
+    if (state == Supervisor::State::kClosing || state == Supervisor::State::kEnded) return;
+  }
+  send_control(outside_, cell(supervisor_.root()).plan().name, std::move(message));
 }
 
 std::unique_ptr<Actor> NodeCore::make_actor(ActorId actor) {
@@ -76,6 +151,12 @@ void NodeCore::begin(const std::shared_ptr<NodeCore>& self) {
   // A request to stop may have come before there was anyone to hear it.
   if (stop_requested_) orders.push_back({Supervisor::Order::Kind::kStop, supervisor_.root(), {}});
   carry_out(std::move(orders));
+  // Only now does everyone here hear what others have to say.
+  if (gate_ && gate_has_thread_) {
+    gate_thread_ = std::thread([this] {
+      while (!gate_->closed()) gate_->turn(TimePoint::max());
+    });
+  }
 }
 
 void NodeCore::carry_out(Supervisor::Orders orders) {
@@ -108,6 +189,7 @@ void NodeCore::send_control(Origin& origin, std::string_view actor, Message mess
   message.attach(origin, false);
   const auto found = ids_.find(std::string(actor));
   if (found == ids_.end()) {
+    if (gate_ && gate_->post_control(std::string(actor), message)) return;
     return_to_sender(std::move(message),
                      {ErrorKind::kInternal, "there is no actor " + std::string(actor)});
     return;
@@ -122,6 +204,10 @@ void NodeCore::send_control_from_outside(std::string_view actor, Message message
 void NodeCore::return_to_sender(Message message, const Error& cause) {
   Origin& origin = *message.origin();
   if (!origin.undelivered()) return;
+  if (origin.sender() == kElsewhere) {
+    gate_->send_back(std::move(message), cause);
+    return;
+  }
   const std::string name(message.name());
   if (origin.sender() == kOutside) {
     log_.warning(fmt::format("'{}' from outside was not delivered: {}", name, cause.message));
@@ -174,6 +260,13 @@ void NodeCore::request_stop() {
   scheduler_->wake();
 }
 
+// A node that was given up may have a gate that still waits for acknowledgements: not for long.
+void NodeCore::close_gate() {
+  if (!gate_) return;
+  gate_->begin_close();
+  if (gate_thread_.joinable()) gate_thread_.join();
+}
+
 NodeEnd NodeCore::end() {
   CHECK(phase_ == Phase::kBegun, "a node ends once, after it has begun");
   phase_ = Phase::kEnded;
@@ -192,6 +285,7 @@ NodeEnd NodeCore::end() {
     end.unstopped = unstopped_;
   }
   halted_.store(true);
+  close_gate();
   std::vector<Task*> tasks;
   for (const auto& cell : cells_) tasks.push_back(cell.get());
   std::vector<Task*> busy = scheduler_->retire(tasks, patience);

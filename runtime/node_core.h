@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -19,15 +20,16 @@
 #include "runtime/supervisor.h"
 #include "runtime/thread_scheduler.h"
 #include "runtime/timer_queue.h"
+#include "runtime/transport/gate.h"
 #include "runtime/wait_graph.h"
 
 namespace troupe::runtime {
 
 class NodeCore {
  public:
-  // `scheduler` null: one of its own, with threads.
-  NodeCore(Plan plan, ActorFactory factory, NodeOptions options, const Clock& clock, Log& log,
-           Scheduler* scheduler);
+  // `scheduler` null: one of its own, with threads. `uplink` null: there are no other nodes.
+  NodeCore(const Plan& plan, ActorFactory factory, NodeOptions options, const Clock& clock,
+           Log& log, Scheduler* scheduler, const Uplink* uplink);
   ~NodeCore();
 
   const Clock& clock() const { return clock_; }
@@ -48,6 +50,17 @@ class NodeCore {
   std::vector<ActorStats> actor_stats() const;
   std::vector<ActorTrace> traces() const;
 
+  Gate* gate() const { return gate_.get(); }
+
+  // For the gate, on its thread.
+  Cell* find_cell(const std::string& actor) const;
+  // What an actor here sends past all links comes from; nullptr: no such actor.
+  Origin* control_origin_of(const std::string& actor);
+  void tell_root(Message message);
+  std::int64_t own_progress() const;
+  void gate_closed() { scheduler_->wake(); }
+  void graph_arrived() { scheduler_->wake(); }
+
   // For cells, on their threads.
   void send_control(Origin& origin, std::string_view actor, Message message);
   // The message holds on to its credit; `cause` says why its target did not take it.
@@ -62,18 +75,23 @@ class NodeCore {
 
  private:
   Cell& cell(ActorId actor) const { return *cells_[static_cast<std::size_t>(actor.index)]; }
-  void wire();
+  void wire(const Plan& whole);
+  void wire_link(const Plan& whole, std::size_t position);
+  void close_gate();
   std::unique_ptr<Actor> make_actor(ActorId actor);
   void carry_out(Supervisor::Orders orders);  // under tree_mutex_
   void fire_timers(TimePoint now);
   bool quiet() const;
   Activity activity() const;
   void watch(TimePoint now);
+  void ask_all_nodes(TimePoint now);
+  void watch_all_nodes(TimePoint now);
   void fail_stuck(std::string_view what);
+  void fail_stuck(std::string_view what, const WaitGraph& graph);
   void give_up(std::string_view why, const WaitGraph* graph = nullptr);
   void note_handled(TimePoint now);
 
-  const Plan plan_;
+  const Plan plan_;  // what of it is on this node
   const ActorFactory factory_;
   const NodeOptions options_;
   const Clock& clock_;
@@ -81,6 +99,9 @@ class NodeCore {
   std::unordered_map<std::string, ActorId> ids_;
   std::vector<std::unique_ptr<Cell>> cells_;
   std::vector<std::unique_ptr<Link>> links_;
+  std::unique_ptr<Gate> gate_;  // none: there are no other nodes
+  bool gate_has_thread_ = false;
+  bool first_node_ = true;  // of the plan: it watches over the progress of all
   ControlOrigin outside_;
   TimerQueue timers_;
   std::unique_ptr<ThreadScheduler> own_scheduler_;
@@ -102,6 +123,8 @@ class NodeCore {
 
   // The tending thread's.
   std::optional<ProgressWatch> watch_;
+  std::thread gate_thread_;
+  TimePoint graphs_due_ = TimePoint::max();  // when a stuck run is judged by what has come in
   enum class Phase { kMade, kBegun, kEnded } phase_ = Phase::kMade;
 };
 

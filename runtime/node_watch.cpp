@@ -9,6 +9,9 @@
 namespace troupe::runtime {
 namespace {
 
+// For the answers of other nodes to who waits for whom.
+constexpr std::chrono::seconds kGraphPatience{2};
+
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 }  // namespace
@@ -19,7 +22,10 @@ bool NodeCore::tend() {
   bool overdue = false;
   {
     const std::scoped_lock lock(tree_mutex_);
-    if (supervisor_.ended()) return true;
+    if (supervisor_.ended()) {
+      if (gate_) gate_->begin_close();
+      return !gate_ || gate_->closed();
+    }
     note_handled(now);
     if (give_up_asked_.load()) give_up("asked a second time to stop");
     overdue = !supervisor_.overdue(now).empty();
@@ -27,7 +33,7 @@ bool NodeCore::tend() {
   if (overdue && !halted()) {
     const WaitGraph graph = wait_graph();
     const std::scoped_lock lock(tree_mutex_);
-    if (supervisor_.ended()) return true;
+    if (supervisor_.ended()) return false;
     give_up(fmt::format("the shutdown deadline of {:.1f} s has passed",
                         seconds(options_.shutdown_deadline)),
             &graph);
@@ -37,7 +43,7 @@ bool NodeCore::tend() {
 }
 
 TimePoint NodeCore::next_due() const {
-  TimePoint due = timers_.next_due();
+  TimePoint due = std::min(timers_.next_due(), graphs_due_);
   {
     const std::scoped_lock lock(tree_mutex_);
     due = std::min(due, supervisor_.next_overdue());
@@ -82,11 +88,23 @@ Activity NodeCore::activity() const {
   activity.quiet = quiet();
   // A timer that fires is taken out by this same thread, so none can hide between the two lines.
   activity.timers_pending = timers_.next_due() != TimerQueue::kNever;
-  for (const auto& cell : cells_) activity.progress += cell->progress();
+  activity.progress = own_progress();
+  if (gate_) {
+    // What others send can always move it on.
+    activity.timers_pending = true;
+    activity.progress += gate_->peers_progress();
+  }
   return activity;
 }
 
+std::int64_t NodeCore::own_progress() const {
+  std::int64_t progress = 0;
+  for (const auto& cell : cells_) progress += cell->progress();
+  return progress;
+}
+
 void NodeCore::watch(TimePoint now) {
+  if (gate_) watch_all_nodes(now);
   switch (watch_->look(now, activity())) {
     case ProgressWatch::Verdict::kMoving:
       return;
@@ -95,6 +113,10 @@ void NodeCore::watch(TimePoint now) {
                                print(wait_graph())));
       return;
     case ProgressWatch::Verdict::kStuck:
+      if (gate_) {
+        if (first_node_) ask_all_nodes(now);
+        return;
+      }
       fail_stuck(
           fmt::format("nothing but timers has moved for {:.1f} s", seconds(options_.stuck_after)));
       return;
@@ -104,8 +126,26 @@ void NodeCore::watch(TimePoint now) {
   }
 }
 
-void NodeCore::fail_stuck(std::string_view what) {
-  const WaitGraph graph = wait_graph();
+// The plan's first node hears of the progress of all, and judges for all.
+void NodeCore::ask_all_nodes(TimePoint now) {
+  gate_->request_graphs();
+  graphs_due_ = now + kGraphPatience;
+}
+
+void NodeCore::watch_all_nodes(TimePoint now) {
+  if (graphs_due_ == TimePoint::max()) return;
+  Gate::Graphs answers = gate_->graphs();
+  if (!answers.complete && now < graphs_due_) return;
+  graphs_due_ = TimePoint::max();
+  answers.graphs.push_back(wait_graph());
+  fail_stuck(fmt::format("nothing but timers has moved on any node for {:.1f} s",
+                         seconds(options_.stuck_after)),
+             merge(answers.graphs));
+}
+
+void NodeCore::fail_stuck(std::string_view what) { fail_stuck(what, wait_graph()); }
+
+void NodeCore::fail_stuck(std::string_view what, const WaitGraph& graph) {
   const std::scoped_lock lock(tree_mutex_);
   if (supervisor_.ended()) return;
   if (supervisor_.state(supervisor_.root()) != Supervisor::State::kRunning) {
@@ -171,12 +211,16 @@ WaitGraph NodeCore::wait_graph() const {
                            .byte_credits = stats.plan.byte_credits,
                            .queued = stats.queued});
   }
+  if (gate_) gate_->add_to(graph);
   return graph;
 }
 
 std::vector<LinkStats> NodeCore::link_stats() const {
   std::vector<LinkStats> all;
   for (const auto& link : links_) all.push_back(link->stats());
+  if (gate_) {
+    for (LinkStats& stats : gate_->link_stats()) all.push_back(std::move(stats));
+  }
   return all;
 }
 

@@ -27,13 +27,34 @@ std::string name_of(const LinkPlan& link) {
   return fmt::format("{}.{} -> {}.{}", link.from, link.from_port, link.to, link.to_port);
 }
 
+// "" for an actor the plan does not have.
+std::string node_of(const Plan& plan, const std::string& name) {
+  for (const ActorPlan& actor : plan.actors) {
+    if (actor.name == name) return actor.node;
+  }
+  return "";
+}
+
+void print_owned(const Plan& plan, const std::string& node, const std::string& owner, int depth,
+                 std::string& text) {
+  for (const ActorPlan& actor : plan.actors) {
+    if (actor.node != node || actor.owner != owner || actor.name.empty()) continue;
+    text += fmt::format("{:{}}{} ({}{})\n", "", depth * 2, actor.name, actor.kind,
+                        actor.own_thread ? ", own thread" : "");
+    print_owned(plan, node, actor.name, depth + 1, text);
+  }
+}
+
 class Checker {
  public:
-  explicit Checker(const Plan& plan) : plan_(plan) {}
+  explicit Checker(const Plan& plan) : plan_(plan) {
+    for (const ActorPlan& actor : plan.actors) has_named_node_ |= !actor.node.empty();
+  }
 
   std::vector<Error> run() {
     check_actors();
     check_owners();
+    check_roots();
     check_links();
     check_circles();
     return std::move(errors_);
@@ -52,24 +73,41 @@ class Checker {
       if (!owners_.emplace(actor.name, actor.owner).second) {
         complain("two actors are named '{}'", actor.name);
       }
+      nodes_.emplace(actor.name, actor.node);
+      if (actor.node.empty() && has_named_node_) {
+        complain("actor '{}' is on no node, although others are on nodes with a name", actor.name);
+      }
     }
   }
 
   void check_owners() {
-    std::vector<std::string> roots;
     for (const ActorPlan& actor : plan_.actors) {
-      if (actor.owner.empty()) {
-        roots.push_back(actor.name);
-      } else if (!owners_.contains(actor.owner)) {
+      if (actor.owner.empty()) continue;
+      if (!owners_.contains(actor.owner)) {
         complain("actor '{}' is owned by '{}', which does not exist", actor.name, actor.owner);
       } else if (owns_itself(actor.name)) {
         complain("actor '{}' is among its own owners", actor.name);
+      } else if (nodes_.at(actor.owner) != actor.node) {
+        complain(
+            "actor '{}' on node '{}' is owned by '{}' on node '{}'; an owner must be on the "
+            "same node",
+            actor.name, actor.node, actor.owner, nodes_.at(actor.owner));
       }
     }
-    if (roots.size() > 1)
-      complain("one actor may have no owner, but {} have none", fmt::join(roots, ", "));
-    if (roots.empty() && !plan_.actors.empty())
-      complain("every actor has an owner; one must have none");
+  }
+
+  void check_roots() {
+    for (const std::string& node : nodes_of(plan_)) {
+      std::vector<std::string> roots;
+      for (const ActorPlan& actor : plan_.actors) {
+        if (actor.node == node && actor.owner.empty()) roots.push_back(actor.name);
+      }
+      const std::string where = node.empty() ? "" : fmt::format(" of node '{}'", node);
+      if (roots.size() > 1) {
+        complain("one actor{} may have no owner, but {} have none", where, fmt::join(roots, ", "));
+      }
+      if (roots.empty()) complain("every actor{} has an owner; one must have none", where);
+    }
   }
 
   // Whether going up from the actor comes back to it.
@@ -134,7 +172,8 @@ class Checker {
   }
 
   const Plan& plan_;
-  std::map<std::string, std::string> owners_;
+  bool has_named_node_ = false;
+  std::map<std::string, std::string> owners_, nodes_;  // of actors, by name
   std::vector<Error> errors_;
 };
 
@@ -142,24 +181,29 @@ class Checker {
 
 std::vector<Error> check(const Plan& plan) { return Checker(plan).run(); }
 
-std::string print(const Plan& plan) {
-  std::string text;
-  const std::function<void(const std::string&, int)> print_owned = [&](const std::string& owner,
-                                                                       int depth) {
-    for (const ActorPlan& actor : plan.actors) {
-      if (actor.owner != owner || actor.name.empty()) continue;
-      text += fmt::format("{:{}}{} ({}{})\n", "", depth * 2, actor.name, actor.kind,
-                          actor.own_thread ? ", own thread" : "");
-      print_owned(actor.name, depth + 1);
+std::vector<std::string> nodes_of(const Plan& plan) {
+  std::vector<std::string> nodes;
+  for (const ActorPlan& actor : plan.actors) {
+    if (std::find(nodes.begin(), nodes.end(), actor.node) == nodes.end()) {
+      nodes.push_back(actor.node);
     }
-  };
-  text += "actors, each below its owner:\n";
-  print_owned("", 1);
+  }
+  return nodes;
+}
+
+std::string print(const Plan& plan) {
+  std::string text = "actors, each below its owner:\n";
+  for (const std::string& node : nodes_of(plan)) {
+    if (!node.empty()) text += fmt::format("  node {}\n", node);
+    print_owned(plan, node, "", node.empty() ? 1 : 2, text);
+  }
   text += "links:\n";
   for (const LinkPlan& link : plan.links) {
     text += fmt::format("  {}  {}, {} messages, {} bytes", name_of(link), word(link.lane),
                         link.message_credits, link.byte_credits);
     if (link.tokens > 0) text += fmt::format(", {} tokens", link.tokens);
+    const std::string from = node_of(plan, link.from), to = node_of(plan, link.to);
+    if (from != to) text += fmt::format(", {} <- {}", to, from);
     text += '\n';
   }
   return text;

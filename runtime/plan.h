@@ -1,7 +1,8 @@
 #pragma once
 
-// The wiring of one process as data: which actors there are, who owns whom, and the links between
-// them. Made by config from a topology; printable and comparable; run by a Node.
+// The wiring of a run as data: which actors there are, who owns whom, the links between them, and
+// on which node each actor is placed. Made by config from a topology; printable and comparable;
+// each Node runs its own part.
 
 #include <cstdint>
 #include <string>
@@ -15,8 +16,10 @@ namespace troupe::runtime {
 struct ActorPlan {
   std::string name;         // unique
   std::string kind;         // what the ActorFactory makes of it
-  std::string owner;        // name of the owning actor; "" for the root, of which there is one
+  std::string owner;        // on the same node; "" for the node's root, of which there is one
   bool own_thread = false;  // computes or blocks for long: runs on a thread of its own
+  // Name of the node it is placed on; "" where there is one node only, which has no name.
+  std::string node{};
   bool operator==(const ActorPlan&) const = default;
 };
 
@@ -43,13 +46,19 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-// The ownership tree and the links, for people; the same Plan prints the same text.
+// The nodes in the order in which the actors name them; {""} for a plan of one node without a name,
+// nothing for a plan without actors.
+std::vector<std::string> nodes_of(const Plan& plan);
+
+// The ownership trees and the links, for people; the same Plan prints the same text. Where nodes
+// have names, the trees stand below them, and a link that leaves a node says "head <- member.1".
 std::string print(const Plan& plan);
 
 // Every reason why the plan cannot run, in the order of the plan; empty when it can. All are
-// kTopology. Refused: no actor, empty or repeated names, unknown owners, no root or several, owners
-// in a circle, links between unknown actors, two links from one out port, credits under 1, negative
-// tokens, and a cycle of data links without a token, which is named as a -> b -> a.
+// kTopology. Refused: no actor, empty or repeated names, actors without a node beside others with
+// one, unknown owners, owners on another node, a node with no root or several, owners in a circle,
+// links between unknown actors, two links from one out port, credits under 1, negative tokens, and
+// a cycle of data links without a token, which is named as a -> b -> a. A link may join two nodes.
 std::vector<Error> check(const Plan& plan);
 
 }  // namespace troupe::runtime

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
+#include <utility>
 
 namespace troupe::runtime {
 namespace {
@@ -89,11 +91,49 @@ std::string describe(const WaitGraph& graph, std::size_t index) {
           fmt::format("no message on {} from {}", link.to_port, graph.actors[link.from].name));
     }
   }
+  if (actor.activity == Activity::kElsewhere) parts.emplace_back("on another node");
   if (parts.empty()) parts.emplace_back("idle");
   return fmt::format("{}: {}", actor.name, fmt::join(parts, "; "));
 }
 
+// Into what one end of a link says goes what the other end says.
+void join(const LinkWait& other, bool from_receiver, LinkWait& link) {
+  const bool waits = link.sender_waits || other.sender_waits;
+  const LinkWait first = link;
+  link = from_receiver ? other : first;
+  link.sender_waits = waits;
+}
+
 }  // namespace
+
+WaitGraph merge(const std::vector<WaitGraph>& graphs) {
+  WaitGraph merged;
+  std::map<std::string, std::size_t> actors;
+  std::map<std::pair<std::size_t, std::string>, std::size_t> links;
+  for (const WaitGraph& graph : graphs) {
+    for (const ActorWait& actor : graph.actors) {
+      const auto [found, added] = actors.emplace(actor.name, merged.actors.size());
+      if (added) {
+        merged.actors.push_back(actor);
+      } else if (actor.activity != Activity::kElsewhere) {
+        merged.actors[found->second] = actor;
+      }
+    }
+    for (LinkWait link : graph.links) {
+      const bool from_receiver = graph.actors[link.from].activity == Activity::kElsewhere;
+      link.from = actors.at(graph.actors[link.from].name);
+      link.to = actors.at(graph.actors[link.to].name);
+      const auto [found, added] =
+          links.emplace(std::pair(link.from, link.from_port), merged.links.size());
+      if (added) {
+        merged.links.push_back(std::move(link));
+      } else {
+        join(link, from_receiver, merged.links[found->second]);
+      }
+    }
+  }
+  return merged;
+}
 
 std::string culprit(const WaitGraph& graph) {
   const ActorWait* longest = nullptr;

@@ -12,7 +12,13 @@
 namespace troupe::runtime {
 
 struct ActorWait {
-  enum class Activity : std::uint8_t { kIdle, kQueued, kRunning, kEnded };
+  enum class Activity : std::uint8_t {
+    kIdle,
+    kQueued,
+    kRunning,
+    kEnded,
+    kElsewhere,  // on another node, whose own graph tells more
+  };
   std::string name;
   Activity activity = Activity::kIdle;
   bool stopping = false;
@@ -38,6 +44,9 @@ struct WaitGraph {
   std::vector<ActorWait> actors;
   std::vector<LinkWait> links;
 };
+
+// The graphs of several nodes as one: what one node knows only by name is what another tells of it.
+WaitGraph merge(const std::vector<WaitGraph>& graphs);
 
 // The actor to look at first, in one line: the one whose handler runs longest; else a circle of
 // actors waiting for each other, as a -> b -> a, with those that lack credit before those that wait

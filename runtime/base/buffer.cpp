@@ -32,6 +32,16 @@ Buffer Buffer::copy_of(std::span<const std::byte> bytes) {
   return buffer;
 }
 
+Buffer Buffer::wrap(std::byte* data, std::size_t bytes, std::shared_ptr<void> owner) {
+  Buffer buffer;
+  if (bytes == 0) return buffer;
+  CHECK(data != nullptr && owner != nullptr, "wrapped bytes need a place and an owner");
+  buffer.storage_ = std::shared_ptr<std::byte>(std::move(owner), data);
+  buffer.data_ = data;
+  buffer.size_ = bytes;
+  return buffer;
+}
+
 std::byte* Buffer::mutable_data() {
   CHECK(storage_.use_count() <= 1, "a shared Buffer is read-only");
   return data_;

@@ -24,6 +24,10 @@ class Buffer {
   static Buffer allocate(std::size_t bytes);
   static Buffer zeroed(std::size_t bytes);
   static Buffer copy_of(std::span<const std::byte> bytes);
+  // Bytes that something else holds in memory, which `owner` keeps there: it is dropped with the
+  // last Buffer that shares them, on whichever thread that happens. data must not be null unless
+  // bytes is 0. The caller keeps no copy of `owner` if the bytes are to be written.
+  static Buffer wrap(std::byte* data, std::size_t bytes, std::shared_ptr<void> owner);
 
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }

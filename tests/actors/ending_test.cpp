@@ -57,8 +57,12 @@ class Ending {
   runtime::NodeEnd run(std::uint64_t seed, ActorMaker validator) {
     Play play;
     play_ = &play;
-    play.actor("coordinator",
-               [&] { return std::make_unique<Coordinator>(CoordinatorOptions{}, outcome); });
+    play.actor("coordinator", [&] {
+      CoordinatorOptions options;
+      options.state = toy_.state(0);
+      options.loaders = {};
+      return std::make_unique<Coordinator>(options, outcome);
+    });
     play.actor("replica.0", replica).actor("checkpointer", checkpointer).actor("monitor", monitor);
     play.actor("validator", std::move(validator));
     play.link("replica.0", "validation", "validator", "snapshots");

@@ -75,8 +75,11 @@ links:
   - {from: loader, to: replica, credits: 2}
   - {from: replica, to: reducer, bytes: 1MiB, tokens: 1}
 cluster:
-  assign: auto
-  failure: {stuck_after: 2min}
+  hosts: [{address: node-a, workers: 2}, {address: 10.0.0.2}]
+  assign: [1, 3, 0]
+  listen: "0.0.0.0:9000"
+  keys: my-keys
+  failure: {heartbeat: 100ms, dead_after: 1s, stuck_after: 2min}
 )";
 
 TEST(EffectiveTopology, ReadsEveryField) {
@@ -113,6 +116,15 @@ TEST(EffectiveTopology, ReadsEveryField) {
   EXPECT_EQ(t.links[1].bytes, 1 << 20);
   EXPECT_EQ(t.links[1].tokens, 1);
   EXPECT_FALSE(t.links[1].credits.has_value());
+  ASSERT_EQ(t.cluster.hosts.size(), 2u);
+  EXPECT_EQ(t.cluster.hosts[0].workers, 2u);
+  EXPECT_EQ(t.cluster.hosts[1].address, "10.0.0.2");
+  EXPECT_EQ(t.cluster.hosts[1].workers, 1u);
+  EXPECT_EQ(t.cluster.shares, (std::vector<std::uint64_t>{1, 3, 0}));
+  EXPECT_EQ(t.cluster.listen, "0.0.0.0:9000");
+  EXPECT_EQ(t.cluster.keys, "/folder/my-keys");
+  EXPECT_EQ(t.cluster.failure.heartbeat, std::chrono::milliseconds(100));
+  EXPECT_EQ(t.cluster.failure.dead_after, std::chrono::seconds(1));
   EXPECT_EQ(t.cluster.failure.stuck_after, std::chrono::minutes(2));
   const Topology uniform =
       parsed(kLeast, {"train.fake_conditions=uniform", "train.fake_energy=[0.2, 4]"}).topology;

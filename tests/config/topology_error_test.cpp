@@ -35,8 +35,8 @@ actors:
   validator: []
 links: [{from: loder, to: replica}]
 cluster:
-  hosts: [{address: node-a, workers: 2}]
-  failure: {heartbeat: 3s}
+  hosts: [{address: node-a, workers: 0}]
+  failure: {heartbeat: 3s, drain_grace: 20s}
 )");
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().kind, ErrorKind::kTopology);
@@ -73,9 +73,9 @@ cluster:
       "t.yaml:21:12: actors.monitor: not available in this version: there is no page",
       "t.yaml:22:14: actors.validator: expected a section (every, events), found a list",
       "t.yaml:23:16: links.0.from: expected one of coordinator, loader",
-      "t.yaml:25:10: cluster.hosts: not available in this version",
-      "t.yaml:26:24: cluster.failure.heartbeat: not available in this version: a run is one "
-      "process",
+      "t.yaml:25:38: cluster.hosts.0.workers: expected a whole number from 1 to 1024",
+      "t.yaml:26:41: cluster.failure.drain_grace: not available in this version: members neither "
+      "join nor leave",
   };
   std::string rest = result.error().message + "\n";
   for (const std::string& line : expected) {
@@ -177,8 +177,40 @@ INSTANTIATE_TEST_SUITE_P(
                 "the run"},
         Mistake{kModel + kData + "actors: {replica: {threads: true}}\n",
                 "expected a whole number from 1 to 1024, found text \"true\""},
-        Mistake{kModel + kData + "cluster: {assign: [1, 3]}\n",
-                "cluster.assign: expected auto, found a list"},
+        Mistake{kModel + kData + "cluster: {failure: {heartbeat: 3s}}\n",
+                "t.yaml:3:32: cluster.failure.heartbeat: dead_after (2s) must be more than twice "
+                "the heartbeat (3s)"},
+        Mistake{kModel + kData + "cluster: {failure: {heartbeat: 1s, dead_after: 2s}}\n",
+                "t.yaml:3:48: cluster.failure.dead_after: dead_after (2s) must be more than"},
+        Mistake{kModel + kData + "cluster: {failure: {heartbeat: 0s}}\n",
+                "cluster.failure.heartbeat: must be at least 1ms"},
+        Mistake{kModel + kData + "cluster: {assign: fast}\n",
+                "cluster.assign: expected auto, or a list of shares such as [1, 3], found text"},
+        Mistake{kModel + kData + "cluster: {assign: []}\n", "cluster.assign: expected a list of "},
+        Mistake{kModel + kData + "cluster: {assign: [1, -3]}\n",
+                "cluster.assign.1: expected a whole number from 0"},
+        Mistake{kModel + kData + "cluster: {assign: [0, 0]}\n",
+                "t.yaml:3:19: cluster.assign: shares of 0 leave every micro-batch to nobody"},
+        Mistake{kModel + kData + "cluster: {assign: [1, 3], hosts: [{address: a, workers: 3}]}\n",
+                "t.yaml:3:19: cluster.assign: 2 shares for 3 workers; give one for each, or auto"},
+        Mistake{kModel + kData + "cluster: {hosts: [{workers: 2}]}\n",
+                "cluster.hosts.0: \"address\" is missing"},
+        Mistake{kModel + kData + "cluster: {hosts: [{address: a/b}]}\n",
+                "cluster.hosts.0.address: expected a host's name or number"},
+        Mistake{kModel + kData +
+                    "cluster: {hosts: [{address: a, workers: 1000}, {address: b, "
+                    "workers: 25}]}\n",
+                "t.yaml:3:18: cluster.hosts: 1025 workers together; a run has at most 1024"},
+        Mistake{kModel + kData + "cluster: {listen: node-a}\n",
+                "cluster.listen: expected HOST:PORT such as 127.0.0.1:0"},
+        Mistake{kModel + kData + "cluster: {listen: \"localhost:65536\"}\n",
+                "t.yaml:3:19: cluster.listen: there is no port 65536"},
+        Mistake{kModel + kData + "cluster: {listen: \"0.0.0.0:9000\"}\n",
+                "t.yaml:3:19: cluster.listen: 0.0.0.0:9000 is reached from other machines, which "
+                "needs keys"},
+        Mistake{kModel + kData + "cluster: {listen: \"*:9000\"}\n", "which needs keys"},
+        Mistake{kModel + kData + "cluster: {listen: \"[fe80::1%eth0]:9000\"}\n",
+                "which needs keys"},
         Mistake{kModel + kData + "cluster: {failure: {stuck_after: 60}}\n",
                 "expected a duration such as 500ms"}));
 

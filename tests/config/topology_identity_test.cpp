@@ -71,6 +71,12 @@ const std::vector<std::string> kFreeChanges{
     "data.synthetic.folder=elsewhere",
     "data.index_folder=elsewhere",
     "cluster.failure.stuck_after=2min",
+    "cluster.failure.heartbeat=100ms",
+    "cluster.failure.dead_after=9s",
+    "cluster.hosts=[{address: node-a, workers: 2}]",
+    "cluster.assign=[1, 3]",
+    "cluster.listen='localhost:9000'",
+    "cluster.keys=keys",
 };
 
 TEST(TopologyHash, ChangesWithEverythingTheTrainedBitsDependOn) {

@@ -173,7 +173,10 @@ TEST(TopologySchema, RefusesWhatTheParserRefuses) {
            "actors: {reducer: {segment: 1MB}}",
            "actors: {checkpointer: {every: 1 week}}",
            "links: [{from: loader}]",
-           "cluster: {hosts: []}",
+           "cluster: {hosts: [{workers: 2}]}",
+           "cluster: {assign: fast}",
+           "cluster: {assign: [-1]}",
+           "cluster: {listen: here}",
            "cluster: {failure: {heartbeat: 3}}",
        }) {
     const std::string text = kLeast + line + "\n";

@@ -13,8 +13,8 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 TEST(Verbs, HelpOfEachShowsUsageAndAnExample) {
-  const std::vector<Words> verbs{{"run"},          {"check"},    {"data"},   {"data", "make"},
-                                 {"data", "info"}, {"generate"}, {"inspect"}};
+  const std::vector<Words> verbs{{"run"},          {"check"},    {"data"},    {"data", "make"},
+                                 {"data", "info"}, {"generate"}, {"inspect"}, {"keygen"}};
   for (Words verb : verbs) {
     const std::string name = verb.size() == 1 ? verb[0] : verb[0] + " " + verb[1];
     verb.push_back("--help");
@@ -29,7 +29,7 @@ TEST(Verbs, HelpOfEachShowsUsageAndAnExample) {
 TEST(Verbs, BinaryListsItsVerbsAndItsVersion) {
   const ProcessEnd help = call({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* verb : {"run", "check", "data", "generate", "inspect"}) {
+  for (const char* verb : {"run", "check", "data", "generate", "inspect", "keygen"}) {
     EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + verb + " "));
   }
   const ProcessEnd version = call({"--version"});

@@ -7,9 +7,11 @@
 namespace {
 
 std::atomic<std::int64_t> allocations{0};
+std::atomic<std::int64_t> allocated_bytes{0};
 
 void* counted(std::size_t bytes, std::size_t alignment) {
   ++allocations;
+  allocated_bytes += static_cast<std::int64_t>(bytes);
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   return std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
 }
@@ -48,5 +50,6 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std
 namespace troupe::model {
 
 std::int64_t allocations_so_far() { return allocations; }
+std::int64_t allocated_bytes_so_far() { return allocated_bytes; }
 
 }  // namespace troupe::model

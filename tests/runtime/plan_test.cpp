@@ -108,19 +108,92 @@ const std::vector<Case>& cases() {
   return kCases;
 }
 
+void expect_complaints(const Plan& plan, const std::vector<std::string>& complaints) {
+  const std::vector<Error> errors = check(plan);
+  ASSERT_EQ(errors.size(), complaints.size()) << (errors.empty() ? "" : errors.front().message);
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    EXPECT_EQ(errors[i].kind, ErrorKind::kTopology);
+    EXPECT_THAT(errors[i].message, HasSubstr(complaints[i]));
+  }
+}
+
 TEST(Plan, CheckNamesEveryReasonNotToRun) {
   for (const Case& item : cases()) {
     SCOPED_TRACE(item.what);
     Plan plan = good_plan();
     item.spoil(plan);
-    const std::vector<Error> errors = check(plan);
-    ASSERT_EQ(errors.size(), item.complaints.size())
-        << (errors.empty() ? "" : errors.front().message);
-    for (std::size_t i = 0; i < errors.size(); ++i) {
-      EXPECT_EQ(errors[i].kind, ErrorKind::kTopology);
-      EXPECT_THAT(errors[i].message, HasSubstr(item.complaints[i]));
-    }
+    expect_complaints(plan, item.complaints);
   }
+}
+
+// head: root owns a; member: b owns c; a -> b -> c.
+Plan two_nodes() {
+  Plan plan;
+  plan.actors = {{"root", "group", "", false, "head"},
+                 {"a", "loader", "root", true, "head"},
+                 {"b", "replica", "", true, "member.0"},
+                 {"c", "reducer", "b", false, "member.0"}};
+  plan.links = {link("a", "b"), link("b", "c")};
+  return plan;
+}
+
+const std::vector<Case>& cases_of_nodes() {
+  static const std::vector<Case> kCases = {
+      {"nothing", [](Plan&) {}, {}},
+      {"an owner elsewhere",
+       [](Plan& p) { p.actors[3].node = std::string("head"); },
+       {"actor 'c' on node 'head' is owned by 'b' on node 'member.0'"}},
+      {"two roots of one node",
+       [](Plan& p) { p.actors[2].node = p.actors[3].node = std::string("head"); },
+       {"one actor of node 'head' may have no owner, but root, b have none"}},
+      {"a node without root",
+       [](Plan& p) { p.actors[1].node = std::string("member.1"); },
+       {"actor 'a' on node 'member.1' is owned by 'root' on node 'head'",
+        "every actor of node 'member.1' has an owner"}},
+      {"an actor without node",
+       [](Plan& p) {
+         p.actors.push_back({"d", "x", "", false});
+       },
+       {"actor 'd' is on no node"}},
+      {"one name on two nodes",
+       [](Plan& p) {
+         p.actors.push_back({"a", "x", "b", false, "member.0"});
+       },
+       {"two actors are named 'a'"}},
+      {"a circle over two nodes",
+       [](Plan& p) { p.links.push_back(link("c", "a")); },
+       {"the actors a -> b -> c -> a wait for each other"}},
+  };
+  return kCases;
+}
+
+TEST(Plan, CheckLooksAtEveryNode) {
+  for (const Case& item : cases_of_nodes()) {
+    SCOPED_TRACE(item.what);
+    Plan plan = two_nodes();
+    item.spoil(plan);
+    expect_complaints(plan, item.complaints);
+  }
+}
+
+TEST(Plan, PrintsNodesWithTheirTreesAndMarksLinksThatCross) {
+  EXPECT_EQ(print(two_nodes()),
+            "actors, each below its owner:\n"
+            "  node head\n"
+            "    root (group)\n"
+            "      a (loader, own thread)\n"
+            "  node member.0\n"
+            "    b (replica, own thread)\n"
+            "      c (reducer)\n"
+            "links:\n"
+            "  a.b -> b.in  data, 8 messages, 67108864 bytes, member.0 <- head\n"
+            "  b.c -> c.in  data, 8 messages, 67108864 bytes\n");
+}
+
+TEST(Plan, NodesComeInTheOrderOfTheActors) {
+  EXPECT_EQ(nodes_of(two_nodes()), (std::vector<std::string>{"head", "member.0"}));
+  EXPECT_EQ(nodes_of(good_plan()), std::vector<std::string>{""});
+  EXPECT_TRUE(nodes_of(Plan{}).empty());
 }
 
 TEST(Plan, PrintsTheTreeAndTheLinks) {

@@ -1,0 +1,41 @@
+#include "actors/member.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/transport/gate.h"
+
+namespace troupe::actors {
+
+using runtime::ChildDecision;
+using runtime::ChildEnd;
+using runtime::Context;
+using runtime::Error;
+using runtime::Message;
+
+void Member::receive(Context& context, Message message) {
+  if (message.as<Release>() != nullptr) {
+    if (error_) {
+      context.fail(std::move(*error_));
+    } else {
+      context.finish();
+    }
+  } else if (const auto* lost = message.as<runtime::PeerLost>()) {
+    context.fail(error_.value_or(lost->error));
+  } else if (const auto* left = message.as<runtime::PeerLeft>()) {
+    context.fail(error_.value_or(
+        Error{runtime::ErrorKind::kLostPeers, fmt::format("{} ended without a word", left->node)}));
+  }
+}
+
+void Member::undeliverable(Context&, Message, const Error&) {}
+
+ChildDecision Member::child_ended(Context& context, const ChildEnd& end) {
+  if (!end.error || error_) return ChildDecision::kIgnore;
+  error_ = end.error;
+  context.send_control("coordinator", Message::of(MemberFailed{*end.error}));
+  return ChildDecision::kIgnore;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,31 @@
+#pragma once
+
+// Root of a node that computes: owns its loader and replicas. Fails nothing by itself: it tells the
+// Coordinator, which ends the run for everyone, and then releases it. Without the Coordinator it
+// cannot go on.
+//
+// Only control messages. Called "member.K" in the plan.
+
+#include <optional>
+#include <string>
+
+#include "actors/messages.h"
+#include "runtime/actor.h"
+
+namespace troupe::actors {
+
+class Member final : public runtime::Actor {
+ public:
+  void receive(runtime::Context& context, runtime::Message message) override;
+  // What cannot be told any more, the loss of the peer tells.
+  void undeliverable(runtime::Context& context, runtime::Message message,
+                     const runtime::Error& cause) override;
+  runtime::ChildDecision child_ended(runtime::Context& context,
+                                     const runtime::ChildEnd& end) override;
+  std::string waiting_for() const override { return "its release by the coordinator"; }
+
+ private:
+  std::optional<runtime::Error> error_;
+};
+
+}  // namespace troupe::actors

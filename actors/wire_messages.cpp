@@ -1,0 +1,289 @@
+#include "actors/wire_messages.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "actors/wire_state.h"
+#include "runtime/transport/wire.h"
+
+namespace troupe::actors {
+namespace {
+
+using runtime::Buffer;
+using runtime::WireReader;
+using runtime::WireWriter;
+
+constexpr std::size_t kMostKind = 64;
+constexpr std::size_t kMostDepth = 64;
+// Of texts for people, which nothing else bounds.
+constexpr std::size_t kMostText = runtime::Packet::kMostHeaderBytes;
+
+void pack_state_pointer(WireWriter& out, const StatePointer& state) {
+  CHECK(state != nullptr, "a message without its state");
+  pack_state(out, *state);
+}
+
+StatePointer unpack_state_pointer(WireReader& in) {
+  auto state = std::make_shared<pipeline::TrainingState>();
+  unpack_state(in, *state);
+  return state;
+}
+
+void pack_error(WireWriter& out, const runtime::Error& error) {
+  out.list(2);
+  out.number(static_cast<std::uint64_t>(error.kind));
+  out.text(error.message);
+}
+
+runtime::Error unpack_error(WireReader& in) {
+  runtime::Error error;
+  in.list(2);
+  const std::uint64_t kind = in.number(static_cast<std::uint64_t>(runtime::ErrorKind::kDiverged));
+  if (kind == 0) in.fail("an error of no kind");
+  error.kind = static_cast<runtime::ErrorKind>(kind);
+  error.message = in.text(kMostText);
+  return error;
+}
+
+bool is_kind(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return ('a' <= c && c <= 'z') || ('0' <= c && c <= '9') || c == '-';
+  });
+}
+
+// Whether the text is one object in one line, as far as closing goes: what stands behind it in a
+// file or a page cannot be taken for a part of it.
+bool is_one_object(std::string_view text) {
+  std::string closing;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (static_cast<unsigned char>(c) < 0x20) return false;
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      if (closing.size() == kMostDepth) return false;
+      closing.push_back(c == '{' ? '}' : ']');
+    } else if (c == '}' || c == ']') {
+      if (closing.empty() || closing.back() != c) return false;
+      closing.pop_back();
+    }
+    if (closing.empty()) return i > 0 && i + 1 == text.size();
+  }
+  return false;
+}
+
+}  // namespace
+
+void pack(WireWriter& out, const BeginTraining& body) { pack_state_pointer(out, body.state); }
+
+void unpack(WireReader& in, BeginTraining& body) { body.state = unpack_state_pointer(in); }
+
+void pack(WireWriter& out, const BeginLoading& body) { out.number(body.iteration); }
+
+void unpack(WireReader& in, BeginLoading& body) { body.iteration = in.number(); }
+
+void pack(WireWriter& out, const EndOfData& body) {
+  out.list(1);
+  out.number(body.iterations);
+}
+
+void unpack(WireReader& in, EndOfData& body) {
+  in.list(1);
+  body.iterations = in.number();
+}
+
+void pack(WireWriter& out, const BucketMessage& body) {
+  out.list(5);
+  out.number(body.step);
+  out.number(body.attempt);
+  out.number(body.bucket);
+  out.integer(body.begin);
+  out.integer(body.end);
+}
+
+void unpack(WireReader& in, BucketMessage& body, std::span<const Buffer> payloads) {
+  in.list(5);
+  body.step = in.number();
+  body.attempt = in.number32();
+  body.bucket = static_cast<std::uint32_t>(in.number(kMostBuckets - 1));
+  body.begin = in.integer(0, kMostElements);
+  body.end = in.integer(0, kMostElements);
+  if (body.begin >= body.end) return in.fail("a bucket that ends before it begins");
+  const auto bytes = static_cast<std::size_t>(body.end - body.begin) * sizeof(std::int64_t);
+  if (payloads.size() != 1 || payloads[0].size() != bytes) {
+    return in.fail("a bucket without the elements it says it has");
+  }
+  if (reinterpret_cast<std::uintptr_t>(payloads[0].data()) % alignof(std::int64_t) != 0) {
+    in.fail("a bucket whose elements are not aligned");
+  }
+}
+
+void pack(WireWriter& out, const HeaderMessage& body) {
+  const pipeline::StepHeader& header = body.header;
+  out.list(13);
+  out.number(header.step);
+  out.number(header.attempt);
+  out.list(header.exponents.size());
+  for (const std::int16_t exponent : header.exponents) out.integer(exponent);
+  out.flag(header.flagged);
+  out.number(header.non_finite.micro_batch);
+  out.number(header.non_finite.tensor);
+  out.number(header.micro_batches);
+  out.number(header.events);
+  out.number(header.event_sum);
+  out.hash(header.state_minimum);
+  out.hash(header.state_maximum);
+  out.flag(header.stop_requested);
+  out.flag(header.checkpoint_requested);
+}
+
+void unpack(WireReader& in, HeaderMessage& body) {
+  pipeline::StepHeader& header = body.header;
+  in.list(13);
+  header.step = in.number();
+  header.attempt = static_cast<std::uint32_t>(in.number(1));
+  header.exponents = unpack_exponents(in);
+  header.flagged = in.flag();
+  if (header.flagged && header.attempt > 0) in.fail("a flag in the second attempt");
+  header.non_finite.micro_batch = in.number32();
+  header.non_finite.tensor = in.number32();
+  if (header.non_finite.found() && header.non_finite.tensor >= header.exponents.size()) {
+    in.fail("a tensor beyond the last");
+  }
+  header.micro_batches = in.number32();
+  header.events = in.number();
+  header.event_sum = in.number();
+  header.state_minimum = in.hash();
+  header.state_maximum = in.hash();
+  header.stop_requested = in.flag();
+  header.checkpoint_requested = in.flag();
+}
+
+void pack(WireWriter& out, const Snapshot& body) { pack_state_pointer(out, body.state); }
+
+void unpack(WireReader& in, Snapshot& body) { body.state = unpack_state_pointer(in); }
+
+void pack(WireWriter& out, const StepMetrics& body) {
+  out.list(12);
+  out.number(body.step);
+  out.number(body.epoch);
+  out.number(body.iteration);
+  out.number(body.slot);
+  out.number(body.attempts);
+  out.number(body.events);
+  out.list(body.losses.size());
+  for (const double loss : body.losses) out.real(loss);
+  out.real(body.load_seconds);
+  out.real(body.compute_seconds);
+  out.real(body.reduce_seconds);
+  out.real(body.apply_seconds);
+  out.hash(body.state_hash);
+}
+
+void unpack(WireReader& in, StepMetrics& body) {
+  in.list(12);
+  body.step = in.number();
+  body.epoch = in.number();
+  body.iteration = in.number();
+  body.slot = in.number32();
+  body.attempts = in.number32();
+  body.events = in.number();
+  body.losses.resize(in.list_up_to(kMostLosses));
+  for (double& loss : body.losses) loss = in.real();
+  body.load_seconds = in.real();
+  body.compute_seconds = in.real();
+  body.reduce_seconds = in.real();
+  body.apply_seconds = in.real();
+  body.state_hash = in.hash();
+}
+
+void pack(WireWriter& out, const ReplicaEnd& body) {
+  out.list(7);
+  out.number(body.replica);
+  if (body.state != nullptr) {
+    pack_state(out, *body.state);
+  } else {
+    out.none();
+  }
+  if (body.error) {
+    pack_error(out, *body.error);
+  } else {
+    out.none();
+  }
+  out.real(body.seconds);
+  out.number(body.timed_events);
+  if (body.last_step) {
+    pack(out, *body.last_step);
+  } else {
+    out.none();
+  }
+  out.number(body.validations);
+}
+
+void unpack(WireReader& in, ReplicaEnd& body) {
+  in.list(7);
+  body.replica = in.number32();
+  if (in.present()) body.state = unpack_state_pointer(in);
+  if (in.present()) body.error = unpack_error(in);
+  body.seconds = in.real();
+  body.timed_events = in.number();
+  if (in.present()) unpack(in, body.last_step.emplace());
+  body.validations = in.number();
+}
+
+void pack(WireWriter& out, const StopTraining&) { out.list(0); }
+
+void unpack(WireReader& in, StopTraining&) { in.list(0); }
+
+void pack(WireWriter& out, const MemberFailed& body) { pack_error(out, body.error); }
+
+void unpack(WireReader& in, MemberFailed& body) { body.error = unpack_error(in); }
+
+void pack(WireWriter& out, const Release&) { out.list(0); }
+
+void unpack(WireReader& in, Release&) { in.list(0); }
+
+void pack(WireWriter& out, const CheckpointRequest&) { out.list(0); }
+
+void unpack(WireReader& in, CheckpointRequest&) { in.list(0); }
+
+void pack(WireWriter& out, const EventMetrics& body) {
+  out.list(3);
+  out.text(body.kind);
+  out.number(body.step);
+  out.text(body.json);
+}
+
+void unpack(WireReader& in, EventMetrics& body) {
+  in.list(3);
+  body.kind = in.text(kMostKind);
+  if (!is_kind(body.kind)) in.fail("a kind of event with other characters than a-z, 0-9 and -");
+  body.step = in.number();
+  body.json = in.text(kMostText);
+  if (!is_one_object(body.json)) in.fail("fields of an event that are no object of JSON");
+}
+
+void add_wire_messages(runtime::WireTypes& types) {
+  types.add<BeginTraining>();
+  types.add<BeginLoading>();
+  types.add<EndOfData>();
+  types.add<BucketMessage>();
+  types.add<HeaderMessage>();
+  types.add<Snapshot>();
+  types.add<StepMetrics>();
+  types.add<ReplicaEnd>();
+  types.add<StopTraining>();
+  types.add<MemberFailed>();
+  types.add<Release>();
+  types.add<CheckpointRequest>();
+  types.add<EventMetrics>();
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,337 @@
+// Payload throughput between two processes' ends, over each transport, next to a plain ZeroMQ
+// PUSH/PULL pair over tcp of the same sizes and to memcpy, in the same run. A producer and a
+// consumer thread stand for the processes; every payload's content is looked at before any timing.
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <zmq.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/random.h"
+#include "runtime/transport/zmq_wire.h"
+
+namespace troupe::bench {
+namespace {
+
+using runtime::Buffer;
+using runtime::ConnectionId;
+using runtime::ConnectionInfo;
+using runtime::KeyPair;
+using runtime::Lane;
+using runtime::Packet;
+using runtime::SteadyClock;
+using runtime::ZmqWire;
+using runtime::ZmqWireOptions;
+
+// So much may be under way: what credits would allow, and enough to keep a pipe full.
+constexpr std::size_t kWindowBytes = std::size_t{64} << 20;
+
+struct Load {
+  std::size_t payload_bytes;
+  std::size_t payloads;
+  std::size_t window() const { return std::max<std::size_t>(2, kWindowBytes / payload_bytes); }
+  double gigabytes() const {
+    return static_cast<double>(payload_bytes) * static_cast<double>(payloads) / 1e9;
+  }
+};
+
+struct Measured {
+  double seconds = 0;
+  double core_seconds = 0;  // of the whole process
+  bool right = false;
+};
+
+double core_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// The same bytes for every payload, but for its number at its begin.
+Buffer payload_of(std::size_t bytes, std::uint64_t number) {
+  Buffer buffer = Buffer::allocate(bytes);
+  std::uint64_t* words = buffer.mutable_as<std::uint64_t>().data();
+  for (std::size_t i = 0; i < bytes / 8; ++i) words[i] = runtime::mix64(i);
+  words[0] = number;
+  return buffer;
+}
+
+// `whole`: looks at every byte. Timing looks at the first and the last word only.
+bool is_payload(const std::byte* data, std::size_t bytes, std::uint64_t number, bool whole) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, data, 8);
+  if (word != number) return false;
+  const std::size_t words = bytes / 8;
+  for (std::size_t i = whole ? 1 : words - 1; i < words; ++i) {
+    std::memcpy(&word, data + 8 * i, 8);
+    if (word != runtime::mix64(i)) return false;
+  }
+  return true;
+}
+
+// Each payload is a Buffer of its own with its number, made before the time starts and sent again
+// and again: a ring of them as long as the window allows.
+std::vector<Buffer> payloads_for(const Load& load) {
+  std::vector<Buffer> payloads;
+  const std::size_t count = std::min(load.window() + 1, load.payloads);
+  for (std::size_t i = 0; i < count; ++i) payloads.push_back(payload_of(load.payload_bytes, i));
+  return payloads;
+}
+
+class Consumer final : public runtime::WireEvents {
+ public:
+  Consumer(const Load& load, std::size_t ring, bool whole)
+      : load_(load), ring_(ring), whole_(whole) {}
+  void connected(ConnectionId, const ConnectionInfo&) override {}
+  void arrived(ConnectionId, Lane, Packet packet) override {
+    right_ = right_ && packet.payloads.size() == 1 &&
+             packet.payloads[0].size() == load_.payload_bytes &&
+             is_payload(packet.payloads[0].data(), load_.payload_bytes, count_ % ring_, whole_);
+    ++count_;
+    taken.fetch_add(1, std::memory_order_release);
+  }
+  void disconnected(ConnectionId, const std::string&) override { gone_ = true; }
+  bool right() const { return right_ && count_ == load_.payloads; }
+  bool going() const { return !gone_ && count_ < load_.payloads; }
+
+  std::atomic<std::size_t> taken = 0;
+
+ private:
+  const Load load_;
+  const std::size_t ring_;
+  const bool whole_;
+  std::size_t count_ = 0;
+  bool right_ = true;
+  bool gone_ = false;
+};
+
+class Producer final : public runtime::WireEvents {
+ public:
+  void connected(ConnectionId, const ConnectionInfo&) override { open = true; }
+  void arrived(ConnectionId, Lane, Packet) override {}
+  void disconnected(ConnectionId, const std::string& why) override {
+    fmt::print(stderr, "disconnected: {}\n", why);
+  }
+  bool open = false;
+};
+
+struct Transport {
+  const char* name;
+  const char* listen;
+  bool shared;
+  bool curve;
+};
+
+const SteadyClock kClock;
+
+// The producer's thread, once the connection is there.
+void produce(ZmqWire& wire, Producer& events, ConnectionId id, const std::vector<Buffer>& payloads,
+             const Load& load, const std::atomic<std::size_t>& taken) {
+  for (std::size_t sent = 0; sent < load.payloads; ++sent) {
+    while (sent - taken.load(std::memory_order_acquire) >= load.window()) std::this_thread::yield();
+    Packet packet;
+    packet.header = Buffer::zeroed(16);
+    packet.payloads.push_back(payloads[sent % payloads.size()]);
+    wire.send(id, Lane::kData, std::move(packet));
+    if (sent % 64 == 0) wire.poll(events, kClock.now());
+  }
+}
+
+Measured run_wire(const Transport& transport, const Load& load, bool whole) {
+  ZmqWireOptions options;
+  options.clock = &kClock;
+  options.shared_memory = transport.shared;
+  options.shared_from_bytes = 0;
+  const KeyPair there = *runtime::make_keys();
+  const KeyPair here = *runtime::make_keys();
+  options.listen = transport.listen;
+  if (options.listen.starts_with("ipc")) options.listen += std::to_string(::getpid());
+  if (transport.curve) {
+    options.keys = there;
+    options.allowed = {{here.public_key, "producer"}};
+  }
+  auto listener = std::move(ZmqWire::open(options)).value();
+  options.listen = "";
+  if (transport.curve) {
+    options.keys = here;
+    options.server_key = there.public_key;
+  }
+  auto dialer = std::move(ZmqWire::open(options)).value();
+  const std::vector<Buffer> payloads = payloads_for(load);
+  Consumer consumer(load, payloads.size(), whole);
+  Producer producer;
+  const ConnectionId id = *dialer->dial(listener->address());
+  const auto soon = [] { return kClock.now() + std::chrono::milliseconds(1); };
+  while (!producer.open) {
+    listener->poll(consumer, soon());
+    dialer->poll(producer, soon());
+  }
+  Measured measured;
+  const double cores = core_seconds();
+  const auto start = kClock.now();
+  std::thread sender([&] { produce(*dialer, producer, id, payloads, load, consumer.taken); });
+  while (consumer.going()) listener->poll(consumer, runtime::TimePoint::max());
+  measured.seconds = std::chrono::duration<double>(kClock.now() - start).count();
+  measured.core_seconds = core_seconds() - cores;
+  sender.join();
+  measured.right = consumer.right();
+  return measured;
+}
+
+// The peer: one PUSH, one PULL, one context each, frames sent without a copy.
+Measured run_plain_zmq(const Load& load, bool whole) {
+  zmq::context_t there(1);
+  zmq::context_t here(1);
+  zmq::socket_t pull(there, ZMQ_PULL);
+  zmq::socket_t push(here, ZMQ_PUSH);
+  for (zmq::socket_t* socket : {&pull, &push}) {
+    socket->set(zmq::sockopt::sndhwm, 0);
+    socket->set(zmq::sockopt::rcvhwm, 0);
+  }
+  pull.bind("tcp://127.0.0.1:*");
+  push.connect(pull.get(zmq::sockopt::last_endpoint));
+  const std::vector<Buffer> payloads = payloads_for(load);
+  push.send(zmq::str_buffer("begin"));
+  zmq::message_t message;
+  (void)pull.recv(message);
+  std::atomic<std::size_t> taken = 0;
+  Measured measured;
+  measured.right = true;
+  const double cores = core_seconds();
+  const auto start = kClock.now();
+  std::thread sender([&] {
+    for (std::size_t sent = 0; sent < load.payloads; ++sent) {
+      while (sent - taken.load(std::memory_order_acquire) >= load.window()) {
+        std::this_thread::yield();
+      }
+      const Buffer& payload = payloads[sent % payloads.size()];
+      zmq::message_t out(const_cast<std::byte*>(payload.data()), payload.size(),
+                         [](void*, void*) {});
+      push.send(out, zmq::send_flags::none);
+    }
+  });
+  for (std::size_t i = 0; i < load.payloads; ++i) {
+    (void)pull.recv(message);
+    measured.right =
+        measured.right && message.size() == load.payload_bytes &&
+        is_payload(message.data<std::byte>(), message.size(), i % payloads.size(), whole);
+    taken.fetch_add(1, std::memory_order_release);
+  }
+  measured.seconds = std::chrono::duration<double>(kClock.now() - start).count();
+  measured.core_seconds = core_seconds() - cores;
+  sender.join();
+  return measured;
+}
+
+// The bound: the same bytes from one place to another, by one thread.
+Measured run_memcpy(const Load& load, bool whole) {
+  const std::vector<Buffer> payloads = payloads_for(load);
+  std::vector<Buffer> targets;
+  for (std::size_t i = 0; i < 2; ++i) targets.push_back(Buffer::zeroed(load.payload_bytes));
+  Measured measured;
+  measured.right = true;
+  const double cores = core_seconds();
+  const auto start = kClock.now();
+  for (std::size_t i = 0; i < load.payloads; ++i) {
+    const std::size_t number = i % payloads.size();
+    std::byte* target = targets[i % 2].mutable_data();
+    std::memcpy(target, payloads[number].data(), load.payload_bytes);
+    measured.right = measured.right && is_payload(target, load.payload_bytes, number, whole);
+  }
+  measured.seconds = std::chrono::duration<double>(kClock.now() - start).count();
+  measured.core_seconds = core_seconds() - cores;
+  return measured;
+}
+
+struct Contender {
+  const char* name;
+  std::function<Measured(const Load&, bool whole)> run;
+  std::vector<double> rates{};           // GB/s
+  std::vector<double> rates_per_core{};  // GB per core second
+};
+
+double median(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  return samples[samples.size() / 2];
+}
+
+std::vector<Contender> contenders() {
+  static const Transport kTransports[] = {
+      {"ipc, inline", "ipc:///tmp/troupe-bench-wire-", false, false},
+      {"ipc, shared memory", "ipc:///tmp/troupe-bench-wire-", true, false},
+      {"tcp", "tcp://127.0.0.1:0", false, false},
+      {"tcp, CURVE", "tcp://127.0.0.1:0", false, true}};
+  std::vector<Contender> all = {{"memcpy", run_memcpy}, {"plain ZeroMQ tcp", run_plain_zmq}};
+  for (const Transport& transport : kTransports) {
+    all.push_back({transport.name, [&transport](const Load& load, bool whole) {
+                     return run_wire(transport, load, whole);
+                   }});
+  }
+  return all;
+}
+
+// Alternates between all, so that each meets the same state of the machine. False: a result was
+// wrong.
+bool compare(const Load& load, int repeats) {
+  std::vector<Contender> all = contenders();
+  for (int repeat = -1; repeat < repeats; ++repeat) {
+    for (Contender& contender : all) {
+      // The first round looks at every byte and is not counted.
+      const bool whole = repeat < 0;
+      const Load round{load.payload_bytes,
+                       whole ? std::min<std::size_t>(load.payloads, 20) : load.payloads};
+      const Measured measured = contender.run(round, whole);
+      if (!measured.right) {
+        fmt::print(stderr, "{} at {} bytes: wrong payloads\n", contender.name, load.payload_bytes);
+        return false;
+      }
+      if (whole) continue;
+      contender.rates.push_back(round.gigabytes() / measured.seconds);
+      contender.rates_per_core.push_back(round.gigabytes() / measured.core_seconds);
+    }
+  }
+  fmt::print("payloads of {} KiB\n", load.payload_bytes >> 10);
+  const double copied = median(all[0].rates);
+  const double plain = median(all[1].rates);
+  for (const Contender& contender : all) {
+    const auto [low, high] = std::minmax_element(contender.rates.begin(), contender.rates.end());
+    const double rate = median(contender.rates);
+    fmt::print(
+        "  {:<19}{:6.2f} GB/s (min {:.2f}, max {:.2f}) {:6.2f} GB per core second; "
+        "{:5.2f} of plain ZeroMQ, {:5.2f} of memcpy\n",
+        contender.name, rate, *low, *high, median(contender.rates_per_core), rate / plain,
+        rate / copied);
+  }
+  std::fflush(stdout);  // a table is worth having though a later one takes long
+  return true;
+}
+
+int run(bool small) {
+  const std::size_t total = std::size_t{small ? 128u : 512u} << 20;
+  bool right = true;
+  for (const std::size_t kib : {64u, 1024u, 16u << 10, 64u << 10}) {
+    const std::size_t bytes = kib << 10;
+    right &= compare({bytes, std::max<std::size_t>(2, total / bytes)}, small ? 1 : 5);
+  }
+  return right ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace troupe::bench
+
+int main(int argc, char** argv) {
+  return troupe::bench::run(argc > 1 && std::strcmp(argv[1], "--small") == 0);
+}

@@ -1,0 +1,167 @@
+// The `cluster` section: where a run is carried out, and what counts as a failure.
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "config/list_codecs.h"
+#include "config/scalar_codecs.h"
+#include "config/topology_fields.h"
+#include "config/workers.h"
+
+namespace troupe::config {
+namespace {
+
+using std::chrono::milliseconds;
+
+// At the place of a field of the section that is being read.
+void problem_at(Reader& reader, std::string_view field, const std::string& message) {
+  const Reader::Step step(reader, field);
+  reader.problem(reader.origin(reader.path()), message);
+}
+
+// The word `auto` or the shares.
+class ShareCodec final : public Codec<std::vector<std::uint64_t>> {
+ public:
+  void read(const YamlValue& value, std::vector<std::uint64_t>& into,
+            Reader& reader) const override {
+    if (value.is_list()) {
+      list_->read(value, into, reader);
+    } else if (value.is_scalar() && value.scalar == kAuto) {
+      into.clear();
+    } else {
+      reader.expected(value, kWhat);
+    }
+  }
+  YamlValue write(const std::vector<std::uint64_t>& shares, Selection selection) const override {
+    return shares.empty() ? YamlValue::plain(kAuto) : list_->write(shares, selection);
+  }
+  TypeDescription describe() const override {
+    TypeDescription type = TypeDescription::of(TypeDescription::Kind::kOneOf, kWhat);
+    TypeDescription word = TypeDescription::of(TypeDescription::Kind::kWord, kAuto);
+    word.words = {kAuto};
+    type.parts = {word, list_->describe()};
+    return type;
+  }
+
+ private:
+  static constexpr const char* kAuto = "auto";
+  static constexpr const char* kWhat = "auto, or a list of shares such as [1, 3]";
+
+  CodecOf<std::vector<std::uint64_t>> list_ =
+      list(integer<std::uint64_t>(0, 1'000'000), 1, kMostMembers);
+};
+
+CodecOf<std::vector<std::uint64_t>> shares() { return std::make_shared<ShareCodec>(); }
+
+CodecOf<std::vector<HostSection>> hosts() {
+  auto record =
+      std::make_shared<Record<HostSection>>("a host such as {address: node-a, workers: 2}");
+  record
+      ->required("address", &HostSection::address,
+                 text("a host's name or number", R"([A-Za-z0-9_.:%-]{1,253})"), Scope::kFree,
+                 "Name or number of the host, without a port.")
+      .field("workers", &HostSection::workers, integer<std::uint32_t>(1, kMostMembers),
+             Scope::kFree, "Processes that compute there.");
+  return list<HostSection>(CodecOf<HostSection>(record), 0, kMostMembers);
+}
+
+CodecOf<std::string> listen_address() {
+  return text("HOST:PORT such as 127.0.0.1:0",
+              R"(([A-Za-z0-9_.-]{1,253}|\*|\[[0-9A-Fa-f:.]{2,45}(%[A-Za-z0-9_.-]{1,15})?\]):)"
+              R"([0-9]{1,5})");
+}
+
+RecordOf<FailureSection> failure_record() {
+  auto record = std::make_shared<Record<FailureSection>>("what counts as a failure");
+  constexpr const char* kFixedMembers =
+      "members neither join nor leave while a run goes on; leave it out";
+  record
+      ->field("heartbeat", &FailureSection::heartbeat, duration(milliseconds(1)), Scope::kFree,
+              "How often nodes tell each other that they live.")
+      .field("dead_after", &FailureSection::dead_after, duration(milliseconds(1)), Scope::kFree,
+             "Silence after which a node is given up; more than twice the heartbeat.")
+      .field("stuck_after", &FailureSection::stuck_after, duration(milliseconds(100)), Scope::kFree,
+             "Without progress of any actor.")
+      .later("drain_grace", kFixedMembers)
+      .later("orphan_after", kFixedMembers)
+      .later("min_members", kFixedMembers)
+      .later("check_every", "no micro-batch is computed twice; leave it out")
+      .later("restart",
+             "an actor that fails ends the run, which --resume goes on with; leave it out")
+      .check([](const YamlValue&, const FailureSection& failure, Reader& reader) {
+        if (failure.dead_after > 2 * failure.heartbeat) return;
+        const bool given = !reader.origin(reader.path() + ".dead_after").is_default();
+        problem_at(
+            reader, given ? "dead_after" : "heartbeat",
+            fmt::format("dead_after ({}) must be more than twice the heartbeat ({}), or one "
+                        "late message counts as a death",
+                        print_duration(failure.dead_after), print_duration(failure.heartbeat)));
+      });
+  return record;
+}
+
+void check_members(const ClusterSection& cluster, Reader& reader) {
+  std::uint64_t members = 0;
+  for (const HostSection& host : cluster.hosts) members += host.workers;
+  if (members > kMostMembers) {
+    problem_at(reader, "hosts",
+               fmt::format("{} workers together; a run has at most {}", members, kMostMembers));
+  }
+  const std::vector<std::uint64_t>& shares = cluster.shares;
+  if (!shares.empty() && std::all_of(shares.begin(), shares.end(), [](auto s) { return s == 0; })) {
+    problem_at(reader, "assign", "shares of 0 leave every micro-batch to nobody");
+  }
+  if (!shares.empty() && members > 0 && shares.size() != members) {
+    problem_at(reader, "assign", shares_mismatch(shares.size(), members));
+  }
+}
+
+void check_listen(const ClusterSection& cluster, Reader& reader) {
+  const std::size_t colon = cluster.listen.rfind(':');
+  const std::string_view host = std::string_view(cluster.listen).substr(0, colon);
+  const std::string_view port = std::string_view(cluster.listen).substr(colon + 1);
+  int number = 0;
+  std::from_chars(port.data(), port.data() + port.size(), number);
+  if (number > 65535) {
+    problem_at(reader, "listen",
+               fmt::format("there is no port {}; give 0 to 65535, 0 "
+                           "for any that is free",
+                           number));
+  }
+  // Where a name leads is known to the transport only, which refuses the same.
+  const bool is_number = host.find_first_not_of("0123456789.") == std::string_view::npos;
+  const bool is_loopback = host == "[::1]" || (is_number && host.starts_with("127."));
+  const bool is_open = host == "*" || host.starts_with('[') || is_number;
+  if (is_open && !is_loopback && !cluster.keys) {
+    problem_at(reader, "listen",
+               fmt::format("{} is reached from other machines, which needs keys: make them "
+                           "with `troupe keygen DIR` and give cluster.keys: DIR",
+                           cluster.listen));
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<Record<ClusterSection>> cluster_record() {
+  auto record = std::make_shared<Record<ClusterSection>>("the cluster");
+  record
+      ->field("hosts", &ClusterSection::hosts, hosts(), Scope::kFree,
+              "Where members run, each {address, workers}; empty: everything in one process.")
+      .field("assign", &ClusterSection::shares, shares(), Scope::kFree,
+             "Which member computes how many micro-batches: `auto`, all the same, or in proportion "
+             "to the share of each.")
+      .field("listen", &ClusterSection::listen, listen_address(), Scope::kFree,
+             "Where the head waits for members; port 0: any that is free. Beyond this machine only "
+             "with keys.")
+      .field("keys", &ClusterSection::keys, optional(path("a folder")), Scope::kFree,
+             "Folder of the node keys (`troupe keygen`); by default none.")
+      .section("failure", &ClusterSection::failure, failure_record(), "Limits and patience.")
+      .check([](const YamlValue&, const ClusterSection& cluster, Reader& reader) {
+        check_members(cluster, reader);
+        check_listen(cluster, reader);
+      });
+  return record;
+}
+
+}  // namespace troupe::config

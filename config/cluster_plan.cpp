@@ -1,0 +1,72 @@
+#include "config/cluster_plan.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "pipeline/micro_batch.h"
+#include "runtime/message.h"
+
+namespace troupe::config {
+namespace {
+
+using runtime::Plan;
+
+std::string loader_name(std::uint32_t member) { return fmt::format("loader.{}", member); }
+
+void add_head(const ClusterPlanOptions& options, Plan& plan) {
+  plan.actors.push_back({"coordinator", "coordinator", "", false, kHeadNode});
+  plan.actors.push_back({"reducer", "reducer", "coordinator", false, kHeadNode});
+  plan.actors.push_back({"checkpointer", "checkpointer", "coordinator", true, kHeadNode});
+  if (options.validator) {
+    plan.actors.push_back({"validator", "validator", "coordinator", true, kHeadNode});
+  }
+  plan.actors.push_back({"monitor", "monitor", "coordinator", true, kHeadNode});
+}
+
+void add_member(const ClusterPlanOptions& options, std::uint32_t member, Plan& plan) {
+  const std::string name = member_name(member);
+  plan.actors.push_back({name, "member", "", false, name});
+  plan.actors.push_back({loader_name(member), "loader", name, true, name});
+  for (std::uint32_t i = 0; i < options.replicas_per_member; ++i) {
+    const std::uint32_t number = member * options.replicas_per_member + i;
+    plan.actors.push_back({fmt::format("replica.{}", number), "replica", name, true, name});
+  }
+}
+
+}  // namespace
+
+std::string member_name(std::uint32_t member) { return fmt::format("member.{}", member); }
+
+std::vector<std::uint64_t> replica_weights(const ClusterPlanOptions& options) {
+  CHECK(options.members > 0 && options.replicas_per_member > 0);
+  CHECK(options.shares.empty() || options.shares.size() == options.members);
+  std::vector<std::uint64_t> weights;
+  for (std::uint32_t member = 0; member < options.members; ++member) {
+    const std::uint64_t share = options.shares.empty() ? 1 : options.shares[member];
+    weights.insert(weights.end(), options.replicas_per_member, share);
+  }
+  return weights;
+}
+
+runtime::Result<Plan> make_cluster_plan(const ClusterPlanOptions& options,
+                                        const std::vector<LinkOverride>& overrides,
+                                        const Origins& origins) {
+  const std::vector<std::uint32_t> quotas =
+      pipeline::micro_batch_quotas(options.micro_batches, replica_weights(options));
+  Plan plan;
+  add_head(options, plan);
+  for (std::uint32_t member = 0; member < options.members; ++member) {
+    add_member(options, member, plan);
+  }
+  for (std::uint32_t number = 0; number < quotas.size(); ++number) {
+    add_replica_links(options, number, loader_name(number / options.replicas_per_member),
+                      quotas[number], plan);
+  }
+  add_watching_links(options, 2 * (options.state_bytes + runtime::Message::kOverheadBytes), plan);
+  const std::int64_t largest_share = *std::max_element(quotas.begin(), quotas.end());
+  RETURN_IF_ERROR(apply_link_overrides(overrides, origins, options, largest_share, plan));
+  return plan;
+}
+
+}  // namespace troupe::config

@@ -1,0 +1,147 @@
+#include "config/plan_links.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "runtime/message.h"
+
+namespace troupe::config {
+namespace {
+
+using runtime::Lane;
+using runtime::LinkPlan;
+using runtime::Plan;
+
+constexpr std::int64_t kMetricsMessages = 1024;
+
+std::int64_t message_bytes(const TrainingSizes& sizes) {
+  return sizes.batch_bytes + runtime::Message::kOverheadBytes;
+}
+
+void add_metrics_link(const std::string& from, Plan& plan) {
+  LinkPlan link{from,           "metrics",        "monitor", "metrics",
+                Lane::kMetrics, kMetricsMessages, 1 << 20,   0};
+  plan.links.push_back(link);
+}
+
+// The kind of an actor of the plan: its name up to the dot.
+std::string_view kind_of(std::string_view actor) { return actor.substr(0, actor.find('.')); }
+
+// Sets what the topology says about links, and collects what is wrong with it.
+class Changes {
+ public:
+  Changes(const TrainingSizes& sizes, std::int64_t largest_share, const Origins& origins,
+          Plan& plan)
+      : sizes_(sizes), share_(largest_share), origins_(origins), plan_(plan) {}
+
+  void apply(std::size_t index, const LinkOverride& change) {
+    path_ = fmt::format("links.{}", index);
+    bool found = false;
+    for (LinkPlan& link : plan_.links) {
+      if (kind_of(link.from) != change.from || kind_of(link.to) != change.to) continue;
+      found = true;
+      check(link, change);
+      link.message_credits = change.credits.value_or(link.message_credits);
+      link.byte_credits = change.bytes.value_or(link.byte_credits);
+      link.tokens = change.tokens.value_or(link.tokens);
+    }
+    if (!found) {
+      complain("", fmt::format("there is no link from {} to {}; there are {}", change.from,
+                               change.to, fmt::join(links(), ", ")));
+    }
+  }
+  const Problems& problems() const { return problems_; }
+
+ private:
+  // A replica keeps the micro-batches of an iteration, with their credit, until it has made it.
+  void check(const LinkPlan& link, const LinkOverride& change) {
+    const bool batches = link.to_port == "batches";
+    if (batches && change.credits.value_or(share_) < share_) {
+      complain("credits", fmt::format("a replica keeps the {} micro-batches of an iteration until "
+                                      "it is made; {} credits are too few, give {} or more",
+                                      share_, *change.credits, share_));
+    }
+    // One message passes alone, however large it is.
+    const std::int64_t bytes = share_ == 1 ? 1 : share_ * message_bytes(sizes_);
+    if (batches && change.bytes.value_or(bytes) < bytes) {
+      complain("bytes",
+               fmt::format("a replica keeps the {} micro-batches of an iteration, {} bytes "
+                           "each, until it is made; give {} or more",
+                           share_, message_bytes(sizes_), bytes));
+    }
+    if (link.to_port == "reduced" && change.tokens == 0) {
+      complain("tokens", fmt::format("{} and {} wait for each other from the start without a token "
+                                     "of this link; give 1 or more",
+                                     change.from, change.to));
+    }
+  }
+
+  void complain(std::string_view field, const std::string& message) {
+    const std::string path = field.empty() ? path_ : fmt::format("{}.{}", path_, field);
+    const auto origin = origins_.find(path);
+    problems_.add(origin == origins_.end() ? Place{} : origin->second,
+                  fmt::format("{}: {}", path, message));
+  }
+
+  std::vector<std::string> links() const {
+    std::vector<std::string> names;
+    for (const LinkPlan& link : plan_.links) {
+      std::string name = fmt::format("{} -> {}", kind_of(link.from), kind_of(link.to));
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+    return names;
+  }
+
+  const TrainingSizes& sizes_;
+  const std::int64_t share_;
+  const Origins& origins_;
+  Plan& plan_;
+  std::string path_;
+  Problems problems_;
+};
+
+}  // namespace
+
+void add_replica_links(const TrainingSizes& sizes, std::uint32_t number, const std::string& loader,
+                       std::int64_t share, Plan& plan) {
+  const std::string name = fmt::format("replica.{}", number);
+  // One more for the end of data.
+  const std::int64_t batches = share + sizes.loader_credits + 1;
+  plan.links.push_back({loader, fmt::format("batches.{}", number), name, "batches", Lane::kData,
+                        batches, batches * message_bytes(sizes), 0});
+  const std::int64_t bytes =
+      sizes.contribution_elements * static_cast<std::int64_t>(sizeof(std::int64_t));
+  // The buckets and the header of a step, twice.
+  const std::int64_t messages = 2 * (bytes / std::max<std::int64_t>(sizes.segment_bytes, 1) + 2);
+  const std::int64_t credit =
+      2 * bytes + messages * runtime::Message::kOverheadBytes + (std::int64_t{1} << 16);
+  plan.links.push_back(
+      {name, "contributions", "reducer", "contributions", Lane::kData, messages, credit, 0});
+  plan.links.push_back({"reducer", fmt::format("reduced.{}", number), name, "reduced", Lane::kData,
+                        messages, credit, 1});
+}
+
+void add_watching_links(const TrainingSizes& sizes, std::int64_t snapshot_bytes, Plan& plan) {
+  plan.links.push_back(
+      {"replica.0", "snapshots", "checkpointer", "snapshots", Lane::kData, 2, snapshot_bytes, 0});
+  if (sizes.validator) {
+    plan.links.push_back(
+        {"replica.0", "validation", "validator", "snapshots", Lane::kData, 2, snapshot_bytes, 0});
+    add_metrics_link("validator", plan);
+  }
+  add_metrics_link("replica.0", plan);
+  add_metrics_link("checkpointer", plan);
+}
+
+runtime::Result<void> apply_link_overrides(const std::vector<LinkOverride>& overrides,
+                                           const Origins& origins, const TrainingSizes& sizes,
+                                           std::int64_t largest_share, Plan& plan) {
+  Changes changes(sizes, largest_share, origins, plan);
+  for (std::size_t i = 0; i < overrides.size(); ++i) changes.apply(i, overrides[i]);
+  if (!changes.problems().empty()) return changes.problems().error();
+  return {};
+}
+
+}  // namespace troupe::config

@@ -1,0 +1,56 @@
+#pragma once
+
+// What the plans of one process and of a cluster have in common: the links between actors by their
+// sizes, and what the topology says about them.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "config/codec.h"
+#include "config/topology.h"
+#include "runtime/base/error.h"
+#include "runtime/plan.h"
+
+namespace troupe::config {
+
+// What the bounds of links follow from.
+struct TrainingSizes {
+  std::uint32_t micro_batches = 1;         // M, of an iteration
+  std::uint32_t loader_credits = 8;        // micro-batches loaded ahead of need, per replica
+  std::int64_t batch_bytes = 0;            // payload of one micro-batch
+  std::int64_t contribution_elements = 0;  // of the largest step of the schedule
+  std::int64_t segment_bytes = 1 << 20;    // largest bucket
+  bool validator = true;                   // whether there is one
+};
+
+// Byte credit of a snapshot that shares the memory of the replica it is of: the number of such
+// messages is what bounds them.
+inline constexpr std::int64_t kSharedSnapshotBytes = 1 << 20;
+
+// Appends to `plan` what leads to and from replica.NUMBER: its batches from `loader`, its
+// contributions to the reducer, and the reduced buckets back. `share` micro-batches of an iteration
+// are its own (0 is legal): it holds them until the iteration is made, so the batch link has room
+// for those, loader_credits more, and the end of data; contributions have room for one step and its
+// repetition. The cycle replica -> reducer -> replica holds a token: a replica begins with a state,
+// as if a step had been reduced before.
+void add_replica_links(const TrainingSizes& sizes, std::uint32_t number, const std::string& loader,
+                       std::int64_t share, runtime::Plan& plan);
+
+// Appends the snapshots of replica.0 to checkpointer and, if there is one, validator, two at a time
+// in `snapshot_bytes`, and the metrics of these three to monitor.
+void add_watching_links(const TrainingSizes& sizes, std::int64_t snapshot_bytes,
+                        runtime::Plan& plan);
+
+// Sets what `overrides` name on every link between actors of their kinds (a kind is the actor's
+// name up to the dot). `largest_share`: the most micro-batches of an iteration that one replica
+// has.
+//
+// kTopology: every override that names no link of the plan, or leaves a link too little for
+// anything to move, each at its place in the file. `origins` are those of the topology. The plan is
+// then half changed and of no use.
+runtime::Result<void> apply_link_overrides(const std::vector<LinkOverride>& overrides,
+                                           const Origins& origins, const TrainingSizes& sizes,
+                                           std::int64_t largest_share, runtime::Plan& plan);
+
+}  // namespace troupe::config

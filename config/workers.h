@@ -1,0 +1,30 @@
+#pragma once
+
+// How many members a run has, and what share of an iteration each takes.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/codec.h"
+#include "config/topology.h"
+#include "runtime/base/error.h"
+
+namespace troupe::config {
+
+// Members of a run: `override` (--workers) if it is given, else the workers of all hosts; 0 means
+// that everything is in one process.
+std::uint32_t workers_of(const Topology& topology, std::optional<std::uint32_t> override);
+
+// cluster.assign for `workers` members: the weight of each, or nothing when all are equal, as
+// ClusterPlanOptions::shares takes them. kTopology, at its place in the file: the shares are of
+// another number of members, which only --workers can bring about. `origins` are the topology's.
+runtime::Result<std::vector<std::uint64_t>> member_shares(const Topology& topology,
+                                                          std::uint32_t workers,
+                                                          const Origins& origins);
+
+// What is wrong with as many shares for as many members, without its place.
+std::string shares_mismatch(std::size_t shares, std::uint64_t members);
+
+}  // namespace troupe::config

@@ -1,0 +1,232 @@
+// make_fuzz_seeds FOLDER: writes the first inputs of every fuzz target into FOLDER/TARGET. The same
+// files each time, from nothing but this program.
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <span>
+#include <string>
+
+#include "actors/wire_messages.h"
+#include "fuzz/frames.h"
+#include "fuzz/talk.h"
+#include "pipeline/checkpoint.h"
+#include "runtime/base/error.h"
+#include "runtime/transport/packets.h"
+#include "tests/pipeline/state_example.h"
+
+namespace {
+
+using namespace troupe;
+using runtime::Buffer;
+using runtime::Message;
+
+class Folder {
+ public:
+  explicit Folder(std::filesystem::path path) : path_(std::move(path)) {
+    std::filesystem::create_directories(path_);
+  }
+  void add(const std::string& name, std::span<const std::byte> bytes) const {
+    std::ofstream file(path_ / name, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    CHECK(file.good(), "cannot write " + (path_ / name).string());
+  }
+  void add(const std::string& name, const runtime::Packet& packet) const {
+    add(name, fuzz::input_of(packet));
+  }
+  void add_text(const std::string& name, const std::string& text) const {
+    add(name, std::as_bytes(std::span(text)));
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+runtime::Hello hello() {
+  runtime::Hello hello;
+  hello.node = "node-1";
+  hello.incarnation = 7;
+  hello.peer_incarnation = 9;
+  hello.host = "host";
+  hello.pid = 4242;
+  hello.token = "token";
+  hello.terms = {{"topology", "0123456789abcdef"}, {"numerics", "portable"}};
+  hello.received = {1, 200, 70000};
+  return hello;
+}
+
+void add_introductions(const Folder& folder) {
+  folder.add("hello", pack(hello()));
+  runtime::Hello newer = hello();
+  newer.version = runtime::kProtocolVersion + 1;
+  folder.add("hello-newer", pack(newer));
+  runtime::Welcome welcome;
+  static_cast<runtime::Introduction&>(welcome) = hello();
+  folder.add("welcome", pack(welcome));
+  folder.add("refusal", pack(runtime::Refusal{{runtime::ErrorKind::kTopology, "another one"}}));
+  folder.add("enrolment",
+             pack(runtime::Enrolment{runtime::kProtocolVersion, "", "host", 4242, ""}));
+  const std::string contents = "contents";
+  folder.add("invitation", pack(runtime::Invitation{
+                               "node-1", Buffer::copy_of(std::as_bytes(std::span(contents)))}));
+}
+
+void add_node_packets(const Folder& folder) {
+  folder.add("account", pack(runtime::Account{{1, 2, 3}, {{0, 5, 600}, {3, 1, 70000}}}));
+  folder.add("heartbeat", pack(runtime::Heartbeat{12345}));
+  folder.add("bye", pack(runtime::Bye{}));
+  folder.add("graph-request", pack(runtime::GraphRequest{}));
+  runtime::GraphAnswer answer;
+  runtime::ActorWait actor;
+  actor.name = "loader.0";
+  actor.words = "credit";
+  answer.graph.actors = {actor, actor};
+  runtime::LinkWait link;
+  link.to = 1;
+  link.from_port = "out";
+  link.to_port = "in";
+  link.messages_out = 3;
+  answer.graph.links = {link};
+  folder.add("graph-answer", pack(answer));
+}
+
+template <class Body>
+void add_parcel(const Folder& folder, const runtime::WireTypes& types, Body body,
+                std::vector<Buffer> payloads = {}) {
+  runtime::Parcel parcel;
+  parcel.sequence = 3;
+  parcel.link = 1;
+  parcel.message = Message::of(std::move(body), std::move(payloads));
+  folder.add("parcel-" + std::string(Body::kName), pack(parcel, types));
+}
+
+void add_parcels(const Folder& folder) {
+  runtime::WireTypes types;
+  actors::add_wire_messages(types);
+  const pipeline::StateExample example = pipeline::state_example();
+  const auto state =
+      std::make_shared<const pipeline::TrainingState>(pipeline::filled_state(example));
+  add_parcel(folder, types, actors::EndOfData{12});
+  add_parcel(folder, types, actors::BucketMessage{5, 0, 1, 8, 12}, {Buffer::zeroed(32)});
+  actors::HeaderMessage header;
+  header.header.exponents = {-3, 4, 300};
+  header.header.non_finite = {1, 2};
+  add_parcel(folder, types, header);
+  // The example has a number of its own in every field, a slot beyond its schedule included.
+  pipeline::TrainingState sound = *state;
+  sound.slot = 1;
+  const auto pointer = std::make_shared<const pipeline::TrainingState>(std::move(sound));
+  add_parcel(folder, types, actors::Snapshot{pointer});
+  actors::StepMetrics metrics;
+  metrics.step = 77;
+  metrics.losses = {0.5, 2.0};
+  metrics.load_seconds = 0.25;
+  add_parcel(folder, types, metrics);
+  actors::ReplicaEnd end;
+  end.state = pointer;
+  end.error = runtime::Error{runtime::ErrorKind::kDiverged, "why"};
+  end.last_step = metrics;
+  add_parcel(folder, types, end);
+  add_parcel(folder, types, actors::StopTraining{});
+  add_parcel(folder, types, actors::CheckpointRequest{});
+  add_parcel(folder, types, actors::EventMetrics{"checkpoint", 9, R"({"file":"a","bytes":[1]})"});
+
+  runtime::Parcel back;
+  back.sequence = 4;
+  back.sender = "replica.0";
+  back.target = "coordinator";
+  back.cause = runtime::Error{runtime::ErrorKind::kLostPeers, "its node is gone"};
+  back.message = Message::of(actors::StopTraining{});
+  folder.add("parcel-back", pack(back, types));
+}
+
+// With the head of fuzz_handshake, whose peer is node-1 and whose topology is this one.
+void add_talks(const Folder& folder) {
+  runtime::Hello known = hello();
+  known.peer_incarnation = 0;
+  known.terms = {{"topology", "0123456789abcdef"}};
+  known.received = {};
+  runtime::WireTypes types;
+  actors::add_wire_messages(types);
+  runtime::Parcel parcel;
+  parcel.sequence = 1;
+  parcel.link = 0;
+  parcel.message = Message::of(actors::BucketMessage{5, 0, 1, 8, 12}, {Buffer::zeroed(32)});
+  std::vector<std::byte> talk;
+  fuzz::act(talk, fuzz::Deed::kConnect);
+  fuzz::say(talk, 0, pack(known));
+  folder.add("hello", talk);
+  fuzz::say(talk, 0, pack(runtime::Heartbeat{1}));
+  fuzz::say(talk, 1, pack(parcel, types));
+  fuzz::act(talk, fuzz::Deed::kWait);
+  fuzz::say(talk, 0, pack(runtime::GraphRequest{}));
+  fuzz::say(talk, 0, pack(runtime::Account{{0, 0, 0}, {{1, 0, 0}}}));
+  folder.add("parcel", talk);
+  std::vector<std::byte> back = talk;
+  known.peer_incarnation = 1;
+  known.received = {0, 0, 0};
+  fuzz::act(back, fuzz::Deed::kConnect);
+  fuzz::say(back, 0, pack(known));
+  fuzz::say(back, 1, pack(parcel, types));
+  folder.add("back-again", back);
+  fuzz::say(talk, 0, pack(runtime::Bye{}));
+  folder.add("bye", talk);
+  std::vector<std::byte> refused;
+  fuzz::act(refused, fuzz::Deed::kConnect);
+  fuzz::say(refused, 0, pack(hello()));
+  folder.add("another-topology", refused);
+  std::vector<std::byte> enrolled;
+  fuzz::act(enrolled, fuzz::Deed::kConnect);
+  fuzz::say(enrolled, 0,
+            pack(runtime::Enrolment{runtime::kProtocolVersion, "", "host", 4242, "token"}));
+  folder.add("enrolment", enrolled);
+}
+
+void add_checkpoints(const Folder& folder) {
+  const pipeline::StateExample example = pipeline::state_example();
+  pipeline::Checkpoint checkpoint;
+  checkpoint.state = pipeline::filled_state(example);
+  checkpoint.state.seed = example.options.seed;
+  checkpoint.state.slot = 1;
+  checkpoint.state.micro_batch = example.options.micro_batch;
+  checkpoint.state.micro_batches = example.options.micro_batches;
+  checkpoint.topology = "name: example\n";
+  checkpoint.model = "example";
+  const Buffer file =
+      pipeline::encode_checkpoint(checkpoint, example.layout, example.options).value();
+  CHECK(pipeline::decode_checkpoint(file, "seed", example.layout, example.options).ok());
+  std::vector<std::byte> whole{std::byte{0}};
+  whole.insert(whole.end(), file.bytes().begin(), file.bytes().end());
+  folder.add("whole", whole);
+  // One edit each (hostile_checkpoint.h), of the objects in the middle.
+  for (char kind = 0; kind < 9; ++kind) {
+    folder.add_text("edit-" + std::to_string(kind), std::string{1, kind, 9, 40, 2, kind, 40, 3, 3});
+  }
+}
+
+// What the shipped topologies, which ./dev fuzz gives to the target too, do not have.
+void add_topologies(const Folder& folder) {
+  folder.add_text("aliases", "a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: [*b, *b, *b]\n");
+  folder.add_text("depth", "a: {b: {c: {d: [[[[[[[[1]]]]]]]]}}}\n");
+  folder.add_text("merge", "base: &base {epochs: 3}\ntrain:\n  <<: *base\n");
+  folder.add_text("smallest", "name: a\nmodel: {zoo: toy}\ndata: {train: synthetic}\n");
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 2) {
+    std::cerr << "usage: make_fuzz_seeds FOLDER\n";
+    return 2;
+  }
+  const std::filesystem::path root = arguments[1];
+  const Folder packets(root / "fuzz_wire_header");
+  add_introductions(packets);
+  add_node_packets(packets);
+  add_parcels(packets);
+  add_talks(Folder(root / "fuzz_handshake"));
+  add_checkpoints(Folder(root / "fuzz_checkpoint"));
+  add_topologies(Folder(root / "fuzz_topology"));
+  return 0;
+}

@@ -1,0 +1,80 @@
+#pragma once
+
+// What a supervisor does when something happens to the processes of a run. Decisions only: nothing
+// here starts, kills or waits.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/child_process.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/error.h"
+
+namespace troupe::launch {
+
+// Process 0 is the head, the others are members.
+inline constexpr std::size_t kHeadProcess = 0;
+
+// A signal to send to one process.
+struct GroupAction {
+  std::size_t process = 0;
+  int signal = 0;
+  bool operator==(const GroupAction&) const = default;
+};
+
+// How a group of processes ended.
+struct GroupEnd {
+  // What the supervisor ends with.
+  int exit_code = 0;
+  // Set when that is not the head's own decision.
+  std::optional<runtime::Error> error;
+};
+
+// The rules: the head decides how a run ends. The first SIGINT, SIGTERM or SIGHUP asks it to, the
+// second kills everything; a SIGUSR1 is passed on to it. A member that ends before the head changes
+// nothing here: the head is told of it. Once the head has ended, members have `member_grace` to do so too and are then
+// killed, as they are by a signal in that time.
+//
+// One thread. Each call returns what has to be done now.
+class GroupRules {
+ public:
+  // `processes` run, the head among them.
+  GroupRules(std::size_t processes, runtime::Duration member_grace);
+
+  std::vector<GroupAction> on_signal(int number);
+  // Of a process that has not ended before.
+  std::vector<GroupAction> on_end(std::size_t process, const ChildEnd& end, runtime::TimePoint now);
+  std::vector<GroupAction> on_time(runtime::TimePoint now);
+
+  // When on_time() has something to do at the latest; none: never.
+  std::optional<runtime::TimePoint> deadline() const;
+  // Whether all have ended.
+  bool finished() const;
+  // Whether a process still ran when it was decided to kill it.
+  bool was_killed(std::size_t process) const { return processes_[process].killed; }
+  bool head_has_ended() const { return head_end_.has_value(); }
+
+  // Once finished. The head's exit code; where it answers a signal that was passed on as SIGTERM
+  // (by 143, or by dying of it), that signal's own (130 for SIGINT); 128 + N after the second
+  // signal N, and when signal N of others has killed the head.
+  GroupEnd end() const;
+
+ private:
+  struct Process {
+    bool ended = false;
+    bool killed = false;
+  };
+  // Of those that run and were not killed yet.
+  std::vector<GroupAction> kill_all();
+
+  const runtime::Duration member_grace_;
+  std::vector<Process> processes_;
+  std::optional<ChildEnd> head_end_;
+  std::optional<runtime::TimePoint> deadline_;
+  int passed_on_ = 0;      // the signal that asked the head to end
+  int ending_signal_ = 0;  // the signal by which everything was killed while the head ran
+};
+
+}  // namespace troupe::launch

@@ -1,0 +1,37 @@
+#pragma once
+
+// What makes a process the head of a run: where members find it, and whom it takes in.
+
+#include <memory>
+
+#include "launch/local_run.h"
+#include "launch/parent_line.h"
+#include "launch/run_signals.h"
+#include "launch/training_setup.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/log.h"
+#include "runtime/transport/gate.h"
+#include "runtime/transport/wire.h"
+
+namespace troupe::launch {
+
+// What the process that starts members of this host tells of them reaches the coordinator as long as
+// the result lives; null when there are none. `signals` outlive it.
+std::unique_ptr<ParentLine> hear_of_lost_members(const LocalRunRequest& request,
+                                                 RunSignals& signals);
+
+// Null for a run without members. Errors (kUsage): an address that cannot be listened on, or keys
+// that cannot be read.
+runtime::Result<std::unique_ptr<runtime::Wire>> open_head_wire(const LocalRunRequest& request,
+                                                               const runtime::Clock& clock,
+                                                               const runtime::Log& log);
+
+// The request and the clock outlive the gate.
+runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSetup& setup,
+                               const runtime::Clock& clock);
+
+// Says in the log which members other hosts are to start, with the line to type there.
+void tell_who_is_awaited(const LocalRunRequest& request, const runtime::Wire& wire,
+                         const runtime::Log& log);
+
+}  // namespace troupe::launch

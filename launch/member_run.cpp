@@ -1,0 +1,98 @@
+#include "launch/member_run.h"
+
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "actors/spawn.h"
+#include "config/cluster_plan.h"
+#include "config/topology_file.h"
+#include "config/topology_identity.h"
+#include "launch/abandon.h"
+#include "launch/invitation.h"
+#include "launch/node_uplink.h"
+#include "launch/nodes_file.h"
+#include "launch/run_signals.h"
+#include "launch/training_setup.h"
+#include "runtime/base/disk.h"
+#include "runtime/node.h"
+#include "runtime/transport/enrol.h"
+
+namespace troupe::launch {
+namespace {
+
+using runtime::Result;
+
+struct Call {
+  std::string node;
+  std::uint32_t member = 0;
+  MemberInvitation invitation;
+};
+
+// Which member the name stands for.
+Result<std::uint32_t> number_of(const std::string& node, std::uint32_t members) {
+  for (std::uint32_t i = 0; i < members; ++i) {
+    if (config::member_name(i) == node) return i;
+  }
+  return runtime::Error{
+      runtime::ErrorKind::kLostPeers,
+      fmt::format("the head calls this process '{}', which none of {} members is", node, members)};
+}
+
+Result<Call> ask_head(const MemberRequest& request, runtime::Wire& wire,
+                      const runtime::Clock& clock) {
+  runtime::EnrolOptions options;
+  options.address = request.address;
+  options.request.node = request.node;
+  options.request.host = host_name();
+  options.request.pid = static_cast<std::uint64_t>(::getpid());
+  options.within = request.within;
+  ASSIGN_OR_RETURN(const runtime::Invitation answer, runtime::enrol(wire, options, clock));
+  Call call;
+  call.node = answer.node;
+  ASSIGN_OR_RETURN(call.invitation, unpack_invitation(answer.contents));
+  ASSIGN_OR_RETURN(call.member, number_of(answer.node, call.invitation.members));
+  return call;
+}
+
+std::string data_folder_of(const MemberRequest& request, const MemberInvitation& invitation) {
+  if (!request.data_folder.empty()) return request.data_folder;
+  return invitation.host == host_name() ? invitation.data_folder : "runs/data";
+}
+
+}  // namespace
+
+Result<MemberResult> run_member(const MemberRequest& request, runtime::Log& log) {
+  RunSignals signals;
+  const runtime::SteadyClock clock;
+  ASSIGN_OR_RETURN(const auto wire, open_wire("", request.key_folder, clock, log));
+  ASSIGN_OR_RETURN(const Call call, ask_head(request, *wire, clock));
+  const MemberInvitation& invitation = call.invitation;
+  ASSIGN_OR_RETURN(const config::LoadedTopology loaded,
+                   config::parse_topology(invitation.topology, "the head's topology", "."));
+  const config::Topology& topology = loaded.topology;
+  ASSIGN_OR_RETURN(TrainingSetup setup,
+                   set_up_training(topology, invitation.members,
+                                   data_folder_of(request, invitation), false, log));
+  runtime::FileDisk disk;
+  actors::NodeParts parts = computing_parts(setup, topology, disk, invitation.members, call.member);
+  const runtime::WireTypes types = wire_types();
+  runtime::GateOptions gate = gate_options(call.node, topology.cluster.failure,
+                                           terms_of(setup, config::topology_hash(topology)));
+  gate.addresses[config::kHeadNode] = request.address;
+
+  runtime::NodeOptions options;
+  options.scheduler_threads = 1;
+  options.shutdown_deadline = request.shutdown_deadline;
+  options.stuck_after = topology.cluster.failure.stuck_after;
+  runtime::Node node(setup.plan, actors::make_actor_factory(parts), options, clock, log,
+                     runtime::Uplink{std::move(gate), *wire, types});
+  const runtime::NodeEnd end = signals.run(node);
+  if (!end.abandoned.empty()) abandon(end, log);
+  return MemberResult{call.node, end.error, signals.stopped_by()};
+}
+
+}  // namespace troupe::launch

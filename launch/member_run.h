@@ -1,0 +1,36 @@
+#pragma once
+
+// A member of a run in this process: asks the head which one it is to be and of what run, prepares
+// that, and computes until the head releases it.
+
+#include <optional>
+#include <string>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+
+namespace troupe::launch {
+
+struct MemberRequest {
+  std::string address;                    // of the head
+  std::string node;                       // the member it wants to be; "" for any
+  std::optional<std::string> key_folder;  // as `troupe keygen` makes it
+  // Synthetic showers and indices; "": the head's own folder on the head's host, else runs/data.
+  std::string data_folder;
+  // How long nobody may answer at the address.
+  runtime::Duration within = std::chrono::seconds(60);
+  runtime::Duration shutdown_deadline = std::chrono::minutes(5);
+};
+
+struct MemberResult {
+  std::string node;                     // which one it was
+  std::optional<runtime::Error> error;  // it failed, or the run did
+  int signal = 0;                       // it was stopped by this signal
+};
+
+// Must be called before other threads are started. An Error comes back when it never became a
+// member. A handler that has not returned by the deadline of a stop ends the process.
+runtime::Result<MemberResult> run_member(const MemberRequest& request, runtime::Log& log);
+
+}  // namespace troupe::launch

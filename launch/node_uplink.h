@@ -1,0 +1,37 @@
+#pragma once
+
+// What joins a process of a run to the others: its sockets, and how it introduces itself.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/topology.h"
+#include "launch/key_folder.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include "runtime/transport/gate.h"
+#include "runtime/transport/packets.h"
+#include "runtime/transport/wire.h"
+#include "runtime/transport/wire_types.h"
+
+namespace troupe::launch {
+
+// `listen` "" for a process that only dials. `key_folder` as read_key_folder() takes it; none:
+// nothing is encrypted, and nothing leaves the machine. The clock outlives the wire. Errors are
+// kUsage: see ZmqWire::open.
+runtime::Result<std::unique_ptr<runtime::Wire>> open_wire(
+    const std::string& listen, const std::optional<std::string>& key_folder,
+    const runtime::Clock& clock, const runtime::Log& log);
+
+// All that actors can send to another node.
+runtime::WireTypes wire_types();
+
+// How this process introduces itself as node `name`, and what it makes of silence. Every call draws
+// another incarnation.
+runtime::GateOptions gate_options(const std::string& name, const config::FailureSection& failure,
+                                  std::vector<runtime::Term> terms);
+
+}  // namespace troupe::launch

@@ -1,0 +1,112 @@
+#include "launch/nodes_file.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "runtime/base/json_text.h"
+
+namespace troupe::launch {
+namespace {
+
+using runtime::json_string;
+using runtime::Result;
+
+// In UTC, to the millisecond.
+std::string time_text(std::chrono::system_clock::time_point time) {
+  const auto ms = std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch()).count();
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
+                     fmt::gmtime(static_cast<std::time_t>(ms / 1000)), ms % 1000);
+}
+
+}  // namespace
+
+const char* word(NodeState state) {
+  switch (state) {
+    case NodeState::kStarting:
+      return "starting";
+    case NodeState::kJoining:
+      return "joining";
+    case NodeState::kRunning:
+      return "running";
+    case NodeState::kLeaving:
+      return "leaving";
+    case NodeState::kEnded:
+      return "ended";
+    case NodeState::kDead:
+      return "dead";
+  }
+  return "?";
+}
+
+std::string host_name() {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+  return host.data();
+}
+
+NodesFile::NodesFile(std::string path, runtime::Disk& disk, WallClock now)
+    : path_(std::move(path)), disk_(disk), now_(std::move(now)) {}
+
+Result<void> NodesFile::set(const NodeEntry& entry) {
+  const std::scoped_lock lock(mutex_);
+  return put(entry);
+}
+
+Result<void> NodesFile::set_state(const std::string& name, NodeState state,
+                                  const std::string& cause) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = std::find_if(nodes_.begin(), nodes_.end(),
+                                  [&](const Known& node) { return node.entry.name == name; });
+  CHECK(found != nodes_.end(), name);
+  NodeEntry entry = found->entry;
+  entry.state = state;
+  entry.cause = cause;
+  return put(entry);
+}
+
+std::vector<NodeEntry> NodesFile::entries() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<NodeEntry> entries;
+  for (const Known& node : nodes_) entries.push_back(node.entry);
+  return entries;
+}
+
+Result<void> NodesFile::put(const NodeEntry& entry) {
+  const auto found = std::find_if(nodes_.begin(), nodes_.end(),
+                                  [&](const Known& node) { return node.entry.name == entry.name; });
+  if (found == nodes_.end()) {
+    nodes_.push_back({entry, now_()});
+  } else if (found->entry == entry) {
+    return written_ ? Result<void>{} : write();
+  } else {
+    if (found->entry.state != entry.state) found->since = now_();
+    found->entry = entry;
+  }
+  return write();
+}
+
+Result<void> NodesFile::write() {
+  std::vector<std::string> nodes;
+  for (const auto& [entry, since] : nodes_) {
+    const std::string cause = entry.cause.empty()
+                                  ? std::string()
+                                  : fmt::format(R"(,"cause":{})", json_string(entry.cause));
+    nodes.push_back(
+        fmt::format(R"({{"name":{},"host":{},"pid":{},"role":{},"state":"{}","since":"{}"{}}})",
+                    json_string(entry.name), json_string(entry.host), entry.pid,
+                    json_string(entry.role), word(entry.state), time_text(since), cause));
+  }
+  const std::string text = fmt::format("[{}]\n", fmt::join(nodes, ",\n "));
+  auto result = disk_.replace(path_, std::as_bytes(std::span{text}));
+  written_ = result.ok();
+  return result;
+}
+
+}  // namespace troupe::launch

@@ -1,0 +1,82 @@
+#pragma once
+
+// nodes.json of a run: every node with where it is and what became of it, kept current.
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/base/disk.h"
+#include "runtime/base/error.h"
+
+namespace troupe::launch {
+
+enum class NodeState : std::uint8_t {
+  kStarting,  // its process was begun
+  kJoining,   // it has reached the head and is being looked at
+  kRunning,   // it takes part
+  kLeaving,   // it was asked to end
+  kEnded,     // it ended as it should
+  kDead,      // it was lost; `cause` says how that was noticed
+};
+
+// "starting", "joining", "running", "leaving", "ended", "dead".
+const char* word(NodeState state);
+
+struct NodeEntry {
+  std::string name;  // unique in the run: "head", "member.0"
+  std::string host;
+  pid_t pid = 0;
+  std::string role;  // "all", "head", "member"
+  NodeState state = NodeState::kStarting;
+  std::string cause = {};  // of a dead one, else ""; "was killed by signal 9 (Killed)"
+  bool operator==(const NodeEntry&) const = default;
+};
+
+// The name of this machine; "" if it has none.
+std::string host_name();
+
+// Any thread. One per file and run: what another wrote is not read, but replaced.
+class NodesFile {
+ public:
+  // The time of day, for people; handed in as all time is.
+  using WallClock = std::function<std::chrono::system_clock::time_point()>;
+
+  // Nothing is written before the first set(). `disk` must outlive this.
+  NodesFile(
+      std::string path, runtime::Disk& disk,
+      WallClock now = [] { return std::chrono::system_clock::now(); });
+
+  // Sets the entry of that name, or adds it below the others; writes the file if that changed
+  // anything, such that a reader sees the old content or the new, never a part. kData: it could not
+  // be written; the entry is set all the same, and the next change writes it too.
+  runtime::Result<void> set(const NodeEntry& entry);
+  // The same for an entry that is there already; CHECKs that it is.
+  runtime::Result<void> set_state(const std::string& name, NodeState state,
+                                  const std::string& cause = "");
+  // A copy of all entries, in the order in which they came.
+  std::vector<NodeEntry> entries() const;
+
+ private:
+  struct Known {
+    NodeEntry entry;
+    std::chrono::system_clock::time_point since;  // of its state
+  };
+  // Both with the mutex held.
+  runtime::Result<void> put(const NodeEntry& entry);
+  runtime::Result<void> write();
+
+  const std::string path_;
+  runtime::Disk& disk_;
+  const WallClock now_;
+  mutable std::mutex mutex_;
+  std::vector<Known> nodes_;
+  bool written_ = false;  // whether the file says what is known
+};
+
+}  // namespace troupe::launch

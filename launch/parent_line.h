@@ -1,0 +1,31 @@
+#pragma once
+
+// A child's side of the pipe on which its parent tells it what it cannot see itself (see
+// child_process.h).
+
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "launch/descriptor.h"
+
+namespace troupe::launch {
+
+class ParentLine {
+ public:
+  // Takes over `descriptor` and hands each line that comes, without its line break, to `on_line`,
+  // on a thread of its own, until the line ends or this object does. A descriptor that is none ends
+  // at once.
+  ParentLine(int descriptor, std::function<void(const std::string& line)> on_line);
+  // Stops; waits for a call that runs.
+  ~ParentLine();
+  ParentLine(const ParentLine&) = delete;
+  ParentLine& operator=(const ParentLine&) = delete;
+
+ private:
+  Descriptor line_;
+  Descriptor stop_;  // an eventfd
+  std::thread thread_;
+};
+
+}  // namespace troupe::launch

@@ -1,0 +1,119 @@
+#include "launch/process_group.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdint>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "launch/lost_member.h"
+
+namespace troupe::launch {
+
+using runtime::Result;
+
+ProcessGroup::ProcessGroup(ProcessGroupOptions options, const runtime::Clock& clock,
+                           runtime::Log& log)
+    : options_(std::move(options)),
+      clock_(clock),
+      log_(log),
+      rules_(1 + options_.members.size(), options_.member_grace),
+      reported_(1 + options_.members.size(), false),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      watch_([this](int number) { take(number); }) {
+  CHECK(wake_.is_open(), "no eventfd");
+}
+
+Result<GroupEnd> ProcessGroup::run() {
+  RETURN_IF_ERROR(start_all());
+  while (!rules_.finished()) {
+    wait_for_children(children_, wake_.number(), time_left());
+    take_ends();
+    for (const int number : new_signals()) carry_out(rules_.on_signal(number));
+    carry_out(rules_.on_time(clock_.now()));
+  }
+  return rules_.end();
+}
+
+Result<void> ProcessGroup::start_all() {
+  for (std::size_t i = 0; i <= options_.members.size(); ++i) {
+    auto started = ChildProcess::start(process(i).program);
+    if (!started.ok()) {
+      children_.clear();
+      return runtime::Error{started.error().kind,
+                            fmt::format("{}: {}", process(i).name, started.error().message)};
+    }
+    children_.push_back(std::move(started).value());
+    tell({process(i).name, children_.back()->pid(), std::nullopt});
+  }
+  return {};
+}
+
+void ProcessGroup::take(int number) {
+  constexpr int kPatience = 2;
+  if (number != SIGUSR1 && ++ending_signals_ > kPatience) ::_exit(128 + number);
+  {
+    const std::scoped_lock lock(mutex_);
+    signals_.push_back(number);
+  }
+  const std::uint64_t one = 1;
+  CHECK(::write(wake_.number(), &one, sizeof one) == sizeof one);
+}
+
+std::vector<int> ProcessGroup::new_signals() {
+  std::uint64_t count = 0;
+  if (::read(wake_.number(), &count, sizeof count) != sizeof count) return {};
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(signals_, {});
+}
+
+void ProcessGroup::take_ends() {
+  for (std::size_t i = 0; i < children_.size(); ++i) {
+    if (!children_[i]->end() || reported_[i]) continue;
+    reported_[i] = true;
+    const ChildEnd end = *children_[i]->end();
+    const bool killed = rules_.was_killed(i);
+    const bool lost =
+        i != kHeadProcess && !rules_.head_has_ended() && !killed && end != ChildEnd{0, 0};
+    carry_out(rules_.on_end(i, end, clock_.now()));
+    if (lost) {
+      log_.warning(fmt::format("{} (process {}) {}; the head decides how the run goes on",
+                               process(i).name, children_[i]->pid(), end.text()));
+      children_[kHeadProcess]->tell(print(LostMember{process(i).name, end}));
+    }
+    tell({process(i).name, children_[i]->pid(), end, lost, killed});
+  }
+}
+
+void ProcessGroup::carry_out(const std::vector<GroupAction>& actions) {
+  for (const GroupAction& action : actions) {
+    const GroupProcess& target = process(action.process);
+    if (action.signal == SIGKILL) {
+      log_.warning(fmt::format("{} (process {}) is killed: {}", target.name,
+                               children_[action.process]->pid(),
+                               rules_.head_has_ended() ? "the run has ended, and it has not"
+                                                       : "a second signal has come"));
+    }
+    children_[action.process]->send(action.signal);
+  }
+}
+
+void ProcessGroup::tell(const ProcessChange& change) const {
+  if (options_.changed) options_.changed(change);
+}
+
+std::optional<runtime::Duration> ProcessGroup::time_left() const {
+  const auto deadline = rules_.deadline();
+  if (!deadline) return std::nullopt;
+  return std::max(runtime::Duration{0}, *deadline - clock_.now());
+}
+
+const GroupProcess& ProcessGroup::process(std::size_t index) const {
+  return index == kHeadProcess ? options_.head : options_.members[index - 1];
+}
+
+}  // namespace troupe::launch

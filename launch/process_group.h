@@ -1,0 +1,94 @@
+#pragma once
+
+// The processes of a run on this machine, and the one above them: `troupe run --workers N`.
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/child_process.h"
+#include "launch/descriptor.h"
+#include "launch/group_rules.h"
+#include "launch/signal_watch.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+
+namespace troupe::launch {
+
+struct GroupProcess {
+  // "head", "member.0": names it in log lines and changes.
+  std::string name;
+  // Its program, arguments, and where its lines go.
+  ChildOptions program;
+};
+
+// What happened to a process of the group.
+struct ProcessChange {
+  const std::string& name;
+  pid_t pid;
+  // None: it was started.
+  std::optional<ChildEnd> end;
+  // A member that ended before the head, and not with exit code 0.
+  bool lost = false;
+  // The group itself killed it.
+  bool killed = false;
+};
+
+struct ProcessGroupOptions {
+  // Started first; it decides how the run ends (group_rules.h).
+  GroupProcess head;
+  // Started in this order after the head.
+  std::vector<GroupProcess> members;
+  // Time the members have to end once the head has; then they are killed. Default 10 s.
+  runtime::Duration member_grace = std::chrono::seconds(10);
+  // Called on the thread of run() at every start and end; may be null, the default.
+  std::function<void(const ProcessChange&)> changed;
+};
+
+// Make it before any other thread of the process: it takes over SIGINT, SIGTERM, SIGHUP and SIGUSR1
+// from there on (SignalWatch). A third ending signal ends this process at once, and with it the
+// children, in case it hangs while it writes their lines.
+class ProcessGroup {
+ public:
+  ProcessGroup(ProcessGroupOptions options, const runtime::Clock& clock, runtime::Log& log);
+
+  // Starts all, waits until all have ended, and says how. None is left behind, whatever happens:
+  // if this process is killed, they are too. A member that is lost is told in a log line,
+  // and to the head (LostMember). Once, on
+  // a thread that lives as long as the process (ChildProcess).
+  //
+  // kInternal: one could not be started; those that were are killed.
+  runtime::Result<GroupEnd> run();
+
+ private:
+  runtime::Result<void> start_all();
+  // On the watch's thread.
+  void take(int number);
+  std::vector<int> new_signals();
+  void take_ends();
+  void carry_out(const std::vector<GroupAction>& actions);
+  void tell(const ProcessChange& change) const;
+  std::optional<runtime::Duration> time_left() const;
+  const GroupProcess& process(std::size_t index) const;
+
+  const ProcessGroupOptions options_;
+  const runtime::Clock& clock_;
+  const runtime::Log log_;
+  GroupRules rules_;
+  std::vector<std::unique_ptr<ChildProcess>> children_;
+  std::vector<bool> reported_;
+  Descriptor wake_;  // an eventfd: a signal has come
+  std::mutex mutex_;
+  std::vector<int> signals_;  // not yet looked at
+  int ending_signals_ = 0;    // so far; the watch's thread only
+  SignalWatch watch_;         // the last to begin and the first to end
+};
+
+}  // namespace troupe::launch

@@ -1,0 +1,144 @@
+#include "launch/training_setup.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "config/cluster_plan.h"
+#include "config/plan.h"
+#include "config/workers.h"
+#include "launch/backend_choice.h"
+#include "pipeline/micro_batch.h"
+#include "runtime/base/thread_team.h"
+
+namespace troupe::launch {
+namespace {
+
+using runtime::Result;
+
+config::TrainingSizes sizes_of(const config::Topology& topology, const model::Gan& gan) {
+  config::TrainingSizes sizes;
+  sizes.micro_batches = topology.train.options.micro_batches;
+  sizes.loader_credits = static_cast<std::uint32_t>(topology.loader.credits);
+  sizes.batch_bytes = batch_bytes(gan);
+  sizes.contribution_elements = contribution_elements(topology, gan);
+  sizes.segment_bytes = topology.reducer.segment_bytes;
+  sizes.validator = validates(topology);
+  return sizes;
+}
+
+config::ClusterPlanOptions cluster_options(const config::Topology& topology, const model::Gan& gan,
+                                           std::uint32_t members,
+                                           std::vector<std::uint64_t> shares) {
+  config::ClusterPlanOptions options{sizes_of(topology, gan), members, topology.replica.count,
+                                     std::move(shares), 0};
+  // The arrays, and room for the rest of a state: names, scales and counters.
+  options.state_bytes = state_bytes(topology, gan) + (std::int64_t{1} << 20);
+  return options;
+}
+
+Result<std::vector<std::uint64_t>> weights_of(const config::Topology& topology,
+                                              const model::Gan& gan, std::uint32_t members) {
+  if (members == 0) return std::vector<std::uint64_t>(topology.replica.count, 1);
+  ASSIGN_OR_RETURN(auto shares, config::member_shares(topology, members, {}));
+  return config::replica_weights(cluster_options(topology, gan, members, std::move(shares)));
+}
+
+}  // namespace
+
+std::int64_t batch_bytes(const model::Gan& gan) {
+  const std::int64_t event_bytes = gan.discriminator().input_shape().elements() * 4 + 3 * 4 + 8;
+  return gan.batch() * event_bytes;
+}
+
+std::int64_t contribution_elements(const config::Topology& topology, const model::Gan& gan) {
+  std::int64_t most = 0;
+  for (const model::SlotKind slot : topology.train.options.schedule) {
+    most = std::max(most, gan.contributions(slot).size);
+  }
+  return most;
+}
+
+std::int64_t state_bytes(const config::Topology& topology, const model::Gan& gan) {
+  const auto size = [](const model::Program& program, const model::OptimiserOptions& optimiser) {
+    const model::ParameterLayout& layout = program.parameters();
+    return layout.size() + layout.weights_size * model::optimiser_arrays(optimiser);
+  };
+  const auto& options = topology.train.options;
+  return static_cast<std::int64_t>(sizeof(float)) *
+         (size(gan.generator(), options.generator_optimiser) +
+          size(gan.discriminator(), options.discriminator_optimiser));
+}
+
+Result<runtime::Plan> make_plan(const config::Topology& topology, const config::Origins& origins,
+                                const model::Gan& gan, std::uint32_t members) {
+  if (members == 0) {
+    config::LocalPlanOptions options{sizes_of(topology, gan), topology.replica.count};
+    return config::make_local_plan(options, topology.links, origins);
+  }
+  ASSIGN_OR_RETURN(auto shares, config::member_shares(topology, members, origins));
+  return config::make_cluster_plan(cluster_options(topology, gan, members, std::move(shares)),
+                                   topology.links, origins);
+}
+
+Result<TrainingSetup> set_up_training(const config::Topology& topology, std::uint32_t members,
+                                      const std::string& data_folder, bool with_test_data,
+                                      runtime::Log& log) {
+  std::unique_ptr<model::Backend> backend = make_backend(topology.model.kernels);
+  pipeline::TrainingOptions options = topology.train.options;
+  ASSIGN_OR_RETURN(auto gan,
+                   model::Gan::compile(topology.model.gan, *backend, options.micro_batch));
+  ASSIGN_OR_RETURN(runtime::Plan plan, make_plan(topology, {}, *gan, members));
+  ASSIGN_OR_RETURN(auto weights, weights_of(topology, *gan, members));
+  const int threads = static_cast<int>(std::max<long>(1, ::sysconf(_SC_NPROCESSORS_ONLN)));
+  runtime::ThreadTeam team(threads);
+  ASSIGN_OR_RETURN(TrainingData data,
+                   open_training_data(topology, data_folder, with_test_data, team, log));
+  options.iterations_per_epoch = data.sampler.iterations_per_epoch();
+  std::uint64_t iterations = topology.train.epochs * options.iterations_per_epoch;
+  if (topology.train.iterations) iterations = std::min(iterations, *topology.train.iterations);
+  return TrainingSetup{std::move(backend), std::move(gan),     std::move(plan), std::move(weights),
+                       std::move(data),    std::move(options), iterations};
+}
+
+actors::NodeParts computing_parts(TrainingSetup& setup, const config::Topology& topology,
+                                  runtime::Disk& disk, std::uint32_t members,
+                                  std::uint32_t member) {
+  actors::NodeParts parts{setup.context(),
+                          disk,
+                          setup.data.train,
+                          setup.data.sampler,
+                          setup.data.test ? &*setup.data.test : nullptr,
+                          {},
+                          {},
+                          {},
+                          {},
+                          {},
+                          {},
+                          {}};
+  parts.loader.iterations = setup.iterations;
+  parts.loader.owners =
+      pipeline::assign_micro_batches(setup.options.micro_batches, setup.replica_weights);
+  parts.loader.replicas = topology.replica.count;
+  parts.loader.first_replica = members == 0 ? 0 : member * topology.replica.count;
+  parts.replica.threads = static_cast<int>(topology.replica.threads);
+  parts.replica.segment_bytes = topology.reducer.segment_bytes;
+  parts.replica.checkpoint = topology.checkpointer.every;
+  parts.replica.validation = topology.validator.every;
+  parts.reducer = {static_cast<std::uint32_t>(setup.replica_weights.size()),
+                   setup.options.micro_batches};
+  return parts;
+}
+
+std::vector<runtime::Term> terms_of(const TrainingSetup& setup,
+                                    const runtime::Hash128& topology_hash) {
+  return {{"topology", topology_hash.text()},
+          {"plan", runtime::hash_of(runtime::print(setup.plan)).text()},
+          {"numerics class", setup.backend->numerics_class()},
+          {"data fingerprint", setup.data.train.fingerprint().text()}};
+}
+
+}  // namespace troupe::launch

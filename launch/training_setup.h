@@ -1,0 +1,66 @@
+#pragma once
+
+// What every node of a run needs before its actors exist: backend, networks, data and the plan. The
+// same topology gives the same on every node, which nodes make sure of when they meet.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/spawn.h"
+#include "config/topology.h"
+#include "config/topology_file.h"
+#include "launch/training_data.h"
+#include "model/backend/backend.h"
+#include "model/gan.h"
+#include "runtime/base/error.h"
+#include "runtime/base/hash.h"
+#include "runtime/base/log.h"
+#include "runtime/plan.h"
+#include "runtime/transport/packets.h"
+
+namespace troupe::launch {
+
+struct TrainingSetup {
+  std::unique_ptr<model::Backend> backend;
+  std::unique_ptr<const model::Gan> gan;
+  runtime::Plan plan;
+  std::vector<std::uint64_t> replica_weights;  // of all replicas of the run
+  TrainingData data;
+  pipeline::TrainingOptions options;
+  std::uint64_t iterations = 0;  // of the whole run
+
+  actors::TrainingContext context() const { return {*gan, *backend, options}; }
+};
+
+// The plan of the topology for so many members; 0: for one process. `origins` say where in the file
+// something stands that cannot be done.
+runtime::Result<runtime::Plan> make_plan(const config::Topology& topology,
+                                         const config::Origins& origins, const model::Gan& gan,
+                                         std::uint32_t members);
+
+// Compiles the networks, makes or opens the data. First what is quick, so that what cannot run is
+// refused before data is made. `with_test_data`: as far as the topology asks for any.
+runtime::Result<TrainingSetup> set_up_training(const config::Topology& topology,
+                                               std::uint32_t members,
+                                               const std::string& data_folder, bool with_test_data,
+                                               runtime::Log& log);
+
+// The parts of the setup's loaders, replicas and reducer: those of member `member`, or all of them
+// in one process.
+actors::NodeParts computing_parts(TrainingSetup& setup, const config::Topology& topology,
+                                  runtime::Disk& disk, std::uint32_t members, std::uint32_t member);
+
+// What nodes of one run must have in common.
+std::vector<runtime::Term> terms_of(const TrainingSetup& setup,
+                                    const runtime::Hash128& topology_hash);
+
+// Of a micro-batch with its conditions and event ids, and of the largest step's contribution.
+std::int64_t batch_bytes(const model::Gan& gan);
+std::int64_t contribution_elements(const config::Topology& topology, const model::Gan& gan);
+// Of one replica: weights, moving statistics and optimisers of both networks.
+std::int64_t state_bytes(const config::Topology& topology, const model::Gan& gan);
+
+}  // namespace troupe::launch

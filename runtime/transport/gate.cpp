@@ -1,0 +1,292 @@
+#include "runtime/transport/gate.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/node_core.h"
+
+namespace troupe::runtime {
+namespace {
+
+// A peer whose answer does not come, or whose connection breaks while it is made, is dialed again
+// after this.
+constexpr Duration kDialPause = std::chrono::milliseconds(100);
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+}  // namespace
+
+Gate::Gate(NodeCore& core, GateOptions options, Wire& wire, const WireTypes& types,
+           const Clock& clock, const Log& log)
+    : core_(core),
+      options_(std::move(options)),
+      wire_(wire),
+      types_(types),
+      clock_(clock),
+      log_(log.named(options_.node)),
+      last_turn_(clock.now()) {
+  CHECK(options_.incarnation != 0, "incarnation 0 means none");
+  CHECK(options_.dead_after > 2 * options_.heartbeat, "dead_after is over two heartbeats");
+}
+
+Gate::~Gate() = default;
+
+void Gate::add_peer(const std::string& node) { (void)peer_of(node); }
+
+std::size_t Gate::peer_of(const std::string& node) {
+  const auto [found, added] = positions_.emplace(node, peers_.size());
+  if (added) {
+    const auto address = options_.addresses.find(node);
+    peers_.push_back(std::make_unique<Peer>(
+        node, address == options_.addresses.end() ? std::string() : address->second, clock_.now()));
+    outsiders_.push_back(
+        std::make_unique<RemoteOrigin>(found->second, std::string(kOutsideName), "control"));
+    accounts_due_.push_back(std::make_unique<std::atomic<bool>>(false));
+  }
+  return found->second;
+}
+
+Outlet& Gate::add_outlet(std::uint32_t link, const LinkPlan& plan, Cell& from, PortId port,
+                         const std::string& to_node) {
+  auto& outlet = outlets_[link];
+  outlet = std::make_unique<RemoteOutlet>(*this, link, peer_of(to_node), plan, from, port);
+  return *outlet;
+}
+
+void Gate::add_inlet(std::uint32_t link, const LinkPlan& plan, const std::string& from_node,
+                     Cell& to) {
+  inlets_[link] = std::make_unique<RemoteInlet>(*this, link, peer_of(from_node), plan, to);
+}
+
+void Gate::add_actor(const std::string& actor, const std::string& node) {
+  const auto peer = positions_.find(node);
+  if (peer == positions_.end()) return;
+  actors_.emplace(actor, peer->second);
+  senders_.emplace(actor, std::make_unique<RemoteOrigin>(peer->second, actor, "control"));
+}
+
+void Gate::begin_close() {
+  if (!closing_.exchange(true)) wake();
+}
+
+void Gate::turn(TimePoint until) {
+  wire_.poll(*this, std::min(until, next_due()));
+  const std::scoped_lock lock(peers_mutex_);
+  // Asked before: what actors posted until they ended is taken below.
+  const bool closing = closing_.load();
+  take_outgoing();
+  tend(clock_.now());
+  if (closing) tend_closing(clock_.now());
+}
+
+TimePoint Gate::next_due() const {
+  if (closed()) return TimePoint::max();
+  const std::scoped_lock lock(peers_mutex_);
+  TimePoint due = close_by_;
+  bool watching = !strangers_.empty();
+  for (const auto& peer : peers_) {
+    switch (peer->state()) {
+      case Peer::State::kUp:
+        due = std::min({due, peer->next_heartbeat, peer->last_heard() + options_.dead_after});
+        break;
+      case Peer::State::kDown:
+        due = std::min(due, peer->since() + options_.dead_after);
+        watching = true;
+        [[fallthrough]];
+      case Peer::State::kAwaited:
+        if (!peer->dials()) break;
+        watching = true;
+        if (!peer->connection) due = std::min(due, peer->next_dial);
+        if (peer->state() == Peer::State::kAwaited) {
+          due = std::min(due, peer->since() + options_.dial_within);
+        }
+        break;
+      case Peer::State::kGone:
+      case Peer::State::kLost:
+        break;
+    }
+  }
+  for (const auto& [connection, stranger] : strangers_) {
+    due = std::min(due, stranger.since + options_.dead_after);
+  }
+  // Whatever is awaited with a deadline is looked at as often as a peer that is up: so a longer
+  // pause is this node's own sleep; see excuse_own_sleep().
+  if (watching) due = std::min(due, last_turn_ + options_.heartbeat);
+  return due;
+}
+
+// What happens because time has passed.
+void Gate::tend(TimePoint now) {
+  excuse_own_sleep(now);
+  for (std::size_t i = 0; i < peers_.size(); ++i) tend_peer(i, now);
+  std::vector<ConnectionId> silent;
+  for (const auto& [connection, stranger] : strangers_) {
+    if (now - stranger.since >= options_.dead_after) silent.push_back(connection);
+  }
+  for (const ConnectionId connection : silent) {
+    log_.warning(fmt::format("{} connected and said nothing for {:.1f} s: cut off",
+                             strangers_.at(connection).info.address, seconds(options_.dead_after)));
+    strangers_.erase(connection);
+    wire_.close(connection);
+  }
+  if (graphs_asked_.exchange(false)) {
+    for (const auto& peer : peers_) {
+      peer->graph.reset();
+      if (peer->state() == Peer::State::kUp) {
+        wire_.send(*peer->connection, Lane::kControl, pack(GraphRequest{}));
+      }
+    }
+  }
+}
+
+void Gate::tend_peer(std::size_t position, TimePoint now) {
+  Peer& peer = *peers_[position];
+  if (peer.over()) return;
+  if (peer.state() == Peer::State::kUp) {
+    if (now - peer.last_heard() >= options_.dead_after) {
+      lose(position, {ErrorKind::kLostPeers,
+                      fmt::format("{} has not been heard of for {:.1f} s: its process is stopped "
+                                  "or overloaded, its machine or the network is down",
+                                  peer.node(), seconds(now - peer.last_heard()))});
+      return;
+    }
+    if (now >= peer.next_heartbeat) {
+      peer.next_heartbeat = now + options_.heartbeat;
+      const auto progress = static_cast<std::uint64_t>(core_.own_progress());
+      wire_.send(*peer.connection, Lane::kControl, pack(Heartbeat{progress}));
+    }
+    if (accounts_due_[position]->exchange(false)) send_account(position);
+    return;
+  }
+  if (peer.state() == Peer::State::kDown && now - peer.since() >= options_.dead_after) {
+    lose(position, {ErrorKind::kLostPeers,
+                    fmt::format("{} is lost: {}, and no new connection came within {:.1f} s",
+                                peer.node(), peer.end().message, seconds(options_.dead_after))});
+    return;
+  }
+  if (!peer.dials()) return;
+  if (peer.state() == Peer::State::kAwaited && now - peer.since() >= options_.dial_within) {
+    lose(position, {ErrorKind::kLostPeers,
+                    fmt::format("{} does not answer at {} (tried for {:.0f} s); is it running, and "
+                                "can this host reach it?",
+                                peer.node(), peer.address(), seconds(options_.dial_within))});
+    return;
+  }
+  if (peer.connection || now < peer.next_dial) return;
+  const Result<ConnectionId> dialed = wire_.dial(peer.address());
+  if (!dialed.ok()) {
+    lose(position, dialed.error());
+    return;
+  }
+  peer.connection = *dialed;
+  peer.next_dial = now + kDialPause;
+  by_connection_[*dialed] = position;
+}
+
+// A process that was stopped, or a machine that slept, has heard of nobody meanwhile, and that is
+// nobody's fault.
+void Gate::excuse_own_sleep(TimePoint now) {
+  const Duration pause = now - std::exchange(last_turn_, now);
+  if (pause < options_.dead_after / 2) return;
+  for (const auto& peer : peers_) {
+    if (!peer->over()) peer->excuse(pause, now);
+  }
+  for (auto& [connection, stranger] : strangers_) {
+    stranger.since = std::min(stranger.since + pause, now);
+  }
+}
+
+void Gate::tend_closing(TimePoint now) {
+  if (close_by_ == TimePoint::max()) close_by_ = now + options_.close_within;
+  bool done = true;
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    Peer& peer = *peers_[i];
+    if (peer.over()) continue;
+    if (peer.state() == Peer::State::kAwaited && peer.all_acknowledged()) continue;
+    if (peer.state() == Peer::State::kUp && peer.ready && peer.all_acknowledged()) {
+      wire_.send(*peer.connection, Lane::kControl, pack(Bye{}));
+      leave(i);
+    } else {
+      done = false;
+    }
+  }
+  if (!done && now < close_by_) return;
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    const Peer& peer = *peers_[i];
+    if (peer.over()) continue;
+    if (!peer.all_acknowledged()) {
+      log_.warning(
+          fmt::format("{} has not acknowledged all that was sent to it within {:.1f} s of "
+                      "this node's end; it may never have arrived",
+                      peer.node(), seconds(options_.close_within)));
+    }
+    leave(i);
+  }
+  for (const auto& [connection, stranger] : strangers_) wire_.close(connection);
+  strangers_.clear();
+  close_by_ = TimePoint::max();
+  closed_.store(true);
+  core_.gate_closed();
+}
+
+Gate::Graphs Gate::graphs() const {
+  const std::scoped_lock lock(peers_mutex_);
+  Graphs result;
+  result.complete = !graphs_asked_.load();
+  for (const auto& peer : peers_) {
+    if (peer->graph) {
+      result.graphs.push_back(*peer->graph);
+    } else if (peer->state() == Peer::State::kUp) {
+      result.complete = false;
+    }
+  }
+  return result;
+}
+
+std::vector<PeerStats> Gate::peer_stats() const {
+  const std::scoped_lock lock(peers_mutex_);
+  std::vector<PeerStats> all;
+  for (const auto& peer : peers_) all.push_back(peer->stats());
+  return all;
+}
+
+void Gate::add_to(WaitGraph& graph) const {
+  std::map<std::string, std::size_t> positions;
+  for (std::size_t i = 0; i < graph.actors.size(); ++i) positions[graph.actors[i].name] = i;
+  const auto position_of = [&](const std::string& actor) {
+    const auto [found, added] = positions.emplace(actor, graph.actors.size());
+    if (added) {
+      ActorWait elsewhere;
+      elsewhere.name = actor;
+      elsewhere.activity = ActorWait::Activity::kElsewhere;
+      graph.actors.push_back(std::move(elsewhere));
+    }
+    return found->second;
+  };
+  const auto add = [&](const LinkStats& stats, bool sender_waits) {
+    graph.links.push_back({.from = position_of(stats.plan.from),
+                           .to = position_of(stats.plan.to),
+                           .from_port = stats.plan.from_port,
+                           .to_port = stats.plan.to_port,
+                           .lane = stats.plan.lane,
+                           .sender_waits = sender_waits,
+                           .messages_out = stats.in_use_messages,
+                           .message_credits = stats.plan.message_credits,
+                           .bytes_out = stats.in_use_bytes,
+                           .byte_credits = stats.plan.byte_credits,
+                           .queued = stats.queued});
+  };
+  for (const auto& [link, outlet] : outlets_) add(outlet->sending_stats(), outlet->sender_waits());
+  for (const auto& [link, inlet] : inlets_) add(inlet->stats(), false);
+}
+
+std::vector<LinkStats> Gate::link_stats() const {
+  std::vector<LinkStats> all;
+  for (const auto& [link, outlet] : outlets_) all.push_back(outlet->sending_stats());
+  for (const auto& [link, inlet] : inlets_) all.push_back(inlet->stats());
+  return all;
+}
+
+}  // namespace troupe::runtime

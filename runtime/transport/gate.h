@@ -1,0 +1,239 @@
+#pragma once
+
+// Where a node's messages leave for other nodes and theirs come in: introductions, sequence numbers
+// and acknowledgements, credits across the wire, signs of life. Actors cannot tell a link that goes
+// through here from one that does not.
+//
+// One thread drives it (turn()); actors' threads post to it. It is the node's own; see node.h.
+//
+// Failure is noticed by three signals: a closed connection that does not come back, silence for
+// dead_after, and a peer's own word. A lost peer is lost for good: what was kept for it comes back
+// undeliverable, what it held gives its credit back, and the node's root actor is told PeerLost.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include "runtime/message.h"
+#include "runtime/transport/packets.h"
+#include "runtime/transport/peer.h"
+#include "runtime/transport/remote_link.h"
+#include "runtime/transport/wire.h"
+#include "runtime/transport/wire_types.h"
+
+namespace troupe::runtime {
+
+class NodeCore;
+
+// What the Gate tells the node's root actor, on the control lane from outside.
+struct PeerJoined {
+  static constexpr std::string_view kName = "peer-joined";
+  std::string node, host, address;
+  std::uint64_t pid = 0;
+};
+struct PeerLost {
+  static constexpr std::string_view kName = "peer-lost";
+  std::string node;
+  Error error;
+};
+// It said that it has nothing more to do here.
+struct PeerLeft {
+  static constexpr std::string_view kName = "peer-left";
+  std::string node;
+};
+
+struct GateOptions {
+  // This node's name in the plan.
+  std::string node;
+  // Where to dial the other nodes: of two that have to do with each other, the one that the plan
+  // names later dials the other. Every node has to do with the plan's first one, and with those it
+  // shares links with.
+  std::map<std::string, std::string> addresses;
+  // Of this process, drawn at its start; not 0.
+  std::uint64_t incarnation = 1;
+  // For people.
+  std::string host;
+  std::uint64_t pid = 0;
+  // What this node brings to be admitted, besides its key.
+  std::string token;
+  // What all nodes must have in common. Another value at the other end is refused, naming both.
+  std::vector<Term> terms;
+  // How often a sign of life is given.
+  Duration heartbeat = std::chrono::milliseconds(500);
+  // How long a peer may be silent, or its connection away, before it is lost; over 2 heartbeats.
+  Duration dead_after = std::chrono::seconds(2);
+  // How long a node that it dials may take to answer for the first time.
+  Duration dial_within = std::chrono::seconds(60);
+  // How long acknowledgements are waited for when the node has ended.
+  Duration close_within = std::chrono::seconds(5);
+  // Whether whoever has this key (proven, "" none) and token may introduce itself. Default: all.
+  std::function<Result<void>(const std::string& key, const std::string& token)> admit;
+  // What a process that asks to be a node is answered; `awaited` are the nodes that have not come
+  // yet, in the plan's order. Default: it is refused.
+  std::function<Result<Invitation>(const Enrolment& enrolment,
+                                   const std::vector<std::string>& awaited)>
+      invite;
+};
+
+class Gate final : public WireEvents {
+ public:
+  // All outlive the gate; nothing is dialed before the first turn().
+  Gate(NodeCore& core, GateOptions options, Wire& wire, const WireTypes& types, const Clock& clock,
+       const Log& log);
+  ~Gate() override;
+
+  // Before the first turn(), for each link that has one end here; positions are those of the whole
+  // plan. The peer is added when it is new.
+  Outlet& add_outlet(std::uint32_t link, const LinkPlan& plan, Cell& from, PortId port,
+                     const std::string& to_node);
+  void add_inlet(std::uint32_t link, const LinkPlan& plan, const std::string& from_node, Cell& to);
+  // An actor elsewhere, and the node it lives on.
+  void add_actor(const std::string& actor, const std::string& node);
+  void add_peer(const std::string& node);
+
+  // Any thread. The message holds its credit.
+  void post(RemoteOutlet& link, Message&& message);
+  // Any thread. To an actor elsewhere, past all links; false: no such actor (untouched).
+  bool post_control(const std::string& actor, Message& message);
+  // Any thread. A message from elsewhere could not be delivered here.
+  void send_back(Message&& message, const Error& cause);
+  // Any thread. Credits were given back.
+  void account_due(std::size_t peer);
+  // Any thread. The next turn() does not wait.
+  void wake() { wire_.wake(); }
+
+  // The driving thread, until closed(): one round of what has come and what is to go, waiting for
+  // it until `until` at most.
+  void turn(TimePoint until);
+  // When turn() has something to do at the latest.
+  TimePoint next_due() const;
+  // Any thread. The node has ended: says the rest, waits for its acknowledgement, says goodbye.
+  void begin_close();
+  bool closed() const { return closed_.load(); }
+
+  // Any thread. What peers have last told of their progress, all together.
+  std::int64_t peers_progress() const { return peers_progress_.load(); }
+  // Any thread. Asks all peers for their wait-for graphs anew.
+  void request_graphs() { graphs_asked_.store(true), wake(); }
+  // Any thread. Those that have come since; `complete`: from every peer that is up.
+  struct Graphs {
+    std::vector<WaitGraph> graphs;
+    bool complete = false;
+  };
+  Graphs graphs() const;
+  std::vector<PeerStats> peer_stats() const;
+  // Adds what links to and from other nodes tell to the node's own graph, whose actors are
+  // `positions`.
+  void add_to(WaitGraph& graph) const;
+  std::vector<LinkStats> link_stats() const;
+
+  // See WireEvents; called by the wire within turn().
+  void connected(ConnectionId connection, const ConnectionInfo& info) override;
+  void arrived(ConnectionId connection, Lane lane, Packet packet) override;
+  void disconnected(ConnectionId connection, const std::string& why) override;
+
+ private:
+  // What actors' threads leave for the driving thread.
+  struct Outgoing {
+    std::size_t peer = 0;
+    RemoteOutlet* link = nullptr;  // none: past all links, or on the way back
+    std::string target;            // actor, of what is sent past all links
+    std::optional<Error> cause;    // on the way back
+    Message message;
+  };
+  // A connection that has not introduced itself.
+  struct Stranger {
+    ConnectionInfo info;
+    TimePoint since;
+  };
+
+  std::size_t peer_of(const std::string& node);
+  std::optional<std::size_t> find_peer(ConnectionId connection) const;
+  void push(Outgoing outgoing);
+
+  // gate_sending.cpp
+  void take_outgoing();
+  void send_out(Outgoing& outgoing);
+  void send_parcel(Peer& peer, Lane lane, Parcel parcel, bool returned);
+  void send_account(std::size_t position);
+  void bounce(Outgoing& outgoing);
+  void return_kept(std::size_t position);
+
+  // gate_arrivals.cpp
+  void take_parcel(std::size_t position, Lane lane, Parcel& parcel);
+  void deliver(std::size_t position, Lane lane, Parcel& parcel);
+  void take_back(std::size_t position, Parcel& parcel);
+  void take_account(std::size_t position, const Account& account);
+  void take_packet(std::size_t position, Lane lane, AnyPacket& packet);
+  Origin* origin_of(std::size_t position, const Parcel& parcel);
+
+  // gate_peers.cpp
+  void introduce(ConnectionId connection, AnyPacket& packet);
+  void answer_hello(ConnectionId connection, const Stranger& stranger, const Hello& hello);
+  void answer_enrolment(ConnectionId connection, const Stranger& stranger,
+                        const Enrolment& enrolment);
+  void refuse(ConnectionId connection, const std::string& who, Error error);
+  std::optional<Error> objection(const Introduction& other) const;
+  std::optional<Error> objection_to_guest(const Introduction& other, const std::string& key) const;
+  void take_welcome(std::size_t position, ConnectionId connection, const Welcome& welcome);
+  Introduction introduction_for(const Peer& peer) const;
+  void come_up(std::size_t position, ConnectionId connection, const ConnectionInfo& info,
+               const Introduction& other);
+  void become_ready(Peer& peer);
+  void cut(std::size_t position, const std::string& why);
+  void lose(std::size_t position, Error error);
+  void leave(std::size_t position);
+  void tell_root(Message message);
+
+  // gate.cpp
+  void tend(TimePoint now);
+  void tend_peer(std::size_t position, TimePoint now);
+  void excuse_own_sleep(TimePoint now);
+  void answer_graph_questions();
+  void tend_closing(TimePoint now);
+
+  NodeCore& core_;
+  const GateOptions options_;
+  Wire& wire_;
+  const WireTypes& types_;
+  const Clock& clock_;
+  Log log_;
+
+  // Fixed before the first turn().
+  std::map<std::string, std::size_t> positions_;  // of peers, by node
+  std::map<std::string, std::size_t> actors_;     // peers, by actor
+  std::map<std::uint32_t, std::unique_ptr<RemoteInlet>> inlets_;
+  std::map<std::uint32_t, std::unique_ptr<RemoteOutlet>> outlets_;
+  std::map<std::string, std::unique_ptr<RemoteOrigin>> senders_;  // by actor elsewhere
+  std::vector<std::unique_ptr<RemoteOrigin>> outsiders_;          // by peer: no actor there
+  std::vector<std::unique_ptr<std::atomic<bool>>> accounts_due_;  // by peer
+
+  std::mutex outgoing_mutex_;
+  std::vector<Outgoing> outgoing_;
+
+  // The driving thread's; read by others under peers_mutex_, which it holds while it changes them.
+  mutable std::mutex peers_mutex_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+  std::map<ConnectionId, Stranger> strangers_;
+  std::map<ConnectionId, std::size_t> by_connection_;
+  std::map<std::uint32_t, std::uint64_t> credits_told_;  // messages, by link
+  TimePoint last_turn_{0};
+  std::vector<Outgoing> taken_;
+
+  std::atomic<std::int64_t> peers_progress_{0};
+  std::atomic<bool> graphs_asked_{false};
+  std::atomic<bool> closing_{false};
+  std::atomic<bool> closed_{false};
+  TimePoint close_by_ = TimePoint::max();
+};
+
+}  // namespace troupe::runtime

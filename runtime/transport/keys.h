@@ -1,0 +1,53 @@
+#pragma once
+
+// Keys of nodes: CURVE key pairs (Curve25519), written in Z85, 40 printable characters each. A
+// connection that leaves the machine is encrypted with them, and a listener lets in only the keys
+// of its allow-list.
+//
+// A key file is text: comment lines begin with '#', and then "public KEY" and, in the secret file,
+// "secret KEY". An allow-list has one "KEY NAME" per line; a comment begins with '#' at the start
+// of a line (a key itself may hold one).
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/error.h"
+
+namespace troupe::runtime {
+
+struct KeyPair {
+  std::string public_key;
+  std::string secret_key;
+};
+
+// One line of an allow-list. The name is for people.
+struct AllowedKey {
+  std::string key;
+  std::string name;
+};
+
+// Fresh keys from the system's randomness. Errors (kInternal): libzmq was built without CURVE.
+Result<KeyPair> make_keys();
+
+// Whether the text has the form of a key.
+bool is_key(std::string_view text);
+
+// For everybody to read. Errors (kUsage): the file exists already, or cannot be written. Nothing
+// is ever overwritten: a lost key locks its node out.
+Result<void> write_public_key(const std::string& path, const KeyPair& keys);
+
+// Mode 0600, both keys. Errors as above.
+Result<void> write_secret_key(const std::string& path, const KeyPair& keys);
+
+// Errors (kUsage) name file and line.
+Result<std::string> read_public_key(const std::string& path);
+
+// Reads a secret file. Refused (kUsage) besides when other users can read it, or when its two keys
+// do not belong together.
+Result<KeyPair> read_secret_key(const std::string& path);
+
+// Errors (kUsage) name file and line; a key that stands there twice is one.
+Result<std::vector<AllowedKey>> read_allow_list(const std::string& path);
+
+}  // namespace troupe::runtime

@@ -1,0 +1,398 @@
+#include "runtime/transport/packets.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace troupe::runtime {
+namespace {
+
+// In the order of AnyPacket, from 1. Numbers are never given another meaning.
+enum class Kind : std::uint8_t {
+  kHello = 1,
+  kWelcome,
+  kRefusal,
+  kAccount,
+  kHeartbeat,
+  kBye,
+  kGraphRequest,
+  kGraphAnswer,
+  kEnrolment,
+  kInvitation,
+  kParcel,
+};
+constexpr std::uint64_t kLastKind = static_cast<std::uint64_t>(Kind::kParcel);
+
+constexpr std::size_t kMostName = 256;
+constexpr std::size_t kMostText = 16384;
+// Of a list: what one costs in memory is then small, however short it is in the packet.
+constexpr std::size_t kMostEntries = 4096;
+constexpr std::uint64_t kLastErrorKind = static_cast<std::uint64_t>(ErrorKind::kDiverged);
+
+void begin(WireWriter& out, Kind kind, std::size_t fields) {
+  out.list(fields + 1);
+  out.number(static_cast<std::uint64_t>(kind));
+}
+
+Packet finish(WireWriter& out) { return {out.take_header(), out.take_attachments()}; }
+
+// Longer than anything people would read is cut.
+void put_text(WireWriter& out, std::string_view text) { out.text(text.substr(0, kMostText)); }
+
+void put(WireWriter& out, const Error& error) {
+  out.list(2);
+  out.number(static_cast<std::uint64_t>(error.kind));
+  put_text(out, error.message);
+}
+
+void get(WireReader& in, Error& error) {
+  in.list(2);
+  const std::uint64_t kind = in.number(kLastErrorKind);
+  if (kind == 0) in.fail("an error of no kind");
+  error.kind = static_cast<ErrorKind>(kind);
+  error.message = in.text(kMostText);
+}
+
+void put(WireWriter& out, const LaneCounts& counts) {
+  out.list(counts.size());
+  for (const std::uint64_t count : counts) out.number(count);
+}
+
+void get(WireReader& in, LaneCounts& counts) {
+  in.list(counts.size());
+  for (std::uint64_t& count : counts) count = in.number();
+}
+
+constexpr std::size_t kIntroductionFields = 9;
+
+Packet pack_introduction(Kind kind, const Introduction& introduction) {
+  WireWriter out;
+  begin(out, kind, kIntroductionFields);
+  out.number(introduction.version);
+  out.text(introduction.node);
+  out.number(introduction.incarnation);
+  out.number(introduction.peer_incarnation);
+  out.text(introduction.host);
+  out.number(introduction.pid);
+  out.text(introduction.token);
+  out.list(introduction.terms.size());
+  for (const Term& term : introduction.terms) {
+    out.list(2);
+    out.text(term.name);
+    put_text(out, term.value);
+  }
+  put(out, introduction.received);
+  return finish(out);
+}
+
+// False: of another version, of which nothing more can be read.
+bool get_version(WireReader& in, std::uint32_t& version) {
+  version = in.number32();
+  return version == kProtocolVersion;
+}
+
+template <class Body>
+Body get_introduction(WireReader& in) {
+  Body body;
+  if (!get_version(in, body.version)) return body;
+  body.node = in.text(kMostName);
+  body.incarnation = in.number();
+  if (in.ok() && body.incarnation == 0) in.fail("incarnation 0");
+  body.peer_incarnation = in.number();
+  body.host = in.text(kMostName);
+  body.pid = in.number();
+  body.token = in.text(kMostName);
+  const std::size_t terms = in.list_up_to(64);
+  for (std::size_t i = 0; i < terms && in.ok(); ++i) {
+    in.list(2);
+    std::string name = in.text(kMostName);
+    body.terms.push_back({std::move(name), in.text(kMostText)});
+  }
+  get(in, body.received);
+  return body;
+}
+
+Account get_account(WireReader& in) {
+  Account account;
+  get(in, account.received);
+  const std::size_t credits = in.list_up_to(kMostEntries);
+  for (std::size_t i = 0; i < credits && in.ok(); ++i) {
+    in.list(3);
+    const std::uint32_t link = in.number32();
+    const std::uint64_t messages = in.number(INT64_MAX);
+    account.credits.push_back({link, messages, in.number(INT64_MAX)});
+  }
+  return account;
+}
+
+void put(WireWriter& out, const ActorWait& actor) {
+  out.list(5);
+  put_text(out, actor.name);
+  out.number(static_cast<std::uint64_t>(actor.activity));
+  out.flag(actor.stopping);
+  out.integer(actor.running_for.count());
+  put_text(out, actor.words);
+}
+
+ActorWait get_actor_wait(WireReader& in) {
+  ActorWait actor;
+  in.list(5);
+  actor.name = in.text(kMostName);
+  actor.activity = static_cast<ActorWait::Activity>(
+      in.number(static_cast<std::uint64_t>(ActorWait::Activity::kElsewhere)));
+  actor.stopping = in.flag();
+  actor.running_for = Duration(in.integer());
+  actor.words = in.text(kMostText);
+  return actor;
+}
+
+void put(WireWriter& out, const LinkWait& link) {
+  out.list(11);
+  out.number(link.from);
+  out.number(link.to);
+  out.text(link.from_port);
+  out.text(link.to_port);
+  out.number(static_cast<std::uint64_t>(link.lane));
+  out.flag(link.sender_waits);
+  out.integer(link.messages_out);
+  out.integer(link.message_credits);
+  out.integer(link.bytes_out);
+  out.integer(link.byte_credits);
+  out.integer(link.queued);
+}
+
+LinkWait get_link_wait(WireReader& in, std::size_t actors) {
+  LinkWait link;
+  in.list(11);
+  link.from = in.number(kMostEntries);
+  link.to = in.number(kMostEntries);
+  if (in.ok() && (link.from >= actors || link.to >= actors)) in.fail("a link of no actor");
+  link.from_port = in.text(kMostName);
+  link.to_port = in.text(kMostName);
+  link.lane = static_cast<Lane>(in.number(kLanes - 1));
+  link.sender_waits = in.flag();
+  link.messages_out = in.integer();
+  link.message_credits = in.integer();
+  link.bytes_out = in.integer();
+  link.byte_credits = in.integer();
+  link.queued = in.integer();
+  return link;
+}
+
+GraphAnswer get_graph(WireReader& in) {
+  GraphAnswer answer;
+  const std::size_t actors = in.list_up_to(kMostEntries);
+  for (std::size_t i = 0; i < actors && in.ok(); ++i) {
+    answer.graph.actors.push_back(get_actor_wait(in));
+  }
+  const std::size_t links = in.list_up_to(kMostEntries);
+  for (std::size_t i = 0; i < links && in.ok(); ++i) {
+    answer.graph.links.push_back(get_link_wait(in, actors));
+  }
+  return answer;
+}
+
+Enrolment get_enrolment(WireReader& in) {
+  Enrolment enrolment;
+  if (!get_version(in, enrolment.version)) return enrolment;
+  enrolment.node = in.text(kMostName);
+  enrolment.host = in.text(kMostName);
+  enrolment.pid = in.number();
+  enrolment.token = in.text(kMostName);
+  return enrolment;
+}
+
+constexpr std::size_t kParcelFields = 8;
+
+Result<Parcel> get_parcel(WireReader& in, std::size_t frames, const WireTypes& types) {
+  Parcel parcel;
+  parcel.sequence = in.number();
+  if (in.present()) parcel.link = in.number32();
+  parcel.sender = in.text(kMostName);
+  parcel.target = in.text(kMostName);
+  if (in.present()) {
+    parcel.cause.emplace();
+    get(in, *parcel.cause);
+  }
+  const std::string name = in.text(kMostName);
+  std::vector<Buffer> payloads(in.number(frames));
+  for (Buffer& payload : payloads) payload = in.attachment();
+  if (!in.ok()) return Error{ErrorKind::kInternal, in.problem()};
+  ASSIGN_OR_RETURN(parcel.message, types.unpack(name, in, std::move(payloads)));
+  return parcel;
+}
+
+std::size_t fields_of(Kind kind) {
+  switch (kind) {
+    case Kind::kHello:
+    case Kind::kWelcome:
+      return kIntroductionFields;
+    case Kind::kRefusal:
+    case Kind::kHeartbeat:
+    case Kind::kInvitation:
+      return 1;
+    case Kind::kAccount:
+    case Kind::kGraphAnswer:
+      return 2;
+    case Kind::kBye:
+    case Kind::kGraphRequest:
+      return 0;
+    case Kind::kEnrolment:
+      return 5;
+    case Kind::kParcel:
+      return kParcelFields;
+  }
+  return 0;
+}
+
+Result<AnyPacket> get(Kind kind, WireReader& in, const Packet& packet, const WireTypes& types) {
+  switch (kind) {
+    case Kind::kHello:
+      return AnyPacket(get_introduction<Hello>(in));
+    case Kind::kWelcome:
+      return AnyPacket(get_introduction<Welcome>(in));
+    case Kind::kRefusal: {
+      Refusal refusal;
+      get(in, refusal.error);
+      return AnyPacket(std::move(refusal));
+    }
+    case Kind::kAccount:
+      return AnyPacket(get_account(in));
+    case Kind::kHeartbeat:
+      return AnyPacket(Heartbeat{in.number(INT64_MAX)});
+    case Kind::kBye:
+      return AnyPacket(Bye{});
+    case Kind::kGraphRequest:
+      return AnyPacket(GraphRequest{});
+    case Kind::kGraphAnswer:
+      return AnyPacket(get_graph(in));
+    case Kind::kEnrolment:
+      return AnyPacket(get_enrolment(in));
+    case Kind::kInvitation: {
+      Invitation invitation{in.text(kMostName), {}};
+      invitation.contents = in.attachment();
+      return AnyPacket(std::move(invitation));
+    }
+    case Kind::kParcel: {
+      ASSIGN_OR_RETURN(Parcel parcel, get_parcel(in, packet.payloads.size(), types));
+      return AnyPacket(std::move(parcel));
+    }
+  }
+  return Error{ErrorKind::kInternal, "a packet of no kind"};
+}
+
+bool of_another_version(const AnyPacket& packet) {
+  if (const auto* hello = std::get_if<Hello>(&packet)) return hello->version != kProtocolVersion;
+  if (const auto* welcome = std::get_if<Welcome>(&packet)) {
+    return welcome->version != kProtocolVersion;
+  }
+  const auto* enrolment = std::get_if<Enrolment>(&packet);
+  return enrolment != nullptr && enrolment->version != kProtocolVersion;
+}
+
+}  // namespace
+
+Packet pack(const Hello& hello) { return pack_introduction(Kind::kHello, hello); }
+
+Packet pack(const Welcome& welcome) { return pack_introduction(Kind::kWelcome, welcome); }
+
+Packet pack(const Refusal& refusal) {
+  WireWriter out;
+  begin(out, Kind::kRefusal, 1);
+  put(out, refusal.error);
+  return finish(out);
+}
+
+Packet pack(const Account& account) {
+  WireWriter out;
+  begin(out, Kind::kAccount, 2);
+  put(out, account.received);
+  out.list(account.credits.size());
+  for (const LinkCredit& credit : account.credits) {
+    out.list(3);
+    out.number(credit.link);
+    out.number(credit.messages);
+    out.number(credit.bytes);
+  }
+  return finish(out);
+}
+
+Packet pack(const Heartbeat& heartbeat) {
+  WireWriter out;
+  begin(out, Kind::kHeartbeat, 1);
+  out.number(heartbeat.progress);
+  return finish(out);
+}
+
+Packet pack(const Bye&) {
+  WireWriter out;
+  begin(out, Kind::kBye, 0);
+  return finish(out);
+}
+
+Packet pack(const GraphRequest&) {
+  WireWriter out;
+  begin(out, Kind::kGraphRequest, 0);
+  return finish(out);
+}
+
+Packet pack(const GraphAnswer& answer) {
+  WireWriter out;
+  begin(out, Kind::kGraphAnswer, 2);
+  out.list(answer.graph.actors.size());
+  for (const ActorWait& actor : answer.graph.actors) put(out, actor);
+  out.list(answer.graph.links.size());
+  for (const LinkWait& link : answer.graph.links) put(out, link);
+  return finish(out);
+}
+
+Packet pack(const Enrolment& enrolment) {
+  WireWriter out;
+  begin(out, Kind::kEnrolment, 5);
+  out.number(enrolment.version);
+  out.text(enrolment.node);
+  out.text(enrolment.host);
+  out.number(enrolment.pid);
+  out.text(enrolment.token);
+  return finish(out);
+}
+
+Packet pack(const Invitation& invitation) {
+  WireWriter out;
+  begin(out, Kind::kInvitation, 1);
+  out.text(invitation.node);
+  out.attach(invitation.contents);
+  return finish(out);
+}
+
+Packet pack(const Parcel& parcel, const WireTypes& types) {
+  WireWriter out;
+  begin(out, Kind::kParcel, kParcelFields);
+  out.number(parcel.sequence);
+  parcel.link ? out.number(*parcel.link) : out.none();
+  out.text(parcel.sender);
+  out.text(parcel.target);
+  parcel.cause ? put(out, *parcel.cause) : out.none();
+  out.text(parcel.message.name());
+  const std::span<const Buffer> payloads = parcel.message.payloads();
+  out.number(payloads.size());
+  for (const Buffer& payload : payloads) out.attach(payload);
+  types.pack(parcel.message, out);
+  return finish(out);
+}
+
+Result<AnyPacket> unpack(const Packet& packet, const WireTypes& types) {
+  WireReader in(packet.header.bytes(), packet.payloads);
+  const std::size_t values = in.list_up_to(16);
+  const std::uint64_t number = in.number(kLastKind);
+  const auto kind = static_cast<Kind>(number);
+  if (in.ok() && number == 0) in.fail("a packet of no kind");
+  if (!in.ok()) return Error{ErrorKind::kInternal, in.problem()};
+  Result<AnyPacket> read = get(kind, in, packet, types);
+  if (!read.ok() || (in.ok() && of_another_version(*read))) return read;
+  if (in.ok() && values != fields_of(kind) + 1) in.fail("a packet with missing or added fields");
+  if (!in.finished()) return Error{ErrorKind::kInternal, in.problem()};
+  return read;
+}
+
+}  // namespace troupe::runtime

@@ -1,0 +1,123 @@
+#pragma once
+
+// Everything nodes say to each other, as packets: see docs/protocol.md for who may send what when.
+// Every header is one list: the kind's number, then its fields in the order of the struct.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/message.h"
+#include "runtime/transport/wire.h"
+#include "runtime/transport/wire_types.h"
+#include "runtime/wait_graph.h"
+
+namespace troupe::runtime {
+
+// Grows with every change that an older build would misread.
+inline constexpr std::uint32_t kProtocolVersion = 1;
+
+// Per lane: packets with a sequence number that have arrived, ever.
+using LaneCounts = std::array<std::uint64_t, kLanes>;
+
+// Something two nodes must have in common to work together, in words people can compare.
+struct Term {
+  std::string name;   // "topology"
+  std::string value;  // its hash, or itself
+  bool operator==(const Term&) const = default;
+};
+
+// The first packet of a connection, from whoever dialed it, and the answer.
+struct Introduction {
+  std::uint32_t version = kProtocolVersion;
+  std::string node;                    // name in the plan
+  std::uint64_t incarnation = 0;       // of the process, drawn at its start; never 0
+  std::uint64_t peer_incarnation = 0;  // of the other end as met before; 0: never met
+  std::string host;
+  std::uint64_t pid = 0;
+  std::string token;  // a joiner's, where its key alone does not admit it
+  std::vector<Term> terms;
+  LaneCounts received{};  // what of earlier connections has arrived, so that the rest is sent again
+};
+struct Hello : Introduction {};
+struct Welcome : Introduction {};
+
+// Instead of a Welcome or an Invitation; the connection ends with it.
+struct Refusal {
+  Error error;
+};
+
+// Control: what has arrived, and what receivers have given back, as totals since the links began.
+struct LinkCredit {
+  std::uint32_t link = 0;  // position in the plan
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;
+};
+struct Account {
+  LaneCounts received{};
+  std::vector<LinkCredit> credits;
+};
+
+// Control, at every heartbeat.
+struct Heartbeat {
+  std::uint64_t progress = 0;  // of the node's actors; see Activity
+};
+
+// Control: everything was said, and nothing more is expected.
+struct Bye {};
+
+// Control: who waits for whom at the receiver?
+struct GraphRequest {};
+struct GraphAnswer {
+  WaitGraph graph;
+};
+
+// Before a node exists: a process asks to be one, and is told which and of what.
+struct Enrolment {
+  std::uint32_t version = kProtocolVersion;
+  std::string node;  // the one it wants to be; "" for any
+  std::string host;
+  std::uint64_t pid = 0;
+  std::string token;
+};
+struct Invitation {
+  std::string node;
+  Buffer contents;  // the inviter's, opaque here
+};
+
+// A message of an actor, or one that comes back.
+struct Parcel {
+  std::uint64_t sequence = 0;         // in its lane, from 1
+  std::optional<std::uint32_t> link;  // position in the plan; none: sent past all links, on control
+  std::string sender;                 // names of actors; "" where the link has them
+  std::string target;
+  std::optional<Error> cause;  // why it comes back
+  Message message;             // not attached to any origin
+};
+
+using AnyPacket = std::variant<Hello, Welcome, Refusal, Account, Heartbeat, Bye, GraphRequest,
+                               GraphAnswer, Enrolment, Invitation, Parcel>;
+
+Packet pack(const Hello& hello);
+Packet pack(const Welcome& welcome);
+Packet pack(const Refusal& refusal);
+Packet pack(const Account& account);
+Packet pack(const Heartbeat& heartbeat);
+Packet pack(const Bye& bye);
+Packet pack(const GraphRequest& request);
+Packet pack(const GraphAnswer& answer);
+Packet pack(const Enrolment& enrolment);
+Packet pack(const Invitation& invitation);
+// The message stays as it is; its payloads are shared.
+Packet pack(const Parcel& parcel, const WireTypes& types);
+
+// Errors (kInternal): anything that is not exactly one packet of this version, saying what is
+// wrong. An Introduction or Enrolment of another version is read as far as the version, so that it
+// can be answered.
+Result<AnyPacket> unpack(const Packet& packet, const WireTypes& types);
+
+}  // namespace troupe::runtime

@@ -1,0 +1,79 @@
+#include "runtime/transport/remote_link.h"
+
+#include "runtime/node.h"
+#include "runtime/transport/gate.h"
+
+namespace troupe::runtime {
+
+void RemoteOutlet::pass_on(Message&& message) { gate_.post(*this, std::move(message)); }
+
+void RemoteOutlet::gone_out(std::int64_t bytes) {
+  ++out_.messages;
+  out_.bytes += bytes;
+}
+
+void RemoteOutlet::come_back(std::int64_t bytes) {
+  ++back_.messages;
+  back_.bytes += bytes;
+}
+
+bool RemoteOutlet::heard(std::int64_t total_messages, std::int64_t total_bytes) {
+  if (total_messages > out_.messages - back_.messages || total_bytes > out_.bytes - back_.bytes) {
+    return false;
+  }
+  // Accounts overtake nothing, but one may be told again after a reconnection.
+  if (total_messages <= heard_.messages) return true;
+  if (total_bytes < heard_.bytes) return false;
+  credit_back(total_messages - heard_.messages, total_bytes - heard_.bytes);
+  heard_ = {total_messages, total_bytes};
+  return true;
+}
+
+void RemoteOutlet::forget() {
+  const std::int64_t messages = out_.messages - back_.messages - heard_.messages;
+  const std::int64_t bytes = out_.bytes - back_.bytes - heard_.bytes;
+  heard_.messages += messages;
+  heard_.bytes += bytes;
+  if (messages > 0) credit_back(messages, bytes);
+}
+
+bool RemoteInlet::take_in(std::int64_t bytes) {
+  const std::int64_t given = given_messages_.load();
+  const std::int64_t messages_out = came_messages_.load() - given;
+  const std::int64_t bytes_out = came_bytes_.load() - given_bytes_.load();
+  if (!credit_admits(bytes, messages_out, bytes_out, plan_.message_credits, plan_.byte_credits)) {
+    return false;
+  }
+  came_messages_.fetch_add(1);
+  came_bytes_.fetch_add(bytes);
+  return true;
+}
+
+void RemoteInlet::send_back(std::int64_t bytes) {
+  came_messages_.fetch_sub(1);
+  came_bytes_.fetch_sub(bytes);
+}
+
+std::pair<std::int64_t, std::int64_t> RemoteInlet::given_back() const {
+  const std::int64_t messages = given_messages_.load();
+  return {messages, given_bytes_.load()};
+}
+
+LinkStats RemoteInlet::stats() const {
+  LinkStats stats;
+  stats.plan = plan_;
+  add_receiving_stats(stats);
+  const auto [messages, bytes] = given_back();
+  stats.sent = came_messages_.load();
+  stats.in_use_messages = stats.sent - messages;
+  stats.in_use_bytes = came_bytes_.load() - bytes;
+  return stats;
+}
+
+void RemoteInlet::hand_over(std::int64_t messages, std::int64_t bytes) {
+  given_bytes_.fetch_add(bytes);
+  given_messages_.fetch_add(messages);
+  gate_.account_due(peer());
+}
+
+}  // namespace troupe::runtime

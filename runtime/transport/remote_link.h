@@ -1,0 +1,117 @@
+#pragma once
+
+// The two ends of a link whose actors live on different nodes: the sender's end hands messages to
+// the Gate, the receiver's end takes its place as their origin, and credits go the other way. And
+// the origin of what an actor elsewhere sends past all links.
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "runtime/inlet.h"
+#include "runtime/message.h"
+#include "runtime/outlet.h"
+
+namespace troupe::runtime {
+
+class Gate;
+
+// The sender's end. The Gate keeps account of what it has been given and what of that it has heard
+// of again, so that a lost peer leaves no credit behind.
+class RemoteOutlet final : public Outlet {
+ public:
+  // `link`: position in the plan. `peer`: position among the Gate's peers.
+  RemoteOutlet(Gate& gate, std::uint32_t link, std::size_t peer, const LinkPlan& plan, Cell& from,
+               PortId port)
+      : Outlet(plan, from, port), gate_(gate), link_(link), peer_(peer) {}
+
+  std::uint32_t link() const { return link_; }
+  std::size_t peer() const { return peer_; }
+
+  // Of a message that came back, when its sender has let it go.
+  void give_back(std::int64_t bytes) override { credit_back(1, bytes); }
+  void count_queued(std::int64_t) override {}
+
+  // The rest on the Gate's thread.
+
+  // A message left the sender, and one came back from the receiver with its credit.
+  void gone_out(std::int64_t bytes);
+  void come_back(std::int64_t bytes);
+  // The receiver has given back that much since the link began. False: more than it ever had.
+  bool heard(std::int64_t total_messages, std::int64_t total_bytes);
+  // The receiver is over, and what it held is gone; what never reached it has come_back() before.
+  void forget();
+
+ private:
+  void pass_on(Message&& message) override;
+
+  Gate& gate_;
+  const std::uint32_t link_;
+  const std::size_t peer_;
+  // The Gate's thread.
+  struct Tally {
+    std::int64_t messages = 0;
+    std::int64_t bytes = 0;
+  };
+  Tally out_, back_, heard_;
+};
+
+// What has come from another node.
+class RemoteOrigin : public Origin {
+ public:
+  RemoteOrigin(std::size_t peer, std::string sender, std::string port)
+      : Origin(kElsewhere, std::move(sender), std::move(port)), peer_(peer) {}
+
+  std::size_t peer() const { return peer_; }
+  // nullptr: sent past all links.
+  virtual const LinkPlan* plan() const { return nullptr; }
+  virtual std::uint32_t link() const { return 0; }
+
+  void give_back(std::int64_t) override {}
+  void count_queued(std::int64_t) override {}
+  bool undelivered() override { return true; }
+
+ private:
+  const std::size_t peer_;
+};
+
+// The receiver's end.
+class RemoteInlet final : public RemoteOrigin, public Inlet {
+ public:
+  RemoteInlet(Gate& gate, std::uint32_t link, std::size_t peer, const LinkPlan& plan, Cell& to)
+      : RemoteOrigin(peer, plan.from, plan.to_port),
+        Inlet(plan, to),
+        gate_(gate),
+        link_(link),
+        plan_(plan) {}
+
+  const LinkPlan* plan() const override { return &plan_; }
+  std::uint32_t link() const override { return link_; }
+
+  void give_back(std::int64_t bytes) override { take_back(bytes); }
+  void count_queued(std::int64_t change) override { count_waiting(change); }
+  // Those of a metrics link count as dropped where they were sent, by their credit's return.
+  bool undelivered() override { return plan_.lane != Lane::kMetrics; }
+
+  // The Gate's thread: a message has come. False: the sender had no credit for it.
+  bool take_in(std::int64_t bytes);
+  // The Gate's thread: a message goes back with its credit.
+  void send_back(std::int64_t bytes);
+
+  // Any thread: given back since the link began; bytes are never behind messages.
+  std::pair<std::int64_t, std::int64_t> given_back() const;
+  // Any thread; figures may be a moment old.
+  LinkStats stats() const;
+
+ private:
+  void hand_over(std::int64_t messages, std::int64_t bytes) override;
+
+  Gate& gate_;
+  const std::uint32_t link_;
+  const LinkPlan plan_;
+  std::atomic<std::int64_t> came_messages_{0}, came_bytes_{0};  // less what went back
+  std::atomic<std::int64_t> given_messages_{0}, given_bytes_{0};
+};
+
+}  // namespace troupe::runtime

@@ -1,0 +1,160 @@
+#include "runtime/transport/resolve.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <charconv>
+#include <memory>
+
+namespace troupe::runtime {
+namespace {
+
+// A socket's name has 108 bytes with its end, and the other lanes' names have up to 8 more.
+constexpr std::size_t kMostPathBytes = 99;
+constexpr std::size_t kMostHostBytes = 253;
+constexpr std::size_t kKeyBytes = 40;
+
+Error not_understood(std::string_view text, std::string_view why) {
+  return Error{ErrorKind::kUsage,
+               fmt::format("cannot understand the address '{}': {}; it should look like "
+                           "tcp://HOST:PORT or ipc://PATH",
+                           text, why)};
+}
+
+Result<Address> parse_ipc(std::string_view text, std::string_view path) {
+  if (path.empty()) return not_understood(text, "it has no path");
+  if (path.find('\0') != path.npos) return not_understood(text, "its path holds a zero byte");
+  if (path.size() > kMostPathBytes) {
+    return not_understood(text, fmt::format("its path has {} bytes and sockets' paths have at "
+                                            "most {}",
+                                            path.size(), kMostPathBytes));
+  }
+  Address address;
+  address.kind = Address::Kind::kIpc;
+  address.path = path;
+  return address;
+}
+
+Result<Address> parse_tcp(std::string_view text, std::string_view rest) {
+  const std::size_t colon = rest.rfind(':');
+  if (colon == rest.npos) return not_understood(text, "it has no port");
+  std::string_view host = rest.substr(0, colon);
+  const std::string_view digits = rest.substr(colon + 1);
+  unsigned port = 0;
+  const auto end = digits.data() + digits.size();
+  const auto parsed = std::from_chars(digits.data(), end, port);
+  if (parsed.ec != std::errc() || parsed.ptr != end || port > UINT16_MAX) {
+    return not_understood(text, fmt::format("'{}' is not a port from 0 to 65535", digits));
+  }
+  if (host.starts_with('[') && host.ends_with(']') && host.size() > 2) {
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != host.npos) {
+    return not_understood(text, "an IPv6 address stands in brackets");
+  }
+  if (host.empty()) return not_understood(text, "it has no host");
+  if (host.size() > kMostHostBytes ||
+      host.find_first_of(std::string_view("\0[]/ ", 5)) != host.npos) {
+    return not_understood(text, "that is not the name of a host");
+  }
+  Address address;
+  address.host = host;
+  address.port = static_cast<std::uint16_t>(port);
+  return address;
+}
+
+std::string bracketed(const std::string& host) {
+  return host.find(':') == host.npos ? host : fmt::format("[{}]", host);
+}
+
+// The numeric form of one of the resolver's answers.
+ResolvedAddress numeric(const addrinfo& answer) {
+  char text[INET6_ADDRSTRLEN] = "";
+  ResolvedAddress resolved;
+  if (answer.ai_family == AF_INET) {
+    const auto* v4 = reinterpret_cast<const sockaddr_in*>(answer.ai_addr);
+    ::inet_ntop(AF_INET, &v4->sin_addr, text, sizeof(text));
+    resolved.loopback = (ntohl(v4->sin_addr.s_addr) >> 24) == 127;
+    resolved.any = v4->sin_addr.s_addr == 0;
+  } else {
+    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(answer.ai_addr);
+    ::inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof(text));
+    resolved.loopback = IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+    resolved.any = IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr);
+  }
+  resolved.host = bracketed(text);
+  return resolved;
+}
+
+}  // namespace
+
+std::string Address::text() const {
+  if (kind == Kind::kIpc) return fmt::format("ipc://{}", path);
+  return fmt::format("tcp://{}:{}", bracketed(host), port);
+}
+
+Result<Address> parse_address(std::string_view text) {
+  constexpr std::string_view kTcp = "tcp://";
+  constexpr std::string_view kIpc = "ipc://";
+  std::string_view rest = text;
+  std::string_view key;
+  // A key may itself hold '#', so it is told by its length.
+  if (rest.size() > kKeyBytes && rest[rest.size() - kKeyBytes - 1] == '#') {
+    key = rest.substr(rest.size() - kKeyBytes);
+    rest.remove_suffix(kKeyBytes + 1);
+  }
+  Result<Address> address = Error{};
+  if (rest.starts_with(kIpc)) {
+    address = parse_ipc(text, rest.substr(kIpc.size()));
+  } else {
+    if (rest.starts_with(kTcp)) rest.remove_prefix(kTcp.size());
+    if (rest.find("://") != rest.npos) return not_understood(text, "it is neither tcp nor ipc");
+    address = parse_tcp(text, rest);
+  }
+  if (address.ok()) address->key = key;
+  return address;
+}
+
+Result<ResolvedAddress> resolve(const Address& address) {
+  ResolvedAddress resolved;
+  if (address.kind == Address::Kind::kIpc) {
+    resolved.endpoint = address.text();
+    resolved.loopback = true;
+    return resolved;
+  }
+  const std::string host = address.host == "*" ? "0.0.0.0" : address.host;
+  addrinfo wanted{};
+  wanted.ai_family = AF_UNSPEC;
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* answers = nullptr;
+  const int failed = ::getaddrinfo(host.c_str(), nullptr, &wanted, &answers);
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(answers, ::freeaddrinfo);
+  if (failed != 0) {
+    return Error{ErrorKind::kUsage,
+                 fmt::format("the host '{}' of the address '{}' does not resolve ({}); check the "
+                             "spelling, or give its IP address",
+                             host, address.text(), ::gai_strerror(failed))};
+  }
+  const addrinfo* chosen = nullptr;
+  for (const addrinfo* answer = answers; answer != nullptr; answer = answer->ai_next) {
+    if (answer->ai_family != AF_INET && answer->ai_family != AF_INET6) continue;
+    if (chosen == nullptr || (chosen->ai_family == AF_INET6 && answer->ai_family == AF_INET)) {
+      chosen = answer;
+    }
+  }
+  if (chosen == nullptr) {
+    return Error{ErrorKind::kUsage,
+                 fmt::format("the host '{}' has no IP address; give one in its place", host)};
+  }
+  resolved = numeric(*chosen);
+  resolved.endpoint = endpoint_with_port(resolved, address.port);
+  return resolved;
+}
+
+std::string endpoint_with_port(const ResolvedAddress& address, std::uint16_t port) {
+  CHECK(!address.host.empty(), "only tcp has ports");
+  return fmt::format("tcp://{}:{}", address.host, port);
+}
+
+}  // namespace troupe::runtime

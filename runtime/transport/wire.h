@@ -1,0 +1,89 @@
+#pragma once
+
+// Connections to other processes: packets go in at one end and come out at the other, in order per
+// lane, or the connection is said to be lost. What the packets mean is the Gate's business (gate.h).
+//
+// A Wire is driven by one thread, which calls everything here but wake(). Implementations: ZmqWire
+// (sockets), and the simulator's.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/buffer.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/error.h"
+#include "runtime/lane.h"
+
+namespace troupe::runtime {
+
+// What travels: a header of at most kMostHeaderBytes and payloads of any size, never copied where a
+// transport can avoid it.
+struct Packet {
+  static constexpr std::size_t kMostHeaderBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kMostPayloads = 1024;
+
+  Buffer header;
+  std::vector<Buffer> payloads;
+
+  std::size_t bytes() const {
+    std::size_t sum = header.size();
+    for (const Buffer& payload : payloads) sum += payload.size();
+    return sum;
+  }
+};
+
+// One connection, from connected() to disconnected(); numbers are never used again.
+struct ConnectionId {
+  std::uint64_t number = 0;
+  auto operator<=>(const ConnectionId&) const = default;
+};
+
+// Who is at the other end, as far as the transport itself can tell.
+struct ConnectionInfo {
+  bool dialed = false;  // by this end
+  std::string address;  // for people: "tcp://10.0.0.2:41234"
+  std::string key;      // of the peer, proven by the transport (Z85); "" where nothing is encrypted
+};
+
+// What a Wire tells its driver, from within poll().
+class WireEvents {
+ public:
+  virtual ~WireEvents() = default;
+  // Packets may be sent from now on.
+  virtual void connected(ConnectionId connection, const ConnectionInfo& info) = 0;
+  // FIFO per connection and lane. Payload Buffers begin at a multiple of 8 bytes.
+  virtual void arrived(ConnectionId connection, Lane lane, Packet packet) = 0;
+  // Also of a dial() that was refused for good (its key, its version). Nothing follows. What was
+  // sent and has not arrived may be lost.
+  virtual void disconnected(ConnectionId connection, const std::string& why) = 0;
+};
+
+class Wire {
+ public:
+  virtual ~Wire() = default;
+
+  // Where others can dial this end; "" when it does not listen.
+  virtual std::string address() const = 0;
+
+  // Begins to connect, and keeps trying until connected(), disconnected() or close(). Errors
+  // (kUsage): an address that cannot be understood, or a name that does not resolve.
+  virtual Result<ConnectionId> dial(const std::string& address) = 0;
+
+  // Takes the packet, which leaves as soon as it can; never blocks. How much may be under way is
+  // bounded by the caller's credits. Ignored for a connection that is not there any more.
+  virtual void send(ConnectionId connection, Lane lane, Packet packet) = 0;
+
+  // Sends what was taken and lets the connection go; no disconnected() follows. The other end sees
+  // it go within moments.
+  virtual void close(ConnectionId connection) = 0;
+
+  // Tells `events` what has happened. Waits for something until `until`, or until wake().
+  virtual void poll(WireEvents& events, TimePoint until) = 0;
+
+  // Any thread: a poll() that waits, or the next one, returns.
+  virtual void wake() = 0;
+};
+
+}  // namespace troupe::runtime

@@ -1,0 +1,79 @@
+#pragma once
+
+// Which message bodies can leave the process, and how. A body that can has two functions beside it,
+// in its own namespace:
+//
+//   void pack(runtime::WireWriter& out, const Batch& body);   // one value, and attachments
+//   void unpack(runtime::WireReader& in, Batch& body);        // the same ones; see WireReader
+//
+// and is made known once: types.add<Batch>(). Payloads of the message travel by themselves; a body
+// whose receivers rely on their number or sizes has, in the place of the second function,
+//
+//   void unpack(runtime::WireReader& in, Batch& body, std::span<const runtime::Buffer> payloads);
+//
+// What was unpacked is checked by unpack() for everything its receivers rely on (ranges, sizes).
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/message.h"
+#include "runtime/transport/wire_format.h"
+
+namespace troupe::runtime {
+
+// Filled by one thread, then read by any.
+class WireTypes {
+ public:
+  // CHECKs that no other body has its name.
+  template <class Body>
+  void add();
+
+  // Whether bodies of that name can travel.
+  bool knows(std::string_view name) const { return types_.contains(name); }
+
+  // Writes the body as one value. CHECKs that its type was added.
+  void pack(const Message& message, WireWriter& out) const;
+
+  // Reads one body and makes a message of it. Errors (kInternal): an unknown name, or what
+  // in.problem() says too; the reader is not ok() then. What may follow the body in the header is
+  // left to the caller, who asks in.finished().
+  Result<Message> unpack(std::string_view name, WireReader& in, std::vector<Buffer> payloads) const;
+
+ private:
+  struct Type {
+    void (*pack)(WireWriter& out, const Message& message);
+    Message (*unpack)(WireReader& in, std::vector<Buffer> payloads);
+  };
+  void add_type(std::string_view name, Type type);
+
+  std::map<std::string, Type, std::less<>> types_;
+};
+
+// Outside the class, whose own pack() and unpack() would hide those beside the body.
+template <class Body>
+void pack_body(WireWriter& out, const Message& message) {
+  pack(out, *message.as<Body>());
+}
+
+template <class Body>
+Message unpack_body(WireReader& in, std::vector<Buffer> payloads) {
+  Body body{};
+  if constexpr (requires { unpack(in, body, std::span<const Buffer>(payloads)); }) {
+    unpack(in, body, std::span<const Buffer>(payloads));
+  } else {
+    unpack(in, body);
+  }
+  return in.ok() ? Message::of(std::move(body), std::move(payloads)) : Message();
+}
+
+template <class Body>
+void WireTypes::add() {
+  add_type(Body::kName, {pack_body<Body>, unpack_body<Body>});
+}
+
+}  // namespace troupe::runtime

@@ -1,0 +1,319 @@
+#include "runtime/transport/zmq_socket.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <zmq.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace troupe::runtime {
+namespace {
+
+// Below it a copy costs less than sharing does; it also keeps a small payload from holding the
+// receive buffer of 8 KiB that the library left it in.
+constexpr std::size_t kCopyBytes = 8192;
+constexpr std::size_t kPayloadAlignment = 8;
+
+constexpr int kNeverMilliseconds = 1'000'000'000;
+
+constexpr int kWatched = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
+                         ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+                         ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
+
+// Runs on an I/O thread.
+void drop_buffer(void*, void* hint) { delete static_cast<Buffer*>(hint); }
+
+zmq::message_t message_of(const Buffer& frame) {
+  if (frame.size() < kCopyBytes) return zmq::message_t(frame.data(), frame.size());
+  return zmq::message_t(const_cast<std::byte*>(frame.data()), frame.size(), drop_buffer,
+                        new Buffer(frame));
+}
+
+Buffer buffer_of(zmq::message_t&& message) {
+  const auto* begin = message.data<std::byte>();
+  if (message.size() < kCopyBytes ||
+      reinterpret_cast<std::uintptr_t>(begin) % kPayloadAlignment != 0) {
+    return Buffer::copy_of({begin, message.size()});
+  }
+  auto owner = std::make_shared<zmq::message_t>(std::move(message));
+  auto* data = owner->data<std::byte>();
+  const std::size_t bytes = owner->size();
+  return Buffer::wrap(data, bytes, std::move(owner));
+}
+
+int socket_type(ZmqSocketOptions::Role role) {
+  switch (role) {
+    case ZmqSocketOptions::Role::kRouter:
+      return ZMQ_ROUTER;
+    case ZmqSocketOptions::Role::kDealer:
+      return ZMQ_DEALER;
+    case ZmqSocketOptions::Role::kReply:
+      return ZMQ_REP;
+  }
+  return ZMQ_REP;
+}
+
+int milliseconds(Duration duration) {
+  return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
+}
+
+void set_security(zmq::socket_t& socket, const ZmqSocketOptions& options) {
+  if (!options.keys) return;
+  socket.set(zmq::sockopt::curve_secretkey, options.keys->secret_key);
+  if (options.role == ZmqSocketOptions::Role::kRouter) {
+    socket.set(zmq::sockopt::curve_server, true);
+    // Without a domain the library asks nobody whom to let in.
+    socket.set(zmq::sockopt::zap_domain, "troupe");
+  } else {
+    socket.set(zmq::sockopt::curve_publickey, options.keys->public_key);
+    socket.set(zmq::sockopt::curve_serverkey, options.server_key);
+  }
+}
+
+void set_up(zmq::socket_t& socket, const ZmqSocketOptions& options) {
+  // What is under way is bounded by credits of the callers, far above this. A mark of the library
+  // would make a ROUTER refuse what it was already promised to take.
+  socket.set(zmq::sockopt::sndhwm, 0);
+  socket.set(zmq::sockopt::rcvhwm, 0);
+  socket.set(zmq::sockopt::linger, milliseconds(options.linger));
+  if (options.role == ZmqSocketOptions::Role::kReply) return;
+  socket.set(zmq::sockopt::maxmsgsize, options.most_frame_bytes);
+  socket.set(zmq::sockopt::ipv6, true);
+  socket.set(zmq::sockopt::tcp_keepalive, 1);
+  socket.set(zmq::sockopt::tcp_keepalive_idle, 30);
+  socket.set(zmq::sockopt::tcp_keepalive_intvl, 10);
+  socket.set(zmq::sockopt::tcp_keepalive_cnt, 3);
+  socket.set(zmq::sockopt::handshake_ivl, 10'000);
+  // Never by itself: whoever dials decides about another attempt. "Not at all" (-1) would throw
+  // away what has arrived and was not taken yet.
+  socket.set(zmq::sockopt::reconnect_ivl, kNeverMilliseconds);
+  socket.set(zmq::sockopt::connect_timeout, 5000);
+  if (options.heartbeat) {
+    // Its timers are reset by whole messages only, hence on no socket with large ones.
+    socket.set(zmq::sockopt::heartbeat_ivl, 2000);
+    socket.set(zmq::sockopt::heartbeat_timeout, 20'000);
+  }
+  if (options.role == ZmqSocketOptions::Role::kRouter) {
+    socket.set(zmq::sockopt::router_mandatory, true);
+  } else {
+    socket.set(zmq::sockopt::routing_id, options.route);
+  }
+  set_security(socket, options);
+}
+
+ZmqEvent::What failure_of_protocol(std::uint32_t value) {
+  return value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH ? ZmqEvent::What::kOtherMechanism
+                                                             : ZmqEvent::What::kFailed;
+}
+
+Result<void> attempt(const std::string& endpoint, std::string_view verb, auto&& action) {
+  try {
+    action();
+  } catch (const zmq::error_t& failure) {
+    std::string advice;
+    if (failure.num() == EADDRINUSE) {
+      advice = "; end the program that uses it ('ss -ltnp' shows it) or give another port";
+    } else if (failure.num() == EADDRNOTAVAIL) {
+      advice = "; that is not an address of this machine";
+    } else if (failure.num() == EACCES) {
+      advice = "; give a port from 1024 up, or a folder you may write to";
+    }
+    return Error{ErrorKind::kUsage,
+                 fmt::format("cannot {} {}: {}{}", verb, endpoint, failure.what(), advice)};
+  }
+  return {};
+}
+
+// Who is at the other end of a socket. The library may close it meanwhile: then it is unknown.
+std::string peer_address(int descriptor) {
+  sockaddr_storage peer{};
+  socklen_t bytes = sizeof(peer);
+  if (::getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &bytes) != 0) return "unknown";
+  char text[INET6_ADDRSTRLEN] = "";
+  if (peer.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(peer);
+    ::inet_ntop(AF_INET, &v4.sin_addr, text, sizeof(text));
+    return fmt::format("tcp://{}:{}", text, ntohs(v4.sin_port));
+  }
+  if (peer.ss_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(peer);
+    if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
+      ::inet_ntop(AF_INET, &v6.sin6_addr.s6_addr[12], text, sizeof(text));
+      return fmt::format("tcp://{}:{}", text, ntohs(v6.sin6_port));
+    }
+    ::inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof(text));
+    return fmt::format("tcp://[{}]:{}", text, ntohs(v6.sin6_port));
+  }
+  return "ipc";
+}
+
+}  // namespace
+
+struct ZmqContext::Impl {
+  explicit Impl(int io_threads) : context(io_threads) {
+    // Beyond what descriptors allow anyway.
+    context.set(zmq::ctxopt::max_sockets, 65'000);
+  }
+  zmq::context_t context;
+  std::uint64_t monitors = 0;
+};
+
+ZmqContext::ZmqContext(int io_threads) : impl_(std::make_unique<Impl>(io_threads)) {}
+ZmqContext::~ZmqContext() = default;
+
+struct ZmqSocket::Impl {
+  zmq::socket_t socket;
+  zmq::socket_t monitor;  // closed at kReply
+  zmq::message_t small;   // the last frame taken, if it was copied
+};
+
+ZmqSocket::ZmqSocket(ZmqContext& context, const ZmqSocketOptions& options)
+    : impl_(std::make_unique<Impl>()) {
+  zmq::context_t& library = context.impl_->context;
+  impl_->socket = zmq::socket_t(library, socket_type(options.role));
+  set_up(impl_->socket, options);
+  if (options.role == ZmqSocketOptions::Role::kReply) return;
+  const std::string name = fmt::format("inproc://monitor-{}", context.impl_->monitors++);
+  CHECK(::zmq_socket_monitor(impl_->socket.handle(), name.c_str(), kWatched) == 0,
+        "a socket cannot be monitored");
+  impl_->monitor = zmq::socket_t(library, ZMQ_PAIR);
+  impl_->monitor.set(zmq::sockopt::rcvhwm, 0);  // an I/O thread must never wait for us
+  impl_->monitor.set(zmq::sockopt::linger, 0);
+  impl_->monitor.connect(name);
+}
+
+ZmqSocket::~ZmqSocket() {
+  if (impl_->monitor.handle() != nullptr) {
+    ::zmq_socket_monitor(impl_->socket.handle(), nullptr, 0);
+  }
+}
+
+Result<std::string> ZmqSocket::bind(const std::string& endpoint) {
+  RETURN_IF_ERROR(attempt(endpoint, "listen on", [&] { impl_->socket.bind(endpoint); }));
+  return impl_->socket.get(zmq::sockopt::last_endpoint);
+}
+
+Result<void> ZmqSocket::connect(const std::string& endpoint) {
+  return attempt(endpoint, "connect to", [&] { impl_->socket.connect(endpoint); });
+}
+
+void ZmqSocket::forget() { impl_->socket.set(zmq::sockopt::linger, 0); }
+
+bool ZmqSocket::send(std::string_view route, std::span<const Buffer> frames) {
+  constexpr auto kDontWait = zmq::send_flags::dontwait;
+  try {
+    if (!route.empty() &&
+        !impl_->socket.send(zmq::buffer(route), kDontWait | zmq::send_flags::sndmore)) {
+      return false;
+    }
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+      const bool more = i + 1 < frames.size();
+      const auto taken = impl_->socket.send(
+          message_of(frames[i]), more ? kDontWait | zmq::send_flags::sndmore : kDontWait);
+      if (!taken) return false;
+    }
+  } catch (const zmq::error_t&) {
+    return false;
+  }
+  return true;
+}
+
+bool ZmqSocket::receive(std::vector<Buffer>& frames) {
+  frames.clear();
+  std::size_t count = 0;
+  try {
+    for (bool more = true; more; ++count) {
+      zmq::message_t message;
+      // Only the first frame can be missing: a message is there as a whole or not at all.
+      if (!impl_->socket.recv(message, zmq::recv_flags::dontwait)) return false;
+      more = message.more();
+      if (count >= kMostFrames) continue;
+      const bool small = message.size() < kCopyBytes;
+      if (small) impl_->small = std::move(message);
+      zmq::message_t& source = small ? impl_->small : message;
+      frames.push_back(buffer_of(std::move(source)));
+    }
+  } catch (const zmq::error_t&) {
+    return false;
+  }
+  if (count > kMostFrames) frames.clear();
+  return true;
+}
+
+ZmqOrigin ZmqSocket::origin() const {
+  ZmqOrigin origin;
+  zmq_msg_t* message = impl_->small.handle();
+  origin.descriptor = ::zmq_msg_get(message, ZMQ_SRCFD);
+  if (const char* user = ::zmq_msg_gets(message, "User-Id"); user != nullptr) origin.key = user;
+  origin.address = peer_address(origin.descriptor);
+  return origin;
+}
+
+bool ZmqSocket::next_event(ZmqEvent& event) {
+  if (impl_->monitor.handle() == nullptr) return false;
+  try {
+    zmq::message_t facts;
+    zmq::message_t endpoint;
+    for (;;) {
+      if (!impl_->monitor.recv(facts, zmq::recv_flags::dontwait)) return false;
+      if (facts.more() && !impl_->monitor.recv(endpoint)) return false;
+      std::uint16_t code = 0;
+      std::uint32_t value = 0;
+      if (facts.size() < sizeof(code) + sizeof(value)) continue;
+      std::memcpy(&code, facts.data(), sizeof(code));
+      std::memcpy(&value, facts.data<char>() + sizeof(code), sizeof(value));
+      event.descriptor = static_cast<int>(value);
+      switch (code) {
+        case ZMQ_EVENT_DISCONNECTED:
+          event.what = ZmqEvent::What::kDisconnected;
+          return true;
+        case ZMQ_EVENT_CLOSED:
+          event.what = ZmqEvent::What::kNotReached;
+          return true;
+        case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
+          event.what = ZmqEvent::What::kReady;
+          return true;
+        case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
+          event.what = ZmqEvent::What::kRefused;
+          return true;
+        case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
+          event.what = failure_of_protocol(value);
+          return true;
+        case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+          event.what = ZmqEvent::What::kFailed;
+          return true;
+        default:
+          break;
+      }
+    }
+  } catch (const zmq::error_t&) {
+    return false;
+  }
+}
+
+void wait_for_any(std::span<ZmqSocket* const> sockets, int descriptor, long timeout_ms) {
+  std::vector<zmq::pollitem_t> items;
+  items.reserve(2 * sockets.size() + 1);
+  for (ZmqSocket* socket : sockets) {
+    items.push_back({socket->impl_->socket.handle(), 0, ZMQ_POLLIN, 0});
+    if (socket->impl_->monitor.handle() != nullptr) {
+      items.push_back({socket->impl_->monitor.handle(), 0, ZMQ_POLLIN, 0});
+    }
+  }
+  items.push_back({nullptr, descriptor, ZMQ_POLLIN, 0});
+  // A signal ends the wait early, which is no trouble.
+  if (::zmq_poll(items.data(), static_cast<int>(items.size()), timeout_ms) < 0) return;
+  std::size_t item = 0;
+  for (ZmqSocket* socket : sockets) {
+    socket->readable_ = items[item++].revents != 0;
+    if (socket->impl_->monitor.handle() != nullptr) socket->readable_ |= items[item++].revents != 0;
+  }
+}
+
+}  // namespace troupe::runtime

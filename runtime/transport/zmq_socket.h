@@ -1,0 +1,120 @@
+#pragma once
+
+// ZeroMQ's sockets as the wire uses them: frames are Buffers, nothing blocks, nothing throws, and
+// each socket comes with its monitor. The only file besides the keys' that sees the library.
+//
+// One thread, except where said.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/buffer.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/error.h"
+#include "runtime/transport/keys.h"
+
+namespace troupe::runtime {
+
+// The library's I/O threads. Outlives every socket; its destructor waits for what sockets still
+// have to send, as long as their linger allows.
+class ZmqContext {
+ public:
+  explicit ZmqContext(int io_threads);
+  ~ZmqContext();
+  ZmqContext(const ZmqContext&) = delete;
+  ZmqContext& operator=(const ZmqContext&) = delete;
+
+ private:
+  friend class ZmqSocket;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+struct ZmqSocketOptions {
+  enum class Role : std::uint8_t { kRouter, kDealer, kReply };
+
+  Role role = Role::kRouter;
+  std::string route;                  // of kDealer: its routing id
+  std::int64_t most_frame_bytes = 0;  // a larger frame from the peer ends the connection
+  Duration linger{0};                 // how long close() lets the library go on sending
+  bool heartbeat = false;             // a peer that answers nothing for a while is disconnected
+  std::optional<KeyPair> keys;        // CURVE with these
+  std::string server_key;             // of kDealer with keys: what the listener must prove
+};
+
+// What a monitor tells of one connection of its socket.
+struct ZmqEvent {
+  enum class What : std::uint8_t {
+    kReady,           // the handshake of ZeroMQ and CURVE is done
+    kRefused,         // the listener does not let this key in
+    kOtherMechanism,  // one end encrypts and the other one does not
+    kFailed,          // the handshake broke off, nothing more is known
+    kNotReached,      // nobody listens there, as yet
+    kDisconnected,
+  };
+  What what = What::kDisconnected;
+  int descriptor = -1;  // of kDisconnected
+};
+
+// Where a message came from.
+struct ZmqOrigin {
+  int descriptor = -1;  // of its connection, -1 if unknown
+  std::string key;      // proven (Z85), "" without CURVE
+  std::string address;  // of the peer, for people
+};
+
+class ZmqSocket {
+ public:
+  // More frames than this in one message are thrown away, and the message is marked so.
+  static constexpr std::size_t kMostFrames = 1100;
+
+  // Monitored, unless it is kReply.
+  ZmqSocket(ZmqContext& context, const ZmqSocketOptions& options);
+  // Lets the library send what was taken, for at most the linger.
+  ~ZmqSocket();
+  ZmqSocket(const ZmqSocket&) = delete;
+  ZmqSocket& operator=(const ZmqSocket&) = delete;
+
+  // The endpoint really bound, with its port. Errors (kUsage) name the endpoint and the cause.
+  Result<std::string> bind(const std::string& endpoint);
+  // Tries to connect, once; the monitor tells how it went. Errors (kUsage) as above.
+  Result<void> connect(const std::string& endpoint);
+  // Nothing of what was taken and has not left is sent after all.
+  void forget();
+
+  // One message. Frames of some size are sent from where they are; the library holds the Buffer
+  // until its I/O thread is done with it. `route` only at kRouter. False: there is no such peer any
+  // more, and nothing was taken.
+  bool send(std::string_view route, std::span<const Buffer> frames);
+
+  // Takes one message; false when there is none. At kRouter the first frame is the peer's route.
+  // Frames of some size are handed on without a copy; all begin at a multiple of 8 bytes. No frames
+  // at all: there were too many.
+  bool receive(std::vector<Buffer>& frames);
+  // Of the message taken last.
+  ZmqOrigin origin() const;
+
+  // In the order they happened; false when there is none. A connection's end stands here before the
+  // first message of another one with the same descriptor.
+  bool next_event(ZmqEvent& event);
+
+  // As the last wait_for_any() found it.
+  bool readable() const { return readable_; }
+
+ private:
+  friend void wait_for_any(std::span<ZmqSocket* const> sockets, int descriptor, long timeout_ms);
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+  bool readable_ = false;
+};
+
+// Waits until a socket or its monitor can be read, or the descriptor, or the time is over.
+// timeout_ms < 0: for ever.
+void wait_for_any(std::span<ZmqSocket* const> sockets, int descriptor, long timeout_ms);
+
+}  // namespace troupe::runtime

@@ -1,0 +1,241 @@
+#include "runtime/transport/zmq_wire.h"
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+#include <variant>
+
+#include "runtime/transport/resolve.h"
+#include "runtime/transport/zmq_admission.h"
+#include "runtime/transport/zmq_dialer.h"
+#include "runtime/transport/zmq_listener.h"
+#include "runtime/transport/zmq_traffic.h"
+
+namespace troupe::runtime {
+namespace {
+
+Error usage(std::string message) { return Error{ErrorKind::kUsage, std::move(message)}; }
+
+Result<void> check(const ZmqWireOptions& options) {
+  CHECK(options.clock != nullptr, "a wire needs a clock");
+  if (options.io_threads < 1 || options.io_threads > 64) return usage("io threads: 1 to 64");
+  if (options.data_stripes < 1 || options.data_stripes > kMostStripes) {
+    return usage(fmt::format("data stripes: 1 to {}", kMostStripes));
+  }
+  if (options.chunk_bytes < kLeastChunkBytes || options.chunk_bytes > kMostChunkBytes) {
+    return usage("chunks: 1 to 4 MiB");
+  }
+  if (options.keys && !(is_key(options.keys->public_key) && is_key(options.keys->secret_key))) {
+    return usage("the node's own keys are not keys: make some with 'troupe keygen'");
+  }
+  if (!options.server_key.empty() && !is_key(options.server_key)) {
+    return usage("the key of the other end is not a key: it has 40 characters of Z85");
+  }
+  return {};
+}
+
+// zmq_poll counts milliseconds; a wait never ends before its time.
+long milliseconds_until(TimePoint until, TimePoint now) {
+  if (until <= now) return 0;
+  if (until == TimePoint::max()) return -1;
+  constexpr std::chrono::hours kLong{24};
+  const Duration left = std::min<Duration>(until - now, kLong);
+  return static_cast<long>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
+}
+
+}  // namespace
+
+struct ZmqWire::Impl final : ZmqSink {
+  struct Connected {
+    ConnectionInfo info;
+  };
+  struct Arrived {
+    Lane lane;
+    Packet packet;
+  };
+  struct Disconnected {
+    std::string why;
+  };
+  struct Event {
+    ConnectionId id;
+    std::variant<Connected, Arrived, Disconnected> what;
+  };
+
+  explicit Impl(const ZmqWireOptions& wire_options)
+      : options(wire_options),
+        context(wire_options.io_threads),
+        wakes(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    CHECK(wakes >= 0, "no descriptors are left");
+  }
+  ~Impl() override;
+
+  ConnectionId next_id() override { return {++last_id}; }
+  void connected(ConnectionId id, ConnectionInfo info) override {
+    known.insert(id);
+    events.push_back({id, Connected{std::move(info)}});
+  }
+  void arrived(ConnectionId id, Lane lane, Packet packet) override {
+    events.push_back({id, Arrived{lane, std::move(packet)}});
+  }
+  void disconnected(ConnectionId id, std::string why) override {
+    events.push_back({id, Disconnected{std::move(why)}});
+  }
+  void dropped() override { ++counters.dropped; }
+  void payload_shared(std::uint64_t count) override { counters.payloads_shared += count; }
+
+  void serve();
+  void tell(WireEvents& driver);
+  void wait(TimePoint until);
+
+  const ZmqWireOptions options;
+  ZmqContext context;  // outlives the sockets below
+  const int wakes;
+  std::unique_ptr<ZmqAdmission> admission;
+  std::unique_ptr<ZmqListener> listener;
+  std::map<ConnectionId, std::unique_ptr<ZmqDialer>> dialers;
+  std::set<ConnectionId> known;  // to the driver, and not closed by it
+  // The driver is told after the sockets were read, because it may close what it hears of.
+  std::deque<Event> events;
+  std::uint64_t last_id = 0;
+  ZmqWireCounters counters;
+};
+
+// Often both ends go at once. A moment's look at who is gone already then saves the linger.
+ZmqWire::Impl::~Impl() {
+  constexpr long kMomentMs = 10;
+  std::vector<ZmqSocket*> sockets;
+  for (auto& [id, dialer] : dialers) {
+    dialer->part();
+    dialer->add_to(sockets);
+  }
+  if (!sockets.empty()) wait_for_any(sockets, wakes, kMomentMs);
+  for (auto& [id, dialer] : dialers) dialer->drop_if_lost();
+  ::close(wakes);
+}
+
+void ZmqWire::Impl::serve() {
+  const TimePoint now = options.clock->now();
+  if (admission != nullptr) admission->serve();
+  if (listener != nullptr) listener->serve(now);
+  for (auto& [id, dialer] : dialers) dialer->serve(now);
+  std::erase_if(dialers, [](const auto& dialer) { return dialer.second->ended(); });
+}
+
+void ZmqWire::Impl::tell(WireEvents& driver) {
+  while (!events.empty()) {
+    Event event = std::move(events.front());
+    events.pop_front();
+    if (!known.contains(event.id)) continue;
+    if (auto* connected = std::get_if<Connected>(&event.what)) {
+      driver.connected(event.id, connected->info);
+    } else if (auto* arrived = std::get_if<Arrived>(&event.what)) {
+      driver.arrived(event.id, arrived->lane, std::move(arrived->packet));
+    } else {
+      known.erase(event.id);
+      driver.disconnected(event.id, std::get<Disconnected>(event.what).why);
+    }
+  }
+}
+
+void ZmqWire::Impl::wait(TimePoint until) {
+  std::vector<ZmqSocket*> sockets;
+  if (admission != nullptr) sockets.push_back(admission->socket());
+  if (listener != nullptr) {
+    listener->add_to(sockets);
+    until = std::min(until, listener->next_deadline());
+  }
+  for (auto& [id, dialer] : dialers) {
+    dialer->add_to(sockets);
+    until = std::min(until, dialer->next_deadline());
+  }
+  const bool waiting = events.empty();
+  wait_for_any(sockets, wakes, waiting ? milliseconds_until(until, options.clock->now()) : 0);
+  std::uint64_t count = 0;
+  // Wakes that came until now are over with this poll.
+  [[maybe_unused]] const ssize_t taken = ::read(wakes, &count, sizeof(count));
+}
+
+ZmqWire::ZmqWire(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ZmqWire::~ZmqWire() = default;
+
+Result<std::unique_ptr<ZmqWire>> ZmqWire::open(const ZmqWireOptions& options) {
+  RETURN_IF_ERROR(check(options));
+  auto impl = std::make_unique<Impl>(options);
+  if (!options.listen.empty()) {
+    if (options.keys) {
+      ASSIGN_OR_RETURN(impl->admission,
+                       ZmqAdmission::open(impl->context, options.allowed, options.log));
+    }
+    ASSIGN_OR_RETURN(impl->listener, ZmqListener::open(impl->context, impl->options, *impl));
+  }
+  return std::unique_ptr<ZmqWire>(new ZmqWire(std::move(impl)));
+}
+
+std::string ZmqWire::address() const {
+  return impl_->listener != nullptr ? impl_->listener->address() : "";
+}
+
+Result<ConnectionId> ZmqWire::dial(const std::string& text) {
+  ASSIGN_OR_RETURN(Address address, parse_address(text));
+  if (address.kind == Address::Kind::kTcp && address.port == 0) {
+    return usage(fmt::format("cannot dial {}: it names no port", text));
+  }
+  if (!address.key.empty() && !is_key(address.key)) {
+    return usage(fmt::format("cannot dial {}: what follows # is not a key", text));
+  }
+  ASSIGN_OR_RETURN(ResolvedAddress resolved, resolve(address));
+  const std::string& key = address.key.empty() ? impl_->options.server_key : address.key;
+  if (!key.empty() && !impl_->options.keys) {
+    return usage(
+        fmt::format("cannot dial {} with its key: this node has no keys of its own; make "
+                    "some with 'troupe keygen' and name them",
+                    address.text()));
+  }
+  if (key.empty() && !resolved.loopback) {
+    return usage(
+        fmt::format("will not dial {} without keys, since it is another machine; make "
+                    "keys with 'troupe keygen' on both and name the other one's public "
+                    "key",
+                    address.text()));
+  }
+  const ConnectionId id = impl_->next_id();
+  impl_->known.insert(id);
+  impl_->dialers.emplace(id,
+                         std::make_unique<ZmqDialer>(impl_->context, impl_->options, *impl_, id,
+                                                     std::move(address), std::move(resolved), key));
+  return id;
+}
+
+void ZmqWire::send(ConnectionId connection, Lane lane, Packet packet) {
+  const auto dialer = impl_->dialers.find(connection);
+  if (dialer != impl_->dialers.end()) return dialer->second->send(lane, packet);
+  if (impl_->listener != nullptr) impl_->listener->send(connection, lane, packet);
+}
+
+void ZmqWire::close(ConnectionId connection) {
+  impl_->known.erase(connection);
+  if (impl_->dialers.erase(connection) == 0 && impl_->listener != nullptr) {
+    impl_->listener->close(connection);
+  }
+}
+
+void ZmqWire::poll(WireEvents& events, TimePoint until) {
+  impl_->wait(until);
+  impl_->serve();
+  impl_->tell(events);
+}
+
+void ZmqWire::wake() {
+  const std::uint64_t one = 1;
+  // Full means that it is awake anyhow.
+  [[maybe_unused]] const ssize_t written = ::write(impl_->wakes, &one, sizeof(one));
+}
+
+ZmqWireCounters ZmqWire::counters() const { return impl_->counters; }
+
+}  // namespace troupe::runtime

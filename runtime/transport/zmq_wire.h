@@ -1,0 +1,109 @@
+#pragma once
+
+// Connections to other processes over ZeroMQ: tcp between hosts, sockets of the file system within
+// one, and payloads through shared memory where both ends see it. Between the same two ends nothing
+// else changes but speed.
+//
+// A listener has three sockets, one per lane: control at the address, data at the next port,
+// metrics at the one after (or PATH.data, PATH.metrics), so that a large payload never stands
+// before an abort. Whatever a stranger sends is dropped and counted; an established peer that sends
+// something that is not of the protocol loses its connection.
+//
+// Keys: with a key pair everything is encrypted (CURVE) and a listener lets in only the keys of its
+// allow-list. Without one, the wire neither listens on nor dials anything that leaves the machine.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include "runtime/transport/keys.h"
+#include "runtime/transport/wire.h"
+
+namespace troupe::runtime {
+
+struct ZmqWireOptions {
+  // Where others can dial this end: "tcp://HOST:PORT" or "ipc://PATH". Port 0 takes any free ports;
+  // another one takes it and the next two. "" does not listen.
+  std::string listen;
+
+  // This node's own keys. None: nothing is encrypted, and only loopback is possible.
+  std::optional<KeyPair> keys;
+
+  // Whom a listener with keys lets in. Empty: nobody.
+  std::vector<AllowedKey> allowed;
+
+  // The key (Z85) a dialed listener must prove, where the address names none ("#KEY" at its end).
+  // "" with a loopback address: the connection is not encrypted.
+  std::string server_key;
+
+  // Threads that move bytes to and from the system. One carries some 1 to 3 GB/s.
+  int io_threads = 2;
+
+  // Sockets per connection over which the chunks of large payloads are spread. 1 to 16. The
+  // dialer's number counts.
+  int data_stripes = 2;
+
+  // Payloads of more bytes are cut. 1 to 4 MiB; the lesser of both ends' counts.
+  std::size_t chunk_bytes = std::size_t{2} << 20;
+
+  // Payloads from `shared_from_bytes` on go through memory that both processes see, where they do.
+  // `shared_bytes` is the most of it per connection and direction, taken only as it is used; what
+  // finds no room travels through the sockets.
+  bool shared_memory = true;
+  std::size_t shared_bytes = std::size_t{256} << 20;
+  std::size_t shared_from_bytes = std::size_t{64} << 10;
+
+  // How long what was taken is still sent after close() or the wire's end. The wire's destructor
+  // takes no longer, much.
+  Duration linger = std::chrono::seconds(2);
+
+  // A connection that has not come about after this is tried again by the dialer and forgotten by
+  // the listener.
+  Duration attach_within = std::chrono::seconds(10);
+
+  // Required; outlives the wire.
+  const Clock* clock = nullptr;
+
+  // Refused peers, lost shared memory.
+  Log log = Log::silent();
+};
+
+// What cannot be seen from the outside. Only grows.
+struct ZmqWireCounters {
+  std::uint64_t dropped = 0;          // messages of strangers, or damaged
+  std::uint64_t payloads_shared = 0;  // sent through shared memory
+};
+
+class ZmqWire final : public Wire {
+ public:
+  // Errors (kUsage): an address that cannot be understood or is in use, one that leaves the machine
+  // without keys, keys or numbers out of their range.
+  static Result<std::unique_ptr<ZmqWire>> open(const ZmqWireOptions& options);
+  // Closes every connection as close() does. Buffers that were handed on stay good.
+  ~ZmqWire() override;
+
+  // With the port that was taken; a listener on every address names this host. Without the key.
+  std::string address() const override;
+  Result<ConnectionId> dial(const std::string& address) override;
+  void send(ConnectionId connection, Lane lane, Packet packet) override;
+  void close(ConnectionId connection) override;
+  // Returns after one wait, also if what ended it was nothing to tell.
+  void poll(WireEvents& events, TimePoint until) override;
+  void wake() override;
+
+  ZmqWireCounters counters() const;
+
+ private:
+  struct Impl;
+  explicit ZmqWire(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace troupe::runtime

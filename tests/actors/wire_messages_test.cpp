@@ -1,0 +1,447 @@
+#include "actors/wire_messages.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <msgpack.hpp>
+
+#include "actors/wire_state.h"
+#include "tests/model/allocation_counter.h"
+
+namespace troupe::actors {
+namespace {
+
+using runtime::Buffer;
+using runtime::Hash128;
+using runtime::Message;
+using runtime::WireReader;
+using runtime::WireTypes;
+using runtime::WireWriter;
+
+// Seeded, so that a failure comes again.
+class Draw {
+ public:
+  explicit Draw(std::uint64_t seed) : engine_(seed) {}
+  std::uint64_t number() { return engine_() >> (engine_() % 64); }
+  std::uint32_t number32() { return static_cast<std::uint32_t>(number()); }
+  std::size_t up_to(std::size_t most) { return engine_() % (most + 1); }
+  // Any bits: NaNs, infinities, denormals.
+  double real() { return std::bit_cast<double>(engine_()); }
+  bool flag() { return engine_() % 2 == 1; }
+  Hash128 hash() { return {engine_(), engine_()}; }
+  std::string text(std::size_t most) {
+    std::string text(up_to(most), ' ');
+    for (char& c : text) c = static_cast<char>(engine_());
+    return text;
+  }
+  std::vector<float> floats(std::size_t count) {
+    std::vector<float> values(count);
+    for (float& value : values) value = std::bit_cast<float>(static_cast<std::uint32_t>(engine_()));
+    return values;
+  }
+  std::vector<std::int16_t> exponents(std::size_t most) {
+    std::vector<std::int16_t> values(up_to(most));
+    for (auto& value : values) value = static_cast<std::int16_t>(engine_());
+    return values;
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+pipeline::NetworkState draw_network(Draw& draw) {
+  pipeline::NetworkState network;
+  const std::size_t weights = draw.up_to(500);
+  network.weights = draw.floats(weights);
+  network.moving = draw.floats(draw.up_to(50));
+  network.optimiser_arrays = draw.floats(weights * draw.up_to(3));
+  network.counters = {draw.number(), draw.real(), draw.real()};
+  network.learning_rate = {draw.real(), draw.real(), draw.number32(), draw.number32(),
+                           draw.number32()};
+  return network;
+}
+
+pipeline::TrainingState draw_state(Draw& draw) {
+  pipeline::TrainingState state;
+  state.generator = draw_network(draw);
+  state.discriminator = draw_network(draw);
+  state.scales.resize(1 + draw.up_to(5));
+  for (auto& slot : state.scales) slot = draw.exponents(40);
+  state.seed = draw.number();
+  state.epoch = draw.number();
+  state.iteration = draw.number();
+  state.slot = static_cast<std::uint32_t>(draw.up_to(state.scales.size() - 1));
+  state.epoch_events = draw.number();
+  state.micro_batch = draw.number32();
+  state.micro_batches = draw.number32();
+  state.empty_iterations = draw.number32();
+  state.epoch_loss = {draw.real(), draw.real()};
+  state.epoch_loss_steps = {draw.number(), draw.number()};
+  state.ledger_events = draw.number();
+  state.ledger_sum = draw.number();
+  state.numerics_class = draw.text(60);
+  state.data_fingerprint = draw.hash();
+  return state;
+}
+
+StatePointer draw_state_pointer(Draw& draw) {
+  return std::make_shared<const pipeline::TrainingState>(draw_state(draw));
+}
+
+HeaderMessage draw_header(Draw& draw) {
+  HeaderMessage body;
+  body.header.step = draw.number();
+  body.header.attempt = static_cast<std::uint32_t>(draw.up_to(1));
+  body.header.exponents = draw.exponents(100);
+  body.header.flagged = body.header.attempt == 0 && draw.flag();
+  if (!body.header.exponents.empty() && draw.flag()) {
+    body.header.non_finite = {
+        draw.number32(), static_cast<std::uint32_t>(draw.up_to(body.header.exponents.size() - 1))};
+  }
+  body.header.micro_batches = draw.number32();
+  body.header.events = draw.number();
+  body.header.event_sum = draw.number();
+  body.header.state_minimum = draw.hash();
+  body.header.state_maximum = draw.hash();
+  body.header.stop_requested = draw.flag();
+  body.header.checkpoint_requested = draw.flag();
+  return body;
+}
+
+StepMetrics draw_metrics(Draw& draw) {
+  StepMetrics body;
+  body.step = draw.number();
+  body.epoch = draw.number();
+  body.iteration = draw.number();
+  body.slot = draw.number32();
+  body.attempts = draw.number32();
+  body.events = draw.number();
+  body.losses.resize(draw.up_to(10));
+  for (double& loss : body.losses) loss = draw.real();
+  body.load_seconds = draw.real();
+  body.compute_seconds = draw.real();
+  body.reduce_seconds = draw.real();
+  body.apply_seconds = draw.real();
+  body.state_hash = draw.hash();
+  return body;
+}
+
+ReplicaEnd draw_end(Draw& draw) {
+  ReplicaEnd body;
+  body.replica = draw.number32();
+  body.state = draw_state_pointer(draw);
+  if (draw.flag()) body.error = {runtime::ErrorKind::kDiverged, draw.text(200)};
+  body.seconds = draw.real();
+  body.timed_events = draw.number();
+  if (draw.flag()) body.last_step = draw_metrics(draw);
+  body.validations = draw.number();
+  return body;
+}
+
+// Doubles by their bits.
+bool same(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
+void expect_same(const StepMetrics& a, const StepMetrics& b) {
+  EXPECT_EQ(a.step, b.step);
+  EXPECT_EQ(a.epoch, b.epoch);
+  EXPECT_EQ(a.iteration, b.iteration);
+  EXPECT_EQ(a.slot, b.slot);
+  EXPECT_EQ(a.attempts, b.attempts);
+  EXPECT_EQ(a.events, b.events);
+  EXPECT_TRUE(std::ranges::equal(a.losses, b.losses, same));
+  EXPECT_TRUE(same(a.load_seconds, b.load_seconds));
+  EXPECT_TRUE(same(a.compute_seconds, b.compute_seconds));
+  EXPECT_TRUE(same(a.reduce_seconds, b.reduce_seconds));
+  EXPECT_TRUE(same(a.apply_seconds, b.apply_seconds));
+  EXPECT_EQ(a.state_hash, b.state_hash);
+}
+
+WireTypes types() {
+  WireTypes types;
+  add_wire_messages(types);
+  return types;
+}
+
+// A message as it crosses the wire.
+struct Parts {
+  std::string name;
+  std::vector<std::byte> header;
+  std::vector<Buffer> attachments;
+  std::vector<Buffer> payloads;
+
+  std::int64_t bytes() const {
+    std::size_t sum = header.size();
+    for (const Buffer& attachment : attachments) sum += attachment.size();
+    return static_cast<std::int64_t>(sum);
+  }
+};
+
+template <class Body>
+Parts parts_of(Body body, std::vector<Buffer> payloads = {}) {
+  const Message message = Message::of(std::move(body), payloads);
+  WireWriter out;
+  types().pack(message, out);
+  const Buffer header = out.take_header();
+  return {std::string(message.name()),
+          {header.bytes().begin(), header.bytes().end()},
+          out.take_attachments(),
+          std::move(payloads)};
+}
+
+// The problem; "" when a message was made.
+std::string problem_of(const Parts& parts) {
+  static const WireTypes kTypes = types();
+  WireReader in(parts.header, parts.attachments);
+  const auto message = kTypes.unpack(parts.name, in, parts.payloads);
+  in.finished();
+  return in.problem();
+}
+
+template <class Body>
+Body round_trip(Body body, std::vector<Buffer> payloads = {}) {
+  const Parts parts = parts_of(std::move(body), std::move(payloads));
+  WireReader in(parts.header, parts.attachments);
+  auto message = types().unpack(Body::kName, in, parts.payloads);
+  EXPECT_TRUE(in.finished()) << in.problem();
+  CHECK(message.ok(), "a message that does not come back");
+  return std::move(*message->template as<Body>());
+}
+
+Parts bucket(std::int64_t begin, std::int64_t end, std::size_t bytes) {
+  return parts_of(BucketMessage{3, 0, 1, begin, end}, {Buffer::zeroed(bytes)});
+}
+
+Parts event(std::string kind, std::string json) {
+  return parts_of(EventMetrics{std::move(kind), 1, std::move(json)});
+}
+
+// One of each body that can travel, with content drawn by `seed`.
+std::vector<Parts> one_of_each(std::uint64_t seed) {
+  Draw draw(seed);
+  std::vector<Parts> all;
+  all.push_back(parts_of(EndOfData{draw.number()}));
+  all.push_back(
+      parts_of(BucketMessage{draw.number(), draw.number32(), 7, 10, 20}, {Buffer::zeroed(80)}));
+  all.push_back(parts_of(draw_header(draw)));
+  all.push_back(parts_of(Snapshot{draw_state_pointer(draw)}));
+  all.push_back(parts_of(draw_metrics(draw)));
+  all.push_back(parts_of(draw_end(draw)));
+  all.push_back(parts_of(StopTraining{}));
+  all.push_back(parts_of(CheckpointRequest{}));
+  all.push_back(parts_of(EventMetrics{"validation", draw.number(), R"({"a":[1,"}\""]})"}));
+  return all;
+}
+
+TEST(WireMessages, BodiesOfNumbersComeBack) {
+  EXPECT_EQ(round_trip(EndOfData{UINT64_MAX}).iterations, UINT64_MAX);
+  const auto back = round_trip(BucketMessage{1, 2, 3, 4, 6}, {Buffer::zeroed(16)});
+  EXPECT_EQ(back.step, 1U);
+  EXPECT_EQ(back.attempt, 2U);
+  EXPECT_EQ(back.bucket, 3U);
+  EXPECT_EQ(back.begin, 4);
+  EXPECT_EQ(back.end, 6);
+  round_trip(StopTraining{});
+  round_trip(CheckpointRequest{});
+  const auto event = round_trip(EventMetrics{"checkpoint", 9, R"({"file":"a"})"});
+  EXPECT_EQ(event.kind, "checkpoint");
+  EXPECT_EQ(event.step, 9U);
+  EXPECT_EQ(event.json, R"({"file":"a"})");
+}
+
+TEST(WireMessages, RandomHeadersAndMetricsComeBack) {
+  Draw draw(1);
+  for (int round = 0; round < 200; ++round) {
+    const HeaderMessage header = draw_header(draw);
+    EXPECT_EQ(round_trip(header).header, header.header);
+    const StepMetrics metrics = draw_metrics(draw);
+    expect_same(round_trip(metrics), metrics);
+  }
+}
+
+TEST(WireMessages, RandomStatesKeepTheirHash) {
+  Draw draw(2);
+  for (int round = 0; round < 100; ++round) {
+    const StatePointer state = draw_state_pointer(draw);
+    const Snapshot back = round_trip(Snapshot{state});
+    EXPECT_EQ(pipeline::hash_of_state(*back.state), pipeline::hash_of_state(*state));
+  }
+}
+
+TEST(WireMessages, RandomEndsComeBack) {
+  Draw draw(3);
+  for (int round = 0; round < 100; ++round) {
+    const ReplicaEnd end = draw_end(draw);
+    const ReplicaEnd back = round_trip(end);
+    EXPECT_EQ(back.replica, end.replica);
+    EXPECT_EQ(pipeline::hash_of_state(*back.state), pipeline::hash_of_state(*end.state));
+    ASSERT_EQ(back.error.has_value(), end.error.has_value());
+    if (end.error) {
+      EXPECT_EQ(back.error->kind, end.error->kind);
+      EXPECT_EQ(back.error->message, end.error->message);
+    }
+    EXPECT_TRUE(same(back.seconds, end.seconds));
+    EXPECT_EQ(back.timed_events, end.timed_events);
+    ASSERT_EQ(back.last_step.has_value(), end.last_step.has_value());
+    if (end.last_step) expect_same(*back.last_step, *end.last_step);
+    EXPECT_EQ(back.validations, end.validations);
+  }
+}
+
+TEST(WireMessages, EveryBodyIsOneValue) {
+  for (const Parts& parts : one_of_each(4)) {
+    std::size_t end = 0;
+    const auto value = msgpack::unpack(reinterpret_cast<const char*>(parts.header.data()),
+                                       parts.header.size(), end);
+    EXPECT_EQ(end, parts.header.size()) << parts.name;
+    EXPECT_EQ(value.get().type, msgpack::type::ARRAY) << parts.name;
+  }
+}
+
+TEST(WireMessages, BodyCutAnywhereIsRefused) {
+  for (Parts parts : one_of_each(5)) {
+    ASSERT_EQ(problem_of(parts), "") << parts.name;
+    while (!parts.header.empty()) {
+      parts.header.pop_back();
+      ASSERT_NE(problem_of(parts), "") << parts.name << " of " << parts.header.size();
+    }
+  }
+}
+
+TEST(WireMessages, FramesTooManyOrTooFewAreRefused) {
+  for (const Parts& parts : one_of_each(6)) {
+    Parts more = parts;
+    more.attachments.push_back(Buffer::zeroed(4));
+    EXPECT_NE(problem_of(more), "") << parts.name;
+    if (parts.attachments.empty()) continue;
+    Parts fewer = parts;
+    fewer.attachments.pop_back();
+    EXPECT_NE(problem_of(fewer), "") << parts.name;
+  }
+}
+
+TEST(WireMessages, ChangedBytesNeverCrashAndCostAtMostFourTimesTheirSize) {
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 3000; ++round) {
+    for (Parts parts : one_of_each(random() % 8)) {
+      for (std::size_t changes = random() % 4; changes-- > 0;) {
+        parts.header[random() % parts.header.size()] = static_cast<std::byte>(random());
+      }
+      const std::int64_t before = model::allocated_bytes_so_far();
+      problem_of(parts);
+      // The state's struct, its slots, the losses and the text of a problem come on top.
+      ASSERT_LE(model::allocated_bytes_so_far() - before, 10000 + 4 * parts.bytes()) << parts.name;
+    }
+  }
+}
+
+TEST(WireMessages, BucketWithoutItsElementsIsRefused) {
+  EXPECT_EQ(problem_of(bucket(0, 2, 16)), "");
+  EXPECT_NE(problem_of(bucket(0, 2, 15)), "");
+  EXPECT_NE(problem_of(bucket(0, 2, 24)), "");
+  EXPECT_NE(problem_of(bucket(2, 2, 0)), "");
+  EXPECT_NE(problem_of(bucket(3, 2, 8)), "");
+  EXPECT_NE(problem_of(bucket(-1, 1, 16)), "");
+  EXPECT_NE(problem_of(bucket(kMostElements, kMostElements + 1, 8)), "");
+  Parts without = bucket(0, 2, 16);
+  without.payloads.clear();
+  EXPECT_NE(problem_of(without), "");
+  Parts twice = bucket(0, 2, 16);
+  twice.payloads.push_back(twice.payloads.front());
+  EXPECT_NE(problem_of(twice), "");
+  EXPECT_NE(problem_of(parts_of(BucketMessage{3, 0, kMostBuckets, 0, 1}, {Buffer::zeroed(8)})), "");
+}
+
+TEST(WireMessages, BucketOfMisalignedElementsIsRefused) {
+  Parts parts = bucket(0, 2, 16);
+  parts.payloads = {Buffer::zeroed(17).slice(1, 16)};
+  EXPECT_NE(problem_of(parts), "");
+}
+
+TEST(WireMessages, HeaderThatNoStepCanHaveIsRefused) {
+  Draw draw(8);
+  HeaderMessage body = draw_header(draw);
+  body.header.exponents = {1, 2};
+  body.header.non_finite = {0, 1};
+  EXPECT_EQ(problem_of(parts_of(body)), "");
+  body.header.non_finite = {0, 2};
+  EXPECT_NE(problem_of(parts_of(body)), "");
+  body.header.non_finite = {};
+  body.header.flagged = true;
+  body.header.attempt = 1;
+  EXPECT_NE(problem_of(parts_of(body)), "");
+  body.header.flagged = false;
+  body.header.attempt = 2;
+  EXPECT_NE(problem_of(parts_of(body)), "");
+}
+
+TEST(WireMessages, SnapshotWhoseArraysDoNotFitIsRefused) {
+  Draw draw(9);
+  pipeline::TrainingState state = draw_state(draw);
+  const auto refused = [&] {
+    return !problem_of(parts_of(Snapshot{std::make_shared<const pipeline::TrainingState>(state)}))
+                .empty();
+  };
+  EXPECT_FALSE(refused());
+  state.slot = static_cast<std::uint32_t>(state.scales.size());
+  EXPECT_TRUE(refused());
+  state.slot = 0;
+  state.generator.weights.assign(4, 1.0F);
+  state.generator.optimiser_arrays.assign(9, 1.0F);
+  EXPECT_TRUE(refused());
+  state.generator.optimiser_arrays.assign(8, 1.0F);
+  EXPECT_FALSE(refused());
+  state.generator.weights.clear();
+  EXPECT_TRUE(refused());
+  state.generator.optimiser_arrays.clear();
+  EXPECT_FALSE(refused());
+  state.discriminator.weights.assign(4, 1.0F);
+  state.discriminator.optimiser_arrays.assign(7, 1.0F);
+  EXPECT_TRUE(refused());
+
+  Parts broken_float = parts_of(Snapshot{draw_state_pointer(draw)});
+  broken_float.attachments.back() = Buffer::zeroed(7);
+  EXPECT_NE(problem_of(broken_float), "");
+}
+
+TEST(WireMessages, ArrayAtAnyAddressIsTaken) {
+  Draw draw(10);
+  const StatePointer state = draw_state_pointer(draw);
+  Parts parts = parts_of(Snapshot{state});
+  for (Buffer& attachment : parts.attachments) {
+    Buffer shifted = Buffer::zeroed(attachment.size() + 1);
+    if (!attachment.empty()) {
+      std::memcpy(shifted.mutable_data() + 1, attachment.data(), attachment.size());
+    }
+    attachment = shifted.slice(1, attachment.size());
+  }
+  WireReader in(parts.header, parts.attachments);
+  Snapshot back;
+  unpack(in, back);
+  ASSERT_TRUE(in.finished()) << in.problem();
+  EXPECT_EQ(pipeline::hash_of_state(*back.state), pipeline::hash_of_state(*state));
+}
+
+TEST(WireMessages, EventThatWouldBreakALineOfJsonIsRefused) {
+  EXPECT_EQ(problem_of(event("a-1", "{}")), "");
+  EXPECT_EQ(problem_of(event("a", R"({"x":[{"y":"}]"}],"z":"\\"})")), "");
+  for (const char* kind : {"", "a\"", "A b", "a\n"}) {
+    EXPECT_NE(problem_of(event(kind, "{}")), "") << kind;
+  }
+  for (const char* json : {"", "1", "x{}", "{}x", "{}{}", "{", "{]", "{[}]", "}", R"({"a)",
+                           R"({"\")", "{\n}", R"({"a":1}})", "\"\"", "{\"a\\"}) {
+    EXPECT_NE(problem_of(event("a", json)), "") << json;
+  }
+  EXPECT_NE(problem_of(event("a", std::string(100, '[') + std::string(100, ']'))), "");
+  EXPECT_NE(problem_of(event("a", "{\"a\":" + std::string(100, '[') + std::string(100, ']') + "}")),
+            "");
+}
+
+}  // namespace
+}  // namespace troupe::actors

@@ -1,0 +1,279 @@
+#include "launch/child_process.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <csignal>
+#include <map>
+
+#include "launch/lost_member.h"
+#include "launch/parent_line.h"
+#include "tests/launch/launch_support.h"
+
+namespace troupe::launch {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::size_t open_descriptors() {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    count += entry.path().empty() ? 0 : 1;
+  }
+  return count;
+}
+
+TEST(ChildProcess, EndsAreToldInWords) {
+  EXPECT_EQ((ChildEnd{0, 0}).text(), "ended with exit code 0");
+  EXPECT_EQ((ChildEnd{3, 0}).text(), "ended with exit code 3");
+  EXPECT_EQ((ChildEnd{0, SIGKILL}).text(), "was killed by signal 9 (Killed)");
+  EXPECT_EQ((ChildEnd{0, SIGSEGV}).text(), "was killed by signal 11 (Segmentation fault)");
+  EXPECT_EQ((ChildEnd{0, SIGRTMIN}).text(), "was killed by signal 34 (unknown)");
+}
+
+TEST(ChildProcess, ItsExitCodeOrSignalIsFound) {
+  for (const int code : {0, 1, 77, 255}) {
+    EXPECT_EQ(Talker(shell("exit " + std::to_string(code))).wait(), (ChildEnd{code, 0}));
+  }
+  EXPECT_EQ(Talker(shell("kill -SEGV $$")).wait(), (ChildEnd{0, SIGSEGV}));
+}
+
+TEST(ChildProcess, AProgramThatCannotBeStartedIsNamed) {
+  const auto missing = ChildProcess::start({{"/nowhere/program", "x"}, {}, {}});
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.error().kind, runtime::ErrorKind::kInternal);
+  EXPECT_EQ(missing.error().message,
+            "/nowhere/program cannot be started: not a program: No such file or directory");
+  const auto folder = ChildProcess::start({{"/tmp"}, {}, {}});
+  ASSERT_FALSE(folder.ok());
+  EXPECT_THAT(folder.error().message,
+              HasSubstr("/tmp cannot be started: not a program: Permission"));
+}
+
+TEST(ChildProcess, BothStreamsAreReadToTheLastByte) {
+  Talker talker(shell("echo out; echo err >&2; printf last"));
+  EXPECT_EQ(talker.wait(), (ChildEnd{0, 0}));
+  EXPECT_THAT(talker.lines, testing::UnorderedElementsAre("out", "err", "last"));
+}
+
+TEST(ChildProcess, WhatItWroteBeforeItsEndIsThereThoughOthersHoldThePipe) {
+  // The child of the child stays in its session, and keeps the pipe until it is killed with it.
+  Talker talker(shell("sleep 1000 & echo sleeper $!; exit 4"));
+  EXPECT_EQ(talker.wait(), (ChildEnd{4, 0}));
+  const pid_t sleeper = pid_in(talker.line_with("sleeper"));
+  EXPECT_TRUE(eventually([&] { return is_gone(sleeper); }));
+}
+
+TEST(ChildProcess, LinesOfManyAreNeverTorn) {
+  constexpr int kChildren = 4, kLines = 1000;
+  const Folder folder;
+  const int file =
+      ::open(folder.file("out").c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+  std::vector<std::unique_ptr<ChildProcess>> children;
+  const std::string script =
+      "i=0; while [ $i -lt 1000 ]; do printf 'li'; printf 'ne %d of a hundred\\n' $i; "
+      "i=$((i+1)); done; printf end";
+  for (int i = 0; i < kChildren; ++i) {
+    const LineSink sink = prefixed_lines("member." + std::to_string(i), file);
+    auto child = ChildProcess::start({shell(script), sink, sink});
+    ASSERT_TRUE(child.ok());
+    children.push_back(std::move(child).value());
+  }
+  const auto all_ended = [&] {
+    return std::all_of(children.begin(), children.end(), [](auto& c) { return c->end(); });
+  };
+  while (!all_ended()) wait_for_children(children);
+  ::close(file);
+  std::ifstream lines(folder.file("out"));
+  std::map<std::string, int> next;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string name = line.substr(0, line.find(' '));
+    const int number = next[name]++;
+    EXPECT_EQ(line, number == kLines
+                        ? name + " | end"
+                        : name + " | line " + std::to_string(number) + " of a hundred");
+  }
+  ASSERT_EQ(next.size(), static_cast<std::size_t>(kChildren));
+  for (const auto& [name, count] : next) EXPECT_EQ(count, kLines + 1) << name;
+}
+
+TEST(ChildProcess, OneThatHandlesSigtermRunsOnUntilItIsKilled) {
+  Talker talker(shell("trap 'echo not yet' TERM; echo ready; while :; do sleep 0.01; done"));
+  talker.line_with("ready");
+  talker.child().send(SIGTERM);
+  talker.line_with("not yet");
+  EXPECT_FALSE(talker.child().end().has_value());
+  talker.child().send(SIGKILL);
+  EXPECT_EQ(talker.wait(), (ChildEnd{0, SIGKILL}));
+}
+
+TEST(ChildProcess, BlockedSignalsOfTheParentReachIt) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  Talker talker(shell("kill -TERM $$; echo blocked"));
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  EXPECT_EQ(talker.wait(), (ChildEnd{0, SIGTERM}));
+}
+
+TEST(ChildProcess, HasNoDescriptorsOfOursButTheLine) {
+  const Descriptor leaky(::open("/dev/null", O_RDONLY));
+  const Descriptor leaky_high(::fcntl(leaky.number(), F_DUPFD, 200));
+  ASSERT_TRUE(leaky_high.is_open());
+  Talker talker({"/bin/ls", "/proc/self/fd"});
+  talker.wait();
+  // The last is the folder that is listed.
+  EXPECT_THAT(talker.lines, ElementsAre("0", "1", "2", "3", "4"));
+  Talker link(shell("readlink /proc/self/fd/0; readlink /proc/$$/fd/3"));
+  link.wait();
+  EXPECT_THAT(link.lines, ElementsAre("/dev/null", HasSubstr("socket:")));
+}
+
+TEST(ChildProcess, IsKilledWithItsObject) {
+  pid_t pid = -1;
+  {
+    Talker talker(shell("sleep 1000 & echo sleeper $!; wait"));
+    pid = pid_in(talker.line_with("sleeper"));
+  }
+  EXPECT_TRUE(eventually([&] { return is_gone(pid); }));
+}
+
+TEST(ChildProcess, ManyStartsLeaveNoDescriptorsAndNoProcesses) {
+  const std::size_t before = open_descriptors();
+  for (int i = 0; i < 100; ++i) {
+    Talker talker(shell("echo " + std::to_string(i)));
+    const bool waits = i % 2 == 0;  // else it is killed with its object
+    EXPECT_TRUE(!waits || talker.wait() == (ChildEnd{0, 0}));
+    EXPECT_FALSE(ChildProcess::start({{"/nowhere"}, [](auto) {}, {}}).ok());
+  }
+  EXPECT_EQ(open_descriptors(), before);
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child was not waited for";
+}
+
+TEST(ChildProcess, WakesForTheDescriptorAndForTheTime) {
+  const Descriptor wake(::eventfd(1, EFD_CLOEXEC));
+  Talker talker(shell("exec sleep 1000"));
+  std::vector<std::unique_ptr<ChildProcess>> none;
+  wait_for_children(none, wake.number());
+  wait_for_children(none, -1, std::chrono::milliseconds(1));
+  wait_for_children(none);
+  EXPECT_FALSE(talker.child().end().has_value());
+}
+
+TEST(ChildProcess, IsGoneSoonAfterItsParentWasKilled) {
+  Talker parent({TROUPE_LAUNCH_HELPER, "children", "while :; do sleep 0.01; done",
+                 "exec sleep 1000", "trap '' TERM HUP INT; exec sleep 1000"});
+  std::vector<pid_t> children;
+  while (children.size() < 3) {
+    parent.line_with("started");
+    children.push_back(pid_in(parent.lines.front()));
+    parent.lines.erase(parent.lines.begin());
+  }
+  for (const pid_t child : children) EXPECT_FALSE(is_gone(child));
+  parent.child().send(SIGKILL);
+  EXPECT_EQ(parent.wait(), (ChildEnd{0, SIGKILL}));
+  for (const pid_t child : children) EXPECT_TRUE(eventually([&] { return is_gone(child); }));
+}
+
+TEST(ChildProcess, ItsLineEndsWithTheParent) {
+  const Folder folder;
+  const std::string told = folder.file("told");
+  // The reader is the child's own child, which no signal of the kernel reaches.
+  Talker parent({TROUPE_LAUNCH_HELPER, "children",
+                 "(read x <&3; echo gone > " + told + ") & echo reads; wait"});
+  parent.line_with("reads");
+  EXPECT_FALSE(std::filesystem::exists(told));
+  parent.child().send(SIGKILL);
+  parent.wait();
+  EXPECT_TRUE(eventually([&] { return text_of(told) == "gone\n"; }));
+}
+
+TEST(ChildProcess, HearsTheLinesItIsTold) {
+  Talker talker(shell("read a <&3; read b <&3; echo $a $b"));
+  talker.child().tell("one");
+  talker.child().tell("two three");
+  talker.line_with("one two three");
+  talker.wait();
+  talker.child().tell("nobody hears this");
+}
+
+// Nobody reads it; the pipe is full before that.
+TEST(ChildProcess, TellingNeverBlocksAndNeverKills) {
+  Talker talker(shell("exec 3<&-; echo closed; sleep 1000"));
+  talker.child().tell(std::string(1000, 'a'));
+  talker.line_with("closed");
+  for (int i = 0; i < 1000; ++i) talker.child().tell(std::string(1000, 'a'));
+  Talker deaf(shell("sleep 1000"));
+  for (int i = 0; i < 1000; ++i) deaf.child().tell(std::string(1000, 'a'));
+}
+
+class ParentLineTest : public testing::Test {
+ protected:
+  ParentLineTest() { EXPECT_EQ(::pipe2(ends_, O_CLOEXEC), 0); }
+  ~ParentLineTest() override { ::close(ends_[1]); }
+  void write(const std::string& text) {
+    EXPECT_EQ(::write(ends_[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+
+  int ends_[2];
+  std::mutex mutex_;
+  std::vector<std::string> lines_;
+  std::function<void(const std::string&)> sink_ = [this](const std::string& line) {
+    const std::scoped_lock lock(mutex_);
+    lines_.push_back(line);
+  };
+  std::size_t lines() {
+    const std::scoped_lock lock(mutex_);
+    return lines_.size();
+  }
+};
+
+TEST_F(ParentLineTest, LinesArriveWholeInWhateverPiecesTheyCome) {
+  const ParentLine line(ends_[0], sink_);
+  write("first\nsec");
+  EXPECT_TRUE(eventually([&] { return lines() == 1; }));
+  write("ond\nthird\n");
+  EXPECT_TRUE(eventually([&] { return lines() == 3; }));
+  EXPECT_THAT(lines_, ElementsAre("first", "second", "third"));
+}
+
+TEST_F(ParentLineTest, StopsWhileThePipeLives) {
+  { const ParentLine line(ends_[0], sink_); }
+  EXPECT_EQ(lines(), 0u);
+}
+
+TEST_F(ParentLineTest, ADescriptorThatIsNoneEndsAtOnce) {
+  { const ParentLine line(::fcntl(0, F_DUPFD_CLOEXEC, 900) + 1, sink_); }
+  EXPECT_EQ(lines(), 0u);
+  ::close(ends_[0]);
+}
+
+TEST(LostMember, IsTheSameAfterItWasPrinted) {
+  for (const ChildEnd end : {ChildEnd{4, 0}, ChildEnd{0, SIGKILL}}) {
+    const auto read = parse_lost_member(print(LostMember{"member.7", end}));
+    ASSERT_TRUE(read.has_value());
+    EXPECT_EQ(read->name, "member.7");
+    EXPECT_EQ(read->end, end);
+  }
+  for (const char* other : {"", "lost", "lost member.0", "lost member.0 x 0", "found a 0 0"}) {
+    EXPECT_FALSE(parse_lost_member(other).has_value()) << other;
+  }
+}
+
+TEST(LostMember, ItsKindIsTheOneItEndedWith) {
+  using runtime::ErrorKind;
+  EXPECT_EQ((LostMember{"m", {4, 0}}).error().kind, ErrorKind::kData);
+  EXPECT_EQ((LostMember{"m", {2, 0}}).error().kind, ErrorKind::kUsage);
+  EXPECT_EQ((LostMember{"m", {143, 0}}).error().kind, ErrorKind::kLostPeers);
+  EXPECT_EQ((LostMember{"m", {0, SIGKILL}}).error().kind, ErrorKind::kLostPeers);
+  EXPECT_THAT((LostMember{"m", {0, SIGKILL}}).error().message,
+              HasSubstr("m was killed by signal 9 (Killed) before it took part"));
+}
+
+}  // namespace
+}  // namespace troupe::launch

@@ -1,0 +1,93 @@
+#include "launch/key_folder.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include "tests/launch/launch_support.h"
+
+namespace troupe::launch {
+namespace {
+
+using testing::HasSubstr;
+
+int mode_of(const std::string& path) {
+  struct stat facts {};
+  return ::stat(path.c_str(), &facts) == 0 ? static_cast<int>(facts.st_mode & 0777) : -1;
+}
+
+class KeyFolderTest : public testing::Test {
+ protected:
+  Folder temporary_;
+  std::string folder_ = temporary_.file("keys");
+  runtime::FileDisk disk_;
+};
+
+TEST_F(KeyFolderTest, WhatIsMadeIsReadAgainAndAdmitsItself) {
+  const auto made = make_key_folder(folder_, "box", disk_);
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  const auto read = read_key_folder(folder_);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->own.public_key, made->own.public_key);
+  EXPECT_EQ(read->own.secret_key, made->own.secret_key);
+  ASSERT_EQ(read->allowed.size(), 1u);
+  EXPECT_EQ(read->allowed[0].key, made->own.public_key);
+  EXPECT_EQ(read->allowed[0].name, "box");
+  EXPECT_EQ(mode_of(folder_), 0700);
+  EXPECT_EQ(mode_of(secret_key_file(folder_)), 0600);
+}
+
+TEST_F(KeyFolderTest, KeysDiffer) {
+  const auto one = make_key_folder(folder_, "box", disk_);
+  const auto other = make_key_folder(temporary_.file("other"), "box", disk_);
+  ASSERT_TRUE(one.ok() && other.ok());
+  EXPECT_NE(one->own.secret_key, other->own.secret_key);
+}
+
+TEST_F(KeyFolderTest, NothingIsOverwritten) {
+  ASSERT_TRUE(make_key_folder(folder_, "box", disk_).ok());
+  for (const auto& file : {secret_key_file, public_key_file, allowed_keys_file}) {
+    const std::string kept = file(folder_);
+    const std::string content = text_of(kept);
+    const auto again = make_key_folder(folder_, "box", disk_);
+    ASSERT_FALSE(again.ok());
+    EXPECT_EQ(again.error().kind, runtime::ErrorKind::kUsage);
+    EXPECT_THAT(again.error().message, HasSubstr(" exists; keys are never overwritten"));
+    EXPECT_EQ(text_of(kept), content);
+    std::filesystem::remove(kept);
+  }
+  EXPECT_TRUE(make_key_folder(folder_, "box", disk_).ok());
+}
+
+TEST_F(KeyFolderTest, NoneIsLeftOfWhatCouldNotBeWritten) {
+  class FullDisk : public runtime::FileDisk {
+   public:
+    runtime::Result<void> replace(const std::string& path, std::span<const std::byte>) override {
+      return runtime::Error{runtime::ErrorKind::kData, path + ": disk full"};
+    }
+  } full;
+  const auto made = make_key_folder(folder_, "box", full);
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().kind, runtime::ErrorKind::kUsage);
+  EXPECT_THAT(made.error().message, HasSubstr("allowed.keys: disk full"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(KeyFolderTest, WhatIsWrongWithAFolderIsNamed) {
+  const auto message = [&] {
+    const auto read = read_key_folder(folder_);
+    EXPECT_TRUE(read.ok() || read.error().kind == runtime::ErrorKind::kUsage);
+    return read.ok() ? std::string() : read.error().message;
+  };
+  EXPECT_THAT(message(), HasSubstr("secret.key"));
+  ASSERT_TRUE(make_key_folder(folder_, "box", disk_).ok());
+  ASSERT_EQ(::chmod(secret_key_file(folder_).c_str(), 0644), 0);
+  EXPECT_THAT(message(), HasSubstr("chmod 600"));
+  ASSERT_EQ(::chmod(secret_key_file(folder_).c_str(), 0600), 0);
+  std::ofstream(allowed_keys_file(folder_)) << "# nobody\n";
+  EXPECT_THAT(message(), HasSubstr("allowed.keys admits nobody"));
+  std::filesystem::remove(allowed_keys_file(folder_));
+  EXPECT_THAT(message(), HasSubstr("allowed.keys"));
+}
+
+}  // namespace
+}  // namespace troupe::launch

@@ -1,0 +1,138 @@
+// A supervisor as a process of its own, which gets signals and is killed.
+
+#include "launch/process_group.h"
+
+#include <gmock/gmock.h>
+
+#include <csignal>
+
+#include "tests/launch/launch_support.h"
+
+namespace troupe::launch {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kLongGrace = "100000";
+
+// Says what it gets, and runs until it is killed.
+const std::string kStubborn =
+    "trap 'echo got TERM' TERM; trap 'echo got USR1' USR1; echo ready; while :; do sleep 0.01; "
+    "done";
+
+std::string ends_on_term(int code) {
+  return "trap 'exit " + std::to_string(code) + "' TERM; echo ready; while :; do sleep 0.01; done";
+}
+
+std::string waits_for(const std::string& path) {
+  return "while [ ! -e " + path + " ]; do sleep 0.01; done";
+}
+
+class Group : public Talker {
+ public:
+  Group(const std::string& grace_ms, const std::vector<std::string>& scripts)
+      : Talker(words(grace_ms, scripts)) {}
+
+  pid_t pid(const std::string& name) { return pid_in(line_with("started " + name + " ")); }
+
+ private:
+  static std::vector<std::string> words(const std::string& grace,
+                                        const std::vector<std::string>& scripts) {
+    std::vector<std::string> words{TROUPE_LAUNCH_HELPER, "group", grace};
+    words.insert(words.end(), scripts.begin(), scripts.end());
+    return words;
+  }
+};
+
+TEST(ProcessGroup, EndsAsItsHeadDoesOnceAllHaveEnded) {
+  const Folder folder;
+  Group group(kLongGrace, {"echo hello; exit 7", waits_for(folder.file("go")) + "; echo bye", ""});
+  group.line_with("head ended with exit code 7 lost=0 killed=0");
+  group.line_with("head | hello");
+  EXPECT_FALSE(group.child().end().has_value());
+  std::ofstream(folder.file("go")) << "";
+  EXPECT_EQ(group.wait(), (ChildEnd{7, 0}));
+  group.line_with("member.0 | bye");
+  group.line_with("member.0 ended with exit code 0 lost=0 killed=0");
+  group.line_with("helper | end 7 ");
+}
+
+TEST(ProcessGroup, AMemberMayShareTheOutput) {
+  Group group(kLongGrace, {"exit 0", "echo as it is"});
+  group.wait();
+  EXPECT_THAT(group.lines, testing::Contains("as it is"));
+}
+
+TEST(ProcessGroup, ALostMemberIsToldAndTheHeadGoesOn) {
+  const Folder folder;
+  Group group(kLongGrace, {waits_for(folder.file("go")) + "; exit 5", "kill -9 $$", "exit 3"});
+  EXPECT_THAT(group.line_with("warning"), HasSubstr("the head decides how the run goes on"));
+  group.line_with("member.0 was killed by signal 9 (Killed) lost=1 killed=0");
+  group.line_with("member.1 ended with exit code 3 lost=1 killed=0");
+  EXPECT_FALSE(group.child().end().has_value());
+  std::ofstream(folder.file("go")) << "";
+  EXPECT_EQ(group.wait(), (ChildEnd{5, 0}));
+}
+
+TEST(ProcessGroup, ASignalReachesTheHeadAloneAndMembersAreKilledAfterTheGrace) {
+  Group group("100", {ends_on_term(143), kStubborn, ""});
+  group.line_with("head | ready");
+  group.line_with("member.0 | ready");
+  group.child().send(SIGINT);
+  EXPECT_EQ(group.wait(), (ChildEnd{130, 0}));
+  group.line_with("member.0 was killed by signal 9 (Killed) lost=0 killed=1");
+  group.line_with("the run has ended, and it has not");
+  EXPECT_THAT(group.text(), Not(HasSubstr("member.0 | got TERM")));
+}
+
+TEST(ProcessGroup, ASecondSignalKillsAll) {
+  Group group(kLongGrace, {kStubborn, kStubborn, kStubborn});
+  const pid_t head = group.pid("head"), member = group.pid("member.0");
+  group.line_with("head | ready");
+  group.child().send(SIGTERM);
+  group.line_with("head | got TERM");
+  EXPECT_FALSE(is_gone(member));
+  group.child().send(SIGTERM);
+  EXPECT_EQ(group.wait(), (ChildEnd{143, 0}));
+  EXPECT_TRUE(is_gone(head));
+  EXPECT_TRUE(is_gone(member));
+  group.line_with("head was killed by signal 9 (Killed) lost=0 killed=1");
+}
+
+TEST(ProcessGroup, ACheckpointIsAskedOfTheHead) {
+  Group group(kLongGrace, {kStubborn, kStubborn, ""});
+  group.line_with("head | ready");
+  group.line_with("member.0 | ready");
+  group.child().send(SIGUSR1);
+  group.line_with("head | got USR1");
+  EXPECT_THAT(group.text(), Not(HasSubstr("member.0 | got USR1")));
+}
+
+TEST(ProcessGroup, AKilledHeadIsNamed) {
+  Group group(kLongGrace, {"kill -9 $$", "exit 0"});
+  EXPECT_EQ(group.wait(), (ChildEnd{137, 0}));
+  group.line_with("end 137 the head was killed by signal 9 (Killed)");
+}
+
+TEST(ProcessGroup, NoneIsLeftWhenTheSupervisorIsKilled) {
+  Group group(kLongGrace, {kStubborn, kStubborn, "exec sleep 1000"});
+  std::vector<pid_t> pids;
+  for (const char* name : {"head", "member.0", "member.1"}) pids.push_back(group.pid(name));
+  group.line_with("head | ready");
+  group.line_with("member.0 | ready");
+  group.child().send(SIGKILL);
+  group.wait();
+  for (const pid_t pid : pids) EXPECT_TRUE(eventually([&] { return is_gone(pid); }));
+}
+
+TEST(ProcessGroup, AMemberThatCannotBeStartedEndsTheOthers) {
+  Group group(kLongGrace, {kStubborn, "missing", ""});
+  const pid_t head = group.pid("head");
+  EXPECT_EQ(group.wait(), (ChildEnd{1, 0}));
+  group.line_with("end member.0: /nowhere/program cannot be started");
+  EXPECT_TRUE(is_gone(head));
+}
+
+}  // namespace
+}  // namespace troupe::launch

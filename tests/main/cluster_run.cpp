@@ -1,0 +1,185 @@
+#include "tests/main/cluster_run.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "runtime/base/error.h"
+
+namespace troupe {
+namespace {
+
+constexpr const char* kMark = "TROUPE_TEST_FOLDER";
+constexpr auto kPatience = std::chrono::seconds(30);
+constexpr auto kPause = std::chrono::milliseconds(2);
+
+bool within_patience(const std::function<bool()>& condition) {
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(kPause);
+  }
+  return true;
+}
+
+// An open socket at the port, or -1.
+int bound_socket(std::uint16_t port) {
+  const int number = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  if (::bind(number, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+    return number;
+  }
+  ::close(number);
+  return -1;
+}
+
+std::uint16_t port_of(int number) {
+  sockaddr_in address{};
+  socklen_t size = sizeof address;
+  CHECK(::getsockname(number, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  return ntohs(address.sin_port);
+}
+
+}  // namespace
+
+ClusterRun::ClusterRun() { ::setenv(kMark, path("").c_str(), 1); }
+
+void ClusterRun::TearDown() {
+  EXPECT_TRUE(all_gone()) << "processes are left";
+  for (const auto& [process, words] : processes()) {
+    ADD_FAILURE() << process << " is left: " << words;
+    ::kill(process, SIGKILL);
+  }
+}
+
+bool ClusterRun::wait_until(Process& process, const std::function<bool()>& condition) {
+  bool holds = false;
+  within_patience([&] { return (holds = condition()) || !process.running(); });
+  return holds;
+}
+
+std::map<pid_t, std::string> ClusterRun::processes() const {
+  const std::string mark = fmt::format("{}={}", kMark, path(""));
+  std::map<pid_t, std::string> found;
+  std::error_code gone;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", gone)) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const pid_t process = std::stoi(name);
+    if (process == ::getpid()) continue;
+    // What has ended has no environment any more.
+    const std::string environment = '\0' + read_text(entry.path() / "environ");
+    if (environment.find('\0' + mark + '\0') == std::string::npos) continue;
+    std::string words = read_text(entry.path() / "cmdline");
+    std::replace(words.begin(), words.end(), '\0', ' ');
+    found[process] = words;
+  }
+  return found;
+}
+
+pid_t ClusterRun::process_with(const std::string& words) const {
+  for (const auto& [process, line] : processes()) {
+    if (line.find(words) != std::string::npos) return process;
+  }
+  return 0;
+}
+
+pid_t ClusterRun::member(int number) const {
+  return process_with(fmt::format("--node member.{} ", number));
+}
+
+bool ClusterRun::all_gone() const {
+  return within_patience([&] { return processes().empty(); });
+}
+
+std::map<std::string, NodeLine> ClusterRun::nodes(const std::string& name) const {
+  std::map<std::string, NodeLine> lines;
+  const std::string text = read_text(path(name + "/nodes.json"));
+  if (text.empty()) return lines;
+  for (const JsonValue& node : parse_json(text).list()) {
+    NodeLine& line = lines[node["name"].text()];
+    line.pid = static_cast<pid_t>(node["pid"].integer());
+    line.state = node["state"].text();
+    if (node.has("cause")) line.cause = node["cause"].text();
+  }
+  return lines;
+}
+
+std::size_t ClusterRun::steps(const std::string& name) const {
+  const std::string text = read_text(path(name + "/metrics.jsonl"));
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+void ClusterRun::wait_until_training(Process& process, const std::string& name,
+                                     std::size_t count) const {
+  ASSERT_TRUE(wait_until(process, [&] { return steps(name) >= count; })) << process.wait().err;
+}
+
+std::uint16_t ClusterRun::free_port() {
+  constexpr std::uint16_t kHighest = 65533;
+  for (int i = 0; i < 100; ++i) {
+    const int first = bound_socket(0);
+    const std::uint16_t port = port_of(first);
+    int sockets[3] = {first, -1, -1};
+    if (port <= kHighest) {
+      for (std::uint16_t k = 1; k < 3; ++k) {
+        sockets[k] = bound_socket(static_cast<std::uint16_t>(port + k));
+      }
+    }
+    const bool free = sockets[1] >= 0 && sockets[2] >= 0;
+    for (const int number : sockets) {
+      if (number >= 0) ::close(number);
+    }
+    if (free) return port;
+  }
+  CHECK(false, "no free ports");
+  return 0;
+}
+
+std::string ClusterRun::make_keys(const std::string& name) const {
+  const ProcessEnd end = call({"keygen", path(name)});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  return path(name);
+}
+
+std::string ClusterRun::public_key(const std::string& keys) const {
+  std::ifstream file(keys + "/public.key");
+  constexpr std::string_view kWord = "public ";
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(kWord)) return line.substr(kWord.size());
+  }
+  ADD_FAILURE() << "no key in " << keys;
+  return {};
+}
+
+void ClusterRun::let_in(const std::string& keys, const std::string& other) const {
+  std::ofstream(keys + "/allowed.keys", std::ios::app) << public_key(other) << " a friend\n";
+}
+
+Words ClusterRun::head_words(const std::string& name, const std::string& address, int members,
+                             const Words& more) const {
+  Words words = run_words(name, {"--workers", std::to_string(members), "--head-at", address,
+                                 "--members-here", "0"});
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+Words until_iteration(std::uint64_t iterations, Words more) {
+  more.insert(more.end(), {"--set", "train.epochs=1000000", "--set",
+                           fmt::format("train.iterations={}", iterations)});
+  return more;
+}
+
+}  // namespace troupe

@@ -1,0 +1,67 @@
+#pragma once
+
+// The toy topology over several processes, and the processes of such a run as the system sees them.
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/main/toy_run.h"
+
+namespace troupe {
+
+// What nodes.json says of one node.
+struct NodeLine {
+  pid_t pid = 0;
+  std::string state, cause;
+};
+
+class ClusterRun : public ToyRun {
+ protected:
+  // Every process that is started from here on, and theirs, can be told by the mark of this folder
+  // in its environment.
+  ClusterRun();
+  // No process of the test may be left, whatever it did to them.
+  void TearDown() override;
+
+  // Waits for the condition as long as the process runs; false: it has ended, or half a minute has
+  // passed.
+  static bool wait_until(Process& process, const std::function<bool()>& condition);
+  // Of processes that carry the mark and have not ended; by process id, words separated by blanks.
+  std::map<pid_t, std::string> processes() const;
+  // The one whose words contain `words`; 0 if there is none.
+  pid_t process_with(const std::string& words) const;
+  pid_t member(int number) const;
+  pid_t head() const { return process_with("--head-at"); }
+  // Whether all end within half a minute.
+  bool all_gone() const;
+
+  std::map<std::string, NodeLine> nodes(const std::string& name) const;
+  // Steps in metrics.jsonl of the run.
+  std::size_t steps(const std::string& name) const;
+  // Waits until the run has trained for a moment.
+  void wait_until_training(Process& process, const std::string& name, std::size_t steps = 20) const;
+
+  // A port of this host that is free, with the two that follow it.
+  static std::uint16_t free_port();
+  // Makes path(NAME), and lets in the key of each of the others.
+  std::string make_keys(const std::string& name) const;
+  void let_in(const std::string& keys, const std::string& other) const;
+  std::string public_key(const std::string& keys) const;
+  // A head alone, whose members are started by hand: it listens at `address`.
+  Words head_words(const std::string& name, const std::string& address, int members,
+                   const Words& more = {}) const;
+};
+
+// Without an end: a test stops it at a step, not at a time.
+inline const Words kEndlessRun{"--set", "train.epochs=1000000", "--set",
+                               "actors.checkpointer={every: 3 iterations, keep: 3}"};
+
+// Which ends after so many iterations.
+Words until_iteration(std::uint64_t iterations, Words more = {});
+
+}  // namespace troupe

@@ -1,0 +1,164 @@
+// The same bits from one process and from several, stopped and gone on with in any of them.
+
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "runtime/base/random.h"
+#include "tests/main/cluster_run.h"
+
+namespace troupe {
+namespace {
+
+using testing::HasSubstr;
+
+class Cluster : public ClusterRun {
+ protected:
+  // Starts or goes on with run "a" over some processes and stops it some steps later.
+  ProcessEnd interrupt(int signal_number, std::uint32_t draw, const Words& workers) const {
+    const bool fresh = !std::filesystem::exists(path("a"));
+    Words words = fresh ? run_words("a", kEndlessRun) : Words{"run", "--resume", path("a")};
+    words.insert(words.end(), workers.begin(), workers.end());
+    Process process(command(words));
+    const std::uint64_t from = fresh ? 0 : newest_step("a");
+    const double share = runtime::random_uniform({.seed = 11}, draw);
+    wait_for_checkpoint(process, "a", from + 1 + static_cast<std::uint64_t>(share * 40));
+    process.send(signal_number);
+    return process.wait();
+  }
+  std::uint64_t newest_step(const std::string& name) const {
+    return std::stoull(checkpoints(name).front().substr(5, 12));
+  }
+  // Run, head and joined members; the head's end.
+  ProcessEnd by_hand(const Words& head_line, int members, const std::string& address,
+                     const Words& join_more) const {
+    Process process(command(head_line));
+    std::vector<std::unique_ptr<Process>> joined;
+    for (int i = 0; i < members; ++i) {
+      Words words{"join", address};
+      words.insert(words.end(), join_more.begin(), join_more.end());
+      joined.push_back(std::make_unique<Process>(command(words)));
+    }
+    for (const auto& one : joined) {
+      const ProcessEnd end = one->wait();
+      EXPECT_EQ(end.exit_code, 0) << end.err;
+    }
+    return process.wait();
+  }
+};
+
+TEST_F(Cluster, AnyNumberOfWorkersGivesTheHashOfOneProcess) {
+  const JsonValue alone = summary_of("alone", {"--set", "actors.replica.count=1"});
+  const std::string hash = alone["state_hash"].text();
+  EXPECT_EQ(hash_of("three", {"--set", "actors.replica.count=3"}), hash);
+  for (const char* workers : {"1", "2", "3", "5"}) {
+    const JsonValue summary = summary_of(workers, {"--workers", workers});
+    EXPECT_EQ(summary["state_hash"].text(), hash) << workers;
+    EXPECT_EQ(summary["ledger"]["events"].integer(), alone["ledger"]["events"].integer());
+    EXPECT_EQ(summary["ledger"]["sum"].text(), alone["ledger"]["sum"].text());
+    EXPECT_GT(summary["bytes_on_wire"].integer(), 0u);
+    EXPECT_EQ(nodes(workers).size(), std::stoul(workers) + 1);
+    for (const auto& [name, node] : nodes(workers)) EXPECT_EQ(node.state, "ended") << name;
+  }
+}
+
+TEST_F(Cluster, UnevenAndIdleMembersGiveTheHashOfOneProcess) {
+  const std::string hash = hash_of("alone");
+  EXPECT_EQ(hash_of("uneven", {"--workers", "2", "--set", "cluster.assign=[1, 3]"}), hash);
+  EXPECT_EQ(hash_of("idle", {"--workers", "2", "--set", "cluster.assign=[0, 1]"}), hash);
+  EXPECT_EQ(hash_of("single", {"--workers", "6", "--set", "actors.replica.count=1"}), hash);
+}
+
+TEST_F(Cluster, ValidationAndCheckpointsAreThoseOfOneProcess) {
+  const Words validating{"--set", "actors.validator={every: 1 epoch, events: 10}"};
+  Words over_two = validating;
+  over_two.insert(over_two.end(), {"--workers", "2"});
+  const JsonValue alone = summary_of("alone", validating);
+  const JsonValue members = summary_of("members", over_two);
+  EXPECT_EQ(members["state_hash"].text(), alone["state_hash"].text());
+  EXPECT_EQ(checkpoints("members"), checkpoints("alone"));
+  EXPECT_FALSE(checkpoints("alone").empty());
+  const auto& rows = alone["validation"]["rows"].list();
+  const auto& others = members["validation"]["rows"].list();
+  ASSERT_EQ(others.size(), rows.size());
+  const auto best = [&](const std::string& name) {
+    return read_text(path(name + "/checkpoints/best.json"));
+  };
+  EXPECT_EQ(best("members"), best("alone"));
+  const auto told = [&](const std::string& name) {
+    std::vector<std::string> lines;
+    std::istringstream text(read_text(path(name + "/metrics.jsonl")));
+    for (std::string line; std::getline(text, line);) {
+      if (line.find(R"("kind":"validation")") != std::string::npos) lines.push_back(line);
+    }
+    return lines;
+  };
+  EXPECT_EQ(told("members"), told("alone"));
+  EXPECT_FALSE(told("alone").empty());
+}
+
+TEST_F(Cluster, RunStoppedInSeveralProcessesGoesOnInAnyNumberToTheSameHash) {
+  const std::vector<Words> sessions{
+      {"--workers", "2"}, {"--workers", "0"}, {"--workers", "3"}, {"--workers", "1"}};
+  for (std::uint32_t stop = 0; stop < sessions.size(); ++stop) {
+    const bool first = stop % 2 == 0;
+    const ProcessEnd end = interrupt(first ? SIGTERM : SIGINT, stop, sessions[stop]);
+    ASSERT_EQ(end.exit_code, first ? 143 : 130) << end.err;
+    EXPECT_THAT(end.err, HasSubstr("--resume " + path("a")));
+    const JsonValue summary = parse_json(read_text(path("a/summary.json")));
+    EXPECT_TRUE(summary["stopped"].truth());
+    EXPECT_EQ(summary["steps"].integer(), newest_step("a"));
+    for (const auto& [name, node] : nodes("a")) EXPECT_EQ(node.state, "ended") << name;
+  }
+  const std::uint64_t iterations = newest_step("a") / 4 + 5;
+  const JsonValue whole = summary_of("whole", until_iteration(iterations));
+  const JsonValue parts = resumed("a", until_iteration(iterations, {"--workers", "2"}));
+  EXPECT_EQ(parts["state_hash"].text(), whole["state_hash"].text());
+  EXPECT_EQ(parts["ledger"]["sum"].text(), whole["ledger"]["sum"].text());
+  EXPECT_EQ(json_lines(path("a/metrics.jsonl")).back()["step"].integer(), iterations * 4);
+}
+
+TEST_F(Cluster, MembersThatJoinByHandOverTcpGiveTheHashOfOneProcess) {
+  const std::string hash = hash_of("alone");
+  const std::string address = fmt::format("127.0.0.1:{}", free_port());
+  const ProcessEnd end = by_hand(head_words("a", address, 2, {"--json"}), 2, address, {});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(last_line(end)["state_hash"].text(), hash);
+}
+
+TEST_F(Cluster, MembersThatProveTheirKeysGiveTheHashOfOneProcess) {
+  const std::string hash = hash_of("alone");
+  const std::string keys = make_keys("keys");
+  const std::string other = make_keys("other");
+  let_in(keys, other);
+  const int port = free_port();
+  const ProcessEnd end =
+      by_hand(run_words("a", {"--json", "--set", "cluster.keys=" + keys, "--set",
+                              fmt::format("cluster.listen=\"*:{}\"", port), "--set",
+                              "cluster.hosts=[{address: elsewhere.invalid, workers: 2}]"}),
+              2, fmt::format("127.0.0.1:{}#{}", port, public_key(keys)), {"--key", other});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(last_line(end)["state_hash"].text(), hash);
+}
+
+// One that the supervisor starts, on addresses of this host, and one by hand.
+TEST_F(Cluster, MembersHereAndElsewhereMakeOneRun) {
+  const std::string hash = hash_of("alone");
+  const std::string keys = make_keys("keys");
+  const int port = free_port();
+  const ProcessEnd end = by_hand(
+      run_words("a", {"--json", "--set", "cluster.keys=" + keys, "--set",
+                      fmt::format("cluster.listen=\"*:{}\"", port), "--set",
+                      "cluster.hosts=[{address: localhost}, {address: elsewhere.invalid}]"}),
+      1, fmt::format("127.0.0.1:{}#{}", port, public_key(keys)),
+      {"--key", keys, "--node", "member.1"});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(last_line(end)["state_hash"].text(), hash);
+  EXPECT_EQ(nodes("a").size(), 3u);
+}
+
+}  // namespace
+}  // namespace troupe

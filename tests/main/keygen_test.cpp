@@ -1,0 +1,57 @@
+// Keys as the binary makes them.
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "tests/main/json_value.h"
+#include "tests/main/toy_run.h"
+
+namespace troupe {
+namespace {
+
+using testing::HasSubstr;
+
+class Keygen : public ToyRun {};
+
+TEST_F(Keygen, MakesAFolderOfKeysAndSaysWhatTheyAreFor) {
+  const ProcessEnd end = call({"keygen", path("keys")});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  for (const char* file : {"secret.key", "public.key", "allowed.keys"}) {
+    EXPECT_THAT(end.out, HasSubstr(path("keys/") + file));
+    EXPECT_TRUE(std::filesystem::exists(path("keys/") + file));
+  }
+  EXPECT_THAT(end.out, HasSubstr("cluster: {keys: " + path("keys") + "}"));
+}
+
+TEST_F(Keygen, PrintsOneObjectOnRequest) {
+  const ProcessEnd end = call({"keygen", path("keys"), "--json", "--name", "node a"});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  const JsonValue made = parse_json(end.out);
+  EXPECT_EQ(made["folder"].text(), path("keys"));
+  EXPECT_EQ(made["name"].text(), "node a");
+  EXPECT_EQ(made["public_key"].text().size(), 40u);
+  EXPECT_THAT(read_text(path("keys/allowed.keys")),
+              HasSubstr("\n" + made["public_key"].text() + " node a\n"));
+  EXPECT_THAT(read_text(path("keys/secret.key")), HasSubstr(made["public_key"].text()));
+}
+
+TEST_F(Keygen, RefusesToOverwriteAndNamesItCannotWrite) {
+  ASSERT_EQ(call({"keygen", path("keys")}).exit_code, 0);
+  const std::string secret = read_text(path("keys/secret.key"));
+  const ProcessEnd again = call({"keygen", path("keys")});
+  EXPECT_EQ(again.exit_code, 2);
+  EXPECT_EQ(again.out, "");
+  EXPECT_THAT(again.err, HasSubstr("keys are never overwritten"));
+  EXPECT_EQ(read_text(path("keys/secret.key")), secret);
+  for (const char* name : {"", "a\nb"}) {
+    const ProcessEnd bad = call({"keygen", path("other"), "--name", name});
+    EXPECT_EQ(bad.exit_code, 2);
+    EXPECT_THAT(bad.err, HasSubstr("--name"));
+    EXPECT_FALSE(std::filesystem::exists(path("other")));
+  }
+  EXPECT_EQ(call({"keygen"}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,116 @@
+#include "runtime/transport/keys.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace troupe::runtime {
+namespace {
+
+using testing::HasSubstr;
+
+class Keys : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string file(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+    ::chmod(path(name).c_str(), 0600);
+    return path(name);
+  }
+
+  const std::string folder_ = testing::TempDir() + fmt::format("troupe-keys-{}", ::getpid());
+  const KeyPair keys_ = *make_keys();
+};
+
+TEST_F(Keys, AreDifferentEachTime) {
+  EXPECT_TRUE(is_key(keys_.public_key));
+  EXPECT_TRUE(is_key(keys_.secret_key));
+  EXPECT_NE(keys_.public_key, make_keys()->public_key);
+}
+
+TEST_F(Keys, WhatIsWrittenIsReadAgain) {
+  ASSERT_TRUE(write_public_key(path("a.public"), keys_).ok());
+  ASSERT_TRUE(write_secret_key(path("a.secret"), keys_).ok());
+  EXPECT_EQ(*read_public_key(path("a.public")), keys_.public_key);
+  const auto read = read_secret_key(path("a.secret"));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->public_key, keys_.public_key);
+  EXPECT_EQ(read->secret_key, keys_.secret_key);
+}
+
+TEST_F(Keys, TheSecretIsItsOwnersAlone) {
+  ASSERT_TRUE(write_secret_key(path("a.secret"), keys_).ok());
+  struct stat facts {};
+  ASSERT_EQ(::stat(path("a.secret").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0600u);
+  ::chmod(path("a.secret").c_str(), 0640);
+  const auto read = read_secret_key(path("a.secret"));
+  ASSERT_FALSE(read.ok());
+  EXPECT_THAT(read.error().message, HasSubstr("chmod 600"));
+}
+
+TEST_F(Keys, AreNeverOverwritten) {
+  ASSERT_TRUE(write_secret_key(path("a.secret"), keys_).ok());
+  const auto again = write_secret_key(path("a.secret"), *make_keys());
+  ASSERT_FALSE(again.ok());
+  EXPECT_EQ(again.error().kind, ErrorKind::kUsage);
+  EXPECT_EQ(read_secret_key(path("a.secret"))->secret_key, keys_.secret_key);
+}
+
+TEST_F(Keys, DamagedFilesAreNamedWithTheirLine) {
+  const auto secret_error = [&](const std::string& text) {
+    const auto read = read_secret_key(file("bad", text));
+    return read.ok() ? "" : read.error().message;
+  };
+  EXPECT_THAT(secret_error("# x\nnonsense\n"), HasSubstr("bad:2: expected 'public KEY'"));
+  EXPECT_THAT(secret_error("public short\n"), HasSubstr("bad:1: that is not a key"));
+  const std::string line = "public " + keys_.public_key + "\n";
+  EXPECT_THAT(secret_error(line + line), HasSubstr("bad:2: a second public key"));
+  EXPECT_THAT(secret_error(line), HasSubstr("holds no secret key"));
+  EXPECT_THAT(secret_error(""), HasSubstr("holds no public key"));
+  EXPECT_THAT(secret_error(line + "secret " + make_keys()->secret_key),
+              HasSubstr("does not belong"));
+  EXPECT_EQ(secret_error(line + "secret " + keys_.secret_key), "");
+  EXPECT_THAT(read_secret_key(path("none")).error().message, HasSubstr("No such file"));
+  EXPECT_THAT(read_public_key(folder_).error().message, HasSubstr("is not a file"));
+  EXPECT_THAT(read_public_key(path("bad")).error().message, HasSubstr("give the public one"));
+}
+
+TEST_F(Keys, AnAllowListHasAKeyAndANamePerLine) {
+  const std::string other = make_keys()->public_key;
+  const auto list = read_allow_list(
+      file("list", "# who may\n\n" + keys_.public_key + "  node a\r\n" + other + "\n"));
+  ASSERT_TRUE(list.ok());
+  ASSERT_EQ(list->size(), 2u);
+  EXPECT_EQ((*list)[0].key, keys_.public_key);
+  EXPECT_EQ((*list)[0].name, "node a");
+  EXPECT_EQ((*list)[1].key, other);
+}
+
+TEST_F(Keys, AnAllowListWithMistakesIsRefusedByLine) {
+  const std::string line = keys_.public_key + " a\n";
+  EXPECT_THAT(read_allow_list(file("list", line + "what\n")).error().message,
+              HasSubstr("list:2: 'what' is not a key"));
+  EXPECT_THAT(read_allow_list(file("list", line + line)).error().message,
+              HasSubstr("list:2: this key stands in the list already"));
+}
+
+TEST(KeyForm, OnlyFortyCharactersThatStandForBytes) {
+  EXPECT_FALSE(is_key(""));
+  EXPECT_FALSE(is_key(std::string(39, '0')));
+  EXPECT_TRUE(is_key(std::string(40, '0')));
+  EXPECT_FALSE(is_key(std::string(40, '#')));  // a group beyond 32 bits
+  EXPECT_FALSE(is_key(std::string(40, ' ')));
+  EXPECT_FALSE(is_key(std::string(40, '\xff')));
+}
+
+}  // namespace
+}  // namespace troupe::runtime

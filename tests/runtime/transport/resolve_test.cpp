@@ -1,0 +1,80 @@
+#include "runtime/transport/resolve.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace troupe::runtime {
+namespace {
+
+using testing::HasSubstr;
+
+std::string complaint(const std::string& text) {
+  const auto parsed = parse_address(text);
+  return parsed.ok() ? "" : parsed.error().message;
+}
+
+TEST(Address, ItsPartsAreTold) {
+  for (const char* text : {"tcp://node-a:7000", "node-a:7000"}) {
+    const auto address = parse_address(text);
+    ASSERT_TRUE(address.ok());
+    EXPECT_EQ(address->host, "node-a");
+    EXPECT_EQ(address->port, 7000);
+    EXPECT_EQ(address->key, "");
+    EXPECT_EQ(address->text(), "tcp://node-a:7000");
+  }
+  EXPECT_EQ(parse_address("ipc:///tmp/a")->path, "/tmp/a");
+  EXPECT_EQ(parse_address("[::1]:5")->host, "::1");
+  EXPECT_EQ(parse_address("tcp://[::1]:5")->text(), "tcp://[::1]:5");
+}
+
+TEST(Address, AKeyMayHoldTheCharacterThatBeginsIt) {
+  const std::string key = "####56789012345678901234567890123456789#";
+  const auto address = parse_address("tcp://a:1#" + key);
+  ASSERT_TRUE(address.ok());
+  EXPECT_EQ(address->key, key);
+  EXPECT_EQ(address->text(), "tcp://a:1");
+}
+
+TEST(Address, WhatCannotBeMeantIsQuoted) {
+  EXPECT_THAT(complaint("node-a"), HasSubstr("'node-a': it has no port"));
+  EXPECT_THAT(complaint("tcp://a:70000"), HasSubstr("not a port"));
+  EXPECT_THAT(complaint("tcp://a:"), HasSubstr("not a port"));
+  EXPECT_THAT(complaint("tcp://a:1x"), HasSubstr("not a port"));
+  EXPECT_THAT(complaint("tcp://a:-1"), HasSubstr("not a port"));
+  EXPECT_THAT(complaint("tcp://:1"), HasSubstr("no host"));
+  EXPECT_THAT(complaint("::1:1"), HasSubstr("in brackets"));
+  EXPECT_THAT(complaint("udp://a:1"), HasSubstr("neither tcp nor ipc"));
+  EXPECT_THAT(complaint("ipc://"), HasSubstr("no path"));
+  EXPECT_THAT(complaint("ipc://" + std::string(100, 'a')), HasSubstr("at most 99"));
+  EXPECT_THAT(complaint("a b:1"), HasSubstr("not the name of a host"));
+  EXPECT_THAT(complaint(""), HasSubstr("no port"));
+}
+
+TEST(Resolve, LoopbackIsToldFromTheRest) {
+  const auto loopback = [](const char* text) { return resolve(*parse_address(text))->loopback; };
+  EXPECT_TRUE(loopback("127.0.0.1:1"));
+  EXPECT_TRUE(loopback("127.9.9.9:1"));
+  EXPECT_TRUE(loopback("[::1]:1"));
+  EXPECT_TRUE(loopback("ipc:///tmp/a"));
+  EXPECT_FALSE(loopback("128.0.0.1:1"));
+  EXPECT_FALSE(loopback("0.0.0.0:1"));
+  EXPECT_FALSE(loopback("[::]:1"));
+  EXPECT_FALSE(loopback("*:1"));
+  EXPECT_TRUE(resolve(*parse_address("*:1"))->any);
+}
+
+TEST(Resolve, EndpointsAreNumeric) {
+  EXPECT_EQ(resolve(*parse_address("localhost:7000"))->endpoint, "tcp://127.0.0.1:7000");
+  EXPECT_EQ(resolve(*parse_address("[::1]:7000"))->endpoint, "tcp://[::1]:7000");
+  EXPECT_EQ(resolve(*parse_address("ipc:///tmp/a"))->endpoint, "ipc:///tmp/a");
+}
+
+TEST(Resolve, AnUnknownNameSaysSo) {
+  const auto resolved = resolve(*parse_address("no-such-host.invalid:1"));
+  ASSERT_FALSE(resolved.ok());
+  EXPECT_EQ(resolved.error().kind, ErrorKind::kUsage);
+  EXPECT_THAT(resolved.error().message, HasSubstr("'no-such-host.invalid'"));
+}
+
+}  // namespace
+}  // namespace troupe::runtime

@@ -1,0 +1,215 @@
+// The wire's bytes, read as they were written and read as a stranger may write them.
+
+#include "runtime/transport/zmq_packets.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "runtime/base/random.h"
+#include "runtime/transport/zmq_admission.h"
+#include "tests/runtime/transport/wire_stage.h"
+
+namespace troupe::runtime {
+namespace {
+
+constexpr std::size_t kChunk = kLeastChunkBytes;
+constexpr PacketLimits kLimits{kChunk, 3, SIZE_MAX};
+
+struct CutMessage {
+  int stripe;
+  std::vector<Buffer> frames;
+};
+
+std::vector<CutMessage> cut_up(PacketCutter& cutter, const Packet& packet) {
+  std::vector<CutMessage> messages;
+  cutter.cut(packet, nullptr, [&](int stripe, std::span<const Buffer> frames) {
+    messages.push_back({stripe, {frames.begin(), frames.end()}});
+  });
+  return messages;
+}
+
+std::string take(PacketAssembler& assembler, std::vector<Buffer> frames) {
+  return assembler.take(std::move(frames), nullptr);
+}
+
+TEST(Packets, ComeOutInOrderHoweverTheirStripesAreMixed) {
+  const std::vector<std::vector<std::size_t>> sizes = {
+      {4 * kChunk + 1}, {5}, {200'000}, {2 * kChunk, 3 * kChunk}, {}};
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    PacketCutter cutter(kLimits);
+    std::vector<std::deque<CutMessage>> stripes(3);
+    for (std::uint64_t i = 0; i < sizes.size(); ++i) {
+      for (CutMessage& message : cut_up(cutter, packet_of(i, sizes[i]))) {
+        stripes[static_cast<std::size_t>(message.stripe)].push_back(std::move(message));
+      }
+    }
+    PacketAssembler assembler(kLimits);
+    std::uint64_t next = 0;
+    for (std::uint64_t step = 0; next < sizes.size(); ++step) {
+      auto& stripe = stripes[mix64(seed * 1000 + step) % 3];
+      if (stripe.empty()) continue;
+      ASSERT_EQ(take(assembler, std::move(stripe.front().frames)), "");
+      stripe.pop_front();
+      while (const auto packet = assembler.next()) {
+        ASSERT_TRUE(is_packet(*packet, next, sizes[next]));
+        ++next;
+      }
+    }
+  }
+}
+
+TEST(Packets, LargePayloadsUseEveryStripe) {
+  PacketCutter cutter(kLimits);
+  std::vector<int> used(3);
+  for (const CutMessage& message : cut_up(cutter, packet_of(1, {9 * kChunk}))) {
+    ++used[static_cast<std::size_t>(message.stripe)];
+  }
+  EXPECT_EQ(used, (std::vector<int>{4, 3, 3}));
+}
+
+// An assembler that was told of one payload of so many bytes, in chunks.
+PacketAssembler waiting_for(std::uint64_t bytes) {
+  PacketAssembler assembler(kLimits);
+  const PayloadEntry entry{bytes, PayloadEntry::How::kChunks, {}};
+  EXPECT_EQ(take(assembler, {write_packet(0, {&entry, 1}, {})}), "");
+  return assembler;
+}
+
+TEST(Packets, ChunksThatDoNotFitAreRefused) {
+  const auto told = [](const ChunkFrame& place, std::size_t bytes) {
+    PacketAssembler assembler = waiting_for(2 * kChunk + 1);
+    return take(assembler, {write_chunk(place), pattern(bytes, 1)});
+  };
+  EXPECT_EQ(told({0, 0, 0}, kChunk), "");
+  EXPECT_EQ(told({0, 0, 2}, 1), "");
+  EXPECT_EQ(told({0, 0, 0}, kChunk - 1), "a chunk of another size");
+  EXPECT_EQ(told({0, 0, 2}, 2), "a chunk of another size");
+  EXPECT_EQ(told({0, 0, 3}, 1), "a chunk beyond its payload");
+  EXPECT_EQ(told({0, 0, UINT32_MAX}, 1), "a chunk beyond its payload");
+  EXPECT_EQ(told({0, 1, 0}, kChunk), "a chunk of no payload");
+  EXPECT_EQ(told({0, 0, 0}, 0), "a damaged chunk");
+}
+
+TEST(Packets, AChunkTwiceIsRefused) {
+  PacketAssembler assembler = waiting_for(2 * kChunk);
+  EXPECT_EQ(take(assembler, {write_chunk({0, 0, 1}), pattern(kChunk, 1)}), "");
+  EXPECT_EQ(take(assembler, {write_chunk({0, 0, 1}), pattern(kChunk, 1)}),
+            "a chunk that came before");
+}
+
+TEST(Packets, APacketTwiceIsRefused) {
+  PacketAssembler assembler(kLimits);
+  EXPECT_EQ(take(assembler, {write_packet(0, {}, {})}), "");
+  EXPECT_EQ(take(assembler, {write_packet(0, {}, {})}), "a packet that came before");
+  EXPECT_TRUE(assembler.next());
+  EXPECT_EQ(take(assembler, {write_packet(0, {}, {})}), "a packet that came before");
+  EXPECT_EQ(take(assembler, {write_chunk({0, 0, 0}), pattern(1, 1)}),
+            "a chunk of a packet that is whole");
+}
+
+TEST(Packets, PayloadsThatAreNotAsAnnouncedAreRefused) {
+  const auto told = [](PayloadEntry entry, std::vector<Buffer> payloads) {
+    PacketAssembler assembler(kLimits);
+    payloads.insert(payloads.begin(), write_packet(0, {&entry, 1}, {}));
+    return take(assembler, std::move(payloads));
+  };
+  using How = PayloadEntry::How;
+  EXPECT_EQ(told({3, How::kFrame, {}}, {pattern(3, 1)}), "");
+  EXPECT_NE(told({3, How::kFrame, {}}, {pattern(4, 1)}), "");
+  EXPECT_NE(told({3, How::kFrame, {}}, {}), "");
+  EXPECT_NE(told({3, How::kFrame, {}}, {pattern(3, 1), pattern(3, 1)}), "");
+  EXPECT_NE(told({3, How::kShared, {}}, {}), "");
+  EXPECT_NE(told({kChunk, How::kChunks, {}}, {}), "");
+}
+
+TEST(Packets, AnnouncedSizesCostNothingUntilTheyArrive) {
+  PacketAssembler assembler(kLimits);
+  const std::vector<PayloadEntry> entries(Packet::kMostPayloads,
+                                          {kMostPayloadBytes, PayloadEntry::How::kChunks, {}});
+  EXPECT_EQ(take(assembler, {write_packet(0, entries, {})}), "");
+  // 16 TiB are announced; the last chunk of each alone takes no memory of the whole.
+  const auto last = static_cast<std::uint32_t>(kMostPayloadBytes / kChunk - 1);
+  EXPECT_EQ(take(assembler, {write_chunk({0, 5, last}), pattern(kChunk, 1)}), "");
+  EXPECT_EQ(take(assembler, {write_chunk({0, 5, 7}), pattern(kChunk, 1)}), "");
+  EXPECT_FALSE(assembler.next());
+}
+
+// Changes some bytes, or the length.
+Buffer damaged(const Buffer& frame, std::uint64_t seed) {
+  const std::size_t bytes = seed % 4 == 0 ? mix64(seed) % (frame.size() + 9) : frame.size();
+  Buffer copy = Buffer::zeroed(bytes);
+  std::copy_n(frame.data(), std::min(bytes, frame.size()), copy.mutable_data());
+  for (std::uint64_t i = 0; bytes > 0 && i < 1 + seed % 3; ++i) {
+    const std::uint64_t draw = mix64(seed * 31 + i);
+    copy.mutable_data()[draw % bytes] = static_cast<std::byte>(draw >> 32);
+  }
+  return copy;
+}
+
+TEST(Packets, DamagedFramesAreReadOrRefusedButDoNoHarm) {
+  Attach attach;
+  attach.strand.token = random_token();
+  attach.chunk_bytes = kChunk;
+  Welcome welcome;
+  welcome.chunk_bytes = kChunk;
+  const PayloadEntry entries[] = {{10, PayloadEntry::How::kFrame, {}},
+                                  {3 * kChunk, PayloadEntry::How::kChunks, {}},
+                                  {100, PayloadEntry::How::kShared, {}}};
+  const std::vector<Buffer> whole = {
+      write_attach(attach),  write_welcome(welcome),
+      write_ready({true}),   write_bare(FrameKind::kOpen),
+      write_refuse("no"),    write_packet(0, entries, pattern(30, 1).bytes()),
+      write_chunk({0, 1, 1})};
+  std::size_t refused = 0;
+  for (std::uint64_t seed = 0; seed < 70'000; ++seed) {
+    const Buffer frame = damaged(whole[seed % whole.size()], seed);
+    const bool read = read_attach(frame.bytes()) || read_welcome(frame.bytes()) ||
+                      read_ready(frame.bytes()) || read_packet(frame) || read_chunk(frame.bytes());
+    refused += read ? 0 : 1;
+    EXPECT_LE(read_refuse(frame.bytes()).size(), frame.size());
+    StrandName::from_route(frame.bytes());
+    PacketAssembler assembler(kLimits);
+    take(assembler, {frame, pattern(10, seed)});
+    assembler.next();
+  }
+  EXPECT_GT(refused, 10'000u);
+  EXPECT_LT(refused, 69'000u);
+}
+
+Buffer text(std::string_view value) { return Buffer::copy_of(std::as_bytes(std::span(value))); }
+
+TEST(Admission, OnlyKeysOfTheListAreLetIn) {
+  const std::string key(40, '0');  // 32 zero bytes
+  std::vector<Buffer> request = {text("1.0"),   text("77"),    text("troupe"),    text("::1"),
+                                 text("route"), text("CURVE"), Buffer::zeroed(32)};
+  const std::vector<AllowedKey> allowed = {{key, "node"}};
+  const AdmissionAnswer answer = answer_admission(request, allowed);
+  EXPECT_TRUE(answer.admitted);
+  EXPECT_EQ(answer.key, key);
+  ASSERT_EQ(answer.frames.size(), 6u);
+  EXPECT_TRUE(same_bytes(answer.frames[1], text("77")));
+  EXPECT_TRUE(same_bytes(answer.frames[2], text("200")));
+  EXPECT_TRUE(same_bytes(answer.frames[4], text(key)));
+  EXPECT_FALSE(answer_admission(request, {}).admitted);
+}
+
+TEST(Admission, RequestsThatCannotBeUnderstoodAreRefused) {
+  const std::vector<AllowedKey> allowed = {{std::string(40, '0'), "node"}, {"", "nobody"}};
+  const std::vector<Buffer> whole = {text("1.0"),   text("77"),    text("troupe"),    text("::1"),
+                                     text("route"), text("CURVE"), Buffer::zeroed(32)};
+  for (std::size_t count = 0; count < whole.size(); ++count) {
+    EXPECT_FALSE(answer_admission(std::span(whole).first(count), allowed).admitted);
+  }
+  for (const std::size_t position : {0, 5, 6}) {
+    std::vector<Buffer> request = whole;
+    request[position] = text("else");
+    EXPECT_FALSE(answer_admission(request, allowed).admitted);
+    request[position] = Buffer();
+    EXPECT_FALSE(answer_admission(request, allowed).admitted);
+  }
+}
+
+}  // namespace
+}  // namespace troupe::runtime

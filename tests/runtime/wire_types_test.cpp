@@ -1,0 +1,96 @@
+#include "runtime/transport/wire_types.h"
+
+#include <gtest/gtest.h>
+
+namespace troupe::runtime {
+namespace wire_types_test {
+
+struct Note {
+  static constexpr std::string_view kName = "note";
+  std::uint64_t number = 0;
+  std::string text;
+};
+void pack(WireWriter& out, const Note& body) {
+  out.list(2);
+  out.number(body.number);
+  out.text(body.text);
+}
+void unpack(WireReader& in, Note& body) {
+  in.list(2);
+  body.number = in.number(1000);
+  body.text = in.text(8);
+}
+
+// Has one payload of as many bytes as it says.
+struct Block {
+  static constexpr std::string_view kName = "block";
+  std::uint64_t size = 0;
+};
+void pack(WireWriter& out, const Block& body) { out.number(body.size); }
+void unpack(WireReader& in, Block& body, std::span<const Buffer> payloads) {
+  body.size = in.number();
+  if (payloads.size() != 1 || payloads[0].size() != body.size) in.fail("a block without its bytes");
+}
+
+WireTypes both() {
+  WireTypes types;
+  types.add<Note>();
+  types.add<Block>();
+  return types;
+}
+
+Buffer packed(const WireTypes& types, const Message& message) {
+  WireWriter out;
+  types.pack(message, out);
+  return out.take_header();
+}
+
+TEST(WireTypes, MessageComesBackWithItsPayloads) {
+  const WireTypes types = both();
+  const Buffer header = packed(types, Message::of(Note{7, "seven"}));
+  WireReader in(header.bytes());
+  auto message = types.unpack("note", in, {Buffer::zeroed(3)});
+  ASSERT_TRUE(message.ok()) << message.error().message;
+  EXPECT_TRUE(in.finished());
+  const Note* note = message->as<Note>();
+  ASSERT_NE(note, nullptr);
+  EXPECT_EQ(note->number, 7U);
+  EXPECT_EQ(note->text, "seven");
+  EXPECT_EQ(message->bytes(), Message::kOverheadBytes + 3);
+}
+
+TEST(WireTypes, WhatABodyRefusesIsAnErrorThatNamesIt) {
+  const WireTypes types = both();
+  const Buffer header = packed(types, Message::of(Note{1001, "beyond"}));
+  WireReader in(header.bytes());
+  const auto message = types.unpack("note", in, {});
+  ASSERT_FALSE(message.ok());
+  EXPECT_EQ(message.error().message,
+            "note: at byte 1: a number up to 1000 is expected, 1001 stands");
+}
+
+TEST(WireTypes, BodyThatReliesOnItsPayloadsSeesThem) {
+  const WireTypes types = both();
+  const Buffer header = packed(types, Message::of(Block{4}));
+  WireReader whole(header.bytes());
+  EXPECT_TRUE(types.unpack("block", whole, {Buffer::zeroed(4)}).ok());
+  WireReader cut(header.bytes());
+  EXPECT_FALSE(types.unpack("block", cut, {Buffer::zeroed(3)}).ok());
+}
+
+TEST(WireTypes, UnknownNameIsAnErrorForTheReaderToo) {
+  const WireTypes types = both();
+  EXPECT_TRUE(types.knows("note"));
+  EXPECT_FALSE(types.knows("letter"));
+  WireReader in({});
+  EXPECT_FALSE(types.unpack("letter", in, {}).ok());
+  EXPECT_FALSE(in.ok());
+}
+
+TEST(WireTypesDeathTest, TwoBodiesOfOneNameAreADefect) {
+  WireTypes types = both();
+  EXPECT_DEATH(types.add<Note>(), "two bodies with one name");
+}
+
+}  // namespace wire_types_test
+}  // namespace troupe::runtime

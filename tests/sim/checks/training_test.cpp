@@ -1,0 +1,112 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "pipeline/checkpoint_folder.h"
+#include "tests/sim/training/training_play.h"
+
+namespace troupe::sim {
+namespace {
+
+using runtime::ErrorKind;
+using ::testing::HasSubstr;
+
+TrainingStage& stage() {
+  static TrainingStage the_stage;
+  return the_stage;
+}
+
+std::uint32_t members_of(std::uint64_t seed) { return 1 + static_cast<std::uint32_t>(seed % 3); }
+
+std::string hash_of(const actors::StatePointer& state) {
+  return state ? pipeline::hash_of_state(*state).text() : "no state";
+}
+
+// Goes on from the newest state on the disk, undisturbed, with another number of members.
+std::string hash_when_resumed(std::uint64_t seed, runtime::Disk& disk) {
+  const TrainingEnd end = play_training(stage(), seed + 1000, members_of(seed + 1),
+                                        stage().newest_state(disk), disk, Fate::kNothing);
+  EXPECT_FALSE(end.head_error) << end.head_error->message;
+  return hash_of(end.state);
+}
+
+TEST(SimulatedTraining, EndsInTheSameStateWhateverTroublesItHas) {
+  const std::string expected = stage().undisturbed().text();
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    SimDisk disk;
+    const Fate fate = seed % 4 == 0 ? Fate::kNothing : Fate::kShortTroubles;
+    const TrainingEnd end =
+        play_training(stage(), seed, members_of(seed), stage().initial_state(), disk, fate);
+    ASSERT_TRUE(end.over) << "seed " << seed;
+    ASSERT_FALSE(end.head_error) << "seed " << seed << ": " << end.head_error->message;
+    ASSERT_FALSE(end.member_error) << "seed " << seed << ": " << end.member_error->message;
+    ASSERT_EQ(hash_of(end.state), expected) << "seed " << seed;
+    ASSERT_EQ(hash_of(stage().newest_state(disk)), expected) << "seed " << seed;
+  }
+}
+
+TEST(SimulatedTraining, MemberThatIsKilledEndsItWithTheLastStateSavedAndResumable) {
+  const std::string expected = stage().undisturbed().text();
+  int lost = 0, resumed_later = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    SimDisk disk;
+    const TrainingEnd end = play_training(stage(), seed, members_of(seed), stage().initial_state(),
+                                          disk, Fate::kMemberKilled);
+    ASSERT_TRUE(end.over) << "seed " << seed;
+    if (!end.head_error) {  // it was over by then
+      ASSERT_EQ(hash_of(end.state), expected) << "seed " << seed;
+      continue;
+    }
+    ++lost;
+    ASSERT_EQ(end.head_error->kind, ErrorKind::kLostPeers)
+        << "seed " << seed << ": " << end.head_error->message;
+    const actors::StatePointer newest = stage().newest_state(disk);
+    if (end.state) {
+      ASSERT_EQ(hash_of(newest), hash_of(end.state)) << "seed " << seed;
+    }
+    if (newest->iteration > 0) ++resumed_later;
+    ASSERT_EQ(hash_when_resumed(seed, disk), expected) << "seed " << seed;
+  }
+  EXPECT_GT(lost, 20);
+  EXPECT_GT(resumed_later, 10);
+}
+
+TEST(SimulatedTraining, HeadThatIsKilledEndsTheMembersAndWhatIsOnTheDiskGoesOn) {
+  const std::string expected = stage().undisturbed().text();
+  int killed = 0, torn = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    SimDisk disk;
+    const TrainingEnd end = play_training(stage(), seed, members_of(seed), stage().initial_state(),
+                                          disk, Fate::kHeadKilled);
+    ASSERT_TRUE(end.over) << "seed " << seed;
+    if (!end.killed) continue;
+    ++killed;
+    const auto names = pipeline::checkpoints_newest_first(*disk.list("run/checkpoints"));
+    if (!names.empty() && seed % 2 == 0) {
+      ++torn;
+      disk.tear("run/checkpoints/" + names.front(), 100 * (seed + 1));
+    }
+    ASSERT_EQ(hash_when_resumed(seed, disk), expected) << "seed " << seed;
+  }
+  EXPECT_GT(killed, 20);
+  EXPECT_GT(torn, 5);
+}
+
+TEST(SimulatedTraining, FullDiskIsToldAndWhatWasWrittenBeforeGoesOn) {
+  const std::string expected = stage().undisturbed().text();
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    SimDisk disk;
+    disk.fill_after(static_cast<int>(seed % 3));
+    const TrainingEnd end = play_training(stage(), seed, members_of(seed), stage().initial_state(),
+                                          disk, Fate::kNothing);
+    ASSERT_TRUE(end.over) << "seed " << seed;
+    ASSERT_TRUE(end.head_error) << "seed " << seed;
+    EXPECT_EQ(end.head_error->kind, ErrorKind::kData) << end.head_error->message;
+    EXPECT_THAT(end.head_error->message, HasSubstr("no space left"));
+    disk.fill_after(1000);
+    ASSERT_EQ(hash_when_resumed(seed, disk), expected) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace troupe::sim

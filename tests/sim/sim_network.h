@@ -1,0 +1,196 @@
+#pragma once
+
+// Wires between simulated processes, all in one thread: packets take random times, connections
+// break, directions are cut for a while, processes die. Everything follows from the seed and from
+// what is asked of it.
+//
+// Each lane of a connection is first in, first out; lanes overtake each other freely. What is on
+// its way when a connection breaks arrives up to some packet and is lost from there on, for each
+// lane apart; both ends hear of it, at different times, and what they send until then is lost too.
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/transport/wire.h"
+#include "tests/sim/dice.h"
+
+namespace troupe::sim {
+
+using runtime::ConnectionId;
+using runtime::Duration;
+using runtime::Lane;
+using runtime::Packet;
+using runtime::TimePoint;
+
+// A process, as the network knows it: its position in the order of SimNetwork::add().
+using ProcessId = std::size_t;
+
+struct NetworkOptions {
+  // Of a packet, and of the way to a listener and back.
+  Duration least_delay = std::chrono::microseconds(50);
+  Duration most_delay = std::chrono::milliseconds(2);
+  // Until an end notices that its connection broke.
+  Duration least_notice = std::chrono::milliseconds(1);
+  Duration most_notice = std::chrono::milliseconds(100);
+  // After which a dial that found nobody is tried again.
+  Duration dial_again = std::chrono::milliseconds(20);
+};
+
+// A packet that one process sent another.
+struct Passage {
+  ConnectionId connection;
+  ProcessId from = 0;
+  ProcessId to = 0;
+  Lane lane = Lane::kControl;
+  const Packet* packet = nullptr;
+};
+
+// Told of everything that passes; for checkers and traces.
+class NetworkWatcher {
+ public:
+  virtual ~NetworkWatcher() = default;
+  virtual void sent(const Passage&) {}
+  // Just before the receiver is told.
+  virtual void delivered(const Passage&) {}
+  // An end was told of its connection, or let it go.
+  virtual void connected(ConnectionId, ProcessId /*at*/, ProcessId /*other*/) {}
+  virtual void ended(ConnectionId, ProcessId /*at*/, ProcessId /*other*/,
+                     const std::string& /*why*/) {}
+};
+
+class SimNetwork;
+
+class SimWire final : public runtime::Wire {
+ public:
+  SimWire(SimNetwork& network, ProcessId process, std::string address)
+      : network_(network), process_(process), address_(std::move(address)) {}
+
+  std::string address() const override { return address_; }
+  runtime::Result<ConnectionId> dial(const std::string& address) override;
+  void send(ConnectionId connection, Lane lane, Packet packet) override;
+  void close(ConnectionId connection) override;
+  // Never waits: who drives the process calls again when something is due.
+  void poll(runtime::WireEvents& events, TimePoint until) override;
+  void wake() override { woken_ = true; }
+
+  // wake() since the last poll().
+  bool woken() const { return woken_; }
+
+ private:
+  SimNetwork& network_;
+  const ProcessId process_;
+  const std::string address_;
+  bool woken_ = false;
+};
+
+class SimNetwork {
+ public:
+  // The clock outlives the network.
+  SimNetwork(const runtime::Clock& clock, std::uint64_t seed, NetworkOptions options = {})
+      : clock_(clock), dice_(seed), options_(options) {}
+
+  // A new process that listens at the address. The network owns the wire.
+  SimWire& add(const std::string& address);
+  // What a process shows of itself to those it dials; see ConnectionInfo.
+  void set_key(ProcessId process, std::string key) { processes_[process].key = std::move(key); }
+  // Outlives the network; one more.
+  void watch(NetworkWatcher& watcher) { watchers_.push_back(&watcher); }
+
+  // The process has ended: nobody listens there any more. Its connections it has closed itself.
+  void leave(ProcessId process) { processes_[process].dead = true; }
+
+  // When something is to be told to the process.
+  TimePoint next_due(ProcessId process) const;
+  // Connections with two ends that have not heard of an end, oldest first.
+  std::vector<ConnectionId> connections() const;
+
+  // Faults.
+
+  void drop(ConnectionId connection);
+  // Nothing gets through from one to the other until then; it waits.
+  void block(ProcessId from, ProcessId to, TimePoint until);
+  // Packets take `factor` times as long until then.
+  void slow(ProcessId from, ProcessId to, int factor, TimePoint until);
+  // The process is silent from now on, its connections break, and nobody listens there.
+  void kill(ProcessId process);
+
+ private:
+  friend class SimWire;
+
+  struct Flight {
+    TimePoint due;
+    Packet packet;
+  };
+  struct Ending {
+    TimePoint due;
+    std::string why;
+    bool after_packets = false;  // closed by the other end; else it broke
+  };
+  // One end, and what is on the way to it.
+  struct End {
+    ProcessId process = 0;
+    TimePoint due{0};   // of connected()
+    bool told = false;  // connected()
+    bool over = false;  // told of the end, or let go
+    std::optional<Ending> ending;
+    std::array<std::deque<Flight>, runtime::kLanes> lanes;
+  };
+  struct Connection {
+    std::string address;
+    bool established = false;
+    bool broken = false;
+    TimePoint dial_due{0};
+    std::array<End, 2> ends;  // who dialed, who listened
+  };
+  struct Process {
+    std::unique_ptr<SimWire> wire;
+    std::string key;
+    bool dead = false;
+  };
+  // What is to be told next at one end.
+  struct Due {
+    enum class Kind { kNone, kDial, kConnected, kPacket, kEnd } kind = Kind::kNone;
+    TimePoint when = TimePoint::max();
+    std::uint64_t connection = 0;
+    std::size_t end = 0;
+    std::size_t lane = 0;
+  };
+
+  ConnectionId dial(ProcessId from, const std::string& address);
+  void send(ProcessId from, ConnectionId connection, Lane lane, Packet packet);
+  void close(ProcessId from, ConnectionId connection);
+  void poll(ProcessId process, runtime::WireEvents& events);
+
+  Due earliest(ProcessId process) const;
+  void look_at(std::uint64_t number, const Connection& connection, std::size_t end,
+               Due& best) const;
+  void tell(const Due& due, runtime::WireEvents& events);
+  void tell_packet(const Due& due, runtime::WireEvents& events);
+  void try_dial(std::uint64_t number, runtime::WireEvents& events);
+  void break_off(Connection& connection, std::size_t end, const std::string& why);
+  void cut_lanes(End& end);
+  void forget_if_over(std::uint64_t number);
+  TimePoint clear_from(ProcessId from, ProcessId to) const;
+  Duration delay(ProcessId from, ProcessId to);
+
+  const runtime::Clock& clock_;
+  Dice dice_;
+  const NetworkOptions options_;
+  std::vector<Process> processes_;
+  std::map<std::string, ProcessId> listeners_;
+  std::map<std::uint64_t, Connection> connections_;
+  std::uint64_t next_number_ = 1;
+  std::map<std::pair<ProcessId, ProcessId>, TimePoint> blocked_until_;
+  std::map<std::pair<ProcessId, ProcessId>, std::pair<int, TimePoint>> slow_until_;
+  std::vector<NetworkWatcher*> watchers_;
+};
+
+}  // namespace troupe::sim

@@ -1,0 +1,109 @@
+// sim --seed N: plays one history and prints what happened, line by line, and how it ended.
+// sim --seeds A..B, sim --minutes M [--from A]: plays many; prints the trace of the first that
+// fails. Exits with 0 when none did, 1 when one did, 2 when it was called in another way.
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/sim/history.h"
+
+namespace troupe::sim {
+namespace {
+
+struct Wanted {
+  std::uint64_t first = 0;
+  std::uint64_t last = UINT64_MAX;
+  std::optional<std::chrono::minutes> minutes;
+  bool trace = false;
+};
+
+std::optional<std::uint64_t> number_of(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<Wanted> read_arguments(const std::vector<std::string_view>& arguments) {
+  Wanted wanted;
+  bool bounded = false;
+  if (arguments.size() % 2 != 0) return std::nullopt;
+  for (std::size_t i = 0; i < arguments.size(); i += 2) {
+    const std::string_view option = arguments[i], value = arguments[i + 1];
+    const std::size_t dots = value.find("..");
+    if (option == "--seeds" && dots != std::string_view::npos) {
+      const auto first = number_of(value.substr(0, dots)), last = number_of(value.substr(dots + 2));
+      if (!first || !last) return std::nullopt;
+      wanted.first = *first;
+      wanted.last = *last;
+      bounded = true;
+      continue;
+    }
+    const auto number = number_of(value);
+    if (!number) return std::nullopt;
+    if (option == "--seed") {
+      wanted.first = wanted.last = *number;
+      wanted.trace = bounded = true;
+    } else if (option == "--minutes") {
+      wanted.minutes = std::chrono::minutes(*number);
+      bounded = true;
+    } else if (option == "--from") {
+      wanted.first = *number;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (!bounded) return std::nullopt;
+  return wanted;
+}
+
+bool play_aloud(std::uint64_t seed) {
+  const HistoryEnd end =
+      play_history(seed, [](std::string_view line) { fmt::print("{}\n", line); });
+  for (const std::string& failure : end.failures) fmt::print("FAILED: {}\n", failure);
+  fmt::print(
+      "seed {}: {:.3f} s simulated in {} events, {} items arrived, {} came back, {} "
+      "reconnections, {} pairs parted: {}\n",
+      seed, std::chrono::duration<double>(end.simulated).count(), end.events, end.arrived,
+      end.came_back, end.reconnections, end.parted,
+      end.failures.empty() ? "as it should be" : "FAILED");
+  return end.failures.empty();
+}
+
+int play(const Wanted& wanted) {
+  if (wanted.trace) return play_aloud(wanted.first) ? 0 : 1;
+  const auto start = std::chrono::steady_clock::now();
+  const auto passed = [&] { return std::chrono::steady_clock::now() - start; };
+  std::uint64_t played = 0;
+  for (std::uint64_t seed = wanted.first; seed <= wanted.last; ++seed) {
+    if (wanted.minutes && passed() >= *wanted.minutes) break;
+    if (!play_history(seed).failures.empty()) {
+      (void)play_aloud(seed);
+      fmt::print("again with: sim --seed {}\n", seed);
+      return 1;
+    }
+    ++played;
+  }
+  fmt::print("{} seeds from {} in {:.1f} s, all as they should be\n", played, wanted.first,
+             std::chrono::duration<double>(passed()).count());
+  return 0;
+}
+
+}  // namespace
+}  // namespace troupe::sim
+
+int main(int count, char** values) {
+  const auto wanted = troupe::sim::read_arguments({values + 1, values + count});
+  if (!wanted) {
+    fmt::print(stderr, "usage: sim --seed N | --seeds A..B | --minutes M [--from A]\n");
+    return 2;
+  }
+  return troupe::sim::play(*wanted);
+}

@@ -1,0 +1,219 @@
+#include "tests/sim/training/training_play.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "actors/spawn.h"
+#include "config/cluster_plan.h"
+#include "config/topology_file.h"
+#include "launch/node_uplink.h"
+#include "pipeline/checkpoint.h"
+#include "pipeline/checkpoint_folder.h"
+
+namespace troupe::sim {
+namespace {
+
+using actors::NodeParts;
+using actors::StatePointer;
+using runtime::Buffer;
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+using namespace std::chrono_literals;
+
+constexpr const char* kCheckpoints = "run/checkpoints";
+constexpr TimePoint kLimit = 300s;
+
+constexpr const char* kTopology =
+    "model: {zoo: toy}\n"
+    "data: {train: toy.h5}\n"
+    "train: {micro_batch: 2, micro_batches: 4, epochs: 5}\n"
+    "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n";
+
+runtime::Log silent() { return runtime::Log::silent(); }
+
+std::size_t slots_of(const launch::TrainingSetup& setup) { return setup.options.schedule.size(); }
+
+NodeParts parts_of(TrainingStage& stage, std::uint32_t members, std::uint32_t member,
+                   const StatePointer& state, runtime::Disk& disk) {
+  launch::TrainingSetup& setup = stage.setup(members);
+  NodeParts parts = launch::computing_parts(setup, stage.topology(), disk, members, member);
+  parts.coordinator.state = state;
+  parts.coordinator.validate = false;
+  parts.coordinator.replica_nodes.assign(setup.replica_weights.size(), "");
+  if (members > 0) parts.coordinator.loaders.clear();
+  for (std::uint32_t i = 0; i < members; ++i) {
+    parts.coordinator.members.push_back(config::member_name(i));
+    parts.coordinator.loaders.push_back(fmt::format("loader.{}", i));
+    parts.coordinator.replica_nodes[i] = config::member_name(i);
+  }
+  const std::uint64_t step = state->step(slots_of(setup));
+  parts.checkpointer.folder = kCheckpoints;
+  parts.checkpointer.model = "toy";
+  if (step > 0) parts.checkpointer.written_step = step;
+  parts.monitor.metrics_path = "/dev/null";
+  parts.monitor.losses = stage.topology().model.gan.losses;
+  parts.monitor.schedule = setup.options.schedule;
+  parts.monitor.first_step = step;
+  return parts;
+}
+
+// One short trouble that nobody is given up for, all of them together included.
+void make_short_trouble(World& world) {
+  Dice& dice = world.dice();
+  const TimePoint now = world.clock().now();
+  const ProcessId one = dice.below(world.processes());
+  const ProcessId other = (one + 1) % world.processes();
+  const Duration while_lasting = dice.between(1ms, 200ms);
+  const std::vector<ConnectionId> all = world.network().connections();
+  switch (dice.below(4)) {
+    case 0:
+      if (!all.empty()) world.network().drop(all[dice.below(all.size())]);
+      return;
+    case 1:
+      world.network().block(one, other, now + while_lasting);
+      return;
+    case 2:
+      world.network().slow(one, other, 20, now + while_lasting);
+      return;
+    default:
+      world.pause(one, now + while_lasting);
+      return;
+  }
+}
+
+// Who dies before the head has met it is no member yet: whoever starts the processes notices.
+void kill_when_all_came(World& world, bool& killed, ProcessId victim) {
+  for (ProcessId id = 1; id < world.processes(); ++id) {
+    if (!world.killed(0) && world.peer_state(0, id) == "awaited") {
+      world.at(world.clock().now() + 10ms,
+               [&world, &killed, victim] { kill_when_all_came(world, killed, victim); });
+      return;
+    }
+  }
+  world.kill(victim);
+  killed = world.killed(victim);
+}
+
+void plan_fate(World& world, Fate fate, bool& killed) {
+  Dice& dice = world.dice();
+  if (fate == Fate::kNothing) return;
+  const std::size_t troubles = dice.below(5);
+  for (std::size_t i = 0; i < troubles; ++i) {
+    world.at(dice.between(0s, 400ms), [&world] { make_short_trouble(world); });
+  }
+  if (fate == Fate::kShortTroubles) return;
+  const ProcessId victim = fate == Fate::kHeadKilled ? 0 : 1 + dice.below(world.processes() - 1);
+  world.at(dice.between(100ms, 300ms),
+           [&world, &killed, victim] { kill_when_all_came(world, killed, victim); });
+}
+
+StatePointer train_in_process(TrainingStage& stage, runtime::Disk& disk) {
+  NodeParts parts = parts_of(stage, 0, 0, stage.initial_state(), disk);
+  runtime::ManualClock clock;
+  runtime::StepScheduler scheduler(1, clock);
+  runtime::Log log = silent();
+  runtime::Node node(stage.setup(0).plan, actors::make_actor_factory(parts), {}, clock, log,
+                     scheduler);
+  const runtime::NodeEnd end = node.run();
+  CHECK(!end.error, end.error ? end.error->message : "");
+  return parts.outcome->state;
+}
+
+}  // namespace
+
+void SimDisk::tear(const std::string& path, std::size_t bytes) {
+  const Result<Buffer> file = files_.read(path);
+  CHECK(file.ok(), "there is a file to tear");
+  (void)files_.replace(path, file->bytes().first(std::min(bytes, file->size())));
+}
+
+Result<void> SimDisk::replace(const std::string& path, std::span<const std::byte> bytes) {
+  if (files_left_ && (*files_left_)-- <= 0) {
+    return Error{ErrorKind::kData, fmt::format("cannot write {}: no space left on device", path)};
+  }
+  return files_.replace(path, bytes);
+}
+
+Result<Buffer> SimDisk::read(const std::string& path) { return files_.read(path); }
+Result<void> SimDisk::remove(const std::string& path) { return files_.remove(path); }
+Result<std::vector<std::string>> SimDisk::list(const std::string& folder) {
+  return files_.list(folder);
+}
+Result<void> SimDisk::make_folder(const std::string& folder) { return files_.make_folder(folder); }
+
+TrainingStage::TrainingStage() {
+  actors::write_toy_data(folder_ / "toy.h5");
+  auto loaded = config::parse_topology(kTopology, "toy.yaml", folder_.path());
+  CHECK(loaded.ok(), loaded.ok() ? "" : loaded.error().message);
+  topology_ = std::move(loaded->topology);
+}
+
+launch::TrainingSetup& TrainingStage::setup(std::uint32_t members) {
+  const auto found = setups_.find(members);
+  if (found != setups_.end()) return found->second;
+  runtime::Log log = silent();
+  auto made = launch::set_up_training(topology_, members, folder_ / "data", false, log);
+  CHECK(made.ok(), made.ok() ? "" : made.error().message);
+  return setups_.emplace(members, std::move(made).value()).first->second;
+}
+
+StatePointer TrainingStage::initial_state() {
+  const launch::TrainingSetup& setup = this->setup(0);
+  return std::make_shared<const pipeline::TrainingState>(pipeline::initial_state(
+      *setup.gan, setup.options, setup.backend->numerics_class(), setup.data.train.fingerprint()));
+}
+
+runtime::Hash128 TrainingStage::undisturbed() {
+  if (!undisturbed_) {
+    SimDisk disk;
+    undisturbed_ = pipeline::hash_of_state(*train_in_process(*this, disk));
+  }
+  return *undisturbed_;
+}
+
+StatePointer TrainingStage::newest_state(runtime::Disk& disk) {
+  const launch::TrainingSetup& setup = this->setup(0);
+  const auto names = disk.list(kCheckpoints);
+  for (const std::string& name : pipeline::checkpoints_newest_first(*names)) {
+    const std::string path = std::string(kCheckpoints) + "/" + name;
+    auto read = pipeline::decode_checkpoint(*disk.read(path), path, *setup.gan, setup.options);
+    if (read.ok()) {
+      return std::make_shared<const pipeline::TrainingState>(std::move(read->state));
+    }
+  }
+  return initial_state();
+}
+
+TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_t members,
+                          const StatePointer& state, runtime::Disk& disk, Fate fate,
+                          const World::Trace& trace) {
+  static const runtime::WireTypes kTypes = launch::wire_types();
+  const runtime::Plan& plan = stage.setup(members).plan;
+  std::vector<NodeParts> parts;
+  for (std::uint32_t node = 0; node <= members; ++node) {
+    parts.push_back(parts_of(stage, members, node == 0 ? 0 : node - 1, state, disk));
+  }
+  World world(seed, kTypes, {}, trace);
+  for (std::uint32_t node = 0; node <= members; ++node) {
+    ProcessSetup setup;
+    setup.factory = actors::make_actor_factory(parts[node]);
+    setup.start = world.dice().between(0s, 50ms);
+    world.add(plan, node == 0 ? config::kHeadNode : config::member_name(node - 1),
+              std::move(setup));
+  }
+  TrainingEnd end;
+  plan_fate(world, fate, end.killed);
+  end.over = world.run(kLimit);
+  if (world.end(0)) end.head_error = world.end(0)->error;
+  for (ProcessId id = 1; id < world.processes() && !end.member_error; ++id) {
+    if (world.end(id)) end.member_error = world.end(id)->error;
+  }
+  end.state = parts[0].outcome->state;
+  end.saved = parts[0].outcome->saved;
+  end.simulated = world.clock().now();
+  return end;
+}
+
+}  // namespace troupe::sim

@@ -1,0 +1,86 @@
+#pragma once
+
+// A cluster that trains the toy of the zoo through the real actors, in one thread over simulated
+// wires, on a disk in memory.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "actors/messages.h"
+#include "launch/training_setup.h"
+#include "runtime/base/error.h"
+#include "runtime/base/hash.h"
+#include "tests/actors/theatre.h"
+#include "tests/pipeline/data_fixture.h"
+#include "tests/sim/world.h"
+
+namespace troupe::sim {
+
+// A disk that can be full, and of which a file can be torn.
+class SimDisk final : public runtime::Disk {
+ public:
+  // So many more files are written; after that the disk is full.
+  void fill_after(int files) { files_left_ = files; }
+  // Cuts the file to so many bytes.
+  void tear(const std::string& path, std::size_t bytes);
+
+  runtime::Result<void> replace(const std::string& path, std::span<const std::byte> bytes) override;
+  runtime::Result<runtime::Buffer> read(const std::string& path) override;
+  runtime::Result<void> remove(const std::string& path) override;
+  runtime::Result<std::vector<std::string>> list(const std::string& folder) override;
+  runtime::Result<void> make_folder(const std::string& folder) override;
+
+ private:
+  actors::MemoryDisk files_;
+  std::optional<int> files_left_;
+};
+
+// What all runs have in common. One for a whole test program: it opens the data and compiles the
+// networks.
+class TrainingStage {
+ public:
+  TrainingStage();
+
+  const config::Topology& topology() const { return topology_; }
+  // Of a run with so many members; 0: in one process.
+  launch::TrainingSetup& setup(std::uint32_t members);
+  actors::StatePointer initial_state();
+  // Of a run in one process that nothing disturbs.
+  runtime::Hash128 undisturbed();
+  // The newest state that can be read from the disk; the initial one when there is none.
+  actors::StatePointer newest_state(runtime::Disk& disk);
+
+ private:
+  pipeline::TemporaryFolder folder_;
+  config::Topology topology_;
+  std::map<std::uint32_t, launch::TrainingSetup> setups_;
+  std::optional<runtime::Hash128> undisturbed_;
+};
+
+// What happens to a run besides delays.
+enum class Fate : std::uint8_t {
+  kNothing,
+  kShortTroubles,  // broken connections, short cuts and stops: nobody is given up
+  kMemberKilled,
+  kHeadKilled,
+};
+
+struct TrainingEnd {
+  bool over = false;  // every process has ended or was killed
+  bool killed = false;
+  std::optional<runtime::Error> head_error;
+  std::optional<runtime::Error> member_error;  // the first member's that has one
+  actors::StatePointer state;                  // last committed, as the head reports it
+  bool saved = false;                          // and has put on the disk
+  Duration simulated{0};
+};
+
+// Trains from `state` with so many members, as the seed has it.
+TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_t members,
+                          const actors::StatePointer& state, runtime::Disk& disk, Fate fate,
+                          const World::Trace& trace = {});
+
+}  // namespace troupe::sim

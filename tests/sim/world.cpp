@@ -1,0 +1,197 @@
+#include "tests/sim/world.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::sim {
+namespace {
+
+// A clock that is to move but has no reason to: what is due wants another look.
+constexpr Duration kMoment = std::chrono::microseconds(1);
+
+}  // namespace
+
+World::World(std::uint64_t seed, const runtime::WireTypes& types, NetworkOptions network,
+             Trace trace)
+    : dice_(seed),
+      types_(types),
+      network_(clock_, runtime::mix64(seed), network),
+      trace_(std::move(trace)) {}
+
+World::~World() = default;
+
+void World::note(ProcessId process, std::string_view what) {
+  if (!trace_) return;
+  trace_(fmt::format("{:12.6f} {:<10} {}", std::chrono::duration<double>(clock_.now()).count(),
+                     processes_[process]->name, what));
+}
+
+ProcessId World::add(const runtime::Plan& plan, const std::string& node, ProcessSetup setup) {
+  const ProcessId id = processes_.size();
+  auto process = std::make_unique<Process>();
+  process->name = node;
+  process->address = fmt::format("sim://{}", id);
+  process->plan = plan;
+  if (setup.gate.node.empty()) setup.gate.node = node;
+  setup.gate.pid = 1000 + id;
+  if (setup.gate.host.empty()) setup.gate.host = "sim";
+  if (setup.gate.incarnation == 1) setup.gate.incarnation = dice_.next() | 1U;
+  if (setup.gate.addresses.empty()) {
+    for (const auto& earlier : processes_) setup.gate.addresses[earlier->name] = earlier->address;
+  }
+  process->setup = std::move(setup);
+  process->wire = &network_.add(process->address);
+  runtime::LogOptions options;
+  options.to_stderr = false;
+  options.level = traced() ? runtime::LogLevel::kDebug : runtime::LogLevel::kWarning;
+  options.also = [this, id, own = process.get()](runtime::LogLevel, std::string_view line) {
+    own->lines += std::string(line) + "\n";
+    if (traced()) note(id, fmt::format("logs   {}", line));
+  };
+  process->log = std::make_unique<runtime::Log>(runtime::Log::open(options).value());
+  process->scheduler = std::make_unique<runtime::StepScheduler>(dice_.next(), clock_);
+  processes_.push_back(std::move(process));
+  return id;
+}
+
+void World::at(TimePoint when, std::function<void()> what) {
+  scheduled_.emplace(when, std::move(what));
+}
+
+void World::start(Process& process) {
+  const runtime::Uplink uplink{process.setup.gate, *process.wire, types_, false};
+  process.node =
+      std::make_unique<runtime::Node>(process.plan, process.setup.factory, process.setup.node,
+                                      clock_, *process.log, uplink, process.scheduler.get());
+  process.node->begin();
+}
+
+void World::kill(ProcessId id) {
+  Process& process = *processes_[id];
+  if (over(process)) return;
+  note(id, "is killed");
+  network_.kill(id);
+  process.killed = true;
+  process.node.reset();
+}
+
+void World::pause(ProcessId id, TimePoint until) {
+  note(id, "stands still");
+  processes_[id]->paused_until = std::max(processes_[id]->paused_until, until);
+}
+
+std::string World::peer_state(ProcessId id, ProcessId other) const {
+  const Process& process = *processes_[id];
+  if (!process.node) return {};
+  for (const runtime::PeerStats& peer : process.node->peer_stats()) {
+    if (peer.node == processes_[other]->name) return peer.state;
+  }
+  return {};
+}
+
+bool World::parted(ProcessId one, ProcessId other) const {
+  const auto given_up = [&](ProcessId by, ProcessId peer) {
+    const std::string state = peer_state(by, peer);
+    return processes_[peer]->killed || state == "lost" ||
+           (state == "awaited" && processes_[peer]->end);
+  };
+  return given_up(one, other) || given_up(other, one);
+}
+
+void World::gather(ProcessId id, std::vector<std::pair<ProcessId, Deed>>& deeds) {
+  const Process& process = *processes_[id];
+  const TimePoint now = clock_.now();
+  if (over(process) || process.paused_until > now) return;
+  if (!process.node) {
+    if (process.setup.start <= now) deeds.emplace_back(id, Deed::kStart);
+    return;
+  }
+  if (!process.end) {
+    if (process.scheduler->runnable() > 0) deeds.emplace_back(id, Deed::kRun);
+    const bool due = process.tended != now && process.node->next_due() <= now;
+    if (process.look || due) deeds.emplace_back(id, Deed::kTend);
+  }
+  const bool due = process.turned != now && process.node->gate_due() <= now;
+  if (process.wire->woken() || due || network_.next_due(id) <= now) {
+    deeds.emplace_back(id, Deed::kTurn);
+  }
+}
+
+void World::perform(ProcessId id, Deed deed) {
+  Process& process = *processes_[id];
+  switch (deed) {
+    case Deed::kStart:
+      start(process);
+      break;
+    case Deed::kRun:
+      process.scheduler->run_one();
+      process.look = true;
+      break;
+    case Deed::kTend:
+      process.look = false;
+      process.tended = clock_.now();
+      if (process.node->tend()) {
+        process.end = process.node->end();
+        note(id, process.end->error ? "ends: " + process.end->error->message : "ends");
+      }
+      break;
+    case Deed::kTurn:
+      process.look = true;
+      process.turned = clock_.now();
+      process.node->turn_gate(clock_.now());
+      break;
+  }
+  // The gate of a node that was given up still says goodbye.
+  process.closed = process.end && process.node->gate_due() == TimePoint::max();
+  if (process.closed) network_.leave(id);
+}
+
+TimePoint World::next_due(ProcessId id) const {
+  const Process& process = *processes_[id];
+  if (over(process)) return TimePoint::max();
+  if (!process.node) return std::max(process.setup.start, process.paused_until);
+  TimePoint due = std::min(process.node->gate_due(), network_.next_due(id));
+  if (!process.end) due = std::min(due, process.node->next_due());
+  return std::max(due, process.paused_until);
+}
+
+bool World::do_scheduled() {
+  if (scheduled_.empty() || scheduled_.begin()->first > clock_.now()) return false;
+  const auto what = std::move(scheduled_.extract(scheduled_.begin()).mapped());
+  what();
+  return true;
+}
+
+void World::move_on() {
+  TimePoint due = scheduled_.empty() ? TimePoint::max() : scheduled_.begin()->first;
+  for (ProcessId id = 0; id < processes_.size(); ++id) due = std::min(due, next_due(id));
+  if (due == TimePoint::max()) {
+    nothing_due_ = true;
+    return;
+  }
+  clock_.advance(std::max(due - clock_.now(), kMoment));
+}
+
+bool World::run(TimePoint limit, std::int64_t most_events) {
+  std::vector<std::pair<ProcessId, Deed>> deeds;
+  while (!stopped_ && !nothing_due_ && clock_.now() <= limit && events_ < most_events) {
+    if (do_scheduled()) continue;
+    const bool all_over = std::all_of(processes_.begin(), processes_.end(),
+                                      [&](const auto& process) { return over(*process); });
+    if (all_over) return true;
+    deeds.clear();
+    for (ProcessId id = 0; id < processes_.size(); ++id) gather(id, deeds);
+    if (deeds.empty()) {
+      move_on();
+      continue;
+    }
+    const auto [id, deed] = deeds[dice_.below(deeds.size())];
+    perform(id, deed);
+    ++events_;
+  }
+  return false;
+}
+
+}  // namespace troupe::sim

@@ -1,11 +1,18 @@
 #include "actors/coordinator.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
 
 namespace troupe::actors {
+namespace {
+
+// Less than the shortest patience with a standstill.
+constexpr auto kGatheringPause = std::chrono::milliseconds(50);
+
+}  // namespace
 
 using runtime::ChildDecision;
 using runtime::ChildEnd;
@@ -20,7 +27,23 @@ Coordinator::Coordinator(CoordinatorOptions options, std::shared_ptr<RunOutcome>
 }
 
 void Coordinator::start(Context& context) {
-  if (absent_.empty()) begin(context);
+  if (absent_.empty()) {
+    begin(context);
+  } else {
+    context.after(kGatheringPause);
+  }
+}
+
+// Waiting for members is no standstill, however long it takes people to start them.
+void Coordinator::timer(Context& context, runtime::TimerId) {
+  if (phase_ != Phase::kGathering || stopping_) return;
+  context.post_progress();
+  context.after(kGatheringPause);
+  if (!options_.never_to_come) return;
+  for (const MissingMember& missing : options_.never_to_come()) {
+    // Of one that was here the gate says when it is lost.
+    if (absent_.contains(missing.node)) lose_member(context, missing.node, missing.error);
+  }
 }
 
 void Coordinator::receive(Context& context, Message message) {
@@ -41,9 +64,6 @@ void Coordinator::receive(Context& context, Message message) {
                 {runtime::ErrorKind::kLostPeers, left->node + " has left the run"});
   } else if (const auto* failed = message.as<MemberFailed>()) {
     stop_training(context, failed->error);
-  } else if (const auto* ended = message.as<MemberEnded>()) {
-    // Of one that was here the gate says when it is lost.
-    if (absent_.contains(ended->node)) lose_member(context, ended->node, ended->error);
   }
 }
 
@@ -179,7 +199,8 @@ void Coordinator::flush(Context& context) {
 
 void Coordinator::release_members(Context& context) {
   for (const std::string& member : options_.members) {
-    if (!lost_.contains(member)) context.send_control(member, Message::of(Release{}));
+    const bool here = !lost_.contains(member) && !absent_.contains(member);
+    if (here) context.send_control(member, Message::of(Release{}));
   }
 }
 

@@ -8,6 +8,7 @@
 // Only control messages. Called "coordinator" in the plan; owns all other actors of its node.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -35,6 +36,12 @@ struct RunOutcome {
   std::optional<Validation> validation;
 };
 
+// A process that should have become a member and ended before.
+struct MissingMember {
+  std::string node;
+  runtime::Error error;
+};
+
 struct CoordinatorOptions {
   // What training begins with.
   StatePointer state;
@@ -44,6 +51,8 @@ struct CoordinatorOptions {
   std::vector<std::string> loaders{"loader"};
   // Nodes to wait for, whose root actors have the same names; none: all is on this one.
   std::vector<std::string> members;
+  // Asked now and then while it waits for them: those that are new since. May be null.
+  std::function<std::vector<MissingMember>()> never_to_come;
   bool validate = true;  // there is a Validator
 };
 
@@ -53,6 +62,7 @@ class Coordinator final : public runtime::Actor {
 
   void start(runtime::Context& context) override;
   void receive(runtime::Context& context, runtime::Message message) override;
+  void timer(runtime::Context& context, runtime::TimerId id) override;
   // What was said to a member that is lost.
   void undeliverable(runtime::Context& context, runtime::Message message,
                      const runtime::Error& cause) override;

@@ -112,13 +112,6 @@ struct MemberFailed {
   runtime::Error error;
 };
 
-// From outside to the Coordinator: a process that should have become this node has ended.
-struct MemberEnded {
-  static constexpr std::string_view kName = "member-ended";
-  std::string node;
-  runtime::Error error;
-};
-
 // Coordinator -> Member, control: the run is over.
 struct Release {
   static constexpr std::string_view kName = "release";

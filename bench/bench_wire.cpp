@@ -11,8 +11,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -33,13 +35,18 @@ using runtime::SteadyClock;
 using runtime::ZmqWire;
 using runtime::ZmqWireOptions;
 
-// So much may be under way: what credits would allow, and enough to keep a pipe full.
+// So much may be under way, like the credits of a generous link: enough to keep a pipe full.
 constexpr std::size_t kWindowBytes = std::size_t{64} << 20;
+constexpr std::size_t kWindowPayloads = 64;
 
 struct Load {
   std::size_t payload_bytes;
-  std::size_t payloads;
-  std::size_t window() const { return std::max<std::size_t>(2, kWindowBytes / payload_bytes); }
+  std::size_t payloads;  // timed, after as many as the window holds twice, which are not
+  std::size_t window() const {
+    return std::clamp<std::size_t>(kWindowBytes / payload_bytes, 2, kWindowPayloads);
+  }
+  std::size_t warming() const { return 2 * window(); }
+  std::size_t all() const { return warming() + payloads; }
   double gigabytes() const {
     return static_cast<double>(payload_bytes) * static_cast<double>(payloads) / 1e9;
   }
@@ -59,6 +66,44 @@ double core_seconds() {
   };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
+
+const SteadyClock kClock;
+
+// How many payloads have come, for both threads; the time from the end of the warming on.
+class Progress {
+ public:
+  explicit Progress(const Load& load) : load_(load) {}
+
+  // The consumer's thread.
+  void one_more() {
+    const std::size_t now = taken_.fetch_add(1, std::memory_order_release) + 1;
+    // Waking up at every payload would be what is measured.
+    if (now % step() == 0 || now == load_.all()) taken_.notify_one();
+    if (now != load_.warming()) return;
+    start_ = kClock.now();
+    cores_ = core_seconds();
+  }
+  Measured stop(bool right) const {
+    return {std::chrono::duration<double>(kClock.now() - start_).count(), core_seconds() - cores_,
+            right};
+  }
+
+  // The producer's thread.
+  bool may_send(std::size_t sent) const {
+    return sent - taken_.load(std::memory_order_acquire) < load_.window();
+  }
+  void wait_to_send(std::size_t sent) const {
+    while (!may_send(sent)) taken_.wait(sent - load_.window(), std::memory_order_acquire);
+  }
+
+ private:
+  std::size_t step() const { return std::max<std::size_t>(1, load_.window() / 16); }
+
+  const Load load_;
+  std::atomic<std::size_t> taken_ = 0;
+  runtime::TimePoint start_{};
+  double cores_ = 0;
+};
 
 // The same bytes for every payload, but for its number at its begin.
 Buffer payload_of(std::size_t bytes, std::uint64_t number) {
@@ -86,7 +131,7 @@ bool is_payload(const std::byte* data, std::size_t bytes, std::uint64_t number, 
 // and again: a ring of them as long as the window allows.
 std::vector<Buffer> payloads_for(const Load& load) {
   std::vector<Buffer> payloads;
-  const std::size_t count = std::min(load.window() + 1, load.payloads);
+  const std::size_t count = load.window() + 1;
   for (std::size_t i = 0; i < count; ++i) payloads.push_back(payload_of(load.payload_bytes, i));
   return payloads;
 }
@@ -94,20 +139,21 @@ std::vector<Buffer> payloads_for(const Load& load) {
 class Consumer final : public runtime::WireEvents {
  public:
   Consumer(const Load& load, std::size_t ring, bool whole)
-      : load_(load), ring_(ring), whole_(whole) {}
+      : progress(load), load_(load), ring_(ring), whole_(whole) {}
   void connected(ConnectionId, const ConnectionInfo&) override {}
   void arrived(ConnectionId, Lane, Packet packet) override {
     right_ = right_ && packet.payloads.size() == 1 &&
              packet.payloads[0].size() == load_.payload_bytes &&
              is_payload(packet.payloads[0].data(), load_.payload_bytes, count_ % ring_, whole_);
     ++count_;
-    taken.fetch_add(1, std::memory_order_release);
+    packet = {};
+    progress.one_more();
   }
   void disconnected(ConnectionId, const std::string&) override { gone_ = true; }
-  bool right() const { return right_ && count_ == load_.payloads; }
-  bool going() const { return !gone_ && count_ < load_.payloads; }
+  bool right() const { return right_ && count_ == load_.all(); }
+  bool going() const { return !gone_ && count_ < load_.all(); }
 
-  std::atomic<std::size_t> taken = 0;
+  Progress progress;
 
  private:
   const Load load_;
@@ -135,19 +181,21 @@ struct Transport {
   bool curve;
 };
 
-const SteadyClock kClock;
-
 // The producer's thread, once the connection is there.
 void produce(ZmqWire& wire, Producer& events, ConnectionId id, const std::vector<Buffer>& payloads,
-             const Load& load, const std::atomic<std::size_t>& taken) {
-  for (std::size_t sent = 0; sent < load.payloads; ++sent) {
-    while (sent - taken.load(std::memory_order_acquire) >= load.window()) std::this_thread::yield();
+             const Load& load, const Progress& progress) {
+  for (std::size_t sent = 0; sent < load.all(); ++sent) {
+    if (!progress.may_send(sent)) {
+      wire.poll(events, kClock.now());
+      progress.wait_to_send(sent);
+    }
     Packet packet;
     packet.header = Buffer::zeroed(16);
     packet.payloads.push_back(payloads[sent % payloads.size()]);
     wire.send(id, Lane::kData, std::move(packet));
     if (sent % 64 == 0) wire.poll(events, kClock.now());
   }
+  wire.poll(events, kClock.now());
 }
 
 Measured run_wire(const Transport& transport, const Load& load, bool whole) {
@@ -179,15 +227,10 @@ Measured run_wire(const Transport& transport, const Load& load, bool whole) {
     listener->poll(consumer, soon());
     dialer->poll(producer, soon());
   }
-  Measured measured;
-  const double cores = core_seconds();
-  const auto start = kClock.now();
-  std::thread sender([&] { produce(*dialer, producer, id, payloads, load, consumer.taken); });
+  std::thread sender([&] { produce(*dialer, producer, id, payloads, load, consumer.progress); });
   while (consumer.going()) listener->poll(consumer, runtime::TimePoint::max());
-  measured.seconds = std::chrono::duration<double>(kClock.now() - start).count();
-  measured.core_seconds = core_seconds() - cores;
+  const Measured measured = consumer.progress.stop(consumer.right());
   sender.join();
-  measured.right = consumer.right();
   return measured;
 }
 
@@ -207,31 +250,24 @@ Measured run_plain_zmq(const Load& load, bool whole) {
   push.send(zmq::str_buffer("begin"));
   zmq::message_t message;
   (void)pull.recv(message);
-  std::atomic<std::size_t> taken = 0;
-  Measured measured;
-  measured.right = true;
-  const double cores = core_seconds();
-  const auto start = kClock.now();
+  Progress progress(load);
   std::thread sender([&] {
-    for (std::size_t sent = 0; sent < load.payloads; ++sent) {
-      while (sent - taken.load(std::memory_order_acquire) >= load.window()) {
-        std::this_thread::yield();
-      }
+    for (std::size_t sent = 0; sent < load.all(); ++sent) {
+      progress.wait_to_send(sent);
       const Buffer& payload = payloads[sent % payloads.size()];
       zmq::message_t out(const_cast<std::byte*>(payload.data()), payload.size(),
                          [](void*, void*) {});
       push.send(out, zmq::send_flags::none);
     }
   });
-  for (std::size_t i = 0; i < load.payloads; ++i) {
+  bool right = true;
+  for (std::size_t i = 0; i < load.all(); ++i) {
     (void)pull.recv(message);
-    measured.right =
-        measured.right && message.size() == load.payload_bytes &&
-        is_payload(message.data<std::byte>(), message.size(), i % payloads.size(), whole);
-    taken.fetch_add(1, std::memory_order_release);
+    right = right && message.size() == load.payload_bytes &&
+            is_payload(message.data<std::byte>(), message.size(), i % payloads.size(), whole);
+    progress.one_more();
   }
-  measured.seconds = std::chrono::duration<double>(kClock.now() - start).count();
-  measured.core_seconds = core_seconds() - cores;
+  const Measured measured = progress.stop(right);
   sender.join();
   return measured;
 }
@@ -241,19 +277,16 @@ Measured run_memcpy(const Load& load, bool whole) {
   const std::vector<Buffer> payloads = payloads_for(load);
   std::vector<Buffer> targets;
   for (std::size_t i = 0; i < 2; ++i) targets.push_back(Buffer::zeroed(load.payload_bytes));
-  Measured measured;
-  measured.right = true;
-  const double cores = core_seconds();
-  const auto start = kClock.now();
-  for (std::size_t i = 0; i < load.payloads; ++i) {
+  Progress progress(load);
+  bool right = true;
+  for (std::size_t i = 0; i < load.all(); ++i) {
     const std::size_t number = i % payloads.size();
     std::byte* target = targets[i % 2].mutable_data();
     std::memcpy(target, payloads[number].data(), load.payload_bytes);
-    measured.right = measured.right && is_payload(target, load.payload_bytes, number, whole);
+    right = right && is_payload(target, load.payload_bytes, number, whole);
+    progress.one_more();
   }
-  measured.seconds = std::chrono::duration<double>(kClock.now() - start).count();
-  measured.core_seconds = core_seconds() - cores;
-  return measured;
+  return progress.stop(right);
 }
 
 struct Contender {
@@ -306,25 +339,28 @@ bool compare(const Load& load, int repeats) {
   fmt::print("payloads of {} KiB\n", load.payload_bytes >> 10);
   const double copied = median(all[0].rates);
   const double plain = median(all[1].rates);
+  const double plain_per_core = median(all[1].rates_per_core);
   for (const Contender& contender : all) {
     const auto [low, high] = std::minmax_element(contender.rates.begin(), contender.rates.end());
     const double rate = median(contender.rates);
     fmt::print(
-        "  {:<19}{:6.2f} GB/s (min {:.2f}, max {:.2f}) {:6.2f} GB per core second; "
-        "{:5.2f} of plain ZeroMQ, {:5.2f} of memcpy\n",
-        contender.name, rate, *low, *high, median(contender.rates_per_core), rate / plain,
-        rate / copied);
+        "  {:<19}{:6.2f} GB/s (min {:.2f}, max {:.2f}), {:5.2f} of plain ZeroMQ, {:5.2f} of "
+        "memcpy; "
+        "{:6.2f} GB per core second, {:5.2f} of plain ZeroMQ\n",
+        contender.name, rate, *low, *high, rate / plain, rate / copied,
+        median(contender.rates_per_core), median(contender.rates_per_core) / plain_per_core);
   }
   std::fflush(stdout);  // a table is worth having though a later one takes long
   return true;
 }
 
-int run(bool small) {
-  const std::size_t total = std::size_t{small ? 128u : 512u} << 20;
+int run(bool small, std::vector<std::size_t> sizes_kib) {
+  if (sizes_kib.empty()) sizes_kib = {64, 1024, 16 << 10, 64 << 10};
+  const std::size_t total = std::size_t{small ? 128u : 1024u} << 20;
   bool right = true;
-  for (const std::size_t kib : {64u, 1024u, 16u << 10, 64u << 10}) {
+  for (const std::size_t kib : sizes_kib) {
     const std::size_t bytes = kib << 10;
-    right &= compare({bytes, std::max<std::size_t>(2, total / bytes)}, small ? 1 : 5);
+    right &= compare({bytes, std::max<std::size_t>(2, total / bytes)}, small ? 1 : 7);
   }
   return right ? 0 : 1;
 }
@@ -332,6 +368,16 @@ int run(bool small) {
 }  // namespace
 }  // namespace troupe::bench
 
+// [--small] [KIB...]: other sizes than the usual four.
 int main(int argc, char** argv) {
-  return troupe::bench::run(argc > 1 && std::strcmp(argv[1], "--small") == 0);
+  bool small = false;
+  std::vector<std::size_t> sizes_kib;
+  for (const char* argument : std::span(argv + 1, argv + argc)) {
+    if (std::strcmp(argument, "--small") == 0) {
+      small = true;
+    } else {
+      sizes_kib.push_back(std::max(1UL, std::strtoul(argument, nullptr, 10)));
+    }
+  }
+  return troupe::bench::run(small, sizes_kib);
 }

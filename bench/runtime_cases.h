@@ -1,6 +1,6 @@
 #pragma once
 
-// The message patterns that bench_runtime times, once on Troupe and once on CAF.
+// The message patterns that bench_runtime times, on Troupe, on CAF and on ZeroMQ.
 
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ struct RuntimeCase {
     kPingPong,  // two actors that answer each other; a turn is a ping and its pong
   };
   Pattern pattern;
-  int threads;            // of the scheduler
+  int threads;            // of the scheduler; ZeroMQ has one per sender and one for the receiver
   std::int64_t messages;  // in all; turns for kPingPong
 };
 
@@ -30,5 +30,8 @@ struct RuntimeRun {
 RuntimeRun run_on_troupe(const RuntimeCase& run);
 // Only linked where CAF was found.
 RuntimeRun run_on_caf(const RuntimeCase& run);
+// inproc sockets used directly: messages of 16 bytes copied, or sent from where they stand.
+RuntimeRun run_on_zmq_copying(const RuntimeCase& run);
+RuntimeRun run_on_zmq_sharing(const RuntimeCase& run);
 
 }  // namespace troupe::bench

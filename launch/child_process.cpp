@@ -96,8 +96,8 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const ChildOptions& op
   std::vector<char*> words;
   for (const std::string& word : options.words) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  const ExecPlan plan{words.data(),           out.write.number(),    err.write.number(),
-                      line.read.number(),     report.write.number(), ::getpid()};
+  const ExecPlan plan{words.data(),       out.write.number(),    err.write.number(),
+                      line.read.number(), report.write.number(), ::getpid()};
   const pid_t pid = ::fork();
   if (pid < 0) return failed(options, "no process", errno);
   if (pid == 0) become_program(plan);
@@ -119,8 +119,7 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const ChildOptions& op
                        {std::move(err.read), LineSplitter(options.err)}));
 }
 
-ChildProcess::ChildProcess(pid_t pid, Descriptor process, Descriptor line, Stream out,
-                           Stream err)
+ChildProcess::ChildProcess(pid_t pid, Descriptor process, Descriptor line, Stream out, Stream err)
     : pid_(pid),
       process_(std::move(process)),
       line_(std::move(line)),

@@ -17,8 +17,8 @@
 
 namespace troupe::launch {
 
-// The descriptor on which a child finds what tell() says to it, as lines; it ends when the parent is
-// gone. See ParentLine.
+// The descriptor on which a child finds what tell() says to it, as lines; it ends when the parent
+// is gone. See ParentLine.
 inline constexpr int kParentLineDescriptor = 3;
 
 struct ChildOptions {
@@ -44,9 +44,9 @@ struct ChildEnd {
 // with the thread that started it, not with the process.
 class ChildProcess {
  public:
-  // Starts the program. It has no standard input, the line of tell(), no other descriptor of ours, no
-  // blocked signal and a session of its own, so that what is typed at a terminal reaches us alone.
-  // When this process ends, however that comes, the kernel kills it; not what it has itself
+  // Starts the program. It has no standard input, the line of tell(), no other descriptor of ours,
+  // no blocked signal and a session of its own, so that what is typed at a terminal reaches us
+  // alone. When this process ends, however that comes, the kernel kills it; not what it has itself
   // started, to which only the end of that line tells it.
   //
   // kInternal, naming the program: it cannot be started (missing, not executable, no resources).
@@ -88,7 +88,7 @@ class ChildProcess {
   void look();
 
   const pid_t pid_;
-  Descriptor process_;   // a pidfd: readable once it has ended
+  Descriptor process_;  // a pidfd: readable once it has ended
   Descriptor line_;     // our end of what it is told
   Stream streams_[2];
   std::optional<ChildEnd> end_;

@@ -5,8 +5,6 @@
 #include <memory>
 
 #include "launch/local_run.h"
-#include "launch/parent_line.h"
-#include "launch/run_signals.h"
 #include "launch/training_setup.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
@@ -14,11 +12,6 @@
 #include "runtime/transport/wire.h"
 
 namespace troupe::launch {
-
-// What the process that starts members of this host tells of them reaches the coordinator as long as
-// the result lives; null when there are none. `signals` outlive it.
-std::unique_ptr<ParentLine> hear_of_lost_members(const LocalRunRequest& request,
-                                                 RunSignals& signals);
 
 // Null for a run without members. Errors (kUsage): an address that cannot be listened on, or keys
 // that cannot be read.

@@ -45,7 +45,7 @@ runtime::Result<std::string> MemberNames::choose(const std::string& wanted,
                                                  runtime::TimePoint now) {
   const auto is_free = [&](const std::string& name) {
     const auto promised = promised_.find(name);
-    return (wanted.empty() || name == wanted) &&
+    return (wanted.empty() ? !reserved_.contains(name) : name == wanted) &&
            (promised == promised_.end() || now - promised->second >= kPromise);
   };
   const auto found = std::find_if(awaited.begin(), awaited.end(), is_free);

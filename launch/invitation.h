@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/buffer.h"
@@ -31,12 +33,16 @@ class MemberNames {
  public:
   static constexpr runtime::Duration kPromise = std::chrono::seconds(60);
 
+  // `reserved`: those that somebody else asks for by name, given to nobody who wants just any.
+  explicit MemberNames(std::set<std::string> reserved = {}) : reserved_(std::move(reserved)) {}
+
   // `wanted` "" for any. kUsage: there is none to give, or not the wanted one.
   runtime::Result<std::string> choose(const std::string& wanted,
                                       const std::vector<std::string>& awaited,
                                       runtime::TimePoint now);
 
  private:
+  const std::set<std::string> reserved_;
   std::map<std::string, runtime::TimePoint> promised_;
 };
 

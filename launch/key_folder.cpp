@@ -34,12 +34,23 @@ Result<void> make_folder(const std::string& folder, runtime::Disk& disk) {
   return {};
 }
 
+std::string text_of(const std::vector<runtime::AllowedKey>& allowed) {
+  std::string text =
+      "# Keys of the nodes that may connect, one a line: the key, a space, a name; perhaps "
+      "'until'\n"
+      "# and a moment.\n";
+  for (const runtime::AllowedKey& key : allowed) {
+    text += fmt::format("{} {}", key.key, key.name);
+    if (key.until) text += fmt::format(" until {}", runtime::time_text(*key.until));
+    text += '\n';
+  }
+  return text;
+}
+
 Result<void> write_files(const std::string& folder, const KeyFolder& keys, runtime::Disk& disk) {
   RETURN_IF_ERROR(runtime::write_secret_key(secret_key_file(folder), keys.own));
   RETURN_IF_ERROR(runtime::write_public_key(public_key_file(folder), keys.own));
-  const std::string list = fmt::format(
-      "# Keys of the nodes that may connect, one a line: the key, a space, a name.\n{} {}\n",
-      keys.allowed.front().key, keys.allowed.front().name);
+  const std::string list = text_of(keys.allowed);
   const auto written = disk.replace(allowed_keys_file(folder), std::as_bytes(std::span{list}));
   if (!written.ok()) return Error{ErrorKind::kUsage, written.error().message};
   return {};
@@ -76,6 +87,25 @@ Result<KeyFolder> read_key_folder(const std::string& folder) {
                              allowed_keys_file(folder))};
   }
   return keys;
+}
+
+Result<std::vector<runtime::AllowedKey>> allowed_keys_at(const std::string& folder,
+                                                         std::chrono::sys_seconds now) {
+  ASSIGN_OR_RETURN(auto allowed, runtime::read_allow_list(allowed_keys_file(folder)));
+  std::erase_if(allowed,
+                [now](const runtime::AllowedKey& key) { return key.until && *key.until <= now; });
+  return allowed;
+}
+
+Result<std::string> make_join_token(const std::string& folder, std::chrono::sys_seconds now,
+                                    std::chrono::sys_seconds until, runtime::Disk& disk) {
+  ASSIGN_OR_RETURN(auto allowed, allowed_keys_at(folder, now));
+  ASSIGN_OR_RETURN(runtime::KeyPair keys, runtime::make_keys());
+  allowed.push_back({keys.public_key, "token", until});
+  const std::string list = text_of(allowed);
+  const auto written = disk.replace(allowed_keys_file(folder), std::as_bytes(std::span{list}));
+  if (!written.ok()) return Error{ErrorKind::kUsage, written.error().message};
+  return keys.secret_key;
 }
 
 }  // namespace troupe::launch

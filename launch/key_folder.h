@@ -3,6 +3,7 @@
 // The keys of a node as a folder that can be carried to another machine: what cluster.keys names
 // and `troupe keygen` makes.
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -37,5 +38,18 @@ runtime::Result<KeyFolder> make_key_folder(const std::string& folder, const std:
 // kUsage, naming the file and, where there is one, the line: a file is missing or is none, others
 // may read the secret, or nobody is admitted.
 runtime::Result<KeyFolder> read_key_folder(const std::string& folder);
+
+// Whom the folder's list admits at `now`: expired keys left out.
+runtime::Result<std::vector<runtime::AllowedKey>> allowed_keys_at(const std::string& folder,
+                                                                  std::chrono::sys_seconds now);
+
+// A token with which a machine without a key may join until `until`: the secret half of a fresh key
+// pair whose public half the folder's list admits so long. A run that goes on takes notice. Expired
+// ones are taken off the list.
+//
+// kUsage: the list cannot be read or written. kInternal: this build has no encryption.
+runtime::Result<std::string> make_join_token(const std::string& folder,
+                                             std::chrono::sys_seconds now,
+                                             std::chrono::sys_seconds until, runtime::Disk& disk);
 
 }  // namespace troupe::launch

@@ -16,6 +16,7 @@
 #include "launch/abandon.h"
 #include "launch/backend_choice.h"
 #include "launch/head.h"
+#include "launch/lost_member.h"
 #include "launch/node_uplink.h"
 #include "launch/nodes_file.h"
 #include "launch/run_signals.h"
@@ -141,11 +142,11 @@ void tell_unsaved(const actors::RunOutcome& outcome, std::size_t slots, const Ru
 }
 
 Result<void> write_end(const std::string& summary_json, const RunFolder& folder,
-                       runtime::Disk& disk, NodesFile& nodes, const std::string& self) {
+                       runtime::Disk& disk, NodesFile& nodes) {
   const std::string summary = summary_json + "\n";
   const auto written =
       disk.replace(folder.file("summary.json"), std::as_bytes(std::span<const char>{summary}));
-  const auto ended = nodes.set_state(self, NodeState::kEnded);
+  const auto ended = nodes.end_all();
   return written.ok() ? ended : written;
 }
 
@@ -167,11 +168,16 @@ NodeEntry entry_of(const actors::NodeChange& change) {
 Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFolder& folder,
                                    runtime::Disk& disk, runtime::Log& log) {
   RunSignals signals;
-  const auto parent_line = hear_of_lost_members(request, signals);
+  LostMembers lost_members(request.members_here > 0);
   const runtime::SteadyClock clock;
   ASSIGN_OR_RETURN(const auto wire, open_head_wire(request, clock, log));
   ASSIGN_OR_RETURN(Prepared prepared, prepare(request, folder, disk, log));
   actors::NodeParts parts = make_parts(request, folder, disk, prepared);
+  parts.coordinator.never_to_come = [&] {
+    std::vector<actors::MissingMember> missing;
+    for (const LostMember& lost : lost_members.take()) missing.push_back({lost.name, lost.error()});
+    return missing;
+  };
   // From here on the folder holds a run; one that could not begin leaves it free.
   RETURN_IF_ERROR(disk.replace(folder.file("topology.yaml"),
                                std::as_bytes(std::span{request.effective_topology})));
@@ -215,7 +221,7 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
   }
   if (outcome.validation) result.table = outcome.validation->table;
   result.summary_json = summary_json(outcome, slots, node->peer_stats(), result.error);
-  const auto written = write_end(result.summary_json, folder, disk, nodes, self);
+  const auto written = write_end(result.summary_json, folder, disk, nodes);
   if (!end.abandoned.empty()) abandon(end, log);
   // What cannot be written does not hide how the run itself ended.
   if (!written.ok() && result.error) log.error(written.error().message);

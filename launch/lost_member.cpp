@@ -1,6 +1,7 @@
 #include "launch/lost_member.h"
 
 #include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -25,6 +26,20 @@ runtime::Error LostMember::error() const {
   const bool has_said_why = end.signal == 0;
   return {kind_of(end), fmt::format("{} {} before it took part{}", name, end.text(),
                                     has_said_why ? "; its own lines say why" : "")};
+}
+
+LostMembers::LostMembers(bool listens) {
+  if (!listens) return;
+  line_.emplace(kParentLineDescriptor, [this](const std::string& line) {
+    const auto member = parse_lost_member(line);
+    const std::scoped_lock lock(mutex_);
+    if (member) members_.push_back(*member);
+  });
+}
+
+std::vector<LostMember> LostMembers::take() {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(members_, {});
 }
 
 std::string print(const LostMember& member) {

@@ -3,10 +3,13 @@
 // What a supervisor tells the head of a member that has ended when it should not have: so the head
 // learns of one that has never reached it.
 
+#include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "launch/child_process.h"
+#include "launch/parent_line.h"
 #include "runtime/base/error.h"
 
 namespace troupe::launch {
@@ -22,5 +25,20 @@ struct LostMember {
 // As one line, and back; none: not such a line.
 std::string print(const LostMember& member);
 std::optional<LostMember> parse_lost_member(const std::string& line);
+
+// Those that this process's own parent has told of.
+class LostMembers {
+ public:
+  // `listens`: the parent tells of any; it does so on the line it gives its children.
+  explicit LostMembers(bool listens);
+
+  // Those that are new since the last call. Any thread.
+  std::vector<LostMember> take();
+
+ private:
+  std::mutex mutex_;
+  std::vector<LostMember> members_;
+  std::optional<ParentLine> line_;  // the last to begin and the first to end
+};
 
 }  // namespace troupe::launch

@@ -13,7 +13,6 @@
 #include "config/topology_identity.h"
 #include "launch/abandon.h"
 #include "launch/invitation.h"
-#include "launch/node_uplink.h"
 #include "launch/nodes_file.h"
 #include "launch/run_signals.h"
 #include "launch/training_setup.h"
@@ -68,7 +67,7 @@ std::string data_folder_of(const MemberRequest& request, const MemberInvitation&
 Result<MemberResult> run_member(const MemberRequest& request, runtime::Log& log) {
   RunSignals signals;
   const runtime::SteadyClock clock;
-  ASSIGN_OR_RETURN(const auto wire, open_wire("", request.key_folder, clock, log));
+  ASSIGN_OR_RETURN(const auto wire, open_wire("", request.credentials, clock, log));
   ASSIGN_OR_RETURN(const Call call, ask_head(request, *wire, clock));
   const MemberInvitation& invitation = call.invitation;
   ASSIGN_OR_RETURN(const config::LoadedTopology loaded,

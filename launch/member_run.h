@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "launch/node_uplink.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -13,9 +14,9 @@
 namespace troupe::launch {
 
 struct MemberRequest {
-  std::string address;                    // of the head
-  std::string node;                       // the member it wants to be; "" for any
-  std::optional<std::string> key_folder;  // as `troupe keygen` makes it
+  std::string address;  // of the head
+  std::string node;     // the member it wants to be; "" for any
+  NodeCredentials credentials;
   // Synthetic showers and indices; "": the head's own folder on the head's host, else runs/data.
   std::string data_folder;
   // How long nobody may answer at the address.

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <chrono>
+#include <functional>
 #include <random>
 #include <utility>
 
@@ -11,17 +13,40 @@
 
 namespace troupe::launch {
 
-runtime::Result<std::unique_ptr<runtime::Wire>> open_wire(
-    const std::string& listen, const std::optional<std::string>& key_folder,
-    const runtime::Clock& clock, const runtime::Log& log) {
+namespace {
+
+// What the folder's list says now; the last that could be read, when it cannot.
+std::function<std::vector<runtime::AllowedKey>()> live_list(const std::string& folder,
+                                                            std::vector<runtime::AllowedKey> first,
+                                                            const runtime::Log& log) {
+  return [folder, last = std::move(first), log]() mutable {
+    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    auto allowed = allowed_keys_at(folder, now);
+    if (allowed.ok()) {
+      last = *allowed;
+    } else {
+      log.warning(allowed.error().message);
+    }
+    return last;
+  };
+}
+
+}  // namespace
+
+runtime::Result<std::unique_ptr<runtime::Wire>> open_wire(const std::string& listen,
+                                                          const NodeCredentials& credentials,
+                                                          const runtime::Clock& clock,
+                                                          const runtime::Log& log) {
   runtime::ZmqWireOptions options;
   options.listen = listen;
   options.clock = &clock;
   options.log = log;
-  if (key_folder) {
-    ASSIGN_OR_RETURN(KeyFolder keys, read_key_folder(*key_folder));
+  if (credentials.token) {
+    ASSIGN_OR_RETURN(options.keys, runtime::keys_of_secret(*credentials.token));
+  } else if (credentials.key_folder) {
+    ASSIGN_OR_RETURN(KeyFolder keys, read_key_folder(*credentials.key_folder));
     options.keys = std::move(keys.own);
-    options.allowed = std::move(keys.allowed);
+    options.allowed_now = live_list(*credentials.key_folder, std::move(keys.allowed), log);
   }
   ASSIGN_OR_RETURN(std::unique_ptr<runtime::ZmqWire> wire, runtime::ZmqWire::open(options));
   return std::unique_ptr<runtime::Wire>(std::move(wire));

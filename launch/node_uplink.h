@@ -19,12 +19,18 @@
 
 namespace troupe::launch {
 
-// `listen` "" for a process that only dials. `key_folder` as read_key_folder() takes it; none:
-// nothing is encrypted, and nothing leaves the machine. The clock outlives the wire. Errors are
-// kUsage: see ZmqWire::open.
-runtime::Result<std::unique_ptr<runtime::Wire>> open_wire(
-    const std::string& listen, const std::optional<std::string>& key_folder,
-    const runtime::Clock& clock, const runtime::Log& log);
+// How a process proves who it is; neither: nothing is encrypted, and nothing leaves the machine.
+struct NodeCredentials {
+  std::optional<std::string> key_folder;  // as read_key_folder() takes it
+  std::optional<std::string> token;       // as make_join_token() makes it; for who only dials
+};
+
+// `listen` "" for a process that only dials. A listener looks at its list of keys anew for every
+// new connection. The clock outlives the wire. Errors are kUsage: see ZmqWire::open.
+runtime::Result<std::unique_ptr<runtime::Wire>> open_wire(const std::string& listen,
+                                                          const NodeCredentials& credentials,
+                                                          const runtime::Clock& clock,
+                                                          const runtime::Log& log);
 
 // All that actors can send to another node.
 runtime::WireTypes wire_types();

@@ -4,12 +4,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <iterator>
 #include <span>
 #include <utility>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "config/yaml_value.h"
 #include "runtime/base/json_text.h"
 
 namespace troupe::launch {
@@ -23,6 +29,28 @@ std::string time_text(std::chrono::system_clock::time_point time) {
   const auto ms = std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch()).count();
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
                      fmt::gmtime(static_cast<std::time_t>(ms / 1000)), ms % 1000);
+}
+
+std::chrono::system_clock::time_point time_of(const std::string& text) {
+  std::tm parts{};
+  const char* rest = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+  int ms = 0;
+  if (rest == nullptr || std::sscanf(rest, ".%3dZ", &ms) != 1) return {};
+  return std::chrono::system_clock::from_time_t(::timegm(&parts)) + std::chrono::milliseconds(ms);
+}
+
+// "" where the node has no such field.
+std::string field(const config::YamlValue& node, std::string_view name) {
+  const config::YamlValue* value = node.find(name);
+  return value != nullptr && value->is_scalar() ? value->scalar : std::string();
+}
+
+NodeState state_of(const std::string& text) {
+  for (const NodeState state : {NodeState::kStarting, NodeState::kJoining, NodeState::kRunning,
+                                NodeState::kLeaving, NodeState::kEnded}) {
+    if (text == word(state)) return state;
+  }
+  return NodeState::kDead;
 }
 
 }  // namespace
@@ -54,6 +82,35 @@ std::string host_name() {
 NodesFile::NodesFile(std::string path, runtime::Disk& disk, WallClock now)
     : path_(std::move(path)), disk_(disk), now_(std::move(now)) {}
 
+void NodesFile::load() {
+  std::ifstream file(path_, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  config::Problems problems;
+  const config::YamlValue list = config::parse_yaml(text, path_, problems);  // JSON is YAML
+  const std::scoped_lock lock(mutex_);
+  for (const config::YamlValue& node : list.items) {
+    NodeEntry entry;
+    entry.name = field(node, "name");
+    if (entry.name.empty()) continue;
+    entry.host = field(node, "host");
+    entry.pid = static_cast<pid_t>(std::strtol(field(node, "pid").c_str(), nullptr, 10));
+    entry.role = field(node, "role");
+    entry.state = state_of(field(node, "state"));
+    entry.cause = field(node, "cause");
+    nodes_.push_back({std::move(entry), time_of(field(node, "since"))});
+  }
+}
+
+Result<void> NodesFile::end_all() {
+  const std::scoped_lock lock(mutex_);
+  for (Known& node : nodes_) {
+    if (node.entry.state == NodeState::kEnded || node.entry.state == NodeState::kDead) continue;
+    node.entry.state = NodeState::kEnded;
+    node.since = now_();
+  }
+  return write();
+}
+
 Result<void> NodesFile::set(const NodeEntry& entry) {
   const std::scoped_lock lock(mutex_);
   return put(entry);
@@ -78,9 +135,13 @@ std::vector<NodeEntry> NodesFile::entries() const {
   return entries;
 }
 
-Result<void> NodesFile::put(const NodeEntry& entry) {
+Result<void> NodesFile::put(NodeEntry entry) {
   const auto found = std::find_if(nodes_.begin(), nodes_.end(),
                                   [&](const Known& node) { return node.entry.name == entry.name; });
+  if (found != nodes_.end() && entry.pid == 0) {
+    entry.host = found->entry.host;
+    entry.pid = found->entry.pid;
+  }
   if (found == nodes_.end()) {
     nodes_.push_back({entry, now_()});
   } else if (found->entry == entry) {

@@ -41,7 +41,8 @@ struct NodeEntry {
 // The name of this machine; "" if it has none.
 std::string host_name();
 
-// Any thread. One per file and run: what another wrote is not read, but replaced.
+// Any thread. One at a time per file: what another wrote is replaced, unless load() has taken it
+// over.
 class NodesFile {
  public:
   // The time of day, for people; handed in as all time is.
@@ -52,10 +53,15 @@ class NodesFile {
       std::string path, runtime::Disk& disk,
       WallClock now = [] { return std::chrono::system_clock::now(); });
 
+  // Takes over the nodes the file tells of; what cannot be understood of it is left out.
+  void load();
   // Sets the entry of that name, or adds it below the others; writes the file if that changed
-  // anything, such that a reader sees the old content or the new, never a part. kData: it could not
+  // anything, such that a reader sees the old content or the new, never a part. An entry without a
+  // pid keeps the host and pid that are known. kData: it could not
   // be written; the entry is set all the same, and the next change writes it too.
   runtime::Result<void> set(const NodeEntry& entry);
+  // Says of all nodes that are not dead yet that they have ended.
+  runtime::Result<void> end_all();
   // The same for an entry that is there already; CHECKs that it is.
   runtime::Result<void> set_state(const std::string& name, NodeState state,
                                   const std::string& cause = "");
@@ -68,7 +74,7 @@ class NodesFile {
     std::chrono::system_clock::time_point since;  // of its state
   };
   // Both with the mutex held.
-  runtime::Result<void> put(const NodeEntry& entry);
+  runtime::Result<void> put(NodeEntry entry);
   runtime::Result<void> write();
 
   const std::string path_;

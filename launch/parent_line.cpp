@@ -36,7 +36,8 @@ ParentLine::ParentLine(int descriptor, std::function<void(const std::string& lin
   CHECK(stop_.is_open(), "no eventfd");
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   thread_ = std::thread([this, sink = std::move(on_line)] {
-    read_lines(line_.number(), stop_.number(), LineSplitter([&sink](std::string_view text) { sink(std::string(text)); }));
+    read_lines(line_.number(), stop_.number(),
+               LineSplitter([&sink](std::string_view text) { sink(std::string(text)); }));
   });
 }
 

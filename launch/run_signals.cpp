@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <utility>
 
 #include "actors/messages.h"
 
@@ -15,24 +14,12 @@ runtime::NodeEnd RunSignals::run(runtime::Node& node) {
   {
     const std::scoped_lock lock(mutex_);
     node_ = &node;
-    for (runtime::Message& message : std::exchange(early_, {})) {
-      node.send_control("coordinator", std::move(message));
-    }
   }
   runtime::NodeEnd end = node.run();
   const std::scoped_lock lock(mutex_);
   node_ = nullptr;
   has_run_ = true;
   return end;
-}
-
-void RunSignals::tell_coordinator(runtime::Message message) {
-  const std::scoped_lock lock(mutex_);
-  if (node_ != nullptr) {
-    node_->send_control("coordinator", std::move(message));
-  } else if (!has_run_) {
-    early_.push_back(std::move(message));
-  }
 }
 
 int RunSignals::stopped_by() {

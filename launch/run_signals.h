@@ -5,7 +5,6 @@
 // node, when there is nothing to save. SIGUSR1 asks for a checkpoint.
 
 #include <mutex>
-#include <vector>
 
 #include "launch/signal_watch.h"
 #include "runtime/node.h"
@@ -20,8 +19,6 @@ class RunSignals {
   // The node runs on the calling thread until it ends; meanwhile signals reach it. Returns how it
   // ended.
   runtime::NodeEnd run(runtime::Node& node);
-  // Sends the message to the coordinator, as soon as there is a node. Any thread.
-  void tell_coordinator(runtime::Message message);
   // The signal that asked the run to stop; 0 for none. Any thread.
   int stopped_by();
 
@@ -29,7 +26,6 @@ class RunSignals {
   void take(int number);
 
   std::mutex mutex_;
-  std::vector<runtime::Message> early_;  // for the coordinator, before there is one
   runtime::Node* node_ = nullptr;
   bool has_run_ = false;
   int stopped_by_ = 0;

@@ -42,8 +42,8 @@ std::string summary_json(const actors::RunOutcome& outcome, std::size_t slots,
       R"("ledger":{{"events":{},"sum":"{:016x}"}},"bytes_on_wire":{},"failures_survived":0,)"
       R"("stopped":{},"error":{},"validation":{}}})",
       pipeline::hash_of_state(state).text(), state.iteration, state.epoch, state.step(slots), rate,
-      peak_memory_bytes(), state.ledger_events, state.ledger_sum, bytes_on_wire, outcome.stopped, problem,
-      outcome.validation ? outcome.validation->json : "null");
+      peak_memory_bytes(), state.ledger_events, state.ledger_sum, bytes_on_wire, outcome.stopped,
+      problem, outcome.validation ? outcome.validation->json : "null");
 }
 
 }  // namespace troupe::launch

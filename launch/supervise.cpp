@@ -16,6 +16,7 @@
 #include "launch/key_folder.h"
 #include "launch/nodes_file.h"
 #include "launch/process_group.h"
+#include "launch/this_host.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/disk.h"
 #include "runtime/transport/resolve.h"
@@ -61,32 +62,72 @@ struct Meeting {
   std::string dial;
 };
 
-Result<Meeting> meet_on_network(const std::string& listen) {
-  ASSIGN_OR_RETURN(const runtime::Address address, runtime::parse_address(listen));
-  if (address.kind == runtime::Address::Kind::kTcp && address.port == 0) {
+bool is_here(const config::HostSection& host) { return is_this_host(host.address); }
+
+// For members on other hosts.
+Result<Meeting> meet_on_network(const config::ClusterSection& cluster, const config::Place& place) {
+  const auto refused = [&](const std::string& why) {
     return Error{
-        ErrorKind::kUsage,
-        fmt::format("cluster.listen: {} has no port of its own, so that other hosts cannot "
-                    "be told where to join; give HOST:PORT with a port other than 0",
-                    listen)};
-  }
-  Meeting meeting{listen, listen};
+        ErrorKind::kTopology,
+        config::Problem{place, fmt::format("cluster.listen: {} {}", cluster.listen, why)}.text()};
+  };
+  ASSIGN_OR_RETURN(const runtime::Address address, runtime::parse_address(cluster.listen));
   ASSIGN_OR_RETURN(const runtime::ResolvedAddress resolved, runtime::resolve(address));
+  if (resolved.loopback) {
+    const auto away = std::find_if_not(cluster.hosts.begin(), cluster.hosts.end(), is_here);
+    return refused(
+        fmt::format("is reached from this machine only, and members are to run on {}; give an "
+                    "address of this machine that others reach, with a port, and cluster.keys",
+                    away->address));
+  }
+  if (address.port == 0) {
+    return refused(
+        "has no port of its own, so that other hosts cannot be told where to join; give a port "
+        "other than 0");
+  }
+  Meeting meeting{cluster.listen, cluster.listen};
   if (resolved.any) meeting.dial = fmt::format("tcp://127.0.0.1:{}", address.port);
   return meeting;
 }
 
-NodeEntry entry_of(const ProcessChange& change) {
+// A process of the group that has ended.
+struct Ended {
+  std::string name;
+  pid_t pid = 0;
+  ChildEnd end;
+};
+
+// What the file shall say of it; `known` is what the head has said last. A process that was killed
+// did not say how; of all others the head knows better, if it has seen their end.
+NodeEntry entry_of(const Ended& ended, const NodeEntry* known) {
+  const bool seen =
+      known != nullptr && (known->state == NodeState::kEnded || known->state == NodeState::kDead);
+  if (seen && ended.end.signal == 0) return *known;
   NodeEntry entry;
-  entry.name = change.name;
+  entry.name = ended.name;
   entry.host = host_name();
-  entry.pid = change.pid;
-  entry.role = change.name == config::kHeadNode ? "head" : "member";
-  if (!change.end) return entry;
-  const bool well = *change.end == ChildEnd{};
+  entry.pid = ended.pid;
+  entry.role = ended.name == config::kHeadNode ? "head" : "member";
+  const bool well = ended.end == ChildEnd{};
   entry.state = well ? NodeState::kEnded : NodeState::kDead;
-  if (!well) entry.cause = change.end->text();
+  if (!well) entry.cause = ended.end.text();
   return entry;
+}
+
+// The head keeps the file; what it could not see any more is put right when it has ended.
+Result<void> put_right(const std::string& path, const std::vector<Ended>& all) {
+  if (!std::filesystem::exists(path)) return {};
+  runtime::FileDisk disk;
+  NodesFile nodes(path, disk);
+  nodes.load();
+  const std::vector<NodeEntry> entries = nodes.entries();
+  for (const Ended& ended : all) {
+    const auto known = std::find_if(entries.begin(), entries.end(), [&](const NodeEntry& entry) {
+      return entry.name == ended.name;
+    });
+    RETURN_IF_ERROR(nodes.set(entry_of(ended, known == entries.end() ? nullptr : &*known)));
+  }
+  return {};
 }
 
 std::vector<GroupProcess> member_processes(const SuperviseRequest& request, std::uint32_t here,
@@ -110,13 +151,7 @@ std::vector<GroupProcess> member_processes(const SuperviseRequest& request, std:
 
 std::uint32_t members_here(const config::ClusterSection& cluster) {
   std::uint32_t here = 0;
-  for (const config::HostSection& host : cluster.hosts) {
-    runtime::Address address;
-    address.host = host.address;
-    const auto resolved = runtime::resolve(address);
-    const bool loopback = resolved.ok() && resolved->loopback;
-    if (loopback || host.address == host_name()) here += host.workers;
-  }
+  for (const config::HostSection& host : cluster.hosts) here += is_here(host) ? host.workers : 0;
   return here;
 }
 
@@ -126,7 +161,7 @@ Result<GroupEnd> supervise(const SuperviseRequest& request, runtime::Log& log) {
   ASSIGN_OR_RETURN(const SocketFolder sockets, SocketFolder::make());
   Meeting meeting{sockets.address(), sockets.address()};
   if (here < request.members) {
-    ASSIGN_OR_RETURN(meeting, meet_on_network(request.cluster->listen));
+    ASSIGN_OR_RETURN(meeting, meet_on_network(*request.cluster, request.listen_place));
   }
   if (request.key_folder) {
     ASSIGN_OR_RETURN(const KeyFolder keys, read_key_folder(*request.key_folder));
@@ -141,20 +176,15 @@ Result<GroupEnd> supervise(const SuperviseRequest& request, runtime::Log& log) {
   words.insert(words.end(), {"--head-at", meeting.listen, "--members-here", std::to_string(here)});
   options.members = member_processes(request, here, meeting.dial);
   options.member_grace = kMemberGrace;
-  // The head keeps the file; what it could not see any more is put right when it has ended.
-  std::vector<NodeEntry> ended;
+  std::vector<Ended> ended;
   options.changed = [&](const ProcessChange& change) {
-    if (change.end) ended.push_back(entry_of(change));
+    if (change.end) ended.push_back({change.name, change.pid, *change.end});
   };
   const runtime::SteadyClock clock;
   ProcessGroup group(std::move(options), clock, log);
   ASSIGN_OR_RETURN(GroupEnd end, group.run());
-  runtime::FileDisk disk;
-  NodesFile nodes(request.nodes_path, disk);
-  if (!std::filesystem::exists(request.nodes_path)) return end;
-  for (const NodeEntry& entry : ended) {
-    if (const auto written = nodes.set(entry); !written.ok()) log.warning(written.error().message);
-  }
+  const auto right = put_right(request.nodes_path, ended);
+  if (!right.ok()) log.warning(right.error().message);
   return end;
 }
 

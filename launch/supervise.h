@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "config/place.h"
 #include "config/topology.h"
 #include "launch/group_rules.h"
 #include "runtime/base/error.h"
@@ -22,6 +23,7 @@ struct SuperviseRequest {
   std::uint32_t members = 1;            // of the run
   // None: all members run here.
   std::optional<config::ClusterSection> cluster;
+  config::Place listen_place;  // where cluster.listen stands
   std::optional<std::string> key_folder;
 };
 
@@ -30,7 +32,7 @@ std::uint32_t members_here(const config::ClusterSection& cluster);
 
 // Gives the head `--head-at ADDRESS` and `--members-here N` besides its words, each member a `join`
 // of its own; their standard error is passed on line by line behind their names. Must be called
-// before other threads are started. kUsage: cluster.listen that others cannot be told of.
+// before other threads are started. kTopology: a cluster.listen that other hosts cannot reach.
 runtime::Result<GroupEnd> supervise(const SuperviseRequest& request, runtime::Log& log);
 
 }  // namespace troupe::launch

@@ -29,7 +29,8 @@ struct TrainingData {
 // `data_folder` keeps synthetic showers and the index of files between runs. Says in the log what
 // it does and found. Errors are kData.
 runtime::Result<TrainingData> open_training_data(const config::Topology& topology,
-                                                 const std::string& data_folder, bool with_test_data,
-                                                 runtime::ThreadTeam& team, runtime::Log& log);
+                                                 const std::string& data_folder,
+                                                 bool with_test_data, runtime::ThreadTeam& team,
+                                                 runtime::Log& log);
 
 }  // namespace troupe::launch

@@ -135,10 +135,11 @@ actors::NodeParts computing_parts(TrainingSetup& setup, const config::Topology& 
 
 std::vector<runtime::Term> terms_of(const TrainingSetup& setup,
                                     const runtime::Hash128& topology_hash) {
-  return {{"topology", topology_hash.text()},
-          {"plan", runtime::hash_of(runtime::print(setup.plan)).text()},
-          {"numerics class", setup.backend->numerics_class()},
-          {"data fingerprint", setup.data.train.fingerprint().text()}};
+  using runtime::ErrorKind;
+  return {{"topology", topology_hash.text(), ErrorKind::kTopology},
+          {"plan", runtime::hash_of(runtime::print(setup.plan)).text(), ErrorKind::kTopology},
+          {"numerics class", setup.backend->numerics_class(), ErrorKind::kUsage},
+          {"data fingerprint", setup.data.train.fingerprint().text(), ErrorKind::kData}};
 }
 
 }  // namespace troupe::launch

@@ -1,10 +1,11 @@
 #include <iostream>
+#include <optional>
 
 #include <fmt/format.h>
 
-#include "config/plan.h"
 #include "config/topology_file.h"
 #include "config/topology_identity.h"
+#include "config/workers.h"
 #include "launch/local_run.h"
 #include "main/command_line.h"
 #include "main/commands.h"
@@ -15,7 +16,14 @@ namespace {
 
 namespace po = boost::program_options;
 
-void print_for_people(const config::LoadedTopology& loaded, const launch::LocalBounds& bounds) {
+std::string placement(std::uint32_t members) {
+  if (members == 0) return "placement: everything in this process\n";
+  return fmt::format("placement: a head and {} member{}, each a process\n", members,
+                     members == 1 ? "" : "s");
+}
+
+void print_for_people(const config::LoadedTopology& loaded, const launch::LocalBounds& bounds,
+                      std::uint32_t members) {
   const model::GanDescription& gan = loaded.topology.model.gan;
   for (const auto* network : {&gan.generator, &gan.discriminator}) {
     std::cout << model::print_network(*network, model::infer_shapes(*network)) << "\n";
@@ -28,20 +36,21 @@ void print_for_people(const config::LoadedTopology& loaded, const launch::LocalB
                    static_cast<double>(bounds.arena_bytes) / 1e6,
                    static_cast<double>(bounds.state_bytes) / 1e6,
                    static_cast<double>(bounds.iteration_bytes) / 1e6)
-            << "placement: everything in this process\n"
+            << placement(members)
             << "topology hash: " << config::topology_hash(loaded.topology).text() << "\n";
 }
 
 }  // namespace
 
 int check_command(const Arguments& arguments) {
-  CommandLine line("check T.yaml [--set a.b=c]... [--json]",
+  CommandLine line("check T.yaml [--workers N] [--set a.b=c]... [--json]",
                    "Says everything that is wrong with a topology file, each with its place; else\n"
                    "prints the networks, the wiring and the bounds it would run with.",
                    "troupe check config/topologies/gan3d_25.yaml");
   line.positional("topology");
   line.add()("set", po::value<std::vector<std::string>>()->composing(),
-             "a.b=c: sets one value of the topology; may be repeated")("json", po::bool_switch(),
+             "a.b=c: sets one value of the topology; may be repeated")(
+      "workers", po::value<std::uint32_t>(), "as in troupe run")("json", po::bool_switch(),
                                                                        "print one JSON object");
   if (const auto code = line.parse(arguments)) return *code;
   if (!line.has("topology")) return line.usage_error("which topology file?");
@@ -49,14 +58,20 @@ int check_command(const Arguments& arguments) {
   if (line.has("set")) overrides = line.get<std::vector<std::string>>("set");
   const auto loaded = config::load_topology(line.get<std::string>("topology"), overrides);
   if (!loaded.ok()) return report(loaded.error());
-  const auto bounds = launch::local_bounds(*loaded);
+  std::optional<std::uint32_t> workers;
+  if (line.has("workers")) workers = line.get<std::uint32_t>("workers");
+  if (workers.value_or(0) > config::kMostMembers) {
+    return line.usage_error(fmt::format("--workers: at most {}", config::kMostMembers));
+  }
+  const std::uint32_t members = config::workers_of(loaded->topology, workers);
+  const auto bounds = launch::local_bounds(*loaded, members);
   if (!bounds.ok()) return report(bounds.error());
   // The run may be meant for another machine.
   if (const auto fits = launch::check_memory(*bounds, launch::usable_memory()); !fits.ok()) {
     std::cerr << "troupe: warning: " << fits.error().message << "\n";
   }
   if (!line.get<bool>("json")) {
-    print_for_people(*loaded, *bounds);
+    print_for_people(*loaded, *bounds, members);
   } else {
     std::cout << fmt::format(
         R"({{"topology_hash":"{}","actors":{},"links":{},"message_bytes":{},"arena_bytes":{},)"

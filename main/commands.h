@@ -18,5 +18,6 @@ int data_command(const Arguments& arguments);
 int inspect_command(const Arguments& arguments);
 int generate_command(const Arguments& arguments);
 int keygen_command(const Arguments& arguments);
+int token_command(const Arguments& arguments);
 
 }  // namespace troupe

@@ -1,4 +1,5 @@
-#include <iostream>
+#include <chrono>
+#include <cstdint>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@ namespace {
 
 namespace po = boost::program_options;
 
+constexpr std::uint32_t kLongestWait_s = 7 * 24 * 3600;
 // A head that this process's own supervisor has started may take its time to make data.
 constexpr auto kPatience = std::chrono::hours(24);
 
@@ -32,24 +34,34 @@ int join(const launch::MemberRequest& request) {
 }  // namespace
 
 int join_command(const Arguments& arguments) {
-  CommandLine line("join ADDRESS [--key DIR] [--node NAME] [--data DIR]",
+  CommandLine line("join ADDRESS [--key DIR] [--node NAME] [--data DIR] [--within SECONDS]",
                    "Makes this process a member of the run whose head listens at ADDRESS: it gets\n"
                    "the topology from there, opens the data itself, and ends with the run.",
                    "troupe join 10.0.0.5:8500 --key keys");
   line.positional("address");
-  line.add()("key", po::value<std::string>(),
-             "folder of keys, as troupe keygen makes it; needed between machines")(
+  line.add()("key", po::value<std::string>(), "folder of keys, as troupe keygen makes it")(
+      "token", po::value<std::string>(),
+      "instead of keys: what troupe token has printed; between machines one of both is needed")(
       "node", po::value<std::string>(), "which member to be (default: any that is awaited)")(
       "data", po::value<std::string>(),
       "folder for synthetic showers and indices (default: the head's, else runs/data)");
+  line.add()("within", po::value<std::uint32_t>()->default_value(60),
+             "seconds in which the head must answer for the first time");
   line.hidden_flag("patient");
   if (const auto code = line.parse(arguments)) return *code;
   if (!line.has("address")) return line.usage_error("which address?");
   launch::MemberRequest request;
   request.address = line.get<std::string>("address");
-  if (line.has("key")) request.key_folder = line.get<std::string>("key");
+  if (line.has("key")) request.credentials.key_folder = line.get<std::string>("key");
+  if (line.has("token")) request.credentials.token = line.get<std::string>("token");
+  if (line.has("key") && line.has("token")) return line.usage_error("--key or --token, not both");
   if (line.has("node")) request.node = line.get<std::string>("node");
   if (line.has("data")) request.data_folder = line.get<std::string>("data");
+  const auto within_s = line.get<std::uint32_t>("within");
+  if (within_s < 1 || within_s > kLongestWait_s) {
+    return line.usage_error(fmt::format("--within: 1 to {} seconds", kLongestWait_s));
+  }
+  request.within = std::chrono::seconds(within_s);
   if (line.get<bool>("patient")) request.within = kPatience;
   return join(request);
 }

@@ -29,6 +29,7 @@ constexpr std::array kVerbs{
     Verb{"generate", "showers from a trained generator", troupe::generate_command},
     Verb{"inspect", "what a checkpoint holds", troupe::inspect_command},
     Verb{"keygen", "node keys, for connections between machines", troupe::keygen_command},
+    Verb{"token", "let a machine without keys join, for a while", troupe::token_command},
 };
 
 void print_help(std::ostream& out) {

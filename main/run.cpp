@@ -163,6 +163,8 @@ int look_after(const config::LoadedTopology& loaded, std::uint32_t members,
   request.members = members;
   if (!arguments.workers) request.cluster = loaded.topology.cluster;
   request.key_folder = loaded.topology.cluster.keys;
+  const auto listen = loaded.origins.find("cluster.listen");
+  if (listen != loaded.origins.end()) request.listen_place = listen->second;
   const auto end = launch::supervise(request, *log);
   if (!end.ok()) return report(end.error());
   if (end->error) log->error(end->error->message);

@@ -1,5 +1,7 @@
 #include "runtime/node_core.h"
 
+#include <pthread.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -154,6 +156,7 @@ void NodeCore::begin(const std::shared_ptr<NodeCore>& self) {
   // Only now does everyone here hear what others have to say.
   if (gate_ && gate_has_thread_) {
     gate_thread_ = std::thread([this] {
+      ::pthread_setname_np(::pthread_self(), "gate");  // for people with a debugger
       while (!gate_->closed()) gate_->turn(TimePoint::max());
     });
   }
@@ -209,7 +212,9 @@ void NodeCore::return_to_sender(Message message, const Error& cause) {
     return;
   }
   const std::string name(message.name());
-  if (origin.sender() == kOutside) {
+  if (origin.sender() == kOutside && message.as<PeerLeft>() != nullptr) {
+    log_.debug(fmt::format("a peer left when this node had ended: {}", cause.message));
+  } else if (origin.sender() == kOutside) {
     log_.warning(fmt::format("'{}' from outside was not delivered: {}", name, cause.message));
   } else if (!cell(origin.sender()).post(ReturnSignal{std::move(message), cause})) {
     log_.debug(

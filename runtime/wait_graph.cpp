@@ -135,6 +135,26 @@ WaitGraph merge(const std::vector<WaitGraph>& graphs) {
   return merged;
 }
 
+namespace {
+
+// An actor that others wait for and that waits for nobody, its name; "" if there is none.
+std::string idler(const WaitGraph& graph, bool about_to_run) {
+  const Edges edges = edges_of(graph, true);
+  for (const auto& waited_for : edges) {
+    for (const std::size_t target : waited_for) {
+      const bool queued = graph.actors[target].activity == Activity::kQueued;
+      if (edges[target].empty() && (queued || !about_to_run)) return graph.actors[target].name;
+    }
+  }
+  return {};
+}
+
+std::string blame(const std::string& idler) {
+  return fmt::format("{}, which others wait for and which waits for nobody", idler);
+}
+
+}  // namespace
+
 std::string culprit(const WaitGraph& graph) {
   const ActorWait* longest = nullptr;
   for (const ActorWait& actor : graph.actors) {
@@ -145,6 +165,7 @@ std::string culprit(const WaitGraph& graph) {
     return fmt::format("{}, whose handler has been running for {:.1f} s", longest->name,
                        seconds(longest->running_for));
   }
+  if (const std::string name = idler(graph, true); !name.empty()) return blame(name);
   for (const bool with_messages : {false, true}) {
     std::vector<std::string> names;
     for (const std::size_t actor : find_circle(edges_of(graph, with_messages))) {
@@ -152,15 +173,7 @@ std::string culprit(const WaitGraph& graph) {
     }
     if (!names.empty()) return fmt::format("a circle, {}", fmt::join(names, " -> "));
   }
-  const Edges edges = edges_of(graph, true);
-  for (const auto& waited_for : edges) {
-    for (const std::size_t target : waited_for) {
-      if (edges[target].empty()) {
-        return fmt::format("{}, which others wait for and which waits for nobody",
-                           graph.actors[target].name);
-      }
-    }
-  }
+  if (const std::string name = idler(graph, false); !name.empty()) return blame(name);
   return "none: no actor waits for another; one of them should have finished";
 }
 

@@ -48,9 +48,10 @@ struct WaitGraph {
 // The graphs of several nodes as one: what one node knows only by name is what another tells of it.
 WaitGraph merge(const std::vector<WaitGraph>& graphs);
 
-// The actor to look at first, in one line: the one whose handler runs longest; else a circle of
-// actors waiting for each other, as a -> b -> a, with those that lack credit before those that wait
-// for a message; else one that waits for nobody while others wait for it.
+// The actor to look at first, in one line: the one whose handler runs longest; else one
+// that others wait for and that is about to run, but is not run; else a circle of actors waiting
+// for each other, as a -> b -> a, with those that lack credit before those that wait for a message;
+// else one that waits for nobody while others wait for it.
 std::string culprit(const WaitGraph& graph);
 
 // One line per live actor, then the culprit. No trailing newline.

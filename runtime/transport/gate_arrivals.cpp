@@ -158,13 +158,14 @@ void Gate::deliver(std::size_t position, Lane lane, Parcel& parcel) {
 // A message of an actor here could not be delivered there.
 void Gate::take_back(std::size_t position, Parcel& parcel) {
   Origin* origin = nullptr;
-  if (parcel.link) {
+  const bool was_sent = peers_[position]->acknowledged(parcel.received);
+  if (was_sent && parcel.link) {
     const auto outlet = outlets_.find(*parcel.link);
     if (outlet != outlets_.end() && outlet->second->peer() == position) {
       outlet->second->come_back(parcel.message.bytes());
       origin = outlet->second.get();
     }
-  } else {
+  } else if (was_sent) {
     origin = core_.control_origin_of(parcel.target);
   }
   if (origin == nullptr) {

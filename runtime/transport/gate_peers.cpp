@@ -94,8 +94,8 @@ std::optional<Error> Gate::objection(const Introduction& other) const {
                                      [&](const Term& term) { return term.name == own.name; });
     const std::string value = theirs == other.terms.end() ? "nothing" : theirs->value;
     if (value != own.value) {
-      return Error{ErrorKind::kUsage, fmt::format("another {}: {} has {}, {} has {}", own.name,
-                                                  options_.node, own.value, other.node, value)};
+      return Error{own.mismatch, fmt::format("another {}: {} has {}, {} has {}", own.name,
+                                             options_.node, own.value, other.node, value)};
     }
   }
   return std::nullopt;

@@ -82,6 +82,7 @@ void Gate::send_out(Outgoing& outgoing) {
       parcel.target = origin.sender_name();
     }
     parcel.cause = std::move(outgoing.cause);
+    parcel.received = peer.received();
   } else {
     parcel.sender = outgoing.message.sender_name();
     parcel.target = std::move(outgoing.target);

@@ -1,6 +1,7 @@
 #include "runtime/transport/keys.h"
 
 #include <fcntl.h>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
 namespace troupe::runtime {
 namespace {
@@ -21,6 +23,22 @@ constexpr std::size_t kKeyBytes = 32;
 constexpr std::size_t kMostFileBytes = std::size_t{4} << 20;
 
 Error usage(std::string message) { return Error{ErrorKind::kUsage, std::move(message)}; }
+
+// Takes " until 2026-01-31T12:00:00Z" off the end of the name, if it is there; false: it is there,
+// but says something else.
+bool take_until(AllowedKey& entry) {
+  constexpr std::string_view kWord = "until ";
+  const std::size_t at = entry.name.rfind(kWord);
+  if (at == std::string::npos || (at > 0 && entry.name[at - 1] != ' ')) return true;
+  const std::string moment = entry.name.substr(at + kWord.size());
+  std::tm parts{};
+  const char* end = ::strptime(moment.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  if (end == nullptr || *end != '\0') return false;
+  const std::time_t time = ::timegm(&parts);
+  entry.until = std::chrono::sys_seconds(std::chrono::seconds(time));
+  entry.name.resize(at == 0 ? 0 : at - 1);
+  return true;
+}
 
 Result<void> write_new(const std::string& path, std::string_view text, mode_t mode) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
@@ -185,6 +203,20 @@ Result<KeyPair> read_secret_key(const std::string& path) {
   return keys;
 }
 
+Result<KeyPair> keys_of_secret(const std::string& secret_key) {
+  KeyPair keys{std::string(kKeyCharacters + 1, '\0'), secret_key};
+  if (!is_key(secret_key) || ::zmq_curve_public(keys.public_key.data(), secret_key.c_str()) != 0) {
+    return usage("this is no key: 40 characters are expected, as 'troupe token' prints them");
+  }
+  keys.public_key.resize(kKeyCharacters);
+  return keys;
+}
+
+std::string time_text(std::chrono::sys_seconds time) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
+}
+
 Result<std::vector<AllowedKey>> read_allow_list(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, read_text(path, false));
   std::vector<AllowedKey> allowed;
@@ -197,7 +229,14 @@ Result<std::vector<AllowedKey>> read_allow_list(const std::string& path) {
     if (std::any_of(allowed.begin(), allowed.end(), same)) {
       return usage(fmt::format("{}:{}: this key stands in the list already", path, line.number));
     }
-    allowed.push_back({std::move(line.first), std::move(line.rest)});
+    AllowedKey entry{std::move(line.first), std::move(line.rest)};
+    if (!take_until(entry)) {
+      return usage(
+          fmt::format("{}:{}: 'until' is followed by a moment such as "
+                      "2026-01-31T12:00:00Z",
+                      path, line.number));
+    }
+    allowed.push_back(std::move(entry));
   }
   return allowed;
 }

@@ -5,9 +5,12 @@
 // of its allow-list.
 //
 // A key file is text: comment lines begin with '#', and then "public KEY" and, in the secret file,
-// "secret KEY". An allow-list has one "KEY NAME" per line; a comment begins with '#' at the start
-// of a line (a key itself may hold one).
+// "secret KEY". An allow-list has one "KEY NAME" per line, or
+// "KEY NAME until 2026-01-31T12:00:00Z"; a comment begins with '#' at the start of a line (a key
+// itself may hold one).
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,10 +28,18 @@ struct KeyPair {
 struct AllowedKey {
   std::string key;
   std::string name;
+  // After this moment the key is not admitted any more; none: it always is.
+  std::optional<std::chrono::sys_seconds> until = std::nullopt;
 };
 
 // Fresh keys from the system's randomness. Errors (kInternal): libzmq was built without CURVE.
 Result<KeyPair> make_keys();
+
+// The pair of a secret key. Errors (kUsage): the text is no key.
+Result<KeyPair> keys_of_secret(const std::string& secret_key);
+
+// "2026-01-31T12:00:00Z", as allow-lists have it.
+std::string time_text(std::chrono::sys_seconds time);
 
 // Whether the text has the form of a key.
 bool is_key(std::string_view text);

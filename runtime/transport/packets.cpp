@@ -211,8 +211,10 @@ Result<Parcel> get_parcel(WireReader& in, std::size_t frames, const WireTypes& t
   parcel.sender = in.text(kMostName);
   parcel.target = in.text(kMostName);
   if (in.present()) {
+    in.list(2);
     parcel.cause.emplace();
     get(in, *parcel.cause);
+    get(in, parcel.received);
   }
   const std::string name = in.text(kMostName);
   std::vector<Buffer> payloads(in.number(frames));
@@ -372,7 +374,13 @@ Packet pack(const Parcel& parcel, const WireTypes& types) {
   parcel.link ? out.number(*parcel.link) : out.none();
   out.text(parcel.sender);
   out.text(parcel.target);
-  parcel.cause ? put(out, *parcel.cause) : out.none();
+  if (parcel.cause) {
+    out.list(2);
+    put(out, *parcel.cause);
+    put(out, parcel.received);
+  } else {
+    out.none();
+  }
   out.text(parcel.message.name());
   const std::span<const Buffer> payloads = parcel.message.payloads();
   out.number(payloads.size());

@@ -26,8 +26,9 @@ using LaneCounts = std::array<std::uint64_t, kLanes>;
 
 // Something two nodes must have in common to work together, in words people can compare.
 struct Term {
-  std::string name;   // "topology"
-  std::string value;  // its hash, or itself
+  std::string name;                        // "topology"
+  std::string value;                       // its hash, or itself
+  ErrorKind mismatch = ErrorKind::kUsage;  // of the error when the other has another; not sent
   bool operator==(const Term&) const = default;
 };
 
@@ -96,7 +97,10 @@ struct Parcel {
   std::string sender;                 // names of actors; "" where the link has them
   std::string target;
   std::optional<Error> cause;  // why it comes back
-  Message message;             // not attached to any origin
+  // Only then: what has arrived there, the message itself included. So its sender never takes it
+  // for lost as well.
+  LaneCounts received{};
+  Message message;  // not attached to any origin
 };
 
 using AnyPacket = std::variant<Hello, Welcome, Refusal, Account, Heartbeat, Bye, GraphRequest,

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -17,6 +18,8 @@ constexpr std::uint64_t kMagic = 0x31'4d'48'53'45'50'52'54;  // "TRPESHM1"
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kFirstRange = kPage + SharedSender::kSlots * sizeof(std::uint32_t);
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
+// More than are given back between two payloads, so that what is free is known to be.
+constexpr std::size_t kLooks = 32;
 
 struct SegmentHead {
   std::uint64_t magic;
@@ -105,23 +108,23 @@ void SharedSender::give_back(const Range& range) {
   }
 }
 
-void SharedSender::reclaim() {
-  for (std::size_t i = 0; i < in_use_.size();) {
-    if (mapping_->flag(in_use_[i].slot).load(std::memory_order_acquire) != 0) {
-      ++i;
+// Looks at so many ranges in turn, since each look may miss the caches.
+void SharedSender::reclaim(std::size_t most) {
+  for (std::size_t looks = std::min(most, in_use_.size()); looks > 0; --looks) {
+    if (next_look_ >= in_use_.size()) next_look_ = 0;
+    const Range range = in_use_[next_look_];
+    if (mapping_->flag(range.slot).load(std::memory_order_acquire) != 0) {
+      ++next_look_;
       continue;
     }
-    give_back(in_use_[i]);
-    in_use_[i] = in_use_.back();
+    give_back(range);
+    in_use_[next_look_] = in_use_.back();
     in_use_.pop_back();
   }
 }
 
-std::optional<SharedPlace> SharedSender::put(std::span<const std::byte> payload) {
-  // At every payload and lowest offset first: the same few pages stay in the caches.
-  reclaim();
-  const std::uint64_t bytes = whole_pages(payload.size());
-  if (free_slots_.empty() || bytes == 0) return std::nullopt;
+std::optional<SharedSender::Range> SharedSender::find(std::uint64_t bytes) {
+  if (free_slots_.empty()) return std::nullopt;
   for (auto range = free_.begin(); range != free_.end(); ++range) {
     if (range->second < bytes) continue;
     const Range taken{free_slots_.back(), range->first, bytes};
@@ -129,12 +132,44 @@ std::optional<SharedPlace> SharedSender::put(std::span<const std::byte> payload)
     const std::uint64_t left = range->second - bytes;
     free_.erase(range);
     if (left > 0) free_.emplace(taken.offset + bytes, left);
-    in_use_.push_back(taken);
-    std::memcpy(mapping_->range(taken.offset), payload.data(), payload.size());
-    mapping_->flag(taken.slot).store(1, std::memory_order_release);
-    return SharedPlace{taken.slot, taken.offset};
+    return taken;
   }
   return std::nullopt;
+}
+
+// Fresh pages all at once cost less than one by one as they are written, and a system without
+// memory says so here, where it would end the process there. False: it has none.
+bool SharedSender::touch(const Range& range) {
+  const std::uint64_t end = range.offset + range.bytes;
+  if (end <= touched_) return true;
+  const std::uint64_t begin = std::max(touched_, range.offset);
+  if (::madvise(mapping_->range(begin), end - begin, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) {
+    return false;
+  }
+  // Pages between were skipped by a larger range; they come one by one.
+  touched_ = end;
+  return true;
+}
+
+std::optional<SharedPlace> SharedSender::put(std::span<const std::byte> payload) {
+  // At every payload and lowest offset first: the same few pages stay in the caches.
+  reclaim(kLooks);
+  const std::uint64_t bytes = whole_pages(payload.size());
+  if (bytes == 0) return std::nullopt;
+  std::optional<Range> taken = find(bytes);
+  if (!taken) {
+    reclaim(in_use_.size());
+    taken = find(bytes);
+  }
+  if (!taken) return std::nullopt;
+  if (!touch(*taken)) {
+    give_back(*taken);
+    return std::nullopt;
+  }
+  in_use_.push_back(*taken);
+  std::memcpy(mapping_->range(taken->offset), payload.data(), payload.size());
+  mapping_->flag(taken->slot).store(1, std::memory_order_release);
+  return SharedPlace{taken->slot, taken->offset};
 }
 
 Result<std::unique_ptr<SharedReceiver>> SharedReceiver::open(const SharedOffer& offer) {

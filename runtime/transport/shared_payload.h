@@ -61,7 +61,8 @@ class SharedSender {
 
   const SharedOffer& offer() const { return offer_; }
 
-  // Copies the payload into a free range. Nothing when there is none large enough.
+  // Copies the payload into a free range. Nothing when there is none large enough, or the system
+  // has no memory for it.
   std::optional<SharedPlace> put(std::span<const std::byte> payload);
 
  private:
@@ -71,7 +72,9 @@ class SharedSender {
     std::uint64_t bytes;
   };
   SharedSender(std::shared_ptr<SharedMapping> mapping, int file, const SharedOffer& offer);
-  void reclaim();
+  void reclaim(std::size_t most);
+  std::optional<Range> find(std::uint64_t bytes);
+  bool touch(const Range& range);
   void give_back(const Range& range);
 
   const std::shared_ptr<SharedMapping> mapping_;
@@ -80,6 +83,8 @@ class SharedSender {
   std::map<std::uint64_t, std::uint64_t> free_;  // offset -> bytes, neighbours merged
   std::vector<std::uint32_t> free_slots_;
   std::vector<Range> in_use_;
+  std::size_t next_look_ = 0;  // into in_use_
+  std::uint64_t touched_ = 0;  // ranges end here at most, ever
 };
 
 // The reading end. Any thread.

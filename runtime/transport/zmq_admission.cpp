@@ -52,14 +52,14 @@ AdmissionAnswer answer_admission(std::span<const Buffer> request,
   return answer;
 }
 
-ZmqAdmission::ZmqAdmission(ZmqContext& context, std::vector<AllowedKey> allowed, Log log)
+ZmqAdmission::ZmqAdmission(ZmqContext& context, AllowList allowed, Log log)
     : socket_(context,
               {.role = ZmqSocketOptions::Role::kReply, .route = {}, .keys = {}, .server_key = {}}),
       allowed_(std::move(allowed)),
       log_(std::move(log)) {}
 
-Result<std::unique_ptr<ZmqAdmission>> ZmqAdmission::open(ZmqContext& context,
-                                                         std::vector<AllowedKey> allowed, Log log) {
+Result<std::unique_ptr<ZmqAdmission>> ZmqAdmission::open(ZmqContext& context, AllowList allowed,
+                                                         Log log) {
   std::unique_ptr<ZmqAdmission> admission(
       new ZmqAdmission(context, std::move(allowed), std::move(log)));
   auto bound = admission->socket_.bind("inproc://zeromq.zap.01");
@@ -69,8 +69,8 @@ Result<std::unique_ptr<ZmqAdmission>> ZmqAdmission::open(ZmqContext& context,
 
 void ZmqAdmission::serve() {
   std::vector<Buffer> request;
-  while (socket_.receive(request)) {
-    const AdmissionAnswer answer = answer_admission(request, allowed_);
+  while (socket_.readable() && socket_.receive(request)) {
+    const AdmissionAnswer answer = answer_admission(request, allowed_());
     if (!answer.admitted) {
       log_.warning(fmt::format("refused a peer whose key is not on the allow-list: {}",
                                answer.key.empty() ? "(none)" : answer.key));

@@ -3,6 +3,7 @@
 // Who is let in: the answers to what libzmq asks about every encrypted connection that comes in
 // (ZAP, ZeroMQ's RFC 27). Asked and answered within the process, by the wire's own thread.
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,19 +28,22 @@ AdmissionAnswer answer_admission(std::span<const Buffer> request,
 
 class ZmqAdmission {
  public:
+  // Who may connect at this moment.
+  using AllowList = std::function<std::vector<AllowedKey>()>;
+
   // Stands before the first listener of the context. Errors (kInternal): the context has one.
-  static Result<std::unique_ptr<ZmqAdmission>> open(ZmqContext& context,
-                                                    std::vector<AllowedKey> allowed, Log log);
+  static Result<std::unique_ptr<ZmqAdmission>> open(ZmqContext& context, AllowList allowed,
+                                                    Log log);
 
   ZmqSocket* socket() { return &socket_; }
   // Answers what was asked. Who is refused stands in the log.
   void serve();
 
  private:
-  ZmqAdmission(ZmqContext& context, std::vector<AllowedKey> allowed, Log log);
+  ZmqAdmission(ZmqContext& context, AllowList allowed, Log log);
 
   ZmqSocket socket_;
-  const std::vector<AllowedKey> allowed_;
+  const AllowList allowed_;
   const Log log_;
 };
 

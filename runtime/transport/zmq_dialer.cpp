@@ -113,7 +113,7 @@ void ZmqDialer::serve(TimePoint now) {
     return rest(now);
   }
   for (auto& [id, socket] : strands_) {
-    if (socket->readable() && !read_events(id, *socket, now)) return;
+    if (socket->has_events() && !read_events(id, *socket, now)) return;
   }
   if (state_ == State::kAttaching || state_ == State::kJoining) read_control(now);
   if (state_ == State::kOpen) read_open(false, now);
@@ -243,15 +243,15 @@ void ZmqDialer::open() {
 
 // False: the connection ended, or there is nothing more.
 bool ZmqDialer::read_strand(StrandId id, int most, TimePoint now) {
-  std::vector<Buffer> frames;
   ZmqSocket& socket = *strands_.at(id);
+  std::vector<Buffer> frames;
   for (int i = 0; i < most && socket.receive(frames); ++i) {
     if (!frames.empty() && kind_of(frames[0].bytes()) == FrameKind::kRefuse) {
       end(fmt::format("the other end refused the connection: {}", read_refuse(frames[0].bytes())));
       return false;
     }
     const bool first_bye = !traffic_->any_bye();
-    const std::string wrong = traffic_->take(id_, id.first, id.second, std::move(frames), sink_);
+    const std::string wrong = traffic_->take(id_, id.first, id.second, frames, sink_);
     if (!wrong.empty()) {
       sink_.dropped();
       end(fmt::format("the other end sent {}", wrong));
@@ -267,12 +267,11 @@ bool ZmqDialer::read_strand(StrandId id, int most, TimePoint now) {
 }
 
 void ZmqDialer::read_open(bool everything, TimePoint now) {
-  if (!read_strand(kControlStrand, kManyMessages, now)) return;
-  const int most = everything ? kManyMessages : kFewMessages;
-  for (int stripe = 0; stripe < options_.data_stripes; ++stripe) {
-    if (!read_strand({Lane::kData, stripe}, most, now)) return;
+  for (auto& [id, socket] : strands_) {  // control first
+    if (!everything && !socket->readable()) continue;
+    const int most = everything || id == kControlStrand ? kManyMessages : kFewMessages;
+    if (!read_strand(id, most, now)) return;
   }
-  read_strand({Lane::kMetrics, 0}, most, now);
 }
 
 ZmqTraffic::Out ZmqDialer::out() {

@@ -129,11 +129,12 @@ void ZmqListener::add_to(std::vector<ZmqSocket*>& sockets) {
 
 void ZmqListener::serve(TimePoint now) {
   for (Router& router : routers_) {
-    if (router.socket->readable()) read_events(router);
+    if (router.socket->has_events()) read_events(router);
   }
-  read_up_to(Lane::kControl, kManyMessages, now);
-  read_up_to(Lane::kData, kFewMessages, now);
-  read_up_to(Lane::kMetrics, kFewMessages, now);
+  for (const Lane lane : {Lane::kControl, Lane::kData, Lane::kMetrics}) {
+    if (!router(lane).socket->readable()) continue;
+    read_up_to(lane, lane == Lane::kControl ? kManyMessages : kFewMessages, now);
+  }
   if (!lost_.empty()) end_lost(now);
   end_late(now);
 }
@@ -155,18 +156,17 @@ void ZmqListener::read_events(Router& router) {
 }
 
 bool ZmqListener::read_message(Lane lane, TimePoint now) {
-  std::vector<Buffer> frames;
-  if (!router(lane).socket->receive(frames)) return false;
-  const auto name = frames.size() < 2 ? std::nullopt : StrandName::from_route(frames[0].bytes());
+  if (!router(lane).socket->receive(frames_)) return false;
+  const auto name = frames_.size() < 2 ? std::nullopt : StrandName::from_route(frames_[0].bytes());
   if (!name || name->lane != lane) {
     sink_.dropped();
     return true;
   }
-  frames.erase(frames.begin());
+  const std::span<Buffer> frames = std::span(frames_).subspan(1);
   const auto peer = peers_.find(name->token);
   const bool known = peer != peers_.end() && peer->second.attached.contains({lane, name->stripe});
   if (known) {
-    take_of_peer(peer, *name, std::move(frames), now);
+    take_of_peer(peer, *name, frames, now);
   } else {
     take_attach(*name, frames[0].bytes(), now);
   }
@@ -241,7 +241,7 @@ void ZmqListener::welcome(const StrandName& name, const Attach& attach, const Zm
 }
 
 void ZmqListener::take_of_peer(Peers::iterator peer, const StrandName& name,
-                               std::vector<Buffer> frames, TimePoint now) {
+                               std::span<Buffer> frames, TimePoint now) {
   Peer& state = peer->second;
   if (state.id.number == 0) {
     const auto ready = name.lane == Lane::kControl ? read_ready(frames[0].bytes()) : std::nullopt;
@@ -251,8 +251,7 @@ void ZmqListener::take_of_peer(Peers::iterator peer, const StrandName& name,
     return open_if_complete(peer);
   }
   const bool first_bye = !state.traffic->any_bye();
-  const std::string wrong =
-      state.traffic->take(state.id, name.lane, name.stripe, std::move(frames), sink_);
+  const std::string wrong = state.traffic->take(state.id, name.lane, name.stripe, frames, sink_);
   if (!wrong.empty()) {
     sink_.dropped();
     refuse({name.token, Lane::kControl, 0}, fmt::format("this end sent {}", wrong));

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -68,7 +69,7 @@ class ZmqListener {
   void note_descriptor(const StrandName& name, int descriptor);
   void welcome(const StrandName& name, const Attach& attach, const ZmqOrigin& origin,
                TimePoint now);
-  void take_of_peer(Peers::iterator peer, const StrandName& name, std::vector<Buffer> frames,
+  void take_of_peer(Peers::iterator peer, const StrandName& name, std::span<Buffer> frames,
                     TimePoint now);
   void open_if_complete(Peers::iterator peer);
   void refuse(const StrandName& name, std::string_view why);
@@ -87,6 +88,7 @@ class ZmqListener {
   Peers peers_;
   std::map<ConnectionId, Token> tokens_;  // of open peers
   std::vector<StrandName> lost_;
+  std::vector<Buffer> frames_;  // of the message that is being taken
 };
 
 }  // namespace troupe::runtime

@@ -1,11 +1,9 @@
 #include "runtime/transport/zmq_packets.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 
 namespace troupe::runtime {
 namespace {
@@ -13,17 +11,6 @@ namespace {
 // Packets with fewer bytes behind their header keep to the first stripe: they gain nothing from the
 // others, and arrive in order there.
 constexpr std::size_t kSpreadFromBytes = std::size_t{128} << 10;
-
-// Memory that costs nothing until it is written. An empty Buffer: there is none.
-Buffer untouched_memory(std::size_t bytes) {
-  void* begin = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (begin == MAP_FAILED) return {};
-  // Chunks are written as a whole, so a large page never holds more than has arrived and a bit.
-  ::madvise(begin, bytes, MADV_HUGEPAGE);
-  std::shared_ptr<void> owner(begin, [bytes](void* memory) { ::munmap(memory, bytes); });
-  return Buffer::wrap(static_cast<std::byte*>(begin), bytes, std::move(owner));
-}
 
 std::uint64_t chunks_of(std::uint64_t bytes, std::size_t chunk_bytes) {
   return (bytes + chunk_bytes - 1) / chunk_bytes;
@@ -78,14 +65,13 @@ void PacketCutter::cut(const Packet& packet, SharedSender* shared, const Out& ou
   }
 }
 
-std::string PacketAssembler::take(std::vector<Buffer> frames, const SharedReceiver* shared) {
+std::string PacketAssembler::take(std::span<Buffer> frames, const SharedReceiver* shared) {
   if (frames.empty()) return "a message of too many frames";
   return kind_of(frames[0].bytes()) == FrameKind::kChunk ? take_chunk(frames)
                                                          : take_packet(frames, shared);
 }
 
-std::string PacketAssembler::take_packet(std::vector<Buffer>& frames,
-                                         const SharedReceiver* shared) {
+std::string PacketAssembler::take_packet(std::span<Buffer> frames, const SharedReceiver* shared) {
   std::optional<PacketFrame> frame = read_packet(frames[0]);
   if (!frame) return "a damaged packet";
   if (frame->number < next_) return "a packet that came before";
@@ -124,7 +110,7 @@ std::string PacketAssembler::take_packet(std::vector<Buffer>& frames,
   return "";
 }
 
-std::string PacketAssembler::take_chunk(std::vector<Buffer>& frames) {
+std::string PacketAssembler::take_chunk(std::span<Buffer> frames) {
   const auto place = read_chunk(frames[0].bytes());
   if (!place || frames.size() != 2 || frames[1].empty()) return "a damaged chunk";
   if (place->number < next_) return "a chunk of a packet that is whole";
@@ -164,7 +150,7 @@ std::string PacketAssembler::add_chunk(Assembly& assembly, const ChunkFrame& pla
 }
 
 std::string PacketAssembler::store(Chunked& payload, std::uint64_t begin, const Buffer& bytes) {
-  if (payload.buffer.empty()) payload.buffer = untouched_memory(payload.bytes);
+  if (payload.buffer.empty()) payload.buffer = memory_.take(payload.bytes);
   if (payload.buffer.empty()) {
     return fmt::format("a payload of {} bytes, for which there is no memory", payload.bytes);
   }

@@ -12,12 +12,14 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "runtime/transport/shared_payload.h"
 #include "runtime/transport/wire.h"
 #include "runtime/transport/zmq_frames.h"
+#include "runtime/transport/zmq_memory.h"
 
 namespace troupe::runtime {
 
@@ -56,15 +58,15 @@ class PacketAssembler {
  public:
   explicit PacketAssembler(const PacketLimits& limits) : limits_(limits) {}
 
-  // One kPacket or kChunk message. Returns what is wrong with it, "" if nothing is; after that the
-  // assembler is of no use any more. `shared` may be null.
-  std::string take(std::vector<Buffer> frames, const SharedReceiver* shared);
+  // One kPacket or kChunk message, whose frames are moved from. Returns what is wrong with it, ""
+  // if nothing is; after that the assembler is of no use any more. `shared` may be null.
+  std::string take(std::span<Buffer> frames, const SharedReceiver* shared);
 
   // The next packet in order, once it is whole.
   std::optional<Packet> next();
 
  private:
-  // A payload whose chunks are coming in. Its memory is taken with the first full one, and its
+  // A payload whose chunks are coming in. Its memory is taken with the first full one, and fresh
   // pages by the bytes as they arrive.
   struct Chunked {
     std::uint64_t bytes = 0;
@@ -84,12 +86,13 @@ class PacketAssembler {
     std::vector<EarlyChunk> early;             // came over another stripe before the announcement
   };
 
-  std::string take_packet(std::vector<Buffer>& frames, const SharedReceiver* shared);
-  std::string take_chunk(std::vector<Buffer>& frames);
-  static std::string store(Chunked& payload, std::uint64_t begin, const Buffer& bytes);
+  std::string take_packet(std::span<Buffer> frames, const SharedReceiver* shared);
+  std::string take_chunk(std::span<Buffer> frames);
+  std::string store(Chunked& payload, std::uint64_t begin, const Buffer& bytes);
   std::string add_chunk(Assembly& assembly, const ChunkFrame& place, const Buffer& bytes);
 
   const PacketLimits limits_;
+  RecycledMemory memory_;
   std::uint64_t next_ = 0;
   std::map<std::uint64_t, Assembly> assemblies_;  // by packet number, next_ and later ones
 };

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -35,7 +36,8 @@ zmq::message_t message_of(const Buffer& frame) {
                         new Buffer(frame));
 }
 
-Buffer buffer_of(zmq::message_t&& message) {
+// Leaves a message that is copied as it is, and takes another one over.
+Buffer buffer_of(zmq::message_t& message) {
   const auto* begin = message.data<std::byte>();
   if (message.size() < kCopyBytes ||
       reinterpret_cast<std::uintptr_t>(begin) % kPayloadAlignment != 0) {
@@ -170,7 +172,9 @@ ZmqContext::~ZmqContext() = default;
 struct ZmqSocket::Impl {
   zmq::socket_t socket;
   zmq::socket_t monitor;  // closed at kReply
-  zmq::message_t small;   // the last frame taken, if it was copied
+  zmq::message_t last;    // the last frame taken; empty if it was handed on
+  int descriptor = -1;    // readable when the library has something to tell the socket
+  int events_descriptor = -1;
 };
 
 ZmqSocket::ZmqSocket(ZmqContext& context, const ZmqSocketOptions& options)
@@ -178,7 +182,9 @@ ZmqSocket::ZmqSocket(ZmqContext& context, const ZmqSocketOptions& options)
   zmq::context_t& library = context.impl_->context;
   impl_->socket = zmq::socket_t(library, socket_type(options.role));
   set_up(impl_->socket, options);
-  if (options.role == ZmqSocketOptions::Role::kReply) return;
+  impl_->descriptor = impl_->socket.get(zmq::sockopt::fd);
+  has_events_ = options.role != ZmqSocketOptions::Role::kReply;
+  if (!has_events_) return;
   const std::string name = fmt::format("inproc://monitor-{}", context.impl_->monitors++);
   CHECK(::zmq_socket_monitor(impl_->socket.handle(), name.c_str(), kWatched) == 0,
         "a socket cannot be monitored");
@@ -186,6 +192,7 @@ ZmqSocket::ZmqSocket(ZmqContext& context, const ZmqSocketOptions& options)
   impl_->monitor.set(zmq::sockopt::rcvhwm, 0);  // an I/O thread must never wait for us
   impl_->monitor.set(zmq::sockopt::linger, 0);
   impl_->monitor.connect(name);
+  impl_->events_descriptor = impl_->monitor.get(zmq::sockopt::fd);
 }
 
 ZmqSocket::~ZmqSocket() {
@@ -207,6 +214,8 @@ void ZmqSocket::forget() { impl_->socket.set(zmq::sockopt::linger, 0); }
 
 bool ZmqSocket::send(std::string_view route, std::span<const Buffer> frames) {
   constexpr auto kDontWait = zmq::send_flags::dontwait;
+  // Sending looks at what the descriptor told of, too, which is then silent about it.
+  readable_ = true;
   try {
     if (!route.empty() &&
         !impl_->socket.send(zmq::buffer(route), kDontWait | zmq::send_flags::sndmore)) {
@@ -227,20 +236,16 @@ bool ZmqSocket::send(std::string_view route, std::span<const Buffer> frames) {
 bool ZmqSocket::receive(std::vector<Buffer>& frames) {
   frames.clear();
   std::size_t count = 0;
+  readable_ = true;
   try {
     for (bool more = true; more; ++count) {
-      zmq::message_t message;
       // Only the first frame can be missing: a message is there as a whole or not at all.
-      if (!impl_->socket.recv(message, zmq::recv_flags::dontwait)) return false;
-      more = message.more();
-      if (count >= kMostFrames) continue;
-      const bool small = message.size() < kCopyBytes;
-      if (small) impl_->small = std::move(message);
-      zmq::message_t& source = small ? impl_->small : message;
-      frames.push_back(buffer_of(std::move(source)));
+      if (!impl_->socket.recv(impl_->last, zmq::recv_flags::dontwait)) return readable_ = false;
+      more = impl_->last.more();
+      if (count < kMostFrames) frames.push_back(buffer_of(impl_->last));
     }
   } catch (const zmq::error_t&) {
-    return false;
+    return readable_ = false;
   }
   if (count > kMostFrames) frames.clear();
   return true;
@@ -248,7 +253,7 @@ bool ZmqSocket::receive(std::vector<Buffer>& frames) {
 
 ZmqOrigin ZmqSocket::origin() const {
   ZmqOrigin origin;
-  zmq_msg_t* message = impl_->small.handle();
+  zmq_msg_t* message = impl_->last.handle();
   origin.descriptor = ::zmq_msg_get(message, ZMQ_SRCFD);
   if (const char* user = ::zmq_msg_gets(message, "User-Id"); user != nullptr) origin.key = user;
   origin.address = peer_address(origin.descriptor);
@@ -257,11 +262,12 @@ ZmqOrigin ZmqSocket::origin() const {
 
 bool ZmqSocket::next_event(ZmqEvent& event) {
   if (impl_->monitor.handle() == nullptr) return false;
+  has_events_ = true;
   try {
     zmq::message_t facts;
     zmq::message_t endpoint;
     for (;;) {
-      if (!impl_->monitor.recv(facts, zmq::recv_flags::dontwait)) return false;
+      if (!impl_->monitor.recv(facts, zmq::recv_flags::dontwait)) return has_events_ = false;
       if (facts.more() && !impl_->monitor.recv(endpoint)) return false;
       std::uint16_t code = 0;
       std::uint32_t value = 0;
@@ -297,22 +303,32 @@ bool ZmqSocket::next_event(ZmqEvent& event) {
   }
 }
 
-void wait_for_any(std::span<ZmqSocket* const> sockets, int descriptor, long timeout_ms) {
-  std::vector<zmq::pollitem_t> items;
-  items.reserve(2 * sockets.size() + 1);
-  for (ZmqSocket* socket : sockets) {
-    items.push_back({socket->impl_->socket.handle(), 0, ZMQ_POLLIN, 0});
-    if (socket->impl_->monitor.handle() != nullptr) {
-      items.push_back({socket->impl_->monitor.handle(), 0, ZMQ_POLLIN, 0});
+// The descriptor tells of changes only, and some were told to a send() or a partial reading.
+bool ZmqSocket::check_readable() {
+  if (readable_) {
+    try {
+      readable_ = (impl_->socket.get(zmq::sockopt::events) & ZMQ_POLLIN) != 0;
+    } catch (const zmq::error_t&) {
+      readable_ = false;
     }
   }
-  items.push_back({nullptr, descriptor, ZMQ_POLLIN, 0});
-  // A signal ends the wait early, which is no trouble.
-  if (::zmq_poll(items.data(), static_cast<int>(items.size()), timeout_ms) < 0) return;
-  std::size_t item = 0;
+  return readable_;
+}
+
+void wait_for_any(std::span<ZmqSocket* const> sockets, int descriptor, long timeout_ms) {
+  std::vector<pollfd> items;
+  items.reserve(2 * sockets.size() + 1);
   for (ZmqSocket* socket : sockets) {
-    socket->readable_ = items[item++].revents != 0;
-    if (socket->impl_->monitor.handle() != nullptr) socket->readable_ |= items[item++].revents != 0;
+    items.push_back({socket->impl_->descriptor, POLLIN, 0});
+    items.push_back({socket->impl_->events_descriptor, POLLIN, 0});
+    if (timeout_ms != 0 && (socket->has_events_ || socket->check_readable())) timeout_ms = 0;
+  }
+  items.push_back({descriptor, POLLIN, 0});
+  // A signal ends the wait early, which is no trouble.
+  if (::poll(items.data(), items.size(), static_cast<int>(timeout_ms)) < 0) return;
+  for (std::size_t i = 0; i < sockets.size(); ++i) {
+    sockets[i]->readable_ |= items[2 * i].revents != 0;
+    sockets[i]->has_events_ |= items[2 * i + 1].revents != 0;
   }
 }
 

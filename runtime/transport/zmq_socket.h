@@ -103,18 +103,24 @@ class ZmqSocket {
   // first message of another one with the same descriptor.
   bool next_event(ZmqEvent& event);
 
-  // As the last wait_for_any() found it.
+  // Whether there may be a message, or an event: false until a wait_for_any() finds one or the
+  // other, from when receive() or next_event() found none. A look costs a system call, so those who
+  // are not draining ask first.
   bool readable() const { return readable_; }
+  bool has_events() const { return has_events_; }
 
  private:
   friend void wait_for_any(std::span<ZmqSocket* const> sockets, int descriptor, long timeout_ms);
+  bool check_readable();
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
-  bool readable_ = false;
+  bool readable_ = true;
+  bool has_events_ = true;
 };
 
-// Waits until a socket or its monitor can be read, or the descriptor, or the time is over.
-// timeout_ms < 0: for ever.
+// Waits until a socket or its monitor may be read, or the descriptor, or the time is over.
+// timeout_ms < 0: for ever. Returns at once when some socket was not read to its end.
 void wait_for_any(std::span<ZmqSocket* const> sockets, int descriptor, long timeout_ms);
 
 }  // namespace troupe::runtime

@@ -59,7 +59,7 @@ void ZmqTraffic::say_bye(const Out& out) const {
   for (int stripe = 0; stripe < stripes_; ++stripe) out(Lane::kData, stripe, bye);
 }
 
-std::string ZmqTraffic::take(ConnectionId id, Lane lane, int stripe, std::vector<Buffer> frames,
+std::string ZmqTraffic::take(ConnectionId id, Lane lane, int stripe, std::span<Buffer> frames,
                              ZmqSink& sink) {
   if (frames.empty()) return "a message of too many frames";
   const auto kind = kind_of(frames[0].bytes());
@@ -70,7 +70,7 @@ std::string ZmqTraffic::take(ConnectionId id, Lane lane, int stripe, std::vector
   }
   if (kind != FrameKind::kPacket && kind != FrameKind::kChunk) return "a message of another kind";
   PacketAssembler& assembler = lanes_[static_cast<std::size_t>(lane)].assembler;
-  if (std::string wrong = assembler.take(std::move(frames), theirs_.get()); !wrong.empty()) {
+  if (std::string wrong = assembler.take(frames, theirs_.get()); !wrong.empty()) {
     return wrong;
   }
   while (auto packet = assembler.next()) sink.arrived(id, lane, std::move(*packet));

@@ -51,9 +51,9 @@ class ZmqTraffic {
   void send(Lane lane, const Packet& packet, const Out& out, ZmqSink& sink);
   void say_bye(const Out& out) const;
 
-  // One message of an open connection. Returns what is wrong with it, or "".
-  std::string take(ConnectionId id, Lane lane, int stripe, std::vector<Buffer> frames,
-                   ZmqSink& sink);
+  // One message of an open connection; its frames are moved from. Returns what is wrong with it, or
+  // "".
+  std::string take(ConnectionId id, Lane lane, int stripe, std::span<Buffer> frames, ZmqSink& sink);
 
   bool said_bye(Lane lane, int stripe) const { return byes_.contains({lane, stripe}); }
   bool any_bye() const { return !byes_.empty(); }

@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <set>
+#include <thread>
 #include <variant>
 
 #include "runtime/transport/resolve.h"
@@ -19,13 +20,17 @@
 namespace troupe::runtime {
 namespace {
 
+constexpr int kMostThreads = 64;
+
 Error usage(std::string message) { return Error{ErrorKind::kUsage, std::move(message)}; }
 
 Result<void> check(const ZmqWireOptions& options) {
   CHECK(options.clock != nullptr, "a wire needs a clock");
-  if (options.io_threads < 1 || options.io_threads > 64) return usage("io threads: 1 to 64");
-  if (options.data_stripes < 1 || options.data_stripes > kMostStripes) {
-    return usage(fmt::format("data stripes: 1 to {}", kMostStripes));
+  if (options.io_threads < 0 || options.io_threads > kMostThreads) {
+    return usage(fmt::format("io threads: 1 to {}, or 0 for what the machine has", kMostThreads));
+  }
+  if (options.data_stripes < 0 || options.data_stripes > kMostStripes) {
+    return usage(fmt::format("data stripes: 1 to {}, or 0 for one per io thread", kMostStripes));
   }
   if (options.chunk_bytes < kLeastChunkBytes || options.chunk_bytes > kMostChunkBytes) {
     return usage("chunks: 1 to 4 MiB");
@@ -39,7 +44,13 @@ Result<void> check(const ZmqWireOptions& options) {
   return {};
 }
 
-// zmq_poll counts milliseconds; a wait never ends before its time.
+ZmqWireOptions with_defaults(ZmqWireOptions options) {
+  if (options.io_threads == 0) options.io_threads = std::thread::hardware_concurrency() < 4 ? 1 : 2;
+  if (options.data_stripes == 0) options.data_stripes = std::min(options.io_threads, kMostStripes);
+  return options;
+}
+
+// A wait is told in milliseconds; a wait never ends before its time.
 long milliseconds_until(TimePoint until, TimePoint now) {
   if (until <= now) return 0;
   if (until == TimePoint::max()) return -1;
@@ -160,16 +171,25 @@ void ZmqWire::Impl::wait(TimePoint until) {
   [[maybe_unused]] const ssize_t taken = ::read(wakes, &count, sizeof(count));
 }
 
+namespace {
+
+ZmqAdmission::AllowList who_is_allowed(const ZmqWireOptions& options) {
+  if (options.allowed_now) return options.allowed_now;
+  return [allowed = options.allowed] { return allowed; };
+}
+
+}  // namespace
+
 ZmqWire::ZmqWire(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ZmqWire::~ZmqWire() = default;
 
 Result<std::unique_ptr<ZmqWire>> ZmqWire::open(const ZmqWireOptions& options) {
   RETURN_IF_ERROR(check(options));
-  auto impl = std::make_unique<Impl>(options);
+  auto impl = std::make_unique<Impl>(with_defaults(options));
   if (!options.listen.empty()) {
     if (options.keys) {
       ASSIGN_OR_RETURN(impl->admission,
-                       ZmqAdmission::open(impl->context, options.allowed, options.log));
+                       ZmqAdmission::open(impl->context, who_is_allowed(options), options.log));
     }
     ASSIGN_OR_RETURN(impl->listener, ZmqListener::open(impl->context, impl->options, *impl));
   }

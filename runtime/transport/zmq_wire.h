@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,16 +39,20 @@ struct ZmqWireOptions {
   // Whom a listener with keys lets in. Empty: nobody.
   std::vector<AllowedKey> allowed;
 
+  // Asked for that list at every new connection instead, on the thread that drives the wire.
+  std::function<std::vector<AllowedKey>()> allowed_now;
+
   // The key (Z85) a dialed listener must prove, where the address names none ("#KEY" at its end).
   // "" with a loopback address: the connection is not encrypted.
   std::string server_key;
 
-  // Threads that move bytes to and from the system. One carries some 1 to 3 GB/s.
-  int io_threads = 2;
+  // Threads that move bytes to and from the system, 1 to 64. One carries some 1 to 3 GB/s. 0: 2
+  // where the machine has 4 processors or more, and 1 otherwise.
+  int io_threads = 0;
 
-  // Sockets per connection over which the chunks of large payloads are spread. 1 to 16. The
-  // dialer's number counts.
-  int data_stripes = 2;
+  // Sockets per connection over which the chunks of large payloads are spread, 1 to 16. The
+  // dialer's number counts. 0: as many as threads, since more only lose their order on the way.
+  int data_stripes = 0;
 
   // Payloads of more bytes are cut. 1 to 4 MiB; the lesser of both ends' counts.
   std::size_t chunk_bytes = std::size_t{2} << 20;
@@ -57,7 +62,7 @@ struct ZmqWireOptions {
   // finds no room travels through the sockets.
   bool shared_memory = true;
   std::size_t shared_bytes = std::size_t{256} << 20;
-  std::size_t shared_from_bytes = std::size_t{64} << 10;
+  std::size_t shared_from_bytes = std::size_t{4} << 10;
 
   // How long what was taken is still sent after close() or the wire's end. The wire's destructor
   // takes no longer, much.

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "tests/launch/launch_support.h"
 
 namespace troupe::launch {
@@ -87,6 +89,27 @@ TEST_F(KeyFolderTest, WhatIsWrongWithAFolderIsNamed) {
   EXPECT_THAT(message(), HasSubstr("allowed.keys admits nobody"));
   std::filesystem::remove(allowed_keys_file(folder_));
   EXPECT_THAT(message(), HasSubstr("allowed.keys"));
+}
+
+TEST_F(KeyFolderTest, ATokenAdmitsUntilItsMomentAndIsThenTakenOffTheList) {
+  using std::chrono::seconds;
+  ASSERT_TRUE(make_key_folder(folder_, "a", disk_).ok());
+  const std::chrono::sys_seconds now{seconds(1000)};
+  const auto token = make_join_token(folder_, now, now + seconds(60), disk_);
+  ASSERT_TRUE(token.ok()) << token.error().message;
+  const auto keys = runtime::keys_of_secret(*token);
+  ASSERT_TRUE(keys.ok());
+  const auto admits = [&](std::chrono::sys_seconds when) {
+    const auto allowed = allowed_keys_at(folder_, when);
+    return std::any_of(allowed->begin(), allowed->end(),
+                       [&](const runtime::AllowedKey& key) { return key.key == keys->public_key; });
+  };
+  EXPECT_TRUE(admits(now));
+  EXPECT_TRUE(admits(now + seconds(59)));
+  EXPECT_FALSE(admits(now + seconds(60)));
+  ASSERT_TRUE(make_join_token(folder_, now + seconds(60), now + seconds(90), disk_).ok());
+  EXPECT_FALSE(admits(now));  // the line is gone
+  EXPECT_EQ(allowed_keys_at(folder_, now)->size(), 2u);
 }
 
 }  // namespace

@@ -108,7 +108,8 @@ std::map<std::string, NodeLine> ClusterRun::nodes(const std::string& name) const
   std::map<std::string, NodeLine> lines;
   const std::string text = read_text(path(name + "/nodes.json"));
   if (text.empty()) return lines;
-  for (const JsonValue& node : parse_json(text).list()) {
+  const JsonValue all = parse_json(text);
+  for (const JsonValue& node : all.list()) {
     NodeLine& line = lines[node["name"].text()];
     line.pid = static_cast<pid_t>(node["pid"].integer());
     line.state = node["state"].text();
@@ -118,8 +119,11 @@ std::map<std::string, NodeLine> ClusterRun::nodes(const std::string& name) const
 }
 
 std::size_t ClusterRun::steps(const std::string& name) const {
+  constexpr std::string_view kStep = R"("kind":"step")";
   const std::string text = read_text(path(name + "/metrics.jsonl"));
-  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find(kStep, at)) != std::string::npos; ++at) ++count;
+  return count;
 }
 
 void ClusterRun::wait_until_training(Process& process, const std::string& name,
@@ -170,8 +174,8 @@ void ClusterRun::let_in(const std::string& keys, const std::string& other) const
 
 Words ClusterRun::head_words(const std::string& name, const std::string& address, int members,
                              const Words& more) const {
-  Words words = run_words(name, {"--workers", std::to_string(members), "--head-at", address,
-                                 "--members-here", "0"});
+  Words words = run_words(
+      name, {"--workers", std::to_string(members), "--head-at", address, "--members-here", "0"});
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }

@@ -73,7 +73,8 @@ TEST_F(Cluster, UnevenAndIdleMembersGiveTheHashOfOneProcess) {
 }
 
 TEST_F(Cluster, ValidationAndCheckpointsAreThoseOfOneProcess) {
-  const Words validating{"--set", "actors.validator={every: 1 epoch, events: 10}"};
+  const Words validating{"--set", "actors.validator={every: 1 epoch, events: 10}", "--set",
+                         "actors.checkpointer={every: 1 epoch, keep: 3}"};
   Words over_two = validating;
   over_two.insert(over_two.end(), {"--workers", "2"});
   const JsonValue alone = summary_of("alone", validating);

@@ -44,13 +44,35 @@ TEST_F(Keygen, RefusesToOverwriteAndNamesItCannotWrite) {
   EXPECT_EQ(again.out, "");
   EXPECT_THAT(again.err, HasSubstr("keys are never overwritten"));
   EXPECT_EQ(read_text(path("keys/secret.key")), secret);
-  for (const char* name : {"", "a\nb"}) {
+  for (const char* name : {"", "a\nb", "a until b"}) {
     const ProcessEnd bad = call({"keygen", path("other"), "--name", name});
     EXPECT_EQ(bad.exit_code, 2);
     EXPECT_THAT(bad.err, HasSubstr("--name"));
     EXPECT_FALSE(std::filesystem::exists(path("other")));
   }
   EXPECT_EQ(call({"keygen"}).exit_code, 2);
+}
+
+TEST_F(Keygen, ATokenIsPrintedAloneAndAdmitsForAWhile) {
+  ASSERT_EQ(call({"keygen", path("keys")}).exit_code, 0);
+  const ProcessEnd made = call({"token", path("keys"), "--for", "10min"});
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_EQ(made.out.size(), 41u);
+  EXPECT_THAT(made.err, HasSubstr("--token='" + made.out.substr(0, 40) + "'"));
+  EXPECT_THAT(read_text(path("keys/allowed.keys")), testing::ContainsRegex(" token until 20"));
+}
+
+TEST_F(Keygen, ATokenNeedsKeysAndATime) {
+  const ProcessEnd nowhere = call({"token", path("keys")});
+  EXPECT_EQ(nowhere.exit_code, 2);
+  EXPECT_THAT(nowhere.err, HasSubstr("secret.key"));
+  ASSERT_EQ(call({"keygen", path("keys")}).exit_code, 0);
+  for (const char* time : {"", "5x", "0s", "1ms"}) {
+    const ProcessEnd bad = call({"token", path("keys"), "--for", time});
+    EXPECT_EQ(bad.exit_code, 2) << time;
+    EXPECT_THAT(bad.err, HasSubstr("--for"));
+  }
+  EXPECT_EQ(call({"token"}).exit_code, 2);
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
+  pid_t pid() const { return pid_; }
   void send(int signal_number) const;
   bool running();
   // Once.

@@ -118,6 +118,16 @@ TEST(WaitGraph, CulpritIsWhoKeepsOthersWaitingAndWaitsForNobody) {
   EXPECT_THAT(print(graph), HasSubstr("no credit on out -> c.in (1 of 1 messages and 0 of 100"));
 }
 
+// Those that wait for it as well as for each other would go on if it did.
+TEST(WaitGraph, CulpritIsWhoIsNotRunBeforeACircleThatWaitsForItToo) {
+  WaitGraph graph = three();
+  add_link(graph, 0, 1, false);
+  add_link(graph, 1, 0, false);
+  add_link(graph, 2, 1, false);
+  graph.actors[2].activity = ActorWait::Activity::kQueued;
+  EXPECT_EQ(culprit(graph), "c, which others wait for and which waits for nobody");
+}
+
 TEST(WaitGraph, EndedActorsAreNotWaitedFor) {
   WaitGraph graph = three();
   add_link(graph, 0, 1, false);

@@ -75,14 +75,14 @@ void draw_link(Dice& dice, HistoryDraft& draft) {
 }
 
 // Sets off one fault; what it hits is drawn when its time has come.
-void make_trouble(World& world, bool deadly) {
+void make_trouble(World& world, bool deadly, bool mild) {
   Dice& dice = world.dice();
   const TimePoint now = world.clock().now();
   const ProcessId one = dice.below(world.processes());
   const ProcessId other = (one + 1 + dice.below(world.processes() - 1)) % world.processes();
   const Duration while_lasting =
       dice.one_in(3) ? dice.between(300ms, 4s) : dice.between(1ms, 200ms);
-  switch (dice.below(deadly ? 7 : 6)) {
+  switch (mild ? 0 : dice.below(deadly ? 7 : 6)) {
     case 0:
     case 1: {
       const std::vector<ConnectionId> all = world.network().connections();
@@ -124,7 +124,7 @@ ProcessSetup setup_of(World& world, Ledger& ledger, const HistoryDraft& draft, P
       for (std::size_t i = 0; i < draft.starts.size(); ++i) {
         roots.push_back(fmt::format("root.{}", i));
       }
-      return std::make_unique<SimRoot>(world, ledger, process, std::move(roots));
+      return std::make_unique<SimRoot>(world, ledger, process, std::move(roots), draft.mild);
     }
     const auto position = static_cast<std::size_t>(
         std::distance(draft.plan.actors.begin(),
@@ -134,7 +134,7 @@ ProcessSetup setup_of(World& world, Ledger& ledger, const HistoryDraft& draft, P
   return setup;
 }
 
-void check_ends(World& world, Ledger& ledger) {
+void check_ends(World& world, Ledger& ledger, bool undisturbed) {
   for (ProcessId id = 0; id < world.processes(); ++id) {
     if (world.killed(id)) continue;
     const auto& end = world.end(id);
@@ -142,6 +142,9 @@ void check_ends(World& world, Ledger& ledger) {
       ledger.fail(world.name(id) + " has not ended");
     } else if (end->error) {
       ledger.fail(fmt::format("{} ended with: {}", world.name(id), end->error->message));
+    } else if (undisturbed &&
+               world.log_lines(id).find("has not acknowledged") != std::string::npos) {
+      ledger.fail(world.name(id) + " waited in vain for acknowledgements");
     }
   }
 }
@@ -177,6 +180,7 @@ HistoryDraft draft_of(std::uint64_t seed) {
   draft.network.most_delay = one_of<Duration>(dice, {100us, 2ms, 10ms});
   if (!dice.one_in(4)) draft.troubles = 1 + static_cast<int>(dice.below(8));
   draft.deadly = dice.one_in(2);
+  draft.mild = dice.one_in(3);
   return draft;
 }
 
@@ -194,12 +198,12 @@ HistoryEnd play_history(std::uint64_t seed, const World::Trace& trace) {
   }
   for (int i = 0; i < draft.troubles; ++i) {
     const TimePoint when = world.dice().between(0s, world.dice().one_in(2) ? 300ms : kLastTrouble);
-    world.at(when, [&world, deadly = draft.deadly] { make_trouble(world, deadly); });
+    world.at(when, [&world, &draft] { make_trouble(world, draft.deadly, draft.mild); });
   }
   const bool over = world.run(kLimit);
   if (ledger.failures().empty() && !over) ledger.fail("it does not come to an end");
   if (ledger.failures().empty()) {
-    check_ends(world, ledger);
+    check_ends(world, ledger, draft.troubles == 0);
     ledger.check_end();
   }
   return summary_of(world, ledger);

@@ -21,6 +21,7 @@ struct HistoryDraft {
   std::vector<TimePoint> starts;  // by process
   int troubles = 0;               // faults that will happen
   bool deadly = false;            // whether processes may be killed
+  bool mild = false;  // connections break and nothing else: nobody may be given up for that
 };
 
 HistoryDraft draft_of(std::uint64_t seed);

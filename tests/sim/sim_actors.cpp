@@ -182,6 +182,10 @@ void SimRoot::receive(Context& context, Message message) {
   } else if (const auto* lost = message.as<runtime::PeerLost>()) {
     world_.note(process_, "has lost " + lost->node + ": " + lost->error.message);
     met_.insert(lost->node);
+    for (ProcessId id = 0; mild_ && id < world_.processes(); ++id) {
+      if (world_.name(id) != lost->node || world_.end(id)) continue;
+      ledger_.fail("a peer was given up for a broken connection: " + lost->error.message);
+    }
     if (lost->node == world_.name(0)) context.finish();
   } else if (const auto* left = message.as<runtime::PeerLeft>()) {
     if (left->node == world_.name(0)) context.finish();

@@ -80,8 +80,10 @@ class Worker final : public runtime::Actor {
 // all others when the ledger is settled.
 class SimRoot final : public runtime::Actor {
  public:
-  SimRoot(World& world, Ledger& ledger, ProcessId process, std::vector<std::string> roots)
-      : world_(world), ledger_(ledger), process_(process), roots_(std::move(roots)) {}
+  // `mild`: no peer may be lost that has not ended.
+  SimRoot(World& world, Ledger& ledger, ProcessId process, std::vector<std::string> roots,
+          bool mild)
+      : world_(world), ledger_(ledger), process_(process), roots_(std::move(roots)), mild_(mild) {}
 
   void start(runtime::Context& context) override;
   void receive(runtime::Context& context, runtime::Message message) override;
@@ -96,6 +98,7 @@ class SimRoot final : public runtime::Actor {
   Ledger& ledger_;
   const ProcessId process_;
   const std::vector<std::string> roots_;  // by process
+  const bool mild_;
   std::set<std::string> met_;
 };
 

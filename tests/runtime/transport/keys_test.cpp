@@ -103,6 +103,35 @@ TEST_F(Keys, AnAllowListWithMistakesIsRefusedByLine) {
               HasSubstr("list:2: this key stands in the list already"));
 }
 
+TEST_F(Keys, AnAllowListMaySayUntilWhen) {
+  const auto allowed = read_allow_list(
+      file("list", fmt::format("{} a b until 2026-01-31T12:00:00Z\n{} until 1970-01-01T00:00:01Z\n",
+                               keys_.public_key, make_keys()->public_key)));
+  ASSERT_TRUE(allowed.ok()) << allowed.error().message;
+  EXPECT_EQ(allowed->at(0).name, "a b");
+  ASSERT_TRUE(allowed->at(0).until);
+  EXPECT_EQ(time_text(*allowed->at(0).until), "2026-01-31T12:00:00Z");
+  EXPECT_EQ(allowed->at(1).name, "");
+  EXPECT_EQ(allowed->at(1).until, std::chrono::sys_seconds(std::chrono::seconds(1)));
+}
+
+TEST_F(Keys, AMomentThatIsNoneIsRefusedByLine) {
+  for (const char* moment : {"tomorrow", "2026-01-31", "2026-01-31T12:00:00Z or so"}) {
+    const auto read = read_allow_list(
+        file("list", fmt::format("# a comment\n{} a until {}\n", keys_.public_key, moment)));
+    ASSERT_FALSE(read.ok()) << moment;
+    EXPECT_THAT(read.error().message, HasSubstr("list:2: 'until' is followed by"));
+  }
+}
+
+TEST_F(Keys, ASecretKeyHasItsPublicOneInIt) {
+  const auto derived = keys_of_secret(keys_.secret_key);
+  ASSERT_TRUE(derived.ok());
+  EXPECT_EQ(derived->public_key, keys_.public_key);
+  EXPECT_FALSE(keys_of_secret("").ok());
+  EXPECT_FALSE(keys_of_secret(std::string(40, '"')).ok());
+}
+
 TEST(KeyForm, OnlyFortyCharactersThatStandForBytes) {
   EXPECT_FALSE(is_key(""));
   EXPECT_FALSE(is_key(std::string(39, '0')));

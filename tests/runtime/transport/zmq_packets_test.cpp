@@ -31,7 +31,7 @@ std::vector<CutMessage> cut_up(PacketCutter& cutter, const Packet& packet) {
 }
 
 std::string take(PacketAssembler& assembler, std::vector<Buffer> frames) {
-  return assembler.take(std::move(frames), nullptr);
+  return assembler.take(frames, nullptr);
 }
 
 TEST(Packets, ComeOutInOrderHoweverTheirStripesAreMixed) {

@@ -86,7 +86,8 @@ void make_short_trouble(World& world) {
 // Who dies before the head has met it is no member yet: whoever starts the processes notices.
 void kill_when_all_came(World& world, bool& killed, ProcessId victim) {
   for (ProcessId id = 1; id < world.processes(); ++id) {
-    if (!world.killed(0) && world.peer_state(0, id) == "awaited") {
+    const std::string state = world.peer_state(0, id);
+    if (state.empty() || state == "awaited") {
       world.at(world.clock().now() + 10ms,
                [&world, &killed, victim] { kill_when_all_came(world, killed, victim); });
       return;

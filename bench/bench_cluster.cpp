@@ -1,0 +1,206 @@
+// Runs over 2, 4 and 8 workers: from the start to the first committed step, and from SIGTERM to the
+// last process gone. And memory of two processes of which one consumes 100 times slower than the
+// other produces: --slow SECONDS says for how long.
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "bench/slow_consumer.h"
+#include "runtime/base/random.h"
+#include "tests/pipeline/data_fixture.h"
+
+namespace troupe::bench {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr double kHangs_s = 120;
+// What a process may take more than it had after its first second: buffers of credits, not of time.
+constexpr double kMostGrowth_mb = 16;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// A folder with a topology for each model, gone with the object.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "troupe-bench-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) std::abort();
+    path_ = name;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+void write_toy(const Folder& folder) {
+  constexpr std::size_t kEvents = 200;
+  std::vector<float> cells(kEvents * 64), target(kEvents * 2);
+  for (std::uint32_t i = 0; i < cells.size(); ++i) {
+    cells[i] = static_cast<float>(runtime::random_uniform({.seed = 1}, i)) * 0.1f;
+  }
+  for (std::size_t i = 0; i < kEvents; ++i)
+    target[2 * i + 1] = 10.0f + 2.0f * static_cast<float>(i);
+  pipeline::Hdf5Scribe file(folder.file("toy.h5"));
+  file.add("ECAL", {kEvents, 4, 4, 4}, cells, {.chunk = {16, 4, 4, 4}, .gzip = 1});
+  file.add("target", {kEvents, 2}, target);
+}
+
+void write_topology(const Folder& folder, const std::string& model) {
+  const std::string data = model == "toy" ? "train: toy.h5"
+                                          : "train: synthetic, synthetic: {events: 400, seed: 1}, "
+                                            "preprocessing: {power: 0.35}";
+  std::ofstream(folder.file(model + ".yaml"))
+      << "name: bench\nmodel: {zoo: " << model << "}\ndata: {" << data << "}\n"
+      << "train: {epochs: 1000000, micro_batch: 4, micro_batches: 8, seed: 1}\n"
+      << "actors:\n  checkpointer: {every: none}\n  validator: {every: none}\n";
+}
+
+struct Times {
+  double start_s = 0, stop_s = 0;
+};
+
+pid_t launch(const std::vector<std::string>& words, const std::string& err) {
+  std::vector<char*> pointers;
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  if (std::freopen(err.c_str(), "w", stderr) == nullptr) ::_exit(126);
+  ::execv(pointers[0], pointers.data());
+  ::_exit(127);
+}
+
+bool has_step(const std::string& metrics) {
+  std::ifstream file(metrics);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  return text.find(R"("kind":"step")") != std::string::npos;
+}
+
+// False, and a word about it, when the run did not end as a stopped run does.
+bool measure(const Folder& folder, const std::string& model, int workers, Times& times) {
+  const std::string out = folder.file("run");
+  std::error_code ignored;
+  fs::remove_all(out, ignored);
+  const auto begin = Clock::now();
+  const pid_t run = launch({TROUPE_BINARY, "run", folder.file(model + ".yaml"), "--out", out,
+                            "--workers", std::to_string(workers)},
+                           folder.file("err"));
+  int status = 0;
+  bool ended = false;
+  while (!has_step(out + "/metrics.jsonl") && !ended && seconds_since(begin) < kHangs_s) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ended = ::waitpid(run, &status, WNOHANG) == run;
+  }
+  times.start_s = seconds_since(begin);
+  const auto asked = Clock::now();
+  if (!ended) {
+    ::kill(run, times.start_s < kHangs_s ? SIGTERM : SIGKILL);
+    ::waitpid(run, &status, 0);  // it ends when all its processes have
+  }
+  times.stop_s = seconds_since(asked);
+  if (!ended && WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM) return true;
+  std::ifstream err(folder.file("err"));
+  fmt::print(stderr, "{} over {} workers did not start and stop: status {}\n{}", model, workers,
+             status, std::string{std::istreambuf_iterator<char>(err), {}});
+  return false;
+}
+
+std::string spread(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  return fmt::format("{:6.3f} s (min {:.3f}, max {:.3f})", samples[samples.size() / 2],
+                     samples.front(), samples.back());
+}
+
+bool starts_and_stops(bool small) {
+  const Folder folder;
+  write_toy(folder);
+  for (const char* model : {"toy", "gan3d_12"}) write_topology(folder, model);
+  const int repeats = small ? 1 : 7;
+  bool right = true;
+  for (const std::string model : {"toy", "gan3d_12"}) {
+    Times first;  // makes data and indices
+    right &= measure(folder, model, 1, first);
+    for (const int workers : small ? std::vector<int>{2} : std::vector<int>{2, 4, 8}) {
+      std::vector<double> start, stop;
+      for (int i = 0; i < repeats && right; ++i) {
+        Times times;
+        right &= measure(folder, model, workers, times);
+        start.push_back(times.start_s);
+        stop.push_back(times.stop_s);
+      }
+      if (!right) return false;
+      fmt::print("{}, {} workers\n  to the first step  {}\n  to the last exit   {}\n", model,
+                 workers, spread(start), spread(stop));
+      std::fflush(stdout);
+    }
+  }
+  return right;
+}
+
+bool slow_consumer(double seconds) {
+  const auto run = run_slow_consumer(seconds);
+  if (!run.ok()) {
+    fmt::print(stderr, "slow consumer: {}\n", run.error().message);
+    return false;
+  }
+  fmt::print(
+      "a consumer 100 times slower than its producer, tcp, {:.0f} s: {} messages of 64 KiB, "
+      "none lost\n  producer {:.1f} MB at most, {:.2f} MB more than at first\n"
+      "  consumer {:.1f} MB at most, {:.2f} MB more than at first\n",
+      run->seconds, run->messages, run->producer_mb, run->producer_growth_mb, run->consumer_mb,
+      run->consumer_growth_mb);
+  if (std::max(run->producer_growth_mb, run->consumer_growth_mb) <= kMostGrowth_mb) return true;
+  fmt::print(stderr, "memory grows by more than {} MB\n", kMostGrowth_mb);
+  return false;
+}
+
+int run(int argc, char** argv) {
+  bool small = false;
+  double slow_s = 20;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--small") {
+      small = true;
+      slow_s = 2;
+    } else if (word == "--slow" && i + 1 < argc) {
+      slow_s = std::atof(argv[++i]);
+    } else {
+      fmt::print(stderr, "usage: bench_cluster [--small] [--slow SECONDS]\n");
+      return 2;
+    }
+  }
+  // Before anything starts a thread here: it forks.
+  const bool lossless = slow_consumer(slow_s);
+  return starts_and_stops(small) && lossless ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace troupe::bench
+
+int main(int argc, char** argv) { return troupe::bench::run(argc, argv); }

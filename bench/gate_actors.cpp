@@ -1,0 +1,192 @@
+#include "bench/gate_actors.h"
+
+#include <sys/resource.h>
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/random.h"
+
+namespace troupe::bench {
+
+using runtime::Actor;
+using runtime::ActorPlan;
+using runtime::Buffer;
+using runtime::Context;
+using runtime::Message;
+using runtime::TimePoint;
+
+struct Numbered {
+  static constexpr std::string_view kName = "numbered";
+  std::int64_t number = 0;
+};
+
+static void pack(runtime::WireWriter& out, const Numbered& body) { out.integer(body.number); }
+static void unpack(runtime::WireReader& in, Numbered& body) { body.number = in.integer(); }
+
+namespace {
+
+double core_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// Notes how long it takes from the end of the warming to the last message.
+class Stopwatch {
+ public:
+  Stopwatch(const GateLoad& load, GateRun& run) : load_(load), run_(run) {}
+  void count(std::int64_t done, TimePoint now) {
+    if (done == load_.warming) {
+      start_ = now;
+      cores_ = core_seconds();
+    }
+    if (done != load_.all()) return;
+    run_.seconds = std::chrono::duration<double>(now - start_).count();
+    run_.core_seconds = core_seconds() - cores_;
+  }
+
+ private:
+  const GateLoad load_;
+  GateRun& run_;
+  TimePoint start_{};
+  double cores_ = 0;
+};
+
+// The payloads are made before the time starts and sent again and again, one more of them than can
+// be under way. Each has its position in the ring in its first word.
+std::vector<Buffer> ring_of(const GateLoad& load) {
+  std::vector<Buffer> ring;
+  if (load.payload_bytes == 0) return ring;
+  for (std::int64_t i = 0; i <= load.credits; ++i) {
+    Buffer buffer = Buffer::allocate(load.payload_bytes);
+    const auto words = buffer.mutable_as<std::uint64_t>();
+    for (std::size_t word = 1; word < words.size(); ++word) words[word] = runtime::mix64(word);
+    words[0] = static_cast<std::uint64_t>(i);
+    ring.push_back(std::move(buffer));
+  }
+  return ring;
+}
+
+bool is_right(const Message& message, std::int64_t number, const GateLoad& load) {
+  const auto* body = message.as<Numbered>();
+  if (body == nullptr || body->number != number) return false;
+  if (load.payload_bytes == 0) return message.payloads().empty();
+  if (message.payloads().size() != 1) return false;
+  const auto words = message.payloads()[0].as<std::uint64_t>();
+  if (message.payloads()[0].size() != load.payload_bytes) return false;
+  if (words[0] != static_cast<std::uint64_t>(number % (load.credits + 1))) return false;
+  for (std::size_t i = load.whole ? 1 : words.size() - 1; i < words.size(); ++i) {
+    if (words[i] != runtime::mix64(i)) return false;
+  }
+  return true;
+}
+
+class Producer final : public Actor {
+ public:
+  Producer(const GateLoad& load, GateRun& run)
+      : load_(load), ring_(ring_of(load)), watch_(load, run) {}
+
+  void start(Context& context) override {
+    out_ = context.out("out");
+    send_all(context);
+  }
+  void receive(Context&, Message) override {}
+  void credit_returned(Context& context, std::string_view) override { send_all(context); }
+
+ private:
+  void send_all(Context& context) {
+    while (next_ < load_.all()) {
+      std::vector<Buffer> payloads;
+      if (!ring_.empty()) payloads.push_back(ring_[static_cast<std::size_t>(next_) % ring_.size()]);
+      if (!context.send(out_, Message::of(Numbered{next_}, std::move(payloads)))) return;
+      watch_.count(++next_, context.now());
+    }
+    context.finish();
+  }
+
+  const GateLoad load_;
+  const std::vector<Buffer> ring_;
+  Stopwatch watch_;
+  runtime::PortId out_;
+  std::int64_t next_ = 0;
+};
+
+class Consumer final : public Actor {
+ public:
+  Consumer(const GateLoad& load, GateRun& run) : load_(load), run_(run), watch_(load, run) {}
+
+  void receive(Context& context, Message message) override {
+    if (!is_right(message, next_, load_)) run_.complaint = "a message was lost or garbled";
+    watch_.count(++next_, context.now());
+    if (next_ == load_.all()) context.finish();
+  }
+
+ private:
+  const GateLoad load_;
+  GateRun& run_;
+  Stopwatch watch_;
+  std::int64_t next_ = 0;
+};
+
+// Ends with its children, and with an error when the other node is lost before.
+class Root final : public Actor {
+ public:
+  void start(Context& context) override { left_ = context.children(); }
+  void receive(Context& context, Message message) override {
+    if (const auto* lost = message.as<runtime::PeerLost>()) context.fail(lost->error);
+  }
+  runtime::ChildDecision child_ended(Context& context, const runtime::ChildEnd& end) override {
+    if (end.error) return runtime::ChildDecision::kEscalate;
+    if (--left_ == 0) context.finish();
+    return runtime::ChildDecision::kIgnore;
+  }
+
+ private:
+  int left_ = 0;
+};
+
+}  // namespace
+
+runtime::Plan gate_plan(const GateLoad& load, const std::string& consumer_node,
+                        const std::string& producer_node) {
+  runtime::Plan plan;
+  const std::string consumer_root = "root of the consumer";
+  const bool alone = consumer_node == producer_node;
+  const std::string producer_root = alone ? consumer_root : "root of the producer";
+  plan.actors.push_back({consumer_root, "root", "", false, consumer_node});
+  plan.actors.push_back({"consumer", "consumer", consumer_root, false, consumer_node});
+  if (!alone) plan.actors.push_back({producer_root, "root", "", false, producer_node});
+  plan.actors.push_back({"producer", "producer", producer_root, false, producer_node});
+  runtime::LinkPlan link;
+  link.from = "producer";
+  link.from_port = "out";
+  link.to = "consumer";
+  link.to_port = "in";
+  link.message_credits = load.credits;
+  plan.links.push_back(link);
+  return plan;
+}
+
+const runtime::WireTypes& gate_types() {
+  static const runtime::WireTypes kTypes = [] {
+    runtime::WireTypes types;
+    types.add<Numbered>();
+    return types;
+  }();
+  return kTypes;
+}
+
+runtime::ActorFactory gate_actors(const GateLoad& load, GateRun& consumed, GateRun& produced) {
+  return [&load, &consumed, &produced](const ActorPlan& actor) -> std::unique_ptr<Actor> {
+    if (actor.kind == "root") return std::make_unique<Root>();
+    if (actor.kind == "producer") return std::make_unique<Producer>(load, produced);
+    return std::make_unique<Consumer>(load, consumed);
+  };
+}
+
+}  // namespace troupe::bench

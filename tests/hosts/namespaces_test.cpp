@@ -1,0 +1,136 @@
+// Runs over several hosts, as network namespaces of this machine: real addresses, keys, slow and
+// broken cables. Skipped, with the reason, where the system refuses namespaces.
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "tests/hosts/network.h"
+#include "tests/main/cluster_run.h"
+
+namespace troupe {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kPort = 8500;
+
+class Hosts : public ClusterRun {
+ protected:
+  void lay_cables(int hosts) {
+    network_ = std::make_unique<Network>(hosts);
+    if (!network_->refusal().empty()) GTEST_SKIP() << network_->refusal();
+    keys_ = make_keys("keys");
+  }
+  // A run whose supervisor is on host 0, with so many workers on each.
+  Words head_line(const std::vector<int>& workers, Words more = {}) const {
+    std::vector<std::string> hosts;
+    for (std::size_t host = 0; host < workers.size(); ++host) {
+      if (workers[host] == 0) continue;
+      hosts.push_back(fmt::format("{{address: {}, workers: {}}}",
+                                  Network::address(static_cast<int>(host)), workers[host]));
+    }
+    more.insert(more.end(),
+                {"--set", fmt::format("cluster.hosts=[{}]", fmt::join(hosts, ", ")), "--set",
+                 fmt::format("cluster.listen=\"{}:{}\"", Network::address(0), kPort), "--set",
+                 "cluster.keys=" + keys_});
+    return network_->on(0, command(run_words("a", more)));
+  }
+  std::unique_ptr<Process> join_from(int host) const {
+    return std::make_unique<Process>(network_->on(
+        host,
+        command({"join", fmt::format("{}:{}#{}", Network::address(0), kPort, public_key(keys_)),
+                 "--key", keys_})));
+  }
+  std::uint64_t newest_step() const { return std::stoull(checkpoints("a").front().substr(5, 12)); }
+
+  std::unique_ptr<Network> network_;
+  std::string keys_;
+};
+
+TEST_F(Hosts, TwoHostsMakeOneRunWithTheHashOfOneProcess) {
+  ASSERT_NO_FATAL_FAILURE(lay_cables(2));
+  if (IsSkipped()) return;
+  Process run(head_line({1, 1}, {"--json"}));
+  const auto member = join_from(1);
+  const ProcessEnd end = run.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(member->wait().exit_code, 0);
+  EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone"));
+  EXPECT_THAT(end.err, HasSubstr("member.0 | "));
+  EXPECT_EQ(nodes("a").size(), 3u);
+}
+
+TEST_F(Hosts, CablesOfDifferentSpeedGiveTheSameHash) {
+  ASSERT_NO_FATAL_FAILURE(lay_cables(3));
+  if (IsSkipped()) return;
+  if (!network_->limit_rate(1, "50mbit") || !network_->limit_rate(2, "8mbit")) {
+    GTEST_SKIP() << network_->refusal();
+  }
+  Process run(head_line({0, 1, 1}, {"--json"}));
+  const auto fast = join_from(1);
+  const auto slow = join_from(2);
+  const ProcessEnd end = run.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(fast->wait().exit_code, 0);
+  EXPECT_EQ(slow->wait().exit_code, 0);
+  EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone"));
+}
+
+// Packets are lost meanwhile, but nobody is given up.
+TEST_F(Hosts, CableThatIsMendedInTimeChangesNothing) {
+  ASSERT_NO_FATAL_FAILURE(lay_cables(2));
+  if (IsSkipped()) return;
+  Words more = kEndlessRun;
+  more.insert(more.end(), {"--set", "cluster.failure.dead_after=30s"});
+  Process run(head_line({1, 1}, more));
+  const auto member = join_from(1);
+  wait_until_training(run, "a");
+  for (int i = 0; i < 2; ++i) {
+    network_->cut_cable(1);
+    // Long enough for both ends to have sent something that is lost.
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    network_->mend_cable(1);
+    const std::size_t before = steps("a");
+    ASSERT_TRUE(wait_until(run, [&] { return steps("a") >= before + 40; })) << run.wait().err;
+  }
+  run.send(SIGTERM);
+  const ProcessEnd end = run.wait();
+  EXPECT_EQ(end.exit_code, 143) << end.err;
+  EXPECT_EQ(member->wait().exit_code, 0);
+  const std::uint64_t iterations = newest_step() / 4 + 5;
+  const std::string whole = hash_of("whole", until_iteration(iterations));
+  EXPECT_EQ(resumed("a", until_iteration(iterations, {"--workers", "0"}))["state_hash"].text(),
+            whole);
+}
+
+TEST_F(Hosts, CableThatStaysCutEndsTheRunOnBothSides) {
+  ASSERT_NO_FATAL_FAILURE(lay_cables(2));
+  if (IsSkipped()) return;
+  Process run(head_line({1, 1}, kEndlessRun));
+  const auto member = join_from(1);
+  wait_until_training(run, "a");
+  network_->cut_cable(1);
+  const ProcessEnd end = run.wait();
+  EXPECT_EQ(end.exit_code, 5) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("member.1 has not been heard of for"));
+  const ProcessEnd joined = member->wait();
+  EXPECT_EQ(joined.exit_code, 5) << joined.err;
+  EXPECT_THAT(joined.err, HasSubstr("head has not been heard of for"));
+  const auto known = nodes("a");
+  EXPECT_EQ(known.at("member.1").state, "dead");
+  EXPECT_EQ(known.at("member.0").state, "ended");
+  const std::uint64_t iterations = newest_step() / 4 + 5;
+  const std::string whole = hash_of("whole", until_iteration(iterations));
+  EXPECT_EQ(resumed("a", until_iteration(iterations, {"--workers", "2"}))["state_hash"].text(),
+            whole);
+}
+
+}  // namespace
+}  // namespace troupe

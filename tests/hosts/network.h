@@ -1,0 +1,40 @@
+#pragma once
+
+// Hosts as network namespaces on one bridge, each with a cable that can be slow or cut.
+
+#include <string>
+#include <vector>
+
+#include "tests/main/process.h"
+
+namespace troupe {
+
+class Network {
+ public:
+  // Host 0 has the bridge. When this system refuses, refusal() says why and nothing is left.
+  explicit Network(int hosts);
+  // Removes the namespaces, and with them all cables.
+  ~Network();
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  const std::string& refusal() const { return refusal_; }
+  // "10.77.0.1" of host 0.
+  static std::string address(int host);
+  // The words, to be run on the host.
+  std::vector<std::string> on(int host, const std::vector<std::string>& words) const;
+  // Of the cable of a host other than 0, in both directions. False: the system cannot limit it.
+  bool limit_rate(int host, const std::string& rate);
+  void cut_cable(int host);
+  void mend_cable(int host);
+
+ private:
+  std::string name(int host) const;
+  // Remembers the first command that failed.
+  bool call(const std::vector<std::string>& words);
+
+  int hosts_ = 0;
+  std::string refusal_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,25 @@
+#include "launch/this_host.h"
+
+#include <gtest/gtest.h>
+
+#include "launch/nodes_file.h"
+
+namespace troupe::launch {
+namespace {
+
+TEST(ThisHost, LoopbackAndItsOwnNameAreThisMachine) {
+  for (const char* host : {"127.0.0.1", "127.3.2.1", "localhost", "::1"}) {
+    EXPECT_TRUE(is_this_host(host)) << host;
+  }
+  EXPECT_TRUE(is_this_host(host_name()));
+}
+
+// Numbers of documentation (RFC 5737), which no machine has.
+TEST(ThisHost, OtherAddressesAndNamesThatLeadNowhereAreNot) {
+  for (const char* host : {"192.0.2.1", "203.0.113.9", "elsewhere.invalid", "*", "0.0.0.0", ""}) {
+    EXPECT_FALSE(is_this_host(host)) << host;
+  }
+}
+
+}  // namespace
+}  // namespace troupe::launch

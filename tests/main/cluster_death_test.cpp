@@ -1,0 +1,237 @@
+// Runs over several processes of which some are killed, stopped or told to end.
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "tests/main/cluster_run.h"
+
+namespace troupe {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class ClusterDeath : public ClusterRun {
+ protected:
+  Words endless(const std::string& name, Words more = {}) const {
+    Words words = run_words(name, kEndlessRun);
+    words.insert(words.end(), {"--workers", "2"});
+    words.insert(words.end(), more.begin(), more.end());
+    return command(words);
+  }
+  std::uint64_t newest_step(const std::string& name) const {
+    return std::stoull(checkpoints(name).front().substr(5, 12));
+  }
+  // Whatever has happened to run "a", it goes on to the hash of one that nothing happened to.
+  void expect_goes_on(const Words& workers) const {
+    const std::uint64_t iterations = (checkpoints("a").empty() ? 0 : newest_step("a") / 4) + 5;
+    const std::string whole = hash_of("whole", until_iteration(iterations));
+    EXPECT_EQ(resumed("a", until_iteration(iterations, workers))["state_hash"].text(), whole);
+    std::filesystem::remove_all(path("whole"));
+  }
+  // The last committed state, and not the newest regular checkpoint.
+  void expect_saved() const {
+    const JsonValue summary = parse_json(read_text(path("a/summary.json")));
+    EXPECT_FALSE(summary["error"].is_null());
+    EXPECT_EQ(summary["steps"].integer(), newest_step("a"));
+  }
+};
+
+TEST_F(ClusterDeath, KilledMemberEndsTheRunWhichGoesOnToTheSameHash) {
+  for (int i = 0; i < 3; ++i) {
+    const int victim = i % 2;
+    const bool fresh = i == 0;
+    Words words = endless("a");
+    if (!fresh) {
+      words = command({"run", "--resume", path("a"), "--workers", "2"});
+      words.insert(words.end(), kEndlessRun.begin(), kEndlessRun.end());
+    }
+    Process process(words);
+    wait_for_checkpoint(process, "a", (fresh ? 0 : newest_step("a")) + 1 + 17 * i);
+    ASSERT_GT(member(victim), 0);
+    ::kill(member(victim), SIGKILL);
+    const ProcessEnd end = process.wait();
+    EXPECT_EQ(end.exit_code, 5) << end.err;
+    const std::string name = fmt::format("member.{}", victim);
+    EXPECT_THAT(end.err, HasSubstr(name + " is lost: its connection closed"));
+    EXPECT_EQ(nodes("a").at(name).state, "dead");
+    EXPECT_EQ(nodes("a").at(name).cause, "was killed by signal 9 (Killed)");
+    EXPECT_EQ(nodes("a").at("head").state, "ended");
+    EXPECT_EQ(nodes("a").at(fmt::format("member.{}", 1 - victim)).state, "ended");
+    expect_saved();
+  }
+  expect_goes_on({"--workers", "3"});
+}
+
+TEST_F(ClusterDeath, MemberKilledBeforeItTookPartEndsTheRun) {
+  for (int i = 0; i < 2; ++i) {
+    const std::string name = fmt::format("a{}", i);
+    Process process(endless(name));
+    ASSERT_TRUE(wait_until(process, [&] { return member(i) > 0; }));
+    ::kill(member(i), SIGKILL);
+    const ProcessEnd end = process.wait();
+    EXPECT_EQ(end.exit_code, 5) << end.err;
+    EXPECT_THAT(end.err, HasSubstr(fmt::format("member.{}", i)));
+    EXPECT_THAT(end.err, HasSubstr("was killed by signal 9 (Killed)"));
+    EXPECT_EQ(nodes(name).at(fmt::format("member.{}", i)).state, "dead");
+  }
+}
+
+// Each time when a little more of the run is over.
+TEST_F(ClusterDeath, MemberKilledTowardsTheEndLeavesTheRunWholeOrLost) {
+  const Words words = run_words(
+      "a", {"--workers", "2", "--json", "--set", "actors.validator={every: 1 epoch, events: 10}"});
+  const std::string hash =
+      hash_of("whole", {"--set", "actors.validator={every: 1 epoch, events: 10}"});
+  for (const std::size_t steps_before : {80u, 86u, 88u}) {
+    std::filesystem::remove_all(path("a"));
+    Process process(command(words));
+    wait_until(process, [&] { return steps("a") >= steps_before; });
+    if (const pid_t victim = member(1); victim > 0) ::kill(victim, SIGKILL);
+    const ProcessEnd end = process.wait();
+    ASSERT_THAT(end.exit_code, testing::AnyOf(0, 5)) << end.err;
+    EXPECT_EQ(resumed("a")["state_hash"].text(), hash);
+  }
+}
+
+TEST_F(ClusterDeath, KilledHeadEndsItsMembersAndTheSupervisorTells) {
+  Process process(endless("a"));
+  wait_for_checkpoint(process, "a", 12);
+  ASSERT_GT(head(), 0);
+  ::kill(head(), SIGKILL);
+  const ProcessEnd end = process.wait();
+  EXPECT_EQ(end.exit_code, 137) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("the head was killed by signal 9 (Killed)"));
+  EXPECT_THAT(end.err, HasSubstr("--resume"));
+  EXPECT_TRUE(all_gone());
+  EXPECT_EQ(nodes("a").at("head").state, "dead");
+  EXPECT_EQ(nodes("a").at("head").cause, "was killed by signal 9 (Killed)");
+  expect_goes_on({"--workers", "2"});
+}
+
+TEST_F(ClusterDeath, KilledSupervisorLeavesNoProcess) {
+  for (const int at_step : {0, 12}) {
+    Process process(endless(fmt::format("a{}", at_step)));
+    if (at_step == 0) {
+      ASSERT_TRUE(wait_until(process, [&] { return member(0) > 0; }));
+    } else {
+      wait_for_checkpoint(process, fmt::format("a{}", at_step), 12);
+    }
+    process.send(SIGKILL);
+    EXPECT_EQ(process.wait().signal, SIGKILL);
+    EXPECT_TRUE(all_gone());
+  }
+}
+
+TEST_F(ClusterDeath, StoppedMemberIsNoticedBySilenceAndEndsWhenItWakes) {
+  const std::string address = fmt::format("127.0.0.1:{}", free_port());
+  Process process(command(head_words("a", address, 2, kEndlessRun)));
+  Process first(command({"join", address}));
+  Process second(command({"join", address}));
+  wait_until_training(process, "a");
+  second.send(SIGSTOP);
+  const ProcessEnd end = process.wait();
+  EXPECT_EQ(end.exit_code, 5) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("has not been heard of for"));
+  EXPECT_EQ(first.wait().exit_code, 0);
+  EXPECT_TRUE(second.running());
+  second.send(SIGCONT);
+  const ProcessEnd woken = second.wait();
+  EXPECT_EQ(woken.exit_code, 5) << woken.err;
+  EXPECT_THAT(woken.err, HasSubstr("head"));
+  expect_saved();
+  const auto known = nodes("a");
+  const auto dead = std::find_if(known.begin(), known.end(),
+                                 [](const auto& node) { return node.second.state == "dead"; });
+  ASSERT_NE(dead, known.end());
+  EXPECT_THAT(dead->second.cause, HasSubstr("has not been heard of"));
+  EXPECT_GT(dead->second.pid, 0);
+}
+
+// The members of a supervisor that it has to kill, because they cannot end.
+TEST_F(ClusterDeath, StoppedMemberOfThisHostIsKilledWhenTheRunHasEnded) {
+  Process process(endless("a"));
+  wait_until_training(process, "a");
+  ::kill(member(0), SIGSTOP);
+  const ProcessEnd end = process.wait();
+  EXPECT_EQ(end.exit_code, 5) << end.err;
+  EXPECT_THAT(end.err, AllOf(HasSubstr("member.0 has not been heard of for"),
+                             HasSubstr("the run has ended, and it has not")));
+}
+
+// A closed lid: nobody could hear anybody, and nobody is to blame.
+TEST_F(ClusterDeath, RunThatSleptAsAWholeGoesOnToTheSameHash) {
+  Words words = run_words("a", kEndlessRun);
+  words.insert(words.end(), {"--workers", "2", "--set",
+                             "cluster.failure={heartbeat: 100ms, "
+                             "dead_after: 1s}"});
+  Process process(command(words));
+  wait_for_checkpoint(process, "a", 12);
+  const std::vector<pid_t> all{process.pid(), head(), member(0), member(1)};
+  for (const int number : {SIGSTOP, SIGCONT}) {
+    for (const pid_t one : all) {
+      ASSERT_GT(one, 0);
+      ::kill(one, number);
+    }
+    // Longer than dead_after, which is what is tested.
+    if (number == SIGSTOP) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+  }
+  wait_for_checkpoint(process, "a", newest_step("a") + 40);
+  ASSERT_TRUE(process.running()) << process.wait().err;
+  process.send(SIGTERM);
+  EXPECT_EQ(process.wait().exit_code, 143);
+  expect_goes_on({"--workers", "2"});
+}
+
+TEST_F(ClusterDeath, MemberToldToEndEndsTheRunCleanly) {
+  Process process(endless("a"));
+  wait_until_training(process, "a");
+  ::kill(member(1), SIGTERM);
+  const ProcessEnd end = process.wait();
+  EXPECT_EQ(end.exit_code, 5) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("member.1 has left the run"));
+  expect_saved();
+  expect_goes_on({"--workers", "2"});
+}
+
+TEST_F(ClusterDeath, SecondSignalEndsEverythingAtOnce) {
+  Process process(endless("a"));
+  wait_for_checkpoint(process, "a", 12);
+  // A head that does not answer the first.
+  ::kill(head(), SIGSTOP);
+  // Two of a kind may arrive as one.
+  process.send(SIGINT);
+  process.send(SIGTERM);
+  const ProcessEnd end = process.wait();
+  EXPECT_EQ(end.exit_code, 143) << end.err;
+  EXPECT_TRUE(all_gone());
+  expect_goes_on({"--workers", "2"});
+}
+
+TEST_F(ClusterDeath, HeadThatCannotWriteItsCheckpointsEndsWithTheCause) {
+  Words words = run_words("a", kEndlessRun);
+  words.insert(words.end(), {"--workers", "2"});
+  ProcessOptions full;
+  full.largest_file_bytes = 2000;
+  const ProcessEnd end = call(words, full);
+  EXPECT_EQ(end.exit_code, 4) << end.err;
+  EXPECT_THAT(end.err, HasSubstr(path("a")));
+}
+
+TEST_F(ClusterDeath, FolderThatCannotBeMadeIsRefusedBeforeAnythingTrains) {
+  write_text(path("file"), "no folder");
+  const ProcessEnd end = call(run_words("file/a", {"--workers", "2"}));
+  EXPECT_NE(end.exit_code, 0);
+  EXPECT_THAT(end.err, HasSubstr(path("file/a")));
+  EXPECT_THAT(end.err, Not(HasSubstr("is here")));
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,235 @@
+// Joining a run by hand: introductions through real sockets, and what is said on both sides when
+// one of them cannot be.
+
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/transport/packets.h"
+#include "runtime/transport/zmq_wire.h"
+#include "tests/main/cluster_run.h"
+
+namespace troupe {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class ClusterJoin : public ClusterRun {
+ protected:
+  // A head that waits for members at address_; its log is in RUN/log.txt.
+  std::unique_ptr<Process> waiting_head(int members, const Words& more = {}) const {
+    auto head = std::make_unique<Process>(command(head_words("a", address_, members, more)));
+    EXPECT_TRUE(wait_until(*head, [&] { return log().find("waiting for") != std::string::npos; }))
+        << head->wait().err;
+    return head;
+  }
+  std::string log() const { return read_text(path("a/log.txt")); }
+  ProcessEnd join(Words more = {}) const {
+    more.insert(more.begin(), "join");
+    return call(more);
+  }
+  // It is still waiting, and ends when it is told to.
+  void expect_unharmed(Process& head) const {
+    EXPECT_TRUE(head.running());
+    head.send(SIGTERM);
+    EXPECT_EQ(head.wait().exit_code, 143);
+  }
+
+  const std::uint16_t port_ = free_port();
+  const std::string address_ = fmt::format("127.0.0.1:{}", port_);
+};
+
+TEST_F(ClusterJoin, WhereNobodyListensItGivesUp) {
+  expect_refused(join({address_, "--within", "1"}), 5,
+                 {address_, "nobody answered for 1 s", "is the run going on"});
+}
+
+TEST_F(ClusterJoin, AddressesThatLeadNowhereAreRefused) {
+  expect_refused(join({"nowhere.invalid:8500"}), 2, {"nowhere.invalid", "does not resolve"});
+  expect_refused(join({"127.0.0.1"}), 2, {"'127.0.0.1'", "no port"});
+  expect_refused(join({"127.0.0.1:0"}), 2, {"127.0.0.1:0"});
+  expect_refused(join({address_, "--within", "0"}), 2, {"--within"});
+  expect_refused(join({}), 2, {"which address?"});
+}
+
+TEST_F(ClusterJoin, PortInUseEndsTheHead) {
+  auto other = waiting_head(1);
+  const ProcessEnd end = call(head_words("b", address_, 1));
+  expect_refused(end, 2, {address_, "in use"});
+  EXPECT_FALSE(std::filesystem::exists(path("b/topology.yaml")));
+  expect_unharmed(*other);
+}
+
+TEST_F(ClusterJoin, OneMemberTooManyAndUnknownNamesAreRefusedOnBothSides) {
+  auto head = waiting_head(1, kEndlessRun);
+  expect_refused(join({address_, "--node", "member.7"}), 2, {"member.7 is not awaited"});
+  EXPECT_THAT(log(), AllOf(HasSubstr("was refused"), HasSubstr("member.7 is not awaited")));
+  Process member(command({"join", address_, "--node", "member.0"}));
+  wait_until_training(*head, "a");
+  expect_refused(join({address_}), 2, {"all members of the run are there"});
+  EXPECT_THAT(log(), HasSubstr("all members of the run are there"));
+  expect_unharmed(*head);
+  EXPECT_EQ(member.wait().exit_code, 0);
+}
+
+TEST_F(ClusterJoin, WrongKeysAreRefusedWithTheirCauses) {
+  const std::string keys = make_keys("keys");
+  const std::string stranger = make_keys("stranger");
+  auto head = waiting_head(1, {"--set", "cluster.keys=" + keys});
+  // The right key of the head, but one of its own that is not let in.
+  expect_refused(join({address_ + "#" + public_key(keys), "--key", stranger}), 5, {"key"});
+  // A friend that expects another head.
+  expect_refused(join({address_ + "#" + public_key(stranger), "--key", keys, "--within", "3"}), 5,
+                 {address_});
+  // No key at all.
+  expect_refused(join({address_, "--within", "3"}), 5, {address_});
+  EXPECT_THAT(log(), HasSubstr("key"));
+  expect_unharmed(*head);
+}
+
+TEST_F(ClusterJoin, TheLineThatIsPrintedWorksWhenPasted) {
+  const std::string keys = make_keys("keys");
+  auto head = waiting_head(2, {"--set", "cluster.keys=" + keys, "--json"});
+  std::istringstream lines(log());
+  std::string line;
+  while (std::getline(lines, line) && line.find("  troupe join ") == std::string::npos) {
+  }
+  ASSERT_THAT(line, HasSubstr("troupe join"));
+  const auto replace = [&](const std::string& what, const std::string& with) {
+    ASSERT_NE(line.find(what), std::string::npos) << line;
+    line.replace(line.find(what), what.size(), with);
+  };
+  replace("troupe join", std::string("exec ") + TROUPE_BINARY + " join");
+  replace("DIR", keys);
+  Process first({"/bin/sh", "-c", line});
+  Process second({"/bin/sh", "-c", line});
+  const ProcessEnd end = head->wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  for (Process* member : {&first, &second}) {
+    const ProcessEnd joined = member->wait();
+    EXPECT_EQ(joined.exit_code, 0) << joined.err;
+  }
+  EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone"));
+  for (const auto& [name, node] : nodes("a")) EXPECT_EQ(node.state, "ended") << name;
+}
+
+TEST_F(ClusterJoin, OtherDataUnderTheSameNameIsRefusedNamingBothFingerprints) {
+  auto head = waiting_head(1);
+  ToyData other(200);
+  other.cells[0] += 0.125f;
+  other.write(path("toy.h5"));
+  const ProcessEnd end = join({address_});
+  expect_refused(end, 4, {"another data fingerprint: head has ", ", member.0 has "});
+  const std::size_t at = end.err.find("another data fingerprint");
+  const std::string said = end.err.substr(at, end.err.find('\n', at) - at);
+  EXPECT_TRUE(wait_until(*head, [&] { return log().find(said) != std::string::npos; })) << said;
+  expect_unharmed(*head);
+}
+
+TEST_F(ClusterJoin, MissingDataIsToldWithItsPath) {
+  auto head = waiting_head(1);
+  std::filesystem::rename(path("toy.h5"), path("gone.h5"));
+  expect_refused(join({address_}), 4, {path("toy.h5")});
+  expect_unharmed(*head);
+}
+
+TEST_F(ClusterJoin, HostsElsewhereNeedAnAddressThatTheyCanReach) {
+  const Words away{"--set", "cluster.hosts=[{address: elsewhere.invalid}]"};
+  expect_refused(run("a", away), 3,
+                 {"cluster.listen: 127.0.0.1:0 is reached from this machine only",
+                  "elsewhere.invalid", "cluster.keys"});
+  Words open = away;
+  open.insert(open.end(), {"--set", "cluster.listen=\"*:8500\""});
+  expect_refused(run("a", open), 3, {"cluster.listen", "troupe keygen"});
+  const std::string keys = make_keys("keys");
+  Words any_port = away;
+  any_port.insert(any_port.end(),
+                  {"--set", "cluster.listen=\"*:0\"", "--set", "cluster.keys=" + keys});
+  expect_refused(run("a", any_port), 3, {"cluster.listen: *:0 has no port of its own"});
+  EXPECT_FALSE(std::filesystem::exists(path("a/topology.yaml")));
+}
+
+// What a build of another version would send.
+class Other final : public runtime::WireEvents {
+ public:
+  explicit Other(runtime::Wire& wire) : wire_(wire) {}
+  void connected(runtime::ConnectionId connection, const runtime::ConnectionInfo&) override {
+    runtime::Enrolment enrolment;
+    enrolment.version = runtime::kProtocolVersion + 1;
+    enrolment.host = "tomorrow";
+    wire_.send(connection, runtime::Lane::kControl, runtime::pack(enrolment));
+  }
+  void arrived(runtime::ConnectionId, runtime::Lane, runtime::Packet packet) override {
+    const auto read = runtime::unpack(packet, types_);
+    const auto* refusal = read.ok() ? std::get_if<runtime::Refusal>(&*read) : nullptr;
+    answer = refusal == nullptr ? "something else" : refusal->error.message;
+  }
+  void disconnected(runtime::ConnectionId, const std::string& why) override {
+    if (answer.empty()) answer = "disconnected: " + why;
+  }
+  std::string answer;
+
+ private:
+  runtime::Wire& wire_;
+  const runtime::WireTypes types_;
+};
+
+TEST_F(ClusterJoin, AnotherVersionIsRefusedNamingBoth) {
+  auto head = waiting_head(1);
+  const runtime::SteadyClock clock;
+  runtime::ZmqWireOptions options;
+  options.clock = &clock;
+  auto wire = runtime::ZmqWire::open(options);
+  ASSERT_TRUE(wire.ok());
+  Other other(**wire);
+  ASSERT_TRUE((*wire)->dial(address_).ok());
+  const auto until = clock.now() + std::chrono::seconds(30);
+  while (other.answer.empty() && clock.now() < until) {
+    (*wire)->poll(other, clock.now() + std::chrono::milliseconds(100));
+  }
+  const std::string both = fmt::format("{}", runtime::kProtocolVersion + 1);
+  EXPECT_THAT(other.answer, AllOf(HasSubstr("version"), HasSubstr(both)));
+  EXPECT_TRUE(wait_until(*head, [&] { return log().find(other.answer) != std::string::npos; }));
+  expect_unharmed(*head);
+}
+
+// Longer than any patience with a standstill: it is people who are awaited.
+TEST_F(ClusterJoin, WaitingForMembersIsNoStandstill) {
+  auto head = waiting_head(2, {"--json", "--set", "cluster.failure.stuck_after=3s"});
+  Process first(command({"join", address_}));
+  ASSERT_TRUE(wait_until(*head, [&] { return log().find("is here") != std::string::npos; }));
+  std::this_thread::sleep_for(std::chrono::seconds(4));
+  Process second(command({"join", address_}));
+  EXPECT_EQ(first.wait().exit_code, 0);
+  EXPECT_EQ(second.wait().exit_code, 0);
+  const ProcessEnd end = head->wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, Not(HasSubstr("stuck")));
+}
+
+TEST_F(ClusterJoin, LinesOfMembersAreWholeAndNamed) {
+  const ProcessEnd end = run("a", {"--workers", "3"});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("epoch 2/2 [####################] 100 %"));
+  std::istringstream lines(end.err);
+  std::map<std::string, int> named;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(" | ") == std::string::npos) continue;
+    ++named[line.substr(0, line.find(" | "))];
+    EXPECT_THAT(line, testing::MatchesRegex("member\\.[0-2] \\| 20[0-9-]+ [0-9:.]+ info .*"));
+  }
+  EXPECT_EQ(named.size(), 3u);
+}
+
+}  // namespace
+}  // namespace troupe

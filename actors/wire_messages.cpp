@@ -8,6 +8,7 @@
 
 #include "actors/wire_state.h"
 #include "runtime/transport/wire.h"
+#include "runtime/transport/wire_error.h"
 
 namespace troupe::actors {
 namespace {
@@ -30,22 +31,6 @@ StatePointer unpack_state_pointer(WireReader& in) {
   auto state = std::make_shared<pipeline::TrainingState>();
   unpack_state(in, *state);
   return state;
-}
-
-void pack_error(WireWriter& out, const runtime::Error& error) {
-  out.list(2);
-  out.number(static_cast<std::uint64_t>(error.kind));
-  out.text(error.message);
-}
-
-runtime::Error unpack_error(WireReader& in) {
-  runtime::Error error;
-  in.list(2);
-  const std::uint64_t kind = in.number(static_cast<std::uint64_t>(runtime::ErrorKind::kDiverged));
-  if (kind == 0) in.fail("an error of no kind");
-  error.kind = static_cast<runtime::ErrorKind>(kind);
-  error.message = in.text(kMostText);
-  return error;
 }
 
 bool is_kind(std::string_view text) {
@@ -213,7 +198,7 @@ void pack(WireWriter& out, const ReplicaEnd& body) {
     out.none();
   }
   if (body.error) {
-    pack_error(out, *body.error);
+    runtime::write_error(out, *body.error);
   } else {
     out.none();
   }
@@ -231,7 +216,7 @@ void unpack(WireReader& in, ReplicaEnd& body) {
   in.list(7);
   body.replica = in.number32();
   if (in.present()) body.state = unpack_state_pointer(in);
-  if (in.present()) body.error = unpack_error(in);
+  if (in.present()) body.error = runtime::read_error(in);
   body.seconds = in.real();
   body.timed_events = in.number();
   if (in.present()) unpack(in, body.last_step.emplace());
@@ -242,9 +227,9 @@ void pack(WireWriter& out, const StopTraining&) { out.list(0); }
 
 void unpack(WireReader& in, StopTraining&) { in.list(0); }
 
-void pack(WireWriter& out, const MemberFailed& body) { pack_error(out, body.error); }
+void pack(WireWriter& out, const MemberFailed& body) { runtime::write_error(out, body.error); }
 
-void unpack(WireReader& in, MemberFailed& body) { body.error = unpack_error(in); }
+void unpack(WireReader& in, MemberFailed& body) { body.error = runtime::read_error(in); }
 
 void pack(WireWriter& out, const Release&) { out.list(0); }
 

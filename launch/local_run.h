@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/topology.h"
 #include "config/topology_file.h"
@@ -23,8 +24,8 @@ struct LocalRunRequest {
   config::Topology topology;
   // Members that compute in other processes; 0: everything is in this one.
   std::uint32_t members = 0;
-  // Those of them that somebody starts on this host anyway.
-  std::uint32_t members_here = 0;
+  // Those of them that somebody starts on this host anyway, by name.
+  std::vector<std::string> members_here;
   // Where it waits for them: see ZmqWireOptions::listen.
   std::string listen;
   std::string effective_topology;  // as text, for RUN/topology.yaml and the checkpoints

@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <numeric>
 #include <system_error>
 #include <utility>
 
@@ -130,12 +131,13 @@ Result<void> put_right(const std::string& path, const std::vector<Ended>& all) {
   return {};
 }
 
-std::vector<GroupProcess> member_processes(const SuperviseRequest& request, std::uint32_t here,
+std::vector<GroupProcess> member_processes(const SuperviseRequest& request,
+                                           const std::vector<std::uint32_t>& here,
                                            const std::string& dial) {
   std::vector<GroupProcess> members;
-  for (std::uint32_t i = 0; i < here; ++i) {
+  for (const std::uint32_t number : here) {
     GroupProcess member;
-    member.name = config::member_name(i);
+    member.name = config::member_name(number);
     member.program.words = {request.program, "join", dial, "--node", member.name, "--patient"};
     if (request.key_folder) {
       member.program.words.insert(member.program.words.end(), {"--key", *request.key_folder});
@@ -149,18 +151,25 @@ std::vector<GroupProcess> member_processes(const SuperviseRequest& request, std:
 
 }  // namespace
 
-std::uint32_t members_here(const config::ClusterSection& cluster) {
-  std::uint32_t here = 0;
-  for (const config::HostSection& host : cluster.hosts) here += is_here(host) ? host.workers : 0;
+std::vector<std::uint32_t> members_here(const config::ClusterSection& cluster) {
+  std::vector<std::uint32_t> here;
+  std::uint32_t next = 0;
+  for (const config::HostSection& host : cluster.hosts) {
+    const bool is_mine = is_here(host);
+    for (std::uint32_t i = 0; i < host.workers; ++i, ++next) {
+      if (is_mine) here.push_back(next);
+    }
+  }
   return here;
 }
 
 Result<GroupEnd> supervise(const SuperviseRequest& request, runtime::Log& log) {
-  std::uint32_t here = request.members;
+  std::vector<std::uint32_t> here(request.members);
+  std::iota(here.begin(), here.end(), 0);
   if (request.cluster) here = members_here(*request.cluster);
   ASSIGN_OR_RETURN(const SocketFolder sockets, SocketFolder::make());
   Meeting meeting{sockets.address(), sockets.address()};
-  if (here < request.members) {
+  if (here.size() < request.members) {
     ASSIGN_OR_RETURN(meeting, meet_on_network(*request.cluster, request.listen_place));
   }
   if (request.key_folder) {
@@ -173,7 +182,10 @@ Result<GroupEnd> supervise(const SuperviseRequest& request, runtime::Log& log) {
   options.head.program.words = {request.program};
   auto& words = options.head.program.words;
   words.insert(words.end(), request.head_words.begin(), request.head_words.end());
-  words.insert(words.end(), {"--head-at", meeting.listen, "--members-here", std::to_string(here)});
+  words.insert(words.end(), {"--head-at", meeting.listen});
+  for (const std::uint32_t number : here) {
+    words.insert(words.end(), {"--member-here", config::member_name(number)});
+  }
   options.members = member_processes(request, here, meeting.dial);
   options.member_grace = kMemberGrace;
   std::vector<Ended> ended;

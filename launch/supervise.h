@@ -27,12 +27,13 @@ struct SuperviseRequest {
   std::optional<std::string> key_folder;
 };
 
-// How many members of the topology's hosts this machine runs: those of hosts that are this machine.
-std::uint32_t members_here(const config::ClusterSection& cluster);
+// Members of hosts that are this machine, by number: the first host has member 0 and so on.
+std::vector<std::uint32_t> members_here(const config::ClusterSection& cluster);
 
-// Gives the head `--head-at ADDRESS` and `--members-here N` besides its words, each member a `join`
-// of its own; their standard error is passed on line by line behind their names. Must be called
-// before other threads are started. kTopology: a cluster.listen that other hosts cannot reach.
+// Gives the head `--head-at ADDRESS` and `--member-here NAME` for each besides its words, each
+// member a `join` of its own; their standard error is passed on line by line behind their names.
+// Must be called before other threads are started. kTopology: a cluster.listen that other hosts
+// cannot reach.
 runtime::Result<GroupEnd> supervise(const SuperviseRequest& request, runtime::Log& log);
 
 }  // namespace troupe::launch

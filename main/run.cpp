@@ -35,10 +35,10 @@ struct RunArguments {
   bool resume = false;
   bool json = false;
   std::optional<std::uint32_t> workers;
-  // Of a head that another process of ours has started: where it listens, and how many members that
-  // process has started besides.
+  // Of a head that another process of ours has started: where it listens, and which members that
+  // process starts besides.
   std::string head_at;
-  std::uint32_t members_here = 0;
+  std::vector<std::string> members_here;
 };
 
 // What the file `own`, which the run wrote itself, says about where its values came from, in place
@@ -216,7 +216,7 @@ int run_command(const Arguments& arguments) {
       "seed", po::value<std::uint64_t>(), "the same as --set train.seed=S")(
       "json", po::bool_switch(), "ends standard output with the summary as one JSON object");
   line.hidden_value<std::string>("head-at");
-  line.hidden_value<std::uint32_t>("members-here");
+  line.hidden_value<std::vector<std::string>>("member-here");
   if (const auto code = line.parse(arguments)) return *code;
   RunArguments parsed;
   if (line.has("workers")) parsed.workers = line.get<std::uint32_t>("workers");
@@ -224,7 +224,9 @@ int run_command(const Arguments& arguments) {
     return line.usage_error(fmt::format("--workers: at most {}", config::kMostMembers));
   }
   if (line.has("head-at")) parsed.head_at = line.get<std::string>("head-at");
-  if (line.has("members-here")) parsed.members_here = line.get<std::uint32_t>("members-here");
+  if (line.has("member-here")) {
+    parsed.members_here = line.get<std::vector<std::string>>("member-here");
+  }
   if (line.has("topology")) parsed.topology = line.get<std::string>("topology");
   if (line.has("set")) parsed.overrides = line.get<std::vector<std::string>>("set");
   if (line.has("seed")) {

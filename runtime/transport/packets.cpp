@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/transport/wire_error.h"
+
 namespace troupe::runtime {
 namespace {
 
@@ -27,7 +29,6 @@ constexpr std::size_t kMostName = 256;
 constexpr std::size_t kMostText = 16384;
 // Of a list: what one costs in memory is then small, however short it is in the packet.
 constexpr std::size_t kMostEntries = 4096;
-constexpr std::uint64_t kLastErrorKind = static_cast<std::uint64_t>(ErrorKind::kDiverged);
 
 void begin(WireWriter& out, Kind kind, std::size_t fields) {
   out.list(fields + 1);
@@ -38,20 +39,6 @@ Packet finish(WireWriter& out) { return {out.take_header(), out.take_attachments
 
 // Longer than anything people would read is cut.
 void put_text(WireWriter& out, std::string_view text) { out.text(text.substr(0, kMostText)); }
-
-void put(WireWriter& out, const Error& error) {
-  out.list(2);
-  out.number(static_cast<std::uint64_t>(error.kind));
-  put_text(out, error.message);
-}
-
-void get(WireReader& in, Error& error) {
-  in.list(2);
-  const std::uint64_t kind = in.number(kLastErrorKind);
-  if (kind == 0) in.fail("an error of no kind");
-  error.kind = static_cast<ErrorKind>(kind);
-  error.message = in.text(kMostText);
-}
 
 void put(WireWriter& out, const LaneCounts& counts) {
   out.list(counts.size());
@@ -212,8 +199,7 @@ Result<Parcel> get_parcel(WireReader& in, std::size_t frames, const WireTypes& t
   parcel.target = in.text(kMostName);
   if (in.present()) {
     in.list(2);
-    parcel.cause.emplace();
-    get(in, *parcel.cause);
+    parcel.cause = read_error(in);
     get(in, parcel.received);
   }
   const std::string name = in.text(kMostName);
@@ -255,7 +241,7 @@ Result<AnyPacket> get(Kind kind, WireReader& in, const Packet& packet, const Wir
       return AnyPacket(get_introduction<Welcome>(in));
     case Kind::kRefusal: {
       Refusal refusal;
-      get(in, refusal.error);
+      refusal.error = read_error(in);
       return AnyPacket(std::move(refusal));
     }
     case Kind::kAccount:
@@ -301,7 +287,7 @@ Packet pack(const Welcome& welcome) { return pack_introduction(Kind::kWelcome, w
 Packet pack(const Refusal& refusal) {
   WireWriter out;
   begin(out, Kind::kRefusal, 1);
-  put(out, refusal.error);
+  write_error(out, refusal.error);
   return finish(out);
 }
 
@@ -376,7 +362,7 @@ Packet pack(const Parcel& parcel, const WireTypes& types) {
   out.text(parcel.target);
   if (parcel.cause) {
     out.list(2);
-    put(out, *parcel.cause);
+    write_error(out, *parcel.cause);
     put(out, parcel.received);
   } else {
     out.none();

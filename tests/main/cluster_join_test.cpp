@@ -97,22 +97,23 @@ TEST_F(ClusterJoin, WrongKeysAreRefusedWithTheirCauses) {
   expect_unharmed(*head);
 }
 
-TEST_F(ClusterJoin, TheLineThatIsPrintedWorksWhenPasted) {
+TEST_F(ClusterJoin, TheLinesThatArePrintedWorkWhenPasted) {
   const std::string keys = make_keys("keys");
   auto head = waiting_head(2, {"--set", "cluster.keys=" + keys, "--json"});
+  std::vector<std::string> commands;
   std::istringstream lines(log());
-  std::string line;
-  while (std::getline(lines, line) && line.find("  troupe join ") == std::string::npos) {
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t at = line.find("troupe join ");
+    if (at == std::string::npos) continue;
+    std::string command = line.substr(at);
+    command.replace(0, 6, std::string("exec ") + TROUPE_BINARY);
+    const std::size_t folder = command.find("--key DIR");
+    ASSERT_NE(folder, std::string::npos) << line;
+    commands.push_back(command.replace(folder + 6, 3, keys));
   }
-  ASSERT_THAT(line, HasSubstr("troupe join"));
-  const auto replace = [&](const std::string& what, const std::string& with) {
-    ASSERT_NE(line.find(what), std::string::npos) << line;
-    line.replace(line.find(what), what.size(), with);
-  };
-  replace("troupe join", std::string("exec ") + TROUPE_BINARY + " join");
-  replace("DIR", keys);
-  Process first({"/bin/sh", "-c", line});
-  Process second({"/bin/sh", "-c", line});
+  ASSERT_EQ(commands.size(), 2U) << log();
+  Process first({"/bin/sh", "-c", commands[0]});
+  Process second({"/bin/sh", "-c", commands[1]});
   const ProcessEnd end = head->wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;
   for (Process* member : {&first, &second}) {

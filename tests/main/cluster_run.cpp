@@ -174,8 +174,7 @@ void ClusterRun::let_in(const std::string& keys, const std::string& other) const
 
 Words ClusterRun::head_words(const std::string& name, const std::string& address, int members,
                              const Words& more) const {
-  Words words = run_words(
-      name, {"--workers", std::to_string(members), "--head-at", address, "--members-here", "0"});
+  Words words = run_words(name, {"--workers", std::to_string(members), "--head-at", address});
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }

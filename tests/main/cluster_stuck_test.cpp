@@ -59,13 +59,13 @@ TEST_F(ClusterStuck, MemberWhoseWorkStandsStillIsNamedByTheGraphOfAllNodes) {
   Process process(command(words));
   wait_until_training(process, "a");
   {
-    // All threads but those that speak with other nodes.
+    // All threads but those that speak with other nodes, and the first, which keeps the timers.
     std::vector<std::unique_ptr<Frozen>> frozen;
     const pid_t victim = member(1);
     ASSERT_GT(victim, 0);
     for (const pid_t thread : threads_of(victim)) {
       const std::string name = read_text(fmt::format("/proc/{}/task/{}/comm", victim, thread));
-      if (name.starts_with("gate") || name.starts_with("ZMQ")) continue;
+      if (thread == victim || name.starts_with("gate") || name.starts_with("ZMQ")) continue;
       frozen.push_back(std::make_unique<Frozen>(thread));
       if (!frozen.back()->done()) GTEST_SKIP() << "this system refuses to stop a single thread";
     }
@@ -77,8 +77,9 @@ TEST_F(ClusterStuck, MemberWhoseWorkStandsStillIsNamedByTheGraphOfAllNodes) {
   }
   const ProcessEnd end = process.wait();
   EXPECT_EQ(end.exit_code, 1) << end.err;
-  EXPECT_THAT(end.err, AllOf(HasSubstr("member.0: "), HasSubstr("member.1: "),
-                             HasSubstr("coordinator: "), HasSubstr("culprit: replica.1, which")));
+  EXPECT_THAT(end.err,
+              AllOf(HasSubstr("member.0: "), HasSubstr("member.1: "), HasSubstr("coordinator: "),
+                    testing::ContainsRegex("culprit: (replica|loader)\\.1, ")));
 }
 
 }  // namespace

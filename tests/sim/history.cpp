@@ -175,12 +175,14 @@ HistoryDraft draft_of(std::uint64_t seed) {
   const std::size_t links = 2 + dice.below(8);
   for (std::size_t i = 0; i < links; ++i) draw_link(dice, draft);
   draft.gate.heartbeat = one_of<Duration>(dice, {50ms, 200ms, 500ms});
-  draft.gate.dead_after = draft.gate.heartbeat * 3;
   draft.gate.dial_within = 5s;
   draft.network.most_delay = one_of<Duration>(dice, {100us, 2ms, 10ms});
   if (!dice.one_in(4)) draft.troubles = 1 + static_cast<int>(dice.below(8));
   draft.deadly = dice.one_in(2);
   draft.mild = dice.one_in(3);
+  // Long beside the time in which both ends notice, also several times over.
+  if (draft.mild) draft.gate.heartbeat = 500ms;
+  draft.gate.dead_after = draft.gate.heartbeat * 3;
   return draft;
 }
 

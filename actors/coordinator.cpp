@@ -64,6 +64,9 @@ void Coordinator::receive(Context& context, Message message) {
                 {runtime::ErrorKind::kLostPeers, left->node + " has left the run"});
   } else if (const auto* failed = message.as<MemberFailed>()) {
     stop_training(context, failed->error);
+    for (std::uint32_t i = 0; i < options_.replica_nodes.size(); ++i) {
+      if (failed->actor == fmt::format("replica.{}", i)) replica_ended(context, i);
+    }
   }
 }
 
@@ -104,7 +107,9 @@ void Coordinator::lose_member(Context& context, const std::string& node,
                         return options_.replica_nodes[replica] == node;
                       });
   if (!needed) return;
+  const bool trains = phase_ == Phase::kTraining;
   stop_training(context, error);
+  if (!trains) return;
   for (std::uint32_t i = 0; i < options_.replica_nodes.size(); ++i) {
     if (options_.replica_nodes[i] == node) replica_ended(context, i);
   }

@@ -32,9 +32,9 @@ void Member::receive(Context& context, Message message) {
 void Member::undeliverable(Context&, Message, const Error&) {}
 
 ChildDecision Member::child_ended(Context& context, const ChildEnd& end) {
-  if (!end.error || error_) return ChildDecision::kIgnore;
-  error_ = end.error;
-  context.send_control("coordinator", Message::of(MemberFailed{*end.error}));
+  if (!end.error) return ChildDecision::kIgnore;
+  if (!error_) error_ = end.error;
+  context.send_control("coordinator", Message::of(MemberFailed{end.name, *end.error}));
   return ChildDecision::kIgnore;
 }
 

@@ -109,6 +109,7 @@ struct StopTraining {
 // Member -> Coordinator, control: something on its node failed, so that it cannot go on.
 struct MemberFailed {
   static constexpr std::string_view kName = "member-failed";
+  std::string actor;  // that failed, and will report nothing any more
   runtime::Error error;
 };
 

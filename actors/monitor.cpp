@@ -62,18 +62,25 @@ void Monitor::timer(Context& context, runtime::TimerId) {
 
 void Monitor::receive(Context& context, Message message) {
   if (const auto* step = message.as<StepMetrics>()) {
-    take_step(context, *step);
+    if (is_of_this_run(*step)) take_step(context, *step);
   } else if (const auto* event = message.as<EventMetrics>()) {
     write(context, fmt::format(R"({{"kind":"{}","step":{},"fields":{}}})", event->kind, event->step,
                                event->json));
   } else if (const auto* change = message.as<NodeChange>()) {
     take_change(context, *change);
   } else if (const auto* finish = message.as<FinishMetrics>()) {
-    if (finish->unsaid_step) take_step(context, *finish->unsaid_step);
+    if (finish->unsaid_step && is_of_this_run(*finish->unsaid_step)) {
+      take_step(context, *finish->unsaid_step);
+    }
     if (file_ != nullptr) std::fflush(file_);
     progress_.finish(context.now());
     context.send_control("coordinator", Message::of(LastStateDone{}));
   }
+}
+
+// Another node may say anything.
+bool Monitor::is_of_this_run(const StepMetrics& step) const {
+  return step.slot < options_.schedule.size() && step.losses.size() == options_.losses.size();
 }
 
 void Monitor::take_step(Context& context, const StepMetrics& step) {

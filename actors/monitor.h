@@ -42,6 +42,7 @@ class Monitor final : public runtime::Actor {
   void timer(runtime::Context& context, runtime::TimerId id) override;
 
  private:
+  bool is_of_this_run(const StepMetrics& step) const;
   void take_step(runtime::Context& context, const StepMetrics& step);
   void take_change(runtime::Context& context, const NodeChange& change);
   void write(runtime::Context& context, const std::string& line);

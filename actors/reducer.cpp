@@ -1,5 +1,6 @@
 #include "actors/reducer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -53,7 +54,11 @@ void Reducer::refuse(Context& context, std::string_view who, std::string_view wh
 void Reducer::add_bucket(Context& context, const BucketMessage& body, Buffer part,
                          std::string_view who) {
   if (!check_round(context, body.step, body.attempt, who)) return;
-  if (buckets_.size() <= body.bucket) buckets_.resize(body.bucket + 1);
+  if (body.bucket > buckets_.size()) {
+    refuse(context, who, fmt::format("bucket {} before bucket {}", body.bucket, buckets_.size()));
+    return;
+  }
+  if (body.bucket == buckets_.size()) buckets_.emplace_back();
   Bucket& bucket = buckets_[body.bucket];
   if (bucket.replicas == 0) {
     bucket.begin = body.begin;
@@ -84,6 +89,11 @@ void Reducer::add_header(Context& context, const pipeline::StepHeader& header,
     header_ = header;
   }
   if (++headers_ < options_.replicas) return;
+  const auto is_whole = [&](const Bucket& bucket) { return bucket.replicas == options_.replicas; };
+  if (!std::all_of(buckets_.begin(), buckets_.end(), is_whole)) {
+    refuse(context, who, "the last header, while buckets are missing");
+    return;
+  }
   if (header_->micro_batches != options_.micro_batches) {
     refuse(context, who,
            fmt::format("the last of {} micro-batches, where an iteration has {}",

@@ -227,9 +227,17 @@ void pack(WireWriter& out, const StopTraining&) { out.list(0); }
 
 void unpack(WireReader& in, StopTraining&) { in.list(0); }
 
-void pack(WireWriter& out, const MemberFailed& body) { runtime::write_error(out, body.error); }
+void pack(WireWriter& out, const MemberFailed& body) {
+  out.list(2);
+  out.text(body.actor);
+  runtime::write_error(out, body.error);
+}
 
-void unpack(WireReader& in, MemberFailed& body) { body.error = runtime::read_error(in); }
+void unpack(WireReader& in, MemberFailed& body) {
+  in.list(2);
+  body.actor = in.text(kMostKind);
+  body.error = runtime::read_error(in);
+}
 
 void pack(WireWriter& out, const Release&) { out.list(0); }
 

@@ -122,6 +122,13 @@ Result<void> put_right(const std::string& path, const std::vector<Ended>& all) {
   NodesFile nodes(path, disk);
   nodes.load();
   const std::vector<NodeEntry> entries = nodes.entries();
+  // The folder may hold another run, which this one's head has refused to touch.
+  const bool is_ours = std::any_of(all.begin(), all.end(), [&](const Ended& ended) {
+    return std::any_of(entries.begin(), entries.end(), [&](const NodeEntry& entry) {
+      return ended.name == config::kHeadNode && entry.name == ended.name && entry.pid == ended.pid;
+    });
+  });
+  if (!is_ours) return {};
   for (const Ended& ended : all) {
     const auto known = std::find_if(entries.begin(), entries.end(), [&](const NodeEntry& entry) {
       return entry.name == ended.name;

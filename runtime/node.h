@@ -40,6 +40,8 @@ struct NodeOptions {
   // wait-for graph is logged and the culprit named. If then nothing but timers can move, the run
   // ends with that as its error; if some handler is still running, it goes on and is named again
   // after as long. When nothing at all can move any more, not even a timer, the run ends at once.
+  // Of several nodes the plan's first one judges: if no actor of any node has moved for so long,
+  // the run ends, also while a handler on another node still runs.
   Duration stuck_after = std::chrono::seconds(60);
   // Trace records kept per actor (a power of two); every handler writes one. 0: none are kept.
   int trace_records = 1024;

@@ -124,6 +124,7 @@ class NodeCore {
   // The tending thread's.
   std::optional<ProgressWatch> watch_;
   std::thread gate_thread_;
+  std::int64_t progress_when_asked_ = 0;
   TimePoint graphs_due_ = TimePoint::max();  // when a stuck run is judged by what has come in
   enum class Phase { kMade, kBegun, kEnded } phase_ = Phase::kMade;
 };

@@ -129,6 +129,7 @@ void NodeCore::watch(TimePoint now) {
 // The plan's first node hears of the progress of all, and judges for all.
 void NodeCore::ask_all_nodes(TimePoint now) {
   gate_->request_graphs();
+  progress_when_asked_ = activity().progress;
   graphs_due_ = now + kGraphPatience;
 }
 
@@ -137,10 +138,11 @@ void NodeCore::watch_all_nodes(TimePoint now) {
   Gate::Graphs answers = gate_->graphs();
   if (!answers.complete && now < graphs_due_) return;
   graphs_due_ = TimePoint::max();
+  if (activity().progress != progress_when_asked_) return;
   answers.graphs.push_back(wait_graph());
-  fail_stuck(fmt::format("nothing but timers has moved on any node for {:.1f} s",
-                         seconds(options_.stuck_after)),
-             merge(answers.graphs));
+  fail_stuck(
+      fmt::format("nothing has moved on any node for {:.1f} s", seconds(options_.stuck_after)),
+      merge(answers.graphs));
 }
 
 void NodeCore::fail_stuck(std::string_view what) { fail_stuck(what, wait_graph()); }

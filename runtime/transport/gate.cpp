@@ -176,12 +176,14 @@ void Gate::tend_peer(std::size_t position, TimePoint now) {
   }
   if (peer.connection || now < peer.next_dial) return;
   const Result<ConnectionId> dialed = wire_.dial(peer.address());
+  peer.next_dial = now + kDialPause;
   if (!dialed.ok()) {
-    lose(position, dialed.error());
+    // An address that has led there before may do so again: names go with the network they are
+    // asked over.
+    if (peer.state() == Peer::State::kAwaited) lose(position, dialed.error());
     return;
   }
   peer.connection = *dialed;
-  peer.next_dial = now + kDialPause;
   by_connection_[*dialed] = position;
 }
 

@@ -161,8 +161,8 @@ void Gate::take_back(std::size_t position, Parcel& parcel) {
   const bool was_sent = peers_[position]->acknowledged(parcel.received);
   if (was_sent && parcel.link) {
     const auto outlet = outlets_.find(*parcel.link);
-    if (outlet != outlets_.end() && outlet->second->peer() == position) {
-      outlet->second->come_back(parcel.message.bytes());
+    if (outlet != outlets_.end() && outlet->second->peer() == position &&
+        outlet->second->come_back(parcel.message.bytes())) {
       origin = outlet->second.get();
     }
   } else if (was_sent) {

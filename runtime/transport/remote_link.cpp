@@ -12,9 +12,11 @@ void RemoteOutlet::gone_out(std::int64_t bytes) {
   out_.bytes += bytes;
 }
 
-void RemoteOutlet::come_back(std::int64_t bytes) {
+bool RemoteOutlet::come_back(std::int64_t bytes) {
+  if (back_.messages + heard_.messages >= out_.messages) return false;
   ++back_.messages;
   back_.bytes += bytes;
+  return true;
 }
 
 bool RemoteOutlet::heard(std::int64_t total_messages, std::int64_t total_bytes) {

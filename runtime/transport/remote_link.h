@@ -35,9 +35,10 @@ class RemoteOutlet final : public Outlet {
 
   // The rest on the Gate's thread.
 
-  // A message left the sender, and one came back from the receiver with its credit.
+  // A message left the sender, and one came back from the receiver with its credit. False: nothing
+  // is out that could come back.
   void gone_out(std::int64_t bytes);
-  void come_back(std::int64_t bytes);
+  bool come_back(std::int64_t bytes);
   // The receiver has given back that much since the link began. False: more than it ever had.
   bool heard(std::int64_t total_messages, std::int64_t total_bytes);
   // The receiver is over, and what it held is gone; what never reached it has come_back() before.

@@ -1,7 +1,8 @@
 #pragma once
 
 // Connections to other processes: packets go in at one end and come out at the other, in order per
-// lane, or the connection is said to be lost. What the packets mean is the Gate's business (gate.h).
+// lane, or the connection is said to be lost. What the packets mean is the Gate's business
+// (gate.h).
 //
 // A Wire is driven by one thread, which calls everything here but wake(). Implementations: ZmqWire
 // (sockets), and the simulator's.

@@ -215,7 +215,7 @@ void ZmqDialer::take_answer(std::span<const std::byte> frame, TimePoint now) {
   join(*welcome, now);
 }
 
-void ZmqDialer::join(const Welcome& welcome, TimePoint now) {
+void ZmqDialer::join(const Whereabouts& welcome, TimePoint now) {
   state_ = State::kJoining;
   traffic_->agree_on(std::min<std::size_t>(options_.chunk_bytes, welcome.chunk_bytes),
                      options_.data_stripes);

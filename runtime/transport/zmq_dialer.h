@@ -60,7 +60,7 @@ class ZmqDialer {
   void attach(StrandId id);
   void read_control(TimePoint now);
   void take_answer(std::span<const std::byte> frame, TimePoint now);
-  void join(const Welcome& welcome, TimePoint now);
+  void join(const Whereabouts& welcome, TimePoint now);
   void open();
   bool read_strand(StrandId id, int most, TimePoint now);
   void read_open(bool everything, TimePoint now);

@@ -170,8 +170,8 @@ TEST_F(ClusterDeath, StoppedMemberOfThisHostIsKilledWhenTheRunHasEnded) {
 TEST_F(ClusterDeath, RunThatSleptAsAWholeGoesOnToTheSameHash) {
   Words words = run_words("a", kEndlessRun);
   words.insert(words.end(), {"--workers", "2", "--set",
-                             "cluster.failure={heartbeat: 100ms, "
-                             "dead_after: 1s}"});
+                             "cluster.failure={heartbeat: 500ms, "
+                             "dead_after: 3s}"});
   Process process(command(words));
   wait_for_checkpoint(process, "a", 12);
   const std::vector<pid_t> all{process.pid(), head(), member(0), member(1)};
@@ -181,7 +181,7 @@ TEST_F(ClusterDeath, RunThatSleptAsAWholeGoesOnToTheSameHash) {
       ::kill(one, number);
     }
     // Longer than dead_after, which is what is tested.
-    if (number == SIGSTOP) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+    if (number == SIGSTOP) std::this_thread::sleep_for(std::chrono::milliseconds(4500));
   }
   wait_for_checkpoint(process, "a", newest_step("a") + 40);
   ASSERT_TRUE(process.running()) << process.wait().err;

@@ -123,10 +123,11 @@ void check_listen(const ClusterSection& cluster, Reader& reader) {
   const std::string_view port = std::string_view(cluster.listen).substr(colon + 1);
   int number = 0;
   std::from_chars(port.data(), port.data() + port.size(), number);
-  if (number > 65535) {
+  // The two ports behind it are listened on, too.
+  if (number > 65533) {
     problem_at(reader, "listen",
-               fmt::format("there is no port {}; give 0 to 65535, 0 "
-                           "for any that is free",
+               fmt::format("port {} and the next two are none; give 1 to 65533, or 0 for any that "
+                           "are free",
                            number));
   }
   // Where a name leads is known to the transport only, which refuses the same.

@@ -27,6 +27,8 @@ std::function<std::vector<runtime::AllowedKey>()> live_list(const std::string& f
     } else {
       log.warning(allowed.error().message);
     }
+    std::erase_if(last,
+                  [now](const runtime::AllowedKey& key) { return key.until && *key.until <= now; });
     return last;
   };
 }

@@ -167,8 +167,10 @@ bool ZmqListener::read_message(Lane lane, TimePoint now) {
   const bool known = peer != peers_.end() && peer->second.attached.contains({lane, name->stripe});
   if (known) {
     take_of_peer(peer, *name, frames, now);
-  } else {
+  } else if (frames.size() == 1) {
     take_attach(*name, frames[0].bytes(), now);
+  } else {
+    sink_.dropped();  // the socket knows the origin of a last frame only
   }
   return true;
 }

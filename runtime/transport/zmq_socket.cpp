@@ -21,6 +21,7 @@ namespace {
 constexpr std::size_t kCopyBytes = 8192;
 constexpr std::size_t kPayloadAlignment = 8;
 
+constexpr int kGiveUpMilliseconds = 60'000;
 constexpr int kNeverMilliseconds = 1'000'000'000;
 
 constexpr int kWatched = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
@@ -91,6 +92,9 @@ void set_up(zmq::socket_t& socket, const ZmqSocketOptions& options) {
   socket.set(zmq::sockopt::tcp_keepalive_idle, 30);
   socket.set(zmq::sockopt::tcp_keepalive_intvl, 10);
   socket.set(zmq::sockopt::tcp_keepalive_cnt, 3);
+  // While data is not acknowledged keepalive does not act: what a cut cable holds is let go by
+  // this.
+  socket.set(zmq::sockopt::tcp_maxrt, kGiveUpMilliseconds);
   socket.set(zmq::sockopt::handshake_ivl, 10'000);
   // Never by itself: whoever dials decides about another attempt. "Not at all" (-1) would throw
   // away what has arrived and was not taken yet.

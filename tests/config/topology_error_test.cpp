@@ -204,7 +204,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{kModel + kData + "cluster: {listen: node-a}\n",
                 "cluster.listen: expected HOST:PORT such as 127.0.0.1:0"},
         Mistake{kModel + kData + "cluster: {listen: \"localhost:65536\"}\n",
-                "t.yaml:3:19: cluster.listen: there is no port 65536"},
+                "t.yaml:3:19: cluster.listen: port 65536 and the next two are none"},
         Mistake{kModel + kData + "cluster: {listen: \"0.0.0.0:9000\"}\n",
                 "t.yaml:3:19: cluster.listen: 0.0.0.0:9000 is reached from other machines, which "
                 "needs keys"},

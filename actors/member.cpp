@@ -29,6 +29,13 @@ void Member::receive(Context& context, Message message) {
   }
 }
 
+void Member::stop(Context& context) {
+  const std::string message =
+      fmt::format("{} has left the run: it was told to end", context.name());
+  context.send_control("coordinator",
+                       Message::of(MemberFailed{{}, {runtime::ErrorKind::kLostPeers, message}}));
+}
+
 void Member::undeliverable(Context&, Message, const Error&) {}
 
 ChildDecision Member::child_ended(Context& context, const ChildEnd& end) {

@@ -17,6 +17,8 @@ namespace troupe::actors {
 class Member final : public runtime::Actor {
  public:
   void receive(runtime::Context& context, runtime::Message message) override;
+  // Asks the Coordinator to end the run, so that the replicas here report what they have.
+  void stop(runtime::Context& context) override;
   // What cannot be told any more, the loss of the peer tells.
   void undeliverable(runtime::Context& context, runtime::Message message,
                      const runtime::Error& cause) override;

@@ -109,7 +109,8 @@ struct StopTraining {
 // Member -> Coordinator, control: something on its node failed, so that it cannot go on.
 struct MemberFailed {
   static constexpr std::string_view kName = "member-failed";
-  std::string actor;  // that failed, and will report nothing any more
+  // That failed, and will report nothing any more; "": none did, but the node was told to end.
+  std::string actor;
   runtime::Error error;
 };
 

@@ -167,7 +167,7 @@ NodeEntry entry_of(const actors::NodeChange& change) {
 
 Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFolder& folder,
                                    runtime::Disk& disk, runtime::Log& log) {
-  RunSignals signals;
+  RunSignals signals(request.members > 0);
   LostMembers lost_members(!request.members_here.empty());
   const runtime::SteadyClock clock;
   ASSIGN_OR_RETURN(const auto wire, open_head_wire(request, clock, log));

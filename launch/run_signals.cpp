@@ -8,7 +8,14 @@
 
 namespace troupe::launch {
 
-RunSignals::RunSignals() : watch_([this](int number) { take(number); }) {}
+namespace {
+
+constexpr auto kSameRequest = std::chrono::seconds(1);
+
+}  // namespace
+
+RunSignals::RunSignals(bool supervised)
+    : supervised_(supervised), watch_([this](int number) { take(number); }) {}
 
 runtime::NodeEnd RunSignals::run(runtime::Node& node) {
   {
@@ -34,9 +41,12 @@ void RunSignals::take(int number) {
     node_->send_control("coordinator", runtime::Message::of(actors::CheckpointRequest{}));
     return;
   }
+  const auto now = std::chrono::steady_clock::now();
+  if (supervised_ && stopped_by_ != 0 && now - stopped_at_ < kSameRequest) return;
   const bool nothing_to_save = node_ == nullptr && !has_run_;
   if (stopped_by_ != 0 || nothing_to_save) ::_exit(128 + number);
   stopped_by_ = number;
+  stopped_at_ = now;
   if (node_ != nullptr) node_->request_stop();
 }
 

@@ -3,7 +3,12 @@
 // What signals mean to a run: SIGINT, SIGTERM and SIGHUP ask its node to stop, the second of them
 // ends the process at once, without waiting for a disk, and so does the first before there is a
 // node, when there is nothing to save. SIGUSR1 asks for a checkpoint.
+//
+// A process below a supervisor gets a signal that is sent to all processes of the run (as service
+// managers and batch systems do) twice, the second time from the supervisor: what follows within a
+// second is then the same request. People who insist reach the supervisor, which kills.
 
+#include <chrono>
 #include <mutex>
 
 #include "launch/signal_watch.h"
@@ -14,7 +19,7 @@ namespace troupe::launch {
 // One per run, made before the run's first thread (see SignalWatch).
 class RunSignals {
  public:
-  RunSignals();
+  explicit RunSignals(bool supervised = false);
 
   // The node runs on the calling thread until it ends; meanwhile signals reach it. Returns how it
   // ended.
@@ -25,10 +30,12 @@ class RunSignals {
  private:
   void take(int number);
 
+  const bool supervised_;
   std::mutex mutex_;
   runtime::Node* node_ = nullptr;
   bool has_run_ = false;
   int stopped_by_ = 0;
+  std::chrono::steady_clock::time_point stopped_at_;
   SignalWatch watch_;  // the last to begin and the first to end
 };
 

@@ -190,6 +190,20 @@ TEST_F(ClusterDeath, RunThatSleptAsAWholeGoesOnToTheSameHash) {
   expect_goes_on({"--workers", "2"});
 }
 
+// As service managers and batch systems do.
+TEST_F(ClusterDeath, SignalToAllProcessesOfTheRunSavesItsState) {
+  Process process(endless("a"));
+  wait_until_training(process, "a");
+  for (const pid_t one : {head(), member(0), member(1), process.pid()}) {
+    ASSERT_GT(one, 0);
+    ::kill(one, SIGTERM);
+  }
+  const ProcessEnd end = process.wait();
+  EXPECT_THAT(end.exit_code, testing::AnyOf(143, 5)) << end.err;
+  const JsonValue summary = parse_json(read_text(path("a/summary.json")));
+  EXPECT_EQ(summary["steps"].integer(), newest_step("a"));
+}
+
 TEST_F(ClusterDeath, MemberToldToEndEndsTheRunCleanly) {
   Process process(endless("a"));
   wait_until_training(process, "a");

@@ -137,6 +137,8 @@ void Replica::gather(Context& context) {
     return;
   }
   if (ahead_.size() < options_.micro_batches) return;
+  // One without micro-batches needs nothing of the loader but the end.
+  if (options_.micro_batches == 0 && !last_iteration_) return;
   std::vector<pipeline::MicroBatch> micro_batches;
   in_use_.clear();
   for (std::uint32_t i = 0; i < options_.micro_batches; ++i) {

@@ -41,7 +41,9 @@ const Clock& stage_clock() {
 
 std::string fresh_ipc_address() {
   static int count = 0;
-  return fmt::format("ipc:///tmp/troupe-wire-{}-{}", ::getpid(), count++);
+  const std::string path = fmt::format("/tmp/troupe-wire-{}-{}", ::getpid(), count++);
+  ::unlink(path.c_str());  // of a killed process that had this number before
+  return "ipc://" + path;
 }
 
 Buffer pattern(std::size_t bytes, std::uint64_t seed) {

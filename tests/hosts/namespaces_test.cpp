@@ -93,10 +93,10 @@ TEST_F(Hosts, CableThatIsMendedInTimeChangesNothing) {
   const auto member = join_from(1);
   wait_until_training(run, "a");
   for (int i = 0; i < 2; ++i) {
-    network_->cut_cable(1);
+    ASSERT_TRUE(network_->cut_cable(1));
     // Long enough for both ends to have sent something that is lost.
     std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-    network_->mend_cable(1);
+    ASSERT_TRUE(network_->mend_cable(1));
     const std::size_t before = steps("a");
     ASSERT_TRUE(wait_until(run, [&] { return steps("a") >= before + 40; })) << run.wait().err;
   }
@@ -116,7 +116,7 @@ TEST_F(Hosts, CableThatStaysCutEndsTheRunOnBothSides) {
   Process run(head_line({1, 1}, kEndlessRun));
   const auto member = join_from(1);
   wait_until_training(run, "a");
-  network_->cut_cable(1);
+  ASSERT_TRUE(network_->cut_cable(1));
   const ProcessEnd end = run.wait();
   EXPECT_EQ(end.exit_code, 5) << end.err;
   EXPECT_THAT(end.err, HasSubstr("member.1 has not been heard of for"));

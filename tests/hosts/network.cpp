@@ -80,12 +80,12 @@ bool Network::limit_rate(int host, const std::string& rate) {
   return limit(name(0), cable(host)) && limit(name(host), "eth0");
 }
 
-void Network::cut_cable(int host) {
-  call({"ip", "-n", name(0), "link", "set", cable(host), "down"});
+bool Network::cut_cable(int host) {
+  return call({"ip", "-n", name(0), "link", "set", cable(host), "down"});
 }
 
-void Network::mend_cable(int host) {
-  call({"ip", "-n", name(0), "link", "set", cable(host), "up"});
+bool Network::mend_cable(int host) {
+  return call({"ip", "-n", name(0), "link", "set", cable(host), "up"});
 }
 
 }  // namespace troupe

@@ -25,8 +25,8 @@ class Network {
   std::vector<std::string> on(int host, const std::vector<std::string>& words) const;
   // Of the cable of a host other than 0, in both directions. False: the system cannot limit it.
   bool limit_rate(int host, const std::string& rate);
-  void cut_cable(int host);
-  void mend_cable(int host);
+  bool cut_cable(int host);
+  bool mend_cable(int host);
 
  private:
   std::string name(int host) const;

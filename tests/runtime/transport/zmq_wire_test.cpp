@@ -317,7 +317,9 @@ TEST(ZmqWire, NothingIsToldOfAConnectionClosedWithinAnEvent) {
   ASSERT_TRUE(play({&dialer, &listener}, [&] { return dialer.diary.infos.contains(id); }));
   for (std::uint64_t i = 0; i < 10; ++i) dialer.wire->send(id, Lane::kData, packet_of(i, {10}));
   Closer closer(*listener.wire);
+  const TimePoint deadline = stage_clock().now() + std::chrono::seconds(60);
   while (!dialer.diary.ends.contains(id)) {
+    ASSERT_LT(stage_clock().now(), deadline);
     listener.wire->poll(closer, stage_clock().now() + std::chrono::milliseconds(1));
     dialer.wire->poll(dialer.diary, stage_clock().now() + std::chrono::milliseconds(1));
   }

@@ -153,10 +153,11 @@ void Coordinator::take_end(Context& context, const ReplicaEnd& end) {
     outcome_->timed_events = end.timed_events;
   }
   if (end.replica == 0) {
-    said_until_ = end.last_step ? end.last_step->step + 1 : 0;
+    finish_.told_until = end.last_step ? end.last_step->step + 1 : 0;
     validations_ = end.validations;
-  } else if (end.last_step && (!last_step_ || end.last_step->step > last_step_->step)) {
-    last_step_ = end.last_step;
+  }
+  if (end.last_step && (!finish_.newest || end.last_step->step > finish_.newest->step)) {
+    finish_.newest = end.last_step;
   }
   if (end.error && !error_) error_ = end.error;
   replica_ended(context, end.replica);
@@ -199,9 +200,7 @@ void Coordinator::take_done(Context& context, std::string_view actor,
 void Coordinator::flush(Context& context) {
   phase_ = Phase::kFlushing;
   awaited_ = {"monitor"};
-  const bool unsaid = last_step_ && said_until_ && last_step_->step >= *said_until_;
-  context.send_control("checkpointer",
-                       Message::of(FinishMetrics{unsaid ? last_step_ : std::nullopt}));
+  context.send_control("checkpointer", Message::of(std::move(finish_)));
 }
 
 void Coordinator::release_members(Context& context) {

@@ -98,8 +98,7 @@ class Coordinator final : public runtime::Actor {
   std::vector<std::string> awaited_;  // actors that have still to answer with LastStateDone
   std::uint64_t validations_ = 0;     // see ReplicaEnd
   std::optional<runtime::Error> error_;
-  std::optional<StepMetrics> last_step_;     // the newest that a replica other than 0 committed
-  std::optional<std::uint64_t> said_until_;  // steps under it replica 0 told the Monitor
+  FinishMetrics finish_;  // as far as replicas have ended
 };
 
 }  // namespace troupe::actors

@@ -169,7 +169,7 @@ struct NodeChange {
   std::string node, host;
   std::uint64_t pid = 0;
   std::string address;  // as the head sees it
-  std::string state;    // "running", "ended", "dead"
+  std::string state;    // "running", "dead"
   std::string cause;    // of "dead"
 };
 
@@ -177,8 +177,10 @@ struct NodeChange {
 // said; finish writing and answer the Coordinator with LastStateDone.
 struct FinishMetrics {
   static constexpr std::string_view kName = "finish-metrics";
-  // A committed step that replica 0 was stopped before, so that it could not say it.
-  std::optional<StepMetrics> unsaid_step;
+  // Replica 0 has told the Monitor all steps below it, and some may still be on their way.
+  std::uint64_t told_until = 0;
+  // The newest committed step. Replica 0 may have been stopped before it, or be lost.
+  std::optional<StepMetrics> newest;
 };
 
 }  // namespace troupe::actors

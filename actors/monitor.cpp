@@ -17,6 +17,8 @@ using runtime::json_string;
 using runtime::Message;
 
 constexpr auto kShowEvery = std::chrono::seconds(1);
+// With steps that were told and may have been dropped on the way.
+constexpr auto kPatience = std::chrono::seconds(1);
 
 std::string step_line(const StepMetrics& step, const MonitorOptions& options) {
   std::string losses;
@@ -55,7 +57,8 @@ void Monitor::start(Context& context) {
   context.after(kShowEvery);
 }
 
-void Monitor::timer(Context& context, runtime::TimerId) {
+void Monitor::timer(Context& context, runtime::TimerId id) {
+  if (finish_ && id == patience_) return finish(context);
   progress_.show(context.now());
   context.after(kShowEvery);
 }
@@ -63,19 +66,33 @@ void Monitor::timer(Context& context, runtime::TimerId) {
 void Monitor::receive(Context& context, Message message) {
   if (const auto* step = message.as<StepMetrics>()) {
     if (is_of_this_run(*step)) take_step(context, *step);
+    if (finish_ && next_step_ >= finish_->told_until) finish(context);
   } else if (const auto* event = message.as<EventMetrics>()) {
     write(context, fmt::format(R"({{"kind":"{}","step":{},"fields":{}}})", event->kind, event->step,
                                event->json));
   } else if (const auto* change = message.as<NodeChange>()) {
     take_change(context, *change);
-  } else if (const auto* finish = message.as<FinishMetrics>()) {
-    if (finish->unsaid_step && is_of_this_run(*finish->unsaid_step)) {
-      take_step(context, *finish->unsaid_step);
-    }
-    if (file_ != nullptr) std::fflush(file_);
-    progress_.finish(context.now());
-    context.send_control("coordinator", Message::of(LastStateDone{}));
+  } else if (const auto* last = message.as<FinishMetrics>()) {
+    finish_ = *last;
+    if (next_step_ >= finish_->told_until) return finish(context);
+    // Between nodes metrics have a way of their own, on which they may be slower.
+    patience_ = context.after(kPatience);
   }
+}
+
+void Monitor::finish(Context& context) {
+  const auto newest = std::move(finish_->newest);
+  finish_.reset();
+  if (newest && newest->step >= next_step_ && is_of_this_run(*newest)) take_step(context, *newest);
+  if (const std::uint64_t made = next_step_ - options_.first_step; made > written_) {
+    context.log().warning(fmt::format(
+        "{} lacks {} lines of steps that came faster than they could be written, or were lost with "
+        "their node; training and checkpoints are whole",
+        options_.metrics_path, made - written_));
+  }
+  if (file_ != nullptr) std::fflush(file_);
+  progress_.finish(context.now());
+  context.send_control("coordinator", Message::of(LastStateDone{}));
 }
 
 // Another node may say anything.
@@ -86,6 +103,7 @@ bool Monitor::is_of_this_run(const StepMetrics& step) const {
 void Monitor::take_step(Context& context, const StepMetrics& step) {
   write(context, step_line(step, options_));
   next_step_ = step.step + 1;
+  ++written_;
   double total = 0.0;
   for (std::size_t i = 0; i < step.losses.size(); ++i) {
     total += options_.losses[i].weight * step.losses[i];

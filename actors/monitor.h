@@ -1,7 +1,7 @@
 #pragma once
 
-// Where metrics end: RUN/metrics.jsonl and the progress line on the terminal. What it misses is
-// counted by the links; nothing that trains waits for it.
+// Where metrics end: RUN/metrics.jsonl and the progress line on the terminal. Nothing that trains
+// waits for it; how many steps it has missed it says at the end.
 //
 // Ports: in "metrics" (metrics lane), control. Has a thread of its own: files block.
 //
@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,13 +46,17 @@ class Monitor final : public runtime::Actor {
   bool is_of_this_run(const StepMetrics& step) const;
   void take_step(runtime::Context& context, const StepMetrics& step);
   void take_change(runtime::Context& context, const NodeChange& change);
+  void finish(runtime::Context& context);
   void write(runtime::Context& context, const std::string& line);
 
   MonitorOptions options_;
   ProgressLine progress_;
   std::FILE* file_ = nullptr;
   bool write_failed_ = false;
-  std::uint64_t next_step_;
+  std::uint64_t next_step_;              // the one after the newest that was written
+  std::uint64_t written_ = 0;            // steps
+  std::optional<FinishMetrics> finish_;  // while steps are awaited that it has overtaken
+  runtime::TimerId patience_;
 };
 
 }  // namespace troupe::actors

@@ -1,13 +1,11 @@
 #include "actors/wire_messages.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <string_view>
+#include <string>
 #include <utility>
 
 #include "actors/wire_state.h"
-#include "runtime/transport/wire.h"
 #include "runtime/transport/wire_error.h"
 
 namespace troupe::actors {
@@ -17,10 +15,7 @@ using runtime::Buffer;
 using runtime::WireReader;
 using runtime::WireWriter;
 
-constexpr std::size_t kMostKind = 64;
-constexpr std::size_t kMostDepth = 64;
-// Of texts for people, which nothing else bounds.
-constexpr std::size_t kMostText = runtime::Packet::kMostHeaderBytes;
+constexpr std::size_t kMostActorName = 64;
 
 void pack_state_pointer(WireWriter& out, const StatePointer& state) {
   CHECK(state != nullptr, "a message without its state");
@@ -33,37 +28,6 @@ StatePointer unpack_state_pointer(WireReader& in) {
   return state;
 }
 
-bool is_kind(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return ('a' <= c && c <= 'z') || ('0' <= c && c <= '9') || c == '-';
-  });
-}
-
-// Whether the text is one object in one line, as far as closing goes: what stands behind it in a
-// file or a page cannot be taken for a part of it.
-bool is_one_object(std::string_view text) {
-  std::string closing;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (static_cast<unsigned char>(c) < 0x20) return false;
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      if (closing.size() == kMostDepth) return false;
-      closing.push_back(c == '{' ? '}' : ']');
-    } else if (c == '}' || c == ']') {
-      if (closing.empty() || closing.back() != c) return false;
-      closing.pop_back();
-    }
-    if (closing.empty()) return i > 0 && i + 1 == text.size();
-  }
-  return false;
-}
-
 }  // namespace
 
 void pack(WireWriter& out, const BeginTraining& body) { pack_state_pointer(out, body.state); }
@@ -73,16 +37,6 @@ void unpack(WireReader& in, BeginTraining& body) { body.state = unpack_state_poi
 void pack(WireWriter& out, const BeginLoading& body) { out.number(body.iteration); }
 
 void unpack(WireReader& in, BeginLoading& body) { body.iteration = in.number(); }
-
-void pack(WireWriter& out, const EndOfData& body) {
-  out.list(1);
-  out.number(body.iterations);
-}
-
-void unpack(WireReader& in, EndOfData& body) {
-  in.list(1);
-  body.iterations = in.number();
-}
 
 void pack(WireWriter& out, const BucketMessage& body) {
   out.list(5);
@@ -235,7 +189,7 @@ void pack(WireWriter& out, const MemberFailed& body) {
 
 void unpack(WireReader& in, MemberFailed& body) {
   in.list(2);
-  body.actor = in.text(kMostKind);
+  body.actor = in.text(kMostActorName);
   body.error = runtime::read_error(in);
 }
 
@@ -247,36 +201,23 @@ void pack(WireWriter& out, const CheckpointRequest&) { out.list(0); }
 
 void unpack(WireReader& in, CheckpointRequest&) { in.list(0); }
 
-void pack(WireWriter& out, const EventMetrics& body) {
-  out.list(3);
-  out.text(body.kind);
-  out.number(body.step);
-  out.text(body.json);
-}
-
-void unpack(WireReader& in, EventMetrics& body) {
-  in.list(3);
-  body.kind = in.text(kMostKind);
-  if (!is_kind(body.kind)) in.fail("a kind of event with other characters than a-z, 0-9 and -");
-  body.step = in.number();
-  body.json = in.text(kMostText);
-  if (!is_one_object(body.json)) in.fail("fields of an event that are no object of JSON");
-}
-
-void add_wire_messages(runtime::WireTypes& types) {
-  types.add<BeginTraining>();
+void add_wire_messages(runtime::WireTypes& types, const StateCheck& check_state) {
+  const auto fault = [check_state](const auto& body) -> std::string {
+    if (!check_state || body.state == nullptr) return "";
+    const runtime::Result<void> checked = check_state(*body.state);
+    return checked.ok() ? "" : checked.error().message;
+  };
+  types.add<BeginTraining>(fault);
   types.add<BeginLoading>();
-  types.add<EndOfData>();
   types.add<BucketMessage>();
   types.add<HeaderMessage>();
-  types.add<Snapshot>();
+  types.add<Snapshot>(fault);
   types.add<StepMetrics>();
-  types.add<ReplicaEnd>();
+  types.add<ReplicaEnd>(fault);
   types.add<StopTraining>();
   types.add<MemberFailed>();
   types.add<Release>();
   types.add<CheckpointRequest>();
-  types.add<EventMetrics>();
 }
 
 }  // namespace troupe::actors

@@ -6,11 +6,12 @@
 //
 // pack() takes any body that an actor makes. unpack() takes what a stranger may have sent: it fails
 // its reader at everything that the receivers of the body would stumble over, so that a body it
-// leaves ok() can be used without another look. What only the receiver can know (how many tensors
-// the model has, which step is next) remains the receiver's to compare.
+// leaves ok() can be used without another look. What only the receiver can know (which step is
+// next, how many tensors contribute to it) remains the receiver's to compare.
 //
 // Pure functions; any thread.
 
+#include <functional>
 #include <span>
 
 #include "actors/messages.h"
@@ -33,9 +34,6 @@ void unpack(runtime::WireReader& in, BeginTraining& body);
 
 void pack(runtime::WireWriter& out, const BeginLoading& body);
 void unpack(runtime::WireReader& in, BeginLoading& body);
-
-void pack(runtime::WireWriter& out, const EndOfData& body);
-void unpack(runtime::WireReader& in, EndOfData& body);
 
 // Sound means: 0 <= begin < end, and one payload, of so many aligned integers.
 void pack(runtime::WireWriter& out, const BucketMessage& body);
@@ -68,12 +66,11 @@ void unpack(runtime::WireReader& in, Release& body);
 void pack(runtime::WireWriter& out, const CheckpointRequest& body);
 void unpack(runtime::WireReader& in, CheckpointRequest& body);
 
-// Sound means: a kind of letters, digits and hyphens, and fields that can stand in a line of JSON,
-// with every brace, bracket and string closed.
-void pack(runtime::WireWriter& out, const EventMetrics& body);
-void unpack(runtime::WireReader& in, EventMetrics& body);
+// Whether a state that arrived is one of the model that is trained here; on any thread.
+using StateCheck = std::function<runtime::Result<void>(const pipeline::TrainingState& state)>;
 
-// All of the above.
-void add_wire_messages(runtime::WireTypes& types);
+// All of the above. A body whose state `check_state` has an error for is refused like any that
+// unpack() fails at; null: any state is taken.
+void add_wire_messages(runtime::WireTypes& types, const StateCheck& check_state = nullptr);
 
 }  // namespace troupe::actors

@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -22,6 +20,7 @@
 
 #include "bench/slow_consumer.h"
 #include "runtime/base/random.h"
+#include "tests/main/process.h"
 #include "tests/pipeline/data_fixture.h"
 
 namespace troupe::bench {
@@ -30,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr double kHangs_s = 120;
+constexpr int kHangs_s = 120;
 // What a process may take more than it had after its first second: buffers of credits, not of time.
 constexpr double kMostGrowth_mb = 16;
 
@@ -85,17 +84,6 @@ struct Times {
   double start_s = 0, stop_s = 0;
 };
 
-pid_t launch(const std::vector<std::string>& words, const std::string& err) {
-  std::vector<char*> pointers;
-  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-  pointers.push_back(nullptr);
-  const pid_t child = ::fork();
-  if (child != 0) return child;
-  if (std::freopen(err.c_str(), "w", stderr) == nullptr) ::_exit(126);
-  ::execv(pointers[0], pointers.data());
-  ::_exit(127);
-}
-
 bool has_step(const std::string& metrics) {
   std::ifstream file(metrics);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -108,26 +96,21 @@ bool measure(const Folder& folder, const std::string& model, int workers, Times&
   std::error_code ignored;
   fs::remove_all(out, ignored);
   const auto begin = Clock::now();
-  const pid_t run = launch({TROUPE_BINARY, "run", folder.file(model + ".yaml"), "--out", out,
-                            "--workers", std::to_string(workers)},
-                           folder.file("err"));
-  int status = 0;
-  bool ended = false;
-  while (!has_step(out + "/metrics.jsonl") && !ended && seconds_since(begin) < kHangs_s) {
+  Process run({TROUPE_BINARY, "run", folder.file(model + ".yaml"), "--out", out, "--workers",
+               std::to_string(workers)},
+              {.timeout = std::chrono::seconds(2 * kHangs_s)});
+  while (!has_step(out + "/metrics.jsonl") && run.running() && seconds_since(begin) < kHangs_s) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    ended = ::waitpid(run, &status, WNOHANG) == run;
   }
   times.start_s = seconds_since(begin);
+  const bool started = run.running() && times.start_s < kHangs_s;
   const auto asked = Clock::now();
-  if (!ended) {
-    ::kill(run, times.start_s < kHangs_s ? SIGTERM : SIGKILL);
-    ::waitpid(run, &status, 0);  // it ends when all its processes have
-  }
+  if (run.running()) run.send(started ? SIGTERM : SIGKILL);
+  const ProcessEnd end = run.wait();  // it ends when all its processes have
   times.stop_s = seconds_since(asked);
-  if (!ended && WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM) return true;
-  std::ifstream err(folder.file("err"));
-  fmt::print(stderr, "{} over {} workers did not start and stop: status {}\n{}", model, workers,
-             status, std::string{std::istreambuf_iterator<char>(err), {}});
+  if (started && end.exit_code == 128 + SIGTERM) return true;
+  fmt::print(stderr, "{} over {} workers did not start and stop: exit code {}, signal {}\n{}",
+             model, workers, end.exit_code, end.signal, end.err);
   return false;
 }
 

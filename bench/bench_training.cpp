@@ -10,16 +10,20 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
-#include "bench/child_process.h"
 #include "bench/training_on_troupe.h"
+#include "launch/child_process.h"
 
 namespace troupe::bench {
 namespace {
@@ -57,18 +61,59 @@ Summary rates(std::vector<double> seconds, double events) {
   return {events / seconds[seconds.size() / 2], events / seconds.back(), events / seconds.front()};
 }
 
+// A program that is asked questions on its standard input, a line each, and answers each with a
+// line: "ok ", and the answer.
+class Answering {
+ public:
+  explicit Answering(std::vector<std::string> words) {
+    // What a child is told comes on another descriptor than its standard input.
+    const std::string script = fmt::format("exec \"$@\" <&{}", launch::kParentLineDescriptor);
+    words.insert(words.begin(), {"/bin/sh", "-c", script, "sh"});
+    auto started = launch::ChildProcess::start(
+        {std::move(words), [this](std::string_view line) { lines_.emplace_back(line); }, {}});
+    if (started.ok()) child_.push_back(std::move(started).value());
+  }
+
+  // What it says next; kInternal: something else than a good answer, or it has ended.
+  runtime::Result<std::string> answer() {
+    while (lines_.empty() && runs()) launch::wait_for_children(child_);
+    if (lines_.empty()) {
+      return runtime::Error{runtime::ErrorKind::kInternal, "it ended without an answer"};
+    }
+    const std::string line = lines_.front();
+    lines_.pop_front();
+    if (!line.starts_with("ok")) return runtime::Error{runtime::ErrorKind::kInternal, line};
+    return line.size() > 3 ? line.substr(3) : std::string();
+  }
+  runtime::Result<std::string> ask(const std::string& request) {
+    if (runs()) child_.front()->tell(request);
+    return answer();
+  }
+  // Whether there is no such program.
+  bool is_missing() const {
+    constexpr int kNotFound = 127;
+    return child_.empty() || child_.front()->end() == launch::ChildEnd{kNotFound, 0};
+  }
+
+ private:
+  bool runs() const { return !child_.empty() && !child_.front()->end(); }
+
+  std::deque<std::string> lines_;
+  std::vector<std::unique_ptr<launch::ChildProcess>> child_;  // one
+};
+
 // One of the two that train, with what it measured.
 class Side {
  public:
-  Side(std::string name, const std::vector<std::string>& arguments) : name_(std::move(name)) {
-    auto child = ChildProcess::start(arguments);
-    const auto first = child.ok() ? (*child)->answer() : child.error();
+  Side(std::string name, const std::vector<std::string>& words)
+      : name_(std::move(name)), program_(std::make_unique<Answering>(words)) {
+    const auto first = program_->answer();
     version_ = first.ok() ? *first : first.error().message;
-    missing_ = !child.ok() || version_.starts_with("missing");
-    if (first.ok()) child_ = std::move(child).value();
+    missing_ = version_.starts_with("missing") || program_->is_missing();
+    if (!first.ok()) program_.reset();
   }
 
-  bool ready() const { return child_ != nullptr; }
+  bool ready() const { return program_ != nullptr; }
   // Not installed; otherwise a side that is not ready is a defect.
   bool missing() const { return missing_; }
   // What it is, or why it is not ready.
@@ -76,7 +121,7 @@ class Side {
 
   // Says why on standard error when there is no good answer.
   std::optional<std::string> ask(const std::string& request) {
-    auto answer = child_->ask(request);
+    auto answer = program_->ask(request);
     if (answer.ok()) return std::move(answer).value();
     fmt::print(stderr, "{}, asked to {}: {}\n", name_, request, answer.error().message);
     return std::nullopt;
@@ -99,7 +144,7 @@ class Side {
 
  private:
   std::string name_;
-  std::unique_ptr<ChildProcess> child_;
+  std::unique_ptr<Answering> program_;
   std::string version_;
   bool missing_ = false;
   std::vector<double> wall_, processor_;  // seconds of one iteration
@@ -138,7 +183,7 @@ class Comparison {
   Comparison(const Model& model, int threads)
       : model_(model),
         threads_(threads),
-        ours_("Troupe", arguments({"/proc/self/exe", "--worker"})),
+        ours_("Troupe", arguments({std::filesystem::read_symlink("/proc/self/exe"), "--worker"})),
         peer_("PyTorch", arguments({TROUPE_PYTHON, TROUPE_TRAINING_PEER})) {}
 
   // False when a result was wrong. `hash` is that of earlier numbers of threads, empty at first.

@@ -3,7 +3,6 @@
 // consumer thread stand for the processes; every payload's content is looked at before any timing.
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <zmq.hpp>
@@ -18,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/core_seconds.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/random.h"
 #include "runtime/transport/zmq_wire.h"
@@ -57,15 +57,6 @@ struct Measured {
   double core_seconds = 0;  // of the whole process
   bool right = false;
 };
-
-double core_seconds() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 const SteadyClock kClock;
 
@@ -149,7 +140,7 @@ class Consumer final : public runtime::WireEvents {
     packet = {};
     progress.one_more();
   }
-  void disconnected(ConnectionId, const std::string&) override { gone_ = true; }
+  void disconnected(ConnectionId, const runtime::Error&) override { gone_ = true; }
   bool right() const { return right_ && count_ == load_.all(); }
   bool going() const { return !gone_ && count_ < load_.all(); }
 
@@ -168,8 +159,8 @@ class Producer final : public runtime::WireEvents {
  public:
   void connected(ConnectionId, const ConnectionInfo&) override { open = true; }
   void arrived(ConnectionId, Lane, Packet) override {}
-  void disconnected(ConnectionId, const std::string& why) override {
-    fmt::print(stderr, "disconnected: {}\n", why);
+  void disconnected(ConnectionId, const runtime::Error& why) override {
+    fmt::print(stderr, "disconnected: {}\n", why.message);
   }
   bool open = false;
 };

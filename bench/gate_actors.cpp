@@ -1,11 +1,10 @@
 #include "bench/gate_actors.h"
 
-#include <sys/resource.h>
-
 #include <cstring>
 #include <utility>
 #include <vector>
 
+#include "bench/core_seconds.h"
 #include "runtime/base/random.h"
 
 namespace troupe::bench {
@@ -26,15 +25,6 @@ static void pack(runtime::WireWriter& out, const Numbered& body) { out.integer(b
 static void unpack(runtime::WireReader& in, Numbered& body) { body.number = in.integer(); }
 
 namespace {
-
-double core_seconds() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 // Notes how long it takes from the end of the warming to the last message.
 class Stopwatch {

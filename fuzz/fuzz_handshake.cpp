@@ -57,7 +57,9 @@ class TalkWire final : public runtime::Wire {
     }
   }
   void hang_up(runtime::WireEvents& events) {
-    if (open_) events.disconnected(*std::exchange(open_, std::nullopt), "it was closed");
+    if (open_)
+      events.disconnected(*std::exchange(open_, std::nullopt),
+                          {runtime::ErrorKind::kLostPeers, "it was closed"});
   }
 
   runtime::ManualClock& clock_;

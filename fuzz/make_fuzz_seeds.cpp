@@ -8,8 +8,11 @@
 #include <string>
 
 #include "actors/wire_messages.h"
+#include "config/topology.h"
 #include "fuzz/frames.h"
 #include "fuzz/talk.h"
+#include "fuzz/wire_script.h"
+#include "launch/invitation.h"
 #include "pipeline/checkpoint.h"
 #include "runtime/base/error.h"
 #include "runtime/transport/packets.h"
@@ -50,7 +53,6 @@ runtime::Hello hello() {
   hello.peer_incarnation = 9;
   hello.host = "host";
   hello.pid = 4242;
-  hello.token = "token";
   hello.terms = {{"topology", "0123456789abcdef"}, {"numerics", "portable"}};
   hello.received = {1, 200, 70000};
   return hello;
@@ -65,8 +67,7 @@ void add_introductions(const Folder& folder) {
   static_cast<runtime::Introduction&>(welcome) = hello();
   folder.add("welcome", pack(welcome));
   folder.add("refusal", pack(runtime::Refusal{{runtime::ErrorKind::kTopology, "another one"}}));
-  folder.add("enrolment",
-             pack(runtime::Enrolment{runtime::kProtocolVersion, "", "host", 4242, ""}));
+  folder.add("enrolment", pack(runtime::Enrolment{runtime::kProtocolVersion, "", "host", 4242}));
   const std::string contents = "contents";
   folder.add("invitation", pack(runtime::Invitation{
                                "node-1", Buffer::copy_of(std::as_bytes(std::span(contents)))}));
@@ -107,7 +108,6 @@ void add_parcels(const Folder& folder) {
   const pipeline::StateExample example = pipeline::state_example();
   const auto state =
       std::make_shared<const pipeline::TrainingState>(pipeline::filled_state(example));
-  add_parcel(folder, types, actors::EndOfData{12});
   add_parcel(folder, types, actors::BucketMessage{5, 0, 1, 8, 12}, {Buffer::zeroed(32)});
   actors::HeaderMessage header;
   header.header.exponents = {-3, 4, 300};
@@ -130,7 +130,6 @@ void add_parcels(const Folder& folder) {
   add_parcel(folder, types, end);
   add_parcel(folder, types, actors::StopTraining{});
   add_parcel(folder, types, actors::CheckpointRequest{});
-  add_parcel(folder, types, actors::EventMetrics{"checkpoint", 9, R"({"file":"a","bytes":[1]})"});
 
   runtime::Parcel back;
   back.sequence = 4;
@@ -178,9 +177,46 @@ void add_talks(const Folder& folder) {
   folder.add("another-topology", refused);
   std::vector<std::byte> enrolled;
   fuzz::act(enrolled, fuzz::Deed::kConnect);
-  fuzz::say(enrolled, 0,
-            pack(runtime::Enrolment{runtime::kProtocolVersion, "", "host", 4242, "token"}));
+  fuzz::say(enrolled, 0, pack(runtime::Enrolment{runtime::kProtocolVersion, "", "host", 4242}));
   folder.add("enrolment", enrolled);
+}
+
+// What the sockets of a connection bring: lanes 0 and 2 are of one stripe each, 1 is of several.
+void add_wire_scripts(const Folder& folder) {
+  runtime::Attach attach;
+  attach.strand.lane = runtime::Lane::kData;
+  attach.strand.stripe = 1;
+  attach.stripes = 2;
+  attach.chunk_bytes = runtime::kLeastChunkBytes;
+  runtime::Whereabouts welcome;
+  welcome.data_port = 7001;
+  welcome.metrics_port = 7002;
+  welcome.chunk_bytes = runtime::kMostChunkBytes;
+  const std::string route = attach.strand.route();
+  fuzz::WireScriptWriter handshake;
+  handshake.frames(0, {write_attach(attach)}).frames(0, {write_welcome(welcome)});
+  handshake.frames(0, {runtime::write_ready({true})})
+      .frames(0, {write_bare(runtime::FrameKind::kOpen)})
+      .frames(0, {runtime::write_refuse("no")})
+      .frames(0, {Buffer::copy_of(std::as_bytes(std::span(route)))});
+  folder.add("handshake", handshake.script());
+  fuzz::WireScriptWriter packets;
+  const runtime::PayloadEntry entry{5, runtime::PayloadEntry::How::kFrame, {}};
+  packets.frames(0, {runtime::write_packet(0, {&entry, 1}, {}), Buffer::zeroed(5)})
+      .packet(1, 0, {3, 100})
+      .packet(2, 0, {});
+  folder.add("packets", packets.script());
+  fuzz::WireScriptWriter chunks;  // a payload of two full ones and a byte, and its neighbours
+  chunks.packet(1, 1, {7}).packet(1, 0, {129}).chunk(1, {0, 0, 1}, true).chunk(1, {0, 0, 2}, false);
+  chunks.chunk(1, {0, 0, 0}, true).packet(1, 2, {});
+  folder.add("chunks", chunks.script());
+  fuzz::WireScriptWriter early;
+  early.chunk(1, {1, 0, 1}, false).chunk(1, {1, 0, 0}, true).chunk(1, {0, 1, 0}, true);
+  early.packet(1, 1, {128}).chunk(1, {0, 1, 1}, false).packet(1, 0, {1, 128});
+  folder.add("early-chunks", early.script());
+  fuzz::WireScriptWriter flood;  // of parts that wait for packet 0
+  for (std::uint64_t i = 1; i < 500; ++i) flood.chunk(1, {i, 0, 1}, false);
+  folder.add("flood", flood.script());
 }
 
 void add_checkpoints(const Folder& folder) {
@@ -213,6 +249,18 @@ void add_topologies(const Folder& folder) {
   folder.add_text("smallest", "name: a\nmodel: {zoo: toy}\ndata: {train: synthetic}\n");
 }
 
+void add_invitations(const Folder& folder) {
+  const launch::MemberInvitation sound{"name: a\nmodel: {zoo: toy}\n", 2, "/data", "node-a"};
+  folder.add("sound", launch::pack_invitation(sound).bytes());
+  folder.add("most-members", launch::pack_invitation({"", config::kMostMembers, "", ""}).bytes());
+  // What only another version would write.
+  folder.add("no-members", launch::pack_invitation({"", 0, "", ""}).bytes());
+  folder.add("too-many-members",
+             launch::pack_invitation({"", config::kMostMembers + 1, "", ""}).bytes());
+  folder.add("long-path",
+             launch::pack_invitation({"", 1, std::string(4097, 'a'), "node-a"}).bytes());
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -226,7 +274,9 @@ int main(int count, char** arguments) {
   add_node_packets(packets);
   add_parcels(packets);
   add_talks(Folder(root / "fuzz_handshake"));
+  add_wire_scripts(Folder(root / "fuzz_wire_frames"));
   add_checkpoints(Folder(root / "fuzz_checkpoint"));
   add_topologies(Folder(root / "fuzz_topology"));
+  add_invitations(Folder(root / "fuzz_invitation"));
   return 0;
 }

@@ -10,37 +10,29 @@
 
 #include "config/cluster_plan.h"
 #include "launch/invitation.h"
+#include "launch/join_lines.h"
 #include "launch/key_folder.h"
+#include "launch/member_names.h"
 #include "launch/node_uplink.h"
 #include "launch/nodes_file.h"
+#include "launch/this_host.h"
 
 namespace troupe::launch {
 
 using runtime::Result;
 
-namespace {
-
-// Every member and the host it is meant for.
-std::vector<std::pair<std::string, std::string>> hosts_of_members(const LocalRunRequest& request) {
-  std::vector<std::pair<std::string, std::string>> all;
-  for (const config::HostSection& host : request.topology.cluster.hosts) {
-    for (std::uint32_t i = 0; i < host.workers; ++i) {
-      all.emplace_back(config::member_name(static_cast<std::uint32_t>(all.size())), host.address);
-    }
-  }
-  // --workers may ask for more than the topology's hosts have.
-  while (all.size() < request.members) {
-    all.emplace_back(config::member_name(static_cast<std::uint32_t>(all.size())), "any host");
-  }
-  return all;
-}
-
-}  // namespace
-
 Result<std::unique_ptr<runtime::Wire>> open_head_wire(const LocalRunRequest& request,
                                                       const runtime::Clock& clock,
                                                       const runtime::Log& log) {
   if (request.members == 0) return std::unique_ptr<runtime::Wire>();
+  if (request.effective_topology.size() > MemberInvitation::kMostTopologyBytes) {
+    return runtime::Error{
+        runtime::ErrorKind::kTopology,
+        fmt::format(
+            "the topology with all its values is a text of {} bytes, and members can be "
+            "told {} at most; describe the networks in fewer words, or train in one process",
+            request.effective_topology.size(), MemberInvitation::kMostTopologyBytes)};
+  }
   return open_wire(request.listen, {request.topology.cluster.keys, std::nullopt}, clock, log);
 }
 
@@ -54,7 +46,8 @@ runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSet
   gate.invite = [&request, &clock, names](
                     const runtime::Enrolment& enrolment,
                     const std::vector<std::string>& awaited) -> Result<runtime::Invitation> {
-    ASSIGN_OR_RETURN(std::string name, names->choose(enrolment.node, awaited, clock.now()));
+    ASSIGN_OR_RETURN(std::string name,
+                     names->choose(enrolment.node, enrolment.host, awaited, clock.now()));
     MemberInvitation contents;
     contents.topology = request.effective_topology;
     contents.members = request.members;
@@ -68,19 +61,16 @@ runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSet
 void tell_who_is_awaited(const LocalRunRequest& request, const runtime::Wire& wire,
                          const runtime::Log& log) {
   const config::ClusterSection& cluster = request.topology.cluster;
-  // Quoted: keys are full of what means something to a shell.
-  std::string line = fmt::format("troupe join '{}'", wire.address());
+  const std::set<std::string> here(request.members_here.begin(), request.members_here.end());
+  if (here.size() == request.members) return;
+  std::string key;
   if (cluster.keys) {
     const auto keys = read_key_folder(*cluster.keys);
-    if (keys.ok()) {
-      line = fmt::format("troupe join '{}#{}' --key DIR", wire.address(), keys->own.public_key);
-    }
+    if (keys.ok()) key = keys->own.public_key;
   }
-  const std::set<std::string> here(request.members_here.begin(), request.members_here.end());
-  std::string lines;
-  for (const auto& [member, host] : hosts_of_members(request)) {
-    if (!here.contains(member)) lines += fmt::format("\n  on {}: {} --node {}", host, line, member);
-  }
+  const auto addresses =
+      addresses_to_dial(request.listen, wire.address(), cluster.hosts, interface_addresses());
+  const std::string lines = join_lines(cluster, request.members, here, addresses, key);
   if (!lines.empty()) log.info("waiting for members of other hosts; type there:" + lines);
 }
 

@@ -13,8 +13,8 @@
 
 namespace troupe::launch {
 
-// Null for a run without members. Errors (kUsage): an address that cannot be listened on, or keys
-// that cannot be read.
+// Null for a run without members. Errors: kUsage for an address that cannot be listened on, or keys
+// that cannot be read; kTopology for a topology too long to tell members.
 runtime::Result<std::unique_ptr<runtime::Wire>> open_head_wire(const LocalRunRequest& request,
                                                                const runtime::Clock& clock,
                                                                const runtime::Log& log);
@@ -23,7 +23,8 @@ runtime::Result<std::unique_ptr<runtime::Wire>> open_head_wire(const LocalRunReq
 runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSetup& setup,
                                const runtime::Clock& clock);
 
-// Says in the log which members other hosts are to start, with the line to type there.
+// Says in the log which members other hosts are to start, with the line to type there. May ask the
+// system's resolver.
 void tell_who_is_awaited(const LocalRunRequest& request, const runtime::Wire& wire,
                          const runtime::Log& log);
 

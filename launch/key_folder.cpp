@@ -1,11 +1,19 @@
 #include "launch/key_folder.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <span>
+#include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
+
+#include "launch/descriptor.h"
 
 namespace troupe::launch {
 namespace {
@@ -34,26 +42,65 @@ Result<void> make_folder(const std::string& folder, runtime::Disk& disk) {
   return {};
 }
 
-std::string text_of(const std::vector<runtime::AllowedKey>& allowed) {
-  std::string text =
+std::string line_of(const runtime::AllowedKey& key) {
+  const std::string until =
+      key.until ? fmt::format(" until {}", runtime::time_text(*key.until)) : std::string();
+  return fmt::format("{} {}{}\n", key.key, key.name, until);
+}
+
+std::string new_list(const runtime::AllowedKey& own) {
+  return fmt::format(
       "# Keys of the nodes that may connect, one a line: the key, a space, a name; perhaps "
       "'until'\n"
-      "# and a moment.\n";
-  for (const runtime::AllowedKey& key : allowed) {
-    text += fmt::format("{} {}", key.key, key.name);
-    if (key.until) text += fmt::format(" until {}", runtime::time_text(*key.until));
-    text += '\n';
+      "# and a moment.\n{}",
+      line_of(own));
+}
+
+Result<void> write_list(const std::string& folder, const std::string& list, runtime::Disk& disk) {
+  const auto written = disk.replace(allowed_keys_file(folder), std::as_bytes(std::span{list}));
+  if (!written.ok()) return Error{ErrorKind::kUsage, written.error().message};
+  return {};
+}
+
+// Held by whoever changes a folder's list, from before it is read until it is written.
+Result<Descriptor> lock_list(const std::string& folder) {
+  const std::string name = folder + "/.lock";
+  Descriptor file(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  while (file.is_open()) {
+    if (::flock(file.number(), LOCK_EX) == 0) return file;
+    if (errno != EINTR) break;
   }
-  return text;
+  return Error{ErrorKind::kUsage, fmt::format("{} cannot be locked, and nothing was changed: {}",
+                                              name, std::generic_category().message(errno))};
+}
+
+// The key at the start of a line of a list; of other lines something that is none.
+std::string_view key_in(std::string_view line) {
+  constexpr std::string_view kSpaces = " \t\r";
+  if (line.starts_with('#')) return {};
+  line.remove_prefix(std::min(line.find_first_not_of(kSpaces), line.size()));
+  return line.substr(0, line.find_first_of(kSpaces));
+}
+
+// The lines of a list as they stand, but for those of the keys that expire by `now`.
+std::string without_expired(std::string_view text, const std::vector<runtime::AllowedKey>& listed,
+                            std::chrono::sys_seconds now) {
+  std::string kept;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const bool expired = std::any_of(listed.begin(), listed.end(), [&](const auto& key) {
+      return key.key == key_in(line) && key.until && *key.until <= now;
+    });
+    if (!expired) kept.append(line).push_back('\n');
+  }
+  return kept;
 }
 
 Result<void> write_files(const std::string& folder, const KeyFolder& keys, runtime::Disk& disk) {
   RETURN_IF_ERROR(runtime::write_secret_key(secret_key_file(folder), keys.own));
   RETURN_IF_ERROR(runtime::write_public_key(public_key_file(folder), keys.own));
-  const std::string list = text_of(keys.allowed);
-  const auto written = disk.replace(allowed_keys_file(folder), std::as_bytes(std::span{list}));
-  if (!written.ok()) return Error{ErrorKind::kUsage, written.error().message};
-  return {};
+  return write_list(folder, new_list(keys.allowed.front()), disk);
 }
 
 }  // namespace
@@ -99,12 +146,15 @@ Result<std::vector<runtime::AllowedKey>> allowed_keys_at(const std::string& fold
 
 Result<std::string> make_join_token(const std::string& folder, std::chrono::sys_seconds now,
                                     std::chrono::sys_seconds until, runtime::Disk& disk) {
-  ASSIGN_OR_RETURN(auto allowed, allowed_keys_at(folder, now));
+  ASSIGN_OR_RETURN(const Descriptor lock, lock_list(folder));
+  ASSIGN_OR_RETURN(const auto listed, runtime::read_allow_list(allowed_keys_file(folder)));
+  const auto text = disk.read(allowed_keys_file(folder));
+  if (!text.ok()) return Error{ErrorKind::kUsage, text.error().message};
   ASSIGN_OR_RETURN(runtime::KeyPair keys, runtime::make_keys());
-  allowed.push_back({keys.public_key, "token", until});
-  const std::string list = text_of(allowed);
-  const auto written = disk.replace(allowed_keys_file(folder), std::as_bytes(std::span{list}));
-  if (!written.ok()) return Error{ErrorKind::kUsage, written.error().message};
+  const std::string_view lines(reinterpret_cast<const char*>(text->data()), text->size());
+  RETURN_IF_ERROR(write_list(
+      folder, without_expired(lines, listed, now) + line_of({keys.public_key, "token", until}),
+      disk));
   return keys.secret_key;
 }
 

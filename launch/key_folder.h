@@ -45,9 +45,11 @@ runtime::Result<std::vector<runtime::AllowedKey>> allowed_keys_at(const std::str
 
 // A token with which a machine without a key may join until `until`: the secret half of a fresh key
 // pair whose public half the folder's list admits so long. A run that goes on takes notice. Expired
-// ones are taken off the list.
+// keys are taken off the list; all else in it stays as it is, comments included. Any number of
+// threads and processes may do so at once, each waits for the others; a reader sees the list of
+// before or after, whole.
 //
-// kUsage: the list cannot be read or written. kInternal: this build has no encryption.
+// kUsage: the list cannot be locked, read or written. kInternal: this build has no encryption.
 runtime::Result<std::string> make_join_token(const std::string& folder,
                                              std::chrono::sys_seconds now,
                                              std::chrono::sys_seconds until, runtime::Disk& disk);

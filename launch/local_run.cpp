@@ -1,6 +1,5 @@
 #include "launch/local_run.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +13,6 @@
 #include "actors/spawn.h"
 #include "config/cluster_plan.h"
 #include "launch/abandon.h"
-#include "launch/backend_choice.h"
 #include "launch/head.h"
 #include "launch/lost_member.h"
 #include "launch/node_uplink.h"
@@ -118,14 +116,17 @@ actors::NodeParts make_parts(const LocalRunRequest& request, const RunFolder& fo
   return parts;
 }
 
+// Besides the steps, which the Monitor counts.
 void tell_dropped(const std::vector<runtime::LinkStats>& links, const RunFolder& folder,
                   runtime::Log& log) {
   std::int64_t dropped = 0;
-  for (const runtime::LinkStats& link : links) dropped += link.dropped;
+  for (const runtime::LinkStats& link : links) {
+    if (!link.plan.from.starts_with("replica.")) dropped += link.dropped;
+  }
   if (dropped == 0) return;
   log.warning(
-      fmt::format("{} lacks {} lines: they came faster than they could be written; "
-                  "training and checkpoints are whole",
+      fmt::format("{} lacks {} lines of checkpoints and validations: they came faster than they "
+                  "could be written",
                   folder.file("metrics.jsonl"), dropped));
 }
 
@@ -156,9 +157,7 @@ NodeEntry entry_of(const actors::NodeChange& change) {
   entry.host = change.host;
   entry.pid = static_cast<pid_t>(change.pid);
   entry.role = "member";
-  entry.state = change.state == "running" ? NodeState::kRunning
-                : change.state == "ended" ? NodeState::kEnded
-                                          : NodeState::kDead;
+  entry.state = change.state == word(NodeState::kRunning) ? NodeState::kRunning : NodeState::kDead;
   entry.cause = change.cause;
   return entry;
 }
@@ -196,7 +195,7 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
   options.shutdown_deadline = request.shutdown_deadline;
   options.stuck_after = request.topology.cluster.failure.stuck_after;
   const auto factory = actors::make_actor_factory(parts);
-  const runtime::WireTypes types = wire_types();
+  const runtime::WireTypes types = wire_types(*prepared.setup.gan, prepared.setup.options);
   std::optional<runtime::Node> node;
   if (wire) {
     runtime::GateOptions gate = head_gate(request, prepared.setup, clock);
@@ -227,53 +226,6 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
   if (!written.ok() && result.error) log.error(written.error().message);
   if (!written.ok() && !result.error) result.error = written.error();
   return result;
-}
-
-Result<LocalBounds> local_bounds(const config::LoadedTopology& loaded, std::uint32_t members) {
-  const config::Topology& topology = loaded.topology;
-  const auto backend = make_backend(topology.model.kernels);
-  const auto& options = topology.train.options;
-  ASSIGN_OR_RETURN(const auto gan,
-                   model::Gan::compile(topology.model.gan, *backend, options.micro_batch));
-  LocalBounds bounds;
-  ASSIGN_OR_RETURN(bounds.plan, make_plan(topology, loaded.origins, *gan, members));
-  for (const runtime::LinkPlan& link : bounds.plan.links) bounds.message_bytes += link.byte_credits;
-  for (const auto* program : {&gan->generator(), &gan->discriminator()}) {
-    bounds.arena_bytes +=
-        static_cast<std::int64_t>(program->arena_bytes() + program->scratch_bytes());
-  }
-  bounds.arena_bytes *= topology.replica.threads;
-  bounds.state_bytes = state_bytes(topology, *gan);
-  bounds.replicas = topology.replica.count;
-  const std::int64_t fakes_bytes = gan->batch() * gan->discriminator().input_shape().elements() * 4;
-  bounds.iteration_bytes = options.micro_batches * (batch_bytes(*gan) + fakes_bytes +
-                                                    contribution_elements(topology, *gan) *
-                                                        static_cast<std::int64_t>(sizeof(float)));
-  return bounds;
-}
-
-double usable_memory() {
-  const double physical =
-      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return physical;
-  return std::min(physical, static_cast<double>(limit.rlim_cur));
-}
-
-Result<void> check_memory(const LocalBounds& bounds, double usable_bytes) {
-  const auto arena = static_cast<double>(bounds.arena_bytes);
-  const auto state = static_cast<double>(bounds.state_bytes);
-  const auto iteration = static_cast<double>(bounds.iteration_bytes);
-  const double needed = bounds.replicas * (arena + state) + iteration;
-  if (needed <= usable_bytes) return {};
-  return runtime::Error{
-      runtime::ErrorKind::kTopology,
-      fmt::format("a run needs {:.1f} GB of memory or more, and {:.1f} GB are here: {:.1f} MB of "
-                  "activations and {:.1f} MB of state for each of {} replicas, {:.1f} MB for the "
-                  "micro-batches of an iteration; lower train.micro_batch, train.micro_batches, "
-                  "actors.replica.count or actors.replica.threads, or make the networks smaller",
-                  needed / 1e9, usable_bytes / 1e9, arena / 1e6, state / 1e6, bounds.replicas,
-                  iteration / 1e6)};
 }
 
 }  // namespace troupe::launch

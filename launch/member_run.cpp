@@ -78,7 +78,7 @@ Result<MemberResult> run_member(const MemberRequest& request, runtime::Log& log)
                                    data_folder_of(request, invitation), false, log));
   runtime::FileDisk disk;
   actors::NodeParts parts = computing_parts(setup, topology, disk, invitation.members, call.member);
-  const runtime::WireTypes types = wire_types();
+  const runtime::WireTypes types = wire_types(*setup.gan, setup.options);
   runtime::GateOptions gate = gate_options(call.node, topology.cluster.failure,
                                            terms_of(setup, config::topology_hash(topology)));
   gate.addresses[config::kHeadNode] = request.address;

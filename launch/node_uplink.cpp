@@ -9,6 +9,7 @@
 
 #include "actors/wire_messages.h"
 #include "launch/nodes_file.h"
+#include "pipeline/state_layout.h"
 #include "runtime/transport/zmq_wire.h"
 
 namespace troupe::launch {
@@ -27,8 +28,6 @@ std::function<std::vector<runtime::AllowedKey>()> live_list(const std::string& f
     } else {
       log.warning(allowed.error().message);
     }
-    std::erase_if(last,
-                  [now](const runtime::AllowedKey& key) { return key.until && *key.until <= now; });
     return last;
   };
 }
@@ -54,9 +53,13 @@ runtime::Result<std::unique_ptr<runtime::Wire>> open_wire(const std::string& lis
   return std::unique_ptr<runtime::Wire>(std::move(wire));
 }
 
-runtime::WireTypes wire_types() {
+runtime::WireTypes wire_types(const model::Gan& gan, const pipeline::TrainingOptions& options) {
   runtime::WireTypes types;
-  actors::add_wire_messages(types);
+  const auto check = [layout = pipeline::state_layout(gan),
+                      options](const pipeline::TrainingState& state) {
+    return pipeline::check_state(state, layout, options);
+  };
+  actors::add_wire_messages(types, check);
   return types;
 }
 

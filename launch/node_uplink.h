@@ -9,6 +9,8 @@
 
 #include "config/topology.h"
 #include "launch/key_folder.h"
+#include "model/gan.h"
+#include "pipeline/training_state.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -32,8 +34,9 @@ runtime::Result<std::unique_ptr<runtime::Wire>> open_wire(const std::string& lis
                                                           const runtime::Clock& clock,
                                                           const runtime::Log& log);
 
-// All that actors can send to another node.
-runtime::WireTypes wire_types();
+// All that actors can send to another node; states are only taken if they are of this model and of
+// these options.
+runtime::WireTypes wire_types(const model::Gan& gan, const pipeline::TrainingOptions& options);
 
 // How this process introduces itself as node `name`, and what it makes of silence. Every call draws
 // another incarnation.

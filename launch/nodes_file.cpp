@@ -46,8 +46,7 @@ std::string field(const config::YamlValue& node, std::string_view name) {
 }
 
 NodeState state_of(const std::string& text) {
-  for (const NodeState state : {NodeState::kStarting, NodeState::kJoining, NodeState::kRunning,
-                                NodeState::kLeaving, NodeState::kEnded}) {
+  for (const NodeState state : {NodeState::kRunning, NodeState::kEnded}) {
     if (text == word(state)) return state;
   }
   return NodeState::kDead;
@@ -57,14 +56,8 @@ NodeState state_of(const std::string& text) {
 
 const char* word(NodeState state) {
   switch (state) {
-    case NodeState::kStarting:
-      return "starting";
-    case NodeState::kJoining:
-      return "joining";
     case NodeState::kRunning:
       return "running";
-    case NodeState::kLeaving:
-      return "leaving";
     case NodeState::kEnded:
       return "ended";
     case NodeState::kDead:
@@ -104,28 +97,11 @@ void NodesFile::load() {
 Result<void> NodesFile::end_all() {
   const std::scoped_lock lock(mutex_);
   for (Known& node : nodes_) {
-    if (node.entry.state == NodeState::kEnded || node.entry.state == NodeState::kDead) continue;
+    if (node.entry.state != NodeState::kRunning) continue;
     node.entry.state = NodeState::kEnded;
     node.since = now_();
   }
   return write();
-}
-
-Result<void> NodesFile::set(const NodeEntry& entry) {
-  const std::scoped_lock lock(mutex_);
-  return put(entry);
-}
-
-Result<void> NodesFile::set_state(const std::string& name, NodeState state,
-                                  const std::string& cause) {
-  const std::scoped_lock lock(mutex_);
-  const auto found = std::find_if(nodes_.begin(), nodes_.end(),
-                                  [&](const Known& node) { return node.entry.name == name; });
-  CHECK(found != nodes_.end(), name);
-  NodeEntry entry = found->entry;
-  entry.state = state;
-  entry.cause = cause;
-  return put(entry);
 }
 
 std::vector<NodeEntry> NodesFile::entries() const {
@@ -135,7 +111,8 @@ std::vector<NodeEntry> NodesFile::entries() const {
   return entries;
 }
 
-Result<void> NodesFile::put(NodeEntry entry) {
+Result<void> NodesFile::set(NodeEntry entry) {
+  const std::scoped_lock lock(mutex_);
   const auto found = std::find_if(nodes_.begin(), nodes_.end(),
                                   [&](const Known& node) { return node.entry.name == entry.name; });
   if (found != nodes_.end() && entry.pid == 0) {

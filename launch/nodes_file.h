@@ -17,15 +17,12 @@
 namespace troupe::launch {
 
 enum class NodeState : std::uint8_t {
-  kStarting,  // its process was begun
-  kJoining,   // it has reached the head and is being looked at
-  kRunning,   // it takes part
-  kLeaving,   // it was asked to end
-  kEnded,     // it ended as it should
-  kDead,      // it was lost; `cause` says how that was noticed
+  kRunning,  // it takes part
+  kEnded,    // it ended as it should
+  kDead,     // it was lost; `cause` says how that was noticed
 };
 
-// "starting", "joining", "running", "leaving", "ended", "dead".
+// "running", "ended", "dead".
 const char* word(NodeState state);
 
 struct NodeEntry {
@@ -33,7 +30,7 @@ struct NodeEntry {
   std::string host;
   pid_t pid = 0;
   std::string role;  // "all", "head", "member"
-  NodeState state = NodeState::kStarting;
+  NodeState state = NodeState::kRunning;
   std::string cause = {};  // of a dead one, else ""; "was killed by signal 9 (Killed)"
   bool operator==(const NodeEntry&) const = default;
 };
@@ -57,14 +54,11 @@ class NodesFile {
   void load();
   // Sets the entry of that name, or adds it below the others; writes the file if that changed
   // anything, such that a reader sees the old content or the new, never a part. An entry without a
-  // pid keeps the host and pid that are known. kData: it could not
-  // be written; the entry is set all the same, and the next change writes it too.
-  runtime::Result<void> set(const NodeEntry& entry);
+  // pid keeps the host and pid that are known. kData: it could not be written; the entry is set all
+  // the same, and the next change writes it too.
+  runtime::Result<void> set(NodeEntry entry);
   // Says of all nodes that are not dead yet that they have ended.
   runtime::Result<void> end_all();
-  // The same for an entry that is there already; CHECKs that it is.
-  runtime::Result<void> set_state(const std::string& name, NodeState state,
-                                  const std::string& cause = "");
   // A copy of all entries, in the order in which they came.
   std::vector<NodeEntry> entries() const;
 
@@ -73,8 +67,7 @@ class NodesFile {
     NodeEntry entry;
     std::chrono::system_clock::time_point since;  // of its state
   };
-  // Both with the mutex held.
-  runtime::Result<void> put(NodeEntry entry);
+  // With the mutex held.
   runtime::Result<void> write();
 
   const std::string path_;

@@ -59,10 +59,9 @@ class ProcessGroup {
  public:
   ProcessGroup(ProcessGroupOptions options, const runtime::Clock& clock, runtime::Log& log);
 
-  // Starts all, waits until all have ended, and says how. None is left behind, whatever happens:
-  // if this process is killed, they are too. A member that is lost is told in a log line,
-  // and to the head (LostMember). Once, on
-  // a thread that lives as long as the process (ChildProcess).
+  // Starts all, waits until all have ended, and says how. None is left behind, whatever happens: if
+  // this process is killed, they are too. A member that is lost is told in a log line, and to the
+  // head (LostMember). Once, on a thread that lives as long as the process (ChildProcess).
   //
   // kInternal: one could not be started; those that were are killed.
   runtime::Result<GroupEnd> run();

@@ -1,7 +1,14 @@
 #include "launch/this_host.h"
 
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
 
 #include "launch/descriptor.h"
 #include "launch/nodes_file.h"
@@ -24,7 +31,41 @@ bool can_bind(const std::string& numeric_host) {
   return bound;
 }
 
+// As a number, if it can be reached from elsewhere; else "".
+std::string reachable_number(const ifaddrs& interface) {
+  const sockaddr* address = interface.ifa_addr;
+  if (address == nullptr || (interface.ifa_flags & IFF_UP) == 0) return {};
+  if ((interface.ifa_flags & IFF_LOOPBACK) != 0) return {};
+  socklen_t size = 0;
+  if (address->sa_family == AF_INET) size = sizeof(sockaddr_in);
+  if (address->sa_family == AF_INET6) {
+    size = sizeof(sockaddr_in6);
+    const auto* six = reinterpret_cast<const sockaddr_in6*>(address);
+    if (IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr)) return {};
+  }
+  if (size == 0) return {};
+  std::array<char, NI_MAXHOST> number{};
+  const int failed =
+      ::getnameinfo(address, size, number.data(), number.size(), nullptr, 0, NI_NUMERICHOST);
+  return failed == 0 ? number.data() : std::string();
+}
+
 }  // namespace
+
+std::vector<std::string> interface_addresses() {
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return {};
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(first, ::freeifaddrs);
+  std::vector<std::string> numbers;
+  for (const ifaddrs* each = first; each != nullptr; each = each->ifa_next) {
+    std::string number = reachable_number(*each);
+    if (!number.empty()) numbers.push_back(std::move(number));
+  }
+  std::stable_partition(numbers.begin(), numbers.end(), [](const std::string& number) {
+    return number.find(':') == std::string::npos;
+  });
+  return numbers;
+}
 
 bool is_this_host(const std::string& host) {
   if (host == host_name()) return true;

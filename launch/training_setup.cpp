@@ -40,13 +40,6 @@ config::ClusterPlanOptions cluster_options(const config::Topology& topology, con
   return options;
 }
 
-Result<std::vector<std::uint64_t>> weights_of(const config::Topology& topology,
-                                              const model::Gan& gan, std::uint32_t members) {
-  if (members == 0) return std::vector<std::uint64_t>(topology.replica.count, 1);
-  ASSIGN_OR_RETURN(auto shares, config::member_shares(topology, members, {}));
-  return config::replica_weights(cluster_options(topology, gan, members, std::move(shares)));
-}
-
 }  // namespace
 
 std::int64_t batch_bytes(const model::Gan& gan) {
@@ -84,6 +77,13 @@ Result<runtime::Plan> make_plan(const config::Topology& topology, const config::
                                    topology.links, origins);
 }
 
+Result<std::vector<std::uint64_t>> replica_weights(const config::Topology& topology,
+                                                   const model::Gan& gan, std::uint32_t members) {
+  if (members == 0) return std::vector<std::uint64_t>(topology.replica.count, 1);
+  ASSIGN_OR_RETURN(auto shares, config::member_shares(topology, members, {}));
+  return config::replica_weights(cluster_options(topology, gan, members, std::move(shares)));
+}
+
 Result<TrainingSetup> set_up_training(const config::Topology& topology, std::uint32_t members,
                                       const std::string& data_folder, bool with_test_data,
                                       runtime::Log& log) {
@@ -92,7 +92,7 @@ Result<TrainingSetup> set_up_training(const config::Topology& topology, std::uin
   ASSIGN_OR_RETURN(auto gan,
                    model::Gan::compile(topology.model.gan, *backend, options.micro_batch));
   ASSIGN_OR_RETURN(runtime::Plan plan, make_plan(topology, {}, *gan, members));
-  ASSIGN_OR_RETURN(auto weights, weights_of(topology, *gan, members));
+  ASSIGN_OR_RETURN(auto weights, replica_weights(topology, *gan, members));
   const int threads = static_cast<int>(std::max<long>(1, ::sysconf(_SC_NPROCESSORS_ONLN)));
   runtime::ThreadTeam team(threads);
   ASSIGN_OR_RETURN(TrainingData data,

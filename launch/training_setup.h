@@ -41,6 +41,12 @@ runtime::Result<runtime::Plan> make_plan(const config::Topology& topology,
                                          const config::Origins& origins, const model::Gan& gan,
                                          std::uint32_t members);
 
+// Of every replica of such a run, as pipeline::assign_micro_batches takes them. kTopology: the
+// shares are of another number of members.
+runtime::Result<std::vector<std::uint64_t>> replica_weights(const config::Topology& topology,
+                                                            const model::Gan& gan,
+                                                            std::uint32_t members);
+
 // Compiles the networks, makes or opens the data. First what is quick, so that what cannot run is
 // refused before data is made. `with_test_data`: as far as the topology asks for any.
 runtime::Result<TrainingSetup> set_up_training(const config::Topology& topology,

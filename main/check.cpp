@@ -5,8 +5,8 @@
 
 #include "config/topology_file.h"
 #include "config/topology_identity.h"
-#include "config/workers.h"
-#include "launch/local_run.h"
+#include "launch/memory_bounds.h"
+#include "launch/placement.h"
 #include "main/command_line.h"
 #include "main/commands.h"
 #include "runtime/base/json_text.h"
@@ -16,14 +16,17 @@ namespace {
 
 namespace po = boost::program_options;
 
-std::string placement(std::uint32_t members) {
+std::string told(const launch::Placement& placement) {
+  const std::uint32_t members = placement.members;
   if (members == 0) return "placement: everything in this process\n";
-  return fmt::format("placement: a head and {} member{}, each a process\n", members,
-                     members == 1 ? "" : "s");
+  const std::size_t here = placement.here.size();
+  return fmt::format("placement: a head and {} member{}, each a process{}\n", members,
+                     members == 1 ? "" : "s",
+                     here == members ? "" : fmt::format("; {} of them on this machine", here));
 }
 
-void print_for_people(const config::LoadedTopology& loaded, const launch::LocalBounds& bounds,
-                      std::uint32_t members) {
+void print_for_people(const config::LoadedTopology& loaded, const launch::RunBounds& bounds,
+                      const launch::Placement& placement) {
   const model::GanDescription& gan = loaded.topology.model.gan;
   for (const auto* network : {&gan.generator, &gan.discriminator}) {
     std::cout << model::print_network(*network, model::infer_shapes(*network)) << "\n";
@@ -36,8 +39,8 @@ void print_for_people(const config::LoadedTopology& loaded, const launch::LocalB
                    static_cast<double>(bounds.arena_bytes) / 1e6,
                    static_cast<double>(bounds.state_bytes) / 1e6,
                    static_cast<double>(bounds.iteration_bytes) / 1e6)
-            << placement(members)
-            << "topology hash: " << config::topology_hash(loaded.topology).text() << "\n";
+            << told(placement) << "topology hash: " << config::topology_hash(loaded.topology).text()
+            << "\n";
 }
 
 }  // namespace
@@ -51,7 +54,7 @@ int check_command(const Arguments& arguments) {
   line.add()("set", po::value<std::vector<std::string>>()->composing(),
              "a.b=c: sets one value of the topology; may be repeated")(
       "workers", po::value<std::uint32_t>(), "as in troupe run")("json", po::bool_switch(),
-                                                                       "print one JSON object");
+                                                                 "print one JSON object");
   if (const auto code = line.parse(arguments)) return *code;
   if (!line.has("topology")) return line.usage_error("which topology file?");
   std::vector<std::string> overrides;
@@ -63,15 +66,18 @@ int check_command(const Arguments& arguments) {
   if (workers.value_or(0) > config::kMostMembers) {
     return line.usage_error(fmt::format("--workers: at most {}", config::kMostMembers));
   }
-  const std::uint32_t members = config::workers_of(loaded->topology, workers);
-  const auto bounds = launch::local_bounds(*loaded, members);
+  const auto placement = launch::place_run(*loaded, workers);
+  if (!placement.ok()) return report(placement.error());
+  const auto bounds = launch::run_bounds(*loaded, placement->members);
   if (!bounds.ok()) return report(bounds.error());
   // The run may be meant for another machine.
-  if (const auto fits = launch::check_memory(*bounds, launch::usable_memory()); !fits.ok()) {
+  if (const auto fits =
+          launch::check_memory(*bounds, placement->computing_here(), launch::usable_memory());
+      !fits.ok()) {
     std::cerr << "troupe: warning: " << fits.error().message << "\n";
   }
   if (!line.get<bool>("json")) {
-    print_for_people(*loaded, *bounds, members);
+    print_for_people(*loaded, *bounds, *placement);
   } else {
     std::cout << fmt::format(
         R"({{"topology_hash":"{}","actors":{},"links":{},"message_bytes":{},"arena_bytes":{},)"

@@ -7,6 +7,7 @@
 #include <optional>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -15,6 +16,8 @@
 #include "config/topology_identity.h"
 #include "config/workers.h"
 #include "launch/local_run.h"
+#include "launch/memory_bounds.h"
+#include "launch/placement.h"
 #include "launch/supervise.h"
 #include "main/command_line.h"
 #include "main/commands.h"
@@ -131,10 +134,18 @@ int train(const config::LoadedTopology& loaded, const launch::RunFolder& folder,
   return finish(*result, arguments, *log);
 }
 
-// What can be refused before there is a folder.
-Result<void> check_bounds(const config::LoadedTopology& loaded, std::uint32_t members) {
-  ASSIGN_OR_RETURN(const launch::LocalBounds bounds, launch::local_bounds(loaded, members));
-  return launch::check_memory(bounds, launch::usable_memory());
+// Decides where the run is carried out, and refuses what can be refused before there is a folder.
+// A head was placed by the process above it.
+Result<launch::Placement> place(const config::LoadedTopology& loaded,
+                                const RunArguments& arguments) {
+  if (!arguments.head_at.empty()) {
+    return launch::Placement{config::workers_of(loaded.topology, arguments.workers), {}, {}};
+  }
+  ASSIGN_OR_RETURN(launch::Placement placement, launch::place_run(loaded, arguments.workers));
+  ASSIGN_OR_RETURN(const launch::RunBounds bounds, launch::run_bounds(loaded, placement.members));
+  RETURN_IF_ERROR(
+      launch::check_memory(bounds, placement.computing_here(), launch::usable_memory()));
+  return placement;
 }
 
 // Verb and arguments that make another process the head of this run.
@@ -152,7 +163,7 @@ std::vector<std::string> head_words(const RunArguments& arguments) {
 }
 
 // The run takes several processes, and this one looks after them.
-int look_after(const config::LoadedTopology& loaded, std::uint32_t members,
+int look_after(const config::LoadedTopology& loaded, launch::Placement placement,
                const RunArguments& arguments) {
   auto log = runtime::Log::open({});
   if (!log.ok()) return report(log.error());
@@ -160,11 +171,8 @@ int look_after(const config::LoadedTopology& loaded, std::uint32_t members,
   request.program = std::filesystem::read_symlink("/proc/self/exe").string();
   request.head_words = head_words(arguments);
   request.nodes_path = arguments.out + "/nodes.json";
-  request.members = members;
-  if (!arguments.workers) request.cluster = loaded.topology.cluster;
+  request.placement = std::move(placement);
   request.key_folder = loaded.topology.cluster.keys;
-  const auto listen = loaded.origins.find("cluster.listen");
-  if (listen != loaded.origins.end()) request.listen_place = listen->second;
   const auto end = launch::supervise(request, *log);
   if (!end.ok()) return report(end.error());
   if (end->error) log->error(end->error->message);
@@ -174,10 +182,11 @@ int look_after(const config::LoadedTopology& loaded, std::uint32_t members,
 int begin(RunArguments arguments) {
   const auto loaded = config::load_topology(arguments.topology, arguments.overrides);
   if (!loaded.ok()) return report(loaded.error());
-  const std::uint32_t members = config::workers_of(loaded->topology, arguments.workers);
-  if (const auto fits = check_bounds(*loaded, members); !fits.ok()) return report(fits.error());
+  const auto placement = place(*loaded, arguments);
+  if (!placement.ok()) return report(placement.error());
   if (arguments.out.empty()) arguments.out = default_out(loaded->topology.name);
-  if (members > 0 && arguments.head_at.empty()) return look_after(*loaded, members, arguments);
+  const bool supervises = placement->members > 0 && arguments.head_at.empty();
+  if (supervises) return look_after(*loaded, *placement, arguments);
   runtime::FileDisk disk;
   const auto folder = launch::RunFolder::create(arguments.out, disk);
   if (!folder.ok()) return report(folder.error());
@@ -190,11 +199,12 @@ int resume(const RunArguments& arguments) {
   if (!folder->ok()) return report(folder->error());
   const auto loaded = load_to_resume(arguments);
   if (!loaded.ok()) return report(loaded.error());
-  const std::uint32_t members = config::workers_of(loaded->topology, arguments.workers);
-  if (const auto fits = check_bounds(*loaded, members); !fits.ok()) return report(fits.error());
-  if (members == 0 || !arguments.head_at.empty()) return train(*loaded, **folder, disk, arguments);
+  const auto placement = place(*loaded, arguments);
+  if (!placement.ok()) return report(placement.error());
+  const bool supervises = placement->members > 0 && arguments.head_at.empty();
+  if (!supervises) return train(*loaded, **folder, disk, arguments);
   folder.reset();  // it is the head's to lock
-  return look_after(*loaded, members, arguments);
+  return look_after(*loaded, *placement, arguments);
 }
 
 }  // namespace

@@ -62,40 +62,6 @@ Result<void> check_tensors(const std::vector<CheckpointTensor>& found,
   return {};
 }
 
-Result<void> check_schedule(const TrainingState& state, const StateLayout& layout,
-                            const TrainingOptions& options, const std::string& path) {
-  if (state.scales.size() != options.schedule.size() || state.slot >= options.schedule.size()) {
-    return refusal(path, fmt::format("its schedule has {} slots, this one {}", state.scales.size(),
-                                     options.schedule.size()));
-  }
-  for (std::size_t i = 0; i < state.scales.size(); ++i) {
-    const std::size_t expected = layout.of(options.schedule[i]).tensors.size();
-    if (state.scales[i].size() != expected) {
-      return refusal(path, fmt::format("slot {} ({}) of its schedule contributes {} tensors, "
-                                       "{} expected: the schedules or the losses differ",
-                                       i, model::slot_name(options.schedule[i]),
-                                       state.scales[i].size(), expected));
-    }
-  }
-  return {};
-}
-
-Result<void> check_options(const TrainingState& state, const TrainingOptions& options,
-                           const std::string& path) {
-  const auto differs = [&](const char* name, std::uint64_t found, std::uint64_t expected) {
-    return refusal(path,
-                   fmt::format("trained with {} {}, the topology has {}", name, found, expected));
-  };
-  if (state.seed != options.seed) return differs("seed", state.seed, options.seed);
-  if (state.micro_batch != options.micro_batch) {
-    return differs("micro_batch", state.micro_batch, options.micro_batch);
-  }
-  if (state.micro_batches != options.micro_batches) {
-    return differs("micro_batches", state.micro_batches, options.micro_batches);
-  }
-  return {};
-}
-
 // The seal verified, the rest interpreted.
 Result<CheckpointContent> open_content(const runtime::Buffer& file, const std::string& path) {
   ASSIGN_OR_RETURN(const std::uint32_t version,
@@ -131,8 +97,9 @@ Result<Checkpoint> decode_checkpoint(const runtime::Buffer& file, const std::str
   }
   // Before the hash: that it is another model says more than that a hash differs.
   RETURN_IF_ERROR(check_tensors(content.tensors, all_expected_tensors(layout, options), path));
-  RETURN_IF_ERROR(check_schedule(state, layout, options, path));
-  RETURN_IF_ERROR(check_options(state, options, path));
+  if (const auto checked = check_state(state, layout, options); !checked.ok()) {
+    return refusal(path, checked.error().message);
+  }
   if (hash_of_state(state) != content.checkpoint.state_hash) {
     return refusal(path,
                    fmt::format("its state has hash {}, it says {}: a defect wrote it",

@@ -4,6 +4,8 @@
 #include <span>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "model/exact_sum.h"
 #include "pipeline/state_fields.h"
 
@@ -48,6 +50,41 @@ NetworkState initial_network(const model::ParameterLayout& layout, std::uint64_t
   return network;
 }
 
+runtime::Error differs(std::string what) { return {runtime::ErrorKind::kData, std::move(what)}; }
+
+runtime::Result<void> check_sizes(const NetworkState& network, std::size_t number,
+                                  const StateLayout& layout,
+                                  const model::OptimiserOptions& optimiser) {
+  const model::ParameterLayout& parameters = layout.networks[number].parameters;
+  const auto check = [&](const char* part, std::size_t found,
+                         std::int64_t expected) -> runtime::Result<void> {
+    if (std::cmp_equal(found, expected)) return {};
+    return differs(fmt::format("of another model or optimiser: its {} has {} {}, this one {}",
+                               kNetworkNames[number], found, part, expected));
+  };
+  RETURN_IF_ERROR(check("weights", network.weights.size(), parameters.weights_size));
+  RETURN_IF_ERROR(check("moving statistics", network.moving.size(), parameters.moving_size));
+  return check("optimiser values", network.optimiser_arrays.size(),
+               parameters.weights_size * model::optimiser_arrays(optimiser));
+}
+
+runtime::Result<void> check_schedule(const TrainingState& state, const StateLayout& layout,
+                                     const TrainingOptions& options) {
+  if (state.scales.size() != options.schedule.size() || state.slot >= options.schedule.size()) {
+    return differs(fmt::format("its schedule has {} slots, this one {}", state.scales.size(),
+                               options.schedule.size()));
+  }
+  for (std::size_t i = 0; i < state.scales.size(); ++i) {
+    const std::size_t expected = layout.of(options.schedule[i]).tensors.size();
+    if (state.scales[i].size() == expected) continue;
+    return differs(
+        fmt::format("slot {} ({}) of its schedule contributes {} tensors, {} expected: "
+                    "the schedules or the losses differ",
+                    i, model::slot_name(options.schedule[i]), state.scales[i].size(), expected));
+  }
+  return {};
+}
+
 }  // namespace
 
 TrainingState initial_state(const StateLayout& layout, const TrainingOptions& options,
@@ -71,6 +108,22 @@ TrainingState initial_state(const StateLayout& layout, const TrainingOptions& op
 TrainingState initial_state(const model::Gan& gan, const TrainingOptions& options,
                             std::string numerics_class, runtime::Hash128 data_fingerprint) {
   return initial_state(state_layout(gan), options, std::move(numerics_class), data_fingerprint);
+}
+
+runtime::Result<void> check_state(const TrainingState& state, const StateLayout& layout,
+                                  const TrainingOptions& options) {
+  RETURN_IF_ERROR(check_sizes(state.generator, kGenerator, layout, options.generator_optimiser));
+  RETURN_IF_ERROR(
+      check_sizes(state.discriminator, kDiscriminator, layout, options.discriminator_optimiser));
+  RETURN_IF_ERROR(check_schedule(state, layout, options));
+  const auto check = [](const char* name, std::uint64_t found,
+                        std::uint64_t expected) -> runtime::Result<void> {
+    if (found == expected) return {};
+    return differs(fmt::format("trained with {} {}, the topology has {}", name, found, expected));
+  };
+  RETURN_IF_ERROR(check("seed", state.seed, options.seed));
+  RETURN_IF_ERROR(check("micro_batch", state.micro_batch, options.micro_batch));
+  return check("micro_batches", state.micro_batches, options.micro_batches);
 }
 
 runtime::Hash128 hash_of_state(const TrainingState& state) {

@@ -77,6 +77,12 @@ TrainingState initial_state(const model::Gan& gan, const TrainingOptions& option
 TrainingState initial_state(const StateLayout& layout, const TrainingOptions& options,
                             std::string numerics_class, runtime::Hash128 data_fingerprint);
 
+// Whether a state that came from elsewhere is one of this model, schedule and options: it has their
+// sizes, seed and micro-batches, and a slot of the schedule, so that everything below and a
+// checkpoint's writer can take it. Errors (kData) say what differs.
+runtime::Result<void> check_state(const TrainingState& state, const StateLayout& layout,
+                                  const TrainingOptions& options);
+
 // XXH3-128 over the fields in checkpoint order (pipeline/state_fields.h), little endian; sequences
 // are preceded by their length as 64 bits.
 runtime::Hash128 hash_of_state(const TrainingState& state);

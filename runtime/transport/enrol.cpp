@@ -41,8 +41,8 @@ class Applicant final : public WireEvents {
     }
   }
 
-  void disconnected(ConnectionId, const std::string& why) override {
-    if (!answer_) fail(why);
+  void disconnected(ConnectionId, const Error& why) override {
+    if (!answer_) fail(why.message, why.kind);
   }
 
   // The moment after which nothing more is to be hoped for.
@@ -59,9 +59,8 @@ class Applicant final : public WireEvents {
                       seconds(options_.within)));
     }
   }
-  void fail(const std::string& why) {
-    answer_.emplace(
-        Error{ErrorKind::kLostPeers, fmt::format("cannot join {}: {}", options_.address, why)});
+  void fail(const std::string& why, ErrorKind kind = ErrorKind::kLostPeers) {
+    answer_.emplace(Error{kind, fmt::format("cannot join {}: {}", options_.address, why)});
   }
 
   const std::optional<Result<Invitation>>& answer() const { return answer_; }

@@ -25,7 +25,7 @@ struct EnrolOptions {
 };
 
 // Errors: as the other end says when it refuses; kLostPeers when nobody answers; kUsage for an
-// address that cannot be dialed.
+// address that cannot be dialed, and for another release of Troupe at the other end.
 Result<Invitation> enrol(Wire& wire, const EnrolOptions& options, const Clock& clock);
 
 }  // namespace troupe::runtime

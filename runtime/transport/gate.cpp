@@ -73,12 +73,35 @@ void Gate::begin_close() {
 
 void Gate::turn(TimePoint until) {
   wire_.poll(*this, std::min(until, next_due()));
-  const std::scoped_lock lock(peers_mutex_);
-  // Asked before: what actors posted until they ended is taken below.
-  const bool closing = closing_.load();
-  take_outgoing();
-  tend(clock_.now());
-  if (closing) tend_closing(clock_.now());
+  {
+    const std::scoped_lock lock(peers_mutex_);
+    // Asked before: what actors posted until they ended is taken below.
+    const bool closing = closing_.load();
+    take_outgoing();
+    tend(clock_.now());
+    if (closing) tend_closing(clock_.now());
+  }
+  dial_due();
+}
+
+// Names are looked up for as long as the system likes; nobody else shall wait for that.
+void Gate::dial_due() {
+  for (const std::size_t position : std::exchange(to_dial_, {})) {
+    // Only this thread changes peers, so they can be read without the lock.
+    Peer& peer = *peers_[position];
+    if (peer.over()) continue;
+    const Result<ConnectionId> dialed = wire_.dial(peer.address());
+    const std::scoped_lock lock(peers_mutex_);
+    peer.next_dial = clock_.now() + kDialPause;
+    if (dialed.ok()) {
+      peer.connection = *dialed;
+      by_connection_[*dialed] = position;
+    } else if (peer.state() == Peer::State::kAwaited) {
+      // An address that has led there before may do so again: names go with the network they are
+      // asked over.
+      lose(position, dialed.error());
+    }
+  }
 }
 
 TimePoint Gate::next_due() const {
@@ -174,17 +197,7 @@ void Gate::tend_peer(std::size_t position, TimePoint now) {
                                 peer.node(), peer.address(), seconds(options_.dial_within))});
     return;
   }
-  if (peer.connection || now < peer.next_dial) return;
-  const Result<ConnectionId> dialed = wire_.dial(peer.address());
-  peer.next_dial = now + kDialPause;
-  if (!dialed.ok()) {
-    // An address that has led there before may do so again: names go with the network they are
-    // asked over.
-    if (peer.state() == Peer::State::kAwaited) lose(position, dialed.error());
-    return;
-  }
-  peer.connection = *dialed;
-  by_connection_[*dialed] = position;
+  if (!peer.connection && now >= peer.next_dial) to_dial_.push_back(position);
 }
 
 // A process that was stopped, or a machine that slept, has heard of nobody meanwhile, and that is

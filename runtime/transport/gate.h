@@ -9,6 +9,11 @@
 // Failure is noticed by three signals: a closed connection that does not come back, silence for
 // dead_after, and a peer's own word. A lost peer is lost for good: what was kept for it comes back
 // undeliverable, what it held gives its credit back, and the node's root actor is told PeerLost.
+//
+// The end. A Bye is said when everything that was sent is acknowledged, and is not acknowledged
+// itself, for nothing hangs on it: if the connection breaks under it, the other end has all that
+// this one ever sent, and what it still sends comes back to its senders either way. It only learns
+// dead_after later that this node is gone, as PeerLost in place of PeerLeft.
 
 #include <atomic>
 #include <cstdint>
@@ -34,7 +39,8 @@ namespace troupe::runtime {
 
 class NodeCore;
 
-// What the Gate tells the node's root actor, on the control lane from outside.
+// What the Gate tells the node's root actor, on the control lane from outside. Of each peer
+// PeerJoined once, and then one of the others once; a peer that never came is lost, too.
 struct PeerJoined {
   static constexpr std::string_view kName = "peer-joined";
   std::string node, host, address;
@@ -43,6 +49,8 @@ struct PeerJoined {
 struct PeerLost {
   static constexpr std::string_view kName = "peer-lost";
   std::string node;
+  // kLostPeers for what happens to processes and networks; as a refusal says, or kUsage where the
+  // two cannot be meant to work together.
   Error error;
 };
 // It said that it has nothing more to do here.
@@ -63,8 +71,6 @@ struct GateOptions {
   // For people.
   std::string host;
   std::uint64_t pid = 0;
-  // What this node brings to be admitted, besides its key.
-  std::string token;
   // What all nodes must have in common. Another value at the other end is refused, naming both.
   std::vector<Term> terms;
   // How often a sign of life is given.
@@ -75,8 +81,6 @@ struct GateOptions {
   Duration dial_within = std::chrono::seconds(60);
   // How long acknowledgements are waited for when the node has ended.
   Duration close_within = std::chrono::seconds(5);
-  // Whether whoever has this key (proven, "" none) and token may introduce itself. Default: all.
-  std::function<Result<void>(const std::string& key, const std::string& token)> admit;
   // What a process that asks to be a node is answered; `awaited` are the nodes that have not come
   // yet, in the plan's order. Default: it is refused.
   std::function<Result<Invitation>(const Enrolment& enrolment,
@@ -84,9 +88,12 @@ struct GateOptions {
       invite;
 };
 
+// What peers send is not trusted: whatever breaks a rule costs its sender the connection, or its
+// place in the run, and nothing else. Nothing here throws.
 class Gate final : public WireEvents {
  public:
-  // All outlive the gate; nothing is dialed before the first turn().
+  // All outlive the gate; nothing is dialed before the first turn(). CHECKs an incarnation, and
+  // that dead_after is over two heartbeats.
   Gate(NodeCore& core, GateOptions options, Wire& wire, const WireTypes& types, const Clock& clock,
        const Log& log);
   ~Gate() override;
@@ -100,7 +107,8 @@ class Gate final : public WireEvents {
   void add_actor(const std::string& actor, const std::string& node);
   void add_peer(const std::string& node);
 
-  // Any thread. The message holds its credit.
+  // Any thread. The message holds its credit. It leaves with the next turn(), in the order of
+  // posting per link; one that cannot comes back through Actor::undeliverable().
   void post(RemoteOutlet& link, Message&& message);
   // Any thread. To an actor elsewhere, past all links; false: no such actor (untouched).
   bool post_control(const std::string& actor, Message& message);
@@ -112,9 +120,10 @@ class Gate final : public WireEvents {
   void wake() { wire_.wake(); }
 
   // The driving thread, until closed(): one round of what has come and what is to go, waiting for
-  // it until `until` at most.
+  // it until `until` at most. Dialing a name may take as long as the system's resolver likes; what
+  // other threads ask of the gate does not wait for that.
   void turn(TimePoint until);
-  // When turn() has something to do at the latest.
+  // Any thread. When turn() has something to do at the latest; max() when it is closed.
   TimePoint next_due() const;
   // Any thread. The node has ended: says the rest, waits for its acknowledgement, says goodbye.
   void begin_close();
@@ -130,16 +139,18 @@ class Gate final : public WireEvents {
     bool complete = false;
   };
   Graphs graphs() const;
+  // Any thread, also after the end.
   std::vector<PeerStats> peer_stats() const;
-  // Adds what links to and from other nodes tell to the node's own graph, whose actors are
-  // `positions`.
+  // Any thread. Adds what links to and from other nodes tell to the node's own graph, whose actors
+  // are `positions`.
   void add_to(WaitGraph& graph) const;
+  // Any thread, also after the end: of each link, the end that is here.
   std::vector<LinkStats> link_stats() const;
 
   // See WireEvents; called by the wire within turn().
   void connected(ConnectionId connection, const ConnectionInfo& info) override;
   void arrived(ConnectionId connection, Lane lane, Packet packet) override;
-  void disconnected(ConnectionId connection, const std::string& why) override;
+  void disconnected(ConnectionId connection, const Error& why) override;
 
  private:
   // What actors' threads leave for the driving thread.
@@ -156,11 +167,15 @@ class Gate final : public WireEvents {
     TimePoint since;
   };
 
+  // A peer is meant by its position in peers_, which it keeps.
   std::size_t peer_of(const std::string& node);
   std::optional<std::size_t> find_peer(ConnectionId connection) const;
   void push(Outgoing outgoing);
 
-  // gate_sending.cpp
+  // All from here on is the driving thread's, which holds peers_mutex_ but while it dials.
+  //
+  // gate_sending.cpp: what was posted goes out as parcels, which are kept until they are
+  // acknowledged; what cannot go out bounces.
   void take_outgoing();
   void send_out(Outgoing& outgoing);
   void send_parcel(Peer& peer, Lane lane, Parcel parcel, bool returned);
@@ -168,7 +183,7 @@ class Gate final : public WireEvents {
   void bounce(Outgoing& outgoing);
   void return_kept(std::size_t position);
 
-  // gate_arrivals.cpp
+  // gate_arrivals.cpp: parcels are delivered, or go back to actors here who could not be heard.
   void take_parcel(std::size_t position, Lane lane, Parcel& parcel);
   void deliver(std::size_t position, Lane lane, Parcel& parcel);
   void take_back(std::size_t position, Parcel& parcel);
@@ -176,27 +191,29 @@ class Gate final : public WireEvents {
   void take_packet(std::size_t position, Lane lane, AnyPacket& packet);
   Origin* origin_of(std::size_t position, const Parcel& parcel);
 
-  // gate_peers.cpp
+  // gate_peers.cpp. objection(): why whoever introduces itself so cannot work with this node.
   void introduce(ConnectionId connection, AnyPacket& packet);
   void answer_hello(ConnectionId connection, const Stranger& stranger, const Hello& hello);
   void answer_enrolment(ConnectionId connection, const Stranger& stranger,
                         const Enrolment& enrolment);
   void refuse(ConnectionId connection, const std::string& who, Error error);
   std::optional<Error> objection(const Introduction& other) const;
-  std::optional<Error> objection_to_guest(const Introduction& other, const std::string& key) const;
   void take_welcome(std::size_t position, ConnectionId connection, const Welcome& welcome);
   Introduction introduction_for(const Peer& peer) const;
   void come_up(std::size_t position, ConnectionId connection, const ConnectionInfo& info,
                const Introduction& other);
   void become_ready(Peer& peer);
+  // The connection goes; the peer may come back over another one.
   void cut(std::size_t position, const std::string& why);
+  // The peer is over: for good, with an error or as it should be.
   void lose(std::size_t position, Error error);
   void leave(std::size_t position);
   void tell_root(Message message);
 
-  // gate.cpp
+  // gate.cpp: what is due because time has passed.
   void tend(TimePoint now);
   void tend_peer(std::size_t position, TimePoint now);
+  void dial_due();
   void excuse_own_sleep(TimePoint now);
   void answer_graph_questions();
   void tend_closing(TimePoint now);
@@ -227,6 +244,7 @@ class Gate final : public WireEvents {
   std::map<ConnectionId, std::size_t> by_connection_;
   std::map<std::uint32_t, std::uint64_t> credits_told_;  // messages, by link
   TimePoint last_turn_{0};
+  std::vector<std::size_t> to_dial_;  // peers
   std::vector<Outgoing> taken_;
 
   std::atomic<std::int64_t> peers_progress_{0};

@@ -31,7 +31,7 @@ void Gate::connected(ConnectionId connection, const ConnectionInfo& info) {
   wire_.send(connection, Lane::kControl, pack(hello));
 }
 
-void Gate::disconnected(ConnectionId connection, const std::string& why) {
+void Gate::disconnected(ConnectionId connection, const Error& why) {
   const std::scoped_lock lock(peers_mutex_);
   strangers_.erase(connection);
   const auto position = find_peer(connection);
@@ -40,12 +40,12 @@ void Gate::disconnected(ConnectionId connection, const std::string& why) {
   Peer& peer = *peers_[*position];
   if (peer.state() == Peer::State::kAwaited && !peer.connected) {
     // Refused below this layer, for its key or version: trying again would not help.
-    lose(*position, {ErrorKind::kLostPeers, fmt::format("no connection to {} at {}: {}",
-                                                        peer.node(), peer.address(), why)});
+    lose(*position, {why.kind, fmt::format("no connection to {} at {}: {}", peer.node(),
+                                           peer.address(), why.message)});
     return;
   }
-  log_.debug(fmt::format("the connection to {} is gone: {}", peer.node(), why));
-  peer.go_down(fmt::format("its connection closed ({})", why), clock_.now());
+  log_.debug(fmt::format("the connection to {} is gone: {}", peer.node(), why.message));
+  peer.go_down(fmt::format("its connection closed ({})", why.message), clock_.now());
 }
 
 Introduction Gate::introduction_for(const Peer& peer) const {
@@ -55,7 +55,6 @@ Introduction Gate::introduction_for(const Peer& peer) const {
   introduction.peer_incarnation = peer.incarnation();
   introduction.host = options_.host;
   introduction.pid = options_.pid;
-  introduction.token = options_.token;
   introduction.terms = options_.terms;
   introduction.received = peer.received();
   return introduction;
@@ -101,18 +100,9 @@ std::optional<Error> Gate::objection(const Introduction& other) const {
   return std::nullopt;
 }
 
-// The same, of one that asks to be let in.
-std::optional<Error> Gate::objection_to_guest(const Introduction& other,
-                                              const std::string& key) const {
-  auto error = objection(other);
-  if (error || !options_.admit) return error;
-  const Result<void> admitted = options_.admit(key, other.token);
-  return admitted.ok() ? std::nullopt : std::optional<Error>(admitted.error());
-}
-
 void Gate::answer_hello(ConnectionId connection, const Stranger& stranger, const Hello& hello) {
   const std::string who = fmt::format("{} at {}", hello.node, stranger.info.address);
-  if (auto error = objection_to_guest(hello, stranger.info.key)) {
+  if (auto error = objection(hello)) {
     refuse(connection, who, std::move(*error));
     return;
   }
@@ -156,9 +146,8 @@ void Gate::answer_enrolment(ConnectionId connection, const Stranger& stranger,
       fmt::format("process {} of {} at {}", enrolment.pid, enrolment.host, stranger.info.address);
   Introduction as_introduction;
   as_introduction.version = enrolment.version;
-  as_introduction.token = enrolment.token;
   as_introduction.terms = options_.terms;
-  if (auto error = objection_to_guest(as_introduction, stranger.info.key)) {
+  if (auto error = objection(as_introduction)) {
     refuse(connection, who, std::move(*error));
     return;
   }

@@ -50,7 +50,7 @@ void get(WireReader& in, LaneCounts& counts) {
   for (std::uint64_t& count : counts) count = in.number();
 }
 
-constexpr std::size_t kIntroductionFields = 9;
+constexpr std::size_t kIntroductionFields = 8;
 
 Packet pack_introduction(Kind kind, const Introduction& introduction) {
   WireWriter out;
@@ -61,7 +61,6 @@ Packet pack_introduction(Kind kind, const Introduction& introduction) {
   out.number(introduction.peer_incarnation);
   out.text(introduction.host);
   out.number(introduction.pid);
-  out.text(introduction.token);
   out.list(introduction.terms.size());
   for (const Term& term : introduction.terms) {
     out.list(2);
@@ -88,7 +87,6 @@ Body get_introduction(WireReader& in) {
   body.peer_incarnation = in.number();
   body.host = in.text(kMostName);
   body.pid = in.number();
-  body.token = in.text(kMostName);
   const std::size_t terms = in.list_up_to(64);
   for (std::size_t i = 0; i < terms && in.ok(); ++i) {
     in.list(2);
@@ -185,7 +183,6 @@ Enrolment get_enrolment(WireReader& in) {
   enrolment.node = in.text(kMostName);
   enrolment.host = in.text(kMostName);
   enrolment.pid = in.number();
-  enrolment.token = in.text(kMostName);
   return enrolment;
 }
 
@@ -226,7 +223,7 @@ std::size_t fields_of(Kind kind) {
     case Kind::kGraphRequest:
       return 0;
     case Kind::kEnrolment:
-      return 5;
+      return 4;
     case Kind::kParcel:
       return kParcelFields;
   }
@@ -336,12 +333,11 @@ Packet pack(const GraphAnswer& answer) {
 
 Packet pack(const Enrolment& enrolment) {
   WireWriter out;
-  begin(out, Kind::kEnrolment, 5);
+  begin(out, Kind::kEnrolment, 4);
   out.number(enrolment.version);
   out.text(enrolment.node);
   out.text(enrolment.host);
   out.number(enrolment.pid);
-  out.text(enrolment.token);
   return finish(out);
 }
 

@@ -40,7 +40,6 @@ struct Introduction {
   std::uint64_t peer_incarnation = 0;  // of the other end as met before; 0: never met
   std::string host;
   std::uint64_t pid = 0;
-  std::string token;  // a joiner's, where its key alone does not admit it
   std::vector<Term> terms;
   LaneCounts received{};  // what of earlier connections has arrived, so that the rest is sent again
 };
@@ -68,7 +67,8 @@ struct Heartbeat {
   std::uint64_t progress = 0;  // of the node's actors; see Activity
 };
 
-// Control: everything was said, and nothing more is expected.
+// Control: everything was said and acknowledged, and nothing more is expected. See gate.h for why
+// nobody acknowledges this.
 struct Bye {};
 
 // Control: who waits for whom at the receiver?
@@ -83,7 +83,6 @@ struct Enrolment {
   std::string node;  // the one it wants to be; "" for any
   std::string host;
   std::uint64_t pid = 0;
-  std::string token;
 };
 struct Invitation {
   std::string node;

@@ -14,6 +14,7 @@ void RemoteOutlet::gone_out(std::int64_t bytes) {
 
 bool RemoteOutlet::come_back(std::int64_t bytes) {
   if (back_.messages + heard_.messages >= out_.messages) return false;
+  if (bytes > out_.bytes - back_.bytes - heard_.bytes) return false;
   ++back_.messages;
   back_.bytes += bytes;
   return true;

@@ -35,8 +35,8 @@ class RemoteOutlet final : public Outlet {
 
   // The rest on the Gate's thread.
 
-  // A message left the sender, and one came back from the receiver with its credit. False: nothing
-  // is out that could come back.
+  // A message left the sender, and one came back from the receiver with its credit. False: no such
+  // message, or not as much, is out that could come back.
   void gone_out(std::int64_t bytes);
   bool come_back(std::int64_t bytes);
   // The receiver has given back that much since the link began. False: more than it ever had.

@@ -57,8 +57,9 @@ class WireEvents {
   // FIFO per connection and lane. Payload Buffers begin at a multiple of 8 bytes.
   virtual void arrived(ConnectionId connection, Lane lane, Packet packet) = 0;
   // Also of a dial() that was refused for good (its key, its version). Nothing follows. What was
-  // sent and has not arrived may be lost.
-  virtual void disconnected(ConnectionId connection, const std::string& why) = 0;
+  // sent and has not arrived may be lost. `why` is kUsage when the ends cannot be meant to work
+  // together (other releases) or the process lacks descriptors, and kLostPeers otherwise.
+  virtual void disconnected(ConnectionId connection, const Error& why) = 0;
 };
 
 class Wire {

@@ -1,11 +1,13 @@
 #include "runtime/transport/wire_types.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace troupe::runtime {
 
 void WireTypes::add_type(std::string_view name, Type type) {
-  const bool added = types_.emplace(std::string(name), type).second;
+  const bool added = types_.emplace(std::string(name), std::move(type)).second;
   CHECK(added, "two bodies with one name");
 }
 

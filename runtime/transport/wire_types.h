@@ -13,6 +13,7 @@
 //
 // What was unpacked is checked by unpack() for everything its receivers rely on (ranges, sizes).
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -29,9 +30,14 @@ namespace troupe::runtime {
 // Filled by one thread, then read by any.
 class WireTypes {
  public:
-  // CHECKs that no other body has its name.
+  // What is wrong with a body of which unpack() cannot know it, such as its size; "": nothing.
   template <class Body>
-  void add();
+  using Fault = std::function<std::string(const Body& body)>;
+
+  // CHECKs that no other body has its name. `fault` is asked of each that was unpacked, on the
+  // thread that unpacks; null: there is none.
+  template <class Body>
+  void add(Fault<Body> fault = nullptr);
 
   // Whether bodies of that name can travel.
   bool knows(std::string_view name) const { return types_.contains(name); }
@@ -47,7 +53,7 @@ class WireTypes {
  private:
   struct Type {
     void (*pack)(WireWriter& out, const Message& message);
-    Message (*unpack)(WireReader& in, std::vector<Buffer> payloads);
+    std::function<Message(WireReader& in, std::vector<Buffer> payloads)> unpack;
   };
   void add_type(std::string_view name, Type type);
 
@@ -61,19 +67,26 @@ void pack_body(WireWriter& out, const Message& message) {
 }
 
 template <class Body>
-Message unpack_body(WireReader& in, std::vector<Buffer> payloads) {
+Message unpack_body(WireReader& in, std::vector<Buffer> payloads,
+                    const WireTypes::Fault<Body>& fault) {
   Body body{};
   if constexpr (requires { unpack(in, body, std::span<const Buffer>(payloads)); }) {
     unpack(in, body, std::span<const Buffer>(payloads));
   } else {
     unpack(in, body);
   }
+  if (in.ok() && fault) {
+    if (const std::string wrong = fault(body); !wrong.empty()) in.fail(wrong);
+  }
   return in.ok() ? Message::of(std::move(body), std::move(payloads)) : Message();
 }
 
 template <class Body>
-void WireTypes::add() {
-  add_type(Body::kName, {pack_body<Body>, unpack_body<Body>});
+void WireTypes::add(Fault<Body> fault) {
+  add_type(Body::kName, {pack_body<Body>,
+                         [fault = std::move(fault)](WireReader& in, std::vector<Buffer> payloads) {
+                           return unpack_body<Body>(in, std::move(payloads), fault);
+                         }});
 }
 
 }  // namespace troupe::runtime

@@ -4,7 +4,6 @@
 
 #include <zmq.hpp>
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -35,11 +34,10 @@ std::string key_of(std::span<const Buffer> request) {
 }  // namespace
 
 AdmissionAnswer answer_admission(std::span<const Buffer> request,
-                                 std::span<const AllowedKey> allowed) {
+                                 const std::function<bool(const std::string& key)>& admits) {
   AdmissionAnswer answer;
   answer.key = key_of(request);
-  const auto same = [&](const AllowedKey& other) { return other.key == answer.key; };
-  answer.admitted = !answer.key.empty() && std::any_of(allowed.begin(), allowed.end(), same);
+  answer.admitted = !answer.key.empty() && admits(answer.key);
   const Buffer id = request.size() > 1 ? request[1] : Buffer();
   // version, request id, status, reason, user id, metadata. The user id is what messages of the
   // connection show as their sender's key.
@@ -52,30 +50,35 @@ AdmissionAnswer answer_admission(std::span<const Buffer> request,
   return answer;
 }
 
-ZmqAdmission::ZmqAdmission(ZmqContext& context, AllowList allowed, Log log)
-    : socket_(context,
-              {.role = ZmqSocketOptions::Role::kReply, .route = {}, .keys = {}, .server_key = {}}),
+ZmqAdmission::ZmqAdmission(std::unique_ptr<ZmqSocket> socket, AllowList allowed, WallTime wall_time,
+                           Log log)
+    : socket_(std::move(socket)),
       allowed_(std::move(allowed)),
+      wall_time_(std::move(wall_time)),
       log_(std::move(log)) {}
 
 Result<std::unique_ptr<ZmqAdmission>> ZmqAdmission::open(ZmqContext& context, AllowList allowed,
-                                                         Log log) {
-  std::unique_ptr<ZmqAdmission> admission(
-      new ZmqAdmission(context, std::move(allowed), std::move(log)));
-  auto bound = admission->socket_.bind("inproc://zeromq.zap.01");
+                                                         WallTime wall_time, Log log) {
+  ZmqSocketOptions options;
+  options.role = ZmqSocketOptions::Role::kReply;
+  ASSIGN_OR_RETURN(auto socket, ZmqSocket::open(context, options));
+  auto bound = socket->bind("inproc://zeromq.zap.01");
   if (!bound.ok()) return Error{ErrorKind::kInternal, bound.error().message};
-  return admission;
+  return std::unique_ptr<ZmqAdmission>(new ZmqAdmission(std::move(socket), std::move(allowed),
+                                                        std::move(wall_time), std::move(log)));
 }
 
 void ZmqAdmission::serve() {
   std::vector<Buffer> request;
-  while (socket_.readable() && socket_.receive(request)) {
-    const AdmissionAnswer answer = answer_admission(request, allowed_());
+  while (socket_->readable() && socket_->receive(request)) {
+    const AdmissionAnswer answer = answer_admission(request, [this](const std::string& key) {
+      return state_.admits(key, allowed_(), wall_time_());
+    });
     if (!answer.admitted) {
       log_.warning(fmt::format("refused a peer whose key is not on the allow-list: {}",
                                answer.key.empty() ? "(none)" : answer.key));
     }
-    socket_.send({}, answer.frames);
+    socket_->send({}, answer.frames);
   }
 }
 

@@ -2,7 +2,11 @@
 
 // Who is let in: the answers to what libzmq asks about every encrypted connection that comes in
 // (ZAP, ZeroMQ's RFC 27). Asked and answered within the process, by the wire's own thread.
+//
+// What is asked about has proven that it owns its key. Nobody is let in by default: as long as
+// nobody answers, nobody enters.
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <span>
@@ -11,40 +15,52 @@
 
 #include "runtime/base/buffer.h"
 #include "runtime/base/log.h"
+#include "runtime/transport/allow_state.h"
 #include "runtime/transport/keys.h"
 #include "runtime/transport/zmq_socket.h"
 
 namespace troupe::runtime {
 
+// What libzmq is told, and what is to be known of it here.
 struct AdmissionAnswer {
   std::vector<Buffer> frames;  // the reply
   bool admitted = false;
   std::string key;  // that asked (Z85); "" when the request cannot be understood
 };
 
-// The answer to one request, whatever it holds.
+// The answer to one request, whatever it holds. `admits` is asked about a key that has the form of
+// one, which its owner has proven by then.
 AdmissionAnswer answer_admission(std::span<const Buffer> request,
-                                 std::span<const AllowedKey> allowed);
+                                 const std::function<bool(const std::string& key)>& admits);
 
+// Lives as long as the listeners of its context: a connection that is not answered never comes
+// about. The wire's thread.
 class ZmqAdmission {
  public:
-  // Who may connect at this moment.
+  // Who may connect, as it stands somewhere at this moment; asked once for every connection, on the
+  // wire's thread.
   using AllowList = std::function<std::vector<AllowedKey>()>;
+  // What the time is, for keys that expire.
+  using WallTime = std::function<std::chrono::sys_seconds()>;
 
-  // Stands before the first listener of the context. Errors (kInternal): the context has one.
+  // Before the first listener of the context, which outlives it. Errors: as ZmqSocket::open;
+  // kInternal when the context has one already.
   static Result<std::unique_ptr<ZmqAdmission>> open(ZmqContext& context, AllowList allowed,
-                                                    Log log);
+                                                    WallTime wall_time, Log log);
 
-  ZmqSocket* socket() { return &socket_; }
-  // Answers what was asked. Who is refused stands in the log.
+  // To be waited for, as long as this lives.
+  ZmqSocket* socket() { return socket_.get(); }
+  // Answers what was asked, and never waits. Who is refused stands in the log, with the key.
   void serve();
 
  private:
-  ZmqAdmission(ZmqContext& context, AllowList allowed, Log log);
+  ZmqAdmission(std::unique_ptr<ZmqSocket> socket, AllowList allowed, WallTime wall_time, Log log);
 
-  ZmqSocket socket_;
+  const std::unique_ptr<ZmqSocket> socket_;
   const AllowList allowed_;
+  const WallTime wall_time_;
   const Log log_;
+  AllowState state_;
 };
 
 }  // namespace troupe::runtime

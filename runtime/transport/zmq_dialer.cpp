@@ -27,8 +27,17 @@ ZmqDialer::ZmqDialer(ZmqContext& context, const ZmqWireOptions& options, ZmqSink
       id_(id),
       address_(std::move(address)),
       resolved_(std::move(resolved)),
-      server_key_(std::move(server_key)) {
-  begin(options.clock->now());
+      server_key_(std::move(server_key)) {}
+
+Result<std::unique_ptr<ZmqDialer>> ZmqDialer::begin(ZmqContext& context,
+                                                    const ZmqWireOptions& options, ZmqSink& sink,
+                                                    ConnectionId id, Address address,
+                                                    ResolvedAddress resolved,
+                                                    std::string server_key) {
+  std::unique_ptr<ZmqDialer> dialer(new ZmqDialer(context, options, sink, id, std::move(address),
+                                                  std::move(resolved), std::move(server_key)));
+  RETURN_IF_ERROR(dialer->attempt(options.clock->now()));
+  return dialer;
 }
 
 ZmqDialer::~ZmqDialer() { part(); }
@@ -54,18 +63,21 @@ void ZmqDialer::drop_if_lost() {
   for (auto& [id, socket] : strands_) socket->forget();
 }
 
-void ZmqDialer::begin(TimePoint now) {
+Result<void> ZmqDialer::attempt(TimePoint now) {
   ++attempts_;
   token_ = random_token();
-  traffic_ = std::make_unique<ZmqTraffic>(options_);
+  traffic_ = std::make_unique<ZmqTraffic>(options_, sink_);
   state_ = State::kAttaching;
+  begun_ = now;
   // The monitor tells when nobody listens there. From the attach on, time counts.
   deadline_ = TimePoint::max();
-  if (add_strand(kControlStrand, resolved_.endpoint)) return;
-  rest(now);
+  ASSIGN_OR_RETURN(const bool connecting, add_strand(kControlStrand, resolved_.endpoint));
+  if (!connecting) rest(now);
+  return {};
 }
 
-bool ZmqDialer::add_strand(StrandId id, const std::string& endpoint) {
+// False: that cannot be connected to, as yet.
+Result<bool> ZmqDialer::add_strand(StrandId id, const std::string& endpoint) {
   ZmqSocketOptions socket;
   socket.role = ZmqSocketOptions::Role::kDealer;
   socket.route = StrandName{token_, id.first, static_cast<std::uint8_t>(id.second)}.route();
@@ -77,8 +89,10 @@ bool ZmqDialer::add_strand(StrandId id, const std::string& endpoint) {
   socket.heartbeat = id.first == Lane::kControl;
   if (!server_key_.empty()) socket.keys = options_.keys;
   socket.server_key = server_key_;
-  auto& made = strands_[id] = std::make_unique<ZmqSocket>(context_, socket);
+  socket.handshake_within = options_.attach_within;
+  ASSIGN_OR_RETURN(auto made, ZmqSocket::open(context_, socket));
   const auto connecting = made->connect(endpoint);
+  strands_[id] = std::move(made);
   if (!connecting.ok()) options_.log.debug(connecting.error().message);
   return connecting.ok();
 }
@@ -91,12 +105,38 @@ void ZmqDialer::rest(TimePoint now) {
   deadline_ = now + std::min(kLongestRest, kFirstRest * (1 << std::min(attempts_ - 1, 10)));
 }
 
-void ZmqDialer::end(std::string why) {
+void ZmqDialer::end(std::string why, ErrorKind kind) {
   for (auto& [id, socket] : strands_) socket->forget();
   strands_.clear();
   traffic_.reset();
   state_ = State::kEnded;
-  sink_.disconnected(id_, std::move(why));
+  sink_.disconnected(id_, {kind, std::move(why)});
+}
+
+// Ends an open connection whose peer has sent `wrong`, and tells the peer. The sockets stay for a
+// while: if one were gone, the peer might see that first.
+void ZmqDialer::accuse(const std::string& wrong, TimePoint now) {
+  sink_.dropped();
+  const Buffer frames[] = {write_refuse(fmt::format("this end sent {}", wrong))};
+  strands_.at(kControlStrand)->send({}, frames);
+  state_ = State::kAccusing;
+  deadline_ = now + options_.linger;
+  sink_.disconnected(id_, {ErrorKind::kLostPeers, fmt::format("the other end sent {}", wrong)});
+}
+
+void ZmqDialer::ignore_all(TimePoint now) {
+  ZmqEvent event;
+  std::vector<Buffer> frames;
+  for (auto& [id, socket] : strands_) {
+    while (socket->next_event(event)) {
+    }
+    for (int i = 0; i < kFewMessages && socket->receive(frames); ++i) {
+    }
+  }
+  if (now < deadline_) return;
+  strands_.clear();
+  traffic_.reset();
+  state_ = State::kEnded;
 }
 
 void ZmqDialer::add_to(std::vector<ZmqSocket*>& sockets) {
@@ -107,8 +147,13 @@ TimePoint ZmqDialer::next_deadline() const { return deadline_; }
 
 void ZmqDialer::serve(TimePoint now) {
   if (state_ == State::kEnded) return;
+  if (state_ == State::kAccusing) return ignore_all(now);
   if (now >= deadline_) {
-    if (state_ == State::kResting) return begin(now);
+    if (state_ == State::kResting) {
+      const auto begun = attempt(now);
+      if (!begun.ok()) end(begun.error().message, begun.error().kind);
+      return;
+    }
     if (state_ == State::kOpen) return end("the other end closed the connection");
     return rest(now);
   }
@@ -133,11 +178,17 @@ bool ZmqDialer::read_events(StrandId id, ZmqSocket& socket, TimePoint now) {
   return true;
 }
 
+// The library does not tell a peer that hangs up from one that has not answered in time, which is
+// stopped or overloaded and refuses nothing.
+bool ZmqDialer::was_in_time(TimePoint now) const {
+  return now - begun_ < options_.attach_within * 9 / 10;
+}
+
 bool ZmqDialer::strand_failed(StrandId id, ZmqEvent::What what, TimePoint now) {
   if (state_ == State::kOpen) {
     // What arrived before the end is handed on before it.
     read_open(true, now);
-    if (state_ == State::kEnded) return false;
+    if (state_ != State::kOpen) return false;
     if (traffic_->said_bye(id.first, id.second)) return true;
     end("the connection was lost: the other end or the network is gone");
     return false;
@@ -157,7 +208,8 @@ bool ZmqDialer::strand_failed(StrandId id, ZmqEvent::What what, TimePoint now) {
             : fmt::format("{} does not encrypt and this end has to: give the other end keys, or "
                           "dial the right address",
                           address_.text()));
-  } else if (what == ZmqEvent::What::kFailed && ++failed_handshakes_ >= kMostFailedHandshakes) {
+  } else if (what == ZmqEvent::What::kFailed && was_in_time(now) &&
+             ++failed_handshakes_ >= kMostFailedHandshakes) {
     end(server_key_.empty()
             ? fmt::format("{} hangs up during the handshake: it takes encrypted connections only, "
                           "or it is not Troupe that listens there",
@@ -200,10 +252,10 @@ void ZmqDialer::read_control(TimePoint now) {
 void ZmqDialer::take_answer(std::span<const std::byte> frame, TimePoint now) {
   const auto version = version_of(frame);
   if (version && *version != kWireVersion) {
-    return end(
-        fmt::format("{} speaks version {} of the wire and this end {}: run the same release "
-                    "of Troupe on both",
-                    address_.text(), *version, kWireVersion));
+    return end(fmt::format("{} speaks version {} of the wire and this end {}: run the same release "
+                           "of Troupe on both",
+                           address_.text(), *version, kWireVersion),
+               ErrorKind::kUsage);
   }
   const auto kind = kind_of(frame);
   if (kind == FrameKind::kRefuse) {
@@ -220,19 +272,27 @@ void ZmqDialer::join(const Whereabouts& welcome, TimePoint now) {
   traffic_->agree_on(std::min<std::size_t>(options_.chunk_bytes, welcome.chunk_bytes),
                      options_.data_stripes);
   traffic_->peer_sees_offer(welcome.sees_offer);
+  begun_ = now;
+  const auto connecting = add_other_strands(welcome);
+  if (!connecting.ok()) return end(connecting.error().message, connecting.error().kind);
+  if (!*connecting) return rest(now);
+  const Buffer frames[] = {write_ready({traffic_->open_offer(welcome.offer)})};
+  strands_.at(kControlStrand)->send({}, frames);
+}
+
+Result<bool> ZmqDialer::add_other_strands(const Whereabouts& welcome) {
   std::string data = resolved_.endpoint + ".data";
   std::string metrics = resolved_.endpoint + ".metrics";
   if (address_.kind == Address::Kind::kTcp) {
     data = endpoint_with_port(resolved_, welcome.data_port);
     metrics = endpoint_with_port(resolved_, welcome.metrics_port);
   }
-  bool connecting = add_strand({Lane::kMetrics, 0}, metrics);
+  ASSIGN_OR_RETURN(bool connecting, add_strand({Lane::kMetrics, 0}, metrics));
   for (int stripe = 0; stripe < options_.data_stripes; ++stripe) {
-    connecting &= add_strand({Lane::kData, stripe}, data);
+    ASSIGN_OR_RETURN(const bool also, add_strand({Lane::kData, stripe}, data));
+    connecting &= also;
   }
-  if (!connecting) return rest(now);
-  const Buffer frames[] = {write_ready({traffic_->open_offer(welcome.offer)})};
-  strands_.at(kControlStrand)->send({}, frames);
+  return connecting;
 }
 
 void ZmqDialer::open() {
@@ -251,10 +311,9 @@ bool ZmqDialer::read_strand(StrandId id, int most, TimePoint now) {
       return false;
     }
     const bool first_bye = !traffic_->any_bye();
-    const std::string wrong = traffic_->take(id_, id.first, id.second, frames, sink_);
+    const std::string wrong = traffic_->take(id_, id.first, id.second, frames);
     if (!wrong.empty()) {
-      sink_.dropped();
-      end(fmt::format("the other end sent {}", wrong));
+      accuse(wrong, now);
       return false;
     }
     if (traffic_->all_byes()) {
@@ -281,7 +340,7 @@ ZmqTraffic::Out ZmqDialer::out() {
 }
 
 void ZmqDialer::send(Lane lane, const Packet& packet) {
-  if (state_ == State::kOpen) traffic_->send(lane, packet, out(), sink_);
+  if (state_ == State::kOpen) traffic_->send(lane, packet, out());
 }
 
 }  // namespace troupe::runtime

@@ -13,8 +13,8 @@
 //   kPacket, kChunk          <->
 //   kBye on every strand     <->                   nothing follows on this one
 //
-// or kRefuse instead of any answer. A strand is one of the sockets of a connection: control,
-// metrics, and as many of data as there are stripes.
+// or kRefuse instead of any answer, and from an end whose peer broke a rule. A strand is one of the
+// sockets of a connection: control, metrics, and as many of data as there are stripes.
 
 #include <array>
 #include <cstddef>
@@ -31,12 +31,16 @@
 
 namespace troupe::runtime {
 
+// Grows with every change that an older release would misread.
 inline constexpr std::uint16_t kWireVersion = 1;
+// Of data sockets per connection; of one chunk; of one payload.
 inline constexpr int kMostStripes = 16;
 inline constexpr std::size_t kLeastChunkBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kMostChunkBytes = std::size_t{4} << 20;
 inline constexpr std::uint64_t kMostPayloadBytes = std::uint64_t{16} << 30;
 
+// Numbers are never given another meaning. After kWireVersion has grown, kRefuse alone must still
+// be understood by both releases.
 enum class FrameKind : std::uint8_t {
   kAttach = 1,
   kWelcome,
@@ -66,6 +70,7 @@ struct StrandName {
   static std::optional<StrandName> from_route(std::span<const std::byte> route);
 };
 
+// Of every strand: it belongs to the connection of that token.
 struct Attach {
   StrandName strand;
   std::uint8_t stripes = 1;       // of data, in all
@@ -73,6 +78,7 @@ struct Attach {
   SharedOffer offer;              // on control only; none when its bytes are 0
 };
 
+// What a kWelcome holds.
 struct Whereabouts {
   std::uint16_t data_port = 0;  // of the host that was dialed; 0 with ipc, whose paths are derived
   std::uint16_t metrics_port = 0;
@@ -81,6 +87,7 @@ struct Whereabouts {
   SharedOffer offer;
 };
 
+// What a kReady holds: whether payloads may come through the listener's shared memory.
 struct Ready {
   bool sees_offer = false;
 };
@@ -97,18 +104,21 @@ struct PayloadEntry {
   SharedPlace place;  // of kShared
 };
 
+// The first frame of a kPacket message. Behind it, a frame for each payload of How::kFrame.
 struct PacketFrame {
   std::uint64_t number = 0;  // counts the lane's packets, from 0
   std::vector<PayloadEntry> payloads;
   Buffer header;  // shares the frame that was read
 };
 
+// The first of the two frames of a kChunk message; the other one is the bytes.
 struct ChunkFrame {
   std::uint64_t number = 0;   // of the packet
   std::uint32_t payload = 0;  // position in it
   std::uint32_t chunk = 0;    // position in the payload, in units of the agreed chunk bytes
 };
 
+// The largest frame there is, but for a chunk: a header and as many entries as payloads can be.
 inline constexpr std::size_t kMostPacketFrameBytes =
     (std::size_t{1} << 20) + 32 + std::size_t{1024} * 24;
 
@@ -117,11 +127,12 @@ std::optional<FrameKind> kind_of(std::span<const std::byte> frame);
 // The version of anything that begins with the magic.
 std::optional<std::uint16_t> version_of(std::span<const std::byte> frame);
 
+// One frame each.
 Buffer write_attach(const Attach& attach);
 Buffer write_welcome(const Whereabouts& welcome);
 Buffer write_ready(const Ready& ready);
-Buffer write_bare(FrameKind kind);  // kOpen, kBye
-Buffer write_refuse(std::string_view why);
+Buffer write_bare(FrameKind kind);          // kOpen, kBye
+Buffer write_refuse(std::string_view why);  // cut to 1000 bytes
 // CHECKs Packet's limits; header is copied behind the entries.
 Buffer write_packet(std::uint64_t number, std::span<const PayloadEntry> payloads,
                     std::span<const std::byte> header);

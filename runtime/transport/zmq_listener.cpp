@@ -104,6 +104,7 @@ Result<void> ZmqListener::bind(ZmqContext& context) {
     socket.linger = options_.linger;
     socket.heartbeat = static_cast<Lane>(lane) == Lane::kControl;
     socket.keys = options_.keys;
+    socket.handshake_within = options_.attach_within;
     std::string endpoint = resolved.endpoint + suffixes[lane];
     if (tcp) {
       const std::size_t port = address.port == 0 ? 0 : address.port + lane;
@@ -111,7 +112,7 @@ Result<void> ZmqListener::bind(ZmqContext& context) {
     } else {
       RETURN_IF_ERROR(check_path_is_free(address.path + suffixes[lane]));
     }
-    routers_[lane].socket = std::make_unique<ZmqSocket>(context, socket);
+    ASSIGN_OR_RETURN(routers_[lane].socket, ZmqSocket::open(context, socket));
     ASSIGN_OR_RETURN(const std::string bound, routers_[lane].socket->bind(endpoint));
     if (tcp) ports[lane] = port_of(bound);
   }
@@ -157,7 +158,7 @@ void ZmqListener::read_events(Router& router) {
 
 bool ZmqListener::read_message(Lane lane, TimePoint now) {
   if (!router(lane).socket->receive(frames_)) return false;
-  const auto name = frames_.size() < 2 ? std::nullopt : StrandName::from_route(frames_[0].bytes());
+  const auto name = StrandName::from_route(frames_[0].bytes());
   if (!name || name->lane != lane) {
     sink_.dropped();
     return true;
@@ -228,7 +229,7 @@ void ZmqListener::welcome(const StrandName& name, const Attach& attach, const Zm
   peer.stripes = attach.stripes;
   peer.attached.emplace(Lane::kControl, 0);
   peer.deadline = now + options_.attach_within;
-  peer.traffic = std::make_unique<ZmqTraffic>(options_);
+  peer.traffic = std::make_unique<ZmqTraffic>(options_, sink_);
   peer.traffic->agree_on(std::min<std::size_t>(options_.chunk_bytes, attach.chunk_bytes),
                          attach.stripes);
   Whereabouts answer;
@@ -245,15 +246,13 @@ void ZmqListener::welcome(const StrandName& name, const Attach& attach, const Zm
 void ZmqListener::take_of_peer(Peers::iterator peer, const StrandName& name,
                                std::span<Buffer> frames, TimePoint now) {
   Peer& state = peer->second;
-  if (state.id.number == 0) {
-    const auto ready = name.lane == Lane::kControl ? read_ready(frames[0].bytes()) : std::nullopt;
-    if (!ready || state.ready) return sink_.dropped();
-    state.ready = true;
-    state.traffic->peer_sees_offer(ready->sees_offer);
-    return open_if_complete(peer);
+  if (state.id.number == 0) return take_of_unopened(peer, name.lane, frames);
+  if (!frames.empty() && kind_of(frames[0].bytes()) == FrameKind::kRefuse) {
+    return end(peer, fmt::format("the other end refused the connection: {}",
+                                 read_refuse(frames[0].bytes())));
   }
   const bool first_bye = !state.traffic->any_bye();
-  const std::string wrong = state.traffic->take(state.id, name.lane, name.stripe, frames, sink_);
+  const std::string wrong = state.traffic->take(state.id, name.lane, name.stripe, frames);
   if (!wrong.empty()) {
     sink_.dropped();
     refuse({name.token, Lane::kControl, 0}, fmt::format("this end sent {}", wrong));
@@ -261,6 +260,17 @@ void ZmqListener::take_of_peer(Peers::iterator peer, const StrandName& name,
   }
   if (state.traffic->all_byes()) return end(peer, "the other end closed the connection");
   if (first_bye && state.traffic->any_bye()) state.deadline = now + options_.linger;
+}
+
+void ZmqListener::take_of_unopened(Peers::iterator peer, Lane lane,
+                                   std::span<const Buffer> frames) {
+  Peer& state = peer->second;
+  const bool may_be = lane == Lane::kControl && !frames.empty() && !state.ready;
+  const auto ready = may_be ? read_ready(frames[0].bytes()) : std::nullopt;
+  if (!ready) return sink_.dropped();
+  state.ready = true;
+  state.traffic->peer_sees_offer(ready->sees_offer);
+  open_if_complete(peer);
 }
 
 void ZmqListener::open_if_complete(Peers::iterator peer) {
@@ -280,7 +290,7 @@ void ZmqListener::refuse(const StrandName& name, std::string_view why) {
 
 void ZmqListener::end(Peers::iterator peer, std::string why) {
   if (peer->second.id.number != 0) {
-    sink_.disconnected(peer->second.id, std::move(why));
+    sink_.disconnected(peer->second.id, {ErrorKind::kLostPeers, std::move(why)});
     tokens_.erase(peer->second.id);
   }
   peers_.erase(peer);
@@ -333,7 +343,7 @@ ZmqTraffic::Out ZmqListener::out_of(const Token& token) {
 bool ZmqListener::send(ConnectionId connection, Lane lane, const Packet& packet) {
   const auto peer = find(connection);
   if (peer == peers_.end()) return false;
-  peer->second.traffic->send(lane, packet, out_of(peer->first), sink_);
+  peer->second.traffic->send(lane, packet, out_of(peer->first));
   return true;
 }
 

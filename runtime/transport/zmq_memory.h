@@ -10,6 +10,7 @@
 
 namespace troupe::runtime {
 
+// Any number may have it in common; who does, shares what is idle.
 class RecycledMemory {
  public:
   // Memory that nobody uses is kept up to so many bytes, and given back to the system above.

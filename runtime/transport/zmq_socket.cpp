@@ -3,8 +3,11 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <zmq.hpp>
 
@@ -26,7 +29,8 @@ constexpr int kNeverMilliseconds = 1'000'000'000;
 
 constexpr int kWatched = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
                          ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
-                         ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
+                         ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
+                         ZMQ_EVENT_CONNECT_RETRIED;
 
 // Runs on an I/O thread.
 void drop_buffer(void*, void* hint) { delete static_cast<Buffer*>(hint); }
@@ -95,7 +99,7 @@ void set_up(zmq::socket_t& socket, const ZmqSocketOptions& options) {
   // While data is not acknowledged keepalive does not act: what a cut cable holds is let go by
   // this.
   socket.set(zmq::sockopt::tcp_maxrt, kGiveUpMilliseconds);
-  socket.set(zmq::sockopt::handshake_ivl, 10'000);
+  socket.set(zmq::sockopt::handshake_ivl, milliseconds(options.handshake_within));
   // Never by itself: whoever dials decides about another attempt. "Not at all" (-1) would throw
   // away what has arrived and was not taken yet.
   socket.set(zmq::sockopt::reconnect_ivl, kNeverMilliseconds);
@@ -122,12 +126,15 @@ Result<void> attempt(const std::string& endpoint, std::string_view verb, auto&& 
   try {
     action();
   } catch (const zmq::error_t& failure) {
+    // Not from the exception: sanitizers need a descriptor to look into one.
+    const int number = ::zmq_errno();
+    if (number == EMFILE || number == ENFILE) return out_of_descriptors();
     std::string advice;
-    if (failure.num() == EADDRINUSE) {
+    if (number == EADDRINUSE) {
       advice = "; end the program that uses it ('ss -ltnp' shows it) or give another port";
-    } else if (failure.num() == EADDRNOTAVAIL) {
+    } else if (number == EADDRNOTAVAIL) {
       advice = "; that is not an address of this machine";
-    } else if (failure.num() == EACCES) {
+    } else if (number == EACCES) {
       advice = "; give a port from 1024 up, or a folder you may write to";
     }
     return Error{ErrorKind::kUsage,
@@ -159,44 +166,95 @@ std::string peer_address(int descriptor) {
   return "ipc";
 }
 
+// A thread waits with one and is woken through another; the reaper is a thread too.
+std::size_t descriptors_of_threads(int io_threads) {
+  return static_cast<std::size_t>(2 * (io_threads + 2));
+}
+
+bool descriptors_left(std::size_t count) {
+  std::vector<int> probes;
+  while (probes.size() < count) {
+    const int probe = ::eventfd(0, EFD_CLOEXEC);
+    if (probe < 0) break;
+    probes.push_back(probe);
+  }
+  for (const int probe : probes) ::close(probe);
+  return probes.size() == count;
+}
+
 }  // namespace
 
+Error out_of_descriptors() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  return Error{ErrorKind::kUsage,
+               fmt::format("no file descriptors are left for connections: this process may have {} "
+                           "('ulimit -n'); give it more, such as 'ulimit -n {}', and start again",
+                           limit.rlim_cur, 4 * limit.rlim_cur)};
+}
+
 struct ZmqContext::Impl {
-  explicit Impl(int io_threads) : context(io_threads) {
+  explicit Impl(int io_threads)
+      : context(io_threads), thread_descriptors(descriptors_of_threads(io_threads)) {
     // Beyond what descriptors allow anyway.
     context.set(zmq::ctxopt::max_sockets, 65'000);
   }
   zmq::context_t context;
+  const std::size_t thread_descriptors;
   std::uint64_t monitors = 0;
 };
 
-ZmqContext::ZmqContext(int io_threads) : impl_(std::make_unique<Impl>(io_threads)) {}
+ZmqContext::ZmqContext(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ZmqContext::~ZmqContext() = default;
 
+Result<std::unique_ptr<ZmqContext>> ZmqContext::open(int io_threads) {
+  if (!descriptors_left(descriptors_of_threads(io_threads))) return out_of_descriptors();
+  try {
+    return std::unique_ptr<ZmqContext>(new ZmqContext(std::make_unique<Impl>(io_threads)));
+  } catch (const zmq::error_t& failure) {
+    return Error{ErrorKind::kInternal, fmt::format("ZeroMQ does not start: {}", failure.what())};
+  }
+}
+
 struct ZmqSocket::Impl {
+  Impl(zmq::context_t& library, std::uint64_t number, const ZmqSocketOptions& options)
+      : socket(library, socket_type(options.role)),
+        routed(options.role == ZmqSocketOptions::Role::kRouter) {
+    set_up(socket, options);
+    descriptor = socket.get(zmq::sockopt::fd);
+    if (options.role == ZmqSocketOptions::Role::kReply) return;
+    const std::string name = fmt::format("inproc://monitor-{}", number);
+    if (::zmq_socket_monitor(socket.handle(), name.c_str(), kWatched) != 0) throw zmq::error_t();
+    monitor = zmq::socket_t(library, ZMQ_PAIR);
+    monitor.set(zmq::sockopt::rcvhwm, 0);  // an I/O thread must never wait for us
+    monitor.set(zmq::sockopt::linger, 0);
+    monitor.connect(name);
+    events_descriptor = monitor.get(zmq::sockopt::fd);
+  }
+
   zmq::socket_t socket;
   zmq::socket_t monitor;  // closed at kReply
   zmq::message_t last;    // the last frame taken; empty if it was handed on
-  int descriptor = -1;    // readable when the library has something to tell the socket
+  const bool routed;
+  int descriptor = -1;  // readable when the library has something to tell the socket
   int events_descriptor = -1;
 };
 
-ZmqSocket::ZmqSocket(ZmqContext& context, const ZmqSocketOptions& options)
-    : impl_(std::make_unique<Impl>()) {
-  zmq::context_t& library = context.impl_->context;
-  impl_->socket = zmq::socket_t(library, socket_type(options.role));
-  set_up(impl_->socket, options);
-  impl_->descriptor = impl_->socket.get(zmq::sockopt::fd);
-  has_events_ = options.role != ZmqSocketOptions::Role::kReply;
-  if (!has_events_) return;
-  const std::string name = fmt::format("inproc://monitor-{}", context.impl_->monitors++);
-  CHECK(::zmq_socket_monitor(impl_->socket.handle(), name.c_str(), kWatched) == 0,
-        "a socket cannot be monitored");
-  impl_->monitor = zmq::socket_t(library, ZMQ_PAIR);
-  impl_->monitor.set(zmq::sockopt::rcvhwm, 0);  // an I/O thread must never wait for us
-  impl_->monitor.set(zmq::sockopt::linger, 0);
-  impl_->monitor.connect(name);
-  impl_->events_descriptor = impl_->monitor.get(zmq::sockopt::fd);
+ZmqSocket::ZmqSocket(std::unique_ptr<Impl> impl)
+    : impl_(std::move(impl)), has_events_(impl_->monitor.handle() != nullptr) {}
+
+Result<std::unique_ptr<ZmqSocket>> ZmqSocket::open(ZmqContext& context,
+                                                   const ZmqSocketOptions& options) {
+  // The socket and both ends of its monitor, and with the first one all threads begin.
+  const std::size_t threads = context.impl_->monitors == 0 ? context.impl_->thread_descriptors : 0;
+  if (!descriptors_left(3 + threads)) return out_of_descriptors();
+  try {
+    return std::unique_ptr<ZmqSocket>(new ZmqSocket(
+        std::make_unique<Impl>(context.impl_->context, context.impl_->monitors++, options)));
+  } catch (const zmq::error_t& failure) {
+    if (failure.num() == EMFILE || failure.num() == ENFILE) return out_of_descriptors();
+    return Error{ErrorKind::kInternal, fmt::format("cannot make a socket: {}", failure.what())};
+  }
 }
 
 ZmqSocket::~ZmqSocket() {
@@ -251,7 +309,7 @@ bool ZmqSocket::receive(std::vector<Buffer>& frames) {
   } catch (const zmq::error_t&) {
     return readable_ = false;
   }
-  if (count > kMostFrames) frames.clear();
+  if (count > kMostFrames) frames.resize(impl_->routed ? 1 : 0);
   return true;
 }
 
@@ -284,6 +342,7 @@ bool ZmqSocket::next_event(ZmqEvent& event) {
           event.what = ZmqEvent::What::kDisconnected;
           return true;
         case ZMQ_EVENT_CLOSED:
+        case ZMQ_EVENT_CONNECT_RETRIED:
           event.what = ZmqEvent::What::kNotReached;
           return true;
         case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:

@@ -24,7 +24,9 @@ namespace troupe::runtime {
 // have to send, as long as their linger allows.
 class ZmqContext {
  public:
-  explicit ZmqContext(int io_threads);
+  // Errors (kUsage): the process has too few descriptors left for the threads. It is asked for
+  // beforehand, since the library ends the process when they find none.
+  static Result<std::unique_ptr<ZmqContext>> open(int io_threads);
   ~ZmqContext();
   ZmqContext(const ZmqContext&) = delete;
   ZmqContext& operator=(const ZmqContext&) = delete;
@@ -32,8 +34,12 @@ class ZmqContext {
  private:
   friend class ZmqSocket;
   struct Impl;
+  explicit ZmqContext(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+// That the system gives no more descriptors, and what to do.
+Error out_of_descriptors();
 
 struct ZmqSocketOptions {
   enum class Role : std::uint8_t { kRouter, kDealer, kReply };
@@ -45,6 +51,8 @@ struct ZmqSocketOptions {
   bool heartbeat = false;             // a peer that answers nothing for a while is disconnected
   std::optional<KeyPair> keys;        // CURVE with these
   std::string server_key;             // of kDealer with keys: what the listener must prove
+  // How long the other end may take for the handshake of ZeroMQ and CURVE, before kFailed.
+  Duration handshake_within = std::chrono::seconds(10);
 };
 
 // What a monitor tells of one connection of its socket.
@@ -53,8 +61,8 @@ struct ZmqEvent {
     kReady,           // the handshake of ZeroMQ and CURVE is done
     kRefused,         // the listener does not let this key in
     kOtherMechanism,  // one end encrypts and the other one does not
-    kFailed,          // the handshake broke off, nothing more is known
-    kNotReached,      // nobody listens there, as yet
+    kFailed,          // the handshake broke off, or was not done in time: the library tells neither
+    kNotReached,      // nobody listens there, as yet, or no descriptor is left to ask
     kDisconnected,
   };
   What what = What::kDisconnected;
@@ -70,11 +78,13 @@ struct ZmqOrigin {
 
 class ZmqSocket {
  public:
-  // More frames than this in one message are thrown away, and the message is marked so.
+  // No message of ours has more frames; see receive().
   static constexpr std::size_t kMostFrames = 1100;
 
-  // Monitored, unless it is kReply.
-  ZmqSocket(ZmqContext& context, const ZmqSocketOptions& options);
+  // Monitored, unless it is kReply. Errors: out_of_descriptors(); kInternal for what the library
+  // refuses besides.
+  static Result<std::unique_ptr<ZmqSocket>> open(ZmqContext& context,
+                                                 const ZmqSocketOptions& options);
   // Lets the library send what was taken, for at most the linger.
   ~ZmqSocket();
   ZmqSocket(const ZmqSocket&) = delete;
@@ -93,8 +103,9 @@ class ZmqSocket {
   bool send(std::string_view route, std::span<const Buffer> frames);
 
   // Takes one message; false when there is none. At kRouter the first frame is the peer's route.
-  // Frames of some size are handed on without a copy; all begin at a multiple of 8 bytes. No frames
-  // at all: there were too many.
+  // Frames of some size are handed on without a copy; all begin at a multiple of 8 bytes. Of a
+  // message of more than kMostFrames nothing is left, but for the route at kRouter, behind which
+  // there is always something else.
   bool receive(std::vector<Buffer>& frames);
   // Of the message taken last.
   ZmqOrigin origin() const;
@@ -114,6 +125,8 @@ class ZmqSocket {
   bool check_readable();
 
   struct Impl;
+  explicit ZmqSocket(std::unique_ptr<Impl> impl);
+
   std::unique_ptr<Impl> impl_;
   bool readable_ = true;
   bool has_events_ = true;

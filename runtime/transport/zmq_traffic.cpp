@@ -4,7 +4,8 @@
 
 namespace troupe::runtime {
 
-ZmqTraffic::ZmqTraffic(const ZmqWireOptions& options) : options_(options) {
+ZmqTraffic::ZmqTraffic(const ZmqWireOptions& options, ZmqSink& sink)
+    : options_(options), sink_(sink) {
   if (!options.shared_memory) return;
   auto made = SharedSender::create(options.shared_bytes, random_token());
   if (made.ok()) {
@@ -20,7 +21,8 @@ void ZmqTraffic::agree_on(std::size_t chunk_bytes, int stripes) {
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     const bool data = static_cast<Lane>(lane) == Lane::kData;
     lanes_.emplace_back(PacketLimits{data ? chunk_bytes : kLeastChunkBytes, data ? stripes : 1,
-                                     options_.shared_from_bytes});
+                                     options_.shared_from_bytes},
+                        sink_.memory());
   }
 }
 
@@ -44,12 +46,12 @@ void ZmqTraffic::peer_sees_offer(bool sees) {
   if (!sees) ours_.reset();
 }
 
-void ZmqTraffic::send(Lane lane, const Packet& packet, const Out& out, ZmqSink& sink) {
+void ZmqTraffic::send(Lane lane, const Packet& packet, const Out& out) {
   PacketCutter& cutter = lanes_[static_cast<std::size_t>(lane)].cutter;
   const std::uint64_t before = cutter.payloads_shared();
   cutter.cut(packet, ours_.get(),
              [&](int stripe, std::span<const Buffer> frames) { out(lane, stripe, frames); });
-  sink.payload_shared(cutter.payloads_shared() - before);
+  sink_.payload_shared(cutter.payloads_shared() - before);
 }
 
 void ZmqTraffic::say_bye(const Out& out) const {
@@ -59,8 +61,7 @@ void ZmqTraffic::say_bye(const Out& out) const {
   for (int stripe = 0; stripe < stripes_; ++stripe) out(Lane::kData, stripe, bye);
 }
 
-std::string ZmqTraffic::take(ConnectionId id, Lane lane, int stripe, std::span<Buffer> frames,
-                             ZmqSink& sink) {
+std::string ZmqTraffic::take(ConnectionId id, Lane lane, int stripe, std::span<Buffer> frames) {
   if (frames.empty()) return "a message of too many frames";
   const auto kind = kind_of(frames[0].bytes());
   if (said_bye(lane, stripe)) return "a message after its goodbye";
@@ -73,7 +74,7 @@ std::string ZmqTraffic::take(ConnectionId id, Lane lane, int stripe, std::span<B
   if (std::string wrong = assembler.take(frames, theirs_.get()); !wrong.empty()) {
     return wrong;
   }
-  while (auto packet = assembler.next()) sink.arrived(id, lane, std::move(*packet));
+  while (auto packet = assembler.next()) sink_.arrived(id, lane, std::move(*packet));
   return "";
 }
 

@@ -47,6 +47,11 @@ Result<void> check(const ZmqWireOptions& options) {
 ZmqWireOptions with_defaults(ZmqWireOptions options) {
   if (options.io_threads == 0) options.io_threads = std::thread::hardware_concurrency() < 4 ? 1 : 2;
   if (options.data_stripes == 0) options.data_stripes = std::min(options.io_threads, kMostStripes);
+  if (!options.wall_time) {
+    options.wall_time = [] {
+      return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    };
+  }
   return options;
 }
 
@@ -70,19 +75,16 @@ struct ZmqWire::Impl final : ZmqSink {
     Packet packet;
   };
   struct Disconnected {
-    std::string why;
+    Error why;
   };
   struct Event {
     ConnectionId id;
     std::variant<Connected, Arrived, Disconnected> what;
   };
 
-  explicit Impl(const ZmqWireOptions& wire_options)
-      : options(wire_options),
-        context(wire_options.io_threads),
-        wakes(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    CHECK(wakes >= 0, "no descriptors are left");
-  }
+  // Takes over the descriptor.
+  Impl(const ZmqWireOptions& wire_options, std::unique_ptr<ZmqContext> library, int wake_descriptor)
+      : options(wire_options), context(std::move(library)), wakes(wake_descriptor) {}
   ~Impl() override;
 
   ConnectionId next_id() override { return {++last_id}; }
@@ -93,19 +95,21 @@ struct ZmqWire::Impl final : ZmqSink {
   void arrived(ConnectionId id, Lane lane, Packet packet) override {
     events.push_back({id, Arrived{lane, std::move(packet)}});
   }
-  void disconnected(ConnectionId id, std::string why) override {
+  void disconnected(ConnectionId id, Error why) override {
     events.push_back({id, Disconnected{std::move(why)}});
   }
   void dropped() override { ++counters.dropped; }
   void payload_shared(std::uint64_t count) override { counters.payloads_shared += count; }
+  RecycledMemory& memory() override { return payload_memory; }
 
   void serve();
   void tell(WireEvents& driver);
   void wait(TimePoint until);
 
   const ZmqWireOptions options;
-  ZmqContext context;  // outlives the sockets below
+  std::unique_ptr<ZmqContext> context;  // outlives the sockets below
   const int wakes;
+  RecycledMemory payload_memory;  // outlives the connections below
   std::unique_ptr<ZmqAdmission> admission;
   std::unique_ptr<ZmqListener> listener;
   std::map<ConnectionId, std::unique_ptr<ZmqDialer>> dialers;
@@ -185,13 +189,17 @@ ZmqWire::~ZmqWire() = default;
 
 Result<std::unique_ptr<ZmqWire>> ZmqWire::open(const ZmqWireOptions& options) {
   RETURN_IF_ERROR(check(options));
-  auto impl = std::make_unique<Impl>(with_defaults(options));
+  const ZmqWireOptions complete = with_defaults(options);
+  ASSIGN_OR_RETURN(auto context, ZmqContext::open(complete.io_threads));
+  const int wakes = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wakes < 0) return out_of_descriptors();
+  auto impl = std::make_unique<Impl>(complete, std::move(context), wakes);
   if (!options.listen.empty()) {
     if (options.keys) {
-      ASSIGN_OR_RETURN(impl->admission,
-                       ZmqAdmission::open(impl->context, who_is_allowed(options), options.log));
+      ASSIGN_OR_RETURN(impl->admission, ZmqAdmission::open(*impl->context, who_is_allowed(complete),
+                                                           complete.wall_time, complete.log));
     }
-    ASSIGN_OR_RETURN(impl->listener, ZmqListener::open(impl->context, impl->options, *impl));
+    ASSIGN_OR_RETURN(impl->listener, ZmqListener::open(*impl->context, impl->options, *impl));
   }
   return std::unique_ptr<ZmqWire>(new ZmqWire(std::move(impl)));
 }
@@ -224,10 +232,10 @@ Result<ConnectionId> ZmqWire::dial(const std::string& text) {
                     address.text()));
   }
   const ConnectionId id = impl_->next_id();
+  ASSIGN_OR_RETURN(auto dialer, ZmqDialer::begin(*impl_->context, impl_->options, *impl_, id,
+                                                 std::move(address), std::move(resolved), key));
   impl_->known.insert(id);
-  impl_->dialers.emplace(id,
-                         std::make_unique<ZmqDialer>(impl_->context, impl_->options, *impl_, id,
-                                                     std::move(address), std::move(resolved), key));
+  impl_->dialers.emplace(id, std::move(dialer));
   return id;
 }
 

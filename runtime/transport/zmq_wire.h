@@ -12,6 +12,7 @@
 // Keys: with a key pair everything is encrypted (CURVE) and a listener lets in only the keys of its
 // allow-list. Without one, the wire neither listens on nor dials anything that leaves the machine.
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -36,11 +37,15 @@ struct ZmqWireOptions {
   // This node's own keys. None: nothing is encrypted, and only loopback is possible.
   std::optional<KeyPair> keys;
 
-  // Whom a listener with keys lets in. Empty: nobody.
+  // Whom a listener with keys lets in. Empty: nobody. Whoever was let in may come again after its
+  // key has expired; see AllowState.
   std::vector<AllowedKey> allowed;
 
   // Asked for that list at every new connection instead, on the thread that drives the wire.
   std::function<std::vector<AllowedKey>()> allowed_now;
+
+  // What the time is, for keys that expire; same thread. Default: as the system has it.
+  std::function<std::chrono::sys_seconds()> wall_time;
 
   // The key (Z85) a dialed listener must prove, where the address names none ("#KEY" at its end).
   // "" with a loopback address: the connection is not encrypted.
@@ -69,7 +74,7 @@ struct ZmqWireOptions {
   Duration linger = std::chrono::seconds(2);
 
   // A connection that has not come about after this is tried again by the dialer and forgotten by
-  // the listener.
+  // the listener; no step of it may take longer.
   Duration attach_within = std::chrono::seconds(10);
 
   // Required; outlives the wire.
@@ -88,13 +93,14 @@ struct ZmqWireCounters {
 class ZmqWire final : public Wire {
  public:
   // Errors (kUsage): an address that cannot be understood or is in use, one that leaves the machine
-  // without keys, keys or numbers out of their range.
+  // without keys, keys or numbers out of their range, no descriptors left.
   static Result<std::unique_ptr<ZmqWire>> open(const ZmqWireOptions& options);
   // Closes every connection as close() does. Buffers that were handed on stay good.
   ~ZmqWire() override;
 
   // With the port that was taken; a listener on every address names this host. Without the key.
   std::string address() const override;
+  // Errors besides: no descriptors are left. What runs out of them later ends with disconnected().
   Result<ConnectionId> dial(const std::string& address) override;
   void send(ConnectionId connection, Lane lane, Packet packet) override;
   void close(ConnectionId connection) override;

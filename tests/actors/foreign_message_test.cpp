@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <sstream>
+#include <string>
+#include <vector>
 
 #include "actors/coordinator.h"
 #include "actors/monitor.h"
@@ -22,6 +23,7 @@ using runtime::ErrorKind;
 using runtime::Message;
 using runtime::NodeEnd;
 using runtime::Script;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 using Contributions = std::vector<std::function<Message()>>;
@@ -100,49 +102,117 @@ TEST(ForeignMessage, HeadersOfOtherTensorsAreRefused) {
                  "tensors");
 }
 
-TEST(ForeignMessage, StepThatIsNoneOfTheScheduleLeavesNoMetrics) {
+// What a Monitor that hears this from its root makes of it.
+struct Monitored {
+  std::vector<std::uint64_t> steps;  // in metrics.jsonl
+  std::string log;
+};
+
+Monitored monitor(Script root) {
   const pipeline::TemporaryFolder folder;
   Toy toy;
   MonitorOptions options;
   options.metrics_path = folder / "metrics.jsonl";
   options.losses = toy.topology().model.gan.losses;
   options.schedule = toy.context().options.schedule;
-  Play play;
-  Script root;
-  root.start = [&](Context& context) {
-    for (const bool right : {false, true}) {
-      StepMetrics step;
-      step.step = right ? 7 : 6;
-      step.slot = right ? 0 : 4'000'000'000;
-      step.losses.resize(options.losses.size());
-      context.send("metrics", Message::of(StepMetrics(step)));
-      step.slot = 0;
-      step.step = 6;
-      step.losses.resize(256);
-      context.send("metrics", Message::of(StepMetrics(step)));
-    }
-    context.after(std::chrono::seconds(2));
-  };
-  root.timer = [](Context& context, runtime::TimerId) {
-    context.send_control("monitor", Message::of(FinishMetrics{}));
-  };
+  options.first_step = 6;
   root.receive = [](Context& context, const Message&) { context.finish(); };
+  Play play;
   play.actor("coordinator", root);
   play.actor("monitor", [&] { return std::make_unique<Monitor>(options); });
   play.link("coordinator", "metrics", "monitor", "metrics", runtime::Lane::kMetrics);
   const NodeEnd end = play.run(1);
   EXPECT_FALSE(end.error) << end.error->message;
-  std::ostringstream metrics;
-  metrics << std::ifstream(options.metrics_path).rdbuf();
-  const std::string text = metrics.str();
-  EXPECT_THAT(text, HasSubstr("\"step\":7"));
-  EXPECT_THAT(text, testing::Not(HasSubstr("\"step\":6")));
+  Monitored monitored;
+  monitored.log = play.log_lines();
+  std::ifstream file(options.metrics_path);
+  for (std::string line; std::getline(file, line);) {
+    const std::string key = "\"step\":";
+    monitored.steps.push_back(std::stoull(line.substr(line.find(key) + key.size())));
+  }
+  return monitored;
 }
 
-// A replica on another node that failed reports nothing any more: the run must not wait for it.
-TEST(ForeignMessage, ReplicaThatFailedElsewhereEndsTheRunWithWhatTheOthersHave) {
+// As the toy's replicas make them.
+StepMetrics toy_step(std::uint64_t number) {
+  StepMetrics step;
+  step.step = number;
+  step.losses.resize(Toy().topology().model.gan.losses.size());
+  return step;
+}
+
+void tell(Context& context, StepMetrics step) {
+  context.send("metrics", Message::of(std::move(step)));
+}
+
+TEST(ForeignMessage, StepThatIsNoneOfTheScheduleLeavesNoMetrics) {
+  Script root;
+  root.start = [](Context& context) {
+    StepMetrics beyond = toy_step(6);
+    beyond.slot = 4'000'000'000;
+    tell(context, beyond);
+    StepMetrics other = toy_step(6);
+    other.losses.resize(256);
+    tell(context, other);
+    tell(context, toy_step(7));
+    context.after(std::chrono::seconds(2));
+  };
+  root.timer = [](Context& context, runtime::TimerId) {
+    context.send_control("monitor", Message::of(FinishMetrics{}));
+  };
+  EXPECT_THAT(monitor(root).steps, ElementsAre(7));
+}
+
+// Between nodes metrics are on another way than control.
+TEST(EndOfMetrics, StepsThatTheEndHasOvertakenAreAwaited) {
+  Script root;
+  root.start = [](Context& context) {
+    tell(context, toy_step(6));
+    context.send_control("monitor", Message::of(FinishMetrics{9, toy_step(8)}));
+    context.after(std::chrono::milliseconds(500));
+  };
+  root.timer = [](Context& context, runtime::TimerId) {
+    tell(context, toy_step(7));
+    tell(context, toy_step(8));
+  };
+  const Monitored monitored = monitor(root);
+  EXPECT_THAT(monitored.steps, ElementsAre(6, 7, 8));
+  EXPECT_EQ(monitored.log, "");
+}
+
+TEST(EndOfMetrics, NewestStepIsWrittenThoughItWasDroppedOnTheWay) {
+  Script root;
+  root.start = [](Context& context) {
+    tell(context, toy_step(6));
+    context.send_control("monitor", Message::of(FinishMetrics{9, toy_step(8)}));
+  };
+  const Monitored monitored = monitor(root);
+  EXPECT_THAT(monitored.steps, ElementsAre(6, 8));
+  EXPECT_THAT(monitored.log, HasSubstr("lacks 1 lines of steps"));
+}
+
+TEST(EndOfMetrics, NewestStepIsWrittenThoughReplica0NeverToldIt) {
+  Script root;
+  root.start = [](Context& context) {
+    tell(context, toy_step(6));
+    context.after(std::chrono::milliseconds(500));
+  };
+  root.timer = [](Context& context, runtime::TimerId) {
+    context.send_control("monitor", Message::of(FinishMetrics{0, toy_step(7)}));
+  };
+  EXPECT_THAT(monitor(root).steps, ElementsAre(6, 7));
+}
+
+// A run of two replicas on other nodes one of which fails while it trains, and what it came to.
+struct FailedReplica {
+  NodeEnd end;
+  std::shared_ptr<RunOutcome> outcome = std::make_shared<RunOutcome>();
+  FinishMetrics finish;  // what the monitor heard
+};
+
+FailedReplica run_with_failed(std::uint32_t failed) {
+  FailedReplica run;
   Toy toy;
-  auto outcome = std::make_shared<RunOutcome>();
   Play play;
   play.actor("coordinator", [&] {
     CoordinatorOptions options;
@@ -150,37 +220,58 @@ TEST(ForeignMessage, ReplicaThatFailedElsewhereEndsTheRunWithWhatTheOthersHave) 
     options.loaders = {};
     options.replica_nodes = {"", ""};
     options.validate = false;
-    return std::make_unique<Coordinator>(options, outcome);
+    return std::make_unique<Coordinator>(options, run.outcome);
   });
   Script survivor;
   survivor.receive = [&](Context& context, const Message& message) {
     if (message.as<StopTraining>() == nullptr) return;
     ReplicaEnd end;
+    end.replica = 1 - failed;
     end.state = toy.state(3);
+    end.last_step = toy_step(11);
     context.send_control("coordinator", Message::of(std::move(end)));
   };
+  const std::string name = "replica." + std::to_string(failed);
   Script failing;
-  failing.receive = [](Context& context, const Message& message) {
+  failing.receive = [&](Context& context, const Message& message) {
     if (message.as<BeginTraining>() == nullptr) return;
-    context.send_control(
-        "coordinator", Message::of(MemberFailed{"replica.1", {ErrorKind::kInternal, "it broke"}}));
+    context.send_control("coordinator",
+                         Message::of(MemberFailed{name, {ErrorKind::kInternal, "it broke"}}));
   };
   Script answering;
-  answering.receive = [](Context& context, Message message) {
+  answering.receive = [&](Context& context, Message message) {
     if (message.as<FinishMetrics>() != nullptr && context.name() == "checkpointer") {
       context.send_control("monitor", std::move(message));
     } else if (message.as<LastState>() != nullptr || message.as<FinishMetrics>() != nullptr) {
+      if (const auto* finish = message.as<FinishMetrics>()) run.finish = *finish;
       context.send_control("coordinator", Message::of(LastStateDone{}));
     }
   };
-  play.actor("replica.0", survivor).actor("replica.1", failing);
+  play.actor("replica.0", failed == 0 ? failing : survivor);
+  play.actor("replica.1", failed == 1 ? failing : survivor);
   play.actor("checkpointer", answering).actor("monitor", answering);
-  const NodeEnd end = play.run(1);
-  ASSERT_TRUE(end.error);
-  EXPECT_THAT(end.error->message, HasSubstr("it broke"));
-  EXPECT_TRUE(outcome->saved);
-  ASSERT_NE(outcome->state, nullptr);
-  EXPECT_EQ(outcome->state->iteration, 3U);
+  run.end = play.run(1);
+  return run;
+}
+
+// A replica on another node that failed reports nothing any more: the run must not wait for it.
+TEST(ForeignMessage, ReplicaThatFailedElsewhereEndsTheRunWithWhatTheOthersHave) {
+  const FailedReplica run = run_with_failed(1);
+  ASSERT_TRUE(run.end.error);
+  EXPECT_THAT(run.end.error->message, HasSubstr("it broke"));
+  EXPECT_TRUE(run.outcome->saved);
+  ASSERT_NE(run.outcome->state, nullptr);
+  EXPECT_EQ(run.outcome->state->iteration, 3U);
+  EXPECT_EQ(run.finish.told_until, 12U);
+}
+
+TEST(ForeignMessage, NewestStepIsToldThoughTheReplicaThatTellsStepsFailed) {
+  const FailedReplica run = run_with_failed(0);
+  ASSERT_TRUE(run.end.error);
+  EXPECT_TRUE(run.outcome->saved);
+  EXPECT_EQ(run.finish.told_until, 0U);
+  ASSERT_TRUE(run.finish.newest);
+  EXPECT_EQ(run.finish.newest->step, 11U);
 }
 
 }  // namespace

@@ -10,8 +10,8 @@ using runtime::ErrorKind;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(TopologyErrors, EveryProblemOfAFileIsReportedAtOnceWithItsPlace) {
-  const auto result = parse(R"(name: "bad name"
+// Wrong in as many ways as a file can be.
+constexpr const char* kAllWrong = R"(name: "bad name"
 model:
   zoo: gan3d_2
   kernals: fastest
@@ -37,48 +37,53 @@ links: [{from: loder, to: replica}]
 cluster:
   hosts: [{address: node-a, workers: 0}]
   failure: {heartbeat: 3s, drain_grace: 20s}
-)");
+)";
+
+// A part of each line that is said of it, in their order.
+constexpr const char* kAllProblems[] = {
+    "t.yaml:1:7: name: expected a name of letters, digits, '-', '_' and '.', found text",
+    "t.yaml:3:8: model.zoo: expected one of gan3d_12, gan3d_25, gan3d_51, toy, found text "
+    "\"gan3d_2\"; did you mean",
+    "t.yaml:4:3: model: unknown key \"kernals\"; did you mean \"kernels\"?",
+    "t.yaml:5:14: model.precision: only fp32 is available in this version, not bf16",
+    "t.yaml:6:34: data.schema: expected one of lcd-fixed, lcd-angle, custom, found text "
+    "\"lcd-fixd\"; did you mean \"lcd-fixed\"?",
+    "t.yaml:6:51: data.cache: only memory, none are available in this version, not disk",
+    "t.yaml:8:11: train.epochs: expected a whole number from 1 to 1000000, found the number 0",
+    "t.yaml:9:3: \"epochs\" is given twice in one section (first at line 8)",
+    "t.yaml:10:16: train.micro_batch: expected a whole number from 1 to 65536 without quotes, "
+    "found text \"16\"",
+    "t.yaml:11:18: train.micro_batches: expected a whole number from 1 to 65536, found the "
+    "number "
+    "4.5",
+    "t.yaml:12:3: train: unknown key \"lerning_rate\"; did you mean \"learning_rate\"?",
+    "t.yaml:13:22: train.learning_rate.g.rate: expected a number above 0, found the number -1",
+    "t.yaml:13:42: train.learning_rate.d: factor acts only with policy: plateau",
+    "t.yaml:14:22: train.schedule.1: expected one of d_real, d_fake, g, found text \"d_fak\"; "
+    "did "
+    "you mean \"d_fake\"?",
+    "t.yaml:15:12: train.scaling: expected strong, found text \"week\"",
+    "t.yaml:17:21: actors.loader.credits: expected a whole number from 1 to 1024, found the "
+    "number 0",
+    "t.yaml:18:21: actors.replica.device: only cpu is available in this version, not cuda",
+    "t.yaml:18:34: actors.replica.count: expected a whole number from 1",
+    "t.yaml:19:24: actors.reducer.reduction: only exact is available in this version, not int8",
+    "t.yaml:19:39: actors.reducer.segment: expected a size such as 64KiB, 1MiB or 4096",
+    "t.yaml:20:25: actors.checkpointer.every: expected \"1 epoch\", \"50 iterations\" or none",
+    "t.yaml:21:12: actors.monitor: not available in this version: there is no page",
+    "t.yaml:22:14: actors.validator: expected a section (every, events), found a list",
+    "t.yaml:23:16: links.0.from: expected one of coordinator, loader",
+    "t.yaml:25:38: cluster.hosts.0.workers: expected a whole number from 1 to 1024",
+    "t.yaml:26:41: cluster.failure.drain_grace: not available in this version: members neither "
+    "join nor leave",
+};
+
+TEST(TopologyErrors, EveryProblemOfAFileIsReportedAtOnceWithItsPlace) {
+  const auto result = parse(kAllWrong);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().kind, ErrorKind::kTopology);
-  const std::string expected[] = {
-      "t.yaml:1:7: name: expected a name of letters, digits, '-', '_' and '.', found text",
-      "t.yaml:3:8: model.zoo: expected one of gan3d_12, gan3d_25, gan3d_51, toy, found text "
-      "\"gan3d_2\"; did you mean",
-      "t.yaml:4:3: model: unknown key \"kernals\"; did you mean \"kernels\"?",
-      "t.yaml:5:14: model.precision: only fp32 is available in this version, not bf16",
-      "t.yaml:6:34: data.schema: expected one of lcd-fixed, lcd-angle, custom, found text "
-      "\"lcd-fixd\"; did you mean \"lcd-fixed\"?",
-      "t.yaml:6:51: data.cache: only memory, none are available in this version, not disk",
-      "t.yaml:8:11: train.epochs: expected a whole number from 1 to 1000000, found the number 0",
-      "t.yaml:9:3: \"epochs\" is given twice in one section (first at line 8)",
-      "t.yaml:10:16: train.micro_batch: expected a whole number from 1 to 65536 without quotes, "
-      "found text \"16\"",
-      "t.yaml:11:18: train.micro_batches: expected a whole number from 1 to 65536, found the "
-      "number "
-      "4.5",
-      "t.yaml:12:3: train: unknown key \"lerning_rate\"; did you mean \"learning_rate\"?",
-      "t.yaml:13:22: train.learning_rate.g.rate: expected a number above 0, found the number -1",
-      "t.yaml:13:42: train.learning_rate.d: factor acts only with policy: plateau",
-      "t.yaml:14:22: train.schedule.1: expected one of d_real, d_fake, g, found text \"d_fak\"; "
-      "did "
-      "you mean \"d_fake\"?",
-      "t.yaml:15:12: train.scaling: expected strong, found text \"week\"",
-      "t.yaml:17:21: actors.loader.credits: expected a whole number from 1 to 1024, found the "
-      "number 0",
-      "t.yaml:18:21: actors.replica.device: only cpu is available in this version, not cuda",
-      "t.yaml:18:34: actors.replica.count: expected a whole number from 1",
-      "t.yaml:19:24: actors.reducer.reduction: only exact is available in this version, not int8",
-      "t.yaml:19:39: actors.reducer.segment: expected a size such as 64KiB, 1MiB or 4096",
-      "t.yaml:20:25: actors.checkpointer.every: expected \"1 epoch\", \"50 iterations\" or none",
-      "t.yaml:21:12: actors.monitor: not available in this version: there is no page",
-      "t.yaml:22:14: actors.validator: expected a section (every, events), found a list",
-      "t.yaml:23:16: links.0.from: expected one of coordinator, loader",
-      "t.yaml:25:38: cluster.hosts.0.workers: expected a whole number from 1 to 1024",
-      "t.yaml:26:41: cluster.failure.drain_grace: not available in this version: members neither "
-      "join nor leave",
-  };
   std::string rest = result.error().message + "\n";
-  for (const std::string& line : expected) {
+  for (const char* line : kAllProblems) {
     EXPECT_THAT(rest.substr(0, rest.find('\n')), HasSubstr(line));
     rest.erase(0, rest.find('\n') + 1);
   }

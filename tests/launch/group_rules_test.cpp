@@ -38,7 +38,8 @@ struct Course {
   const char* error = nullptr;  // a part of it
 };
 
-const std::vector<Course>& courses() {
+// Processes that end.
+const std::vector<Course>& courses_without_signals() {
   using enum Event::Kind;
   static const std::vector<Course> kCourses = {
       {"all end by themselves", {{kExit, 1}, {kExit, 0}, {kExit, 2}}, 0},
@@ -54,6 +55,21 @@ const std::vector<Course>& courses() {
         {kTime, 99},
         {kKilled, 2, SIGKILL}},
        3},
+      {"a head that was killed",
+       {{kKilled, 0, SIGSEGV},
+        {kTime, 10, 0, "1:9 2:9 "},
+        {kKilled, 1, SIGKILL},
+        {kKilled, 2, SIGKILL}},
+       139,
+       "the head was killed by signal 11 (Segmentation fault)"},
+  };
+  return kCourses;
+}
+
+// The run is asked to end, and does.
+const std::vector<Course>& courses_with_one_request() {
+  using enum Event::Kind;
+  static const std::vector<Course> kCourses = {
       {"the first signal goes to the head alone, as SIGTERM",
        {{kSignal, SIGINT, 0, "0:15 "}, {kTime, 1000}, {kExit, 0, 143}, {kExit, 1}, {kExit, 2}},
        130},
@@ -70,6 +86,18 @@ const std::vector<Course>& courses() {
        {{kSignal, SIGINT, 0, "0:15 "}, {kExit, 0, 4}, {kExit, 1}, {kExit, 2}},
        4},
       {"143 without a signal is the head's own", {{kExit, 0, 143}, {kExit, 1}, {kExit, 2}}, 143},
+      {"a head that was killed by others while it ended",
+       {{kSignal, SIGINT, 0, "0:15 "}, {kKilled, 0, SIGKILL}, {kExit, 1}, {kExit, 2}},
+       137,
+       "the head was killed by signal 9 (Killed)"},
+  };
+  return kCourses;
+}
+
+// More than that is asked, or something else.
+const std::vector<Course>& courses_with_later_signals() {
+  using enum Event::Kind;
+  static const std::vector<Course> kCourses = {
       {"the second signal kills all that run, once",
        {{kExit, 1},
         {kSignal, SIGINT, 0, "0:15 "},
@@ -100,17 +128,6 @@ const std::vector<Course>& courses() {
         {kExit, 1},
         {kExit, 2}},
        130},
-      {"a head that was killed",
-       {{kKilled, 0, SIGSEGV},
-        {kTime, 10, 0, "1:9 2:9 "},
-        {kKilled, 1, SIGKILL},
-        {kKilled, 2, SIGKILL}},
-       139,
-       "the head was killed by signal 11 (Segmentation fault)"},
-      {"a head that was killed by others while it ended",
-       {{kSignal, SIGINT, 0, "0:15 "}, {kKilled, 0, SIGKILL}, {kExit, 1}, {kExit, 2}},
-       137,
-       "the head was killed by signal 9 (Killed)"},
   };
   return kCourses;
 }
@@ -132,7 +149,12 @@ std::vector<GroupAction> happen(GroupRules& rules, const Event& event, seconds& 
 }
 
 TEST(GroupRules, DoWhatEachCourseAsksFor) {
-  for (const Course& course : courses()) {
+  std::vector<Course> all;
+  for (const auto* some :
+       {&courses_without_signals(), &courses_with_one_request(), &courses_with_later_signals()}) {
+    all.insert(all.end(), some->begin(), some->end());
+  }
+  for (const Course& course : all) {
     SCOPED_TRACE(course.what);
     GroupRules rules(kGroup, kGrace);
     seconds now{0};

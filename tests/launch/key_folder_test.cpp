@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "tests/launch/launch_support.h"
 
@@ -110,6 +112,56 @@ TEST_F(KeyFolderTest, ATokenAdmitsUntilItsMomentAndIsThenTakenOffTheList) {
   ASSERT_TRUE(make_join_token(folder_, now + seconds(60), now + seconds(90), disk_).ok());
   EXPECT_FALSE(admits(now));  // the line is gone
   EXPECT_EQ(allowed_keys_at(folder_, now)->size(), 2u);
+}
+
+TEST_F(KeyFolderTest, ATokenLeavesAllElseOfTheListAsItIs) {
+  using std::chrono::seconds;
+  const auto own = make_key_folder(folder_, "a", disk_);
+  const auto friends = make_key_folder(temporary_.file("friend"), "b", disk_);
+  const auto gone = make_key_folder(temporary_.file("gone"), "c", disk_);
+  ASSERT_TRUE(own.ok() && friends.ok() && gone.ok());
+  const std::chrono::sys_seconds now{seconds(1000)};
+  const std::string before = "# of the lab, by phone\n\n  " + friends->own.public_key +
+                             "   b  \n# mine\n" + own->own.public_key + " a\n";
+  // The last line has no end.
+  std::ofstream(allowed_keys_file(folder_))
+      << before << gone->own.public_key << " c until " << runtime::time_text(now) << "\n#"
+      << gone->own.public_key << " was c";
+  const auto token = make_join_token(folder_, now, now + seconds(60), disk_);
+  ASSERT_TRUE(token.ok()) << token.error().message;
+  EXPECT_EQ(text_of(allowed_keys_file(folder_)), before + "#" + gone->own.public_key + " was c\n" +
+                                                     runtime::keys_of_secret(*token)->public_key +
+                                                     " token until " +
+                                                     runtime::time_text(now + seconds(60)) + "\n");
+}
+
+TEST_F(KeyFolderTest, TokensMadeAtOnceAreAllAdmitted) {
+  using std::chrono::seconds;
+  constexpr int kThreads = 8, kTokens = 10;
+  ASSERT_TRUE(make_key_folder(folder_, "a", disk_).ok());
+  const std::chrono::sys_seconds now{seconds(1000)};
+  std::atomic<int> made = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      for (int k = 0; k < kTokens; ++k) {
+        made += make_join_token(folder_, now, now + seconds(60), disk_).ok() ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(made, kThreads * kTokens);
+  const auto allowed = allowed_keys_at(folder_, now);
+  ASSERT_TRUE(allowed.ok()) << allowed.error().message;
+  EXPECT_EQ(allowed->size(), 1u + kThreads * kTokens);
+}
+
+TEST_F(KeyFolderTest, AFolderThatCannotBeLockedIsNamed) {
+  const std::chrono::sys_seconds now{};
+  const auto token = make_join_token(folder_, now, now, disk_);
+  ASSERT_FALSE(token.ok());
+  EXPECT_EQ(token.error().kind, runtime::ErrorKind::kUsage);
+  EXPECT_THAT(token.error().message, HasSubstr(folder_ + "/.lock cannot be locked"));
 }
 
 }  // namespace

@@ -33,12 +33,12 @@ class NodesFileTest : public testing::Test {
 
 TEST_F(NodesFileTest, HasALineForEveryNodeInTheOrderTheyCame) {
   ASSERT_TRUE(file_.set({"head", "box", 12, "head", NodeState::kRunning}).ok());
-  ASSERT_TRUE(file_.set({"member.0", "b\"x", 13, "member", NodeState::kStarting}).ok());
+  ASSERT_TRUE(file_.set({"member.0", "b\"x", 13, "member", NodeState::kEnded}).ok());
   EXPECT_EQ(disk_.text,
             R"([{"name":"head","host":"box","pid":12,"role":"head","state":"running",)"
             R"("since":"2025-01-31T11:34:56.789Z"},)"
             "\n "
-            R"({"name":"member.0","host":"b\"x","pid":13,"role":"member","state":"starting",)"
+            R"({"name":"member.0","host":"b\"x","pid":13,"role":"member","state":"ended",)"
             R"("since":"2025-01-31T11:34:56.789Z"}])"
             "\n");
 }
@@ -46,12 +46,10 @@ TEST_F(NodesFileTest, HasALineForEveryNodeInTheOrderTheyCame) {
 TEST_F(NodesFileTest, ADeadNodeHasItsCauseAndTime) {
   ASSERT_TRUE(file_.set({"m", "box", 1, "member", NodeState::kRunning}).ok());
   now_ += milliseconds(1500);
-  ASSERT_TRUE(file_.set_state("m", NodeState::kDead, "was killed by signal 9").ok());
+  ASSERT_TRUE(file_.set({"m", "", 0, "member", NodeState::kDead, "was killed by signal 9"}).ok());
   EXPECT_EQ(disk_.text, R"([{"name":"m","host":"box","pid":1,"role":"member","state":"dead",)"
                         R"("since":"2025-01-31T11:34:58.289Z","cause":"was killed by signal 9"}])"
                         "\n");
-  ASSERT_TRUE(file_.set_state("m", NodeState::kRunning).ok());
-  EXPECT_EQ(file_.entries().at(0).cause, "");
 }
 
 TEST_F(NodesFileTest, SinceIsThatOfTheState) {
@@ -69,21 +67,21 @@ TEST_F(NodesFileTest, WritesOnlyWhatChangedAndAgainWhatCouldNotBeWritten) {
   ASSERT_TRUE(file_.set(entry).ok());
   EXPECT_EQ(disk_.writes, 1);
   disk_.full = true;
-  EXPECT_FALSE(file_.set_state("m", NodeState::kLeaving).ok());
+  NodeEntry ended = entry;
+  ended.state = NodeState::kEnded;
+  EXPECT_FALSE(file_.set(ended).ok());
   disk_.full = false;
-  ASSERT_TRUE(file_.set_state("m", NodeState::kLeaving).ok());
+  ASSERT_TRUE(file_.set(ended).ok());
   EXPECT_EQ(disk_.writes, 3);
-  EXPECT_THAT(disk_.text, testing::HasSubstr(R"("state":"leaving")"));
+  EXPECT_THAT(disk_.text, testing::HasSubstr(R"("state":"ended")"));
 }
 
-TEST_F(NodesFileTest, EveryStateHasAWord) {
-  std::vector<std::string> words;
-  for (const NodeState state : {NodeState::kStarting, NodeState::kJoining, NodeState::kRunning,
-                                NodeState::kLeaving, NodeState::kEnded, NodeState::kDead}) {
-    words.emplace_back(word(state));
-  }
-  EXPECT_THAT(words,
-              testing::ElementsAre("starting", "joining", "running", "leaving", "ended", "dead"));
+TEST_F(NodesFileTest, AtTheEndThoseThatWereNotLostHaveEnded) {
+  ASSERT_TRUE(file_.set({"head", "box", 1, "head", NodeState::kRunning}).ok());
+  ASSERT_TRUE(file_.set({"m", "box", 2, "member", NodeState::kDead, "lost"}).ok());
+  ASSERT_TRUE(file_.end_all().ok());
+  EXPECT_EQ(file_.entries().at(0).state, NodeState::kEnded);
+  EXPECT_EQ(file_.entries().at(1).state, NodeState::kDead);
 }
 
 TEST(HostName, IsThatOfThisMachine) {

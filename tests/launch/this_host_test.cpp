@@ -21,5 +21,16 @@ TEST(ThisHost, OtherAddressesAndNamesThatLeadNowhereAreNot) {
   }
 }
 
+TEST(ThisHost, AddressesOfItsInterfacesAreItsOwnWithIPv4First) {
+  bool six = false;
+  for (const std::string& number : interface_addresses()) {
+    EXPECT_TRUE(is_this_host(number)) << number;
+    EXPECT_FALSE(number.starts_with("127.") || number == "::1" || number.starts_with("fe80:"));
+    const bool is_six = number.find(':') != std::string::npos;
+    EXPECT_TRUE(is_six || !six) << number << " behind one of IPv6";
+    six = is_six;
+  }
+}
+
 }  // namespace
 }  // namespace troupe::launch

@@ -121,7 +121,8 @@ TEST_F(ClusterJoin, TheLinesThatArePrintedWorkWhenPasted) {
     EXPECT_EQ(joined.exit_code, 0) << joined.err;
   }
   EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone"));
-  for (const auto& [name, node] : nodes("a")) EXPECT_EQ(node.state, "ended") << name;
+  for (const auto& [name, node] : nodes("a"))
+    EXPECT_EQ(node.state, "ended") << name << " " << node.cause;
 }
 
 TEST_F(ClusterJoin, OtherDataUnderTheSameNameIsRefusedNamingBothFingerprints) {
@@ -137,26 +138,62 @@ TEST_F(ClusterJoin, OtherDataUnderTheSameNameIsRefusedNamingBothFingerprints) {
   expect_unharmed(*head);
 }
 
-TEST_F(ClusterJoin, MissingDataIsToldWithItsPath) {
+TEST_F(ClusterJoin, MissingDataIsToldWithItsPathAndMayBeMended) {
   auto head = waiting_head(1);
   std::filesystem::rename(path("toy.h5"), path("gone.h5"));
   expect_refused(join({address_}), 4, {path("toy.h5")});
-  expect_unharmed(*head);
+  std::filesystem::rename(path("gone.h5"), path("toy.h5"));
+  const ProcessEnd again = join({address_});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(head->wait().exit_code, 0);
 }
 
+// Whether any interface but loopback is up.
+bool has_network() {
+  for (const auto& entry : std::filesystem::directory_iterator("/sys/class/net")) {
+    if (read_text(entry.path() / "operstate") == "up\n") return true;
+  }
+  return false;
+}
+
+TEST_F(ClusterJoin, WhoListensEverywhereNamesAnAddressThatOthersReach) {
+  if (!has_network()) GTEST_SKIP() << "no interface but loopback is up";
+  const std::string keys = make_keys("keys");
+  Process head(command(
+      head_words("a", fmt::format("0.0.0.0:{}", port_), 1, {"--set", "cluster.keys=" + keys})));
+  ASSERT_TRUE(wait_until(head, [&] { return log().find("waiting for") != std::string::npos; }));
+  const std::string said = log();
+  const std::string begin = "troupe join 'tcp://";
+  const std::size_t at = said.find(begin) + begin.size();
+  const std::string address = said.substr(at, said.find('\'', at) - at);
+  EXPECT_THAT(address,
+              testing::StartsWith(fmt::format(
+                  "{}:{}#", address.substr(0, address.find_first_not_of("0123456789.")), port_)));
+  EXPECT_THAT(address, Not(testing::StartsWith("127.")));
+  const ProcessEnd member = join({address, "--key", keys});
+  EXPECT_EQ(member.exit_code, 0) << member.err;
+  EXPECT_EQ(head.wait().exit_code, 0);
+}
+
+// The same is said before a run as when it is to begin.
 TEST_F(ClusterJoin, HostsElsewhereNeedAnAddressThatTheyCanReach) {
+  const auto expect_both_refused = [&](const Words& more, const std::vector<std::string>& parts) {
+    expect_refused(run("a", more), 3, parts);
+    Words check{"check", path("toy.yaml")};
+    check.insert(check.end(), more.begin(), more.end());
+    expect_refused(call(check), 3, parts);
+  };
   const Words away{"--set", "cluster.hosts=[{address: elsewhere.invalid}]"};
-  expect_refused(run("a", away), 3,
-                 {"cluster.listen: 127.0.0.1:0 is reached from this machine only",
-                  "elsewhere.invalid", "cluster.keys"});
+  expect_both_refused(away, {"--set cluster.hosts", "cluster.listen: 127.0.0.1:0 is reached from",
+                             "elsewhere.invalid", "cluster.keys"});
   Words open = away;
   open.insert(open.end(), {"--set", "cluster.listen=\"*:8500\""});
-  expect_refused(run("a", open), 3, {"cluster.listen", "troupe keygen"});
+  expect_both_refused(open, {"cluster.listen", "troupe keygen"});
   const std::string keys = make_keys("keys");
   Words any_port = away;
   any_port.insert(any_port.end(),
                   {"--set", "cluster.listen=\"*:0\"", "--set", "cluster.keys=" + keys});
-  expect_refused(run("a", any_port), 3, {"cluster.listen: *:0 has no port of its own"});
+  expect_both_refused(any_port, {"--set cluster.listen", "*:0 has no port of its own"});
   EXPECT_FALSE(std::filesystem::exists(path("a/topology.yaml")));
 }
 
@@ -175,8 +212,8 @@ class Other final : public runtime::WireEvents {
     const auto* refusal = read.ok() ? std::get_if<runtime::Refusal>(&*read) : nullptr;
     answer = refusal == nullptr ? "something else" : refusal->error.message;
   }
-  void disconnected(runtime::ConnectionId, const std::string& why) override {
-    if (answer.empty()) answer = "disconnected: " + why;
+  void disconnected(runtime::ConnectionId, const runtime::Error& why) override {
+    if (answer.empty()) answer = "disconnected: " + why.message;
   }
   std::string answer;
 

@@ -61,7 +61,8 @@ TEST_F(Cluster, AnyNumberOfWorkersGivesTheHashOfOneProcess) {
     EXPECT_EQ(summary["ledger"]["sum"].text(), alone["ledger"]["sum"].text());
     EXPECT_GT(summary["bytes_on_wire"].integer(), 0u);
     EXPECT_EQ(nodes(workers).size(), std::stoul(workers) + 1);
-    for (const auto& [name, node] : nodes(workers)) EXPECT_EQ(node.state, "ended") << name;
+    for (const auto& [name, node] : nodes(workers))
+      EXPECT_EQ(node.state, "ended") << name << " " << node.cause;
   }
 }
 
@@ -112,7 +113,8 @@ TEST_F(Cluster, RunStoppedInSeveralProcessesGoesOnInAnyNumberToTheSameHash) {
     const JsonValue summary = parse_json(read_text(path("a/summary.json")));
     EXPECT_TRUE(summary["stopped"].truth());
     EXPECT_EQ(summary["steps"].integer(), newest_step("a"));
-    for (const auto& [name, node] : nodes("a")) EXPECT_EQ(node.state, "ended") << name;
+    for (const auto& [name, node] : nodes("a"))
+      EXPECT_EQ(node.state, "ended") << name << " " << node.cause;
   }
   const std::uint64_t iterations = newest_step("a") / 4 + 5;
   const JsonValue whole = summary_of("whole", until_iteration(iterations));

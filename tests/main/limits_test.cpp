@@ -24,6 +24,20 @@ TEST_F(ToyRun, ARunThatNeedsMoreMemoryThanThereIsIsRefusedBeforeItsFolderExists)
   EXPECT_EQ(call({"check", path("toy.yaml")}).err, "");
 }
 
+TEST_F(ToyRun, MembersOfThisMachineAreCountedTogether) {
+  const Words huge{
+      "--workers", "3", "--set", "train.micro_batch=65536", "--set", "train.micro_batches=65536"};
+  Words check{"check", path("toy.yaml")};
+  check.insert(check.end(), huge.begin(), huge.end());
+  const std::string several = " or more on this machine, for 3 processes of up to ";
+  const std::string one = " or more in one process, and ";
+  for (const ProcessEnd& end : {run("a", huge), call(check)}) {
+    EXPECT_THAT(end.err, testing::AnyOf(HasSubstr(several), HasSubstr(one)));
+    EXPECT_THAT(end.err, HasSubstr("lower the number of workers here"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("a")));
+}
+
 TEST_F(ToyRun, ALimitOnAddressSpaceCountsAsMemory) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers need address space without a limit";

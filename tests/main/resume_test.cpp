@@ -316,6 +316,10 @@ TEST_F(Interrupted, FirstUserSignalWritesACheckpointAndTrainingGoesOn) {
   }
   ASSERT_TRUE(process.running());
   const std::string written = checkpoint("a", 0);
+  const std::size_t steps = metric_steps("a").size();
+  while (process.running() && metric_steps("a").size() < steps + 8) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
   process.send(SIGTERM);
   EXPECT_EQ(process.wait().exit_code, 143);
   EXPECT_EQ(call({"inspect", written}).exit_code, 0);

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "model/exact_sum.h"
 #include "pipeline/state_fields.h"
@@ -13,6 +16,7 @@ namespace troupe::pipeline {
 namespace {
 
 using ::testing::Each;
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 const StateExample kExample = state_example();
@@ -43,6 +47,41 @@ TEST(InitialState, HasWeightsBySeedAndZerosElsewhere) {
   EXPECT_EQ(state.micro_batches, 4u);
   EXPECT_EQ(state.numerics_class, "class");
   EXPECT_EQ(state.data_fingerprint, (runtime::Hash128{1, 2}));
+}
+
+// What is wrong with the example's state after `change`; "" if nothing is.
+std::string fault_after(const std::function<void(TrainingState&)>& change) {
+  TrainingState state = filled_state(kExample);
+  change(state);
+  const auto checked = check_state(state, kExample.layout, kExample.options);
+  return checked.ok() ? "" : checked.error().message;
+}
+
+TEST(StateCheck, TakesAnyStateOfTheModel) {
+  EXPECT_EQ(fault_after([](TrainingState&) {}), "");
+  EXPECT_EQ(fault_after([](TrainingState& state) { state.iteration = UINT64_MAX; }), "");
+}
+
+TEST(StateCheck, NamesWhatAStateOfAnotherTrainingHasOtherwise) {
+  const std::pair<std::function<void(TrainingState&)>, const char*> cases[] = {
+      {[](auto& state) { state.generator.weights.pop_back(); },
+       "its generator has 33 weights, this one 34"},
+      {[](auto& state) { state.discriminator.weights.clear(); },
+       "its discriminator has 0 weights, this one 19"},
+      {[](auto& state) { state.generator.moving.push_back(0.0f); },
+       "its generator has 9 moving statistics, this one 8"},
+      {[](auto& state) { state.discriminator.optimiser_arrays.resize(19); },
+       "its discriminator has 19 optimiser values, this one 38"},
+      {[](auto& state) { state.scales.pop_back(); }, "its schedule has 3 slots, this one 4"},
+      {[](auto& state) { state.slot = 4; }, "its schedule has 4 slots, this one 4"},
+      {[](auto& state) { state.scales[1].pop_back(); }, "slot 1 (d_fake)"},
+      {[](auto& state) { state.seed = 99; }, "trained with seed 99"},
+      {[](auto& state) { state.micro_batch = 3; }, "trained with micro_batch 3"},
+      {[](auto& state) { state.micro_batches = 5; }, "trained with micro_batches 5"},
+  };
+  for (const auto& [change, fault] : cases) {
+    EXPECT_THAT(fault_after(change), HasSubstr(fault));
+  }
 }
 
 TEST(StateHash, IsThatOfEqualStatesAndKnown) {

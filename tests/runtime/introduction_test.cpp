@@ -31,44 +31,6 @@ TEST_F(Gates, NodesOfDifferentTopologiesRefuseEachOther) {
   EXPECT_EQ(error_of(0), "");
 }
 
-TEST_F(Gates, TokenThatIsNotAdmittedIsRefused) {
-  actor("a", "root.a", root("a", 1));
-  actor("b", "root.b", root("b", 1));
-  const auto setup = [](const std::string& token) {
-    ProcessSetup made;
-    made.gate.token = token;
-    made.gate.admit = [](const std::string&, const std::string& shown) -> Result<void> {
-      if (shown == "sesame") return {};
-      return Error{ErrorKind::kUsage, "the token has expired"};
-    };
-    return made;
-  };
-  add("a", setup(""));
-  add("b", setup("abracadabra"));
-  world_->at(5s, [&] { world_->node(0).request_stop(); });
-  ASSERT_TRUE(world_->run(60s));
-  EXPECT_EQ(error_of(1), "root.b: a refused: the token has expired");
-  EXPECT_THAT(world_->log_lines(0), HasSubstr("b at from sim://1 was refused: the token"));
-}
-
-TEST_F(Gates, TokenIsAskedOfGuestsOnly) {
-  std::vector<std::int64_t> numbers;
-  actor("a", "root.a", root("a", 1));
-  actor("a", "sender", counting_sender(1));
-  actor("b", "root.b", root("b", 1));
-  actor("b", "receiver", noting_receiver(numbers, 1));
-  link("sender", "receiver", 1);
-  ProcessSetup guest;
-  guest.gate.admit = [](const std::string&, const std::string&) -> Result<void> {
-    return Error{ErrorKind::kUsage, "nobody is let in here"};
-  };
-  add("a");
-  add("b", guest);
-  ASSERT_TRUE(world_->run(60s));
-  EXPECT_THAT(numbers, ElementsAre(0));
-  EXPECT_EQ(error_of(0) + error_of(1), "");
-}
-
 TEST_F(Gates, SecondProcessOfANameIsRefused) {
   actor("a", "root.a", root("a", 1));
   actor("b", "root.b", root("b", 0, 1));
@@ -124,7 +86,7 @@ class Stranger final : public WireEvents {
     auto read = unpack(packet, number_types());
     if (const auto* refusal = std::get_if<Refusal>(&*read)) heard_ = refusal->error.message;
   }
-  void disconnected(ConnectionId, const std::string&) override { over_ = true; }
+  void disconnected(ConnectionId, const Error&) override { over_ = true; }
   const std::string& heard() const { return heard_; }
   bool over() const { return over_; }
 

@@ -78,6 +78,21 @@ TEST(WireTypes, BodyThatReliesOnItsPayloadsSeesThem) {
   EXPECT_FALSE(types.unpack("block", cut, {Buffer::zeroed(3)}).ok());
 }
 
+TEST(WireTypes, FaultThatTheReceiverFindsIsAnErrorThatNamesTheBody) {
+  WireTypes types;
+  types.add<Note>([](const Note& note) { return note.number == 13 ? "an unlucky number" : ""; });
+  const Buffer lucky = packed(types, Message::of(Note{12, "twelve"}));
+  WireReader first(lucky.bytes());
+  EXPECT_TRUE(types.unpack("note", first, {}).ok());
+  const Buffer unlucky = packed(types, Message::of(Note{13, "thirteen"}));
+  WireReader second(unlucky.bytes());
+  const auto message = types.unpack("note", second, {});
+  ASSERT_FALSE(message.ok());
+  EXPECT_EQ(message.error().message.find("note: "), 0U);
+  EXPECT_NE(message.error().message.find("an unlucky number"), std::string::npos);
+  EXPECT_FALSE(second.ok());
+}
+
 TEST(WireTypes, UnknownNameIsAnErrorForTheReaderToo) {
   const WireTypes types = both();
   EXPECT_TRUE(types.knows("note"));

@@ -250,7 +250,7 @@ void SimNetwork::tell(const Due& due, WireEvents& events) {
   for (auto& lane : own.lanes) lane.clear();
   for (NetworkWatcher* watcher : watchers_) watcher->ended(id, own.process, other, why);
   forget_if_over(due.connection);
-  events.disconnected(id, why);
+  events.disconnected(id, {runtime::ErrorKind::kLostPeers, why});
 }
 
 void SimNetwork::tell_packet(const Due& due, WireEvents& events) {

@@ -30,14 +30,16 @@ class WireDiary : public WireEvents {
   void arrived(ConnectionId connection, Lane lane, Packet packet) override {
     packets.push_back({connection, lane, std::move(packet)});
   }
-  void disconnected(ConnectionId connection, const std::string& why) override {
-    ends[connection] = why;
+  void disconnected(ConnectionId connection, const Error& why) override {
+    ends[connection] = why.message;
+    kinds[connection] = why.kind;
   }
 
   std::vector<ConnectionId> open;  // ever
   std::map<ConnectionId, ConnectionInfo> infos;
   std::vector<ArrivedPacket> packets;
   std::map<ConnectionId, std::string> ends;
+  std::map<ConnectionId, ErrorKind> kinds;  // of the ends
 };
 
 // A wire and its diary.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 
 #include "runtime/base/random.h"
 #include "runtime/transport/zmq_admission.h"
@@ -30,6 +31,11 @@ std::vector<CutMessage> cut_up(PacketCutter& cutter, const Packet& packet) {
   return messages;
 }
 
+RecycledMemory& memory() {
+  static RecycledMemory shared;
+  return shared;
+}
+
 std::string take(PacketAssembler& assembler, std::vector<Buffer> frames) {
   return assembler.take(frames, nullptr);
 }
@@ -45,7 +51,7 @@ TEST(Packets, ComeOutInOrderHoweverTheirStripesAreMixed) {
         stripes[static_cast<std::size_t>(message.stripe)].push_back(std::move(message));
       }
     }
-    PacketAssembler assembler(kLimits);
+    PacketAssembler assembler(kLimits, memory());
     std::uint64_t next = 0;
     for (std::uint64_t step = 0; next < sizes.size(); ++step) {
       auto& stripe = stripes[mix64(seed * 1000 + step) % 3];
@@ -71,7 +77,7 @@ TEST(Packets, LargePayloadsUseEveryStripe) {
 
 // An assembler that was told of one payload of so many bytes, in chunks.
 PacketAssembler waiting_for(std::uint64_t bytes) {
-  PacketAssembler assembler(kLimits);
+  PacketAssembler assembler(kLimits, memory());
   const PayloadEntry entry{bytes, PayloadEntry::How::kChunks, {}};
   EXPECT_EQ(take(assembler, {write_packet(0, {&entry, 1}, {})}), "");
   return assembler;
@@ -93,14 +99,16 @@ TEST(Packets, ChunksThatDoNotFitAreRefused) {
 }
 
 TEST(Packets, AChunkTwiceIsRefused) {
-  PacketAssembler assembler = waiting_for(2 * kChunk);
-  EXPECT_EQ(take(assembler, {write_chunk({0, 0, 1}), pattern(kChunk, 1)}), "");
-  EXPECT_EQ(take(assembler, {write_chunk({0, 0, 1}), pattern(kChunk, 1)}),
-            "a chunk that came before");
+  for (const std::uint32_t chunk : {0, 1}) {
+    PacketAssembler assembler = waiting_for(2 * kChunk);
+    EXPECT_EQ(take(assembler, {write_chunk({0, 0, chunk}), pattern(kChunk, 1)}), "");
+    EXPECT_EQ(take(assembler, {write_chunk({0, 0, chunk}), pattern(kChunk, 1)}),
+              "a chunk that came before");
+  }
 }
 
 TEST(Packets, APacketTwiceIsRefused) {
-  PacketAssembler assembler(kLimits);
+  PacketAssembler assembler(kLimits, memory());
   EXPECT_EQ(take(assembler, {write_packet(0, {}, {})}), "");
   EXPECT_EQ(take(assembler, {write_packet(0, {}, {})}), "a packet that came before");
   EXPECT_TRUE(assembler.next());
@@ -111,7 +119,7 @@ TEST(Packets, APacketTwiceIsRefused) {
 
 TEST(Packets, PayloadsThatAreNotAsAnnouncedAreRefused) {
   const auto told = [](PayloadEntry entry, std::vector<Buffer> payloads) {
-    PacketAssembler assembler(kLimits);
+    PacketAssembler assembler(kLimits, memory());
     payloads.insert(payloads.begin(), write_packet(0, {&entry, 1}, {}));
     return take(assembler, std::move(payloads));
   };
@@ -125,7 +133,7 @@ TEST(Packets, PayloadsThatAreNotAsAnnouncedAreRefused) {
 }
 
 TEST(Packets, AnnouncedSizesCostNothingUntilTheyArrive) {
-  PacketAssembler assembler(kLimits);
+  PacketAssembler assembler(kLimits, memory());
   const std::vector<PayloadEntry> entries(Packet::kMostPayloads,
                                           {kMostPayloadBytes, PayloadEntry::How::kChunks, {}});
   EXPECT_EQ(take(assembler, {write_packet(0, entries, {})}), "");
@@ -134,6 +142,90 @@ TEST(Packets, AnnouncedSizesCostNothingUntilTheyArrive) {
   EXPECT_EQ(take(assembler, {write_chunk({0, 5, last}), pattern(kChunk, 1)}), "");
   EXPECT_EQ(take(assembler, {write_chunk({0, 5, 7}), pattern(kChunk, 1)}), "");
   EXPECT_FALSE(assembler.next());
+}
+
+// What an assembler over so many stripes says to a message that comes before its turn.
+std::string told_early(int stripes, std::vector<Buffer> frames) {
+  PacketAssembler assembler({kChunk, stripes, SIZE_MAX}, memory());
+  return take(assembler, std::move(frames));
+}
+
+TEST(Packets, OverOneStripeNothingComesBeforeItsTurn) {
+  EXPECT_EQ(told_early(1, {write_packet(0, {}, {})}), "");
+  EXPECT_EQ(told_early(1, {write_packet(1, {}, {})}), "a packet far before its turn");
+  EXPECT_EQ(told_early(1, {write_chunk({1, 0, 0}), pattern(kChunk, 1)}),
+            "a chunk far before its turn");
+  EXPECT_EQ(told_early(1, {write_chunk({0, 0, 0}), pattern(kChunk, 1)}),
+            "a chunk before its packet");
+}
+
+TEST(Packets, NoNumberIsFurtherAheadThanCreditsAllow) {
+  constexpr std::uint64_t kMost = PacketAssembler::kMostAhead;
+  EXPECT_EQ(told_early(2, {write_packet(kMost, {}, {})}), "");
+  EXPECT_EQ(told_early(2, {write_packet(kMost + 1, {}, {})}), "a packet far before its turn");
+  EXPECT_EQ(told_early(2, {write_packet(UINT64_MAX, {}, {})}), "a packet far before its turn");
+  EXPECT_EQ(told_early(2, {write_chunk({kMost, 0, 0}), pattern(kChunk, 1)}), "");
+  EXPECT_EQ(told_early(2, {write_chunk({kMost + 1, 0, 0}), pattern(kChunk, 1)}),
+            "a chunk far before its turn");
+}
+
+TEST(Packets, AnEarlyChunkIsFullOrATail) {
+  EXPECT_EQ(told_early(2, {write_chunk({3, 0, 0}), pattern(kChunk, 1)}), "");
+  EXPECT_EQ(told_early(2, {write_chunk({3, 0, 1}), pattern(1, 1)}), "");
+  const std::string wrong = "a chunk that fits no payload";
+  EXPECT_EQ(told_early(2, {write_chunk({3, 0, 0}), pattern(kChunk - 1, 1)}), wrong);
+  EXPECT_EQ(told_early(2, {write_chunk({3, 0, 0}), pattern(kChunk + 1, 1)}), wrong);
+  EXPECT_EQ(told_early(2, {write_chunk({3, 0, kMostPayloadBytes / kChunk}), pattern(kChunk, 1)}),
+            wrong);
+  PacketAssembler assembler({kChunk, 2, SIZE_MAX}, memory());
+  EXPECT_EQ(take(assembler, {write_chunk({3, 0, 1}), pattern(1, 1)}), "");
+  EXPECT_EQ(take(assembler, {write_chunk({3, 1, 1}), pattern(1, 1)}), "");
+  EXPECT_EQ(take(assembler, {write_chunk({3, 0, 2}), pattern(1, 1)}), "a second tail");
+}
+
+// Sends messages, one after the other, until one is refused; at most `most`.
+std::size_t taken_of(std::size_t most,
+                     const std::function<std::vector<Buffer>(std::size_t)>& make) {
+  PacketAssembler assembler({kChunk, 2, SIZE_MAX}, memory());
+  for (std::size_t i = 0; i < most; ++i) {
+    if (!take(assembler, make(i)).empty()) return i;
+  }
+  return most;
+}
+
+TEST(Packets, ManySmallPartsDoNotWaitForOneThatNeverComes) {
+  constexpr std::size_t kMost = 100'000;
+  constexpr std::size_t kFree = PacketAssembler::kFreeBytes / PacketAssembler::kEntryBytes;
+  const auto tiny_packets =
+      taken_of(kMost, [](std::size_t i) { return std::vector{write_packet(i + 1, {}, {})}; });
+  EXPECT_GT(tiny_packets, kFree);
+  EXPECT_LT(tiny_packets, 2 * kFree);
+  const auto tiny_tails = taken_of(kMost, [](std::size_t i) {
+    return std::vector{write_chunk({i + 1, 0, 1}), pattern(1, i)};
+  });
+  EXPECT_GT(tiny_tails, kFree / 2);
+  EXPECT_LT(tiny_tails, kFree);
+  const auto announcements = taken_of(kMost, [](std::size_t i) {
+    const std::vector<PayloadEntry> entries(100, {2 * kChunk, PayloadEntry::How::kChunks, {}});
+    return std::vector{write_packet(i + 1, entries, {})};
+  });
+  EXPECT_LT(announcements, kFree / 50);
+  // What a node sends brings more than it costs.
+  const Buffer header = pattern(90, 1);
+  EXPECT_EQ(
+      taken_of(kMost,
+               [&](std::size_t i) { return std::vector{write_packet(i + 1, {}, header.bytes())}; }),
+      kMost);
+}
+
+TEST(Packets, WhatWasHandedOverWaitsNoMore) {
+  PacketAssembler assembler({kChunk, 2, SIZE_MAX}, memory());
+  for (std::uint64_t i = 0; i < 100'000; ++i) {
+    // In pairs: the second one first.
+    ASSERT_EQ(take(assembler, {write_packet(i ^ 1, {}, {})}), "") << i;
+    while (assembler.next()) {
+    }
+  }
 }
 
 // Changes some bytes, or the length.
@@ -170,7 +262,7 @@ TEST(Packets, DamagedFramesAreReadOrRefusedButDoNoHarm) {
     refused += read ? 0 : 1;
     EXPECT_LE(read_refuse(frame.bytes()).size(), frame.size());
     StrandName::from_route(frame.bytes());
-    PacketAssembler assembler(kLimits);
+    PacketAssembler assembler(kLimits, memory());
     take(assembler, {frame, pattern(10, seed)});
     assembler.next();
   }
@@ -184,30 +276,31 @@ TEST(Admission, OnlyKeysOfTheListAreLetIn) {
   const std::string key(40, '0');  // 32 zero bytes
   std::vector<Buffer> request = {text("1.0"),   text("77"),    text("troupe"),    text("::1"),
                                  text("route"), text("CURVE"), Buffer::zeroed(32)};
-  const std::vector<AllowedKey> allowed = {{key, "node"}};
-  const AdmissionAnswer answer = answer_admission(request, allowed);
+  const AdmissionAnswer answer =
+      answer_admission(request, [&](const std::string& asked) { return asked == key; });
   EXPECT_TRUE(answer.admitted);
   EXPECT_EQ(answer.key, key);
   ASSERT_EQ(answer.frames.size(), 6u);
   EXPECT_TRUE(same_bytes(answer.frames[1], text("77")));
   EXPECT_TRUE(same_bytes(answer.frames[2], text("200")));
   EXPECT_TRUE(same_bytes(answer.frames[4], text(key)));
-  EXPECT_FALSE(answer_admission(request, {}).admitted);
+  const auto nobody = [](const std::string&) { return false; };
+  EXPECT_FALSE(answer_admission(request, nobody).admitted);
 }
 
 TEST(Admission, RequestsThatCannotBeUnderstoodAreRefused) {
-  const std::vector<AllowedKey> allowed = {{std::string(40, '0'), "node"}, {"", "nobody"}};
+  const auto anybody = [](const std::string&) { return true; };
   const std::vector<Buffer> whole = {text("1.0"),   text("77"),    text("troupe"),    text("::1"),
                                      text("route"), text("CURVE"), Buffer::zeroed(32)};
   for (std::size_t count = 0; count < whole.size(); ++count) {
-    EXPECT_FALSE(answer_admission(std::span(whole).first(count), allowed).admitted);
+    EXPECT_FALSE(answer_admission(std::span(whole).first(count), anybody).admitted);
   }
   for (const std::size_t position : {0, 5, 6}) {
     std::vector<Buffer> request = whole;
     request[position] = text("else");
-    EXPECT_FALSE(answer_admission(request, allowed).admitted);
+    EXPECT_FALSE(answer_admission(request, anybody).admitted);
     request[position] = Buffer();
-    EXPECT_FALSE(answer_admission(request, allowed).admitted);
+    EXPECT_FALSE(answer_admission(request, anybody).admitted);
   }
 }
 

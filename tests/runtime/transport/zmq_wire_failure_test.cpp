@@ -112,10 +112,12 @@ TEST(ZmqWireFailure, ADeadListenersPathCanBeTakenAgain) {
 
 // Three free ports below those that the system gives to outgoing connections.
 std::string free_tcp_address() {
-  for (int port = 20'000 + ::getpid() % 1000 * 10;; port += 3) {
+  const int first = 20'000 + ::getpid() % 1000 * 10;
+  for (int port = first; port < first + 300; port += 3) {
     const std::string address = fmt::format("tcp://127.0.0.1:{}", port);
     if (ZmqWire::open(plain(address)).ok()) return address;
   }
+  CHECK(false, fmt::format("no three free ports between {} and {}", first, first + 300));
 }
 
 TEST(ZmqWireFailure, APeerKilledOverTcpIsNoticedToo) {
@@ -270,6 +272,35 @@ class Stranger : public testing::Test {
     return play({&listener_},
                 [&] { return listener_.wire->counters().dropped >= before_ + count; });
   }
+  static void send_frames(zmq::socket_t& socket, int count) {
+    for (int i = 0; i < count; ++i) {
+      socket.send(zmq::const_buffer("x", 1),
+                  i + 1 < count ? zmq::send_flags::sndmore : zmq::send_flags::none);
+    }
+  }
+  // The stranger's end of a connection that has come about.
+  struct Acquaintance {
+    zmq::socket_t control, data, metrics;
+    ConnectionId id;
+  };
+  Acquaintance open_by_hand() {
+    const Token token = random_token();
+    const auto strand = [&](Lane lane, const std::string& address) {
+      zmq::socket_t socket = dealer({token, lane, 0}, address);
+      send(socket, {write_attach(attach_of({token, lane, 0}))});
+      return socket;
+    };
+    Acquaintance made;
+    made.control = strand(Lane::kControl, address_);
+    EXPECT_EQ(kind_of(answer(made.control).bytes()), FrameKind::kWelcome);
+    made.data = strand(Lane::kData, address_ + ".data");
+    made.metrics = strand(Lane::kMetrics, address_ + ".metrics");
+    send(made.control, {write_ready({false})});
+    EXPECT_EQ(kind_of(answer(made.control).bytes()), FrameKind::kOpen);
+    EXPECT_EQ(listener_.diary.open.size(), 2u);
+    made.id = listener_.diary.open.back();
+    return made;
+  }
   static Attach attach_of(const StrandName& name) {
     Attach attach;
     attach.strand = name;
@@ -342,25 +373,32 @@ TEST_F(Stranger, AnotherVersionIsRefusedWithBothNumbers) {
 }
 
 TEST_F(Stranger, APeerThatBreaksTheProtocolLosesItsConnection) {
-  const Token token = random_token();
-  zmq::socket_t control = dealer({token, Lane::kControl, 0}, address_);
-  send(control, {write_attach(attach_of({token, Lane::kControl, 0}))});
-  EXPECT_EQ(kind_of(answer(control).bytes()), FrameKind::kWelcome);
-  zmq::socket_t data = dealer({token, Lane::kData, 0}, address_ + ".data");
-  send(data, {write_attach(attach_of({token, Lane::kData, 0}))});
-  zmq::socket_t metrics = dealer({token, Lane::kMetrics, 0}, address_ + ".metrics");
-  send(metrics, {write_attach(attach_of({token, Lane::kMetrics, 0}))});
-  send(control, {write_ready({false})});
-  EXPECT_EQ(kind_of(answer(control).bytes()), FrameKind::kOpen);
-  ASSERT_EQ(listener_.diary.open.size(), 2u);
-  const ConnectionId id = listener_.diary.open[1];
+  Acquaintance peer = open_by_hand();
   // Announces 16 GiB, which costs nothing, and then sends what does not belong there.
   const PayloadEntry huge{kMostPayloadBytes, PayloadEntry::How::kChunks, {}};
-  send(data, {write_packet(0, {&huge, 1}, {})});
-  send(data, {write_chunk({0, 0, 3}), pattern(10, 1)});
-  ASSERT_TRUE(play({&listener_}, [&] { return listener_.diary.ends.contains(id); }));
-  EXPECT_EQ(listener_.diary.ends[id], "the other end sent a chunk of another size");
-  EXPECT_EQ(kind_of(answer(control).bytes()), FrameKind::kRefuse);
+  send(peer.data, {write_packet(0, {&huge, 1}, {})});
+  send(peer.data, {write_chunk({0, 0, 3}), pattern(10, 1)});
+  ASSERT_TRUE(play({&listener_}, [&] { return listener_.diary.ends.contains(peer.id); }));
+  EXPECT_EQ(listener_.diary.ends[peer.id], "the other end sent a chunk of another size");
+  EXPECT_EQ(kind_of(answer(peer.control).bytes()), FrameKind::kRefuse);
+}
+
+TEST_F(Stranger, AMessageOfTooManyFramesEndsTheConnectionWithItsReason) {
+  Acquaintance peer = open_by_hand();
+  send_frames(peer.data, 2000);
+  ASSERT_TRUE(play({&listener_}, [&] { return listener_.diary.ends.contains(peer.id); }));
+  EXPECT_EQ(listener_.diary.ends[peer.id], "the other end sent a message of too many frames");
+  EXPECT_THAT(read_refuse(answer(peer.control).bytes()), HasSubstr("a message of too many frames"));
+}
+
+TEST_F(Stranger, AMessageOfTooManyFramesBeforeTheConnectionIsOpenIsDropped) {
+  const StrandName name{random_token(), Lane::kControl, 0};
+  zmq::socket_t socket = dealer(name, address_);
+  send_frames(socket, 2000);
+  send(socket, {write_attach(attach_of(name))});
+  EXPECT_EQ(kind_of(answer(socket).bytes()), FrameKind::kWelcome);
+  send_frames(socket, 2000);
+  EXPECT_TRUE(dropped(2));
 }
 
 TEST(ZmqWireFailure, AListenerOfAnotherVersionEndsTheDial) {
@@ -380,6 +418,7 @@ TEST(ZmqWireFailure, AListenerOfAnotherVersionEndsTheDial) {
   router.send(zmq::const_buffer(refused.data(), refused.size()));
   ASSERT_TRUE(play({&dialer}, [&] { return dialer.diary.ends.contains(id); }));
   EXPECT_THAT(dialer.diary.ends[id], HasSubstr("speaks version 77 of the wire and this end 1"));
+  EXPECT_EQ(dialer.diary.kinds[id], ErrorKind::kUsage);
 }
 
 TEST(ZmqWireFailure, BytesThatAreNotZeroMqDoNoHarm) {

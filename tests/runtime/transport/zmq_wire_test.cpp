@@ -217,6 +217,28 @@ TEST(ZmqWire, ADialWaitsForItsListener) {
   EXPECT_TRUE(play({&dialer, &listener}, [&] { return dialer.diary.infos.contains(id); }));
 }
 
+// One large payload over a new connection, which stays; where it was put together.
+const std::byte* place_of_payload(StageEnd& listener, StageEnd& dialer) {
+  const ConnectionId id = dialer.dial(listener.wire->address());
+  EXPECT_TRUE(play({&dialer, &listener}, [&] { return dialer.diary.infos.contains(id); }));
+  dialer.wire->send(id, Lane::kData, packet_of(1, {8 * kChunk}));
+  EXPECT_TRUE(play({&dialer, &listener}, [&] { return !listener.diary.packets.empty(); }));
+  const std::byte* place = listener.diary.packets.at(0).packet.payloads.at(0).data();
+  listener.diary.packets.clear();
+  return place;
+}
+
+TEST(ZmqWire, AllConnectionsUseTheSameIdleMemory) {
+  ZmqWireOptions options = plain();
+  options.shared_memory = false;
+  options.listen = fresh_ipc_address();
+  StageEnd listener(options);
+  options.listen = "";
+  StageEnd dialer(options);
+  const std::byte* first = place_of_payload(listener, dialer);
+  EXPECT_EQ(place_of_payload(listener, dialer), first);
+}
+
 TEST(ZmqWire, AFullSharedMemorySendsInline) {
   ZmqWireOptions options = plain();
   options.shared_bytes = 256 << 10;

@@ -190,13 +190,14 @@ StatePointer TrainingStage::newest_state(runtime::Disk& disk) {
 TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_t members,
                           const StatePointer& state, runtime::Disk& disk, Fate fate,
                           const World::Trace& trace) {
-  static const runtime::WireTypes kTypes = launch::wire_types();
-  const runtime::Plan& plan = stage.setup(members).plan;
+  const launch::TrainingSetup& shared = stage.setup(members);
+  const runtime::WireTypes types = launch::wire_types(*shared.gan, shared.options);
+  const runtime::Plan& plan = shared.plan;
   std::vector<NodeParts> parts;
   for (std::uint32_t node = 0; node <= members; ++node) {
     parts.push_back(parts_of(stage, members, node == 0 ? 0 : node - 1, state, disk));
   }
-  World world(seed, kTypes, {}, trace);
+  World world(seed, types, {}, trace);
   for (std::uint32_t node = 0; node <= members; ++node) {
     ProcessSetup setup;
     setup.factory = actors::make_actor_factory(parts[node]);

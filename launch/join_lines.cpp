@@ -1,0 +1,93 @@
+#include "launch/join_lines.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "config/cluster_plan.h"
+#include "launch/nodes_file.h"
+#include "launch/this_host.h"
+#include "runtime/transport/resolve.h"
+
+namespace troupe::launch {
+namespace {
+
+// The host of each member, in their order.
+std::vector<std::string> hosts_of_members(const config::ClusterSection& cluster,
+                                          std::uint32_t members) {
+  std::vector<std::string> hosts;
+  for (const config::HostSection& host : cluster.hosts) {
+    hosts.insert(hosts.end(), host.workers, host.address);
+  }
+  // --workers may ask for more than the topology's hosts have.
+  hosts.resize(members, "any host");
+  return hosts;
+}
+
+// A name that leads to loopback here may still lead here from elsewhere: many systems have their
+// own name in /etc/hosts so.
+bool is_reachable_name(const std::string& host) {
+  if (!is_this_host(host)) return false;
+  runtime::Address address;
+  address.host = host;
+  const auto resolved = runtime::resolve(address);
+  return host == host_name() || (resolved.ok() && !resolved->loopback);
+}
+
+std::string address_of(std::string host, std::uint16_t port) {
+  runtime::Address address;
+  address.host = std::move(host);
+  address.port = port;
+  return address.text();
+}
+
+// Quoted: keys are full of what means something to a shell.
+std::string quoted(const std::string& address, const std::string& public_key) {
+  return public_key.empty() ? fmt::format("'{}'", address)
+                            : fmt::format("'{}#{}'", address, public_key);
+}
+
+}  // namespace
+
+std::vector<std::string> addresses_to_dial(const std::string& listen, const std::string& bound,
+                                           const std::vector<config::HostSection>& hosts,
+                                           const std::vector<std::string>& interfaces) {
+  const auto asked = runtime::parse_address(listen);
+  const auto actual = runtime::parse_address(bound);
+  if (!asked.ok() || !actual.ok()) return {bound};
+  const auto resolved = runtime::resolve(*asked);
+  if (!resolved.ok() || !resolved->any) return {bound};
+  for (const config::HostSection& host : hosts) {
+    if (is_reachable_name(host.address)) return {address_of(host.address, actual->port)};
+  }
+  // "*" and 0.0.0.0 are not reached over IPv6.
+  const bool both = asked->host.find(':') != std::string::npos;
+  std::vector<std::string> addresses;
+  for (const std::string& number : interfaces) {
+    const bool is_ipv4 = number.find(':') == std::string::npos;
+    if (is_ipv4 || both) addresses.push_back(address_of(number, actual->port));
+  }
+  if (addresses.empty()) addresses.push_back(bound);
+  return addresses;
+}
+
+std::string join_lines(const config::ClusterSection& cluster, std::uint32_t members,
+                       const std::set<std::string>& here, const std::vector<std::string>& addresses,
+                       const std::string& public_key) {
+  const std::string key = public_key.empty() ? "" : " --key DIR";
+  const std::vector<std::string> hosts = hosts_of_members(cluster, members);
+  std::string lines;
+  for (std::uint32_t i = 0; i < members; ++i) {
+    const std::string member = config::member_name(i);
+    if (here.contains(member)) continue;
+    lines += fmt::format("\n  on {}: troupe join {}{} --node {}", hosts[i],
+                         quoted(addresses.front(), public_key), key, member);
+  }
+  for (std::size_t i = 1; i < addresses.size() && !lines.empty(); ++i) {
+    lines +=
+        fmt::format("\n  or, where that is not reached, at {}", quoted(addresses[i], public_key));
+  }
+  return lines;
+}
+
+}  // namespace troupe::launch

@@ -1,0 +1,113 @@
+#include "launch/memory_bounds.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "launch/backend_choice.h"
+#include "launch/training_setup.h"
+#include "pipeline/micro_batch.h"
+
+namespace troupe::launch {
+namespace {
+
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+
+// Why the processes do not fit, and what helps.
+Error too_large(const std::string& need, const std::string& have, const RunBounds& bounds,
+                bool several) {
+  return {
+      ErrorKind::kTopology,
+      fmt::format("{}, and {}: {:.1f} MB of activations and {:.1f} MB of state for each of {} "
+                  "replicas{}, {:.1f} MB for the micro-batches of an iteration{}; lower "
+                  "{}train.micro_batch, train.micro_batches, actors.replica.count or "
+                  "actors.replica.threads, or make the networks smaller",
+                  need, have, static_cast<double>(bounds.arena_bytes) / 1e6,
+                  static_cast<double>(bounds.state_bytes) / 1e6, bounds.replicas,
+                  several ? " of a process" : "", static_cast<double>(bounds.iteration_bytes) / 1e6,
+                  several ? ", shared out" : "", several ? "the number of workers here, " : "")};
+}
+
+// In bytes, of each process that computes.
+std::vector<std::int64_t> shares(const config::Topology& topology,
+                                 const std::vector<std::uint64_t>& replica_weights,
+                                 std::int64_t micro_batch_bytes) {
+  std::vector<std::int64_t> bytes(replica_weights.size() / topology.replica.count);
+  const auto quotas =
+      pipeline::micro_batch_quotas(topology.train.options.micro_batches, replica_weights);
+  for (std::size_t replica = 0; replica < quotas.size(); ++replica) {
+    bytes[replica / topology.replica.count] += quotas[replica] * micro_batch_bytes;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t members) {
+  const config::Topology& topology = loaded.topology;
+  const auto backend = make_backend(topology.model.kernels);
+  const auto& options = topology.train.options;
+  ASSIGN_OR_RETURN(const auto gan,
+                   model::Gan::compile(topology.model.gan, *backend, options.micro_batch));
+  RunBounds bounds;
+  ASSIGN_OR_RETURN(bounds.plan, make_plan(topology, loaded.origins, *gan, members));
+  for (const runtime::LinkPlan& link : bounds.plan.links) bounds.message_bytes += link.byte_credits;
+  for (const auto* program : {&gan->generator(), &gan->discriminator()}) {
+    bounds.arena_bytes +=
+        static_cast<std::int64_t>(program->arena_bytes() + program->scratch_bytes());
+  }
+  bounds.arena_bytes *= topology.replica.threads;
+  bounds.state_bytes = state_bytes(topology, *gan);
+  bounds.replicas = topology.replica.count;
+  const std::int64_t fakes_bytes = gan->batch() * gan->discriminator().input_shape().elements() * 4;
+  const std::int64_t micro_batch_bytes =
+      batch_bytes(*gan) + fakes_bytes +
+      contribution_elements(topology, *gan) * static_cast<std::int64_t>(sizeof(float));
+  bounds.iteration_bytes = options.micro_batches * micro_batch_bytes;
+  ASSIGN_OR_RETURN(const auto weights, replica_weights(topology, *gan, members));
+  bounds.share_bytes = shares(topology, weights, micro_batch_bytes);
+  return bounds;
+}
+
+UsableMemory usable_memory() {
+  const double physical =
+      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+    return {physical, physical};
+  }
+  return {physical, std::min(physical, static_cast<double>(limit.rlim_cur))};
+}
+
+Result<void> check_memory(const RunBounds& bounds, const std::vector<std::uint32_t>& processes_here,
+                          const UsableMemory& usable) {
+  const double replicas =
+      bounds.replicas * static_cast<double>(bounds.arena_bytes + bounds.state_bytes);
+  double all = 0, largest = 0;
+  for (const std::uint32_t process : processes_here) {
+    const double bytes = replicas + static_cast<double>(bounds.share_bytes.at(process));
+    all += bytes;
+    largest = std::max(largest, bytes);
+  }
+  const bool several = processes_here.size() > 1;
+  if (largest > usable.process) {
+    return too_large(fmt::format("a run needs {:.1f} GB of memory or more{}", largest / 1e9,
+                                 several ? " in one process" : ""),
+                     fmt::format("{:.1f} GB are here", usable.process / 1e9), bounds, several);
+  }
+  if (all <= usable.machine) return {};
+  return too_large(
+      fmt::format("a run needs {:.1f} GB of memory or more on this machine, for {} processes of up "
+                  "to {:.1f} GB each",
+                  all / 1e9, processes_here.size(), largest / 1e9),
+      fmt::format("{:.1f} GB are here", usable.machine / 1e9), bounds, several);
+}
+
+}  // namespace troupe::launch

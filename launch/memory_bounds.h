@@ -1,0 +1,46 @@
+#pragma once
+
+// What a run takes, without opening any data, and whether this machine has it.
+
+#include <cstdint>
+#include <vector>
+
+#include "config/topology_file.h"
+#include "runtime/base/error.h"
+#include "runtime/plan.h"
+
+namespace troupe::launch {
+
+// Of all nodes together but for what one process or replica needs. Bytes.
+struct RunBounds {
+  runtime::Plan plan;
+  std::int64_t message_bytes = 0;  // of all links' byte credits
+  std::int64_t arena_bytes = 0;    // activations and scratch of one replica
+  std::int64_t state_bytes = 0;    // weights, moving statistics and optimiser of one replica
+  // Micro-batches of an iteration with their fakes and contributions, of all replicas together.
+  std::int64_t iteration_bytes = 0;
+  std::uint32_t replicas = 1;  // of each process that computes
+  // The share of iteration_bytes that each of these processes has: of every member, or of the only
+  // process.
+  std::vector<std::int64_t> share_bytes;
+};
+
+// `members`: 0 for a run in one process. Errors (kTopology): networks that do not fit each other,
+// links that cannot work, shares of another number of members, each at its place.
+runtime::Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t members);
+
+// Bytes.
+struct UsableMemory {
+  double machine = 0;  // of all its processes together
+  double process = 0;  // of each: not more than the limit set on its address space
+};
+UsableMemory usable_memory();
+
+// kTopology when what processes of this machine compute with is more than there is, in one of them
+// or in all together: such a run would be ended by the system. `processes_here` are the members
+// that run here, by number, and 0 for a run in one process. A head is not counted.
+runtime::Result<void> check_memory(const RunBounds& bounds,
+                                   const std::vector<std::uint32_t>& processes_here,
+                                   const UsableMemory& usable);
+
+}  // namespace troupe::launch

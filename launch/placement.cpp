@@ -1,0 +1,87 @@
+#include "launch/placement.h"
+
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "config/workers.h"
+#include "launch/this_host.h"
+#include "runtime/transport/resolve.h"
+
+namespace troupe::launch {
+namespace {
+
+using runtime::Error;
+using runtime::Result;
+
+// The first host has member 0 and so on. Tells of a host that is not this one, if there is any.
+std::vector<std::uint32_t> members_here(const config::ClusterSection& cluster, std::string& away) {
+  std::vector<std::uint32_t> here;
+  std::uint32_t next = 0;
+  for (const config::HostSection& host : cluster.hosts) {
+    const bool is_mine = is_this_host(host.address);
+    if (!is_mine && away.empty()) away = host.address;
+    for (std::uint32_t i = 0; i < host.workers; ++i, ++next) {
+      if (is_mine) here.push_back(next);
+    }
+  }
+  return here;
+}
+
+// Where the address stands, or, if it is the default, the hosts that it does not suit.
+config::Place place_of_listen(const config::Origins& origins) {
+  for (const char* field : {"cluster.listen", "cluster.hosts"}) {
+    const auto found = origins.find(field);
+    if (found != origins.end() && !found->second.is_default()) return found->second;
+  }
+  return {};
+}
+
+Result<MeetingPlace> meet_on_network(const config::LoadedTopology& loaded,
+                                     const std::string& away) {
+  const config::ClusterSection& cluster = loaded.topology.cluster;
+  const auto refused = [&](const std::string& why) {
+    const std::string message = fmt::format("cluster.listen: {} {}", cluster.listen, why);
+    return Error{runtime::ErrorKind::kTopology,
+                 config::Problem{place_of_listen(loaded.origins), message}.text()};
+  };
+  const auto address = runtime::parse_address(cluster.listen);
+  if (!address.ok()) return refused("is no address: " + address.error().message);
+  const auto resolved = runtime::resolve(*address);
+  if (!resolved.ok()) return refused("leads nowhere: " + resolved.error().message);
+  if (resolved->loopback) {
+    return refused(
+        fmt::format("is reached from this machine only, and members are to run on {}; give an "
+                    "address of this machine that others reach, with a port, and cluster.keys",
+                    away));
+  }
+  if (address->port == 0) {
+    return refused(
+        "has no port of its own, so that other hosts cannot be told where to join; give a port "
+        "other than 0");
+  }
+  MeetingPlace meeting{cluster.listen, cluster.listen};
+  if (resolved->any) meeting.dial = fmt::format("tcp://127.0.0.1:{}", address->port);
+  return meeting;
+}
+
+}  // namespace
+
+Result<Placement> place_run(const config::LoadedTopology& loaded,
+                            std::optional<std::uint32_t> workers) {
+  Placement placement;
+  placement.members = config::workers_of(loaded.topology, workers);
+  std::string away;
+  if (workers) {
+    placement.here.resize(placement.members);
+    std::iota(placement.here.begin(), placement.here.end(), 0);
+  } else {
+    placement.here = members_here(loaded.topology.cluster, away);
+  }
+  if (placement.here.size() < placement.members) {
+    ASSIGN_OR_RETURN(placement.network, meet_on_network(loaded, away));
+  }
+  return placement;
+}
+
+}  // namespace troupe::launch

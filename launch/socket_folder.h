@@ -1,0 +1,37 @@
+#pragma once
+
+// A folder for the sockets of the processes of one run on this host.
+
+#include <string>
+
+#include "launch/descriptor.h"
+#include "runtime/base/error.h"
+
+namespace troupe::launch {
+
+// Only this user can enter it. It goes with the object; a process that is killed leaves it, and the
+// next one that makes a folder at the same place takes it away. Whether an owner lives is told by a
+// lock that it holds, never by its number, which another process may have by then.
+class SocketFolder {
+ public:
+  // In `parent`, which is a folder where this user may write. Errors (kUsage) name it and TMPDIR.
+  static runtime::Result<SocketFolder> make(const std::string& parent);
+  // In the folder that TMPDIR names, or /tmp.
+  static runtime::Result<SocketFolder> make();
+
+  SocketFolder(SocketFolder&& other) noexcept;
+  SocketFolder& operator=(SocketFolder&&) = delete;
+  ~SocketFolder();
+
+  const std::string& path() const { return path_; }
+  // Where the head listens.
+  std::string address() const;
+
+ private:
+  SocketFolder(std::string path, Descriptor lock);
+
+  std::string path_;  // "": moved from
+  Descriptor lock_;
+};
+
+}  // namespace troupe::launch

@@ -1,0 +1,78 @@
+#include "launch/join_lines.h"
+
+#include <gmock/gmock.h>
+
+#include "launch/nodes_file.h"
+
+namespace troupe::launch {
+namespace {
+
+using testing::ElementsAre;
+
+using Strings = std::vector<std::string>;
+using Hosts = std::vector<config::HostSection>;
+
+// What a machine with two networks has, and what it calls itself.
+const Strings kInterfaces{"10.0.0.5", "192.168.1.7", "fd00::5"};
+constexpr const char* kBound = "tcp://my-own-name:8500";
+
+Strings dialed(const std::string& listen, const Hosts& hosts = {},
+               const Strings& interfaces = kInterfaces) {
+  return addresses_to_dial(listen, kBound, hosts, interfaces);
+}
+
+TEST(AddressesToDial, WhoeverListensEverywhereIsDialedAtItsInterfaces) {
+  for (const char* everywhere : {"0.0.0.0:8500", "*:8500"}) {
+    EXPECT_THAT(dialed(everywhere), ElementsAre("tcp://10.0.0.5:8500", "tcp://192.168.1.7:8500"))
+        << everywhere;
+  }
+  EXPECT_THAT(dialed("[::]:8500"),
+              ElementsAre("tcp://10.0.0.5:8500", "tcp://192.168.1.7:8500", "tcp://[fd00::5]:8500"));
+}
+
+TEST(AddressesToDial, ThePortIsTheOneThatWasFound) {
+  EXPECT_THAT(addresses_to_dial("0.0.0.0:0", "tcp://x:4711", {}, {"10.0.0.5"}),
+              ElementsAre("tcp://10.0.0.5:4711"));
+}
+
+TEST(AddressesToDial, AnAddressOfItsOwnIsDialedAsItIs) {
+  EXPECT_THAT(addresses_to_dial("10.0.0.5:8500", "tcp://10.0.0.5:8500", {}, kInterfaces),
+              ElementsAre("tcp://10.0.0.5:8500"));
+  EXPECT_THAT(addresses_to_dial("ipc:///a/head", "ipc:///a/head", {}, kInterfaces),
+              ElementsAre("ipc:///a/head"));
+}
+
+TEST(AddressesToDial, TheNameThatTheTopologyHasForThisHostComesBeforeItsInterfaces) {
+  EXPECT_THAT(dialed("*:8500", {{"elsewhere.invalid", 1}, {host_name(), 1}}),
+              ElementsAre("tcp://" + host_name() + ":8500"));
+  // One that only this host can use is none.
+  EXPECT_THAT(dialed("*:8500", {{"localhost", 1}, {"127.0.0.1", 1}}, {"10.0.0.5"}),
+              ElementsAre("tcp://10.0.0.5:8500"));
+}
+
+TEST(AddressesToDial, WithoutAnyNetworkItsNameIsAllThereIs) {
+  EXPECT_THAT(dialed("0.0.0.0:8500", {}, {}), ElementsAre(kBound));
+}
+
+config::ClusterSection two_hosts() {
+  config::ClusterSection cluster;
+  cluster.hosts = {{"node-a", 1}, {"node-b", 2}};
+  return cluster;
+}
+
+TEST(JoinLines, EveryMemberThatIsAwaitedHasOne) {
+  EXPECT_EQ(join_lines(two_hosts(), 4, {"member.0"}, {"tcp://a:1"}, ""),
+            "\n  on node-b: troupe join 'tcp://a:1' --node member.1"
+            "\n  on node-b: troupe join 'tcp://a:1' --node member.2"
+            "\n  on any host: troupe join 'tcp://a:1' --node member.3");
+  EXPECT_EQ(join_lines(two_hosts(), 1, {"member.0"}, {"tcp://a:1", "tcp://b:1"}, ""), "");
+}
+
+TEST(JoinLines, FurtherAddressesFollowAndAllCarryTheKey) {
+  EXPECT_EQ(join_lines({}, 1, {}, {"tcp://a:1", "tcp://b:1"}, "K$Y"),
+            "\n  on any host: troupe join 'tcp://a:1#K$Y' --key DIR --node member.0"
+            "\n  or, where that is not reached, at 'tcp://b:1#K$Y'");
+}
+
+}  // namespace
+}  // namespace troupe::launch

@@ -1,0 +1,92 @@
+#include "launch/memory_bounds.h"
+
+#include <gmock/gmock.h>
+
+#include <limits>
+
+namespace troupe::launch {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr double kEnough = std::numeric_limits<double>::infinity();
+
+// 1.0 GB for each process and 0.1 GB for each of its micro-batches, of which there are 8.
+RunBounds bounds(const std::vector<std::int64_t>& micro_batches) {
+  RunBounds bounds;
+  bounds.arena_bytes = 300'000'000;
+  bounds.state_bytes = 200'000'000;
+  bounds.replicas = 2;
+  for (const std::int64_t count : micro_batches) {
+    bounds.share_bytes.push_back(count * 100'000'000);
+    bounds.iteration_bytes += count * 100'000'000;
+  }
+  return bounds;
+}
+
+std::string refusal(const RunBounds& bounds, const std::vector<std::uint32_t>& here,
+                    const UsableMemory& usable) {
+  const auto fits = check_memory(bounds, here, usable);
+  if (fits.ok()) return "";
+  EXPECT_EQ(fits.error().kind, runtime::ErrorKind::kTopology);
+  return fits.error().message;
+}
+
+TEST(CheckMemory, OneProcessMustFit) {
+  EXPECT_EQ(refusal(bounds({8}), {0}, {1.8e9, 1.8e9}), "");
+  const std::string message = refusal(bounds({8}), {0}, {1.79e9, 1.79e9});
+  EXPECT_THAT(message, HasSubstr("a run needs 1.8 GB of memory or more, and 1.8 GB are here: 300.0 "
+                                 "MB of activations and 200.0 MB of state for each of 2 replicas, "
+                                 "800.0 MB for the micro-batches of an iteration; lower train."));
+}
+
+TEST(CheckMemory, AllProcessesOfThisMachineMustFitTogether) {
+  EXPECT_EQ(refusal(bounds({4, 4}), {0, 1}, {2.8e9, 2.8e9}), "");
+  const std::string message = refusal(bounds({4, 4}), {0, 1}, {2.7e9, 2.7e9});
+  EXPECT_THAT(message, HasSubstr("a run needs 2.8 GB of memory or more on this machine, for 2 "
+                                 "processes of up to 1.4 GB each, and 2.7 GB are here"));
+  EXPECT_THAT(message, HasSubstr("lower the number of workers here, train.micro_batch"));
+}
+
+TEST(CheckMemory, ProcessesOfOtherMachinesDoNotCount) {
+  EXPECT_EQ(refusal(bounds({4, 4}), {1}, {1.4e9, 1.4e9}), "");
+  EXPECT_EQ(refusal(bounds({4, 4}), {}, {1, 1}), "");
+  EXPECT_THAT(refusal(bounds({1, 7}), {1}, {1.6e9, 1.6e9}), HasSubstr("needs 1.7 GB"));
+  EXPECT_EQ(refusal(bounds({1, 7}), {0}, {1.6e9, 1.6e9}), "");
+}
+
+TEST(CheckMemory, ALimitOfEachProcessIsNotSharedByThem) {
+  EXPECT_EQ(refusal(bounds({4, 4}), {0, 1}, {kEnough, 1.4e9}), "");
+  EXPECT_THAT(
+      refusal(bounds({2, 6}), {0, 1}, {kEnough, 1.5e9}),
+      HasSubstr("a run needs 1.6 GB of memory or more in one process, and 1.5 GB are here"));
+}
+
+TEST(UsableMemory, OfAProcessIsNotMoreThanOfTheMachine) {
+  const UsableMemory usable = usable_memory();
+  EXPECT_GT(usable.process, 0);
+  EXPECT_LE(usable.process, usable.machine);
+}
+
+TEST(RunBounds, SharesAreThoseOfTheMembers) {
+  const auto loaded = config::parse_topology(
+      "model: {zoo: toy}\ndata: {train: toy.h5}\ntrain: {micro_batches: 8}\n"
+      "actors: {replica: {count: 2}}\ncluster: {assign: [1, 3, 0]}\n",
+      "t.yaml", ".");
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  const auto three = run_bounds(*loaded, 3);
+  ASSERT_TRUE(three.ok()) << three.error().message;
+  const std::int64_t one = three->iteration_bytes / 8;
+  EXPECT_GT(one, 0);
+  EXPECT_THAT(three->share_bytes, ElementsAre(2 * one, 6 * one, 0));
+  EXPECT_EQ(three->replicas, 2u);
+  const auto alone = run_bounds(*loaded, 0);
+  ASSERT_TRUE(alone.ok()) << alone.error().message;
+  EXPECT_THAT(alone->share_bytes, ElementsAre(8 * one));
+  EXPECT_FALSE(run_bounds(*loaded, 2).ok()) << "shares of three";
+}
+
+}  // namespace
+}  // namespace troupe::launch

@@ -1,0 +1,80 @@
+#include "launch/placement.h"
+
+#include <gmock/gmock.h>
+
+namespace troupe::launch {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+runtime::Result<Placement> place(const std::string& cluster,
+                                 std::optional<std::uint32_t> workers = std::nullopt) {
+  const auto loaded = config::parse_topology(
+      "model: {zoo: toy}\ndata: {train: toy.h5}\ncluster:\n" + cluster, "t.yaml", ".");
+  if (!loaded.ok()) return loaded.error();
+  return place_run(*loaded, workers);
+}
+
+void expect_refused(const runtime::Result<Placement>& placement, const std::string& begin,
+                    const std::string& part) {
+  ASSERT_FALSE(placement.ok());
+  EXPECT_EQ(placement.error().kind, runtime::ErrorKind::kTopology);
+  EXPECT_THAT(placement.error().message, StartsWith(begin));
+  EXPECT_THAT(placement.error().message, HasSubstr(part));
+}
+
+TEST(Placement, WithoutHostsAndWorkersEverythingIsInOneProcess) {
+  const auto placement = place("  assign: auto\n");
+  ASSERT_TRUE(placement.ok()) << placement.error().message;
+  EXPECT_EQ(placement->members, 0u);
+  EXPECT_FALSE(placement->network.has_value());
+  EXPECT_THAT(placement->computing_here(), ElementsAre(0u));
+}
+
+TEST(Placement, WorkersOfTheCommandAreAllHere) {
+  const auto placement = place("  hosts: [{address: elsewhere.invalid, workers: 7}]\n", 3);
+  ASSERT_TRUE(placement.ok()) << placement.error().message;
+  EXPECT_EQ(placement->members, 3u);
+  EXPECT_THAT(placement->computing_here(), ElementsAre(0u, 1u, 2u));
+  EXPECT_FALSE(placement->network.has_value());
+}
+
+TEST(Placement, MembersOfThisMachineAreNumberedAmongThoseOfAll) {
+  const auto placement = place(
+      "  hosts: [{address: elsewhere.invalid}, {address: localhost, workers: 2}]\n"
+      "  listen: \"*:8500\"\n  keys: k\n");
+  ASSERT_TRUE(placement.ok()) << placement.error().message;
+  EXPECT_EQ(placement->members, 3u);
+  EXPECT_THAT(placement->computing_here(), ElementsAre(1u, 2u));
+  ASSERT_TRUE(placement->network.has_value());
+  EXPECT_EQ(placement->network->listen, "*:8500");
+  EXPECT_EQ(placement->network->dial, "tcp://127.0.0.1:8500");
+}
+
+TEST(Placement, NoneMayBeHere) {
+  const auto placement =
+      place("  hosts: [{address: elsewhere.invalid}]\n  listen: \"*:8500\"\n  keys: k\n");
+  ASSERT_TRUE(placement.ok()) << placement.error().message;
+  EXPECT_THAT(placement->computing_here(), IsEmpty());
+}
+
+TEST(Placement, AnAddressThatOthersCannotReachIsRefusedWhereItStands) {
+  const std::string away = "  hosts: [{address: elsewhere.invalid}]\n";
+  expect_refused(place(away + "  listen: \"127.0.0.1:8500\"\n"), "t.yaml:5:11: cluster.listen: ",
+                 "is reached from this machine only, and members are to run on elsewhere.invalid");
+  expect_refused(place(away + "  listen: \"*:0\"\n  keys: k\n"),
+                 "t.yaml:5:11: cluster.listen: ", "has no port of its own");
+  expect_refused(place(away + "  listen: \"nowhere.invalid:8500\"\n  keys: k\n"),
+                 "t.yaml:5:11: cluster.listen: ", "nowhere.invalid");
+}
+
+TEST(Placement, TheDefaultAddressIsRefusedWhereTheHostsStand) {
+  expect_refused(place("  hosts: [{address: elsewhere.invalid}]\n"),
+                 "t.yaml:4:", "cluster.listen: 127.0.0.1:0 is reached from this machine only");
+}
+
+}  // namespace
+}  // namespace troupe::launch

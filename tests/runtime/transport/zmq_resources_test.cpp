@@ -1,0 +1,179 @@
+// What a wire does when the system has no more descriptors, and when nobody answers.
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <zmq.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/transport/zmq_frames.h"
+#include "runtime/transport/zmq_wire.h"
+#include "tests/runtime/transport/wire_stage.h"
+
+namespace troupe::runtime {
+namespace {
+
+using testing::HasSubstr;
+
+ZmqWireOptions plain(const std::string& listen = "") {
+  ZmqWireOptions options;
+  options.clock = &stage_clock();
+  options.listen = listen;
+  return options;
+}
+
+// While it lives, the process may have so many descriptors more than it has.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(int more) {
+    CHECK(::getrlimit(RLIMIT_NOFILE, &before_) == 0, "no limit");
+    // The lowest free number is where the next one goes.
+    const int next = ::dup(0);
+    CHECK(next >= 0, "no descriptors");
+    ::close(next);
+    rlimit limit = before_;
+    limit.rlim_cur = static_cast<rlim_t>(next + more);
+    CHECK(::setrlimit(RLIMIT_NOFILE, &limit) == 0, "the limit stays");
+  }
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+// Tests that leave the process without descriptors.
+class ZmqDescriptors : public testing::Test {
+ protected:
+  void SetUp() override {
+#if defined(__SANITIZE_ADDRESS__)
+    GTEST_SKIP() << "the sanitizer itself needs a descriptor to look at an object's type";
+#endif
+  }
+};
+
+void expect_told(const Error& error) {
+  EXPECT_EQ(error.kind, ErrorKind::kUsage);
+  EXPECT_THAT(error.message, HasSubstr("file descriptors"));
+  EXPECT_THAT(error.message, HasSubstr("ulimit -n"));
+}
+
+TEST_F(ZmqDescriptors, AWireThatFindsNoDescriptorsIsAnError) {
+  // From none at all to some that are enough for a part of it.
+  for (int more = 0; more < 20; ++more) {
+    SCOPED_TRACE(more);
+    const FewDescriptors few(more);
+    const auto opened = ZmqWire::open(plain(fresh_ipc_address()));
+    if (opened.ok()) break;
+    expect_told(opened.error());
+  }
+}
+
+TEST_F(ZmqDescriptors, ADialThatFindsNoDescriptorsIsAnErrorAndLaterOnesWork) {
+  StageEnd listener(plain(fresh_ipc_address()));
+  StageEnd dialer(plain());
+  dialer.dial(listener.wire->address());  // so that the threads are there
+  ASSERT_TRUE(play({&listener, &dialer}, [&] { return dialer.diary.open.size() == 1; }));
+  {
+    const FewDescriptors few(0);
+    const auto dialed = dialer.wire->dial(listener.wire->address());
+    ASSERT_FALSE(dialed.ok());
+    expect_told(dialed.error());
+  }
+  dialer.dial(listener.wire->address());
+  EXPECT_TRUE(play({&listener, &dialer}, [&] { return dialer.diary.open.size() == 2; }));
+  EXPECT_TRUE(dialer.diary.ends.empty());
+}
+
+// The control socket is there when the others find nothing.
+TEST_F(ZmqDescriptors, RunningOutWhileAConnectionIsMadeEndsItWithTheReason) {
+  zmq::context_t context;
+  zmq::socket_t router(context, ZMQ_ROUTER);
+  router.set(zmq::sockopt::linger, 0);
+  const std::string address = fresh_ipc_address();
+  router.bind(address);
+  StageEnd dialer(plain());
+  const ConnectionId id = dialer.dial(address);
+  zmq::message_t route;
+  ASSERT_TRUE(
+      play({&dialer}, [&] { return router.recv(route, zmq::recv_flags::dontwait).has_value(); }));
+  const FewDescriptors few(0);
+  Whereabouts welcome;
+  welcome.chunk_bytes = kLeastChunkBytes;
+  const Buffer frame = write_welcome(welcome);
+  router.send(route, zmq::send_flags::sndmore);
+  router.send(zmq::const_buffer(frame.data(), frame.size()));
+  ASSERT_TRUE(play({&dialer}, [&] { return dialer.diary.ends.contains(id); }));
+  expect_told({dialer.diary.kinds[id], dialer.diary.ends[id]});
+}
+
+// Takes connections, as the system does for a process that is stopped, and never says a word.
+class Stopped {
+ public:
+  Stopped() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t bytes = sizeof(at);
+    CHECK(::bind(socket_, reinterpret_cast<sockaddr*>(&at), bytes) == 0, "no port");
+    CHECK(::listen(socket_, 100) == 0, "cannot listen");
+    CHECK(::getsockname(socket_, reinterpret_cast<sockaddr*>(&at), &bytes) == 0, "no name");
+    address_ = fmt::format("tcp://127.0.0.1:{}", ntohs(at.sin_port));
+  }
+  ~Stopped() {
+    for (const int taken : taken_) ::close(taken);
+    ::close(socket_);
+  }
+  Stopped(const Stopped&) = delete;
+  Stopped& operator=(const Stopped&) = delete;
+
+  const std::string& address() const { return address_; }
+  // Connections so far.
+  std::size_t count() {
+    for (int taken = 0; (taken = ::accept(socket_, nullptr, nullptr)) >= 0;) {
+      taken_.push_back(taken);
+    }
+    return taken_.size();
+  }
+  void hang_up() {
+    for (const int taken : std::exchange(taken_, {})) ::close(taken);
+  }
+
+ private:
+  int socket_;
+  std::string address_;
+  std::vector<int> taken_;
+};
+
+TEST(ZmqResources, AListenerThatDoesNotAnswerInTimeHasRefusedNobody) {
+  Stopped listener;
+  ZmqWireOptions options = plain();
+  options.attach_within = std::chrono::milliseconds(100);
+  StageEnd dialer(options);
+  dialer.dial(listener.address());
+  // More often than handshakes may be broken off.
+  EXPECT_TRUE(play({&dialer}, [&] { return listener.count() >= 8 || !dialer.diary.ends.empty(); }));
+  EXPECT_TRUE(dialer.diary.ends.empty()) << dialer.diary.ends.begin()->second;
+}
+
+TEST(ZmqResources, AListenerThatHangsUpAgainAndAgainHasRefused) {
+  Stopped listener;
+  StageEnd dialer(plain());
+  const ConnectionId id = dialer.dial(listener.address());
+  ASSERT_TRUE(play({&dialer}, [&] {
+    listener.count();
+    listener.hang_up();
+    return dialer.diary.ends.contains(id);
+  }));
+  EXPECT_THAT(dialer.diary.ends[id], HasSubstr("hangs up during the handshake"));
+}
+
+}  // namespace
+}  // namespace troupe::runtime

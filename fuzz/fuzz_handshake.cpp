@@ -1,5 +1,6 @@
-// A stranger at the gate of a running node, who may say anything in any order: connect, speak,
-// fall silent, close, come back. The node must refuse or survive it, and end when it is asked to.
+// A stranger at the gate of a head, who may say anything in any order: connect, speak, fall silent,
+// close, come back, and play the member that trains. The head must refuse or survive it, and end
+// when it is asked to.
 
 #include <chrono>
 #include <memory>
@@ -8,6 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "actors/coordinator.h"
+#include "actors/messages.h"
+#include "actors/monitor.h"
+#include "actors/reducer.h"
 #include "actors/wire_messages.h"
 #include "fuzz/frames.h"
 #include "fuzz/talk.h"
@@ -15,6 +20,7 @@
 #include "runtime/base/error.h"
 #include "runtime/node.h"
 #include "runtime/step_scheduler.h"
+#include "tests/pipeline/state_example.h"
 
 namespace {
 
@@ -68,21 +74,59 @@ class TalkWire final : public runtime::Wire {
   std::vector<fuzz::Line> lines_;
 };
 
-// Keeps nothing and never ends by itself.
-class Listener final : public runtime::Actor {
+// In the place of the Checkpointer, and of everyone on the other node.
+class Clerk final : public runtime::Actor {
  public:
-  void receive(runtime::Context&, runtime::Message) override {}
+  void receive(runtime::Context& context, runtime::Message message) override {
+    if (message.as<actors::LastState>() != nullptr) {
+      context.send_control("coordinator", runtime::Message::of(actors::LastStateDone{}));
+    } else if (message.as<actors::FinishMetrics>() != nullptr) {
+      context.send_control("monitor", std::move(message));
+    }
+  }
 };
 
+// A head and one member, whose only replica makes every step alone.
 runtime::Plan plan_of_two() {
   runtime::Plan plan;
-  plan.actors = {{"coordinator", "listener", "", false, "head"},
-                 {"reducer", "listener", "coordinator", false, "head"},
-                 {"replica.0", "listener", "", false, "node-1"}};
+  plan.actors = {{"coordinator", "coordinator", "", false, "head"},
+                 {"reducer", "reducer", "coordinator", false, "head"},
+                 {"checkpointer", "clerk", "coordinator", false, "head"},
+                 {"monitor", "monitor", "coordinator", false, "head"},
+                 {"node-1", "clerk", "", false, "node-1"},
+                 {"replica.0", "clerk", "node-1", false, "node-1"}};
   plan.links = {{"replica.0", "contributions", "reducer", "contributions"},
-                {"reducer", "reduced.0", "replica.0", "reduced"}};
+                {"reducer", "reduced.0", "replica.0", "reduced"},
+                {"replica.0", "snapshots", "checkpointer", "snapshots"},
+                {"replica.0", "metrics", "monitor", "metrics", runtime::Lane::kMetrics}};
   plan.links[1].tokens = 1;
   return plan;
+}
+
+std::unique_ptr<runtime::Actor> make_actor(const runtime::ActorPlan& plan,
+                                           const pipeline::StateExample& example) {
+  if (plan.kind == "coordinator") {
+    actors::CoordinatorOptions options;
+    options.state = std::make_shared<const pipeline::TrainingState>(
+        pipeline::initial_state(example.layout, example.options, "", {}));
+    options.replica_nodes = {"node-1"};
+    options.loaders = {};
+    options.members = {"node-1"};
+    options.validate = false;
+    return std::make_unique<actors::Coordinator>(options, std::make_shared<actors::RunOutcome>());
+  }
+  if (plan.kind == "reducer") {
+    return std::make_unique<actors::Reducer>(
+        actors::ReducerOptions{1, example.options.micro_batches});
+  }
+  if (plan.kind == "monitor") {
+    actors::MonitorOptions options;
+    options.metrics_path = "/dev/null";
+    options.losses.resize(example.layout.loss_weights.size());
+    options.schedule = example.options.schedule;
+    return std::make_unique<actors::Monitor>(options);
+  }
+  return std::make_unique<Clerk>();
 }
 
 void run(runtime::Node& node, runtime::StepScheduler& scheduler) {
@@ -96,9 +140,12 @@ void run(runtime::Node& node, runtime::StepScheduler& scheduler) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const runtime::Plan kPlan = plan_of_two();
+  static const pipeline::StateExample kExample = pipeline::state_example();
   static const runtime::WireTypes kTypes = [] {
     runtime::WireTypes types;
-    actors::add_wire_messages(types);
+    actors::add_wire_messages(types, [](const pipeline::TrainingState& state) {
+      return pipeline::check_state(state, kExample.layout, kExample.options);
+    });
     return types;
   }();
   runtime::ManualClock clock;
@@ -108,8 +155,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   runtime::GateOptions options;
   options.node = "head";
   options.terms = {{"topology", "0123456789abcdef"}};
-  const runtime::ActorFactory make = [](const runtime::ActorPlan&) {
-    return std::make_unique<Listener>();
+  const runtime::ActorFactory make = [](const runtime::ActorPlan& plan) {
+    return make_actor(plan, kExample);
   };
   runtime::Node node(kPlan, make, {}, clock, log, runtime::Uplink{options, wire, kTypes, false},
                      &scheduler);

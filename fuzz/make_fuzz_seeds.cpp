@@ -140,6 +140,41 @@ void add_parcels(const Folder& folder) {
   folder.add("parcel-back", pack(back, types));
 }
 
+// A member with one replica that makes a step and ends, for the head of fuzz_handshake.
+std::vector<std::byte> training_talk(const runtime::Hello& known, const runtime::WireTypes& types) {
+  const pipeline::StateExample example = pipeline::state_example();
+  std::vector<std::byte> talk;
+  fuzz::act(talk, fuzz::Deed::kConnect);
+  fuzz::say(talk, 0, pack(known));
+  fuzz::say(talk, 0, pack(runtime::Heartbeat{1}));
+  const auto send = [&](std::optional<std::uint32_t> link, unsigned lane, std::uint64_t sequence,
+                        Message message) {
+    runtime::Parcel parcel;
+    parcel.sequence = sequence;
+    parcel.link = link;
+    if (!link) parcel.sender = "replica.0";
+    if (!link) parcel.target = "coordinator";
+    parcel.message = std::move(message);
+    fuzz::say(talk, lane, pack(parcel, types));
+  };
+  send(0, 1, 1, Message::of(actors::BucketMessage{0, 0, 0, 0, 4}, {Buffer::zeroed(32)}));
+  actors::HeaderMessage header;
+  header.header.exponents = {1, 2};
+  header.header.micro_batches = example.options.micro_batches;
+  send(0, 1, 2, Message::of(std::move(header)));
+  actors::StepMetrics metrics;
+  metrics.losses.resize(example.layout.loss_weights.size());
+  send(3, 2, 1, Message::of(actors::StepMetrics(metrics)));
+  const auto state = std::make_shared<const pipeline::TrainingState>(
+      pipeline::initial_state(example.layout, example.options, "", {}));
+  send(2, 1, 3, Message::of(actors::Snapshot{state}));
+  actors::ReplicaEnd end;
+  end.state = state;
+  end.last_step = metrics;
+  send(std::nullopt, 0, 1, Message::of(std::move(end)));
+  return talk;
+}
+
 // With the head of fuzz_handshake, whose peer is node-1 and whose topology is this one.
 void add_talks(const Folder& folder) {
   runtime::Hello known = hello();
@@ -162,6 +197,7 @@ void add_talks(const Folder& folder) {
   fuzz::say(talk, 0, pack(runtime::GraphRequest{}));
   fuzz::say(talk, 0, pack(runtime::Account{{0, 0, 0}, {{1, 0, 0}}}));
   folder.add("parcel", talk);
+  folder.add("training", training_talk(known, types));
   std::vector<std::byte> back = talk;
   known.peer_incarnation = 1;
   known.received = {0, 0, 0};

@@ -17,8 +17,10 @@ using runtime::json_string;
 using runtime::Message;
 
 constexpr auto kShowEvery = std::chrono::seconds(1);
-// With steps that were told and may have been dropped on the way.
-constexpr auto kPatience = std::chrono::seconds(1);
+// With steps that were told and may have been dropped on the way: so many looks at the mailbox, in
+// a row, that find none.
+constexpr auto kLookEvery = std::chrono::milliseconds(50);
+constexpr int kMostLooks = 20;
 
 std::string step_line(const StepMetrics& step, const MonitorOptions& options) {
   std::string losses;
@@ -58,14 +60,14 @@ void Monitor::start(Context& context) {
 }
 
 void Monitor::timer(Context& context, runtime::TimerId id) {
-  if (finish_ && id == patience_) return finish(context);
+  if (id == look_) return look_for_steps(context);
   progress_.show(context.now());
   context.after(kShowEvery);
 }
 
 void Monitor::receive(Context& context, Message message) {
   if (const auto* step = message.as<StepMetrics>()) {
-    if (is_of_this_run(*step)) take_step(context, *step);
+    if (is_to_come(*step)) take_step(context, *step);
     if (finish_ && next_step_ >= finish_->told_until) finish(context);
   } else if (const auto* event = message.as<EventMetrics>()) {
     write(context, fmt::format(R"({{"kind":"{}","step":{},"fields":{}}})", event->kind, event->step,
@@ -76,14 +78,21 @@ void Monitor::receive(Context& context, Message message) {
     finish_ = *last;
     if (next_step_ >= finish_->told_until) return finish(context);
     // Between nodes metrics have a way of their own, on which they may be slower.
-    patience_ = context.after(kPatience);
+    look_ = context.after(kLookEvery);
   }
+}
+
+void Monitor::look_for_steps(Context& context) {
+  if (!finish_) return;
+  if (++looks_ == kMostLooks) return finish(context);
+  context.post_progress();
+  look_ = context.after(kLookEvery);
 }
 
 void Monitor::finish(Context& context) {
   const auto newest = std::move(finish_->newest);
   finish_.reset();
-  if (newest && newest->step >= next_step_ && is_of_this_run(*newest)) take_step(context, *newest);
+  if (newest && is_to_come(*newest)) take_step(context, *newest);
   if (const std::uint64_t made = next_step_ - options_.first_step; made > written_) {
     context.log().warning(fmt::format(
         "{} lacks {} lines of steps that came faster than they could be written, or were lost with "
@@ -96,14 +105,19 @@ void Monitor::finish(Context& context) {
 }
 
 // Another node may say anything.
-bool Monitor::is_of_this_run(const StepMetrics& step) const {
-  return step.slot < options_.schedule.size() && step.losses.size() == options_.losses.size();
+bool Monitor::is_to_come(const StepMetrics& step) const {
+  const std::size_t slots = options_.schedule.size();
+  return step.step >= next_step_ && step.slot < slots &&
+         step.iteration < options_.progress.iterations &&
+         step.step == step.iteration * slots + step.slot &&
+         step.losses.size() == options_.losses.size();
 }
 
 void Monitor::take_step(Context& context, const StepMetrics& step) {
   write(context, step_line(step, options_));
   next_step_ = step.step + 1;
   ++written_;
+  looks_ = 0;
   double total = 0.0;
   for (std::size_t i = 0; i < step.losses.size(); ++i) {
     total += options_.losses[i].weight * step.losses[i];

@@ -43,9 +43,11 @@ class Monitor final : public runtime::Actor {
   void timer(runtime::Context& context, runtime::TimerId id) override;
 
  private:
-  bool is_of_this_run(const StepMetrics& step) const;
+  // A step of this run, and a later one than those that were written.
+  bool is_to_come(const StepMetrics& step) const;
   void take_step(runtime::Context& context, const StepMetrics& step);
   void take_change(runtime::Context& context, const NodeChange& change);
+  void look_for_steps(runtime::Context& context);
   void finish(runtime::Context& context);
   void write(runtime::Context& context, const std::string& line);
 
@@ -56,7 +58,8 @@ class Monitor final : public runtime::Actor {
   std::uint64_t next_step_;              // the one after the newest that was written
   std::uint64_t written_ = 0;            // steps
   std::optional<FinishMetrics> finish_;  // while steps are awaited that it has overtaken
-  runtime::TimerId patience_;
+  runtime::TimerId look_;
+  int looks_ = 0;  // since a step came
 };
 
 }  // namespace troupe::actors

@@ -60,7 +60,7 @@ void ProgressLine::write(const std::string& line, const char* end) const {
 std::string ProgressLine::text(TimePoint now) const {
   const double total = static_cast<double>(std::max<std::uint64_t>(options_.iterations, 1));
   const double part = static_cast<double>(done_) / total;
-  const int filled = static_cast<int>(part * kBarWidth);
+  const int filled = static_cast<int>(std::min(part, 1.0) * kBarWidth);
   const double elapsed = std::chrono::duration<double>(now - began_).count();
   const double rate = elapsed > 0.0 ? static_cast<double>(events_) / elapsed : 0.0;
   const std::uint64_t since = done_ - std::min(done_, options_.first_iteration + 1);

@@ -24,14 +24,17 @@ std::vector<std::string> hosts_of_members(const config::ClusterSection& cluster,
   return hosts;
 }
 
+bool is_ipv6(const std::string& number) { return number.find(':') != std::string::npos; }
+
 // A name that leads to loopback here may still lead here from elsewhere: many systems have their
-// own name in /etc/hosts so.
-bool is_reachable_name(const std::string& host) {
+// own name in /etc/hosts so. `both`: IPv6 is listened to as well.
+bool is_reachable_name(const std::string& host, bool both) {
   if (!is_this_host(host)) return false;
+  if (host == host_name()) return true;
   runtime::Address address;
   address.host = host;
   const auto resolved = runtime::resolve(address);
-  return host == host_name() || (resolved.ok() && !resolved->loopback);
+  return resolved.ok() && !resolved->loopback && (both || !is_ipv6(resolved->host));
 }
 
 std::string address_of(std::string host, std::uint16_t port) {
@@ -57,15 +60,14 @@ std::vector<std::string> addresses_to_dial(const std::string& listen, const std:
   if (!asked.ok() || !actual.ok()) return {bound};
   const auto resolved = runtime::resolve(*asked);
   if (!resolved.ok() || !resolved->any) return {bound};
-  for (const config::HostSection& host : hosts) {
-    if (is_reachable_name(host.address)) return {address_of(host.address, actual->port)};
-  }
   // "*" and 0.0.0.0 are not reached over IPv6.
-  const bool both = asked->host.find(':') != std::string::npos;
+  const bool both = is_ipv6(asked->host);
+  for (const config::HostSection& host : hosts) {
+    if (is_reachable_name(host.address, both)) return {address_of(host.address, actual->port)};
+  }
   std::vector<std::string> addresses;
   for (const std::string& number : interfaces) {
-    const bool is_ipv4 = number.find(':') == std::string::npos;
-    if (is_ipv4 || both) addresses.push_back(address_of(number, actual->port));
+    if (both || !is_ipv6(number)) addresses.push_back(address_of(number, actual->port));
   }
   if (addresses.empty()) addresses.push_back(bound);
   return addresses;

@@ -136,14 +136,6 @@ Result<KeyFolder> read_key_folder(const std::string& folder) {
   return keys;
 }
 
-Result<std::vector<runtime::AllowedKey>> allowed_keys_at(const std::string& folder,
-                                                         std::chrono::sys_seconds now) {
-  ASSIGN_OR_RETURN(auto allowed, runtime::read_allow_list(allowed_keys_file(folder)));
-  std::erase_if(allowed,
-                [now](const runtime::AllowedKey& key) { return key.until && *key.until <= now; });
-  return allowed;
-}
-
 Result<std::string> make_join_token(const std::string& folder, std::chrono::sys_seconds now,
                                     std::chrono::sys_seconds until, runtime::Disk& disk) {
   ASSIGN_OR_RETURN(const Descriptor lock, lock_list(folder));

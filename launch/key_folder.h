@@ -39,10 +39,6 @@ runtime::Result<KeyFolder> make_key_folder(const std::string& folder, const std:
 // may read the secret, or nobody is admitted.
 runtime::Result<KeyFolder> read_key_folder(const std::string& folder);
 
-// Whom the folder's list admits at `now`: expired keys left out.
-runtime::Result<std::vector<runtime::AllowedKey>> allowed_keys_at(const std::string& folder,
-                                                                  std::chrono::sys_seconds now);
-
 // A token with which a machine without a key may join until `until`: the secret half of a fresh key
 // pair whose public half the folder's list admits so long. A run that goes on takes notice. Expired
 // keys are taken off the list; all else in it stays as it is, comments included. Any number of

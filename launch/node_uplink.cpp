@@ -16,13 +16,13 @@ namespace troupe::launch {
 
 namespace {
 
-// What the folder's list says now; the last that could be read, when it cannot.
+// What the folder's list says now, expired keys included; the last that could be read, when it
+// cannot.
 std::function<std::vector<runtime::AllowedKey>()> live_list(const std::string& folder,
                                                             std::vector<runtime::AllowedKey> first,
                                                             const runtime::Log& log) {
-  return [folder, last = std::move(first), log]() mutable {
-    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-    auto allowed = allowed_keys_at(folder, now);
+  return [file = allowed_keys_file(folder), last = std::move(first), log]() mutable {
+    auto allowed = runtime::read_allow_list(file);
     if (allowed.ok()) {
       last = *allowed;
     } else {

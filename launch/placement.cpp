@@ -37,8 +37,8 @@ config::Place place_of_listen(const config::Origins& origins) {
   return {};
 }
 
-Result<MeetingPlace> meet_on_network(const config::LoadedTopology& loaded,
-                                     const std::string& away) {
+Result<void> meet_on_network(const config::LoadedTopology& loaded, const std::string& away,
+                             Placement& placement) {
   const config::ClusterSection& cluster = loaded.topology.cluster;
   const auto refused = [&](const std::string& why) {
     const std::string message = fmt::format("cluster.listen: {} {}", cluster.listen, why);
@@ -48,7 +48,10 @@ Result<MeetingPlace> meet_on_network(const config::LoadedTopology& loaded,
   const auto address = runtime::parse_address(cluster.listen);
   if (!address.ok()) return refused("is no address: " + address.error().message);
   const auto resolved = runtime::resolve(*address);
-  if (!resolved.ok()) return refused("leads nowhere: " + resolved.error().message);
+  if (!resolved.ok()) {
+    placement.unresolved = refused("leads nowhere: " + resolved.error().message);
+    return {};
+  }
   if (resolved->loopback) {
     return refused(
         fmt::format("is reached from this machine only, and members are to run on {}; give an "
@@ -60,9 +63,9 @@ Result<MeetingPlace> meet_on_network(const config::LoadedTopology& loaded,
         "has no port of its own, so that other hosts cannot be told where to join; give a port "
         "other than 0");
   }
-  MeetingPlace meeting{cluster.listen, cluster.listen};
-  if (resolved->any) meeting.dial = fmt::format("tcp://127.0.0.1:{}", address->port);
-  return meeting;
+  placement.network = {cluster.listen, cluster.listen};
+  if (resolved->any) placement.network->dial = fmt::format("tcp://127.0.0.1:{}", address->port);
+  return {};
 }
 
 }  // namespace
@@ -79,7 +82,7 @@ Result<Placement> place_run(const config::LoadedTopology& loaded,
     placement.here = members_here(loaded.topology.cluster, away);
   }
   if (placement.here.size() < placement.members) {
-    ASSIGN_OR_RETURN(placement.network, meet_on_network(loaded, away));
+    RETURN_IF_ERROR(meet_on_network(loaded, away, placement));
   }
   return placement;
 }

@@ -27,6 +27,9 @@ struct Placement {
   std::vector<std::uint32_t> here;
   // None when all are here: then no network is needed.
   std::optional<MeetingPlace> network;
+  // Why there is none although it is needed: the name of cluster.listen leads nowhere on this
+  // machine, which need not be the one that is to run it. kTopology, at its place in the file.
+  std::optional<runtime::Error> unresolved;
 
   // The processes of this machine that compute, as check_memory() takes them.
   std::vector<std::uint32_t> computing_here() const {

@@ -63,6 +63,7 @@ bool is_left_behind(const fs::path& folder, pid_t process) {
   const Descriptor lock(
       ::open((folder / kLock).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (lock.is_open()) return ::flock(lock.number(), LOCK_EX | LOCK_NB) == 0;
+  if (errno != ENOENT) return false;
   const bool gone = ::kill(process, 0) != 0 && errno == ESRCH;
   return gone && facts.st_mtime + kMakingSeconds < std::time(nullptr);
 }

@@ -41,9 +41,15 @@ std::vector<GroupProcess> member_processes(const SuperviseRequest& request,
 }  // namespace
 
 Result<GroupEnd> supervise(const SuperviseRequest& request, runtime::Log& log) {
-  ASSIGN_OR_RETURN(const SocketFolder sockets, SocketFolder::make());
-  MeetingPlace meeting =
-      request.placement.network.value_or(MeetingPlace{sockets.address(), sockets.address()});
+  std::optional<SocketFolder> sockets;
+  MeetingPlace meeting;
+  if (request.placement.network) {
+    meeting = *request.placement.network;
+  } else {
+    ASSIGN_OR_RETURN(SocketFolder folder, SocketFolder::make());
+    sockets.emplace(std::move(folder));
+    meeting = {sockets->address(), sockets->address()};
+  }
   if (request.key_folder) {
     ASSIGN_OR_RETURN(const KeyFolder keys, read_key_folder(*request.key_folder));
     meeting.dial += fmt::format("#{}", keys.own.public_key);

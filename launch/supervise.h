@@ -25,7 +25,7 @@ struct SuperviseRequest {
 // Gives the head `--head-at ADDRESS` and `--member-here NAME` for each besides its words, each
 // member a `join` of its own; their standard error is passed on line by line behind their names.
 // Must be called before other threads are started. kInternal: a process cannot be started. kUsage:
-// the keys cannot be read.
+// the keys cannot be read, or there is no folder for the sockets of a run on this host alone.
 runtime::Result<GroupEnd> supervise(const SuperviseRequest& request, runtime::Log& log);
 
 }  // namespace troupe::launch

@@ -31,13 +31,21 @@ bool can_bind(const std::string& numeric_host) {
   return bound;
 }
 
+constexpr std::uint32_t kLinkLocalIpv4 = 169U << 8 | 254U;
+
 // As a number, if it can be reached from elsewhere; else "".
 std::string reachable_number(const ifaddrs& interface) {
   const sockaddr* address = interface.ifa_addr;
-  if (address == nullptr || (interface.ifa_flags & IFF_UP) == 0) return {};
+  // Not those without a cable, such as a bridge that nothing is attached to.
+  constexpr unsigned kWorking = IFF_UP | IFF_RUNNING;
+  if (address == nullptr || (interface.ifa_flags & kWorking) != kWorking) return {};
   if ((interface.ifa_flags & IFF_LOOPBACK) != 0) return {};
   socklen_t size = 0;
-  if (address->sa_family == AF_INET) size = sizeof(sockaddr_in);
+  if (address->sa_family == AF_INET) {
+    size = sizeof(sockaddr_in);
+    const auto* four = reinterpret_cast<const sockaddr_in*>(address);
+    if (ntohl(four->sin_addr.s_addr) >> 16 == kLinkLocalIpv4) return {};
+  }
   if (address->sa_family == AF_INET6) {
     size = sizeof(sockaddr_in6);
     const auto* six = reinterpret_cast<const sockaddr_in6*>(address);

@@ -71,6 +71,9 @@ int check_command(const Arguments& arguments) {
   const auto bounds = launch::run_bounds(*loaded, placement->members);
   if (!bounds.ok()) return report(bounds.error());
   // The run may be meant for another machine.
+  if (placement->unresolved) {
+    std::cerr << "troupe: warning: " << placement->unresolved->message << "\n";
+  }
   if (const auto fits =
           launch::check_memory(*bounds, placement->computing_here(), launch::usable_memory());
       !fits.ok()) {

@@ -139,9 +139,10 @@ int train(const config::LoadedTopology& loaded, const launch::RunFolder& folder,
 Result<launch::Placement> place(const config::LoadedTopology& loaded,
                                 const RunArguments& arguments) {
   if (!arguments.head_at.empty()) {
-    return launch::Placement{config::workers_of(loaded.topology, arguments.workers), {}, {}};
+    return launch::Placement{config::workers_of(loaded.topology, arguments.workers), {}, {}, {}};
   }
   ASSIGN_OR_RETURN(launch::Placement placement, launch::place_run(loaded, arguments.workers));
+  if (placement.unresolved) return *placement.unresolved;
   ASSIGN_OR_RETURN(const launch::RunBounds bounds, launch::run_bounds(loaded, placement.members));
   RETURN_IF_ERROR(
       launch::check_memory(bounds, placement.computing_here(), launch::usable_memory()));

@@ -25,13 +25,15 @@ void AllowState::compare_with(std::span<const AllowedKey> listed, std::chrono::s
   }
 }
 
-bool AllowState::admits(const std::string& key, std::span<const AllowedKey> listed,
-                        std::chrono::sys_seconds now) {
+Admission AllowState::admits(const std::string& key, std::span<const AllowedKey> listed,
+                             std::chrono::sys_seconds now) {
   compare_with(listed, now);
   const AllowedKey* entry = find(listed, key);
-  if (entry == nullptr || (entry->until && *entry->until <= now)) return let_in_.contains(key);
+  if (entry == nullptr || (entry->until && *entry->until <= now)) {
+    return let_in_.contains(key) ? Admission::kExpired : Admission::kRefused;
+  }
   if (entry->until) let_in_[key] = *entry->until;
-  return true;
+  return Admission::kAdmitted;
 }
 
 }  // namespace troupe::runtime

@@ -84,7 +84,7 @@ void Gate::turn(TimePoint until) {
   dial_due();
 }
 
-// Names are looked up for as long as the system likes; nobody else shall wait for that.
+// Names are looked up for as long as the system likes; no other thread shall wait for that.
 void Gate::dial_due() {
   for (const std::size_t position : std::exchange(to_dial_, {})) {
     // Only this thread changes peers, so they can be read without the lock.

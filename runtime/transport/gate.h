@@ -40,7 +40,7 @@ namespace troupe::runtime {
 class NodeCore;
 
 // What the Gate tells the node's root actor, on the control lane from outside. Of each peer
-// PeerJoined once, and then one of the others once; a peer that never came is lost, too.
+// PeerJoined once, and then one of the others once; one that is dialed and never came is lost, too.
 struct PeerJoined {
   static constexpr std::string_view kName = "peer-joined";
   std::string node, host, address;
@@ -120,8 +120,8 @@ class Gate final : public WireEvents {
   void wake() { wire_.wake(); }
 
   // The driving thread, until closed(): one round of what has come and what is to go, waiting for
-  // it until `until` at most. Dialing a name may take as long as the system's resolver likes; what
-  // other threads ask of the gate does not wait for that.
+  // it until `until` at most. Dialing a name may take as long as the system's resolver likes:
+  // other threads do not wait for that, but heartbeats do, so peers are better given as numbers.
   void turn(TimePoint until);
   // Any thread. When turn() has something to do at the latest; max() when it is closed.
   TimePoint next_due() const;
@@ -215,7 +215,6 @@ class Gate final : public WireEvents {
   void tend_peer(std::size_t position, TimePoint now);
   void dial_due();
   void excuse_own_sleep(TimePoint now);
-  void answer_graph_questions();
   void tend_closing(TimePoint now);
 
   NodeCore& core_;

@@ -9,6 +9,15 @@
 #include "runtime/transport/gate.h"
 
 namespace troupe::runtime {
+namespace {
+
+Error expired_key() {
+  return {ErrorKind::kLostPeers,
+          "the token has expired, and only nodes that joined with it before may use it; make "
+          "another one with 'troupe token'"};
+}
+
+}  // namespace
 
 std::optional<std::size_t> Gate::find_peer(ConnectionId connection) const {
   const auto found = by_connection_.find(connection);
@@ -124,6 +133,8 @@ void Gate::answer_hello(ConnectionId connection, const Stranger& stranger, const
   } else if (known && !same) {
     refuse(connection, who,
            {ErrorKind::kLostPeers, fmt::format("{} is taken by {}", hello.node, peer.process)});
+  } else if (!known && stranger.info.key_expired && !peer.invited) {
+    refuse(connection, who, expired_key());
   } else if (!known && hello.peer_incarnation != 0) {
     refuse(
         connection, who,
@@ -156,6 +167,10 @@ void Gate::answer_enrolment(ConnectionId connection, const Stranger& stranger,
            {ErrorKind::kUsage, fmt::format("{} takes in no new nodes", options_.node)});
     return;
   }
+  if (stranger.info.key_expired) {
+    refuse(connection, who, expired_key());
+    return;
+  }
   std::vector<std::string> awaited;
   for (const auto& peer : peers_) {
     if (peer->state() == Peer::State::kAwaited && !peer->dials()) awaited.push_back(peer->node());
@@ -164,6 +179,9 @@ void Gate::answer_enrolment(ConnectionId connection, const Stranger& stranger,
   if (!invitation.ok()) {
     refuse(connection, who, invitation.error());
     return;
+  }
+  if (const auto peer = positions_.find(invitation->node); peer != positions_.end()) {
+    peers_[peer->second]->invited = true;
   }
   wire_.send(connection, Lane::kControl, pack(*invitation));
   wire_.close(connection);

@@ -98,6 +98,8 @@ class Peer {
 
   std::string process;  // for people: "process 17 on node-a"; "" before it has introduced itself
   TimePoint next_dial{0};
+  // A process was asked to come as this node.
+  bool invited = false;
   TimePoint next_heartbeat{0};
   std::optional<WaitGraph> graph;  // the newest answer
   PeerStats stats() const;

@@ -46,6 +46,9 @@ struct ConnectionInfo {
   bool dialed = false;  // by this end
   std::string address;  // for people: "tcp://10.0.0.2:41234"
   std::string key;      // of the peer, proven by the transport (Z85); "" where nothing is encrypted
+  // The key has expired, and connects because it has done so before: good for nodes of the run to
+  // come back with, and for nobody new.
+  bool key_expired = false;
 };
 
 // What a Wire tells its driver, from within poll().
@@ -58,7 +61,8 @@ class WireEvents {
   virtual void arrived(ConnectionId connection, Lane lane, Packet packet) = 0;
   // Also of a dial() that was refused for good (its key, its version). Nothing follows. What was
   // sent and has not arrived may be lost. `why` is kUsage when the ends cannot be meant to work
-  // together (other releases) or the process lacks descriptors, and kLostPeers otherwise.
+  // together (other releases) or the process lacks descriptors, kInternal when the library refuses
+  // a socket for any other reason, and kLostPeers otherwise.
   virtual void disconnected(ConnectionId connection, const Error& why) = 0;
 };
 

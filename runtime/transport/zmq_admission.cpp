@@ -34,18 +34,20 @@ std::string key_of(std::span<const Buffer> request) {
 }  // namespace
 
 AdmissionAnswer answer_admission(std::span<const Buffer> request,
-                                 const std::function<bool(const std::string& key)>& admits) {
+                                 const std::function<Admission(const std::string& key)>& admits) {
   AdmissionAnswer answer;
   answer.key = key_of(request);
-  answer.admitted = !answer.key.empty() && admits(answer.key);
+  if (!answer.key.empty()) answer.admission = admits(answer.key);
+  const bool admitted = answer.admission != Admission::kRefused;
+  const bool expired = answer.admission == Admission::kExpired;
   const Buffer id = request.size() > 1 ? request[1] : Buffer();
-  // version, request id, status, reason, user id, metadata. The user id is what messages of the
-  // connection show as their sender's key.
+  // version, request id, status, reason, user id, metadata. Messages of the connection show the
+  // user id, which ZmqSocket::origin() reads.
   answer.frames = {frame_of("1.0"),
                    id,
-                   frame_of(answer.admitted ? "200" : "400"),
-                   frame_of(answer.admitted ? "" : "not on the allow-list"),
-                   frame_of(answer.admitted ? answer.key : ""),
+                   frame_of(admitted ? "200" : "400"),
+                   frame_of(admitted ? "" : "not on the allow-list"),
+                   frame_of(admitted ? ZmqOrigin::user_id(answer.key, expired) : ""),
                    Buffer()};
   return answer;
 }
@@ -72,9 +74,10 @@ void ZmqAdmission::serve() {
   std::vector<Buffer> request;
   while (socket_->readable() && socket_->receive(request)) {
     const AdmissionAnswer answer = answer_admission(request, [this](const std::string& key) {
-      return state_.admits(key, allowed_(), wall_time_());
+      const std::vector<AllowedKey> listed = allowed_();
+      return state_.admits(key, listed, wall_time_());
     });
-    if (!answer.admitted) {
+    if (answer.admission == Admission::kRefused) {
       log_.warning(fmt::format("refused a peer whose key is not on the allow-list: {}",
                                answer.key.empty() ? "(none)" : answer.key));
     }

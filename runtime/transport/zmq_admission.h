@@ -24,14 +24,14 @@ namespace troupe::runtime {
 // What libzmq is told, and what is to be known of it here.
 struct AdmissionAnswer {
   std::vector<Buffer> frames;  // the reply
-  bool admitted = false;
+  Admission admission = Admission::kRefused;
   std::string key;  // that asked (Z85); "" when the request cannot be understood
 };
 
 // The answer to one request, whatever it holds. `admits` is asked about a key that has the form of
-// one, which its owner has proven by then.
+// one, which its owner has proven by then. What it says is found in ZmqOrigin.
 AdmissionAnswer answer_admission(std::span<const Buffer> request,
-                                 const std::function<bool(const std::string& key)>& admits);
+                                 const std::function<Admission(const std::string& key)>& admits);
 
 // Lives as long as the listeners of its context: a connection that is not answered never comes
 // about. The wire's thread.

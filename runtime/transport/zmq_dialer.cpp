@@ -169,7 +169,6 @@ bool ZmqDialer::read_events(StrandId id, ZmqSocket& socket, TimePoint now) {
   ZmqEvent event;
   while (socket.next_event(event)) {
     if (event.what == ZmqEvent::What::kReady) {
-      failed_handshakes_ = 0;
       attach(id);
     } else if (!strand_failed(id, event.what, now)) {
       return false;
@@ -218,6 +217,9 @@ bool ZmqDialer::strand_failed(StrandId id, ZmqEvent::What what, TimePoint now) {
                           "another key than {}; compare that with the public key of the node that "
                           "listens there",
                           address_.text(), server_key_));
+  } else if (what == ZmqEvent::What::kNotReached && !descriptors_left(1)) {
+    const Error none = out_of_descriptors();
+    end(none.message, none.kind);
   } else {
     rest(now);
   }

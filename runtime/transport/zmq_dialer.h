@@ -107,7 +107,7 @@ class ZmqDialer {
   TimePoint deadline_{};
   TimePoint begun_{};          // since when the newest sockets are there
   int attempts_ = 0;           // since the dial
-  int failed_handshakes_ = 0;  // one after the other, for no reason that was told
+  int failed_handshakes_ = 0;  // broken off by the other end for no reason that was told
   Token token_{};
   std::map<StrandId, std::unique_ptr<ZmqSocket>> strands_;
   std::unique_ptr<ZmqTraffic> traffic_;

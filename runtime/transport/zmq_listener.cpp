@@ -224,7 +224,7 @@ void ZmqListener::welcome(const StrandName& name, const Attach& attach, const Zm
                           TimePoint now) {
   if (peers_.size() - tokens_.size() >= kMostUnopened) return sink_.dropped();
   Peer peer;
-  peer.info = {false, origin.address, origin.key};
+  peer.info = {false, origin.address, origin.key, origin.key_expired};
   if (peer.info.address == "ipc") peer.info.address = address_;
   peer.stripes = attach.stripes;
   peer.attached.emplace(Lane::kControl, 0);

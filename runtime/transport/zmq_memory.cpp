@@ -48,6 +48,8 @@ struct RecycledMemory::Store {
   }
 
   void give_back(const Block& block) {
+    // It would only drive out all others.
+    if (block.bytes > kMostIdleBytes) return block.release();
     std::vector<Block> surplus;
     {
       const std::scoped_lock lock(mutex);

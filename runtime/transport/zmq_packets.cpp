@@ -127,7 +127,8 @@ std::string PacketAssembler::take_payloads(Assembly& assembly, const PacketFrame
       auto found = shared != nullptr ? shared->take(entry.place, entry.bytes) : std::nullopt;
       if (!found) return "a payload outside the shared memory";
       payload = std::move(*found);
-      charge(assembly, entry.bytes, 1);
+      // It brings nothing: all places may be the same one.
+      charge(assembly, 0, 1);
     } else if (entry.how == PayloadEntry::How::kFrame) {
       if (taken == frames.size() || frames[taken].size() != entry.bytes) {
         return "a payload of another size than announced";

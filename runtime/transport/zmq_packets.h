@@ -61,12 +61,12 @@ class PacketCutter {
 // that stalls holds back what it carries while the others go on; how much goes on is bounded by the
 // credits of the lane's links, which are not known here, but not what it is made of:
 //   - a packet, a payload in chunks and an early chunk cost some hundred bytes of bookkeeping each.
-//     The smallest packets of a node bring 40, of which 20,000 may wait, and of those that bring
-//     110 any number;
+//     The smallest packets of a node bring 40, of which 80,000 may wait, and of those that bring
+//     110 any number. Links of small messages between nodes want fewer credits than that;
 //   - a chunk that overtakes its announcement is full, or the one tail of a payload that has a full
 //     chunk (1 MiB or more) besides;
 //   - early chunks wait in the memory that they came in, at most as many as the largest payload
-//   has;
+//     has;
 //   - how far a number is ahead costs nothing by itself, so that only what no sum of credits allows
 //     is refused.
 class PacketAssembler {
@@ -74,7 +74,7 @@ class PacketAssembler {
   // What one thing that waits costs at most: a packet, a payload in chunks, or an early chunk.
   static constexpr std::size_t kEntryBytes = 320;
   // Of bookkeeping, whatever has arrived.
-  static constexpr std::size_t kFreeBytes = std::size_t{4} << 20;
+  static constexpr std::size_t kFreeBytes = std::size_t{16} << 20;
   // By so much the number of a packet is above that of the next one in order, at most.
   static constexpr std::uint64_t kMostAhead = std::uint64_t{1} << 24;
 

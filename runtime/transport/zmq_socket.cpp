@@ -27,6 +27,9 @@ constexpr std::size_t kPayloadAlignment = 8;
 constexpr int kGiveUpMilliseconds = 60'000;
 constexpr int kNeverMilliseconds = 1'000'000'000;
 
+// Keys have no spaces.
+constexpr std::string_view kExpired = " expired";
+
 constexpr int kWatched = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
                          ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                          ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
@@ -171,6 +174,8 @@ std::size_t descriptors_of_threads(int io_threads) {
   return static_cast<std::size_t>(2 * (io_threads + 2));
 }
 
+}  // namespace
+
 bool descriptors_left(std::size_t count) {
   std::vector<int> probes;
   while (probes.size() < count) {
@@ -182,15 +187,15 @@ bool descriptors_left(std::size_t count) {
   return probes.size() == count;
 }
 
-}  // namespace
-
 Error out_of_descriptors() {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
-  return Error{ErrorKind::kUsage,
-               fmt::format("no file descriptors are left for connections: this process may have {} "
-                           "('ulimit -n'); give it more, such as 'ulimit -n {}', and start again",
-                           limit.rlim_cur, 4 * limit.rlim_cur)};
+  return Error{
+      ErrorKind::kUsage,
+      fmt::format("no file descriptors are left for connections: this process may have {} "
+                  "('ulimit -n'); give it more, such as 'ulimit -n {}', and start again. The "
+                  "system as a whole may have none left, too",
+                  limit.rlim_cur, 4 * limit.rlim_cur)};
 }
 
 struct ZmqContext::Impl {
@@ -245,9 +250,10 @@ ZmqSocket::ZmqSocket(std::unique_ptr<Impl> impl)
 
 Result<std::unique_ptr<ZmqSocket>> ZmqSocket::open(ZmqContext& context,
                                                    const ZmqSocketOptions& options) {
-  // The socket and both ends of its monitor, and with the first one all threads begin.
+  // The socket, both ends of its monitor and a connection, and with the first one all threads
+  // begin.
   const std::size_t threads = context.impl_->monitors == 0 ? context.impl_->thread_descriptors : 0;
-  if (!descriptors_left(3 + threads)) return out_of_descriptors();
+  if (!descriptors_left(4 + threads)) return out_of_descriptors();
   try {
     return std::unique_ptr<ZmqSocket>(new ZmqSocket(
         std::make_unique<Impl>(context.impl_->context, context.impl_->monitors++, options)));
@@ -313,11 +319,19 @@ bool ZmqSocket::receive(std::vector<Buffer>& frames) {
   return true;
 }
 
+std::string ZmqOrigin::user_id(const std::string& key, bool expired) {
+  return expired ? key + std::string(kExpired) : key;
+}
+
 ZmqOrigin ZmqSocket::origin() const {
   ZmqOrigin origin;
   zmq_msg_t* message = impl_->last.handle();
   origin.descriptor = ::zmq_msg_get(message, ZMQ_SRCFD);
-  if (const char* user = ::zmq_msg_gets(message, "User-Id"); user != nullptr) origin.key = user;
+  if (const char* user = ::zmq_msg_gets(message, "User-Id"); user != nullptr) {
+    origin.key = user;
+    origin.key_expired = origin.key.ends_with(kExpired);
+    if (origin.key_expired) origin.key.resize(origin.key.size() - kExpired.size());
+  }
   origin.address = peer_address(origin.descriptor);
   return origin;
 }

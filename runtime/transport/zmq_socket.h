@@ -38,7 +38,9 @@ class ZmqContext {
   std::unique_ptr<Impl> impl_;
 };
 
-// That the system gives no more descriptors, and what to do.
+// Whether this process could open so many files more, now.
+bool descriptors_left(std::size_t count);
+// That it could not, and what to do.
 Error out_of_descriptors();
 
 struct ZmqSocketOptions {
@@ -73,7 +75,11 @@ struct ZmqEvent {
 struct ZmqOrigin {
   int descriptor = -1;  // of its connection, -1 if unknown
   std::string key;      // proven (Z85), "" without CURVE
+  bool key_expired = false;
   std::string address;  // of the peer, for people
+
+  // What the connection of such a peer has to be called, for origin() to find both.
+  static std::string user_id(const std::string& key, bool expired);
 };
 
 class ZmqSocket {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -116,6 +117,7 @@ Monitored monitor(Script root) {
   options.losses = toy.topology().model.gan.losses;
   options.schedule = toy.context().options.schedule;
   options.first_step = 6;
+  options.progress.iterations = 3;
   root.receive = [](Context& context, const Message&) { context.finish(); };
   Play play;
   play.actor("coordinator", root);
@@ -137,6 +139,8 @@ Monitored monitor(Script root) {
 StepMetrics toy_step(std::uint64_t number) {
   StepMetrics step;
   step.step = number;
+  step.iteration = number / 4;
+  step.slot = static_cast<std::uint32_t>(number % 4);
   step.losses.resize(Toy().topology().model.gan.losses.size());
   return step;
 }
@@ -145,22 +149,33 @@ void tell(Context& context, StepMetrics step) {
   context.send("metrics", Message::of(std::move(step)));
 }
 
-TEST(ForeignMessage, StepThatIsNoneOfTheScheduleLeavesNoMetrics) {
+TEST(ForeignMessage, StepThatIsNotToComeLeavesNoMetrics) {
+  const std::function<void(StepMetrics&)> changes[] = {
+      [](StepMetrics& step) { step.slot = 4'000'000'000; },
+      [](StepMetrics& step) { step.losses.resize(256); },
+      [](StepMetrics& step) { step.iteration = UINT64_MAX; },
+      [](StepMetrics& step) { step.step = UINT64_MAX; },
+      [](StepMetrics& step) { step = toy_step(12); },  // beyond the last iteration
+      [](StepMetrics& step) { step = toy_step(5); },   // before the run began
+  };
   Script root;
-  root.start = [](Context& context) {
-    StepMetrics beyond = toy_step(6);
-    beyond.slot = 4'000'000'000;
-    tell(context, beyond);
-    StepMetrics other = toy_step(6);
-    other.losses.resize(256);
-    tell(context, other);
+  root.start = [&](Context& context) {
+    for (const auto& change : changes) {
+      StepMetrics step = toy_step(7);
+      change(step);
+      tell(context, step);
+    }
     tell(context, toy_step(7));
+    tell(context, toy_step(7));
+    tell(context, toy_step(6));
     context.after(std::chrono::seconds(2));
   };
   root.timer = [](Context& context, runtime::TimerId) {
     context.send_control("monitor", Message::of(FinishMetrics{}));
   };
-  EXPECT_THAT(monitor(root).steps, ElementsAre(7));
+  const Monitored monitored = monitor(root);
+  EXPECT_THAT(monitored.steps, ElementsAre(7));
+  EXPECT_THAT(monitored.log, HasSubstr("lacks 1 lines"));
 }
 
 // Between nodes metrics are on another way than control.
@@ -177,6 +192,22 @@ TEST(EndOfMetrics, StepsThatTheEndHasOvertakenAreAwaited) {
   };
   const Monitored monitored = monitor(root);
   EXPECT_THAT(monitored.steps, ElementsAre(6, 7, 8));
+  EXPECT_EQ(monitored.log, "");
+}
+
+TEST(EndOfMetrics, StepsAreAwaitedAsLongAsTheyCome) {
+  Script root;
+  auto next = std::make_shared<std::uint64_t>(6);
+  root.start = [](Context& context) {
+    context.send_control("monitor", Message::of(FinishMetrics{12, toy_step(11)}));
+    context.after(std::chrono::milliseconds(700));
+  };
+  root.timer = [next](Context& context, runtime::TimerId) {
+    tell(context, toy_step((*next)++));
+    context.after(std::chrono::milliseconds(700));
+  };
+  const Monitored monitored = monitor(root);
+  EXPECT_THAT(monitored.steps, ElementsAre(6, 7, 8, 9, 10, 11));
   EXPECT_EQ(monitored.log, "");
 }
 

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <thread>
 
+#include "runtime/transport/allow_state.h"
 #include "tests/launch/launch_support.h"
 
 namespace troupe::launch {
@@ -102,16 +103,16 @@ TEST_F(KeyFolderTest, ATokenAdmitsUntilItsMomentAndIsThenTakenOffTheList) {
   const auto keys = runtime::keys_of_secret(*token);
   ASSERT_TRUE(keys.ok());
   const auto admits = [&](std::chrono::sys_seconds when) {
-    const auto allowed = allowed_keys_at(folder_, when);
-    return std::any_of(allowed->begin(), allowed->end(),
-                       [&](const runtime::AllowedKey& key) { return key.key == keys->public_key; });
+    const auto allowed = runtime::read_allow_list(allowed_keys_file(folder_));
+    return allowed.ok() && runtime::AllowState().admits(keys->public_key, *allowed, when) ==
+                               runtime::Admission::kAdmitted;
   };
   EXPECT_TRUE(admits(now));
   EXPECT_TRUE(admits(now + seconds(59)));
   EXPECT_FALSE(admits(now + seconds(60)));
   ASSERT_TRUE(make_join_token(folder_, now + seconds(60), now + seconds(90), disk_).ok());
   EXPECT_FALSE(admits(now));  // the line is gone
-  EXPECT_EQ(allowed_keys_at(folder_, now)->size(), 2u);
+  EXPECT_EQ(runtime::read_allow_list(allowed_keys_file(folder_))->size(), 2u);
 }
 
 TEST_F(KeyFolderTest, ATokenLeavesAllElseOfTheListAsItIs) {
@@ -151,7 +152,7 @@ TEST_F(KeyFolderTest, TokensMadeAtOnceAreAllAdmitted) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(made, kThreads * kTokens);
-  const auto allowed = allowed_keys_at(folder_, now);
+  const auto allowed = runtime::read_allow_list(allowed_keys_file(folder_));
   ASSERT_TRUE(allowed.ok()) << allowed.error().message;
   EXPECT_EQ(allowed->size(), 1u + kThreads * kTokens);
 }

@@ -67,8 +67,19 @@ TEST(Placement, AnAddressThatOthersCannotReachIsRefusedWhereItStands) {
                  "is reached from this machine only, and members are to run on elsewhere.invalid");
   expect_refused(place(away + "  listen: \"*:0\"\n  keys: k\n"),
                  "t.yaml:5:11: cluster.listen: ", "has no port of its own");
-  expect_refused(place(away + "  listen: \"nowhere.invalid:8500\"\n  keys: k\n"),
-                 "t.yaml:5:11: cluster.listen: ", "nowhere.invalid");
+}
+
+TEST(Placement, ANameThatLeadsNowhereHereMayLeadSomewhereElse) {
+  const auto placement = place(
+      "  hosts: [{address: elsewhere.invalid}, {address: localhost}]\n"
+      "  listen: \"nowhere.invalid:8500\"\n  keys: k\n");
+  ASSERT_TRUE(placement.ok()) << placement.error().message;
+  EXPECT_THAT(placement->computing_here(), ElementsAre(1u));
+  EXPECT_FALSE(placement->network.has_value());
+  ASSERT_TRUE(placement->unresolved.has_value());
+  EXPECT_EQ(placement->unresolved->kind, runtime::ErrorKind::kTopology);
+  EXPECT_THAT(placement->unresolved->message, StartsWith("t.yaml:5:11: cluster.listen: "));
+  EXPECT_THAT(placement->unresolved->message, HasSubstr("nowhere.invalid"));
 }
 
 TEST(Placement, TheDefaultAddressIsRefusedWhereTheHostsStand) {

@@ -24,7 +24,7 @@ TEST_F(ToyRun, ARunThatNeedsMoreMemoryThanThereIsIsRefusedBeforeItsFolderExists)
   EXPECT_EQ(call({"check", path("toy.yaml")}).err, "");
 }
 
-TEST_F(ToyRun, MembersOfThisMachineAreCountedTogether) {
+TEST_F(ToyRun, MembersOfThisMachineThatDoNotFitAreToldToBeFewer) {
   const Words huge{
       "--workers", "3", "--set", "train.micro_batch=65536", "--set", "train.micro_batches=65536"};
   Words check{"check", path("toy.yaml")};

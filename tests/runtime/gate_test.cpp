@@ -300,8 +300,8 @@ TEST_F(Gates, StuckRunNamesTheActorOnTheOtherNode) {
   add("a");
   add("b");
   ASSERT_TRUE(world_->run(200s));
-  EXPECT_THAT(error_of(0), AllOf(HasSubstr("stuck: nothing has moved on any node"),
-                                 HasSubstr("better times")));
+  EXPECT_THAT(error_of(0),
+              AllOf(HasSubstr("stuck: nothing has moved on any node"), HasSubstr("better times")));
 }
 
 }  // namespace

@@ -144,5 +144,54 @@ TEST_F(Gates, StrangersAreAnsweredWithWhatIsWrongAndCutOff) {
   }
 }
 
+// All who have a token have the same key: with one that has expired only those may come who are
+// known, or who were invited while it was good.
+TEST_F(Gates, ExpiredKeysAdmitNobodyNew) {
+  Hello hello;
+  hello.node = "b";
+  hello.incarnation = 5;
+  struct Case {
+    std::vector<Packet> before;  // said by others whose keys are good
+    Packet packet;
+    bool refused;
+  };
+  const Packet enrolment = pack(Enrolment{});
+  const Case cases[] = {{{}, pack(hello), true},
+                        {{}, enrolment, true},
+                        {{pack(hello)}, enrolment, true},
+                        {{enrolment}, pack(hello), false},
+                        {{pack(hello)}, pack(hello), false}};
+  for (std::size_t i = 0; i < std::size(cases); ++i) {
+    SCOPED_TRACE(i);
+    plan_ = {};
+    make_world(1);
+    actor("a", "root.a", root("a", 1));
+    actor("b", "root.b", root("b", 1));
+    ProcessSetup host;
+    host.gate.invite = [](const Enrolment&, const std::vector<std::string>& awaited) {
+      return Result<Invitation>(Invitation{awaited.empty() ? "none" : awaited.front(), {}});
+    };
+    add("a", host);
+    std::vector<std::unique_ptr<Stranger>> strangers;
+    for (const Packet& packet : cases[i].before) {
+      strangers.push_back(std::make_unique<Stranger>(*world_));
+      strangers.back()->say("sim://0", packet, 1s);
+    }
+    Stranger late(*world_);
+    world_->network().expire_key(1 + strangers.size());
+    world_->at(1s, [&] { late.say("sim://0", cases[i].packet, 2s); });
+    world_->at(3s, [&] {
+      if (!world_->end(0)) world_->node(0).request_stop();
+    });
+    EXPECT_TRUE(world_->run(60s));
+    if (cases[i].refused) {
+      EXPECT_THAT(late.heard(), HasSubstr("the token has expired"));
+    } else {
+      EXPECT_EQ(late.heard(), "");
+    }
+    world_.reset();
+  }
+}
+
 }  // namespace
 }  // namespace troupe::runtime

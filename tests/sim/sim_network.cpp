@@ -223,7 +223,7 @@ void SimNetwork::try_dial(std::uint64_t number, WireEvents& events) {
   connection.ends[0].told = true;
   connection.ends[1].due = clock_.now() + delay(from, to);
   for (NetworkWatcher* watcher : watchers_) watcher->connected({number}, from, to);
-  events.connected({number}, ConnectionInfo{true, connection.address, processes_[to].key});
+  events.connected({number}, ConnectionInfo{true, connection.address, "", false});
 }
 
 void SimNetwork::tell(const Due& due, WireEvents& events) {
@@ -241,8 +241,8 @@ void SimNetwork::tell(const Due& due, WireEvents& events) {
   if (due.kind == Due::Kind::kConnected) {
     own.told = true;
     for (NetworkWatcher* watcher : watchers_) watcher->connected(id, own.process, other);
-    events.connected(id,
-                     {false, "from " + processes_[other].wire->address(), processes_[other].key});
+    events.connected(id, {false, "from " + processes_[other].wire->address(), "",
+                          processes_[other].key_expired});
     return;
   }
   const std::string why = own.ending->why;

@@ -99,8 +99,8 @@ class SimNetwork {
 
   // A new process that listens at the address. The network owns the wire.
   SimWire& add(const std::string& address);
-  // What a process shows of itself to those it dials; see ConnectionInfo.
-  void set_key(ProcessId process, std::string key) { processes_[process].key = std::move(key); }
+  // From now on whom the process dials is shown that its key has expired; see ConnectionInfo.
+  void expire_key(ProcessId process) { processes_[process].key_expired = true; }
   // Outlives the network; one more.
   void watch(NetworkWatcher& watcher) { watchers_.push_back(&watcher); }
 
@@ -152,7 +152,7 @@ class SimNetwork {
   };
   struct Process {
     std::unique_ptr<SimWire> wire;
-    std::string key;
+    bool key_expired = false;
     bool dead = false;
   };
   // What is to be told next at one end.

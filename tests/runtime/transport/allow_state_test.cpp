@@ -17,41 +17,41 @@ const std::vector<AllowedKey> kToken = {{"token", "joiner", kUntil}};
 TEST(AllowState, OnlyKeysOfTheListThatHaveNotExpiredAreLetIn) {
   AllowState state;
   const std::vector<AllowedKey> listed = {{"node", "a"}, {"token", "joiner", kUntil}};
-  EXPECT_TRUE(state.admits("node", listed, kLater));
-  EXPECT_FALSE(state.admits("other", listed, kStart));
-  EXPECT_FALSE(state.admits("token", listed, kUntil));
-  EXPECT_FALSE(state.admits("token", kNobody, kLater));
+  EXPECT_EQ(state.admits("node", listed, kLater), Admission::kAdmitted);
+  EXPECT_EQ(state.admits("other", listed, kStart), Admission::kRefused);
+  EXPECT_EQ(state.admits("token", listed, kUntil), Admission::kRefused);
+  EXPECT_EQ(state.admits("token", kNobody, kLater), Admission::kRefused);
 }
 
 TEST(AllowState, WhoWasLetInMayComeAgainAfterItsKeyHasExpired) {
   AllowState state;
-  EXPECT_TRUE(state.admits("token", kToken, kStart));
-  EXPECT_TRUE(state.admits("token", kToken, kLater));
+  EXPECT_EQ(state.admits("token", kToken, kStart), Admission::kAdmitted);
+  EXPECT_EQ(state.admits("token", kToken, kLater), Admission::kExpired);
   // Cleared away, as expired keys are.
-  EXPECT_TRUE(state.admits("token", kNobody, kLater));
-  EXPECT_FALSE(state.admits("another", kNobody, kLater));
+  EXPECT_EQ(state.admits("token", kNobody, kLater), Admission::kExpired);
+  EXPECT_EQ(state.admits("another", kNobody, kLater), Admission::kRefused);
 }
 
 TEST(AllowState, AKeyTakenOffTheListBeforeItsTimeIsRefusedFromThenOn) {
   AllowState state;
-  EXPECT_TRUE(state.admits("token", kToken, kStart));
-  EXPECT_FALSE(state.admits("token", kNobody, kUntil - std::chrono::seconds(1)));
-  EXPECT_FALSE(state.admits("token", kNobody, kLater));
+  EXPECT_EQ(state.admits("token", kToken, kStart), Admission::kAdmitted);
+  EXPECT_EQ(state.admits("token", kNobody, kUntil - std::chrono::seconds(1)), Admission::kRefused);
+  EXPECT_EQ(state.admits("token", kNobody, kLater), Admission::kRefused);
 }
 
 TEST(AllowState, ThatAKeyWasTakenOffIsSeenWhenAnybodyConnects) {
   AllowState state;
-  EXPECT_TRUE(state.admits("token", kToken, kStart));
-  EXPECT_FALSE(state.admits("another", kNobody, kStart));
-  EXPECT_FALSE(state.admits("token", kNobody, kLater));
+  EXPECT_EQ(state.admits("token", kToken, kStart), Admission::kAdmitted);
+  EXPECT_EQ(state.admits("another", kNobody, kStart), Admission::kRefused);
+  EXPECT_EQ(state.admits("token", kNobody, kLater), Admission::kRefused);
 }
 
 TEST(AllowState, AKeyWithoutAnEndIsGoodAsLongAsItIsListed) {
   AllowState state;
   const std::vector<AllowedKey> for_ever = {{"token", "joiner"}};
-  EXPECT_TRUE(state.admits("token", kToken, kStart));
-  EXPECT_TRUE(state.admits("token", for_ever, kStart));
-  EXPECT_FALSE(state.admits("token", kNobody, kLater));
+  EXPECT_EQ(state.admits("token", kToken, kStart), Admission::kAdmitted);
+  EXPECT_EQ(state.admits("token", for_ever, kStart), Admission::kAdmitted);
+  EXPECT_EQ(state.admits("token", kNobody, kLater), Admission::kRefused);
 }
 
 // The same through a listener's sockets.
@@ -77,9 +77,14 @@ TEST(AllowState, ANodeThatCameWithATokenConnectsAgainAfterItHasExpired) {
                      [&] { return !dialer.diary.open.empty() || !dialer.diary.ends.empty(); }));
     return !dialer.diary.open.empty();
   };
+  // Whether the listener takes the key of the newest connection for expired.
+  const auto expired = [&] { return listener.diary.infos.rbegin()->second.key_expired; };
   EXPECT_TRUE(dial(joiner));
+  EXPECT_FALSE(expired());
   now = kLater;
   EXPECT_TRUE(dial(joiner));
+  EXPECT_TRUE(expired());
+  EXPECT_EQ(listener.diary.infos.rbegin()->second.key, joiner.public_key);
   EXPECT_FALSE(dial(late));
 }
 

@@ -276,31 +276,33 @@ TEST(Admission, OnlyKeysOfTheListAreLetIn) {
   const std::string key(40, '0');  // 32 zero bytes
   std::vector<Buffer> request = {text("1.0"),   text("77"),    text("troupe"),    text("::1"),
                                  text("route"), text("CURVE"), Buffer::zeroed(32)};
-  const AdmissionAnswer answer =
-      answer_admission(request, [&](const std::string& asked) { return asked == key; });
-  EXPECT_TRUE(answer.admitted);
+  const AdmissionAnswer answer = answer_admission(request, [&](const std::string& asked) {
+    return asked == key ? Admission::kAdmitted : Admission::kRefused;
+  });
+  EXPECT_EQ(answer.admission, Admission::kAdmitted);
   EXPECT_EQ(answer.key, key);
   ASSERT_EQ(answer.frames.size(), 6u);
   EXPECT_TRUE(same_bytes(answer.frames[1], text("77")));
   EXPECT_TRUE(same_bytes(answer.frames[2], text("200")));
   EXPECT_TRUE(same_bytes(answer.frames[4], text(key)));
-  const auto nobody = [](const std::string&) { return false; };
-  EXPECT_FALSE(answer_admission(request, nobody).admitted);
+  const auto nobody = [](const std::string&) { return Admission::kRefused; };
+  EXPECT_EQ(answer_admission(request, nobody).admission, Admission::kRefused);
 }
 
 TEST(Admission, RequestsThatCannotBeUnderstoodAreRefused) {
-  const auto anybody = [](const std::string&) { return true; };
+  const auto anybody = [](const std::string&) { return Admission::kAdmitted; };
   const std::vector<Buffer> whole = {text("1.0"),   text("77"),    text("troupe"),    text("::1"),
                                      text("route"), text("CURVE"), Buffer::zeroed(32)};
   for (std::size_t count = 0; count < whole.size(); ++count) {
-    EXPECT_FALSE(answer_admission(std::span(whole).first(count), anybody).admitted);
+    EXPECT_EQ(answer_admission(std::span(whole).first(count), anybody).admission,
+              Admission::kRefused);
   }
   for (const std::size_t position : {0, 5, 6}) {
     std::vector<Buffer> request = whole;
     request[position] = text("else");
-    EXPECT_FALSE(answer_admission(request, anybody).admitted);
+    EXPECT_EQ(answer_admission(request, anybody).admission, Admission::kRefused);
     request[position] = Buffer();
-    EXPECT_FALSE(answer_admission(request, anybody).admitted);
+    EXPECT_EQ(answer_admission(request, anybody).admission, Admission::kRefused);
   }
 }
 

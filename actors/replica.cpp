@@ -60,7 +60,11 @@ void Replica::begin(Context& context, const StatePointer& state) {
 }
 
 void Replica::receive(Context& context, Message message) {
-  if (phase_ == Phase::kEnded) return;
+  if (phase_ == Phase::kEnded) {
+    // With its credit: else the loader would go on reading, for nobody, as fast as it can.
+    if (message.as<BatchMessage>() != nullptr) ahead_.push_back(std::move(message));
+    return;
+  }
   if (const auto* beginning = message.as<BeginTraining>()) {
     begin(context, beginning->state);
   } else if (message.as<BatchMessage>() != nullptr) {
@@ -288,8 +292,6 @@ bool Replica::flush(Context& context, Outbox& outbox) {
 void Replica::end(Context& context, std::optional<runtime::Error> error) {
   const bool began = phase_ != Phase::kAwaiting;
   phase_ = Phase::kEnded;
-  ahead_.clear();
-  in_use_.clear();
   ReplicaEnd body;
   body.replica = options_.replica;
   if (began) body.state = std::make_shared<const pipeline::TrainingState>(std::move(state_));

@@ -87,6 +87,14 @@ ResolvedAddress numeric(const addrinfo& answer) {
   return resolved;
 }
 
+// What needs no resolver. The one of a bare system may not know even "localhost", which RFC 6761
+// lets nobody else define.
+std::string number_of(const std::string& host) {
+  if (host == "*") return "0.0.0.0";
+  if (host == "localhost") return "127.0.0.1";
+  return host;
+}
+
 }  // namespace
 
 std::string Address::text() const {
@@ -123,7 +131,7 @@ Result<ResolvedAddress> resolve(const Address& address) {
     resolved.loopback = true;
     return resolved;
   }
-  const std::string host = address.host == "*" ? "0.0.0.0" : address.host;
+  const std::string host = number_of(address.host);
   addrinfo wanted{};
   wanted.ai_family = AF_UNSPEC;
   wanted.ai_socktype = SOCK_STREAM;

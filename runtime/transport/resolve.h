@@ -38,7 +38,8 @@ struct ResolvedAddress {
   bool any = false;       // 0.0.0.0 or ::
 };
 
-// Asks the system's resolver, which may take seconds; IPv4 is preferred where a name has both.
+// Asks the system's resolver for names other than localhost, which may take seconds; IPv4 is
+// preferred where a name has both.
 // Errors (kUsage): the name does not resolve.
 Result<ResolvedAddress> resolve(const Address& address);
 

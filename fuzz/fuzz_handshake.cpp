@@ -166,8 +166,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     run(node, scheduler);
   }
   node.request_stop();
-  for (int i = 0; i < 100 && !node.tend(); ++i) {
-    clock.advance(std::chrono::seconds(1));
+  // In small steps: a node that has slept itself forgives the others their silence.
+  for (int i = 0; i < 600 && !node.tend(); ++i) {
+    clock.advance(std::chrono::milliseconds(100));
     run(node, scheduler);
   }
   CHECK(node.end().unstopped.empty(), "the node did not end");

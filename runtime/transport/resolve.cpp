@@ -39,7 +39,7 @@ Result<Address> parse_ipc(std::string_view text, std::string_view path) {
 
 Result<Address> parse_tcp(std::string_view text, std::string_view rest) {
   const std::size_t colon = rest.rfind(':');
-  if (colon == rest.npos) return not_understood(text, "it has no port");
+  if (colon == std::string_view::npos) return not_understood(text, "it has no port");
   std::string_view host = rest.substr(0, colon);
   const std::string_view digits = rest.substr(colon + 1);
   unsigned port = 0;
@@ -50,12 +50,12 @@ Result<Address> parse_tcp(std::string_view text, std::string_view rest) {
   }
   if (host.starts_with('[') && host.ends_with(']') && host.size() > 2) {
     host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != host.npos) {
+  } else if (host.find(':') != std::string_view::npos) {
     return not_understood(text, "an IPv6 address stands in brackets");
   }
   if (host.empty()) return not_understood(text, "it has no host");
   if (host.size() > kMostHostBytes ||
-      host.find_first_of(std::string_view("\0[]/ ", 5)) != host.npos) {
+      host.find_first_of(std::string_view("\0[]/ ", 5)) != std::string_view::npos) {
     return not_understood(text, "that is not the name of a host");
   }
   Address address;
@@ -65,7 +65,7 @@ Result<Address> parse_tcp(std::string_view text, std::string_view rest) {
 }
 
 std::string bracketed(const std::string& host) {
-  return host.find(':') == host.npos ? host : fmt::format("[{}]", host);
+  return host.find(':') == std::string_view::npos ? host : fmt::format("[{}]", host);
 }
 
 // The numeric form of one of the resolver's answers.
@@ -117,7 +117,8 @@ Result<Address> parse_address(std::string_view text) {
     address = parse_ipc(text, rest.substr(kIpc.size()));
   } else {
     if (rest.starts_with(kTcp)) rest.remove_prefix(kTcp.size());
-    if (rest.find("://") != rest.npos) return not_understood(text, "it is neither tcp nor ipc");
+    if (rest.find("://") != std::string_view::npos)
+      return not_understood(text, "it is neither tcp nor ipc");
     address = parse_tcp(text, rest);
   }
   if (address.ok()) address->key = key;

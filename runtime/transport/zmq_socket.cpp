@@ -171,7 +171,7 @@ std::string peer_address(int descriptor) {
 
 // A thread waits with one and is woken through another; the reaper is a thread too.
 std::size_t descriptors_of_threads(int io_threads) {
-  return static_cast<std::size_t>(2 * (io_threads + 2));
+  return 2 * (static_cast<std::size_t>(io_threads) + 2);
 }
 
 }  // namespace

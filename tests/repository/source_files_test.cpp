@@ -12,7 +12,8 @@ constexpr std::size_t kLineLimit = 500;
 
 std::vector<std::string> all_folders() {
   std::vector<std::string> folders = layer_folders();
-  for (const char* other : {"tests", "bench", "fuzz", "tools", "cmake"}) folders.emplace_back(other);
+  for (const char* other : {"tests", "bench", "fuzz", "tools", "cmake"})
+    folders.emplace_back(other);
   return folders;
 }
 

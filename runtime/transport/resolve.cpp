@@ -25,7 +25,8 @@ Error not_understood(std::string_view text, std::string_view why) {
 
 Result<Address> parse_ipc(std::string_view text, std::string_view path) {
   if (path.empty()) return not_understood(text, "it has no path");
-  if (path.find('\0') != path.npos) return not_understood(text, "its path holds a zero byte");
+  if (path.find('\0') != std::string::npos)
+    return not_understood(text, "its path holds a zero byte");
   if (path.size() > kMostPathBytes) {
     return not_understood(text, fmt::format("its path has {} bytes and sockets' paths have at "
                                             "most {}",

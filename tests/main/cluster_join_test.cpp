@@ -193,6 +193,20 @@ TEST_F(ClusterJoin, HostsElsewhereNeedAnAddressThatTheyCanReach) {
   EXPECT_FALSE(std::filesystem::exists(path("a/topology.yaml")));
 }
 
+// The machine that is to run it may know the name.
+TEST_F(ClusterJoin, ANameThatLeadsNowhereHereRefusesARunAndOnlyWarnsOfOne) {
+  const Words away{"--set", "cluster.hosts=[{address: elsewhere.invalid}]",
+                   "--set", "cluster.listen=\"nowhere.invalid:8500\"",
+                   "--set", "cluster.keys=" + make_keys("keys")};
+  expect_refused(run("a", away), 3, {"cluster.listen: nowhere.invalid:8500 leads nowhere"});
+  Words check{"check", path("toy.yaml")};
+  check.insert(check.end(), away.begin(), away.end());
+  const ProcessEnd checked = call(check);
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  EXPECT_THAT(checked.err, HasSubstr("troupe: warning: "));
+  EXPECT_THAT(checked.err, HasSubstr("nowhere.invalid:8500 leads nowhere"));
+}
+
 // What a build of another version would send.
 class Other final : public runtime::WireEvents {
  public:

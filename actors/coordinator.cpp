@@ -63,8 +63,9 @@ void Coordinator::receive(Context& context, Message message) {
     lose_member(context, left->node,
                 {runtime::ErrorKind::kLostPeers, left->node + " has left the run"});
   } else if (const auto* failed = message.as<MemberFailed>()) {
-    // Of a run that ends anyway everyone may have been told to.
-    if (failed->actor.empty() && stopping_) return;
+    // Of a run that ends anyway everyone may have been told to; and when training is over nobody
+    // needs the others any more.
+    if (failed->actor.empty() && (stopping_ || phase_ > Phase::kTraining)) return;
     stop_training(context, failed->error);
     for (std::uint32_t i = 0; i < options_.replica_nodes.size(); ++i) {
       if (failed->actor == fmt::format("replica.{}", i)) replica_ended(context, i);

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/transport/gate.h"
+#include "config/cluster_plan.h"
 
 namespace troupe::actors {
 
@@ -22,11 +22,22 @@ void Member::receive(Context& context, Message message) {
       context.finish();
     }
   } else if (const auto* lost = message.as<runtime::PeerLost>()) {
-    context.fail(error_.value_or(lost->error));
+    lose(context, *lost);
   } else if (const auto* left = message.as<runtime::PeerLeft>()) {
+    if (left->node != config::kHeadNode) return;
     context.fail(error_.value_or(
         Error{runtime::ErrorKind::kLostPeers, fmt::format("{} ended without a word", left->node)}));
   }
+}
+
+void Member::lose(Context& context, const runtime::PeerLost& lost) {
+  if (lost.node == config::kHeadNode) {
+    context.fail(error_.value_or(lost.error));
+    return;
+  }
+  const std::string message =
+      fmt::format("{} has lost {}: {}", context.name(), lost.node, lost.error.message);
+  context.send_control("coordinator", Message::of(MemberFailed{{}, {lost.error.kind, message}}));
 }
 
 void Member::stop(Context& context) {

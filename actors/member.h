@@ -1,8 +1,9 @@
 #pragma once
 
 // Root of a node that computes: owns its loader and replicas. Fails nothing by itself: it tells the
-// Coordinator, which ends the run for everyone, and then releases it. Without the Coordinator it
-// cannot go on.
+// Coordinator, which ends the run for everyone, and then releases it. So it does when it loses
+// another member that its node shares links with; one that leaves has nothing more to say. Without
+// the Coordinator it cannot go on.
 //
 // Only control messages. Called "member.K" in the plan.
 
@@ -11,6 +12,7 @@
 
 #include "actors/messages.h"
 #include "runtime/actor.h"
+#include "runtime/transport/gate.h"
 
 namespace troupe::actors {
 
@@ -27,6 +29,8 @@ class Member final : public runtime::Actor {
   std::string waiting_for() const override { return "its release by the coordinator"; }
 
  private:
+  void lose(runtime::Context& context, const runtime::PeerLost& lost);
+
   std::optional<runtime::Error> error_;
 };
 

@@ -42,7 +42,7 @@ void run_node(const GateLoad& load, const std::string& name, ZmqWire& wire,
   runtime::Log log = runtime::Log::silent();
   runtime::GateOptions gate;
   gate.node = name;
-  gate.addresses = {{"consumers", listener}};
+  if (name != "consumers") gate.first_address = listener;
   gate.incarnation = static_cast<std::uint64_t>(::getpid());
   // The machine may be busy with something else, and nobody is to be taken for dead over it.
   gate.dead_after = std::chrono::seconds(30);

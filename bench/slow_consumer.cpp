@@ -151,7 +151,7 @@ int run_node(bool listens, std::int64_t count, int address_pipe) {
   } else {
     std::string address;
     for (char byte = 0; ::read(address_pipe, &byte, 1) == 1 && byte != '\n';) address += byte;
-    gate.addresses["here"] = address;
+    gate.first_address = address;
   }
   runtime::WireTypes types;
   types.add<Numbered>();

@@ -43,6 +43,7 @@ runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSet
   // What the process above this one starts asks for its own name.
   auto names = std::make_shared<MemberNames>(
       std::set<std::string>(request.members_here.begin(), request.members_here.end()));
+  gate.is_this_machine = is_this_host;
   gate.invite = [&request, &clock, names](
                     const runtime::Enrolment& enrolment,
                     const std::vector<std::string>& awaited) -> Result<runtime::Invitation> {

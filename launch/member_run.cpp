@@ -2,8 +2,11 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <memory>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -13,6 +16,7 @@
 #include "config/topology_identity.h"
 #include "launch/abandon.h"
 #include "launch/invitation.h"
+#include "launch/member_address.h"
 #include "launch/nodes_file.h"
 #include "launch/run_signals.h"
 #include "launch/training_setup.h"
@@ -25,11 +29,48 @@ namespace {
 
 using runtime::Result;
 
+// Whether there is a way to the head by now.
+constexpr auto kLookAgain = std::chrono::milliseconds(200);
+
 struct Call {
   std::string node;
   std::uint32_t member = 0;
   MemberInvitation invitation;
 };
+
+// Those whom the head has told of, and nobody else. One thread's.
+class FellowKeys {
+ public:
+  void take(const std::vector<runtime::DirectoryEntry>& fellows) {
+    allowed_.clear();
+    for (const runtime::DirectoryEntry& fellow : fellows) {
+      if (!fellow.key.empty()) allowed_.push_back({fellow.key, fellow.node});
+    }
+  }
+  const std::vector<runtime::AllowedKey>& allowed() const { return allowed_; }
+
+ private:
+  std::vector<runtime::AllowedKey> allowed_;
+};
+
+// The keys outlive the wire.
+Result<std::unique_ptr<runtime::Wire>> open_member_wire(const MemberRequest& request,
+                                                        const FellowKeys& fellows,
+                                                        const runtime::Clock& clock,
+                                                        const runtime::Log& log) {
+  const bool has_keys = request.credentials.token || request.credentials.key_folder;
+  RETURN_IF_ERROR(check_credentials(request.address, request.credentials));
+  const auto find = [&] { return listen_address(request.address, request.listen, has_keys); };
+  bool told = false;
+  const auto pause = [&](const runtime::Error& why) {
+    if (!std::exchange(told, true)) log.info(why.message + " Waiting for a way.");
+    std::this_thread::sleep_for(kLookAgain);
+  };
+  ASSIGN_OR_RETURN(const std::string listen,
+                   await_listen_address(find, request.within, clock, pause));
+  return open_wire(listen, request.credentials, clock, log,
+                   [&fellows] { return fellows.allowed(); });
+}
 
 // Which member the name stands for.
 Result<std::uint32_t> number_of(const std::string& node, std::uint32_t members) {
@@ -67,7 +108,8 @@ std::string data_folder_of(const MemberRequest& request, const MemberInvitation&
 Result<MemberResult> run_member(const MemberRequest& request, runtime::Log& log) {
   RunSignals signals;
   const runtime::SteadyClock clock;
-  ASSIGN_OR_RETURN(const auto wire, open_wire("", request.credentials, clock, log));
+  FellowKeys fellows;
+  ASSIGN_OR_RETURN(const auto wire, open_member_wire(request, fellows, clock, log));
   ASSIGN_OR_RETURN(const Call call, ask_head(request, *wire, clock));
   const MemberInvitation& invitation = call.invitation;
   ASSIGN_OR_RETURN(const config::LoadedTopology loaded,
@@ -81,7 +123,8 @@ Result<MemberResult> run_member(const MemberRequest& request, runtime::Log& log)
   const runtime::WireTypes types = wire_types(*setup.gan, setup.options);
   runtime::GateOptions gate = gate_options(call.node, topology.cluster.failure,
                                            terms_of(setup, config::topology_hash(topology)));
-  gate.addresses[config::kHeadNode] = request.address;
+  gate.first_address = request.address;
+  gate.on_directory = [&fellows](const auto& told) { fellows.take(told); };
 
   runtime::NodeOptions options;
   options.scheduler_threads = 1;

@@ -17,9 +17,11 @@ struct MemberRequest {
   std::string address;  // of the head
   std::string node;     // the member it wants to be; "" for any
   NodeCredentials credentials;
+  // Where other members find it, as listen_address() takes it.
+  std::string listen;
   // Synthetic showers and indices; "": the head's own folder on the head's host, else runs/data.
   std::string data_folder;
-  // How long nobody may answer at the address.
+  // How long there may be no way to the address, and then nobody answer at it.
   runtime::Duration within = std::chrono::seconds(60);
   runtime::Duration shutdown_deadline = std::chrono::minutes(5);
 };

@@ -2,25 +2,29 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
-#include <functional>
 #include <random>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "actors/wire_messages.h"
 #include "launch/nodes_file.h"
 #include "pipeline/state_layout.h"
+#include "runtime/transport/resolve.h"
 #include "runtime/transport/zmq_wire.h"
 
 namespace troupe::launch {
 
 namespace {
 
+constexpr runtime::Duration kLongestDial = std::chrono::minutes(1);
+
 // What the folder's list says now, expired keys included; the last that could be read, when it
 // cannot.
-std::function<std::vector<runtime::AllowedKey>()> live_list(const std::string& folder,
-                                                            std::vector<runtime::AllowedKey> first,
-                                                            const runtime::Log& log) {
+LetIn live_list(const std::string& folder, std::vector<runtime::AllowedKey> first,
+                const runtime::Log& log) {
   return [file = allowed_keys_file(folder), last = std::move(first), log]() mutable {
     auto allowed = runtime::read_allow_list(file);
     if (allowed.ok()) {
@@ -34,10 +38,22 @@ std::function<std::vector<runtime::AllowedKey>()> live_list(const std::string& f
 
 }  // namespace
 
+runtime::Result<void> check_credentials(const std::string& address,
+                                        const NodeCredentials& credentials) {
+  ASSIGN_OR_RETURN(const runtime::Address head, runtime::parse_address(address));
+  if (!head.key.empty() || (!credentials.token && !credentials.key_folder)) return {};
+  return runtime::Error{
+      runtime::ErrorKind::kUsage,
+      fmt::format("the address {0} has no key, as in '{0}#KEY', and a key of this process alone "
+                  "encrypts nothing; give the address with the key, as the head has printed it, "
+                  "or, if the head has no keys, leave out --{1}",
+                  head.text(), credentials.token ? "token" : "key")};
+}
+
 runtime::Result<std::unique_ptr<runtime::Wire>> open_wire(const std::string& listen,
                                                           const NodeCredentials& credentials,
                                                           const runtime::Clock& clock,
-                                                          const runtime::Log& log) {
+                                                          const runtime::Log& log, LetIn let_in) {
   runtime::ZmqWireOptions options;
   options.listen = listen;
   options.clock = &clock;
@@ -49,6 +65,7 @@ runtime::Result<std::unique_ptr<runtime::Wire>> open_wire(const std::string& lis
     options.keys = std::move(keys.own);
     options.allowed_now = live_list(*credentials.key_folder, std::move(keys.allowed), log);
   }
+  if (let_in) options.allowed_now = std::move(let_in);
   ASSIGN_OR_RETURN(std::unique_ptr<runtime::ZmqWire> wire, runtime::ZmqWire::open(options));
   return std::unique_ptr<runtime::Wire>(std::move(wire));
 }
@@ -74,6 +91,8 @@ runtime::GateOptions gate_options(const std::string& name, const config::Failure
   options.terms = std::move(terms);
   options.heartbeat = failure.heartbeat;
   options.dead_after = failure.dead_after;
+  options.dial_within =
+      std::max(std::min(kLongestDial, failure.stuck_after / 2), 2 * failure.dead_after);
   return options;
 }
 

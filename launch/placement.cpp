@@ -37,6 +37,26 @@ config::Place place_of_listen(const config::Origins& origins) {
   return {};
 }
 
+// Any ports of an address of this machine that other hosts reach, as far as it can be told.
+std::string where_members_listen(const config::ClusterSection& cluster,
+                                 const runtime::ResolvedAddress& head) {
+  if (!head.any) return runtime::endpoint_with_port(head, 0);
+  for (const config::HostSection& host : cluster.hosts) {
+    runtime::Address address;
+    address.host = host.address;
+    const auto resolved = runtime::resolve(address);
+    const bool told = resolved.ok() && !resolved->loopback && !resolved->any;
+    if (told && is_this_host(host.address)) return runtime::endpoint_with_port(*resolved, 0);
+  }
+  for (const std::string& number : interface_addresses()) {
+    runtime::Address address;
+    address.host = number;
+    const auto resolved = runtime::resolve(address);
+    if (resolved.ok()) return runtime::endpoint_with_port(*resolved, 0);
+  }
+  return {};
+}
+
 Result<void> meet_on_network(const config::LoadedTopology& loaded, const std::string& away,
                              Placement& placement) {
   const config::ClusterSection& cluster = loaded.topology.cluster;
@@ -63,9 +83,19 @@ Result<void> meet_on_network(const config::LoadedTopology& loaded, const std::st
         "has no port of its own, so that other hosts cannot be told where to join; give a port "
         "other than 0");
   }
-  placement.network = {cluster.listen, cluster.listen};
+  placement.network = {cluster.listen, cluster.listen, where_members_listen(cluster, *resolved)};
   if (resolved->any) placement.network->dial = fmt::format("tcp://127.0.0.1:{}", address->port);
   return {};
+}
+
+// All members are here, and the topology asks for tcp between them by a port of the loopback; where
+// other hosts would join is no business of a run without them.
+void meet_on_loopback(const config::ClusterSection& cluster, Placement& placement) {
+  const auto address = runtime::parse_address(cluster.listen);
+  if (!address.ok() || address->port == 0) return;
+  const auto resolved = runtime::resolve(*address);
+  if (!resolved.ok() || !resolved->loopback) return;
+  placement.network = {cluster.listen, cluster.listen, runtime::endpoint_with_port(*resolved, 0)};
 }
 
 }  // namespace
@@ -83,6 +113,8 @@ Result<Placement> place_run(const config::LoadedTopology& loaded,
   }
   if (placement.here.size() < placement.members) {
     RETURN_IF_ERROR(meet_on_network(loaded, away, placement));
+  } else if (placement.members > 0) {
+    meet_on_loopback(loaded.topology.cluster, placement);
   }
   return placement;
 }

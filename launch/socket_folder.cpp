@@ -28,6 +28,8 @@ using runtime::Result;
 
 constexpr std::string_view kPrefix = "troupe-";
 constexpr std::string_view kLock = "lock";
+// Of the sockets in it: listen_address() names those of members so.
+constexpr std::string_view kLongestName = "member-4194304-ffff";
 // Between making a folder and locking it lies less than this.
 constexpr std::time_t kMakingSeconds = 60;
 
@@ -107,7 +109,7 @@ SocketFolder::~SocketFolder() {
 Result<SocketFolder> SocketFolder::make(const std::string& parent) {
   sweep(parent);
   std::string path = fmt::format("{}/{}{}-XXXXXX", parent, kPrefix, ::getpid());
-  if (const auto address = runtime::parse_address(fmt::format("ipc://{}/head", path));
+  if (const auto address = runtime::parse_address(fmt::format("ipc://{}/{}", path, kLongestName));
       !address.ok()) {
     return unusable(parent, address.error().message);
   }

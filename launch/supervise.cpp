@@ -22,12 +22,16 @@ using runtime::Result;
 constexpr auto kMemberGrace = std::chrono::seconds(2);
 
 std::vector<GroupProcess> member_processes(const SuperviseRequest& request,
-                                           const std::string& dial) {
+                                           const MeetingPlace& meeting) {
   std::vector<GroupProcess> members;
   for (const std::uint32_t number : request.placement.here) {
     GroupProcess member;
     member.name = config::member_name(number);
-    member.program.words = {request.program, "join", dial, "--node", member.name, "--patient"};
+    member.program.words = {request.program, "join",      meeting.dial,
+                            "--node",        member.name, "--patient"};
+    if (!meeting.fellows.empty()) {
+      member.program.words.insert(member.program.words.end(), {"--listen", meeting.fellows});
+    }
     if (request.key_folder) {
       member.program.words.insert(member.program.words.end(), {"--key", *request.key_folder});
     }
@@ -64,7 +68,7 @@ Result<GroupEnd> supervise(const SuperviseRequest& request, runtime::Log& log) {
   for (const std::uint32_t number : request.placement.here) {
     words.insert(words.end(), {"--member-here", config::member_name(number)});
   }
-  options.members = member_processes(request, meeting.dial);
+  options.members = member_processes(request, meeting);
   options.member_grace = kMemberGrace;
   std::vector<EndedProcess> ended;
   options.changed = [&](const ProcessChange& change) {

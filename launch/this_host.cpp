@@ -8,7 +8,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <memory>
+#include <system_error>
+
+#include <fmt/format.h>
 
 #include "launch/descriptor.h"
 #include "launch/nodes_file.h"
@@ -73,6 +77,39 @@ std::vector<std::string> interface_addresses() {
     return number.find(':') == std::string::npos;
   });
   return numbers;
+}
+
+runtime::Result<std::string> address_towards(const std::string& number) {
+  std::string plain = number;
+  if (plain.starts_with('[')) plain = plain.substr(1, plain.size() - 2);
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICHOST;
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  constexpr const char* kAnyPort = "9";
+  int failed = ::getaddrinfo(plain.c_str(), kAnyPort, &hints, &found);
+  if (failed != 0) {
+    return runtime::Error{runtime::ErrorKind::kLostPeers,
+                          fmt::format("'{}' is no address: {}", number, ::gai_strerror(failed))};
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
+  const Descriptor probe(::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_storage local{};
+  socklen_t size = sizeof local;
+  std::array<char, NI_MAXHOST> text{};
+  // Connecting a socket of datagrams only asks the routing table.
+  const bool known = probe.is_open() &&
+                     ::connect(probe.number(), found->ai_addr, found->ai_addrlen) == 0 &&
+                     ::getsockname(probe.number(), reinterpret_cast<sockaddr*>(&local), &size) == 0;
+  if (known) {
+    failed = ::getnameinfo(reinterpret_cast<const sockaddr*>(&local), size, text.data(),
+                           text.size(), nullptr, 0, NI_NUMERICHOST);
+    if (failed == 0) return std::string(text.data());
+  }
+  return runtime::Error{
+      runtime::ErrorKind::kLostPeers,
+      fmt::format("there is no way from this machine to {}: {}; is its network up?", number,
+                  known ? ::gai_strerror(failed) : std::generic_category().message(errno))};
 }
 
 bool is_this_host(const std::string& host) {

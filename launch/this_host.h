@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/error.h"
+
 namespace troupe::launch {
 
 // True for what leads to an address of one of this machine's interfaces, loopback among them, and
@@ -16,5 +18,9 @@ bool is_this_host(const std::string& host);
 // first: those of interfaces that are up, without loopback and without those that are valid on one
 // cable only.
 std::vector<std::string> interface_addresses();
+
+// The address of this machine from which it reaches that one, both as numbers (IPv6 with or without
+// brackets, without in the answer). Nothing is sent. Errors (kLostPeers): there is no way.
+runtime::Result<std::string> address_towards(const std::string& number);
 
 }  // namespace troupe::launch

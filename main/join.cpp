@@ -34,15 +34,20 @@ int join(const launch::MemberRequest& request) {
 }  // namespace
 
 int join_command(const Arguments& arguments) {
-  CommandLine line("join ADDRESS [--key DIR] [--node NAME] [--data DIR] [--within SECONDS]",
-                   "Makes this process a member of the run whose head listens at ADDRESS: it gets\n"
-                   "the topology from there, opens the data itself, and ends with the run.",
-                   "troupe join 10.0.0.5:8500 --key keys");
+  CommandLine line(
+      "join ADDRESS [--key DIR] [--node NAME] [--listen ADDRESS] [--data DIR]\n"
+      "            [--within SECONDS]",
+      "Makes this process a member of the run whose head listens at ADDRESS: it gets\n"
+      "the topology from there, opens the data itself, and ends with the run.",
+      "troupe join 10.0.0.5:8500 --key keys");
   line.positional("address");
   line.add()("key", po::value<std::string>(), "folder of keys, as troupe keygen makes it")(
       "token", po::value<std::string>(),
       "instead of keys: what troupe token has printed; between machines one of both is needed")(
       "node", po::value<std::string>(), "which member to be (default: any that is awaited)")(
+      "listen", po::value<std::string>(),
+      "HOST:PORT where other members find this one; it takes two more ports (default: any ports of "
+      "the address from which it reaches the head)")(
       "data", po::value<std::string>(),
       "folder for synthetic showers and indices (default: the head's, else runs/data)");
   line.add()("within", po::value<std::uint32_t>()->default_value(60),
@@ -56,6 +61,7 @@ int join_command(const Arguments& arguments) {
   if (line.has("token")) request.credentials.token = line.get<std::string>("token");
   if (line.has("key") && line.has("token")) return line.usage_error("--key or --token, not both");
   if (line.has("node")) request.node = line.get<std::string>("node");
+  if (line.has("listen")) request.listen = line.get<std::string>("listen");
   if (line.has("data")) request.data_folder = line.get<std::string>("data");
   const auto within_s = line.get<std::uint32_t>("within");
   if (within_s < 1 || within_s > kLongestWait_s) {

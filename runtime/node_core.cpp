@@ -52,7 +52,8 @@ NodeCore::NodeCore(const Plan& plan, ActorFactory factory, NodeOptions options, 
       scheduler_(scheduler),
       supervisor_(plan_, options.shutdown_deadline) {
   if (uplink != nullptr) {
-    gate_ = std::make_unique<Gate>(*this, uplink->gate, uplink->wire, uplink->types, clock_, log_);
+    gate_ = std::make_unique<Gate>(*this, plan, uplink->gate, uplink->wire, uplink->types, clock_,
+                                   log_);
     gate_has_thread_ = uplink->own_thread;
     first_node_ = plan.actors.front().node == uplink->gate.node;
   }

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/transport/resolve.h"
+
 namespace troupe::runtime {
 namespace {
 
@@ -18,33 +20,40 @@ double seconds(Duration duration) { return std::chrono::duration<double>(duratio
 class Applicant final : public WireEvents {
  public:
   Applicant(Wire& wire, const EnrolOptions& options, const Clock& clock)
-      : wire_(wire), options_(options), clock_(clock), since_(clock.now()) {}
+      : wire_(wire),
+        options_(options),
+        place_(without_key(options.address)),
+        clock_(clock),
+        since_(clock.now()) {}
 
-  void connected(ConnectionId connection, const ConnectionInfo&) override {
+  // The wire may listen for later, and nobody is expected yet.
+  void connected(ConnectionId connection, const ConnectionInfo& info) override {
+    if (!info.dialed) return wire_.close(connection);
     since_ = clock_.now();
     asked_ = true;
     wire_.send(connection, Lane::kControl, pack(options_.request));
   }
 
-  void arrived(ConnectionId, Lane, Packet packet) override {
-    if (answer_) return;
+  void arrived(ConnectionId connection, Lane, Packet packet) override {
+    if (answer_ || connection != own_) return;
     Result<AnyPacket> read = unpack(packet, types_);
     if (!read.ok()) {
       fail(fmt::format("it answered what cannot be read ({})", read.error().message));
     } else if (auto* invitation = std::get_if<Invitation>(&*read)) {
       answer_.emplace(std::move(*invitation));
     } else if (const auto* refusal = std::get_if<Refusal>(&*read)) {
-      answer_.emplace(Error{refusal->error.kind, fmt::format("{} refused: {}", options_.address,
-                                                             refusal->error.message)});
+      answer_.emplace(Error{refusal->error.kind,
+                            fmt::format("{} refused: {}", place_, refusal->error.message)});
     } else {
       fail("it answered something else");
     }
   }
 
-  void disconnected(ConnectionId, const Error& why) override {
-    if (!answer_) fail(why.message, why.kind);
+  void disconnected(ConnectionId connection, const Error& why) override {
+    if (!answer_ && connection == own_) fail(why.message, why.kind);
   }
 
+  void has_dialed(ConnectionId connection) { own_ = connection; }
   // The moment after which nothing more is to be hoped for.
   TimePoint deadline() const {
     return since_ + (asked_ ? options_.answer_within : options_.within);
@@ -60,7 +69,7 @@ class Applicant final : public WireEvents {
     }
   }
   void fail(const std::string& why, ErrorKind kind = ErrorKind::kLostPeers) {
-    answer_.emplace(Error{kind, fmt::format("cannot join {}: {}", options_.address, why)});
+    answer_.emplace(Error{kind, fmt::format("cannot join {}: {}", place_, why)});
   }
 
   const std::optional<Result<Invitation>>& answer() const { return answer_; }
@@ -68,9 +77,11 @@ class Applicant final : public WireEvents {
  private:
   Wire& wire_;
   const EnrolOptions& options_;
+  const std::string place_;
   const Clock& clock_;
   const WireTypes types_;  // no actor's messages are expected
   TimePoint since_;
+  ConnectionId own_;
   bool asked_ = false;
   std::optional<Result<Invitation>> answer_;
 };
@@ -80,6 +91,7 @@ class Applicant final : public WireEvents {
 Result<Invitation> enrol(Wire& wire, const EnrolOptions& options, const Clock& clock) {
   Applicant applicant(wire, options, clock);
   ASSIGN_OR_RETURN(const ConnectionId connection, wire.dial(options.address));
+  applicant.has_dialed(connection);
   while (!applicant.answer()) {
     wire.poll(applicant, std::min(applicant.deadline(), clock.now() + kLook));
     if (applicant.answer()) break;

@@ -1,11 +1,13 @@
 #include "runtime/transport/gate.h"
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "runtime/node_core.h"
+#include "runtime/transport/resolve.h"
 
 namespace troupe::runtime {
 namespace {
@@ -16,19 +18,31 @@ constexpr Duration kDialPause = std::chrono::milliseconds(100);
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
+std::uint64_t from_the_system() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
+}
+
+GateOptions with_defaults(GateOptions options) {
+  if (!options.draw) options.draw = from_the_system;
+  return options;
+}
+
 }  // namespace
 
-Gate::Gate(NodeCore& core, GateOptions options, Wire& wire, const WireTypes& types,
-           const Clock& clock, const Log& log)
+Gate::Gate(NodeCore& core, const Plan& plan, GateOptions options, Wire& wire,
+           const WireTypes& types, const Clock& clock, const Log& log)
     : core_(core),
-      options_(std::move(options)),
+      options_(with_defaults(std::move(options))),
       wire_(wire),
       types_(types),
       clock_(clock),
       log_(log.named(options_.node)),
+      fellowship_(plan),
       last_turn_(clock.now()) {
   CHECK(options_.incarnation != 0, "incarnation 0 means none");
   CHECK(options_.dead_after > 2 * options_.heartbeat, "dead_after is over two heartbeats");
+  CHECK(is_first() || !options_.first_address.empty(), "it is known where to dial the first node");
 }
 
 Gate::~Gate() = default;
@@ -38,9 +52,11 @@ void Gate::add_peer(const std::string& node) { (void)peer_of(node); }
 std::size_t Gate::peer_of(const std::string& node) {
   const auto [found, added] = positions_.emplace(node, peers_.size());
   if (added) {
-    const auto address = options_.addresses.find(node);
-    peers_.push_back(std::make_unique<Peer>(
-        node, address == options_.addresses.end() ? std::string() : address->second, clock_.now()));
+    const bool first = node == fellowship_.first();
+    peers_.push_back(std::make_unique<Peer>(node, fellowship_.dials(options_.node, node),
+                                            first ? options_.first_address : std::string(),
+                                            clock_.now()));
+    peers_.back()->in_directory = !first && !fellowship_.fellows_of(node).empty();
     outsiders_.push_back(
         std::make_unique<RemoteOrigin>(found->second, std::string(kOutsideName), "control"));
     accounts_due_.push_back(std::make_unique<std::atomic<bool>>(false));
@@ -79,6 +95,7 @@ void Gate::turn(TimePoint until) {
     const bool closing = closing_.load();
     take_outgoing();
     tend(clock_.now());
+    if (is_first() && !closing) tend_directory();
     if (closing) tend_closing(clock_.now());
   }
   dial_due();
@@ -119,7 +136,7 @@ TimePoint Gate::next_due() const {
         watching = true;
         [[fallthrough]];
       case Peer::State::kAwaited:
-        if (!peer->dials()) break;
+        if (!peer->can_be_dialed()) break;
         watching = true;
         if (!peer->connection) due = std::min(due, peer->next_dial);
         if (peer->state() == Peer::State::kAwaited) {
@@ -189,12 +206,13 @@ void Gate::tend_peer(std::size_t position, TimePoint now) {
                                 peer.node(), peer.end().message, seconds(options_.dead_after))});
     return;
   }
-  if (!peer.dials()) return;
+  if (!peer.can_be_dialed()) return;
   if (peer.state() == Peer::State::kAwaited && now - peer.since() >= options_.dial_within) {
-    lose(position, {ErrorKind::kLostPeers,
-                    fmt::format("{} does not answer at {} (tried for {:.0f} s); is it running, and "
-                                "can this host reach it?",
-                                peer.node(), peer.address(), seconds(options_.dial_within))});
+    lose(position,
+         {ErrorKind::kLostPeers,
+          fmt::format("{} does not answer at {} (tried for {:.0f} s); is it running, and "
+                      "can this host reach it?",
+                      peer.node(), without_key(peer.address()), seconds(options_.dial_within))});
     return;
   }
   if (!peer.connection && now >= peer.next_dial) to_dial_.push_back(position);
@@ -213,21 +231,34 @@ void Gate::excuse_own_sleep(TimePoint now) {
   }
 }
 
-void Gate::tend_closing(TimePoint now) {
-  if (close_by_ == TimePoint::max()) close_by_ = now + options_.close_within;
+bool Gate::say_goodbye(std::size_t position) {
+  Peer& peer = *peers_[position];
+  if (peer.over()) return true;
+  if (peer.state() == Peer::State::kAwaited && peer.all_acknowledged()) return true;
+  if (peer.state() != Peer::State::kUp || !peer.ready || !peer.all_acknowledged()) return false;
+  wire_.send(*peer.connection, Lane::kControl, pack(Bye{}));
+  leave(position);
+  return true;
+}
+
+// The plan's first node hears it last: whom it knows to have ended, nobody waits for any more.
+bool Gate::say_goodbyes() {
+  const auto first = positions_.find(fellowship_.first());
   bool done = true;
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    Peer& peer = *peers_[i];
-    if (peer.over()) continue;
-    if (peer.state() == Peer::State::kAwaited && peer.all_acknowledged()) continue;
-    if (peer.state() == Peer::State::kUp && peer.ready && peer.all_acknowledged()) {
-      wire_.send(*peer.connection, Lane::kControl, pack(Bye{}));
-      leave(i);
-    } else {
-      done = false;
-    }
+    const bool is_last = first != positions_.end() && first->second == i;
+    if (!is_last && !say_goodbye(i)) done = false;
   }
+  return done && (first == positions_.end() || say_goodbye(first->second));
+}
+
+void Gate::tend_closing(TimePoint now) {
+  if (close_by_ == TimePoint::max()) close_by_ = now + options_.close_within;
+  const bool done = say_goodbyes();
   if (!done && now < close_by_) return;
+  // Whoever keeps this node waiting is not the first node's fault.
+  const auto first = positions_.find(fellowship_.first());
+  if (!done && first != positions_.end()) say_goodbye(first->second);
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     const Peer& peer = *peers_[i];
     if (peer.over()) continue;

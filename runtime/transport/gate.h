@@ -6,6 +6,11 @@
 //
 // One thread drives it (turn()); actors' threads post to it. It is the node's own; see node.h.
 //
+// Who meets whom. Every node dials the plan's first one. Of two others that share links, the one
+// that the plan names later dials the other, when the first node has told both of each other: where
+// they are, and which process of which key they are (Directory in packets.h). It is told in turns:
+// whoever is dialed has said before that it knows the dialer.
+//
 // Failure is noticed by three signals: a closed connection that does not come back, silence for
 // dead_after, and a peer's own word. A lost peer is lost for good: what was kept for it comes back
 // undeliverable, what it held gives its credit back, and the node's root actor is told PeerLost.
@@ -23,15 +28,19 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/message.h"
+#include "runtime/plan.h"
+#include "runtime/transport/fellowship.h"
 #include "runtime/transport/packets.h"
 #include "runtime/transport/peer.h"
 #include "runtime/transport/remote_link.h"
+#include "runtime/transport/whereabouts.h"
 #include "runtime/transport/wire.h"
 #include "runtime/transport/wire_types.h"
 
@@ -40,7 +49,7 @@ namespace troupe::runtime {
 class NodeCore;
 
 // What the Gate tells the node's root actor, on the control lane from outside. Of each peer
-// PeerJoined once, and then one of the others once; one that is dialed and never came is lost, too.
+// PeerJoined once, and then one of the others once; those also of one that never came.
 struct PeerJoined {
   static constexpr std::string_view kName = "peer-joined";
   std::string node, host, address;
@@ -53,7 +62,8 @@ struct PeerLost {
   // two cannot be meant to work together.
   Error error;
 };
-// It said that it has nothing more to do here.
+// It said that it has nothing more to do here; or it had not come yet, and the plan's first node,
+// which alone could have told of it, said that it has ended, or is gone itself.
 struct PeerLeft {
   static constexpr std::string_view kName = "peer-left";
   std::string node;
@@ -62,12 +72,14 @@ struct PeerLeft {
 struct GateOptions {
   // This node's name in the plan.
   std::string node;
-  // Where to dial the other nodes: of two that have to do with each other, the one that the plan
-  // names later dials the other. Every node has to do with the plan's first one, and with those it
-  // shares links with.
-  std::map<std::string, std::string> addresses;
-  // Of this process, drawn at its start; not 0.
+  // Where the plan's first node is dialed; "" on that node itself.
+  std::string first_address;
+  // Of this process, drawn at its start; not 0. Whoever has the same key and knows it can pose as
+  // this process towards the plan's first node, so nobody else is told.
   std::uint64_t incarnation = 1;
+  // At the plan's first node: draws numbers that nobody can guess, one for every two others that
+  // share links; the driving thread. Default: from the system.
+  std::function<std::uint64_t()> draw;
   // For people.
   std::string host;
   std::uint64_t pid = 0;
@@ -81,21 +93,29 @@ struct GateOptions {
   Duration dial_within = std::chrono::seconds(60);
   // How long acknowledgements are waited for when the node has ended.
   Duration close_within = std::chrono::seconds(5);
+  // At the plan's first node: whether a host, as a number, is this machine, so that whoever comes
+  // from there is on it; the driving thread. Default: only loopback is.
+  std::function<bool(const std::string& host)> is_this_machine;
   // What a process that asks to be a node is answered; `awaited` are the nodes that have not come
   // yet, in the plan's order. Default: it is refused.
   std::function<Result<Invitation>(const Enrolment& enrolment,
                                    const std::vector<std::string>& awaited)>
       invite;
+  // Told of the nodes that share links with this one and have not ended, whenever the plan's first
+  // node tells of them, and before any of them is told to dial: from then on they are to be let in.
+  // On the driving thread; calls nothing of the gate. May be null.
+  std::function<void(const std::vector<DirectoryEntry>& fellows)> on_directory;
 };
 
 // What peers send is not trusted: whatever breaks a rule costs its sender the connection, or its
 // place in the run, and nothing else. Nothing here throws.
 class Gate final : public WireEvents {
  public:
-  // All outlive the gate; nothing is dialed before the first turn(). CHECKs an incarnation, and
-  // that dead_after is over two heartbeats.
-  Gate(NodeCore& core, GateOptions options, Wire& wire, const WireTypes& types, const Clock& clock,
-       const Log& log);
+  // `plan` is that of all nodes. The others outlive the gate; nothing is dialed before the first
+  // turn(). CHECKs an incarnation, that dead_after is over two heartbeats, and that it is known
+  // where to dial the plan's first node.
+  Gate(NodeCore& core, const Plan& plan, GateOptions options, Wire& wire, const WireTypes& types,
+       const Clock& clock, const Log& log);
   ~Gate() override;
 
   // Before the first turn(), for each link that has one end here; positions are those of the whole
@@ -120,8 +140,9 @@ class Gate final : public WireEvents {
   void wake() { wire_.wake(); }
 
   // The driving thread, until closed(): one round of what has come and what is to go, waiting for
-  // it until `until` at most. Dialing a name may take as long as the system's resolver likes:
-  // other threads do not wait for that, but heartbeats do, so peers are better given as numbers.
+  // it until `until` at most. Dialing a name for the first time may take as long as the system's
+  // resolver likes: other threads do not wait for that, but heartbeats do. Only the plan's first
+  // node may be given as a name, and nobody else has been met when it is dialed.
   void turn(TimePoint until);
   // Any thread. When turn() has something to do at the latest; max() when it is closed.
   TimePoint next_due() const;
@@ -199,6 +220,8 @@ class Gate final : public WireEvents {
   void refuse(ConnectionId connection, const std::string& who, Error error);
   std::optional<Error> objection(const Introduction& other) const;
   void take_welcome(std::size_t position, ConnectionId connection, const Welcome& welcome);
+  // By which `peer` knows this process.
+  std::uint64_t own_incarnation(const Peer& peer) const;
   Introduction introduction_for(const Peer& peer) const;
   void come_up(std::size_t position, ConnectionId connection, const ConnectionInfo& info,
                const Introduction& other);
@@ -210,12 +233,39 @@ class Gate final : public WireEvents {
   void leave(std::size_t position);
   void tell_root(Message message);
 
+  // gate_directory.cpp: nodes that share links get to know each other through the first one.
+  bool is_first() const { return options_.node == fellowship_.first(); }
+  void tend_directory();
+  void make_directory_due(const std::string& node);
+  void send_directory(Peer& peer);
+  std::uint64_t incarnation_between(const std::string& one, const std::string& other);
+  void take_directory(std::size_t position, const Directory& directory);
+  void take_directory_heard(std::size_t position, const DirectoryHeard& heard);
+  std::string fault_of(const Peer& sender, const Directory& directory) const;
+  // Why whoever introduces itself so with that key is not the node that was told of.
+  std::optional<Error> not_as_told(const Peer& peer, const Introduction& other,
+                                   const std::string& key) const;
+  void dial_fellow(std::size_t position);
+  // At the first node: why whoever comes from there as `peer` could not be dialed by its fellows;
+  // and the end of those that it cannot dial.
+  std::optional<Error> cannot_be_dialed(const Peer& peer, const ConnectionInfo& info,
+                                        const std::string& address) const;
+  void lose_unreachable(const Peer& newcomer);
+  Whereabouts whereabouts(const std::string& node, const std::string& address,
+                          const std::string& from) const;
+  // Whom else it concerns that a peer has come, or is over.
+  void tell_of_coming(Peer& peer, const ConnectionInfo& info, const Introduction& other);
+  void tell_of_end(const Peer& peer);
+
   // gate.cpp: what is due because time has passed.
   void tend(TimePoint now);
   void tend_peer(std::size_t position, TimePoint now);
   void dial_due();
   void excuse_own_sleep(TimePoint now);
   void tend_closing(TimePoint now);
+  // The node ends: false if there is still something to wait for.
+  bool say_goodbye(std::size_t position);
+  bool say_goodbyes();
 
   NodeCore& core_;
   const GateOptions options_;
@@ -223,6 +273,7 @@ class Gate final : public WireEvents {
   const WireTypes& types_;
   const Clock& clock_;
   Log log_;
+  const Fellowship fellowship_;
 
   // Fixed before the first turn().
   std::map<std::string, std::size_t> positions_;  // of peers, by node
@@ -245,6 +296,9 @@ class Gate final : public WireEvents {
   TimePoint last_turn_{0};
   std::vector<std::size_t> to_dial_;  // peers
   std::vector<Outgoing> taken_;
+  // At the plan's first node: of the directory, and by which two others know each other.
+  std::uint64_t edition_ = 0;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> between_;
 
   std::atomic<std::int64_t> peers_progress_{0};
   std::atomic<bool> graphs_asked_{false};

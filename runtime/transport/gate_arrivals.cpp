@@ -65,6 +65,10 @@ void Gate::take_packet(std::size_t position, Lane lane, AnyPacket& packet) {
   } else if (auto* answer = std::get_if<GraphAnswer>(&packet)) {
     peer.graph = std::move(answer->graph);
     core_.graph_arrived();
+  } else if (const auto* directory = std::get_if<Directory>(&packet)) {
+    take_directory(position, *directory);
+  } else if (const auto* heard = std::get_if<DirectoryHeard>(&packet)) {
+    take_directory_heard(position, *heard);
   } else if (std::holds_alternative<Bye>(packet)) {
     const std::string node = peer.node();
     leave(position);

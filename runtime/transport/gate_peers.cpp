@@ -7,6 +7,7 @@
 
 #include "runtime/node_core.h"
 #include "runtime/transport/gate.h"
+#include "runtime/transport/resolve.h"
 
 namespace troupe::runtime {
 namespace {
@@ -50,21 +51,27 @@ void Gate::disconnected(ConnectionId connection, const Error& why) {
   if (peer.state() == Peer::State::kAwaited && !peer.connected) {
     // Refused below this layer, for its key or version: trying again would not help.
     lose(*position, {why.kind, fmt::format("no connection to {} at {}: {}", peer.node(),
-                                           peer.address(), why.message)});
+                                           without_key(peer.address()), why.message)});
     return;
   }
   log_.debug(fmt::format("the connection to {} is gone: {}", peer.node(), why.message));
   peer.go_down(fmt::format("its connection closed ({})", why.message), clock_.now());
 }
 
+std::uint64_t Gate::own_incarnation(const Peer& peer) const {
+  const bool is_fellow = !is_first() && peer.in_directory;
+  return is_fellow ? peer.entry.incarnation : options_.incarnation;
+}
+
 Introduction Gate::introduction_for(const Peer& peer) const {
   Introduction introduction;
   introduction.node = options_.node;
-  introduction.incarnation = options_.incarnation;
+  introduction.incarnation = own_incarnation(peer);
   introduction.peer_incarnation = peer.incarnation();
   introduction.host = options_.host;
   introduction.pid = options_.pid;
   introduction.terms = options_.terms;
+  introduction.address = wire_.address();
   introduction.received = peer.received();
   return introduction;
 }
@@ -116,7 +123,7 @@ void Gate::answer_hello(ConnectionId connection, const Stranger& stranger, const
     return;
   }
   const auto found = positions_.find(hello.node);
-  if (found == positions_.end() || peers_[found->second]->dials()) {
+  if (found == positions_.end() || peers_[found->second]->dialed()) {
     refuse(connection, who,
            {ErrorKind::kUsage,
             fmt::format("{} waits for no node of the name '{}'", options_.node, hello.node)});
@@ -126,10 +133,14 @@ void Gate::answer_hello(ConnectionId connection, const Stranger& stranger, const
   const bool known = peer.incarnation() != 0;
   // A dialer whose Welcome was lost does not know of this process yet; neither has sent anything.
   const bool same = hello.incarnation == peer.incarnation() &&
-                    (hello.peer_incarnation == options_.incarnation || hello.peer_incarnation == 0);
+                    stranger.info.key == peer.entry.key &&
+                    (hello.peer_incarnation == own_incarnation(peer) ||
+                     (hello.peer_incarnation == 0 && !peer.met));
   if (peer.over()) {
     refuse(connection, who,
            {ErrorKind::kLostPeers, fmt::format("the run has gone on without {}", hello.node)});
+  } else if (auto error = not_as_told(peer, hello, stranger.info.key)) {
+    refuse(connection, who, std::move(*error));
   } else if (known && !same) {
     refuse(connection, who,
            {ErrorKind::kLostPeers, fmt::format("{} is taken by {}", hello.node, peer.process)});
@@ -143,11 +154,14 @@ void Gate::answer_hello(ConnectionId connection, const Stranger& stranger, const
   } else if (!peer.acknowledged(hello.received)) {
     refuse(connection, who,
            {ErrorKind::kLostPeers, fmt::format("{} has more than was sent", hello.node)});
+  } else if (auto wrong = cannot_be_dialed(peer, stranger.info, hello.address)) {
+    refuse(connection, who, std::move(*wrong));
   } else {
     come_up(found->second, connection, stranger.info, hello);
     Welcome welcome;
     static_cast<Introduction&>(welcome) = introduction_for(peer);
     wire_.send(connection, Lane::kControl, pack(welcome));
+    if (!known) lose_unreachable(peer);
   }
 }
 
@@ -173,7 +187,7 @@ void Gate::answer_enrolment(ConnectionId connection, const Stranger& stranger,
   }
   std::vector<std::string> awaited;
   for (const auto& peer : peers_) {
-    if (peer->state() == Peer::State::kAwaited && !peer->dials()) awaited.push_back(peer->node());
+    if (peer->state() == Peer::State::kAwaited && !peer->dialed()) awaited.push_back(peer->node());
   }
   Result<Invitation> invitation = options_.invite(enrolment, awaited);
   if (!invitation.ok()) {
@@ -192,8 +206,12 @@ void Gate::take_welcome(std::size_t position, ConnectionId connection, const Wel
   const bool restarted = peer.incarnation() != 0 && welcome.incarnation != peer.incarnation();
   auto error = objection(welcome);
   if (!error && welcome.node != peer.node()) {
-    error = Error{ErrorKind::kUsage, fmt::format("{} answers at {}, where {} was expected",
-                                                 welcome.node, peer.address(), peer.node())};
+    error = Error{ErrorKind::kUsage,
+                  fmt::format("{} answers at {}, where {} was expected", welcome.node,
+                              without_key(peer.address()), peer.node())};
+  }
+  if (!error && peer.state() == Peer::State::kAwaited) {
+    error = not_as_told(peer, welcome, peer.entry.key);
   }
   if (!error && (restarted || peer.state() == Peer::State::kUp)) {
     error = Error{ErrorKind::kLostPeers,
@@ -208,7 +226,7 @@ void Gate::take_welcome(std::size_t position, ConnectionId connection, const Wel
     return;
   }
   ConnectionInfo info;
-  info.address = peer.address();
+  info.address = without_key(peer.address());
   come_up(position, connection, info, welcome);
   become_ready(peer);
 }
@@ -225,6 +243,9 @@ void Gate::come_up(std::size_t position, ConnectionId connection, const Connecti
   peer.ready = false;
   peer.process = fmt::format("process {} on {}", other.pid, other.host);
   peer.come_up(connection, other.incarnation, clock_.now());
+  // What was said of others over an earlier connection may not have been heard.
+  peer.directory_due = is_first();
+  if (first && is_first()) tell_of_coming(peer, info, other);
   // What was said on an earlier connection may not have been heard; and whoever welcomed us waits
   // for a word before it sends.
   for (auto& [link, inlet] : inlets_) {
@@ -240,7 +261,7 @@ void Gate::come_up(std::size_t position, ConnectionId connection, const Connecti
 
 // Sends again what the other end does not have.
 void Gate::become_ready(Peer& peer) {
-  peer.ready = true;
+  peer.ready = peer.met = true;
   const bool again = peer.stats().connections > 1;
   for (const Lane lane : {Lane::kControl, Lane::kData, Lane::kMetrics}) {
     if (again) peer.count_sent_again(peer.kept(lane).size());
@@ -272,6 +293,7 @@ void Gate::lose(std::size_t position, Error error) {
   const std::string node = peer.node();
   return_kept(position);
   tell_root(Message::of(PeerLost{node, std::move(error)}));
+  tell_of_end(peer);
 }
 
 void Gate::leave(std::size_t position) {
@@ -282,6 +304,7 @@ void Gate::leave(std::size_t position) {
   }
   peer.finish(Peer::State::kGone, {ErrorKind::kInternal, peer.node() + " has ended"}, clock_.now());
   return_kept(position);
+  tell_of_end(peer);
 }
 
 void Gate::tell_root(Message message) { core_.tell_root(std::move(message)); }

@@ -22,10 +22,14 @@ enum class Kind : std::uint8_t {
   kEnrolment,
   kInvitation,
   kParcel,
+  kDirectory,
+  kDirectoryHeard,
 };
-constexpr std::uint64_t kLastKind = static_cast<std::uint64_t>(Kind::kParcel);
+constexpr std::uint64_t kLastKind = static_cast<std::uint64_t>(Kind::kDirectoryHeard);
 
 constexpr std::size_t kMostName = 256;
+constexpr std::size_t kMostAddress = 512;
+constexpr std::size_t kMostKey = 64;
 constexpr std::size_t kMostText = 16384;
 // Of a list: what one costs in memory is then small, however short it is in the packet.
 constexpr std::size_t kMostEntries = 4096;
@@ -50,7 +54,7 @@ void get(WireReader& in, LaneCounts& counts) {
   for (std::uint64_t& count : counts) count = in.number();
 }
 
-constexpr std::size_t kIntroductionFields = 8;
+constexpr std::size_t kIntroductionFields = 9;
 
 Packet pack_introduction(Kind kind, const Introduction& introduction) {
   WireWriter out;
@@ -67,6 +71,7 @@ Packet pack_introduction(Kind kind, const Introduction& introduction) {
     out.text(term.name);
     put_text(out, term.value);
   }
+  out.text(introduction.address);
   put(out, introduction.received);
   return finish(out);
 }
@@ -93,6 +98,7 @@ Body get_introduction(WireReader& in) {
     std::string name = in.text(kMostName);
     body.terms.push_back({std::move(name), in.text(kMostText)});
   }
+  body.address = in.text(kMostAddress);
   get(in, body.received);
   return body;
 }
@@ -186,6 +192,23 @@ Enrolment get_enrolment(WireReader& in) {
   return enrolment;
 }
 
+Directory get_directory(WireReader& in) {
+  Directory directory;
+  directory.edition = in.number();
+  const std::size_t entries = in.list_up_to(Directory::kMostEntries);
+  for (std::size_t i = 0; i < entries && in.ok(); ++i) {
+    in.list(5);
+    DirectoryEntry entry;
+    entry.node = in.text(kMostName);
+    entry.address = in.text(kMostAddress);
+    entry.key = in.text(kMostKey);
+    entry.incarnation = in.number();
+    entry.dial = in.flag();
+    directory.entries.push_back(std::move(entry));
+  }
+  return directory;
+}
+
 constexpr std::size_t kParcelFields = 8;
 
 Result<Parcel> get_parcel(WireReader& in, std::size_t frames, const WireTypes& types) {
@@ -215,9 +238,11 @@ std::size_t fields_of(Kind kind) {
     case Kind::kRefusal:
     case Kind::kHeartbeat:
     case Kind::kInvitation:
+    case Kind::kDirectoryHeard:
       return 1;
     case Kind::kAccount:
     case Kind::kGraphAnswer:
+    case Kind::kDirectory:
       return 2;
     case Kind::kBye:
     case Kind::kGraphRequest:
@@ -262,6 +287,10 @@ Result<AnyPacket> get(Kind kind, WireReader& in, const Packet& packet, const Wir
       ASSIGN_OR_RETURN(Parcel parcel, get_parcel(in, packet.payloads.size(), types));
       return AnyPacket(std::move(parcel));
     }
+    case Kind::kDirectory:
+      return AnyPacket(get_directory(in));
+    case Kind::kDirectoryHeard:
+      return AnyPacket(DirectoryHeard{in.number()});
   }
   return Error{ErrorKind::kInternal, "a packet of no kind"};
 }
@@ -346,6 +375,29 @@ Packet pack(const Invitation& invitation) {
   begin(out, Kind::kInvitation, 1);
   out.text(invitation.node);
   out.attach(invitation.contents);
+  return finish(out);
+}
+
+Packet pack(const Directory& directory) {
+  WireWriter out;
+  begin(out, Kind::kDirectory, 2);
+  out.number(directory.edition);
+  out.list(directory.entries.size());
+  for (const DirectoryEntry& entry : directory.entries) {
+    out.list(5);
+    out.text(entry.node);
+    out.text(entry.address);
+    out.text(entry.key);
+    out.number(entry.incarnation);
+    out.flag(entry.dial);
+  }
+  return finish(out);
+}
+
+Packet pack(const DirectoryHeard& heard) {
+  WireWriter out;
+  begin(out, Kind::kDirectoryHeard, 1);
+  out.number(heard.edition);
   return finish(out);
 }
 

@@ -35,12 +35,17 @@ struct Term {
 // The first packet of a connection, from whoever dialed it, and the answer.
 struct Introduction {
   std::uint32_t version = kProtocolVersion;
-  std::string node;                    // name in the plan
-  std::uint64_t incarnation = 0;       // of the process, drawn at its start; never 0
+  std::string node;  // name in the plan
+  // Of the process, drawn at its start, towards the plan's first node and from it: a secret of the
+  // two, by which a process is known again. Between two others what the directory says. Never 0.
+  std::uint64_t incarnation = 0;
   std::uint64_t peer_incarnation = 0;  // of the other end as met before; 0: never met
   std::string host;
   std::uint64_t pid = 0;
   std::vector<Term> terms;
+  // Where its fellows can dial it; "" when it does not listen. Only the plan's first node looks at
+  // it, once, and refuses what objection_to() of whereabouts.h objects to.
+  std::string address;
   LaneCounts received{};  // what of earlier connections has arrived, so that the rest is sent again
 };
 struct Hello : Introduction {};
@@ -89,6 +94,31 @@ struct Invitation {
   Buffer contents;  // the inviter's, opaque here
 };
 
+// Control, from the plan's first node alone: where nodes are that the receiver shares links with,
+// and who they are, so that nobody else is taken for them. All that is known of them, whenever some
+// of it is new, and over every new connection, each node once. It has no sequence number, and
+// hearing it twice changes nothing.
+struct DirectoryEntry {
+  std::string node;
+  std::string address;  // as its Introduction has it
+  std::string key;      // that it has proven to the first node (Z85); "" without keys
+  // The one by which these two nodes introduce themselves to each other, both of them: drawn by the
+  // first node for the two, so that no third one can pose as either. 0: it has ended, and nobody is
+  // to wait for it any more.
+  std::uint64_t incarnation = 0;
+  // It has heard of the receiver, and lets it in: dial it, if that is yours to do.
+  bool dial = false;
+};
+struct Directory {
+  static constexpr std::size_t kMostEntries = 1024;
+  std::uint64_t edition = 0;  // grows
+  std::vector<DirectoryEntry> entries;
+};
+// Control, the answer to that edition: whoever it tells of is let in from now on.
+struct DirectoryHeard {
+  std::uint64_t edition = 0;
+};
+
 // A message of an actor, or one that comes back.
 struct Parcel {
   std::uint64_t sequence = 0;         // in its lane, from 1
@@ -102,8 +132,9 @@ struct Parcel {
   Message message;  // not attached to any origin
 };
 
-using AnyPacket = std::variant<Hello, Welcome, Refusal, Account, Heartbeat, Bye, GraphRequest,
-                               GraphAnswer, Enrolment, Invitation, Parcel>;
+using AnyPacket =
+    std::variant<Hello, Welcome, Refusal, Account, Heartbeat, Bye, GraphRequest, GraphAnswer,
+                 Enrolment, Invitation, Parcel, Directory, DirectoryHeard>;
 
 Packet pack(const Hello& hello);
 Packet pack(const Welcome& welcome);
@@ -115,6 +146,8 @@ Packet pack(const GraphRequest& request);
 Packet pack(const GraphAnswer& answer);
 Packet pack(const Enrolment& enrolment);
 Packet pack(const Invitation& invitation);
+Packet pack(const Directory& directory);
+Packet pack(const DirectoryHeard& heard);
 // The message stays as it is; its payloads are shared.
 Packet pack(const Parcel& parcel, const WireTypes& types);
 

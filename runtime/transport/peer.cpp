@@ -10,6 +10,11 @@ void Peer::enter(State state, TimePoint now) {
   since_ = now;
 }
 
+void Peer::found_at(std::string address, TimePoint now) {
+  address_ = std::move(address);
+  since_ = next_dial = now;
+}
+
 void Peer::come_up(ConnectionId by, std::uint64_t incarnation, TimePoint now) {
   connection = by;
   connected = true;

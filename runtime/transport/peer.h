@@ -49,13 +49,17 @@ class Peer {
     Message message;
   };
 
-  // `address`: where to dial it; "" when it is the one that dials.
-  Peer(std::string node, std::string address, TimePoint now)
-      : node_(std::move(node)), address_(std::move(address)), since_(now) {}
+  // `dialed`: this node dials it, and not the other way round. `address`: where; "" as long as
+  // nobody has told.
+  Peer(std::string node, bool dialed, std::string address, TimePoint now)
+      : node_(std::move(node)), dialed_(dialed), address_(std::move(address)), since_(now) {}
 
   const std::string& node() const { return node_; }
   const std::string& address() const { return address_; }
-  bool dials() const { return !address_.empty(); }
+  bool dialed() const { return dialed_; }
+  bool can_be_dialed() const { return dialed_ && !address_.empty(); }
+  // Of one that is awaited: how long it is tried there counts from now on.
+  void found_at(std::string address, TimePoint now);
   State state() const { return state_; }
   bool over() const { return state_ == State::kGone || state_ == State::kLost; }
   // When the state was entered, and why it is over.
@@ -78,6 +82,8 @@ class Peer {
   // Whether the other end is known to have taken notice of our introduction, so that packets with
   // sequence numbers will not overtake it.
   bool ready = false;
+  // Whether that was ever so: it has met this process, and will say so.
+  bool met = false;
 
   std::uint64_t next_sequence(Lane lane) const { return sent_[index(lane)] + 1; }
   // The packet has the next sequence number of the lane.
@@ -100,6 +106,18 @@ class Peer {
   TimePoint next_dial{0};
   // A process was asked to come as this node.
   bool invited = false;
+  // Whether it shares links with a node other than the plan's first. The first node tells others of
+  // it then; any other node talks to it only as it has been told.
+  bool in_directory = false;
+  // What is told of it. Elsewhere than at the first node, without an incarnation: nothing yet. At
+  // the first node always without, since there is one for each node that is told.
+  DirectoryEntry entry;
+  // At the plan's first node: where its first connection came from, as ConnectionInfo has it.
+  std::string came_from;
+  // At the plan's first node: whether it is to be told the directory, the edition that it was told
+  // and the one that it has heard, and the first one that tells others of it.
+  bool directory_due = false;
+  std::uint64_t edition_told = 0, edition_heard = 0, in_edition = 0;
   TimePoint next_heartbeat{0};
   std::optional<WaitGraph> graph;  // the newest answer
   PeerStats stats() const;
@@ -110,6 +128,7 @@ class Peer {
   void enter(State state, TimePoint now);
 
   std::string node_;
+  bool dialed_;
   std::string address_;
   State state_ = State::kAwaited;
   TimePoint since_;

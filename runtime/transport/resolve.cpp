@@ -103,16 +103,17 @@ std::string Address::text() const {
   return fmt::format("tcp://{}:{}", bracketed(host), port);
 }
 
+// A key may itself hold '#', so it is told by its length.
+std::string_view without_key(std::string_view text) {
+  const bool has_key = text.size() > kKeyBytes && text[text.size() - kKeyBytes - 1] == '#';
+  return has_key ? text.substr(0, text.size() - kKeyBytes - 1) : text;
+}
+
 Result<Address> parse_address(std::string_view text) {
   constexpr std::string_view kTcp = "tcp://";
   constexpr std::string_view kIpc = "ipc://";
-  std::string_view rest = text;
-  std::string_view key;
-  // A key may itself hold '#', so it is told by its length.
-  if (rest.size() > kKeyBytes && rest[rest.size() - kKeyBytes - 1] == '#') {
-    key = rest.substr(rest.size() - kKeyBytes);
-    rest.remove_suffix(kKeyBytes + 1);
-  }
+  std::string_view rest = without_key(text);
+  const std::string_view key = rest == text ? "" : text.substr(rest.size() + 1);
   Result<Address> address = Error{};
   if (rest.starts_with(kIpc)) {
     address = parse_ipc(text, rest.substr(kIpc.size()));
@@ -124,6 +125,15 @@ Result<Address> parse_address(std::string_view text) {
   }
   if (address.ok()) address->key = key;
   return address;
+}
+
+bool is_name(std::string_view text) {
+  const auto address = parse_address(text);
+  if (!address.ok() || address->kind == Address::Kind::kIpc) return false;
+  const std::string host = number_of(address->host);
+  in6_addr number{};
+  return ::inet_pton(AF_INET, host.c_str(), &number) != 1 &&
+         ::inet_pton(AF_INET6, host.c_str(), &number) != 1;
 }
 
 Result<ResolvedAddress> resolve(const Address& address) {

@@ -30,6 +30,13 @@ struct Address {
 // Errors (kUsage) quote the text and say what is expected.
 Result<Address> parse_address(std::string_view text);
 
+// The text without the key at its end: for messages, where it would drown what matters.
+std::string_view without_key(std::string_view text);
+
+// Whether the address has a host of which only the system's resolver knows where it is. An address
+// that cannot be understood has none.
+bool is_name(std::string_view address);
+
 // Where an address leads on this machine, now.
 struct ResolvedAddress {
   std::string endpoint;   // numeric: "tcp://127.0.0.1:7000", "tcp://[::1]:7000", "ipc://PATH"

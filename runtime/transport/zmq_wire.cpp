@@ -47,6 +47,7 @@ Result<void> check(const ZmqWireOptions& options) {
 ZmqWireOptions with_defaults(ZmqWireOptions options) {
   if (options.io_threads == 0) options.io_threads = std::thread::hardware_concurrency() < 4 ? 1 : 2;
   if (options.data_stripes == 0) options.data_stripes = std::min(options.io_threads, kMostStripes);
+  if (!options.resolve) options.resolve = resolve;
   if (!options.wall_time) {
     options.wall_time = [] {
       return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
@@ -102,6 +103,7 @@ struct ZmqWire::Impl final : ZmqSink {
   void payload_shared(std::uint64_t count) override { counters.payloads_shared += count; }
   RecycledMemory& memory() override { return payload_memory; }
 
+  Result<ResolvedAddress> lead(const Address& address);
   void serve();
   void tell(WireEvents& driver);
   void wait(TimePoint until);
@@ -113,7 +115,8 @@ struct ZmqWire::Impl final : ZmqSink {
   std::unique_ptr<ZmqAdmission> admission;
   std::unique_ptr<ZmqListener> listener;
   std::map<ConnectionId, std::unique_ptr<ZmqDialer>> dialers;
-  std::set<ConnectionId> known;  // to the driver, and not closed by it
+  std::map<std::string, ResolvedAddress> led_to;  // by Address::text()
+  std::set<ConnectionId> known;                   // to the driver, and not closed by it
   // The driver is told after the sockets were read, because it may close what it hears of.
   std::deque<Event> events;
   std::uint64_t last_id = 0;
@@ -131,6 +134,14 @@ ZmqWire::Impl::~Impl() {
   if (!sockets.empty()) wait_for_any(sockets, wakes, kMomentMs);
   for (auto& [id, dialer] : dialers) dialer->drop_if_lost();
   ::close(wakes);
+}
+
+Result<ResolvedAddress> ZmqWire::Impl::lead(const Address& address) {
+  const std::string text = address.text();
+  const auto known = led_to.find(text);
+  if (known != led_to.end()) return known->second;
+  ASSIGN_OR_RETURN(ResolvedAddress resolved, options.resolve(address));
+  return led_to.emplace(text, std::move(resolved)).first->second;
 }
 
 void ZmqWire::Impl::serve() {
@@ -211,12 +222,12 @@ std::string ZmqWire::address() const {
 Result<ConnectionId> ZmqWire::dial(const std::string& text) {
   ASSIGN_OR_RETURN(Address address, parse_address(text));
   if (address.kind == Address::Kind::kTcp && address.port == 0) {
-    return usage(fmt::format("cannot dial {}: it names no port", text));
+    return usage(fmt::format("cannot dial {}: it names no port", without_key(text)));
   }
   if (!address.key.empty() && !is_key(address.key)) {
-    return usage(fmt::format("cannot dial {}: what follows # is not a key", text));
+    return usage(fmt::format("cannot dial {}: what follows # is not a key", address.text()));
   }
-  ASSIGN_OR_RETURN(ResolvedAddress resolved, resolve(address));
+  ASSIGN_OR_RETURN(ResolvedAddress resolved, impl_->lead(address));
   const std::string& key = address.key.empty() ? impl_->options.server_key : address.key;
   if (!key.empty() && !impl_->options.keys) {
     return usage(

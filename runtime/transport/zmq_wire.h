@@ -25,6 +25,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/transport/keys.h"
+#include "runtime/transport/resolve.h"
 #include "runtime/transport/wire.h"
 
 namespace troupe::runtime {
@@ -50,6 +51,11 @@ struct ZmqWireOptions {
   // The key (Z85) a dialed listener must prove, where the address names none ("#KEY" at its end).
   // "" with a loopback address: the connection is not encrypted.
   std::string server_key;
+
+  // Where an address leads. Asked at the first dial of each address, and never again: a name that
+  // has led somewhere leads there as long as the wire lives, whatever becomes of the resolver.
+  // Default: as the system has it.
+  std::function<Result<ResolvedAddress>(const Address&)> resolve;
 
   // Threads that move bytes to and from the system, 1 to 64. One carries some 1 to 3 GB/s. 0: 2
   // where the machine has 4 processors or more, and 1 otherwise.

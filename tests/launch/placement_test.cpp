@@ -1,5 +1,6 @@
 #include "launch/placement.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 namespace troupe::launch {
@@ -52,6 +53,29 @@ TEST(Placement, MembersOfThisMachineAreNumberedAmongThoseOfAll) {
   ASSERT_TRUE(placement->network.has_value());
   EXPECT_EQ(placement->network->listen, "*:8500");
   EXPECT_EQ(placement->network->dial, "tcp://127.0.0.1:8500");
+}
+
+TEST(Placement, MembersOfOneMachineMeetAtAPortOfTheLoopbackIfTheyAreToldTo) {
+  const auto asked = place("  listen: \"127.0.0.1:8500\"\n", 2);
+  ASSERT_TRUE(asked.ok()) << asked.error().message;
+  ASSERT_TRUE(asked->network.has_value());
+  EXPECT_EQ(asked->network->listen, "127.0.0.1:8500");
+  EXPECT_EQ(asked->network->fellows, "tcp://127.0.0.1:0");
+  // Not where nobody can be told the port, nor where only others would come.
+  for (const char* listen : {"127.0.0.1:0", "*:8500"}) {
+    const auto placement = place(fmt::format("  listen: \"{}\"\n  keys: k\n", listen), 2);
+    ASSERT_TRUE(placement.ok()) << placement.error().message;
+    EXPECT_FALSE(placement->network.has_value()) << listen;
+  }
+}
+
+// Others could not reach those of this machine at the loopback through which these find the head.
+TEST(Placement, MembersOfThisMachineListenWhereOthersReachTheHead) {
+  const auto placement = place(
+      "  hosts: [{address: elsewhere.invalid}, {address: localhost}]\n"
+      "  listen: \"192.0.2.7:8500\"\n  keys: k\n");
+  ASSERT_TRUE(placement.ok()) << placement.error().message;
+  EXPECT_EQ(placement->network->fellows, "tcp://192.0.2.7:0");
 }
 
 TEST(Placement, NoneMayBeHere) {

@@ -27,7 +27,7 @@ TEST_F(Gates, NodesOfDifferentTopologiesRefuseEachOther) {
   ASSERT_TRUE(world_->run(60s));
   EXPECT_EQ(error_of(1), "root.b: a refused: another topology: a has 1234, b has 5678");
   EXPECT_THAT(world_->log_lines(0),
-              HasSubstr("b at from sim://1 was refused: another topology: a has 1234, b has 5678"));
+              HasSubstr("b at sim://1 was refused: another topology: a has 1234, b has 5678"));
   EXPECT_EQ(error_of(0), "");
 }
 
@@ -38,7 +38,7 @@ TEST_F(Gates, SecondProcessOfANameIsRefused) {
   add("b");
   ProcessSetup late;
   late.start = 1s;
-  late.gate.addresses = {{"a", "sim://0"}};
+  late.gate.first_address = "sim://0";
   add("b", late);
   world_->at(5s, [&] { world_->node(0).request_stop(); });
   ASSERT_TRUE(world_->run(60s));
@@ -57,14 +57,14 @@ TEST_F(Gates, AnotherNodeAtTheAddressIsRecognised) {
   add("a");
   add("b");
   ProcessSetup lost;
-  lost.gate.addresses = {{"a", "sim://1"}, {"b", "sim://1"}};
+  lost.gate.first_address = "sim://1";
   add("c", lost);
   world_->at(5s, [&] {
     world_->node(0).request_stop();
     world_->node(1).request_stop();
   });
   ASSERT_TRUE(world_->run(60s));
-  EXPECT_THAT(error_of(2), HasSubstr("b answers at sim://1, where a was expected"));
+  EXPECT_THAT(error_of(2), HasSubstr("a refused: b has not been told of c yet"));
 }
 
 // A process that speaks as it likes.

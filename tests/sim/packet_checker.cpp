@@ -24,9 +24,10 @@ std::string words(const runtime::LaneCounts& counts) {
 }
 
 std::string words(const AnyPacket& packet) {
-  static constexpr std::array<const char*, 11> kNames = {
-      "hello",         "welcome",      "refusal",   "account",    "heartbeat", "bye",
-      "graph request", "graph answer", "enrolment", "invitation", "parcel"};
+  static constexpr std::array<const char*, 13> kNames = {
+      "hello",  "welcome",       "refusal",        "account",   "heartbeat",
+      "bye",    "graph request", "graph answer",   "enrolment", "invitation",
+      "parcel", "directory",     "directory heard"};
   std::string text = kNames.at(packet.index());
   if (const auto* parcel = std::get_if<Parcel>(&packet)) {
     text += fmt::format(" {} '{}'", parcel->sequence, parcel->message.name());
@@ -41,6 +42,13 @@ std::string words(const AnyPacket& packet) {
     text += fmt::format(" of {}", words(hello->received));
   } else if (const auto* welcome = std::get_if<Welcome>(&packet)) {
     text += fmt::format(" of {}", words(welcome->received));
+  } else if (const auto* directory = std::get_if<runtime::Directory>(&packet)) {
+    for (const runtime::DirectoryEntry& entry : directory->entries) {
+      text += fmt::format(" {}{}", entry.node,
+                          entry.incarnation == 0 ? " (ended)"
+                          : entry.dial           ? " (dial)"
+                                                 : "");
+    }
   } else if (const auto* refusal = std::get_if<runtime::Refusal>(&packet)) {
     text += ": " + refusal->error.message;
   }

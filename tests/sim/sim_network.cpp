@@ -241,8 +241,8 @@ void SimNetwork::tell(const Due& due, WireEvents& events) {
   if (due.kind == Due::Kind::kConnected) {
     own.told = true;
     for (NetworkWatcher* watcher : watchers_) watcher->connected(id, own.process, other);
-    events.connected(id, {false, "from " + processes_[other].wire->address(), "",
-                          processes_[other].key_expired});
+    events.connected(id,
+                     {false, processes_[other].wire->address(), "", processes_[other].key_expired});
     return;
   }
   const std::string why = own.ending->why;

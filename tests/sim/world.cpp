@@ -32,14 +32,17 @@ ProcessId World::add(const runtime::Plan& plan, const std::string& node, Process
   const ProcessId id = processes_.size();
   auto process = std::make_unique<Process>();
   process->name = node;
-  process->address = fmt::format("sim://{}", id);
+  process->address = setup.address.empty() ? fmt::format("sim://{}", id) : setup.address;
   process->plan = plan;
   if (setup.gate.node.empty()) setup.gate.node = node;
   setup.gate.pid = 1000 + id;
   if (setup.gate.host.empty()) setup.gate.host = "sim";
   if (setup.gate.incarnation == 1) setup.gate.incarnation = dice_.next() | 1U;
-  if (setup.gate.addresses.empty()) {
-    for (const auto& earlier : processes_) setup.gate.addresses[earlier->name] = earlier->address;
+  if (!setup.gate.draw) {
+    setup.gate.draw = [seed = runtime::mix64(setup.gate.incarnation)]() mutable { return ++seed; };
+  }
+  if (setup.gate.first_address.empty() && plan.actors.front().node != node) {
+    setup.gate.first_address = processes_.empty() ? "sim://0" : processes_.front()->address;
   }
   process->setup = std::move(setup);
   process->wire = &network_.add(process->address);

@@ -24,11 +24,13 @@ namespace troupe::sim {
 
 // One process of the world and the node it runs.
 struct ProcessSetup {
-  // What the gate is told; its node and addresses are filled in when they are empty, so that later
-  // nodes of the plan dial earlier ones.
+  // What the gate is told; its node and the address of the plan's first one, which is that of the
+  // world's first process, are filled in when they are empty.
   runtime::GateOptions gate;
   runtime::NodeOptions node;
   runtime::ActorFactory factory;
+  // Where it listens; "": at "sim://" and its number.
+  std::string address{};
   // When it starts.
   TimePoint start{0};
 };

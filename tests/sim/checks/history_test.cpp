@@ -34,7 +34,7 @@ TEST(History, SeedsBringEveryKindOfFate) {
     undisturbed += end.reconnections == 0 && end.parted == 0 ? 1 : 0;
   }
   EXPECT_GT(sum.arrived, 1000);
-  EXPECT_GT(sum.came_back, 100);
+  EXPECT_GT(sum.came_back, 50);
   EXPECT_GT(sum.reconnections, 10);
   EXPECT_GT(sum.parted, 10);
   EXPECT_GT(undisturbed, 10);

@@ -1,0 +1,57 @@
+#include "runtime/transport/whereabouts.h"
+
+#include <fmt/format.h>
+
+#include "runtime/transport/resolve.h"
+
+namespace troupe::runtime {
+namespace {
+
+// The host that somebody came from: "" for the first node's own machine, none if it is unknown.
+std::optional<std::string> machine_of(const Whereabouts& node) {
+  if (node.beside_the_first) return std::string();
+  const auto address = parse_address(node.from);
+  if (!address.ok() || is_name(node.from)) return std::nullopt;
+  const auto resolved = resolve(*address);
+  if (!resolved.ok()) return std::nullopt;
+  return resolved->loopback ? std::string() : resolved->host;
+}
+
+Error refused(const Whereabouts& node, std::string_view why) {
+  return {ErrorKind::kUsage,
+          fmt::format("other members cannot reach {} at '{}': {}; name another place with --listen",
+                      node.node, without_key(node.address), why)};
+}
+
+}  // namespace
+
+std::optional<Error> objection_to(const Whereabouts& node) {
+  if (node.address.empty()) return std::nullopt;
+  const auto address = parse_address(node.address);
+  if (!address.ok()) return refused(node, "that is no address");
+  if (!address->key.empty()) return refused(node, "a key stands behind it");
+  if (address->kind == Address::Kind::kIpc) {
+    const auto machine = machine_of(node);
+    if (!machine || machine->empty()) return std::nullopt;
+    return refused(node, fmt::format("it is a socket of the file system of {}", *machine));
+  }
+  if (is_name(node.address)) return refused(node, "that is a name and not a number");
+  if (address->port == 0) return refused(node, "it has no port");
+  const auto resolved = resolve(*address);
+  if (!resolved.ok()) return refused(node, "that is no address");
+  if (resolved->any) return refused(node, "it stands for all addresses of a machine");
+  return std::nullopt;
+}
+
+std::optional<Error> objection_to(const Whereabouts& node, const Whereabouts& fellow) {
+  const auto address = parse_address(node.address);
+  if (!address.ok() || is_name(node.address)) return std::nullopt;
+  const auto resolved = resolve(*address);
+  if (!resolved.ok() || !resolved->loopback) return std::nullopt;
+  const auto own = machine_of(node), other = machine_of(fellow);
+  if (!own || !other || *own == *other) return std::nullopt;
+  return refused(node, fmt::format("only its own machine gets there, and {} came from {}",
+                                   fellow.node, without_key(fellow.from)));
+}
+
+}  // namespace troupe::runtime

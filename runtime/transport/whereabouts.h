@@ -1,0 +1,33 @@
+#pragma once
+
+// Whether nodes that are to dial each other can: what can be said of the address that a node gives,
+// from where its connection and those of its fellows came from. Pure decisions; nobody is asked.
+
+#include <optional>
+#include <string>
+
+#include "runtime/base/error.h"
+
+namespace troupe::runtime {
+
+struct Whereabouts {
+  std::string node;
+  std::string address;  // where it says that its fellows can dial it; "": it does not listen
+  // Where it came from to the plan's first node, as ConnectionInfo::address. What cannot be
+  // understood may be anywhere, and nothing is concluded from it.
+  std::string from;
+  // Whether that is one of the first node's own machine's addresses; of loopback it goes without
+  // saying.
+  bool beside_the_first = false;
+};
+
+// What is wrong with the address whoever dials it: it cannot be understood, has a name, a key or
+// no port, stands for all interfaces, or is a socket of the file system of another machine than the
+// first node's. Errors are kUsage; none also of a node that does not listen.
+std::optional<Error> objection_to(const Whereabouts& node);
+
+// That the fellow cannot reach the node: it listens where only its own machine gets to, and the
+// two have come from different ones. Of nodes to which there is no objection otherwise. kUsage.
+std::optional<Error> objection_to(const Whereabouts& node, const Whereabouts& fellow);
+
+}  // namespace troupe::runtime

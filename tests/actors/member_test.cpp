@@ -1,0 +1,119 @@
+#include "actors/member.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/actors/theatre.h"
+
+namespace troupe::actors {
+namespace {
+
+using runtime::ChildDecision;
+using runtime::ChildEnd;
+using runtime::Context;
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Message;
+using runtime::PeerLeft;
+using runtime::PeerLost;
+using runtime::Script;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+const Error kDeath{ErrorKind::kLostPeers, "it is lost: its connection closed"};
+
+// What a member made of what it was told.
+struct Played {
+  std::vector<std::string> told;  // the coordinator: "actor: error"
+  bool released = false;          // it stayed until its release
+  std::optional<Error> error;     // that it ended with
+};
+
+// `tell`: sends the member what its gate would. The coordinator releases it when everything that
+// it could have said has come.
+Played play_member(const std::function<void(Context&)>& tell) {
+  Played played;
+  Script coordinator;
+  coordinator.start = [&](Context& context) {
+    tell(context);
+    context.after(std::chrono::seconds(1));
+  };
+  coordinator.receive = [&](Context&, const Message& message) {
+    const auto* failed = message.as<MemberFailed>();
+    ASSERT_NE(failed, nullptr) << message.name();
+    EXPECT_EQ(failed->error.kind, ErrorKind::kLostPeers);
+    played.told.push_back(failed->actor + ": " + failed->error.message);
+  };
+  coordinator.timer = [&](Context& context, runtime::TimerId) {
+    played.released = true;
+    context.send_control("member.0", Message::of(Release{}));
+  };
+  coordinator.undeliverable = [](Context&, Message, const Error&) {};
+  coordinator.child_ended = [&](Context& context, const ChildEnd& end) {
+    played.error = end.error;
+    context.finish();
+    return ChildDecision::kIgnore;
+  };
+  Play play;
+  play.actor("coordinator", coordinator);
+  play.actor("member.0", [] { return std::make_unique<Member>(); });
+  const runtime::NodeEnd end = play.run(1);
+  EXPECT_FALSE(end.error) << end.error->message;
+  return played;
+}
+
+TEST(Member, LossOfAFellowIsToldAndTheMemberStaysUntilItsRelease) {
+  const Played played = play_member([](Context& context) {
+    context.send_control("member.0", Message::of(PeerLost{"member.1", kDeath}));
+  });
+  EXPECT_THAT(played.told,
+              ElementsAre(": member.0 has lost member.1: it is lost: its connection closed"));
+  EXPECT_TRUE(played.released);
+  EXPECT_FALSE(played.error) << played.error->message;
+}
+
+TEST(Member, EveryFellowThatIsLostIsTold) {
+  const Played played = play_member([](Context& context) {
+    context.send_control("member.0", Message::of(PeerLost{"member.1", kDeath}));
+    context.send_control("member.0", Message::of(PeerLost{"member.2", kDeath}));
+  });
+  EXPECT_EQ(played.told.size(), 2U);
+  EXPECT_FALSE(played.error) << played.error->message;
+}
+
+TEST(Member, FellowThatLeavesChangesNothing) {
+  const Played played = play_member([](Context& context) {
+    context.send_control("member.0", Message::of(PeerLeft{"member.1"}));
+  });
+  EXPECT_THAT(played.told, IsEmpty());
+  EXPECT_TRUE(played.released);
+  EXPECT_FALSE(played.error) << played.error->message;
+}
+
+TEST(Member, LossOfTheHeadEndsItWithTheCause) {
+  const Played played = play_member([](Context& context) {
+    context.send_control("member.0", Message::of(PeerLost{"head", kDeath}));
+  });
+  EXPECT_THAT(played.told, IsEmpty());
+  EXPECT_FALSE(played.released);
+  ASSERT_TRUE(played.error);
+  EXPECT_EQ(played.error->kind, ErrorKind::kLostPeers);
+  EXPECT_EQ(played.error->message, "member.0: " + kDeath.message);
+}
+
+TEST(Member, HeadThatLeavesWithoutReleasingItEndsIt) {
+  const Played played = play_member(
+      [](Context& context) { context.send_control("member.0", Message::of(PeerLeft{"head"})); });
+  EXPECT_FALSE(played.released);
+  ASSERT_TRUE(played.error);
+  EXPECT_EQ(played.error->kind, ErrorKind::kLostPeers);
+  EXPECT_EQ(played.error->message, "member.0: head ended without a word");
+}
+
+}  // namespace
+}  // namespace troupe::actors

@@ -1,0 +1,46 @@
+#include "launch/node_uplink.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace troupe::launch {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::HasSubstr;
+
+TEST(NodeUplink, ANodeThatDoesNotAnswerIsGivenUpBeforeARunThatDoesNotMove) {
+  const auto dial_within = [](runtime::Duration stuck_after, runtime::Duration dead_after) {
+    config::FailureSection failure;
+    failure.stuck_after = stuck_after;
+    failure.dead_after = dead_after;
+    return gate_options("member.0", failure, {}).dial_within;
+  };
+  EXPECT_EQ(dial_within(60s, 2s), 30s);
+  EXPECT_EQ(dial_within(20s, 2s), 10s);
+  EXPECT_EQ(dial_within(10min, 2s), 60s);
+  EXPECT_EQ(dial_within(60s, 20s), 40s);
+}
+
+TEST(NodeUplink, AKeyIsOfUseOnlyWithTheKeyOfTheHead) {
+  const std::string head = "10.0.0.5:8500";
+  const std::string key = "#" + std::string(40, 'k');
+  NodeCredentials none, folder, token;
+  folder.key_folder = "keys";
+  token.token = "secret";
+  for (const NodeCredentials& credentials : {folder, token}) {
+    EXPECT_TRUE(check_credentials(head + key, credentials).ok());
+    const auto refused = check_credentials(head, credentials);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().kind, runtime::ErrorKind::kUsage);
+    EXPECT_THAT(refused.error().message, AllOf(HasSubstr("tcp://10.0.0.5:8500#KEY"),
+                                               HasSubstr(credentials.token ? "--token" : "--key")));
+  }
+  // The wire itself says what is missing then.
+  EXPECT_TRUE(check_credentials(head, none).ok());
+  EXPECT_TRUE(check_credentials(head + key, none).ok());
+}
+
+}  // namespace
+}  // namespace troupe::launch

@@ -1,0 +1,70 @@
+// The packets that no test of gates could send wrongly: what is read is what was written, and no
+// more than is meant is read.
+
+#include "runtime/transport/packets.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace troupe::runtime {
+namespace {
+
+Directory directory_of(std::size_t entries) {
+  Directory directory;
+  directory.edition = 7;
+  for (std::size_t i = 0; i < entries; ++i) {
+    directory.entries.push_back({"member." + std::to_string(i), "tcp://10.0.0.5:40001",
+                                 std::string(40, 'k'), i, i % 2 == 1});
+  }
+  return directory;
+}
+
+TEST(Packets, ADirectoryComesOutAsItWentIn) {
+  const auto read = unpack(pack(directory_of(3)), WireTypes());
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  const auto* directory = std::get_if<Directory>(&*read);
+  ASSERT_NE(directory, nullptr);
+  EXPECT_EQ(directory->edition, 7U);
+  ASSERT_EQ(directory->entries.size(), 3U);
+  const DirectoryEntry& entry = directory->entries[1];
+  EXPECT_EQ(entry.node, "member.1");
+  EXPECT_EQ(entry.address, "tcp://10.0.0.5:40001");
+  EXPECT_EQ(entry.key, std::string(40, 'k'));
+  EXPECT_EQ(entry.incarnation, 1U);
+  EXPECT_TRUE(entry.dial);
+  EXPECT_FALSE(directory->entries[2].dial);
+
+  const auto heard = unpack(pack(DirectoryHeard{9}), WireTypes());
+  ASSERT_TRUE(heard.ok());
+  EXPECT_EQ(std::get<DirectoryHeard>(*heard).edition, 9U);
+}
+
+TEST(Packets, ADirectoryHasNoMoreEntriesAndNoLongerTextsThanAllowed) {
+  EXPECT_TRUE(unpack(pack(directory_of(Directory::kMostEntries)), WireTypes()).ok());
+  EXPECT_FALSE(unpack(pack(directory_of(Directory::kMostEntries + 1)), WireTypes()).ok());
+  const auto fits = [](auto change) {
+    Directory directory = directory_of(1);
+    change(directory.entries[0]);
+    return unpack(pack(directory), WireTypes()).ok();
+  };
+  EXPECT_TRUE(fits([](DirectoryEntry& entry) { entry.node = std::string(256, 'n'); }));
+  EXPECT_FALSE(fits([](DirectoryEntry& entry) { entry.node = std::string(257, 'n'); }));
+  EXPECT_TRUE(fits([](DirectoryEntry& entry) { entry.address = std::string(512, 'a'); }));
+  EXPECT_FALSE(fits([](DirectoryEntry& entry) { entry.address = std::string(513, 'a'); }));
+  EXPECT_FALSE(fits([](DirectoryEntry& entry) { entry.key = std::string(65, 'k'); }));
+}
+
+TEST(Packets, AnIntroductionTellsWhereItsNodeIsDialed) {
+  Hello hello;
+  hello.node = "b";
+  hello.incarnation = 5;
+  hello.address = "ipc:///tmp/b";
+  const auto read = unpack(pack(hello), WireTypes());
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(std::get<Hello>(*read).address, "ipc:///tmp/b");
+  hello.address = std::string(513, 'a');
+  EXPECT_FALSE(unpack(pack(hello), WireTypes()).ok());
+}
+
+}  // namespace
+}  // namespace troupe::runtime

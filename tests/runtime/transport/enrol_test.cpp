@@ -1,0 +1,77 @@
+#include "runtime/transport/enrol.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/runtime/transport/wire_stage.h"
+
+namespace troupe::runtime {
+namespace {
+
+ZmqWireOptions listening() {
+  ZmqWireOptions options;
+  options.clock = &stage_clock();
+  options.listen = fresh_ipc_address();
+  return options;
+}
+
+// A process that enrols on a wire that listens for later; a head that is asked, and somebody who
+// dials the process too early. Both act while enrol() waits.
+class Enrol : public testing::Test {
+ protected:
+  // `act`: until it returns true, again and again while enrol() waits; then the head answers.
+  Result<Invitation> enrol_while(const std::function<bool()>& act) {
+    bool answered = false;
+    EnrolOptions options;
+    options.address = head_.wire->address();
+    options.cancelled = [&] {
+      for (StageEnd* end : {&head_, &stranger_}) {
+        end->wire->poll(end->diary, stage_clock().now() + std::chrono::milliseconds(1));
+      }
+      if (!answered && !head_.diary.packets.empty() && act()) {
+        answered = true;
+        head_.wire->send(head_.diary.packets[0].connection, Lane::kControl,
+                         pack(Invitation{"member.3", {}}));
+      }
+      return false;
+    };
+    return enrol(*applicant_.wire, options, stage_clock());
+  }
+
+  StageEnd head_{listening()};
+  StageEnd applicant_{listening()};
+  StageEnd stranger_{[] {
+    ZmqWireOptions options;
+    options.clock = &stage_clock();
+    return options;
+  }()};
+};
+
+TEST_F(Enrol, WhoDialsAProcessThatIsNoNodeYetIsCutOffAndNotBelieved) {
+  const ConnectionId call = stranger_.dial(applicant_.wire->address());
+  bool said = false;
+  const auto answer = enrol_while([&] {
+    if (!said && stranger_.diary.infos.contains(call)) {
+      stranger_.wire->send(call, Lane::kControl, pack(Invitation{"member.9", {}}));
+      said = true;
+    }
+    return stranger_.diary.ends.contains(call);
+  });
+  ASSERT_TRUE(answer.ok()) << answer.error().message;
+  EXPECT_EQ(answer->node, "member.3");
+  EXPECT_EQ(stranger_.diary.ends[call], "the other end closed the connection");
+  // It was told nothing that was meant for the head.
+  EXPECT_TRUE(stranger_.diary.packets.empty());
+}
+
+TEST_F(Enrol, TheWireIsGoodForOthersAfterwards) {
+  ASSERT_TRUE(enrol_while([] { return true; }).ok());
+  const ConnectionId call = stranger_.dial(applicant_.wire->address());
+  ASSERT_TRUE(play({&applicant_, &stranger_}, [&] {
+    return stranger_.diary.infos.contains(call) && !applicant_.diary.open.empty();
+  }));
+  EXPECT_FALSE(applicant_.diary.infos.begin()->second.dialed);
+}
+
+}  // namespace
+}  // namespace troupe::runtime

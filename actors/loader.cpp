@@ -24,8 +24,9 @@ void Loader::receive(Context& context, Message message) {
     const std::uint32_t replica = options_.first_replica + i;
     Feed feed;
     feed.port = context.out(fmt::format("batches.{}", replica));
-    feed.micro_batches = pipeline::micro_batches_of(options_.owners, replica);
-    feed.iteration = beginning->iteration;
+    feed.replica = replica;
+    feed.own = pipeline::micro_batches_of(options_.owners, replica);
+    begin_iteration(feed, beginning->iteration);
     feeds_.push_back(std::move(feed));
   }
   schedule(context);
@@ -46,8 +47,21 @@ void Loader::schedule(Context& context) {
   if (turn_.number == 0) turn_ = context.after(runtime::Duration{0});
 }
 
+// Goes to the first iteration from this one on that has something for the replica.
+void Loader::begin_iteration(Feed& feed, std::uint64_t iteration) const {
+  feed.next = 0;
+  const bool checks = options_.checks.every > 0 && options_.checks.members > 1;
+  if (feed.own.empty() && !checks) iteration = options_.iterations;
+  for (feed.iteration = iteration; feed.iteration < options_.iterations; ++feed.iteration) {
+    feed.micro_batches = feed.own;
+    const auto check = options_.checks.of(feed.iteration);
+    if (check && check->witness == feed.replica) feed.micro_batches.push_back(check->micro_batch);
+    if (!feed.micro_batches.empty()) return;
+  }
+}
+
 bool Loader::advance(Context& context, Feed& feed) {
-  if (feed.ended) return false;
+  if (feed.told_end && feed.iteration >= options_.iterations) return false;
   if (feed.waiting.empty()) {
     auto message = read(feed);
     if (!message.ok()) {
@@ -59,16 +73,16 @@ bool Loader::advance(Context& context, Feed& feed) {
   const bool last = feed.waiting.as<EndOfData>() != nullptr;
   if (!context.send(feed.port, feed.waiting)) return false;
   if (last) {
-    feed.ended = true;
+    feed.told_end = true;
   } else if (++feed.next == feed.micro_batches.size()) {
-    feed.next = 0;
-    ++feed.iteration;
+    begin_iteration(feed, feed.iteration + 1);
   }
   return true;
 }
 
 runtime::Result<Message> Loader::read(const Feed& feed) {
-  if (feed.iteration >= options_.iterations || feed.micro_batches.empty()) {
+  // One that has none of its own learns where the end is from nothing else.
+  if (feed.iteration >= options_.iterations || (feed.own.empty() && !feed.told_end)) {
     return Message::of(EndOfData{options_.iterations});
   }
   const std::uint32_t index = feed.micro_batches[feed.next];

@@ -12,6 +12,7 @@
 
 #include "pipeline/dataset.h"
 #include "pipeline/sampler.h"
+#include "pipeline/spot_check.h"
 #include "runtime/actor.h"
 
 namespace troupe::actors {
@@ -22,6 +23,8 @@ struct LoaderOptions {
   // It feeds so many replicas, from this one on.
   std::uint32_t first_replica = 0;
   std::uint32_t replicas = 1;
+  // Of these, besides, what their replicas compute to compare.
+  pipeline::SpotChecks checks;
 };
 
 class Loader final : public runtime::Actor {
@@ -38,13 +41,16 @@ class Loader final : public runtime::Actor {
   // Where one replica's feed stands.
   struct Feed {
     runtime::PortId port;
-    std::vector<std::uint32_t> micro_batches;  // its own, ascending
+    std::uint32_t replica = 0;
+    std::vector<std::uint32_t> own;  // ascending
     std::uint64_t iteration = 0;
-    std::size_t next = 0;      // into micro_batches
-    runtime::Message waiting;  // read, but without credit
-    bool ended = false;
+    std::vector<std::uint32_t> micro_batches;  // of the iteration
+    std::size_t next = 0;                      // into micro_batches
+    runtime::Message waiting;                  // read, but without credit
+    bool told_end = false;
   };
   bool advance(runtime::Context& context, Feed& feed);
+  void begin_iteration(Feed& feed, std::uint64_t iteration) const;
   runtime::Result<runtime::Message> read(const Feed& feed);
   void schedule(runtime::Context& context);
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "pipeline/reduction_format.h"
 #include "pipeline/step_record.h"
 #include "pipeline/training_state.h"
 #include "runtime/base/error.h"
@@ -39,15 +40,16 @@ struct BatchMessage {
   std::uint32_t events = 0;
 };
 
-// Loader -> Replica, data: no micro-batch follows; training ends after the iterations before
-// `iterations`.
+// Loader -> Replica, data: training ends after the iterations before `iterations`. Behind the last
+// micro-batch, or, to a replica that has none of its own, before all that it is to compare.
 struct EndOfData {
   static constexpr std::string_view kName = "end-of-data";
   std::uint64_t iterations = 0;
 };
 
 // Replica -> Reducer and back, data: elements [begin, end) of a step's contribution vector.
-// Payload: int64 per element; the replica's part on the way there, the sum on the way back.
+// Payload: int64 or float per element, as pipeline/sum_layout.h has it; the replica's part on the
+// way there, the sum over all replicas of the run on the way back.
 struct BucketMessage {
   static constexpr std::string_view kName = "bucket";
   std::uint64_t step = 0;
@@ -55,12 +57,32 @@ struct BucketMessage {
   std::uint32_t bucket = 0;
   std::int64_t begin = 0;
   std::int64_t end = 0;
+  bool floats = false;
 };
 
 // Replica -> Reducer, then Reducer -> Replica, data: follows the last bucket of a step's attempt.
 struct HeaderMessage {
   static constexpr std::string_view kName = "header";
   pipeline::StepHeader header;
+  std::int64_t bytes() const {
+    return static_cast<std::int64_t>(header.exponents.size() * sizeof(std::int16_t));
+  }
+};
+
+// Reducer -> next Reducer of the ring, data: a bucket on its way round. Payload: int64 per element,
+// or floats in the format.
+struct RingBucket {
+  static constexpr std::string_view kName = "ring-bucket";
+  BucketMessage bucket;
+  bool summed = false;  // of all members; else of those between the bucket's beginning and here
+  std::optional<pipeline::ReductionFormat> format;  // of floats
+};
+
+// Reducer -> next Reducer of the ring, data: the header on its way round.
+struct RingHeader {
+  static constexpr std::string_view kName = "ring-header";
+  pipeline::StepHeader header;
+  bool combined = false;  // of all members; else of those between its beginning and here
   std::int64_t bytes() const {
     return static_cast<std::int64_t>(header.exponents.size() * sizeof(std::int16_t));
   }
@@ -82,9 +104,10 @@ struct StepMetrics {
   std::uint32_t attempts = 1;
   std::uint64_t events = 0;
   std::vector<double> losses;  // in the order of GanDescription::losses
-  double load_seconds = 0.0;   // waiting for micro-batches
-  double compute_seconds = 0.0;
-  double reduce_seconds = 0.0;  // from the contribution's last bucket to the reduced header
+  // How the time since the step before was spent; they add up to it.
+  double load_seconds = 0.0;     // waiting for micro-batches
+  double compute_seconds = 0.0;  // computing, what of the next step was computed meanwhile included
+  double reduce_seconds = 0.0;   // waiting for the sum with nothing to compute
   double apply_seconds = 0.0;
   runtime::Hash128 state_hash;  // before the step
 };

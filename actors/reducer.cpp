@@ -5,19 +5,28 @@
 
 #include <fmt/format.h>
 
-#include "model/exact_sum.h"
+#include "pipeline/ring_schedule.h"
 
 namespace troupe::actors {
+namespace {
 
 using runtime::Buffer;
 using runtime::Context;
 using runtime::Message;
 
+// A later step may be contributed before an earlier one is applied, but not two of them.
+constexpr std::size_t kMostRounds = 2;
+
+}  // namespace
+
+Reducer::Reducer(ReducerOptions options)
+    : options_(std::move(options)), arithmetic_(options_.lossy, options_.slot_floats) {}
+
 void Reducer::start(Context& context) {
-  for (std::uint32_t replica = 0; replica < options_.replicas; ++replica) {
-    ports_.push_back(context.out(fmt::format("reduced.{}", replica)));
+  for (std::uint32_t i = 0; i < options_.replicas; ++i) {
+    replicas_.push_back({context.out(fmt::format("reduced.{}", options_.first_replica + i)), {}});
   }
-  waiting_.resize(ports_.size());
+  if (options_.members > 1) next_.port = context.out("ring");
 }
 
 void Reducer::receive(Context& context, Message message) {
@@ -25,110 +34,314 @@ void Reducer::receive(Context& context, Message message) {
   if (const auto* bucket = message.as<BucketMessage>()) {
     const BucketMessage body = *bucket;
     Buffer part = message.take_payloads().front();
-    add_bucket(context, body, std::move(part), who);
+    take_contribution(context, body, std::move(part), who);
   } else if (const auto* header = message.as<HeaderMessage>()) {
-    add_header(context, header->header, who);
+    take_contribution(context, header->header, who);
+  } else if (const auto* ring_bucket = message.as<RingBucket>()) {
+    const RingBucket body = *ring_bucket;
+    take_ring(context, body, std::move(message), who);
+  } else if (const auto* ring_header = message.as<RingHeader>()) {
+    take_ring(context, *ring_header, who);
   }
 }
 
-// A replica begins its next round only with this one's header in hand, so rounds never mix, unless
-// a node does not do what it should.
-bool Reducer::check_round(Context& context, std::uint64_t step, std::uint32_t attempt,
-                          std::string_view who) {
-  if (!step_) {
-    step_ = step;
-    attempt_ = attempt;
+Reducer::Round* Reducer::round_of(Context& context, std::uint64_t step, std::uint32_t attempt,
+                                  std::string_view who) {
+  const auto is_it = [&](const Round& round) {
+    return round.step == step && round.attempt == attempt;
+  };
+  const auto found = std::find_if(rounds_.begin(), rounds_.end(), is_it);
+  if (found != rounds_.end()) return &*found;
+  if (!may_open(step, attempt)) {
+    refuse(context, who, fmt::format("step {} attempt {}", step, attempt));
+    return nullptr;
   }
-  if (*step_ == step && attempt_ == attempt) return true;
-  refuse(context, who, fmt::format("step {} attempt {}", step, attempt));
-  return false;
+  Round round;
+  round.step = step;
+  round.attempt = attempt;
+  const auto after = std::find_if(rounds_.begin(), rounds_.end(),
+                                  [&](const Round& other) { return step < other.step; });
+  return &*rounds_.insert(after, std::move(round));
+}
+
+// Another node's word of a step can come before this node's own of the step before: where a step
+// has fewer buckets than there are members, not all have something to send at its beginning.
+bool Reducer::may_open(std::uint64_t step, std::uint32_t attempt) const {
+  if (rounds_.size() == kMostRounds || attempt > 1) return false;
+  if (closed_) {
+    // What is to be made next, and what may be contributed before that is summed.
+    const std::uint64_t next = closed_->flagged ? closed_->step : closed_->step + 1;
+    if (step == closed_->step) return closed_->flagged && attempt == closed_->attempt + 1;
+    return attempt == 0 && (step == next || step == next + 1);
+  }
+  if (attempt != 0) return false;
+  return rounds_.empty() || step == rounds_.front().step + 1 ||
+         (step < rounds_.front().step && step + 1 == rounds_.front().step);
 }
 
 void Reducer::refuse(Context& context, std::string_view who, std::string_view what) {
+  std::string known = "no step";
+  if (closed_) known = fmt::format("the step after {}", closed_->step);
+  if (!rounds_.empty()) {
+    known = fmt::format("step {} attempt {}", rounds_.front().step, rounds_.front().attempt);
+  }
   context.fail({runtime::ErrorKind::kLostPeers,
-                fmt::format("{} contributed {} while step {} attempt {} is reduced; its node does "
-                            "not do what the others do",
-                            who, what, *step_, attempt_)});
+                fmt::format("{} contributed {} while {} is reduced; its node does not do what the "
+                            "others do",
+                            who, what, known)});
 }
 
-void Reducer::add_bucket(Context& context, const BucketMessage& body, Buffer part,
-                         std::string_view who) {
-  if (!check_round(context, body.step, body.attempt, who)) return;
-  if (body.bucket > buckets_.size()) {
-    refuse(context, who, fmt::format("bucket {} before bucket {}", body.bucket, buckets_.size()));
-    return;
+Reducer::Bucket* Reducer::bucket_of(Context& context, Round& round, const BucketMessage& body,
+                                    std::string_view who) {
+  const auto [found, added] = round.buckets.try_emplace(body.bucket);
+  Bucket& bucket = found->second;
+  if (added && round.headers == options_.replicas) {
+    refuse(context, who, fmt::format("bucket {} of {}", body.bucket, round.buckets.size() - 1));
+    return nullptr;
   }
-  if (body.bucket == buckets_.size()) buckets_.emplace_back();
-  Bucket& bucket = buckets_[body.bucket];
-  if (bucket.replicas == 0) {
-    bucket.begin = body.begin;
-    bucket.end = body.end;
-    bucket.sum = options_.replicas == 1 ? std::move(part) : Buffer::copy_of(part.bytes());
-  } else if (bucket.begin != body.begin || bucket.end != body.end ||
-             bucket.replicas == options_.replicas) {
-    refuse(context, who, fmt::format("bucket {} cut otherwise, or twice", body.bucket));
-    return;
-  } else {
-    model::add(part.as<std::int64_t>(), bucket.sum.mutable_as<std::int64_t>());
-  }
-  if (++bucket.replicas < options_.replicas) return;
-  send_to_all(context, [&] { return Message::of(BucketMessage{body}, {bucket.sum}); });
-  bucket.sum = {};
+  const pipeline::Bucket range{body.begin, body.end - body.begin, body.floats};
+  if (added) bucket.range = range;
+  if (bucket.range == range) return &bucket;
+  refuse(context, who, fmt::format("bucket {} cut otherwise", body.bucket));
+  return nullptr;
 }
 
-void Reducer::add_header(Context& context, const pipeline::StepHeader& header,
-                         std::string_view who) {
-  if (!check_round(context, header.step, header.attempt, who)) return;
-  if (header_ && header_->exponents.size() != header.exponents.size()) {
+void Reducer::take_contribution(Context& context, const BucketMessage& body, Buffer part,
+                                std::string_view who) {
+  Round* round = round_of(context, body.step, body.attempt, who);
+  if (round == nullptr) return;
+  Bucket* bucket = bucket_of(context, *round, body, who);
+  if (bucket == nullptr) return;
+  const bool twice = bucket->sent || !bucket->own.try_emplace(std::string(who), part).second;
+  if (twice) {
+    refuse(context, who, fmt::format("bucket {} twice", body.bucket));
+    return;
+  }
+  advance(context, *round, body.bucket);
+}
+
+void Reducer::take_contribution(Context& context, const pipeline::StepHeader& header,
+                                std::string_view who) {
+  Round* round = round_of(context, header.step, header.attempt, who);
+  if (round == nullptr) return;
+  if (round->headers == options_.replicas) {
+    refuse(context, who, "a header twice");
+    return;
+  }
+  if (round->own && round->own->exponents.size() != header.exponents.size()) {
     refuse(context, who, fmt::format("{} tensors", header.exponents.size()));
     return;
   }
-  if (header_) {
-    pipeline::combine(header, *header_);
+  if (round->own) {
+    pipeline::combine(header, *round->own);
   } else {
-    header_ = header;
+    round->own = header;
   }
-  if (++headers_ < options_.replicas) return;
-  const auto is_whole = [&](const Bucket& bucket) { return bucket.replicas == options_.replicas; };
-  if (!std::all_of(buckets_.begin(), buckets_.end(), is_whole)) {
+  ++round->headers;
+  const auto is_whole = [&](const auto& entry) {
+    return entry.second.sent || entry.second.own.size() == options_.replicas;
+  };
+  if (round->headers == options_.replicas &&
+      !std::all_of(round->buckets.begin(), round->buckets.end(), is_whole)) {
     refuse(context, who, "the last header, while buckets are missing");
     return;
   }
-  if (header_->micro_batches != options_.micro_batches) {
-    refuse(context, who,
-           fmt::format("the last of {} micro-batches, where an iteration has {}",
-                       header_->micro_batches, options_.micro_batches));
+  if (advance_header(context, *round, who)) close_if_complete(context, *round, who);
+}
+
+void Reducer::take_ring(Context& context, const RingBucket& body, Message message,
+                        std::string_view who) {
+  Round* round = round_of(context, body.bucket.step, body.bucket.attempt, who);
+  if (round == nullptr) return;
+  Bucket* bucket = bucket_of(context, *round, body.bucket, who);
+  if (bucket == nullptr) return;
+  const std::uint32_t number = body.bucket.bucket;
+  const auto role = pipeline::ring_role(number, options_.position, options_.members);
+  // The sum comes to those that are not its home, and only after they have sent their part.
+  if (body.format != (bucket->range.floats ? options_.lossy : std::nullopt)) {
+    refuse(context, who, fmt::format("bucket {} in another format", number));
     return;
   }
-  send_to_all(context, [&] { return Message::of(HeaderMessage{*header_}); });
-  buckets_.clear();
-  header_.reset();
-  headers_ = 0;
-  step_.reset();
+  const bool fits = body.summed ? !role.completes && bucket->sent && !bucket->reduced
+                                : !role.begins && !bucket->sent && !bucket->part;
+  if (!fits) {
+    refuse(context, who, fmt::format("bucket {} out of turn", number));
+    return;
+  }
+  if (body.summed) {
+    share(context, *round, number, message.payloads().front());
+  } else {
+    bucket->part = std::move(message);
+    advance(context, *round, number);
+  }
+  close_if_complete(context, *round, who);
 }
 
-void Reducer::send_to_all(Context& context, auto make_message) {
-  for (std::size_t replica = 0; replica < ports_.size(); ++replica) {
-    waiting_[replica].push_back(make_message());
-    flush(context, replica);
+void Reducer::take_ring(Context& context, const RingHeader& body, std::string_view who) {
+  Round* round = round_of(context, body.header.step, body.header.attempt, who);
+  if (round == nullptr) return;
+  const auto role =
+      pipeline::ring_role(pipeline::kHeaderBucket, options_.position, options_.members);
+  const bool fits = body.combined ? !role.completes && round->sent && !round->combined
+                                  : !role.begins && !round->sent && !round->part;
+  if (!fits) {
+    refuse(context, who, "a header out of turn");
+    return;
+  }
+  if (body.combined && body.header.exponents.size() != round->own->exponents.size()) {
+    refuse(context, who,
+           fmt::format("a header of {} tensors beside one of {}", body.header.exponents.size(),
+                       round->own->exponents.size()));
+    return;
+  }
+  if (body.combined) {
+    round->combined = body.header;
+    if (role.passes_sum) send_on(context, Message::of(RingHeader(body)));
+  } else {
+    round->part = body.header;
+    if (!advance_header(context, *round, who)) return;
+  }
+  close_if_complete(context, *round, who);
+}
+
+void Reducer::advance(Context& context, Round& round, std::uint32_t number) {
+  Bucket& bucket = round.buckets.at(number);
+  if (bucket.sent || bucket.own.size() < options_.replicas) return;
+  const auto role = pipeline::ring_role(number, options_.position, options_.members);
+  if (!role.begins && !bucket.part) return;
+  std::vector<Buffer> parts;
+  for (auto& [replica, part] : std::exchange(bucket.own, {})) parts.push_back(std::move(part));
+  const Buffer own = arithmetic_.sum_of(parts, bucket.range.floats);
+  bucket.sent = true;
+  if (options_.members == 1) {
+    send_to_replicas(context, [&] { return bucket_message(round, number, own); });
+    bucket.reduced = true;
+    return;
+  }
+  const std::uint32_t slot = slot_of(round);
+  Buffer wire = role.begins
+                    ? arithmetic_.begin(slot, bucket.range, own)
+                    : arithmetic_.add(slot, bucket.range, bucket.part->payloads().front(), own);
+  bucket.part.reset();
+  if (role.completes) {
+    share(context, round, number, wire);
+  } else {
+    send_on(context, ring_bucket(round, number, false, wire));
   }
 }
 
-void Reducer::flush(Context& context, std::size_t replica) {
-  std::vector<Message>& queue = waiting_[replica];
-  std::size_t sent = 0;
-  while (sent < queue.size() && context.send(ports_[replica], queue[sent])) ++sent;
-  queue.erase(queue.begin(), queue.begin() + static_cast<std::ptrdiff_t>(sent));
+// The sum is here: for the replicas, and for those after in the ring.
+void Reducer::share(Context& context, Round& round, std::uint32_t number, const Buffer& wire) {
+  Bucket& bucket = round.buckets.at(number);
+  const auto role = pipeline::ring_role(number, options_.position, options_.members);
+  if (role.passes_sum) send_on(context, ring_bucket(round, number, true, wire));
+  const Buffer sum = arithmetic_.sum_from(bucket.range, wire);
+  send_to_replicas(context, [&] { return bucket_message(round, number, sum); });
+  bucket.reduced = true;
+}
+
+Message Reducer::bucket_message(const Round& round, std::uint32_t number, Buffer sum) const {
+  return Message::of(described(round, number), {std::move(sum)});
+}
+
+Message Reducer::ring_bucket(const Round& round, std::uint32_t number, bool summed,
+                             Buffer wire) const {
+  RingBucket body{described(round, number), summed, std::nullopt};
+  if (body.bucket.floats) body.format = options_.lossy;
+  return Message::of(std::move(body), {std::move(wire)});
+}
+
+BucketMessage Reducer::described(const Round& round, std::uint32_t number) const {
+  const pipeline::Bucket& range = round.buckets.at(number).range;
+  return {round.step, round.attempt, number, range.offset, range.end(), range.floats};
+}
+
+std::uint32_t Reducer::slot_of(const Round& round) const {
+  return static_cast<std::uint32_t>(round.step % options_.slot_floats.size());
+}
+
+bool Reducer::advance_header(Context& context, Round& round, std::string_view who) {
+  if (round.sent || round.headers < options_.replicas) return true;
+  const auto role =
+      pipeline::ring_role(pipeline::kHeaderBucket, options_.position, options_.members);
+  if (!role.begins && !round.part) return true;
+  if (round.part && round.part->exponents.size() != round.own->exponents.size()) {
+    refuse(context, who,
+           fmt::format("a header of {} tensors beside one of {}", round.part->exponents.size(),
+                       round.own->exponents.size()));
+    return false;
+  }
+  if (round.part) pipeline::combine(*round.part, *round.own);
+  round.part.reset();
+  round.sent = true;
+  if (role.completes) round.combined = round.own;
+  const bool goes_on = !role.completes || role.passes_sum;
+  if (goes_on) send_on(context, Message::of(RingHeader{*round.own, role.completes}));
+  return true;
+}
+
+// The header goes to the replicas behind all buckets, and is the last of its round.
+void Reducer::close_if_complete(Context& context, Round& round, std::string_view who) {
+  const auto is_reduced = [](const auto& entry) { return entry.second.reduced; };
+  if (!round.combined || !std::all_of(round.buckets.begin(), round.buckets.end(), is_reduced)) {
+    return;
+  }
+  const pipeline::StepHeader& header = *round.combined;
+  if (header.micro_batches != options_.micro_batches || header.events != options_.events) {
+    refuse(
+        context, who,
+        fmt::format("the last of {} micro-batches of {} events, where an iteration has {} of {}",
+                    header.micro_batches, header.events, options_.micro_batches, options_.events));
+    return;
+  }
+  if (&round != &rounds_.front()) {
+    refuse(context, who, fmt::format("the last header of step {}", round.step));
+    return;
+  }
+  send_to_replicas(context, [&] { return Message::of(HeaderMessage{header}); });
+  arithmetic_.close(slot_of(round), !header.flagged);
+  closed_ = {round.step, round.attempt, header.flagged};
+  rounds_.pop_front();
+}
+
+void Reducer::send_to_replicas(Context& context, auto make_message) {
+  for (Outbox& replica : replicas_) post(context, replica, make_message());
+}
+
+void Reducer::send_on(Context& context, Message message) {
+  post(context, next_, std::move(message));
+}
+
+void Reducer::post(Context& context, Outbox& outbox, Message message) {
+  outbox.messages.push_back(std::move(message));
+  flush(context, outbox);
+}
+
+void Reducer::flush(Context& context, Outbox& outbox) {
+  while (!outbox.messages.empty() && context.send(outbox.port, outbox.messages.front())) {
+    outbox.messages.pop_front();
+  }
 }
 
 void Reducer::credit_returned(Context& context, std::string_view) {
-  for (std::size_t replica = 0; replica < ports_.size(); ++replica) flush(context, replica);
+  for (Outbox& replica : replicas_) flush(context, replica);
+  if (options_.members > 1) flush(context, next_);
 }
 
+void Reducer::undeliverable(Context&, Message, const runtime::Error&) {}
+
 std::string Reducer::waiting_for() const {
-  if (!step_) return "contributions of the next step";
-  return fmt::format("contributions to step {} attempt {}: {} of {} headers are in", *step_,
-                     attempt_, headers_, options_.replicas);
+  if (rounds_.empty()) return "contributions of the next step";
+  const Round& round = rounds_.front();
+  const std::string where = fmt::format("step {} attempt {}", round.step, round.attempt);
+  if (round.headers < options_.replicas) {
+    return fmt::format("contributions to {}: {} of {} headers are in", where, round.headers,
+                       options_.replicas);
+  }
+  const auto reduced = std::count_if(round.buckets.begin(), round.buckets.end(),
+                                     [](const auto& entry) { return entry.second.reduced; });
+  return fmt::format("the ring at {}: {} of {} buckets are summed{}", where, reduced,
+                     round.buckets.size(), round.combined ? "" : ", and the header is not");
 }
 
 }  // namespace troupe::actors

@@ -1,61 +1,134 @@
 #pragma once
 
-// Adds the integers of all replicas of the run, bucket by bucket, and gives every replica the sums
-// and the combined header. One per run.
+// Adds what all replicas of the run contribute, bucket by bucket, and gives those of its node the
+// sums and the combined header. One per node; those of a run stand in a ring, each sends to the
+// next, and which bucket goes which way says pipeline/ring_schedule.h. Every bucket sets out as
+// soon as the node's replicas have contributed it, whatever becomes of the others.
 //
-// Ports: in "contributions"; out "reduced.R" per replica R. Messages of a step carry its number and
-// attempt; one that fits nothing ends the run, naming its sender. Needs no thread of its own.
+// Ports: in "contributions"; out "reduced.R" per replica R of the node; in a ring of several in
+// and out "ring". Messages of a step carry its number and attempt. Two steps may be under way, the
+// later one's first attempt beside either of the earlier one's; what fits nothing ends the run,
+// naming its sender. The links have room for all of two steps: what comes before its turn is kept
+// with its credit, and if that could fill a link, the ring would stand still. Needs no thread of
+// its own. What becomes of the numbers says pipeline/bucket_arithmetic.h.
 
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "actors/messages.h"
+#include "pipeline/bucket_arithmetic.h"
+#include "pipeline/buckets.h"
+#include "pipeline/reduction_format.h"
 #include "runtime/actor.h"
 
 namespace troupe::actors {
 
 struct ReducerOptions {
-  std::uint32_t replicas = 1;
+  std::uint32_t first_replica = 0;  // of its node
+  std::uint32_t replicas = 1;       // of its node
   std::uint32_t micro_batches = 1;  // M: how many a complete sum holds
+  std::uint64_t events = 1;         // of these
+  std::uint32_t members = 1;        // of the ring
+  std::uint32_t position = 0;       // in the ring
+  // How floats are sent, and of each slot how many stand in front of its contributions; none: there
+  // are no floats.
+  std::optional<pipeline::ReductionFormat> lossy;
+  std::vector<std::size_t> slot_floats{0};
 };
 
 class Reducer final : public runtime::Actor {
  public:
-  explicit Reducer(ReducerOptions options) : options_(options) {}
+  explicit Reducer(ReducerOptions options);
 
   void start(runtime::Context& context) override;
   void receive(runtime::Context& context, runtime::Message message) override;
   void credit_returned(runtime::Context& context, std::string_view port) override;
+  // What the next one in the ring did not get is lost with it, and the node tells of that.
+  void undeliverable(runtime::Context& context, runtime::Message message,
+                     const runtime::Error& cause) override;
   std::string waiting_for() const override;
 
  private:
-  struct Bucket {
-    std::uint32_t replicas = 0;  // how many have been added
-    std::int64_t begin = 0, end = 0;
-    runtime::Buffer sum;
+  // Names of one kind in the order of their numbers: replica.2 before replica.10.
+  struct ByNumber {
+    bool operator()(const std::string& a, const std::string& b) const {
+      return a.size() == b.size() ? a < b : a.size() < b.size();
+    }
   };
-  void add_bucket(runtime::Context& context, const BucketMessage& body, runtime::Buffer part,
+  // Counted over the node's replicas, then on its way round the ring.
+  struct Bucket {
+    pipeline::Bucket range;
+    std::map<std::string, runtime::Buffer, ByNumber> own;  // parts of the node's replicas
+    std::optional<runtime::Message> part;  // of those before in the ring, not added to yet
+    bool sent = false;                     // own is in what was sent on, or in the sum
+    bool reduced = false;                  // the replicas have the sum
+  };
+  struct Closed {
+    std::uint64_t step = 0;
+    std::uint32_t attempt = 0;
+    bool flagged = false;
+  };
+  struct Round {
+    std::uint64_t step = 0;
+    std::uint32_t attempt = 0;
+    std::map<std::uint32_t, Bucket> buckets;
+    std::uint32_t headers = 0;                 // of the node's replicas
+    std::optional<pipeline::StepHeader> own;   // of these
+    std::optional<pipeline::StepHeader> part;  // of those before in the ring, not combined yet
+    bool sent = false;
+    std::optional<pipeline::StepHeader> combined;  // of all members
+  };
+  struct Outbox {
+    runtime::PortId port;
+    std::deque<runtime::Message> messages;
+  };
+
+  // Null: the actor has failed, because `who` sent what does not belong here.
+  Round* round_of(runtime::Context& context, std::uint64_t step, std::uint32_t attempt,
                   std::string_view who);
-  void add_header(runtime::Context& context, const pipeline::StepHeader& header,
-                  std::string_view who);
-  // False: the actor has failed, because `who` contributed what does not belong here.
-  bool check_round(runtime::Context& context, std::uint64_t step, std::uint32_t attempt,
-                   std::string_view who);
+  bool may_open(std::uint64_t step, std::uint32_t attempt) const;
+  Bucket* bucket_of(runtime::Context& context, Round& round, const BucketMessage& body,
+                    std::string_view who);
+  void take_contribution(runtime::Context& context, const BucketMessage& body, runtime::Buffer part,
+                         std::string_view who);
+  void take_contribution(runtime::Context& context, const pipeline::StepHeader& header,
+                         std::string_view who);
+  void take_ring(runtime::Context& context, const RingBucket& body, runtime::Message message,
+                 std::string_view who);
+  void take_ring(runtime::Context& context, const RingHeader& body, std::string_view who);
+  // Sends the bucket on if it is its turn: own parts are complete and the part before has come.
+  void advance(runtime::Context& context, Round& round, std::uint32_t number);
+  // False: the actor has failed.
+  bool advance_header(runtime::Context& context, Round& round, std::string_view who);
+  void share(runtime::Context& context, Round& round, std::uint32_t number,
+             const runtime::Buffer& wire);
+  runtime::Message bucket_message(const Round& round, std::uint32_t number,
+                                  runtime::Buffer sum) const;
+  runtime::Message ring_bucket(const Round& round, std::uint32_t number, bool summed,
+                               runtime::Buffer wire) const;
+  BucketMessage described(const Round& round, std::uint32_t number) const;
+  std::uint32_t slot_of(const Round& round) const;
+  void close_if_complete(runtime::Context& context, Round& round, std::string_view who);
   void refuse(runtime::Context& context, std::string_view who, std::string_view what);
-  void send_to_all(runtime::Context& context, auto make_message);
-  void flush(runtime::Context& context, std::size_t replica);
+
+  void post(runtime::Context& context, Outbox& outbox, runtime::Message message);
+  void flush(runtime::Context& context, Outbox& outbox);
+  void send_to_replicas(runtime::Context& context, auto make_message);
+  void send_on(runtime::Context& context, runtime::Message message);
 
   ReducerOptions options_;
-  std::vector<runtime::PortId> ports_;
-  // Sums without credit yet, per replica, in order; bounded by one round's buckets and header.
-  std::vector<std::vector<runtime::Message>> waiting_;
-  std::vector<Bucket> buckets_;                 // of the round at hand
-  std::optional<pipeline::StepHeader> header_;  // combined so far
-  std::uint32_t headers_ = 0;
-  std::optional<std::uint64_t> step_;  // of the round at hand
-  std::uint32_t attempt_ = 0;
+  pipeline::BucketArithmetic arithmetic_;
+  // What lacks credit yet, in order.
+  std::deque<Outbox> replicas_;
+  Outbox next_;
+  std::deque<Round> rounds_;      // under way, in order: two at most
+  std::optional<Closed> closed_;  // the newest
 };
 
 }  // namespace troupe::actors

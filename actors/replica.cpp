@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/buckets.h"
+#include "pipeline/step_ahead.h"
+
 namespace troupe::actors {
 namespace {
 
@@ -43,11 +46,23 @@ void Replica::start(Context& context) {
                     "going on with these (see ulimit -u and -v)",
                     team_->threads(), options_.threads));
   }
-  share_ = std::make_unique<pipeline::IterationShare>(training_.gan, training_.options, *team_);
+  computer_ = std::make_unique<pipeline::StepComputer>(training_.gan, training_.options, *team_);
   contributions_.port = context.out("contributions");
   snapshots_.port = context.out("snapshots");
   validations_.port = context.out("validation");
   metrics_ = context.out("metrics");
+  name_spans(context);
+}
+
+void Replica::name_spans(Context& context) {
+  const auto& schedule = training_.options.schedule;
+  for (std::size_t slot = 0; slot < schedule.size(); ++slot) {
+    const auto name = [&](const char* what) {
+      return context.trace().name(
+          fmt::format("{} {} {}", what, slot, model::slot_name(schedule[slot])));
+    };
+    spans_.push_back({name("prepare"), name("compute"), name("reduce")});
+  }
 }
 
 void Replica::begin(Context& context, const StatePointer& state) {
@@ -55,7 +70,7 @@ void Replica::begin(Context& context, const StatePointer& state) {
   state_ = *state;
   first_iteration_ = state_.iteration;
   state_hash_ = pipeline::hash_of_state(state_);
-  phase_ = Phase::kGathering;
+  phase_ = Phase::kTraining;
   lap_ = context.now();
 }
 
@@ -108,153 +123,247 @@ double Replica::lap(Context& context) {
   return seconds(now - std::exchange(lap_, now));
 }
 
+// What the time since the last lap was spent on when nothing was computed in it.
+double& Replica::idle_seconds() {
+  if (flights_.empty()) return load_seconds_;
+  return flights_.front().contributed ? reduce_seconds_ : compute_seconds_;
+}
+
+void Replica::trace(Context& context, std::uint32_t name, TimePoint start, std::uint64_t step) {
+  context.trace().write({name, start, context.now(), static_cast<std::int64_t>(step)});
+}
+
 void Replica::turn(Context& context) {
   // Snapshots go first: a full disk link holds training back rather than growing a queue.
   if (!flush(context, snapshots_) || !flush(context, validations_)) return;
-  if (!flush(context, contributions_)) return;
-  switch (phase_) {
-    case Phase::kAwaiting:
-      break;
-    case Phase::kGathering:
-      gather(context);
-      break;
-    case Phase::kComputing:
-      if (share_->compute(state_, state_.slot)) {
-        context.post_progress();
-        schedule(context);
-      } else {
-        compute_seconds_ += lap(context);
-        contribute(context, 0, state_.scales[state_.slot]);
-      }
-      break;
-    case Phase::kReducing:
-      if (prepare_next()) schedule(context);
-      break;
-    case Phase::kEnded:
-      break;
-  }
+  flush(context, contributions_);
+  if (phase_ == Phase::kTraining && work(context)) schedule(context);
 }
 
-void Replica::gather(Context& context) {
-  if (last_iteration_ && state_.iteration >= *last_iteration_) {
-    end(context, std::nullopt);
-    return;
+// One turn of what can be computed now, of the next step or of the one behind it; false when there
+// is nothing.
+bool Replica::work(Context& context) {
+  idle_seconds() += lap(context);
+  if (flights_.empty()) {
+    if (last_iteration_ && state_.iteration >= *last_iteration_) {
+      end(context, std::nullopt);
+      return false;
+    }
+    if (!begin_step(next_step())) return false;
   }
-  if (ahead_.size() < options_.micro_batches) return;
+  Flight& next = flights_.front();
+  const bool worked = next.contributed ? work_ahead(context) : compute(context, next);
+  if (worked) context.post_progress();
+  compute_seconds_ += lap(context);
+  return worked;
+}
+
+// Of the step behind the one being reduced, what that one cannot change.
+bool Replica::work_ahead(Context& context) {
+  using pipeline::StepAhead;
+  const StepAhead ahead =
+      pipeline::step_ahead(training_.options.schedule, flights_.front().share.slot());
+  if (!options_.overlap || ahead == StepAhead::kNothing) return false;
+  if (flights_.size() == 1 && !begin_step(next_step() + 1)) return false;
+  Flight& behind = flights_.back();
+  return ahead == StepAhead::kAll ? compute(context, behind) : prepare(context, behind);
+}
+
+// False when the micro-batches of its iteration are not here, or there is no such iteration.
+bool Replica::begin_step(std::uint64_t step) {
+  const std::size_t slots = training_.options.schedule.size();
+  if (!gather(step / slots)) return false;
+  flights_.push_back({pipeline::StepShare(training_.gan, training_.options, iteration_,
+                                          static_cast<std::uint32_t>(step % slots))});
+  return true;
+}
+
+bool Replica::gather(std::uint64_t iteration) {
+  if (iteration_ != nullptr && iteration_->iteration() == iteration) return true;
+  if (last_iteration_ && iteration >= *last_iteration_) return false;
+  const auto check = options_.checks.of(iteration);
+  const bool witness = check && check->witness == options_.replica;
+  const std::size_t count = options_.micro_batches + (witness ? 1 : 0);
+  if (ahead_.size() < count) return false;
   // One without micro-batches needs nothing of the loader but the end.
-  if (options_.micro_batches == 0 && !last_iteration_) return;
+  if (options_.micro_batches == 0 && !last_iteration_) return false;
+  CHECK(in_use_.empty(), "an iteration is begun when the one before it is computed");
   std::vector<pipeline::MicroBatch> micro_batches;
-  in_use_.clear();
-  for (std::uint32_t i = 0; i < options_.micro_batches; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     in_use_.push_back(std::move(ahead_.front()));
     ahead_.pop_front();
     const auto* body = in_use_.back().as<BatchMessage>();
-    CHECK(body->iteration == state_.iteration, "the loader feeds iterations in order");
+    CHECK(body->iteration == iteration, "the loader feeds iterations in order");
     micro_batches.push_back({body->micro_batch, batch_of(*body, in_use_.back().payloads())});
   }
-  share_->begin(state_.iteration, std::move(micro_batches));
-  load_seconds_ += lap(context);
-  phase_ = Phase::kComputing;
-  schedule(context);
+  std::optional<pipeline::IterationShare::Check> part;
+  if (check) part = {check->slot, check->micro_batch};
+  iteration_ = std::make_shared<pipeline::IterationShare>(iteration, std::move(micro_batches), part,
+                                                          witness);
+  return true;
 }
 
-void Replica::contribute(Context& context, std::uint32_t attempt,
-                         std::vector<std::int16_t> scales) {
-  pipeline::Contribution part = share_->contribution(state_.slot, attempt, scales, state_hash_);
-  const model::ContributionLayout& layout =
-      training_.gan.contributions(training_.options.schedule[state_.slot]);
-  const std::uint64_t step = part.header.step;
-  record_.scales = std::move(scales);
-  record_.sums = Buffer::allocate(part.sums.size());
-  std::uint32_t number = 0;
-  constexpr std::size_t kElement = sizeof(std::int64_t);
-  for (const auto& [offset, size] : pipeline::make_buckets(layout.size, options_.segment_bytes)) {
-    Buffer slice = part.sums.slice(static_cast<std::size_t>(offset) * kElement,
-                                   static_cast<std::size_t>(size) * kElement);
-    contributions_.messages.push_back(Message::of(
-        BucketMessage{step, attempt, number++, offset, offset + size}, {std::move(slice)}));
+bool Replica::compute(Context& context, Flight& flight) {
+  if (flight.contributed) return false;
+  const std::uint32_t slot = flight.share.slot();
+  const TimePoint start = context.now();
+  const bool last = slot + 1 == training_.options.schedule.size();
+  if (!computer_->compute(state_, flight.share)) {
+    if (last) release_batches(iteration_->held());
+    contribute(context, flight, 0, state_.scales[slot]);
+    return true;
   }
-  contributions_.messages.push_back(Message::of(HeaderMessage{std::move(part.header)}));
-  phase_ = Phase::kReducing;
-  compute_seconds_ += lap(context);
+  trace(context, spans_[slot].compute, start, flight.share.step());
+  if (last) release_batches(flight.share.computed());
+  return true;
+}
+
+bool Replica::prepare(Context& context, const Flight& flight) {
+  const TimePoint start = context.now();
+  if (!computer_->prepare(state_, flight.share)) return false;
+  trace(context, spans_[flight.share.slot()].prepare, start, flight.share.step());
+  return true;
+}
+
+// So many have been computed in the last step that reads their events.
+void Replica::release_batches(std::size_t computed) {
+  iteration_->release_events(computed);
+  const std::size_t released = computed - (iteration_->held() - in_use_.size());
+  in_use_.erase(in_use_.begin(), in_use_.begin() + static_cast<std::ptrdiff_t>(released));
+}
+
+void Replica::contribute(Context& context, Flight& flight, std::uint32_t attempt,
+                         std::vector<std::int16_t> scales) {
+  pipeline::Contribution part = flight.share.contribution(attempt, scales);
+  std::uint32_t number = 0;
+  for (const pipeline::Bucket& bucket :
+       pipeline::make_buckets(part.layout, options_.segment_bytes, options_.members)) {
+    Buffer slice = part.sums.slice(part.layout.offset(bucket.offset), bucket.bytes());
+    const BucketMessage body{part.header.step, attempt,      number++,
+                             bucket.offset,    bucket.end(), bucket.floats};
+    contributions_.messages.push_back(Message::of(BucketMessage(body), {std::move(slice)}));
+  }
+  flight.record = {std::move(part.header), std::move(scales), Buffer::allocate(part.sums.size()),
+                   part.layout.floats};
+  flight.contributed = true;
+  flight.sent_at = context.now();
+  if (&flight == &flights_.front()) announce(flight);
   schedule(context);
 }
 
-// Computes ahead for the next step what the step in flight cannot change.
-bool Replica::prepare_next() {
-  const auto& schedule = training_.options.schedule;
-  const std::uint32_t next = state_.slot + 1;
-  if (next >= schedule.size()) return false;
-  const auto needs = model::slot_access(schedule[next]).prepare_reads;
-  const auto changes = model::slot_access(schedule[state_.slot]).writes;
-  return (needs & changes) == 0 && share_->prepare(state_, next);
+// Of the first flight only: the hash is that of the state before its step.
+void Replica::announce(Flight& flight) {
+  flight.record.header.state_minimum = state_hash_;
+  flight.record.header.state_maximum = state_hash_;
+  contributions_.messages.push_back(
+      Message::of(HeaderMessage{pipeline::StepHeader(flight.record.header)}));
+  flight.announced = true;
 }
 
 void Replica::take_bucket(Context& context, const BucketMessage& body, const Buffer& sums) {
-  constexpr auto kElement = static_cast<std::int64_t>(sizeof(std::int64_t));
-  const std::uint64_t step = state_.step(training_.options.schedule.size());
-  if (body.step != step || body.end > static_cast<std::int64_t>(record_.sums.size()) / kElement) {
-    context.fail({runtime::ErrorKind::kLostPeers,
-                  fmt::format("the reducer sent elements {} to {} of step {} while step {} is "
-                              "reduced; its node does not do what the others do",
-                              body.begin, body.end, body.step, step)});
+  const auto is_its = [&](const Flight& flight) {
+    return flight.contributed && flight.share.step() == body.step &&
+           flight.record.header.attempt == body.attempt;
+  };
+  const auto flight = std::find_if(flights_.begin(), flights_.end(), is_its);
+  const pipeline::Bucket bucket{body.begin, body.end - body.begin, body.floats};
+  if (flight == flights_.end() || !layout_of(*flight).holds(bucket) ||
+      sums.size() != bucket.bytes()) {
+    refuse(context, fmt::format("elements {} to {} of step {} attempt {}", body.begin, body.end,
+                                body.step, body.attempt));
     return;
   }
-  std::memcpy(
-      record_.sums.mutable_data() + static_cast<std::size_t>(body.begin) * sizeof(std::int64_t),
-      sums.data(), sums.size());
+  std::memcpy(flight->record.sums.mutable_data() + layout_of(*flight).offset(body.begin),
+              sums.data(), sums.size());
+}
+
+pipeline::SumLayout Replica::layout_of(const Flight& flight) const {
+  const auto& contributions = training_.gan.contributions(flight.share.kind());
+  return {contributions.size, flight.record.floats};
 }
 
 void Replica::take_header(Context& context, const pipeline::StepHeader& header) {
   const auto& schedule = training_.options.schedule;
-  record_.header = header;
+  if (flights_.empty() || !flights_.front().announced || header.step != next_step() ||
+      header.attempt != flights_.front().record.header.attempt) {
+    refuse(context, fmt::format("the header of step {} attempt {}", header.step, header.attempt));
+    return;
+  }
+  idle_seconds() += lap(context);
+  Flight& flight = flights_.front();
+  trace(context, spans_[state_.slot].reduce, flight.sent_at, header.step);
+  flight.record.header = header;
   const pipeline::Verdict verdict =
       pipeline::judge(header, training_.gan.contributions(schedule[state_.slot]),
-                      static_cast<std::uint32_t>(schedule.size()));
-  reduce_seconds_ += lap(context);
+                      static_cast<std::uint32_t>(schedule.size()), options_.checks);
   if (const auto* diverged = std::get_if<pipeline::Diverged>(&verdict)) {
     end(context, diverged->error);
   } else if (std::holds_alternative<pipeline::Retry>(verdict)) {
-    contribute(context, header.attempt + 1,
+    contribute(context, flight, header.attempt + 1,
                pipeline::scales_for_attempt(state_.scales[state_.slot], header,
                                             training_.options.micro_batches));
+    compute_seconds_ += lap(context);
+  } else if (auto overflown =
+                 pipeline::overflow(flight.record, layout_of(flight),
+                                    training_.gan.contributions(flight.share.kind()))) {
+    end(context, std::move(*overflown));
   } else {
     commit(context);
   }
 }
 
-void Replica::commit(Context& context) {
+void Replica::refuse(Context& context, const std::string& what) {
+  const std::string known =
+      flights_.empty() ? "none" : fmt::format("step {}", flights_.front().share.step());
+  context.fail({runtime::ErrorKind::kLostPeers,
+                fmt::format("the reducer sent {} while {} is reduced; its node does not do what "
+                            "the others do",
+                            what, known)});
+}
+
+// All but the seconds that applying takes; those spent so far start anew.
+StepMetrics Replica::metrics_of(const pipeline::StepRecord& record) {
   StepMetrics metrics;
-  metrics.step = record_.header.step;
+  metrics.step = record.header.step;
   metrics.epoch = state_.epoch;
   metrics.iteration = state_.iteration;
   metrics.slot = state_.slot;
-  metrics.attempts = record_.header.attempt + 1;
-  metrics.events = record_.header.events;
+  metrics.attempts = record.header.attempt + 1;
+  metrics.events = record.header.events;
   metrics.state_hash = state_hash_;
   const auto slot = training_.options.schedule[state_.slot];
   metrics.losses =
-      pipeline::step_losses(training_.gan.description(), training_.gan.contributions(slot), record_,
+      pipeline::step_losses(training_.gan.description(), training_.gan.contributions(slot), record,
                             training_.options.micro_batches);
-  const auto applied = pipeline::apply(training_.gan, training_.options, record_, state_);
-  state_hash_ = pipeline::hash_of_state(state_);
   metrics.load_seconds = std::exchange(load_seconds_, 0.0);
   metrics.compute_seconds = std::exchange(compute_seconds_, 0.0);
   metrics.reduce_seconds = std::exchange(reduce_seconds_, 0.0);
+  return metrics;
+}
+
+void Replica::commit(Context& context) {
+  const pipeline::StepRecord& record = flights_.front().record;
+  StepMetrics metrics = metrics_of(record);
+  const auto applied = pipeline::apply(training_.gan, training_.options, record, state_);
+  state_hash_ = pipeline::hash_of_state(state_);
   metrics.apply_seconds = lap(context);
   const bool epoch_ended = state_.epoch != metrics.epoch;
+  const std::uint64_t events = metrics.events;
   last_step_ = std::move(metrics);
   if (metrics_.valid() && options_.replica == 0) {
     context.send(metrics_, Message::of(StepMetrics(*last_step_)));
   }
+  computer_->retire(std::move(flights_.front().share));
+  flights_.pop_front();
   if (!applied.ok()) {
     end(context, applied.error());
     return;
   }
-  after_commit(context, epoch_ended);
+  if (!flights_.empty() && flights_.front().contributed) announce(flights_.front());
+  after_commit(context, events, epoch_ended);
 }
 
-void Replica::after_commit(Context& context, bool epoch_ended) {
+void Replica::after_commit(Context& context, std::uint64_t events, bool epoch_ended) {
   if (options_.replica == 0) {
     const bool asked = std::exchange(checkpoint_requested_, false);
     const auto due = [&](const config::Every& every) {
@@ -263,13 +372,10 @@ void Replica::after_commit(Context& context, bool epoch_ended) {
     if (asked || due(options_.checkpoint)) snapshot(snapshots_);
     if (due(options_.validation)) snapshot(validations_);
   }
-  phase_ = Phase::kComputing;
   if (state_.slot == 0) {
     if (state_.iteration == first_iteration_ + 1) timed_from_ = context.now();
-    if (state_.iteration > first_iteration_ + 1) timed_events_ += record_.header.events;
+    if (state_.iteration > first_iteration_ + 1) timed_events_ += events;
     timed_to_ = context.now();
-    in_use_.clear();
-    phase_ = Phase::kGathering;
   }
   schedule(context);
 }
@@ -304,23 +410,17 @@ void Replica::end(Context& context, std::optional<runtime::Error> error) {
 }
 
 std::string Replica::waiting_for() const {
+  if (phase_ == Phase::kAwaiting) return "the beginning of training";
+  if (phase_ == Phase::kEnded) return "its end";
   const std::string step = fmt::format("iteration {} slot {}", state_.iteration, state_.slot);
-  switch (phase_) {
-    case Phase::kAwaiting:
-      return "the beginning of training";
-    case Phase::kGathering:
-      return fmt::format("micro-batches of iteration {}: {} of {} are here", state_.iteration,
-                         ahead_.size(), options_.micro_batches);
-    case Phase::kComputing:
-      return snapshots_.messages.empty() && validations_.messages.empty()
-                 ? "its own turn at " + step
-                 : "room for a snapshot after " + step;
-    case Phase::kReducing:
-      return "the sum of " + step;
-    case Phase::kEnded:
-      return "its end";
+  if (!snapshots_.messages.empty() || !validations_.messages.empty()) {
+    return "room for a snapshot before " + step;
   }
-  return {};
+  if (flights_.empty()) {
+    return fmt::format("micro-batches of iteration {}: {} of {} are here", state_.iteration,
+                       ahead_.size(), options_.micro_batches);
+  }
+  return (flights_.front().contributed ? "the sum of " : "its own turn at ") + step;
 }
 
 }  // namespace troupe::actors

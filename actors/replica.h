@@ -1,13 +1,22 @@
 #pragma once
 
 // One compute stream: holds a copy of the training state, computes what its micro-batches
-// contribute to each step of the schedule, and applies every reduced step. What of the next step
-// needs nothing the step in flight writes is computed while that is being reduced.
+// contribute to each step of the schedule, and applies every reduced step.
+//
+// Two steps may be under way. While one is being reduced, as much of the next is computed as reads
+// nothing that the one in flight writes (pipeline/step_ahead.h), the next iteration's first step
+// included, if its micro-batches are here. Is that all of it, its buckets go out too; its header
+// follows when the step in front is applied, because it carries the hash of the state between them.
+// What is computed stays until it is applied, so a retry computes nothing anew.
 //
 // Ports: in "batches" (Loader), "reduced" (Reducer), control; out "contributions" (Reducer),
 // "metrics"; replica 0 also "snapshots" (Checkpointer) and "validation" (Validator). Has a thread
 // of its own. One turn computes at most one micro-batch per thread and then looks at its mailbox,
-// so a stop is heard within that time. Ends by sending ReplicaEnd to the coordinator.
+// so a stop is heard within that time. A micro-batch's credit returns when the last step that reads
+// its events is computed. Ends by sending ReplicaEnd to the coordinator.
+//
+// Trace, besides the handlers: spans "compute SLOT KIND" and "prepare SLOT KIND" per turn, and
+// "reduce SLOT KIND" from an attempt's buckets to its reduced header, with the step as argument.
 
 #include <cstdint>
 #include <deque>
@@ -22,6 +31,8 @@
 #include "model/gan.h"
 #include "pipeline/buckets.h"
 #include "pipeline/iteration_share.h"
+#include "pipeline/spot_check.h"
+#include "pipeline/step_computer.h"
 #include "pipeline/training_state.h"
 #include "runtime/actor.h"
 #include "runtime/base/thread_team.h"
@@ -40,6 +51,9 @@ struct ReplicaOptions {
   int threads = 1;                  // micro-batches computed at a time
   std::uint32_t micro_batches = 0;  // of an iteration that are its own
   std::int64_t segment_bytes = 1 << 20;
+  std::uint32_t members = 1;  // of the reducers' ring
+  pipeline::SpotChecks checks;
+  bool overlap = true;       // false: waits for each step, to see what that costs
   config::Every checkpoint;  // snapshots to the Checkpointer; replica 0 only
   config::Every validation;  // snapshots to the Validator; replica 0 only
 };
@@ -57,46 +71,73 @@ class Replica final : public runtime::Actor {
   std::string waiting_for() const override;
 
  private:
-  enum class Phase : std::uint8_t { kAwaiting, kGathering, kComputing, kReducing, kEnded };
+  enum class Phase : std::uint8_t { kAwaiting, kTraining, kEnded };
   struct Outbox {
     runtime::PortId port;
     std::deque<runtime::Message> messages;
     std::uint64_t sent = 0;
   };
+  // A step on its way to being applied.
+  struct Flight {
+    pipeline::StepShare share;
+    bool contributed = false;       // the buckets of an attempt are out
+    bool announced = false;         // and its header
+    runtime::TimePoint sent_at{0};  // the buckets
+    pipeline::StepRecord record{};  // the header is its own until the reduced one is here
+  };
+  struct SpanNames {
+    std::uint32_t prepare = 0, compute = 0, reduce = 0;
+  };
 
   void begin(runtime::Context& context, const StatePointer& state);
+  void name_spans(runtime::Context& context);
   void turn(runtime::Context& context);
-  void gather(runtime::Context& context);
-  void contribute(runtime::Context& context, std::uint32_t attempt,
+  bool work(runtime::Context& context);
+  bool work_ahead(runtime::Context& context);
+  bool begin_step(std::uint64_t step);
+  bool gather(std::uint64_t iteration);
+  bool compute(runtime::Context& context, Flight& flight);
+  bool prepare(runtime::Context& context, const Flight& flight);
+  void release_batches(std::size_t computed);
+  void contribute(runtime::Context& context, Flight& flight, std::uint32_t attempt,
                   std::vector<std::int16_t> scales);
-  bool prepare_next();
+  void announce(Flight& flight);
   void take_bucket(runtime::Context& context, const BucketMessage& body,
                    const runtime::Buffer& sums);
+  pipeline::SumLayout layout_of(const Flight& flight) const;
   void take_header(runtime::Context& context, const pipeline::StepHeader& header);
+  void refuse(runtime::Context& context, const std::string& what);
   void commit(runtime::Context& context);
-  void after_commit(runtime::Context& context, bool epoch_ended);
+  StepMetrics metrics_of(const pipeline::StepRecord& record);
+  void after_commit(runtime::Context& context, std::uint64_t events, bool epoch_ended);
   void snapshot(Outbox& outbox);
   bool flush(runtime::Context& context, Outbox& outbox);
   void end(runtime::Context& context, std::optional<runtime::Error> error);
   void schedule(runtime::Context& context);
   double lap(runtime::Context& context);
+  double& idle_seconds();
+  void trace(runtime::Context& context, std::uint32_t name, runtime::TimePoint start,
+             std::uint64_t step);
+  std::uint64_t next_step() const { return state_.step(training_.options.schedule.size()); }
 
   ReplicaOptions options_;
   TrainingContext training_;
   pipeline::TrainingState state_;
   std::unique_ptr<runtime::ThreadTeam> team_;
-  std::unique_ptr<pipeline::IterationShare> share_;
+  std::unique_ptr<pipeline::StepComputer> computer_;
 
   Phase phase_ = Phase::kAwaiting;
-  std::deque<runtime::Message> ahead_;    // batches of this and later iterations, with their credit
-  std::vector<runtime::Message> in_use_;  // of the iteration at hand
+  std::deque<runtime::Message> ahead_;    // batches of later iterations, with their credit
+  std::vector<runtime::Message> in_use_;  // those of iteration_ that a step will still read
+  std::shared_ptr<pipeline::IterationShare> iteration_;  // the newest that was begun
+  std::deque<Flight> flights_;                   // in order, the first is next_step(); two at most
   std::optional<std::uint64_t> last_iteration_;  // end of data was seen
   runtime::Hash128 state_hash_;                  // of state_
-  pipeline::StepRecord record_;                  // of the step in flight
   bool checkpoint_requested_ = false;
-  Outbox contributions_, snapshots_, validations_;
+  Outbox contributions_, snapshots_, validations_;  // the first holds no more than flights_ do
   runtime::PortId metrics_;
   runtime::TimerId turn_;
+  std::vector<SpanNames> spans_;  // per slot
 
   runtime::TimePoint lap_{0};
   std::optional<StepMetrics> last_step_;  // the newest committed

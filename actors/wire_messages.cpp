@@ -16,6 +16,8 @@ using runtime::WireReader;
 using runtime::WireWriter;
 
 constexpr std::size_t kMostActorName = 64;
+// Of floats; integers are 0 on the wire.
+constexpr std::uint64_t kFormats = 3;
 
 void pack_state_pointer(WireWriter& out, const StatePointer& state) {
   CHECK(state != nullptr, "a message without its state");
@@ -38,24 +40,34 @@ void pack(WireWriter& out, const BeginLoading& body) { out.number(body.iteration
 
 void unpack(WireReader& in, BeginLoading& body) { body.iteration = in.number(); }
 
-void pack(WireWriter& out, const BucketMessage& body) {
-  out.list(5);
-  out.number(body.step);
-  out.number(body.attempt);
-  out.number(body.bucket);
-  out.integer(body.begin);
-  out.integer(body.end);
+void pack(WireWriter& out, const RingBucket& body) {
+  const BucketMessage& bucket = body.bucket;
+  out.list(7);
+  out.number(bucket.step);
+  out.number(bucket.attempt);
+  out.number(bucket.bucket);
+  out.integer(bucket.begin);
+  out.integer(bucket.end);
+  out.flag(body.summed);
+  out.number(body.format ? 1 + static_cast<std::uint64_t>(*body.format) : 0);
 }
 
-void unpack(WireReader& in, BucketMessage& body, std::span<const Buffer> payloads) {
-  in.list(5);
-  body.step = in.number();
-  body.attempt = in.number32();
-  body.bucket = static_cast<std::uint32_t>(in.number(kMostBuckets - 1));
-  body.begin = in.integer(0, kMostElements);
-  body.end = in.integer(0, kMostElements);
-  if (body.begin >= body.end) return in.fail("a bucket that ends before it begins");
-  const auto bytes = static_cast<std::size_t>(body.end - body.begin) * sizeof(std::int64_t);
+void unpack(WireReader& in, RingBucket& body, std::span<const Buffer> payloads) {
+  BucketMessage& bucket = body.bucket;
+  in.list(7);
+  bucket.step = in.number();
+  bucket.attempt = in.number32();
+  bucket.bucket = static_cast<std::uint32_t>(in.number(kMostBuckets - 1));
+  bucket.begin = in.integer(0, kMostElements);
+  bucket.end = in.integer(0, kMostElements);
+  body.summed = in.flag();
+  const std::uint64_t format = in.number(kFormats);
+  if (format > 0) body.format = static_cast<pipeline::ReductionFormat>(format - 1);
+  bucket.floats = body.format.has_value();
+  if (bucket.begin >= bucket.end) return in.fail("a bucket that ends before it begins");
+  const auto elements = static_cast<std::size_t>(bucket.end - bucket.begin);
+  const std::size_t bytes = body.format ? pipeline::encoded_bytes(*body.format, elements)
+                                        : elements * sizeof(std::int64_t);
   if (payloads.size() != 1 || payloads[0].size() != bytes) {
     return in.fail("a bucket without the elements it says it has");
   }
@@ -64,9 +76,9 @@ void unpack(WireReader& in, BucketMessage& body, std::span<const Buffer> payload
   }
 }
 
-void pack(WireWriter& out, const HeaderMessage& body) {
+void pack(WireWriter& out, const RingHeader& body) {
   const pipeline::StepHeader& header = body.header;
-  out.list(13);
+  out.list(16);
   out.number(header.step);
   out.number(header.attempt);
   out.list(header.exponents.size());
@@ -79,18 +91,20 @@ void pack(WireWriter& out, const HeaderMessage& body) {
   out.number(header.event_sum);
   out.hash(header.state_minimum);
   out.hash(header.state_maximum);
+  out.hash(header.check_minimum);
+  out.hash(header.check_maximum);
   out.flag(header.stop_requested);
   out.flag(header.checkpoint_requested);
+  out.flag(body.combined);
 }
 
-void unpack(WireReader& in, HeaderMessage& body) {
+void unpack(WireReader& in, RingHeader& body) {
   pipeline::StepHeader& header = body.header;
-  in.list(13);
+  in.list(16);
   header.step = in.number();
   header.attempt = static_cast<std::uint32_t>(in.number(1));
   header.exponents = unpack_exponents(in);
   header.flagged = in.flag();
-  if (header.flagged && header.attempt > 0) in.fail("a flag in the second attempt");
   header.non_finite.micro_batch = in.number32();
   header.non_finite.tensor = in.number32();
   if (header.non_finite.found() && header.non_finite.tensor >= header.exponents.size()) {
@@ -101,8 +115,11 @@ void unpack(WireReader& in, HeaderMessage& body) {
   header.event_sum = in.number();
   header.state_minimum = in.hash();
   header.state_maximum = in.hash();
+  header.check_minimum = in.hash();
+  header.check_maximum = in.hash();
   header.stop_requested = in.flag();
   header.checkpoint_requested = in.flag();
+  body.combined = in.flag();
 }
 
 void pack(WireWriter& out, const Snapshot& body) { pack_state_pointer(out, body.state); }
@@ -209,8 +226,8 @@ void add_wire_messages(runtime::WireTypes& types, const StateCheck& check_state)
   };
   types.add<BeginTraining>(fault);
   types.add<BeginLoading>();
-  types.add<BucketMessage>();
-  types.add<HeaderMessage>();
+  types.add<RingBucket>();
+  types.add<RingHeader>();
   types.add<Snapshot>(fault);
   types.add<StepMetrics>();
   types.add<ReplicaEnd>(fault);

@@ -35,15 +35,14 @@ void unpack(runtime::WireReader& in, BeginTraining& body);
 void pack(runtime::WireWriter& out, const BeginLoading& body);
 void unpack(runtime::WireReader& in, BeginLoading& body);
 
-// Sound means: 0 <= begin < end, and one payload, of so many aligned integers.
-void pack(runtime::WireWriter& out, const BucketMessage& body);
-void unpack(runtime::WireReader& in, BucketMessage& body,
-            std::span<const runtime::Buffer> payloads);
+// Sound means: 0 <= begin < end, and one payload, of so many aligned integers, or floats in the
+// format that is named.
+void pack(runtime::WireWriter& out, const RingBucket& body);
+void unpack(runtime::WireReader& in, RingBucket& body, std::span<const runtime::Buffer> payloads);
 
-void pack(runtime::WireWriter& out, const HeaderMessage& body);
-void unpack(runtime::WireReader& in, HeaderMessage& body);
+void pack(runtime::WireWriter& out, const RingHeader& body);
+void unpack(runtime::WireReader& in, RingHeader& body);
 
-// The state as wire_state.h has it. CHECKs that there is one, and unpacks to one.
 void pack(runtime::WireWriter& out, const Snapshot& body);
 void unpack(runtime::WireReader& in, Snapshot& body);
 

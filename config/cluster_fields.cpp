@@ -83,10 +83,13 @@ RecordOf<FailureSection> failure_record() {
              "Silence after which a node is given up; more than twice the heartbeat.")
       .field("stuck_after", &FailureSection::stuck_after, duration(milliseconds(100)), Scope::kFree,
              "Without progress of any actor.")
+      .field("check_every", &FailureSection::check_every, integer<std::uint64_t>(0, 1'000'000'000),
+             Scope::kFree,
+             "Steps of which one has a micro-batch computed twice, on two members, and compared, "
+             "to notice bad memory; 0: none.")
       .later("drain_grace", kFixedMembers)
       .later("orphan_after", kFixedMembers)
       .later("min_members", kFixedMembers)
-      .later("check_every", "no micro-batch is computed twice; leave it out")
       .later("restart",
              "an actor that fails ends the run, which --resume goes on with; leave it out")
       .check([](const YamlValue&, const FailureSection& failure, Reader& reader) {
@@ -154,7 +157,8 @@ std::shared_ptr<Record<ClusterSection>> cluster_record() {
              "to the share of each.")
       .field("listen", &ClusterSection::listen, listen_address(), Scope::kFree,
              "Where the head waits for members; port 0: any that is free. Beyond this machine only "
-             "with keys.")
+             "with keys. Members that are all of this machine use the file system's sockets, or "
+             "tcp where this is a port of the loopback.")
       .field("keys", &ClusterSection::keys, optional(path("a folder")), Scope::kFree,
              "Folder of the node keys (`troupe keygen`); by default none.")
       .section("failure", &ClusterSection::failure, failure_record(), "Limits and patience.")

@@ -14,9 +14,10 @@ using runtime::Plan;
 
 std::string loader_name(std::uint32_t member) { return fmt::format("loader.{}", member); }
 
+std::string reducer_name(std::uint32_t member) { return fmt::format("reducer.{}", member); }
+
 void add_head(const ClusterPlanOptions& options, Plan& plan) {
   plan.actors.push_back({"coordinator", "coordinator", "", false, kHeadNode});
-  plan.actors.push_back({"reducer", "reducer", "coordinator", false, kHeadNode});
   plan.actors.push_back({"checkpointer", "checkpointer", "coordinator", true, kHeadNode});
   if (options.validator) {
     plan.actors.push_back({"validator", "validator", "coordinator", true, kHeadNode});
@@ -32,6 +33,7 @@ void add_member(const ClusterPlanOptions& options, std::uint32_t member, Plan& p
     const std::uint32_t number = member * options.replicas_per_member + i;
     plan.actors.push_back({fmt::format("replica.{}", number), "replica", name, true, name});
   }
+  plan.actors.push_back({reducer_name(member), "reducer", name, false, name});
 }
 
 }  // namespace
@@ -59,13 +61,21 @@ runtime::Result<Plan> make_cluster_plan(const ClusterPlanOptions& options,
   for (std::uint32_t member = 0; member < options.members; ++member) {
     add_member(options, member, plan);
   }
+  TrainingSizes sizes = options;
+  sizes.ring = options.members;
   for (std::uint32_t number = 0; number < quotas.size(); ++number) {
-    add_replica_links(options, number, loader_name(number / options.replicas_per_member),
-                      quotas[number], plan);
+    const std::uint32_t member = number / options.replicas_per_member;
+    add_replica_links(sizes, number, {loader_name(member), reducer_name(member)}, quotas[number],
+                      plan);
   }
-  add_watching_links(options, 2 * (options.state_bytes + runtime::Message::kOverheadBytes), plan);
+  std::vector<std::string> reducers;
+  for (std::uint32_t member = 0; member < options.members; ++member) {
+    reducers.push_back(reducer_name(member));
+  }
+  add_ring_links(sizes, reducers, plan);
+  add_watching_links(sizes, 2 * (options.state_bytes + runtime::Message::kOverheadBytes), plan);
   const std::int64_t largest_share = *std::max_element(quotas.begin(), quotas.end());
-  RETURN_IF_ERROR(apply_link_overrides(overrides, origins, options, largest_share, plan));
+  RETURN_IF_ERROR(apply_link_overrides(overrides, origins, sizes, largest_share, plan));
   return plan;
 }
 

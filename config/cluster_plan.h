@@ -36,9 +36,10 @@ struct ClusterPlanOptions : TrainingSizes {
 // them: that of its member. CHECKs the sizes that ClusterPlanOptions promises.
 std::vector<std::uint64_t> replica_weights(const ClusterPlanOptions& options);
 
-// Node "head": coordinator, its root, owns reducer, checkpointer, validator and monitor. Node
-// "member.k" for each member: the actor member.k, its root, owns loader.k and its replicas.
-// Replicas are numbered over all members in order: with two each, replica.3 is on member.1.
+// Node "head": coordinator, its root, owns checkpointer, validator and monitor. Node "member.k" for
+// each member: the actor member.k, its root, owns loader.k, its replicas and reducer.k. Replicas
+// are numbered over all members in order: with two each, replica.3 is on member.1. The reducers
+// stand in a ring in the order of their members.
 //
 // Links as in one process (plan_links.h), each replica fed by the loader beside it and with room
 // for the micro-batches that pipeline::assign_micro_batches gives it for replica_weights().

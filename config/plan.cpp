@@ -29,7 +29,7 @@ runtime::Result<Plan> make_local_plan(const LocalPlanOptions& options,
   Plan plan;
   add_actors(options, plan);
   for (std::uint32_t i = 0; i < options.replicas; ++i) {
-    add_replica_links(options, i, "loader", share, plan);
+    add_replica_links(options, i, {}, share, plan);
   }
   add_watching_links(options, kSharedSnapshotBytes, plan);
   RETURN_IF_ERROR(apply_link_overrides(overrides, origins, options, share, plan));

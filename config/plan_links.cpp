@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/buckets.h"
 #include "runtime/message.h"
 
 namespace troupe::config {
@@ -20,6 +21,27 @@ std::int64_t message_bytes(const TrainingSizes& sizes) {
   return sizes.batch_bytes + runtime::Message::kOverheadBytes;
 }
 
+struct Credit {
+  std::int64_t messages = 0;
+  std::int64_t bytes = 0;
+};
+
+// Of the buckets and the header of the largest step, so many times.
+Credit step_credit(const TrainingSizes& sizes, std::int64_t times) {
+  const std::int64_t bytes =
+      sizes.contribution_elements * static_cast<std::int64_t>(sizeof(std::int64_t));
+  // Gradients may be cut apart from what follows them, for every member a piece more.
+  const std::int64_t buckets =
+      pipeline::count_buckets(sizes.contribution_elements, sizes.segment_bytes, sizes.ring) +
+      sizes.ring;
+  const std::int64_t messages = times * (buckets + 1);
+  constexpr std::int64_t kHeaders = std::int64_t{1} << 16;
+  return {messages, times * bytes + messages * runtime::Message::kOverheadBytes + kHeaders};
+}
+
+// Micro-batches of other replicas that one may have to compute in an iteration.
+std::int64_t witnessed(const TrainingSizes& sizes) { return sizes.ring > 1 ? 1 : 0; }
+
 void add_metrics_link(const std::string& from, Plan& plan) {
   LinkPlan link{from,           "metrics",        "monitor", "metrics",
                 Lane::kMetrics, kMetricsMessages, 1 << 20,   0};
@@ -34,7 +56,7 @@ class Changes {
  public:
   Changes(const TrainingSizes& sizes, std::int64_t largest_share, const Origins& origins,
           Plan& plan)
-      : sizes_(sizes), share_(largest_share), origins_(origins), plan_(plan) {}
+      : sizes_(sizes), share_(largest_share + witnessed(sizes)), origins_(origins), plan_(plan) {}
 
   void apply(std::size_t index, const LinkOverride& change) {
     path_ = fmt::format("links.{}", index);
@@ -71,10 +93,26 @@ class Changes {
                            "each, until it is made; give {} or more",
                            share_, message_bytes(sizes_), bytes));
     }
+    if (link.to_port == "ring") check_ring(link, change);
     if (link.to_port == "reduced" && change.tokens == 0) {
       complain("tokens", fmt::format("{} and {} wait for each other from the start without a token "
                                      "of this link; give 1 or more",
                                      change.from, change.to));
+    }
+  }
+
+  // What comes before its turn waits at the other end, and behind it what is waited for.
+  void check_ring(const LinkPlan& link, const LinkOverride& change) {
+    const char* why = "all that crosses an edge of the ring in two steps has to have room";
+    if (change.credits.value_or(link.message_credits) < link.message_credits) {
+      complain("credits", fmt::format("{}; give {} or more", why, link.message_credits));
+    }
+    if (change.bytes.value_or(link.byte_credits) < link.byte_credits) {
+      complain("bytes", fmt::format("{}; give {} or more", why, link.byte_credits));
+    }
+    if (change.tokens == 0) {
+      complain("tokens",
+               "reducers wait for each other from the start without a token; give 1 or more");
     }
   }
 
@@ -104,23 +142,30 @@ class Changes {
 
 }  // namespace
 
-void add_replica_links(const TrainingSizes& sizes, std::uint32_t number, const std::string& loader,
+void add_replica_links(const TrainingSizes& sizes, std::uint32_t number, const ReplicaNode& node,
                        std::int64_t share, Plan& plan) {
   const std::string name = fmt::format("replica.{}", number);
   // One more for the end of data.
-  const std::int64_t batches = share + sizes.loader_credits + 1;
-  plan.links.push_back({loader, fmt::format("batches.{}", number), name, "batches", Lane::kData,
-                        batches, batches * message_bytes(sizes), 0});
-  const std::int64_t bytes =
-      sizes.contribution_elements * static_cast<std::int64_t>(sizeof(std::int64_t));
-  // The buckets and the header of a step, twice.
-  const std::int64_t messages = 2 * (bytes / std::max<std::int64_t>(sizes.segment_bytes, 1) + 2);
-  const std::int64_t credit =
-      2 * bytes + messages * runtime::Message::kOverheadBytes + (std::int64_t{1} << 16);
-  plan.links.push_back(
-      {name, "contributions", "reducer", "contributions", Lane::kData, messages, credit, 0});
-  plan.links.push_back({"reducer", fmt::format("reduced.{}", number), name, "reduced", Lane::kData,
-                        messages, credit, 1});
+  const std::int64_t batches = share + witnessed(sizes) + sizes.loader_credits + 1;
+  plan.links.push_back({node.loader, fmt::format("batches.{}", number), name, "batches",
+                        Lane::kData, batches, batches * message_bytes(sizes), 0});
+  // One step and its repetition.
+  const Credit credit = step_credit(sizes, 2);
+  plan.links.push_back({name, "contributions", node.reducer, "contributions", Lane::kData,
+                        credit.messages, credit.bytes, 0});
+  plan.links.push_back({node.reducer, fmt::format("reduced.{}", number), name, "reduced",
+                        Lane::kData, credit.messages, credit.bytes, 1});
+}
+
+void add_ring_links(const TrainingSizes& sizes, const std::vector<std::string>& reducers,
+                    Plan& plan) {
+  if (reducers.size() < 2) return;
+  // Two steps, of which every bucket crosses an edge twice.
+  const Credit credit = step_credit(sizes, 4);
+  for (std::size_t i = 0; i < reducers.size(); ++i) {
+    plan.links.push_back({reducers[i], "ring", reducers[(i + 1) % reducers.size()], "ring",
+                          Lane::kData, credit.messages, credit.bytes, 1});
+  }
 }
 
 void add_watching_links(const TrainingSizes& sizes, std::int64_t snapshot_bytes, Plan& plan) {

@@ -21,6 +21,7 @@ struct TrainingSizes {
   std::int64_t batch_bytes = 0;            // payload of one micro-batch
   std::int64_t contribution_elements = 0;  // of the largest step of the schedule
   std::int64_t segment_bytes = 1 << 20;    // largest bucket
+  std::uint32_t ring = 1;                  // reducers that stand in one
   bool validator = true;                   // whether there is one
 };
 
@@ -28,14 +29,27 @@ struct TrainingSizes {
 // messages is what bounds them.
 inline constexpr std::int64_t kSharedSnapshotBytes = 1 << 20;
 
-// Appends to `plan` what leads to and from replica.NUMBER: its batches from `loader`, its
+// Actors beside which a replica stands on its node.
+struct ReplicaNode {
+  std::string loader = "loader";
+  std::string reducer = "reducer";
+};
+
+// Appends to `plan` what leads to and from replica.NUMBER: its batches from the loader, its
 // contributions to the reducer, and the reduced buckets back. `share` micro-batches of an iteration
 // are its own (0 is legal): it holds them until the iteration is made, so the batch link has room
-// for those, loader_credits more, and the end of data; contributions have room for one step and its
-// repetition. The cycle replica -> reducer -> replica holds a token: a replica begins with a state,
-// as if a step had been reduced before.
-void add_replica_links(const TrainingSizes& sizes, std::uint32_t number, const std::string& loader,
+// for those, one of another member to compare, loader_credits more, and the end of data;
+// contributions have room for two steps, or one and its repetition. The cycle replica -> reducer ->
+// replica holds a token: a replica begins with a state, as if a step had been reduced before.
+void add_replica_links(const TrainingSizes& sizes, std::uint32_t number, const ReplicaNode& node,
                        std::int64_t share, runtime::Plan& plan);
+
+// Appends the edges of the ring: each of the reducers, in their order, sends to the next, and the
+// last to the first. One alone has none. An edge has room for all that crosses it in two steps, so
+// that it never holds back what the other end waits for; and as every reducer sends buckets of its
+// own before any have come, every edge holds a token.
+void add_ring_links(const TrainingSizes& sizes, const std::vector<std::string>& reducers,
+                    runtime::Plan& plan);
 
 // Appends the snapshots of replica.0 to checkpointer and, if there is one, validator, two at a time
 // in `snapshot_bytes`, and the metrics of these three to monitor.

@@ -27,10 +27,14 @@ enum class Kernels : std::uint8_t {
   kFastest,   // whatever is fastest here; bits belong to hosts of one numerics class
 };
 
+// Micro-batches of an iteration.
+enum class Scaling : std::uint8_t {
+  kStrong,  // as many whatever the number of workers
+  kWeak,    // so many for each
+};
+
 // Enumerations of one word stand where a later version offers more.
-enum class Scaling : std::uint8_t { kStrong };  // M micro-batches whatever the number of workers
 enum class Device : std::uint8_t { kCpu };
-enum class Reduction : std::uint8_t { kExact };  // 64-bit integers: any order, the same sum
 
 struct ModelSection {
   // The zoo model the description started from; unset: described by the file alone. It says nothing
@@ -42,6 +46,14 @@ struct ModelSection {
   Precision precision = Precision::kFp32;
   // Default portable.
   Kernels kernels = Kernels::kPortable;
+};
+
+// How gradients are summed over members.
+enum class Reduction : std::uint8_t {
+  kExact,  // as 64-bit integers: any order, the same sum
+  kFp32,   // in narrower formats: every member has the same bits, but the result depends on how
+  kBf16,   // many there are
+  kInt8,
 };
 
 struct DataSection {
@@ -133,6 +145,8 @@ struct FailureSection {
   runtime::Duration dead_after = std::chrono::seconds(2);
   // Without progress of any actor; default 60 s.
   runtime::Duration stuck_after = std::chrono::seconds(60);
+  // Steps of which one has a micro-batch computed twice, on two members; 0: none; default 100.
+  std::uint64_t check_every = 100;
 };
 
 // Most members of one run.

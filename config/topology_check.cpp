@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "config/network_check.h"
+#include "config/workers.h"
 #include "config/zoo.h"
 
 namespace troupe::config {
@@ -108,13 +111,15 @@ void check_event_count(const Topology& topology, Reader& reader) {
   const std::uint64_t one_in = topology.data.dataset.test_one_in;
   const std::uint64_t training = events - (one_in == 0 ? 0 : events / one_in);
   const auto& options = topology.train.options;
-  const std::uint64_t taken = std::uint64_t{options.micro_batch} * options.micro_batches;
+  std::uint64_t taken = std::uint64_t{options.micro_batch} * options.micro_batches;
+  const bool weak = topology.train.scaling == Scaling::kWeak;
+  if (weak) taken *= std::max(workers_of(topology, std::nullopt), 1U);
   if (training < taken) {
     const Reader::Step step(reader, "data.synthetic.events");
     reader.problem(reader.origin("data.synthetic.events"),
                    fmt::format("{} events leave {} for training, but an iteration takes "
-                               "micro_batch x micro_batches = {}",
-                               events, training, taken));
+                               "micro_batch x micro_batches{} = {}",
+                               events, training, weak ? " x workers" : "", taken));
   }
 }
 

@@ -150,8 +150,9 @@ void add_batch_fields(Record<Topology>& record) {
              integer<std::uint32_t>(1, 1 << 16), Scope::kState,
              "M: micro-batches of an iteration; a step uses M x b events.")
       .field("scaling", train(&TrainSection::scaling),
-             word<Scaling>({{"strong", Scaling::kStrong}}, {"weak"}), Scope::kState,
-             "`strong`: M whatever the number of workers.")
+             word<Scaling>({{"strong", Scaling::kStrong}, {"weak", Scaling::kWeak}}), Scope::kState,
+             "`strong`: M whatever the number of workers, and with it the result; `weak`: M for "
+             "each of them.")
       .field("seed", option(&TrainingOptions::seed), integer<std::uint64_t>(0, INT64_MAX),
              Scope::kState, "Of every random number of the run.");
 }

@@ -1,5 +1,7 @@
 #include "config/workers.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace troupe::config {
@@ -20,6 +22,15 @@ runtime::Result<std::vector<std::uint64_t>> member_shares(const Topology& topolo
   const Problem problem{origin == origins.end() ? Place{} : origin->second,
                         fmt::format("cluster.assign: {}", shares_mismatch(shares.size(), workers))};
   return runtime::Error{runtime::ErrorKind::kTopology, problem.text()};
+}
+
+Topology scaled(const Topology& topology, std::uint32_t members) {
+  Topology result = topology;
+  if (result.train.scaling == Scaling::kWeak) {
+    result.train.options.micro_batches *= std::max(members, 1U);
+  }
+  result.train.scaling = Scaling::kStrong;
+  return result;
 }
 
 std::string shares_mismatch(std::size_t shares, std::uint64_t members) {

@@ -24,6 +24,10 @@ runtime::Result<std::vector<std::uint64_t>> member_shares(const Topology& topolo
                                                           std::uint32_t workers,
                                                           const Origins& origins);
 
+// The topology with the micro-batches of an iteration that so many members make (0: one process, as
+// one member), whatever its scaling was: of the result it is strong.
+Topology scaled(const Topology& topology, std::uint32_t members);
+
 // What is wrong with as many shares for as many members, without its place.
 std::string shares_mismatch(std::size_t shares, std::uint64_t members);
 

@@ -1,19 +1,23 @@
 // make_fuzz_seeds FOLDER: writes the first inputs of every fuzz target into FOLDER/TARGET. The same
 // files each time, from nothing but this program.
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "actors/wire_messages.h"
 #include "config/topology.h"
+#include "fuzz/contributor.h"
 #include "fuzz/frames.h"
 #include "fuzz/talk.h"
 #include "fuzz/wire_script.h"
 #include "launch/invitation.h"
 #include "pipeline/checkpoint.h"
+#include "pipeline/reduction_format.h"
 #include "runtime/base/error.h"
 #include "runtime/transport/packets.h"
 #include "tests/pipeline/state_example.h"
@@ -78,6 +82,12 @@ void add_node_packets(const Folder& folder) {
   folder.add("heartbeat", pack(runtime::Heartbeat{12345}));
   folder.add("bye", pack(runtime::Bye{}));
   folder.add("graph-request", pack(runtime::GraphRequest{}));
+  runtime::Directory directory;
+  directory.edition = 2;
+  directory.entries = {{"member.1", "tcp://10.0.0.5:40001", std::string(40, 'k'), 7, true},
+                       {"member.2", "", "", 0, false}};
+  folder.add("directory", pack(directory));
+  folder.add("directory-heard", pack(runtime::DirectoryHeard{2}));
   runtime::GraphAnswer answer;
   runtime::ActorWait actor;
   actor.name = "loader.0";
@@ -108,8 +118,9 @@ void add_parcels(const Folder& folder) {
   const pipeline::StateExample example = pipeline::state_example();
   const auto state =
       std::make_shared<const pipeline::TrainingState>(pipeline::filled_state(example));
-  add_parcel(folder, types, actors::BucketMessage{5, 0, 1, 8, 12}, {Buffer::zeroed(32)});
-  actors::HeaderMessage header;
+  add_parcel(folder, types, actors::RingBucket{{5, 0, 1, 8, 12}, true, std::nullopt},
+             {Buffer::zeroed(32)});
+  actors::RingHeader header;
   header.header.exponents = {-3, 4, 300};
   header.header.non_finite = {1, 2};
   add_parcel(folder, types, header);
@@ -140,81 +151,177 @@ void add_parcels(const Folder& folder) {
   folder.add("parcel-back", pack(back, types));
 }
 
-// A member with one replica that makes a step and ends, for the head of fuzz_handshake.
-std::vector<std::byte> training_talk(const runtime::Hello& known, const runtime::WireTypes& types) {
+// Says the messages of one node: their numbers in their lanes, one after another.
+class Speaker {
+ public:
+  Speaker(std::vector<std::byte>& talk, unsigned number, const runtime::WireTypes& types)
+      : talk_(talk), number_(number), types_(types) {}
+
+  Speaker& connect() {
+    fuzz::act(talk_, fuzz::Deed::kConnect, number_);
+    return *this;
+  }
+  Speaker& say(const runtime::Packet& packet) {
+    fuzz::say(talk_, 0, packet, number_);
+    return *this;
+  }
+  // Over the link of that position in the plan.
+  Speaker& send(std::uint32_t link, unsigned lane, Message message) {
+    runtime::Parcel parcel;
+    parcel.link = link;
+    return send(std::move(parcel), lane, std::move(message));
+  }
+  Speaker& send(const std::string& sender, const std::string& target, Message message) {
+    runtime::Parcel parcel;
+    parcel.sender = sender;
+    parcel.target = target;
+    return send(std::move(parcel), 0, std::move(message));
+  }
+
+ private:
+  Speaker& send(runtime::Parcel parcel, unsigned lane, Message message) {
+    parcel.sequence = ++said_[lane];
+    parcel.message = std::move(message);
+    fuzz::say(talk_, lane, pack(parcel, types_), number_);
+    return *this;
+  }
+
+  std::vector<std::byte>& talk_;
+  const unsigned number_;
+  const runtime::WireTypes& types_;
+  std::array<std::uint64_t, runtime::kLanes> said_{};
+};
+
+using Contributor = fuzz::Contributor;
+
+// A bucket of the first step, as fuzz/contributor.h cuts it.
+Message ring_bucket(std::uint32_t number, bool summed,
+                    std::optional<pipeline::ReductionFormat> format = std::nullopt) {
+  const std::int64_t begin = number * Contributor::kElements;
+  actors::RingBucket body{{0, 0, number, begin, begin + Contributor::kElements}, summed, format};
+  body.bucket.floats = format.has_value();
+  constexpr std::size_t kCount = Contributor::kElements;
+  const std::size_t bytes =
+      format ? pipeline::encoded_bytes(*format, kCount) : kCount * sizeof(std::int64_t);
+  return Message::of(std::move(body), {Buffer::zeroed(bytes)});
+}
+
+Message ring_header(std::uint32_t micro_batches, bool combined) {
+  actors::RingHeader header;
+  header.header.exponents.resize(Contributor::kTensors);
+  header.header.micro_batches = micro_batches;
+  header.combined = combined;
+  return Message::of(std::move(header));
+}
+
+runtime::Hello introduction_of(const std::string& node, std::uint64_t incarnation) {
+  runtime::Hello known = hello();
+  known.node = node;
+  known.incarnation = incarnation;
+  known.peer_incarnation = 0;
+  known.terms = {{"topology", "0123456789abcdef"}};
+  known.received = {};
+  return known;
+}
+
+runtime::Welcome welcome_of(const std::string& node, std::uint64_t incarnation) {
+  runtime::Welcome welcome;
+  static_cast<runtime::Introduction&>(welcome) = introduction_of(node, incarnation);
+  return welcome;
+}
+
+// The other member of the ring of fuzz_handshake's head: it makes a step with it, and ends.
+std::vector<std::byte> training_talk(const runtime::WireTypes& types) {
   const pipeline::StateExample example = pipeline::state_example();
   std::vector<std::byte> talk;
-  fuzz::act(talk, fuzz::Deed::kConnect);
-  fuzz::say(talk, 0, pack(known));
-  fuzz::say(talk, 0, pack(runtime::Heartbeat{1}));
-  const auto send = [&](std::optional<std::uint32_t> link, unsigned lane, std::uint64_t sequence,
-                        Message message) {
-    runtime::Parcel parcel;
-    parcel.sequence = sequence;
-    parcel.link = link;
-    if (!link) parcel.sender = "replica.0";
-    if (!link) parcel.target = "coordinator";
-    parcel.message = std::move(message);
-    fuzz::say(talk, lane, pack(parcel, types));
-  };
-  send(0, 1, 1, Message::of(actors::BucketMessage{0, 0, 0, 0, 4}, {Buffer::zeroed(32)}));
-  actors::HeaderMessage header;
-  header.header.exponents = {1, 2};
-  header.header.micro_batches = example.options.micro_batches;
-  send(0, 1, 2, Message::of(std::move(header)));
+  Speaker member(talk, 0, types);
+  member.connect().say(pack(introduction_of("node-1", 7))).say(pack(runtime::Heartbeat{1}));
+  // Home of bucket 0 and of the header is the head, that of bucket 1 the member.
+  member.send(0, 1, ring_bucket(0, false)).send(0, 1, ring_bucket(1, true));
+  member.send(0, 1, ring_header(example.options.micro_batches - 1, false));
   actors::StepMetrics metrics;
   metrics.losses.resize(example.layout.loss_weights.size());
-  send(3, 2, 1, Message::of(actors::StepMetrics(metrics)));
+  member.send(3, 2, Message::of(actors::StepMetrics(metrics)));
   const auto state = std::make_shared<const pipeline::TrainingState>(
       pipeline::initial_state(example.layout, example.options, "", {}));
-  send(2, 1, 3, Message::of(actors::Snapshot{state}));
+  member.send(2, 1, Message::of(actors::Snapshot{state}));
   actors::ReplicaEnd end;
+  end.replica = 1;
   end.state = state;
   end.last_step = metrics;
-  send(std::nullopt, 0, 1, Message::of(std::move(end)));
+  member.send("replica.1", "coordinator", Message::of(std::move(end)));
   return talk;
 }
 
 // With the head of fuzz_handshake, whose peer is node-1 and whose topology is this one.
 void add_talks(const Folder& folder) {
-  runtime::Hello known = hello();
-  known.peer_incarnation = 0;
-  known.terms = {{"topology", "0123456789abcdef"}};
-  known.received = {};
+  const runtime::Hello known = introduction_of("node-1", 7);
   runtime::WireTypes types;
   actors::add_wire_messages(types);
-  runtime::Parcel parcel;
-  parcel.sequence = 1;
-  parcel.link = 0;
-  parcel.message = Message::of(actors::BucketMessage{5, 0, 1, 8, 12}, {Buffer::zeroed(32)});
   std::vector<std::byte> talk;
-  fuzz::act(talk, fuzz::Deed::kConnect);
-  fuzz::say(talk, 0, pack(known));
+  Speaker member(talk, 0, types);
+  member.connect().say(pack(known));
   folder.add("hello", talk);
-  fuzz::say(talk, 0, pack(runtime::Heartbeat{1}));
-  fuzz::say(talk, 1, pack(parcel, types));
+  member.say(pack(runtime::Heartbeat{1})).send(0, 1, ring_bucket(0, false));
   fuzz::act(talk, fuzz::Deed::kWait);
-  fuzz::say(talk, 0, pack(runtime::GraphRequest{}));
-  fuzz::say(talk, 0, pack(runtime::Account{{0, 0, 0}, {{1, 0, 0}}}));
+  member.say(pack(runtime::GraphRequest{}));
+  member.say(pack(runtime::Account{{0, 0, 0}, {{1, 0, 0}}}));
   folder.add("parcel", talk);
-  folder.add("training", training_talk(known, types));
+  folder.add("training", training_talk(types));
   std::vector<std::byte> back = talk;
-  known.peer_incarnation = 1;
-  known.received = {0, 0, 0};
-  fuzz::act(back, fuzz::Deed::kConnect);
-  fuzz::say(back, 0, pack(known));
-  fuzz::say(back, 1, pack(parcel, types));
+  Speaker again(back, 0, types);
+  runtime::Hello knowing = known;
+  knowing.peer_incarnation = 1;
+  again.connect().say(pack(knowing)).send(0, 1, ring_bucket(0, false));
   folder.add("back-again", back);
   fuzz::say(talk, 0, pack(runtime::Bye{}));
   folder.add("bye", talk);
   std::vector<std::byte> refused;
-  fuzz::act(refused, fuzz::Deed::kConnect);
-  fuzz::say(refused, 0, pack(hello()));
+  Speaker(refused, 0, types).connect().say(pack(hello()));
   folder.add("another-topology", refused);
   std::vector<std::byte> enrolled;
-  fuzz::act(enrolled, fuzz::Deed::kConnect);
-  fuzz::say(enrolled, 0, pack(runtime::Enrolment{runtime::kProtocolVersion, "", "host", 4242}));
+  Speaker(enrolled, 0, types)
+      .connect()
+      .say(pack(runtime::Enrolment{runtime::kProtocolVersion, "", "host", 4242}));
   folder.add("enrolment", enrolled);
+}
+
+// With the member of fuzz_fellows: speaker 0 is its head, 1 the fellow that it dials, 2 the one
+// that dials it.
+void add_fellow_talks(const Folder& folder) {
+  runtime::WireTypes types;
+  actors::add_wire_messages(types);
+  runtime::Directory directory;
+  directory.edition = 1;
+  directory.entries = {{"member.0", "tcp://127.0.0.1:40001", "", 20, true},
+                       {"member.2", "tcp://127.0.0.1:40002", "", 30, false}};
+  std::vector<std::byte> talk;
+  Speaker head(talk, 0, types), before(talk, 1, types), behind(talk, 2, types);
+  head.connect().say(pack(welcome_of("head", 10))).say(pack(directory));
+  folder.add("directory", talk);
+  std::vector<std::byte> ended = talk;
+  runtime::Directory over = directory;
+  over.edition = 2;
+  over.entries[0] = {"member.0", "", "", 0, false};
+  fuzz::say(ended, 0, pack(over));
+  folder.add("fellow-ended", ended);
+  before.connect().say(pack(welcome_of("member.0", 20)));
+  behind.connect().say(pack(introduction_of("member.2", 30))).say(pack(runtime::Heartbeat{1}));
+  folder.add("fellows", talk);
+  std::vector<std::byte> released = talk;
+  Speaker(released, 0, types).send("coordinator", "member.1", Message::of(actors::Release{}));
+  folder.add("release", released);
+  std::vector<std::byte> parted = talk;
+  Speaker(parted, 1, types).say(pack(runtime::Bye{}));
+  fuzz::act(parted, fuzz::Deed::kClose, 2);
+  Speaker(parted, 2, types).connect().say(pack(introduction_of("member.2", 31)));
+  folder.add("parted", parted);
+  // The member begins bucket 0 and is home of bucket 1; the header goes with bucket 0.
+  const auto format = pipeline::ReductionFormat::kInt8;
+  before.send(0, 1, ring_bucket(1, false)).send(0, 1, ring_bucket(0, true, format));
+  before.send(0, 1, ring_header(3, true));
+  head.send("coordinator", "replica.1", Message::of(actors::StopTraining{}));
+  folder.add("training", talk);
 }
 
 // What the sockets of a connection bring: lanes 0 and 2 are of one stripe each, 1 is of several.
@@ -310,6 +417,7 @@ int main(int count, char** arguments) {
   add_node_packets(packets);
   add_parcels(packets);
   add_talks(Folder(root / "fuzz_handshake"));
+  add_fellow_talks(Folder(root / "fuzz_fellows"));
   add_wire_scripts(Folder(root / "fuzz_wire_frames"));
   add_checkpoints(Folder(root / "fuzz_checkpoint"));
   add_topologies(Folder(root / "fuzz_topology"));

@@ -61,6 +61,11 @@ Result<Prepared> prepare(const LocalRunRequest& request, const RunFolder& folder
     state = pipeline::initial_state(*prepared.setup.gan, options, identity.numerics_class,
                                     identity.data_fingerprint);
   }
+  if (options.lossy) {
+    log.info(
+        "actors.reducer.reduction is not exact: the result depends on the number of workers, "
+        "and what rounding left over for later steps is lost when a run is resumed");
+  }
   if (request.resume && state.iteration >= prepared.setup.iterations) {
     log.info(
         fmt::format("already at iteration {} of {}: nothing to train; raise train.epochs or "

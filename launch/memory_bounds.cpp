@@ -9,9 +9,11 @@
 
 #include <fmt/format.h>
 
+#include "config/workers.h"
 #include "launch/backend_choice.h"
 #include "launch/training_setup.h"
 #include "pipeline/micro_batch.h"
+#include "pipeline/step_ahead.h"
 
 namespace troupe::launch {
 namespace {
@@ -51,7 +53,7 @@ std::vector<std::int64_t> shares(const config::Topology& topology,
 }  // namespace
 
 Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t members) {
-  const config::Topology& topology = loaded.topology;
+  const config::Topology topology = config::scaled(loaded.topology, members);
   const auto backend = make_backend(topology.model.kernels);
   const auto& options = topology.train.options;
   ASSIGN_OR_RETURN(const auto gan,
@@ -64,12 +66,20 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
         static_cast<std::int64_t>(program->arena_bytes() + program->scratch_bytes());
   }
   bounds.arena_bytes *= topology.replica.threads;
+  // Both steps of two under way are kept, if two can be.
+  const std::int64_t steps = pipeline::keeps_two_steps(options.schedule) ? 2 : 1;
+  const std::int64_t elements = contribution_elements(topology, *gan);
+  // Of each its own part and the sum; besides, what lossy formats keep of every slot.
+  constexpr auto kElement = static_cast<std::int64_t>(sizeof(std::int64_t));
+  bounds.arena_bytes += 2 * steps * elements * kElement;
+  if (topology.reducer.reduction != config::Reduction::kExact) {
+    bounds.arena_bytes += static_cast<std::int64_t>(options.schedule.size()) * elements * kElement;
+  }
   bounds.state_bytes = state_bytes(topology, *gan);
   bounds.replicas = topology.replica.count;
   const std::int64_t fakes_bytes = gan->batch() * gan->discriminator().input_shape().elements() * 4;
   const std::int64_t micro_batch_bytes =
-      batch_bytes(*gan) + fakes_bytes +
-      contribution_elements(topology, *gan) * static_cast<std::int64_t>(sizeof(float));
+      batch_bytes(*gan) + fakes_bytes + steps * elements * static_cast<std::int64_t>(sizeof(float));
   bounds.iteration_bytes = options.micro_batches * micro_batch_bytes;
   ASSIGN_OR_RETURN(const auto weights, replica_weights(topology, *gan, members));
   bounds.share_bytes = shares(topology, weights, micro_batch_bytes);

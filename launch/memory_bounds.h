@@ -15,9 +15,11 @@ namespace troupe::launch {
 struct RunBounds {
   runtime::Plan plan;
   std::int64_t message_bytes = 0;  // of all links' byte credits
-  std::int64_t arena_bytes = 0;    // activations and scratch of one replica
-  std::int64_t state_bytes = 0;    // weights, moving statistics and optimiser of one replica
-  // Micro-batches of an iteration with their fakes and contributions, of all replicas together.
+  // Activations and scratch of one replica, and the sums of its steps under way.
+  std::int64_t arena_bytes = 0;
+  std::int64_t state_bytes = 0;  // weights, moving statistics and optimiser of one replica
+  // Micro-batches of an iteration with their fakes and their contributions to the steps under way
+  // (one or two, by the schedule), of all replicas together.
   std::int64_t iteration_bytes = 0;
   std::uint32_t replicas = 1;  // of each process that computes
   // The share of iteration_bytes that each of these processes has: of every member, or of the only

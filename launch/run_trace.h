@@ -14,7 +14,9 @@
 namespace troupe::launch {
 
 // One JSON object: a row per actor, a span per handler with its name ("batch", "timer") and, as
-// "argument", the bytes of the message it took. Times are microseconds on the node's clock.
+// "argument", the bytes of the message it took; an actor may add spans of its own, with arguments
+// of its choice. Spans that overlap others without lying inside them stand on further rows of their
+// actor, "NAME (2)". Times are microseconds on the node's clock.
 std::string trace_json(const std::vector<runtime::ActorTrace>& traces);
 
 // Errors: kData, when the file cannot be written.

@@ -12,6 +12,7 @@
 #include "config/workers.h"
 #include "launch/backend_choice.h"
 #include "pipeline/micro_batch.h"
+#include "pipeline/sum_layout.h"
 #include "runtime/base/thread_team.h"
 
 namespace troupe::launch {
@@ -40,6 +41,20 @@ config::ClusterPlanOptions cluster_options(const config::Topology& topology, con
   return options;
 }
 
+std::optional<pipeline::ReductionFormat> format_of(config::Reduction reduction) {
+  switch (reduction) {
+    case config::Reduction::kExact:
+      return std::nullopt;
+    case config::Reduction::kFp32:
+      return pipeline::ReductionFormat::kFp32;
+    case config::Reduction::kBf16:
+      return pipeline::ReductionFormat::kBf16;
+    case config::Reduction::kInt8:
+      return pipeline::ReductionFormat::kInt8;
+  }
+  CHECK(false, "unknown reduction");
+}
+
 }  // namespace
 
 std::int64_t batch_bytes(const model::Gan& gan) {
@@ -66,8 +81,9 @@ std::int64_t state_bytes(const config::Topology& topology, const model::Gan& gan
           size(gan.discriminator(), options.discriminator_optimiser));
 }
 
-Result<runtime::Plan> make_plan(const config::Topology& topology, const config::Origins& origins,
+Result<runtime::Plan> make_plan(const config::Topology& asked, const config::Origins& origins,
                                 const model::Gan& gan, std::uint32_t members) {
+  const config::Topology topology = config::scaled(asked, members);
   if (members == 0) {
     config::LocalPlanOptions options{sizes_of(topology, gan), topology.replica.count};
     return config::make_local_plan(options, topology.links, origins);
@@ -84,11 +100,13 @@ Result<std::vector<std::uint64_t>> replica_weights(const config::Topology& topol
   return config::replica_weights(cluster_options(topology, gan, members, std::move(shares)));
 }
 
-Result<TrainingSetup> set_up_training(const config::Topology& topology, std::uint32_t members,
+Result<TrainingSetup> set_up_training(const config::Topology& asked, std::uint32_t members,
                                       const std::string& data_folder, bool with_test_data,
                                       runtime::Log& log) {
+  const config::Topology topology = config::scaled(asked, members);
   std::unique_ptr<model::Backend> backend = make_backend(topology.model.kernels);
   pipeline::TrainingOptions options = topology.train.options;
+  options.lossy = format_of(topology.reducer.reduction);
   ASSIGN_OR_RETURN(auto gan,
                    model::Gan::compile(topology.model.gan, *backend, options.micro_batch));
   ASSIGN_OR_RETURN(runtime::Plan plan, make_plan(topology, {}, *gan, members));
@@ -128,8 +146,26 @@ actors::NodeParts computing_parts(TrainingSetup& setup, const config::Topology& 
   parts.replica.segment_bytes = topology.reducer.segment_bytes;
   parts.replica.checkpoint = topology.checkpointer.every;
   parts.replica.validation = topology.validator.every;
-  parts.reducer = {static_cast<std::uint32_t>(setup.replica_weights.size()),
-                   setup.options.micro_batches};
+  parts.reducer.first_replica = parts.loader.first_replica;
+  parts.reducer.replicas = topology.replica.count;
+  parts.reducer.micro_batches = setup.options.micro_batches;
+  parts.reducer.events = std::uint64_t{setup.options.micro_batches} * setup.options.micro_batch;
+  parts.reducer.members = std::max(members, 1u);
+  parts.reducer.position = members == 0 ? 0 : member;
+  parts.replica.members = parts.reducer.members;
+  parts.loader.checks = {topology.cluster.failure.check_every,
+                         setup.options.seed,
+                         static_cast<std::uint32_t>(setup.options.schedule.size()),
+                         topology.replica.count,
+                         parts.reducer.members,
+                         parts.loader.owners};
+  parts.replica.checks = parts.loader.checks;
+  parts.reducer.lossy = setup.options.lossy;
+  parts.reducer.slot_floats.clear();
+  for (const model::SlotKind slot : setup.options.schedule) {
+    const auto layout = pipeline::sum_layout(setup.gan->contributions(slot), setup.options.lossy);
+    parts.reducer.slot_floats.push_back(static_cast<std::size_t>(layout.floats));
+  }
   return parts;
 }
 

@@ -130,6 +130,12 @@ void add(std::span<const std::int64_t> other, std::span<std::int64_t> sum) {
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = wrapping_sum(sum[i], other[i]);
 }
 
+void add(std::span<const std::int64_t> a, std::span<const std::int64_t> b,
+         std::span<std::int64_t> sum) {
+  CHECK(a.size() == sum.size() && b.size() == sum.size());
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = wrapping_sum(a[i], b[i]);
+}
+
 double restored_mean(std::int64_t sum, std::int16_t k, std::uint32_t micro_batches) {
   if (k == kNoExponent) return 0.0;
   return static_cast<double>(sum) * (1.0 / scale_factor(k)) / micro_batches;

@@ -35,6 +35,9 @@ QuantiseReport quantise_add(std::span<const float> values, std::int16_t k,
 
 // sum[i] += other[i]; wraps silently, which quantise_add's bound excludes.
 void add(std::span<const std::int64_t> other, std::span<std::int64_t> sum);
+// sum[i] = a[i] + b[i], likewise. The three have one size and do not overlap.
+void add(std::span<const std::int64_t> a, std::span<const std::int64_t> b,
+         std::span<std::int64_t> sum);
 
 // double(sum) x 2^-k / M: two roundings, of sums beyond 2^53 and of the division. 0 when k is
 // kNoExponent.

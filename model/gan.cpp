@@ -304,11 +304,14 @@ std::string slot_name(SlotKind slot) {
 SlotAccess slot_access(SlotKind slot) {
   switch (slot) {
     case SlotKind::kDReal:
-      return {0, kDiscriminatorWeights | kDiscriminatorMoving};
+      return {0, kDiscriminatorWeights, kDiscriminatorWeights | kDiscriminatorMoving};
     case SlotKind::kDFake:
-      return {kGeneratorWeights | kGeneratorMoving, kDiscriminatorWeights | kDiscriminatorMoving};
+      return {kGeneratorWeights | kGeneratorMoving,
+              kGeneratorWeights | kGeneratorMoving | kDiscriminatorWeights,
+              kDiscriminatorWeights | kDiscriminatorMoving};
     case SlotKind::kG:
-      return {kGeneratorWeights, kGeneratorWeights | kGeneratorMoving | kDiscriminatorMoving};
+      return {kGeneratorWeights, kGeneratorWeights | kDiscriminatorWeights,
+              kGeneratorWeights | kGeneratorMoving | kDiscriminatorMoving};
   }
   CHECK(false, "unknown slot");
 }

@@ -78,7 +78,10 @@ enum StatePart : std::uint8_t {
 };
 struct SlotAccess {
   std::uint8_t prepare_reads = 0;  // by the part that may run ahead: make_fakes, begin_generator
-  std::uint8_t writes = 0;         // when the step is applied
+  // By all of the computation. Training passes normalise by their batch: only fakes, made in
+  // inference mode, read moving statistics.
+  std::uint8_t reads = 0;
+  std::uint8_t writes = 0;  // when the step is applied
 };
 SlotAccess slot_access(SlotKind slot);
 

@@ -7,6 +7,7 @@
 
 #include "model/exact_sum.h"
 #include "pipeline/state_layout.h"
+#include "pipeline/sum_layout.h"
 #include "pipeline/training_state.h"
 
 namespace troupe::pipeline {
@@ -26,7 +27,7 @@ class Application {
         state_(state),
         slot_(options.schedule.at(state.slot)),
         tensors_(layout.of(slot_)),
-        sums_(record.sums.as<std::int64_t>()) {}
+        sums_{tensors_.size, record.floats} {}
 
   void check() const;
   void update_parameters();
@@ -47,6 +48,7 @@ class Application {
   void update_moving(std::size_t number, const ContributionTensor& tensor,
                      std::span<const float> mean) const;
   void end_epoch();
+  void restore_mean(const ContributionTensor& tensor, std::span<float> mean) const;
 
   const StateLayout& layout_;
   const TrainingOptions& options_;
@@ -54,7 +56,7 @@ class Application {
   TrainingState& state_;
   const model::SlotKind slot_;
   const model::ContributionLayout& tensors_;
-  const std::span<const std::int64_t> sums_;
+  const SumLayout sums_;
 };
 
 const model::OptimiserOptions& optimiser(const TrainingOptions& options, std::size_t network) {
@@ -80,8 +82,7 @@ void Application::check() const {
         "a record that does not hold all micro-batches");
   CHECK(!header.flagged && !header.non_finite.found(), "a record that is not to be committed");
   CHECK(record_.scales.size() == tensors_.tensors.size() &&
-        header.exponents.size() == tensors_.tensors.size() &&
-        sums_.size() == static_cast<std::size_t>(tensors_.size));
+        header.exponents.size() == tensors_.tensors.size() && record_.sums.size() == sums_.bytes());
 }
 
 // Tensor by tensor, so that the means of one at a time are in memory. Their order does not matter:
@@ -96,8 +97,7 @@ void Application::update_parameters() {
   for (const ContributionTensor& tensor : tensors_.tensors) {
     if (tensor.role == Role::kLoss || tensor.role == Role::kEmptyImages) continue;
     mean.resize(static_cast<std::size_t>(tensor.size));
-    model::restore_mean(sums_.subspan(static_cast<std::size_t>(tensor.offset), mean.size()),
-                        scale(tensor), options_.micro_batches, mean);
+    restore_mean(tensor, mean);
     if (tensor.role == Role::kGeneratorMoving) {
       update_moving(kGenerator, tensor, mean);
     } else if (tensor.role == Role::kDiscriminatorMoving) {
@@ -105,6 +105,20 @@ void Application::update_parameters() {
     } else {
       update_weights(tensor, mean, learning_rate);
     }
+  }
+}
+
+void Application::restore_mean(const ContributionTensor& tensor, std::span<float> mean) const {
+  if (tensor.offset >= sums_.floats) {
+    const auto first = static_cast<std::size_t>(tensor.offset - sums_.floats);
+    model::restore_mean(sums_.integers_of(record_.sums).subspan(first, mean.size()), scale(tensor),
+                        options_.micro_batches, mean);
+    return;
+  }
+  const auto sums =
+      sums_.floats_of(record_.sums).subspan(static_cast<std::size_t>(tensor.offset), mean.size());
+  for (std::size_t i = 0; i < mean.size(); ++i) {
+    mean[i] = static_cast<float>(static_cast<double>(sums[i]) / options_.micro_batches);
   }
 }
 
@@ -137,12 +151,13 @@ void Application::update_moving(std::size_t number, const ContributionTensor& te
 std::vector<double> mean_losses(const model::ContributionLayout& layout, std::size_t terms,
                                 const StepRecord& record, std::uint32_t micro_batches) {
   std::vector<double> losses(terms, 0.0);
-  const auto sums = record.sums.as<std::int64_t>();
+  const auto integers = SumLayout{layout.size, record.floats}.integers_of(record.sums);
   for (std::size_t i = 0; i < layout.tensors.size(); ++i) {
     const ContributionTensor& tensor = layout.tensors[i];
     if (tensor.role != Role::kLoss) continue;
-    losses.at(static_cast<std::size_t>(tensor.index)) = model::restored_mean(
-        sums[static_cast<std::size_t>(tensor.offset)], record.scales.at(i), micro_batches);
+    losses.at(static_cast<std::size_t>(tensor.index)) =
+        model::restored_mean(integers[static_cast<std::size_t>(tensor.offset - record.floats)],
+                             record.scales.at(i), micro_batches);
   }
   return losses;
 }
@@ -165,8 +180,9 @@ void Application::note_empty_images() {
   };
   const auto tensor = std::find_if(tensors_.tensors.begin(), tensors_.tensors.end(), makes_fakes);
   if (tensor == tensors_.tensors.end()) return;
-  const double count =
-      model::restored_mean(sums_[static_cast<std::size_t>(tensor->offset)], scale(*tensor), 1);
+  const auto integers = sums_.integers_of(record_.sums);
+  const double count = model::restored_mean(
+      integers[static_cast<std::size_t>(tensor->offset - sums_.floats)], scale(*tensor), 1);
   const bool all_empty = std::llround(count) == static_cast<long long>(record_.header.events);
   const auto first = std::find(options_.schedule.begin(), options_.schedule.end(), slot_);
   if (!all_empty) {

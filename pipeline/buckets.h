@@ -5,20 +5,31 @@
 #include <cstdint>
 #include <vector>
 
+#include "pipeline/sum_layout.h"
+
 namespace troupe::pipeline {
 
-// Elements [offset, offset + size) of a contribution vector.
-struct Bucket {
-  std::int64_t offset = 0;
-  std::int64_t size = 0;
-  bool operator==(const Bucket&) const = default;
-};
+// What a ring does not cut further.
+inline constexpr std::int64_t kLeastBucketBytes = 4096;
 
-// Cuts `elements` integers of 8 bytes at every multiple of segment_bytes / 8 and lists the pieces
-// from the end of the vector to its front: the order in which they are ready, since losses and
-// statistics stand behind the weights and backward reaches the weights from the last layer. Every
-// element is in exactly one bucket; the first one listed is the shortest. Cuts fall inside tensors
-// as they come; sums do not depend on them. CHECKs that segment_bytes >= 8.
-std::vector<Bucket> make_buckets(std::int64_t elements, std::int64_t segment_bytes);
+// Cuts `elements` integers of 8 bytes into pieces of one size and a shorter one, at most
+// segment_bytes each, and lists them from the end of the vector to its front: the order in which
+// backward makes them, since losses and statistics stand behind the weights and it reaches the
+// weights from the last layer. Every element is in exactly one bucket; the first one listed is the
+// shortest. Cuts fall inside tensors as they come; sums do not depend on them.
+//
+// For a ring of several members the pieces are small enough that every member is home of as many
+// (pipeline/ring_schedule.h), but of kLeastBucketBytes at least. CHECKs that segment_bytes >= 8.
+std::vector<Bucket> make_buckets(std::int64_t elements, std::int64_t segment_bytes,
+                                 std::uint32_t members = 1);
+
+// The same of sums as they stand in memory: integers as above, then floats, 4 bytes each, cut at
+// multiples of kInt8Block elements. No bucket has both.
+std::vector<Bucket> make_buckets(const SumLayout& sums, std::int64_t segment_bytes,
+                                 std::uint32_t members = 1);
+
+// How many the integers' are.
+std::int64_t count_buckets(std::int64_t elements, std::int64_t segment_bytes,
+                           std::uint32_t members = 1);
 
 }  // namespace troupe::pipeline

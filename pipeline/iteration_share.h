@@ -1,18 +1,14 @@
 #pragma once
 
-// One replica's part of an iteration: its micro-batches, and what they contribute to each step of
-// the schedule. Says nothing of who else there is; the integers it gives are its part of the sum.
+// One replica's micro-batches of one iteration, and perhaps one of another replica that it computes
+// in one slot to compare (pipeline/spot_check.h).
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <vector>
 
-#include "model/gan.h"
 #include "pipeline/dataset.h"
-#include "pipeline/step_record.h"
-#include "pipeline/training_state.h"
-#include "runtime/base/buffer.h"
-#include "runtime/base/thread_team.h"
 
 namespace troupe::pipeline {
 
@@ -22,62 +18,41 @@ struct MicroBatch {
   Batch events;
 };
 
-// What one replica adds to a step: integers of the contribution vector, and its header.
-struct Contribution {
-  StepHeader header;
-  runtime::Buffer sums;  // int64 per element of the slot's contribution vector
-};
-
-// One thread calls; the team's threads compute, one micro-batch each at a time.
+// One thread changes it; while it does not, any number read it.
 class IterationShare {
  public:
-  // `team` has prepared its threads for the backend (Backend::prepare_thread). Gan, options and
-  // team outlive the share. Memory: one GanStream per thread of the team, and per micro-batch one
-  // contribution vector and one image batch.
-  IterationShare(const model::Gan& gan, const TrainingOptions& options, runtime::ThreadTeam& team);
+  // What of the iteration's spot check is the replica's part.
+  struct Check {
+    std::uint32_t slot = 0;
+    std::uint32_t micro_batch = 0;
+  };
 
-  // Takes the micro-batches of an iteration (possibly none); earlier ones are let go.
-  void begin(std::uint64_t iteration, std::vector<MicroBatch> micro_batches);
+  // Possibly of no micro-batches. With a check of a micro-batch that is not the replica's own, that
+  // one is the last of them.
+  IterationShare(std::uint64_t iteration, std::vector<MicroBatch> micro_batches,
+                 std::optional<Check> check = std::nullopt, bool witness = false);
 
-  // Work of schedule position `slot` that needs only what slot_access(..).prepare_reads names, as
-  // far as memory allows: all fakes, or the forward pass of one generator step per thread. One call
-  // is one turn of at most one micro-batch per thread; false when there is nothing (more) to do.
-  bool prepare(const TrainingState& state, std::uint32_t slot);
+  std::uint64_t iteration() const { return iteration_; }
+  // Its own.
+  std::size_t size() const { return micro_batches_.size() - (witness_ ? 1 : 0); }
+  // Its own and the other's, which stands behind them.
+  std::size_t held() const { return micro_batches_.size(); }
+  // Those to compute in a slot, from the first on.
+  std::size_t computed_in(std::uint32_t slot) const;
+  // Which of them is compared in the slot.
+  std::optional<std::size_t> checked_in(std::uint32_t slot) const;
+  const MicroBatch& micro_batch(std::size_t i) const { return micro_batches_[i]; }
 
-  // One turn of the step's computation, at most one micro-batch per thread; false when all were
-  // computed before the call. `state` must be the same, at the same step, over all turns of a slot.
-  bool compute(const TrainingState& state, std::uint32_t slot);
-
-  // After compute() returned false: the integers with the given scales, and the header. Called
-  // again with other scales for attempt 1, without computing anything anew. `state_hash` is that of
-  // the state before the step.
-  Contribution contribution(std::uint32_t slot, std::uint32_t attempt,
-                            const std::vector<std::int16_t>& scales,
-                            runtime::Hash128 state_hash) const;
-
-  // Micro-batches computed in the slot at hand; for progress and tests.
-  std::size_t computed() const { return computed_; }
+  // Lets go of the events of the first `count` micro-batches, which no step will read again; their
+  // indices stay.
+  void release_events(std::size_t count);
 
  private:
-  struct Work {
-    MicroBatch micro_batch;
-    std::vector<float> images;         // fakes, in the slot they are made for
-    std::vector<float> contributions;  // of the slot at hand
-  };
-  void prepare_one(const TrainingState& state, std::uint32_t slot, Work& work, int stream);
-  void compute_one(const TrainingState& state, Work& work, int stream, bool prepared);
-  runtime::RandomPosition position(std::uint32_t slot, const Work& work) const;
-
-  const model::Gan& gan_;
-  const TrainingOptions& options_;
-  runtime::ThreadTeam& team_;
-  std::vector<std::unique_ptr<model::GanStream>> streams_;  // one per thread
-  std::vector<Work> work_;
-  std::uint64_t iteration_ = 0;
-  std::uint32_t slot_ = 0;  // computed_ of work_, from the front, are computed for it
-  std::size_t computed_ = 0;
-  std::uint32_t prepared_slot_ = 0;  // prepared_ of work_, from the front, are prepared for it
-  std::size_t prepared_ = 0;
+  std::uint64_t iteration_;
+  std::vector<MicroBatch> micro_batches_;
+  std::optional<Check> check_;
+  bool witness_;
+  std::size_t released_ = 0;
 };
 
 }  // namespace troupe::pipeline

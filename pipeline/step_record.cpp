@@ -1,6 +1,7 @@
 #include "pipeline/step_record.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -18,6 +19,24 @@ std::string place(std::uint64_t step, std::uint32_t slots) {
   return fmt::format("step {} (iteration {}, slot {})", step, step / slots, step % slots);
 }
 
+std::string disagreement(const StepHeader& header, std::uint32_t slots, const SpotChecks& checks) {
+  const auto check = checks.of(header.step / slots);
+  if (!check) return "a micro-batch that was computed twice gave two results";
+  return fmt::format("micro-batch {} gave two results, {} and {}, on member.{} and member.{}",
+                     check->micro_batch, header.check_minimum.text(), header.check_maximum.text(),
+                     checks.member_of(check->owner), checks.member_of(check->witness));
+}
+
+// False: some value is NaN or infinite.
+bool add_floats(std::span<const float> values, std::span<float> sum) {
+  bool finite = true;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    finite &= std::isfinite(values[i]);
+    sum[i] += values[i];
+  }
+  return finite;
+}
+
 }  // namespace
 
 std::uint64_t event_mix(std::uint64_t event_id, std::uint64_t iteration, std::uint32_t slot) {
@@ -27,14 +46,22 @@ std::uint64_t event_mix(std::uint64_t event_id, std::uint64_t iteration, std::ui
 
 void add_micro_batch(const model::ContributionLayout& layout, std::span<const float> values,
                      std::uint32_t micro_batch, std::uint32_t micro_batches,
-                     const std::vector<std::int16_t>& scales, std::span<std::int64_t> sums,
+                     const std::vector<std::int16_t>& scales, const MutableSums& sums,
                      StepHeader& header) {
   CHECK(header.exponents.size() == layout.tensors.size() && scales.size() == layout.tensors.size());
   for (std::size_t i = 0; i < layout.tensors.size(); ++i) {
     const auto offset = static_cast<std::size_t>(layout.tensors[i].offset);
     const auto size = static_cast<std::size_t>(layout.tensors[i].size);
-    const model::QuantiseReport report = model::quantise_add(
-        values.subspan(offset, size), scales[i], micro_batches, sums.subspan(offset, size));
+    if (offset < sums.floats.size()) {
+      if (!add_floats(values.subspan(offset, size), sums.floats.subspan(offset, size))) {
+        header.non_finite =
+            std::min(header.non_finite, NonFinite{micro_batch, static_cast<std::uint32_t>(i)});
+      }
+      continue;
+    }
+    const model::QuantiseReport report =
+        model::quantise_add(values.subspan(offset, size), scales[i], micro_batches,
+                            sums.integers.subspan(offset - sums.floats.size(), size));
     header.exponents[i] = std::max(header.exponents[i], report.max_exponent);
     header.flagged |= report.flagged;
     if (report.first_non_finite >= 0) {
@@ -58,12 +85,14 @@ void combine(const StepHeader& from, StepHeader& into) {
   into.event_sum += from.event_sum;
   into.state_minimum = std::min(into.state_minimum, from.state_minimum);
   into.state_maximum = std::max(into.state_maximum, from.state_maximum);
+  into.check_minimum = std::min(into.check_minimum, from.check_minimum);
+  into.check_maximum = std::max(into.check_maximum, from.check_maximum);
   into.stop_requested |= from.stop_requested;
   into.checkpoint_requested |= from.checkpoint_requested;
 }
 
 Verdict judge(const StepHeader& header, const model::ContributionLayout& tensors,
-              std::uint32_t slots) {
+              std::uint32_t slots, const SpotChecks& checks) {
   if (header.state_minimum != header.state_maximum) {
     return diverged(fmt::format(
         "{}: members hold different states before it, {} and {}; a host has bad memory or computes "
@@ -77,9 +106,37 @@ Verdict judge(const StepHeader& header, const model::ContributionLayout& tensors
         place(header.step, slots), tensors.tensors.at(header.non_finite.tensor).name,
         header.non_finite.micro_batch));
   }
+  if (!header.flagged && header.check_minimum < header.check_maximum) {
+    return diverged(
+        fmt::format("{}: {}; one of their hosts has bad memory or computes "
+                    "differently: test both, and resume without it",
+                    place(header.step, slots), disagreement(header, slots, checks)));
+  }
   if (!header.flagged) return Commit{};
-  CHECK(header.attempt == 0, "flagged although its scales were measured");
+  if (header.attempt > 0) {
+    return diverged(
+        fmt::format("{}: a gradient was measured, and has grown when it was sent again; "
+                    "a host has bad memory: test them",
+                    place(header.step, slots)));
+  }
   return Retry{};
+}
+
+std::optional<runtime::Error> overflow(const StepRecord& record, const SumLayout& sums,
+                                       const model::ContributionLayout& tensors) {
+  const std::span<const float> floats = sums.floats_of(record.sums);
+  const auto first =
+      std::find_if(floats.begin(), floats.end(), [](float sum) { return !std::isfinite(sum); });
+  if (first == floats.end()) return std::nullopt;
+  const std::int64_t element = first - floats.begin();
+  const auto tensor =
+      std::find_if(tensors.tensors.begin(), tensors.tensors.end(),
+                   [&](const auto& each) { return element < each.offset + each.size; });
+  return runtime::Error{
+      runtime::ErrorKind::kDiverged,
+      fmt::format("step {}: the sum of {} is too large for the format it is sent in; start again "
+                  "with a lower learning rate, another seed or reduction: exact",
+                  record.header.step, tensor->name)};
 }
 
 std::vector<std::int16_t> scales_for_attempt(const std::vector<std::int16_t>& state_scales,

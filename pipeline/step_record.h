@@ -7,12 +7,15 @@
 // Pure functions; any thread.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "model/gan.h"
+#include "pipeline/spot_check.h"
+#include "pipeline/sum_layout.h"
 #include "runtime/base/buffer.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
@@ -41,6 +44,10 @@ struct StepHeader {
   std::uint64_t event_sum = 0;  // sum of event_mix over the events really fed, mod 2^64
   runtime::Hash128 state_minimum{UINT64_MAX, UINT64_MAX};  // of the state before the step
   runtime::Hash128 state_maximum{0, 0};
+  // Of what the micro-batch of the step's spot check adds; the first above the second: there is
+  // none.
+  runtime::Hash128 check_minimum{UINT64_MAX, UINT64_MAX};
+  runtime::Hash128 check_maximum{0, 0};
   bool stop_requested = false;
   bool checkpoint_requested = false;
   bool operator==(const StepHeader&) const = default;
@@ -50,13 +57,13 @@ struct StepHeader {
 // event fed twice in a step, or in the place of another, changes the sum.
 std::uint64_t event_mix(std::uint64_t event_id, std::uint64_t iteration, std::uint32_t slot);
 
-// Adds the integers of one micro-batch's contribution vector to `sums` (same size, layout.size) and
+// Adds one micro-batch's contribution vector to `sums`, whose parts together have its size, and
 // what was seen on the way to the header: exponents, flag, non_finite, micro_batches (not the
-// ledger). scales[i] is the k of tensor i, for all micro-batches of an attempt the same.
-// header.exponents has an entry per tensor.
+// ledger). scales[i] is the k of tensor i, for all micro-batches of an attempt the same; of floats
+// it is not used, nor is their exponent noted. header.exponents has an entry per tensor.
 void add_micro_batch(const model::ContributionLayout& layout, std::span<const float> values,
                      std::uint32_t micro_batch, std::uint32_t micro_batches,
-                     const std::vector<std::int16_t>& scales, std::span<std::int64_t> sums,
+                     const std::vector<std::int16_t>& scales, const MutableSums& sums,
                      StepHeader& header);
 
 // into = into with from. CHECKs that both are of the same step and attempt.
@@ -69,10 +76,11 @@ struct Diverged {
   runtime::Error error;  // kDiverged; names step, micro-batch and tensor, or the states that differ
 };
 using Verdict = std::variant<Commit, Retry, Diverged>;
-// `tensors` names the contribution's tensors; a flag in attempt 1 is a broken invariant. States
-// that differ come before a NaN, which they may explain, and a NaN before a retry.
+// `tensors` names the contribution's tensors. A flag in attempt 1 can only come of memory that has
+// changed between the two. States that differ come before a NaN, which they may explain, and a NaN
+// before a retry. `checks` names the members whose spot check does not agree.
 Verdict judge(const StepHeader& header, const model::ContributionLayout& tensors,
-              std::uint32_t slots);
+              std::uint32_t slots, const SpotChecks& checks = {});
 
 // Scales for attempt 1: those measured by attempt 0 (a tensor it saw only zeros of keeps the
 // state's). Attempt 0 uses the state's.
@@ -86,7 +94,14 @@ std::vector<std::int16_t> scales_after(const std::vector<std::int16_t>& state_sc
 struct StepRecord {
   StepHeader header;
   std::vector<std::int16_t> scales;  // the k each tensor was quantised with
-  runtime::Buffer sums;              // int64 per element of the contribution vector
+  runtime::Buffer sums;              // of the contribution vector, as pipeline/sum_layout.h has it
+  std::int64_t floats = 0;           // how many elements of it are floats; 0 in an exact reduction
 };
+
+// Single values are finite, and yet their sum is not: floats can overflow in the sum, and more so
+// in a narrow format. kDiverged, naming step and tensor; nothing for a record that can be applied.
+// All members have the same sums.
+std::optional<runtime::Error> overflow(const StepRecord& record, const SumLayout& sums,
+                                       const model::ContributionLayout& tensors);
 
 }  // namespace troupe::pipeline

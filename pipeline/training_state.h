@@ -7,12 +7,14 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "model/gan.h"
 #include "model/learning_rate.h"
 #include "model/optimiser.h"
+#include "pipeline/reduction_format.h"
 #include "pipeline/step_record.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
@@ -39,6 +41,9 @@ struct TrainingOptions {
                                         model::SlotKind::kG, model::SlotKind::kG};
   model::OptimiserOptions generator_optimiser, discriminator_optimiser;
   model::LearningRateOptions generator_rate, discriminator_rate;
+  // How gradients are sent between members; none: exactly, as integers, so that no bit depends on
+  // how many members there are.
+  std::optional<ReductionFormat> lossy;
   std::uint64_t iterations_per_epoch = 1;  // from the sampler; where epochs end
   // Committed iterations in a row whose fakes are all empty before the run counts as diverged.
   std::uint32_t empty_iterations_limit = 10;

@@ -105,8 +105,9 @@ Play& Play::actor(const std::string& name, const runtime::Script& script) {
 }
 
 Play& Play::link(const std::string& from, const std::string& port, const std::string& to,
-                 const std::string& to_port, runtime::Lane lane) {
-  plan_.links.push_back({from, port, to, to_port, lane, 8, 1 << 20, 0});
+                 const std::string& to_port, runtime::Lane lane, std::int64_t message_credits,
+                 int tokens) {
+  plan_.links.push_back({from, port, to, to_port, lane, message_credits, 1 << 20, tokens});
   return *this;
 }
 

@@ -68,7 +68,8 @@ class Play {
   Play& actor(const std::string& name, ActorMaker maker);
   Play& actor(const std::string& name, const runtime::Script& script);
   Play& link(const std::string& from, const std::string& port, const std::string& to,
-             const std::string& to_port, runtime::Lane lane = runtime::Lane::kData);
+             const std::string& to_port, runtime::Lane lane = runtime::Lane::kData,
+             std::int64_t message_credits = 8, int tokens = 0);
 
   runtime::NodeEnd run(std::uint64_t seed);
   // Of run(): for scripts that stop their node.

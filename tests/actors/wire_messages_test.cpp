@@ -94,8 +94,8 @@ StatePointer draw_state_pointer(Draw& draw) {
   return std::make_shared<const pipeline::TrainingState>(draw_state(draw));
 }
 
-HeaderMessage draw_header(Draw& draw) {
-  HeaderMessage body;
+RingHeader draw_header(Draw& draw) {
+  RingHeader body;
   body.header.step = draw.number();
   body.header.attempt = static_cast<std::uint32_t>(draw.up_to(1));
   body.header.exponents = draw.exponents(100);
@@ -109,8 +109,11 @@ HeaderMessage draw_header(Draw& draw) {
   body.header.event_sum = draw.number();
   body.header.state_minimum = draw.hash();
   body.header.state_maximum = draw.hash();
+  body.header.check_minimum = draw.hash();
+  body.header.check_maximum = draw.hash();
   body.header.stop_requested = draw.flag();
   body.header.checkpoint_requested = draw.flag();
+  body.combined = draw.flag();
   return body;
 }
 
@@ -216,7 +219,7 @@ Body round_trip(Body body, std::vector<Buffer> payloads = {}) {
 }
 
 Parts bucket(std::int64_t begin, std::int64_t end, std::size_t bytes) {
-  return parts_of(BucketMessage{3, 0, 1, begin, end}, {Buffer::zeroed(bytes)});
+  return parts_of(RingBucket{{3, 0, 1, begin, end}, false, std::nullopt}, {Buffer::zeroed(bytes)});
 }
 
 // One of each body that can travel, with content drawn by `seed`.
@@ -224,7 +227,8 @@ std::vector<Parts> one_of_each(std::uint64_t seed) {
   Draw draw(seed);
   std::vector<Parts> all;
   all.push_back(
-      parts_of(BucketMessage{draw.number(), draw.number32(), 7, 10, 20}, {Buffer::zeroed(80)}));
+      parts_of(RingBucket{{draw.number(), draw.number32(), 7, 10, 20}, draw.flag(), std::nullopt},
+               {Buffer::zeroed(80)}));
   all.push_back(parts_of(draw_header(draw)));
   all.push_back(parts_of(Snapshot{draw_state_pointer(draw)}));
   all.push_back(parts_of(draw_metrics(draw)));
@@ -235,21 +239,41 @@ std::vector<Parts> one_of_each(std::uint64_t seed) {
 }
 
 TEST(WireMessages, BodiesOfNumbersComeBack) {
-  const auto back = round_trip(BucketMessage{1, 2, 3, 4, 6}, {Buffer::zeroed(16)});
-  EXPECT_EQ(back.step, 1U);
-  EXPECT_EQ(back.attempt, 2U);
-  EXPECT_EQ(back.bucket, 3U);
-  EXPECT_EQ(back.begin, 4);
-  EXPECT_EQ(back.end, 6);
+  for (const bool summed : {false, true}) {
+    const auto back =
+        round_trip(RingBucket{{1, 2, 3, 4, 6}, summed, std::nullopt}, {Buffer::zeroed(16)});
+    EXPECT_EQ(back.bucket.step, 1U);
+    EXPECT_EQ(back.bucket.attempt, 2U);
+    EXPECT_EQ(back.bucket.bucket, 3U);
+    EXPECT_EQ(back.bucket.begin, 4);
+    EXPECT_EQ(back.bucket.end, 6);
+    EXPECT_EQ(back.summed, summed);
+  }
   round_trip(StopTraining{});
   round_trip(CheckpointRequest{});
+}
+
+TEST(WireMessages, BucketsOfFloatsComeInTheirFormat) {
+  using pipeline::ReductionFormat;
+  for (const auto format :
+       {ReductionFormat::kFp32, ReductionFormat::kBf16, ReductionFormat::kInt8}) {
+    const std::size_t bytes = pipeline::encoded_bytes(format, 300);
+    const RingBucket body{{1, 0, 3, 100, 400, true}, true, format};
+    const auto back = round_trip(body, {Buffer::zeroed(bytes)});
+    EXPECT_TRUE(back.bucket.floats);
+    EXPECT_EQ(back.format, format);
+    EXPECT_NE(problem_of(parts_of(body, {Buffer::zeroed(bytes + 8)})), "");
+    EXPECT_NE(problem_of(parts_of(body, {Buffer::zeroed(300 * 8)})), "");
+  }
 }
 
 TEST(WireMessages, RandomHeadersAndMetricsComeBack) {
   Draw draw(1);
   for (int round = 0; round < 200; ++round) {
-    const HeaderMessage header = draw_header(draw);
-    EXPECT_EQ(round_trip(header).header, header.header);
+    const RingHeader header = draw_header(draw);
+    const RingHeader back = round_trip(header);
+    EXPECT_EQ(back.header, header.header);
+    EXPECT_EQ(back.combined, header.combined);
     const StepMetrics metrics = draw_metrics(draw);
     expect_same(round_trip(metrics), metrics);
   }
@@ -345,7 +369,9 @@ TEST(WireMessages, BucketWithoutItsElementsIsRefused) {
   Parts twice = bucket(0, 2, 16);
   twice.payloads.push_back(twice.payloads.front());
   EXPECT_NE(problem_of(twice), "");
-  EXPECT_NE(problem_of(parts_of(BucketMessage{3, 0, kMostBuckets, 0, 1}, {Buffer::zeroed(8)})), "");
+  EXPECT_NE(problem_of(parts_of(RingBucket{{3, 0, kMostBuckets, 0, 1}, false, std::nullopt},
+                                {Buffer::zeroed(8)})),
+            "");
 }
 
 TEST(WireMessages, BucketOfMisalignedElementsIsRefused) {
@@ -356,17 +382,13 @@ TEST(WireMessages, BucketOfMisalignedElementsIsRefused) {
 
 TEST(WireMessages, HeaderThatNoStepCanHaveIsRefused) {
   Draw draw(8);
-  HeaderMessage body = draw_header(draw);
+  RingHeader body = draw_header(draw);
   body.header.exponents = {1, 2};
   body.header.non_finite = {0, 1};
   EXPECT_EQ(problem_of(parts_of(body)), "");
   body.header.non_finite = {0, 2};
   EXPECT_NE(problem_of(parts_of(body)), "");
   body.header.non_finite = {};
-  body.header.flagged = true;
-  body.header.attempt = 1;
-  EXPECT_NE(problem_of(parts_of(body)), "");
-  body.header.flagged = false;
   body.header.attempt = 2;
   EXPECT_NE(problem_of(parts_of(body)), "");
 }

@@ -2,10 +2,15 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "config/topology_file.h"
+#include "pipeline/buckets.h"
 #include "pipeline/micro_batch.h"
+#include "pipeline/ring_schedule.h"
 #include "runtime/message.h"
 
 namespace troupe::config {
@@ -14,6 +19,7 @@ namespace {
 using runtime::LinkPlan;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::UnorderedElementsAre;
 
 // 3 members of 2 replicas; 8 micro-batches of 1000 bytes.
 ClusterPlanOptions options() {
@@ -64,7 +70,6 @@ TEST(ClusterPlan, PlacesTheComputingOnMembersAndTheRestOnTheHead) {
   const std::string text = runtime::print(plan);
   EXPECT_THAT(text, HasSubstr("  node head\n"
                               "    coordinator (coordinator)\n"
-                              "      reducer (reducer)\n"
                               "      checkpointer (checkpointer, own thread)\n"
                               "      validator (validator, own thread)\n"
                               "      monitor (monitor, own thread)\n"));
@@ -72,31 +77,82 @@ TEST(ClusterPlan, PlacesTheComputingOnMembersAndTheRestOnTheHead) {
                               "    member.1 (member)\n"
                               "      loader.1 (loader, own thread)\n"
                               "      replica.2 (replica, own thread)\n"
-                              "      replica.3 (replica, own thread)\n"));
+                              "      replica.3 (replica, own thread)\n"
+                              "      reducer.1 (reducer)\n"));
 }
 
-TEST(ClusterPlan, EachReplicaIsFedByTheLoaderBesideItAndReducedAtTheHead) {
+TEST(ClusterPlan, EachReplicaIsFedAndReducedBesideIt) {
   const runtime::Plan plan = plan_of(options());
   std::map<std::string, std::string> node;
   for (const runtime::ActorPlan& actor : plan.actors) node[actor.name] = actor.node;
-  int crossing = 0;
-  for (const LinkPlan& each : plan.links) {
-    if (node[each.from] == node[each.to]) continue;
-    ++crossing;
-    EXPECT_TRUE(node[each.from] == "head" || node[each.to] == "head") << each.from << each.to;
-  }
-  EXPECT_EQ(crossing, 6 * 2 + 3);  // and snapshots, validation and metrics of replica.0
   for (int i = 0; i < 6; ++i) {
     const std::string name = "replica." + std::to_string(i);
+    const std::string reducer = "reducer." + std::to_string(i / 2);
     const LinkPlan& batches =
         link(plan, "loader." + std::to_string(i / 2), "batches." + std::to_string(i));
     EXPECT_EQ(batches.to, name);
     EXPECT_EQ(node[batches.from], node[name]);
-    EXPECT_EQ(link(plan, name, "contributions").to, "reducer");
-    const LinkPlan& reduced = link(plan, "reducer", "reduced." + std::to_string(i));
+    EXPECT_EQ(link(plan, name, "contributions").to, reducer);
+    EXPECT_EQ(node[reducer], node[name]);
+    const LinkPlan& reduced = link(plan, reducer, "reduced." + std::to_string(i));
     EXPECT_EQ(reduced.to, name);
     EXPECT_EQ(reduced.tokens, 1);
   }
+}
+
+TEST(ClusterPlan, OnlyTheRingAndWhatReplicaZeroTellsLeaveANode) {
+  const runtime::Plan plan = plan_of(options());
+  std::map<std::string, std::string> node;
+  for (const runtime::ActorPlan& actor : plan.actors) node[actor.name] = actor.node;
+  std::vector<std::string> crossing;
+  for (const LinkPlan& each : plan.links) {
+    if (node[each.from] != node[each.to]) crossing.push_back(each.from + " -> " + each.to);
+  }
+  EXPECT_THAT(crossing, UnorderedElementsAre("reducer.0 -> reducer.1", "reducer.1 -> reducer.2",
+                                             "reducer.2 -> reducer.0", "replica.0 -> checkpointer",
+                                             "replica.0 -> validator", "replica.0 -> monitor"));
+}
+
+TEST(ClusterPlan, OneMemberHasNoRing) {
+  ClusterPlanOptions alone = options();
+  alone.members = 1;
+  for (const LinkPlan& each : plan_of(alone).links) EXPECT_NE(each.to_port, "ring");
+}
+
+// What comes before its turn waits there, and must not stand before what it waits for.
+TEST(ClusterPlan, EdgesOfTheRingHaveRoomForTwoSteps) {
+  ClusterPlanOptions large = options();
+  large.contribution_elements = 1'000'000;
+  const LinkPlan& edge = link(plan_of(large), "reducer.2", "ring");
+  EXPECT_EQ(edge.to, "reducer.0");
+  EXPECT_GE(edge.tokens, 1);
+  std::int64_t messages = 0;
+  const auto buckets = pipeline::make_buckets(1'000'000, 1 << 20, 3);
+  for (std::uint32_t position = 0; position < 3; ++position) {
+    const auto count = static_cast<std::uint32_t>(buckets.size());
+    messages = std::max(messages, 2 * pipeline::ring_messages(count, position, 3));
+  }
+  EXPECT_GE(edge.message_credits, messages);
+  EXPECT_GE(edge.byte_credits, 2 * 2 * 8'000'000 * 2 / 3);
+}
+
+TEST(ClusterPlan, RingCannotBeGivenLessRoom) {
+  LinkOverride change;
+  change.from = "reducer";
+  change.to = "reducer";
+  change.credits = 1;
+  change.bytes = 100;
+  change.tokens = 0;
+  const auto plan = make_cluster_plan(options(), {change}, {});
+  ASSERT_FALSE(plan.ok());
+  EXPECT_THAT(plan.error().message, HasSubstr("links.0.credits: all that crosses an edge"));
+  EXPECT_THAT(plan.error().message, HasSubstr("links.0.bytes: all that crosses an edge"));
+  EXPECT_THAT(plan.error().message, HasSubstr("links.0.tokens: reducers wait for each other"));
+  change = {};
+  change.from = "reducer";
+  change.to = "reducer";
+  change.credits = 1000;
+  EXPECT_TRUE(make_cluster_plan(options(), {change}, {}).ok());
 }
 
 TEST(ClusterPlan, BatchLinksHaveRoomForTheShareOfTheirMember) {
@@ -109,8 +165,9 @@ TEST(ClusterPlan, BatchLinksHaveRoomForTheShareOfTheirMember) {
   for (std::size_t i = 0; i < shares.size(); ++i) {
     const LinkPlan& batches =
         link(plan, "loader." + std::to_string(i / 2), "batches." + std::to_string(i));
-    EXPECT_EQ(batches.message_credits, shares[i] + 5) << i;
-    EXPECT_EQ(batches.byte_credits, (shares[i] + 5) * (1000 + runtime::Message::kOverheadBytes))
+    // One more for what a replica computes to compare.
+    EXPECT_EQ(batches.message_credits, shares[i] + 6) << i;
+    EXPECT_EQ(batches.byte_credits, (shares[i] + 6) * (1000 + runtime::Message::kOverheadBytes))
         << i;
   }
   EXPECT_TRUE(runtime::check(plan).empty());
@@ -131,17 +188,17 @@ TEST(ClusterPlan, OverridesReachEveryLinkOfTheirKindsAndAreHeldToTheLargestShare
   LinkOverride change;
   change.from = "loader";
   change.to = "replica";
-  change.credits = 3;
+  change.credits = 4;
   const auto plan = make_cluster_plan(uneven, {change}, {});
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   for (const LinkPlan& each : plan->links) {
-    EXPECT_TRUE(each.to_port != "batches" || each.message_credits == 3) << each.from;
+    EXPECT_TRUE(each.to_port != "batches" || each.message_credits == 4) << each.from;
   }
-  change.credits = 2;
+  change.credits = 3;
   const auto refused = make_cluster_plan(uneven, {change}, {});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().kind, runtime::ErrorKind::kTopology);
-  EXPECT_THAT(refused.error().message, HasSubstr("links.0.credits: a replica keeps the 3 "));
+  EXPECT_THAT(refused.error().message, HasSubstr("links.0.credits: a replica keeps the 4 "));
 }
 
 }  // namespace

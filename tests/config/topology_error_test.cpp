@@ -29,7 +29,7 @@ train:
 actors:
   loader: {credits: 0}
   replica: {device: cuda, count: 0}
-  reducer: {reduction: int8, segment: 1MB}
+  reducer: {reduction: int4, segment: 1MB}
   checkpointer: {every: 1 week}
   monitor: {listen: "127.0.0.1:8400"}
   validator: []
@@ -62,12 +62,12 @@ constexpr const char* kAllProblems[] = {
     "t.yaml:14:22: train.schedule.1: expected one of d_real, d_fake, g, found text \"d_fak\"; "
     "did "
     "you mean \"d_fake\"?",
-    "t.yaml:15:12: train.scaling: expected strong, found text \"week\"",
+    "t.yaml:15:12: train.scaling: expected one of strong, weak, found text \"week\"; did you mean \"weak\"?",
     "t.yaml:17:21: actors.loader.credits: expected a whole number from 1 to 1024, found the "
     "number 0",
     "t.yaml:18:21: actors.replica.device: only cpu is available in this version, not cuda",
     "t.yaml:18:34: actors.replica.count: expected a whole number from 1",
-    "t.yaml:19:24: actors.reducer.reduction: only exact is available in this version, not int8",
+    "t.yaml:19:24: actors.reducer.reduction: expected one of exact, fp32, bf16, int8, found text \"int4\"",
     "t.yaml:19:39: actors.reducer.segment: expected a size such as 64KiB, 1MiB or 4096",
     "t.yaml:20:25: actors.checkpointer.every: expected \"1 epoch\", \"50 iterations\" or none",
     "t.yaml:21:12: actors.monitor: not available in this version: there is no page",
@@ -175,8 +175,6 @@ INSTANTIATE_TEST_SUITE_P(
                 "links.0.credits: expected a whole number from 1"},
         Mistake{kModel + kData + "links: [{from: loader, to: replica, bytes: 0B}]\n",
                 "links.0.bytes: must be at least 1B, found 0B"},
-        Mistake{kModel + kData + "train: {scaling: weak}\n",
-                "train.scaling: only strong is available in this version, not weak"},
         Mistake{kModel + kData + "cluster: {failure: {restart: 1}}\n",
                 "cluster.failure.restart: not available in this version: an actor that fails ends "
                 "the run"},

@@ -17,6 +17,8 @@
 namespace troupe {
 namespace {
 
+using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
 
 constexpr int kPort = 8500;
@@ -42,11 +44,11 @@ class Hosts : public ClusterRun {
                  "cluster.keys=" + keys_});
     return network_->on(0, command(run_words("a", more)));
   }
-  std::unique_ptr<Process> join_from(int host) const {
-    return std::make_unique<Process>(network_->on(
-        host,
-        command({"join", fmt::format("{}:{}#{}", Network::address(0), kPort, public_key(keys_)),
-                 "--key", keys_})));
+  std::unique_ptr<Process> join_from(int host, const Words& more = {}) const {
+    Words words{"join", fmt::format("{}:{}#{}", Network::address(0), kPort, public_key(keys_)),
+                "--key", keys_};
+    words.insert(words.end(), more.begin(), more.end());
+    return std::make_unique<Process>(network_->on(host, command(words)));
   }
   std::uint64_t newest_step() const { return std::stoull(checkpoints("a").front().substr(5, 12)); }
 
@@ -81,6 +83,67 @@ TEST_F(Hosts, CablesOfDifferentSpeedGiveTheSameHash) {
   EXPECT_EQ(fast->wait().exit_code, 0);
   EXPECT_EQ(slow->wait().exit_code, 0);
   EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone"));
+}
+
+// Their ring goes over both cables and none.
+TEST_F(Hosts, MembersOnThreeHostsOfDifferentSpeedGiveTheHashOfOneProcess) {
+  ASSERT_NO_FATAL_FAILURE(lay_cables(3));
+  if (IsSkipped()) return;
+  if (!network_->limit_rate(1, "50mbit") || !network_->limit_rate(2, "8mbit")) {
+    GTEST_SKIP() << network_->refusal();
+  }
+  Process run(head_line({2, 1, 1}, {"--json"}));
+  const auto fast = join_from(1);
+  const auto slow = join_from(2);
+  const ProcessEnd end = run.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(fast->wait().exit_code, 0);
+  EXPECT_EQ(slow->wait().exit_code, 0);
+  EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone"));
+  EXPECT_EQ(nodes("a").size(), 5u);
+}
+
+// The head still hears both: only they can say what is wrong.
+TEST_F(Hosts, MembersThatLoseEachOtherEndTheRunNamingBoth) {
+  ASSERT_NO_FATAL_FAILURE(lay_cables(3));
+  if (IsSkipped()) return;
+  Process run(head_line({0, 1, 1}, kEndlessRun));
+  const auto one = join_from(1, {"--node", "member.0"});
+  const auto other = join_from(2, {"--node", "member.1"});
+  wait_until_training(run, "a");
+  if (!network_->part(1, 2)) GTEST_SKIP() << network_->refusal();
+  const ProcessEnd end = run.wait();
+  ASSERT_EQ(end.exit_code, 5) << end.err;
+  EXPECT_THAT(end.err,
+              AnyOf(HasSubstr("member.0 has lost member.1: member.1 has not been heard of for 2"),
+                    HasSubstr("member.1 has lost member.0: member.0 has not been heard of for 2")));
+  EXPECT_EQ(one->wait().exit_code, 0);
+  EXPECT_EQ(other->wait().exit_code, 0);
+  for (const auto& [name, node] : nodes("a"))
+    EXPECT_EQ(node.state, "ended") << name << " " << node.cause;
+  const std::uint64_t iterations = newest_step() / 4 + 5;
+  const std::string whole = hash_of("whole", until_iteration(iterations));
+  EXPECT_EQ(resumed("a", until_iteration(iterations, {"--workers", "0"}))["state_hash"].text(),
+            whole);
+}
+
+TEST_F(Hosts, MemberThatItsFellowsCannotReachIsRefusedAndMayComeFromElsewhere) {
+  ASSERT_NO_FATAL_FAILURE(lay_cables(3));
+  if (IsSkipped()) return;
+  Process run(head_line({0, 1, 1}));
+  const auto one = join_from(1, {"--node", "member.0"});
+  const auto here = [&] { return read_text(path("a/log.txt")).find("member.0 is here"); };
+  ASSERT_TRUE(wait_until(run, [&] { return here() != std::string::npos; }));
+  const auto refused = join_from(2, {"--node", "member.1", "--listen", "127.0.0.1:8700"});
+  const ProcessEnd refusal = refused->wait();
+  EXPECT_EQ(refusal.exit_code, 2) << refusal.err;
+  EXPECT_THAT(refusal.err, AllOf(HasSubstr("member.1"), HasSubstr("127.0.0.1:8700"),
+                                 HasSubstr("member.0"), HasSubstr("--listen")));
+  const auto other = join_from(2, {"--node", "member.1"});
+  const ProcessEnd end = run.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(one->wait().exit_code, 0);
+  EXPECT_EQ(other->wait().exit_code, 0);
 }
 
 // Packets are lost meanwhile, but nobody is given up.

@@ -88,4 +88,13 @@ bool Network::mend_cable(int host) {
   return call({"ip", "-n", name(0), "link", "set", cable(host), "up"});
 }
 
+// A bridge carries nothing between ports that are isolated.
+bool Network::part(int one, int other) {
+  const auto isolate = [&](int host) {
+    return call({"ip", "-n", name(0), "link", "set", cable(host), "type", "bridge_slave",
+                 "isolated", "on"});
+  };
+  return isolate(one) && isolate(other);
+}
+
 }  // namespace troupe

@@ -27,6 +27,8 @@ class Network {
   bool limit_rate(int host, const std::string& rate);
   bool cut_cable(int host);
   bool mend_cable(int host);
+  // Nothing comes from one to the other any more, hosts other than 0; host 0 reaches both.
+  bool part(int one, int other);
 
  private:
   std::string name(int host) const;

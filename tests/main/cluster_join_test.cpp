@@ -71,6 +71,35 @@ TEST_F(ClusterJoin, PortInUseEndsTheHead) {
   expect_unharmed(*other);
 }
 
+// Before the head hears of it.
+TEST_F(ClusterJoin, MemberThatCannotListenWhereItIsToldDoesNotJoin) {
+  auto head = waiting_head(1);
+  expect_refused(join({address_, "--listen", address_}), 2, {address_, "in use"});
+  expect_refused(join({address_, "--listen", "0.0.0.0"}), 2, {"0.0.0.0", "no port"});
+  expect_refused(join({address_, "--listen", "ipc://" + path("none/member")}), 2,
+                 {path("none/member")});
+  EXPECT_THAT(log(), Not(HasSubstr("is here")));
+  expect_unharmed(*head);
+}
+
+// Whoever listens at an address can be reached there: the port is taken while the run goes on.
+TEST_F(ClusterJoin, MemberListensAtTheAddressThatItIsTold) {
+  auto head = waiting_head(2, kEndlessRun);
+  const runtime::SteadyClock clock;
+  runtime::ZmqWireOptions options;
+  options.clock = &clock;
+  options.listen = fmt::format("tcp://127.0.0.1:{}", free_port());
+  Process first(command({"join", address_, "--node", "member.0", "--listen", options.listen}));
+  Process second(command({"join", address_, "--node", "member.1"}));
+  wait_until_training(*head, "a");
+  const auto taken = runtime::ZmqWire::open(options);
+  ASSERT_FALSE(taken.ok());
+  EXPECT_THAT(taken.error().message, HasSubstr("in use"));
+  expect_unharmed(*head);
+  EXPECT_EQ(first.wait().exit_code, 0);
+  EXPECT_EQ(second.wait().exit_code, 0);
+}
+
 TEST_F(ClusterJoin, OneMemberTooManyAndUnknownNamesAreRefusedOnBothSides) {
   auto head = waiting_head(1, kEndlessRun);
   expect_refused(join({address_, "--node", "member.7"}), 2, {"member.7 is not awaited"});

@@ -79,7 +79,7 @@ TEST_F(ClusterStuck, MemberWhoseWorkStandsStillIsNamedByTheGraphOfAllNodes) {
   EXPECT_EQ(end.exit_code, 1) << end.err;
   EXPECT_THAT(end.err,
               AllOf(HasSubstr("member.0: "), HasSubstr("member.1: "), HasSubstr("coordinator: "),
-                    testing::ContainsRegex("culprit: (replica|loader)\\.1, ")));
+                    testing::ContainsRegex("culprit: (replica|loader|reducer)\\.1, ")));
 }
 
 }  // namespace

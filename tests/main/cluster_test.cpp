@@ -66,6 +66,39 @@ TEST_F(Cluster, AnyNumberOfWorkersGivesTheHashOfOneProcess) {
   }
 }
 
+// With one micro-batch of every iteration computed twice, by a member that has none of its own,
+// too.
+TEST_F(Cluster, MicroBatchesThatAreComputedTwiceChangeNoBit) {
+  const std::string hash = hash_of("alone");
+  const Words every{"--set", "cluster.failure.check_every=4"};
+  for (const char* assign : {"[1, 0]", "[0, 1]", "[1, 1]"}) {
+    Words words{"--workers", "2", "--set", fmt::format("cluster.assign={}", assign)};
+    words.insert(words.end(), every.begin(), every.end());
+    EXPECT_EQ(hash_of(assign, words), hash) << assign;
+  }
+}
+
+TEST_F(Cluster, LossyReductionsRepeatThemselvesAndNotTheExactOne) {
+  const std::string exact = hash_of("exact");
+  for (const char* format : {"fp32", "bf16", "int8"}) {
+    const Words words{"--workers", "3", "--set",
+                      fmt::format("actors.reducer.reduction={}", format)};
+    const std::string hash = hash_of(format, words);
+    EXPECT_EQ(hash_of(fmt::format("{}-again", format), words), hash) << format;
+    EXPECT_NE(hash, exact) << format;
+  }
+}
+
+TEST_F(Cluster, WeakScalingMakesIterationsOfAsManyMicroBatchesForEachMember) {
+  const Words weak{"--workers", "2", "--set", "train.scaling=weak"};
+  const JsonValue two = summary_of("two", weak);
+  const JsonValue one = summary_of("one", {"--workers", "1", "--set", "train.scaling=weak"});
+  EXPECT_NE(two["state_hash"].text(), one["state_hash"].text());
+  EXPECT_GT(two["ledger"]["events"].integer(), 0u);
+  EXPECT_EQ(two["ledger"]["events"].integer() * one["iterations"].integer(),
+            2 * one["ledger"]["events"].integer() * two["iterations"].integer());
+}
+
 TEST_F(Cluster, UnevenAndIdleMembersGiveTheHashOfOneProcess) {
   const std::string hash = hash_of("alone");
   EXPECT_EQ(hash_of("uneven", {"--workers", "2", "--set", "cluster.assign=[1, 3]"}), hash);
@@ -128,6 +161,26 @@ TEST_F(Cluster, MembersThatJoinByHandOverTcpGiveTheHashOfOneProcess) {
   const std::string hash = hash_of("alone");
   const std::string address = fmt::format("127.0.0.1:{}", free_port());
   const ProcessEnd end = by_hand(head_words("a", address, 2, {"--json"}), 2, address, {});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(last_line(end)["state_hash"].text(), hash);
+}
+
+// Each in a way of its own: any ports, those that are named, a socket of the file system.
+TEST_F(Cluster, MembersThatListenWhereTheyAreToldGiveTheHashOfOneProcess) {
+  const std::string hash = hash_of("alone");
+  const std::string address = fmt::format("127.0.0.1:{}", free_port());
+  Process head(command(head_words("a", address, 3, {"--json"})));
+  std::vector<std::unique_ptr<Process>> joined;
+  for (const std::string& place :
+       {std::string("127.0.0.1:0"), fmt::format("127.0.0.1:{}", free_port()),
+        "ipc://" + path("member")}) {
+    joined.push_back(std::make_unique<Process>(command({"join", address, "--listen", place})));
+  }
+  for (const auto& one : joined) {
+    const ProcessEnd end = one->wait();
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+  }
+  const ProcessEnd end = head.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_EQ(last_line(end)["state_hash"].text(), hash);
 }

@@ -27,6 +27,33 @@ TEST(Buckets, HoldEveryElementOnceAndNoMoreThanASegment) {
   }
 }
 
+TEST(Buckets, OfARingGiveEveryMemberAsManyHomes) {
+  for (const std::uint32_t members : {2U, 3U, 8U, 64U}) {
+    for (const std::int64_t elements : {100'000, 1'000'003, 5'000'000}) {
+      const auto buckets = make_buckets(elements, 1 << 20, members);
+      ASSERT_EQ(count_buckets(elements, 1 << 20, members),
+                static_cast<std::int64_t>(buckets.size()));
+      std::int64_t sum = 0;
+      for (const Bucket& bucket : buckets) {
+        EXPECT_LE(bucket.size * 8, 1 << 20);
+        sum += bucket.size;
+      }
+      EXPECT_EQ(sum, elements);
+      if (elements * 8 < kLeastBucketBytes * members) continue;
+      EXPECT_EQ(buckets.size() % members, 0) << elements << " over " << members;
+      EXPECT_GT(buckets.front().size, buckets.back().size / 2) << elements << " over " << members;
+    }
+  }
+}
+
+TEST(Buckets, OfARingAreNotCutSmallerThanIsWorthAMessage) {
+  EXPECT_EQ(make_buckets(100, 1 << 20, 64).size(), 1);
+  EXPECT_EQ(make_buckets(512, 1 << 20, 64).size(), 1);
+  EXPECT_EQ(make_buckets(513, 1 << 20, 64).size(), 2);
+  EXPECT_EQ(make_buckets(512, 800, 4).size(), 6);
+  EXPECT_EQ(count_buckets(0, 1 << 20, 3), 0);
+}
+
 TEST(BucketsDeathTest, SegmentBelowOneElementBreaksAnInvariant) {
   EXPECT_DEATH(make_buckets(4, 7), "at least one element");
 }

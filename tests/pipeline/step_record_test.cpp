@@ -1,5 +1,6 @@
 #include "pipeline/step_record.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,6 +42,7 @@ StepHeader random_header(std::uint32_t number) {
   header.events = draw(100);
   header.event_sum = (std::uint64_t{draw(UINT32_MAX)} << 32) | draw(UINT32_MAX);
   header.state_minimum = header.state_maximum = {draw(2), draw(1000)};
+  if (draw(2) == 0) header.check_minimum = header.check_maximum = {draw(2), draw(1000)};
   header.stop_requested = draw(4) == 0;
   header.checkpoint_requested = draw(4) == 0;
   return header;
@@ -124,7 +126,7 @@ TEST_F(Judge, RetriesAFlagOnce) {
   header_.flagged = true;
   EXPECT_TRUE(std::holds_alternative<Retry>(judge(header_, layout_, 4)));
   header_.attempt = 1;
-  EXPECT_DEATH(judge(header_, layout_, 4), "flagged although its scales were measured");
+  EXPECT_THAT(divergence(header_), HasSubstr("bad memory"));
 }
 
 TEST_F(Judge, NamesStepMicroBatchAndTensorOfANaN) {
@@ -133,6 +135,27 @@ TEST_F(Judge, NamesStepMicroBatchAndTensorOfANaN) {
   const std::string message = divergence(header_);
   EXPECT_THAT(message, HasSubstr("step 14 (iteration 3, slot 2)"));
   EXPECT_THAT(message, HasSubstr("discriminator/hidden/bias of micro-batch 7"));
+}
+
+TEST_F(Judge, NamesTheMembersWhoseSpotCheckDoesNotAgree) {
+  const SpotChecks checks{4, 1, 4, 1, 2, {0, 0, 1}};
+  const auto check = checks.of(header_.step / 4);
+  ASSERT_TRUE(check.has_value());
+  header_.check_minimum = {1, 2};
+  header_.check_maximum = {1, 2};
+  EXPECT_TRUE(std::holds_alternative<Commit>(judge(header_, layout_, 4, checks)));
+  header_.check_maximum = {1, 3};
+  const Verdict verdict = judge(header_, layout_, 4, checks);
+  const auto* diverged = std::get_if<Diverged>(&verdict);
+  ASSERT_NE(diverged, nullptr);
+  EXPECT_THAT(diverged->error.message, HasSubstr("step 14 (iteration 3, slot 2)"));
+  EXPECT_THAT(diverged->error.message,
+              HasSubstr(fmt::format("micro-batch {} gave two results", check->micro_batch)));
+  EXPECT_THAT(diverged->error.message, HasSubstr("member.0"));
+  EXPECT_THAT(diverged->error.message, HasSubstr("member.1"));
+  // What does not fit its scales is not comparable, and is made again.
+  header_.flagged = true;
+  EXPECT_TRUE(std::holds_alternative<Retry>(judge(header_, layout_, 4, checks)));
 }
 
 TEST_F(Judge, NamesStatesThatDiffer) {
@@ -160,7 +183,7 @@ class AddMicroBatch : public ::testing::Test {
 
   void add(std::uint32_t micro_batch, std::int16_t scale) {
     add_micro_batch(layout_, values_, micro_batch, 4,
-                    std::vector<std::int16_t>(layout_.tensors.size(), scale), sums_, header_);
+                    std::vector<std::int16_t>(layout_.tensors.size(), scale), {{}, sums_}, header_);
   }
   std::size_t place(std::size_t tensor, std::size_t element) const {
     return static_cast<std::size_t>(layout_.tensors[tensor].offset) + element;
@@ -171,6 +194,32 @@ class AddMicroBatch : public ::testing::Test {
   std::vector<std::int64_t> sums_ = std::vector<std::int64_t>(values_.size(), 0);
   StepHeader header_;
 };
+
+TEST_F(AddMicroBatch, OfALossyReductionAddsGradientsAsTheyAreAndTheRestExactly) {
+  const SumLayout layout = sum_layout(layout_, ReductionFormat::kBf16);
+  runtime::Buffer sums = runtime::Buffer::zeroed(layout.bytes());
+  const std::vector<std::int16_t> scales(layout_.tensors.size(), 10);
+  for (const std::uint32_t micro_batch : {0U, 1U}) {
+    add_micro_batch(layout_, values_, micro_batch, 4, scales, layout.parts_of(sums), header_);
+  }
+  for (const float sum : layout.floats_of(sums)) EXPECT_EQ(sum, 0.5F);
+  for (const std::int64_t sum : layout.integers_of(sums)) EXPECT_EQ(sum, 512);
+  EXPECT_EQ(header_.micro_batches, 2U);
+  EXPECT_FALSE(header_.non_finite.found());
+  for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
+    const bool measured = layout_.tensors[i].offset >= layout.floats;
+    EXPECT_EQ(header_.exponents[i], measured ? -1 : model::kNoExponent) << i;
+  }
+}
+
+TEST_F(AddMicroBatch, OfALossyReductionNamesWhatIsNotFinite) {
+  const SumLayout layout = sum_layout(layout_, ReductionFormat::kFp32);
+  runtime::Buffer sums = runtime::Buffer::zeroed(layout.bytes());
+  const std::vector<std::int16_t> scales(layout_.tensors.size(), 10);
+  values_[place(1, 0)] = std::numeric_limits<float>::infinity();
+  add_micro_batch(layout_, values_, 3, 4, scales, layout.parts_of(sums), header_);
+  EXPECT_EQ(header_.non_finite, (NonFinite{3, 1}));
+}
 
 TEST_F(AddMicroBatch, CountsAndMeasuresEachTensor) {
   values_[place(2, 1)] = -6.0f;

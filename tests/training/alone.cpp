@@ -43,7 +43,7 @@ Alone::Alone(const config::Topology& topology, std::unique_ptr<model::Backend> b
       options_(training_options(topology)),
       gan_(compile(topology, *backend_)),
       team_(threads, [this] { backend_->prepare_thread(); }),
-      share_(*gan_, options_, team_) {
+      computer_(*gan_, options_, team_) {
   backend_->prepare_thread();
 }
 
@@ -81,16 +81,19 @@ pipeline::MicroBatch Alone::micro_batch(std::uint32_t index, std::uint64_t data_
 
 pipeline::StepRecord Alone::reduce_step(const TrainingState& state,
                                         const std::vector<pipeline::MicroBatch>& micro_batches) {
-  share_.begin(state.iteration, micro_batches);
-  while (share_.compute(state, state.slot)) {
+  const auto iteration =
+      std::make_shared<const pipeline::IterationShare>(state.iteration, micro_batches);
+  pipeline::StepShare step(*gan_, options_, iteration, state.slot);
+  while (computer_.compute(state, step)) {
   }
-  const runtime::Hash128 hash = pipeline::hash_of_state(state);
   std::vector<std::int16_t> scales = state.scales[state.slot];
-  pipeline::Contribution sum = share_.contribution(state.slot, 0, scales, hash);
+  pipeline::Contribution sum = step.contribution(0, scales);
   if (sum.header.flagged) {
     scales = pipeline::scales_for_attempt(scales, sum.header, options_.micro_batches);
-    sum = share_.contribution(state.slot, 1, scales, hash);
+    sum = step.contribution(1, scales);
   }
+  computer_.retire(std::move(step));
+  sum.header.state_minimum = sum.header.state_maximum = pipeline::hash_of_state(state);
   return {sum.header, scales, sum.sums};
 }
 

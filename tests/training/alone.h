@@ -12,7 +12,7 @@
 #include "config/topology_file.h"
 #include "model/backend/backend.h"
 #include "model/exact_sum.h"
-#include "pipeline/iteration_share.h"
+#include "pipeline/step_computer.h"
 #include "pipeline/training_state.h"
 #include "runtime/base/thread_team.h"
 
@@ -45,7 +45,7 @@ class Alone {
   pipeline::TrainingOptions options_;
   std::unique_ptr<const model::Gan> gan_;
   runtime::ThreadTeam team_;
-  pipeline::IterationShare share_;
+  pipeline::StepComputer computer_;
 };
 
 }  // namespace troupe::training_test

@@ -139,36 +139,5 @@ TEST(ExactSums, FirstStepMeasuresItsScalesAndIsMadeAgain) {
   EXPECT_EQ(alone.reduce_step(state, micro_batches).header.attempt, 0U);
 }
 
-TEST(IterationShare, WorkDoneAheadChangesNoBit) {
-  const config::Topology topology = zoo_topology("toy");
-  Alone alone(topology, model::make_cpu_backend());
-  TrainingState state = alone.initial_state();
-  const auto& options = alone.options();
-  runtime::ThreadTeam team(2);
-  pipeline::IterationShare share(alone.gan(), options, team);
-  std::vector<pipeline::MicroBatch> micro_batches;
-  for (std::uint32_t i = 0; i < options.micro_batches; ++i) {
-    micro_batches.push_back(alone.micro_batch(i, i));
-  }
-  share.begin(0, micro_batches);
-  for (std::uint32_t slot = 0; slot < options.schedule.size(); ++slot) {
-    const pipeline::StepRecord plain = alone.reduce_step(state, micro_batches);
-    while (share.compute(state, slot)) {
-    }
-    // Ahead, before the step at hand is applied, as the Replica does.
-    const std::uint32_t next = slot + 1;
-    if (next < options.schedule.size() &&
-        (model::slot_access(options.schedule[next]).prepare_reads &
-         model::slot_access(options.schedule[slot]).writes) == 0) {
-      EXPECT_TRUE(share.prepare(state, next));
-    }
-    const auto sum = share.contribution(slot, plain.header.attempt, plain.scales,
-                                        pipeline::hash_of_state(state));
-    const auto got = sum.sums.as<std::int64_t>(), want = plain.sums.as<std::int64_t>();
-    EXPECT_TRUE(std::equal(got.begin(), got.end(), want.begin(), want.end())) << "slot " << slot;
-    ASSERT_TRUE(pipeline::apply(alone.gan(), options, plain, state).ok());
-  }
-}
-
 }  // namespace
 }  // namespace troupe::training_test

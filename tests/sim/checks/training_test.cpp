@@ -45,6 +45,21 @@ TEST(SimulatedTraining, EndsInTheSameStateWhateverTroublesItHas) {
   }
 }
 
+// Its gradients are as finite as the others', and every member applies the same sum of them.
+TEST(SimulatedTraining, MemberThatComputesOtherwiseIsFoundAndNamed) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    SimDisk disk;
+    const std::uint32_t members = 2 + static_cast<std::uint32_t>(seed % 3);
+    const TrainingEnd end = play_training(stage(), seed, members, stage().initial_state(), disk,
+                                          Fate::kLastMemberComputesOtherwise);
+    ASSERT_TRUE(end.over) << "seed " << seed;
+    ASSERT_TRUE(end.head_error) << "seed " << seed;
+    EXPECT_EQ(end.head_error->kind, ErrorKind::kDiverged) << end.head_error->message;
+    EXPECT_THAT(end.head_error->message, HasSubstr("gave two results"));
+    EXPECT_THAT(end.head_error->message, HasSubstr(fmt::format("member.{}", members - 1)));
+  }
+}
+
 TEST(SimulatedTraining, MemberThatIsKilledEndsItWithTheLastStateSavedAndResumable) {
   const std::string expected = stage().undisturbed().text();
   int lost = 0, resumed_later = 0;

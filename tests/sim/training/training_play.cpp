@@ -29,15 +29,15 @@ constexpr const char* kTopology =
     "model: {zoo: toy}\n"
     "data: {train: toy.h5}\n"
     "train: {micro_batch: 2, micro_batches: 4, epochs: 5}\n"
-    "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n";
+    "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
+    "cluster: {failure: {check_every: 8}}\n";
 
 runtime::Log silent() { return runtime::Log::silent(); }
 
 std::size_t slots_of(const launch::TrainingSetup& setup) { return setup.options.schedule.size(); }
 
-NodeParts parts_of(TrainingStage& stage, std::uint32_t members, std::uint32_t member,
-                   const StatePointer& state, runtime::Disk& disk) {
-  launch::TrainingSetup& setup = stage.setup(members);
+NodeParts parts_of(TrainingStage& stage, launch::TrainingSetup& setup, std::uint32_t members,
+                   std::uint32_t member, const StatePointer& state, runtime::Disk& disk) {
   NodeParts parts = launch::computing_parts(setup, stage.topology(), disk, members, member);
   parts.coordinator.state = state;
   parts.coordinator.validate = false;
@@ -48,6 +48,9 @@ NodeParts parts_of(TrainingStage& stage, std::uint32_t members, std::uint32_t me
     parts.coordinator.loaders.push_back(fmt::format("loader.{}", i));
     parts.coordinator.replica_nodes[i] = config::member_name(i);
   }
+  // Also a broken member knows what is to be compared.
+  parts.loader.checks.seed = stage.topology().train.options.seed;
+  parts.replica.checks.seed = stage.topology().train.options.seed;
   const std::uint64_t step = state->step(slots_of(setup));
   parts.checkpointer.folder = kCheckpoints;
   parts.checkpointer.model = "toy";
@@ -99,7 +102,7 @@ void kill_when_all_came(World& world, bool& killed, ProcessId victim) {
 
 void plan_fate(World& world, Fate fate, bool& killed) {
   Dice& dice = world.dice();
-  if (fate == Fate::kNothing) return;
+  if (fate == Fate::kNothing || fate == Fate::kLastMemberComputesOtherwise) return;
   const std::size_t troubles = dice.below(5);
   for (std::size_t i = 0; i < troubles; ++i) {
     world.at(dice.between(0s, 400ms), [&world] { make_short_trouble(world); });
@@ -111,7 +114,7 @@ void plan_fate(World& world, Fate fate, bool& killed) {
 }
 
 StatePointer train_in_process(TrainingStage& stage, runtime::Disk& disk) {
-  NodeParts parts = parts_of(stage, 0, 0, stage.initial_state(), disk);
+  NodeParts parts = parts_of(stage, stage.setup(0), 0, 0, stage.initial_state(), disk);
   runtime::ManualClock clock;
   runtime::StepScheduler scheduler(1, clock);
   runtime::Log log = silent();
@@ -154,10 +157,22 @@ TrainingStage::TrainingStage() {
 launch::TrainingSetup& TrainingStage::setup(std::uint32_t members) {
   const auto found = setups_.find(members);
   if (found != setups_.end()) return found->second;
+  return setups_.emplace(members, make_setup(members)).first->second;
+}
+
+launch::TrainingSetup& TrainingStage::broken_setup(std::uint32_t members) {
+  const auto found = broken_setups_.find(members);
+  if (found != broken_setups_.end()) return found->second;
+  launch::TrainingSetup broken = make_setup(members);
+  ++broken.options.seed;
+  return broken_setups_.emplace(members, std::move(broken)).first->second;
+}
+
+launch::TrainingSetup TrainingStage::make_setup(std::uint32_t members) {
   runtime::Log log = silent();
   auto made = launch::set_up_training(topology_, members, folder_ / "data", false, log);
   CHECK(made.ok(), made.ok() ? "" : made.error().message);
-  return setups_.emplace(members, std::move(made).value()).first->second;
+  return std::move(made).value();
 }
 
 StatePointer TrainingStage::initial_state() {
@@ -195,7 +210,9 @@ TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_
   const runtime::Plan& plan = shared.plan;
   std::vector<NodeParts> parts;
   for (std::uint32_t node = 0; node <= members; ++node) {
-    parts.push_back(parts_of(stage, members, node == 0 ? 0 : node - 1, state, disk));
+    const bool broken = fate == Fate::kLastMemberComputesOtherwise && node == members;
+    launch::TrainingSetup& setup = broken ? stage.broken_setup(members) : stage.setup(members);
+    parts.push_back(parts_of(stage, setup, members, node == 0 ? 0 : node - 1, state, disk));
   }
   World world(seed, types, {}, trace);
   for (std::uint32_t node = 0; node <= members; ++node) {

@@ -47,6 +47,8 @@ class TrainingStage {
   const config::Topology& topology() const { return topology_; }
   // Of a run with so many members; 0: in one process.
   launch::TrainingSetup& setup(std::uint32_t members);
+  // The same for a member that computes otherwise.
+  launch::TrainingSetup& broken_setup(std::uint32_t members);
   actors::StatePointer initial_state();
   // Of a run in one process that nothing disturbs.
   runtime::Hash128 undisturbed();
@@ -56,7 +58,9 @@ class TrainingStage {
  private:
   pipeline::TemporaryFolder folder_;
   config::Topology topology_;
-  std::map<std::uint32_t, launch::TrainingSetup> setups_;
+  launch::TrainingSetup make_setup(std::uint32_t members);
+
+  std::map<std::uint32_t, launch::TrainingSetup> setups_, broken_setups_;
   std::optional<runtime::Hash128> undisturbed_;
 };
 
@@ -66,6 +70,8 @@ enum class Fate : std::uint8_t {
   kShortTroubles,  // broken connections, short cuts and stops: nobody is given up
   kMemberKilled,
   kHeadKilled,
+  kLastMemberComputesOtherwise,  // draws other noise: as a broken processor would, its gradients
+                                 // are wrong and look sound
 };
 
 struct TrainingEnd {

@@ -1,0 +1,34 @@
+#pragma once
+
+// Micro-batches that are computed twice, on two members, and compared: memory that flips bits, or a
+// processor that computes otherwise, gives wrong gradients that nothing else would notice. Once in
+// so many steps one is drawn; all members find the same.
+//
+// A pure function of integers; any thread.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace troupe::pipeline {
+
+struct SpotCheck {
+  std::uint32_t slot = 0;
+  std::uint32_t micro_batch = 0;
+  std::uint32_t owner = 0;    // replica whose micro-batch it is
+  std::uint32_t witness = 0;  // replica of another member, which computes it as well
+};
+
+struct SpotChecks {
+  std::uint64_t every = 0;  // steps, but in one iteration at most one; 0: never
+  std::uint64_t seed = 0;
+  std::uint32_t slots = 1;                // steps of an iteration
+  std::uint32_t replicas_per_member = 1;  // numbered over all members in order
+  std::uint32_t members = 1;              // one has nobody to compare with
+  std::vector<std::uint32_t> owners;      // replica of each micro-batch
+
+  std::optional<SpotCheck> of(std::uint64_t iteration) const;
+  std::uint32_t member_of(std::uint32_t replica) const { return replica / replicas_per_member; }
+};
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,234 @@
+// What a step contributes does not depend on what else was computed, before, beside or after it.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "pipeline/step_ahead.h"
+#include "tests/training/alone.h"
+
+namespace troupe::training_test {
+namespace {
+
+using pipeline::IterationShare;
+using pipeline::StepAhead;
+using pipeline::StepShare;
+using pipeline::TrainingState;
+
+bool same(const runtime::Buffer& a, const runtime::Buffer& b) {
+  return std::ranges::equal(a.bytes(), b.bytes());
+}
+
+// A toy's training where steps may be computed in any order.
+class Rehearsal {
+ public:
+  explicit Rehearsal(const std::string& schedule = "[d_real, d_fake, g, g]", int threads = 2)
+      : alone_(zoo_topology("toy", {"train.schedule=" + schedule}), model::make_cpu_backend()),
+        team_(threads),
+        computer_(alone_.gan(), alone_.options(), team_) {}
+
+  Alone& alone() { return alone_; }
+  pipeline::StepComputer& computer() { return computer_; }
+  const std::vector<model::SlotKind>& schedule() const { return alone_.options().schedule; }
+
+  std::vector<pipeline::MicroBatch> micro_batches(std::uint64_t iteration) const {
+    std::vector<pipeline::MicroBatch> made;
+    for (std::uint32_t i = 0; i < alone_.options().micro_batches; ++i) {
+      made.push_back(alone_.micro_batch(i, iteration * 100 + i));
+    }
+    return made;
+  }
+  std::shared_ptr<IterationShare> iteration(std::uint64_t number) const {
+    return std::make_shared<IterationShare>(number, micro_batches(number));
+  }
+  StepShare step(const std::shared_ptr<IterationShare>& iteration, std::uint32_t slot) const {
+    return {alone_.gan(), alone_.options(), iteration, slot};
+  }
+  void compute(const TrainingState& state, StepShare& step) {
+    while (computer_.compute(state, step)) {
+    }
+  }
+  // All there is to know of the step's contribution at scales that fit it.
+  runtime::Buffer integers(const TrainingState& state, const StepShare& step) const {
+    const auto scales = pipeline::scales_for_attempt(
+        state.scales[step.slot()], step.contribution(0, state.scales[step.slot()]).header,
+        alone_.options().micro_batches);
+    const auto fitting = step.contribution(1, scales);
+    CHECK(!fitting.header.flagged);
+    return fitting.sums;
+  }
+  // Those of a step at the state's place, of an iteration of its own and a computer of its own.
+  runtime::Buffer integers_alone(const TrainingState& state) {
+    StepShare alone_share = step(iteration(state.iteration), state.slot);
+    runtime::ThreadTeam team(1);
+    pipeline::StepComputer computer(alone_.gan(), alone_.options(), team);
+    while (computer.compute(state, alone_share)) {
+    }
+    return integers(state, alone_share);
+  }
+  // The state after so many steps.
+  TrainingState after(std::uint64_t steps) {
+    TrainingState state = alone_.initial_state();
+    for (std::uint64_t i = 0; i < steps; ++i) advance(state);
+    return state;
+  }
+  void advance(TrainingState& state) {
+    const auto record = alone_.reduce_step(state, micro_batches(state.iteration));
+    CHECK(pipeline::apply(alone_.gan(), alone_.options(), record, state).ok());
+  }
+
+ private:
+  Alone alone_;
+  runtime::ThreadTeam team_;
+  pipeline::StepComputer computer_;
+};
+
+// Everything may run ahead that step_ahead says, because slot_access is the truth.
+TEST(SlotAccess, ReadsAreExactlyWhatAContributionDependsOn) {
+  Rehearsal rehearsal;
+  const TrainingState state = rehearsal.after(rehearsal.schedule().size());
+  const auto iteration = rehearsal.iteration(state.iteration);
+  for (std::uint32_t slot = 0; slot < rehearsal.schedule().size(); ++slot) {
+    StepShare plain = rehearsal.step(iteration, slot);
+    rehearsal.compute(state, plain);
+    for (const int part : {model::kGeneratorWeights, model::kGeneratorMoving,
+                           model::kDiscriminatorWeights, model::kDiscriminatorMoving}) {
+      TrainingState other = state;
+      auto& network = part < model::kDiscriminatorWeights ? other.generator : other.discriminator;
+      const bool weights = part == model::kGeneratorWeights || part == model::kDiscriminatorWeights;
+      for (float& value : weights ? network.weights : network.moving)
+        value = value * 1.25F + 0.125F;
+      StepShare changed = rehearsal.step(iteration, slot);
+      rehearsal.compute(other, changed);
+      const bool reads = (model::slot_access(plain.kind()).reads & part) != 0;
+      EXPECT_EQ(!reads, same(rehearsal.integers(state, plain), rehearsal.integers(state, changed)))
+          << "slot " << slot << " part " << part;
+    }
+  }
+}
+
+TEST(SlotAccess, WritesAreExactlyWhatApplyingChanges) {
+  Rehearsal rehearsal;
+  TrainingState state = rehearsal.after(rehearsal.schedule().size());
+  for (const model::SlotKind kind : rehearsal.schedule()) {
+    const TrainingState before = state;
+    rehearsal.advance(state);
+    const int writes = model::slot_access(kind).writes;
+    const auto writes_to = [&](model::StatePart part) { return (writes & part) != 0; };
+    EXPECT_EQ(writes_to(model::kGeneratorWeights),
+              before.generator.weights != state.generator.weights);
+    EXPECT_EQ(writes_to(model::kGeneratorMoving),
+              before.generator.moving != state.generator.moving);
+    EXPECT_EQ(writes_to(model::kDiscriminatorWeights),
+              before.discriminator.weights != state.discriminator.weights);
+    EXPECT_EQ(writes_to(model::kDiscriminatorMoving),
+              before.discriminator.moving != state.discriminator.moving);
+  }
+}
+
+class WorkAhead : public testing::TestWithParam<const char*> {};
+
+// As the Replica does it: while a step waits to be applied, what step_ahead says of the next one,
+// and the rest afterwards.
+TEST_P(WorkAhead, ChangesNoBit) {
+  Rehearsal rehearsal(GetParam());
+  TrainingState state = rehearsal.alone().initial_state();
+  const auto& schedule = rehearsal.schedule();
+  const std::uint64_t steps = 3 * schedule.size();
+  auto iteration = rehearsal.iteration(0);
+  StepShare current = rehearsal.step(iteration, 0);
+  for (std::uint64_t number = 0; number < steps; ++number) {
+    rehearsal.compute(state, current);
+    if (state.slot + 1 == schedule.size()) {
+      iteration->release_events(iteration->size());
+      iteration = rehearsal.iteration(state.iteration + 1);
+    }
+    StepShare next =
+        rehearsal.step(iteration, static_cast<std::uint32_t>((state.slot + 1) % schedule.size()));
+    const StepAhead ahead = pipeline::step_ahead(schedule, state.slot);
+    if (ahead == StepAhead::kAll) rehearsal.compute(state, next);
+    while (ahead == StepAhead::kPreparation && rehearsal.computer().prepare(state, next)) {
+    }
+    EXPECT_TRUE(same(rehearsal.integers(state, current), rehearsal.integers_alone(state)))
+        << "step " << number;
+    rehearsal.advance(state);
+    rehearsal.computer().retire(std::exchange(current, std::move(next)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Schedules, WorkAhead,
+                         testing::Values("[d_real, d_fake, g, g]", "[d_fake, d_real]",
+                                         "[g, d_real, d_fake]", "[d_fake, d_fake, g, d_real]"));
+
+TEST(StepShare, SurvivesTheNextStepsComputation) {
+  Rehearsal rehearsal;
+  const TrainingState state = rehearsal.after(3);  // the next is the iteration's last
+  auto iteration = rehearsal.iteration(0);
+  StepShare generator = rehearsal.step(iteration, 3);
+  rehearsal.compute(state, generator);
+  const runtime::Buffer before = rehearsal.integers(state, generator);
+  const auto header = generator.contribution(0, state.scales[3]).header;
+
+  iteration->release_events(iteration->size());
+  StepShare discriminator = rehearsal.step(rehearsal.iteration(1), 0);
+  rehearsal.compute(state, discriminator);
+  EXPECT_TRUE(same(before, rehearsal.integers(state, generator)));
+  EXPECT_EQ(header, generator.contribution(0, state.scales[3]).header);
+  EXPECT_EQ(header.events, std::uint64_t{state.micro_batch} * state.micro_batches);
+  EXPECT_EQ(discriminator.step(), generator.step() + 1);
+}
+
+TEST(StepShare, ContributesNothingBeforeItIsComplete) {
+  Rehearsal rehearsal;
+  const TrainingState state = rehearsal.alone().initial_state();
+  StepShare step = rehearsal.step(rehearsal.iteration(0), 0);
+  ASSERT_TRUE(rehearsal.computer().compute(state, step));
+  EXPECT_EQ(step.computed(), 2u) << "one per thread";
+  EXPECT_FALSE(step.complete());
+  EXPECT_DEATH(step.contribution(0, state.scales[0]), "the step is not computed");
+}
+
+// A generator's prepared pass stands in memory that every other step uses.
+TEST(StepComputer, PreparationLostToAnotherStepIsMadeAnew) {
+  Rehearsal rehearsal;
+  const TrainingState state = rehearsal.after(2);
+  const auto iteration = rehearsal.iteration(0);
+  StepShare generator = rehearsal.step(iteration, 2);
+  ASSERT_TRUE(rehearsal.computer().prepare(state, generator));
+  StepShare other = rehearsal.step(iteration, 3);
+  rehearsal.compute(state, other);
+  rehearsal.compute(state, generator);
+  EXPECT_TRUE(same(rehearsal.integers(state, generator), rehearsal.integers_alone(state)));
+}
+
+TEST(StepComputer, WhatIsPreparedIsNotComputedAgain) {
+  Rehearsal rehearsal;
+  const TrainingState state = rehearsal.after(1);
+  StepShare fakes = rehearsal.step(rehearsal.iteration(0), 1);
+  while (rehearsal.computer().prepare(state, fakes)) {
+  }
+  TrainingState other = state;
+  for (float& weight : other.generator.weights) weight += 0.5F;
+  rehearsal.compute(other, fakes);
+  EXPECT_TRUE(same(rehearsal.integers(state, fakes), rehearsal.integers_alone(state)))
+      << "made with the other generator";
+}
+
+TEST(StepComputer, PreparesWhatMemoryAllowsAndThenNothingMore) {
+  Rehearsal rehearsal;
+  const TrainingState state = rehearsal.alone().initial_state();
+  const auto iteration = rehearsal.iteration(0);
+  const auto turns = [&](std::uint32_t slot) {
+    const StepShare step = rehearsal.step(iteration, slot);
+    int count = 0;
+    while (rehearsal.computer().prepare(state, step)) ++count;
+    return count;
+  };
+  ASSERT_EQ(state.micro_batches, 4u);
+  EXPECT_EQ(turns(0), 0) << "d_real has nothing to prepare";
+  EXPECT_EQ(turns(1), 2) << "all fakes";
+  EXPECT_EQ(turns(2), 1) << "a pass per thread";
+}
+
+}  // namespace
+}  // namespace troupe::training_test

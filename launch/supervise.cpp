@@ -18,8 +18,9 @@ namespace {
 
 using runtime::Result;
 
-// Members that the head has released have nothing to save.
-constexpr auto kMemberGrace = std::chrono::seconds(2);
+// Members that the head has released have nothing to save, but wait up to GateOptions::close_within
+// for what their fellows have not acknowledged yet.
+constexpr auto kMemberGrace = std::chrono::seconds(6);
 
 std::vector<GroupProcess> member_processes(const SuperviseRequest& request,
                                            const MeetingPlace& meeting) {

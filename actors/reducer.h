@@ -8,9 +8,10 @@
 // Ports: in "contributions"; out "reduced.R" per replica R of the node; in a ring of several in
 // and out "ring". Messages of a step carry its number and attempt. Two steps may be under way, the
 // later one's first attempt beside either of the earlier one's; what fits nothing ends the run,
-// naming its sender. The links have room for all of two steps: what comes before its turn is kept
-// with its credit, and if that could fill a link, the ring would stand still. Needs no thread of
-// its own. What becomes of the numbers says pipeline/bucket_arithmetic.h.
+// naming its sender. The links have room for all of two steps: what the ring brings before its
+// turn is kept with its credit, and if that could fill a link, the ring would stand still. What the
+// node's replicas contribute is bounded by those two steps alone. Needs no thread of its own. What
+// becomes of the numbers says pipeline/bucket_arithmetic.h.
 
 #include <cstdint>
 #include <deque>

@@ -86,7 +86,6 @@ Result<bool> ZmqDialer::add_strand(StrandId id, const std::string& endpoint) {
                                : kMostPacketFrameBytes) +
       1024);
   socket.linger = options_.linger;
-  socket.heartbeat = id.first == Lane::kControl;
   if (!server_key_.empty()) socket.keys = options_.keys;
   socket.server_key = server_key_;
   socket.handshake_within = options_.attach_within;

@@ -102,7 +102,6 @@ Result<void> ZmqListener::bind(ZmqContext& context) {
     ZmqSocketOptions socket;
     socket.most_frame_bytes = most_frame_bytes(static_cast<Lane>(lane), options_.chunk_bytes);
     socket.linger = options_.linger;
-    socket.heartbeat = static_cast<Lane>(lane) == Lane::kControl;
     socket.keys = options_.keys;
     socket.handshake_within = options_.attach_within;
     std::string endpoint = resolved.endpoint + suffixes[lane];

@@ -107,11 +107,8 @@ void set_up(zmq::socket_t& socket, const ZmqSocketOptions& options) {
   // away what has arrived and was not taken yet.
   socket.set(zmq::sockopt::reconnect_ivl, kNeverMilliseconds);
   socket.set(zmq::sockopt::connect_timeout, 5000);
-  if (options.heartbeat) {
-    // Its timers are reset by whole messages only, hence on no socket with large ones.
-    socket.set(zmq::sockopt::heartbeat_ivl, 2000);
-    socket.set(zmq::sockopt::heartbeat_timeout, 20'000);
-  }
+  // Never the library's heartbeats: 4.3.4 aborts ("Assertion failed: !_io_error") when one is due
+  // on a closed socket that lingers while its peer has gone. Silence is the gate's to notice.
   if (options.role == ZmqSocketOptions::Role::kRouter) {
     socket.set(zmq::sockopt::router_mandatory, true);
   } else {

@@ -50,7 +50,6 @@ struct ZmqSocketOptions {
   std::string route;                  // of kDealer: its routing id
   std::int64_t most_frame_bytes = 0;  // a larger frame from the peer ends the connection
   Duration linger{0};                 // how long close() lets the library go on sending
-  bool heartbeat = false;             // a peer that answers nothing for a while is disconnected
   std::optional<KeyPair> keys;        // CURVE with these
   std::string server_key;             // of kDealer with keys: what the listener must prove
   // How long the other end may take for the handshake of ZeroMQ and CURVE, before kFailed.

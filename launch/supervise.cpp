@@ -12,15 +12,20 @@
 #include "launch/process_group.h"
 #include "launch/socket_folder.h"
 #include "runtime/base/clock.h"
+#include "runtime/transport/gate.h"
+#include "runtime/transport/zmq_wire.h"
 
 namespace troupe::launch {
 namespace {
 
 using runtime::Result;
 
-// Members that the head has released have nothing to save, but wait up to GateOptions::close_within
-// for what their fellows have not acknowledged yet.
-constexpr auto kMemberGrace = std::chrono::seconds(6);
+// Members that the head has released have nothing to save, but their gates wait for what fellows
+// have not acknowledged yet, and their wires for a goodbye to one that has hung up just before it.
+runtime::Duration member_grace() {
+  return runtime::GateOptions{}.close_within + runtime::ZmqWireOptions{}.linger +
+         std::chrono::seconds(1);
+}
 
 std::vector<GroupProcess> member_processes(const SuperviseRequest& request,
                                            const MeetingPlace& meeting) {
@@ -70,7 +75,7 @@ Result<GroupEnd> supervise(const SuperviseRequest& request, runtime::Log& log) {
     words.insert(words.end(), {"--member-here", config::member_name(number)});
   }
   options.members = member_processes(request, meeting);
-  options.member_grace = kMemberGrace;
+  options.member_grace = member_grace();
   std::vector<EndedProcess> ended;
   options.changed = [&](const ProcessChange& change) {
     if (change.end) ended.push_back({change.name, change.pid, *change.end});

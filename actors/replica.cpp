@@ -1,12 +1,10 @@
 #include "actors/replica.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "pipeline/buckets.h"
 #include "pipeline/step_ahead.h"
 
 namespace troupe::actors {
@@ -126,7 +124,7 @@ double Replica::lap(Context& context) {
 // What the time since the last lap was spent on when nothing was computed in it.
 double& Replica::idle_seconds() {
   if (flights_.empty()) return load_seconds_;
-  return flights_.front().contributed ? reduce_seconds_ : compute_seconds_;
+  return flights_.front().contributed() ? reduce_seconds_ : compute_seconds_;
 }
 
 void Replica::trace(Context& context, std::uint32_t name, TimePoint start, std::uint64_t step) {
@@ -152,7 +150,7 @@ bool Replica::work(Context& context) {
     if (!begin_step(next_step())) return false;
   }
   Flight& next = flights_.front();
-  const bool worked = next.contributed ? work_ahead(context) : compute(context, next);
+  const bool worked = next.contributed() ? work_ahead(context) : compute(context, next);
   if (worked) context.post_progress();
   compute_seconds_ += lap(context);
   return worked;
@@ -162,7 +160,7 @@ bool Replica::work(Context& context) {
 bool Replica::work_ahead(Context& context) {
   using pipeline::StepAhead;
   const StepAhead ahead =
-      pipeline::step_ahead(training_.options.schedule, flights_.front().share.slot());
+      pipeline::step_ahead(training_.options.schedule, flights_.front().share().slot());
   if (!options_.overlap || ahead == StepAhead::kNothing) return false;
   if (flights_.size() == 1 && !begin_step(next_step() + 1)) return false;
   Flight& behind = flights_.back();
@@ -173,8 +171,9 @@ bool Replica::work_ahead(Context& context) {
 bool Replica::begin_step(std::uint64_t step) {
   const std::size_t slots = training_.options.schedule.size();
   if (!gather(step / slots)) return false;
-  flights_.push_back({pipeline::StepShare(training_.gan, training_.options, iteration_,
-                                          static_cast<std::uint32_t>(step % slots))});
+  pipeline::StepShare share(training_.gan, training_.options, iteration_,
+                            static_cast<std::uint32_t>(step % slots));
+  flights_.emplace_back(std::move(share), options_.segment_bytes, options_.members);
   return true;
 }
 
@@ -204,24 +203,32 @@ bool Replica::gather(std::uint64_t iteration) {
 }
 
 bool Replica::compute(Context& context, Flight& flight) {
-  if (flight.contributed) return false;
-  const std::uint32_t slot = flight.share.slot();
+  if (flight.contributed()) return false;
+  const std::uint32_t slot = flight.share().slot();
   const TimePoint start = context.now();
   const bool last = slot + 1 == training_.options.schedule.size();
-  if (!computer_->compute(state_, flight.share)) {
+  const model::FinalFrom send = [&](std::int64_t element) {
+    // What is computed last is sent when all is.
+    if (element == 0) return;
+    flight.begin(0, state_.scales[slot], context.now());
+    flight.add_buckets(element, contributions_.messages);
+    flush(context, contributions_);
+  };
+  const bool early = options_.overlap;
+  if (!computer_->compute(state_, flight.share(), early ? send : model::FinalFrom{})) {
     if (last) release_batches(iteration_->held());
     contribute(context, flight, 0, state_.scales[slot]);
     return true;
   }
-  trace(context, spans_[slot].compute, start, flight.share.step());
-  if (last) release_batches(flight.share.computed());
+  trace(context, spans_[slot].compute, start, flight.share().step());
+  if (last) release_batches(flight.share().computed());
   return true;
 }
 
 bool Replica::prepare(Context& context, const Flight& flight) {
   const TimePoint start = context.now();
-  if (!computer_->prepare(state_, flight.share)) return false;
-  trace(context, spans_[flight.share.slot()].prepare, start, flight.share.step());
+  if (!computer_->prepare(state_, flight.share())) return false;
+  trace(context, spans_[flight.share().slot()].prepare, start, flight.share().step());
   return true;
 }
 
@@ -233,69 +240,36 @@ void Replica::release_batches(std::size_t computed) {
 }
 
 void Replica::contribute(Context& context, Flight& flight, std::uint32_t attempt,
-                         std::vector<std::int16_t> scales) {
-  pipeline::Contribution part = flight.share.contribution(attempt, scales);
-  std::uint32_t number = 0;
-  for (const pipeline::Bucket& bucket :
-       pipeline::make_buckets(part.layout, options_.segment_bytes, options_.members)) {
-    Buffer slice = part.sums.slice(part.layout.offset(bucket.offset), bucket.bytes());
-    const BucketMessage body{part.header.step, attempt,      number++,
-                             bucket.offset,    bucket.end(), bucket.floats};
-    contributions_.messages.push_back(Message::of(BucketMessage(body), {std::move(slice)}));
-  }
-  flight.record = {std::move(part.header), std::move(scales), Buffer::allocate(part.sums.size()),
-                   part.layout.floats};
-  flight.contributed = true;
-  flight.sent_at = context.now();
-  if (&flight == &flights_.front()) announce(flight);
+                         const std::vector<std::int16_t>& scales) {
+  flight.begin(attempt, scales, context.now());
+  flight.add_buckets(0, contributions_.messages);
+  // The header holds the hash of the state before the step.
+  if (&flight == &flights_.front()) flight.add_header(state_hash_, contributions_.messages);
   schedule(context);
 }
 
-// Of the first flight only: the hash is that of the state before its step.
-void Replica::announce(Flight& flight) {
-  flight.record.header.state_minimum = state_hash_;
-  flight.record.header.state_maximum = state_hash_;
-  contributions_.messages.push_back(
-      Message::of(HeaderMessage{pipeline::StepHeader(flight.record.header)}));
-  flight.announced = true;
-}
-
 void Replica::take_bucket(Context& context, const BucketMessage& body, const Buffer& sums) {
-  const auto is_its = [&](const Flight& flight) {
-    return flight.contributed && flight.share.step() == body.step &&
-           flight.record.header.attempt == body.attempt;
-  };
-  const auto flight = std::find_if(flights_.begin(), flights_.end(), is_its);
-  const pipeline::Bucket bucket{body.begin, body.end - body.begin, body.floats};
-  if (flight == flights_.end() || !layout_of(*flight).holds(bucket) ||
-      sums.size() != bucket.bytes()) {
+  const auto takes = [&](Flight& flight) { return flight.take(body, sums); };
+  if (std::none_of(flights_.begin(), flights_.end(), takes)) {
     refuse(context, fmt::format("elements {} to {} of step {} attempt {}", body.begin, body.end,
                                 body.step, body.attempt));
-    return;
   }
-  std::memcpy(flight->record.sums.mutable_data() + layout_of(*flight).offset(body.begin),
-              sums.data(), sums.size());
-}
-
-pipeline::SumLayout Replica::layout_of(const Flight& flight) const {
-  const auto& contributions = training_.gan.contributions(flight.share.kind());
-  return {contributions.size, flight.record.floats};
 }
 
 void Replica::take_header(Context& context, const pipeline::StepHeader& header) {
   const auto& schedule = training_.options.schedule;
-  if (flights_.empty() || !flights_.front().announced || header.step != next_step() ||
-      header.attempt != flights_.front().record.header.attempt) {
+  if (flights_.empty() || !flights_.front().announced() || header.step != next_step() ||
+      header.attempt != flights_.front().attempt()) {
     refuse(context, fmt::format("the header of step {} attempt {}", header.step, header.attempt));
     return;
   }
   idle_seconds() += lap(context);
   Flight& flight = flights_.front();
-  trace(context, spans_[state_.slot].reduce, flight.sent_at, header.step);
-  flight.record.header = header;
-  const pipeline::Verdict verdict =
-      pipeline::judge(header, training_.gan.contributions(schedule[state_.slot]),
-                      static_cast<std::uint32_t>(schedule.size()), options_.checks);
+  trace(context, spans_[state_.slot].reduce, flight.begun_at(), header.step);
+  flight.take(header);
+  const model::ContributionLayout& tensors = flight.share().layout();
+  const pipeline::Verdict verdict = pipeline::judge(
+      header, tensors, static_cast<std::uint32_t>(schedule.size()), options_.checks);
   if (const auto* diverged = std::get_if<pipeline::Diverged>(&verdict)) {
     end(context, diverged->error);
   } else if (std::holds_alternative<pipeline::Retry>(verdict)) {
@@ -303,9 +277,7 @@ void Replica::take_header(Context& context, const pipeline::StepHeader& header) 
                pipeline::scales_for_attempt(state_.scales[state_.slot], header,
                                             training_.options.micro_batches));
     compute_seconds_ += lap(context);
-  } else if (auto overflown =
-                 pipeline::overflow(flight.record, layout_of(flight),
-                                    training_.gan.contributions(flight.share.kind()))) {
+  } else if (auto overflown = pipeline::overflow(flight.record(), flight.share().sums(), tensors)) {
     end(context, std::move(*overflown));
   } else {
     commit(context);
@@ -314,7 +286,7 @@ void Replica::take_header(Context& context, const pipeline::StepHeader& header) 
 
 void Replica::refuse(Context& context, const std::string& what) {
   const std::string known =
-      flights_.empty() ? "none" : fmt::format("step {}", flights_.front().share.step());
+      flights_.empty() ? "none" : fmt::format("step {}", flights_.front().share().step());
   context.fail({runtime::ErrorKind::kLostPeers,
                 fmt::format("the reducer sent {} while {} is reduced; its node does not do what "
                             "the others do",
@@ -342,7 +314,7 @@ StepMetrics Replica::metrics_of(const pipeline::StepRecord& record) {
 }
 
 void Replica::commit(Context& context) {
-  const pipeline::StepRecord& record = flights_.front().record;
+  const pipeline::StepRecord& record = flights_.front().record();
   StepMetrics metrics = metrics_of(record);
   const auto applied = pipeline::apply(training_.gan, training_.options, record, state_);
   state_hash_ = pipeline::hash_of_state(state_);
@@ -353,13 +325,15 @@ void Replica::commit(Context& context) {
   if (metrics_.valid() && options_.replica == 0) {
     context.send(metrics_, Message::of(StepMetrics(*last_step_)));
   }
-  computer_->retire(std::move(flights_.front().share));
+  computer_->retire(std::move(flights_.front().share()));
   flights_.pop_front();
   if (!applied.ok()) {
     end(context, applied.error());
     return;
   }
-  if (!flights_.empty() && flights_.front().contributed) announce(flights_.front());
+  if (!flights_.empty() && flights_.front().contributed()) {
+    flights_.front().add_header(state_hash_, contributions_.messages);
+  }
   after_commit(context, events, epoch_ended);
 }
 
@@ -420,7 +394,7 @@ std::string Replica::waiting_for() const {
     return fmt::format("micro-batches of iteration {}: {} of {} are here", state_.iteration,
                        ahead_.size(), options_.micro_batches);
   }
-  return (flights_.front().contributed ? "the sum of " : "its own turn at ") + step;
+  return (flights_.front().contributed() ? "the sum of " : "its own turn at ") + step;
 }
 
 }  // namespace troupe::actors

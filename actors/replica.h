@@ -7,6 +7,7 @@
 // nothing that the one in flight writes (pipeline/step_ahead.h), the next iteration's first step
 // included, if its micro-batches are here. Is that all of it, its buckets go out too; its header
 // follows when the step in front is applied, because it carries the hash of the state between them.
+// Buckets leave while the backward pass of the last micro-batches still computes those before them.
 // What is computed stays until it is applied, so a retry computes nothing anew.
 //
 // Ports: in "batches" (Loader), "reduced" (Reducer), control; out "contributions" (Reducer),
@@ -16,7 +17,8 @@
 // its events is computed. Ends by sending ReplicaEnd to the coordinator.
 //
 // Trace, besides the handlers: spans "compute SLOT KIND" and "prepare SLOT KIND" per turn, and
-// "reduce SLOT KIND" from an attempt's buckets to its reduced header, with the step as argument.
+// "reduce SLOT KIND" from an attempt's first bucket to its reduced header, with the step as
+// argument.
 
 #include <cstdint>
 #include <deque>
@@ -25,11 +27,11 @@
 #include <string>
 #include <vector>
 
+#include "actors/flight.h"
 #include "actors/messages.h"
 #include "config/units.h"
 #include "model/backend/backend.h"
 #include "model/gan.h"
-#include "pipeline/buckets.h"
 #include "pipeline/iteration_share.h"
 #include "pipeline/spot_check.h"
 #include "pipeline/step_computer.h"
@@ -77,14 +79,6 @@ class Replica final : public runtime::Actor {
     std::deque<runtime::Message> messages;
     std::uint64_t sent = 0;
   };
-  // A step on its way to being applied.
-  struct Flight {
-    pipeline::StepShare share;
-    bool contributed = false;       // the buckets of an attempt are out
-    bool announced = false;         // and its header
-    runtime::TimePoint sent_at{0};  // the buckets
-    pipeline::StepRecord record{};  // the header is its own until the reduced one is here
-  };
   struct SpanNames {
     std::uint32_t prepare = 0, compute = 0, reduce = 0;
   };
@@ -100,11 +94,9 @@ class Replica final : public runtime::Actor {
   bool prepare(runtime::Context& context, const Flight& flight);
   void release_batches(std::size_t computed);
   void contribute(runtime::Context& context, Flight& flight, std::uint32_t attempt,
-                  std::vector<std::int16_t> scales);
-  void announce(Flight& flight);
+                  const std::vector<std::int16_t>& scales);
   void take_bucket(runtime::Context& context, const BucketMessage& body,
                    const runtime::Buffer& sums);
-  pipeline::SumLayout layout_of(const Flight& flight) const;
   void take_header(runtime::Context& context, const pipeline::StepHeader& header);
   void refuse(runtime::Context& context, const std::string& what);
   void commit(runtime::Context& context);

@@ -218,9 +218,10 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
   const actors::RunOutcome& outcome = *parts.outcome;
   const std::size_t slots = prepared.setup.options.schedule.size();
   tell_dropped(node->link_stats(), folder, log);
-  if (end.error) {
-    tell_unsaved(outcome, slots, folder, log);
-    const auto traced = write_trace(folder, disk, node->traces());
+  if (end.error) tell_unsaved(outcome, slots, folder, log);
+  if (end.error || request.trace) {
+    const char* const name = request.members == 0 ? "trace/local.json" : "trace/head.json";
+    const auto traced = write_trace(folder.file(name), disk, node->traces());
     if (!traced.ok()) log.warning(traced.error().message);
   }
   if (outcome.validation) result.table = outcome.validation->table;

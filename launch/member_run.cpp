@@ -19,6 +19,7 @@
 #include "launch/member_address.h"
 #include "launch/nodes_file.h"
 #include "launch/run_signals.h"
+#include "launch/run_trace.h"
 #include "launch/training_setup.h"
 #include "runtime/base/disk.h"
 #include "runtime/node.h"
@@ -133,6 +134,10 @@ Result<MemberResult> run_member(const MemberRequest& request, runtime::Log& log)
   runtime::Node node(setup.plan, actors::make_actor_factory(parts), options, clock, log,
                      runtime::Uplink{std::move(gate), *wire, types});
   const runtime::NodeEnd end = signals.run(node);
+  if (!request.trace.empty()) {
+    const auto traced = write_trace(request.trace, disk, node.traces());
+    if (!traced.ok()) log.warning(traced.error().message);
+  }
   if (!end.abandoned.empty()) abandon(end, log);
   return MemberResult{call.node, end.error, signals.stopped_by()};
 }

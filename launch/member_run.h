@@ -21,6 +21,7 @@ struct MemberRequest {
   std::string listen;
   // Synthetic showers and indices; "": the head's own folder on the head's host, else runs/data.
   std::string data_folder;
+  std::string trace;  // file for what its actors did lately, written at its end; "": none
   // How long there may be no way to the address, and then nobody answer at it.
   runtime::Duration within = std::chrono::seconds(60);
   runtime::Duration shutdown_deadline = std::chrono::minutes(5);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <span>
 
 #include <fmt/format.h>
@@ -77,11 +78,12 @@ std::string trace_json(const std::vector<runtime::ActorTrace>& traces) {
   return fmt::format("{{\"traceEvents\":[{}\n]}}\n", events);
 }
 
-runtime::Result<void> write_trace(const RunFolder& folder, runtime::Disk& disk,
+runtime::Result<void> write_trace(const std::string& path, runtime::Disk& disk,
                                   const std::vector<runtime::ActorTrace>& traces) {
-  RETURN_IF_ERROR(disk.make_folder(folder.file("trace")));
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (!folder.empty()) RETURN_IF_ERROR(disk.make_folder(folder));
   const std::string text = trace_json(traces);
-  return disk.replace(folder.file("trace/local.json"), std::as_bytes(std::span{text}));
+  return disk.replace(path, std::as_bytes(std::span{text}));
 }
 
 }  // namespace troupe::launch

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "launch/run_folder.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/error.h"
 #include "runtime/node.h"
@@ -19,8 +18,8 @@ namespace troupe::launch {
 // actor, "NAME (2)". Times are microseconds on the node's clock.
 std::string trace_json(const std::vector<runtime::ActorTrace>& traces);
 
-// Errors: kData, when the file cannot be written.
-runtime::Result<void> write_trace(const RunFolder& folder, runtime::Disk& disk,
+// Makes the file's folder too. Errors: kData, when it cannot be written.
+runtime::Result<void> write_trace(const std::string& path, runtime::Disk& disk,
                                   const std::vector<runtime::ActorTrace>& traces);
 
 }  // namespace troupe::launch

@@ -41,6 +41,11 @@ std::vector<GroupProcess> member_processes(const SuperviseRequest& request,
     if (request.key_folder) {
       member.program.words.insert(member.program.words.end(), {"--key", *request.key_folder});
     }
+    if (!request.trace_folder.empty()) {
+      member.program.words.insert(
+          member.program.words.end(),
+          {"--trace", fmt::format("{}/{}.json", request.trace_folder, member.name)});
+    }
     member.program.out = prefixed_lines(member.name, STDERR_FILENO);
     member.program.err = prefixed_lines(member.name, STDERR_FILENO);
     members.push_back(std::move(member));

@@ -20,6 +20,7 @@ struct SuperviseRequest {
   std::string nodes_path;               // nodes.json of the run
   Placement placement;                  // with one member at least
   std::optional<std::string> key_folder;
+  std::string trace_folder;  // where each member leaves NAME.json; "": they do not
 };
 
 // Gives the head `--head-at ADDRESS` and `--member-here NAME` for each besides its words, each

@@ -36,7 +36,7 @@ int join(const launch::MemberRequest& request) {
 int join_command(const Arguments& arguments) {
   CommandLine line(
       "join ADDRESS [--key DIR] [--node NAME] [--listen ADDRESS] [--data DIR]\n"
-      "            [--within SECONDS]",
+      "            [--trace FILE] [--within SECONDS]",
       "Makes this process a member of the run whose head listens at ADDRESS: it gets\n"
       "the topology from there, opens the data itself, and ends with the run.",
       "troupe join 10.0.0.5:8500 --key keys");
@@ -49,7 +49,8 @@ int join_command(const Arguments& arguments) {
       "HOST:PORT where other members find this one; it takes two more ports (default: any ports of "
       "the address from which it reaches the head)")(
       "data", po::value<std::string>(),
-      "folder for synthetic showers and indices (default: the head's, else runs/data)");
+      "folder for synthetic showers and indices (default: the head's, else runs/data)")(
+      "trace", po::value<std::string>(), "file for what its actors did lately, written at its end");
   line.add()("within", po::value<std::uint32_t>()->default_value(60),
              "seconds in which the head must answer for the first time");
   line.hidden_flag("patient");
@@ -63,6 +64,7 @@ int join_command(const Arguments& arguments) {
   if (line.has("node")) request.node = line.get<std::string>("node");
   if (line.has("listen")) request.listen = line.get<std::string>("listen");
   if (line.has("data")) request.data_folder = line.get<std::string>("data");
+  if (line.has("trace")) request.trace = line.get<std::string>("trace");
   const auto within_s = line.get<std::uint32_t>("within");
   if (within_s < 1 || within_s > kLongestWait_s) {
     return line.usage_error(fmt::format("--within: 1 to {} seconds", kLongestWait_s));

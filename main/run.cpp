@@ -37,6 +37,7 @@ struct RunArguments {
   std::string out;
   bool resume = false;
   bool json = false;
+  bool trace = false;
   std::optional<std::uint32_t> workers;
   // Of a head that another process of ours has started: where it listens, and which members that
   // process starts besides.
@@ -120,6 +121,7 @@ int train(const config::LoadedTopology& loaded, const launch::RunFolder& folder,
   request.effective_topology = config::print_topology(loaded);
   request.topology_hash = config::topology_hash(loaded.topology);
   request.resume = arguments.resume;
+  request.trace = arguments.trace;
   if (!arguments.head_at.empty()) {
     request.members = config::workers_of(loaded.topology, arguments.workers);
     request.members_here = arguments.members_here;
@@ -160,6 +162,7 @@ std::vector<std::string> head_words(const RunArguments& arguments) {
   if (arguments.workers)
     words.insert(words.end(), {"--workers", std::to_string(*arguments.workers)});
   if (arguments.json) words.emplace_back("--json");
+  if (arguments.trace) words.emplace_back("--trace");
   return words;
 }
 
@@ -174,6 +177,7 @@ int look_after(const config::LoadedTopology& loaded, launch::Placement placement
   request.nodes_path = arguments.out + "/nodes.json";
   request.placement = std::move(placement);
   request.key_folder = loaded.topology.cluster.keys;
+  if (arguments.trace) request.trace_folder = arguments.out + "/trace";
   const auto end = launch::supervise(request, *log);
   if (!end.ok()) return report(end.error());
   if (end->error) log->error(end->error->message);
@@ -212,8 +216,8 @@ int resume(const RunArguments& arguments) {
 
 int run_command(const Arguments& arguments) {
   CommandLine line(
-      "run T.yaml [--workers N] [--set a.b=c]... [--out DIR] [--seed S] [--json] | run --resume "
-      "DIR",
+      "run T.yaml [--workers N] [--set a.b=c]... [--out DIR] [--seed S] [--json] [--trace]\n"
+      "           | run --resume DIR",
       "Trains what the topology file describes. Progress and logs go to standard error; the table\n"
       "data against generated, and with --json the summary, to standard output.",
       "troupe run config/topologies/quickstart.yaml --set train.epochs=1 --out runs/first");
@@ -225,7 +229,10 @@ int run_command(const Arguments& arguments) {
       "workers", po::value<std::uint32_t>(),
       "member processes on this host; 0: all in one process (default: those of cluster.hosts)")(
       "seed", po::value<std::uint64_t>(), "the same as --set train.seed=S")(
-      "json", po::bool_switch(), "ends standard output with the summary as one JSON object");
+      "json", po::bool_switch(), "ends standard output with the summary as one JSON object")(
+      "trace", po::bool_switch(),
+      "writes DIR/trace/ at the end, and not only when the run fails: what every actor of every\n"
+      "process here did lately");
   line.hidden_value<std::string>("head-at");
   line.hidden_value<std::vector<std::string>>("member-here");
   if (const auto code = line.parse(arguments)) return *code;
@@ -253,6 +260,7 @@ int run_command(const Arguments& arguments) {
   }
   if (parsed.topology.empty() && !parsed.resume) return line.usage_error("which topology file?");
   parsed.json = line.get<bool>("json");
+  parsed.trace = line.get<bool>("trace");
   return parsed.resume ? resume(parsed) : begin(std::move(parsed));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "model/layer_rules.h"
 #include "model/program_content.h"
@@ -83,6 +84,7 @@ class Program::Compiler {
         RETURN_IF_ERROR(add_call(pass, instruction));
       }
     }
+    note_final_gradients();
     return {};
   }
 
@@ -99,6 +101,24 @@ class Program::Compiler {
     }
     content_.calls[pass].push_back(std::move(call));
     return {};
+  }
+
+  // Backward reaches the weights from the last layer to the first, but for branches.
+  void note_final_gradients() {
+    const std::size_t pass = static_cast<std::size_t>(Pass::kBackwardParameters);
+    const auto& instructions = content_.lists.passes[pass];
+    std::map<std::int64_t, std::size_t> last_write;  // by the element that an operand begins at
+    for (std::size_t i = 0; i < instructions.size(); ++i) {
+      for (const Operand& operand : instructions[i].operands) {
+        if (operand.location == Location::kGradients) last_write[operand.offset] = i;
+      }
+    }
+    std::int64_t final_from = content_.parameters.weights_size;
+    auto next = last_write.rbegin();
+    for (std::size_t i = 0; i < instructions.size(); ++i) {
+      for (; next != last_write.rend() && next->second <= i; ++next) final_from = next->first;
+      content_.calls[pass][i].gradients_final_from = final_from;
+    }
   }
 
   Place place(const Operand& operand) const {

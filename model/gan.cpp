@@ -84,6 +84,7 @@ struct GanArithmetic {
   const EventBatch& events;
   const RandomPosition& position;
   GanStream& stream;
+  const FinalFrom* final_from = nullptr;
 
   std::int64_t batch() const { return gan.batch(); }
   const GanDescription& description() const { return gan.description_; }
@@ -154,7 +155,14 @@ struct GanArithmetic {
     bindings.statistics = contributions + tensors.weights_size;
     gan.discriminator_->run(Pass::kForwardTraining, bindings, stream.discriminator_);
     losses(view, label, description().flip_probability, layout, contributions);
-    gan.discriminator_->run(Pass::kBackwardParameters, bindings, stream.discriminator_);
+    backward(*gan.discriminator_, bindings, stream.discriminator_);
+  }
+
+  // Everything behind the gradients is final before it.
+  void backward(const Program& program, Bindings bindings, Workspace& workspace) const {
+    if (final_from != nullptr) (*final_from)(program.parameters().weights_size);
+    bindings.gradients_final = final_from;
+    program.run(Pass::kBackwardParameters, bindings, workspace);
   }
 
   void d_real(T* contributions) const {
@@ -168,8 +176,8 @@ struct GanArithmetic {
     const ContributionLayout& layout = gan.contributions(SlotKind::kDFake);
     const auto input = gan.discriminator_->template input<T>(stream.discriminator_);
     std::copy(images, images + input.size(), input.begin());
-    d_step(conditions(), 0.0, layout, contributions);
     contributions[layout.size - 1] = static_cast<T>(empty_images(images));
+    d_step(conditions(), 0.0, layout, contributions);
   }
 
   std::int64_t empty_images(const T* images) const {
@@ -200,8 +208,8 @@ struct GanArithmetic {
     std::copy(gradient.begin(), gradient.end(), output_gradient.begin());
     Bindings g_bindings = generator_bindings();
     g_bindings.gradients = contributions;
-    gan.generator_->run(Pass::kBackwardParameters, g_bindings, stream.generator_);
     std::copy_n(statistics_sink(), g.moving_size, contributions + g.weights_size);
+    backward(*gan.generator_, g_bindings, stream.generator_);
   }
 
   double target_of(Target target, const ConditionsView& view, std::int64_t event, double label,
@@ -275,11 +283,12 @@ namespace {
 // Calls use(arithmetic) with the one of the Gan's data type.
 template <class Use>
 void in_data_type(const Gan& gan, const GanParameters& parameters, const EventBatch& events,
-                  const RandomPosition& position, GanStream& stream, Use use) {
+                  const RandomPosition& position, GanStream& stream, const FinalFrom* final_from,
+                  Use use) {
   if (gan.data_type() == DataType::kFloat32) {
-    use(GanArithmetic<float>{gan, parameters, events, position, stream}, float{});
+    use(GanArithmetic<float>{gan, parameters, events, position, stream, final_from}, float{});
   } else {
-    use(GanArithmetic<double>{gan, parameters, events, position, stream}, double{});
+    use(GanArithmetic<double>{gan, parameters, events, position, stream, final_from}, double{});
   }
 }
 
@@ -413,38 +422,44 @@ const ContributionLayout& Gan::contributions(SlotKind slot) const {
 
 void Gan::make_fakes(const GanParameters& parameters, const EventBatch& events,
                      const RandomPosition& position, GanStream& stream, void* images) const {
-  in_data_type(*this, parameters, events, position, stream, [&](auto arithmetic, auto type) {
-    arithmetic.make_fakes(static_cast<decltype(type)*>(images));
-  });
+  in_data_type(*this, parameters, events, position, stream, nullptr,
+               [&](auto arithmetic, auto type) {
+                 arithmetic.make_fakes(static_cast<decltype(type)*>(images));
+               });
 }
 
 void Gan::d_real(const GanParameters& parameters, const EventBatch& events,
-                 const RandomPosition& position, GanStream& stream, void* contributions) const {
-  in_data_type(*this, parameters, events, position, stream, [&](auto arithmetic, auto type) {
-    arithmetic.d_real(static_cast<decltype(type)*>(contributions));
-  });
+                 const RandomPosition& position, GanStream& stream, void* contributions,
+                 const FinalFrom* final_from) const {
+  in_data_type(*this, parameters, events, position, stream, final_from,
+               [&](auto arithmetic, auto type) {
+                 arithmetic.d_real(static_cast<decltype(type)*>(contributions));
+               });
 }
 
 void Gan::d_fake(const GanParameters& parameters, const EventBatch& events, const void* images,
-                 const RandomPosition& position, GanStream& stream, void* contributions) const {
-  in_data_type(*this, parameters, events, position, stream, [&](auto arithmetic, auto type) {
-    arithmetic.d_fake(static_cast<const decltype(type)*>(images),
-                      static_cast<decltype(type)*>(contributions));
-  });
+                 const RandomPosition& position, GanStream& stream, void* contributions,
+                 const FinalFrom* final_from) const {
+  in_data_type(*this, parameters, events, position, stream, final_from,
+               [&](auto arithmetic, auto type) {
+                 arithmetic.d_fake(static_cast<const decltype(type)*>(images),
+                                   static_cast<decltype(type)*>(contributions));
+               });
 }
 
 void Gan::begin_generator(const GanParameters& parameters, const EventBatch& events,
                           const RandomPosition& position, GanStream& stream) const {
-  in_data_type(*this, parameters, events, position, stream,
+  in_data_type(*this, parameters, events, position, stream, nullptr,
                [&](auto arithmetic, auto) { arithmetic.begin_generator(); });
 }
 
 void Gan::finish_generator(const GanParameters& parameters, const EventBatch& events,
-                           const RandomPosition& position, GanStream& stream,
-                           void* contributions) const {
-  in_data_type(*this, parameters, events, position, stream, [&](auto arithmetic, auto type) {
-    arithmetic.finish_generator(static_cast<decltype(type)*>(contributions));
-  });
+                           const RandomPosition& position, GanStream& stream, void* contributions,
+                           const FinalFrom* final_from) const {
+  in_data_type(*this, parameters, events, position, stream, final_from,
+               [&](auto arithmetic, auto type) {
+                 arithmetic.finish_generator(static_cast<decltype(type)*>(contributions));
+               });
 }
 
 }  // namespace troupe::model

@@ -163,25 +163,26 @@ class Gan {
 
   // Every call below runs on the calling thread and allocates nothing. position.slot is the place
   // in the schedule, position.micro_batch the index in the global batch; `contributions` has
-  // contributions(slot).size elements of data_type() and is written completely.
+  // contributions(slot).size elements of data_type() and is written completely, from its end to its
+  // front: `final_from`, where given, is told on the way, as Bindings::gradients_final is.
 
   // Generator in inference mode: images (batch, x, y, z, 1) in the data type.
   void make_fakes(const GanParameters& parameters, const EventBatch& events,
                   const runtime::RandomPosition& position, GanStream& stream, void* images) const;
   void d_real(const GanParameters& parameters, const EventBatch& events,
-              const runtime::RandomPosition& position, GanStream& stream,
-              void* contributions) const;
+              const runtime::RandomPosition& position, GanStream& stream, void* contributions,
+              const FinalFrom* final_from = nullptr) const;
   // `images` as make_fakes wrote them for the same events and position.
   void d_fake(const GanParameters& parameters, const EventBatch& events, const void* images,
-              const runtime::RandomPosition& position, GanStream& stream,
-              void* contributions) const;
+              const runtime::RandomPosition& position, GanStream& stream, void* contributions,
+              const FinalFrom* final_from = nullptr) const;
   // The part of a generator step that reads only the generator: its forward pass, which stays in
   // the stream until finish_generator is called for the same events and position.
   void begin_generator(const GanParameters& parameters, const EventBatch& events,
                        const runtime::RandomPosition& position, GanStream& stream) const;
   void finish_generator(const GanParameters& parameters, const EventBatch& events,
                         const runtime::RandomPosition& position, GanStream& stream,
-                        void* contributions) const;
+                        void* contributions, const FinalFrom* final_from = nullptr) const;
 
  private:
   template <class T>

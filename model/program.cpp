@@ -55,6 +55,7 @@ void Program::run(Pass pass, const Bindings& bindings, Workspace& workspace) con
           "the pass needs a binding that is not set");
   }
   std::byte* const scratch = workspace.scratch();
+  std::int64_t told = content_->parameters.weights_size;
   for (const Call& call : content_->calls[number(pass)]) {
     std::array<void*, kMostOperands> operands;
     for (std::size_t i = 0; i < call.operand_count; ++i) {
@@ -63,6 +64,11 @@ void Program::run(Pass pass, const Bindings& bindings, Workspace& workspace) con
       operands[i] = start == nullptr ? nullptr : start + place.bytes;
     }
     call.kernel->run({operands.data(), call.operand_count}, bindings.random, scratch);
+    if (bindings.gradients_final != nullptr && pass == Pass::kBackwardParameters &&
+        call.gradients_final_from < told) {
+      told = call.gradients_final_from;
+      (*bindings.gradients_final)(told);
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 // writes lives in a Workspace, one per compute stream.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,6 +37,9 @@ struct ProgramOptions {
   bool backward_input = true;
 };
 
+// From this element to the end everything is what it will be.
+using FinalFrom = std::function<void(std::int64_t element)>;
+
 // Flat buffers a run reads and writes, in the backend's data type and the order of ParameterLayout.
 // Only those a pass needs may be set: forward passes read weights; inference reads moving; training
 // writes statistics (batch mean and unbiased variance); kBackwardParameters writes gradients.
@@ -45,6 +49,9 @@ struct Bindings {
   void* gradients = nullptr;
   void* statistics = nullptr;
   runtime::RandomPosition random;  // stream is ignored
+  // Told of the gradients by kBackwardParameters while it runs, on its thread: falling numbers, the
+  // last of them 0 if there are weights.
+  const FinalFrom* gradients_final = nullptr;
 };
 
 class Program;

@@ -1,6 +1,7 @@
 #include "pipeline/step_computer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -25,6 +26,33 @@ runtime::RandomPosition position(const TrainingOptions& options, const Iteration
   return {options.seed, iteration.micro_batch(micro_batch).index,
           static_cast<std::uint32_t>(iteration.iteration()), static_cast<std::uint8_t>(slot), 0};
 }
+
+// From which element on the contributions of some micro-batches are final, in whichever threads
+// they are computed.
+class Finality {
+ public:
+  Finality(std::size_t micro_batches, std::int64_t size) : from_(micro_batches), told_(size) {
+    for (auto& from : from_) from.store(size, std::memory_order_relaxed);
+  }
+
+  // False: it is none of them.
+  bool falls_to(std::size_t micro_batch, std::int64_t element) {
+    if (micro_batch >= from_.size()) return false;
+    from_[micro_batch].store(element, std::memory_order_release);
+    return true;
+  }
+
+  // One thread.
+  void tell(const model::FinalFrom& final_from) {
+    std::int64_t all = 0;
+    for (const auto& from : from_) all = std::max(all, from.load(std::memory_order_acquire));
+    if (all < told_) final_from(told_ = all);
+  }
+
+ private:
+  std::vector<std::atomic<std::int64_t>> from_;
+  std::int64_t told_;
+};
 
 }  // namespace
 
@@ -75,25 +103,32 @@ void StepComputer::prepare_one(const TrainingState& state, const StepShare& step
   gan_.make_fakes(parameters_of(state), events, where, *streams_[stream], images.data());
 }
 
-bool StepComputer::compute(const TrainingState& state, StepShare& step) {
+bool StepComputer::compute(const TrainingState& state, StepShare& step,
+                           const model::FinalFrom& final_from) {
   if (step.complete()) return false;
   if (prepared_step_ != step.step()) prepared_step_.reset();
   const std::size_t first = step.computed();
   const std::size_t all = step.to_compute();
   const std::size_t count = std::min(static_cast<std::size_t>(team_.threads()), all - first);
   if (images_.size() < all) images_.resize(all);
-  std::vector<std::vector<float>> vectors;
-  for (std::size_t i = 0; i < count; ++i) vectors.push_back(take_vector(step.layout().size));
-  team_.run(static_cast<std::int64_t>(count), [&](std::int64_t i, int) {
+  for (std::size_t i = 0; i < count; ++i) step.add_memory(take_vector(step.layout().size));
+  const bool completes_own = first < step.own() && first + count >= step.own();
+  Finality finality(completes_own ? step.own() - first : 0, step.layout().size);
+  team_.run(static_cast<std::int64_t>(count), [&](std::int64_t i, int thread) {
     const auto offset = static_cast<std::size_t>(i);
-    compute_one(state, step, first + offset, static_cast<int>(i), vectors[offset].data());
+    const model::FinalFrom tell = [&](std::int64_t element) {
+      if (finality.falls_to(offset, element) && thread == 0) finality.tell(final_from);
+    };
+    compute_one(state, step, first + offset, static_cast<int>(i),
+                step.contributions_[first + offset].data(), final_from ? &tell : nullptr);
   });
-  for (std::vector<float>& vector : vectors) step.add(std::move(vector));
+  for (std::size_t i = 0; i < count; ++i) step.note_computed();
   return true;
 }
 
 void StepComputer::compute_one(const TrainingState& state, const StepShare& step,
-                               std::size_t micro_batch, int stream, float* contributions) {
+                               std::size_t micro_batch, int stream, float* contributions,
+                               const model::FinalFrom* final_from) {
   const Batch& batch = step.iteration_->micro_batch(micro_batch).events;
   CHECK(batch.events == options_.micro_batch);
   CHECK(batch.images.as<float>().size() ==
@@ -106,14 +141,15 @@ void StepComputer::compute_one(const TrainingState& state, const StepShare& step
   if (step.kind() != SlotKind::kDReal && !prepared) prepare_one(state, step, micro_batch, stream);
   switch (step.kind()) {
     case SlotKind::kDReal:
-      gan_.d_real(parameters, events, where, *streams_[stream], contributions);
+      gan_.d_real(parameters, events, where, *streams_[stream], contributions, final_from);
       break;
     case SlotKind::kDFake:
       gan_.d_fake(parameters, events, images_[micro_batch].data(), where, *streams_[stream],
-                  contributions);
+                  contributions, final_from);
       break;
     case SlotKind::kG:
-      gan_.finish_generator(parameters, events, where, *streams_[stream], contributions);
+      gan_.finish_generator(parameters, events, where, *streams_[stream], contributions,
+                            final_from);
       break;
   }
 }

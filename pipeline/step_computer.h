@@ -31,10 +31,12 @@ class StepComputer {
   bool prepare(const TrainingState& state, const StepShare& step);
 
   // One turn of the step's computation, at most one micro-batch per thread; false when it was
-  // complete before the call. What the step reads of `state` (slot_access(..).reads) must be the
-  // same over all turns of a step, and what prepare_reads names since prepare(); the rest may have
-  // changed.
-  bool compute(const TrainingState& state, StepShare& step);
+  // complete before the call. `final_from` is called on this thread while the replica's own
+  // micro-batches are completed: of all of them, elements from there to the end are computed. What
+  // the step reads of `state` (slot_access(..).reads) must be the same over all turns of a step,
+  // and what prepare_reads names since prepare(); the rest may have changed.
+  bool compute(const TrainingState& state, StepShare& step,
+               const model::FinalFrom& final_from = {});
 
   // The step is applied, or never will be: its memory serves later ones.
   void retire(StepShare step);
@@ -43,7 +45,7 @@ class StepComputer {
   void prepare_one(const TrainingState& state, const StepShare& step, std::size_t micro_batch,
                    int stream);
   void compute_one(const TrainingState& state, const StepShare& step, std::size_t micro_batch,
-                   int stream, float* contributions);
+                   int stream, float* contributions, const model::FinalFrom* final_from);
   std::vector<float> take_vector(std::int64_t size);
 
   const model::Gan& gan_;

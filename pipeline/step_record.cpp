@@ -44,30 +44,46 @@ std::uint64_t event_mix(std::uint64_t event_id, std::uint64_t iteration, std::ui
   return mix64(event_id ^ mix64(iteration ^ mix64(std::uint64_t{slot} + 1)));
 }
 
+void add_part(const model::ContributionLayout& layout, const Bucket& part,
+              std::span<const float> values, std::uint32_t micro_batch, std::uint32_t micro_batches,
+              const std::vector<std::int16_t>& scales, const MutableSums& sums,
+              StepHeader& header) {
+  CHECK(header.exponents.size() == layout.tensors.size() && scales.size() == layout.tensors.size());
+  CHECK((part.floats ? sums.floats.size() : sums.integers.size()) ==
+            static_cast<std::size_t>(part.size),
+        "sums of the part");
+  for (std::size_t i = 0; i < layout.tensors.size(); ++i) {
+    const model::ContributionTensor& tensor = layout.tensors[i];
+    const std::int64_t begin = std::max(tensor.offset, part.offset);
+    const std::int64_t end = std::min(tensor.offset + tensor.size, part.end());
+    if (begin >= end) continue;
+    const auto size = static_cast<std::size_t>(end - begin);
+    const auto place = static_cast<std::size_t>(begin - part.offset);
+    const auto piece = values.subspan(static_cast<std::size_t>(begin), size);
+    bool finite = true;
+    if (part.floats) {
+      finite = add_floats(piece, sums.floats.subspan(place, size));
+    } else {
+      const model::QuantiseReport report =
+          model::quantise_add(piece, scales[i], micro_batches, sums.integers.subspan(place, size));
+      header.exponents[i] = std::max(header.exponents[i], report.max_exponent);
+      header.flagged |= report.flagged;
+      finite = report.first_non_finite < 0;
+    }
+    if (finite) continue;
+    header.non_finite =
+        std::min(header.non_finite, NonFinite{micro_batch, static_cast<std::uint32_t>(i)});
+  }
+}
+
 void add_micro_batch(const model::ContributionLayout& layout, std::span<const float> values,
                      std::uint32_t micro_batch, std::uint32_t micro_batches,
                      const std::vector<std::int16_t>& scales, const MutableSums& sums,
                      StepHeader& header) {
-  CHECK(header.exponents.size() == layout.tensors.size() && scales.size() == layout.tensors.size());
-  for (std::size_t i = 0; i < layout.tensors.size(); ++i) {
-    const auto offset = static_cast<std::size_t>(layout.tensors[i].offset);
-    const auto size = static_cast<std::size_t>(layout.tensors[i].size);
-    if (offset < sums.floats.size()) {
-      if (!add_floats(values.subspan(offset, size), sums.floats.subspan(offset, size))) {
-        header.non_finite =
-            std::min(header.non_finite, NonFinite{micro_batch, static_cast<std::uint32_t>(i)});
-      }
-      continue;
-    }
-    const model::QuantiseReport report =
-        model::quantise_add(values.subspan(offset, size), scales[i], micro_batches,
-                            sums.integers.subspan(offset - sums.floats.size(), size));
-    header.exponents[i] = std::max(header.exponents[i], report.max_exponent);
-    header.flagged |= report.flagged;
-    if (report.first_non_finite >= 0) {
-      header.non_finite =
-          std::min(header.non_finite, NonFinite{micro_batch, static_cast<std::uint32_t>(i)});
-    }
+  const auto floats = static_cast<std::int64_t>(sums.floats.size());
+  for (const Bucket& part :
+       {Bucket{0, floats, true}, Bucket{floats, layout.size - floats, false}}) {
+    add_part(layout, part, values, micro_batch, micro_batches, scales, sums, header);
   }
   ++header.micro_batches;
 }

@@ -66,6 +66,12 @@ void add_micro_batch(const model::ContributionLayout& layout, std::span<const fl
                      const std::vector<std::int16_t>& scales, const MutableSums& sums,
                      StepHeader& header);
 
+// The same of the elements in one bucket alone, whose sums are of its kind and size; does not count
+// the micro-batch. A vector may be added in any pieces.
+void add_part(const model::ContributionLayout& layout, const Bucket& part,
+              std::span<const float> values, std::uint32_t micro_batch, std::uint32_t micro_batches,
+              const std::vector<std::int16_t>& scales, const MutableSums& sums, StepHeader& header);
+
 // into = into with from. CHECKs that both are of the same step and attempt.
 void combine(const StepHeader& from, StepHeader& into);
 

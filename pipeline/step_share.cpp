@@ -19,46 +19,57 @@ std::uint64_t StepShare::step() const {
 
 // The ledger is written here, from the events that were computed with, which may be let go before
 // the contribution is asked for.
-void StepShare::add(std::vector<float> contributions) {
-  const bool own = computed() < iteration_->size();
-  const Batch& events = iteration_->micro_batch(computed()).events;
-  contributions_.push_back(std::move(contributions));
-  if (!own) return;
+void StepShare::note_computed() {
+  const std::size_t position = computed_++;
+  CHECK(position < contributions_.size(), "it has memory");
+  if (position >= iteration_->size()) return;
+  const Batch& events = iteration_->micro_batch(position).events;
   for (const std::uint64_t id : events.event_ids.as<std::uint64_t>()) {
     event_sum_ += event_mix(id, iteration_->iteration(), slot_);
   }
   events_ += events.events;
 }
 
-Contribution StepShare::contribution(std::uint32_t attempt,
-                                     const std::vector<std::int16_t>& scales) const {
-  CHECK(complete(), "the step is not computed");
-  CHECK(scales.size() == layout().tensors.size());
-  Contribution result;
-  result.layout = sum_layout(layout(), options_->lossy);
-  result.sums = runtime::Buffer::zeroed(result.layout.bytes());
-  StepHeader& header = result.header;
+StepHeader StepShare::begin_header(std::uint32_t attempt) const {
+  StepHeader header;
   header.step = step();
   header.attempt = attempt;
   header.exponents.assign(layout().tensors.size(), model::kNoExponent);
+  return header;
+}
+
+runtime::Buffer StepShare::add_up(const Bucket& bucket, const std::vector<std::int16_t>& scales,
+                                  StepHeader& header) const {
+  CHECK(contributions_.size() >= iteration_->size(), "the step is not computed");
+  runtime::Buffer sums = runtime::Buffer::zeroed(bucket.bytes());
+  MutableSums part;
+  if (bucket.floats) {
+    part.floats = sums.mutable_as<float>();
+  } else {
+    part.integers = sums.mutable_as<std::int64_t>();
+  }
+  for (std::size_t i = 0; i < iteration_->size(); ++i) {
+    add_part(layout(), bucket, contributions_[i], iteration_->micro_batch(i).index,
+             options_->micro_batches, scales, part, header);
+  }
+  return sums;
+}
+
+void StepShare::finish_header(const std::vector<std::int16_t>& scales, StepHeader& header) const {
+  CHECK(complete(), "the step is not computed");
+  header.micro_batches = static_cast<std::uint32_t>(iteration_->size());
   header.events = events_;
   header.event_sum = event_sum_;
-  const MutableSums sums = result.layout.parts_of(result.sums);
-  for (std::size_t i = 0; i < iteration_->size(); ++i) {
-    add_micro_batch(layout(), contributions_[i], iteration_->micro_batch(i).index,
-                    options_->micro_batches, scales, sums, header);
-  }
   if (const auto checked = iteration_->checked_in(slot_)) {
     header.check_minimum = hash_of(*checked, scales);
     header.check_maximum = header.check_minimum;
   }
-  return result;
 }
 
 // Of what the micro-batch adds to the sums.
 runtime::Hash128 StepShare::hash_of(std::size_t micro_batch,
                                     const std::vector<std::int16_t>& scales) const {
-  const SumLayout sum = sum_layout(layout(), options_->lossy);
+  const SumLayout sum = sums();
   runtime::Buffer alone = runtime::Buffer::zeroed(sum.bytes());
   StepHeader unused;
   unused.exponents.assign(layout().tensors.size(), model::kNoExponent);

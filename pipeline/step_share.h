@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "model/gan.h"
@@ -16,13 +17,6 @@
 #include "runtime/base/buffer.h"
 
 namespace troupe::pipeline {
-
-// What one replica adds to a step, and its header.
-struct Contribution {
-  StepHeader header;
-  SumLayout layout;
-  runtime::Buffer sums;  // of the slot's contribution vector
-};
 
 // Filled by a StepComputer; several may be filled at a time, without a word of each other. One
 // thread. Memory: one contribution vector per micro-batch computed so far.
@@ -36,29 +30,44 @@ class StepShare {
   std::uint32_t slot() const { return slot_; }
   model::SlotKind kind() const { return options_->schedule[slot_]; }
   // Micro-batches whose contribution is known, from the first on.
-  std::size_t computed() const { return contributions_.size(); }
+  std::size_t computed() const { return computed_; }
   bool complete() const { return computed() == to_compute(); }
+  std::size_t own() const { return iteration_->size(); }  // the first of them
   std::size_t to_compute() const { return iteration_->computed_in(slot_); }
 
-  // When it is complete: its part with the given scales, and the header but for the hash of the
-  // state before the step, which nobody may know yet. Again with other scales for attempt 1,
-  // without computing anything anew; the iteration's events are not needed for it.
-  Contribution contribution(std::uint32_t attempt, const std::vector<std::int16_t>& scales) const;
+  // Its part in three steps, so that a bucket can be on its way while elements before it are still
+  // computed. Again with other scales for attempt 1, without computing anything anew; the
+  // iteration's events are not needed for it.
+  //
+  // A header that nothing was noted in yet.
+  StepHeader begin_header(std::uint32_t attempt) const;
+  // The sums of a bucket of sum_layout(), whose elements are computed; notes what was seen on the
+  // way in the header. Each once per header, in any order.
+  runtime::Buffer add_up(const Bucket& bucket, const std::vector<std::int16_t>& scales,
+                         StepHeader& header) const;
+  // When it is complete and all of it is added up: all but the hash of the state before the step,
+  // which nobody may know yet.
+  void finish_header(const std::vector<std::int16_t>& scales, StepHeader& header) const;
+
+  const model::ContributionLayout& layout() const { return gan_->contributions(kind()); }
+  SumLayout sums() const { return sum_layout(layout(), options_->lossy); }
 
  private:
   friend class StepComputer;
 
-  const model::ContributionLayout& layout() const { return gan_->contributions(kind()); }
-  // Of micro-batch computed(), computed from these events.
-  void add(std::vector<float> contributions);
+  // Memory for the contributions of one more micro-batch, behind those that have it.
+  void add_memory(std::vector<float> memory) { contributions_.push_back(std::move(memory)); }
+  // Into the memory of micro-batch computed() its contributions were computed, from its events.
+  void note_computed();
   runtime::Hash128 hash_of(std::size_t micro_batch, const std::vector<std::int16_t>& scales) const;
 
   const model::Gan* gan_;
   const TrainingOptions* options_;
   std::shared_ptr<const IterationShare> iteration_;
   std::uint32_t slot_;
-  std::vector<std::vector<float>> contributions_;  // per micro-batch
-  std::uint64_t events_ = 0, event_sum_ = 0;       // of the header
+  std::vector<std::vector<float>> contributions_;  // per micro-batch, those being computed included
+  std::size_t computed_ = 0;
+  std::uint64_t events_ = 0, event_sum_ = 0;  // of the header
 };
 
 }  // namespace troupe::pipeline

@@ -37,11 +37,12 @@ void ThreadTeam::run(std::int64_t count, const std::function<void(std::int64_t, 
     CHECK(busy_ == 0, "one loop at a time");
     body_ = &body;
     count_ = count;
-    next_ = 0;
+    next_ = 1;
     busy_ = static_cast<int>(others_.size());
     ++round_;
   }
   start_.notify_all();
+  if (count > 0) body(0, 0);
   take_indices(0);
   std::unique_lock lock(mutex_);
   finished_.wait(lock, [this] { return busy_ == 0; });

@@ -21,6 +21,17 @@ TEST(ThreadTeam, EveryIndexIsTakenOnce) {
   for (const auto& count : taken) EXPECT_EQ(count, 2);
 }
 
+TEST(ThreadTeam, TheCallerTakesTheFirstIndex) {
+  ThreadTeam team(3);
+  for (int round = 0; round < 100; ++round) {
+    std::atomic<int> by = -1;
+    team.run(round % 4, [&](std::int64_t i, int thread) {
+      if (i == 0) by = thread;
+    });
+    EXPECT_EQ(by, round % 4 == 0 ? -1 : 0);
+  }
+}
+
 // Asks for 1000 threads where address space holds the stacks of a few; true when those that came
 // do the work.
 bool works_where_threads_are_refused() {

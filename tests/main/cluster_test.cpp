@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -214,6 +217,45 @@ TEST_F(Cluster, MembersHereAndElsewhereMakeOneRun) {
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_EQ(last_line(end)["state_hash"].text(), hash);
   EXPECT_EQ(nodes("a").size(), 3u);
+}
+
+// Spans of one name's beginning in a trace, by their step.
+using Spans = std::map<unsigned long long, std::pair<double, double>>;
+Spans spans_of(const JsonValue& trace, const std::string& name) {
+  Spans spans;
+  for (const JsonValue& event : trace["traceEvents"].list()) {
+    if (event["ph"].text() != "X" || !event["name"].text().starts_with(name)) continue;
+    const double start = event["ts"].number();
+    auto& span = spans.try_emplace(event["args"]["argument"].integer(), start, start).first->second;
+    span.second = std::max(span.second, start + event["dur"].number());
+  }
+  return spans;
+}
+
+// How many spans overlap the span of the other kind that is `later` steps behind them.
+int overlaps(const Spans& spans, const Spans& others, unsigned long long later) {
+  int count = 0;
+  for (const auto& [step, span] : spans) {
+    const auto other = others.find(step + later);
+    if (other == others.end()) continue;
+    count += span.first < other->second.second && other->second.first < span.second ? 1 : 0;
+  }
+  return count;
+}
+
+TEST_F(Cluster, ReducesWhileItComputes) {
+  summary_of("run", {"--workers", "2", "--trace", "--set", "actors.reducer.segment=4KiB"});
+  for (const char* member : {"member.0", "member.1"}) {
+    const JsonValue trace = parse_json(read_text(path(fmt::format("run/trace/{}.json", member))));
+    const Spans reductions = spans_of(trace, "reduce "), computations = spans_of(trace, "compute ");
+    ASSERT_GT(reductions.size(), 8U);
+    // Buckets of a step leave while the rest of it is computed; and the next step begins.
+    EXPECT_GT(overlaps(reductions, computations, 0), static_cast<int>(reductions.size() / 2));
+    EXPECT_GT(overlaps(reductions, spans_of(trace, "prepare "), 1) +
+                  overlaps(reductions, computations, 1),
+              0);
+  }
+  EXPECT_GT(parse_json(read_text(path("run/trace/head.json")))["traceEvents"].list().size(), 0U);
 }
 
 }  // namespace

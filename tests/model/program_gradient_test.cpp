@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <map>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -126,6 +129,34 @@ TEST(ProgramGradient, RandomNetworksAgreeWithFiniteDifferences) {
     SCOPED_TRACE(seed);
     expect_gradients(random_network(seed), 2, 12, seed);
   }
+}
+
+// How often it is told that some of the network's gradients are final. Each time they are.
+std::size_t times_told(const NetworkDescription& network, std::uint64_t seed = 1) {
+  const auto backend = make_reference_backend(DataType::kFloat64);
+  Runner runner(network, *backend, 2, seed);
+  std::map<std::int64_t, std::vector<double>, std::greater<>> seen;
+  std::int64_t before = runner.program().parameters().weights_size;
+  runner.gradients_final = [&](std::int64_t from) {
+    EXPECT_LT(from, before) << network.name;
+    before = from;
+    seen[from] = {runner.gradients.begin() + from, runner.gradients.end()};
+  };
+  runner.forward();
+  std::fill(runner.gradients.begin(), runner.gradients.end(), 1e300);
+  runner.backward(Pass::kBackwardParameters);
+  EXPECT_EQ(before, 0) << network.name;
+  for (const auto& [from, gradients] : seen) {
+    EXPECT_TRUE(std::equal(gradients.begin(), gradients.end(), runner.gradients.begin() + from))
+        << network.name << " from " << from;
+  }
+  return seen.size();
+}
+
+TEST(ProgramGradient, IsToldAsFinalFromTheLastLayerToTheFirst) {
+  EXPECT_GT(times_told(small_generator()), 3u);
+  EXPECT_GT(times_told(small_discriminator()), 3u);
+  for (std::uint64_t seed = 0; seed < 60; ++seed) times_told(random_network(seed), seed);
 }
 
 TEST(ProgramGradient, NetworkWhoseOutputsPassNothingHasAGradientOfZeros) {

@@ -55,7 +55,8 @@ ProgramRunner<T>::ProgramRunner(const NetworkDescription& network, const Backend
 
 template <class T>
 Bindings ProgramRunner<T>::bindings() {
-  return {weights.data(), moving.data(), gradients.data(), statistics.data(), position};
+  return {weights.data(),    moving.data(), gradients.data(),
+          statistics.data(), position,      gradients_final ? &gradients_final : nullptr};
 }
 
 template <class T>

@@ -37,6 +37,7 @@ class ProgramRunner {
   std::vector<std::vector<T>> outputs;           // results
   std::vector<std::vector<T>> output_gradients;  // random
   runtime::RandomPosition position{3, 1, 2, 1, 0};
+  FinalFrom gradients_final;  // told, if it is set
 
  private:
   std::unique_ptr<const Program> program_;

@@ -79,6 +79,15 @@ pipeline::MicroBatch Alone::micro_batch(std::uint32_t index, std::uint64_t data_
   return made;
 }
 
+Contribution contribution_of(const pipeline::StepShare& step, std::uint32_t attempt,
+                             const std::vector<std::int16_t>& scales) {
+  Contribution result;
+  result.header = step.begin_header(attempt);
+  result.sums = step.add_up({0, step.sums().elements}, scales, result.header);
+  step.finish_header(scales, result.header);
+  return result;
+}
+
 pipeline::StepRecord Alone::reduce_step(const TrainingState& state,
                                         const std::vector<pipeline::MicroBatch>& micro_batches) {
   const auto iteration =
@@ -87,10 +96,10 @@ pipeline::StepRecord Alone::reduce_step(const TrainingState& state,
   while (computer_.compute(state, step)) {
   }
   std::vector<std::int16_t> scales = state.scales[state.slot];
-  pipeline::Contribution sum = step.contribution(0, scales);
+  Contribution sum = contribution_of(step, 0, scales);
   if (sum.header.flagged) {
     scales = pipeline::scales_for_attempt(scales, sum.header, options_.micro_batches);
-    sum = step.contribution(1, scales);
+    sum = contribution_of(step, 1, scales);
   }
   computer_.retire(std::move(step));
   sum.header.state_minimum = sum.header.state_maximum = pipeline::hash_of_state(state);

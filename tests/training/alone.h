@@ -22,6 +22,14 @@ namespace troupe::training_test {
 config::Topology zoo_topology(const std::string& model,
                               const std::vector<std::string>& overrides = {});
 
+// All that one replica adds to an exactly reduced step, and its header but for the state's hash.
+struct Contribution {
+  pipeline::StepHeader header;
+  runtime::Buffer sums;
+};
+Contribution contribution_of(const pipeline::StepShare& step, std::uint32_t attempt,
+                             const std::vector<std::int16_t>& scales);
+
 class Alone {
  public:
   Alone(const config::Topology& topology, std::unique_ptr<model::Backend> backend, int threads = 1);

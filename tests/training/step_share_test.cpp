@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "pipeline/step_ahead.h"
 #include "tests/training/alone.h"
@@ -51,9 +53,9 @@ class Rehearsal {
   // All there is to know of the step's contribution at scales that fit it.
   runtime::Buffer integers(const TrainingState& state, const StepShare& step) const {
     const auto scales = pipeline::scales_for_attempt(
-        state.scales[step.slot()], step.contribution(0, state.scales[step.slot()]).header,
+        state.scales[step.slot()], contribution_of(step, 0, state.scales[step.slot()]).header,
         alone_.options().micro_batches);
-    const auto fitting = step.contribution(1, scales);
+    const auto fitting = contribution_of(step, 1, scales);
     CHECK(!fitting.header.flagged);
     return fitting.sums;
   }
@@ -167,13 +169,13 @@ TEST(StepShare, SurvivesTheNextStepsComputation) {
   StepShare generator = rehearsal.step(iteration, 3);
   rehearsal.compute(state, generator);
   const runtime::Buffer before = rehearsal.integers(state, generator);
-  const auto header = generator.contribution(0, state.scales[3]).header;
+  const auto header = contribution_of(generator, 0, state.scales[3]).header;
 
   iteration->release_events(iteration->size());
   StepShare discriminator = rehearsal.step(rehearsal.iteration(1), 0);
   rehearsal.compute(state, discriminator);
   EXPECT_TRUE(same(before, rehearsal.integers(state, generator)));
-  EXPECT_EQ(header, generator.contribution(0, state.scales[3]).header);
+  EXPECT_EQ(header, contribution_of(generator, 0, state.scales[3]).header);
   EXPECT_EQ(header.events, std::uint64_t{state.micro_batch} * state.micro_batches);
   EXPECT_EQ(discriminator.step(), generator.step() + 1);
 }
@@ -185,8 +187,45 @@ TEST(StepShare, ContributesNothingBeforeItIsComplete) {
   ASSERT_TRUE(rehearsal.computer().compute(state, step));
   EXPECT_EQ(step.computed(), 2u) << "one per thread";
   EXPECT_FALSE(step.complete());
-  EXPECT_DEATH(step.contribution(0, state.scales[0]), "the step is not computed");
+  EXPECT_DEATH(contribution_of(step, 0, state.scales[0]), "the step is not computed");
 }
+
+// Buckets that go out while the rest is computed hold what they would hold afterwards.
+class EarlyBuckets : public testing::TestWithParam<int> {};
+
+TEST_P(EarlyBuckets, HoldWhatIsComputed) {
+  Rehearsal rehearsal("[d_real, d_fake, g, g]", GetParam());
+  TrainingState state = rehearsal.alone().initial_state();
+  for (std::uint32_t slot = 0; slot < rehearsal.schedule().size(); ++slot) {
+    StepShare step = rehearsal.step(rehearsal.iteration(state.iteration), slot);
+    const std::vector<std::int16_t> scales(step.layout().tensors.size(), 20);
+    pipeline::StepHeader early = step.begin_header(0), late = early;
+    std::vector<std::pair<pipeline::Bucket, runtime::Buffer>> parts;
+    std::int64_t end = step.sums().elements;
+    const auto add_up = [&](std::int64_t from) {
+      ASSERT_LT(from, end);
+      const pipeline::Bucket part{from, end - from};
+      parts.emplace_back(part, step.add_up(part, scales, early));
+      end = from;
+    };
+    while (rehearsal.computer().compute(state, step, add_up)) {
+      EXPECT_TRUE(parts.empty() || step.computed() == step.own()) << "some are missing";
+    }
+    // Of several threads the caller may be the first to end.
+    EXPECT_TRUE(GetParam() > 1 || (end == 0 && parts.size() > 3));
+    if (end > 0) add_up(0);
+    for (const auto& [part, sums] : parts) {
+      EXPECT_TRUE(same(sums, step.add_up(part, scales, late))) << part.offset;
+    }
+    step.finish_header(scales, early);
+    step.finish_header(scales, late);
+    EXPECT_EQ(early, late);
+    EXPECT_NE(early.exponents, step.begin_header(0).exponents);
+    rehearsal.advance(state);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Teams, EarlyBuckets, testing::Values(1, 2, 3));
 
 // A generator's prepared pass stands in memory that every other step uses.
 TEST(StepComputer, PreparationLostToAnotherStepIsMadeAnew) {

@@ -1,0 +1,62 @@
+#include "actors/flight.h"
+
+#include <cstring>
+#include <utility>
+
+namespace troupe::actors {
+
+using runtime::Buffer;
+using runtime::Message;
+
+Flight::Flight(pipeline::StepShare share, std::int64_t segment_bytes, std::uint32_t members)
+    : share_(std::move(share)),
+      layout_(share_.sums()),
+      buckets_(pipeline::make_buckets(layout_, segment_bytes, members)) {}
+
+void Flight::begin(std::uint32_t attempt, const std::vector<std::int16_t>& scales,
+                   runtime::TimePoint now) {
+  if (begun_ && attempt == this->attempt()) return;
+  begun_ = true;
+  begun_at_ = now;
+  announced_ = false;
+  next_ = 0;
+  record_ = {share_.begin_header(attempt), scales, Buffer::allocate(layout_.bytes()),
+             layout_.floats};
+}
+
+void Flight::add_buckets(std::int64_t from, Messages& out) {
+  CHECK(begun_, "an attempt is begun");
+  for (; next_ < buckets_.size() && buckets_[next_].offset >= from; ++next_) {
+    const pipeline::Bucket& bucket = buckets_[next_];
+    Buffer sums = share_.add_up(bucket, record_.scales, record_.header);
+    BucketMessage body;
+    body.step = share_.step();
+    body.attempt = attempt();
+    body.bucket = static_cast<std::uint32_t>(next_);
+    body.begin = bucket.offset;
+    body.end = bucket.end();
+    body.floats = bucket.floats;
+    out.push_back(Message::of(std::move(body), {std::move(sums)}));
+  }
+}
+
+void Flight::add_header(const runtime::Hash128& state, Messages& out) {
+  CHECK(contributed() && !announced_, "the header goes last, and once");
+  share_.finish_header(record_.scales, record_.header);
+  record_.header.state_minimum = state;
+  record_.header.state_maximum = state;
+  out.push_back(Message::of(HeaderMessage{pipeline::StepHeader(record_.header)}));
+  announced_ = true;
+}
+
+bool Flight::take(const BucketMessage& body, const Buffer& sums) {
+  const pipeline::Bucket bucket{body.begin, body.end - body.begin, body.floats};
+  if (!begun_ || body.step != share_.step() || body.attempt != attempt() ||
+      !layout_.holds(bucket) || sums.size() != bucket.bytes()) {
+    return false;
+  }
+  std::memcpy(record_.sums.mutable_data() + layout_.offset(body.begin), sums.data(), sums.size());
+  return true;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,66 @@
+#pragma once
+
+// A step on its way to being applied: what one replica contributes to it, as messages to the
+// reducer, and what comes back.
+//
+// An attempt's buckets go out from the end of the contribution vector to its front, each as soon as
+// all of its elements are computed; its header goes last, when the state before the step is known.
+// One thread.
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "actors/messages.h"
+#include "pipeline/buckets.h"
+#include "pipeline/step_record.h"
+#include "pipeline/step_share.h"
+#include "runtime/base/clock.h"
+#include "runtime/message.h"
+
+namespace troupe::actors {
+
+class Flight {
+ public:
+  using Messages = std::deque<runtime::Message>;
+
+  // Buckets of at most segment_bytes, for a ring of so many members.
+  Flight(pipeline::StepShare share, std::int64_t segment_bytes, std::uint32_t members);
+
+  pipeline::StepShare& share() { return share_; }
+  const pipeline::StepShare& share() const { return share_; }
+
+  // Begins an attempt with these scales, which are kept if it is under way already.
+  void begin(std::uint32_t attempt, const std::vector<std::int16_t>& scales,
+             runtime::TimePoint now);
+  // Of the attempt that was begun: appends the buckets that lie in [from, end of the vector) and
+  // are not out yet.
+  void add_buckets(std::int64_t from, Messages& out);
+  // When all are out.
+  void add_header(const runtime::Hash128& state, Messages& out);
+
+  bool begun() const { return begun_; }
+  bool contributed() const { return begun_ && next_ == buckets_.size(); }  // all buckets
+  bool announced() const { return announced_; }                            // and the header
+  std::uint32_t attempt() const { return record_.header.attempt; }
+  runtime::TimePoint begun_at() const { return begun_at_; }
+
+  // A reduced bucket of the attempt; false: it is none.
+  bool take(const BucketMessage& body, const runtime::Buffer& sums);
+  // The reduced header, the last to come.
+  void take(const pipeline::StepHeader& header) { record_.header = header; }
+  // When all has come. Before that the header is the replica's own.
+  const pipeline::StepRecord& record() const { return record_; }
+
+ private:
+  pipeline::StepShare share_;
+  pipeline::SumLayout layout_;
+  std::vector<pipeline::Bucket> buckets_;
+  std::size_t next_ = 0;  // the first that is not out
+  bool begun_ = false, announced_ = false;
+  runtime::TimePoint begun_at_{0};
+  pipeline::StepRecord record_;
+};
+
+}  // namespace troupe::actors

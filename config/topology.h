@@ -91,6 +91,8 @@ struct ReplicaSection {
   Device device = Device::kCpu;
   // Micro-batches each replica computes at a time, one thread for each, from 1; default 1.
   std::uint32_t threads = 1;
+  // Default true; false shows what it saves.
+  bool overlap = true;
 };
 
 struct ReducerSection {

@@ -144,6 +144,7 @@ actors::NodeParts computing_parts(TrainingSetup& setup, const config::Topology& 
   parts.loader.first_replica = members == 0 ? 0 : member * topology.replica.count;
   parts.replica.threads = static_cast<int>(topology.replica.threads);
   parts.replica.segment_bytes = topology.reducer.segment_bytes;
+  parts.replica.overlap = topology.replica.overlap;
   parts.replica.checkpoint = topology.checkpointer.every;
   parts.replica.validation = topology.validator.every;
   parts.reducer.first_replica = parts.loader.first_replica;

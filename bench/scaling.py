@@ -1,0 +1,220 @@
+#!/usr/bin/python3
+"""What training over several processes loses to their talking to each other.
+
+usage: scaling.py TROUPE [--small] [weak | cable]
+
+weak: gan3d_25 with as many events per process whether there are one or two of one thread, beside
+PyTorch's DistributedDataParallel over Gloo doing the same, and beside two runs of one process at
+once, which shows what the machine itself takes when two cores are busy. First, two processes must
+end in the same state as one with the same global batch.
+
+cable: the same over two hosts with 100 Mbit/s and 5 ms between them (slow_cable.py; needs root),
+per format of the reduction, waiting for each step and computing meanwhile: which must end in the
+same state. Exposed is what the first replica spends waiting for sums.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import slow_cable  # noqa: E402
+
+MODEL = "gan3d_25"
+FORMATS = ("exact", "fp32", "bf16", "int8")
+RATE, DELAY = 100e6, 0.005
+TIMEOUT = 600
+
+TOPOLOGY = """name: scaling
+model: {zoo: MODEL, kernels: fastest}
+data: {train: synthetic, synthetic: {events: 256, seed: 1}}
+train: {epochs: 1000, micro_batch: EVENTS, micro_batches: 1, scaling: weak, seed: 1}
+actors: {checkpointer: {every: none}, validator: {every: none}}
+cluster: {failure: {check_every: 0}}
+"""
+
+
+class Run:
+    """A run's folder, read: the first iteration, which has retries and first touches, left out."""
+
+    def __init__(self, folder):
+        with open(f"{folder}/summary.json") as file:
+            self.summary = json.load(file)
+        self.seconds = {"load": 0.0, "compute": 0.0, "reduce": 0.0, "apply": 0.0}
+        iterations = set()
+        with open(f"{folder}/metrics.jsonl") as file:
+            for line in map(json.loads, file):
+                if line["kind"] == "step" and line["iteration"] > 0:
+                    iterations.add(line["iteration"])
+                    for what in self.seconds:
+                        self.seconds[what] += line["seconds"][what]
+        self.iterations = len(iterations)
+
+    @property
+    def hash(self):
+        return self.summary["state_hash"]
+
+    @property
+    def rate(self):
+        return self.summary["events_per_second"]
+
+    @property
+    def iteration_ms(self):
+        return 1e3 * sum(self.seconds.values()) / self.iterations
+
+    @property
+    def exposed_ms(self):
+        return 1e3 * self.seconds["reduce"] / self.iterations
+
+
+class Bench:
+    def __init__(self, troupe, folder, small):
+        self.troupe, self.folder, self.runs = troupe, folder, 0
+        self.small, self.events = small, 1 if small else 4  # per process and optimiser step
+        self.topology = f"{folder}/topology.yaml"
+        with open(self.topology, "w") as file:
+            file.write(TOPOLOGY.replace("MODEL", MODEL).replace("EVENTS", str(self.events)))
+
+    def out(self):
+        self.runs += 1
+        return f"{self.folder}/run{self.runs}"
+
+    def words(self, out, iterations, more):
+        words = [self.troupe, "run", self.topology, "--out", out,
+                 "--set", f"train.iterations={iterations}"]
+        return words + [word for change in more for word in ("--set", change)]
+
+    @staticmethod
+    def start(words):
+        return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    @staticmethod
+    def finish(process):
+        output, _ = process.communicate(timeout=TIMEOUT)
+        if process.returncode != 0:
+            sys.exit(f"{' '.join(process.args)}\n{output}")
+
+    def run(self, iterations, workers, more=()):
+        out = self.out()
+        self.finish(self.start([*self.words(out, iterations, more), "--workers", str(workers)]))
+        return Run(out)
+
+    def two_at_once(self, iterations):
+        outs = [self.out(), self.out()]
+        processes = [self.start([*self.words(out, iterations, ()), "--workers", "1"])
+                     for out in outs]
+        for process in processes:
+            self.finish(process)
+        return [Run(out) for out in outs]
+
+    def over_cable(self, hosts, iterations, keys, reduction, overlap):
+        out = self.out()
+        members = ", ".join(f"{{address: {hosts.address(i)}, workers: 1}}" for i in (0, 1))
+        head = self.start(hosts.on(0, self.words(out, iterations, [
+            f"cluster.hosts=[{members}]", f'cluster.listen="{hosts.address(0)}:8500"',
+            f"cluster.keys={keys}", f"actors.reducer.reduction={reduction}",
+            f"actors.replica.overlap={overlap}"])))
+        with open(f"{keys}/public.key") as file:
+            key = next(line.split()[1] for line in file if line.startswith("public "))
+        member = self.start(hosts.on(1, [self.troupe, "join", f"{hosts.address(0)}:8500#{key}",
+                                         "--key", keys, "--data", f"{self.folder}/data"]))
+        self.finish(head)
+        self.finish(member)
+        return Run(out)
+
+
+def spread(values):
+    return f"{statistics.median(values):.2f} [{min(values):.2f}, {max(values):.2f}]"
+
+
+def ddp(processes, events, iterations):
+    """Events per second, None without PyTorch."""
+    words = [sys.executable, "-W", "ignore", f"{HERE}/ddp_peer.py", MODEL, str(processes),
+             str(events), str(iterations)]
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                          timeout=TIMEOUT, check=False)
+    if done.stdout.startswith("missing"):
+        return None
+    if not done.stdout.startswith("seconds"):
+        sys.exit(f"PyTorch: {done.stdout}")
+    return processes * events * iterations / float(done.stdout.split()[1])
+
+
+def weak(bench):
+    rounds, iterations = (1, 2) if bench.small else (5, 6)
+    one = bench.run(2, 0, ["train.scaling=strong", "train.micro_batches=2"])
+    two = bench.run(2, 2)
+    if one.hash != two.hash:
+        sys.exit(f"two processes end in {two.hash}, one with their batch in {one.hash}")
+    print(f"{MODEL}, {bench.events} events per process and step, 1 thread each; "
+          f"medians of {rounds} rounds in turns [lowest, highest]")
+    alone, both, beside, exposed, share, peer, peer_both = ([] for _ in range(7))
+    for _ in range(rounds):
+        alone.append(bench.run(iterations, 1).rate)
+        pair = bench.run(iterations, 2)
+        both.append(pair.rate / (2 * alone[-1]))
+        exposed.append(pair.exposed_ms)
+        share.append(100 * pair.exposed_ms / pair.iteration_ms)
+        beside.append(sum(run.rate for run in bench.two_at_once(iterations)) / (2 * alone[-1]))
+        rate = ddp(1, bench.events, iterations - 1)
+        if rate is not None:
+            peer.append(rate)
+            peer_both.append(ddp(2, bench.events, iterations - 1) / (2 * rate))
+    print(f"  one process: {spread(alone)} events/s")
+    print(f"  efficiency of two: {spread(both)}; exposed reduction {spread(exposed)} ms an iteration, "
+          f"{spread(share)} %")
+    print(f"  two runs of one process at once, the machine's own: {spread(beside)}")
+    if peer:
+        print(f"  PyTorch with DistributedDataParallel over Gloo, one process: {spread(peer)} events/s")
+        print(f"  efficiency of two: {spread(peer_both)}")
+    else:
+        print("  PyTorch is not installed")
+
+
+def cable(bench):
+    rounds, iterations = (1, 2) if bench.small else (3, 4)
+    keys = f"{bench.folder}/keys"
+    subprocess.run([bench.troupe, "keygen", keys], check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+    bench.run(1, 0)  # makes the data
+    try:
+        hosts = slow_cable.TwoHosts(RATE, DELAY)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"No slow cable on this system: {error}")
+        return
+    try:
+        print(f"Two hosts, {RATE / 1e6:.0f} Mbit/s, {DELAY * 1e3:.0f} ms one way, {MODEL}, {bench.events} "
+              f"events per process and step; medians of {rounds} [lowest, highest]")
+        for reduction in FORMATS[:1] if bench.small else FORMATS:
+            hashes = set()
+            for overlap in ("false", "true"):
+                runs = [bench.over_cable(hosts, iterations, keys, reduction, overlap)
+                        for _ in range(rounds)]
+                hashes |= {run.hash for run in runs}
+                print(f"  {reduction:5} {'meanwhile' if overlap == 'true' else 'waiting  '}: exposed "
+                      f"{spread([run.exposed_ms for run in runs])} ms of "
+                      f"{spread([run.iteration_ms for run in runs])} ms an iteration",
+                      flush=True)
+            if len(hashes) != 1:
+                sys.exit(f"{reduction}: different states at the end: {hashes}")
+    finally:
+        hosts.close()
+
+
+def main():
+    small = "--small" in sys.argv
+    words = [word for word in sys.argv[1:] if word != "--small"]
+    parts = {"weak": weak, "cable": cable}
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(os.path.abspath(words[0]), folder, small)
+        for part in words[1:] or parts:
+            parts[part](bench)
+
+
+if __name__ == "__main__":
+    main()

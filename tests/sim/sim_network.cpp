@@ -82,7 +82,14 @@ void SimNetwork::send(ProcessId from, ConnectionId id, Lane lane, Packet packet)
   }
   if (connection.broken || other.over) return;
   auto& flights = other.lanes[static_cast<std::size_t>(lane)];
-  TimePoint due = clock_.now() + delay(from, other.process);
+  TimePoint due = clock_.now();
+  if (options_.bytes_per_second > 0) {
+    const double seconds = static_cast<double>(packet.bytes()) / options_.bytes_per_second;
+    other.busy_until = std::max(other.busy_until, due) +
+                       std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+    due = other.busy_until;
+  }
+  due += delay(from, other.process);
   if (!flights.empty()) due = std::max(due, flights.back().due);
   flights.push_back({due, std::move(packet)});
 }

@@ -37,6 +37,8 @@ struct NetworkOptions {
   // Of a packet, and of the way to a listener and back.
   Duration least_delay = std::chrono::microseconds(50);
   Duration most_delay = std::chrono::milliseconds(2);
+  // Of each direction of a connection; 0: a packet takes its delay, whatever its size.
+  double bytes_per_second = 0;
   // Until an end notices that its connection broke.
   Duration least_notice = std::chrono::milliseconds(1);
   Duration most_notice = std::chrono::milliseconds(100);
@@ -142,6 +144,7 @@ class SimNetwork {
     bool over = false;  // told of the end, or let go
     std::optional<Ending> ending;
     std::array<std::deque<Flight>, runtime::kLanes> lanes;
+    TimePoint busy_until{0};  // what carries packets to it, at its rate
   };
   struct Connection {
     std::string address;

@@ -1,0 +1,183 @@
+// How long an all-reduce takes over simulated wires that have a rate and a delay, and nothing else
+// does take time: what docs/performance.md says of it.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "actors/reducer.h"
+#include "config/cluster_plan.h"
+#include "config/plan_links.h"
+#include "launch/node_uplink.h"
+#include "pipeline/buckets.h"
+#include "tests/runtime/stage.h"
+#include "tests/sim/training/training_play.h"
+
+namespace troupe::sim {
+namespace {
+
+using actors::BucketMessage;
+using actors::HeaderMessage;
+using runtime::Buffer;
+using runtime::Context;
+using runtime::Message;
+using runtime::Script;
+using namespace std::chrono_literals;
+
+struct Ring {
+  std::uint32_t members = 2;
+  std::int64_t elements = 100'000;  // of 8 bytes
+  std::int64_t segment_bytes = 1 << 20;
+  double bytes_per_second = 12.5e6;
+  double delay = 1e-3;  // seconds
+
+  double bytes() const { return 8.0 * static_cast<double>(elements); }
+  config::TrainingSizes sizes() const {
+    config::TrainingSizes sizes;
+    sizes.contribution_elements = elements;
+    sizes.segment_bytes = segment_bytes;
+    sizes.ring = members;
+    return sizes;
+  }
+};
+
+constexpr std::uint64_t kSteps = 2;  // in the first the members have to meet
+
+// Contributes to one after the other and notes when each was reduced.
+Script contributor(const Ring& ring, std::uint32_t number, World& world,
+                   std::vector<TimePoint>& reduced, std::uint32_t& ended) {
+  struct Part {
+    std::uint64_t step = 0;
+    std::int64_t received = 0;
+    std::deque<Message> out;
+  };
+  const auto part = std::make_shared<Part>();
+  const auto contribute = [part, ring](Context& context) {
+    const auto buckets = pipeline::make_buckets(ring.elements, ring.segment_bytes, ring.members);
+    for (std::size_t i = 0; i < buckets.size(); ++i) {
+      part->out.push_back(Message::of(BucketMessage{part->step, 0, static_cast<std::uint32_t>(i),
+                                                    buckets[i].offset, buckets[i].end(), false},
+                                      {Buffer::zeroed(buckets[i].bytes())}));
+    }
+    HeaderMessage header;
+    header.header.step = part->step;
+    header.header.micro_batches = 1;
+    header.header.events = 1;
+    part->out.push_back(Message::of(std::move(header)));
+    while (!part->out.empty() && context.send("contributions", part->out.front())) {
+      part->out.pop_front();
+    }
+  };
+  Script script;
+  script.start = contribute;
+  script.credit_returned = [part](Context& context, std::string_view) {
+    while (!part->out.empty() && context.send("contributions", part->out.front())) {
+      part->out.pop_front();
+    }
+  };
+  script.receive = [=, &world, &reduced, &ended](Context& context, const Message& message) {
+    if (const auto* bucket = message.as<BucketMessage>())
+      part->received += bucket->end - bucket->begin;
+    if (message.as<HeaderMessage>() == nullptr) return;
+    EXPECT_EQ(std::exchange(part->received, 0), ring.elements) << "member " << number;
+    reduced[part->step] = std::max(reduced[part->step], world.clock().now());
+    if (++part->step < kSteps) return contribute(context);
+    if (++ended == ring.members) world.stop();
+  };
+  return script;
+}
+
+runtime::Plan plan_of(const Ring& ring) {
+  runtime::Plan plan;
+  plan.actors.push_back({"coordinator", "coordinator", "", false, config::kHeadNode});
+  std::vector<std::string> reducers;
+  for (std::uint32_t i = 0; i < ring.members; ++i) {
+    const std::string node = config::member_name(i);
+    const std::string replica = fmt::format("replica.{}", i);
+    reducers.push_back(fmt::format("reducer.{}", i));
+    plan.actors.push_back({replica, "replica", "", false, node});
+    plan.actors.push_back({reducers.back(), "reducer", replica, false, node});
+    constexpr std::int64_t kMessages = 1 << 16, kBytes = std::int64_t{1} << 40;
+    plan.links.push_back({replica, "contributions", reducers.back(), "contributions",
+                          runtime::Lane::kData, kMessages, kBytes, 0});
+    plan.links.push_back({reducers.back(), fmt::format("reduced.{}", i), replica, "reduced",
+                          runtime::Lane::kData, kMessages, kBytes, 1});
+  }
+  config::add_ring_links(ring.sizes(), reducers, plan);
+  return plan;
+}
+
+// Seconds of the second step.
+double simulated(const Ring& ring) {
+  static TrainingStage stage;
+  const launch::TrainingSetup& setup = stage.setup(2);
+  const runtime::WireTypes types = launch::wire_types(*setup.gan, setup.options);
+  NetworkOptions network;
+  network.least_delay = network.most_delay =
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(ring.delay));
+  network.bytes_per_second = ring.bytes_per_second;
+  World world(1, types, network);
+  const runtime::Plan plan = plan_of(ring);
+  std::vector<TimePoint> reduced(kSteps, TimePoint(0));
+  std::uint32_t ended = 0;
+  ProcessSetup head;
+  head.factory = [](const runtime::ActorPlan&) {
+    return std::make_unique<runtime::ScriptedActor>(Script{});
+  };
+  world.add(plan, config::kHeadNode, head);
+  for (std::uint32_t i = 0; i < ring.members; ++i) {
+    ProcessSetup member;
+    member.factory = [&, i](const runtime::ActorPlan& actor) -> std::unique_ptr<runtime::Actor> {
+      if (actor.kind != "reducer") {
+        return std::make_unique<runtime::ScriptedActor>(
+            contributor(ring, i, world, reduced, ended));
+      }
+      actors::ReducerOptions options;
+      options.first_replica = i;
+      options.micro_batches = options.members = ring.members;
+      options.events = ring.members;
+      options.position = i;
+      return std::make_unique<actors::Reducer>(options);
+    };
+    world.add(plan, config::member_name(i), std::move(member));
+  }
+  world.run(1000s, 20'000'000);
+  EXPECT_EQ(ended, ring.members);
+  return std::chrono::duration<double>(reduced[1] - reduced[0]).count();
+}
+
+// What docs/performance.md says.
+double predicted(const Ring& ring) {
+  const double members = ring.members;
+  const double bucket =
+      8.0 *
+      static_cast<double>(
+          pipeline::make_buckets(ring.elements, ring.segment_bytes, ring.members).back().size);
+  const double busy = ring.bytes() / members / ring.bytes_per_second;
+  const double alone = ring.delay + bucket / ring.bytes_per_second;
+  return 2 * (members - 1) * std::max(busy, alone);
+}
+
+TEST(RingTime, IsWhatTheModelSays) {
+  const Ring rings[] = {
+      {.members = 2},
+      {.members = 4, .delay = 0.02},
+      {.members = 8, .elements = 1'000'000},
+      {.members = 4, .segment_bytes = 16 << 10},
+      {.members = 4, .segment_bytes = 16 << 10, .delay = 0.05},
+      {.members = 64, .elements = 1'000'000},
+  };
+  for (const Ring& ring : rings) {
+    const double seconds = simulated(ring), model = predicted(ring);
+    EXPECT_NEAR(seconds, model, 0.1 * model)
+        << ring.members << " members, segments of " << ring.segment_bytes;
+  }
+}
+
+}  // namespace
+}  // namespace troupe::sim

@@ -1,0 +1,69 @@
+#!/usr/bin/python3
+"""The model of docs/performance.md: how training scales with members, up to 1,024.
+
+usage: scaling_model.py [--rate BYTES_PER_S] [--delay S] [--bytes PER_ELEMENT] [--sigma SHARE]
+
+Prints, for gan3d_25 with as many events per member whatever their number (weak scaling): seconds of
+an iteration, how much of it waits for sums and for the slowest member, and the efficiency. The
+defaults of the steps were measured as docs/performance.md says.
+"""
+
+import argparse
+import math
+
+LEAST_BUCKET, SEGMENT = 4096, 1 << 20  # bytes; pipeline/buckets.h, actors.reducer.segment
+
+# Of a step: elements of its sums; seconds a member computes; the share of the elements that leave
+# only when all is computed; seconds of what can be computed while they are reduced.
+STEPS = {
+    "d_real": dict(elements=57_000, compute=0.18, late=0.1, meanwhile=0.07),
+    "d_fake": dict(elements=57_000, compute=0.18, late=0.1, meanwhile=0.07),
+    "g, first": dict(elements=873_000, compute=0.25, late=0.72, meanwhile=0.0),
+    "g, last": dict(elements=873_000, compute=0.25, late=0.72, meanwhile=0.18),
+}
+APPLY = 0.012  # seconds of an iteration
+
+
+def ring_seconds(members, size, delay, rate):
+    """All-reduce of `size` bytes: 2 (N - 1) turns, each as long as an edge is busy, or as a bucket
+    takes alone, whichever is more."""
+    if members == 1:
+        return 0.0
+    bucket = min(size, max(LEAST_BUCKET, min(SEGMENT, size / members)))
+    return 2 * (members - 1) * max(size / members / rate, delay + bucket / rate)
+
+
+def slowest(members, sigma):
+    """The slowest of N members is so much slower than one, of normal times."""
+    return sigma * math.sqrt(2 * math.log(members))
+
+
+def iteration(members, arguments):
+    exposed = waiting = 0.0
+    for step in STEPS.values():
+        late = step["late"] * step["elements"] * arguments.bytes
+        reduction = ring_seconds(members, late, arguments.delay, arguments.rate)
+        exposed += max(0.0, reduction - step["meanwhile"])
+        waiting += step["compute"] * slowest(members, arguments.sigma)
+    compute = sum(step["compute"] for step in STEPS.values())
+    return compute + APPLY, exposed, waiting
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rate", type=float, default=1.25e9, help="bytes per second of an edge")
+    parser.add_argument("--delay", type=float, default=100e-6, help="seconds of a message")
+    parser.add_argument("--bytes", type=float, default=8, help="of an element: 8, 4, 2, 1")
+    parser.add_argument("--sigma", type=float, default=0.01, help="of a step's time, relative")
+    arguments = parser.parse_args()
+    print("| members | iteration, s | waiting for sums, ms | for the slowest, ms | efficiency |")
+    print("|---|---|---|---|---|")
+    for power in range(11):
+        own, exposed, waiting = iteration(2**power, arguments)
+        total = own + exposed + waiting
+        print(f"| {2**power} | {total:.3f} | {1e3 * exposed:.0f} | {1e3 * waiting:.0f} | "
+              f"{100 * own / total:.1f} % |")
+
+
+if __name__ == "__main__":
+    main()

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "config/bandwidth_fields.h"
 #include "config/list_codecs.h"
 #include "config/scalar_codecs.h"
 #include "config/topology_fields.h"
@@ -152,6 +153,10 @@ std::shared_ptr<Record<ClusterSection>> cluster_record() {
   record
       ->field("hosts", &ClusterSection::hosts, hosts(), Scope::kFree,
               "Where members run, each {address, workers}; empty: everything in one process.")
+      .field(
+          "bandwidth", &ClusterSection::bandwidth, bandwidth_list(), Scope::kFree,
+          "How fast hosts reach each other, each {between, rate}, for the order of the ring. Pairs "
+          "that no item names count as faster than all others; later items win.")
       .field("assign", &ClusterSection::shares, shares(), Scope::kFree,
              "Which member computes how many micro-batches: `auto`, all the same, or in proportion "
              "to the share of each.")
@@ -164,6 +169,7 @@ std::shared_ptr<Record<ClusterSection>> cluster_record() {
       .section("failure", &ClusterSection::failure, failure_record(), "Limits and patience.")
       .check([](const YamlValue&, const ClusterSection& cluster, Reader& reader) {
         check_members(cluster, reader);
+        check_bandwidth(cluster, reader);
         check_listen(cluster, reader);
       });
   return record;

@@ -173,6 +173,12 @@ CodecOf<T> byte_size(T least) {
 template CodecOf<std::int64_t> byte_size(std::int64_t);
 template CodecOf<std::uint64_t> byte_size(std::uint64_t);
 
+CodecOf<std::int64_t> rate(std::int64_t least) {
+  return std::make_shared<QuantityCodec<std::int64_t>>("bits per second such as 100Mbit or 10Gbit",
+                                                       "^[0-9]+ *(bit|kbit|Mbit|Gbit)$", least,
+                                                       parse_rate, print_rate);
+}
+
 CodecOf<Every> every() { return std::make_shared<EveryCodec>(); }
 
 WordTable::WordTable(std::vector<std::string> words, std::vector<std::string> later)

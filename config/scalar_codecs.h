@@ -31,6 +31,8 @@ CodecOf<runtime::Duration> duration(runtime::Duration least);
 // "1MiB", "4096", ...: units.h. For std::int64_t and std::uint64_t.
 template <std::integral T>
 CodecOf<T> byte_size(T least);
+// "100Mbit", "10Gbit", ...: units.h. Less than `least` is refused.
+CodecOf<std::int64_t> rate(std::int64_t least);
 // "1 epoch", "50 iterations" or "none".
 CodecOf<Every> every();
 

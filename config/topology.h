@@ -4,6 +4,7 @@
 // each field is called in a file, its range and its default stand in topology_fields.cpp; the text
 // for users is generated from there (docs/topology.md).
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -139,6 +140,14 @@ struct HostSection {
   std::uint32_t workers = 1;
 };
 
+// How fast hosts reach each other: each of one side each of the other.
+struct BandwidthSection {
+  // Addresses of cluster.hosts, one at least on each side and none on both; no default.
+  std::array<std::vector<std::string>, 2> between;
+  // Of one connection in the slower of its directions, from 1000; no default.
+  std::int64_t bits_per_second = 0;
+};
+
 // When a node counts as dead, and a run as stuck.
 struct FailureSection {
   // How often nodes tell each other that they live, from 1 ms; default 500 ms.
@@ -157,6 +166,8 @@ inline constexpr std::uint32_t kMostMembers = 1024;
 struct ClusterSection {
   // In the order of the file, which is that of their members; default none: all in one process.
   std::vector<HostSection> hosts;
+  // Later ones win; pairs of hosts that none names are faster than all that one does. Default none.
+  std::vector<BandwidthSection> bandwidth;
   // `assign` of the file: weight of each member when micro-batches are shared out, one at least
   // above 0. Empty, the default and `auto` in the file: all equal.
   std::vector<std::uint64_t> shares;

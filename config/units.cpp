@@ -24,8 +24,15 @@ constexpr Unit kByteUnits[] = {
     {"KiB", std::int64_t{1} << 10},
     {"B", 1},
 };
+constexpr Unit kRateUnits[] = {
+    {"Gbit", 1'000'000'000},
+    {"Mbit", 1'000'000},
+    {"kbit", 1'000},
+    {"bit", 1},
+};
 constexpr std::int64_t kLongestDuration = 1000 * 24 * std::int64_t{3'600'000'000'000};
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;
+constexpr std::int64_t kHighestRate = 1'000'000 * std::int64_t{1'000'000'000};
 
 // Takes the digits text begins with.
 std::optional<std::uint64_t> take_count(std::string_view& text) {
@@ -80,6 +87,14 @@ std::optional<std::int64_t> parse_bytes(std::string_view text) {
 }
 
 std::string print_bytes(std::int64_t bytes) { return print_quantity(bytes, kByteUnits); }
+
+std::optional<std::int64_t> parse_rate(std::string_view text) {
+  return parse_quantity(text, kRateUnits, kHighestRate);
+}
+
+std::string print_rate(std::int64_t bits_per_second) {
+  return print_quantity(bits_per_second, kRateUnits);
+}
 
 bool Every::due(std::uint64_t iteration, std::uint64_t epoch, bool epoch_ended) const {
   if (unit == Unit::kNever || count == 0) return false;

@@ -21,6 +21,11 @@ std::string print_duration(runtime::Duration duration);
 std::optional<std::int64_t> parse_bytes(std::string_view text);
 std::string print_bytes(std::int64_t bytes);
 
+// "100Mbit", "10Gbit", "56kbit", "300bit", a decimal unit each: bits per second. Whole numbers
+// only, up to 1,000,000 Gbit.
+std::optional<std::int64_t> parse_rate(std::string_view text);
+std::string print_rate(std::int64_t bits_per_second);
+
 // How often something happens during training.
 struct Every {
   enum class Unit : std::uint8_t { kNever, kEpochs, kIterations };

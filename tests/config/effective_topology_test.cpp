@@ -76,6 +76,9 @@ links:
   - {from: replica, to: reducer, bytes: 1MiB, tokens: 1}
 cluster:
   hosts: [{address: node-a, workers: 2}, {address: 10.0.0.2}]
+  bandwidth:
+    - {between: [node-a, 10.0.0.2], rate: 100Mbit}
+    - {between: [[10.0.0.2], [node-a]], rate: 2500 Mbit}
   assign: [1, 3, 0]
   listen: "0.0.0.0:9000"
   keys: my-keys
@@ -120,6 +123,12 @@ TEST(EffectiveTopology, ReadsEveryField) {
   EXPECT_EQ(t.cluster.hosts[0].workers, 2u);
   EXPECT_EQ(t.cluster.hosts[1].address, "10.0.0.2");
   EXPECT_EQ(t.cluster.hosts[1].workers, 1u);
+  ASSERT_EQ(t.cluster.bandwidth.size(), 2u);
+  EXPECT_EQ(t.cluster.bandwidth[0].between[0], (std::vector<std::string>{"node-a"}));
+  EXPECT_EQ(t.cluster.bandwidth[0].between[1], (std::vector<std::string>{"10.0.0.2"}));
+  EXPECT_EQ(t.cluster.bandwidth[0].bits_per_second, 100'000'000);
+  EXPECT_EQ(t.cluster.bandwidth[1].between[0], (std::vector<std::string>{"10.0.0.2"}));
+  EXPECT_EQ(t.cluster.bandwidth[1].bits_per_second, 2'500'000'000);
   EXPECT_EQ(t.cluster.shares, (std::vector<std::uint64_t>{1, 3, 0}));
   EXPECT_EQ(t.cluster.listen, "0.0.0.0:9000");
   EXPECT_EQ(t.cluster.keys, "/folder/my-keys");

@@ -62,12 +62,14 @@ constexpr const char* kAllProblems[] = {
     "t.yaml:14:22: train.schedule.1: expected one of d_real, d_fake, g, found text \"d_fak\"; "
     "did "
     "you mean \"d_fake\"?",
-    "t.yaml:15:12: train.scaling: expected one of strong, weak, found text \"week\"; did you mean \"weak\"?",
+    "t.yaml:15:12: train.scaling: expected one of strong, weak, found text \"week\"; did you mean "
+    "\"weak\"?",
     "t.yaml:17:21: actors.loader.credits: expected a whole number from 1 to 1024, found the "
     "number 0",
     "t.yaml:18:21: actors.replica.device: only cpu is available in this version, not cuda",
     "t.yaml:18:34: actors.replica.count: expected a whole number from 1",
-    "t.yaml:19:24: actors.reducer.reduction: expected one of exact, fp32, bf16, int8, found text \"int4\"",
+    "t.yaml:19:24: actors.reducer.reduction: expected one of exact, fp32, bf16, int8, found text "
+    "\"int4\"",
     "t.yaml:19:39: actors.reducer.segment: expected a size such as 64KiB, 1MiB or 4096",
     "t.yaml:20:25: actors.checkpointer.every: expected \"1 epoch\", \"50 iterations\" or none",
     "t.yaml:21:12: actors.monitor: not available in this version: there is no page",
@@ -109,6 +111,10 @@ TEST_P(SingleMistake, IsReportedOnce) {
 
 const std::string kModel = "model: {zoo: gan3d_25}\n";
 const std::string kData = "data: {train: synthetic}\n";
+// The mistake stands in the line below.
+const std::string kHosts = kModel + kData +
+                           "cluster:\n  hosts: [{address: node-a}, {address: node-b}]\n"
+                           "  bandwidth:\n    - ";
 
 INSTANTIATE_TEST_SUITE_P(
     Topology, SingleMistake,
@@ -204,6 +210,32 @@ INSTANTIATE_TEST_SUITE_P(
                     "cluster: {hosts: [{address: a, workers: 1000}, {address: b, "
                     "workers: 25}]}\n",
                 "t.yaml:3:18: cluster.hosts: 1025 workers together; a run has at most 1024"},
+        Mistake{kHosts + "{between: [node-a, nod-b], rate: 1Gbit}\n",
+                "t.yaml:6:26: cluster.bandwidth.0.between.1: cluster.hosts has no \"nod-b\"; did "
+                "you mean \"node-b\"?"},
+        Mistake{kHosts + "{between: [node-a, [node-b, elsewhere]], rate: 1Gbit}\n",
+                "t.yaml:6:35: cluster.bandwidth.0.between.1.1: cluster.hosts has no \"elsewhere\"; "
+                "known here: node-a, node-b"},
+        Mistake{kHosts + "{between: [[node-a, node-b], node-b], rate: 1Gbit}\n",
+                "t.yaml:6:36: cluster.bandwidth.0.between.1: \"node-b\" stands on both sides"},
+        Mistake{kModel + kData +
+                    "cluster: {bandwidth: [{between: [a, [c]], rate: 1Mbit}], "
+                    "hosts: [{address: c}]}\n",
+                "cluster.bandwidth.0.between.0: cluster.hosts has no \"a\""},
+        Mistake{kHosts + "{between: node-a, rate: 1Gbit}\n",
+                "t.yaml:6:17: cluster.bandwidth.0.between: expected a list of 2, each a host or a "
+                "list of hosts; found text"},
+        Mistake{kHosts + "{between: [node-a, []], rate: 1Gbit}\n",
+                "cluster.bandwidth.0.between.1: expected a list of at least 1, each an address"},
+        Mistake{kHosts + "{between: [node-a, {node-b: 1}], rate: 1Gbit}\n",
+                "cluster.bandwidth.0.between.1: expected a host or a list of hosts, found a "},
+        Mistake{kHosts + "{between: [node-a, node-b], rate: 100MB}\n",
+                "t.yaml:6:41: cluster.bandwidth.0.rate: expected bits per second such as 100Mbit "
+                "or 10Gbit, found text \"100MB\""},
+        Mistake{kHosts + "{between: [node-a, node-b], rate: 999bit}\n",
+                "cluster.bandwidth.0.rate: must be at least 1kbit, found 999bit"},
+        Mistake{kHosts + "{between: [node-a, node-b]}\n",
+                "cluster.bandwidth.0: \"rate\" is missing: Bits per second"},
         Mistake{kModel + kData + "cluster: {listen: node-a}\n",
                 "cluster.listen: expected HOST:PORT such as 127.0.0.1:0"},
         Mistake{kModel + kData + "cluster: {listen: \"localhost:65536\"}\n",

@@ -74,6 +74,7 @@ const std::vector<std::string> kFreeChanges{
     "cluster.failure.heartbeat=100ms",
     "cluster.failure.dead_after=9s",
     "cluster.hosts=[{address: node-a, workers: 2}]",
+    "cluster={hosts: [{address: a}, {address: b}], bandwidth: [{between: [a, b], rate: 1Gbit}]}",
     "cluster.assign=[1, 3]",
     "cluster.listen='localhost:9000'",
     "cluster.keys=keys",

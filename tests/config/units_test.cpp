@@ -42,6 +42,23 @@ TEST(Units, WhatIsNoSizeIsRefused) {
   }
 }
 
+TEST(Units, RatesKeepTheirValueThroughText) {
+  EXPECT_EQ(parse_rate("100Mbit"), 100'000'000);
+  EXPECT_EQ(parse_rate("10 Gbit"), 10'000'000'000);
+  EXPECT_EQ(print_rate(2'500'000'000), "2500Mbit");
+  EXPECT_EQ(print_rate(1'234), "1234bit");
+  for (const std::int64_t bits : {0L, 1L, 56'000L, 100'000'000L, 1'000'000'000'000'000L}) {
+    EXPECT_EQ(parse_rate(print_rate(bits)), bits);
+  }
+}
+
+TEST(Units, WhatIsNoRateIsRefused) {
+  for (const char* text : {"", "100", "100MB", "100mbit", "1.5Gbit", "-1Mbit", "100Mbit/s",
+                           "1000001Gbit", "99999999999Gbit"}) {
+    EXPECT_FALSE(parse_rate(text).has_value()) << text;
+  }
+}
+
 TEST(Units, EveryIsReadInSingularAndPlural) {
   EXPECT_EQ(parse_every("1 epoch"), (Every{Every::Unit::kEpochs, 1}));
   EXPECT_EQ(parse_every("50 iterations"), (Every{Every::Unit::kIterations, 50}));

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "config/cluster_plan.h"
+#include "config/member_ring.h"
 #include "launch/invitation.h"
 #include "launch/join_lines.h"
 #include "launch/key_folder.h"
@@ -59,9 +60,11 @@ runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSet
   return gate;
 }
 
-void tell_who_is_awaited(const LocalRunRequest& request, const runtime::Wire& wire,
-                         const runtime::Log& log) {
+void tell_members(const LocalRunRequest& request, const runtime::Wire& wire,
+                  const runtime::Log& log) {
   const config::ClusterSection& cluster = request.topology.cluster;
+  const std::string ring = config::ring_text(cluster, request.members);
+  if (!ring.empty()) log.info(ring);
   const std::set<std::string> here(request.members_here.begin(), request.members_here.end());
   if (here.size() == request.members) return;
   std::string key;

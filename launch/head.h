@@ -23,9 +23,9 @@ runtime::Result<std::unique_ptr<runtime::Wire>> open_head_wire(const LocalRunReq
 runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSetup& setup,
                                const runtime::Clock& clock);
 
-// Says in the log which members other hosts are to start, with the line to type there. May ask the
-// system's resolver.
-void tell_who_is_awaited(const LocalRunRequest& request, const runtime::Wire& wire,
-                         const runtime::Log& log);
+// Says in the log in which order members of several hosts stand in the ring, and which of them
+// other hosts are to start, with the line to type there. May ask the system's resolver.
+void tell_members(const LocalRunRequest& request, const runtime::Wire& wire,
+                  const runtime::Log& log);
 
 }  // namespace troupe::launch

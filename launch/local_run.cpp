@@ -63,8 +63,9 @@ Result<Prepared> prepare(const LocalRunRequest& request, const RunFolder& folder
   }
   if (options.lossy) {
     log.info(
-        "actors.reducer.reduction is not exact: the result depends on the number of workers, "
-        "and what rounding left over for later steps is lost when a run is resumed");
+        "actors.reducer.reduction is not exact: the result depends on the number of workers "
+        "and their order in the ring, and what rounding left over for later steps is lost when a "
+        "run is resumed");
   }
   if (request.resume && state.iteration >= prepared.setup.iterations) {
     log.info(
@@ -204,7 +205,7 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
   std::optional<runtime::Node> node;
   if (wire) {
     runtime::GateOptions gate = head_gate(request, prepared.setup, clock);
-    tell_who_is_awaited(request, *wire, log);
+    tell_members(request, *wire, log);
     node.emplace(prepared.setup.plan, factory, options, clock, log,
                  runtime::Uplink{std::move(gate), *wire, types});
   } else {

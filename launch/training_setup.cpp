@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "config/cluster_plan.h"
+#include "config/member_ring.h"
 #include "config/plan.h"
 #include "config/workers.h"
 #include "launch/backend_choice.h"
@@ -35,7 +36,7 @@ config::ClusterPlanOptions cluster_options(const config::Topology& topology, con
                                            std::uint32_t members,
                                            std::vector<std::uint64_t> shares) {
   config::ClusterPlanOptions options{sizes_of(topology, gan), members, topology.replica.count,
-                                     std::move(shares), 0};
+                                     std::move(shares),       {},      0};
   // The arrays, and room for the rest of a state: names, scales and counters.
   options.state_bytes = state_bytes(topology, gan) + (std::int64_t{1} << 20);
   return options;
@@ -89,8 +90,9 @@ Result<runtime::Plan> make_plan(const config::Topology& asked, const config::Ori
     return config::make_local_plan(options, topology.links, origins);
   }
   ASSIGN_OR_RETURN(auto shares, config::member_shares(topology, members, origins));
-  return config::make_cluster_plan(cluster_options(topology, gan, members, std::move(shares)),
-                                   topology.links, origins);
+  auto options = cluster_options(topology, gan, members, std::move(shares));
+  options.ring_order = config::member_ring(topology.cluster, members);
+  return config::make_cluster_plan(options, topology.links, origins);
 }
 
 Result<std::vector<std::uint64_t>> replica_weights(const config::Topology& topology,
@@ -152,7 +154,7 @@ actors::NodeParts computing_parts(TrainingSetup& setup, const config::Topology& 
   parts.reducer.micro_batches = setup.options.micro_batches;
   parts.reducer.events = std::uint64_t{setup.options.micro_batches} * setup.options.micro_batch;
   parts.reducer.members = std::max(members, 1u);
-  parts.reducer.position = members == 0 ? 0 : member;
+  parts.reducer.position = members == 0 ? 0 : config::ring_position(setup.plan, member);
   parts.replica.members = parts.reducer.members;
   parts.loader.checks = {topology.cluster.failure.check_every,
                          setup.options.seed,

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "config/member_ring.h"
 #include "config/topology_file.h"
 #include "config/topology_identity.h"
 #include "launch/memory_bounds.h"
@@ -16,13 +17,15 @@ namespace {
 
 namespace po = boost::program_options;
 
-std::string told(const launch::Placement& placement) {
+std::string told(const config::ClusterSection& cluster, const launch::Placement& placement) {
   const std::uint32_t members = placement.members;
   if (members == 0) return "placement: everything in this process\n";
   const std::size_t here = placement.here.size();
-  return fmt::format("placement: a head and {} member{}, each a process{}\n", members,
+  const std::string ring = config::ring_text(cluster, members);
+  return fmt::format("placement: a head and {} member{}, each a process{}\n{}", members,
                      members == 1 ? "" : "s",
-                     here == members ? "" : fmt::format("; {} of them on this machine", here));
+                     here == members ? "" : fmt::format("; {} of them on this machine", here),
+                     ring.empty() ? "" : ring + "\n");
 }
 
 void print_for_people(const config::LoadedTopology& loaded, const launch::RunBounds& bounds,
@@ -39,8 +42,8 @@ void print_for_people(const config::LoadedTopology& loaded, const launch::RunBou
                    static_cast<double>(bounds.arena_bytes) / 1e6,
                    static_cast<double>(bounds.state_bytes) / 1e6,
                    static_cast<double>(bounds.iteration_bytes) / 1e6)
-            << told(placement) << "topology hash: " << config::topology_hash(loaded.topology).text()
-            << "\n";
+            << told(loaded.topology.cluster, placement)
+            << "topology hash: " << config::topology_hash(loaded.topology).text() << "\n";
 }
 
 }  // namespace

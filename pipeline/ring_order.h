@@ -24,7 +24,7 @@ namespace troupe::pipeline {
 // hosts) more than doubles with each: 12 take milliseconds and 1.5 MB meanwhile.
 inline constexpr std::size_t kExactRingHosts = 12;
 
-// Bytes per second between hosts, configured or measured: [a][b] from host a to host b, 0 for
+// Between hosts, configured or measured, all in one unit: [a][b] from host a to host b, 0 for
 // unknown, which counts as slowest. Of the two directions the slower one counts; [a][a] is not
 // read. Numbers that mean the same must be the same: noise in the last digits of a measurement
 // decides over the order as a real difference would, so round measured ones first.

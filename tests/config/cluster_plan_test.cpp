@@ -1,9 +1,12 @@
 #include "config/cluster_plan.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -111,6 +114,48 @@ TEST(ClusterPlan, OnlyTheRingAndWhatReplicaZeroTellsLeaveANode) {
   EXPECT_THAT(crossing, UnorderedElementsAre("reducer.0 -> reducer.1", "reducer.1 -> reducer.2",
                                              "reducer.2 -> reducer.0", "replica.0 -> checkpointer",
                                              "replica.0 -> validator", "replica.0 -> monitor"));
+}
+
+// Every member sends to the one that stands behind it, and its place is as the schedule counts.
+TEST(ClusterPlan, LinksAndPlacesFollowTheOrderOfTheRing) {
+  for (std::uint32_t members = 1; members <= 64; ++members) {
+    ClusterPlanOptions turned = options();
+    turned.members = members;
+    turned.ring_order.resize(members);
+    std::iota(turned.ring_order.begin(), turned.ring_order.end(), 0u);
+    std::reverse(turned.ring_order.begin() + 1, turned.ring_order.end());
+    const runtime::Plan plan = plan_of(turned);
+    EXPECT_TRUE(runtime::check(plan).empty());
+    for (std::uint32_t place = 0; place < members; ++place) {
+      const std::uint32_t member = turned.ring_order[place];
+      EXPECT_EQ(ring_position(plan, member), place);
+      if (members == 1) continue;
+      EXPECT_EQ(link(plan, fmt::format("reducer.{}", member), "ring").to,
+                fmt::format("reducer.{}", turned.ring_order[(place + 1) % members]));
+    }
+  }
+}
+
+TEST(ClusterPlan, WithoutAnOrderPlacesAreNumbers) {
+  const runtime::Plan plan = plan_of(options());
+  for (std::uint32_t member = 0; member < 3; ++member) {
+    EXPECT_EQ(ring_position(plan, member), member);
+  }
+}
+
+// Nodes that meet compare the text of their plans, so that none stands in a ring of its own.
+TEST(ClusterPlan, EveryOrderOfTheRingIsAnotherPlan) {
+  ClusterPlanOptions each = options();
+  each.members = 5;
+  each.ring_order = {0, 1, 2, 3, 4};
+  std::set<std::string> texts;
+  std::size_t orders = 0;
+  do {
+    texts.insert(runtime::print(plan_of(each)));
+    ++orders;
+  } while (std::next_permutation(each.ring_order.begin() + 1, each.ring_order.end()));
+  EXPECT_EQ(orders, 24u);
+  EXPECT_EQ(texts.size(), orders);
 }
 
 TEST(ClusterPlan, OneMemberHasNoRing) {

@@ -1,5 +1,5 @@
-// The topologies in the documents are right: every ```yaml block is a topology file, or the model
-// section of one.
+// The topologies in the documents are right: every ```yaml block is a topology file, or a section
+// of one.
 
 #include <filesystem>
 #include <sstream>
@@ -35,12 +35,14 @@ std::vector<Block> yaml_blocks(const std::string& path) {
   return blocks;
 }
 
-// What is wrong with a block; a model alone is completed by data.
+// What is wrong with a block; sections are completed by those that every file has.
 std::string problems_of(const Block& block) {
   Problems problems;
   const YamlValue root = parse_yaml(block.text, "block", problems);
-  const bool whole = root.find("data") != nullptr;
-  return message_of(parse(whole ? block.text : block.text + "data: {train: a.h5}\n"));
+  std::string text = block.text;
+  if (root.find("model") == nullptr) text += "model: {zoo: toy}\n";
+  if (root.find("data") == nullptr) text += "data: {train: a.h5}\n";
+  return message_of(parse(text));
 }
 
 TEST(DocumentedTopologies, AreRight) {

@@ -70,6 +70,15 @@ TEST_F(Hosts, TwoHostsMakeOneRunWithTheHashOfOneProcess) {
   EXPECT_EQ(nodes("a").size(), 3u);
 }
 
+// What cluster.bandwidth says of hosts at the end of such cables: a pair is as fast as its slower
+// one.
+std::string bandwidth_of(const std::vector<int>& others, const std::string& rate, int slower) {
+  std::vector<std::string> names;
+  for (const int other : others) names.push_back(Network::address(other));
+  return fmt::format("{{between: [[{}], {}], rate: {}}}", fmt::join(names, ", "),
+                     Network::address(slower), rate);
+}
+
 // A head with so many members beside it, and one member at the end of each of two cables.
 void Hosts::train_over_slow_cables(int members_here) {
   ASSERT_NO_FATAL_FAILURE(lay_cables(3));
@@ -77,7 +86,13 @@ void Hosts::train_over_slow_cables(int members_here) {
   if (!network_->limit_rate(1, "50mbit") || !network_->limit_rate(2, "8mbit")) {
     GTEST_SKIP() << network_->refusal();
   }
-  Process run(head_line({members_here, 1, 1}, {"--json"}));
+  std::vector<std::string> rates{bandwidth_of({1}, "8Mbit", 2)};
+  if (members_here > 0) {
+    rates = {bandwidth_of({0}, "50Mbit", 1), bandwidth_of({0, 1}, "8Mbit", 2)};
+  }
+  Process run(head_line(
+      {members_here, 1, 1},
+      {"--json", "--set", fmt::format("cluster.bandwidth=[{}]", fmt::join(rates, ", "))}));
   const auto fast = join_from(1);
   const auto slow = join_from(2);
   const ProcessEnd end = run.wait();
@@ -86,6 +101,7 @@ void Hosts::train_over_slow_cables(int members_here) {
   EXPECT_EQ(slow->wait().exit_code, 0);
   EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone"));
   EXPECT_EQ(nodes("a").size(), static_cast<std::size_t>(members_here) + 3);
+  EXPECT_THAT(read_text(path("a/log.txt")), AllOf(HasSubstr("ring: "), HasSubstr(", 8Mbit")));
 }
 
 TEST_F(Hosts, CablesOfDifferentSpeedGiveTheSameHash) { train_over_slow_cables(0); }
@@ -93,6 +109,32 @@ TEST_F(Hosts, CablesOfDifferentSpeedGiveTheSameHash) { train_over_slow_cables(0)
 // Their ring goes over both cables and none.
 TEST_F(Hosts, MembersOnThreeHostsOfDifferentSpeedGiveTheHashOfOneProcess) {
   train_over_slow_cables(2);
+}
+
+// With four hosts there is a choice: the slow one stands beside that at the slower of the other
+// cables.
+TEST_F(Hosts, RingOrderedByTheRatesOfFourHostsGivesTheHashOfOneProcess) {
+  ASSERT_NO_FATAL_FAILURE(lay_cables(4));
+  if (IsSkipped()) return;
+  if (!network_->limit_rate(1, "50mbit") || !network_->limit_rate(3, "8mbit")) {
+    GTEST_SKIP() << network_->refusal();
+  }
+  const std::string rates =
+      fmt::format("cluster.bandwidth=[{}, {}]", bandwidth_of({0, 2}, "50Mbit", 1),
+                  bandwidth_of({0, 1, 2}, "8Mbit", 3));
+  Process run(head_line({1, 1, 1, 1}, {"--json", "--set", rates}));
+  std::vector<std::unique_ptr<Process>> joined;
+  for (int host = 1; host < 4; ++host) {
+    joined.push_back(join_from(host, {"--node", fmt::format("member.{}", host)}));
+  }
+  const ProcessEnd end = run.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  for (const auto& member : joined) EXPECT_EQ(member->wait().exit_code, 0);
+  EXPECT_THAT(read_text(path("a/log.txt")),
+              HasSubstr("ring: 10.77.0.1 (member.0) -> 10.77.0.2 (member.1) -> 10.77.0.4 "
+                        "(member.3) -> 10.77.0.3 (member.2) -> 10.77.0.1; slowest edge 10.77.0.2 "
+                        "-> 10.77.0.4, 8Mbit"));
+  EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone"));
 }
 
 // The head still hears both: only they can say what is wrong.

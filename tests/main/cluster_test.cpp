@@ -92,6 +92,41 @@ TEST_F(Cluster, LossyReductionsRepeatThemselvesAndNotTheExactOne) {
   }
 }
 
+// Two sites whose hosts take turns in the file, with one line between them that is slower than the
+// others; their members are all here.
+TEST_F(Cluster, RingOrderedByBandwidthGivesTheHashOfOneProcessAndItsOwnLossySums) {
+  // Every member has a micro-batch of its own.
+  const Words numbers{"--workers", "4", "--set", "actors.replica.count=1"};
+  const Words sites{"--workers",
+                    "4",
+                    "--set",
+                    "actors.replica.count=1",
+                    "--set",
+                    "cluster.hosts=[{address: a1}, {address: b1}, {address: a2}, {address: b2}]",
+                    "--set",
+                    "cluster.bandwidth=[{between: [[a1, a2], [b1, b2]], rate: 100Mbit}, {between: "
+                    "[a1, b1], rate: 10Mbit}]"};
+  const std::string ring =
+      "ring: a1 (member.0) -> a2 (member.2) -> b1 (member.1) -> b2 (member.3) -> a1; slowest edge "
+      "a2 -> b1, 100Mbit\n";
+  Words check{"check", path("toy.yaml")};
+  check.insert(check.end(), sites.begin(), sites.end());
+  const ProcessEnd checked = call(check);
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  EXPECT_THAT(checked.out, HasSubstr("\n" + ring));
+  EXPECT_THAT(checked.out, HasSubstr("reducer.2.ring -> reducer.1.ring"));
+
+  EXPECT_EQ(hash_of("sites", sites), hash_of("alone"));
+  EXPECT_THAT(read_text(path("sites/log.txt")), HasSubstr(ring));
+  const auto in_fp32 = [&](const std::string& name, Words words) {
+    words.insert(words.end(), {"--set", "actors.reducer.reduction=fp32"});
+    return hash_of(name, words);
+  };
+  const std::string lossy = in_fp32("lossy", sites);
+  EXPECT_EQ(in_fp32("lossy-again", sites), lossy);
+  EXPECT_NE(in_fp32("lossy-numbers", numbers), lossy);
+}
+
 TEST_F(Cluster, WeakScalingMakesIterationsOfAsManyMicroBatchesForEachMember) {
   const Words weak{"--workers", "2", "--set", "train.scaling=weak"};
   const JsonValue two = summary_of("two", weak);

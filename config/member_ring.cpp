@@ -1,0 +1,100 @@
+#include "config/member_ring.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "config/cluster_plan.h"
+#include "config/units.h"
+#include "pipeline/ring_order.h"
+
+namespace troupe::config {
+namespace {
+
+constexpr std::uint64_t kUnnamed = std::numeric_limits<std::uint64_t>::max();
+
+struct Hosts {
+  std::vector<std::string> names;        // each once, in the order of the file
+  std::vector<std::uint32_t> of_member;  // indices of these
+  pipeline::HostBandwidths bandwidths;   // between these, bits per second, or kUnnamed
+};
+
+Hosts hosts_of(const ClusterSection& cluster) {
+  Hosts hosts;
+  std::map<std::string_view, std::uint32_t> index;
+  for (const HostSection& host : cluster.hosts) {
+    const auto next = static_cast<std::uint32_t>(hosts.names.size());
+    const auto [known, fresh] = index.try_emplace(host.address, next);
+    if (fresh) hosts.names.push_back(host.address);
+    hosts.of_member.insert(hosts.of_member.end(), host.workers, known->second);
+  }
+  hosts.bandwidths.assign(hosts.names.size(),
+                          std::vector<std::uint64_t>(hosts.names.size(), kUnnamed));
+  for (const BandwidthSection& bandwidth : cluster.bandwidth) {
+    const auto rate = static_cast<std::uint64_t>(bandwidth.bits_per_second);
+    for (const std::string& one : bandwidth.between[0]) {
+      for (const std::string& other : bandwidth.between[1]) {
+        const std::uint32_t a = index.at(one), b = index.at(other);
+        hosts.bandwidths[a][b] = hosts.bandwidths[b][a] = rate;
+      }
+    }
+  }
+  return hosts;
+}
+
+// Each host once: members of one stand next to each other.
+std::vector<std::uint32_t> hosts_in_order(const Hosts& hosts,
+                                          const std::vector<std::uint32_t>& ring) {
+  std::vector<std::uint32_t> order;
+  for (const std::uint32_t member : ring) order.push_back(hosts.of_member[member]);
+  order.erase(std::unique(order.begin(), order.end()), order.end());
+  return order;
+}
+
+std::string slowest_edge(const Hosts& hosts, const std::vector<std::uint32_t>& order) {
+  const auto rate = [&](std::size_t i) {
+    return hosts.bandwidths[order[i]][order[(i + 1) % order.size()]];
+  };
+  std::size_t slowest = 0;
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    if (rate(i) < rate(slowest)) slowest = i;
+  }
+  if (rate(slowest) == kUnnamed) return "cluster.bandwidth says nothing of its edges";
+  return fmt::format("slowest edge {} -> {}, {}", hosts.names[order[slowest]],
+                     hosts.names[order[(slowest + 1) % order.size()]],
+                     print_rate(static_cast<std::int64_t>(rate(slowest))));
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> member_ring(const ClusterSection& cluster, std::uint32_t members) {
+  const Hosts hosts = hosts_of(cluster);
+  if (hosts.of_member.size() == members) {
+    return pipeline::ring_order(hosts.of_member, hosts.bandwidths);
+  }
+  std::vector<std::uint32_t> numbers(members);
+  std::iota(numbers.begin(), numbers.end(), 0u);
+  return numbers;
+}
+
+std::string ring_text(const ClusterSection& cluster, std::uint32_t members) {
+  const Hosts hosts = hosts_of(cluster);
+  if (hosts.of_member.size() != members || hosts.names.size() < 2) return {};
+  const auto ring = pipeline::ring_order(hosts.of_member, hosts.bandwidths);
+  const auto order = hosts_in_order(hosts, ring);
+  std::string text = "ring: ";
+  for (const std::uint32_t host : order) {
+    std::vector<std::string> there;
+    for (const std::uint32_t member : ring) {
+      if (hosts.of_member[member] == host) there.push_back(member_name(member));
+    }
+    text += fmt::format("{} ({}) -> ", hosts.names[host], fmt::join(there, ", "));
+  }
+  return text + fmt::format("{}; {}", hosts.names[order.front()], slowest_edge(hosts, order));
+}
+
+}  // namespace troupe::config

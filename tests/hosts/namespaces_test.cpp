@@ -46,10 +46,17 @@ class Hosts : public ClusterRun {
     return network_->on(0, command(run_words("a", more)));
   }
   std::unique_ptr<Process> join_from(int host, const Words& more = {}) const {
+    return std::make_unique<Process>(network_->on(host, command(join_words(more))));
+  }
+  // Whatever it sends goes over its cable.
+  std::unique_ptr<Process> join_apart_from(int host, const Words& more = {}) const {
+    return std::make_unique<Process>(network_->apart_on(host, command(join_words(more))));
+  }
+  Words join_words(const Words& more) const {
     Words words{"join", fmt::format("{}:{}#{}", Network::address(0), kPort, public_key(keys_)),
                 "--key", keys_};
     words.insert(words.end(), more.begin(), more.end());
-    return std::make_unique<Process>(network_->on(host, command(words)));
+    return words;
   }
   std::uint64_t newest_step() const { return std::stoull(checkpoints("a").front().substr(5, 12)); }
 
@@ -69,6 +76,11 @@ TEST_F(Hosts, TwoHostsMakeOneRunWithTheHashOfOneProcess) {
   EXPECT_THAT(end.err, HasSubstr("member.0 | "));
   EXPECT_EQ(nodes("a").size(), 3u);
 }
+
+// A generator whose sums are kLargeBytes and more, and a run of so many steps of it.
+constexpr std::uint64_t kLargeBytes = std::uint64_t{5000} * 8 * sizeof(std::int64_t);
+constexpr std::uint64_t kLargeSteps = 8;
+const Words kLarge{"--set", "model.generator.latent.size=5000", "--set", "train.iterations=4"};
 
 // What cluster.bandwidth says of hosts at the end of such cables: a pair is as fast as its slower
 // one.
@@ -90,18 +102,20 @@ void Hosts::train_over_slow_cables(int members_here) {
   if (members_here > 0) {
     rates = {bandwidth_of({0}, "50Mbit", 1), bandwidth_of({0, 1}, "8Mbit", 2)};
   }
-  Process run(head_line(
-      {members_here, 1, 1},
-      {"--json", "--set", fmt::format("cluster.bandwidth=[{}]", fmt::join(rates, ", "))}));
-  const auto fast = join_from(1);
-  const auto slow = join_from(2);
+  Words more = kLarge;
+  more.insert(more.end(),
+              {"--json", "--set", fmt::format("cluster.bandwidth=[{}]", fmt::join(rates, ", "))});
+  Process run(head_line({members_here, 1, 1}, more));
+  const auto fast = join_apart_from(1);
+  const auto slow = join_apart_from(2);
   const ProcessEnd end = run.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_EQ(fast->wait().exit_code, 0);
   EXPECT_EQ(slow->wait().exit_code, 0);
-  EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone"));
+  EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone", kLarge));
   EXPECT_EQ(nodes("a").size(), static_cast<std::size_t>(members_here) + 3);
   EXPECT_THAT(read_text(path("a/log.txt")), AllOf(HasSubstr("ring: "), HasSubstr(", 8Mbit")));
+  for (const int host : {1, 2}) EXPECT_GT(network_->sent_by(host), kLargeSteps * kLargeBytes);
 }
 
 TEST_F(Hosts, CablesOfDifferentSpeedGiveTheSameHash) { train_over_slow_cables(0); }
@@ -122,10 +136,12 @@ TEST_F(Hosts, RingOrderedByTheRatesOfFourHostsGivesTheHashOfOneProcess) {
   const std::string rates =
       fmt::format("cluster.bandwidth=[{}, {}]", bandwidth_of({0, 2}, "50Mbit", 1),
                   bandwidth_of({0, 1, 2}, "8Mbit", 3));
-  Process run(head_line({1, 1, 1, 1}, {"--json", "--set", rates}));
+  Words more = kLarge;
+  more.insert(more.end(), {"--json", "--set", rates});
+  Process run(head_line({1, 1, 1, 1}, more));
   std::vector<std::unique_ptr<Process>> joined;
   for (int host = 1; host < 4; ++host) {
-    joined.push_back(join_from(host, {"--node", fmt::format("member.{}", host)}));
+    joined.push_back(join_apart_from(host, {"--node", fmt::format("member.{}", host)}));
   }
   const ProcessEnd end = run.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
@@ -134,7 +150,10 @@ TEST_F(Hosts, RingOrderedByTheRatesOfFourHostsGivesTheHashOfOneProcess) {
               HasSubstr("ring: 10.77.0.1 (member.0) -> 10.77.0.2 (member.1) -> 10.77.0.4 "
                         "(member.3) -> 10.77.0.3 (member.2) -> 10.77.0.1; slowest edge 10.77.0.2 "
                         "-> 10.77.0.4, 8Mbit"));
-  EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone"));
+  EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone", kLarge));
+  for (int host = 1; host < 4; ++host) {
+    EXPECT_GT(network_->sent_by(host), kLargeSteps * kLargeBytes);
+  }
 }
 
 // The head still hears both: only they can say what is wrong.

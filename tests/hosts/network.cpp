@@ -1,10 +1,13 @@
 #include "tests/hosts/network.h"
 
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 
 #include <fmt/format.h>
+
+#include "tests/main/json_value.h"
 
 namespace troupe {
 namespace {
@@ -70,6 +73,21 @@ std::vector<std::string> Network::on(int host, const std::vector<std::string>& w
   std::vector<std::string> all{path_of("ip"), "netns", "exec", name(host)};
   all.insert(all.end(), words.begin(), words.end());
   return all;
+}
+
+std::vector<std::string> Network::apart_on(int host, const std::vector<std::string>& words) const {
+  std::vector<std::string> all{path_of("unshare"), "--pid", "--fork", "--kill-child",
+                               "--mount-proc"};
+  all.insert(all.end(), words.begin(), words.end());
+  return on(host, all);
+}
+
+std::uint64_t Network::sent_by(int host) const {
+  const ProcessEnd end =
+      Process({path_of("ip"), "-n", name(host), "-json", "-stats", "link", "show", "dev", "eth0"})
+          .wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  return parse_json(end.out).list().front()["stats64"]["tx"]["bytes"].integer();
 }
 
 bool Network::limit_rate(int host, const std::string& rate) {

@@ -2,6 +2,7 @@
 
 // Hosts as network namespaces on one bridge, each with a cable that can be slow or cut.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,11 @@ class Network {
   static std::string address(int host);
   // The words, to be run on the host.
   std::vector<std::string> on(int host, const std::vector<std::string>& words) const;
+  // The same without sight of other hosts' processes, as which memory could be shared that no cable
+  // carries. What starts it passes no signal on but its own end.
+  std::vector<std::string> apart_on(int host, const std::vector<std::string>& words) const;
+  // Bytes that a host other than 0 has sent over its cable.
+  std::uint64_t sent_by(int host) const;
   // Of the cable of a host other than 0, in both directions. False: the system cannot limit it.
   bool limit_rate(int host, const std::string& rate);
   bool cut_cable(int host);

@@ -208,8 +208,8 @@ bool Replica::compute(Context& context, Flight& flight) {
   const TimePoint start = context.now();
   const bool last = slot + 1 == training_.options.schedule.size();
   const model::FinalFrom send = [&](std::int64_t element) {
-    // What is computed last is sent when all is.
-    if (element == 0) return;
+    // Often nothing is left to compute then, and the last buckets go with the header.
+    if (element == 0 && flight.share().to_compute() == flight.share().own()) return;
     flight.begin(0, state_.scales[slot], context.now());
     flight.add_buckets(element, contributions_.messages);
     flush(context, contributions_);

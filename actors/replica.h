@@ -55,7 +55,8 @@ struct ReplicaOptions {
   std::int64_t segment_bytes = 1 << 20;
   std::uint32_t members = 1;  // of the reducers' ring
   pipeline::SpotChecks checks;
-  bool overlap = true;       // false: waits for each step, to see what that costs
+  // False: sends a step when it is complete and waits for it, to see what that costs.
+  bool overlap = true;
   config::Every checkpoint;  // snapshots to the Checkpointer; replica 0 only
   config::Every validation;  // snapshots to the Validator; replica 0 only
 };

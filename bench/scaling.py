@@ -28,7 +28,6 @@ import slow_cable  # noqa: E402
 MODEL = "gan3d_25"
 FORMATS = ("exact", "fp32", "bf16", "int8")
 RATE, DELAY = 100e6, 0.005
-TIMEOUT = 600
 
 TOPOLOGY = """name: scaling
 model: {zoo: MODEL, kernels: fastest}
@@ -72,13 +71,42 @@ class Run:
         return 1e3 * self.seconds["reduce"] / self.iterations
 
 
+class Program:
+    """A program under way, whose output is kept for when it fails."""
+
+    def __init__(self, words):
+        self.words, self.output = words, tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(words, stdout=self.output, stderr=subprocess.STDOUT)
+
+    def finish(self, seconds):
+        try:
+            code = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            code = f"not within {seconds} s"
+        if code != 0:
+            self.output.seek(0)
+            sys.exit(f"{' '.join(self.words)}\nended with {code}\n{self.output.read()[-4000:]}")
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.output.close()
+
+
 class Bench:
     def __init__(self, troupe, folder, small):
         self.troupe, self.folder, self.runs = troupe, folder, 0
         self.small, self.events = small, 1 if small else 4  # per process and optimiser step
+        self.timeout = 120 if small else 600
+        self.programs = []
         self.topology = f"{folder}/topology.yaml"
         with open(self.topology, "w") as file:
             file.write(TOPOLOGY.replace("MODEL", MODEL).replace("EVENTS", str(self.events)))
+
+    def close(self):
+        for program in self.programs:
+            program.kill()
 
     def out(self):
         self.runs += 1
@@ -89,27 +117,22 @@ class Bench:
                  "--set", f"train.iterations={iterations}"]
         return words + [word for change in more for word in ("--set", change)]
 
-    @staticmethod
-    def start(words):
-        return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-
-    @staticmethod
-    def finish(process):
-        output, _ = process.communicate(timeout=TIMEOUT)
-        if process.returncode != 0:
-            sys.exit(f"{' '.join(process.args)}\n{output}")
+    def start(self, words):
+        self.programs.append(Program(words))
+        return self.programs[-1]
 
     def run(self, iterations, workers, more=()):
         out = self.out()
-        self.finish(self.start([*self.words(out, iterations, more), "--workers", str(workers)]))
+        words = [*self.words(out, iterations, more), "--workers", str(workers)]
+        self.start(words).finish(self.timeout)
         return Run(out)
 
     def two_at_once(self, iterations):
         outs = [self.out(), self.out()]
-        processes = [self.start([*self.words(out, iterations, ()), "--workers", "1"])
-                     for out in outs]
-        for process in processes:
-            self.finish(process)
+        programs = [self.start([*self.words(out, iterations, ()), "--workers", "1"])
+                    for out in outs]
+        for program in programs:
+            program.finish(self.timeout)
         return [Run(out) for out in outs]
 
     def over_cable(self, hosts, iterations, keys, reduction, overlap):
@@ -123,29 +146,11 @@ class Bench:
             key = next(line.split()[1] for line in file if line.startswith("public "))
         member = self.start(hosts.on(1, [self.troupe, "join", f"{hosts.address(0)}:8500#{key}",
                                          "--key", keys, "--data", f"{self.folder}/data"]))
-        self.finish(head)
-        self.finish(member)
+        head.finish(self.timeout)
+        member.finish(self.timeout)
         return Run(out)
 
-
-def spread(values):
-    return f"{statistics.median(values):.2f} [{min(values):.2f}, {max(values):.2f}]"
-
-
-def ddp(processes, events, iterations):
-    """Events per second, None without PyTorch."""
-    words = [sys.executable, "-W", "ignore", f"{HERE}/ddp_peer.py", MODEL, str(processes),
-             str(events), str(iterations)]
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                          timeout=TIMEOUT, check=False)
-    if done.stdout.startswith("missing"):
-        return None
-    if not done.stdout.startswith("seconds"):
-        sys.exit(f"PyTorch: {done.stdout}")
-    return processes * events * iterations / float(done.stdout.split()[1])
-
-
-def weak(bench):
+    def weak(bench):
     rounds, iterations = (1, 2) if bench.small else (5, 6)
     one = bench.run(2, 0, ["train.scaling=strong", "train.micro_batches=2"])
     two = bench.run(2, 2)
@@ -161,10 +166,10 @@ def weak(bench):
         exposed.append(pair.exposed_ms)
         share.append(100 * pair.exposed_ms / pair.iteration_ms)
         beside.append(sum(run.rate for run in bench.two_at_once(iterations)) / (2 * alone[-1]))
-        rate = ddp(1, bench.events, iterations - 1)
+        rate = bench.ddp(1, iterations - 1)
         if rate is not None:
             peer.append(rate)
-            peer_both.append(ddp(2, bench.events, iterations - 1) / (2 * rate))
+            peer_both.append(bench.ddp(2, iterations - 1) / (2 * rate))
     print(f"  one process: {spread(alone)} events/s")
     print(f"  efficiency of two: {spread(both)}; exposed reduction {spread(exposed)} ms an iteration, "
           f"{spread(share)} %")
@@ -203,17 +208,22 @@ def cable(bench):
             if len(hashes) != 1:
                 sys.exit(f"{reduction}: different states at the end: {hashes}")
     finally:
+        bench.close()
         hosts.close()
 
 
 def main():
-    small = "--small" in sys.argv
     words = [word for word in sys.argv[1:] if word != "--small"]
     parts = {"weak": weak, "cable": cable}
+    if not words or not set(words[1:]) <= parts.keys():
+        sys.exit(__doc__)
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(os.path.abspath(words[0]), folder, small)
-        for part in words[1:] or parts:
-            parts[part](bench)
+        bench = Bench(os.path.abspath(words[0]), folder, "--small" in sys.argv)
+        try:
+            for part in words[1:] or parts:
+                parts[part](bench)
+        finally:
+            bench.close()
 
 
 if __name__ == "__main__":

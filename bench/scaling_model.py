@@ -9,44 +9,49 @@ defaults of the steps were measured as docs/performance.md says.
 """
 
 import argparse
-import math
+import statistics
 
 LEAST_BUCKET, SEGMENT = 4096, 1 << 20  # bytes; pipeline/buckets.h, actors.reducer.segment
 
-# Of a step: elements of its sums; seconds a member computes; the share of the elements that leave
-# only when all is computed; seconds of what can be computed while they are reduced.
+# Of a step: elements of its sums; seconds a member computes, and of them those after its first
+# buckets leave; the share of the elements that leaves only when all is computed; seconds of what
+# can be computed while they are reduced.
 STEPS = {
-    "d_real": dict(elements=57_000, compute=0.18, late=0.1, meanwhile=0.07),
-    "d_fake": dict(elements=57_000, compute=0.18, late=0.1, meanwhile=0.07),
-    "g, first": dict(elements=873_000, compute=0.25, late=0.72, meanwhile=0.0),
-    "g, last": dict(elements=873_000, compute=0.25, late=0.72, meanwhile=0.18),
+    "d_real": dict(elements=57_000, compute=0.18, backward=0.1, late=0.1, meanwhile=0.07),
+    "d_fake": dict(elements=57_000, compute=0.18, backward=0.1, late=0.1, meanwhile=0.07),
+    "g, first": dict(elements=873_000, compute=0.25, backward=0.1, late=0.72, meanwhile=0.0),
+    "g, last": dict(elements=873_000, compute=0.25, backward=0.1, late=0.72, meanwhile=0.18),
 }
 APPLY = 0.012  # seconds of an iteration
 
 
-def ring_seconds(members, size, delay, rate):
-    """All-reduce of `size` bytes: 2 (N - 1) turns, each as long as an edge is busy, or as a bucket
-    takes alone, whichever is more."""
-    if members == 1:
-        return 0.0
-    bucket = min(size, max(LEAST_BUCKET, min(SEGMENT, size / members)))
+def ring_seconds(members, size, bucket, delay, rate):
+    """All-reduce of `size` bytes in buckets: 2 (N - 1) turns, each as long as an edge is busy, or
+    as a bucket takes alone, whichever is more."""
     return 2 * (members - 1) * max(size / members / rate, delay + bucket / rate)
 
 
+def exposed_seconds(step, members, arguments):
+    """Waiting for the sums of a step, whose early part may still be under way with the late one."""
+    size = step["elements"] * arguments.bytes
+    bucket = max(LEAST_BUCKET, min(SEGMENT, size / members))
+    late, whole = (ring_seconds(members, part, bucket, arguments.delay, arguments.rate)
+                   for part in (size * step["late"], size))
+    return max(0.0, max(late, whole - step["backward"]) - step["meanwhile"])
+
+
 def slowest(members, sigma):
-    """The slowest of N members is so much slower than one, of normal times."""
-    return sigma * math.sqrt(2 * math.log(members))
+    """By how much the slowest of N is expected to be slower than one, of normal times (Blom)."""
+    if members == 1:
+        return 0.0
+    return sigma * statistics.NormalDist().inv_cdf((members - 0.375) / (members + 0.25))
 
 
 def iteration(members, arguments):
-    exposed = waiting = 0.0
-    for step in STEPS.values():
-        late = step["late"] * step["elements"] * arguments.bytes
-        reduction = ring_seconds(members, late, arguments.delay, arguments.rate)
-        exposed += max(0.0, reduction - step["meanwhile"])
-        waiting += step["compute"] * slowest(members, arguments.sigma)
+    """Seconds: its own work, waiting for sums, waiting for the slowest member."""
     compute = sum(step["compute"] for step in STEPS.values())
-    return compute + APPLY, exposed, waiting
+    exposed = sum(exposed_seconds(step, members, arguments) for step in STEPS.values())
+    return compute + APPLY, exposed, compute * slowest(members, arguments.sigma)
 
 
 def main():

@@ -31,8 +31,7 @@ RecordOf<ReplicaSection> replica_record() {
              Scope::kState, "What they compute on.")
       .field("threads", &ReplicaSection::threads, integer<std::uint32_t>(1, 1024), Scope::kFree,
              "Micro-batches each computes at a time, one thread for each.")
-      .field("overlap", &ReplicaSection::overlap, word<bool>({{"true", true}, {"false", false}}),
-             Scope::kFree,
+      .field("overlap", &ReplicaSection::overlap, boolean(), Scope::kFree,
              "Whether they compute while a step is being reduced; `false` shows what that saves.");
   return record;
 }

@@ -92,7 +92,8 @@ struct ReplicaSection {
   Device device = Device::kCpu;
   // Micro-batches each replica computes at a time, one thread for each, from 1; default 1.
   std::uint32_t threads = 1;
-  // Default true; false shows what it saves.
+  // Whether what the next step can know already is computed, and buckets leave, before a step is
+  // complete; default true.
   bool overlap = true;
 };
 

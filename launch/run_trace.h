@@ -1,7 +1,8 @@
 #pragma once
 
-// What every actor did lately, for whoever asks why a run failed: RUN/trace/local.json, in the
-// Trace Event format that Perfetto (ui.perfetto.dev) and chrome://tracing open.
+// What every actor did lately, for whoever asks why a run failed or what it did meanwhile: a file
+// per process, RUN/trace/local.json, or head.json and member.N.json, in the Trace Event format that
+// Perfetto (ui.perfetto.dev) and chrome://tracing open.
 
 #include <string>
 #include <vector>

@@ -103,7 +103,8 @@ class Program::Compiler {
     return {};
   }
 
-  // Backward reaches the weights from the last layer to the first, but for branches.
+  // Backward reaches the weights from the last layer to the first, but for branches. What
+  // instructions write tiles the gradients: each range ends where the next one begins.
   void note_final_gradients() {
     const std::size_t pass = static_cast<std::size_t>(Pass::kBackwardParameters);
     const auto& instructions = content_.lists.passes[pass];

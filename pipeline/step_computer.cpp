@@ -42,11 +42,12 @@ class Finality {
     return true;
   }
 
-  // One thread.
-  void tell(const model::FinalFrom& final_from) {
+  // Of all of them, if it has fallen since the last time. One thread.
+  std::optional<std::int64_t> news() {
     std::int64_t all = 0;
     for (const auto& from : from_) all = std::max(all, from.load(std::memory_order_acquire));
-    if (all < told_) final_from(told_ = all);
+    if (all >= told_) return std::nullopt;
+    return told_ = all;
   }
 
  private:
@@ -117,7 +118,8 @@ bool StepComputer::compute(const TrainingState& state, StepShare& step,
   team_.run(static_cast<std::int64_t>(count), [&](std::int64_t i, int thread) {
     const auto offset = static_cast<std::size_t>(i);
     const model::FinalFrom tell = [&](std::int64_t element) {
-      if (finality.falls_to(offset, element) && thread == 0) finality.tell(final_from);
+      if (!finality.falls_to(offset, element) || thread != 0) return;
+      if (const auto all = finality.news()) final_from(step.final_from_ = *all);
     };
     compute_one(state, step, first + offset, static_cast<int>(i),
                 step.contributions_[first + offset].data(), final_from ? &tell : nullptr);

@@ -32,7 +32,8 @@ class StepComputer {
 
   // One turn of the step's computation, at most one micro-batch per thread; false when it was
   // complete before the call. `final_from` is called on this thread while the replica's own
-  // micro-batches are completed: of all of them, elements from there to the end are computed. What
+  // micro-batches are completed: of all of them, elements from there to the end are computed. The
+  // numbers fall, and need not reach 0: other threads may be the last. What
   // the step reads of `state` (slot_access(..).reads) must be the same over all turns of a step,
   // and what prepare_reads names since prepare(); the rest may have changed.
   bool compute(const TrainingState& state, StepShare& step,

@@ -9,8 +9,13 @@ namespace troupe::pipeline {
 
 StepShare::StepShare(const model::Gan& gan, const TrainingOptions& options,
                      std::shared_ptr<const IterationShare> iteration, std::uint32_t slot)
-    : gan_(&gan), options_(&options), iteration_(std::move(iteration)), slot_(slot) {
+    : gan_(&gan),
+      options_(&options),
+      iteration_(std::move(iteration)),
+      slot_(slot),
+      final_from_(layout().size) {
   CHECK(slot < options.schedule.size());
+  if (own() == 0) final_from_ = 0;
 }
 
 std::uint64_t StepShare::step() const {
@@ -22,7 +27,8 @@ std::uint64_t StepShare::step() const {
 void StepShare::note_computed() {
   const std::size_t position = computed_++;
   CHECK(position < contributions_.size(), "it has memory");
-  if (position >= iteration_->size()) return;
+  if (computed_ == own()) final_from_ = 0;
+  if (position >= own()) return;
   const Batch& events = iteration_->micro_batch(position).events;
   for (const std::uint64_t id : events.event_ids.as<std::uint64_t>()) {
     event_sum_ += event_mix(id, iteration_->iteration(), slot_);
@@ -40,7 +46,7 @@ StepHeader StepShare::begin_header(std::uint32_t attempt) const {
 
 runtime::Buffer StepShare::add_up(const Bucket& bucket, const std::vector<std::int16_t>& scales,
                                   StepHeader& header) const {
-  CHECK(contributions_.size() >= iteration_->size(), "the step is not computed");
+  CHECK(bucket.offset >= final_from_, "the step is not computed");
   runtime::Buffer sums = runtime::Buffer::zeroed(bucket.bytes());
   MutableSums part;
   if (bucket.floats) {

@@ -18,8 +18,9 @@
 
 namespace troupe::pipeline {
 
-// Filled by a StepComputer; several may be filled at a time, without a word of each other. One
-// thread. Memory: one contribution vector per micro-batch computed so far.
+// Filled by a StepComputer, whose threads write what is computed last while the caller's reads what
+// was told to be final; several may be filled at a time, without a word of each other. All calls on
+// one thread. Memory: one contribution vector per micro-batch computed or being computed.
 class StepShare {
  public:
   // The step at schedule position `slot` of that iteration. Gan and options outlive it.
@@ -41,8 +42,9 @@ class StepShare {
   //
   // A header that nothing was noted in yet.
   StepHeader begin_header(std::uint32_t attempt) const;
-  // The sums of a bucket of sum_layout(), whose elements are computed; notes what was seen on the
-  // way in the header. Each once per header, in any order.
+  // The sums of a bucket of sums(), notes what was seen on the way in the header. Each once per
+  // header, in any order. CHECKs that the bucket is final: as the computer told, or all is
+  // computed.
   runtime::Buffer add_up(const Bucket& bucket, const std::vector<std::int16_t>& scales,
                          StepHeader& header) const;
   // When it is complete and all of it is added up: all but the hash of the state before the step,
@@ -67,6 +69,7 @@ class StepShare {
   std::uint32_t slot_;
   std::vector<std::vector<float>> contributions_;  // per micro-batch, those being computed included
   std::size_t computed_ = 0;
+  std::int64_t final_from_;  // of the own micro-batches, as far as they are computed
   std::uint64_t events_ = 0, event_sum_ = 0;  // of the header
 };
 

@@ -25,8 +25,8 @@ class ThreadTeam {
   int threads() const { return static_cast<int>(others_.size()) + 1; }
 
   // Calls body(index, thread) for every index in [0, count), each once, in any order, on any thread
-  // (0 <= thread < threads(); 0 is the caller, which takes index 0). Returns when all are done. `body` must not throw
-  // and must not call run() of the same team. One caller at a time.
+  // (0 <= thread < threads(); 0 is the caller, which takes index 0). Returns when all are done.
+  // `body` must not throw and must not call run() of the same team. One caller at a time.
   void run(std::int64_t count, const std::function<void(std::int64_t, int)>& body);
 
  private:

@@ -1,0 +1,148 @@
+#include "actors/flight.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "tests/training/alone.h"
+
+namespace troupe::actors {
+namespace {
+
+using pipeline::IterationShare;
+using pipeline::StepShare;
+using runtime::Buffer;
+using runtime::Message;
+using training_test::Alone;
+using training_test::zoo_topology;
+
+constexpr runtime::TimePoint kNow = std::chrono::seconds(3);
+
+// One step of the toy, by one thread, in buckets of 256 bytes, for two members.
+class Rehearsal {
+ public:
+  explicit Rehearsal(const std::string& reduction)
+      : alone_(zoo_topology("toy", {"actors.reducer.reduction=" + reduction}),
+               model::make_cpu_backend()),
+        team_(1),
+        computer_(alone_.gan(), alone_.options(), team_),
+        state_(alone_.initial_state()) {}
+
+  Flight flight() const {
+    std::vector<pipeline::MicroBatch> micro_batches;
+    for (std::uint32_t i = 0; i < alone_.options().micro_batches; ++i) {
+      micro_batches.push_back(alone_.micro_batch(i, i));
+    }
+    return {StepShare(alone_.gan(), alone_.options(),
+                      std::make_shared<IterationShare>(0, std::move(micro_batches)), 0),
+            256, 2};
+  }
+  // Computes all of it; what is final goes out at once.
+  Flight::Messages compute(Flight& flight) {
+    Flight::Messages out;
+    const auto send = [&](std::int64_t element) {
+      flight.begin(0, state_.scales[0], kNow);
+      flight.add_buckets(element, out);
+    };
+    while (computer_.compute(state_, flight.share(), send)) {
+    }
+    return out;
+  }
+  const std::vector<std::int16_t>& scales() const { return state_.scales[0]; }
+
+ private:
+  Alone alone_;
+  runtime::ThreadTeam team_;
+  pipeline::StepComputer computer_;
+  pipeline::TrainingState state_;
+};
+
+const BucketMessage& body_of(const Message& message) { return *message.as<BucketMessage>(); }
+
+// The reducer of one replica gives back what it gets.
+bool give_back(Flight& flight, const Message& message) {
+  return flight.take(body_of(message), message.payloads().front());
+}
+
+class FlightOf : public testing::TestWithParam<const char*> {};
+
+TEST_P(FlightOf, BucketsThatLeaveEarlyHoldWhatOnesThatLeaveAtTheEndDo) {
+  Rehearsal rehearsal(GetParam());
+  Flight early = rehearsal.flight(), late = rehearsal.flight();
+  const Flight::Messages some = rehearsal.compute(early);
+  ASSERT_GT(some.size(), 1U);
+  EXPECT_TRUE(early.contributed());
+  rehearsal.compute(late);
+  Flight::Messages all;
+  late.begin(1, rehearsal.scales(), kNow);
+  late.add_buckets(0, all);
+  ASSERT_EQ(some.size(), all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const BucketMessage &one = body_of(some[i]), &other = body_of(all[i]);
+    EXPECT_EQ(one.bucket, i);
+    EXPECT_EQ(one.begin, other.begin);
+    EXPECT_EQ(one.floats, other.floats);
+    EXPECT_TRUE(std::ranges::equal(some[i].payloads()[0].bytes(), all[i].payloads()[0].bytes()));
+    EXPECT_TRUE(give_back(early, some[i])) << i;
+    EXPECT_FALSE(give_back(early, all[i])) << "of an attempt that was not begun";
+  }
+  early.add_header({1, 2}, all);
+  late.add_header({1, 2}, all);
+  pipeline::StepHeader one = early.record().header;
+  EXPECT_EQ(one.attempt, 0U);
+  one.attempt = 1;
+  EXPECT_EQ(one, late.record().header);
+  EXPECT_GT(one.events, 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, FlightOf, testing::Values("exact", "fp32", "int8"));
+
+TEST(Flight, TakesBucketsBackBeforeAllAreOut) {
+  Rehearsal rehearsal("exact");
+  Flight flight = rehearsal.flight();
+  rehearsal.compute(flight);
+  flight.begin(1, rehearsal.scales(), kNow);
+  Flight::Messages out;
+  flight.add_buckets(flight.share().sums().elements - 1, out);
+  ASSERT_TRUE(out.empty()) << "no bucket is so small";
+  flight.add_buckets(1, out);
+  EXPECT_FALSE(flight.contributed());
+  ASSERT_FALSE(out.empty());
+  EXPECT_TRUE(give_back(flight, out.front()));
+  EXPECT_EQ(flight.attempt(), 1U);
+  const std::size_t before = out.size();
+  flight.add_buckets(0, out);
+  EXPECT_EQ(out.size(), before + 1);
+  EXPECT_TRUE(flight.contributed());
+}
+
+TEST(Flight, RefusesWhatIsNoneOfItsBuckets) {
+  Rehearsal rehearsal("exact");
+  Flight flight = rehearsal.flight();
+  const Flight::Messages out = rehearsal.compute(flight);
+  const Buffer& sums = out.front().payloads().front();
+  BucketMessage body = body_of(out.front());
+  ++body.step;
+  EXPECT_FALSE(flight.take(body, sums));
+  body = body_of(out.front());
+  EXPECT_FALSE(flight.take(body, sums.slice(0, sums.size() - 8))) << "too short";
+  body.floats = true;
+  EXPECT_FALSE(flight.take(body, sums));
+  body = body_of(out.front());
+  ++body.begin;
+  ++body.end;
+  EXPECT_FALSE(flight.take(body, sums)) << "beyond the end";
+}
+
+TEST(Flight, SendsNothingThatIsNotComputed) {
+  Rehearsal rehearsal("exact");
+  Flight flight = rehearsal.flight();
+  flight.begin(0, rehearsal.scales(), kNow);
+  Flight::Messages out;
+  EXPECT_DEATH(flight.add_buckets(0, out), "the step is not computed");
+  EXPECT_DEATH(flight.add_header({}, out), "the header goes last");
+}
+
+}  // namespace
+}  // namespace troupe::actors

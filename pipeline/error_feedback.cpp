@@ -34,6 +34,7 @@ void encode_piece(ReductionFormat format, std::span<const float> values, const f
 
 ErrorFeedback::ErrorFeedback(ReductionFormat format, std::vector<std::size_t> slot_elements)
     : format_(format), slots_(slot_elements.size()) {
+  CHECK(format != ReductionFormat::kFp32, "nothing is dropped of floats as they are");
   for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].elements = slot_elements[i];
 }
 
@@ -53,7 +54,6 @@ void ErrorFeedback::encode(std::size_t slot, std::size_t begin, std::span<const 
             (next == s.ranges.begin() || std::prev(next)->second <= begin),
         "an element is encoded twice in a step");
   s.ranges.emplace_hint(next, begin, begin + values.size());
-  if (format_ == ReductionFormat::kFp32) return pipeline::encode(format_, values, out);
   s.residuals.resize(s.elements);
   s.staged.resize(s.elements);
   for (std::size_t i = 0; i < values.size(); i += kPiece) {
@@ -78,12 +78,5 @@ void ErrorFeedback::commit(std::size_t slot) {
 }
 
 void ErrorFeedback::roll_back(std::size_t slot) { at(slot).ranges.clear(); }
-
-void ErrorFeedback::clear() {
-  for (Slot& slot : slots_) {
-    std::fill(slot.residuals.begin(), slot.residuals.end(), 0.0f);
-    slot.ranges.clear();
-  }
-}
 
 }  // namespace troupe::pipeline

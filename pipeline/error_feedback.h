@@ -7,8 +7,7 @@
 // differs from the sum of all that was meant by the last step's residual alone.
 //
 // A residual belongs to an element of a slot's contribution vector and is private to the member: no
-// hash, checkpoint or other member sees it. So a run that resumes, or a View that gives the member
-// another part of the sum, begins with none: clear().
+// hash, checkpoint or other member sees it. So a run that resumes begins with none.
 //
 // Life of a slot's step: encode() of each range in any order, each element at most once; then
 // commit() or roll_back(). Until commit() the residuals of the step are staged: nothing reads them.
@@ -16,8 +15,8 @@
 // the same slot never are, since such a step reads what the one before it writes.
 //
 // Memory: 8 bytes an element of every slot (residual and staged residual), held from the first
-// encode() of the slot on; none for kFp32, which drops nothing. encode() allocates nothing of the
-// size of its range but for that first one.
+// encode() of the slot on. encode() allocates nothing of the size of its range but for that first
+// one.
 //
 // Not for use by several threads at a time.
 
@@ -32,7 +31,8 @@ namespace troupe::pipeline {
 
 class ErrorFeedback {
  public:
-  // slot_elements[k]: size of the contribution vector of slot k. All residuals are 0.
+  // slot_elements[k]: size of the contribution vector of slot k. All residuals are 0. CHECKs that
+  // the format drops something: kFp32 needs no feedback.
   ErrorFeedback(ReductionFormat format, std::vector<std::size_t> slot_elements);
 
   // Encodes `values`, elements [begin, begin + values.size()) of slot `slot`, each with its
@@ -42,7 +42,7 @@ class ErrorFeedback {
   // with the step it came from.
   //
   // CHECKs that out.size() is what the format takes for values.size(), that the range lies in the
-  // slot, and that no element of it was encoded since the slot's last commit, roll-back or clear.
+  // slot, and that no element of it was encoded since the slot's last commit or roll-back.
   void encode(std::size_t slot, std::size_t begin, std::span<const float> values,
               std::span<std::byte> out);
 
@@ -53,9 +53,6 @@ class ErrorFeedback {
   // The step of `slot` is abandoned: what was staged is forgotten, and encoding the same values
   // again gives the same bytes.
   void roll_back(std::size_t slot);
-
-  // At a change of the View and at resume: every residual is 0, nothing is staged.
-  void clear();
 
  private:
   struct Slot {

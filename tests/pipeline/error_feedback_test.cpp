@@ -121,21 +121,6 @@ TEST(ErrorFeedback, RolledBackStepIsEncodedAgainToTheSameBytes) {
   }
 }
 
-TEST(ErrorFeedback, ClearForgetsCommittedAndStagedResiduals) {
-  for (const ReductionFormat format : kLossy) {
-    ErrorFeedback feedback(format, {kElements, kElements});
-    for (const std::size_t slot : {0u, 1u}) {
-      send(feedback, format, drawn(1), slot);
-      feedback.commit(slot);
-      send(feedback, format, drawn(2), slot);
-    }
-    feedback.clear();
-    for (const std::size_t slot : {0u, 1u}) {
-      EXPECT_EQ(send(feedback, format, drawn(3), slot), plain(format, drawn(3)));
-    }
-  }
-}
-
 TEST(ErrorFeedback, SlotsInFlightTogetherAreApart) {
   const ReductionFormat format = ReductionFormat::kInt8;
   ErrorFeedback together(format, {kElements, kElements}), alone(format, {kElements, kElements});
@@ -196,13 +181,8 @@ TEST(ErrorFeedback, NonFiniteValuesLeaveNothingBehind) {
   }
 }
 
-TEST(ErrorFeedback, Fp32SendsWhatItIsGiven) {
-  ErrorFeedback feedback(ReductionFormat::kFp32, {kElements});
-  for (std::uint32_t step = 0; step < 3; ++step) {
-    EXPECT_EQ(send(feedback, ReductionFormat::kFp32, drawn(step)),
-              plain(ReductionFormat::kFp32, drawn(step)));
-    feedback.commit(0);
-  }
+TEST(ErrorFeedbackDeathTest, FormatThatDropsNothingBreaksAnInvariant) {
+  EXPECT_DEATH(ErrorFeedback(ReductionFormat::kFp32, {kElements}), "nothing is dropped");
 }
 
 TEST(ErrorFeedbackDeathTest, ElementsTwiceInAStepOrBeyondTheSlotBreakAnInvariant) {

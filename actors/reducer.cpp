@@ -102,6 +102,8 @@ Reducer::Bucket* Reducer::bucket_of(Context& context, Round& round, const Bucket
   const pipeline::Bucket range{body.begin, body.end - body.begin, body.floats};
   if (added) bucket.range = range;
   if (bucket.range == range) return &bucket;
+  // What came round the ring before this node's own part is what does not belong here.
+  if (bucket.part) who = bucket.part->sender_name();
   refuse(context, who, fmt::format("bucket {} cut otherwise", body.bucket));
   return nullptr;
 }

@@ -1,11 +1,13 @@
 #include "actors/wire_messages.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "actors/wire_state.h"
+#include "model/exact_sum.h"
 #include "runtime/transport/wire_error.h"
 
 namespace troupe::actors {
@@ -18,6 +20,12 @@ using runtime::WireWriter;
 constexpr std::size_t kMostActorName = 64;
 // Of floats; integers are 0 on the wire.
 constexpr std::uint64_t kFormats = 3;
+
+// A scale made from any other would be none.
+bool is_exponent(std::int16_t exponent) {
+  return exponent == model::kNoExponent ||
+         (exponent >= model::kLeastExponent && exponent <= model::kLargestExponent);
+}
 
 void pack_state_pointer(WireWriter& out, const StatePointer& state) {
   CHECK(state != nullptr, "a message without its state");
@@ -104,6 +112,7 @@ void unpack(WireReader& in, RingHeader& body) {
   header.step = in.number();
   header.attempt = static_cast<std::uint32_t>(in.number(1));
   header.exponents = unpack_exponents(in);
+  if (!std::ranges::all_of(header.exponents, is_exponent)) in.fail("an exponent that no float has");
   header.flagged = in.flag();
   header.non_finite.micro_batch = in.number32();
   header.non_finite.tensor = in.number32();

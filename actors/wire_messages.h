@@ -40,6 +40,7 @@ void unpack(runtime::WireReader& in, BeginLoading& body);
 void pack(runtime::WireWriter& out, const RingBucket& body);
 void unpack(runtime::WireReader& in, RingBucket& body, std::span<const runtime::Buffer> payloads);
 
+// Sound means: exponents that floats can have, and a tensor among them that is named.
 void pack(runtime::WireWriter& out, const RingHeader& body);
 void unpack(runtime::WireReader& in, RingHeader& body);
 

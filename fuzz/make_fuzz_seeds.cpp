@@ -121,7 +121,7 @@ void add_parcels(const Folder& folder) {
   add_parcel(folder, types, actors::RingBucket{{5, 0, 1, 8, 12}, true, std::nullopt},
              {Buffer::zeroed(32)});
   actors::RingHeader header;
-  header.header.exponents = {-3, 4, 300};
+  header.header.exponents = {-3, 4, 128};
   header.header.non_finite = {1, 2};
   add_parcel(folder, types, header);
   // The example has a number of its own in every field, a slot beyond its schedule included.

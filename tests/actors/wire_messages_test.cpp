@@ -12,6 +12,7 @@
 #include <msgpack.hpp>
 
 #include "actors/wire_state.h"
+#include "model/exact_sum.h"
 #include "tests/model/allocation_counter.h"
 
 namespace troupe::actors {
@@ -33,6 +34,11 @@ class Draw {
   std::size_t up_to(std::size_t most) { return engine_() % (most + 1); }
   // Any bits: NaNs, infinities, denormals.
   double real() { return std::bit_cast<double>(engine_()); }
+  // Of a float, or none.
+  std::int16_t exponent() {
+    return flag() ? model::kNoExponent
+                  : static_cast<std::int16_t>(model::kLeastExponent + static_cast<int>(up_to(276)));
+  }
   bool flag() { return engine_() % 2 == 1; }
   Hash128 hash() { return {engine_(), engine_()}; }
   std::string text(std::size_t most) {
@@ -98,7 +104,8 @@ RingHeader draw_header(Draw& draw) {
   RingHeader body;
   body.header.step = draw.number();
   body.header.attempt = static_cast<std::uint32_t>(draw.up_to(1));
-  body.header.exponents = draw.exponents(100);
+  body.header.exponents.resize(draw.up_to(100));
+  for (auto& exponent : body.header.exponents) exponent = draw.exponent();
   body.header.flagged = body.header.attempt == 0 && draw.flag();
   if (!body.header.exponents.empty() && draw.flag()) {
     body.header.non_finite = {
@@ -391,6 +398,18 @@ TEST(WireMessages, HeaderThatNoStepCanHaveIsRefused) {
   body.header.non_finite = {};
   body.header.attempt = 2;
   EXPECT_NE(problem_of(parts_of(body)), "");
+}
+
+TEST(WireMessages, HeaderOfExponentsThatNoFloatHasIsRefused) {
+  const auto problem = [](int exponent) {
+    RingHeader body;
+    body.header.exponents = {3, static_cast<std::int16_t>(exponent)};
+    return problem_of(parts_of(std::move(body)));
+  };
+  for (const int exponent : {INT16_MIN, -148, -1, 0, 128}) EXPECT_EQ(problem(exponent), "");
+  for (const int exponent : {INT16_MIN + 1, -149, 129, INT16_MAX}) {
+    EXPECT_THAT(problem(exponent), testing::HasSubstr("an exponent that no float has")) << exponent;
+  }
 }
 
 TEST(WireMessages, SnapshotWhoseArraysDoNotFitIsRefused) {

@@ -54,6 +54,25 @@ class Apply : public ::testing::Test {
     for (int i = 0; i < 4 * iterations; ++i) ASSERT_TRUE(step(state, random(state), sharing).ok());
   }
 
+  // The record of the same step in a lossy reduction that drops nothing.
+  StepRecord as_floats(const model::ContributionLayout& layout, const StepRecord& exact,
+                       const Contributions& contributions) const {
+    const SumLayout sums = sum_layout(layout, ReductionFormat::kFp32);
+    StepRecord record{exact.header, exact.scales, runtime::Buffer::zeroed(sums.bytes()),
+                      sums.floats};
+    StepHeader header = exact.header;
+    for (std::uint32_t m = 0; m < contributions.size(); ++m) {
+      add_micro_batch(layout, contributions[m], m, example_.options.micro_batches, exact.scales,
+                      sums.parts_of(record.sums), header);
+    }
+    return record;
+  }
+  static void expect_same(const NetworkState& a, const NetworkState& b) {
+    EXPECT_EQ(a.weights, b.weights);
+    EXPECT_EQ(a.moving, b.moving);
+    EXPECT_EQ(a.optimiser_arrays, b.optimiser_arrays);
+  }
+
   StateExample example_ = state_example();
 };
 
@@ -321,6 +340,28 @@ TEST_F(ApplyDeathTest, FlaggedRecordBreaksAnInvariant) {
   record.header.flagged = true;
   EXPECT_DEATH((void)apply(example_.layout, example_.options, record, state),
                "not to be committed");
+}
+
+// The same numbers as integers and as floats: every sum of them is exact in both.
+TEST_F(Apply, FloatsOfALossyRecordChangeTheNetworksAsTheIntegersTheyStandFor) {
+  TrainingState exact = initial(), lossy = initial();
+  for (const model::SlotKind slot : example_.options.schedule) {
+    const auto& layout = example_.layout.of(slot);
+    Contributions contributions = random(exact);
+    for (auto& vector : contributions) {
+      for (float& value : vector) value = std::round(value * 1024.0F) / 1024.0F;
+    }
+    const StepRecord integers = reduce(example_, exact, contributions);
+    const StepRecord floats = as_floats(layout, integers, contributions);
+    ASSERT_GT(floats.floats, 0);
+    ASSERT_TRUE(apply(example_.layout, example_.options, integers, exact).ok());
+    ASSERT_TRUE(apply(example_.layout, example_.options, floats, lossy).ok());
+    expect_same(lossy.generator, exact.generator);
+    expect_same(lossy.discriminator, exact.discriminator);
+    EXPECT_EQ(lossy.epoch_loss, exact.epoch_loss);
+    EXPECT_EQ(lossy.ledger_sum, exact.ledger_sum);
+  }
+  EXPECT_NE(lossy.generator.weights, initial().generator.weights);
 }
 
 }  // namespace

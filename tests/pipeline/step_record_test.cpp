@@ -167,6 +167,69 @@ TEST_F(Judge, NamesStatesThatDiffer) {
   EXPECT_THAT(message, HasSubstr(header_.state_maximum.text()));
 }
 
+// A record of a lossy step whose sums are all 0.5 or 7.
+class Overflow : public ::testing::Test {
+ protected:
+  Overflow() {
+    record_.header = header_of(14);
+    record_.floats = sums_.floats;
+    record_.sums = runtime::Buffer::zeroed(sums_.bytes());
+    std::ranges::fill(floats(), 0.5F);
+    std::ranges::fill(sums_.parts_of(record_.sums).integers, 7);
+  }
+  std::span<float> floats() { return sums_.parts_of(record_.sums).floats; }
+  const model::ContributionTensor& tensor(std::size_t number) const {
+    return layout_.tensors[number];
+  }
+
+  const model::ContributionLayout layout_ = state_example().layout.of(model::SlotKind::kG);
+  const SumLayout sums_ = sum_layout(layout_, ReductionFormat::kBf16);
+  StepRecord record_;
+};
+
+TEST_F(Overflow, ThereIsNoneInFiniteSumsHoweverLarge) {
+  EXPECT_FALSE(overflow(record_, sums_, layout_));
+  std::ranges::fill(floats(), -std::numeric_limits<float>::max());
+  std::ranges::fill(sums_.parts_of(record_.sums).integers, INT64_MIN);
+  EXPECT_FALSE(overflow(record_, sums_, layout_));
+}
+
+TEST_F(Overflow, NamesTheStepAndTheFirstTensorThatHasOneAtWhicheverElement) {
+  ASSERT_GT(tensor(1).size, 0);
+  for (const float bad :
+       {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+        std::numeric_limits<float>::quiet_NaN()}) {
+    for (const std::int64_t element : {std::int64_t{0}, tensor(1).size - 1}) {
+      floats().back() = bad;
+      floats()[static_cast<std::size_t>(tensor(1).offset + element)] = bad;
+      const auto error = overflow(record_, sums_, layout_);
+      ASSERT_TRUE(error);
+      EXPECT_EQ(error->kind, runtime::ErrorKind::kDiverged);
+      EXPECT_THAT(error->message, HasSubstr("step 14: the sum of " + tensor(1).name + " is too"));
+      floats()[static_cast<std::size_t>(tensor(1).offset + element)] = 0.5F;
+    }
+  }
+}
+
+TEST_F(Overflow, IsFoundInTheLastOfTheFloats) {
+  floats().back() = std::numeric_limits<float>::infinity();
+  const auto last = std::ranges::find_if(
+      layout_.tensors, [&](const auto& each) { return each.offset + each.size == sums_.floats; });
+  ASSERT_NE(last, layout_.tensors.end());
+  const auto error = overflow(record_, sums_, layout_);
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->message, HasSubstr("the sum of " + last->name + " is too"));
+}
+
+// Every bit pattern of them is a number.
+TEST_F(Overflow, IsNotLookedForInAnExactReduction) {
+  const SumLayout exact = sum_layout(layout_, std::nullopt);
+  record_.floats = 0;
+  record_.sums = runtime::Buffer::zeroed(exact.bytes());
+  std::ranges::fill(exact.parts_of(record_.sums).integers, -1);
+  EXPECT_FALSE(overflow(record_, exact, layout_));
+}
+
 TEST(Scales, AreMeasuredPerTensorAndKeptForZeros) {
   StepHeader header = header_of(0);
   header.exponents = {3, model::kNoExponent, -20};

@@ -32,7 +32,7 @@ void encode_piece(ReductionFormat format, std::span<const float> values, const f
 
 }  // namespace
 
-ErrorFeedback::ErrorFeedback(ReductionFormat format, std::vector<std::size_t> slot_elements)
+ErrorFeedback::ErrorFeedback(ReductionFormat format, const std::vector<std::size_t>& slot_elements)
     : format_(format), slots_(slot_elements.size()) {
   CHECK(format != ReductionFormat::kFp32, "nothing is dropped of floats as they are");
   for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].elements = slot_elements[i];

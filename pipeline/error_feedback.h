@@ -33,7 +33,7 @@ class ErrorFeedback {
  public:
   // slot_elements[k]: size of the contribution vector of slot k. All residuals are 0. CHECKs that
   // the format drops something: kFp32 needs no feedback.
-  ErrorFeedback(ReductionFormat format, std::vector<std::size_t> slot_elements);
+  ErrorFeedback(ReductionFormat format, const std::vector<std::size_t>& slot_elements);
 
   // Encodes `values`, elements [begin, begin + values.size()) of slot `slot`, each with its
   // committed residual added, and stages what decoding will miss of that sum. What the member sends

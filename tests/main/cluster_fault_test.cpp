@@ -98,50 +98,56 @@ TEST_F(ClusterFault, MemberWhoseBitIsNeverFlippedGivesTheHashOfOneProcess) {
   EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone", until_iteration(20)));
 }
 
-// Joined by hand, with oneDNN kept from the instructions that this host has.
+// One member joins with oneDNN kept from the instructions that this host has.
 class ClusterInstructions : public ClusterRun {
  protected:
   void SetUp() override {
-    const std::string name = model::make_cpu_backend()->numerics_class();
-    if (name.find(" sse41,") != std::string::npos || name.find(" avx,") != std::string::npos) {
-      GTEST_SKIP() << "no instructions to do without: " << name;
+    if (own_class().find(" sse41,") != std::string::npos ||
+        own_class().find(" avx,") != std::string::npos) {
+      GTEST_SKIP() << "no instructions to do without: " << own_class();
     }
-    limit_ = name.find(" avx2,") != std::string::npos ? "SSE41" : "AVX2";
   }
 
-  Words limited_member() const {
-    return with_environment(variable("ONEDNN_MAX_CPU_ISA", limit_), TROUPE_BINARY,
-                            {"join", address_});
+  const std::string& own_class() const { return own_class_; }
+  // As the library's variable has it, and as the class names it.
+  std::string limit() const {
+    return own_class_.find(" avx2,") != std::string::npos ? "SSE41" : "AVX2";
   }
+  std::string limited_name() const { return limit() == "AVX2" ? " avx2," : " sse41,"; }
+
   std::unique_ptr<Process> head(const std::string& kernels) const {
     return std::make_unique<Process>(
         command(head_words("a", address_, 2, {"--json", "--set", "model.kernels=" + kernels})));
   }
+  Words member() const { return command({"join", address_}); }
+  Words limited_member() const {
+    return with_environment(variable("ONEDNN_MAX_CPU_ISA", limit()), TROUPE_BINARY,
+                            {"join", address_});
+  }
 
+ private:
+  const std::string own_class_ = model::make_cpu_backend()->numerics_class();
   const std::string address_ = fmt::format("127.0.0.1:{}", free_port());
-  std::string limit_;
 };
 
 TEST_F(ClusterInstructions, MemberOfAnotherInstructionSetIsRefusedSayingWhatDiffers) {
   const auto waiting = head("fastest");
-  const ProcessEnd refused = Process(limited_member()).wait();
-  const std::string other = limit_ == "AVX2" ? " avx2," : " sse41,";
-  const std::string own = model::make_cpu_backend()->numerics_class();
-  expect_refused(refused, 2, {"numerics class", own, other});
+  expect_refused(Process(limited_member()).wait(), 2,
+                 {"another numerics class", own_class(), limited_name()});
   // The run does without it and is none the worse.
-  Process first(command({"join", address_})), second(command({"join", address_}));
+  Process first(member()), second(member());
   EXPECT_EQ(first.wait().exit_code, 0);
   EXPECT_EQ(second.wait().exit_code, 0);
   const ProcessEnd end = waiting->wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_THAT(end.err, AllOf(HasSubstr("was refused"), HasSubstr("numerics class")));
+  EXPECT_THAT(end.err, AllOf(HasSubstr("was refused"), HasSubstr("another numerics class")));
   EXPECT_EQ(last_line(end)["state_hash"].text(),
             hash_of("alone", {"--set", "model.kernels=fastest"}));
 }
 
 TEST_F(ClusterInstructions, WithPortableKernelsThatMemberIsLetInAndTheHashIsEqual) {
   const auto waiting = head("portable");
-  Process limited(limited_member()), other(command({"join", address_}));
+  Process limited(limited_member()), other(member());
   EXPECT_EQ(limited.wait().exit_code, 0);
   EXPECT_EQ(other.wait().exit_code, 0);
   const ProcessEnd end = waiting->wait();

@@ -5,7 +5,7 @@
 
 namespace troupe::pipeline {
 
-ErrorFeedback::ErrorFeedback(ReductionFormat format, std::vector<std::size_t> slot_elements)
+ErrorFeedback::ErrorFeedback(ReductionFormat format, const std::vector<std::size_t>& slot_elements)
     : format_(format), slots_(slot_elements.size()) {}
 
 void ErrorFeedback::encode(std::size_t, std::size_t, std::span<const float> values,

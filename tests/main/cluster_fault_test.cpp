@@ -56,10 +56,12 @@ class ClusterFault : public ClusterRun {
   }
 
   // A run whose last member has a bit flipped there; the head's end.
-  ProcessEnd run_with_flip(const std::string& name, const Place& place) const {
+  ProcessEnd run_with_flip(const std::string& name, const Place& place,
+                           const std::string& reduction = "exact") const {
     const std::string address = fmt::format("127.0.0.1:{}", free_port());
     Words more = until_iteration(20, {"--json"});
     more.insert(more.end(), kOneReplica.begin(), kOneReplica.end());
+    more.insert(more.end(), {"--set", "actors.reducer.reduction=" + reduction});
     Process head(command(head_words(name, address, kMembers, more)));
     const std::string flip =
         fmt::format("{} {} {}", place.iteration, place.check.slot, place.check.micro_batch);
@@ -77,15 +79,18 @@ class ClusterFault : public ClusterRun {
 
 TEST_F(ClusterFault, BitFlippedInOneMembersGradientIsCaughtAndTheTwoThatDifferAreNamed) {
   for (const bool as_owner : {true, false}) {
-    const Place place = checked_place(6, as_owner);
-    const ProcessEnd end = run_with_flip(as_owner ? "owner" : "witness", place);
-    EXPECT_EQ(end.exit_code, 6) << end.err;
-    EXPECT_THAT(end.err, HasSubstr(fmt::format("step {} (iteration {}, slot {}): micro-batch {} "
-                                               "gave two results",
-                                               place.step(), place.iteration, place.check.slot,
-                                               place.check.micro_batch)));
-    EXPECT_THAT(end.err, HasSubstr(fmt::format("on member.{} and member.{};", place.check.owner,
-                                               place.check.witness)));
+    for (const std::string reduction : {"exact", "int8"}) {
+      const Place place = checked_place(6, as_owner);
+      const ProcessEnd end = run_with_flip(
+          fmt::format("{}-{}", reduction, as_owner ? "owner" : "witness"), place, reduction);
+      EXPECT_EQ(end.exit_code, 6) << end.err;
+      EXPECT_THAT(end.err, HasSubstr(fmt::format("step {} (iteration {}, slot {}): micro-batch {} "
+                                                 "gave two results",
+                                                 place.step(), place.iteration, place.check.slot,
+                                                 place.check.micro_batch)));
+      EXPECT_THAT(end.err, HasSubstr(fmt::format("on member.{} and member.{};", place.check.owner,
+                                                 place.check.witness)));
+    }
   }
 }
 

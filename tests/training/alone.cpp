@@ -1,5 +1,6 @@
 #include "tests/training/alone.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/base/random.h"
@@ -83,7 +84,16 @@ Contribution contribution_of(const pipeline::StepShare& step, std::uint32_t atte
                              const std::vector<std::int16_t>& scales) {
   Contribution result;
   result.header = step.begin_header(attempt);
-  result.sums = step.add_up({0, step.sums().elements}, scales, result.header);
+  result.layout = step.sums();
+  result.sums = runtime::Buffer::zeroed(result.layout.bytes());
+  const std::int64_t floats = result.layout.floats;
+  for (const pipeline::Bucket& bucket :
+       {pipeline::Bucket{0, floats, true},
+        pipeline::Bucket{floats, result.layout.elements - floats, false}}) {
+    const runtime::Buffer part = step.add_up(bucket, scales, result.header);
+    std::ranges::copy(part.bytes(),
+                      result.sums.mutable_data() + result.layout.offset(bucket.offset));
+  }
   step.finish_header(scales, result.header);
   return result;
 }

@@ -22,9 +22,10 @@ namespace troupe::training_test {
 config::Topology zoo_topology(const std::string& model,
                               const std::vector<std::string>& overrides = {});
 
-// All that one replica adds to an exactly reduced step, and its header but for the state's hash.
+// All that one replica adds to a step, and its header but for the state's hash.
 struct Contribution {
   pipeline::StepHeader header;
+  pipeline::SumLayout layout;
   runtime::Buffer sums;
 };
 Contribution contribution_of(const pipeline::StepShare& step, std::uint32_t attempt,

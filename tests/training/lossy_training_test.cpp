@@ -15,7 +15,6 @@ namespace troupe::training_test {
 namespace {
 
 using pipeline::BucketArithmetic;
-using pipeline::Contribution;
 using pipeline::ReductionFormat;
 using runtime::Buffer;
 
@@ -97,8 +96,8 @@ class Members {
     const std::vector<pipeline::StepShare> shares{share_of(0), share_of(1)};
     std::vector<std::int16_t> scales = state_.scales[state_.slot];
     const auto contribute = [&](std::uint32_t attempt) {
-      return std::vector<Contribution>{shares[0].contribution(attempt, scales),
-                                       shares[1].contribution(attempt, scales)};
+      return std::vector<Contribution>{contribution_of(shares[0], attempt, scales),
+                                       contribution_of(shares[1], attempt, scales)};
     };
     std::vector<Contribution> parts = contribute(0);
     if (combined(parts).flagged) {

@@ -1,0 +1,80 @@
+#pragma once
+
+// What bench_allreduce times: the sum over all processes of a buffer of floats, left in every one
+// of them, on Troupe, on Gloo and on OpenMPI, and what bounds it.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "bench/core_seconds.h"
+
+namespace troupe::bench {
+
+struct AllreduceLoad {
+  std::size_t bytes = 0;  // of the buffer of each process, 4 an element
+  int processes = 2;
+  int steps = 1;  // timed, one after the other, after kWarmingSteps that are not
+  std::size_t elements() const { return bytes / sizeof(float); }
+};
+
+inline constexpr int kWarmingSteps = 3;
+
+struct AllreduceRun {
+  double seconds = 0;       // of one step, in the process that was the slowest
+  double core_seconds = 0;  // of one step, in all processes together
+  std::string complaint{};  // empty when the first step's result was right everywhere
+};
+
+// Measures the steps that are timed, in one process.
+class AllreduceWatch {
+ public:
+  void start() {
+    start_ = std::chrono::steady_clock::now();
+    cores_ = core_seconds();
+  }
+  AllreduceRun stop(const AllreduceLoad& load) const {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+    return {passed.count() / load.steps, (core_seconds() - cores_) / load.steps};
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_{};
+  double cores_ = 0;
+};
+
+// What a process contributes at a place: small integers, so that any order of adding is exact.
+inline float contribution(int rank, std::size_t place) {
+  return static_cast<float>((place * 7 + static_cast<std::size_t>(rank) * 13) % 251);
+}
+inline float expected_sum(int processes, std::size_t place) {
+  float sum = 0;
+  for (int rank = 0; rank < processes; ++rank) sum += contribution(rank, place);
+  return sum;
+}
+
+void fill(int rank, std::span<float> values);
+// "" or what is wrong.
+std::string fault_of(const AllreduceLoad& load, std::span<const float> sums);
+
+// The Reducers of whole nodes, and a driver in each that contributes and awaits, with everything
+// that lies between two reducers of a run.
+enum class AllreduceFormat : std::uint8_t { kFp32, kExact };
+enum class AllreduceMedium : std::uint8_t { kSharedMemory, kTcp };
+AllreduceRun allreduce_on_troupe(const AllreduceLoad& load, AllreduceFormat format,
+                                 AllreduceMedium medium);
+
+// In place, over tcp. Only linked where Gloo was found.
+inline constexpr const char* kGlooAlgorithms[] = {"ring", "bcube", "ring chunked",
+                                                  "halving doubling"};
+AllreduceRun allreduce_on_gloo(const AllreduceLoad& load, std::size_t algorithm);
+
+// In place, by mpirun, which starts this program anew. Only linked where OpenMPI was found.
+AllreduceRun allreduce_on_mpi(const AllreduceLoad& load, AllreduceMedium medium);
+// The first argument of this program as mpirun starts it, and what it does then.
+inline constexpr const char* kMpiRank = "--mpi-rank";
+int run_mpi_rank(const AllreduceLoad& load);
+
+}  // namespace troupe::bench

@@ -16,7 +16,8 @@ namespace troupe::bench {
 struct AllreduceLoad {
   std::size_t bytes = 0;  // of the buffer of each process, 4 an element
   int processes = 2;
-  int steps = 1;  // timed, one after the other, after kWarmingSteps that are not
+  int steps = 1;                   // timed, one after the other, after kWarmingSteps that are not
+  std::int64_t segment_bytes = 0;  // of Troupe's buckets; 0: as a topology has it that says nothing
   std::size_t elements() const { return bytes / sizeof(float); }
 };
 

@@ -39,7 +39,9 @@ struct Job {
 
   bool exact() const { return format == AllreduceFormat::kExact; }
   std::uint32_t members() const { return static_cast<std::uint32_t>(load.processes); }
-  std::int64_t segment_bytes() const { return config::ReducerSection{}.segment_bytes; }
+  std::int64_t segment_bytes() const {
+    return load.segment_bytes > 0 ? load.segment_bytes : config::ReducerSection{}.segment_bytes;
+  }
   pipeline::SumLayout layout() const {
     const auto elements = static_cast<std::int64_t>(load.elements());
     return {elements, exact() ? 0 : elements};

@@ -151,7 +151,8 @@ struct Wanted {
   int repeats = 7;
   std::vector<std::size_t> sizes{4 * kKib, kMib, 4 * kMib, 64 * kMib};
   std::vector<int> processes{2, 4};
-  std::string only;  // contenders whose name begins so
+  std::string only;                // contenders whose name begins so
+  std::int64_t segment_bytes = 0;  // as AllreduceLoad has it
 };
 
 int run_all(const Wanted& wanted) {
@@ -169,7 +170,7 @@ int run_all(const Wanted& wanted) {
       // So many that a run takes some tenths of a second.
       const std::size_t steps = wanted.small ? std::clamp<std::size_t>(32 * kMib / bytes, 1, 100)
                                              : std::clamp<std::size_t>(512 * kMib / bytes, 8, 2000);
-      const AllreduceLoad load{bytes, processes, static_cast<int>(steps)};
+      const AllreduceLoad load{bytes, processes, static_cast<int>(steps), wanted.segment_bytes};
       right &= compare(load, wanted.small ? 1 : wanted.repeats, wanted.only);
     }
   }
@@ -182,7 +183,7 @@ int main_of(std::span<char* const> arguments) {
   if (arguments.size() == 4 && std::strcmp(arguments[0], kMpiRank) == 0) {
     return run_mpi_rank({static_cast<std::size_t>(number(arguments[1])),
                          static_cast<int>(number(arguments[2])),
-                         static_cast<int>(number(arguments[3]))});
+                         static_cast<int>(number(arguments[3])), 0});
   }
 #endif
   Wanted wanted;
@@ -198,6 +199,9 @@ int main_of(std::span<char* const> arguments) {
     if (name == "--processes") wanted.processes = {static_cast<int>(number(value))};
     if (name == "--repeats") wanted.repeats = static_cast<int>(number(value));
     if (name == "--only") wanted.only = value;
+    if (name == "--segment-kib") {
+      wanted.segment_bytes = static_cast<std::int64_t>(number(value) * kKib);
+    }
   }
   return run_all(wanted);
 }
@@ -205,5 +209,6 @@ int main_of(std::span<char* const> arguments) {
 }  // namespace
 }  // namespace troupe::bench
 
-// [--small] [--kib SIZE] [--processes N] [--repeats N] [--only NAME]: other than all of them.
+// [--small] [--kib SIZE] [--processes N] [--repeats N] [--only NAME] [--segment-kib SIZE]: other
+// than all of them.
 int main(int argc, char** argv) { return troupe::bench::main_of(std::span(argv + 1, argv + argc)); }

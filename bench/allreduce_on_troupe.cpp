@@ -15,6 +15,7 @@
 #include "config/plan_links.h"
 #include "config/topology.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/heap.h"
 #include "runtime/node.h"
 #include "runtime/transport/zmq_wire.h"
 
@@ -232,6 +233,7 @@ AllreduceRun be_rank(const Job& job, const Addresses& addresses, int rank) {
     actors::add_wire_messages(types);
     return types;
   }();
+  runtime::keep_freed_memory();  // as a member does
   runtime::ZmqWireOptions options;
   options.clock = &kClock;
   options.shared_memory = job.medium == AllreduceMedium::kSharedMemory;
@@ -250,7 +252,7 @@ AllreduceRun be_rank(const Job& job, const Addresses& addresses, int rank) {
     gate.first_address = addresses.hear();
   }
   runtime::NodeOptions node_options;
-  node_options.scheduler_threads = 1;  // as a member has
+  node_options.scheduler_threads = 1;  // as a member has, too
   runtime::Log log = runtime::Log::silent();
   AllreduceRun run;
   const auto make = [&](const runtime::ActorPlan& actor) -> std::unique_ptr<Actor> {

@@ -6,6 +6,7 @@
 #include "launch/member_run.h"
 #include "main/command_line.h"
 #include "main/commands.h"
+#include "runtime/base/heap.h"
 
 namespace troupe {
 namespace {
@@ -17,6 +18,7 @@ constexpr std::uint32_t kLongestWait_s = 7 * 24 * 3600;
 constexpr auto kPatience = std::chrono::hours(24);
 
 int join(const launch::MemberRequest& request) {
+  runtime::keep_freed_memory();
   auto log = runtime::Log::open({});
   if (!log.ok()) return report(log.error());
   const auto result = launch::run_member(request, *log);

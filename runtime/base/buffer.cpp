@@ -1,7 +1,7 @@
 #include "runtime/base/buffer.h"
 
+#include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include "runtime/base/error.h"
 
@@ -10,12 +10,13 @@ namespace troupe::runtime {
 Buffer Buffer::allocate(std::size_t bytes) {
   Buffer buffer;
   if (bytes == 0) return buffer;
-  auto* raw =
-      static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kAlignment}, std::nothrow));
+  // Not by aligned allocation: glibc before 2.38 searches for a larger block than it then takes, so
+  // that it never finds a freed one of the same size again, and every Buffer would get fresh pages.
+  auto* raw = static_cast<std::byte*>(std::malloc(bytes + kAlignment - 1));
   CHECK(raw != nullptr, "out of memory");
-  buffer.storage_ = std::shared_ptr<std::byte>(
-      raw, [](std::byte* p) { ::operator delete (p, std::align_val_t{kAlignment}); });
-  buffer.data_ = raw;
+  const auto beyond = reinterpret_cast<std::uintptr_t>(raw) % kAlignment;
+  buffer.data_ = beyond == 0 ? raw : raw + (kAlignment - beyond);
+  buffer.storage_ = std::shared_ptr<std::byte>(buffer.data_, [raw](std::byte*) { std::free(raw); });
   buffer.size_ = bytes;
   return buffer;
 }

@@ -211,6 +211,13 @@ void Reducer::advance(Context& context, Round& round, std::uint32_t number) {
   if (bucket.sent || bucket.own.size() < options_.replicas) return;
   const auto role = pipeline::ring_role(number, options_.position, options_.members);
   if (!role.begins && !bucket.part) return;
+  if (role.begins && options_.members > 1) {
+    if (!may_set_out(round, bucket)) {
+      round.waiting.push_back(number);
+      return;
+    }
+    round.under_way += bucket.range.bytes();
+  }
   std::vector<Buffer> parts;
   for (auto& [replica, part] : std::exchange(bucket.own, {})) parts.push_back(std::move(part));
   const Buffer own = arithmetic_.sum_of(parts, bucket.range.floats);
@@ -240,6 +247,22 @@ void Reducer::share(Context& context, Round& round, std::uint32_t number, const 
   const Buffer sum = arithmetic_.sum_from(bucket.range, wire);
   send_to_replicas(context, [&] { return bucket_message(round, number, sum); });
   bucket.reduced = true;
+  if (role.begins) came_round(context, round, bucket);
+}
+
+bool Reducer::may_set_out(const Round& round, const Bucket& bucket) {
+  return round.under_way == 0 || round.under_way + bucket.range.bytes() <= kMostUnderWay;
+}
+
+// Whatever waits can go in the end: every member contributes all of an attempt, without regard to
+// what of it is summed.
+void Reducer::came_round(Context& context, Round& round, const Bucket& bucket) {
+  round.under_way -= bucket.range.bytes();
+  while (!round.waiting.empty() && may_set_out(round, round.buckets.at(round.waiting.front()))) {
+    const std::uint32_t next = round.waiting.front();
+    round.waiting.pop_front();
+    advance(context, round, next);
+  }
 }
 
 Message Reducer::bucket_message(const Round& round, std::uint32_t number, Buffer sum) const {

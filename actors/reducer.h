@@ -3,7 +3,9 @@
 // Adds what all replicas of the run contribute, bucket by bucket, and gives those of its node the
 // sums and the combined header. One per node; those of a run stand in a ring, each sends to the
 // next, and which bucket goes which way says pipeline/ring_schedule.h. Every bucket sets out as
-// soon as the node's replicas have contributed it, whatever becomes of the others.
+// soon as the node's replicas have contributed it, but for one thing: while kMostUnderWay bytes
+// that began here are under way, the next ones of the step's attempt wait for sums to come back. So
+// what travels stays in the caches, and a fast node does not fill the memory of a slow one.
 //
 // Ports: in "contributions"; out "reduced.R" per replica R of the node; in a ring of several in
 // and out "ring". Messages of a step carry its number and attempt. Two steps may be under way, the
@@ -29,6 +31,11 @@
 #include "runtime/actor.h"
 
 namespace troupe::actors {
+
+// Payload bytes of a step's attempt that one member has set out with and of which the sums have not
+// come back; a larger bucket goes alone. Many times what a network holds on its way round, and more
+// than what a member begins of a model of two million weights in a ring of two.
+inline constexpr std::size_t kMostUnderWay = std::size_t{8} << 20;
 
 struct ReducerOptions {
   std::uint32_t first_replica = 0;  // of its node
@@ -79,6 +86,8 @@ class Reducer final : public runtime::Actor {
     std::uint64_t step = 0;
     std::uint32_t attempt = 0;
     std::map<std::uint32_t, Bucket> buckets;
+    std::size_t under_way = 0;                 // bytes that began here and are not summed
+    std::deque<std::uint32_t> waiting;         // to begin here, complete, in order
     std::uint32_t headers = 0;                 // of the node's replicas
     std::optional<pipeline::StepHeader> own;   // of these
     std::optional<pipeline::StepHeader> part;  // of those before in the ring, not combined yet
@@ -105,6 +114,9 @@ class Reducer final : public runtime::Actor {
   void take_ring(runtime::Context& context, const RingHeader& body, std::string_view who);
   // Sends the bucket on if it is its turn: own parts are complete and the part before has come.
   void advance(runtime::Context& context, Round& round, std::uint32_t number);
+  static bool may_set_out(const Round& round, const Bucket& bucket);
+  // A bucket that began here is summed: others may set out.
+  void came_round(runtime::Context& context, Round& round, const Bucket& bucket);
   // False: the actor has failed.
   bool advance_header(runtime::Context& context, Round& round, std::string_view who);
   void share(runtime::Context& context, Round& round, std::uint32_t number,

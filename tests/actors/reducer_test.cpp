@@ -295,6 +295,57 @@ NodeEnd hear(std::uint32_t position, const Lines& own, const Lines& ring) {
   return play.run(1);
 }
 
+constexpr std::int64_t kLargeElements = 3 * static_cast<std::int64_t>(kMostUnderWay) / 8 / 5;
+
+// Which buckets, of three fifths of kMostUnderWay, a member sends on that begins three of them,
+// when so many of the sums come back.
+std::vector<std::uint32_t> sent_buckets(int sums_back) {
+  std::vector<std::uint32_t> sent;
+  Play play;
+  play.actor("coordinator", Script{});
+  ReducerOptions options;
+  options.members = 3;
+  options.position = 1;
+  play.actor("reducer", [options] { return std::make_unique<Reducer>(options); });
+  // One at a time fits the link.
+  auto next = std::make_shared<std::uint32_t>(0);
+  const auto contribute = [next](Context& context) {
+    const auto part = [next] {
+      return Message::of(BucketMessage{0, 0, *next, 0, kLargeElements},
+                         {Buffer::zeroed(static_cast<std::size_t>(kLargeElements) * 8)});
+    };
+    while (*next <= 6 && context.send("contributions", part())) *next += 3;
+  };
+  Script replica;
+  replica.start = contribute;
+  replica.credit_returned = [contribute](Context& context, std::string_view) {
+    contribute(context);
+  };
+  Script others;
+  others.receive = [&sent, sums_back](Context& context, const Message& message) {
+    const auto* bucket = message.as<RingBucket>();
+    if (bucket == nullptr || bucket->summed) return;
+    sent.push_back(bucket->bucket.bucket);
+    if (static_cast<int>(sent.size()) > sums_back) return;
+    context.send("ring", ring_bucket(0, sent.back(), true, kLargeElements));
+  };
+  play.actor("replica.0", replica);
+  play.actor("others", others);
+  play.link("replica.0", "contributions", "reducer", "contributions");
+  play.link("reducer", "reduced.0", "replica.0", "reduced", runtime::Lane::kData, 8, 1);
+  play.link("others", "ring", "reducer", "ring", runtime::Lane::kData, 8, 1);
+  play.link("reducer", "ring", "others", "ring", runtime::Lane::kData, 8, 1);
+  // Ends stuck, as there is no header.
+  (void)play.run(1);
+  return sent;
+}
+
+TEST(Reducer, BucketsBeyondWhatMayBeUnderWaySetOutAsSumsComeBack) {
+  EXPECT_THAT(sent_buckets(0), testing::ElementsAre(0U));
+  EXPECT_THAT(sent_buckets(1), testing::ElementsAre(0U, 3U));
+  EXPECT_THAT(sent_buckets(3), testing::ElementsAre(0U, 3U, 6U));
+}
+
 void expect_refused(const NodeEnd& end, const std::string& what) {
   ASSERT_TRUE(end.error);
   EXPECT_EQ(end.error->kind, ErrorKind::kLostPeers) << end.error->message;

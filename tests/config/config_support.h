@@ -55,6 +55,7 @@ inline const std::vector<std::string>& shipped_topologies() {
       source_path("config/topologies/quickstart.yaml"),
       source_path("config/topologies/gan3d_25.yaml"),
       source_path("config/topologies/gan3d_51.yaml"),
+      source_path("config/topologies/three_hosts.yaml"),
   };
   return kPaths;
 }

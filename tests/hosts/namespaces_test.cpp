@@ -77,6 +77,43 @@ TEST_F(Hosts, TwoHostsMakeOneRunWithTheHashOfOneProcess) {
   EXPECT_EQ(nodes("a").size(), 3u);
 }
 
+TEST_F(Hosts, TheShippedTopologyGivesOneHashInOneProcessOnOneHostAndOnThree) {
+  ASSERT_NO_FATAL_FAILURE(lay_cables(3));
+  if (IsSkipped()) return;
+  const auto words = [&](const std::string& name, Words more = {}) {
+    Words all{"run",
+              TROUPE_SOURCE_DIR "/config/topologies/three_hosts.yaml",
+              "--out",
+              path(name),
+              "--json",
+              "--set",
+              "train.iterations=2",
+              "--set",
+              "data.synthetic.events=300",
+              "--set",
+              "train.micro_batch=4",
+              "--set",
+              "cluster.keys=" + keys_,
+              "--set",
+              "actors.validator.every=none"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const ProcessEnd one = call(words("one", {"--workers", "0"}));
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  const ProcessEnd two = call(words("two", {"--workers", "2"}));
+  ASSERT_EQ(two.exit_code, 0) << two.err;
+  Process three(network_->on(0, command(words("three"))));
+  std::vector<std::unique_ptr<Process>> joined;
+  for (const int host : {1, 1, 2, 2}) joined.push_back(join_apart_from(host));
+  const ProcessEnd end = three.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  for (const auto& member : joined) EXPECT_EQ(member->wait().exit_code, 0);
+  EXPECT_EQ(last_line(two)["state_hash"].text(), last_line(one)["state_hash"].text());
+  EXPECT_EQ(last_line(end)["state_hash"].text(), last_line(one)["state_hash"].text());
+  EXPECT_EQ(nodes("three").size(), 7u);
+}
+
 // A generator whose sums are kLargeBytes and more, and a run of so many steps of it.
 constexpr std::uint64_t kLargeBytes = std::uint64_t{5000} * 8 * sizeof(std::int64_t);
 constexpr std::uint64_t kLargeSteps = 8;

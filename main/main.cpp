@@ -46,7 +46,7 @@ int print_version() {
                "backends: cpu (fp32), reference (fp32, fp64)\n"
                "kernels: fastest (oneDNN), portable\n"
                "venues: one process, several processes and hosts\n"
-               "reduction: exact\n";
+               "reduction: exact, fp32, bf16, int8\n";
   return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <filesystem>
 #include <memory>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct Job {
   AllreduceLoad load;
   AllreduceFormat format;
   AllreduceMedium medium;
+  std::string folder;  // of sockets
 
   bool exact() const { return format == AllreduceFormat::kExact; }
   std::uint32_t members() const { return static_cast<std::uint32_t>(load.processes); }
@@ -237,9 +239,8 @@ AllreduceRun be_rank(const Job& job, const Addresses& addresses, int rank) {
   runtime::ZmqWireOptions options;
   options.clock = &kClock;
   options.shared_memory = job.medium == AllreduceMedium::kSharedMemory;
-  options.listen = options.shared_memory
-                       ? fmt::format("ipc:///tmp/troupe-bench-allreduce-{}-{}", ::getppid(), rank)
-                       : "tcp://127.0.0.1:0";
+  options.listen =
+      options.shared_memory ? fmt::format("ipc://{}/{}", job.folder, rank) : "tcp://127.0.0.1:0";
   auto wire = std::move(runtime::ZmqWire::open(options)).value();
   runtime::GateOptions gate;
   gate.node = name("member", rank);
@@ -271,9 +272,14 @@ AllreduceRun be_rank(const Job& job, const Addresses& addresses, int rank) {
 
 AllreduceRun allreduce_on_troupe(const AllreduceLoad& load, AllreduceFormat format,
                                  AllreduceMedium medium) {
-  const Job job{load, format, medium};
+  std::string folder = "/tmp/troupe-bench-allreduce-XXXXXX";
+  CHECK(::mkdtemp(folder.data()) != nullptr, "no folder can be made");
+  const Job job{load, format, medium, folder};
   const Addresses addresses;
-  return run_forked(load.processes, [&](int rank) { return be_rank(job, addresses, rank); });
+  AllreduceRun run =
+      run_forked(load.processes, [&](int rank) { return be_rank(job, addresses, rank); });
+  std::filesystem::remove_all(folder);
+  return run;
 }
 
 }  // namespace troupe::bench

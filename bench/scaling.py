@@ -84,8 +84,11 @@ class Program:
         except subprocess.TimeoutExpired:
             code = f"not within {seconds} s"
         if code != 0:
-            self.output.seek(0)
-            sys.exit(f"{' '.join(self.words)}\nended with {code}\n{self.output.read()[-4000:]}")
+            sys.exit(f"{' '.join(self.words)}\nended with {code}\n{self.text()[-4000:]}")
+
+    def text(self):
+        self.output.seek(0)
+        return self.output.read()
 
     def kill(self):
         if self.process.poll() is None:
@@ -150,7 +153,25 @@ class Bench:
         member.finish(self.timeout)
         return Run(out)
 
-    def weak(bench):
+    def ddp(self, processes, iterations):
+        """PyTorch's events per second, None without PyTorch."""
+        words = [sys.executable, "-W", "ignore", f"{HERE}/ddp_peer.py", MODEL, str(processes),
+                 str(self.events), str(iterations)]
+        peer = self.start(words)
+        peer.finish(self.timeout)
+        answer = peer.text().splitlines()
+        if answer and answer[0].startswith("missing"):
+            return None
+        if not answer or not answer[-1].startswith("seconds"):
+            sys.exit("PyTorch: " + "\n".join(answer))
+        return processes * self.events * iterations / float(answer[-1].split()[1])
+
+
+def spread(values):
+    return f"{statistics.median(values):.2f} [{min(values):.2f}, {max(values):.2f}]"
+
+
+def weak(bench):
     rounds, iterations = (1, 2) if bench.small else (5, 6)
     one = bench.run(2, 0, ["train.scaling=strong", "train.micro_batches=2"])
     two = bench.run(2, 2)

@@ -2,6 +2,7 @@
 """The model of docs/performance.md: how training scales with members, up to 1,024.
 
 usage: scaling_model.py [--rate BYTES_PER_S] [--delay S] [--bytes PER_ELEMENT] [--sigma SHARE]
+                        [--waiting]
 
 Prints, for gan3d_25 with as many events per member whatever their number (weak scaling): seconds of
 an iteration, how much of it waits for sums and for the slowest member, and the efficiency. The
@@ -17,10 +18,10 @@ LEAST_BUCKET, SEGMENT = 4096, 1 << 20  # bytes; pipeline/buckets.h, actors.reduc
 # buckets leave; the share of the elements that leaves only when all is computed; seconds of what
 # can be computed while they are reduced.
 STEPS = {
-    "d_real": dict(elements=57_000, compute=0.18, backward=0.1, late=0.1, meanwhile=0.07),
-    "d_fake": dict(elements=57_000, compute=0.18, backward=0.1, late=0.1, meanwhile=0.07),
-    "g, first": dict(elements=873_000, compute=0.25, backward=0.1, late=0.72, meanwhile=0.0),
-    "g, last": dict(elements=873_000, compute=0.25, backward=0.1, late=0.72, meanwhile=0.18),
+    "d_real": dict(elements=73_000, compute=0.285, backward=0.2, late=0.5, meanwhile=0.035),
+    "d_fake": dict(elements=73_000, compute=0.333, backward=0.2, late=0.5, meanwhile=0.041),
+    "g, first": dict(elements=873_000, compute=0.348, backward=0.08, late=0.78, meanwhile=0.0),
+    "g, last": dict(elements=873_000, compute=0.332, backward=0.08, late=0.78, meanwhile=0.285),
 }
 APPLY = 0.012  # seconds of an iteration
 
@@ -37,6 +38,8 @@ def exposed_seconds(step, members, arguments):
     bucket = max(LEAST_BUCKET, min(SEGMENT, size / members))
     late, whole = (ring_seconds(members, part, bucket, arguments.delay, arguments.rate)
                    for part in (size * step["late"], size))
+    if arguments.waiting:
+        return whole
     return max(0.0, max(late, whole - step["backward"]) - step["meanwhile"])
 
 
@@ -60,6 +63,7 @@ def main():
     parser.add_argument("--delay", type=float, default=100e-6, help="seconds of a message")
     parser.add_argument("--bytes", type=float, default=8, help="of an element: 8, 4, 2, 1")
     parser.add_argument("--sigma", type=float, default=0.01, help="of a step's time, relative")
+    parser.add_argument("--waiting", action="store_true", help="actors.replica.overlap: false")
     arguments = parser.parse_args()
     print("| members | iteration, s | waiting for sums, ms | for the slowest, ms | efficiency |")
     print("|---|---|---|---|---|")

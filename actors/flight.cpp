@@ -18,7 +18,7 @@ void Flight::begin(std::uint32_t attempt, const std::vector<std::int16_t>& scale
   if (begun_ && attempt == this->attempt()) return;
   begun_ = true;
   begun_at_ = now;
-  announced_ = false;
+  contributed_ = announced_ = false;
   next_ = 0;
   record_ = {share_.begin_header(attempt), scales, Buffer::allocate(layout_.bytes()),
              layout_.floats};
@@ -38,6 +38,7 @@ void Flight::add_buckets(std::int64_t from, Messages& out) {
     body.floats = bucket.floats;
     out.push_back(Message::of(std::move(body), {std::move(sums)}));
   }
+  contributed_ = next_ == buckets_.size() && share_.complete();
 }
 
 void Flight::add_header(const runtime::Hash128& state, Messages& out) {

@@ -41,8 +41,9 @@ class Flight {
   void add_header(const runtime::Hash128& state, Messages& out);
 
   bool begun() const { return begun_; }
-  bool contributed() const { return begun_ && next_ == buckets_.size(); }  // all buckets
-  bool announced() const { return announced_; }                            // and the header
+  // All buckets are out and all is computed, what is only compared included.
+  bool contributed() const { return contributed_; }
+  bool announced() const { return announced_; }  // and the header is out
   std::uint32_t attempt() const { return record_.header.attempt; }
   runtime::TimePoint begun_at() const { return begun_at_; }
 
@@ -58,7 +59,7 @@ class Flight {
   pipeline::SumLayout layout_;
   std::vector<pipeline::Bucket> buckets_;
   std::size_t next_ = 0;  // the first that is not out
-  bool begun_ = false, announced_ = false;
+  bool begun_ = false, contributed_ = false, announced_ = false;
   runtime::TimePoint begun_at_{0};
   pipeline::StepRecord record_;
 };

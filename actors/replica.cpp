@@ -208,7 +208,7 @@ bool Replica::compute(Context& context, Flight& flight) {
   const TimePoint start = context.now();
   const bool last = slot + 1 == training_.options.schedule.size();
   const model::FinalFrom send = [&](std::int64_t element) {
-    // Often nothing is left to compute then, and the last buckets go with the header.
+    // Without anything to compare nothing is left to compute: the last buckets go with the header.
     if (element == 0 && flight.share().to_compute() == flight.share().own()) return;
     flight.begin(0, state_.scales[slot], context.now());
     flight.add_buckets(element, contributions_.messages);

@@ -57,7 +57,6 @@ class Driver final : public Actor {
  public:
   Driver(const Job& job, int rank, AllreduceRun& run)
       : job_(job),
-        rank_(rank),
         run_(run),
         buckets_(pipeline::make_buckets(job.layout(), job.segment_bytes(), job.members())),
         input_(Buffer::allocate(job.layout().bytes())),
@@ -134,7 +133,6 @@ class Driver final : public Actor {
   }
 
   const Job job_;
-  const int rank_;
   AllreduceRun& run_;
   const std::vector<pipeline::Bucket> buckets_;
   Buffer input_, sums_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "tests/training/alone.h"
 
@@ -29,24 +30,33 @@ class Rehearsal {
         computer_(alone_.gan(), alone_.options(), team_),
         state_(alone_.initial_state()) {}
 
-  Flight flight() const {
+  // Of all micro-batches; as a witness, of all but the last, which is compared.
+  Flight flight(bool witness = false) const {
     std::vector<pipeline::MicroBatch> micro_batches;
     for (std::uint32_t i = 0; i < alone_.options().micro_batches; ++i) {
       micro_batches.push_back(alone_.micro_batch(i, i));
     }
-    return {StepShare(alone_.gan(), alone_.options(),
-                      std::make_shared<IterationShare>(0, std::move(micro_batches)), 0),
-            256, 2};
+    std::optional<IterationShare::Check> check;
+    if (witness) check = {0, micro_batches.back().index};
+    return {
+        StepShare(alone_.gan(), alone_.options(),
+                  std::make_shared<IterationShare>(0, std::move(micro_batches), check, witness), 0),
+        256, 2};
+  }
+  // One turn, as compute() but for that.
+  bool compute_once(Flight& flight, Flight::Messages& out) {
+    return computer_.compute(state_, flight.share(), [&](std::int64_t element) {
+      flight.begin(0, state_.scales[0], kNow);
+      flight.add_buckets(element, out);
+    });
   }
   // Computes all of it; what is final goes out at once.
   Flight::Messages compute(Flight& flight) {
     Flight::Messages out;
-    const auto send = [&](std::int64_t element) {
-      flight.begin(0, state_.scales[0], kNow);
-      flight.add_buckets(element, out);
-    };
-    while (computer_.compute(state_, flight.share(), send)) {
+    while (compute_once(flight, out)) {
     }
+    EXPECT_FALSE(out.empty());
+    flight.add_buckets(0, out);
     return out;
   }
   const std::vector<std::int16_t>& scales() const { return state_.scales[0]; }
@@ -97,6 +107,24 @@ TEST_P(FlightOf, BucketsThatLeaveEarlyHoldWhatOnesThatLeaveAtTheEndDo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, FlightOf, testing::Values("exact", "fp32", "int8"));
+
+TEST(Flight, OfAWitnessIsContributedWhenWhatIsComparedIsComputed) {
+  Rehearsal rehearsal("exact");
+  Flight flight = rehearsal.flight(true);
+  Flight::Messages out;
+  while (flight.share().computed() < flight.share().own()) rehearsal.compute_once(flight, out);
+  const std::size_t buckets = out.size();
+  ASSERT_GT(buckets, 0U);
+  flight.add_buckets(0, out);
+  EXPECT_EQ(out.size(), buckets) << "all are out";
+  EXPECT_FALSE(flight.contributed()) << "and its part of the comparison is missing";
+  EXPECT_TRUE(rehearsal.compute_once(flight, out));
+  flight.add_buckets(0, out);
+  EXPECT_TRUE(flight.contributed());
+  EXPECT_EQ(out.size(), buckets);
+  flight.add_header({1, 2}, out);
+  EXPECT_LE(flight.record().header.check_minimum, flight.record().header.check_maximum);
+}
 
 TEST(Flight, TakesBucketsBackBeforeAllAreOut) {
   Rehearsal rehearsal("exact");

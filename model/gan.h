@@ -161,8 +161,8 @@ class Gan {
   DataType data_type() const { return generator_->data_type(); }
   const ContributionLayout& contributions(SlotKind slot) const;
 
-  // Every call below runs on the calling thread and allocates nothing itself. position.slot is the place
-  // in the schedule, position.micro_batch the index in the global batch; `contributions` has
+  // Every call below runs on the calling thread and allocates nothing itself. position.slot is the
+  // place in the schedule, position.micro_batch the index in the global batch; `contributions` has
   // contributions(slot).size elements of data_type() and is written completely, from its end to its
   // front: `final_from`, where given, is told on the way, as Bindings::gradients_final is.
 

@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <string>
 #include <vector>
 
 #include "actors/messages.h"
@@ -40,7 +39,6 @@ class Flight {
   // When all are out.
   void add_header(const runtime::Hash128& state, Messages& out);
 
-  bool begun() const { return begun_; }
   // All buckets are out and all is computed, what is only compared included.
   bool contributed() const { return contributed_; }
   bool announced() const { return announced_; }  // and the header is out

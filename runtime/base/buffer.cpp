@@ -12,6 +12,7 @@ Buffer Buffer::allocate(std::size_t bytes) {
   if (bytes == 0) return buffer;
   // Not by aligned allocation: glibc before 2.38 searches for a larger block than it then takes, so
   // that it never finds a freed one of the same size again, and every Buffer would get fresh pages.
+  CHECK(bytes <= SIZE_MAX - kAlignment, "a size that nobody has");
   auto* raw = static_cast<std::byte*>(std::malloc(bytes + kAlignment - 1));
   CHECK(raw != nullptr, "out of memory");
   const auto beyond = reinterpret_cast<std::uintptr_t>(raw) % kAlignment;

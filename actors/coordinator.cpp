@@ -6,116 +6,245 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/json_text.h"
+
 namespace troupe::actors {
 namespace {
 
 // Less than the shortest patience with a standstill.
-constexpr auto kGatheringPause = std::chrono::milliseconds(50);
+constexpr auto kLookPause = std::chrono::milliseconds(50);
+
+std::string view_json(const pipeline::View& view, const std::vector<std::string>& members,
+                      const std::vector<std::string>& causes, double seconds) {
+  using runtime::json_string;
+  std::vector<std::string> names, reasons;
+  for (const std::string& name : members) names.push_back(json_string(name));
+  for (const std::string& cause : causes) reasons.push_back(json_string(cause));
+  return fmt::format(R"({{"view":"{}","members":[{}],"causes":[{}],"halted_seconds":{}}})",
+                     text_of(view.id), fmt::join(names, ","), fmt::join(reasons, ","),
+                     runtime::json_number(seconds));
+}
 
 }  // namespace
 
+using pipeline::View;
 using runtime::ChildDecision;
 using runtime::ChildEnd;
 using runtime::Context;
+using runtime::Error;
+using runtime::ErrorKind;
 using runtime::Message;
 
 Coordinator::Coordinator(CoordinatorOptions options, std::shared_ptr<RunOutcome> outcome)
-    : options_(std::move(options)),
-      outcome_(std::move(outcome)),
-      absent_(options_.members.begin(), options_.members.end()) {
-  for (std::uint32_t i = 0; i < options_.replica_nodes.size(); ++i) training_.insert(i);
+    : options_(std::move(options)), outcome_(std::move(outcome)), membership_(options_.membership) {
+  CHECK(options_.places.size() == options_.membership.ring.size(), "a place for each member");
+  for (std::uint32_t i = 0; i < options_.places.size(); ++i) {
+    if (is_away(i)) absent_.insert(i);
+  }
+  for (std::uint32_t i = 0; i < options_.membership.weights.size(); ++i) training_.insert(i);
 }
 
 void Coordinator::start(Context& context) {
   if (absent_.empty()) {
     begin(context);
   } else {
-    context.after(kGatheringPause);
+    context.after(kLookPause);
   }
 }
 
-// Waiting for members is no standstill, however long it takes people to start them.
 void Coordinator::timer(Context& context, runtime::TimerId) {
-  if (phase_ != Phase::kGathering || stopping_) return;
-  context.post_progress();
-  context.after(kGatheringPause);
-  if (!options_.never_to_come) return;
-  for (const MissingMember& missing : options_.never_to_come()) {
-    // Of one that was here the gate says when it is lost.
-    if (absent_.contains(missing.node)) lose_member(context, missing.node, missing.error);
+  if (phase_ > Phase::kTraining || stopping_) return;
+  look_after_members(context);
+  context.after(kLookPause);
+}
+
+void Coordinator::look_after_members(Context& context) {
+  // Waiting for members is no standstill, however long it takes people to start them.
+  if (phase_ == Phase::kGathering) context.post_progress();
+  if (options_.ended) {
+    for (const MissingMember& missing : options_.ended()) {
+      if (const auto member = member_at(missing.node)) lose_member(context, *member, missing.error);
+    }
   }
+  settle_quarrels(context);
 }
 
 void Coordinator::receive(Context& context, Message message) {
+  const std::string_view from = message.sender_name();
   if (const auto* end = message.as<ReplicaEnd>()) {
     take_end(context, *end);
+  } else if (const auto* halted = message.as<Halted>()) {
+    take_halted(context, *halted, from);
   } else if (const auto* validation = message.as<ValidationResult>()) {
     take_validation(context, *validation);
   } else if (const auto* done = message.as<LastStateDone>()) {
-    take_done(context, message.sender_name(), done->error);
+    take_done(context, from, done->error);
   } else if (message.as<CheckpointRequest>() != nullptr && phase_ == Phase::kTraining) {
-    context.send_control("replica.0", Message::of(CheckpointRequest{}));
+    context.send_control(fmt::format("replica.{}", leading_replica()),
+                         Message::of(CheckpointRequest{}));
   } else if (const auto* joined = message.as<runtime::PeerJoined>()) {
     take_joined(context, *joined);
   } else if (const auto* lost = message.as<runtime::PeerLost>()) {
-    lose_member(context, lost->node, lost->error);
+    if (const auto member = member_at(lost->node)) lose_member(context, *member, lost->error);
   } else if (const auto* left = message.as<runtime::PeerLeft>()) {
-    lose_member(context, left->node,
-                {runtime::ErrorKind::kLostPeers, left->node + " has left the run"});
+    const Error error{ErrorKind::kLostPeers, left->node + " has left the run"};
+    if (const auto member = member_at(left->node)) lose_member(context, *member, error);
+  } else if (const auto* quarrel = message.as<FellowLost>()) {
+    take_quarrel(context, *quarrel, from);
+  } else if (message.as<Leaving>() != nullptr) {
+    if (const auto member = member_at(from)) let_leave(context, *member);
   } else if (const auto* failed = message.as<MemberFailed>()) {
-    // Of a run that ends anyway everyone may have been told to; and when training is over nobody
-    // needs the others any more.
-    if (failed->actor.empty() && (stopping_ || phase_ > Phase::kTraining)) return;
     stop_training(context, failed->error);
-    for (std::uint32_t i = 0; i < options_.replica_nodes.size(); ++i) {
+    for (std::uint32_t i = 0; i < options_.membership.weights.size(); ++i) {
       if (failed->actor == fmt::format("replica.{}", i)) replica_ended(context, i);
     }
   }
 }
 
-void Coordinator::undeliverable(Context& context, Message message, const runtime::Error& cause) {
+void Coordinator::undeliverable(Context& context, Message message, const Error& cause) {
   if (lost_.empty()) Actor::undeliverable(context, std::move(message), cause);
 }
 
+std::optional<std::uint32_t> Coordinator::member_at(std::string_view node) const {
+  for (std::uint32_t i = 0; i < options_.places.size(); ++i) {
+    if (options_.places[i].node == node) return i;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint32_t> Coordinator::member_of_reducer(std::string_view reducer) const {
+  for (std::uint32_t i = 0; i < options_.places.size(); ++i) {
+    if (options_.places[i].reducer == reducer) return i;
+  }
+  return std::nullopt;
+}
+
 void Coordinator::take_joined(Context& context, const runtime::PeerJoined& peer) {
+  const auto member = member_at(peer.node);
+  if (!member) return;
   context.send_control(
       "monitor",
       Message::of(NodeChange{peer.node, peer.host, peer.pid, peer.address, "running", {}}));
-  absent_.erase(peer.node);
+  absent_.erase(*member);
   if (!absent_.empty()) {
+    std::vector<std::string> names;
+    for (const std::uint32_t each : absent_) names.push_back(options_.places[each].node);
     context.log().info(
-        fmt::format("{} is here; waiting for {}", peer.node, fmt::join(absent_, ", ")));
+        fmt::format("{} is here; waiting for {}", peer.node, fmt::join(names, ", ")));
   } else if (phase_ == Phase::kGathering && !stopping_) {
     begin(context);
+    context.after(kLookPause);
   }
 }
 
 void Coordinator::begin(Context& context) {
   phase_ = Phase::kTraining;
-  for (std::uint32_t i = 0; i < options_.replica_nodes.size(); ++i) {
-    context.send_control(fmt::format("replica.{}", i), Message::of(BeginTraining{options_.state}));
+  for (const std::uint32_t replica : training_) {
+    context.send_control(fmt::format("replica.{}", replica),
+                         Message::of(BeginTraining{options_.state}));
   }
-  for (const std::string& loader : options_.loaders) {
-    context.send_control(loader, Message::of(BeginLoading{options_.state->iteration}));
+  tell_view(context, membership_.begin(options_.first_step));
+}
+
+void Coordinator::tell_view(Context& context, const View& view) {
+  const auto shared = std::make_shared<const View>(view);
+  for (const std::uint32_t member : view.ring) {
+    context.send_control(options_.places[member].reducer, Message::of(ViewMessage{shared}));
   }
 }
 
-// What its replicas have not reported is lost with it; the others have it, or made it together.
-void Coordinator::lose_member(Context& context, const std::string& node,
-                              const runtime::Error& error) {
-  if (!lost_.insert(node).second) return;
-  context.send_control("monitor", Message::of(NodeChange{node, {}, 0, {}, "dead", error.message}));
-  const bool needed = phase_ == Phase::kGathering ||
-                      std::any_of(training_.begin(), training_.end(), [&](std::uint32_t replica) {
-                        return options_.replica_nodes[replica] == node;
-                      });
-  if (!needed) return;
-  const bool trains = phase_ == Phase::kTraining;
-  stop_training(context, error);
-  if (!trains) return;
-  for (std::uint32_t i = 0; i < options_.replica_nodes.size(); ++i) {
-    if (options_.replica_nodes[i] == node) replica_ended(context, i);
+void Coordinator::lose_member(Context& context, std::uint32_t member, const Error& error) {
+  if (!lost_.insert(member).second) return;
+  context.send_control("monitor", Message::of(NodeChange{options_.places[member].node, {}, 0, {},
+                                                         "dead", error.message}));
+  if (phase_ == Phase::kGathering) {
+    stop_training(context, error);
+  } else if (phase_ == Phase::kTraining) {
+    go_on_without(context, member, error);
   }
+}
+
+// What its replicas have not reported is lost with it; the others have it, or make it together.
+void Coordinator::go_on_without(Context& context, std::uint32_t member, const Error& error) {
+  const bool last = membership_.present() == std::set<std::uint32_t>{member};
+  const bool trained = std::any_of(training_.begin(), training_.end(), [&](std::uint32_t replica) {
+    return member_of(replica) == member;
+  });
+  // The last one takes with it what it had still to make.
+  if (last && trained) stop_training(context, error);
+  membership_.lose(member);
+  std::erase_if(training_, [&](std::uint32_t replica) { return member_of(replica) == member; });
+  if (training_.empty()) return save(context);
+  if (stopping_) return;
+  if (causes_.empty()) changing_since_ = context.now();
+  causes_.push_back(error.message);
+  context.log().warning(fmt::format("going on without {}: {}", options_.places[member].node,
+                                    error.message));
+  for (const std::uint32_t other : membership_.present()) {
+    context.send_control(options_.places[other].reducer,
+                         Message::of(Halt{*membership_.change()}));
+  }
+}
+
+void Coordinator::take_halted(Context& context, const Halted& halted, std::string_view reducer) {
+  const auto member = member_of_reducer(reducer);
+  if (!member || phase_ != Phase::kTraining || stopping_) return;
+  const auto view = membership_.halted(*member, halted.change, halted.next_step);
+  if (!view.ok()) return stop_training(context, view.error());
+  if (!view->has_value()) return;
+  tell_view(context, **view);
+  std::vector<std::string> names;
+  for (const std::uint32_t each : (*view)->ring) names.push_back(options_.places[each].node);
+  const double seconds =
+      std::chrono::duration<double>(context.now() - changing_since_).count();
+  context.log().info(fmt::format("View {}: {} make the steps from {} on",
+                                 text_of((*view)->id), fmt::join(names, ", "),
+                                 (*view)->first_step));
+  context.send_control("monitor", Message::of(EventMetrics{
+                                      "view", (*view)->first_step,
+                                      view_json(**view, names, causes_, seconds)}));
+  causes_.clear();
+}
+
+void Coordinator::take_quarrel(Context& context, const FellowLost& lost, std::string_view from) {
+  const auto one = member_at(from), other = member_at(lost.node);
+  if (!one || !other || phase_ > Phase::kTraining) return;
+  quarrels_.push_back({*one, *other, lost.error, context.now()});
+}
+
+// Members that cannot reach each other cannot stand in one ring. Usually one of the two is dead and
+// the head is about to notice; else the one goes that more have lost, of equals the later one.
+void Coordinator::settle_quarrels(Context& context) {
+  const auto is_over = [&](const Quarrel& quarrel) {
+    return lost_.contains(quarrel.from) || lost_.contains(quarrel.about);
+  };
+  std::erase_if(quarrels_, is_over);
+  if (quarrels_.empty() || context.now() - quarrels_.front().since < options_.parting_grace) return;
+  const Quarrel quarrel = quarrels_.front();
+  const auto complaints = [&](std::uint32_t member) {
+    return std::count_if(quarrels_.begin(), quarrels_.end(), [&](const Quarrel& each) {
+      return each.from == member || each.about == member;
+    });
+  };
+  const auto rank = [&](std::uint32_t member) { return std::pair{complaints(member), member}; };
+  const std::uint32_t leaves =
+      rank(quarrel.from) > rank(quarrel.about) ? quarrel.from : quarrel.about;
+  const Error error{quarrel.error.kind,
+                    fmt::format("{} has lost {}: {}", options_.places[quarrel.from].node,
+                                options_.places[quarrel.about].node, quarrel.error.message)};
+  context.send_control(options_.places[leaves].node, Message::of(Expelled{error}));
+  lose_member(context, leaves, error);
+}
+
+void Coordinator::let_leave(Context& context, std::uint32_t member) {
+  const Error error{ErrorKind::kLostPeers, fmt::format("{} has left the run: it was told to end",
+                                                       options_.places[member].node)};
+  // In a run that ends all are released in the end.
+  if (stopping_ || phase_ > Phase::kTraining) return;
+  const bool last = membership_.present() == std::set<std::uint32_t>{member};
+  if (phase_ == Phase::kGathering || last) return stop_training(context, error);
+  release(context, member);
+  lose_member(context, member, error);
 }
 
 // When training is over only a validation takes long, and the state it validates is the last.
@@ -136,12 +265,12 @@ void Coordinator::stop_training(Context& context, std::optional<runtime::Error> 
     return;
   }
   for (const std::uint32_t replica : training_) {
-    if (lost_.contains(options_.replica_nodes[replica])) continue;
     context.send_control(fmt::format("replica.{}", replica), Message::of(StopTraining{}));
   }
 }
 
 void Coordinator::take_end(Context& context, const ReplicaEnd& end) {
+  if (phase_ == Phase::kGathering) return;
   // Replicas differ by at most one applied step; the newest state is the committed one.
   const auto newer = [&] {
     return outcome_->state == nullptr ||
@@ -153,7 +282,7 @@ void Coordinator::take_end(Context& context, const ReplicaEnd& end) {
     outcome_->seconds = end.seconds;
     outcome_->timed_events = end.timed_events;
   }
-  if (end.replica == 0) {
+  if (end.replica == leading_replica()) {
     finish_.told_until = end.last_step ? end.last_step->step + 1 : 0;
     validations_ = end.validations;
   }
@@ -177,7 +306,9 @@ void Coordinator::save(Context& context) {
   awaited_ = {"checkpointer"};
   if (options_.validate && !outcome_->stopped && !error_) awaited_.emplace_back("validator");
   for (const std::string& actor : awaited_) {
-    context.send_control(actor, Message::of(LastState{outcome_->state, validations_}));
+    context.send_control(actor,
+                         Message::of(LastState{outcome_->state, validations_,
+                                               fmt::format("replica.{}", leading_replica())}));
   }
 }
 
@@ -204,10 +335,13 @@ void Coordinator::flush(Context& context) {
   context.send_control("checkpointer", Message::of(std::move(finish_)));
 }
 
+void Coordinator::release(Context& context, std::uint32_t member) {
+  context.send_control(options_.places[member].node, Message::of(Release{}));
+}
+
 void Coordinator::release_members(Context& context) {
-  for (const std::string& member : options_.members) {
-    const bool here = !lost_.contains(member) && !absent_.contains(member);
-    if (here) context.send_control(member, Message::of(Release{}));
+  for (std::uint32_t i = 0; i < options_.places.size(); ++i) {
+    if (is_away(i) && !lost_.contains(i) && !absent_.contains(i)) release(context, i);
   }
 }
 
@@ -246,11 +380,12 @@ ChildDecision Coordinator::child_ended(Context& context, const ChildEnd& end) {
 std::string Coordinator::waiting_for() const {
   switch (phase_) {
     case Phase::kGathering:
-      return fmt::format("{} to come", fmt::join(absent_, ", "));
+      return fmt::format("{} members to come", absent_.size());
     case Phase::kTraining:
-      return fmt::format("the end of training: {} of {} replicas have ended",
-                         options_.replica_nodes.size() - training_.size(),
-                         options_.replica_nodes.size());
+      if (membership_.change()) {
+        return fmt::format("member.{} to halt", fmt::join(membership_.unheard(), ", member."));
+      }
+      return fmt::format("the end of training: {} replicas have not ended", training_.size());
     case Phase::kSaving:
       return fmt::format("{} to finish the last state", fmt::join(awaited_, " and "));
     case Phase::kFlushing:

@@ -1,21 +1,25 @@
 #pragma once
 
 // Begins and ends the run: waits until every member is there, hears of every end, has the last
-// state saved and validated, releases the members and ends its node. A member that fails or is lost
-// ends the run for all, with the last committed state saved. In one process there are no members to
-// wait for.
+// state saved and validated, releases the members and ends its node. While it trains, members that
+// are lost, leave, or have lost each other cost no step: the others go on in a new View
+// (pipeline/membership.h). The last of them ends the run, and so does one that fails, with the last
+// committed state saved. In one process there is one member, on the same node.
 //
 // Only control messages. Called "coordinator" in the plan; owns all other actors of its node.
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "actors/messages.h"
+#include "pipeline/membership.h"
 #include "runtime/actor.h"
 #include "runtime/transport/gate.h"
 
@@ -36,23 +40,30 @@ struct RunOutcome {
   std::optional<Validation> validation;
 };
 
-// A process that should have become a member and ended before.
+// A process that is, or should have become, a member, and has ended.
 struct MissingMember {
   std::string node;
   runtime::Error error;
 };
 
 struct CoordinatorOptions {
-  // What training begins with.
+  // What training begins with, and the step that it is at.
   StatePointer state;
-  // Node of each replica; "" for this one.
-  std::vector<std::string> replica_nodes{""};
-  // All of them.
-  std::vector<std::string> loaders{"loader"};
-  // Nodes to wait for, whose root actors have the same names; none: all is on this one.
-  std::vector<std::string> members;
-  // Asked now and then while it waits for them: those that are new since. May be null.
-  std::function<std::vector<MissingMember>()> never_to_come;
+  std::uint64_t first_step = 0;
+  // Of which members there are.
+  pipeline::MembershipOptions membership;
+  // Of each member its node, whose root actor has the same name, and its reducer. "", of the only
+  // one: it is on this node.
+  struct MemberPlace {
+    std::string node;
+    std::string reducer = "reducer";
+  };
+  std::vector<MemberPlace> places{{}};
+  // Asked now and then until training is over: processes that have ended since. May be null.
+  std::function<std::vector<MissingMember>()> ended;
+  // Two members have lost each other: how long one of them may take to be lost here too, before
+  // the others go on without one of them.
+  runtime::Duration parting_grace = std::chrono::seconds(2);
   bool validate = true;  // there is a Validator
 };
 
@@ -73,27 +84,55 @@ class Coordinator final : public runtime::Actor {
 
  private:
   enum class Phase : std::uint8_t { kGathering, kTraining, kSaving, kFlushing };
+  // One member says that it has lost another.
+  struct Quarrel {
+    std::uint32_t from = 0, about = 0;
+    runtime::Error error;
+    runtime::TimePoint since;
+  };
+  std::optional<std::uint32_t> member_at(std::string_view node) const;
+  std::optional<std::uint32_t> member_of_reducer(std::string_view reducer) const;
+  std::uint32_t member_of(std::uint32_t replica) const {
+    return replica / options_.membership.replicas_per_member;
+  }
+  bool is_away(std::uint32_t member) const { return !options_.places[member].node.empty(); }
+
   void take_joined(runtime::Context& context, const runtime::PeerJoined& peer);
-  void lose_member(runtime::Context& context, const std::string& node, const runtime::Error& error);
   void begin(runtime::Context& context);
+  void tell_view(runtime::Context& context, const pipeline::View& view);
+  void look_after_members(runtime::Context& context);
+  void settle_quarrels(runtime::Context& context);
+  void take_quarrel(runtime::Context& context, const FellowLost& lost, std::string_view from);
+  void lose_member(runtime::Context& context, std::uint32_t member, const runtime::Error& error);
+  void go_on_without(runtime::Context& context, std::uint32_t member, const runtime::Error& error);
+  void let_leave(runtime::Context& context, std::uint32_t member);
+  void take_halted(runtime::Context& context, const Halted& halted, std::string_view reducer);
   void take_end(runtime::Context& context, const ReplicaEnd& end);
   void take_validation(runtime::Context& context, const ValidationResult& result);
   void stop_training(runtime::Context& context, std::optional<runtime::Error> error);
   void replica_ended(runtime::Context& context, std::uint32_t replica);
   void save(runtime::Context& context);
   void flush(runtime::Context& context);
+  void release(runtime::Context& context, std::uint32_t member);
   void release_members(runtime::Context& context);
   void end_run(runtime::Context& context);
   void take_done(runtime::Context& context, std::string_view actor,
                  const std::optional<runtime::Error>& error);
   bool awaits(std::string_view actor) const;
+  std::uint32_t leading_replica() const {
+    return membership_.view().leader() * options_.membership.replicas_per_member;
+  }
 
   CoordinatorOptions options_;
   std::shared_ptr<RunOutcome> outcome_;
+  pipeline::Membership membership_;
   Phase phase_ = Phase::kGathering;
   bool stopping_ = false;
-  std::set<std::string> absent_;      // members that have not come yet
-  std::set<std::string> lost_;        // and those that are gone
+  std::set<std::uint32_t> absent_;    // members that have not come yet
+  std::set<std::uint32_t> lost_;      // and those that are gone
+  std::vector<Quarrel> quarrels_;
+  std::vector<std::string> causes_;   // of the change of the View that is under way
+  runtime::TimePoint changing_since_{0};
   std::set<std::uint32_t> training_;  // replicas that have not ended
   std::vector<std::string> awaited_;  // actors that have still to answer with LastStateDone
   std::uint64_t validations_ = 0;     // see ReplicaEnd

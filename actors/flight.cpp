@@ -8,10 +8,20 @@ namespace troupe::actors {
 using runtime::Buffer;
 using runtime::Message;
 
-Flight::Flight(pipeline::StepShare share, std::int64_t segment_bytes, std::uint32_t members)
-    : share_(std::move(share)),
-      layout_(share_.sums()),
-      buckets_(pipeline::make_buckets(layout_, segment_bytes, members)) {}
+Flight::Flight(pipeline::StepShare share, std::int64_t segment_bytes,
+               const pipeline::View& view)
+    : share_(std::move(share)), segment_bytes_(segment_bytes), layout_(share_.sums()) {
+  restart(view);
+}
+
+void Flight::restart(const pipeline::View& view) {
+  share_.take_over();
+  view_ = view.id;
+  buckets_ = pipeline::make_buckets(layout_, segment_bytes_,
+                                    static_cast<std::uint32_t>(view.ring.size()));
+  begun_ = contributed_ = announced_ = false;
+  next_ = 0;
+}
 
 void Flight::begin(std::uint32_t attempt, const std::vector<std::int16_t>& scales,
                    runtime::TimePoint now) {
@@ -36,6 +46,7 @@ void Flight::add_buckets(std::int64_t from, Messages& out) {
     body.begin = bucket.offset;
     body.end = bucket.end();
     body.floats = bucket.floats;
+    body.view = view_;
     out.push_back(Message::of(std::move(body), {std::move(sums)}));
   }
   contributed_ = next_ == buckets_.size() && share_.complete();
@@ -46,7 +57,7 @@ void Flight::add_header(const runtime::Hash128& state, Messages& out) {
   share_.finish_header(record_.scales, record_.header);
   record_.header.state_minimum = state;
   record_.header.state_maximum = state;
-  out.push_back(Message::of(HeaderMessage{pipeline::StepHeader(record_.header)}));
+  out.push_back(Message::of(HeaderMessage{pipeline::StepHeader(record_.header), view_}));
   announced_ = true;
 }
 

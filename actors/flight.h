@@ -15,6 +15,7 @@
 #include "pipeline/buckets.h"
 #include "pipeline/step_record.h"
 #include "pipeline/step_share.h"
+#include "pipeline/view.h"
 #include "runtime/base/clock.h"
 #include "runtime/message.h"
 
@@ -24,8 +25,11 @@ class Flight {
  public:
   using Messages = std::deque<runtime::Message>;
 
-  // Buckets of at most segment_bytes, for a ring of so many members.
-  Flight(pipeline::StepShare share, std::int64_t segment_bytes, std::uint32_t members);
+  // Buckets of at most segment_bytes, for the ring of the View.
+  Flight(pipeline::StepShare share, std::int64_t segment_bytes, const pipeline::View& view);
+
+  // In another View: nothing is out, and the share may have taken over micro-batches.
+  void restart(const pipeline::View& view);
 
   pipeline::StepShare& share() { return share_; }
   const pipeline::StepShare& share() const { return share_; }
@@ -54,6 +58,8 @@ class Flight {
 
  private:
   pipeline::StepShare share_;
+  std::int64_t segment_bytes_;
+  pipeline::ViewId view_;
   pipeline::SumLayout layout_;
   std::vector<pipeline::Bucket> buckets_;
   std::size_t next_ = 0;  // the first that is not out

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "actors/messages.h"
 #include "pipeline/micro_batch.h"
 
 namespace troupe::actors {
@@ -18,28 +17,30 @@ Loader::Loader(LoaderOptions options, pipeline::Dataset& dataset, pipeline::Samp
 }
 
 void Loader::receive(Context& context, Message message) {
-  const auto* beginning = message.as<BeginLoading>();
-  if (beginning == nullptr) return;
-  for (std::uint32_t i = 0; i < options_.replicas; ++i) {
-    const std::uint32_t replica = options_.first_replica + i;
-    Feed feed;
-    feed.port = context.out(fmt::format("batches.{}", replica));
-    feed.replica = replica;
-    feed.own = pipeline::micro_batches_of(options_.owners, replica);
-    begin_iteration(feed, beginning->iteration);
-    feeds_.push_back(std::move(feed));
-  }
+  if (const auto* feed = message.as<Feed>()) begin(context, *feed);
+}
+
+void Loader::begin(Context& context, const Feed& feed) {
+  Line line;
+  line.port = context.out(fmt::format("batches.{}", feed.replica));
+  line.replica = feed.replica;
+  line.feed = feed.number;
+  line.missing.assign(feed.missing.begin(), feed.missing.end());
+  line.own = pipeline::micro_batches_of(feed.view->owners, feed.replica);
+  line.checks = feed.view->checks(options_.checks);
+  begin_iteration(line, feed.iteration);
+  lines_[feed.replica] = std::move(line);
   schedule(context);
 }
 
 void Loader::credit_returned(Context& context, std::string_view) { schedule(context); }
 
-// One micro-batch per feed and turn, so that no replica waits while another is filled up and a stop
-// is heard between turns.
+// One micro-batch per replica and turn, so that none waits while another is filled up and a stop is
+// heard between turns.
 void Loader::timer(Context& context, runtime::TimerId) {
   turn_ = {};
   bool moved = false;
-  for (Feed& feed : feeds_) moved |= advance(context, feed);
+  for (auto& [replica, line] : lines_) moved |= advance(context, line);
   if (moved) schedule(context);
 }
 
@@ -48,58 +49,63 @@ void Loader::schedule(Context& context) {
 }
 
 // Goes to the first iteration from this one on that has something for the replica.
-void Loader::begin_iteration(Feed& feed, std::uint64_t iteration) const {
-  feed.next = 0;
-  const bool checks = options_.checks.every > 0 && options_.checks.members > 1;
-  if (feed.own.empty() && !checks) iteration = options_.iterations;
-  for (feed.iteration = iteration; feed.iteration < options_.iterations; ++feed.iteration) {
-    feed.micro_batches = feed.own;
-    const auto check = options_.checks.of(feed.iteration);
-    if (check && check->witness == feed.replica) feed.micro_batches.push_back(check->micro_batch);
-    if (!feed.micro_batches.empty()) return;
+void Loader::begin_iteration(Line& line, std::uint64_t iteration) const {
+  line.next = 0;
+  const bool checked = line.checks.every > 0 && line.checks.members.size() > 1;
+  if (line.own.empty() && !checked) iteration = options_.iterations;
+  for (line.iteration = iteration; line.iteration < options_.iterations; ++line.iteration) {
+    line.micro_batches = line.own;
+    const auto check = line.checks.of(line.iteration);
+    if (check && check->witness == line.replica) line.micro_batches.push_back(check->micro_batch);
+    if (!line.micro_batches.empty()) return;
   }
 }
 
-bool Loader::advance(Context& context, Feed& feed) {
-  if (feed.told_end && feed.iteration >= options_.iterations) return false;
-  if (feed.waiting.empty()) {
-    auto message = read(feed);
+bool Loader::advance(Context& context, Line& line) {
+  const bool over = line.iteration >= options_.iterations && line.missing.empty();
+  if (line.told_end && over) return false;
+  if (line.waiting.empty()) {
+    auto message = read(line);
     if (!message.ok()) {
       context.fail(message.error());
       return false;
     }
-    feed.waiting = std::move(message).value();
+    line.waiting = std::move(message).value();
   }
-  const bool last = feed.waiting.as<EndOfData>() != nullptr;
-  if (!context.send(feed.port, feed.waiting)) return false;
+  const bool last = line.waiting.as<EndOfData>() != nullptr;
+  if (!context.send(line.port, line.waiting)) return false;
   if (last) {
-    feed.told_end = true;
-  } else if (++feed.next == feed.micro_batches.size()) {
-    begin_iteration(feed, feed.iteration + 1);
+    line.told_end = true;
+  } else if (!line.missing.empty()) {
+    line.missing.pop_front();
+  } else if (++line.next == line.micro_batches.size()) {
+    begin_iteration(line, line.iteration + 1);
   }
   return true;
 }
 
-runtime::Result<Message> Loader::read(const Feed& feed) {
+runtime::Result<Message> Loader::read(const Line& line) {
+  if (!line.missing.empty()) return read(line, line.missing.front());
   // One that has none of its own learns where the end is from nothing else.
-  if (feed.iteration >= options_.iterations || (feed.own.empty() && !feed.told_end)) {
+  if (line.iteration >= options_.iterations || (line.own.empty() && !line.told_end)) {
     return Message::of(EndOfData{options_.iterations});
   }
-  const std::uint32_t index = feed.micro_batches[feed.next];
-  sampler_.event_ids(feed.iteration, index, ids_);
+  return read(line, {line.iteration, line.micro_batches[line.next]});
+}
+
+runtime::Result<Message> Loader::read(const Line& line, const Feed::Missing& which) {
+  sampler_.event_ids(which.iteration, which.micro_batch, ids_);
   pipeline::Batch batch;
   RETURN_IF_ERROR(dataset_.read(ids_, batch));
-  return Message::of(BatchMessage{feed.iteration, index, batch.events},
+  return Message::of(BatchMessage{which.iteration, which.micro_batch, batch.events, line.feed},
                      {batch.images, batch.conditions, batch.event_ids});
 }
 
 std::string Loader::waiting_for() const {
-  for (std::size_t i = 0; i < feeds_.size(); ++i) {
-    if (!feeds_[i].waiting.empty()) {
-      return fmt::format("credit of replica {}", options_.first_replica + i);
-    }
+  for (const auto& [replica, line] : lines_) {
+    if (!line.waiting.empty()) return fmt::format("credit of replica {}", replica);
   }
-  if (feeds_.empty()) return "the beginning of training";
+  if (lines_.empty()) return "the beginning of training";
   return "nothing: all micro-batches are sent";
 }
 

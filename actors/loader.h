@@ -3,13 +3,16 @@
 // Feeds the node's replicas: reads the micro-batches of one iteration after another and sends each
 // to the replica that owns it, as far ahead as the links' credits allow.
 //
-// Ports: in control; out "batches.R" per replica R, "metrics". Begins when the Coordinator says so.
-// Has a thread of its own: reading blocks.
+// Ports: in control; out "batches.R" per replica R. A replica says what it is to be fed, and again
+// when that changes (Feed). Has a thread of its own: reading blocks.
 
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <memory>
 #include <vector>
 
+#include "actors/messages.h"
 #include "pipeline/dataset.h"
 #include "pipeline/sampler.h"
 #include "pipeline/spot_check.h"
@@ -18,12 +21,8 @@
 namespace troupe::actors {
 
 struct LoaderOptions {
-  std::uint64_t iterations = 0;       // end: number of iterations of the whole run
-  std::vector<std::uint32_t> owners;  // replica of each micro-batch index
-  // It feeds so many replicas, from this one on.
-  std::uint32_t first_replica = 0;
-  std::uint32_t replicas = 1;
-  // Of these, besides, what their replicas compute to compare.
+  std::uint64_t iterations = 0;  // end: number of iterations of the whole run
+  // What replicas compute to compare; members and owners are those of a View.
   pipeline::SpotChecks checks;
 };
 
@@ -39,25 +38,30 @@ class Loader final : public runtime::Actor {
 
  private:
   // Where one replica's feed stands.
-  struct Feed {
+  struct Line {
     runtime::PortId port;
     std::uint32_t replica = 0;
-    std::vector<std::uint32_t> own;  // ascending
+    std::uint32_t feed = 0;
+    std::deque<Feed::Missing> missing;  // before all others
+    std::vector<std::uint32_t> own;     // ascending
+    pipeline::SpotChecks checks;
     std::uint64_t iteration = 0;
     std::vector<std::uint32_t> micro_batches;  // of the iteration
     std::size_t next = 0;                      // into micro_batches
     runtime::Message waiting;                  // read, but without credit
     bool told_end = false;
   };
-  bool advance(runtime::Context& context, Feed& feed);
-  void begin_iteration(Feed& feed, std::uint64_t iteration) const;
-  runtime::Result<runtime::Message> read(const Feed& feed);
+  void begin(runtime::Context& context, const Feed& feed);
+  bool advance(runtime::Context& context, Line& line);
+  void begin_iteration(Line& line, std::uint64_t iteration) const;
+  runtime::Result<runtime::Message> read(const Line& line);
+  runtime::Result<runtime::Message> read(const Line& line, const Feed::Missing& which);
   void schedule(runtime::Context& context);
 
   LoaderOptions options_;
   pipeline::Dataset& dataset_;
   pipeline::Sampler& sampler_;
-  std::vector<Feed> feeds_;
+  std::map<std::uint32_t, Line> lines_;  // by replica
   std::vector<std::uint64_t> ids_;
   runtime::TimerId turn_;
 };

@@ -21,6 +21,8 @@ void Member::receive(Context& context, Message message) {
     } else {
       context.finish();
     }
+  } else if (const auto* expelled = message.as<Expelled>()) {
+    context.fail(error_.value_or(expelled->error));
   } else if (const auto* lost = message.as<runtime::PeerLost>()) {
     lose(context, *lost);
   } else if (const auto* left = message.as<runtime::PeerLeft>()) {
@@ -35,16 +37,11 @@ void Member::lose(Context& context, const runtime::PeerLost& lost) {
     context.fail(error_.value_or(lost.error));
     return;
   }
-  const std::string message =
-      fmt::format("{} has lost {}: {}", context.name(), lost.node, lost.error.message);
-  context.send_control("coordinator", Message::of(MemberFailed{{}, {lost.error.kind, message}}));
+  context.send_control("coordinator", Message::of(FellowLost{lost.node, lost.error}));
 }
 
 void Member::stop(Context& context) {
-  const std::string message =
-      fmt::format("{} has left the run: it was told to end", context.name());
-  context.send_control("coordinator",
-                       Message::of(MemberFailed{{}, {runtime::ErrorKind::kLostPeers, message}}));
+  context.send_control("coordinator", Message::of(Leaving{}));
 }
 
 void Member::undeliverable(Context&, Message, const Error&) {}

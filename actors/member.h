@@ -1,9 +1,8 @@
 #pragma once
 
-// Root of a node that computes: owns its loader and replicas. Fails nothing by itself: it tells the
-// Coordinator, which ends the run for everyone, and then releases it. So it does when it loses
-// another member that its node shares links with; one that leaves has nothing more to say. Without
-// the Coordinator it cannot go on.
+// Root of a node that computes: owns its loader and replicas. Decides nothing by itself: it tells
+// the Coordinator when something failed, when it loses another member, or when its node is to end,
+// and ends when it is released, or expelled. Without the Coordinator it cannot go on.
 //
 // Only control messages. Called "member.K" in the plan.
 
@@ -19,7 +18,7 @@ namespace troupe::actors {
 class Member final : public runtime::Actor {
  public:
   void receive(runtime::Context& context, runtime::Message message) override;
-  // Asks the Coordinator to end the run, so that the replicas here report what they have.
+  // Tells the Coordinator, which lets the others go on without it.
   void stop(runtime::Context& context) override;
   // What cannot be told any more, the loss of the peer tells.
   void undeliverable(runtime::Context& context, runtime::Message message,

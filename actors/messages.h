@@ -12,6 +12,7 @@
 #include "pipeline/reduction_format.h"
 #include "pipeline/step_record.h"
 #include "pipeline/training_state.h"
+#include "pipeline/view.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
 
@@ -25,9 +26,42 @@ struct BeginTraining {
   StatePointer state;
 };
 
-// Coordinator -> Loader, control: the same, with the iteration of that state.
-struct BeginLoading {
-  static constexpr std::string_view kName = "begin-loading";
+using ViewPointer = std::shared_ptr<const pipeline::View>;
+
+// Coordinator -> Reducer, control: take part in no step any more, and answer with Halted.
+struct Halt {
+  static constexpr std::string_view kName = "halt";
+  pipeline::ViewId change;
+};
+
+// Reducer -> Coordinator, control: all replicas of the node have, or will have before anything that
+// comes later, the sums of all steps before next_step, and none of any other.
+struct Halted {
+  static constexpr std::string_view kName = "halted";
+  pipeline::ViewId change;
+  std::uint64_t next_step = 0;
+};
+
+// Coordinator -> Reducer, control, and Reducer -> its replicas, data, behind the sums of all steps
+// before the View: who makes the steps from here on. The first one begins training.
+struct ViewMessage {
+  static constexpr std::string_view kName = "view";
+  ViewPointer view;
+};
+
+// Replica -> Loader of its node, control: these micro-batches at once, then those of the View that
+// are the replica's, from `iteration` on. Nothing of an earlier feed is wanted any more.
+struct Feed {
+  static constexpr std::string_view kName = "feed";
+  struct Missing {
+    std::uint64_t iteration = 0;
+    std::uint32_t micro_batch = 0;
+    bool operator==(const Missing&) const = default;
+  };
+  std::uint32_t replica = 0;
+  std::uint32_t number = 0;  // of the replica's feeds
+  ViewPointer view;
+  std::vector<Missing> missing;
   std::uint64_t iteration = 0;
 };
 
@@ -38,10 +72,12 @@ struct BatchMessage {
   std::uint64_t iteration = 0;
   std::uint32_t micro_batch = 0;
   std::uint32_t events = 0;
+  std::uint32_t feed = 0;  // that it belongs to
 };
 
 // Loader -> Replica, data: training ends after the iterations before `iterations`. Behind the last
-// micro-batch, or, to a replica that has none of its own, before all that it is to compare.
+// micro-batch of a feed, or, to a replica that has none of its own, before all that it is to
+// compare.
 struct EndOfData {
   static constexpr std::string_view kName = "end-of-data";
   std::uint64_t iterations = 0;
@@ -58,19 +94,22 @@ struct BucketMessage {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   bool floats = false;
+  pipeline::ViewId view{};  // that the part is computed in; of no account on the way back
 };
 
 // Replica -> Reducer, then Reducer -> Replica, data: follows the last bucket of a step's attempt.
 struct HeaderMessage {
   static constexpr std::string_view kName = "header";
   pipeline::StepHeader header;
+  pipeline::ViewId view{};  // as of a bucket
   std::int64_t bytes() const {
     return static_cast<std::int64_t>(header.exponents.size() * sizeof(std::int16_t));
   }
 };
 
 // Reducer -> next Reducer of the ring, data: a bucket on its way round. Payload: int64 per element,
-// or floats in the format.
+// or floats in the format. Of the step before the View's first: from who has its sums to who lacks
+// them, summed.
 struct RingBucket {
   static constexpr std::string_view kName = "ring-bucket";
   BucketMessage bucket;
@@ -78,11 +117,13 @@ struct RingBucket {
   std::optional<pipeline::ReductionFormat> format;  // of floats
 };
 
-// Reducer -> next Reducer of the ring, data: the header on its way round.
+// Reducer -> next Reducer of the ring, data: the header on its way round. Of the step before the
+// View's first: as a bucket, behind all of them.
 struct RingHeader {
   static constexpr std::string_view kName = "ring-header";
   pipeline::StepHeader header;
   bool combined = false;  // of all members; else of those between its beginning and here
+  pipeline::ViewId view{};
   std::int64_t bytes() const {
     return static_cast<std::int64_t>(header.exponents.size() * sizeof(std::int16_t));
   }
@@ -94,7 +135,7 @@ struct Snapshot {
   StatePointer state;
 };
 
-// Replica 0 -> Monitor, metrics: a committed step.
+// Leader's replica -> Monitor, metrics: a committed step. Another leader tells the newest again.
 struct StepMetrics {
   static constexpr std::string_view kName = "step-metrics";
   std::uint64_t step = 0;
@@ -124,16 +165,33 @@ struct ReplicaEnd {
   std::uint64_t validations = 0;         // snapshots it sent to the Validator
 };
 
+// Member -> Coordinator, control: the node's link to another member is gone.
+struct FellowLost {
+  static constexpr std::string_view kName = "fellow-lost";
+  std::string node;
+  runtime::Error error;
+};
+
+// Member -> Coordinator, control: the node was told to end, and will when it is released.
+struct Leaving {
+  static constexpr std::string_view kName = "leaving";
+};
+
+// Coordinator -> Member, control: the others go on without it.
+struct Expelled {
+  static constexpr std::string_view kName = "expelled";
+  runtime::Error error;
+};
+
 // Coordinator -> Replica, control: abandon the step in flight and report.
 struct StopTraining {
   static constexpr std::string_view kName = "stop-training";
 };
 
-// Member -> Coordinator, control: something on its node failed, so that it cannot go on.
+// Member -> Coordinator, control: something on its node failed, so that the run cannot go on.
 struct MemberFailed {
   static constexpr std::string_view kName = "member-failed";
-  // That failed, and will report nothing any more; "": none did, but the node was told to end.
-  std::string actor;
+  std::string actor;  // that failed, and will report nothing any more
   runtime::Error error;
 };
 
@@ -152,8 +210,10 @@ struct CheckpointRequest {
 struct LastState {
   static constexpr std::string_view kName = "last-state";
   StatePointer state;
-  // Snapshots that come before it, although it overtakes them: the Validator waits for so many.
+  // Snapshots of this replica that come before it, although it overtakes them: the Validator waits
+  // for so many.
   std::uint64_t snapshots = 0;
+  std::string leader;
 };
 
 // Checkpointer, Validator, Monitor -> Coordinator, control.
@@ -200,9 +260,9 @@ struct NodeChange {
 // said; finish writing and answer the Coordinator with LastStateDone.
 struct FinishMetrics {
   static constexpr std::string_view kName = "finish-metrics";
-  // Replica 0 has told the Monitor all steps below it, and some may still be on their way.
+  // The leader has told the Monitor all steps below it, and some may still be on their way.
   std::uint64_t told_until = 0;
-  // The newest committed step. Replica 0 may have been stopped before it, or be lost.
+  // The newest committed step. The leader may have been stopped before it, or be lost.
   std::optional<StepMetrics> newest;
 };
 

@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/ring_schedule.h"
-
 namespace troupe::actors {
 namespace {
 
@@ -19,30 +17,165 @@ constexpr std::size_t kMostRounds = 2;
 
 }  // namespace
 
-Reducer::Reducer(ReducerOptions options)
-    : options_(std::move(options)), arithmetic_(options_.lossy, options_.slot_floats) {}
+Reducer::Reducer(ReducerOptions options) : options_(std::move(options)) {}
 
 void Reducer::start(Context& context) {
   for (std::uint32_t i = 0; i < options_.replicas; ++i) {
     replicas_.push_back({context.out(fmt::format("reduced.{}", options_.first_replica + i)), {}});
   }
-  if (options_.members > 1) next_.port = context.out("ring");
 }
 
 void Reducer::receive(Context& context, Message message) {
   const std::string who(message.sender_name());
   if (const auto* bucket = message.as<BucketMessage>()) {
     const BucketMessage body = *bucket;
+    if (!is_reducing() || body.view != view_->id) return;
     Buffer part = message.take_payloads().front();
     take_contribution(context, body, std::move(part), who);
   } else if (const auto* header = message.as<HeaderMessage>()) {
+    if (!is_reducing() || header->view != view_->id) return;
     take_contribution(context, header->header, who);
-  } else if (const auto* ring_bucket = message.as<RingBucket>()) {
-    const RingBucket body = *ring_bucket;
-    take_ring(context, body, std::move(message), who);
-  } else if (const auto* ring_header = message.as<RingHeader>()) {
-    take_ring(context, *ring_header, who);
+  } else if (message.as<RingBucket>() != nullptr || message.as<RingHeader>() != nullptr) {
+    take_ring(context, std::move(message));
+  } else if (const auto* halting = message.as<Halt>()) {
+    halt(context, halting->change);
+  } else if (const auto* change = message.as<ViewMessage>()) {
+    take_view(context, change->view, who);
   }
+}
+
+bool Reducer::is_reducing() const {
+  return view_ != nullptr && halted_for_ <= view_->id && !is_lagging();
+}
+
+bool Reducer::is_lagging() const { return next_step_ < view_->first_step; }
+
+// What was under way is contributed again, in another View.
+void Reducer::halt(Context& context, pipeline::ViewId change) {
+  if (view_ == nullptr || change <= view_->id || change < halted_for_) return;
+  halted_for_ = change;
+  rounds_.clear();
+  for (auto& [member, outbox] : members_) outbox.messages.clear();
+  context.send_control("coordinator", Message::of(Halted{change, next_step_}));
+}
+
+std::string Reducer::fault_of(const pipeline::View& view) const {
+  if (!view.has(options_.member)) return "that it is no member of";
+  if (view_ != nullptr && view.reached[view.position_of(options_.member)] != next_step_) {
+    return fmt::format("for which it should be at another step than {}", next_step_);
+  }
+  if (view.gives(options_.member) && (!newest_ || newest_->step + 1 != view.first_step)) {
+    return fmt::format("for which it should have the sums of step {}", view.first_step - 1);
+  }
+  const auto is_member = [&](std::uint32_t owner) { return view.has(owner / options_.replicas); };
+  if (view.owners.size() != options_.micro_batches ||
+      !std::all_of(view.owners.begin(), view.owners.end(), is_member)) {
+    return "whose micro-batches are not those of its members";
+  }
+  return {};
+}
+
+void Reducer::take_view(Context& context, ViewPointer view, std::string_view who) {
+  const pipeline::ViewId known = view_ == nullptr ? pipeline::ViewId{} : view_->id;
+  if (view->id <= known || view->id < halted_for_) return;
+  if (const std::string fault = fault_of(*view); !fault.empty()) {
+    context.fail({runtime::ErrorKind::kLostPeers,
+                  fmt::format("{} told of View {}, {}", who, text_of(view->id), fault)});
+    return;
+  }
+  if (view_ == nullptr) next_step_ = view->first_step;
+  view_ = std::move(view);
+  rounds_.clear();
+  // What rounding left over belongs to sums that are made by others now.
+  arithmetic_.emplace(options_.lossy, options_.slot_floats);
+  for (const std::uint32_t member : view_->ring) {
+    if (member == options_.member || members_.contains(member)) continue;
+    members_[member] = {context.out(fmt::format("ring.{}", member)), {}};
+  }
+  if (view_->gives(options_.member)) hand_over(context);
+  if (is_lagging()) {
+    take_early(context);
+  } else {
+    enter_view(context);
+  }
+}
+
+void Reducer::hand_over(Context& context) {
+  for (const std::uint32_t member : view_->ring) {
+    if (!view_->lags(member)) continue;
+    Outbox& outbox = members_.at(member);
+    for (const auto& [number, bucket] : newest_->buckets) {
+      post(context, outbox, ring_bucket(*newest_, number, true, bucket.sum));
+    }
+    post(context, outbox, Message::of(RingHeader{*newest_->combined, true, view_->id}));
+  }
+}
+
+void Reducer::enter_view(Context& context) {
+  next_attempt_ = 0;
+  send_to_replicas(context, [&] { return Message::of(ViewMessage{view_}); });
+  take_early(context);
+}
+
+// In the order in which it came.
+void Reducer::take_early(Context& context) {
+  for (Message& message : std::exchange(early_, {})) take_ring(context, std::move(message));
+}
+
+void Reducer::take_ring(Context& context, Message message) {
+  const std::string who(message.sender_name());
+  const auto* bucket = message.as<RingBucket>();
+  const auto* header = message.as<RingHeader>();
+  const pipeline::ViewId id = bucket != nullptr ? bucket->bucket.view : header->view;
+  if (view_ == nullptr || id > view_->id) {
+    early_.push_back(std::move(message));
+    return;
+  }
+  if (id < view_->id || halted_for_ > view_->id) return;
+  const std::uint64_t step = bucket != nullptr ? bucket->bucket.step : header->header.step;
+  if (step + 1 == view_->first_step) {
+    take_handed_over(context, std::move(message), who);
+  } else if (is_lagging()) {
+    early_.push_back(std::move(message));
+  } else if (bucket != nullptr) {
+    const RingBucket body = *bucket;
+    take_ring(context, body, std::move(message), who);
+  } else {
+    take_ring(context, *header, who);
+  }
+}
+
+void Reducer::take_handed_over(Context& context, Message message, std::string_view who) {
+  const auto* bucket = message.as<RingBucket>();
+  const auto* header = message.as<RingHeader>();
+  if (!is_lagging() || !(bucket != nullptr ? bucket->summed : header->combined)) {
+    refuse(context, who, fmt::format("step {}", view_->first_step - 1));
+    return;
+  }
+  if (rounds_.empty()) {
+    rounds_.emplace_back();
+    rounds_.front().step = next_step_;
+  }
+  Round& round = rounds_.front();
+  if (bucket != nullptr) {
+    const BucketMessage& body = bucket->bucket;
+    round.attempt = body.attempt;
+    const auto [found, added] = round.buckets.try_emplace(body.bucket);
+    if (!added || bucket->format != (body.floats ? options_.lossy : std::nullopt)) {
+      refuse(context, who, fmt::format("bucket {} of step {} wrongly", body.bucket, body.step));
+      return;
+    }
+    found->second.range = {body.begin, body.end - body.begin, body.floats};
+    share(context, round, body.bucket, message.payloads().front());
+    return;
+  }
+  round.attempt = header->header.attempt;
+  round.combined = header->header;
+  send_to_replicas(context, [&] { return Message::of(HeaderMessage{header->header, {}}); });
+  newest_ = std::move(round);
+  rounds_.pop_front();
+  ++next_step_;
+  enter_view(context);
 }
 
 Reducer::Round* Reducer::round_of(Context& context, std::uint64_t step, std::uint32_t attempt,
@@ -67,24 +200,17 @@ Reducer::Round* Reducer::round_of(Context& context, std::uint64_t step, std::uin
 // Another node's word of a step can come before this node's own of the step before: where a step
 // has fewer buckets than there are members, not all have something to send at its beginning.
 bool Reducer::may_open(std::uint64_t step, std::uint32_t attempt) const {
-  if (rounds_.size() == kMostRounds || attempt > 1) return false;
-  if (closed_) {
-    // What is to be made next, and what may be contributed before that is summed.
-    const std::uint64_t next = closed_->flagged ? closed_->step : closed_->step + 1;
-    if (step == closed_->step) return closed_->flagged && attempt == closed_->attempt + 1;
-    return attempt == 0 && (step == next || step == next + 1);
-  }
-  if (attempt != 0) return false;
-  return rounds_.empty() || step == rounds_.front().step + 1 ||
-         (step < rounds_.front().step && step + 1 == rounds_.front().step);
+  if (rounds_.size() == kMostRounds) return false;
+  return step == next_step_ ? attempt == next_attempt_ : step == next_step_ + 1 && attempt == 0;
+}
+
+pipeline::RingRole Reducer::role_of(std::uint32_t bucket) const {
+  return pipeline::ring_role(bucket, view_->position_of(options_.member),
+                             static_cast<std::uint32_t>(view_->ring.size()));
 }
 
 void Reducer::refuse(Context& context, std::string_view who, std::string_view what) {
-  std::string known = "no step";
-  if (closed_) known = fmt::format("the step after {}", closed_->step);
-  if (!rounds_.empty()) {
-    known = fmt::format("step {} attempt {}", rounds_.front().step, rounds_.front().attempt);
-  }
+  const std::string known = fmt::format("step {} attempt {}", next_step_, next_attempt_);
   context.fail({runtime::ErrorKind::kLostPeers,
                 fmt::format("{} contributed {} while {} is reduced; its node does not do what the "
                             "others do",
@@ -158,20 +284,20 @@ void Reducer::take_ring(Context& context, const RingBucket& body, Message messag
   Bucket* bucket = bucket_of(context, *round, body.bucket, who);
   if (bucket == nullptr) return;
   const std::uint32_t number = body.bucket.bucket;
-  const auto role = pipeline::ring_role(number, options_.position, options_.members);
+  const auto role = role_of(number);
   // The sum comes to those that are not its home, and only after they have sent their part.
   if (body.format != (bucket->range.floats ? options_.lossy : std::nullopt)) {
     refuse(context, who, fmt::format("bucket {} in another format", number));
     return;
   }
-  const bool fits = body.summed ? !role.completes && bucket->sent && !bucket->reduced
+  const bool fits = body.summed ? !role.completes && bucket->sent && !bucket->reduced()
                                 : !role.begins && !bucket->sent && !bucket->part;
   if (!fits) {
     refuse(context, who, fmt::format("bucket {} out of turn", number));
     return;
   }
   if (body.summed) {
-    share(context, *round, number, message.payloads().front());
+    pass_sum(context, *round, number, message.payloads().front());
   } else {
     bucket->part = std::move(message);
     advance(context, *round, number);
@@ -182,8 +308,7 @@ void Reducer::take_ring(Context& context, const RingBucket& body, Message messag
 void Reducer::take_ring(Context& context, const RingHeader& body, std::string_view who) {
   Round* round = round_of(context, body.header.step, body.header.attempt, who);
   if (round == nullptr) return;
-  const auto role =
-      pipeline::ring_role(pipeline::kHeaderBucket, options_.position, options_.members);
+  const auto role = role_of(pipeline::kHeaderBucket);
   const bool fits = body.combined ? !role.completes && round->sent && !round->combined
                                   : !role.begins && !round->sent && !round->part;
   if (!fits) {
@@ -198,7 +323,7 @@ void Reducer::take_ring(Context& context, const RingHeader& body, std::string_vi
   }
   if (body.combined) {
     round->combined = body.header;
-    if (role.passes_sum) send_on(context, Message::of(RingHeader(body)));
+    if (role.passes_sum) send_on(context, Message::of(RingHeader{body.header, true, view_->id}));
   } else {
     round->part = body.header;
     if (!advance_header(context, *round, who)) return;
@@ -209,9 +334,9 @@ void Reducer::take_ring(Context& context, const RingHeader& body, std::string_vi
 void Reducer::advance(Context& context, Round& round, std::uint32_t number) {
   Bucket& bucket = round.buckets.at(number);
   if (bucket.sent || bucket.own.size() < options_.replicas) return;
-  const auto role = pipeline::ring_role(number, options_.position, options_.members);
+  const auto role = role_of(number);
   if (!role.begins && !bucket.part) return;
-  if (role.begins && options_.members > 1) {
+  if (role.begins && !role.completes) {
     if (!may_set_out(round, bucket)) {
       round.waiting.push_back(number);
       return;
@@ -220,34 +345,38 @@ void Reducer::advance(Context& context, Round& round, std::uint32_t number) {
   }
   std::vector<Buffer> parts;
   for (auto& [replica, part] : std::exchange(bucket.own, {})) parts.push_back(std::move(part));
-  const Buffer own = arithmetic_.sum_of(parts, bucket.range.floats);
+  const Buffer own = arithmetic_->sum_of(parts, bucket.range.floats);
   bucket.sent = true;
-  if (options_.members == 1) {
+  if (role.begins && role.completes) {
+    bucket.sum = own;
     send_to_replicas(context, [&] { return bucket_message(round, number, own); });
-    bucket.reduced = true;
     return;
   }
   const std::uint32_t slot = slot_of(round);
   Buffer wire = role.begins
-                    ? arithmetic_.begin(slot, bucket.range, own)
-                    : arithmetic_.add(slot, bucket.range, bucket.part->payloads().front(), own);
+                    ? arithmetic_->begin(slot, bucket.range, own)
+                    : arithmetic_->add(slot, bucket.range, bucket.part->payloads().front(), own);
   bucket.part.reset();
   if (role.completes) {
-    share(context, round, number, wire);
+    pass_sum(context, round, number, wire);
   } else {
     send_on(context, ring_bucket(round, number, false, wire));
   }
 }
 
-// The sum is here: for the replicas, and for those after in the ring.
+// The sum is here: for those after in the ring, and for the replicas.
+void Reducer::pass_sum(Context& context, Round& round, std::uint32_t number, const Buffer& wire) {
+  const auto role = role_of(number);
+  if (role.passes_sum) send_on(context, ring_bucket(round, number, true, wire));
+  share(context, round, number, wire);
+  if (role.begins) came_round(context, round, round.buckets.at(number));
+}
+
 void Reducer::share(Context& context, Round& round, std::uint32_t number, const Buffer& wire) {
   Bucket& bucket = round.buckets.at(number);
-  const auto role = pipeline::ring_role(number, options_.position, options_.members);
-  if (role.passes_sum) send_on(context, ring_bucket(round, number, true, wire));
-  const Buffer sum = arithmetic_.sum_from(bucket.range, wire);
+  bucket.sum = wire;
+  const Buffer sum = arithmetic_->sum_from(bucket.range, wire);
   send_to_replicas(context, [&] { return bucket_message(round, number, sum); });
-  bucket.reduced = true;
-  if (role.begins) came_round(context, round, bucket);
 }
 
 bool Reducer::may_set_out(const Round& round, const Bucket& bucket) {
@@ -278,7 +407,8 @@ Message Reducer::ring_bucket(const Round& round, std::uint32_t number, bool summ
 
 BucketMessage Reducer::described(const Round& round, std::uint32_t number) const {
   const pipeline::Bucket& range = round.buckets.at(number).range;
-  return {round.step, round.attempt, number, range.offset, range.end(), range.floats};
+  return {round.step,  round.attempt, number, range.offset, range.end(), range.floats,
+          view_->id};
 }
 
 std::uint32_t Reducer::slot_of(const Round& round) const {
@@ -287,8 +417,7 @@ std::uint32_t Reducer::slot_of(const Round& round) const {
 
 bool Reducer::advance_header(Context& context, Round& round, std::string_view who) {
   if (round.sent || round.headers < options_.replicas) return true;
-  const auto role =
-      pipeline::ring_role(pipeline::kHeaderBucket, options_.position, options_.members);
+  const auto role = role_of(pipeline::kHeaderBucket);
   if (!role.begins && !round.part) return true;
   if (round.part && round.part->exponents.size() != round.own->exponents.size()) {
     refuse(context, who,
@@ -301,13 +430,13 @@ bool Reducer::advance_header(Context& context, Round& round, std::string_view wh
   round.sent = true;
   if (role.completes) round.combined = round.own;
   const bool goes_on = !role.completes || role.passes_sum;
-  if (goes_on) send_on(context, Message::of(RingHeader{*round.own, role.completes}));
+  if (goes_on) send_on(context, Message::of(RingHeader{*round.own, role.completes, view_->id}));
   return true;
 }
 
 // The header goes to the replicas behind all buckets, and is the last of its round.
 void Reducer::close_if_complete(Context& context, Round& round, std::string_view who) {
-  const auto is_reduced = [](const auto& entry) { return entry.second.reduced; };
+  const auto is_reduced = [](const auto& entry) { return entry.second.reduced(); };
   if (!round.combined || !std::all_of(round.buckets.begin(), round.buckets.end(), is_reduced)) {
     return;
   }
@@ -323,9 +452,14 @@ void Reducer::close_if_complete(Context& context, Round& round, std::string_view
     refuse(context, who, fmt::format("the last header of step {}", round.step));
     return;
   }
-  send_to_replicas(context, [&] { return Message::of(HeaderMessage{header}); });
-  arithmetic_.close(slot_of(round), !header.flagged);
-  closed_ = {round.step, round.attempt, header.flagged};
+  send_to_replicas(context, [&] { return Message::of(HeaderMessage{header, {}}); });
+  arithmetic_->close(slot_of(round), !header.flagged);
+  next_attempt_ = header.flagged ? round.attempt + 1 : 0;
+  if (!header.flagged) {
+    ++next_step_;
+    // Alone there is nobody who could lack it.
+    if (view_->ring.size() > 1) newest_ = std::move(round);
+  }
   rounds_.pop_front();
 }
 
@@ -334,7 +468,8 @@ void Reducer::send_to_replicas(Context& context, auto make_message) {
 }
 
 void Reducer::send_on(Context& context, Message message) {
-  post(context, next_, std::move(message));
+  const std::size_t next = view_->position_of(options_.member) + std::size_t{1};
+  post(context, members_.at(view_->ring[next % view_->ring.size()]), std::move(message));
 }
 
 void Reducer::post(Context& context, Outbox& outbox, Message message) {
@@ -350,12 +485,15 @@ void Reducer::flush(Context& context, Outbox& outbox) {
 
 void Reducer::credit_returned(Context& context, std::string_view) {
   for (Outbox& replica : replicas_) flush(context, replica);
-  if (options_.members > 1) flush(context, next_);
+  for (auto& [member, outbox] : members_) flush(context, outbox);
 }
 
 void Reducer::undeliverable(Context&, Message, const runtime::Error&) {}
 
 std::string Reducer::waiting_for() const {
+  if (view_ == nullptr) return "the beginning of training";
+  if (halted_for_ > view_->id) return "the View after " + text_of(view_->id);
+  if (is_lagging()) return fmt::format("the sums of step {} from another member", next_step_);
   if (rounds_.empty()) return "contributions of the next step";
   const Round& round = rounds_.front();
   const std::string where = fmt::format("step {} attempt {}", round.step, round.attempt);
@@ -364,7 +502,7 @@ std::string Reducer::waiting_for() const {
                        options_.replicas);
   }
   const auto reduced = std::count_if(round.buckets.begin(), round.buckets.end(),
-                                     [](const auto& entry) { return entry.second.reduced; });
+                                     [](const auto& entry) { return entry.second.reduced(); });
   return fmt::format("the ring at {}: {} of {} buckets are summed{}", where, reduced,
                      round.buckets.size(), round.combined ? "" : ", and the header is not");
 }

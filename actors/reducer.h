@@ -1,19 +1,27 @@
 #pragma once
 
 // Adds what all replicas of the run contribute, bucket by bucket, and gives those of its node the
-// sums and the combined header. One per node; those of a run stand in a ring, each sends to the
-// next, and which bucket goes which way says pipeline/ring_schedule.h. Every bucket sets out as
-// soon as the node's replicas have contributed it, but for one thing: while kMostUnderWay bytes
-// that began here are under way, the next ones of the step's attempt wait for sums to come back. So
-// what travels stays in the caches, and a fast node does not fill the memory of a slow one.
+// sums and the combined header. One per node; those of a View (pipeline/view.h) stand in a ring,
+// each sends to the next, and which bucket goes which way says pipeline/ring_schedule.h. Every
+// bucket sets out as soon as the node's replicas have contributed it, but for one thing: while
+// kMostUnderWay bytes that began here are under way, the next ones of the step's attempt wait for
+// sums to come back. So what travels stays in the caches, and a fast node does not fill the memory
+// of a slow one.
+//
+// The Coordinator changes the View in two turns. Told to halt, the reducer forgets what is under
+// way and tells the next step: of all before it, the replicas have the sums or will have them. Told
+// the new View, one that lacks the step before its first gets that from another's sums, which every
+// reducer keeps of the newest step; then it tells its replicas of the View, behind everything they
+// got before, and they contribute anew. What belongs to an earlier View is let go of; what comes of
+// a later one is kept with its credit.
 //
 // Ports: in "contributions"; out "reduced.R" per replica R of the node; in a ring of several in
-// and out "ring". Messages of a step carry its number and attempt. Two steps may be under way, the
-// later one's first attempt beside either of the earlier one's; what fits nothing ends the run,
-// naming its sender. The links have room for all of two steps: what the ring brings before its
-// turn is kept with its credit, and if that could fill a link, the ring would stand still. What the
-// node's replicas contribute is bounded by those two steps alone. Needs no thread of its own. What
-// becomes of the numbers says pipeline/bucket_arithmetic.h.
+// "ring" and out "ring.M" per other member M. Messages of a step carry its number and attempt. Two
+// steps may be under way, the later one's first attempt beside either of the earlier one's; what
+// fits nothing ends the run, naming its sender. The links have room for all of two steps: what the
+// ring brings before its turn is kept with its credit, and if that could fill a link, the ring
+// would stand still. What the node's replicas contribute is bounded by those two steps alone. Needs
+// no thread of its own. What becomes of the numbers says pipeline/bucket_arithmetic.h.
 
 #include <cstdint>
 #include <deque>
@@ -28,6 +36,7 @@
 #include "pipeline/bucket_arithmetic.h"
 #include "pipeline/buckets.h"
 #include "pipeline/reduction_format.h"
+#include "pipeline/ring_schedule.h"
 #include "runtime/actor.h"
 
 namespace troupe::actors {
@@ -40,10 +49,9 @@ inline constexpr std::size_t kMostUnderWay = std::size_t{8} << 20;
 struct ReducerOptions {
   std::uint32_t first_replica = 0;  // of its node
   std::uint32_t replicas = 1;       // of its node
+  std::uint32_t member = 0;         // that its node is
   std::uint32_t micro_batches = 1;  // M: how many a complete sum holds
   std::uint64_t events = 1;         // of these
-  std::uint32_t members = 1;        // of the ring
-  std::uint32_t position = 0;       // in the ring
   // How floats are sent, and of each slot how many stand in front of its contributions; none: there
   // are no floats.
   std::optional<pipeline::ReductionFormat> lossy;
@@ -75,12 +83,8 @@ class Reducer final : public runtime::Actor {
     std::map<std::string, runtime::Buffer, ByNumber> own;  // parts of the node's replicas
     std::optional<runtime::Message> part;  // of those before in the ring, not added to yet
     bool sent = false;                     // own is in what was sent on, or in the sum
-    bool reduced = false;                  // the replicas have the sum
-  };
-  struct Closed {
-    std::uint64_t step = 0;
-    std::uint32_t attempt = 0;
-    bool flagged = false;
+    runtime::Buffer sum;                   // as it goes round; of no bytes: it is not summed yet
+    bool reduced() const { return sum.size() > 0; }
   };
   struct Round {
     std::uint64_t step = 0;
@@ -103,8 +107,22 @@ class Reducer final : public runtime::Actor {
   Round* round_of(runtime::Context& context, std::uint64_t step, std::uint32_t attempt,
                   std::string_view who);
   bool may_open(std::uint64_t step, std::uint32_t attempt) const;
+  pipeline::RingRole role_of(std::uint32_t bucket) const;
   Bucket* bucket_of(runtime::Context& context, Round& round, const BucketMessage& body,
                     std::string_view who);
+  void halt(runtime::Context& context, pipeline::ViewId change);
+  void take_view(runtime::Context& context, ViewPointer view, std::string_view who);
+  // What a View that cannot be meant for this node has against itself; "": nothing.
+  std::string fault_of(const pipeline::View& view) const;
+  // Gives the sums of the step before the View's first to those that lack them.
+  void hand_over(runtime::Context& context);
+  void take_handed_over(runtime::Context& context, runtime::Message message, std::string_view who);
+  // All sums of the steps before the View are here: begins to reduce in it.
+  void enter_view(runtime::Context& context);
+  void take_early(runtime::Context& context);
+  bool is_reducing() const;
+  bool is_lagging() const;  // it lacks the sums of the step before the View's first
+  void take_ring(runtime::Context& context, runtime::Message message);
   void take_contribution(runtime::Context& context, const BucketMessage& body, runtime::Buffer part,
                          std::string_view who);
   void take_contribution(runtime::Context& context, const pipeline::StepHeader& header,
@@ -119,6 +137,9 @@ class Reducer final : public runtime::Actor {
   void came_round(runtime::Context& context, Round& round, const Bucket& bucket);
   // False: the actor has failed.
   bool advance_header(runtime::Context& context, Round& round, std::string_view who);
+  void pass_sum(runtime::Context& context, Round& round, std::uint32_t number,
+                const runtime::Buffer& wire);
+  // With the replicas.
   void share(runtime::Context& context, Round& round, std::uint32_t number,
              const runtime::Buffer& wire);
   runtime::Message bucket_message(const Round& round, std::uint32_t number,
@@ -136,12 +157,17 @@ class Reducer final : public runtime::Actor {
   void send_on(runtime::Context& context, runtime::Message message);
 
   ReducerOptions options_;
-  pipeline::BucketArithmetic arithmetic_;
+  std::optional<pipeline::BucketArithmetic> arithmetic_;  // of this View
+  ViewPointer view_;             // null: training has not begun
+  pipeline::ViewId halted_for_;  // later than the View: nothing is reduced
+  std::uint64_t next_step_ = 0;
+  std::uint32_t next_attempt_ = 0;
+  std::deque<Round> rounds_;     // under way, in order: two at most
+  std::optional<Round> newest_;  // the step before next_step_, with its sums
+  std::deque<runtime::Message> early_;  // of the ring, of a View that is not entered yet
   // What lacks credit yet, in order.
   std::deque<Outbox> replicas_;
-  Outbox next_;
-  std::deque<Round> rounds_;      // under way, in order: two at most
-  std::optional<Closed> closed_;  // the newest
+  std::map<std::uint32_t, Outbox> members_;  // the others, by number
 };
 
 }  // namespace troupe::actors

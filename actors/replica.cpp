@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/micro_batch.h"
 #include "pipeline/step_ahead.h"
 
 namespace troupe::actors {
@@ -19,20 +20,13 @@ double seconds(runtime::Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-pipeline::Batch batch_of(const BatchMessage& body, std::span<const Buffer> payloads) {
-  CHECK(payloads.size() == 3, "a batch has images, conditions and event ids");
-  pipeline::Batch batch;
-  batch.events = body.events;
-  batch.images = payloads[0];
-  batch.conditions = payloads[1];
-  batch.event_ids = payloads[2];
-  return batch;
-}
+// The Monitor may have lost as many with another leader.
+constexpr std::size_t kRememberedSteps = 64;
 
 }  // namespace
 
 Replica::Replica(ReplicaOptions options, TrainingContext training)
-    : options_(options), training_(training) {}
+    : options_(std::move(options)), training_(training) {}
 
 void Replica::start(Context& context) {
   training_.backend.prepare_thread();
@@ -64,7 +58,7 @@ void Replica::name_spans(Context& context) {
 }
 
 void Replica::begin(Context& context, const StatePointer& state) {
-  CHECK(phase_ == Phase::kAwaiting, "training begins once");
+  CHECK(phase_ == Phase::kAwaiting && view_ == nullptr, "training begins once");
   state_ = *state;
   first_iteration_ = state_.iteration;
   state_hash_ = pipeline::hash_of_state(state_);
@@ -73,15 +67,16 @@ void Replica::begin(Context& context, const StatePointer& state) {
 }
 
 void Replica::receive(Context& context, Message message) {
-  if (phase_ == Phase::kEnded) {
-    // With its credit: else the loader would go on reading, for nobody, as fast as it can.
-    if (message.as<BatchMessage>() != nullptr) ahead_.push_back(std::move(message));
+  if (message.as<BatchMessage>() != nullptr) {
+    // After its end too: else the loader would go on reading, for nobody, as fast as it can.
+    batches_.take(std::move(message));
+    if (phase_ == Phase::kEnded) return;
+  } else if (phase_ == Phase::kEnded) {
     return;
-  }
-  if (const auto* beginning = message.as<BeginTraining>()) {
+  } else if (const auto* beginning = message.as<BeginTraining>()) {
     begin(context, beginning->state);
-  } else if (message.as<BatchMessage>() != nullptr) {
-    ahead_.push_back(std::move(message));
+  } else if (const auto* change = message.as<ViewMessage>()) {
+    take_view(context, change->view);
   } else if (const auto* bucket = message.as<BucketMessage>()) {
     take_bucket(context, *bucket, message.payloads().front());
     return;
@@ -97,6 +92,80 @@ void Replica::receive(Context& context, Message message) {
     return;
   }
   schedule(context);
+}
+
+void Replica::take_view(Context& context, ViewPointer view) {
+  if (phase_ != Phase::kTraining || view->first_step != next_step()) {
+    refuse(context, fmt::format("View {} from step {} on", text_of(view->id), view->first_step));
+    return;
+  }
+  const bool led = std::exchange(
+      leads_, view->leader() * options_.checks.replicas_per_member == options_.replica);
+  const bool first = view_ == nullptr;
+  view_ = std::move(view);
+  checks_ = view_->checks(options_.checks);
+  own_ = pipeline::micro_batches_of(view_->owners, options_.replica);
+  contributions_.messages.clear();
+
+  Feed feed;
+  feed.replica = options_.replica;
+  feed.number = ++feed_;
+  feed.view = view_;
+  feed.iteration = state_.iteration;
+  incomplete_.clear();
+  std::vector<std::shared_ptr<pipeline::IterationShare>> shares;
+  for (const Flight& flight : flights_) shares.push_back(flight.share().iteration());
+  if (iteration_ != nullptr && iteration_->iteration() >= state_.iteration) {
+    shares.push_back(iteration_);
+  }
+  shares.erase(std::unique(shares.begin(), shares.end()), shares.end());
+  for (const auto& share : shares) {
+    const std::vector<Feed::Missing> missing = missing_of(*share);
+    share->take_over({});
+    if (!missing.empty()) incomplete_.emplace_back(share, missing.size());
+    feed.missing.insert(feed.missing.end(), missing.begin(), missing.end());
+    feed.iteration = share->iteration() + 1;
+  }
+  for (Flight& flight : flights_) flight.restart(*view_);
+  computer_->forget_prepared();
+  batches_.expect(feed_, feed.missing.size(), own_.size() + 1);
+  if (iteration_ != nullptr) batches_.note_in_use(iteration_->with_events());
+  context.send_control(options_.loader, Message::of(std::move(feed)));
+  if (leads_ && !led && !first) lead(context);
+}
+
+std::vector<Feed::Missing> Replica::missing_of(const pipeline::IterationShare& share) const {
+  std::vector<Feed::Missing> missing;
+  for (const std::uint32_t index : own_) {
+    if (!share.has(index)) missing.push_back({share.iteration(), index});
+  }
+  return missing;
+}
+
+// What the leader before may not have got through any more: the newest steps, which the Monitor
+// knows by their numbers, and snapshots.
+void Replica::lead(Context& context) {
+  for (const StepMetrics& step : last_steps_) {
+    if (metrics_.valid()) context.send(metrics_, Message::of(StepMetrics(step)));
+  }
+  if (last_steps_.empty()) return;
+  const bool epoch_ended = state_.epoch != last_steps_.back().epoch;
+  snapshot_if_due(epoch_ended);
+}
+
+// False: not all that iterations under way lack is here.
+bool Replica::take_over() {
+  for (; !incomplete_.empty(); incomplete_.pop_front()) {
+    const auto& [share, count] = incomplete_.front();
+    auto micro_batches = batches_.next(share->iteration(), count);
+    if (!micro_batches) return false;
+    share->take_over(std::move(*micro_batches));
+    for (Flight& flight : flights_) {
+      if (flight.share().iteration() == share) flight.restart(*view_);
+    }
+    if (share == iteration_) batches_.note_in_use(share->with_events());
+  }
+  return true;
 }
 
 void Replica::credit_returned(Context& context, std::string_view) { schedule(context); }
@@ -142,6 +211,7 @@ void Replica::turn(Context& context) {
 // is nothing.
 bool Replica::work(Context& context) {
   idle_seconds() += lap(context);
+  if (view_ == nullptr || !take_over()) return false;
   if (flights_.empty()) {
     if (last_iteration_ && state_.iteration >= *last_iteration_) {
       end(context, std::nullopt);
@@ -173,32 +243,24 @@ bool Replica::begin_step(std::uint64_t step) {
   if (!gather(step / slots)) return false;
   pipeline::StepShare share(training_.gan, training_.options, iteration_,
                             static_cast<std::uint32_t>(step % slots));
-  flights_.emplace_back(std::move(share), options_.segment_bytes, options_.members);
+  flights_.emplace_back(std::move(share), options_.segment_bytes, *view_);
   return true;
 }
 
 bool Replica::gather(std::uint64_t iteration) {
   if (iteration_ != nullptr && iteration_->iteration() == iteration) return true;
   if (last_iteration_ && iteration >= *last_iteration_) return false;
-  const auto check = options_.checks.of(iteration);
+  const auto check = checks_.of(iteration);
   const bool witness = check && check->witness == options_.replica;
-  const std::size_t count = options_.micro_batches + (witness ? 1 : 0);
-  if (ahead_.size() < count) return false;
   // One without micro-batches needs nothing of the loader but the end.
-  if (options_.micro_batches == 0 && !last_iteration_) return false;
-  CHECK(in_use_.empty(), "an iteration is begun when the one before it is computed");
-  std::vector<pipeline::MicroBatch> micro_batches;
-  for (std::size_t i = 0; i < count; ++i) {
-    in_use_.push_back(std::move(ahead_.front()));
-    ahead_.pop_front();
-    const auto* body = in_use_.back().as<BatchMessage>();
-    CHECK(body->iteration == iteration, "the loader feeds iterations in order");
-    micro_batches.push_back({body->micro_batch, batch_of(*body, in_use_.back().payloads())});
-  }
+  if (own_.empty() && !last_iteration_) return false;
+  auto micro_batches = batches_.next(iteration, own_.size() + (witness ? 1 : 0));
+  if (!micro_batches) return false;
   std::optional<pipeline::IterationShare::Check> part;
   if (check) part = {check->slot, check->micro_batch};
-  iteration_ = std::make_shared<pipeline::IterationShare>(iteration, std::move(micro_batches), part,
-                                                          witness);
+  iteration_ = std::make_shared<pipeline::IterationShare>(iteration, std::move(*micro_batches),
+                                                          part, witness);
+  batches_.note_in_use(iteration_->with_events());
   return true;
 }
 
@@ -216,12 +278,12 @@ bool Replica::compute(Context& context, Flight& flight) {
   };
   const bool early = options_.overlap;
   if (!computer_->compute(state_, flight.share(), early ? send : model::FinalFrom{})) {
-    if (last) release_batches(iteration_->held());
+    if (last) release_events(flight, flight.share().iteration()->held());
     contribute(context, flight, 0, state_.scales[slot]);
     return true;
   }
   trace(context, spans_[slot].compute, start, flight.share().step());
-  if (last) release_batches(flight.share().computed());
+  if (last) release_events(flight, flight.share().computed());
   return true;
 }
 
@@ -233,10 +295,10 @@ bool Replica::prepare(Context& context, const Flight& flight) {
 }
 
 // So many have been computed in the last step that reads their events.
-void Replica::release_batches(std::size_t computed) {
-  iteration_->release_events(computed);
-  const std::size_t released = computed - (iteration_->held() - in_use_.size());
-  in_use_.erase(in_use_.begin(), in_use_.begin() + static_cast<std::ptrdiff_t>(released));
+void Replica::release_events(Flight& flight, std::size_t computed) {
+  pipeline::IterationShare& share = *flight.share().iteration();
+  share.release_events(computed);
+  if (&share == iteration_.get()) batches_.note_in_use(share.with_events());
 }
 
 void Replica::contribute(Context& context, Flight& flight, std::uint32_t attempt,
@@ -269,7 +331,7 @@ void Replica::take_header(Context& context, const pipeline::StepHeader& header) 
   flight.take(header);
   const model::ContributionLayout& tensors = flight.share().layout();
   const pipeline::Verdict verdict = pipeline::judge(
-      header, tensors, static_cast<std::uint32_t>(schedule.size()), options_.checks);
+      header, tensors, static_cast<std::uint32_t>(schedule.size()), checks_);
   if (const auto* diverged = std::get_if<pipeline::Diverged>(&verdict)) {
     end(context, diverged->error);
   } else if (std::holds_alternative<pipeline::Retry>(verdict)) {
@@ -321,10 +383,9 @@ void Replica::commit(Context& context) {
   metrics.apply_seconds = lap(context);
   const bool epoch_ended = state_.epoch != metrics.epoch;
   const std::uint64_t events = metrics.events;
-  last_step_ = std::move(metrics);
-  if (metrics_.valid() && options_.replica == 0) {
-    context.send(metrics_, Message::of(StepMetrics(*last_step_)));
-  }
+  if (metrics_.valid() && leads_) context.send(metrics_, Message::of(StepMetrics(metrics)));
+  last_steps_.push_back(std::move(metrics));
+  if (last_steps_.size() > kRememberedSteps) last_steps_.pop_front();
   computer_->retire(std::move(flights_.front().share()));
   flights_.pop_front();
   if (!applied.ok()) {
@@ -338,20 +399,22 @@ void Replica::commit(Context& context) {
 }
 
 void Replica::after_commit(Context& context, std::uint64_t events, bool epoch_ended) {
-  if (options_.replica == 0) {
-    const bool asked = std::exchange(checkpoint_requested_, false);
-    const auto due = [&](const config::Every& every) {
-      return state_.slot == 0 && every.due(state_.iteration, state_.epoch, epoch_ended);
-    };
-    if (asked || due(options_.checkpoint)) snapshot(snapshots_);
-    if (due(options_.validation)) snapshot(validations_);
-  }
+  if (leads_) snapshot_if_due(epoch_ended);
   if (state_.slot == 0) {
     if (state_.iteration == first_iteration_ + 1) timed_from_ = context.now();
     if (state_.iteration > first_iteration_ + 1) timed_events_ += events;
     timed_to_ = context.now();
   }
   schedule(context);
+}
+
+void Replica::snapshot_if_due(bool epoch_ended) {
+  const bool asked = std::exchange(checkpoint_requested_, false);
+  const auto due = [&](const config::Every& every) {
+    return state_.slot == 0 && every.due(state_.iteration, state_.epoch, epoch_ended);
+  };
+  if (asked || due(options_.checkpoint)) snapshot(snapshots_);
+  if (due(options_.validation)) snapshot(validations_);
 }
 
 void Replica::snapshot(Outbox& outbox) {
@@ -378,21 +441,26 @@ void Replica::end(Context& context, std::optional<runtime::Error> error) {
   body.error = std::move(error);
   body.seconds = timed_to_ > timed_from_ ? seconds(timed_to_ - timed_from_) : 0.0;
   body.timed_events = timed_events_;
-  body.last_step = std::move(last_step_);
+  if (!last_steps_.empty()) body.last_step = last_steps_.back();
   body.validations = validations_.sent;
   context.send_control("coordinator", Message::of(std::move(body)));
 }
 
 std::string Replica::waiting_for() const {
-  if (phase_ == Phase::kAwaiting) return "the beginning of training";
+  if (phase_ == Phase::kAwaiting || view_ == nullptr) return "the beginning of training";
   if (phase_ == Phase::kEnded) return "its end";
   const std::string step = fmt::format("iteration {} slot {}", state_.iteration, state_.slot);
   if (!snapshots_.messages.empty() || !validations_.messages.empty()) {
     return "room for a snapshot before " + step;
   }
+  if (!incomplete_.empty()) {
+    return fmt::format("{} micro-batches of iteration {} that were another member's: {} are here",
+                       incomplete_.front().second, incomplete_.front().first->iteration(),
+                       batches_.ahead());
+  }
   if (flights_.empty()) {
     return fmt::format("micro-batches of iteration {}: {} of {} are here", state_.iteration,
-                       ahead_.size(), options_.micro_batches);
+                       batches_.ahead(), own_.size());
   }
   return (flights_.front().contributed() ? "the sum of " : "its own turn at ") + step;
 }

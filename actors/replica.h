@@ -10,11 +10,15 @@
 // Buckets leave while the backward pass of the last micro-batches still computes those before them.
 // What is computed stays until it is applied, so a retry computes nothing anew.
 //
-// Ports: in "batches" (Loader), "reduced" (Reducer), control; out "contributions" (Reducer),
-// "metrics"; replica 0 also "snapshots" (Checkpointer) and "validation" (Validator). Has a thread
-// of its own. One turn computes at most one micro-batch per thread and then looks at its mailbox,
-// so a stop is heard within that time. A micro-batch's credit returns when the last step that reads
-// its events is computed. Ends by sending ReplicaEnd to the coordinator.
+// In another View (pipeline/view.h) the steps under way are contributed again, with micro-batches
+// of members that are lost, if some of them are this replica's now: of these alone the events are
+// asked for and the gradients computed.
+//
+// Ports: in "batches" (Loader), "reduced" (Reducer), control; out "contributions" (Reducer); the
+// first of a member also "metrics", "snapshots" (Checkpointer) and "validation" (Validator), which
+// it uses as long as its member leads the View. Has a thread of its own. One turn computes at most
+// one micro-batch per thread and then looks at its mailbox, so a stop is heard within that time.
+// Begins with a state and a View, and ends by sending ReplicaEnd to the coordinator.
 //
 // Trace, besides the handlers: spans "compute SLOT KIND" and "prepare SLOT KIND" per turn, and
 // "reduce SLOT KIND" from an attempt's first bucket to its reduced header, with the step as
@@ -25,8 +29,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "actors/batches.h"
 #include "actors/flight.h"
 #include "actors/messages.h"
 #include "config/units.h"
@@ -50,15 +56,14 @@ struct TrainingContext {
 
 struct ReplicaOptions {
   std::uint32_t replica = 0;
-  int threads = 1;                  // micro-batches computed at a time
-  std::uint32_t micro_batches = 0;  // of an iteration that are its own
+  std::string loader = "loader";  // that feeds it
+  int threads = 1;                // micro-batches computed at a time
   std::int64_t segment_bytes = 1 << 20;
-  std::uint32_t members = 1;  // of the reducers' ring
-  pipeline::SpotChecks checks;
+  pipeline::SpotChecks checks;  // members and owners are those of the View
   // False: sends a step when it is complete and waits for it, to see what that costs.
   bool overlap = true;
-  config::Every checkpoint;  // snapshots to the Checkpointer; replica 0 only
-  config::Every validation;  // snapshots to the Validator; replica 0 only
+  config::Every checkpoint;  // snapshots to the Checkpointer
+  config::Every validation;  // snapshots to the Validator
 };
 
 class Replica final : public runtime::Actor {
@@ -85,6 +90,10 @@ class Replica final : public runtime::Actor {
   };
 
   void begin(runtime::Context& context, const StatePointer& state);
+  void take_view(runtime::Context& context, ViewPointer view);
+  std::vector<Feed::Missing> missing_of(const pipeline::IterationShare& share) const;
+  void lead(runtime::Context& context);
+  bool take_over();
   void name_spans(runtime::Context& context);
   void turn(runtime::Context& context);
   bool work(runtime::Context& context);
@@ -93,7 +102,7 @@ class Replica final : public runtime::Actor {
   bool gather(std::uint64_t iteration);
   bool compute(runtime::Context& context, Flight& flight);
   bool prepare(runtime::Context& context, const Flight& flight);
-  void release_batches(std::size_t computed);
+  void release_events(Flight& flight, std::size_t computed);
   void contribute(runtime::Context& context, Flight& flight, std::uint32_t attempt,
                   const std::vector<std::int16_t>& scales);
   void take_bucket(runtime::Context& context, const BucketMessage& body,
@@ -103,6 +112,7 @@ class Replica final : public runtime::Actor {
   void commit(runtime::Context& context);
   StepMetrics metrics_of(const pipeline::StepRecord& record);
   void after_commit(runtime::Context& context, std::uint64_t events, bool epoch_ended);
+  void snapshot_if_due(bool epoch_ended);
   void snapshot(Outbox& outbox);
   bool flush(runtime::Context& context, Outbox& outbox);
   void end(runtime::Context& context, std::optional<runtime::Error> error);
@@ -120,9 +130,15 @@ class Replica final : public runtime::Actor {
   std::unique_ptr<pipeline::StepComputer> computer_;
 
   Phase phase_ = Phase::kAwaiting;
-  std::deque<runtime::Message> ahead_;    // batches of later iterations, with their credit
-  std::vector<runtime::Message> in_use_;  // those of iteration_ that a step will still read
+  ViewPointer view_;                 // null: none was told
+  pipeline::SpotChecks checks_;      // in this View
+  std::vector<std::uint32_t> own_;   // micro-batches of an iteration, ascending
+  std::uint32_t feed_ = 0;
+  bool leads_ = false;
+  Batches batches_;
   std::shared_ptr<pipeline::IterationShare> iteration_;  // the newest that was begun
+  // Iterations under way that lack micro-batches it has taken over, and how many; in order.
+  std::deque<std::pair<std::shared_ptr<pipeline::IterationShare>, std::size_t>> incomplete_;
   std::deque<Flight> flights_;                   // in order, the first is next_step(); two at most
   std::optional<std::uint64_t> last_iteration_;  // end of data was seen
   runtime::Hash128 state_hash_;                  // of state_
@@ -133,7 +149,7 @@ class Replica final : public runtime::Actor {
   std::vector<SpanNames> spans_;  // per slot
 
   runtime::TimePoint lap_{0};
-  std::optional<StepMetrics> last_step_;  // the newest committed
+  std::deque<StepMetrics> last_steps_;  // the newest committed, in order
   double load_seconds_ = 0.0, compute_seconds_ = 0.0, reduce_seconds_ = 0.0;
   runtime::TimePoint timed_from_{0}, timed_to_{0};
   std::uint64_t timed_events_ = 0;

@@ -3,7 +3,6 @@
 #include <charconv>
 #include <string_view>
 
-#include "pipeline/micro_batch.h"
 #include "runtime/base/error.h"
 
 namespace troupe::actors {
@@ -23,8 +22,6 @@ std::uint32_t replica_number(const std::string& name) {
 std::unique_ptr<Actor> make_replica(const NodeParts& parts, const ActorPlan& plan) {
   ReplicaOptions options = parts.replica;
   options.replica = replica_number(plan.name);
-  options.micro_batches = static_cast<std::uint32_t>(
-      pipeline::micro_batches_of(parts.loader.owners, options.replica).size());
   return std::make_unique<Replica>(options, parts.training);
 }
 

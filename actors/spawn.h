@@ -26,7 +26,7 @@ struct NodeParts {
 
   CoordinatorOptions coordinator;
   LoaderOptions loader;
-  ReplicaOptions replica;  // `replica` and `micro_batches` are set for each one
+  ReplicaOptions replica;  // `replica` is set for each one
   ReducerOptions reducer;
   CheckpointerOptions checkpointer;
   ValidatorOptions validator;

@@ -39,12 +39,12 @@ void Validator::start(Context& context) {
 
 void Validator::receive(Context& context, Message message) {
   if (const auto* snapshot = message.as<Snapshot>()) {
-    ++snapshots_;
+    ++snapshots_[std::string(message.sender_name())];
     validate(context, snapshot->state);
   } else if (const auto* last = message.as<LastState>()) {
     last_ = *last;
   }
-  if (!last_ || snapshots_ < last_->snapshots) return;
+  if (!last_ || snapshots_[last_->leader] < last_->snapshots) return;
   validate(context, last_->state);
   last_.reset();
   context.send_control("coordinator", Message::of(LastStateDone{}));
@@ -52,8 +52,9 @@ void Validator::receive(Context& context, Message message) {
 
 std::string Validator::waiting_for() const {
   if (!last_) return "a snapshot";
-  return fmt::format("the snapshots before the last state: {} of {} are here", snapshots_,
-                     last_->snapshots);
+  const auto here = snapshots_.find(last_->leader);
+  return fmt::format("the snapshots before the last state: {} of {} are here",
+                     here == snapshots_.end() ? 0 : here->second, last_->snapshots);
 }
 
 // The test events and what is measured on them; the generator gets the same conditions.

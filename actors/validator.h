@@ -8,8 +8,10 @@
 // order they came, and then the last state.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "actors/messages.h"
@@ -54,7 +56,7 @@ class Validator final : public runtime::Actor {
   std::vector<double> measured_angles_;  // of the data events; empty for models without angle
   std::optional<model::ShowerStatistics> data_statistics_;
   std::vector<model::TableRow> reference_rows_;  // data, untrained
-  std::uint64_t snapshots_ = 0;                  // received
+  std::map<std::string, std::uint64_t> snapshots_;  // received, by sender
   std::optional<LastState> last_;
   std::optional<std::uint64_t> validated_step_;
   runtime::PortId metrics_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -27,6 +28,40 @@ bool is_exponent(std::int16_t exponent) {
          (exponent >= model::kLeastExponent && exponent <= model::kLargestExponent);
 }
 
+void pack_id(WireWriter& out, const pipeline::ViewId& id) {
+  out.list(2);
+  out.number(id.term);
+  out.number(id.number);
+}
+
+pipeline::ViewId unpack_id(WireReader& in) {
+  in.list(2);
+  const std::uint32_t term = in.number32();
+  return {term, in.number32()};
+}
+
+template <class Number>
+void pack_numbers(WireWriter& out, const std::vector<Number>& numbers) {
+  out.list(numbers.size());
+  for (const Number number : numbers) out.number(number);
+}
+
+// Null: none.
+const char* fault_of(const pipeline::View& view) {
+  if (view.ring.empty() || view.owners.empty()) return "a View of nobody";
+  if (view.reached.size() != view.ring.size()) return "a View that does not tell what all reached";
+  const std::set<std::uint32_t> members(view.ring.begin(), view.ring.end());
+  if (members.size() != view.ring.size()) return "a View with a member twice";
+  if (std::ranges::find(view.reached, view.first_step) == view.reached.end()) {
+    return "a View from a step on that nobody has reached";
+  }
+  const auto near = [&](std::uint64_t step) {
+    return step == view.first_step || step + 1 == view.first_step;
+  };
+  if (!std::ranges::all_of(view.reached, near)) return "a View of members far behind it";
+  return nullptr;
+}
+
 void pack_state_pointer(WireWriter& out, const StatePointer& state) {
   CHECK(state != nullptr, "a message without its state");
   pack_state(out, *state);
@@ -44,13 +79,52 @@ void pack(WireWriter& out, const BeginTraining& body) { pack_state_pointer(out, 
 
 void unpack(WireReader& in, BeginTraining& body) { body.state = unpack_state_pointer(in); }
 
-void pack(WireWriter& out, const BeginLoading& body) { out.number(body.iteration); }
+void pack(WireWriter& out, const Halt& body) { pack_id(out, body.change); }
 
-void unpack(WireReader& in, BeginLoading& body) { body.iteration = in.number(); }
+void unpack(WireReader& in, Halt& body) { body.change = unpack_id(in); }
+
+void pack(WireWriter& out, const Halted& body) {
+  out.list(2);
+  pack_id(out, body.change);
+  out.number(body.next_step);
+}
+
+void unpack(WireReader& in, Halted& body) {
+  in.list(2);
+  body.change = unpack_id(in);
+  body.next_step = in.number();
+}
+
+void pack(WireWriter& out, const ViewMessage& body) {
+  CHECK(body.view != nullptr, "a message without its View");
+  const pipeline::View& view = *body.view;
+  out.list(5);
+  pack_id(out, view.id);
+  out.number(view.first_step);
+  pack_numbers(out, view.ring);
+  pack_numbers(out, view.reached);
+  pack_numbers(out, view.owners);
+}
+
+void unpack(WireReader& in, ViewMessage& body) {
+  pipeline::View view;
+  in.list(5);
+  view.id = unpack_id(in);
+  view.first_step = in.number();
+  view.ring.resize(in.list_up_to(kMostViewMembers));
+  for (std::uint32_t& member : view.ring) member = in.number32();
+  view.reached.resize(in.list_up_to(kMostViewMembers));
+  for (std::uint64_t& step : view.reached) step = in.number();
+  view.owners.resize(in.list_up_to(kMostMicroBatches));
+  for (std::uint32_t& owner : view.owners) owner = in.number32();
+  if (const char* const fault = fault_of(view)) in.fail(fault);
+  body.view = std::make_shared<const pipeline::View>(std::move(view));
+}
 
 void pack(WireWriter& out, const RingBucket& body) {
   const BucketMessage& bucket = body.bucket;
-  out.list(7);
+  out.list(8);
+  pack_id(out, bucket.view);
   out.number(bucket.step);
   out.number(bucket.attempt);
   out.number(bucket.bucket);
@@ -62,7 +136,8 @@ void pack(WireWriter& out, const RingBucket& body) {
 
 void unpack(WireReader& in, RingBucket& body, std::span<const Buffer> payloads) {
   BucketMessage& bucket = body.bucket;
-  in.list(7);
+  in.list(8);
+  bucket.view = unpack_id(in);
   bucket.step = in.number();
   bucket.attempt = in.number32();
   bucket.bucket = static_cast<std::uint32_t>(in.number(kMostBuckets - 1));
@@ -86,7 +161,8 @@ void unpack(WireReader& in, RingBucket& body, std::span<const Buffer> payloads) 
 
 void pack(WireWriter& out, const RingHeader& body) {
   const pipeline::StepHeader& header = body.header;
-  out.list(16);
+  out.list(17);
+  pack_id(out, body.view);
   out.number(header.step);
   out.number(header.attempt);
   out.list(header.exponents.size());
@@ -108,7 +184,8 @@ void pack(WireWriter& out, const RingHeader& body) {
 
 void unpack(WireReader& in, RingHeader& body) {
   pipeline::StepHeader& header = body.header;
-  in.list(16);
+  in.list(17);
+  body.view = unpack_id(in);
   header.step = in.number();
   header.attempt = static_cast<std::uint32_t>(in.number(1));
   header.exponents = unpack_exponents(in);
@@ -207,6 +284,26 @@ void pack(WireWriter& out, const StopTraining&) { out.list(0); }
 
 void unpack(WireReader& in, StopTraining&) { in.list(0); }
 
+void pack(WireWriter& out, const FellowLost& body) {
+  out.list(2);
+  out.text(body.node);
+  runtime::write_error(out, body.error);
+}
+
+void unpack(WireReader& in, FellowLost& body) {
+  in.list(2);
+  body.node = in.text(kMostActorName);
+  body.error = runtime::read_error(in);
+}
+
+void pack(WireWriter& out, const Leaving&) { out.list(0); }
+
+void unpack(WireReader& in, Leaving&) { in.list(0); }
+
+void pack(WireWriter& out, const Expelled& body) { runtime::write_error(out, body.error); }
+
+void unpack(WireReader& in, Expelled& body) { body.error = runtime::read_error(in); }
+
 void pack(WireWriter& out, const MemberFailed& body) {
   out.list(2);
   out.text(body.actor);
@@ -234,13 +331,18 @@ void add_wire_messages(runtime::WireTypes& types, const StateCheck& check_state)
     return checked.ok() ? "" : checked.error().message;
   };
   types.add<BeginTraining>(fault);
-  types.add<BeginLoading>();
+  types.add<Halt>();
+  types.add<Halted>();
+  types.add<ViewMessage>();
   types.add<RingBucket>();
   types.add<RingHeader>();
   types.add<Snapshot>(fault);
   types.add<StepMetrics>();
   types.add<ReplicaEnd>(fault);
   types.add<StopTraining>();
+  types.add<FellowLost>();
+  types.add<Leaving>();
+  types.add<Expelled>();
   types.add<MemberFailed>();
   types.add<Release>();
   types.add<CheckpointRequest>();

@@ -25,6 +25,9 @@ namespace troupe::actors {
 // a receiver keeps by number, or multiplies, stays small or exact.
 inline constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
 inline constexpr std::uint32_t kMostBuckets = 1U << 20;
+// No View has more members, or more micro-batches.
+inline constexpr std::size_t kMostViewMembers = 1024;
+inline constexpr std::size_t kMostMicroBatches = std::size_t{1} << 16;
 // No model has more loss terms.
 inline constexpr std::size_t kMostLosses = 256;
 
@@ -32,8 +35,16 @@ inline constexpr std::size_t kMostLosses = 256;
 void pack(runtime::WireWriter& out, const BeginTraining& body);
 void unpack(runtime::WireReader& in, BeginTraining& body);
 
-void pack(runtime::WireWriter& out, const BeginLoading& body);
-void unpack(runtime::WireReader& in, BeginLoading& body);
+void pack(runtime::WireWriter& out, const Halt& body);
+void unpack(runtime::WireReader& in, Halt& body);
+
+void pack(runtime::WireWriter& out, const Halted& body);
+void unpack(runtime::WireReader& in, Halted& body);
+
+// Sound means: a ring of different members, a reached step for each, which is first_step or the one
+// before and first_step of some, and owners.
+void pack(runtime::WireWriter& out, const ViewMessage& body);
+void unpack(runtime::WireReader& in, ViewMessage& body);
 
 // Sound means: 0 <= begin < end, and one payload, of so many aligned integers, or floats in the
 // format that is named.
@@ -56,6 +67,15 @@ void unpack(runtime::WireReader& in, ReplicaEnd& body);
 
 void pack(runtime::WireWriter& out, const StopTraining& body);
 void unpack(runtime::WireReader& in, StopTraining& body);
+
+void pack(runtime::WireWriter& out, const FellowLost& body);
+void unpack(runtime::WireReader& in, FellowLost& body);
+
+void pack(runtime::WireWriter& out, const Leaving& body);
+void unpack(runtime::WireReader& in, Leaving& body);
+
+void pack(runtime::WireWriter& out, const Expelled& body);
+void unpack(runtime::WireReader& in, Expelled& body);
 
 void pack(runtime::WireWriter& out, const MemberFailed& body);
 void unpack(runtime::WireReader& in, MemberFailed& body);

@@ -28,9 +28,6 @@ struct ClusterPlanOptions : TrainingSizes {
   // Weight of each member when micro-batches are shared out, as many as members; a member of weight
   // 0 takes none, and one at least is above 0. Empty, the default: all equal.
   std::vector<std::uint64_t> shares;
-  // The members in the order of their ring, each of them once and member 0 first. Empty, the
-  // default: in the order of their numbers.
-  std::vector<std::uint32_t> ring_order;
   // Bytes of a whole training state as it is sent to another process. No default that is of use.
   std::int64_t state_bytes = 0;
 };
@@ -41,22 +38,16 @@ std::vector<std::uint64_t> replica_weights(const ClusterPlanOptions& options);
 
 // Node "head": coordinator, its root, owns checkpointer, validator and monitor. Node "member.k" for
 // each member: the actor member.k, its root, owns loader.k, its replicas and reducer.k. Replicas
-// are numbered over all members in order: with two each, replica.3 is on member.1. The reducers
-// stand in a ring, each sending to that of the next member in ring_order.
+// are numbered over all members in order: with two each, replica.3 is on member.1. Every reducer
+// has a link to every other one.
 //
-// Links as in one process (plan_links.h), each replica fed by the loader beside it and with room
-// for the micro-batches that pipeline::assign_micro_batches gives it for replica_weights().
-// Snapshots leave their process, so their links have room for two whole states. The plan passes
-// runtime::check.
+// Links as in one process (plan_links.h), each replica fed by the loader beside it; the first
+// replica of every member can send snapshots and metrics. Snapshots leave their process, so their
+// links have room for two whole states. The plan passes runtime::check.
 //
 // kTopology: every override that cannot be followed, as apply_link_overrides() has it.
 runtime::Result<runtime::Plan> make_cluster_plan(const ClusterPlanOptions& options,
                                                  const std::vector<LinkOverride>& overrides,
                                                  const Origins& origins);
-
-// The place in the ring of the member's reducer, as the links of such a plan have it: how many
-// edges lead there from that of member 0. So nodes that compare their plans have compared their
-// places.
-std::uint32_t ring_position(const runtime::Plan& plan, std::uint32_t member);
 
 }  // namespace troupe::config

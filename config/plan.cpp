@@ -24,15 +24,13 @@ void add_actors(const LocalPlanOptions& options, Plan& plan) {
 runtime::Result<Plan> make_local_plan(const LocalPlanOptions& options,
                                       const std::vector<LinkOverride>& overrides,
                                       const Origins& origins) {
-  // The most micro-batches of an iteration that one replica has.
-  const std::int64_t share = (options.micro_batches + options.replicas - 1) / options.replicas;
   Plan plan;
   add_actors(options, plan);
   for (std::uint32_t i = 0; i < options.replicas; ++i) {
-    add_replica_links(options, i, {}, share, plan);
+    add_replica_links(options, i, {}, plan);
   }
-  add_watching_links(options, kSharedSnapshotBytes, plan);
-  RETURN_IF_ERROR(apply_link_overrides(overrides, origins, options, share, plan));
+  add_watching_links(options, {0}, kSharedSnapshotBytes, plan);
+  RETURN_IF_ERROR(apply_link_overrides(overrides, origins, plan));
   return plan;
 }
 

@@ -18,8 +18,8 @@ struct LocalPlanOptions : TrainingSizes {
 };
 
 // coordinator owns loader, replica.0 .. replica.N-1, reducer, checkpointer, validator and monitor.
-// Credits follow from the sizes (plan_links.h); the micro-batches are shared out equally. Overrides
-// set what they name on every link between actors of their kinds. The plan passes runtime::check.
+// Credits follow from the sizes (plan_links.h). Overrides set what they name on every link between
+// actors of their kinds. The plan passes runtime::check.
 //
 // kTopology: every override that cannot be followed, as apply_link_overrides() has it.
 runtime::Result<runtime::Plan> make_local_plan(const LocalPlanOptions& options,

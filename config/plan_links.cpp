@@ -39,9 +39,6 @@ Credit step_credit(const TrainingSizes& sizes, std::int64_t times) {
   return {messages, times * bytes + messages * runtime::Message::kOverheadBytes + kHeaders};
 }
 
-// Micro-batches of other replicas that one may have to compute in an iteration.
-std::int64_t witnessed(const TrainingSizes& sizes) { return sizes.ring > 1 ? 1 : 0; }
-
 void add_metrics_link(const std::string& from, Plan& plan) {
   LinkPlan link{from,           "metrics",        "monitor", "metrics",
                 Lane::kMetrics, kMetricsMessages, 1 << 20,   0};
@@ -54,9 +51,7 @@ std::string_view kind_of(std::string_view actor) { return actor.substr(0, actor.
 // Sets what the topology says about links, and collects what is wrong with it.
 class Changes {
  public:
-  Changes(const TrainingSizes& sizes, std::int64_t largest_share, const Origins& origins,
-          Plan& plan)
-      : sizes_(sizes), share_(largest_share + witnessed(sizes)), origins_(origins), plan_(plan) {}
+  Changes(const Origins& origins, Plan& plan) : origins_(origins), plan_(plan) {}
 
   void apply(std::size_t index, const LinkOverride& change) {
     path_ = fmt::format("links.{}", index);
@@ -79,20 +74,6 @@ class Changes {
  private:
   // A replica keeps the micro-batches of an iteration, with their credit, until it has made it.
   void check(const LinkPlan& link, const LinkOverride& change) {
-    const bool batches = link.to_port == "batches";
-    if (batches && change.credits.value_or(share_) < share_) {
-      complain("credits", fmt::format("a replica keeps the {} micro-batches of an iteration until "
-                                      "it is made; {} credits are too few, give {} or more",
-                                      share_, *change.credits, share_));
-    }
-    // One message passes alone, however large it is.
-    const std::int64_t bytes = share_ == 1 ? 1 : share_ * message_bytes(sizes_);
-    if (batches && change.bytes.value_or(bytes) < bytes) {
-      complain("bytes",
-               fmt::format("a replica keeps the {} micro-batches of an iteration, {} bytes "
-                           "each, until it is made; give {} or more",
-                           share_, message_bytes(sizes_), bytes));
-    }
     if (link.to_port == "ring") check_ring(link, change);
     if (link.to_port == "reduced" && change.tokens == 0) {
       complain("tokens", fmt::format("{} and {} wait for each other from the start without a token "
@@ -103,7 +84,9 @@ class Changes {
 
   // What comes before its turn waits at the other end, and behind it what is waited for.
   void check_ring(const LinkPlan& link, const LinkOverride& change) {
-    const char* why = "all that crosses an edge of the ring in two steps has to have room";
+    const char* why =
+        "all that crosses an edge of the ring in two steps, and the sums of another, have to have "
+        "room";
     if (change.credits.value_or(link.message_credits) < link.message_credits) {
       complain("credits", fmt::format("{}; give {} or more", why, link.message_credits));
     }
@@ -132,8 +115,6 @@ class Changes {
     return names;
   }
 
-  const TrainingSizes& sizes_;
-  const std::int64_t share_;
   const Origins& origins_;
   Plan& plan_;
   std::string path_;
@@ -143,10 +124,10 @@ class Changes {
 }  // namespace
 
 void add_replica_links(const TrainingSizes& sizes, std::uint32_t number, const ReplicaNode& node,
-                       std::int64_t share, Plan& plan) {
+                       Plan& plan) {
   const std::string name = fmt::format("replica.{}", number);
   // One more for the end of data.
-  const std::int64_t batches = share + witnessed(sizes) + sizes.loader_credits + 1;
+  const std::int64_t batches = std::int64_t{sizes.loader_credits} + 1;
   plan.links.push_back({node.loader, fmt::format("batches.{}", number), name, "batches",
                         Lane::kData, batches, batches * message_bytes(sizes), 0});
   // One step and its repetition.
@@ -160,30 +141,36 @@ void add_replica_links(const TrainingSizes& sizes, std::uint32_t number, const R
 void add_ring_links(const TrainingSizes& sizes, const std::vector<std::string>& reducers,
                     Plan& plan) {
   if (reducers.size() < 2) return;
-  // Two steps, of which every bucket crosses an edge twice.
-  const Credit credit = step_credit(sizes, 4);
-  for (std::size_t i = 0; i < reducers.size(); ++i) {
-    plan.links.push_back({reducers[i], "ring", reducers[(i + 1) % reducers.size()], "ring",
-                          Lane::kData, credit.messages, credit.bytes, 1});
+  // Two steps, of which every bucket crosses an edge twice, and a step that is summed.
+  const Credit credit = step_credit(sizes, 5);
+  for (const std::string& from : reducers) {
+    for (std::size_t i = 0; i < reducers.size(); ++i) {
+      if (reducers[i] == from) continue;
+      plan.links.push_back({from, fmt::format("ring.{}", i), reducers[i], "ring", Lane::kData,
+                            credit.messages, credit.bytes, 1});
+    }
   }
 }
 
-void add_watching_links(const TrainingSizes& sizes, std::int64_t snapshot_bytes, Plan& plan) {
-  plan.links.push_back(
-      {"replica.0", "snapshots", "checkpointer", "snapshots", Lane::kData, 2, snapshot_bytes, 0});
-  if (sizes.validator) {
+void add_watching_links(const TrainingSizes& sizes, const std::vector<std::uint32_t>& replicas,
+                        std::int64_t snapshot_bytes, Plan& plan) {
+  for (const std::uint32_t number : replicas) {
+    const std::string replica = fmt::format("replica.{}", number);
     plan.links.push_back(
-        {"replica.0", "validation", "validator", "snapshots", Lane::kData, 2, snapshot_bytes, 0});
-    add_metrics_link("validator", plan);
+        {replica, "snapshots", "checkpointer", "snapshots", Lane::kData, 2, snapshot_bytes, 0});
+    if (sizes.validator) {
+      plan.links.push_back(
+          {replica, "validation", "validator", "snapshots", Lane::kData, 2, snapshot_bytes, 0});
+    }
+    add_metrics_link(replica, plan);
   }
-  add_metrics_link("replica.0", plan);
+  if (sizes.validator) add_metrics_link("validator", plan);
   add_metrics_link("checkpointer", plan);
 }
 
 runtime::Result<void> apply_link_overrides(const std::vector<LinkOverride>& overrides,
-                                           const Origins& origins, const TrainingSizes& sizes,
-                                           std::int64_t largest_share, Plan& plan) {
-  Changes changes(sizes, largest_share, origins, plan);
+                                           const Origins& origins, Plan& plan) {
+  Changes changes(origins, plan);
   for (std::size_t i = 0; i < overrides.size(); ++i) changes.apply(i, overrides[i]);
   if (!changes.problems().empty()) return changes.problems().error();
   return {};

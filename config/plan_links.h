@@ -36,35 +36,34 @@ struct ReplicaNode {
 };
 
 // Appends to `plan` what leads to and from replica.NUMBER: its batches from the loader, its
-// contributions to the reducer, and the reduced buckets back. `share` micro-batches of an iteration
-// are its own (0 is legal): it holds them until the iteration is made, so the batch link has room
-// for those, one of another member to compare, loader_credits more, and the end of data;
-// contributions have room for two steps, or one and its repetition. The cycle replica -> reducer ->
-// replica holds a token: a replica begins with a state, as if a step had been reduced before.
+// contributions to the reducer, and the reduced buckets back. The batch link has room for
+// loader_credits micro-batches and the end of data, besides those of an iteration, which the
+// replica takes in; contributions have room for two steps, or one and its repetition. The cycle
+// replica -> reducer -> replica holds a token: a replica begins with a state, as if a step had been
+// reduced before.
 void add_replica_links(const TrainingSizes& sizes, std::uint32_t number, const ReplicaNode& node,
-                       std::int64_t share, runtime::Plan& plan);
+                       runtime::Plan& plan);
 
-// Appends the edges of the ring: each of the reducers, in their order, sends to the next, and the
-// last to the first. One alone has none. An edge has room for all that crosses it in two steps, so
+// Appends a link from each reducer to each other one, reducer.M sending to it on port "ring.M":
+// which of them stand next to each other in the ring, the View says. One alone has none. A link has
+// room for all that crosses an edge in two steps, and for the sums of one that another lacks, so
 // that it never holds back what the other end waits for; and as every reducer sends buckets of its
-// own before any have come, every edge holds a token.
+// own before any have come, every link holds a token.
 void add_ring_links(const TrainingSizes& sizes, const std::vector<std::string>& reducers,
                     runtime::Plan& plan);
 
-// Appends the snapshots of replica.0 to checkpointer and, if there is one, validator, two at a time
-// in `snapshot_bytes`, and the metrics of these three to monitor.
-void add_watching_links(const TrainingSizes& sizes, std::int64_t snapshot_bytes,
-                        runtime::Plan& plan);
+// Appends the snapshots of each of these replicas to checkpointer and, if there is one, validator,
+// two at a time in `snapshot_bytes`, and the metrics of all of these to monitor.
+void add_watching_links(const TrainingSizes& sizes, const std::vector<std::uint32_t>& replicas,
+                        std::int64_t snapshot_bytes, runtime::Plan& plan);
 
 // Sets what `overrides` name on every link between actors of their kinds (a kind is the actor's
-// name up to the dot). `largest_share`: the most micro-batches of an iteration that one replica
-// has.
+// name up to the dot).
 //
 // kTopology: every override that names no link of the plan, or leaves a link too little for
 // anything to move, each at its place in the file. `origins` are those of the topology. The plan is
 // then half changed and of no use.
 runtime::Result<void> apply_link_overrides(const std::vector<LinkOverride>& overrides,
-                                           const Origins& origins, const TrainingSizes& sizes,
-                                           std::int64_t largest_share, runtime::Plan& plan);
+                                           const Origins& origins, runtime::Plan& plan);
 
 }  // namespace troupe::config

@@ -77,31 +77,12 @@ Result<Prepared> prepare(const LocalRunRequest& request, const RunFolder& folder
   return prepared;
 }
 
-actors::CoordinatorOptions coordinator_options(const LocalRunRequest& request,
-                                               const Prepared& prepared) {
-  actors::CoordinatorOptions options;
-  options.state = prepared.state;
-  options.validate = prepared.setup.data.test.has_value();
-  options.replica_nodes.clear();
-  options.replica_nodes.resize(prepared.setup.replica_weights.size());
-  if (request.members == 0) return options;
-  options.loaders.clear();
-  for (std::uint32_t member = 0; member < request.members; ++member) {
-    options.members.push_back(config::member_name(member));
-    options.loaders.push_back(fmt::format("loader.{}", member));
-  }
-  for (std::size_t i = 0; i < options.replica_nodes.size(); ++i) {
-    options.replica_nodes[i] = options.members[i / request.topology.replica.count];
-  }
-  return options;
-}
-
 actors::NodeParts make_parts(const LocalRunRequest& request, const RunFolder& folder,
                              runtime::Disk& disk, Prepared& prepared) {
   const config::Topology& topology = request.topology;
   const TrainingSetup& setup = prepared.setup;
   actors::NodeParts parts = computing_parts(prepared.setup, topology, disk, request.members, 0);
-  parts.coordinator = coordinator_options(request, prepared);
+  parts.coordinator = coordinator_options(setup, topology, request.members, prepared.state);
   parts.checkpointer = {folder.checkpoints(),
                         topology.checkpointer.keep,
                         request.effective_topology,
@@ -178,7 +159,7 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
   ASSIGN_OR_RETURN(const auto wire, open_head_wire(request, clock, log));
   ASSIGN_OR_RETURN(Prepared prepared, prepare(request, folder, disk, log));
   actors::NodeParts parts = make_parts(request, folder, disk, prepared);
-  parts.coordinator.never_to_come = [&] {
+  parts.coordinator.ended = [&] {
     std::vector<actors::MissingMember> missing;
     for (const LostMember& lost : lost_members.take()) missing.push_back({lost.name, lost.error()});
     return missing;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -60,7 +61,14 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
                    model::Gan::compile(topology.model.gan, *backend, options.micro_batch));
   RunBounds bounds;
   ASSIGN_OR_RETURN(bounds.plan, make_plan(topology, loaded.origins, *gan, members));
-  for (const runtime::LinkPlan& link : bounds.plan.links) bounds.message_bytes += link.byte_credits;
+  // Of its links to other reducers one uses that to the next in the ring.
+  const auto is_used = [](const runtime::LinkPlan& link, std::set<std::string>& rings) {
+    return link.to_port != "ring" || rings.insert(link.from).second;
+  };
+  std::set<std::string> rings;
+  for (const runtime::LinkPlan& link : bounds.plan.links) {
+    if (is_used(link, rings)) bounds.message_bytes += link.byte_credits;
+  }
   for (const auto* program : {&gan->generator(), &gan->discriminator()}) {
     bounds.arena_bytes +=
         static_cast<std::int64_t>(program->arena_bytes() + program->scratch_bytes());
@@ -72,6 +80,8 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   // Of each its own part and the sum; besides, what lossy formats keep of every slot.
   constexpr auto kElement = static_cast<std::int64_t>(sizeof(std::int64_t));
   bounds.arena_bytes += 2 * steps * elements * kElement;
+  // The sums of the newest step, for members that lack them when another is lost.
+  if (members > 1) bounds.arena_bytes += elements * kElement;
   if (topology.reducer.reduction != config::Reduction::kExact) {
     bounds.arena_bytes += static_cast<std::int64_t>(options.schedule.size()) * elements * kElement;
   }

@@ -12,7 +12,6 @@
 #include "config/plan.h"
 #include "config/workers.h"
 #include "launch/backend_choice.h"
-#include "pipeline/micro_batch.h"
 #include "pipeline/sum_layout.h"
 #include "runtime/base/thread_team.h"
 
@@ -36,7 +35,7 @@ config::ClusterPlanOptions cluster_options(const config::Topology& topology, con
                                            std::uint32_t members,
                                            std::vector<std::uint64_t> shares) {
   config::ClusterPlanOptions options{sizes_of(topology, gan), members, topology.replica.count,
-                                     std::move(shares),       {},      0};
+                                     std::move(shares), 0};
   // The arrays, and room for the rest of a state: names, scales and counters.
   options.state_bytes = state_bytes(topology, gan) + (std::int64_t{1} << 20);
   return options;
@@ -90,9 +89,8 @@ Result<runtime::Plan> make_plan(const config::Topology& asked, const config::Ori
     return config::make_local_plan(options, topology.links, origins);
   }
   ASSIGN_OR_RETURN(auto shares, config::member_shares(topology, members, origins));
-  auto options = cluster_options(topology, gan, members, std::move(shares));
-  options.ring_order = config::member_ring(topology.cluster, members);
-  return config::make_cluster_plan(options, topology.links, origins);
+  return config::make_cluster_plan(cluster_options(topology, gan, members, std::move(shares)),
+                                   topology.links, origins);
 }
 
 Result<std::vector<std::uint64_t>> replica_weights(const config::Topology& topology,
@@ -140,29 +138,22 @@ actors::NodeParts computing_parts(TrainingSetup& setup, const config::Topology& 
                           {},
                           {}};
   parts.loader.iterations = setup.iterations;
-  parts.loader.owners =
-      pipeline::assign_micro_batches(setup.options.micro_batches, setup.replica_weights);
-  parts.loader.replicas = topology.replica.count;
-  parts.loader.first_replica = members == 0 ? 0 : member * topology.replica.count;
+  parts.loader.checks.every = topology.cluster.failure.check_every;
+  parts.loader.checks.seed = setup.options.seed;
+  parts.loader.checks.slots = static_cast<std::uint32_t>(setup.options.schedule.size());
+  parts.loader.checks.replicas_per_member = topology.replica.count;
+  parts.replica.checks = parts.loader.checks;
+  if (members > 0) parts.replica.loader = fmt::format("loader.{}", member);
   parts.replica.threads = static_cast<int>(topology.replica.threads);
   parts.replica.segment_bytes = topology.reducer.segment_bytes;
   parts.replica.overlap = topology.replica.overlap;
   parts.replica.checkpoint = topology.checkpointer.every;
   parts.replica.validation = topology.validator.every;
-  parts.reducer.first_replica = parts.loader.first_replica;
+  parts.reducer.member = member;
+  parts.reducer.first_replica = member * topology.replica.count;
   parts.reducer.replicas = topology.replica.count;
   parts.reducer.micro_batches = setup.options.micro_batches;
   parts.reducer.events = std::uint64_t{setup.options.micro_batches} * setup.options.micro_batch;
-  parts.reducer.members = std::max(members, 1u);
-  parts.reducer.position = members == 0 ? 0 : config::ring_position(setup.plan, member);
-  parts.replica.members = parts.reducer.members;
-  parts.loader.checks = {topology.cluster.failure.check_every,
-                         setup.options.seed,
-                         static_cast<std::uint32_t>(setup.options.schedule.size()),
-                         topology.replica.count,
-                         parts.reducer.members,
-                         parts.loader.owners};
-  parts.replica.checks = parts.loader.checks;
   parts.reducer.lossy = setup.options.lossy;
   parts.reducer.slot_floats.clear();
   for (const model::SlotKind slot : setup.options.schedule) {
@@ -170,6 +161,26 @@ actors::NodeParts computing_parts(TrainingSetup& setup, const config::Topology& 
     parts.reducer.slot_floats.push_back(static_cast<std::size_t>(layout.floats));
   }
   return parts;
+}
+
+actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
+                                               const config::Topology& topology,
+                                               std::uint32_t members, actors::StatePointer state) {
+  actors::CoordinatorOptions options;
+  options.first_step = state->step(setup.options.schedule.size());
+  options.state = std::move(state);
+  options.validate = setup.data.test.has_value();
+  options.parting_grace = topology.cluster.failure.dead_after;
+  options.membership.replicas_per_member = topology.replica.count;
+  options.membership.weights = setup.replica_weights;
+  options.membership.micro_batches = setup.options.micro_batches;
+  if (members == 0) return options;
+  options.membership.ring = config::member_ring(topology.cluster, members);
+  options.places.clear();
+  for (std::uint32_t member = 0; member < members; ++member) {
+    options.places.push_back({config::member_name(member), fmt::format("reducer.{}", member)});
+  }
+  return options;
 }
 
 std::vector<runtime::Term> terms_of(const TrainingSetup& setup,

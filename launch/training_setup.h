@@ -59,6 +59,11 @@ runtime::Result<TrainingSetup> set_up_training(const config::Topology& topology,
 actors::NodeParts computing_parts(TrainingSetup& setup, const config::Topology& topology,
                                   runtime::Disk& disk, std::uint32_t members, std::uint32_t member);
 
+// Of a run that begins with the state. What happens to processes is left to be filled in.
+actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
+                                               const config::Topology& topology,
+                                               std::uint32_t members, actors::StatePointer state);
+
 // What nodes of one run must have in common.
 std::vector<runtime::Term> terms_of(const TrainingSetup& setup,
                                     const runtime::Hash128& topology_hash);

@@ -35,13 +35,21 @@ class IterationShare {
   std::uint64_t iteration() const { return iteration_; }
   // Its own.
   std::size_t size() const { return micro_batches_.size() - (witness_ ? 1 : 0); }
+  // Whether the micro-batch is its own.
+  bool has(std::uint32_t index) const;
   // Its own and the other's, which stands behind them.
   std::size_t held() const { return micro_batches_.size(); }
+  // Of these the ones whose events are still here.
+  std::size_t with_events() const { return held() - released_; }
   // Those to compute in a slot, from the first on.
   std::size_t computed_in(std::uint32_t slot) const;
   // Which of them is compared in the slot.
   std::optional<std::size_t> checked_in(std::uint32_t slot) const;
   const MicroBatch& micro_batch(std::size_t i) const { return micro_batches_[i]; }
+
+  // The replica has these too from now on, behind its own, and computes nothing to compare. Every
+  // StepShare of the iteration is to be told (StepShare::take_over()).
+  void take_over(std::vector<MicroBatch> micro_batches);
 
   // Lets go of the events of the first `count` micro-batches, which no step will read again; their
   // indices stay.
@@ -52,7 +60,7 @@ class IterationShare {
   std::vector<MicroBatch> micro_batches_;
   std::optional<Check> check_;
   bool witness_;
-  std::size_t released_ = 0;
+  std::size_t released_ = 0;  // of the events, from the first on
 };
 
 }  // namespace troupe::pipeline

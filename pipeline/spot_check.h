@@ -24,7 +24,7 @@ struct SpotChecks {
   std::uint64_t seed = 0;
   std::uint32_t slots = 1;                // steps of an iteration
   std::uint32_t replicas_per_member = 1;  // numbered over all members in order
-  std::uint32_t members = 1;              // one has nobody to compare with
+  std::vector<std::uint32_t> members;     // ascending; one has nobody to compare with
   std::vector<std::uint32_t> owners;      // replica of each micro-batch
 
   std::optional<SpotCheck> of(std::uint64_t iteration) const;

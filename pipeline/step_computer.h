@@ -39,6 +39,9 @@ class StepComputer {
   bool compute(const TrainingState& state, StepShare& step,
                const model::FinalFrom& final_from = {});
 
+  // What was prepared is made again when it is needed: after StepShare::take_over().
+  void forget_prepared() { prepared_step_.reset(); }
+
   // The step is applied, or never will be: its memory serves later ones.
   void retire(StepShare step);
 

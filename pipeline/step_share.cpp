@@ -1,5 +1,6 @@
 #include "pipeline/step_share.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "model/exact_sum.h"
@@ -8,11 +9,12 @@
 namespace troupe::pipeline {
 
 StepShare::StepShare(const model::Gan& gan, const TrainingOptions& options,
-                     std::shared_ptr<const IterationShare> iteration, std::uint32_t slot)
+                     std::shared_ptr<IterationShare> iteration, std::uint32_t slot)
     : gan_(&gan),
       options_(&options),
       iteration_(std::move(iteration)),
       slot_(slot),
+      had_(own()),
       final_from_(layout().size) {
   CHECK(slot < options.schedule.size());
   if (own() == 0) final_from_ = 0;
@@ -20,6 +22,14 @@ StepShare::StepShare(const model::Gan& gan, const TrainingOptions& options,
 
 std::uint64_t StepShare::step() const {
   return iteration_->iteration() * options_->schedule.size() + slot_;
+}
+
+void StepShare::take_over() {
+  // Behind these is what was computed to compare.
+  computed_ = std::min(computed_, had_);
+  if (contributions_.size() > computed_) contributions_.resize(computed_);
+  had_ = own();
+  final_from_ = computed_ < own() ? layout().size : 0;
 }
 
 // The ledger is written here, from the events that were computed with, which may be let go before

@@ -25,8 +25,9 @@ class StepShare {
  public:
   // The step at schedule position `slot` of that iteration. Gan and options outlive it.
   StepShare(const model::Gan& gan, const TrainingOptions& options,
-            std::shared_ptr<const IterationShare> iteration, std::uint32_t slot);
+            std::shared_ptr<IterationShare> iteration, std::uint32_t slot);
 
+  const std::shared_ptr<IterationShare>& iteration() const { return iteration_; }
   std::uint64_t step() const;
   std::uint32_t slot() const { return slot_; }
   model::SlotKind kind() const { return options_->schedule[slot_]; }
@@ -35,6 +36,9 @@ class StepShare {
   bool complete() const { return computed() == to_compute(); }
   std::size_t own() const { return iteration_->size(); }  // the first of them
   std::size_t to_compute() const { return iteration_->computed_in(slot_); }
+
+  // After IterationShare::take_over(): what is computed of its own stays.
+  void take_over();
 
   // Its part in three steps, so that a bucket can be on its way while elements before it are still
   // computed. Again with other scales for attempt 1, without computing anything anew; the
@@ -65,10 +69,11 @@ class StepShare {
 
   const model::Gan* gan_;
   const TrainingOptions* options_;
-  std::shared_ptr<const IterationShare> iteration_;
+  std::shared_ptr<IterationShare> iteration_;
   std::uint32_t slot_;
   std::vector<std::vector<float>> contributions_;  // per micro-batch, those being computed included
   std::size_t computed_ = 0;
+  std::size_t had_ = 0;      // own(), when it was last looked at
   std::int64_t final_from_;  // of the own micro-batches, as far as they are computed
   std::uint64_t events_ = 0, event_sum_ = 0;  // of the header
 };

@@ -60,13 +60,31 @@ TEST(SimulatedTraining, MemberThatComputesOtherwiseIsFoundAndNamed) {
   }
 }
 
-TEST(SimulatedTraining, MemberThatIsKilledEndsItWithTheLastStateSavedAndResumable) {
+TEST(SimulatedTraining, MembersThatAreKilledCostNoBitAsLongAsOneIsLeft) {
+  const std::string expected = stage().undisturbed().text();
+  int killed = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    SimDisk disk;
+    const std::uint32_t members = 2 + static_cast<std::uint32_t>(seed % 3);
+    const Fate fate = seed % 2 == 0 ? Fate::kMemberKilled : Fate::kAllButOneKilled;
+    const TrainingEnd end =
+        play_training(stage(), seed, members, stage().initial_state(), disk, fate);
+    ASSERT_TRUE(end.over) << "seed " << seed;
+    ASSERT_FALSE(end.head_error) << "seed " << seed << ": " << end.head_error->message;
+    ASSERT_EQ(hash_of(end.state), expected) << "seed " << seed;
+    ASSERT_EQ(hash_of(stage().newest_state(disk)), expected) << "seed " << seed;
+    killed += end.killed;
+  }
+  EXPECT_GT(killed, 150);
+}
+
+TEST(SimulatedTraining, LastMemberThatIsKilledEndsItWithWhatIsOnTheDiskResumable) {
   const std::string expected = stage().undisturbed().text();
   int lost = 0, resumed_later = 0;
-  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SimDisk disk;
-    const TrainingEnd end = play_training(stage(), seed, members_of(seed), stage().initial_state(),
-                                          disk, Fate::kMemberKilled);
+    const TrainingEnd end =
+        play_training(stage(), seed, 1, stage().initial_state(), disk, Fate::kMemberKilled);
     ASSERT_TRUE(end.over) << "seed " << seed;
     if (!end.head_error) {  // it was over by then
       ASSERT_EQ(hash_of(end.state), expected) << "seed " << seed;
@@ -83,7 +101,7 @@ TEST(SimulatedTraining, MemberThatIsKilledEndsItWithTheLastStateSavedAndResumabl
     ASSERT_EQ(hash_when_resumed(seed, disk), expected) << "seed " << seed;
   }
   EXPECT_GT(lost, 20);
-  EXPECT_GT(resumed_later, 10);
+  EXPECT_GT(resumed_later, 5);
 }
 
 TEST(SimulatedTraining, HeadThatIsKilledEndsTheMembersAndWhatIsOnTheDiskGoesOn) {

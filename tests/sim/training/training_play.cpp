@@ -39,15 +39,8 @@ std::size_t slots_of(const launch::TrainingSetup& setup) { return setup.options.
 NodeParts parts_of(TrainingStage& stage, launch::TrainingSetup& setup, std::uint32_t members,
                    std::uint32_t member, const StatePointer& state, runtime::Disk& disk) {
   NodeParts parts = launch::computing_parts(setup, stage.topology(), disk, members, member);
-  parts.coordinator.state = state;
+  parts.coordinator = launch::coordinator_options(setup, stage.topology(), members, state);
   parts.coordinator.validate = false;
-  parts.coordinator.replica_nodes.assign(setup.replica_weights.size(), "");
-  if (members > 0) parts.coordinator.loaders.clear();
-  for (std::uint32_t i = 0; i < members; ++i) {
-    parts.coordinator.members.push_back(config::member_name(i));
-    parts.coordinator.loaders.push_back(fmt::format("loader.{}", i));
-    parts.coordinator.replica_nodes[i] = config::member_name(i);
-  }
   // Also a broken member knows what is to be compared.
   parts.loader.checks.seed = stage.topology().train.options.seed;
   parts.replica.checks.seed = stage.topology().train.options.seed;
@@ -97,7 +90,18 @@ void kill_when_all_came(World& world, bool& killed, ProcessId victim) {
     }
   }
   world.kill(victim);
-  killed = world.killed(victim);
+  killed = killed || world.killed(victim);
+}
+
+// All members but one, at times of their own.
+void kill_most(World& world, bool& killed) {
+  Dice& dice = world.dice();
+  const ProcessId spared = 1 + dice.below(world.processes() - 1);
+  for (ProcessId victim = 1; victim < world.processes(); ++victim) {
+    if (victim == spared) continue;
+    world.at(dice.between(100ms, 300ms),
+             [&world, &killed, victim] { kill_when_all_came(world, killed, victim); });
+  }
 }
 
 void plan_fate(World& world, Fate fate, bool& killed) {
@@ -108,6 +112,7 @@ void plan_fate(World& world, Fate fate, bool& killed) {
     world.at(dice.between(0s, 400ms), [&world] { make_short_trouble(world); });
   }
   if (fate == Fate::kShortTroubles) return;
+  if (fate == Fate::kAllButOneKilled) return kill_most(world, killed);
   const ProcessId victim = fate == Fate::kHeadKilled ? 0 : 1 + dice.below(world.processes() - 1);
   world.at(dice.between(100ms, 300ms),
            [&world, &killed, victim] { kill_when_all_came(world, killed, victim); });

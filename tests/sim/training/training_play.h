@@ -69,6 +69,7 @@ enum class Fate : std::uint8_t {
   kNothing,
   kShortTroubles,  // broken connections, short cuts and stops: nobody is given up
   kMemberKilled,
+  kAllButOneKilled,
   kHeadKilled,
   kLastMemberComputesOtherwise,  // draws other noise: as a broken processor would, its gradients
                                  // are wrong and look sound

@@ -1,0 +1,65 @@
+#pragma once
+
+// Which members make steps together, and how that changes when one is lost: the survivors halt and
+// tell what they have reached; when all have, there is a new View from the furthest step on. A loss
+// meanwhile begins this anew under a higher number.
+//
+// Survivors keep their micro-batches, so that nothing they have computed is computed again. A pure
+// state machine: no clocks, no messages. One thread.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "pipeline/view.h"
+#include "runtime/base/error.h"
+
+namespace troupe::pipeline {
+
+struct MembershipOptions {
+  std::uint32_t term = 1;
+  std::vector<std::uint32_t> ring{0};         // all members in the order of their ring
+  std::uint32_t replicas_per_member = 1;      // numbered over all members in order
+  std::vector<std::uint64_t> weights{1};      // of each replica, some above 0
+  std::uint32_t micro_batches = 1;            // M
+};
+
+class Membership {
+ public:
+  explicit Membership(MembershipOptions options);
+
+  // The View that was told last; begin() makes the first.
+  const View& view() const { return view_; }
+  const View& begin(std::uint64_t first_step);
+
+  // Those that are not lost, ascending.
+  const std::set<std::uint32_t>& present() const { return present_; }
+  // Under which id the survivors are to halt; none: no change is under way.
+  std::optional<ViewId> change() const;
+  // Who has not halted for it yet.
+  std::vector<std::uint32_t> unheard() const;
+
+  // The member takes part no more, and if there are others they are to halt for change(). False:
+  // it was lost before.
+  bool lose(std::uint32_t member);
+  // The member has halted and would make `next_step` next. Returns the new View when it was the
+  // last; nothing when others are to halt yet, and for an answer to another change. Errors
+  // (kLostPeers) name who cannot be right: members differ by one step at most, and none goes back
+  // behind the View it was in.
+  runtime::Result<std::optional<View>> halted(std::uint32_t member, ViewId change,
+                                              std::uint64_t next_step);
+
+ private:
+  View next_view() const;
+
+  MembershipOptions options_;
+  View view_;
+  std::set<std::uint32_t> present_;
+  std::uint32_t number_ = 0;  // of the newest change
+  bool changing_ = false;
+  std::map<std::uint32_t, std::uint64_t> heard_;  // next step of those that have halted
+};
+
+}  // namespace troupe::pipeline

@@ -14,15 +14,10 @@ namespace {
 // Less than the shortest patience with a standstill.
 constexpr auto kLookPause = std::chrono::milliseconds(50);
 
-std::string view_json(const pipeline::View& view, const std::vector<std::string>& members,
-                      const std::vector<std::string>& causes, double seconds) {
-  using runtime::json_string;
-  std::vector<std::string> names, reasons;
-  for (const std::string& name : members) names.push_back(json_string(name));
-  for (const std::string& cause : causes) reasons.push_back(json_string(cause));
-  return fmt::format(R"({{"view":"{}","members":[{}],"causes":[{}],"halted_seconds":{}}})",
-                     text_of(view.id), fmt::join(names, ","), fmt::join(reasons, ","),
-                     runtime::json_number(seconds));
+std::string json_list(const std::vector<std::string>& texts) {
+  std::vector<std::string> quoted;
+  for (const std::string& text : texts) quoted.push_back(runtime::json_string(text));
+  return fmt::format("[{}]", fmt::join(quoted, ","));
 }
 
 }  // namespace
@@ -34,6 +29,13 @@ using runtime::Context;
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Message;
+
+std::string view_json(const RunOutcome::ViewChange& change) {
+  return fmt::format(
+      R"({{"view":"{}","first_step":{},"members":{},"causes":{},"halted_seconds":{}}})",
+      text_of(change.view.id), change.view.first_step, json_list(change.members),
+      json_list(change.causes), runtime::json_number(change.halted_seconds));
+}
 
 Coordinator::Coordinator(CoordinatorOptions options, std::shared_ptr<RunOutcome> outcome)
     : options_(std::move(options)), outcome_(std::move(outcome)), membership_(options_.membership) {
@@ -193,17 +195,16 @@ void Coordinator::take_halted(Context& context, const Halted& halted, std::strin
   if (!view.ok()) return stop_training(context, view.error());
   if (!view->has_value()) return;
   tell_view(context, **view);
-  std::vector<std::string> names;
-  for (const std::uint32_t each : (*view)->ring) names.push_back(options_.places[each].node);
-  const double seconds =
-      std::chrono::duration<double>(context.now() - changing_since_).count();
-  context.log().info(fmt::format("View {}: {} make the steps from {} on",
-                                 text_of((*view)->id), fmt::join(names, ", "),
-                                 (*view)->first_step));
-  context.send_control("monitor", Message::of(EventMetrics{
-                                      "view", (*view)->first_step,
-                                      view_json(**view, names, causes_, seconds)}));
-  causes_.clear();
+  RunOutcome::ViewChange change{**view, {}, std::exchange(causes_, {}), 0.0};
+  for (const std::uint32_t each : change.view.ring) {
+    change.members.push_back(options_.places[each].node);
+  }
+  change.halted_seconds = std::chrono::duration<double>(context.now() - changing_since_).count();
+  const std::uint64_t step = change.view.first_step;
+  context.log().info(fmt::format("View {}: {} make the steps from {} on", text_of(change.view.id),
+                                 fmt::join(change.members, ", "), step));
+  context.send_control("monitor", Message::of(EventMetrics{"view", step, view_json(change)}));
+  outcome_->changes.push_back(std::move(change));
 }
 
 void Coordinator::take_quarrel(Context& context, const FellowLost& lost, std::string_view from) {

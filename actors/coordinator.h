@@ -32,6 +32,14 @@ struct RunOutcome {
   double seconds = 0.0;  // see ReplicaEnd
   std::uint64_t timed_events = 0;
   bool saved = false;  // the state is in a checkpoint
+  // A View after the first.
+  struct ViewChange {
+    pipeline::View view;
+    std::vector<std::string> members;  // names of its nodes, in the order of the ring
+    std::vector<std::string> causes;   // why others are not among them any more
+    double halted_seconds = 0.0;       // from the first of these until it was told
+  };
+  std::vector<ViewChange> changes;
   // The newest validation, as text for people and as JSON.
   struct Validation {
     std::string table;
@@ -39,6 +47,9 @@ struct RunOutcome {
   };
   std::optional<Validation> validation;
 };
+
+// view, first_step, members, causes and halted_seconds of a change, as one JSON object.
+std::string view_json(const RunOutcome::ViewChange& change);
 
 // A process that is, or should have become, a member, and has ended.
 struct MissingMember {

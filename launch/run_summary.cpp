@@ -2,6 +2,9 @@
 
 #include <sys/resource.h>
 
+#include <string>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "pipeline/training_state.h"
@@ -36,14 +39,21 @@ std::string summary_json(const actors::RunOutcome& outcome, std::size_t slots,
   const pipeline::TrainingState& state = *outcome.state;
   const double rate =
       outcome.seconds > 0.0 ? static_cast<double>(outcome.timed_events) / outcome.seconds : 0.0;
+  std::size_t failures = 0;
+  std::vector<std::string> views;
+  for (const actors::RunOutcome::ViewChange& change : outcome.changes) {
+    failures += change.causes.size();
+    views.push_back(actors::view_json(change));
+  }
   return fmt::format(
       R"({{"state_hash":"{}","iterations":{},"epochs":{},"steps":{},"events_per_second":{:.6g},)"
       R"("peak_memory_bytes":{},)"
-      R"("ledger":{{"events":{},"sum":"{:016x}"}},"bytes_on_wire":{},"failures_survived":0,)"
-      R"("stopped":{},"error":{},"validation":{}}})",
+      R"("ledger":{{"events":{},"sum":"{:016x}"}},"bytes_on_wire":{},"failures_survived":{},)"
+      R"("views":[{}],"stopped":{},"error":{},"validation":{}}})",
       pipeline::hash_of_state(state).text(), state.iteration, state.epoch, state.step(slots), rate,
-      peak_memory_bytes(), state.ledger_events, state.ledger_sum, bytes_on_wire, outcome.stopped,
-      problem, outcome.validation ? outcome.validation->json : "null");
+      peak_memory_bytes(), state.ledger_events, state.ledger_sum, bytes_on_wire, failures,
+      fmt::join(views, ","), outcome.stopped, problem,
+      outcome.validation ? outcome.validation->json : "null");
 }
 
 }  // namespace troupe::launch

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,7 @@ namespace {
 
 using actors::BucketMessage;
 using actors::HeaderMessage;
+using actors::ViewMessage;
 using runtime::Buffer;
 using runtime::Context;
 using runtime::Message;
@@ -48,6 +50,16 @@ struct Ring {
 
 constexpr std::uint64_t kSteps = 2;  // in the first the members have to meet
 
+pipeline::View view_of(const Ring& ring) {
+  pipeline::View view;
+  view.id = {1, 1};
+  view.ring.resize(ring.members);
+  std::iota(view.ring.begin(), view.ring.end(), 0);
+  view.owners = view.ring;
+  view.reached.assign(ring.members, 0);
+  return view;
+}
+
 // Contributes to one after the other and notes when each was reduced.
 Script contributor(const Ring& ring, std::uint32_t number, World& world,
                    std::vector<TimePoint>& reduced, std::uint32_t& ended) {
@@ -61,10 +73,12 @@ Script contributor(const Ring& ring, std::uint32_t number, World& world,
     const auto buckets = pipeline::make_buckets(ring.elements, ring.segment_bytes, ring.members);
     for (std::size_t i = 0; i < buckets.size(); ++i) {
       part->out.push_back(Message::of(BucketMessage{part->step, 0, static_cast<std::uint32_t>(i),
-                                                    buckets[i].offset, buckets[i].end(), false},
+                                                    buckets[i].offset, buckets[i].end(), false,
+                                                    view_of(ring).id},
                                       {Buffer::zeroed(buckets[i].bytes())}));
     }
     HeaderMessage header;
+    header.view = view_of(ring).id;
     header.header.step = part->step;
     header.header.micro_batches = 1;
     header.header.events = 1;
@@ -74,13 +88,18 @@ Script contributor(const Ring& ring, std::uint32_t number, World& world,
     }
   };
   Script script;
-  script.start = contribute;
+  // It owns the reducer of its node, and tells it what the coordinator would.
+  script.start = [ring, number](Context& context) {
+    auto view = std::make_shared<const pipeline::View>(view_of(ring));
+    context.send_control(fmt::format("reducer.{}", number), Message::of(ViewMessage{view}));
+  };
   script.credit_returned = [part](Context& context, std::string_view) {
     while (!part->out.empty() && context.send("contributions", part->out.front())) {
       part->out.pop_front();
     }
   };
   script.receive = [=, &world, &reduced, &ended](Context& context, const Message& message) {
+    if (message.as<ViewMessage>() != nullptr) return contribute(context);
     if (const auto* bucket = message.as<BucketMessage>())
       part->received += bucket->end - bucket->begin;
     if (message.as<HeaderMessage>() == nullptr) return;
@@ -109,6 +128,12 @@ runtime::Plan plan_of(const Ring& ring) {
                           runtime::Lane::kData, kMessages, kBytes, 1});
   }
   config::add_ring_links(ring.sizes(), reducers, plan);
+  // Connections that nothing uses would only take the simulator's time.
+  std::erase_if(plan.links, [&](const runtime::LinkPlan& link) {
+    if (link.to_port != "ring") return false;
+    const auto at = std::find(reducers.begin(), reducers.end(), link.from) - reducers.begin();
+    return link.to != reducers[static_cast<std::size_t>(at + 1) % reducers.size()];
+  });
   return plan;
 }
 
@@ -139,9 +164,9 @@ double simulated(const Ring& ring) {
       }
       actors::ReducerOptions options;
       options.first_replica = i;
-      options.micro_batches = options.members = ring.members;
+      options.member = i;
+      options.micro_batches = ring.members;
       options.events = ring.members;
-      options.position = i;
       return std::make_unique<actors::Reducer>(options);
     };
     world.add(plan, config::member_name(i), std::move(member));

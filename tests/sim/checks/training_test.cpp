@@ -78,13 +78,71 @@ TEST(SimulatedTraining, MembersThatAreKilledCostNoBitAsLongAsOneIsLeft) {
   EXPECT_GT(killed, 150);
 }
 
+// Of a run of three members in which nothing else happens.
+constexpr std::uint64_t kSweepSeed = 7;
+
+TrainingEnd play_deaths(const std::vector<Death>& deaths) {
+  SimDisk disk;
+  return play_training(stage(), kSweepSeed, 3, stage().initial_state(), disk, Fate::kNothing,
+                       deaths);
+}
+
+// Arrivals in the middle of the run, of one iteration and more.
+struct Window {
+  std::uint64_t first = 0, last = 0;
+};
+Window iteration_of_arrivals() {
+  const std::uint64_t all = play_deaths({}).arrivals;
+  const std::uint64_t iterations = stage().setup(3).iterations;
+  return {all / 2, all / 2 + all / iterations + 10};
+}
+
+TEST(SimulatedTraining, MemberMayDieAfterEveryMessageOfAnIteration) {
+  const std::string expected = stage().undisturbed().text();
+  const Window window = iteration_of_arrivals();
+  for (ProcessId victim = 1; victim <= 3; ++victim) {
+    for (std::uint64_t after = window.first; after < window.last; ++after) {
+      const TrainingEnd end = play_deaths({{after, victim}});
+      ASSERT_TRUE(end.over) << "member " << victim << " after " << after;
+      ASSERT_FALSE(end.head_error) << "after " << after << ": " << end.head_error->message;
+      ASSERT_EQ(end.changes, 1U) << "member " << victim << " after " << after;
+      ASSERT_EQ(hash_of(end.state), expected) << "member " << victim << " after " << after;
+    }
+  }
+}
+
+// So the second dies before the first is noticed, while the others halt, while the only one that
+// has a step's sums gives them away, and while what the first had to compute is computed again.
+TEST(SimulatedTraining, SecondMemberMayDieAfterEveryMessageBehindTheFirst) {
+  const std::string expected = stage().undisturbed().text();
+  const Window window = iteration_of_arrivals();
+  std::size_t changes = 0;
+  for (std::uint64_t first = window.first; first < window.last; first += 13) {
+    for (std::uint64_t later = 0; later < 40; ++later) {
+      const ProcessId spared = 1 + (first + later) % 3;
+      const ProcessId one = 1 + spared % 3, other = 1 + one % 3;
+      const TrainingEnd end = play_deaths({{first, one}, {first + later, other}});
+      ASSERT_TRUE(end.over) << first << " and " << later;
+      ASSERT_FALSE(end.head_error) << first << " and " << later << ": " << end.head_error->message;
+      ASSERT_EQ(hash_of(end.state), expected) << first << " and " << later;
+      changes += end.changes;
+    }
+  }
+  EXPECT_GT(changes, 100U);
+}
+
 TEST(SimulatedTraining, LastMemberThatIsKilledEndsItWithWhatIsOnTheDiskResumable) {
   const std::string expected = stage().undisturbed().text();
   int lost = 0, resumed_later = 0;
+  const std::uint64_t arrivals =
+      play_training(stage(), 1, 1, stage().initial_state(), *std::make_unique<SimDisk>(),
+                    Fate::kNothing)
+          .arrivals;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SimDisk disk;
     const TrainingEnd end =
-        play_training(stage(), seed, 1, stage().initial_state(), disk, Fate::kMemberKilled);
+        play_training(stage(), seed, 1, stage().initial_state(), disk, Fate::kNothing,
+                      {{arrivals / 4 + seed * arrivals / 100, 1}});
     ASSERT_TRUE(end.over) << "seed " << seed;
     if (!end.head_error) {  // it was over by then
       ASSERT_EQ(hash_of(end.state), expected) << "seed " << seed;

@@ -22,6 +22,7 @@ using runtime::ErrorKind;
 using runtime::Result;
 using namespace std::chrono_literals;
 
+constexpr const char* kNeverCame = "ended before it took part";
 constexpr const char* kCheckpoints = "run/checkpoints";
 constexpr TimePoint kLimit = 300s;
 
@@ -118,6 +119,41 @@ void plan_fate(World& world, Fate fate, bool& killed) {
            [&world, &killed, victim] { kill_when_all_came(world, killed, victim); });
 }
 
+// What whoever starts the processes would notice.
+std::vector<actors::MissingMember> ended_before_they_came(const World& world) {
+  std::vector<actors::MissingMember> missing;
+  for (ProcessId id = 1; id < world.processes(); ++id) {
+    const std::string state = world.peer_state(0, id);
+    if (!world.killed(id) || !(state.empty() || state == "awaited")) continue;
+    missing.push_back({world.name(id), {ErrorKind::kLostPeers, kNeverCame}});
+  }
+  return missing;
+}
+
+class Reaper final : public NetworkWatcher {
+ public:
+  Reaper(World& world, const std::vector<Death>& deaths, TrainingEnd& end)
+      : world_(world), deaths_(deaths), end_(end) {}
+
+  void delivered(const Passage& passage) override {
+    if (passage.lane == Lane::kMetrics) return;
+    ++end_.arrivals;
+    for (const Death& death : deaths_) {
+      if (death.after != end_.arrivals) continue;
+      // Not while it takes the packet in.
+      world_.at(world_.clock().now(), [this, process = death.process] {
+        world_.kill(process);
+        end_.killed = end_.killed || world_.killed(process);
+      });
+    }
+  }
+
+ private:
+  World& world_;
+  const std::vector<Death>& deaths_;
+  TrainingEnd& end_;
+};
+
 StatePointer train_in_process(TrainingStage& stage, runtime::Disk& disk) {
   NodeParts parts = parts_of(stage, stage.setup(0), 0, 0, stage.initial_state(), disk);
   runtime::ManualClock clock;
@@ -209,7 +245,7 @@ StatePointer TrainingStage::newest_state(runtime::Disk& disk) {
 
 TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_t members,
                           const StatePointer& state, runtime::Disk& disk, Fate fate,
-                          const World::Trace& trace) {
+                          const std::vector<Death>& deaths, const World::Trace& trace) {
   const launch::TrainingSetup& shared = stage.setup(members);
   const runtime::WireTypes types = launch::wire_types(*shared.gan, shared.options);
   const runtime::Plan& plan = shared.plan;
@@ -220,6 +256,7 @@ TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_
     parts.push_back(parts_of(stage, setup, members, node == 0 ? 0 : node - 1, state, disk));
   }
   World world(seed, types, {}, trace);
+  parts[0].coordinator.ended = [&world] { return ended_before_they_came(world); };
   for (std::uint32_t node = 0; node <= members; ++node) {
     ProcessSetup setup;
     setup.factory = actors::make_actor_factory(parts[node]);
@@ -228,6 +265,8 @@ TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_
               std::move(setup));
   }
   TrainingEnd end;
+  Reaper reaper(world, deaths, end);
+  world.network().watch(reaper);
   plan_fate(world, fate, end.killed);
   end.over = world.run(kLimit);
   if (world.end(0)) end.head_error = world.end(0)->error;
@@ -236,6 +275,7 @@ TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_
   }
   end.state = parts[0].outcome->state;
   end.saved = parts[0].outcome->saved;
+  end.changes = parts[0].outcome->changes.size();
   end.simulated = world.clock().now();
   return end;
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "actors/messages.h"
 #include "launch/training_setup.h"
@@ -75,6 +76,12 @@ enum class Fate : std::uint8_t {
                                  // are wrong and look sound
 };
 
+// The process dies when so many packets of data and control have arrived anywhere.
+struct Death {
+  std::uint64_t after = 0;
+  ProcessId process = 0;  // 0: the head
+};
+
 struct TrainingEnd {
   bool over = false;  // every process has ended or was killed
   bool killed = false;
@@ -82,12 +89,14 @@ struct TrainingEnd {
   std::optional<runtime::Error> member_error;  // the first member's that has one
   actors::StatePointer state;                  // last committed, as the head reports it
   bool saved = false;                          // and has put on the disk
+  std::size_t changes = 0;                     // of the View
+  std::uint64_t arrivals = 0;                  // of packets of data and control
   Duration simulated{0};
 };
 
 // Trains from `state` with so many members, as the seed has it.
 TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_t members,
                           const actors::StatePointer& state, runtime::Disk& disk, Fate fate,
-                          const World::Trace& trace = {});
+                          const std::vector<Death>& deaths = {}, const World::Trace& trace = {});
 
 }  // namespace troupe::sim

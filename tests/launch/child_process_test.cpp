@@ -272,7 +272,7 @@ TEST(LostMember, ItsKindIsTheOneItEndedWith) {
   EXPECT_EQ((LostMember{"m", {143, 0}}).error().kind, ErrorKind::kLostPeers);
   EXPECT_EQ((LostMember{"m", {0, SIGKILL}}).error().kind, ErrorKind::kLostPeers);
   EXPECT_THAT((LostMember{"m", {0, SIGKILL}}).error().message,
-              HasSubstr("m was killed by signal 9 (Killed) before it took part"));
+              HasSubstr("m was killed by signal 9 (Killed)"));
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ class ClusterFault : public ClusterRun {
   // The first spot check from there on that the faulty member has a part in: as the owner of the
   // micro-batch, or as the one that computes it again.
   Place checked_place(std::uint64_t from, bool as_owner) const {
-    pipeline::SpotChecks checks{4, 1, kSlots, 1, kMembers, {}};
+    pipeline::SpotChecks checks{4, 1, kSlots, 1, {}, {}};
+    for (std::uint32_t member = 0; member < kMembers; ++member) checks.members.push_back(member);
     checks.owners = pipeline::assign_micro_batches(4, std::vector<std::uint64_t>(kMembers, 1));
     for (std::uint64_t iteration = from;; ++iteration) {
       const auto check = checks.of(iteration);

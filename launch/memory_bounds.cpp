@@ -51,6 +51,21 @@ std::vector<std::int64_t> shares(const config::Topology& topology,
   return bytes;
 }
 
+// A reducer sends to the next of its ring alone, and one member at a time sends snapshots, although
+// any of them may have to.
+class AlternativeLinks {
+ public:
+  // False: it stands for one that was counted.
+  bool operator()(const runtime::LinkPlan& link) {
+    if (link.to_port == "ring") return counted_.insert(link.from).second;
+    if (link.to_port == "snapshots") return counted_.insert(link.to).second;
+    return true;
+  }
+
+ private:
+  std::set<std::string> counted_;
+};
+
 }  // namespace
 
 Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t members) {
@@ -60,14 +75,10 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   ASSIGN_OR_RETURN(const auto gan,
                    model::Gan::compile(topology.model.gan, *backend, options.micro_batch));
   RunBounds bounds;
+  AlternativeLinks first_of_its_kind;
   ASSIGN_OR_RETURN(bounds.plan, make_plan(topology, loaded.origins, *gan, members));
-  // Of its links to other reducers one uses that to the next in the ring.
-  const auto is_used = [](const runtime::LinkPlan& link, std::set<std::string>& rings) {
-    return link.to_port != "ring" || rings.insert(link.from).second;
-  };
-  std::set<std::string> rings;
   for (const runtime::LinkPlan& link : bounds.plan.links) {
-    if (is_used(link, rings)) bounds.message_bytes += link.byte_credits;
+    if (first_of_its_kind(link)) bounds.message_bytes += link.byte_credits;
   }
   for (const auto* program : {&gan->generator(), &gan->discriminator()}) {
     bounds.arena_bytes +=

@@ -114,7 +114,7 @@ TEST_F(Cluster, RingOrderedByBandwidthGivesTheHashOfOneProcessAndItsOwnLossySums
   const ProcessEnd checked = call(check);
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
   EXPECT_THAT(checked.out, HasSubstr("\n" + ring));
-  EXPECT_THAT(checked.out, HasSubstr("reducer.2.ring -> reducer.1.ring"));
+  EXPECT_THAT(checked.out, HasSubstr("reducer.2.ring.1 -> reducer.1.ring"));
 
   EXPECT_EQ(hash_of("sites", sites), hash_of("alone"));
   EXPECT_THAT(read_text(path("sites/log.txt")), HasSubstr(ring));

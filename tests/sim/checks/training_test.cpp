@@ -81,9 +81,9 @@ TEST(SimulatedTraining, MembersThatAreKilledCostNoBitAsLongAsOneIsLeft) {
 // Of a run of three members in which nothing else happens.
 constexpr std::uint64_t kSweepSeed = 7;
 
-TrainingEnd play_deaths(const std::vector<Death>& deaths) {
+TrainingEnd play_deaths(const std::vector<Death>& deaths, std::uint32_t members = 3) {
   SimDisk disk;
-  return play_training(stage(), kSweepSeed, 3, stage().initial_state(), disk, Fate::kNothing,
+  return play_training(stage(), kSweepSeed, members, stage().initial_state(), disk, Fate::kNothing,
                        deaths);
 }
 
@@ -111,6 +111,21 @@ TEST(SimulatedTraining, MemberMayDieAfterEveryMessageOfAnIteration) {
   }
 }
 
+TEST(SimulatedTraining, WhatAMemberSaidBeforeMayComeLongAfterTheOthersWentOn) {
+  const std::string expected = stage().undisturbed().text();
+  const Window window = iteration_of_arrivals();
+  for (std::uint64_t after = window.first; after < window.last; after += 2) {
+    const ProcessId victim = 1 + after / 2 % 3;
+    const ProcessId one = 1 + victim % 3, other = 1 + one % 3;
+    const bool back = after % 4 == 0;
+    const TrainingEnd end = play_deaths(
+        {{after, victim, back ? other : one, back ? one : other, std::chrono::milliseconds(200)}});
+    ASSERT_TRUE(end.over) << "after " << after;
+    ASSERT_FALSE(end.head_error) << "after " << after << ": " << end.head_error->message;
+    ASSERT_EQ(hash_of(end.state), expected) << "after " << after;
+  }
+}
+
 // So the second dies before the first is noticed, while the others halt, while the only one that
 // has a step's sums gives them away, and while what the first had to compute is computed again.
 TEST(SimulatedTraining, SecondMemberMayDieAfterEveryMessageBehindTheFirst) {
@@ -127,6 +142,26 @@ TEST(SimulatedTraining, SecondMemberMayDieAfterEveryMessageBehindTheFirst) {
       ASSERT_EQ(hash_of(end.state), expected) << first << " and " << later;
       changes += end.changes;
     }
+  }
+  EXPECT_GT(changes, 100U);
+}
+
+TEST(SimulatedTraining, MembersMayDieOneAfterTheOtherAllThroughTheRun) {
+  const std::string expected = stage().undisturbed().text();
+  const std::uint64_t arrivals = play_deaths({}, 4).arrivals;
+  std::size_t changes = 0;
+  for (std::uint64_t first = arrivals / 8; first < arrivals / 4; first += 3) {
+    const std::uint64_t pause = arrivals / 10 + first % 17;
+    const ProcessId spared = 1 + first % 4;
+    std::vector<Death> deaths;
+    for (ProcessId victim = 1; victim <= 4; ++victim) {
+      if (victim != spared) deaths.push_back({first + deaths.size() * pause, victim});
+    }
+    const TrainingEnd end = play_deaths(deaths, 4);
+    ASSERT_TRUE(end.over) << "from " << first;
+    ASSERT_FALSE(end.head_error) << "from " << first << ": " << end.head_error->message;
+    ASSERT_EQ(hash_of(end.state), expected) << "from " << first;
+    changes += end.changes;
   }
   EXPECT_GT(changes, 100U);
 }

@@ -141,9 +141,11 @@ class Reaper final : public NetworkWatcher {
     for (const Death& death : deaths_) {
       if (death.after != end_.arrivals) continue;
       // Not while it takes the packet in.
-      world_.at(world_.clock().now(), [this, process = death.process] {
-        world_.kill(process);
-        end_.killed = end_.killed || world_.killed(process);
+      world_.at(world_.clock().now(), [this, death] {
+        const TimePoint until = world_.clock().now() + death.held;
+        if (death.held > 0s) world_.network().block(death.from, death.to, until);
+        world_.kill(death.process);
+        end_.killed = end_.killed || world_.killed(death.process);
       });
     }
   }

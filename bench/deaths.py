@@ -1,0 +1,197 @@
+#!/usr/bin/python3
+"""How long training stands still when a worker is killed, and what is lost.
+
+usage: deaths.py TROUPE [--small]
+
+Runs of gan3d_25 with three workers, of which two are killed (kill -9) one after the other at random
+moments; every run must end in the state of one that nothing happened to, with every step told once.
+Timed from the kill to the first step that is committed in another View, beside the median time
+between steps of the same runs. Beside it PyTorch's torchrun with DistributedDataParallel over Gloo
+(elastic_peer.py), which starts all workers anew from a checkpoint of every tenth iteration: from the
+kill to the next iteration, and how many are made again.
+"""
+
+import json
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WORKERS = 3
+
+TOPOLOGY = """name: deaths
+model: {zoo: gan3d_25, kernels: fastest}
+data: {train: synthetic, synthetic: {events: 200, seed: 1}}
+train: {epochs: 1000, iterations: ITERATIONS, micro_batch: 1, micro_batches: 3, seed: 1}
+actors: {checkpointer: {every: none}, validator: {every: none}}
+"""
+
+
+class Tail:
+    """Lines of a growing file, each with the moment it was seen."""
+
+    def __init__(self, path):
+        self.path, self.position, self.rest = path, 0, ""
+
+    def lines(self):
+        if not os.path.exists(self.path):
+            return []
+        with open(self.path) as file:
+            file.seek(self.position)
+            text = self.rest + file.read()
+            self.position = file.tell()
+        *whole, self.rest = text.split("\n")
+        return whole
+
+
+def children_with(words, mark):
+    """Process ids of this bench's processes whose command line has the words."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                line = file.read().replace(b"\0", b" ").decode()
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                marked = f"TROUPE_BENCH={mark}".encode() in file.read().split(b"\0")
+        except OSError:
+            continue
+        if marked and words in line:
+            found.append(int(pid))
+    return sorted(found)
+
+
+def start(command, folder):
+    environment = dict(os.environ, TROUPE_BENCH=folder, OMP_NUM_THREADS="1")
+    with open(f"{folder}/log", "w") as log:
+        return subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
+
+
+def fail(folder, what):
+    with open(f"{folder}/log") as log:
+        sys.exit(f"deaths.py: {what}\n{log.read()[-3000:]}")
+
+
+def undisturbed(troupe, folder):
+    process = start([troupe, "run", f"{folder}/run.yaml", "--out", f"{folder}/whole"], folder)
+    if process.wait() != 0:
+        fail(folder, "the run without deaths failed")
+    with open(f"{folder}/whole/summary.json") as file:
+        return json.load(file)
+
+
+def with_deaths(troupe, folder, number, whole, dice):
+    """Seconds from each kill to the next step, and between steps without any."""
+    out = f"{folder}/{number}"
+    command = [troupe, "run", f"{folder}/run.yaml", "--out", out, "--workers", str(WORKERS)]
+    process = start(command, folder)
+    tail, told, between, waits = Tail(f"{out}/metrics.jsonl"), [], [], []
+    last = killed = None  # when the newest step was seen, and when one was killed since
+    viewed, next_kill = False, None
+    while process.poll() is None:
+        now = time.monotonic()
+        for line in map(json.loads, tail.lines()):
+            viewed = viewed or line["kind"] == "view"
+            if line["kind"] != "step":
+                continue
+            told.append(line["step"])
+            if killed is None and last is not None:
+                between.append(now - last)
+            if next_kill is None or (killed is not None and viewed):
+                if killed is not None:
+                    waits.append(now - killed)
+                killed, next_kill = None, now + dice.uniform(0.2, 0.8)
+            last = now
+        if killed is None and next_kill is not None and now > next_kill and len(waits) < WORKERS - 1:
+            killed, viewed = time.monotonic(), False
+            os.kill(dice.choice(children_with("--patient", folder)), signal.SIGKILL)
+        time.sleep(0.001)
+    told += [line["step"] for line in map(json.loads, tail.lines()) if line["kind"] == "step"]
+    with open(f"{out}/summary.json") as file:
+        summary = json.load(file)
+    if process.returncode != 0 or summary["state_hash"] != whole["state_hash"]:
+        fail(folder, f"run {number}: {summary}")
+    if told != list(range(whole["steps"])) or summary["ledger"] != whole["ledger"]:
+        fail(folder, f"run {number}: steps or events are missing, or told twice: {told}")
+    return waits, between
+
+
+def torchrun_with_deaths(folder, kills, dice):
+    """Seconds from each kill to the next iteration, iterations made again, and between iterations."""
+    os.makedirs(f"{folder}/torch")
+    command = ["/usr/bin/python3", f"{HERE}/elastic_peer.py", "--launch", str(WORKERS), "gan3d_25",
+               str(WORKERS), f"{folder}/torch"]
+    process = start(command, folder)
+    tail, between, waits, repeated = Tail(f"{folder}/torch/iterations"), [], [], []
+    last = killed = next_kill = newest = None
+    while process.poll() is None and len(waits) < kills:
+        now = time.monotonic()
+        for line in tail.lines():
+            number = int(line)
+            if killed is not None and number <= newest + 1:
+                waits.append(now - killed)
+                repeated.append(newest + 1 - number)
+                killed, next_kill = None, now + dice.uniform(1.0, 3.0)
+            elif killed is None and last is not None:
+                between.append(now - last)
+            next_kill = next_kill or now + dice.uniform(1.0, 3.0)
+            last, newest = now, number
+        if killed is None and next_kill is not None and now > next_kill:
+            victims = children_with("elastic_peer.py gan3d_25", folder)
+            if victims:
+                killed = time.monotonic()
+                os.kill(dice.choice(victims), signal.SIGKILL)
+        time.sleep(0.001)
+    if process.poll() is not None:
+        fail(folder, "torchrun ended")
+    process.terminate()
+    process.wait()
+    return waits, repeated, between
+
+
+def show(name, seconds):
+    ordered = sorted(seconds)
+    at = lambda share: 1e3 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]  # noqa: E731
+    print(f"{name:<46} {len(ordered):>5} {at(0):>9.0f} {statistics.median(ordered) * 1e3:>9.0f} "
+          f"{at(0.9):>9.0f} {1e3 * ordered[-1]:>9.0f}", flush=True)
+
+
+def main():
+    small = "--small" in sys.argv
+    words = [word for word in sys.argv[1:] if word != "--small"]
+    if len(words) != 1:
+        sys.exit(__doc__)
+    troupe = os.path.abspath(words[0])
+    runs, iterations, kills = (1, 8, 1) if small else (25, 12, 20)
+    dice = random.Random(1)
+    print(f"{'':<46} {'':>5} {'least':>9} {'median':>9} {'90 %':>9} {'most':>9}  ms")
+    with tempfile.TemporaryDirectory(prefix="troupe-bench-deaths-") as folder:
+        with open(f"{folder}/run.yaml", "w") as file:
+            file.write(TOPOLOGY.replace("ITERATIONS", str(iterations)))
+        whole = undisturbed(troupe, folder)
+        waits, between = [], []
+        for number in range(runs):
+            more_waits, more_between = with_deaths(troupe, folder, number, whole, dice)
+            waits += more_waits
+            between += more_between
+        show("Troupe: kill -9 to the next step", waits)
+        show("Troupe: between steps", between)
+        print(f"  {runs} runs, all in the state of one without deaths; 0 steps made again")
+        probe = subprocess.run(["/usr/bin/python3", "-c", "import torch.distributed.run"],
+                               capture_output=True, check=False)
+        if probe.returncode != 0:
+            print("  PyTorch is missing: no peer")
+            return
+        peer, repeated, peer_between = torchrun_with_deaths(folder, kills, dice)
+        show("torchrun: kill -9 to the next iteration", peer)
+        show("torchrun: between iterations (4 steps)", peer_between)
+        print(f"  iterations made again: {sum(repeated)} in {len(repeated)} deaths, "
+              f"with a checkpoint every tenth")
+
+
+if __name__ == "__main__":
+    main()

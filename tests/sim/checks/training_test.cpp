@@ -78,6 +78,8 @@ TEST(SimulatedTraining, MembersThatAreKilledCostNoBitAsLongAsOneIsLeft) {
   EXPECT_GT(killed, 150);
 }
 
+// Longer than it takes to go on without one that was told of, and shorter than dead_after.
+constexpr auto kLong = std::chrono::milliseconds(500);
 // Of a run of three members in which nothing else happens.
 constexpr std::uint64_t kSweepSeed = 7;
 
@@ -102,7 +104,7 @@ TEST(SimulatedTraining, MemberMayDieAfterEveryMessageOfAnIteration) {
   const Window window = iteration_of_arrivals();
   for (ProcessId victim = 1; victim <= 3; ++victim) {
     for (std::uint64_t after = window.first; after < window.last; ++after) {
-      const TrainingEnd end = play_deaths({{after, victim}});
+      const TrainingEnd end = play_deaths({{after, victim, after % 2 == 0}});
       ASSERT_TRUE(end.over) << "member " << victim << " after " << after;
       ASSERT_FALSE(end.head_error) << "after " << after << ": " << end.head_error->message;
       ASSERT_EQ(end.changes, 1U) << "member " << victim << " after " << after;
@@ -119,7 +121,7 @@ TEST(SimulatedTraining, WhatAMemberSaidBeforeMayComeLongAfterTheOthersWentOn) {
     const ProcessId one = 1 + victim % 3, other = 1 + one % 3;
     const bool back = after % 4 == 0;
     const TrainingEnd end = play_deaths(
-        {{after, victim, back ? other : one, back ? one : other, std::chrono::milliseconds(200)}});
+        {{after, victim, true, back ? other : one, back ? one : other, kLong}});
     ASSERT_TRUE(end.over) << "after " << after;
     ASSERT_FALSE(end.head_error) << "after " << after << ": " << end.head_error->message;
     ASSERT_EQ(hash_of(end.state), expected) << "after " << after;
@@ -136,7 +138,8 @@ TEST(SimulatedTraining, SecondMemberMayDieAfterEveryMessageBehindTheFirst) {
     for (std::uint64_t later = 0; later < 40; ++later) {
       const ProcessId spared = 1 + (first + later) % 3;
       const ProcessId one = 1 + spared % 3, other = 1 + one % 3;
-      const TrainingEnd end = play_deaths({{first, one}, {first + later, other}});
+      const TrainingEnd end = play_deaths(
+          {{first, one, true}, {first + later, other, later % 2 == 0}});
       ASSERT_TRUE(end.over) << first << " and " << later;
       ASSERT_FALSE(end.head_error) << first << " and " << later << ": " << end.head_error->message;
       ASSERT_EQ(hash_of(end.state), expected) << first << " and " << later;
@@ -155,7 +158,7 @@ TEST(SimulatedTraining, MembersMayDieOneAfterTheOtherAllThroughTheRun) {
     const ProcessId spared = 1 + first % 4;
     std::vector<Death> deaths;
     for (ProcessId victim = 1; victim <= 4; ++victim) {
-      if (victim != spared) deaths.push_back({first + deaths.size() * pause, victim});
+      if (victim != spared) deaths.push_back({first + deaths.size() * pause, victim, true});
     }
     const TrainingEnd end = play_deaths(deaths, 4);
     ASSERT_TRUE(end.over) << "from " << first;

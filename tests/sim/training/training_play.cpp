@@ -22,7 +22,6 @@ using runtime::ErrorKind;
 using runtime::Result;
 using namespace std::chrono_literals;
 
-constexpr const char* kNeverCame = "ended before it took part";
 constexpr const char* kCheckpoints = "run/checkpoints";
 constexpr TimePoint kLimit = 300s;
 
@@ -119,21 +118,24 @@ void plan_fate(World& world, Fate fate, bool& killed) {
            [&world, &killed, victim] { kill_when_all_came(world, killed, victim); });
 }
 
-// What whoever starts the processes would notice.
-std::vector<actors::MissingMember> ended_before_they_came(const World& world) {
-  std::vector<actors::MissingMember> missing;
-  for (ProcessId id = 1; id < world.processes(); ++id) {
-    const std::string state = world.peer_state(0, id);
-    if (!world.killed(id) || !(state.empty() || state == "awaited")) continue;
-    missing.push_back({world.name(id), {ErrorKind::kLostPeers, kNeverCame}});
-  }
-  return missing;
-}
-
 class Reaper final : public NetworkWatcher {
  public:
   Reaper(World& world, const std::vector<Death>& deaths, TrainingEnd& end)
       : world_(world), deaths_(deaths), end_(end) {}
+
+  // What whoever starts the processes tells the head, which has not met some of them.
+  std::vector<actors::MissingMember> ended() {
+    std::vector<ProcessId> ended = std::exchange(told_, {});
+    for (ProcessId id = 1; id < world_.processes(); ++id) {
+      const std::string state = world_.peer_state(0, id);
+      if (world_.killed(id) && (state.empty() || state == "awaited")) ended.push_back(id);
+    }
+    std::vector<actors::MissingMember> missing;
+    for (const ProcessId id : ended) {
+      missing.push_back({world_.name(id), {ErrorKind::kLostPeers, "was killed"}});
+    }
+    return missing;
+  }
 
   void delivered(const Passage& passage) override {
     if (passage.lane == Lane::kMetrics) return;
@@ -146,6 +148,7 @@ class Reaper final : public NetworkWatcher {
         if (death.held > 0s) world_.network().block(death.from, death.to, until);
         world_.kill(death.process);
         end_.killed = end_.killed || world_.killed(death.process);
+        if (death.told) told_.push_back(death.process);
       });
     }
   }
@@ -154,6 +157,7 @@ class Reaper final : public NetworkWatcher {
   World& world_;
   const std::vector<Death>& deaths_;
   TrainingEnd& end_;
+  std::vector<ProcessId> told_;
 };
 
 StatePointer train_in_process(TrainingStage& stage, runtime::Disk& disk) {
@@ -258,7 +262,9 @@ TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_
     parts.push_back(parts_of(stage, setup, members, node == 0 ? 0 : node - 1, state, disk));
   }
   World world(seed, types, {}, trace);
-  parts[0].coordinator.ended = [&world] { return ended_before_they_came(world); };
+  TrainingEnd end;
+  Reaper reaper(world, deaths, end);
+  parts[0].coordinator.ended = [&reaper] { return reaper.ended(); };
   for (std::uint32_t node = 0; node <= members; ++node) {
     ProcessSetup setup;
     setup.factory = actors::make_actor_factory(parts[node]);
@@ -266,8 +272,6 @@ TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_
     world.add(plan, node == 0 ? config::kHeadNode : config::member_name(node - 1),
               std::move(setup));
   }
-  TrainingEnd end;
-  Reaper reaper(world, deaths, end);
   world.network().watch(reaper);
   plan_fate(world, fate, end.killed);
   end.over = world.run(kLimit);

@@ -76,11 +76,13 @@ enum class Fate : std::uint8_t {
                                  // are wrong and look sound
 };
 
-// The process dies when so many packets of data and control have arrived anywhere. What one other
-// process says to another from then on, or has said, may be held up for a while.
+// The process dies when so many packets of data and control have arrived anywhere.
 struct Death {
   std::uint64_t after = 0;
   ProcessId process = 0;  // 0: the head
+  // Who started it tells the head, which has to notice by silence otherwise.
+  bool told = true;
+  // What one other process says to another from then on, or has said, may be held up for a while.
   ProcessId from = 0, to = 0;
   Duration held{0};
 };

@@ -32,18 +32,22 @@ using runtime::Message;
 
 std::string view_json(const RunOutcome::ViewChange& change) {
   return fmt::format(
-      R"({{"view":"{}","first_step":{},"members":{},"causes":{},"halted_seconds":{}}})",
+      R"({{"view":"{}","first_step":{},"members":{},"joined":{},"causes":{},"halted_seconds":{}}})",
       text_of(change.view.id), change.view.first_step, json_list(change.members),
-      json_list(change.causes), runtime::json_number(change.halted_seconds));
+      json_list(change.joined), json_list(change.causes), runtime::json_number(change.halted_seconds));
 }
 
 Coordinator::Coordinator(CoordinatorOptions options, std::shared_ptr<RunOutcome> outcome)
     : options_(std::move(options)), outcome_(std::move(outcome)), membership_(options_.membership) {
-  CHECK(options_.places.size() == options_.membership.ring.size(), "a place for each member");
-  for (std::uint32_t i = 0; i < options_.places.size(); ++i) {
-    if (is_away(i)) absent_.insert(i);
+  const pipeline::MembershipOptions& membership = options_.membership;
+  CHECK(options_.places.size() * membership.replicas_per_member == membership.weights.size(),
+        "a place for each member");
+  for (const std::uint32_t member : membership.ring) {
+    if (is_away(member)) absent_.insert(member);
+    for (std::uint32_t i = 0; i < membership.replicas_per_member; ++i) {
+      training_.insert(member * membership.replicas_per_member + i);
+    }
   }
-  for (std::uint32_t i = 0; i < options_.membership.weights.size(); ++i) training_.insert(i);
 }
 
 void Coordinator::start(Context& context) {
@@ -95,7 +99,12 @@ void Coordinator::receive(Context& context, Message message) {
     take_quarrel(context, *quarrel, from);
   } else if (message.as<Leaving>() != nullptr) {
     if (const auto member = member_at(from)) let_leave(context, *member);
+  } else if (const auto* learned = message.as<Learned>()) {
+    take_learned(context, learned->replica);
   } else if (const auto* failed = message.as<MemberFailed>()) {
+    // Of one that learns, it has cost nobody anything.
+    const auto member = member_at(from);
+    if (member && learners_.contains(*member)) return expel(context, *member, failed->error);
     stop_training(context, failed->error);
     for (std::uint32_t i = 0; i < options_.membership.weights.size(); ++i) {
       if (failed->actor == fmt::format("replica.{}", i)) replica_ended(context, i);
@@ -127,6 +136,8 @@ void Coordinator::take_joined(Context& context, const runtime::PeerJoined& peer)
   context.send_control(
       "monitor",
       Message::of(NodeChange{peer.node, peer.host, peer.pid, peer.address, "running", {}}));
+  here_.insert(*member);
+  if (phase_ == Phase::kTraining && !stopping_) return teach(context, *member);
   absent_.erase(*member);
   if (!absent_.empty()) {
     std::vector<std::string> names;
@@ -148,6 +159,46 @@ void Coordinator::begin(Context& context) {
   tell_view(context, membership_.begin(options_.first_step));
 }
 
+// The leader does: it is the last that anything would be taken from.
+void Coordinator::teach(Context& context, std::uint32_t member) {
+  const std::uint32_t teacher = *membership_.present().begin();
+  learners_[member] = {teacher, {}};
+  context.log().info(fmt::format("{} is here and learns from {}", options_.places[member].node,
+                                 options_.places[teacher].node));
+  context.send_control(options_.places[teacher].reducer, Message::of(Teach{member, true}));
+}
+
+void Coordinator::take_learned(Context& context, std::uint32_t replica) {
+  const std::uint32_t member = member_of(replica);
+  const auto learner = learners_.find(member);
+  if (learner == learners_.end() || phase_ != Phase::kTraining || stopping_) return;
+  learner->second.ready.insert(replica);
+  if (learner->second.ready.size() < options_.membership.replicas_per_member) return;
+  if (!membership_.change()) changing_since_ = context.now();
+  membership_.admit(member);
+  halt(context);
+}
+
+void Coordinator::halt(Context& context) {
+  for (const std::uint32_t member : membership_.participants()) {
+    context.send_control(options_.places[member].reducer, Message::of(Halt{*membership_.change()}));
+  }
+}
+
+// It has cost the others nothing; what it was taught nobody needs to send any more.
+void Coordinator::lose_learner(Context& context, std::uint32_t member) {
+  const Learner learner = learners_.at(member);
+  learners_.erase(member);
+  if (phase_ != Phase::kTraining || stopping_) return;
+  context.send_control(options_.places[learner.teacher].reducer, Message::of(Teach{member, false}));
+  if (membership_.lose(member) && membership_.change()) halt(context);
+}
+
+void Coordinator::expel(Context& context, std::uint32_t member, const Error& error) {
+  context.send_control(options_.places[member].node, Message::of(Expelled{error}));
+  lose_member(context, member, error);
+}
+
 void Coordinator::tell_view(Context& context, const View& view) {
   const auto shared = std::make_shared<const View>(view);
   for (const std::uint32_t member : view.ring) {
@@ -159,9 +210,10 @@ void Coordinator::lose_member(Context& context, std::uint32_t member, const Erro
   if (!lost_.insert(member).second) return;
   context.send_control("monitor", Message::of(NodeChange{options_.places[member].node, {}, 0, {},
                                                          "dead", error.message}));
+  if (learners_.contains(member)) return lose_learner(context, member);
   if (phase_ == Phase::kGathering) {
-    stop_training(context, error);
-  } else if (phase_ == Phase::kTraining) {
+    if (absent_.contains(member) || here_.contains(member)) stop_training(context, error);
+  } else if (phase_ == Phase::kTraining && membership_.present().contains(member)) {
     go_on_without(context, member, error);
   }
 }
@@ -182,20 +234,39 @@ void Coordinator::go_on_without(Context& context, std::uint32_t member, const Er
   causes_.push_back(error.message);
   context.log().warning(fmt::format("going on without {}: {}", options_.places[member].node,
                                     error.message));
-  for (const std::uint32_t other : membership_.present()) {
-    context.send_control(options_.places[other].reducer,
-                         Message::of(Halt{*membership_.change()}));
+  std::vector<std::uint32_t> untaught;
+  for (const auto& [learner, about] : learners_) {
+    if (about.teacher == member) untaught.push_back(learner);
   }
+  for (const std::uint32_t learner : untaught) {
+    expel(context, learner,
+          {ErrorKind::kLostPeers, fmt::format("{} learned from {}, which is lost; join again",
+                                              options_.places[learner].node,
+                                              options_.places[member].node)});
+  }
+  halt(context);
 }
 
 void Coordinator::take_halted(Context& context, const Halted& halted, std::string_view reducer) {
   const auto member = member_of_reducer(reducer);
   if (!member || phase_ != Phase::kTraining || stopping_) return;
-  const auto view = membership_.halted(*member, halted.change, halted.next_step);
-  if (!view.ok()) return stop_training(context, view.error());
-  if (!view->has_value()) return;
-  tell_view(context, **view);
-  RunOutcome::ViewChange change{**view, {}, std::exchange(causes_, {}), 0.0};
+  const auto answer = membership_.halted(*member, halted.change, halted.next_step);
+  if (!answer.ok()) return stop_training(context, answer.error());
+  for (const std::uint32_t each : answer->left_behind) {
+    expel(context, each,
+          {ErrorKind::kLostPeers, fmt::format("{} lacks more than the others can give it; join again",
+                                              options_.places[each].node)});
+  }
+  if (!answer->view) return;
+  tell_view(context, *answer->view);
+  RunOutcome::ViewChange change{*answer->view, {}, std::exchange(causes_, {}), {}, 0.0};
+  for (const std::uint32_t each : change.view.learners) {
+    change.joined.push_back(options_.places[each].node);
+    learners_.erase(each);
+    for (std::uint32_t i = 0; i < options_.membership.replicas_per_member; ++i) {
+      training_.insert(each * options_.membership.replicas_per_member + i);
+    }
+  }
   for (const std::uint32_t each : change.view.ring) {
     change.members.push_back(options_.places[each].node);
   }
@@ -233,8 +304,7 @@ void Coordinator::settle_quarrels(Context& context) {
   const Error error{quarrel.error.kind,
                     fmt::format("{} has lost {}: {}", options_.places[quarrel.from].node,
                                 options_.places[quarrel.about].node, quarrel.error.message)};
-  context.send_control(options_.places[leaves].node, Message::of(Expelled{error}));
-  lose_member(context, leaves, error);
+  expel(context, leaves, error);
 }
 
 void Coordinator::let_leave(Context& context, std::uint32_t member) {
@@ -341,8 +411,8 @@ void Coordinator::release(Context& context, std::uint32_t member) {
 }
 
 void Coordinator::release_members(Context& context) {
-  for (std::uint32_t i = 0; i < options_.places.size(); ++i) {
-    if (is_away(i) && !lost_.contains(i) && !absent_.contains(i)) release(context, i);
+  for (const std::uint32_t member : here_) {
+    if (!lost_.contains(member)) release(context, member);
   }
 }
 

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -37,6 +38,7 @@ struct RunOutcome {
     pipeline::View view;
     std::vector<std::string> members;  // names of its nodes, in the order of the ring
     std::vector<std::string> causes;   // why others are not among them any more
+    std::vector<std::string> joined;   // names of those that are new
     double halted_seconds = 0.0;       // from the first of these until it was told
   };
   std::vector<ViewChange> changes;
@@ -61,7 +63,7 @@ struct CoordinatorOptions {
   // What training begins with, and the step that it is at.
   StatePointer state;
   std::uint64_t first_step = 0;
-  // Of which members there are.
+  // Of which members there are; all others of `places` may join.
   pipeline::MembershipOptions membership;
   // Of each member its node, whose root actor has the same name, and its reducer. "", of the only
   // one: it is on this node.
@@ -110,6 +112,11 @@ class Coordinator final : public runtime::Actor {
 
   void take_joined(runtime::Context& context, const runtime::PeerJoined& peer);
   void begin(runtime::Context& context);
+  void teach(runtime::Context& context, std::uint32_t member);
+  void take_learned(runtime::Context& context, std::uint32_t replica);
+  void lose_learner(runtime::Context& context, std::uint32_t member);
+  void halt(runtime::Context& context);
+  void expel(runtime::Context& context, std::uint32_t member, const runtime::Error& error);
   void tell_view(runtime::Context& context, const pipeline::View& view);
   void look_after_members(runtime::Context& context);
   void settle_quarrels(runtime::Context& context);
@@ -140,7 +147,13 @@ class Coordinator final : public runtime::Actor {
   Phase phase_ = Phase::kGathering;
   bool stopping_ = false;
   std::set<std::uint32_t> absent_;    // members that have not come yet
+  std::set<std::uint32_t> here_;      // that came
   std::set<std::uint32_t> lost_;      // and those that are gone
+  struct Learner {
+    std::uint32_t teacher = 0;
+    std::set<std::uint32_t> ready;  // replicas that have a state
+  };
+  std::map<std::uint32_t, Learner> learners_;  // that are in no View yet
   std::vector<Quarrel> quarrels_;
   std::vector<std::string> causes_;   // of the change of the View that is under way
   runtime::TimePoint changing_since_{0};

@@ -1,5 +1,6 @@
 #include "actors/loader.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -26,8 +27,7 @@ void Loader::begin(Context& context, const Feed& feed) {
   line.replica = feed.replica;
   line.feed = feed.number;
   line.missing.assign(feed.missing.begin(), feed.missing.end());
-  line.own = pipeline::micro_batches_of(feed.view->owners, feed.replica);
-  line.checks = feed.view->checks(options_.checks);
+  line.view = feed.view;
   begin_iteration(line, feed.iteration);
   lines_[feed.replica] = std::move(line);
   schedule(context);
@@ -48,22 +48,33 @@ void Loader::schedule(Context& context) {
   if (turn_.number == 0) turn_ = context.after(runtime::Duration{0});
 }
 
+// Whether there may be anything for the replica from this iteration on.
+bool Loader::has_more(const Line& line, std::uint64_t iteration) const {
+  if (options_.checks.every > 0 && line.view->ring.size() > 1) return true;
+  const auto owns = [&](const std::vector<std::uint32_t>& owners) {
+    return std::find(owners.begin(), owners.end(), line.replica) != owners.end();
+  };
+  return owns(line.view->owners_in(iteration)) ||
+         std::any_of(line.view->later.begin(), line.view->later.end(), [&](const auto& assignment) {
+           return assignment.from > iteration && owns(assignment.owners);
+         });
+}
+
 // Goes to the first iteration from this one on that has something for the replica.
 void Loader::begin_iteration(Line& line, std::uint64_t iteration) const {
   line.next = 0;
-  const bool checked = line.checks.every > 0 && line.checks.members.size() > 1;
-  if (line.own.empty() && !checked) iteration = options_.iterations;
+  if (!has_more(line, iteration)) iteration = options_.iterations;
   for (line.iteration = iteration; line.iteration < options_.iterations; ++line.iteration) {
-    line.micro_batches = line.own;
-    const auto check = line.checks.of(line.iteration);
+    line.micro_batches =
+        pipeline::micro_batches_of(line.view->owners_in(line.iteration), line.replica);
+    const auto check = line.view->checks(options_.checks, line.iteration).of(line.iteration);
     if (check && check->witness == line.replica) line.micro_batches.push_back(check->micro_batch);
     if (!line.micro_batches.empty()) return;
   }
 }
 
 bool Loader::advance(Context& context, Line& line) {
-  const bool over = line.iteration >= options_.iterations && line.missing.empty();
-  if (line.told_end && over) return false;
+  if (line.told_end && line.iteration >= options_.iterations && line.missing.empty()) return false;
   if (line.waiting.empty()) {
     auto message = read(line);
     if (!message.ok()) {
@@ -72,9 +83,8 @@ bool Loader::advance(Context& context, Line& line) {
     }
     line.waiting = std::move(message).value();
   }
-  const bool last = line.waiting.as<EndOfData>() != nullptr;
   if (!context.send(line.port, line.waiting)) return false;
-  if (last) {
+  if (!line.told_end) {
     line.told_end = true;
   } else if (!line.missing.empty()) {
     line.missing.pop_front();
@@ -84,12 +94,10 @@ bool Loader::advance(Context& context, Line& line) {
   return true;
 }
 
+// The end comes first: a replica may have nothing of its own that it could stand behind.
 runtime::Result<Message> Loader::read(const Line& line) {
+  if (!line.told_end) return Message::of(EndOfData{options_.iterations});
   if (!line.missing.empty()) return read(line, line.missing.front());
-  // One that has none of its own learns where the end is from nothing else.
-  if (line.iteration >= options_.iterations || (line.own.empty() && !line.told_end)) {
-    return Message::of(EndOfData{options_.iterations});
-  }
   return read(line, {line.iteration, line.micro_batches[line.next]});
 }
 

@@ -43,8 +43,7 @@ class Loader final : public runtime::Actor {
     std::uint32_t replica = 0;
     std::uint32_t feed = 0;
     std::deque<Feed::Missing> missing;  // before all others
-    std::vector<std::uint32_t> own;     // ascending
-    pipeline::SpotChecks checks;
+    ViewPointer view;
     std::uint64_t iteration = 0;
     std::vector<std::uint32_t> micro_batches;  // of the iteration
     std::size_t next = 0;                      // into micro_batches
@@ -53,6 +52,7 @@ class Loader final : public runtime::Actor {
   };
   void begin(runtime::Context& context, const Feed& feed);
   bool advance(runtime::Context& context, Line& line);
+  bool has_more(const Line& line, std::uint64_t iteration) const;
   void begin_iteration(Line& line, std::uint64_t iteration) const;
   runtime::Result<runtime::Message> read(const Line& line);
   runtime::Result<runtime::Message> read(const Line& line, const Feed::Missing& which);

@@ -20,7 +20,8 @@ namespace troupe::actors {
 
 using StatePointer = std::shared_ptr<const pipeline::TrainingState>;
 
-// Coordinator -> Replica, control: everyone is there; train from this state.
+// Coordinator -> Replica, control: everyone is there; train from this state. Replica -> Replica of a
+// member that learns, control: this is the state.
 struct BeginTraining {
   static constexpr std::string_view kName = "begin-training";
   StatePointer state;
@@ -49,6 +50,36 @@ struct ViewMessage {
   ViewPointer view;
 };
 
+// Coordinator -> Reducer, control: let this member know all that comes of the steps from here on,
+// or no more. It is in no View.
+struct Teach {
+  static constexpr std::string_view kName = "teach";
+  std::uint32_t member = 0;
+  bool begins = true;
+};
+
+// Reducer -> Reducer of a member that learns, data: the sums of all steps from this one on follow,
+// each as RingBucket and RingHeader of the View kLesson. Its replicas are sent the state by the
+// teacher's first replica.
+struct Lesson {
+  static constexpr std::string_view kName = "lesson";
+  std::uint64_t next_step = 0;
+};
+inline constexpr pipeline::ViewId kLesson{0, 1};
+
+// Reducer -> its first replica, data: send the state between the sums before and those that come
+// after this to the replicas of that member, as BeginTraining.
+struct ShareState {
+  static constexpr std::string_view kName = "share-state";
+  std::uint32_t member = 0;
+};
+
+// Replica -> Coordinator, control: it has a state, and makes of it what it is taught.
+struct Learned {
+  static constexpr std::string_view kName = "learned";
+  std::uint32_t replica = 0;
+};
+
 // Replica -> Loader of its node, control: these micro-batches at once, then those of the View that
 // are the replica's, from `iteration` on. Nothing of an earlier feed is wanted any more.
 struct Feed {
@@ -75,9 +106,8 @@ struct BatchMessage {
   std::uint32_t feed = 0;  // that it belongs to
 };
 
-// Loader -> Replica, data: training ends after the iterations before `iterations`. Behind the last
-// micro-batch of a feed, or, to a replica that has none of its own, before all that it is to
-// compare.
+// Loader -> Replica, data: training ends after the iterations before `iterations`. Before all
+// micro-batches of a feed.
 struct EndOfData {
   static constexpr std::string_view kName = "end-of-data";
   std::uint64_t iterations = 0;

@@ -17,7 +17,9 @@ constexpr std::size_t kMostRounds = 2;
 
 }  // namespace
 
-Reducer::Reducer(ReducerOptions options) : options_(std::move(options)) {}
+Reducer::Reducer(ReducerOptions options) : options_(std::move(options)) {
+  arithmetic_.emplace(options_.lossy, options_.slot_floats);
+}
 
 void Reducer::start(Context& context) {
   for (std::uint32_t i = 0; i < options_.replicas; ++i) {
@@ -41,6 +43,12 @@ void Reducer::receive(Context& context, Message message) {
     halt(context, halting->change);
   } else if (const auto* change = message.as<ViewMessage>()) {
     take_view(context, change->view, who);
+  } else if (const auto* lesson = message.as<Teach>()) {
+    teach(context, *lesson);
+  } else if (const auto* beginning = message.as<Lesson>()) {
+    if (view_ != nullptr || learns_) return refuse(context, who, "a lesson");
+    learns_ = true;
+    next_step_ = beginning->next_step;
   }
 }
 
@@ -52,16 +60,19 @@ bool Reducer::is_lagging() const { return next_step_ < view_->first_step; }
 
 // What was under way is contributed again, in another View.
 void Reducer::halt(Context& context, pipeline::ViewId change) {
-  if (view_ == nullptr || change <= view_->id || change < halted_for_) return;
+  if (view_ == nullptr ? !learns_ : change <= view_->id) return;
+  if (change < halted_for_) return;
   halted_for_ = change;
   rounds_.clear();
+  // What it is taught goes on to come, and what it was handed over comes again.
+  if (!learns_) given_.reset();
   for (auto& [member, outbox] : members_) outbox.messages.clear();
   context.send_control("coordinator", Message::of(Halted{change, next_step_}));
 }
 
 std::string Reducer::fault_of(const pipeline::View& view) const {
   if (!view.has(options_.member)) return "that it is no member of";
-  if (view_ != nullptr && view.reached[view.position_of(options_.member)] != next_step_) {
+  if (view_ != nullptr && !learns_ && view.reached[view.position_of(options_.member)] != next_step_) {
     return fmt::format("for which it should be at another step than {}", next_step_);
   }
   if (view.gives(options_.member) && (!newest_ || newest_->step + 1 != view.first_step)) {
@@ -83,14 +94,13 @@ void Reducer::take_view(Context& context, ViewPointer view, std::string_view who
                   fmt::format("{} told of View {}, {}", who, text_of(view->id), fault)});
     return;
   }
-  if (view_ == nullptr) next_step_ = view->first_step;
+  if (view_ == nullptr && !learns_) next_step_ = view->first_step;
   view_ = std::move(view);
   rounds_.clear();
   // What rounding left over belongs to sums that are made by others now.
   arithmetic_.emplace(options_.lossy, options_.slot_floats);
   for (const std::uint32_t member : view_->ring) {
-    if (member == options_.member || members_.contains(member)) continue;
-    members_[member] = {context.out(fmt::format("ring.{}", member)), {}};
+    if (member != options_.member) outbox_to(context, member);
   }
   if (view_->gives(options_.member)) hand_over(context);
   if (is_lagging()) {
@@ -100,19 +110,44 @@ void Reducer::take_view(Context& context, ViewPointer view, std::string_view who
   }
 }
 
+Reducer::Outbox& Reducer::outbox_to(Context& context, std::uint32_t member) {
+  const auto [found, added] = members_.try_emplace(member);
+  if (added) found->second.port = context.out(fmt::format("ring.{}", member));
+  return found->second;
+}
+
 void Reducer::hand_over(Context& context) {
   for (const std::uint32_t member : view_->ring) {
-    if (!view_->lags(member)) continue;
-    Outbox& outbox = members_.at(member);
-    for (const auto& [number, bucket] : newest_->buckets) {
-      post(context, outbox, ring_bucket(*newest_, number, true, bucket.sum));
-    }
-    post(context, outbox, Message::of(RingHeader{*newest_->combined, true, view_->id}));
+    if (view_->lags(member)) send_sums(context, member, view_->id);
   }
+}
+
+void Reducer::send_sums(Context& context, std::uint32_t member, pipeline::ViewId view) {
+  Outbox& outbox = outbox_to(context, member);
+  for (const auto& [number, bucket] : newest_->buckets) {
+    post(context, outbox, ring_bucket(*newest_, number, true, bucket.sum, view));
+  }
+  post(context, outbox, Message::of(RingHeader{*newest_->combined, true, view}));
+}
+
+void Reducer::teach(Context& context, const Teach& body) {
+  if (!body.begins) {
+    taught_.erase(body.member);
+    return;
+  }
+  if (view_ == nullptr || view_->has(body.member) || !taught_.insert(body.member).second) return;
+  post(context, outbox_to(context, body.member), Message::of(Lesson{next_step_}));
+  post(context, replicas_.front(), Message::of(ShareState{body.member}));
+}
+
+void Reducer::pass_on(Context& context) {
+  for (const std::uint32_t member : taught_) send_sums(context, member, kLesson);
 }
 
 void Reducer::enter_view(Context& context) {
   next_attempt_ = 0;
+  learns_ = false;
+  std::erase_if(taught_, [&](std::uint32_t member) { return view_->has(member); });
   send_to_replicas(context, [&] { return Message::of(ViewMessage{view_}); });
   take_early(context);
 }
@@ -127,6 +162,7 @@ void Reducer::take_ring(Context& context, Message message) {
   const auto* bucket = message.as<RingBucket>();
   const auto* header = message.as<RingHeader>();
   const pipeline::ViewId id = bucket != nullptr ? bucket->bucket.view : header->view;
+  if (id == kLesson) return take_lesson(context, std::move(message), who);
   if (view_ == nullptr || id > view_->id) {
     early_.push_back(std::move(message));
     return;
@@ -146,36 +182,49 @@ void Reducer::take_ring(Context& context, Message message) {
 }
 
 void Reducer::take_handed_over(Context& context, Message message, std::string_view who) {
-  const auto* bucket = message.as<RingBucket>();
-  const auto* header = message.as<RingHeader>();
-  if (!is_lagging() || !(bucket != nullptr ? bucket->summed : header->combined)) {
+  if (!is_lagging() || learns_) {
     refuse(context, who, fmt::format("step {}", view_->first_step - 1));
     return;
   }
-  if (rounds_.empty()) {
-    rounds_.emplace_back();
-    rounds_.front().step = next_step_;
+  if (take_sums(context, given_, std::move(message), who)) enter_view(context);
+}
+
+// Of one that it does not learn from any more nothing is wanted.
+void Reducer::take_lesson(Context& context, Message message, std::string_view who) {
+  if (!learns_ || !take_sums(context, given_, std::move(message), who)) return;
+  if (view_ != nullptr && !is_lagging()) enter_view(context);
+}
+
+bool Reducer::take_sums(Context& context, std::optional<Round>& round, Message message,
+                        std::string_view who) {
+  const auto* bucket = message.as<RingBucket>();
+  const auto* header = message.as<RingHeader>();
+  const std::uint64_t step = bucket != nullptr ? bucket->bucket.step : header->header.step;
+  if (step != next_step_ || !(bucket != nullptr ? bucket->summed : header->combined)) {
+    refuse(context, who, fmt::format("step {} as summed", step));
+    return false;
   }
-  Round& round = rounds_.front();
+  if (!round) round.emplace();
+  round->step = step;
   if (bucket != nullptr) {
     const BucketMessage& body = bucket->bucket;
-    round.attempt = body.attempt;
-    const auto [found, added] = round.buckets.try_emplace(body.bucket);
+    round->attempt = body.attempt;
+    const auto [found, added] = round->buckets.try_emplace(body.bucket);
     if (!added || bucket->format != (body.floats ? options_.lossy : std::nullopt)) {
-      refuse(context, who, fmt::format("bucket {} of step {} wrongly", body.bucket, body.step));
-      return;
+      refuse(context, who, fmt::format("bucket {} of step {} wrongly", body.bucket, step));
+      return false;
     }
     found->second.range = {body.begin, body.end - body.begin, body.floats};
-    share(context, round, body.bucket, message.payloads().front());
-    return;
+    share(context, *round, body.bucket, message.payloads().front());
+    return false;
   }
-  round.attempt = header->header.attempt;
-  round.combined = header->header;
+  round->attempt = header->header.attempt;
+  round->combined = header->header;
   send_to_replicas(context, [&] { return Message::of(HeaderMessage{header->header, {}}); });
-  newest_ = std::move(round);
-  rounds_.pop_front();
+  newest_ = std::exchange(round, std::nullopt);
   ++next_step_;
-  enter_view(context);
+  pass_on(context);
+  return true;
 }
 
 Reducer::Round* Reducer::round_of(Context& context, std::uint64_t step, std::uint32_t attempt,
@@ -360,14 +409,14 @@ void Reducer::advance(Context& context, Round& round, std::uint32_t number) {
   if (role.completes) {
     pass_sum(context, round, number, wire);
   } else {
-    send_on(context, ring_bucket(round, number, false, wire));
+    send_on(context, ring_bucket(round, number, false, wire, view_->id));
   }
 }
 
 // The sum is here: for those after in the ring, and for the replicas.
 void Reducer::pass_sum(Context& context, Round& round, std::uint32_t number, const Buffer& wire) {
   const auto role = role_of(number);
-  if (role.passes_sum) send_on(context, ring_bucket(round, number, true, wire));
+  if (role.passes_sum) send_on(context, ring_bucket(round, number, true, wire, view_->id));
   share(context, round, number, wire);
   if (role.begins) came_round(context, round, round.buckets.at(number));
 }
@@ -395,20 +444,20 @@ void Reducer::came_round(Context& context, Round& round, const Bucket& bucket) {
 }
 
 Message Reducer::bucket_message(const Round& round, std::uint32_t number, Buffer sum) const {
-  return Message::of(described(round, number), {std::move(sum)});
+  return Message::of(described(round, number, {}), {std::move(sum)});
 }
 
-Message Reducer::ring_bucket(const Round& round, std::uint32_t number, bool summed,
-                             Buffer wire) const {
-  RingBucket body{described(round, number), summed, std::nullopt};
+Message Reducer::ring_bucket(const Round& round, std::uint32_t number, bool summed, Buffer wire,
+                             pipeline::ViewId view) const {
+  RingBucket body{described(round, number, view), summed, std::nullopt};
   if (body.bucket.floats) body.format = options_.lossy;
   return Message::of(std::move(body), {std::move(wire)});
 }
 
-BucketMessage Reducer::described(const Round& round, std::uint32_t number) const {
+BucketMessage Reducer::described(const Round& round, std::uint32_t number,
+                                 pipeline::ViewId view) {
   const pipeline::Bucket& range = round.buckets.at(number).range;
-  return {round.step,  round.attempt, number, range.offset, range.end(), range.floats,
-          view_->id};
+  return {round.step, round.attempt, number, range.offset, range.end(), range.floats, view};
 }
 
 std::uint32_t Reducer::slot_of(const Round& round) const {
@@ -458,7 +507,8 @@ void Reducer::close_if_complete(Context& context, Round& round, std::string_view
   if (!header.flagged) {
     ++next_step_;
     // Alone there is nobody who could lack it.
-    if (view_->ring.size() > 1) newest_ = std::move(round);
+    if (view_->ring.size() > 1 || !taught_.empty()) newest_ = std::move(round);
+    pass_on(context);
   }
   rounds_.pop_front();
 }
@@ -491,7 +541,7 @@ void Reducer::credit_returned(Context& context, std::string_view) {
 void Reducer::undeliverable(Context&, Message, const runtime::Error&) {}
 
 std::string Reducer::waiting_for() const {
-  if (view_ == nullptr) return "the beginning of training";
+  if (view_ == nullptr) return learns_ ? "a View that it is in" : "the beginning of training";
   if (halted_for_ > view_->id) return "the View after " + text_of(view_->id);
   if (is_lagging()) return fmt::format("the sums of step {} from another member", next_step_);
   if (rounds_.empty()) return "contributions of the next step";

@@ -15,6 +15,10 @@
 // got before, and they contribute anew. What belongs to an earlier View is let go of; what comes of
 // a later one is kept with its credit.
 //
+// A member that is in no View yet learns from another one (messages.h: Teach): it is given the sums of
+// every step, and its replicas make of a state what the others make of theirs. When it is in a View
+// for the first time, what it lacks until then is still to come that way.
+//
 // Ports: in "contributions"; out "reduced.R" per replica R of the node; in a ring of several in
 // "ring" and out "ring.M" per other member M. Messages of a step carry its number and attempt. Two
 // steps may be under way, the later one's first attempt beside either of the earlier one's; what
@@ -27,6 +31,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -117,6 +122,14 @@ class Reducer final : public runtime::Actor {
   // Gives the sums of the step before the View's first to those that lack them.
   void hand_over(runtime::Context& context);
   void take_handed_over(runtime::Context& context, runtime::Message message, std::string_view who);
+  void teach(runtime::Context& context, const Teach& body);
+  void take_lesson(runtime::Context& context, runtime::Message message, std::string_view who);
+  // The sums of a step from elsewhere: takes in one message. True: they are complete.
+  bool take_sums(runtime::Context& context, std::optional<Round>& round, runtime::Message message,
+                 std::string_view who);
+  // The step before next_step_ is in newest_: those that learn are to have it too.
+  void pass_on(runtime::Context& context);
+  void send_sums(runtime::Context& context, std::uint32_t member, pipeline::ViewId view);
   // All sums of the steps before the View are here: begins to reduce in it.
   void enter_view(runtime::Context& context);
   void take_early(runtime::Context& context);
@@ -144,9 +157,10 @@ class Reducer final : public runtime::Actor {
              const runtime::Buffer& wire);
   runtime::Message bucket_message(const Round& round, std::uint32_t number,
                                   runtime::Buffer sum) const;
+  static BucketMessage described(const Round& round, std::uint32_t number, pipeline::ViewId view);
   runtime::Message ring_bucket(const Round& round, std::uint32_t number, bool summed,
-                               runtime::Buffer wire) const;
-  BucketMessage described(const Round& round, std::uint32_t number) const;
+                               runtime::Buffer wire, pipeline::ViewId view) const;
+  Outbox& outbox_to(runtime::Context& context, std::uint32_t member);
   std::uint32_t slot_of(const Round& round) const;
   void close_if_complete(runtime::Context& context, Round& round, std::string_view who);
   void refuse(runtime::Context& context, std::string_view who, std::string_view what);
@@ -163,6 +177,9 @@ class Reducer final : public runtime::Actor {
   std::uint64_t next_step_ = 0;
   std::uint32_t next_attempt_ = 0;
   std::deque<Round> rounds_;     // under way, in order: two at most
+  std::optional<Round> given_;   // step next_step_, as far as another member's sums are here
+  bool learns_ = false;          // all it knows it is taught
+  std::set<std::uint32_t> taught_;
   std::optional<Round> newest_;  // the step before next_step_, with its sums
   std::deque<runtime::Message> early_;  // of the ring, of a View that is not entered yet
   // What lacks credit yet, in order.

@@ -1,6 +1,7 @@
 #include "actors/replica.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -75,13 +76,31 @@ void Replica::receive(Context& context, Message message) {
     return;
   } else if (const auto* beginning = message.as<BeginTraining>()) {
     begin(context, beginning->state);
+    if (message.sender_name() != "coordinator") {
+      context.send_control("coordinator", Message::of(Learned{options_.replica}));
+    }
+    for (Message& lesson : std::exchange(lessons_, {})) receive(context, std::move(lesson));
+  } else if (phase_ == Phase::kAwaiting && message.port() == "reduced") {
+    lessons_.push_back(std::move(message));
+    return;
+  } else if (const auto* sharing = message.as<ShareState>()) {
+    share_state(context, sharing->member);
+    return;
   } else if (const auto* change = message.as<ViewMessage>()) {
     take_view(context, change->view);
   } else if (const auto* bucket = message.as<BucketMessage>()) {
-    take_bucket(context, *bucket, message.payloads().front());
+    if (learns()) {
+      learn(context, *bucket, message.payloads().front());
+    } else {
+      take_bucket(context, *bucket, message.payloads().front());
+    }
     return;
   } else if (const auto* header = message.as<HeaderMessage>()) {
-    take_header(context, header->header);
+    if (learns()) {
+      learn(context, header->header);
+    } else {
+      take_header(context, header->header);
+    }
   } else if (const auto* ending = message.as<EndOfData>()) {
     last_iteration_ = ending->iterations;
   } else if (message.as<StopTraining>() != nullptr) {
@@ -94,6 +113,55 @@ void Replica::receive(Context& context, Message message) {
   schedule(context);
 }
 
+void Replica::share_state(Context& context, std::uint32_t member) {
+  const auto state = std::make_shared<const pipeline::TrainingState>(state_);
+  const std::uint32_t replicas = options_.checks.replicas_per_member;
+  for (std::uint32_t i = 0; i < replicas; ++i) {
+    context.send_control(fmt::format("replica.{}", member * replicas + i),
+                         Message::of(BeginTraining{state}));
+  }
+}
+
+void Replica::learn(Context& context, const BucketMessage& body, const Buffer& sums) {
+  const auto slot = training_.options.schedule[state_.slot];
+  const pipeline::SumLayout layout =
+      pipeline::sum_layout(training_.gan.contributions(slot), training_.options.lossy);
+  const pipeline::Bucket bucket{body.begin, body.end - body.begin, body.floats};
+  if (body.step != next_step() || !layout.holds(bucket) || sums.size() != bucket.bytes()) {
+    return refuse(context, fmt::format("elements {} to {} of step {}", body.begin, body.end,
+                                       body.step));
+  }
+  if (!learned_) {
+    learned_.emplace();
+    learned_->sums = Buffer::zeroed(layout.bytes());
+    learned_->floats = layout.floats;
+  }
+  std::memcpy(learned_->sums.mutable_data() + layout.offset(body.begin), sums.data(), sums.size());
+}
+
+// Whether its state is that of the others shows before the step is applied.
+void Replica::learn(Context& context, const pipeline::StepHeader& header) {
+  if (header.step != next_step() || !learned_ || header.flagged ||
+      header.micro_batches != training_.options.micro_batches) {
+    return refuse(context, fmt::format("the header of step {}", header.step));
+  }
+  if (header.state_minimum != state_hash_ || header.state_maximum != state_hash_) {
+    return context.fail(
+        {runtime::ErrorKind::kDiverged,
+         fmt::format("the state before step {} is {} here and {} with the members of the run; this "
+                     "machine computes otherwise, or its memory is bad",
+                     header.step, state_hash_.text(), header.state_minimum.text())});
+  }
+  pipeline::StepRecord record = *std::exchange(learned_, std::nullopt);
+  record.header = header;
+  record.scales = state_.scales[state_.slot];
+  if (header.attempt > 0) {
+    record.scales =
+        pipeline::scales_for_attempt(record.scales, header, training_.options.micro_batches);
+  }
+  commit(context, record);
+}
+
 void Replica::take_view(Context& context, ViewPointer view) {
   if (phase_ != Phase::kTraining || view->first_step != next_step()) {
     refuse(context, fmt::format("View {} from step {} on", text_of(view->id), view->first_step));
@@ -103,8 +171,6 @@ void Replica::take_view(Context& context, ViewPointer view) {
       leads_, view->leader() * options_.checks.replicas_per_member == options_.replica);
   const bool first = view_ == nullptr;
   view_ = std::move(view);
-  checks_ = view_->checks(options_.checks);
-  own_ = pipeline::micro_batches_of(view_->owners, options_.replica);
   contributions_.messages.clear();
 
   Feed feed;
@@ -128,15 +194,27 @@ void Replica::take_view(Context& context, ViewPointer view) {
   }
   for (Flight& flight : flights_) flight.restart(*view_);
   computer_->forget_prepared();
-  batches_.expect(feed_, feed.missing.size(), own_.size() + 1);
+  batches_.expect(feed_, feed.missing.size(), most_own() + 1);
   if (iteration_ != nullptr) batches_.note_in_use(iteration_->with_events());
   context.send_control(options_.loader, Message::of(std::move(feed)));
   if (leads_ && !led && !first) lead(context);
 }
 
+std::vector<std::uint32_t> Replica::own_in(std::uint64_t iteration) const {
+  return pipeline::micro_batches_of(view_->owners_in(iteration), options_.replica);
+}
+
+std::size_t Replica::most_own() const {
+  std::size_t most = own_in(0).size();
+  for (const pipeline::View::Assignment& assignment : view_->later) {
+    most = std::max(most, own_in(assignment.from).size());
+  }
+  return most;
+}
+
 std::vector<Feed::Missing> Replica::missing_of(const pipeline::IterationShare& share) const {
   std::vector<Feed::Missing> missing;
-  for (const std::uint32_t index : own_) {
+  for (const std::uint32_t index : own_in(share.iteration())) {
     if (!share.has(index)) missing.push_back({share.iteration(), index});
   }
   return missing;
@@ -249,12 +327,11 @@ bool Replica::begin_step(std::uint64_t step) {
 
 bool Replica::gather(std::uint64_t iteration) {
   if (iteration_ != nullptr && iteration_->iteration() == iteration) return true;
-  if (last_iteration_ && iteration >= *last_iteration_) return false;
-  const auto check = checks_.of(iteration);
+  if (!last_iteration_ || iteration >= *last_iteration_) return false;
+  const auto check = view_->checks(options_.checks, iteration).of(iteration);
   const bool witness = check && check->witness == options_.replica;
-  // One without micro-batches needs nothing of the loader but the end.
-  if (own_.empty() && !last_iteration_) return false;
-  auto micro_batches = batches_.next(iteration, own_.size() + (witness ? 1 : 0));
+  auto micro_batches =
+      batches_.next(iteration, own_in(iteration).size() + (witness ? 1 : 0));
   if (!micro_batches) return false;
   std::optional<pipeline::IterationShare::Check> part;
   if (check) part = {check->slot, check->micro_batch};
@@ -331,7 +408,8 @@ void Replica::take_header(Context& context, const pipeline::StepHeader& header) 
   flight.take(header);
   const model::ContributionLayout& tensors = flight.share().layout();
   const pipeline::Verdict verdict = pipeline::judge(
-      header, tensors, static_cast<std::uint32_t>(schedule.size()), checks_);
+      header, tensors, static_cast<std::uint32_t>(schedule.size()),
+      view_->checks(options_.checks, state_.iteration));
   if (const auto* diverged = std::get_if<pipeline::Diverged>(&verdict)) {
     end(context, diverged->error);
   } else if (std::holds_alternative<pipeline::Retry>(verdict)) {
@@ -342,7 +420,7 @@ void Replica::take_header(Context& context, const pipeline::StepHeader& header) 
   } else if (auto overflown = pipeline::overflow(flight.record(), flight.share().sums(), tensors)) {
     end(context, std::move(*overflown));
   } else {
-    commit(context);
+    commit_flight(context);
   }
 }
 
@@ -375,8 +453,16 @@ StepMetrics Replica::metrics_of(const pipeline::StepRecord& record) {
   return metrics;
 }
 
-void Replica::commit(Context& context) {
-  const pipeline::StepRecord& record = flights_.front().record();
+void Replica::commit_flight(Context& context) {
+  Flight& flight = flights_.front();
+  const bool applied = commit(context, flight.record());
+  computer_->retire(std::move(flight.share()));
+  flights_.pop_front();
+  if (!applied || flights_.empty() || !flights_.front().contributed()) return;
+  flights_.front().add_header(state_hash_, contributions_.messages);
+}
+
+bool Replica::commit(Context& context, const pipeline::StepRecord& record) {
   StepMetrics metrics = metrics_of(record);
   const auto applied = pipeline::apply(training_.gan, training_.options, record, state_);
   state_hash_ = pipeline::hash_of_state(state_);
@@ -386,16 +472,12 @@ void Replica::commit(Context& context) {
   if (metrics_.valid() && leads_) context.send(metrics_, Message::of(StepMetrics(metrics)));
   last_steps_.push_back(std::move(metrics));
   if (last_steps_.size() > kRememberedSteps) last_steps_.pop_front();
-  computer_->retire(std::move(flights_.front().share()));
-  flights_.pop_front();
   if (!applied.ok()) {
     end(context, applied.error());
-    return;
-  }
-  if (!flights_.empty() && flights_.front().contributed()) {
-    flights_.front().add_header(state_hash_, contributions_.messages);
+    return false;
   }
   after_commit(context, events, epoch_ended);
+  return true;
 }
 
 void Replica::after_commit(Context& context, std::uint64_t events, bool epoch_ended) {
@@ -447,7 +529,8 @@ void Replica::end(Context& context, std::optional<runtime::Error> error) {
 }
 
 std::string Replica::waiting_for() const {
-  if (phase_ == Phase::kAwaiting || view_ == nullptr) return "the beginning of training";
+  if (phase_ == Phase::kAwaiting) return "the beginning of training";
+  if (view_ == nullptr) return "a View that it is in";
   if (phase_ == Phase::kEnded) return "its end";
   const std::string step = fmt::format("iteration {} slot {}", state_.iteration, state_.slot);
   if (!snapshots_.messages.empty() || !validations_.messages.empty()) {
@@ -460,7 +543,7 @@ std::string Replica::waiting_for() const {
   }
   if (flights_.empty()) {
     return fmt::format("micro-batches of iteration {}: {} of {} are here", state_.iteration,
-                       batches_.ahead(), own_.size());
+                       batches_.ahead(), own_in(state_.iteration).size());
   }
   return (flights_.front().contributed() ? "the sum of " : "its own turn at ") + step;
 }

@@ -18,7 +18,9 @@
 // first of a member also "metrics", "snapshots" (Checkpointer) and "validation" (Validator), which
 // it uses as long as its member leads the View. Has a thread of its own. One turn computes at most
 // one micro-batch per thread and then looks at its mailbox, so a stop is heard within that time.
-// Begins with a state and a View, and ends by sending ReplicaEnd to the coordinator.
+// Begins with a state and a View, and ends by sending ReplicaEnd to the coordinator. One whose member
+// learns applies what it is given in between, having computed nothing of it, and fails if the
+// others' states are not its own.
 //
 // Trace, besides the handlers: spans "compute SLOT KIND" and "prepare SLOT KIND" per turn, and
 // "reduce SLOT KIND" from an attempt's first bucket to its reduced header, with the step as
@@ -90,7 +92,14 @@ class Replica final : public runtime::Actor {
   };
 
   void begin(runtime::Context& context, const StatePointer& state);
+  void share_state(runtime::Context& context, std::uint32_t member);
+  bool learns() const { return phase_ == Phase::kTraining && view_ == nullptr; }
+  void learn(runtime::Context& context, const BucketMessage& body, const runtime::Buffer& sums);
+  void learn(runtime::Context& context, const pipeline::StepHeader& header);
   void take_view(runtime::Context& context, ViewPointer view);
+  // Micro-batches of an iteration that are this replica's, ascending.
+  std::vector<std::uint32_t> own_in(std::uint64_t iteration) const;
+  std::size_t most_own() const;
   std::vector<Feed::Missing> missing_of(const pipeline::IterationShare& share) const;
   void lead(runtime::Context& context);
   bool take_over();
@@ -109,7 +118,9 @@ class Replica final : public runtime::Actor {
                    const runtime::Buffer& sums);
   void take_header(runtime::Context& context, const pipeline::StepHeader& header);
   void refuse(runtime::Context& context, const std::string& what);
-  void commit(runtime::Context& context);
+  // Of the step that the state is at. False: the replica has ended.
+  bool commit(runtime::Context& context, const pipeline::StepRecord& record);
+  void commit_flight(runtime::Context& context);
   StepMetrics metrics_of(const pipeline::StepRecord& record);
   void after_commit(runtime::Context& context, std::uint64_t events, bool epoch_ended);
   void snapshot_if_due(bool epoch_ended);
@@ -130,12 +141,12 @@ class Replica final : public runtime::Actor {
   std::unique_ptr<pipeline::StepComputer> computer_;
 
   Phase phase_ = Phase::kAwaiting;
-  ViewPointer view_;                 // null: none was told
-  pipeline::SpotChecks checks_;      // in this View
-  std::vector<std::uint32_t> own_;   // micro-batches of an iteration, ascending
+  ViewPointer view_;  // null: none was told
   std::uint32_t feed_ = 0;
   bool leads_ = false;
   Batches batches_;
+  std::deque<runtime::Message> lessons_;         // before the state has come, with their credit
+  std::optional<pipeline::StepRecord> learned_;  // of the next step, as far as it is here
   std::shared_ptr<pipeline::IterationShare> iteration_;  // the newest that was begun
   // Iterations under way that lack micro-batches it has taken over, and how many; in order.
   std::deque<std::pair<std::shared_ptr<pipeline::IterationShare>, std::size_t>> incomplete_;

@@ -19,6 +19,8 @@ using runtime::WireReader;
 using runtime::WireWriter;
 
 constexpr std::size_t kMostActorName = 64;
+// Those that lie behind a View's first iteration.
+constexpr std::size_t kMostAssignments = 16;
 // Of floats; integers are 0 on the wire.
 constexpr std::uint64_t kFormats = 3;
 
@@ -46,20 +48,27 @@ void pack_numbers(WireWriter& out, const std::vector<Number>& numbers) {
   for (const Number number : numbers) out.number(number);
 }
 
+std::vector<std::uint32_t> unpack_numbers32(WireReader& in, std::size_t most) {
+  std::vector<std::uint32_t> numbers(in.list_up_to(most));
+  for (std::uint32_t& number : numbers) number = in.number32();
+  return numbers;
+}
+
 // Null: none.
 const char* fault_of(const pipeline::View& view) {
   if (view.ring.empty() || view.owners.empty()) return "a View of nobody";
   if (view.reached.size() != view.ring.size()) return "a View that does not tell what all reached";
   const std::set<std::uint32_t> members(view.ring.begin(), view.ring.end());
   if (members.size() != view.ring.size()) return "a View with a member twice";
-  if (std::ranges::find(view.reached, view.first_step) == view.reached.end()) {
-    return "a View from a step on that nobody has reached";
+  bool is_reached = false;
+  for (std::size_t i = 0; i < view.ring.size(); ++i) {
+    const std::uint64_t step = view.reached[i];
+    if (step > view.first_step) return "a View behind what its members have reached";
+    if (view.is_new(view.ring[i])) continue;
+    if (view.first_step - step > 1) return "a View of members far behind it";
+    is_reached = is_reached || step == view.first_step;
   }
-  const auto near = [&](std::uint64_t step) {
-    return step == view.first_step || step + 1 == view.first_step;
-  };
-  if (!std::ranges::all_of(view.reached, near)) return "a View of members far behind it";
-  return nullptr;
+  return is_reached ? nullptr : "a View from a step on that nobody has reached";
 }
 
 void pack_state_pointer(WireWriter& out, const StatePointer& state) {
@@ -83,6 +92,26 @@ void pack(WireWriter& out, const Halt& body) { pack_id(out, body.change); }
 
 void unpack(WireReader& in, Halt& body) { body.change = unpack_id(in); }
 
+void pack(WireWriter& out, const Teach& body) {
+  out.list(2);
+  out.number(body.member);
+  out.flag(body.begins);
+}
+
+void unpack(WireReader& in, Teach& body) {
+  in.list(2);
+  body.member = in.number32();
+  body.begins = in.flag();
+}
+
+void pack(WireWriter& out, const Lesson& body) { out.number(body.next_step); }
+
+void unpack(WireReader& in, Lesson& body) { body.next_step = in.number(); }
+
+void pack(WireWriter& out, const Learned& body) { out.number(body.replica); }
+
+void unpack(WireReader& in, Learned& body) { body.replica = in.number32(); }
+
 void pack(WireWriter& out, const Halted& body) {
   out.list(2);
   pack_id(out, body.change);
@@ -98,25 +127,37 @@ void unpack(WireReader& in, Halted& body) {
 void pack(WireWriter& out, const ViewMessage& body) {
   CHECK(body.view != nullptr, "a message without its View");
   const pipeline::View& view = *body.view;
-  out.list(5);
+  out.list(7);
   pack_id(out, view.id);
   out.number(view.first_step);
   pack_numbers(out, view.ring);
   pack_numbers(out, view.reached);
   pack_numbers(out, view.owners);
+  out.list(view.later.size());
+  for (const pipeline::View::Assignment& assignment : view.later) {
+    out.list(2);
+    out.number(assignment.from);
+    pack_numbers(out, assignment.owners);
+  }
+  pack_numbers(out, view.learners);
 }
 
 void unpack(WireReader& in, ViewMessage& body) {
   pipeline::View view;
-  in.list(5);
+  in.list(7);
   view.id = unpack_id(in);
   view.first_step = in.number();
-  view.ring.resize(in.list_up_to(kMostViewMembers));
-  for (std::uint32_t& member : view.ring) member = in.number32();
+  view.ring = unpack_numbers32(in, kMostViewMembers);
   view.reached.resize(in.list_up_to(kMostViewMembers));
   for (std::uint64_t& step : view.reached) step = in.number();
-  view.owners.resize(in.list_up_to(kMostMicroBatches));
-  for (std::uint32_t& owner : view.owners) owner = in.number32();
+  view.owners = unpack_numbers32(in, kMostMicroBatches);
+  view.later.resize(in.list_up_to(kMostAssignments));
+  for (pipeline::View::Assignment& assignment : view.later) {
+    in.list(2);
+    assignment.from = in.number();
+    assignment.owners = unpack_numbers32(in, kMostMicroBatches);
+  }
+  view.learners = unpack_numbers32(in, kMostViewMembers);
   if (const char* const fault = fault_of(view)) in.fail(fault);
   body.view = std::make_shared<const pipeline::View>(std::move(view));
 }
@@ -333,6 +374,9 @@ void add_wire_messages(runtime::WireTypes& types, const StateCheck& check_state)
   types.add<BeginTraining>(fault);
   types.add<Halt>();
   types.add<Halted>();
+  types.add<Teach>();
+  types.add<Lesson>();
+  types.add<Learned>();
   types.add<ViewMessage>();
   types.add<RingBucket>();
   types.add<RingHeader>();

@@ -38,11 +38,20 @@ void unpack(runtime::WireReader& in, BeginTraining& body);
 void pack(runtime::WireWriter& out, const Halt& body);
 void unpack(runtime::WireReader& in, Halt& body);
 
+void pack(runtime::WireWriter& out, const Teach& body);
+void unpack(runtime::WireReader& in, Teach& body);
+
+void pack(runtime::WireWriter& out, const Lesson& body);
+void unpack(runtime::WireReader& in, Lesson& body);
+
+void pack(runtime::WireWriter& out, const Learned& body);
+void unpack(runtime::WireReader& in, Learned& body);
+
 void pack(runtime::WireWriter& out, const Halted& body);
 void unpack(runtime::WireReader& in, Halted& body);
 
 // Sound means: a ring of different members, a reached step for each, which is first_step or the one
-// before and first_step of some, and owners.
+// before and first_step of some, but for learners, which are further behind; and owners.
 void pack(runtime::WireWriter& out, const ViewMessage& body);
 void unpack(runtime::WireReader& in, ViewMessage& body);
 

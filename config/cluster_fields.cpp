@@ -75,8 +75,7 @@ CodecOf<std::string> listen_address() {
 
 RecordOf<FailureSection> failure_record() {
   auto record = std::make_shared<Record<FailureSection>>("what counts as a failure");
-  constexpr const char* kFixedMembers =
-      "members neither join nor leave while a run goes on; leave it out";
+  constexpr const char* kNotYet = "this version does without it; leave it out";
   record
       ->field("heartbeat", &FailureSection::heartbeat, duration(milliseconds(1)), Scope::kFree,
               "How often nodes tell each other that they live.")
@@ -88,11 +87,13 @@ RecordOf<FailureSection> failure_record() {
              Scope::kFree,
              "Steps of which one has a micro-batch computed twice, on two members, and compared, "
              "to notice bad memory; 0: none.")
-      .later("drain_grace", kFixedMembers)
-      .later("orphan_after", kFixedMembers)
-      .later("min_members", kFixedMembers)
-      .later("restart",
-             "an actor that fails ends the run, which --resume goes on with; leave it out")
+      .later("drain_grace", kNotYet)
+      .later("orphan_after", kNotYet)
+      .later("min_members", kNotYet)
+      .field("restart", &FailureSection::restart, integer<std::uint32_t>(0, kMostMembers),
+             Scope::kFree,
+             "Members of the machine of `troupe run` that are replaced when their process dies while "
+             "the run goes on.")
       .check([](const YamlValue&, const FailureSection& failure, Reader& reader) {
         if (failure.dead_after > 2 * failure.heartbeat) return;
         const bool given = !reader.origin(reader.path() + ".dead_after").is_default();
@@ -166,6 +167,10 @@ std::shared_ptr<Record<ClusterSection>> cluster_record() {
              "tcp where this is a port of the loopback.")
       .field("keys", &ClusterSection::keys, optional(path("a folder")), Scope::kFree,
              "Folder of the node keys (`troupe keygen`); by default none.")
+      .field("joiners", &ClusterSection::joiners, integer<std::uint32_t>(0, kMostMembers),
+             Scope::kFree,
+             "Members that may join by `troupe join` while the run goes on, those that replace dead "
+             "ones not counted.")
       .section("failure", &ClusterSection::failure, failure_record(), "Limits and patience.")
       .check([](const YamlValue&, const ClusterSection& cluster, Reader& reader) {
         check_members(cluster, reader);

@@ -159,6 +159,8 @@ struct FailureSection {
   runtime::Duration stuck_after = std::chrono::seconds(60);
   // Steps of which one has a micro-batch computed twice, on two members; 0: none; default 100.
   std::uint64_t check_every = 100;
+  // Dead members of the supervisor's host that it replaces; default 3.
+  std::uint32_t restart = 3;
 };
 
 // Most members of one run.
@@ -176,6 +178,8 @@ struct ClusterSection {
   std::string listen = "127.0.0.1:0";
   // Folder with the keys of this node and those it admits, absolute; default none.
   std::optional<std::string> keys;
+  // Members that may join while the run goes on, from 0; default 8.
+  std::uint32_t joiners = 8;
   FailureSection failure;
 };
 

@@ -17,6 +17,7 @@
 #include "launch/node_uplink.h"
 #include "launch/nodes_file.h"
 #include "launch/this_host.h"
+#include "launch/training_setup.h"
 
 namespace troupe::launch {
 
@@ -53,6 +54,7 @@ runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSet
     MemberInvitation contents;
     contents.topology = request.effective_topology;
     contents.members = request.members;
+    contents.places = size_of_run(request.topology, request.members).places;
     contents.data_folder = std::filesystem::absolute(request.data_folder).string();
     contents.host = host_name();
     return runtime::Invitation{std::move(name), pack_invitation(contents)};
@@ -66,7 +68,7 @@ void tell_members(const LocalRunRequest& request, const runtime::Wire& wire,
   const std::string ring = config::ring_text(cluster, request.members);
   if (!ring.empty()) log.info(ring);
   const std::set<std::string> here(request.members_here.begin(), request.members_here.end());
-  if (here.size() == request.members) return;
+  if (here.size() >= request.members) return;
   std::string key;
   if (cluster.keys) {
     const auto keys = read_key_folder(*cluster.keys);

@@ -15,9 +15,10 @@ constexpr std::size_t kMostPath = 4096;
 runtime::Buffer pack_invitation(const MemberInvitation& invitation) {
   CHECK(invitation.topology.size() <= MemberInvitation::kMostTopologyBytes);
   runtime::WireWriter out;
-  out.list(4);
+  out.list(5);
   out.text(invitation.topology);
   out.number(invitation.members);
+  out.number(invitation.places);
   out.text(invitation.data_folder);
   out.text(invitation.host);
   return out.take_header();
@@ -26,12 +27,14 @@ runtime::Buffer pack_invitation(const MemberInvitation& invitation) {
 runtime::Result<MemberInvitation> unpack_invitation(const runtime::Buffer& contents) {
   runtime::WireReader in(contents.bytes());
   MemberInvitation invitation;
-  in.list(4);
+  in.list(5);
   invitation.topology = in.text(MemberInvitation::kMostTopologyBytes);
   invitation.members = static_cast<std::uint32_t>(in.number(config::kMostMembers));
+  invitation.places = static_cast<std::uint32_t>(in.number(config::kMostMembers));
   invitation.data_folder = in.text(kMostPath);
   invitation.host = in.text(kMostPath);
   if (in.ok() && invitation.members == 0) in.fail("a run without members");
+  if (invitation.places < invitation.members) in.fail("a run of more members than places");
   if (in.finished()) return invitation;
   return runtime::Error{runtime::ErrorKind::kLostPeers,
                         fmt::format("the invitation cannot be read ({})", in.problem())};

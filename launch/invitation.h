@@ -17,7 +17,8 @@ struct MemberInvitation {
       runtime::Packet::kMostHeaderBytes - (std::size_t{1} << 14);
 
   std::string topology;       // effective, as text
-  std::uint32_t members = 1;  // of the run
+  std::uint32_t members = 1;  // that the run began with
+  std::uint32_t places = 1;   // for these and all that may join
   std::string data_folder;    // the head's; of use on its own host
   std::string host;           // of the head
   bool operator==(const MemberInvitation&) const = default;

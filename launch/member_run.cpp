@@ -95,7 +95,7 @@ Result<Call> ask_head(const MemberRequest& request, runtime::Wire& wire,
   Call call;
   call.node = answer.node;
   ASSIGN_OR_RETURN(call.invitation, unpack_invitation(answer.contents));
-  ASSIGN_OR_RETURN(call.member, number_of(answer.node, call.invitation.members));
+  ASSIGN_OR_RETURN(call.member, number_of(answer.node, call.invitation.places));
   return call;
 }
 
@@ -117,7 +117,7 @@ Result<MemberResult> run_member(const MemberRequest& request, runtime::Log& log)
                    config::parse_topology(invitation.topology, "the head's topology", "."));
   const config::Topology& topology = loaded.topology;
   ASSIGN_OR_RETURN(TrainingSetup setup,
-                   set_up_training(topology, invitation.members,
+                   set_up_training(topology, {invitation.members, invitation.places},
                                    data_folder_of(request, invitation), false, log));
   runtime::FileDisk disk;
   actors::NodeParts parts = computing_parts(setup, topology, disk, invitation.members, call.member);

@@ -81,16 +81,23 @@ std::int64_t state_bytes(const config::Topology& topology, const model::Gan& gan
           size(gan.discriminator(), options.discriminator_optimiser));
 }
 
+RunSize size_of_run(const config::Topology& topology, std::uint32_t members) {
+  if (members == 0) return {};
+  const std::uint64_t places = std::uint64_t{members} + topology.cluster.failure.restart +
+                               topology.cluster.joiners;
+  return {members, static_cast<std::uint32_t>(std::min<std::uint64_t>(places, config::kMostMembers))};
+}
+
 Result<runtime::Plan> make_plan(const config::Topology& asked, const config::Origins& origins,
-                                const model::Gan& gan, std::uint32_t members) {
-  const config::Topology topology = config::scaled(asked, members);
-  if (members == 0) {
+                                const model::Gan& gan, const RunSize& size) {
+  const config::Topology topology = config::scaled(asked, size.members);
+  if (size.members == 0) {
     config::LocalPlanOptions options{sizes_of(topology, gan), topology.replica.count};
     return config::make_local_plan(options, topology.links, origins);
   }
-  ASSIGN_OR_RETURN(auto shares, config::member_shares(topology, members, origins));
-  return config::make_cluster_plan(cluster_options(topology, gan, members, std::move(shares)),
-                                   topology.links, origins);
+  RETURN_IF_ERROR(config::member_shares(topology, size.members, origins));
+  return config::make_cluster_plan(cluster_options(topology, gan, size.places, {}), topology.links,
+                                   origins);
 }
 
 Result<std::vector<std::uint64_t>> replica_weights(const config::Topology& topology,
@@ -100,17 +107,20 @@ Result<std::vector<std::uint64_t>> replica_weights(const config::Topology& topol
   return config::replica_weights(cluster_options(topology, gan, members, std::move(shares)));
 }
 
-Result<TrainingSetup> set_up_training(const config::Topology& asked, std::uint32_t members,
+Result<TrainingSetup> set_up_training(const config::Topology& asked, const RunSize& size,
                                       const std::string& data_folder, bool with_test_data,
                                       runtime::Log& log) {
+  const std::uint32_t members = size.members;
   const config::Topology topology = config::scaled(asked, members);
   std::unique_ptr<model::Backend> backend = make_backend(topology.model.kernels);
   pipeline::TrainingOptions options = topology.train.options;
   options.lossy = format_of(topology.reducer.reduction);
   ASSIGN_OR_RETURN(auto gan,
                    model::Gan::compile(topology.model.gan, *backend, options.micro_batch));
-  ASSIGN_OR_RETURN(runtime::Plan plan, make_plan(topology, {}, *gan, members));
+  ASSIGN_OR_RETURN(runtime::Plan plan, make_plan(topology, {}, *gan, size));
   ASSIGN_OR_RETURN(auto weights, replica_weights(topology, *gan, members));
+  // Who joins later counts as one that no share was given for.
+  weights.resize(std::max<std::size_t>(weights.size(), size.places * topology.replica.count), 1);
   const int threads = static_cast<int>(std::max<long>(1, ::sysconf(_SC_NPROCESSORS_ONLN)));
   runtime::ThreadTeam team(threads);
   ASSIGN_OR_RETURN(TrainingData data,
@@ -119,7 +129,8 @@ Result<TrainingSetup> set_up_training(const config::Topology& asked, std::uint32
   std::uint64_t iterations = topology.train.epochs * options.iterations_per_epoch;
   if (topology.train.iterations) iterations = std::min(iterations, *topology.train.iterations);
   return TrainingSetup{std::move(backend), std::move(gan),     std::move(plan), std::move(weights),
-                       std::move(data),    std::move(options), iterations};
+                       std::move(data),    std::move(options), iterations,
+                       size.places};
 }
 
 actors::NodeParts computing_parts(TrainingSetup& setup, const config::Topology& topology,
@@ -174,10 +185,11 @@ actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
   options.membership.replicas_per_member = topology.replica.count;
   options.membership.weights = setup.replica_weights;
   options.membership.micro_batches = setup.options.micro_batches;
+  options.membership.slots = static_cast<std::uint32_t>(setup.options.schedule.size());
   if (members == 0) return options;
   options.membership.ring = config::member_ring(topology.cluster, members);
   options.places.clear();
-  for (std::uint32_t member = 0; member < members; ++member) {
+  for (std::uint32_t member = 0; member < setup.places; ++member) {
     options.places.push_back({config::member_name(member), fmt::format("reducer.{}", member)});
   }
   return options;

@@ -31,15 +31,25 @@ struct TrainingSetup {
   TrainingData data;
   pipeline::TrainingOptions options;
   std::uint64_t iterations = 0;  // of the whole run
+  std::uint32_t places = 0;      // see RunSize
 
   actors::TrainingContext context() const { return {*gan, *backend, options}; }
 };
 
-// The plan of the topology for so many members; 0: for one process. `origins` say where in the file
-// something stands that cannot be done.
+// How many members there are.
+struct RunSize {
+  std::uint32_t members = 0;  // that begin; 0: all in one process
+  std::uint32_t places = 0;   // for these and all that may join while it goes on
+};
+// With places for as many as cluster.failure.restart allows to replace dead ones, and behind these
+// for cluster.joiners; none in one process.
+RunSize size_of_run(const config::Topology& topology, std::uint32_t members);
+
+// The plan of the topology for a run of that size. `origins` say where in the file something stands
+// that cannot be done.
 runtime::Result<runtime::Plan> make_plan(const config::Topology& topology,
                                          const config::Origins& origins, const model::Gan& gan,
-                                         std::uint32_t members);
+                                         const RunSize& size);
 
 // Of every replica of such a run, as pipeline::assign_micro_batches takes them. kTopology: the
 // shares are of another number of members.
@@ -50,7 +60,7 @@ runtime::Result<std::vector<std::uint64_t>> replica_weights(const config::Topolo
 // Compiles the networks, makes or opens the data. First what is quick, so that what cannot run is
 // refused before data is made. `with_test_data`: as far as the topology asks for any.
 runtime::Result<TrainingSetup> set_up_training(const config::Topology& topology,
-                                               std::uint32_t members,
+                                               const RunSize& size,
                                                const std::string& data_folder, bool with_test_data,
                                                runtime::Log& log);
 

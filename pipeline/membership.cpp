@@ -16,8 +16,9 @@ using runtime::Result;
 Membership::Membership(MembershipOptions options)
     : options_(std::move(options)), present_(options_.ring.begin(), options_.ring.end()) {
   CHECK(!present_.empty() && present_.size() == options_.ring.size(), "a ring of members");
-  CHECK(options_.weights.size() == options_.ring.size() * options_.replicas_per_member,
-        "a weight for each replica");
+  CHECK(options_.weights.size() >= options_.ring.size() * options_.replicas_per_member &&
+            options_.slots > 0,
+        "a weight for each replica, and steps in an iteration");
 }
 
 const View& Membership::begin(std::uint64_t first_step) {
@@ -26,7 +27,7 @@ const View& Membership::begin(std::uint64_t first_step) {
   view_.first_step = first_step;
   view_.ring = options_.ring;
   view_.reached.assign(view_.ring.size(), first_step);
-  view_.owners = assign_micro_batches(options_.micro_batches, options_.weights);
+  view_.owners = assign_micro_batches(options_.micro_batches, weights_of(present_));
   return view_;
 }
 
@@ -35,68 +36,122 @@ std::optional<ViewId> Membership::change() const {
   return ViewId{options_.term, number_};
 }
 
+std::set<std::uint32_t> Membership::participants() const {
+  std::set<std::uint32_t> all = present_;
+  all.insert(joining_.begin(), joining_.end());
+  return all;
+}
+
 std::vector<std::uint32_t> Membership::unheard() const {
   std::vector<std::uint32_t> members;
   if (!changing_) return members;
-  for (const std::uint32_t member : present_) {
+  for (const std::uint32_t member : participants()) {
     if (!heard_.contains(member)) members.push_back(member);
   }
   return members;
 }
 
+void Membership::admit(std::uint32_t member) {
+  CHECK(!present_.contains(member) && number_ > 0, "a member joins once, and after the first View");
+  joining_.insert(member);
+  changing_ = true;
+  heard_.clear();
+  ++number_;
+}
+
 bool Membership::lose(std::uint32_t member) {
-  if (present_.erase(member) == 0) return false;
+  if (present_.erase(member) + joining_.erase(member) == 0) return false;
   changing_ = !present_.empty();
   heard_.clear();
   ++number_;
   return true;
 }
 
-Result<std::optional<View>> Membership::halted(std::uint32_t member, ViewId change,
-                                               std::uint64_t next_step) {
-  if (change != this->change() || !present_.contains(member)) return std::optional<View>{};
-  const std::uint64_t least = view_.reached[view_.position_of(member)];
-  if (next_step < least) {
-    return Error{ErrorKind::kLostPeers, fmt::format("member.{} would make step {} next, although "
-                                                    "it has made those before {}",
-                                                    member, next_step, least)};
-  }
-  for (const auto& [other, next] : heard_) {
-    if (std::max(next, next_step) - std::min(next, next_step) <= 1) continue;
+Result<Membership::Answer> Membership::halted(std::uint32_t member, ViewId change,
+                                              std::uint64_t next_step) {
+  const auto participants = this->participants();
+  if (change != this->change() || !participants.contains(member)) return Answer{};
+  if (present_.contains(member) && next_step < view_.reached[view_.position_of(member)]) {
     return Error{ErrorKind::kLostPeers,
-                 fmt::format("member.{} would make step {} next and member.{} step {}; members "
-                             "differ by one step at most",
-                             member, next_step, other, next)};
+                 fmt::format("member.{} would make step {} next, although it has made those before "
+                             "{}",
+                             member, next_step, view_.reached[view_.position_of(member)])};
   }
   heard_[member] = next_step;
-  if (heard_.size() < present_.size()) return std::optional<View>{};
+  if (heard_.size() < participants.size()) return Answer{};
+  Answer answer{{}, left_behind()};
+  if (!answer.left_behind.empty()) return answer;
   view_ = next_view();
+  present_ = participants;
+  joining_.clear();
   changing_ = false;
-  return std::optional<View>{view_};
+  answer.view = view_;
+  return answer;
+}
+
+// Who joins has learned all it knows from the others.
+std::uint64_t Membership::furthest() const {
+  std::uint64_t furthest = 0;
+  for (const std::uint32_t member : present_) furthest = std::max(furthest, heard_.at(member));
+  return furthest;
+}
+
+std::vector<std::uint32_t> Membership::left_behind() const {
+  std::vector<std::uint32_t> members;
+  for (const auto& [member, next] : heard_) {
+    const bool joins = joining_.contains(member);
+    if (joins ? next > furthest() : furthest() - next > 1) members.push_back(member);
+  }
+  return members;
+}
+
+// Of all replicas; 0 where the member is none of these.
+std::vector<std::uint64_t> Membership::weights_of(const std::set<std::uint32_t>& members) const {
+  std::vector<std::uint64_t> weights = options_.weights;
+  bool any = false;
+  const auto is_one = [&](std::size_t replica) {
+    return members.contains(static_cast<std::uint32_t>(replica / options_.replicas_per_member));
+  };
+  for (std::size_t replica = 0; replica < weights.size(); ++replica) {
+    if (!is_one(replica)) weights[replica] = 0;
+    any = any || weights[replica] > 0;
+  }
+  // Of members that were to compute nothing all are equal when nobody else is left.
+  for (std::size_t replica = 0; !any && replica < weights.size(); ++replica) {
+    if (is_one(replica)) weights[replica] = 1;
+  }
+  return weights;
 }
 
 View Membership::next_view() const {
   View view;
   view.id = {options_.term, number_};
-  for (const std::uint32_t member : options_.ring) {
-    if (!present_.contains(member)) continue;
+  view.first_step = furthest();
+  view.learners.assign(joining_.begin(), joining_.end());
+  const auto take = [&](std::uint32_t member) {
     view.ring.push_back(member);
     view.reached.push_back(heard_.at(member));
+  };
+  std::set<std::uint32_t> rest = participants();
+  for (const std::uint32_t member : options_.ring) {
+    if (rest.erase(member) > 0) take(member);
   }
-  view.first_step = *std::max_element(view.reached.begin(), view.reached.end());
-  std::vector<std::uint64_t> weights = options_.weights;
-  for (std::size_t replica = 0; replica < weights.size(); ++replica) {
-    const auto member = static_cast<std::uint32_t>(replica / options_.replicas_per_member);
-    if (!present_.contains(member)) weights[replica] = 0;
+  for (const std::uint32_t member : rest) take(member);
+
+  const std::uint64_t iteration = view.first_step / options_.slots;
+  const std::vector<std::uint64_t> weights = weights_of(present_);
+  view.owners = reassign_micro_batches(view_.owners_in(iteration), weights);
+  // Nobody is more than one iteration ahead.
+  const std::uint64_t unbegun = iteration + 2;
+  for (const View::Assignment& assignment : view_.later) {
+    if (assignment.from <= iteration) continue;
+    if (!joining_.empty() && assignment.from >= unbegun) continue;
+    view.later.push_back({assignment.from, reassign_micro_batches(assignment.owners, weights)});
   }
-  // Of members that were to compute nothing all are equal when nobody else is left.
-  if (std::all_of(weights.begin(), weights.end(), [](std::uint64_t each) { return each == 0; })) {
-    for (std::size_t replica = 0; replica < weights.size(); ++replica) {
-      const auto member = static_cast<std::uint32_t>(replica / options_.replicas_per_member);
-      if (present_.contains(member)) weights[replica] = 1;
-    }
+  if (!joining_.empty()) {
+    view.later.push_back(
+        {unbegun, assign_micro_batches(options_.micro_batches, weights_of(participants()))});
   }
-  view.owners = reassign_micro_batches(view_.owners, weights);
   return view;
 }
 

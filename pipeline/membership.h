@@ -4,8 +4,9 @@
 // tell what they have reached; when all have, there is a new View from the furthest step on. A loss
 // meanwhile begins this anew under a higher number.
 //
-// Survivors keep their micro-batches, so that nothing they have computed is computed again. A pure
-// state machine: no clocks, no messages. One thread.
+// Survivors keep their micro-batches, so that nothing they have computed is computed again. One that
+// joins takes its first in an iteration that nobody has begun. A pure state machine: no clocks, no
+// messages. One thread.
 
 #include <cstdint>
 #include <map>
@@ -20,10 +21,12 @@ namespace troupe::pipeline {
 
 struct MembershipOptions {
   std::uint32_t term = 1;
-  std::vector<std::uint32_t> ring{0};         // all members in the order of their ring
-  std::uint32_t replicas_per_member = 1;      // numbered over all members in order
-  std::vector<std::uint64_t> weights{1};      // of each replica, some above 0
-  std::uint32_t micro_batches = 1;            // M
+  std::vector<std::uint32_t> ring{0};     // the first members in the order of their ring
+  std::uint32_t replicas_per_member = 1;  // numbered over all members in order
+  // Of each replica of these, some above 0, and of all that may join.
+  std::vector<std::uint64_t> weights{1};
+  std::uint32_t micro_batches = 1;  // M
+  std::uint32_t slots = 1;          // steps of an iteration
 };
 
 class Membership {
@@ -34,29 +37,39 @@ class Membership {
   const View& view() const { return view_; }
   const View& begin(std::uint64_t first_step);
 
-  // Those that are not lost, ascending.
+  // Those of the View that are not lost, ascending.
   const std::set<std::uint32_t>& present() const { return present_; }
+  // And those that are to be in the next one.
+  std::set<std::uint32_t> participants() const;
   // Under which id the survivors are to halt; none: no change is under way.
   std::optional<ViewId> change() const;
   // Who has not halted for it yet.
   std::vector<std::uint32_t> unheard() const;
 
+  // The member has learned what the others know: it and they are to halt for change(). CHECKs that it
+  // is in no View.
+  void admit(std::uint32_t member);
   // The member takes part no more, and if there are others they are to halt for change(). False:
   // it was lost before.
   bool lose(std::uint32_t member);
-  // The member has halted and would make `next_step` next. Returns the new View when it was the
-  // last; nothing when others are to halt yet, and for an answer to another change. Errors
-  // (kLostPeers) name who cannot be right: members differ by one step at most, and none goes back
-  // behind the View it was in.
-  runtime::Result<std::optional<View>> halted(std::uint32_t member, ViewId change,
-                                              std::uint64_t next_step);
+  struct Answer {
+    std::optional<View> view;                // the next one
+    std::vector<std::uint32_t> left_behind;  // lack more than anybody can give: to be lost
+  };
+  // The member has halted and would make `next_step` next. Nothing comes of it while others are to
+  // halt, and of an answer to another change. Errors (kLostPeers) name who cannot be right, having
+  // gone back behind the View it was in.
+  runtime::Result<Answer> halted(std::uint32_t member, ViewId change, std::uint64_t next_step);
 
  private:
+  std::vector<std::uint32_t> left_behind() const;
+  std::uint64_t furthest() const;
   View next_view() const;
+  std::vector<std::uint64_t> weights_of(const std::set<std::uint32_t>& members) const;
 
   MembershipOptions options_;
   View view_;
-  std::set<std::uint32_t> present_;
+  std::set<std::uint32_t> present_, joining_;
   std::uint32_t number_ = 0;  // of the newest change
   bool changing_ = false;
   std::map<std::uint32_t, std::uint64_t> heard_;  // next step of those that have halted

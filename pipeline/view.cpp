@@ -21,11 +21,25 @@ bool View::has(std::uint32_t member) const {
   return std::find(ring.begin(), ring.end(), member) != ring.end();
 }
 
+bool View::is_new(std::uint32_t member) const {
+  return std::find(learners.begin(), learners.end(), member) != learners.end();
+}
+
 bool View::gives(std::uint32_t member) const {
-  const auto has_it = [&](std::uint64_t next) { return next == first_step; };
-  if (std::all_of(reached.begin(), reached.end(), has_it)) return false;
-  const auto first = std::find_if(reached.begin(), reached.end(), has_it);
-  return first != reached.end() && ring[static_cast<std::size_t>(first - reached.begin())] == member;
+  if (std::none_of(ring.begin(), ring.end(), [&](std::uint32_t each) { return lags(each); })) {
+    return false;
+  }
+  const auto has_it = [&](std::uint32_t each) { return !is_new(each) && !lags(each); };
+  const auto first = std::find_if(ring.begin(), ring.end(), has_it);
+  return first != ring.end() && *first == member;
+}
+
+const std::vector<std::uint32_t>& View::owners_in(std::uint64_t iteration) const {
+  const std::vector<std::uint32_t>* found = &owners;
+  for (const Assignment& assignment : later) {
+    if (assignment.from <= iteration) found = &assignment.owners;
+  }
+  return *found;
 }
 
 std::uint32_t View::leader() const {
@@ -33,10 +47,10 @@ std::uint32_t View::leader() const {
   return *std::min_element(ring.begin(), ring.end());
 }
 
-SpotChecks View::checks(SpotChecks of_run) const {
+SpotChecks View::checks(SpotChecks of_run, std::uint64_t iteration) const {
   of_run.members = ring;
   std::sort(of_run.members.begin(), of_run.members.end());
-  of_run.owners = owners;
+  of_run.owners = owners_in(iteration);
   return of_run;
 }
 

@@ -217,7 +217,7 @@ launch::TrainingSetup& TrainingStage::broken_setup(std::uint32_t members) {
 
 launch::TrainingSetup TrainingStage::make_setup(std::uint32_t members) {
   runtime::Log log = silent();
-  auto made = launch::set_up_training(topology_, members, folder_ / "data", false, log);
+  auto made = launch::set_up_training(topology_, launch::size_of_run(topology_, members), folder_ / "data", false, log);
   CHECK(made.ok(), made.ok() ? "" : made.error().message);
   return std::move(made).value();
 }

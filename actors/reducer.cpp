@@ -49,6 +49,7 @@ void Reducer::receive(Context& context, Message message) {
     if (view_ != nullptr || learns_) return refuse(context, who, "a lesson");
     learns_ = true;
     next_step_ = beginning->next_step;
+    if (halted_for_ > pipeline::ViewId{}) answer_halt(context);
   }
 }
 
@@ -60,14 +61,18 @@ bool Reducer::is_lagging() const { return next_step_ < view_->first_step; }
 
 // What was under way is contributed again, in another View.
 void Reducer::halt(Context& context, pipeline::ViewId change) {
-  if (view_ == nullptr ? !learns_ : change <= view_->id) return;
-  if (change < halted_for_) return;
+  if (change < halted_for_ || (view_ != nullptr && change <= view_->id)) return;
   halted_for_ = change;
   rounds_.clear();
   // What it is taught goes on to come, and what it was handed over comes again.
   if (!learns_) given_.reset();
   for (auto& [member, outbox] : members_) outbox.messages.clear();
-  context.send_control("coordinator", Message::of(Halted{change, next_step_}));
+  // The beginning of its lesson may be on its way yet.
+  if (view_ != nullptr || learns_) answer_halt(context);
+}
+
+void Reducer::answer_halt(Context& context) {
+  context.send_control("coordinator", Message::of(Halted{halted_for_, next_step_}));
 }
 
 std::string Reducer::fault_of(const pipeline::View& view) const {

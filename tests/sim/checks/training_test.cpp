@@ -169,6 +169,60 @@ TEST(SimulatedTraining, MembersMayDieOneAfterTheOtherAllThroughTheRun) {
   EXPECT_GT(changes, 100U);
 }
 
+// Deaths of members and of some that join, at random moments; the first member is spared.
+TEST(SimulatedTraining, MembersJoinAndDieInAnyOrderAndCostNoBit) {
+  const std::string expected = stage().undisturbed().text();
+  std::size_t joined = 0, killed = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    Dice dice(seed);
+    const auto members = static_cast<std::uint32_t>(1 + dice.below(3));
+    std::vector<TimePoint> joins(1 + dice.below(3));
+    for (TimePoint& join : joins) join = dice.between(Duration{0}, std::chrono::milliseconds(900));
+    std::vector<Death> deaths;
+    for (ProcessId victim = 2; victim <= members + joins.size(); ++victim) {
+      if (dice.below(2) == 0) continue;
+      deaths.push_back({200 + dice.below(1500), victim, dice.below(2) == 0});
+    }
+    SimDisk disk;
+    const Fate fate = seed % 2 == 0 ? Fate::kNothing : Fate::kShortTroubles;
+    const TrainingEnd end = play_training(stage(), seed, members, stage().initial_state(), disk,
+                                          fate, deaths, joins);
+    ASSERT_TRUE(end.over) << "seed " << seed;
+    if (end.head_error && end.state == nullptr) continue;  // one had not come when it died
+    ASSERT_FALSE(end.head_error) << "seed " << seed << ": " << end.head_error->message;
+    ASSERT_EQ(hash_of(end.state), expected) << "seed " << seed;
+    joined += end.joined;
+    killed += end.killed;
+  }
+  EXPECT_GT(joined, 100U);
+  EXPECT_GT(killed, 150U);
+}
+
+// While it comes, is sent the state, is taught, is let in, and computes its first.
+TEST(SimulatedTraining, WhoJoinsOrTeachesMayDieAfterEveryMessageMeanwhile) {
+  const std::string expected = stage().undisturbed().text();
+  const auto play = [&](const std::vector<Death>& deaths) {
+    SimDisk disk;
+    const TimePoint start = std::chrono::milliseconds(100);
+    return play_training(stage(), kSweepSeed, 2, stage().initial_state(), disk, Fate::kNothing,
+                         deaths, {start, start + std::chrono::milliseconds(5)});
+  };
+  const TrainingEnd whole = play({});
+  ASSERT_EQ(whole.joined, 2U);
+  std::size_t joined = 0;
+  for (const ProcessId victim : {1, 3, 4}) {
+    for (std::uint64_t after = whole.arrivals / 6; after < whole.arrivals / 2; after += 2) {
+      const TrainingEnd end = play({{after, victim, after % 4 == 0}});
+      ASSERT_TRUE(end.over) << "process " << victim << " after " << after;
+      ASSERT_FALSE(end.head_error) << victim << " after " << after << ": "
+                                   << end.head_error->message;
+      ASSERT_EQ(hash_of(end.state), expected) << "process " << victim << " after " << after;
+      joined += end.joined;
+    }
+  }
+  fmt::print("joined {}\n", joined);
+}
+
 TEST(SimulatedTraining, LastMemberThatIsKilledEndsItWithWhatIsOnTheDiskResumable) {
   const std::string expected = stage().undisturbed().text();
   int lost = 0, resumed_later = 0;

@@ -80,12 +80,14 @@ void make_short_trouble(World& world) {
 }
 
 // Who dies before the head has met it is no member yet: whoever starts the processes notices.
-void kill_when_all_came(World& world, bool& killed, ProcessId victim) {
-  for (ProcessId id = 1; id < world.processes(); ++id) {
+void kill_when_all_came(World& world, std::uint32_t members, bool& killed, ProcessId victim) {
+  for (ProcessId id = 1; id <= members; ++id) {
     const std::string state = world.peer_state(0, id);
     if (state.empty() || state == "awaited") {
       world.at(world.clock().now() + 10ms,
-               [&world, &killed, victim] { kill_when_all_came(world, killed, victim); });
+               [&world, members, &killed, victim] {
+                 kill_when_all_came(world, members, killed, victim);
+               });
       return;
     }
   }
@@ -94,17 +96,19 @@ void kill_when_all_came(World& world, bool& killed, ProcessId victim) {
 }
 
 // All members but one, at times of their own.
-void kill_most(World& world, bool& killed) {
+void kill_most(World& world, std::uint32_t members, bool& killed) {
   Dice& dice = world.dice();
-  const ProcessId spared = 1 + dice.below(world.processes() - 1);
-  for (ProcessId victim = 1; victim < world.processes(); ++victim) {
+  const ProcessId spared = 1 + dice.below(members);
+  for (ProcessId victim = 1; victim <= members; ++victim) {
     if (victim == spared) continue;
     world.at(dice.between(100ms, 300ms),
-             [&world, &killed, victim] { kill_when_all_came(world, killed, victim); });
+             [&world, members, &killed, victim] {
+                 kill_when_all_came(world, members, killed, victim);
+               });
   }
 }
 
-void plan_fate(World& world, Fate fate, bool& killed) {
+void plan_fate(World& world, Fate fate, std::uint32_t members, bool& killed) {
   Dice& dice = world.dice();
   if (fate == Fate::kNothing || fate == Fate::kLastMemberComputesOtherwise) return;
   const std::size_t troubles = dice.below(5);
@@ -112,10 +116,12 @@ void plan_fate(World& world, Fate fate, bool& killed) {
     world.at(dice.between(0s, 400ms), [&world] { make_short_trouble(world); });
   }
   if (fate == Fate::kShortTroubles) return;
-  if (fate == Fate::kAllButOneKilled) return kill_most(world, killed);
-  const ProcessId victim = fate == Fate::kHeadKilled ? 0 : 1 + dice.below(world.processes() - 1);
+  if (fate == Fate::kAllButOneKilled) return kill_most(world, members, killed);
+  const ProcessId victim = fate == Fate::kHeadKilled ? 0 : 1 + dice.below(members);
   world.at(dice.between(100ms, 300ms),
-           [&world, &killed, victim] { kill_when_all_came(world, killed, victim); });
+           [&world, members, &killed, victim] {
+                 kill_when_all_came(world, members, killed, victim);
+               });
 }
 
 class Reaper final : public NetworkWatcher {
@@ -251,12 +257,14 @@ StatePointer TrainingStage::newest_state(runtime::Disk& disk) {
 
 TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_t members,
                           const StatePointer& state, runtime::Disk& disk, Fate fate,
-                          const std::vector<Death>& deaths, const World::Trace& trace) {
+                          const std::vector<Death>& deaths, const std::vector<TimePoint>& joins,
+                          const World::Trace& trace) {
   const launch::TrainingSetup& shared = stage.setup(members);
   const runtime::WireTypes types = launch::wire_types(*shared.gan, shared.options);
   const runtime::Plan& plan = shared.plan;
   std::vector<NodeParts> parts;
-  for (std::uint32_t node = 0; node <= members; ++node) {
+  const auto nodes = static_cast<std::uint32_t>(1 + members + joins.size());
+  for (std::uint32_t node = 0; node < nodes; ++node) {
     const bool broken = fate == Fate::kLastMemberComputesOtherwise && node == members;
     launch::TrainingSetup& setup = broken ? stage.broken_setup(members) : stage.setup(members);
     parts.push_back(parts_of(stage, setup, members, node == 0 ? 0 : node - 1, state, disk));
@@ -265,15 +273,15 @@ TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_
   TrainingEnd end;
   Reaper reaper(world, deaths, end);
   parts[0].coordinator.ended = [&reaper] { return reaper.ended(); };
-  for (std::uint32_t node = 0; node <= members; ++node) {
+  for (std::uint32_t node = 0; node < nodes; ++node) {
     ProcessSetup setup;
     setup.factory = actors::make_actor_factory(parts[node]);
-    setup.start = world.dice().between(0s, 50ms);
+    setup.start = node <= members ? world.dice().between(0s, 50ms) : joins[node - members - 1];
     world.add(plan, node == 0 ? config::kHeadNode : config::member_name(node - 1),
               std::move(setup));
   }
   world.network().watch(reaper);
-  plan_fate(world, fate, end.killed);
+  plan_fate(world, fate, members, end.killed);
   end.over = world.run(kLimit);
   if (world.end(0)) end.head_error = world.end(0)->error;
   for (ProcessId id = 1; id < world.processes() && !end.member_error; ++id) {
@@ -282,6 +290,7 @@ TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_
   end.state = parts[0].outcome->state;
   end.saved = parts[0].outcome->saved;
   end.changes = parts[0].outcome->changes.size();
+  for (const auto& change : parts[0].outcome->changes) end.joined += change.joined.size();
   end.simulated = world.clock().now();
   return end;
 }

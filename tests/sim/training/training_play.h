@@ -95,13 +95,16 @@ struct TrainingEnd {
   actors::StatePointer state;                  // last committed, as the head reports it
   bool saved = false;                          // and has put on the disk
   std::size_t changes = 0;                     // of the View
+  std::size_t joined = 0;                      // members, meanwhile
   std::uint64_t arrivals = 0;                  // of packets of data and control
   Duration simulated{0};
 };
 
-// Trains from `state` with so many members, as the seed has it.
+// Trains from `state` with so many members, as the seed has it; others come at these times.
 TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_t members,
                           const actors::StatePointer& state, runtime::Disk& disk, Fate fate,
-                          const std::vector<Death>& deaths = {}, const World::Trace& trace = {});
+                          const std::vector<Death>& deaths = {},
+                          const std::vector<TimePoint>& joins = {},
+                          const World::Trace& trace = {});
 
 }  // namespace troupe::sim

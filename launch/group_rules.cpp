@@ -50,6 +50,8 @@ std::optional<TimePoint> GroupRules::deadline() const {
   return finished() ? std::nullopt : deadline_;
 }
 
+void GroupRules::add() { processes_.emplace_back(); }
+
 bool GroupRules::finished() const {
   return std::all_of(processes_.begin(), processes_.end(),
                      [](const Process& process) { return process.ended; });

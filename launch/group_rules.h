@@ -34,7 +34,7 @@ struct GroupEnd {
 
 // The rules: the head decides how a run ends. The first SIGINT, SIGTERM or SIGHUP asks it to, the
 // second kills everything; a SIGUSR1 is passed on to it. A member that ends before the head changes
-// nothing here: the head is told of it. Once the head has ended, members have `member_grace` to do
+// nothing here: the head is told of it, and another may take its place. Once the head has ended, members have `member_grace` to do
 // so too and are then killed, as they are by a signal in that time.
 //
 // One thread. Each call returns what has to be done now.
@@ -50,8 +50,12 @@ class GroupRules {
 
   // When on_time() has something to do at the latest; none: never.
   std::optional<runtime::TimePoint> deadline() const;
+  // One more process runs.
+  void add();
   // Whether all have ended.
   bool finished() const;
+  // Whether the run goes on: the head runs, and was not asked to end.
+  bool goes_on() const { return !head_end_ && passed_on_ == 0; }
   // Whether a process still ran when it was decided to kill it.
   bool was_killed(std::size_t process) const { return processes_[process].killed; }
   bool head_has_ended() const { return head_end_.has_value(); }

@@ -117,7 +117,7 @@ Result<MemberResult> run_member(const MemberRequest& request, runtime::Log& log)
                    config::parse_topology(invitation.topology, "the head's topology", "."));
   const config::Topology& topology = loaded.topology;
   ASSIGN_OR_RETURN(TrainingSetup setup,
-                   set_up_training(topology, {invitation.members, invitation.places},
+                   set_up_training(topology, {invitation.members, invitation.places, 0},
                                    data_folder_of(request, invitation), false, log));
   runtime::FileDisk disk;
   actors::NodeParts parts = computing_parts(setup, topology, disk, invitation.members, call.member);

@@ -76,7 +76,7 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
                    model::Gan::compile(topology.model.gan, *backend, options.micro_batch));
   RunBounds bounds;
   AlternativeLinks first_of_its_kind;
-  ASSIGN_OR_RETURN(bounds.plan, make_plan(topology, loaded.origins, *gan, {members, members}));
+  ASSIGN_OR_RETURN(bounds.plan, make_plan(topology, loaded.origins, *gan, {members, members, 0}));
   for (const runtime::LinkPlan& link : bounds.plan.links) {
     if (first_of_its_kind(link)) bounds.message_bytes += link.byte_credits;
   }

@@ -26,6 +26,8 @@ ProcessGroup::ProcessGroup(ProcessGroupOptions options, const runtime::Clock& cl
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       watch_([this](int number) { take(number); }) {
   CHECK(wake_.is_open(), "no eventfd");
+  processes_.push_back(&options_.head);
+  for (const GroupProcess& member : options_.members) processes_.push_back(&member);
 }
 
 Result<GroupEnd> ProcessGroup::run() {
@@ -35,22 +37,51 @@ Result<GroupEnd> ProcessGroup::run() {
     take_ends();
     for (const int number : new_signals()) carry_out(rules_.on_signal(number));
     carry_out(rules_.on_time(clock_.now()));
+    replace_lost();
   }
   return rules_.end();
 }
 
 Result<void> ProcessGroup::start_all() {
-  for (std::size_t i = 0; i <= options_.members.size(); ++i) {
-    auto started = ChildProcess::start(process(i).program);
-    if (!started.ok()) {
-      children_.clear();
-      return runtime::Error{started.error().kind,
-                            fmt::format("{}: {}", process(i).name, started.error().message)};
-    }
-    children_.push_back(std::move(started).value());
-    tell({process(i).name, children_.back()->pid(), std::nullopt});
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    const auto started = start(i);
+    if (started.ok()) continue;
+    children_.clear();
+    return started.error();
   }
   return {};
+}
+
+Result<void> ProcessGroup::start(std::size_t index) {
+  auto started = ChildProcess::start(process(index).program);
+  if (!started.ok()) {
+    return runtime::Error{started.error().kind, fmt::format("{}: {}", process(index).name,
+                                                            started.error().message)};
+  }
+  children_.push_back(std::move(started).value());
+  tell({process(index).name, children_.back()->pid(), std::nullopt});
+  return {};
+}
+
+void ProcessGroup::replace_lost() {
+  if (!rules_.goes_on()) due_.clear();
+  while (!due_.empty() && clock_.now() >= due_.front()) {
+    due_.erase(due_.begin());
+    const std::size_t used = processes_.size() - 1 - options_.members.size();
+    if (used == options_.replacements.size()) return;
+    const GroupProcess& next = options_.replacements[used];
+    processes_.push_back(&next);
+    const auto started = start(processes_.size() - 1);
+    if (!started.ok()) {
+      processes_.pop_back();
+      log_.warning(fmt::format("{}; the run goes on without it", started.error().message));
+      return;
+    }
+    rules_.add();
+    reported_.push_back(false);
+    log_.info(fmt::format("{} (process {}) takes the place of a lost member", next.name,
+                          children_.back()->pid()));
+  }
 }
 
 void ProcessGroup::take(int number) {
@@ -84,6 +115,7 @@ void ProcessGroup::take_ends() {
       log_.warning(fmt::format("{} (process {}) {}; the head decides how the run goes on",
                                process(i).name, children_[i]->pid(), end.text()));
       children_[kHeadProcess]->tell(print(LostMember{process(i).name, end}));
+      due_.push_back(clock_.now() + options_.replace_after);
     }
     tell({process(i).name, children_[i]->pid(), end, lost, killed});
   }
@@ -107,13 +139,10 @@ void ProcessGroup::tell(const ProcessChange& change) const {
 }
 
 std::optional<runtime::Duration> ProcessGroup::time_left() const {
-  const auto deadline = rules_.deadline();
+  auto deadline = rules_.deadline();
+  if (!due_.empty()) deadline = std::min(deadline.value_or(due_.front()), due_.front());
   if (!deadline) return std::nullopt;
   return std::max(runtime::Duration{0}, *deadline - clock_.now());
-}
-
-const GroupProcess& ProcessGroup::process(std::size_t index) const {
-  return index == kHeadProcess ? options_.head : options_.members[index - 1];
 }
 
 }  // namespace troupe::launch

@@ -46,6 +46,10 @@ struct ProcessGroupOptions {
   GroupProcess head;
   // Started in this order after the head.
   std::vector<GroupProcess> members;
+  // Started one by one, a moment after a member was lost while the run goes on. Default none.
+  std::vector<GroupProcess> replacements;
+  // How long that moment is: what killed the member may kill the next. Default 1 s.
+  runtime::Duration replace_after = std::chrono::seconds(1);
   // Time the members have to end once the head has; then they are killed. Default 10 s.
   runtime::Duration member_grace = std::chrono::seconds(10);
   // Called on the thread of run() at every start and end; may be null, the default.
@@ -68,6 +72,8 @@ class ProcessGroup {
 
  private:
   runtime::Result<void> start_all();
+  runtime::Result<void> start(std::size_t index);
+  void replace_lost();
   // On the watch's thread.
   void take(int number);
   std::vector<int> new_signals();
@@ -75,9 +81,11 @@ class ProcessGroup {
   void carry_out(const std::vector<GroupAction>& actions);
   void tell(const ProcessChange& change) const;
   std::optional<runtime::Duration> time_left() const;
-  const GroupProcess& process(std::size_t index) const;
+  const GroupProcess& process(std::size_t index) const { return *processes_[index]; }
 
   const ProcessGroupOptions options_;
+  std::vector<const GroupProcess*> processes_;  // the head, members, and replacements so far
+  std::vector<runtime::TimePoint> due_;         // of further replacements, ascending
   const runtime::Clock& clock_;
   const runtime::Log log_;
   GroupRules rules_;

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -28,9 +29,10 @@ runtime::Duration member_grace() {
 }
 
 std::vector<GroupProcess> member_processes(const SuperviseRequest& request,
-                                           const MeetingPlace& meeting) {
+                                           const MeetingPlace& meeting,
+                                           const std::vector<std::uint32_t>& numbers) {
   std::vector<GroupProcess> members;
-  for (const std::uint32_t number : request.placement.here) {
+  for (const std::uint32_t number : numbers) {
     GroupProcess member;
     member.name = config::member_name(number);
     member.program.words = {request.program, "join",      meeting.dial,
@@ -76,10 +78,15 @@ Result<GroupEnd> supervise(const SuperviseRequest& request, runtime::Log& log) {
   auto& words = options.head.program.words;
   words.insert(words.end(), request.head_words.begin(), request.head_words.end());
   words.insert(words.end(), {"--head-at", meeting.listen});
-  for (const std::uint32_t number : request.placement.here) {
+  std::vector<std::uint32_t> replacements(request.placement.here.empty() ? 0 : request.restart);
+  std::iota(replacements.begin(), replacements.end(), request.placement.members);
+  std::vector<std::uint32_t> all_here = request.placement.here;
+  all_here.insert(all_here.end(), replacements.begin(), replacements.end());
+  for (const std::uint32_t number : all_here) {
     words.insert(words.end(), {"--member-here", config::member_name(number)});
   }
-  options.members = member_processes(request, meeting);
+  options.members = member_processes(request, meeting, request.placement.here);
+  options.replacements = member_processes(request, meeting, replacements);
   options.member_grace = member_grace();
   std::vector<EndedProcess> ended;
   options.changed = [&](const ProcessChange& change) {

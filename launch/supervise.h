@@ -3,6 +3,7 @@
 // `troupe run` over several processes, as seen from the process people started: it starts the head
 // and the members of this host, and ends when they have ended.
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ struct SuperviseRequest {
   std::vector<std::string> head_words;  // verb and arguments that make it the head
   std::string nodes_path;               // nodes.json of the run
   Placement placement;                  // with one member at least
+  std::uint32_t restart = 0;            // lost members of this host that are replaced
   std::optional<std::string> key_folder;
   std::string trace_folder;  // where each member leaves NAME.json; "": they do not
 };

@@ -83,9 +83,11 @@ std::int64_t state_bytes(const config::Topology& topology, const model::Gan& gan
 
 RunSize size_of_run(const config::Topology& topology, std::uint32_t members) {
   if (members == 0) return {};
-  const std::uint64_t places = std::uint64_t{members} + topology.cluster.failure.restart +
-                               topology.cluster.joiners;
-  return {members, static_cast<std::uint32_t>(std::min<std::uint64_t>(places, config::kMostMembers))};
+  const std::uint32_t restart =
+      std::min(topology.cluster.failure.restart, config::kMostMembers - members);
+  const std::uint32_t joiners =
+      std::min(topology.cluster.joiners, config::kMostMembers - members - restart);
+  return {members, members + restart + joiners, restart};
 }
 
 Result<runtime::Plan> make_plan(const config::Topology& asked, const config::Origins& origins,

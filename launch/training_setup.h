@@ -40,6 +40,7 @@ struct TrainingSetup {
 struct RunSize {
   std::uint32_t members = 0;  // that begin; 0: all in one process
   std::uint32_t places = 0;   // for these and all that may join while it goes on
+  std::uint32_t restart = 0;  // of these the first behind the members, for who replaces dead ones
 };
 // With places for as many as cluster.failure.restart allows to replace dead ones, and behind these
 // for cluster.joiners; none in one process.

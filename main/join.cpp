@@ -30,7 +30,7 @@ int join(const launch::MemberRequest& request) {
     log->error(fmt::format("{}: {}", result->node, result->error->message));
     return runtime::exit_code(result->error->kind);
   }
-  return result->signal == 0 ? 0 : 128 + result->signal;
+  return 0;
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "launch/memory_bounds.h"
 #include "launch/placement.h"
 #include "launch/supervise.h"
+#include "launch/training_setup.h"
 #include "main/command_line.h"
 #include "main/commands.h"
 
@@ -176,6 +177,7 @@ int look_after(const config::LoadedTopology& loaded, launch::Placement placement
   request.head_words = head_words(arguments);
   request.nodes_path = arguments.out + "/nodes.json";
   request.placement = std::move(placement);
+  request.restart = launch::size_of_run(loaded.topology, request.placement.members).restart;
   request.key_folder = loaded.topology.cluster.keys;
   if (arguments.trace) request.trace_folder = arguments.out + "/trace";
   const auto end = launch::supervise(request, *log);

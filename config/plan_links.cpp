@@ -72,7 +72,6 @@ class Changes {
   const Problems& problems() const { return problems_; }
 
  private:
-  // A replica keeps the micro-batches of an iteration, with their credit, until it has made it.
   void check(const LinkPlan& link, const LinkOverride& change) {
     if (link.to_port == "ring") check_ring(link, change);
     if (link.to_port == "reduced" && change.tokens == 0) {

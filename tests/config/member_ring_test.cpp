@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "config/cluster_plan.h"
 #include "pipeline/ring_order.h"
 #include "runtime/base/random.h"
 #include "tests/config/config_support.h"
@@ -114,21 +113,13 @@ Drawn drawn(std::uint32_t members) {
   return result;
 }
 
-TEST(MemberRing, IsTheRingOrderOfTheirHostsAndThePlanFollowsIt) {
+TEST(MemberRing, IsTheRingOrderOfTheirHosts) {
   std::size_t orders_of_choice = 0;
   for (std::uint32_t members = 1; members <= 64; ++members) {
     const Drawn each = drawn(members);
     const auto ring = member_ring(each.cluster, members);
     EXPECT_EQ(ring, pipeline::ring_order(each.host_of_member, each.bandwidths)) << members;
     if (!std::is_sorted(ring.begin(), ring.end())) ++orders_of_choice;
-    ClusterPlanOptions options;
-    options.members = members;
-    options.ring_order = ring;
-    const auto plan = make_cluster_plan(options, {}, {});
-    ASSERT_TRUE(plan.ok()) << plan.error().message;
-    for (std::uint32_t place = 0; place < members; ++place) {
-      EXPECT_EQ(ring_position(*plan, ring[place]), place) << members;
-    }
   }
   EXPECT_GT(orders_of_choice, 32u);
 }

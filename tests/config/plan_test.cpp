@@ -10,7 +10,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// 5 micro-batches of 1000 bytes on 2 replicas: one of them has 3.
+// 5 micro-batches of 1000 bytes on 2 replicas.
 LocalPlanOptions options() {
   LocalPlanOptions options;
   options.replicas = 2;
@@ -48,8 +48,8 @@ TEST(LocalPlan, OverrideSetsEveryLinkBetweenTheKinds) {
 }
 
 TEST(LocalPlan, OverridesThatCannotRunAreAllRefusedAtTheirPlaces) {
-  const auto plan = plan_with(R"(  - {from: loader, to: replica, credits: 2}
-  - {from: loader, to: replica, bytes: 3383}
+  const auto plan = plan_with(R"(  - {from: loader, to: replica, credits: 1}
+  - {from: loader, to: replica, bytes: 1}
   - {from: reducer, to: replica, tokens: 0}
   - {from: monitor, to: loader, credits: 8}
   - {from: replica, to: checkpointer, credits: 1}
@@ -57,15 +57,13 @@ TEST(LocalPlan, OverridesThatCannotRunAreAllRefusedAtTheirPlaces) {
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().kind, runtime::ErrorKind::kTopology);
   const std::string& message = plan.error().message;
-  EXPECT_THAT(message, HasSubstr("bad.yaml:4:42: links.0.credits: a replica keeps the 3 "));
-  EXPECT_THAT(message, HasSubstr("give 3 or more"));
-  EXPECT_THAT(message, HasSubstr("bad.yaml:5:40: links.1.bytes: "));
-  EXPECT_THAT(message, HasSubstr("give 3384 or more"));
+  EXPECT_THAT(message, Not(HasSubstr("links.0")));
+  EXPECT_THAT(message, Not(HasSubstr("links.1")));
   EXPECT_THAT(message, HasSubstr("bad.yaml:6:42: links.2.tokens: reducer and replica wait"));
   EXPECT_THAT(message, HasSubstr("bad.yaml:7:5: links.3: there is no link from monitor to loader; "
                                  "there are loader -> replica, replica -> reducer, "));
   EXPECT_THAT(message, Not(HasSubstr("links.4")));
-  EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 3) << message;
+  EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 1) << message;
 }
 
 TEST(LocalPlan, OneMicroBatchPassesAloneWhateverItsBytes) {

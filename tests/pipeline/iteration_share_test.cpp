@@ -35,5 +35,74 @@ TEST(IterationShare, ReleasedEventsAreFreedAndTheirIndicesStay) {
   EXPECT_EQ(iteration.micro_batch(1).index, 5u);
 }
 
+MicroBatch micro_batch(std::uint32_t index, std::weak_ptr<std::byte>* watcher = nullptr) {
+  MicroBatch made;
+  made.index = index;
+  if (watcher != nullptr) made.events.images = watched(*watcher);
+  return made;
+}
+
+TEST(IterationShare, WhatItTakesOverStandsBehindItsOwn) {
+  IterationShare iteration(7, {micro_batch(3), micro_batch(5)});
+  EXPECT_FALSE(iteration.has(1));
+  iteration.take_over({micro_batch(1), micro_batch(9)});
+  ASSERT_EQ(iteration.size(), 4u);
+  EXPECT_EQ(iteration.held(), 4u);
+  EXPECT_EQ(iteration.with_events(), 4u);
+  EXPECT_EQ(iteration.computed_in(0), 4u);
+  const std::uint32_t indices[] = {3, 5, 1, 9};
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(iteration.micro_batch(i).index, indices[i]);
+  for (const std::uint32_t index : indices) EXPECT_TRUE(iteration.has(index));
+  EXPECT_FALSE(iteration.has(2));
+  iteration.take_over({});
+  EXPECT_EQ(iteration.size(), 4u);
+}
+
+TEST(IterationShare, TakingOverAWitnessComputesNothingToCompareAnyMore) {
+  std::weak_ptr<std::byte> compared;
+  IterationShare iteration(7, {micro_batch(3), micro_batch(5), micro_batch(9, &compared)},
+                           IterationShare::Check{1, 9}, true);
+  ASSERT_EQ(iteration.size(), 2u);
+  ASSERT_EQ(iteration.computed_in(1), 3u);
+  ASSERT_EQ(iteration.checked_in(1), 2u);
+  EXPECT_FALSE(iteration.has(9)) << "it is another's";
+  iteration.take_over({micro_batch(4)});
+  EXPECT_TRUE(compared.expired());
+  EXPECT_EQ(iteration.size(), 3u);
+  EXPECT_EQ(iteration.held(), 3u);
+  EXPECT_EQ(iteration.computed_in(1), 3u);
+  EXPECT_EQ(iteration.micro_batch(2).index, 4u);
+  EXPECT_FALSE(iteration.checked_in(1));
+}
+
+// The one that is compared was the lost member's.
+TEST(IterationShare, WitnessThatTakesOverWhatItComparedHasItOnceAndAsItsOwn) {
+  IterationShare iteration(7, {micro_batch(3), micro_batch(9)}, IterationShare::Check{1, 9}, true);
+  iteration.take_over({micro_batch(9)});
+  EXPECT_EQ(iteration.size(), 2u);
+  EXPECT_EQ(iteration.held(), 2u);
+  EXPECT_TRUE(iteration.has(9));
+  EXPECT_EQ(iteration.checked_in(1), 1u);
+  EXPECT_FALSE(iteration.checked_in(0));
+}
+
+TEST(IterationShare, EventsThatAreReleasedStaySoAndThoseTakenOverAreKept) {
+  for (const bool witness : {false, true}) {
+    std::weak_ptr<std::byte> taken;
+    std::vector<MicroBatch> micro_batches{micro_batch(3), micro_batch(5)};
+    if (witness) micro_batches.push_back(micro_batch(9));
+    IterationShare iteration(7, micro_batches, IterationShare::Check{1, 9}, witness);
+    iteration.release_events(iteration.held());
+    EXPECT_EQ(iteration.with_events(), 0u);
+    iteration.take_over({micro_batch(1, &taken)});
+    EXPECT_EQ(iteration.with_events(), 1u);
+    iteration.release_events(2);
+    EXPECT_FALSE(taken.expired());
+    iteration.release_events(3);
+    EXPECT_TRUE(taken.expired());
+    EXPECT_EQ(iteration.with_events(), 0u);
+  }
+}
+
 }  // namespace
 }  // namespace troupe::pipeline

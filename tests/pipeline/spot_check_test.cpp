@@ -9,7 +9,9 @@ namespace troupe::pipeline {
 namespace {
 
 // 3 members of 2 replicas, one of them without micro-batches.
-SpotChecks checks(std::uint64_t every) { return {every, 7, 4, 2, 3, {0, 0, 1, 2, 3, 3, 3}}; }
+SpotChecks checks(std::uint64_t every) {
+  return {every, 7, 4, 2, {0, 1, 2}, {0, 0, 1, 2, 3, 3, 3}};
+}
 
 TEST(SpotCheck, OneIterationOfEveryWindowHasOne) {
   for (const std::uint64_t every : {100U, 40U, 4U, 1U}) {
@@ -33,6 +35,22 @@ TEST(SpotCheck, OwnerIsWhoseMicroBatchItIsAndTheWitnessIsOnAnotherMember) {
   }
 }
 
+// Numbers of members that are left need not follow each other.
+TEST(SpotCheck, OnlyThoseThatAreLeftTakePart) {
+  SpotChecks left = checks(4);
+  left.members = {0, 5, 9};
+  left.owners = {0, 1, 10, 18, 19};
+  std::set<std::uint32_t> witnesses;
+  for (std::uint64_t iteration = 0; iteration < 1000; ++iteration) {
+    const auto check = left.of(iteration);
+    ASSERT_TRUE(check.has_value());
+    EXPECT_EQ(check->owner, left.owners.at(check->micro_batch));
+    EXPECT_NE(left.member_of(check->owner), left.member_of(check->witness));
+    witnesses.insert(check->witness);
+  }
+  EXPECT_EQ(witnesses, (std::set<std::uint32_t>{0, 1, 10, 11, 18, 19}));
+}
+
 TEST(SpotCheck, SoonerOrLaterEverySlotMicroBatchAndReplicaIsDrawn) {
   std::set<std::uint32_t> slots, micro_batches, witnesses;
   for (std::uint64_t iteration = 0; iteration < 1000; ++iteration) {
@@ -48,7 +66,8 @@ TEST(SpotCheck, SoonerOrLaterEverySlotMicroBatchAndReplicaIsDrawn) {
 
 TEST(SpotCheck, ThereIsNoneAloneOrWhenNotWanted) {
   SpotChecks alone = checks(4);
-  alone.members = 1;
+  alone.members = {1};
+  alone.owners = {2, 2, 3};
   for (std::uint64_t iteration = 0; iteration < 100; ++iteration) {
     EXPECT_FALSE(alone.of(iteration));
     EXPECT_FALSE(checks(0).of(iteration));

@@ -138,7 +138,7 @@ TEST_F(Judge, NamesStepMicroBatchAndTensorOfANaN) {
 }
 
 TEST_F(Judge, NamesTheMembersWhoseSpotCheckDoesNotAgree) {
-  const SpotChecks checks{4, 1, 4, 1, 2, {0, 0, 1}};
+  const SpotChecks checks{4, 1, 4, 1, {0, 1}, {0, 0, 1}};
   const auto check = checks.of(header_.step / 4);
   ASSERT_TRUE(check.has_value());
   header_.check_minimum = {1, 2};

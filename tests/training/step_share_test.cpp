@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -189,6 +191,102 @@ TEST(StepShare, ContributesNothingBeforeItIsComplete) {
   EXPECT_FALSE(step.complete());
   EXPECT_DEATH(contribution_of(step, 0, state.scales[0]), "the step is not computed");
 }
+
+// What a replica has computed when others are lost, and then with theirs: the schedule's slot, the
+// micro-batches that it has first, and of these how many turns are computed before.
+class TakingOver : public testing::TestWithParam<std::tuple<int, std::uint32_t>> {
+ protected:
+  int threads() const { return std::get<0>(GetParam()); }
+  std::uint32_t slot() const { return std::get<1>(GetParam()); }
+
+  // Elements and header of the share, at scales that fit it.
+  void expect_same(Rehearsal& rehearsal, const TrainingState& state, const StepShare& one,
+                   const StepShare& other) const {
+    EXPECT_TRUE(same(rehearsal.integers(state, one), rehearsal.integers(state, other)));
+    EXPECT_EQ(contribution_of(one, 0, state.scales[slot()]).header,
+              contribution_of(other, 0, state.scales[slot()]).header);
+  }
+};
+
+TEST_P(TakingOver, ContributesWhatOneShareOfAllDoes) {
+  Rehearsal rehearsal("[d_real, d_fake, g, g]", threads());
+  const TrainingState state = rehearsal.after(slot());
+  StepShare whole = rehearsal.step(rehearsal.iteration(0), slot());
+  rehearsal.compute(state, whole);
+  const auto all = static_cast<std::ptrdiff_t>(whole.own());
+  for (std::ptrdiff_t had = 0; had < all; ++had) {
+    for (std::ptrdiff_t turns = 0; turns <= had; ++turns) {
+      auto mine = rehearsal.micro_batches(0);
+      const std::vector<pipeline::MicroBatch> theirs(mine.begin() + had, mine.end());
+      mine.erase(mine.begin() + had, mine.end());
+      const auto iteration = std::make_shared<IterationShare>(0, mine);
+      StepShare step = rehearsal.step(iteration, slot());
+      while (turns > 1 && rehearsal.computer().prepare(state, step)) {
+      }
+      for (std::ptrdiff_t i = 0; i < turns; ++i) rehearsal.computer().compute(state, step);
+      const std::size_t computed = step.computed();
+      if (slot() + 1 == rehearsal.schedule().size()) iteration->release_events(computed);
+      iteration->take_over(theirs);
+      step.take_over();
+      rehearsal.computer().forget_prepared();
+      EXPECT_EQ(step.computed(), computed) << "nothing is computed again";
+      EXPECT_FALSE(step.complete());
+      rehearsal.compute(state, step);
+      expect_same(rehearsal, state, step, whole);
+    }
+  }
+}
+
+// In another share, as before: that the replica is no witness any more changes nothing of its own.
+TEST_P(TakingOver, WhatWasOnlyComparedIsNotContributed) {
+  Rehearsal rehearsal("[d_real, d_fake, g, g]", threads());
+  const TrainingState state = rehearsal.after(slot());
+  StepShare whole = rehearsal.step(rehearsal.iteration(0), slot());
+  rehearsal.compute(state, whole);
+  for (const bool completed : {false, true}) {
+    // It compares the last one, which is what it takes over with the one before.
+    auto mine = rehearsal.micro_batches(0);
+    const std::vector<pipeline::MicroBatch> theirs(mine.end() - 2, mine.end());
+    mine.erase(mine.end() - 2);
+    const auto iteration = std::make_shared<IterationShare>(
+        0, mine, IterationShare::Check{slot(), theirs.back().index}, true);
+    StepShare step = rehearsal.step(iteration, slot());
+    if (completed) rehearsal.compute(state, step);
+    EXPECT_EQ(step.computed(), completed ? 3u : 0u);
+    iteration->take_over(theirs);
+    step.take_over();
+    rehearsal.computer().forget_prepared();
+    EXPECT_EQ(step.computed(), completed ? 2u : 0u);
+    rehearsal.compute(state, step);
+    EXPECT_TRUE(same(rehearsal.integers(state, step), rehearsal.integers(state, whole)));
+    const auto header = contribution_of(step, 0, state.scales[slot()]).header;
+    EXPECT_EQ(header.micro_batches, state.micro_batches);
+    EXPECT_EQ(header.events, std::uint64_t{state.micro_batch} * state.micro_batches);
+    EXPECT_EQ(header.event_sum, contribution_of(whole, 0, state.scales[slot()]).header.event_sum);
+    EXPECT_EQ(header.check_minimum, header.check_maximum);
+  }
+}
+
+// The next step may have been computed ahead when a member is lost.
+TEST_P(TakingOver, NothingGoesOutBeforeWhatItTookOverIsComputed) {
+  Rehearsal rehearsal("[d_real, d_fake, g, g]", threads());
+  const TrainingState state = rehearsal.after(slot());
+  auto mine = rehearsal.micro_batches(0);
+  const std::vector<pipeline::MicroBatch> theirs(mine.end() - 1, mine.end());
+  mine.pop_back();
+  const auto iteration = std::make_shared<IterationShare>(0, mine);
+  StepShare step = rehearsal.step(iteration, slot());
+  rehearsal.compute(state, step);
+  ASSERT_TRUE(step.complete());
+  iteration->take_over(theirs);
+  step.take_over();
+  EXPECT_FALSE(step.complete());
+  EXPECT_DEATH(contribution_of(step, 0, state.scales[slot()]), "the step is not computed");
+}
+
+INSTANTIATE_TEST_SUITE_P(ThreadsAndSlots, TakingOver,
+                         testing::Combine(testing::Values(1, 2, 3),
+                                          testing::Values(0U, 1U, 2U, 3U)));
 
 // Buckets that go out while the rest is computed hold what they would hold afterwards.
 class EarlyBuckets : public testing::TestWithParam<int> {};

@@ -1,0 +1,106 @@
+#include "pipeline/view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace troupe::pipeline {
+namespace {
+
+using testing::ElementsAre;
+
+// Of members 4, 2, 6 and 0 in this order, from step 10 on.
+View view(std::vector<std::uint64_t> reached = {10, 10, 10, 10}) {
+  View view;
+  view.id = {1, 3};
+  view.first_step = 10;
+  view.ring = {4, 2, 6, 0};
+  view.reached = std::move(reached);
+  view.owners = {8, 9, 4, 12, 0, 1};
+  return view;
+}
+
+std::vector<std::uint32_t> givers(const View& view) {
+  std::vector<std::uint32_t> members;
+  for (const std::uint32_t member : view.ring) {
+    if (view.gives(member)) members.push_back(member);
+  }
+  return members;
+}
+
+TEST(ViewId, LaterTermsAreGreaterThanLaterNumbers) {
+  EXPECT_LT((ViewId{1, 2}), (ViewId{1, 3}));
+  EXPECT_LT((ViewId{1, 9}), (ViewId{2, 1}));
+  EXPECT_LT(ViewId{}, (ViewId{1, 1}));
+  EXPECT_EQ((ViewId{2, 3}), (ViewId{2, 3}));
+  EXPECT_EQ(text_of({2, 13}), "2.13");
+}
+
+TEST(View, KnowsWhereItsMembersStand) {
+  const View each = view();
+  EXPECT_EQ(each.position_of(4), 0U);
+  EXPECT_EQ(each.position_of(0), 3U);
+  EXPECT_TRUE(each.has(6));
+  EXPECT_FALSE(each.has(1));
+  EXPECT_DEATH(static_cast<void>(each.position_of(1)), "a member of the View");
+}
+
+TEST(View, NobodyGivesWhereNobodyLags) {
+  EXPECT_THAT(givers(view()), ElementsAre());
+  for (const std::uint32_t member : view().ring) EXPECT_FALSE(view().lags(member));
+}
+
+TEST(View, FirstOfTheRingThatHasTheStepGivesItToThoseThatLackIt) {
+  const View each = view({9, 10, 9, 10});
+  EXPECT_TRUE(each.lags(4));
+  EXPECT_FALSE(each.lags(2));
+  EXPECT_TRUE(each.lags(6));
+  EXPECT_FALSE(each.lags(0));
+  EXPECT_THAT(givers(each), ElementsAre(2));
+  EXPECT_THAT(givers(view({9, 9, 9, 10})), ElementsAre(0));
+  EXPECT_THAT(givers(view({10, 10, 10, 9})), ElementsAre(4));
+}
+
+// Whatever of its members reached the step, exactly one gives it if and only if somebody lacks it.
+TEST(View, OneGivesWheneverSomebodyLags) {
+  for (unsigned bits = 1; bits < 16; ++bits) {
+    std::vector<std::uint64_t> reached;
+    for (unsigned i = 0; i < 4; ++i) reached.push_back((bits >> i & 1U) != 0 ? 10 : 9);
+    const View each = view(reached);
+    const std::vector<std::uint32_t> all = givers(each);
+    ASSERT_EQ(all.size(), bits == 15 ? 0U : 1U) << bits;
+    if (!all.empty()) {
+      EXPECT_FALSE(each.lags(all.front())) << bits;
+    }
+  }
+}
+
+TEST(View, IsLedByTheLeastNumberWhereverItStands) {
+  EXPECT_EQ(view().leader(), 0U);
+  View each = view();
+  each.ring.pop_back();
+  EXPECT_EQ(each.leader(), 2U);
+  EXPECT_DEATH(static_cast<void>(View{}.leader()), "a View has members");
+}
+
+// All find the same checks, so that the order of the ring must not matter.
+TEST(View, ChecksAreOfItsMembersInOrderAndOfItsOwners) {
+  SpotChecks run;
+  run.every = 4;
+  run.seed = 7;
+  run.slots = 3;
+  run.replicas_per_member = 2;
+  run.members = {0, 1, 2, 3, 4, 5, 6};
+  run.owners = {0, 13};
+  const SpotChecks checks = view().checks(run);
+  EXPECT_THAT(checks.members, ElementsAre(0, 2, 4, 6));
+  EXPECT_EQ(checks.owners, view().owners);
+  EXPECT_EQ(checks.every, 4U);
+  EXPECT_EQ(checks.seed, 7U);
+  EXPECT_EQ(checks.slots, 3U);
+  EXPECT_EQ(checks.replicas_per_member, 2U);
+}
+
+}  // namespace
+}  // namespace troupe::pipeline

@@ -12,54 +12,16 @@
 #include <msgpack.hpp>
 
 #include "actors/wire_state.h"
-#include "model/exact_sum.h"
+#include "tests/actors/wire_parts.h"
 #include "tests/model/allocation_counter.h"
 
 namespace troupe::actors {
 namespace {
 
 using runtime::Buffer;
-using runtime::Hash128;
 using runtime::Message;
 using runtime::WireReader;
 using runtime::WireTypes;
-using runtime::WireWriter;
-
-// Seeded, so that a failure comes again.
-class Draw {
- public:
-  explicit Draw(std::uint64_t seed) : engine_(seed) {}
-  std::uint64_t number() { return engine_() >> (engine_() % 64); }
-  std::uint32_t number32() { return static_cast<std::uint32_t>(number()); }
-  std::size_t up_to(std::size_t most) { return engine_() % (most + 1); }
-  // Any bits: NaNs, infinities, denormals.
-  double real() { return std::bit_cast<double>(engine_()); }
-  // Of a float, or none.
-  std::int16_t exponent() {
-    return flag() ? model::kNoExponent
-                  : static_cast<std::int16_t>(model::kLeastExponent + static_cast<int>(up_to(276)));
-  }
-  bool flag() { return engine_() % 2 == 1; }
-  Hash128 hash() { return {engine_(), engine_()}; }
-  std::string text(std::size_t most) {
-    std::string text(up_to(most), ' ');
-    for (char& c : text) c = static_cast<char>(engine_());
-    return text;
-  }
-  std::vector<float> floats(std::size_t count) {
-    std::vector<float> values(count);
-    for (float& value : values) value = std::bit_cast<float>(static_cast<std::uint32_t>(engine_()));
-    return values;
-  }
-  std::vector<std::int16_t> exponents(std::size_t most) {
-    std::vector<std::int16_t> values(up_to(most));
-    for (auto& value : values) value = static_cast<std::int16_t>(engine_());
-    return values;
-  }
-
- private:
-  std::mt19937_64 engine_;
-};
 
 pipeline::NetworkState draw_network(Draw& draw) {
   pipeline::NetworkState network;
@@ -121,6 +83,7 @@ RingHeader draw_header(Draw& draw) {
   body.header.stop_requested = draw.flag();
   body.header.checkpoint_requested = draw.flag();
   body.combined = draw.flag();
+  body.view = draw_id(draw);
   return body;
 }
 
@@ -174,57 +137,6 @@ void expect_same(const StepMetrics& a, const StepMetrics& b) {
   EXPECT_EQ(a.state_hash, b.state_hash);
 }
 
-WireTypes types() {
-  WireTypes types;
-  add_wire_messages(types);
-  return types;
-}
-
-// A message as it crosses the wire.
-struct Parts {
-  std::string name;
-  std::vector<std::byte> header;
-  std::vector<Buffer> attachments;
-  std::vector<Buffer> payloads;
-
-  std::int64_t bytes() const {
-    std::size_t sum = header.size();
-    for (const Buffer& attachment : attachments) sum += attachment.size();
-    return static_cast<std::int64_t>(sum);
-  }
-};
-
-template <class Body>
-Parts parts_of(Body body, std::vector<Buffer> payloads = {}) {
-  const Message message = Message::of(std::move(body), payloads);
-  WireWriter out;
-  types().pack(message, out);
-  const Buffer header = out.take_header();
-  return {std::string(message.name()),
-          {header.bytes().begin(), header.bytes().end()},
-          out.take_attachments(),
-          std::move(payloads)};
-}
-
-// The problem; "" when a message was made.
-std::string problem_of(const Parts& parts) {
-  static const WireTypes kTypes = types();
-  WireReader in(parts.header, parts.attachments);
-  const auto message = kTypes.unpack(parts.name, in, parts.payloads);
-  in.finished();
-  return in.problem();
-}
-
-template <class Body>
-Body round_trip(Body body, std::vector<Buffer> payloads = {}) {
-  const Parts parts = parts_of(std::move(body), std::move(payloads));
-  WireReader in(parts.header, parts.attachments);
-  auto message = types().unpack(Body::kName, in, parts.payloads);
-  EXPECT_TRUE(in.finished()) << in.problem();
-  CHECK(message.ok(), "a message that does not come back");
-  return std::move(*message->template as<Body>());
-}
-
 Parts bucket(std::int64_t begin, std::int64_t end, std::size_t bytes) {
   return parts_of(RingBucket{{3, 0, 1, begin, end}, false, std::nullopt}, {Buffer::zeroed(bytes)});
 }
@@ -234,8 +146,16 @@ std::vector<Parts> one_of_each(std::uint64_t seed) {
   Draw draw(seed);
   std::vector<Parts> all;
   all.push_back(
-      parts_of(RingBucket{{draw.number(), draw.number32(), 7, 10, 20}, draw.flag(), std::nullopt},
+      parts_of(RingBucket{{draw.number(), draw.number32(), 7, 10, 20, false, draw_id(draw)},
+                          draw.flag(),
+                          std::nullopt},
                {Buffer::zeroed(80)}));
+  all.push_back(parts_of(Halt{draw_id(draw)}));
+  all.push_back(parts_of(Halted{draw_id(draw), draw.number()}));
+  all.push_back(parts_of(draw_view(draw)));
+  all.push_back(parts_of(FellowLost{draw.text(40), draw_error(draw)}));
+  all.push_back(parts_of(Leaving{}));
+  all.push_back(parts_of(Expelled{draw_error(draw)}));
   all.push_back(parts_of(draw_header(draw)));
   all.push_back(parts_of(Snapshot{draw_state_pointer(draw)}));
   all.push_back(parts_of(draw_metrics(draw)));
@@ -247,13 +167,14 @@ std::vector<Parts> one_of_each(std::uint64_t seed) {
 
 TEST(WireMessages, BodiesOfNumbersComeBack) {
   for (const bool summed : {false, true}) {
-    const auto back =
-        round_trip(RingBucket{{1, 2, 3, 4, 6}, summed, std::nullopt}, {Buffer::zeroed(16)});
+    const auto back = round_trip(RingBucket{{1, 2, 3, 4, 6, false, {7, 8}}, summed, std::nullopt},
+                                 {Buffer::zeroed(16)});
     EXPECT_EQ(back.bucket.step, 1U);
     EXPECT_EQ(back.bucket.attempt, 2U);
     EXPECT_EQ(back.bucket.bucket, 3U);
     EXPECT_EQ(back.bucket.begin, 4);
     EXPECT_EQ(back.bucket.end, 6);
+    EXPECT_EQ(back.bucket.view, (pipeline::ViewId{7, 8}));
     EXPECT_EQ(back.summed, summed);
   }
   round_trip(StopTraining{});
@@ -281,6 +202,7 @@ TEST(WireMessages, RandomHeadersAndMetricsComeBack) {
     const RingHeader back = round_trip(header);
     EXPECT_EQ(back.header, header.header);
     EXPECT_EQ(back.combined, header.combined);
+    EXPECT_EQ(back.view, header.view);
     const StepMetrics metrics = draw_metrics(draw);
     expect_same(round_trip(metrics), metrics);
   }

@@ -1,0 +1,106 @@
+// What members and the coordinator tell each other of a change of the View, on its way.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "tests/actors/wire_parts.h"
+
+namespace troupe::actors {
+namespace {
+
+TEST(WireMessages, RandomViewsComeBack) {
+  Draw draw(11);
+  for (int round = 0; round < 200; ++round) {
+    const ViewMessage message = draw_view(draw);
+    const pipeline::View& view = *message.view;
+    const ViewMessage back = round_trip(message);
+    EXPECT_EQ(back.view->id, view.id);
+    EXPECT_EQ(back.view->first_step, view.first_step);
+    EXPECT_EQ(back.view->ring, view.ring);
+    EXPECT_EQ(back.view->reached, view.reached);
+    EXPECT_EQ(back.view->owners, view.owners);
+  }
+}
+
+TEST(WireMessages, HaltsAndTheirAnswersComeBack) {
+  EXPECT_EQ(round_trip(Halt{{1, 2}}).change, (pipeline::ViewId{1, 2}));
+  const Halted halted = round_trip(Halted{{3, 4}, 5});
+  EXPECT_EQ(halted.change, (pipeline::ViewId{3, 4}));
+  EXPECT_EQ(halted.next_step, 5U);
+}
+
+TEST(WireMessages, WhatMembersTellOfEachOtherComesBack) {
+  const runtime::Error error{runtime::ErrorKind::kLostPeers, "it is silent"};
+  const FellowLost lost = round_trip(FellowLost{"member.3", error});
+  EXPECT_EQ(lost.node, "member.3");
+  EXPECT_EQ(lost.error.kind, error.kind);
+  EXPECT_EQ(lost.error.message, error.message);
+  round_trip(Leaving{});
+  EXPECT_EQ(round_trip(Expelled{error}).error.message, error.message);
+}
+
+// The problem of a View of members 4, 2 and 6, from step 10 on, that is changed so.
+std::string problem_of_view(const std::function<void(pipeline::View&)>& change) {
+  pipeline::View view;
+  view.id = {1, 3};
+  view.first_step = 10;
+  view.ring = {4, 2, 6};
+  view.reached = {10, 9, 10};
+  view.owners = {2, 4, 4, 6};
+  change(view);
+  return problem_of(parts_of(ViewMessage{std::make_shared<const pipeline::View>(view)}));
+}
+
+TEST(WireMessages, ViewThatNoCoordinatorTellsIsRefused) {
+  using pipeline::View;
+  using testing::HasSubstr;
+  const std::pair<std::function<void(View&)>, const char*> refused[] = {
+      {[](View& view) { view.ring = {}, view.reached = {}; }, "of nobody"},
+      {[](View& view) { view.owners = {}; }, "of nobody"},
+      {[](View& view) { view.reached.pop_back(); }, "what all reached"},
+      {[](View& view) { view.reached.push_back(10); }, "what all reached"},
+      {[](View& view) { view.ring[2] = 4; }, "a member twice"},
+      {[](View& view) {
+         view.reached = {9, 9, 9};
+       },
+       "that nobody has reached"},
+      {[](View& view) { view.first_step = 11; }, "that nobody has reached"},
+      {[](View& view) { view.reached[1] = 8; }, "far behind it"},
+      {[](View& view) { view.reached[1] = 11; }, "far behind it"},
+      {[](View& view) { view.reached[1] = UINT64_MAX; }, "far behind it"},
+  };
+  EXPECT_EQ(problem_of_view([](View&) {}), "");
+  for (const auto& [change, why] : refused) EXPECT_THAT(problem_of_view(change), HasSubstr(why));
+  // The step before the first one.
+  EXPECT_THAT(problem_of_view([](View& view) {
+                view.first_step = 0;
+                view.reached = {0, UINT64_MAX, 0};
+              }),
+              HasSubstr("far behind it"));
+}
+
+TEST(WireMessages, ViewOfMoreThanThereCanBeIsRefused) {
+  const auto members = [](std::size_t count) {
+    return problem_of_view([count](pipeline::View& view) {
+      view.ring.resize(count);
+      std::iota(view.ring.begin(), view.ring.end(), 0U);
+      view.reached.assign(count, 10);
+    });
+  };
+  EXPECT_EQ(members(kMostViewMembers), "");
+  EXPECT_NE(members(kMostViewMembers + 1), "");
+  const auto owners = [](std::size_t count) {
+    return problem_of_view([count](pipeline::View& view) { view.owners.assign(count, 2); });
+  };
+  EXPECT_EQ(owners(kMostMicroBatches), "");
+  EXPECT_NE(owners(kMostMicroBatches + 1), "");
+}
+
+}  // namespace
+}  // namespace troupe::actors

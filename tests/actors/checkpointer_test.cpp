@@ -38,7 +38,8 @@ class CheckpointFiles : public testing::Test {
   }
   void last(std::uint64_t iteration) {
     told_.push_back([this, iteration](Context& context) {
-      context.send_control("checkpointer", Message::of(LastState{toy_.state(iteration)}));
+      context.send_control("checkpointer",
+                           Message::of(LastState{toy_.state(iteration), 0, "replica.0"}));
     });
   }
 

@@ -60,9 +60,9 @@ class Ending {
     play.actor("coordinator", [&] {
       CoordinatorOptions options;
       options.state = toy_.state(0);
-      options.loaders = {};
       return std::make_unique<Coordinator>(options, outcome);
     });
+    play.actor("reducer", Script{});
     play.actor("replica.0", replica).actor("checkpointer", checkpointer).actor("monitor", monitor);
     play.actor("validator", std::move(validator));
     play.link("replica.0", "validation", "validator", "snapshots");
@@ -175,45 +175,15 @@ TEST(EndOfARun, CheckpointerThatFailsEndsTheRunAndNothingCountsAsSaved) {
   EXPECT_FALSE(ending.outcome->saved);
 }
 
-// By then nobody needs the members any more, and they may end in any order.
-TEST(EndOfARun, MemberThatIsTroubledWhileTheLastStateIsSavedDoesNotFailTheRun) {
-  Toy toy;
-  const auto complain = [](Context& context) {
-    const Error lost{ErrorKind::kLostPeers, "member.0 has lost member.1"};
-    context.send_control("coordinator", Message::of(MemberFailed{{}, lost}));
-  };
-  for (const bool while_metrics_are_written : {false, true}) {
-    for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-      Ending ending(toy);
-      const auto receive = ending.checkpointer.receive;
-      ending.checkpointer.receive = [&](Context& context, Message message) {
-        const bool flushing = message.as<FinishMetrics>() != nullptr;
-        if (flushing == while_metrics_are_written) complain(context);
-        receive(context, std::move(message));
-      };
-      Script validator;
-      validator.receive = [](Context& context, const Message& message) {
-        if (message.as<LastState>() == nullptr) return;
-        context.send_control("coordinator", Message::of(LastStateDone{}));
-      };
-      const auto end = ending.run(seed, validator);
-      EXPECT_FALSE(end.error) << end.error->message;
-      EXPECT_FALSE(ending.outcome->stopped);
-      EXPECT_TRUE(ending.outcome->saved);
-      EXPECT_EQ(ending.finished, 1);
-    }
-  }
-}
-
-// As long as somebody trains it may be what they wait for.
-TEST(EndOfARun, MemberThatIsTroubledDuringTrainingEndsTheRunWithItsError) {
+// What does not come back by itself.
+TEST(EndOfARun, MemberOnWhichSomethingFailsDuringTrainingEndsTheRunWithItsError) {
   Toy toy;
   Ending ending(toy);
   ending.replica.start = nullptr;
   ending.replica.receive = [&](Context& context, const Message& message) {
     if (message.as<BeginTraining>() != nullptr) {
-      const Error lost{ErrorKind::kLostPeers, "member.0 has lost member.1"};
-      context.send_control("coordinator", Message::of(MemberFailed{{}, lost}));
+      const Error broken{ErrorKind::kInternal, "loader: it broke"};
+      context.send_control("coordinator", Message::of(MemberFailed{"loader", broken}));
     } else if (message.as<StopTraining>() != nullptr) {
       ReplicaEnd end;
       end.state = toy.state(2);
@@ -222,7 +192,7 @@ TEST(EndOfARun, MemberThatIsTroubledDuringTrainingEndsTheRunWithItsError) {
   };
   const auto end = ending.run(1, Script{});
   ASSERT_TRUE(end.error);
-  EXPECT_THAT(end.error->message, HasSubstr("member.0 has lost member.1"));
+  EXPECT_THAT(end.error->message, HasSubstr("loader: it broke"));
   EXPECT_TRUE(ending.outcome->stopped);
   EXPECT_TRUE(ending.outcome->saved);
   EXPECT_EQ(ending.outcome->state, toy.state(2));

@@ -41,7 +41,7 @@ class Rehearsal {
     return {
         StepShare(alone_.gan(), alone_.options(),
                   std::make_shared<IterationShare>(0, std::move(micro_batches), check, witness), 0),
-        256, 2};
+        256, view()};
   }
   // One turn, as compute() but for that.
   bool compute_once(Flight& flight, Flight::Messages& out) {
@@ -60,6 +60,12 @@ class Rehearsal {
     return out;
   }
   const std::vector<std::int16_t>& scales() const { return state_.scales[0]; }
+  static pipeline::View view(std::uint32_t members = 2, std::uint32_t number = 1) {
+    pipeline::View view;
+    view.id = {1, number};
+    for (std::uint32_t i = 0; i < members; ++i) view.ring.push_back(i);
+    return view;
+  }
 
  private:
   Alone alone_;
@@ -143,6 +149,41 @@ TEST(Flight, TakesBucketsBackBeforeAllAreOut) {
   flight.add_buckets(0, out);
   EXPECT_EQ(out.size(), before + 1);
   EXPECT_TRUE(flight.contributed());
+}
+
+TEST_P(FlightOf, AnotherViewGoesOutAgainAsItIsCutForThatOne) {
+  Rehearsal rehearsal(GetParam());
+  Flight flight = rehearsal.flight(), fresh = rehearsal.flight();
+  const Flight::Messages before = rehearsal.compute(flight);
+  Flight::Messages headers;
+  flight.add_header({1, 2}, headers);
+  EXPECT_EQ(headers.front().as<HeaderMessage>()->view, Rehearsal::view().id);
+  for (const Message& message : before) EXPECT_EQ(body_of(message).view, Rehearsal::view().id);
+  const pipeline::View later = Rehearsal::view(1, 2);
+  flight.restart(later);
+  EXPECT_FALSE(flight.contributed());
+  EXPECT_FALSE(flight.announced());
+  EXPECT_FALSE(give_back(flight, before.front())) << "nothing was asked for in this View";
+  fresh.restart(later);
+  rehearsal.compute(fresh);
+  Flight::Messages again, expected;
+  flight.begin(0, rehearsal.scales(), kNow);
+  flight.add_buckets(0, again);
+  EXPECT_TRUE(flight.contributed()) << "nothing is computed anew";
+  flight.add_header({1, 2}, again);
+  fresh.begin(1, rehearsal.scales(), kNow);
+  fresh.add_buckets(0, expected);
+  ASSERT_EQ(again.size(), expected.size() + 1);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const BucketMessage &one = body_of(again[i]), &other = body_of(expected[i]);
+    EXPECT_EQ(one.view, later.id);
+    EXPECT_EQ(one.bucket, i);
+    EXPECT_EQ(one.begin, other.begin);
+    EXPECT_EQ(one.end, other.end);
+    EXPECT_TRUE(
+        std::ranges::equal(again[i].payloads()[0].bytes(), expected[i].payloads()[0].bytes()));
+  }
+  EXPECT_EQ(again.back().as<HeaderMessage>()->view, later.id);
 }
 
 TEST(Flight, RefusesWhatIsNoneOfItsBuckets) {

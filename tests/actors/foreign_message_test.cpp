@@ -31,7 +31,7 @@ using Contributions = std::vector<std::function<Message()>>;
 
 std::function<Message()> bucket(std::uint32_t number, std::int64_t begin, std::int64_t end) {
   return [=] {
-    return Message::of(BucketMessage{0, 0, number, begin, end},
+    return Message::of(BucketMessage{0, 0, number, begin, end, false, kFirstView},
                        {Buffer::zeroed(static_cast<std::size_t>(end - begin) * 8)});
   };
 }
@@ -39,6 +39,7 @@ std::function<Message()> bucket(std::uint32_t number, std::int64_t begin, std::i
 std::function<Message()> header(std::size_t tensors, std::uint32_t micro_batches) {
   return [=] {
     HeaderMessage message;
+    message.view = kFirstView;
     message.header.exponents.resize(tensors);
     message.header.micro_batches = micro_batches;
     return Message::of(std::move(message));
@@ -49,6 +50,9 @@ std::function<Message()> header(std::size_t tensors, std::uint32_t micro_batches
 NodeEnd reduce(const Contributions& first, const Contributions& second) {
   Play play;
   Script root;
+  root.start = [](Context& context) {
+    context.send_control("reducer", Message::of(ViewMessage{view_of(1, 2, 2)}));
+  };
   play.actor("coordinator", root);
   play.actor("reducer", [] {
     ReducerOptions options;
@@ -60,12 +64,11 @@ NodeEnd reduce(const Contributions& first, const Contributions& second) {
   const Contributions* all[] = {&first, &second};
   for (int i = 0; i < 2; ++i) {
     Script replica;
-    replica.start = [contributions = *all[i]](Context& context) {
-      for (const auto& make : contributions) context.send("contributions", make());
-    };
-    replica.receive = [](Context& context, const Message& message) {
+    replica.receive = [contributions = *all[i]](Context& context, const Message& message) {
       if (message.as<HeaderMessage>() != nullptr) {
         context.fail({ErrorKind::kDiverged, "a header came"});
+      } else if (message.as<ViewMessage>() != nullptr) {
+        for (const auto& make : contributions) context.send("contributions", make());
       }
     };
     const std::string name = "replica." + std::to_string(i);
@@ -236,7 +239,7 @@ TEST(EndOfMetrics, NewestStepIsWrittenThoughReplica0NeverToldIt) {
   EXPECT_THAT(monitor(root).steps, ElementsAre(6, 7));
 }
 
-// A run of two replicas on other nodes one of which fails while it trains, and what it came to.
+// A run of two replicas one of which fails while it trains, and what it came to.
 struct FailedReplica {
   NodeEnd end;
   std::shared_ptr<RunOutcome> outcome = std::make_shared<RunOutcome>();
@@ -250,8 +253,9 @@ FailedReplica run_with_failed(std::uint32_t failed) {
   play.actor("coordinator", [&] {
     CoordinatorOptions options;
     options.state = toy.state(0);
-    options.loaders = {};
-    options.replica_nodes = {"", ""};
+    options.membership.replicas_per_member = 2;
+    options.membership.weights = {1, 1};
+    options.membership.micro_batches = 4;
     options.validate = false;
     return std::make_unique<Coordinator>(options, run.outcome);
   });
@@ -280,6 +284,7 @@ FailedReplica run_with_failed(std::uint32_t failed) {
       context.send_control("coordinator", Message::of(LastStateDone{}));
     }
   };
+  play.actor("reducer", Script{});
   play.actor("replica.0", failed == 0 ? failing : survivor);
   play.actor("replica.1", failed == 1 ? failing : survivor);
   play.actor("checkpointer", answering).actor("monitor", answering);

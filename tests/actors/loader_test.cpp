@@ -3,9 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "actors/messages.h"
 #include "launch/training_data.h"
@@ -20,88 +26,169 @@ using runtime::Message;
 using runtime::Script;
 using testing::ElementsAre;
 
-// What a Loader of two replicas feeds to the second one, as text: "iteration/micro-batch", "end".
-std::vector<std::string> fed_to_second(LoaderOptions options) {
+constexpr std::uint32_t kMicroBatches = 2;
+constexpr std::uint64_t kIterations = 3;
+
+using Owners = std::vector<std::uint32_t>;
+
+// Of members 0 and 1 with one replica each.
+ViewPointer view_with(const Owners& owners) {
+  pipeline::View view = *view_of(2, kMicroBatches);
+  view.owners = owners;
+  return std::make_shared<const pipeline::View>(std::move(view));
+}
+
+LoaderOptions options(std::uint64_t check_every = 0) {
+  LoaderOptions options;
+  options.iterations = kIterations;
+  options.checks.every = check_every;
+  options.checks.seed = 1;
+  options.checks.slots = 4;
+  return options;
+}
+
+pipeline::SpotChecks checks(const Owners& owners, std::uint64_t every) {
+  return view_with(owners)->checks(options(every).checks);
+}
+
+// Of replica 1, after so many messages of the feeds before.
+struct Order {
+  Feed feed;
+  std::size_t after = 0;
+};
+
+Feed feed(const Owners& owners, std::uint32_t number = 1, std::uint64_t iteration = 0) {
+  Feed feed;
+  feed.replica = 1;
+  feed.number = number;
+  feed.view = view_with(owners);
+  feed.iteration = iteration;
+  return feed;
+}
+
+std::string text_of(const Message& message) {
+  if (message.as<EndOfData>() != nullptr) {
+    EXPECT_EQ(message.as<EndOfData>()->iterations, kIterations);
+    return "end";
+  }
+  const auto* batch = message.as<BatchMessage>();
+  CHECK(batch != nullptr, "a loader sends nothing else");
+  EXPECT_EQ(batch->events, 2U);
+  return fmt::format("{}:{}/{}", batch->feed, batch->iteration, batch->micro_batch);
+}
+
+// What a Loader feeds to replica 1 when that orders this, as text: "feed:iteration/micro-batch",
+// "end". The link holds one message; replica 0 asks for nothing.
+std::vector<std::string> fed(const LoaderOptions& options, const std::vector<Order>& orders) {
   const pipeline::TemporaryFolder folder;
   write_toy_data(folder / "toy.h5");
   Toy toy;
   config::Topology topology = toy.topology();
   topology.train.options.micro_batch = 2;
-  topology.train.options.micro_batches = 2;
+  topology.train.options.micro_batches = kMicroBatches;
   topology.data.synthetic = false;
   topology.data.dataset.paths = {folder / "toy.h5"};
   runtime::ThreadTeam team(1);
   runtime::Log log = runtime::Log::silent();
   auto data = launch::open_training_data(topology, folder.path(), false, team, log);
   CHECK(data.ok(), data.ok() ? "" : data.error().message);
-  options.replicas = 2;
   std::vector<std::string> fed;
   Play play;
   Script root;
-  root.start = [](Context& context) {
-    context.send_control("loader", Message::of(BeginLoading{0}));
-    context.after(std::chrono::seconds(5));
-  };
+  root.start = [](Context& context) { context.after(std::chrono::seconds(5)); };
   root.timer = [](Context& context, runtime::TimerId) { context.finish(); };
   play.actor("coordinator", root);
   play.actor("loader",
              [&] { return std::make_unique<Loader>(options, data->train, data->sampler); });
-  Script second;
-  second.receive = [&fed](Context&, const Message& message) {
-    if (const auto* batch = message.as<BatchMessage>()) {
-      fed.push_back(std::to_string(batch->iteration) + "/" + std::to_string(batch->micro_batch));
-    } else if (message.as<EndOfData>() != nullptr) {
-      fed.emplace_back("end");
+  Script idle, replica;
+  idle.receive = [](Context&, const Message&) { FAIL() << "it ordered nothing"; };
+  const auto order = [&, next = std::size_t{0}](Context& context) mutable {
+    for (; next < orders.size() && orders[next].after <= fed.size(); ++next) {
+      context.send_control("loader", Message::of(Feed(orders[next].feed)));
     }
   };
-  play.actor("replica.0", Script{});
-  play.actor("replica.1", second);
-  for (const char* number : {"0", "1"}) {
-    play.link("loader", std::string("batches.") + number, std::string("replica.") + number,
-              "batches");
+  const auto shared = std::make_shared<std::function<void(Context&)>>(order);
+  replica.start = [shared](Context& context) { (*shared)(context); };
+  replica.receive = [&fed, shared](Context& context, const Message& message) {
+    fed.push_back(text_of(message));
+    (*shared)(context);
+  };
+  play.actor("replica.0", idle);
+  play.actor("replica.1", replica);
+  for (const std::string number : {"0", "1"}) {
+    play.link("loader", "batches." + number, "replica." + number, "batches", runtime::Lane::kData,
+              1);
   }
   const runtime::NodeEnd end = play.run(1);
   EXPECT_FALSE(end.error) << end.error->message;
   return fed;
 }
 
-LoaderOptions options(std::vector<std::uint32_t> owners, std::uint64_t check_every) {
-  LoaderOptions options;
-  options.iterations = 3;
-  options.owners = std::move(owners);
-  options.checks = {check_every, 1, 4, 1, 2, options.owners};
-  return options;
-}
+TEST(Loader, SendsNothingThatNobodyOrdered) { EXPECT_THAT(fed(options(), {}), ElementsAre()); }
 
 TEST(Loader, FeedsAReplicaItsOwnAndThenTheEnd) {
-  EXPECT_THAT(fed_to_second(options({0, 1}, 0)), ElementsAre("0/1", "1/1", "2/1", "end"));
+  EXPECT_THAT(fed(options(), {{feed({0, 1})}}), ElementsAre("1:0/1", "1:1/1", "1:2/1", "end"));
+  EXPECT_THAT(fed(options(), {{feed({0, 1}, 4, 2)}}), ElementsAre("4:2/1", "end"));
+  EXPECT_THAT(fed(options(), {{feed({0, 1}, 4, 3)}}), ElementsAre("end"));
 }
 
 TEST(Loader, FeedsAReplicaWithoutMicroBatchesTheEndAtOnce) {
-  EXPECT_THAT(fed_to_second(options({0, 0}, 0)), ElementsAre("end"));
+  EXPECT_THAT(fed(options(), {{feed({0, 0})}}), ElementsAre("end"));
 }
 
 // Every iteration has a check, of which this replica is the witness: nobody else could be.
 TEST(Loader, FeedsAWitnessWhatItIsToCompare) {
-  const LoaderOptions all_first = options({0, 0}, 4);
+  const Owners all_first{0, 0};
   std::vector<std::string> expected{"end"};
-  for (std::uint64_t i = 0; i < 3; ++i) {
-    expected.push_back(std::to_string(i) + "/" +
-                       std::to_string(all_first.checks.of(i)->micro_batch));
+  for (std::uint64_t i = 0; i < kIterations; ++i) {
+    expected.push_back(fmt::format("1:{}/{}", i, checks(all_first, 4).of(i)->micro_batch));
   }
-  EXPECT_EQ(fed_to_second(all_first), expected);
+  EXPECT_EQ(fed(options(4), {{feed(all_first)}}), expected);
 }
 
 TEST(Loader, FeedsAWitnessBehindItsOwn) {
-  const LoaderOptions both = options({0, 1}, 4);
+  const Owners both{0, 1};
   std::vector<std::string> expected;
-  for (std::uint64_t i = 0; i < 3; ++i) {
-    const std::string iteration = std::to_string(i) + "/";
-    expected.push_back(iteration + "1");
-    if (both.checks.of(i)->witness == 1) expected.push_back(iteration + "0");
+  int witnessed = 0;
+  for (std::uint64_t i = 0; i < kIterations; ++i) {
+    expected.push_back(fmt::format("1:{}/1", i));
+    if (checks(both, 4).of(i)->witness != 1) continue;
+    expected.push_back(fmt::format("1:{}/0", i));
+    ++witnessed;
   }
+  ASSERT_GT(witnessed, 0);
   expected.emplace_back("end");
-  EXPECT_EQ(fed_to_second(both), expected);
+  EXPECT_EQ(fed(options(4), {{feed(both)}}), expected);
+}
+
+TEST(Loader, FeedsWhatIsMissingBeforeAllElse) {
+  Feed more = feed({1, 1}, 2, 2);
+  more.missing = {{0, 0}, {1, 0}};
+  EXPECT_THAT(fed(options(), {{more}}), ElementsAre("2:0/0", "2:1/0", "2:2/0", "2:2/1", "end"));
+  Feed last = feed({1, 1}, 2, 3);
+  last.missing = {{2, 0}};
+  EXPECT_THAT(fed(options(), {{last}}), ElementsAre("2:2/0", "end"));
+}
+
+// What it has read, or sent already, says of which feed it is.
+TEST(Loader, AnotherFeedTakesTheFirstOnesPlace) {
+  Feed more = feed({1, 1}, 2, 1);
+  more.missing = {{0, 0}};
+  const std::vector<std::string> all = fed(options(), {{feed({0, 1})}, {more, 1}});
+  std::vector<std::string> first, second;
+  for (const std::string& each : all) (each.starts_with("1:") ? first : second).push_back(each);
+  EXPECT_EQ(first.front(), "1:0/1");
+  EXPECT_THAT(second, ElementsAre("2:0/0", "2:1/0", "2:1/1", "2:2/0", "2:2/1", "end"));
+  EXPECT_TRUE(std::ranges::equal(first, std::span(all).first(first.size())));
+  EXPECT_LE(first.size(), 2U) << "no more than was on its way";
+}
+
+// The end was told, and there is something before it again.
+TEST(Loader, FeedAfterTheEndHasAnEndOfItsOwn) {
+  Feed more = feed({1, 1}, 2, 3);
+  more.missing = {{2, 0}};
+  EXPECT_THAT(fed(options(), {{feed({0, 1}, 1, 2)}, {more, 2}}),
+              ElementsAre("1:2/1", "end", "2:2/0", "end"));
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ const Error kDeath{ErrorKind::kLostPeers, "it is lost: its connection closed"};
 
 // What a member made of what it was told.
 struct Played {
-  std::vector<std::string> told;  // the coordinator: "actor: error"
+  std::vector<std::string> told;  // the coordinator: "node: error", "leaving"
   bool released = false;          // it stayed until its release
   std::optional<Error> error;     // that it ended with
 };
@@ -44,10 +44,14 @@ Played play_member(const std::function<void(Context&)>& tell) {
     context.after(std::chrono::seconds(1));
   };
   coordinator.receive = [&](Context&, const Message& message) {
-    const auto* failed = message.as<MemberFailed>();
-    ASSERT_NE(failed, nullptr) << message.name();
-    EXPECT_EQ(failed->error.kind, ErrorKind::kLostPeers);
-    played.told.push_back(failed->actor + ": " + failed->error.message);
+    if (message.as<Leaving>() != nullptr) {
+      played.told.emplace_back("leaving");
+      return;
+    }
+    const auto* lost = message.as<FellowLost>();
+    ASSERT_NE(lost, nullptr) << message.name();
+    EXPECT_EQ(lost->error.kind, ErrorKind::kLostPeers);
+    played.told.push_back(lost->node + ": " + lost->error.message);
   };
   coordinator.timer = [&](Context& context, runtime::TimerId) {
     played.released = true;
@@ -71,8 +75,7 @@ TEST(Member, LossOfAFellowIsToldAndTheMemberStaysUntilItsRelease) {
   const Played played = play_member([](Context& context) {
     context.send_control("member.0", Message::of(PeerLost{"member.1", kDeath}));
   });
-  EXPECT_THAT(played.told,
-              ElementsAre(": member.0 has lost member.1: it is lost: its connection closed"));
+  EXPECT_THAT(played.told, ElementsAre("member.1: " + kDeath.message));
   EXPECT_TRUE(played.released);
   EXPECT_FALSE(played.error) << played.error->message;
 }
@@ -93,6 +96,24 @@ TEST(Member, FellowThatLeavesChangesNothing) {
   EXPECT_THAT(played.told, IsEmpty());
   EXPECT_TRUE(played.released);
   EXPECT_FALSE(played.error) << played.error->message;
+}
+
+TEST(Member, ToldToEndItSaysSoAndStaysUntilItsRelease) {
+  const Played played = play_member([](Context& context) { context.stop_child("member.0"); });
+  EXPECT_THAT(played.told, ElementsAre("leaving"));
+  EXPECT_TRUE(played.released);
+  EXPECT_FALSE(played.error) << played.error->message;
+}
+
+TEST(Member, ExpelledItEndsWithTheCause) {
+  const Played played = play_member([](Context& context) {
+    context.send_control("member.0",
+                         Message::of(Expelled{{ErrorKind::kLostPeers, "member.1 has lost it"}}));
+  });
+  EXPECT_FALSE(played.released);
+  ASSERT_TRUE(played.error);
+  EXPECT_EQ(played.error->kind, ErrorKind::kLostPeers);
+  EXPECT_EQ(played.error->message, "member.0: member.1 has lost it");
 }
 
 TEST(Member, LossOfTheHeadEndsItWithTheCause) {

@@ -137,15 +137,12 @@ class Contributor final : public runtime::Actor {
   Contributor(const Drama& drama, std::uint32_t number, Sums& got)
       : drama_(drama), number_(number), got_(got) {}
 
-  void start(Context& context) override {
-    contribute(0, 0);
-    say_header(0);
-    contribute(1, 0);
-    flush(context);
-  }
-
   void receive(Context& context, Message message) override {
-    if (const auto* bucket = message.as<BucketMessage>()) {
+    if (message.as<ViewMessage>() != nullptr) {
+      contribute(0, 0);
+      say_header(0);
+      contribute(1, 0);
+    } else if (const auto* bucket = message.as<BucketMessage>()) {
       const pipeline::SumLayout layout = Drama::layout(bucket->step);
       auto [sums, fresh] = got_.try_emplace(bucket->step);
       if (fresh) sums->second = Buffer::zeroed(layout.bytes());
@@ -165,7 +162,8 @@ class Contributor final : public runtime::Actor {
     const Buffer part = Drama::part(step, number_);
     std::uint32_t number = 0;
     for (const pipeline::Bucket& bucket : drama_.buckets(step)) {
-      const BucketMessage body{step, attempt, number++, bucket.offset, bucket.end(), bucket.floats};
+      const BucketMessage body{step,         attempt,       number++,  bucket.offset,
+                               bucket.end(), bucket.floats, kFirstView};
       out_.push_back(
           Message::of(BucketMessage(body),
                       {part.slice(Drama::layout(step).offset(bucket.offset), bucket.bytes())}));
@@ -174,6 +172,7 @@ class Contributor final : public runtime::Actor {
 
   void say_header(std::uint32_t attempt) {
     HeaderMessage message;
+    message.view = kFirstView;
     message.header.step = step_;
     message.header.attempt = attempt;
     message.header.flagged = attempt == 0 && drama_.repeated(step_) && number_ == 0;
@@ -215,8 +214,7 @@ ReducerOptions reducer_options(const Drama& drama, std::uint32_t member) {
   options.replicas = drama.replicas;
   options.micro_batches = drama.all();
   options.events = 0;
-  options.members = drama.members;
-  options.position = member;
+  options.member = member;
   options.lossy = drama.format;
   options.slot_floats.assign(std::begin(Drama::kSlotFloats), std::end(Drama::kSlotFloats));
   return options;
@@ -227,6 +225,12 @@ std::vector<Sums> play_ring(const Drama& drama, std::uint64_t seed) {
   std::vector<Sums> got(drama.all());
   Play play;
   Script root;
+  root.start = [&drama](Context& context) {
+    const ViewPointer view = view_of(drama.members, drama.all(), drama.replicas);
+    for (std::uint32_t member = 0; member < drama.members; ++member) {
+      context.send_control(name("reducer", member), Message::of(ViewMessage{view}));
+    }
+  };
   root.receive = [done = 0U, all = drama.all()](Context& context, const Message&) mutable {
     if (++done == all) context.finish();
   };
@@ -245,10 +249,7 @@ std::vector<Sums> play_ring(const Drama& drama, std::uint64_t seed) {
     play.link(reducer, name("reduced", number), name("replica", number), "reduced",
               runtime::Lane::kData, 8, 1);
   }
-  for (std::uint32_t i = 0; i < drama.members; ++i) {
-    play.link(name("reducer", i), "ring", name("reducer", (i + 1) % drama.members), "ring",
-              runtime::Lane::kData, 1000, 1);
-  }
+  play.link_reducers(drama.members);
   const NodeEnd end = play.run(seed);
   EXPECT_FALSE(end.error) << end.error->message;
   return got;
@@ -347,8 +348,9 @@ TEST(ReducerLossy, WhatASlotsStepLeavesOverGoesIntoItsNextAndIntoNoOther) {
 Message ring_bucket(std::optional<ReductionFormat> format) {
   constexpr std::size_t kElements = 256;
   const std::size_t bytes = format ? pipeline::encoded_bytes(*format, kElements) : kElements * 8;
-  return Message::of(RingBucket{{0, 0, 0, 0, kElements, format.has_value()}, false, format},
-                     {Buffer::zeroed(bytes)});
+  return Message::of(
+      RingBucket{{0, 0, 0, 0, kElements, format.has_value(), kFirstView}, false, format},
+      {Buffer::zeroed(bytes)});
 }
 
 // The reducer at position 0 of 3, when its replica contributes bucket 0, before or after the one
@@ -356,9 +358,12 @@ Message ring_bucket(std::optional<ReductionFormat> format) {
 NodeEnd hear(std::optional<ReductionFormat> own, std::optional<ReductionFormat> other,
              bool own_first) {
   Play play;
-  play.actor("coordinator", Script{});
+  Script root;
+  root.start = [](Context& context) {
+    context.send_control("reducer", Message::of(ViewMessage{view_of(3, 1)}));
+  };
+  play.actor("coordinator", root);
   ReducerOptions options;
-  options.members = 3;
   options.lossy = own;
   options.slot_floats = {256};
   play.actor("reducer", [options] { return std::make_unique<Reducer>(options); });
@@ -374,14 +379,14 @@ NodeEnd hear(std::optional<ReductionFormat> own, std::optional<ReductionFormat> 
     return script;
   };
   play.actor("replica.0", speaker("contributions", own_first, [own] {
-               return Message::of(BucketMessage{0, 0, 0, 0, 256, own.has_value()},
+               return Message::of(BucketMessage{0, 0, 0, 0, 256, own.has_value(), kFirstView},
                                   {Buffer::zeroed(own ? 1024U : 2048U)});
              }));
   play.actor("before", speaker("ring", !own_first, [other] { return ring_bucket(other); }));
   play.link("replica.0", "contributions", "reducer", "contributions");
   play.link("reducer", "reduced.0", "replica.0", "reduced", runtime::Lane::kData, 8, 1);
   play.link("before", "ring", "reducer", "ring", runtime::Lane::kData, 8, 1);
-  play.link("reducer", "ring", "before", "ring", runtime::Lane::kData, 8, 1);
+  play.link("reducer", "ring.1", "before", "ring", runtime::Lane::kData, 8, 1);
   return play.run(1);
 }
 

@@ -79,15 +79,12 @@ class Contributor final : public runtime::Actor {
   Contributor(const Drama& drama, const Sums& expected, std::uint32_t number, int& faults)
       : drama_(drama), expected_(expected), number_(number), faults_(faults) {}
 
-  void start(Context& context) override {
-    contribute(step_, 0);
-    say_header(0);
-    go_ahead();
-    flush(context);
-  }
-
   void receive(Context& context, Message message) override {
-    if (const auto* bucket = message.as<BucketMessage>()) {
+    if (message.as<ViewMessage>() != nullptr) {
+      contribute(step_, 0);
+      say_header(0);
+      go_ahead();
+    } else if (const auto* bucket = message.as<BucketMessage>()) {
       auto& sums = sums_[bucket->step];
       sums.resize(static_cast<std::size_t>(drama_.elements(bucket->step)));
       std::ranges::copy(message.payloads().front().as<std::int64_t>(),
@@ -112,13 +109,14 @@ class Contributor final : public runtime::Actor {
         values[static_cast<std::size_t>(i - bucket.offset)] =
             drama_.value(step, attempt, number_, i);
       }
-      out_.push_back(
-          Message::of(BucketMessage{step, attempt, number++, bucket.offset, end}, {part}));
+      out_.push_back(Message::of(
+          BucketMessage{step, attempt, number++, bucket.offset, end, false, kFirstView}, {part}));
     }
   }
 
   void say_header(std::uint32_t attempt) {
     HeaderMessage message;
+    message.view = kFirstView;
     message.header.step = step_;
     message.header.attempt = attempt;
     message.header.exponents = {static_cast<std::int16_t>(number_)};
@@ -176,8 +174,7 @@ void add_reducer(Play& play, const Drama& drama, std::uint32_t member) {
   options.replicas = drama.replicas;
   options.micro_batches = drama.all();
   options.events = std::uint64_t{drama.all()} * (drama.all() - 1) / 2;
-  options.members = drama.members;
-  options.position = member;
+  options.member = member;
   play.actor(name("reducer", member), [options] { return std::make_unique<Reducer>(options); });
 }
 
@@ -193,6 +190,12 @@ NodeEnd play_ring(const Drama& drama, std::uint64_t seed, int& faults) {
   const Sums sums = all_sums(drama);
   Play play;
   Script root;
+  root.start = [&drama](Context& context) {
+    const ViewPointer view = view_of(drama.members, drama.all(), drama.replicas, kFirstStep);
+    for (std::uint32_t member = 0; member < drama.members; ++member) {
+      context.send_control(name("reducer", member), Message::of(ViewMessage{view}));
+    }
+  };
   auto done = std::make_shared<std::uint32_t>(0);
   root.receive = [done, all = drama.all()](Context& context, const Message&) {
     if (++*done == all) context.finish();
@@ -205,10 +208,7 @@ NodeEnd play_ring(const Drama& drama, std::uint64_t seed, int& faults) {
     });
     link_replica(play, drama, number);
   }
-  for (std::uint32_t i = 0; i < drama.members && drama.members > 1; ++i) {
-    play.link(name("reducer", i), "ring", name("reducer", (i + 1) % drama.members), "ring",
-              runtime::Lane::kData, 1000, 1);
-  }
+  play.link_reducers(drama.members);
   return play.run(seed);
 }
 
@@ -237,7 +237,7 @@ TEST(Reducer, RingOf64MembersReduces) {
 using Lines = std::vector<std::function<Message()>>;
 
 Message ring_bucket(std::uint64_t step, std::uint32_t number, bool summed, std::int64_t end = 4) {
-  return Message::of(RingBucket{{step, 0, number, 0, end}, summed, std::nullopt},
+  return Message::of(RingBucket{{step, 0, number, 0, end, false, kFirstView}, summed, std::nullopt},
                      {Buffer::zeroed(static_cast<std::size_t>(end) * 8)});
 }
 
@@ -248,50 +248,60 @@ Message ring_header(std::size_t tensors, bool combined, std::uint32_t micro_batc
   message.header.exponents.resize(tensors);
   message.header.micro_batches = micro_batches;
   message.combined = combined;
+  message.view = kFirstView;
   return Message::of(std::move(message));
 }
 
 Message own_bucket(std::uint32_t number) {
-  return Message::of(BucketMessage{0, 0, number, 0, 4}, {Buffer::zeroed(32)});
+  return Message::of(BucketMessage{0, 0, number, 0, 4, false, kFirstView}, {Buffer::zeroed(32)});
 }
 
 Message own_header() {
   HeaderMessage message;
+  message.view = kFirstView;
   message.header.exponents.resize(2);
   message.header.micro_batches = 1;
   return Message::of(std::move(message));
 }
 
+// A root that tells the only reducer that it is one of 3.
+Script root_of_three(std::uint32_t micro_batches) {
+  Script root;
+  root.start = [micro_batches](Context& context) {
+    context.send_control("reducer", Message::of(ViewMessage{view_of(3, micro_batches)}));
+  };
+  return root;
+}
+
 // The reducer at `position` of 3, when its replica says `own` and the one before it `ring`.
 NodeEnd hear(std::uint32_t position, const Lines& own, const Lines& ring) {
   Play play;
-  play.actor("coordinator", Script{});
+  play.actor("coordinator", root_of_three(2));
   ReducerOptions options;
+  options.first_replica = position;
   options.micro_batches = 2;
   options.events = 0;
-  options.members = 3;
-  options.position = position;
+  options.member = position;
   play.actor("reducer", [options] { return std::make_unique<Reducer>(options); });
-  const auto speaker = [](const char* port, const Lines& lines) {
-    Script script;
-    script.start = [port, lines](Context& context) {
-      for (const auto& line : lines) context.send(port, line());
-    };
-    return script;
+  Script replica;
+  replica.receive = [own](Context& context, const Message& message) {
+    if (message.as<ViewMessage>() == nullptr) return;
+    for (const auto& line : own) context.send("contributions", line());
   };
-  Script before = speaker("ring", {});
+  Script before;
   // After the replica has spoken.
   before.start = [](Context& context) { context.after(std::chrono::seconds(1)); };
   before.timer = [ring](Context& context, runtime::TimerId) {
     for (const auto& line : ring) context.send("ring", line());
     context.after(std::chrono::seconds(1));
   };
-  play.actor("replica.0", speaker("contributions", own));
+  play.actor("replica", replica);
   play.actor("before", before);
-  play.link("replica.0", "contributions", "reducer", "contributions");
-  play.link("reducer", "reduced.0", "replica.0", "reduced", runtime::Lane::kData, 8, 1);
+  play.link("replica", "contributions", "reducer", "contributions");
+  play.link("reducer", name("reduced", position), "replica", "reduced", runtime::Lane::kData, 8, 1);
   play.link("before", "ring", "reducer", "ring", runtime::Lane::kData, 8, 1);
-  play.link("reducer", "ring", "before", "ring", runtime::Lane::kData, 8, 1);
+  play.link("reducer", name("ring", (position + 1) % 3), "before", "ring", runtime::Lane::kData, 8,
+            1);
   return play.run(1);
 }
 
@@ -302,22 +312,23 @@ constexpr std::int64_t kLargeElements = 3 * static_cast<std::int64_t>(kMostUnder
 std::vector<std::uint32_t> sent_buckets(int sums_back) {
   std::vector<std::uint32_t> sent;
   Play play;
-  play.actor("coordinator", Script{});
+  play.actor("coordinator", root_of_three(1));
   ReducerOptions options;
-  options.members = 3;
-  options.position = 1;
+  options.member = 1;
   play.actor("reducer", [options] { return std::make_unique<Reducer>(options); });
   // One at a time fits the link.
   auto next = std::make_shared<std::uint32_t>(0);
   const auto contribute = [next](Context& context) {
     const auto part = [next] {
-      return Message::of(BucketMessage{0, 0, *next, 0, kLargeElements},
+      return Message::of(BucketMessage{0, 0, *next, 0, kLargeElements, false, kFirstView},
                          {Buffer::zeroed(static_cast<std::size_t>(kLargeElements) * 8)});
     };
     while (*next <= 6 && context.send("contributions", part())) *next += 3;
   };
   Script replica;
-  replica.start = contribute;
+  replica.receive = [contribute](Context& context, const Message& message) {
+    if (message.as<ViewMessage>() != nullptr) contribute(context);
+  };
   replica.credit_returned = [contribute](Context& context, std::string_view) {
     contribute(context);
   };
@@ -334,7 +345,7 @@ std::vector<std::uint32_t> sent_buckets(int sums_back) {
   play.link("replica.0", "contributions", "reducer", "contributions");
   play.link("reducer", "reduced.0", "replica.0", "reduced", runtime::Lane::kData, 8, 1);
   play.link("others", "ring", "reducer", "ring", runtime::Lane::kData, 8, 1);
-  play.link("reducer", "ring", "others", "ring", runtime::Lane::kData, 8, 1);
+  play.link("reducer", "ring.2", "others", "ring", runtime::Lane::kData, 8, 1);
   // Ends stuck, as there is no header.
   (void)play.run(1);
   return sent;

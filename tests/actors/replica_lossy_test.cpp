@@ -77,17 +77,10 @@ class Rehearsal {
  private:
   static constexpr auto kData = runtime::Lane::kData;
 
-  std::uint32_t micro_batches_of(std::uint32_t replica) const {
-    std::uint32_t count = 0;
-    for (std::uint32_t m = 0; m < options_.micro_batches; ++m) count += m % members_ == replica;
-    return count;
-  }
-
   ReplicaOptions replica_options(std::uint32_t member) const {
     ReplicaOptions options;
     options.replica = member;
-    options.micro_batches = micro_batches_of(member);
-    options.members = members_;
+    options.loader = name("loader", member);
     return options;
   }
 
@@ -96,8 +89,7 @@ class Rehearsal {
     options.first_replica = member;
     options.micro_batches = options_.micro_batches;
     options.events = std::uint64_t{options_.micro_batches} * options_.micro_batch;
-    options.members = members_;
-    options.position = member;
+    options.member = member;
     options.lossy = options_.lossy;
     options.slot_floats.clear();
     for (const model::SlotKind slot : options_.schedule) {
@@ -113,17 +105,17 @@ class Rehearsal {
       play.link(name("loader", i), "batches", name("replica", i), "batches", kData, 16);
       play.link(name("replica", i), "contributions", name("reducer", i), "contributions");
       play.link(name("reducer", i), name("reduced", i), name("replica", i), "reduced", kData, 8, 1);
-      if (members_ == 1) continue;
-      play.link(name("reducer", i), "ring", name("reducer", (i + 1) % members_), "ring", kData,
-                1000, 1);
     }
+    play.link_reducers(members_);
   }
 
   Script coordinator() {
     Script script;
     script.start = [this](Context& context) {
+      const ViewPointer view = view_of(members_, options_.micro_batches);
       for (std::uint32_t i = 0; i < members_; ++i) {
         context.send_control(name("replica", i), Message::of(BeginTraining{state_}));
+        context.send_control(name("reducer", i), Message::of(ViewMessage{view}));
       }
     };
     script.receive = [this, ended = 0U](Context& context, const Message& message) mutable {
@@ -135,12 +127,12 @@ class Rehearsal {
     return script;
   }
 
-  // All of a replica's micro-batches, then the end; of none the end at once.
+  // Of the first feed all of a replica's micro-batches, then the end; of none the end at once.
   Script loader(std::uint32_t replica) {
     std::vector<BatchMessage> batches;
     for (std::uint64_t iteration = 0; iteration < kIterations; ++iteration) {
       for (std::uint32_t m = replica; m < options_.micro_batches; m += members_) {
-        batches.push_back({iteration, m, options_.micro_batch});
+        batches.push_back({iteration, m, options_.micro_batch, 1});
       }
     }
     const auto next = std::make_shared<std::size_t>(0);
@@ -152,7 +144,11 @@ class Rehearsal {
       if (rest && context.send("batches", Message::of(EndOfData{kIterations}))) ++*next;
     };
     Script script;
-    script.start = load;
+    script.receive = [load](Context& context, const Message& message) {
+      ASSERT_NE(message.as<Feed>(), nullptr);
+      EXPECT_EQ(message.as<Feed>()->number, 1U);
+      load(context);
+    };
     script.credit_returned = [load](Context& context, std::string_view) { load(context); };
     return script;
   }

@@ -13,70 +13,99 @@ using runtime::Context;
 using runtime::Message;
 using runtime::Script;
 
+// Begins training, of two members of which this one's replica has so many micro-batches.
+void begin(Context& context, Toy& toy, std::size_t micro_batches) {
+  pipeline::View view = *view_of(2, 1);
+  view.owners.assign(micro_batches, 0);
+  view.owners.push_back(1);
+  context.send_control("replica.0", Message::of(BeginTraining{toy.state(0)}));
+  context.send_control("reducer", Message::of(ViewMessage{std::make_shared<pipeline::View>(view)}));
+}
+
+// Passes the View on.
+void pass_view(Context& context, Message message) {
+  if (message.as<ViewMessage>() != nullptr) context.send("reduced", message);
+}
+
+void link_reducer(Play& play) {
+  play.link("replica.0", "contributions", "reducer", "contributions");
+  play.link("reducer", "reduced", "replica.0", "reduced", runtime::Lane::kData, 8, 1);
+}
+
 // It would contribute to an iteration that the others do not make, if the end came late.
 TEST(Replica, WithoutMicroBatchesBeginsNothingBeforeItKnowsTheEnd) {
   Toy toy;
-  int contributions = 0;
+  int contributions = 0, feeds = 0;
   Play play;
   Script root;
   root.start = [&](Context& context) {
-    context.send_control("replica.0", Message::of(BeginTraining{toy.state(0)}));
+    begin(context, toy, 0);
     context.after(std::chrono::seconds(1));
   };
   root.timer = [](Context& context, runtime::TimerId) { context.finish(); };
-  Script reducer;
-  reducer.receive = [&](Context&, const Message&) { ++contributions; };
-  play.actor("coordinator", root).actor("reducer", reducer).actor("replica.0", [&] {
-    ReplicaOptions options;
-    options.micro_batches = 0;
-    return std::make_unique<Replica>(options, toy.context());
-  });
-  play.link("replica.0", "contributions", "reducer", "contributions");
+  Script reducer, loader;
+  reducer.receive = [&](Context& context, Message message) {
+    if (message.as<ViewMessage>() == nullptr) ++contributions;
+    pass_view(context, std::move(message));
+  };
+  loader.receive = [&](Context&, const Message& message) {
+    feeds += message.as<Feed>() != nullptr ? 1 : 0;
+  };
+  play.actor("coordinator", root).actor("reducer", reducer).actor("loader", loader);
+  play.actor("replica.0",
+             [&] { return std::make_unique<Replica>(ReplicaOptions{}, toy.context()); });
+  link_reducer(play);
   const runtime::NodeEnd end = play.run(1);
   EXPECT_FALSE(end.error) << end.error->message;
+  EXPECT_EQ(feeds, 1);
   EXPECT_EQ(contributions, 0);
 }
 
 // As long as others still train, or the last state is saved, its loader would take their
 // processors.
-TEST(Replica, ThatHasEndedLetsItsLoaderReadNoMore) {
-  constexpr std::int64_t kCredits = 8;  // of the play's links
+TEST(Replica, ThatHasEndedLetsItsLoaderReadNoMoreThanAnIteration) {
+  constexpr std::int64_t kCredits = 8;        // of the play's links
+  constexpr std::int64_t kMicroBatches = 40;  // more than come before its end
   Toy toy;
-  std::int64_t batches = 0;
+  std::int64_t batches = 0, in_the_end = 0;
   bool ended = false;
   Play play;
   Script root;
   root.start = [&](Context& context) {
-    context.send_control("replica.0", Message::of(BeginTraining{toy.state(0)}));
+    begin(context, toy, kMicroBatches);
     context.after(std::chrono::seconds(1));
-    context.after(std::chrono::seconds(2));
+    context.after(std::chrono::seconds(20));
   };
-  root.timer = [first = true](Context& context, runtime::TimerId) mutable {
-    if (!std::exchange(first, false)) return context.finish();
+  root.timer = [&, first = true](Context& context, runtime::TimerId) mutable {
+    if (!std::exchange(first, false)) {
+      in_the_end = batches;
+      return context.finish();
+    }
     context.send_control("replica.0", Message::of(StopTraining{}));
   };
   root.receive = [&](Context&, const Message& message) {
     ended |= message.as<ReplicaEnd>() != nullptr;
   };
   Script loader;
-  loader.start = [](Context& context) { context.after(std::chrono::milliseconds(10)); };
+  loader.receive = [](Context& context, const Message&) {
+    context.after(std::chrono::milliseconds(100));
+  };
   loader.timer = [&](Context& context, runtime::TimerId) {
-    if (context.send("batches", Message::of(BatchMessage{}))) ++batches;
-    context.after(std::chrono::milliseconds(10));
+    if (context.send("batches", Message::of(BatchMessage{0, 0, 0, 1}))) ++batches;
+    context.after(std::chrono::milliseconds(100));
   };
   Script reducer;
+  reducer.receive = pass_view;
   play.actor("coordinator", root).actor("reducer", reducer).actor("loader", loader);
-  play.actor("replica.0", [&] {
-    ReplicaOptions options;
-    options.micro_batches = 12;  // more than there are credits, so that it does not look at them
-    return std::make_unique<Replica>(options, toy.context());
-  });
-  play.link("replica.0", "contributions", "reducer", "contributions");
+  play.actor("replica.0",
+             [&] { return std::make_unique<Replica>(ReplicaOptions{}, toy.context()); });
+  link_reducer(play);
   play.link("loader", "batches", "replica.0", "batches");
   const runtime::NodeEnd end = play.run(1);
   EXPECT_FALSE(end.error) << end.error->message;
   EXPECT_TRUE(ended);
-  EXPECT_EQ(batches, kCredits);
+  // And one that it could be to compare.
+  EXPECT_EQ(in_the_end, kMicroBatches + 1 + kCredits);
 }
 
 }  // namespace

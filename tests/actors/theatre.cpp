@@ -1,6 +1,10 @@
 #include "tests/actors/theatre.h"
 
 #include <cstring>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "config/topology_file.h"
 #include "runtime/base/random.h"
@@ -85,6 +89,29 @@ void write_toy_data(const std::string& path) {
   file.add("target", {20, 2}, target);
 }
 
+ViewPointer view_of(std::vector<std::uint32_t> ring, std::uint32_t micro_batches,
+                    std::uint32_t replicas_per_member, std::uint64_t first_step) {
+  pipeline::View view;
+  view.id = kFirstView;
+  view.first_step = first_step;
+  view.reached.assign(ring.size(), first_step);
+  const auto replicas = static_cast<std::uint32_t>(ring.size()) * replicas_per_member;
+  for (std::uint32_t i = 0; i < micro_batches; ++i) {
+    const std::uint32_t dealt = i % replicas;
+    view.owners.push_back(ring[dealt / replicas_per_member] * replicas_per_member +
+                          dealt % replicas_per_member);
+  }
+  view.ring = std::move(ring);
+  return std::make_shared<const pipeline::View>(std::move(view));
+}
+
+ViewPointer view_of(std::uint32_t members, std::uint32_t micro_batches,
+                    std::uint32_t replicas_per_member, std::uint64_t first_step) {
+  std::vector<std::uint32_t> ring(members);
+  std::iota(ring.begin(), ring.end(), 0U);
+  return view_of(std::move(ring), micro_batches, replicas_per_member, first_step);
+}
+
 Play::Play() {
   runtime::LogOptions options;
   options.to_stderr = false;
@@ -108,6 +135,17 @@ Play& Play::link(const std::string& from, const std::string& port, const std::st
                  const std::string& to_port, runtime::Lane lane, std::int64_t message_credits,
                  int tokens) {
   plan_.links.push_back({from, port, to, to_port, lane, message_credits, 1 << 20, tokens});
+  return *this;
+}
+
+Play& Play::link_reducers(std::uint32_t members) {
+  for (std::uint32_t from = 0; from < members; ++from) {
+    for (std::uint32_t to = 0; to < members; ++to) {
+      if (from == to) continue;
+      link(fmt::format("reducer.{}", from), fmt::format("ring.{}", to),
+           fmt::format("reducer.{}", to), "ring", runtime::Lane::kData, 1000, 1);
+    }
+  }
   return *this;
 }
 

@@ -56,6 +56,17 @@ class Toy {
 // An lcd-fixed file of 20 images for the toy.
 void write_toy_data(const std::string& path);
 
+// Id of the Views below.
+inline constexpr pipeline::ViewId kFirstView{1, 1};
+
+// A View as of a run's beginning: its micro-batches are dealt out one by one to the replicas of the
+// ring's members.
+ViewPointer view_of(std::vector<std::uint32_t> ring, std::uint32_t micro_batches,
+                    std::uint32_t replicas_per_member = 1, std::uint64_t first_step = 0);
+// Of members 0, 1 and so on.
+ViewPointer view_of(std::uint32_t members, std::uint32_t micro_batches,
+                    std::uint32_t replicas_per_member = 1, std::uint64_t first_step = 0);
+
 // Makes an actor of a play.
 using ActorMaker = std::function<std::unique_ptr<runtime::Actor>()>;
 
@@ -70,6 +81,8 @@ class Play {
   Play& link(const std::string& from, const std::string& port, const std::string& to,
              const std::string& to_port, runtime::Lane lane = runtime::Lane::kData,
              std::int64_t message_credits = 8, int tokens = 0);
+  // From every reducer.M to every other.
+  Play& link_reducers(std::uint32_t members);
 
   runtime::NodeEnd run(std::uint64_t seed);
   // Of run(): for scripts that stop their node.

@@ -100,8 +100,7 @@ Contribution contribution_of(const pipeline::StepShare& step, std::uint32_t atte
 
 pipeline::StepRecord Alone::reduce_step(const TrainingState& state,
                                         const std::vector<pipeline::MicroBatch>& micro_batches) {
-  const auto iteration =
-      std::make_shared<pipeline::IterationShare>(state.iteration, micro_batches);
+  const auto iteration = std::make_shared<pipeline::IterationShare>(state.iteration, micro_batches);
   pipeline::StepShare step(*gan_, options_, iteration, state.slot);
   while (computer_.compute(state, step)) {
   }

@@ -27,6 +27,7 @@ using actors::BucketMessage;
 using actors::HeaderMessage;
 using actors::Reducer;
 using actors::ReducerOptions;
+using actors::ViewMessage;
 using runtime::Actor;
 using runtime::Buffer;
 using runtime::Context;
@@ -51,6 +52,9 @@ struct Job {
   }
 };
 
+// Of the only View.
+constexpr pipeline::ViewId kView{1, 1};
+
 // In the place of a replica: contributes the same buffer step after step, and puts what comes back
 // together as a replica does.
 class Driver final : public Actor {
@@ -74,10 +78,7 @@ class Driver final : public Actor {
     }
   }
 
-  void start(Context& context) override {
-    out_ = context.out("contributions");
-    contribute(context);
-  }
+  void start(Context& context) override { out_ = context.out("contributions"); }
 
   void receive(Context& context, Message message) override {
     if (const auto* bucket = message.as<BucketMessage>()) {
@@ -86,6 +87,8 @@ class Driver final : public Actor {
                   part.size());
     } else if (message.as<HeaderMessage>() != nullptr) {
       step_done(context);
+    } else if (message.as<ViewMessage>() != nullptr) {
+      contribute(context);
     }
   }
 
@@ -95,7 +98,8 @@ class Driver final : public Actor {
   void contribute(Context& context) {
     std::uint32_t number = 0;
     for (const pipeline::Bucket& bucket : buckets_) {
-      const BucketMessage body{step_, 0, number++, bucket.offset, bucket.end(), bucket.floats};
+      const BucketMessage body{step_,         0,    number++, bucket.offset, bucket.end(),
+                               bucket.floats, kView};
       outbox_.push_back(
           Message::of(BucketMessage(body),
                       {input_.slice(job_.layout().offset(bucket.offset), bucket.bytes())}));
@@ -104,7 +108,7 @@ class Driver final : public Actor {
     header.step = step_;
     header.exponents = {0};
     header.micro_batches = header.events = 1;
-    outbox_.push_back(Message::of(HeaderMessage{std::move(header)}));
+    outbox_.push_back(Message::of(HeaderMessage{std::move(header), kView}));
     flush(context);
   }
 
@@ -142,9 +146,23 @@ class Driver final : public Actor {
   AllreduceWatch watch_;
 };
 
-// Ends when its driver has.
+// Tells the reducer beside it of the View, as a coordinator would, and ends when its driver has.
 class Root final : public Actor {
  public:
+  Root(const Job& job, int rank) : members_(job.members()), rank_(rank) {}
+
+  void start(Context& context) override {
+    pipeline::View view;
+    view.id = kView;
+    for (std::uint32_t i = 0; i < members_; ++i) {
+      view.ring.push_back(i);
+      view.owners.push_back(i);
+    }
+    view.reached.assign(members_, 0);
+    context.send_control(
+        fmt::format("reducer.{}", rank_),
+        Message::of(ViewMessage{std::make_shared<const pipeline::View>(std::move(view))}));
+  }
   void receive(Context& context, Message message) override {
     if (const auto* lost = message.as<runtime::PeerLost>()) context.fail(lost->error);
   }
@@ -153,6 +171,10 @@ class Root final : public Actor {
     context.finish();
     return runtime::ChildDecision::kIgnore;
   }
+
+ private:
+  const std::uint32_t members_;
+  const int rank_;
 };
 
 std::string name(const char* kind, int rank) { return fmt::format("{}.{}", kind, rank); }
@@ -192,8 +214,7 @@ ReducerOptions reducer_options(const Job& job, int rank) {
   options.first_replica = static_cast<std::uint32_t>(rank);
   options.micro_batches = job.members();
   options.events = job.members();
-  options.members = job.members();
-  options.position = static_cast<std::uint32_t>(rank);
+  options.member = static_cast<std::uint32_t>(rank);
   if (!job.exact()) {
     options.lossy = pipeline::ReductionFormat::kFp32;
     options.slot_floats = {job.load.elements()};
@@ -255,7 +276,7 @@ AllreduceRun be_rank(const Job& job, const Addresses& addresses, int rank) {
   runtime::Log log = runtime::Log::silent();
   AllreduceRun run;
   const auto make = [&](const runtime::ActorPlan& actor) -> std::unique_ptr<Actor> {
-    if (actor.kind == "root") return std::make_unique<Root>();
+    if (actor.kind == "root") return std::make_unique<Root>(job, rank);
     if (actor.kind == "driver") return std::make_unique<Driver>(job, rank, run);
     return std::make_unique<Reducer>(reducer_options(job, rank));
   };

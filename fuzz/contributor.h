@@ -1,9 +1,10 @@
 #pragma once
 
 // A replica without a model, so that the Reducer of its node has something to add: contributes a
-// step of one micro-batch, and the next one when it has the sum.
+// step of one micro-batch when it is told of a View, and the next one when it has the sum.
 
 #include <cstdint>
+#include <deque>
 #include <string_view>
 #include <utility>
 
@@ -23,9 +24,12 @@ class Contributor final : public runtime::Actor {
   // `floats`: of the first bucket.
   Contributor(std::uint32_t replica, bool floats) : replica_(replica), floats_(floats) {}
 
-  void start(runtime::Context& context) override { contribute(context, 0, 0); }
   void receive(runtime::Context& context, runtime::Message message) override {
-    if (const auto* header = message.as<actors::HeaderMessage>()) {
+    if (const auto* change = message.as<actors::ViewMessage>()) {
+      view_ = change->view;
+      out_.clear();
+      contribute(context, view_->first_step, 0);
+    } else if (const auto* header = message.as<actors::HeaderMessage>()) {
       const bool again = header->header.flagged && header->header.attempt == 0;
       const std::uint64_t step = header->header.step;
       contribute(context, again ? step : step + 1, again ? 1 : 0);
@@ -35,6 +39,7 @@ class Contributor final : public runtime::Actor {
       context.send_control("coordinator", runtime::Message::of(std::move(end)));
     }
   }
+  void credit_returned(runtime::Context& context, std::string_view) override { flush(context); }
   void undeliverable(runtime::Context&, runtime::Message, const runtime::Error&) override {}
 
  private:
@@ -45,24 +50,28 @@ class Contributor final : public runtime::Actor {
       const bool floats = floats_ && i == 0;
       const std::size_t width = floats ? sizeof(float) : sizeof(std::int64_t);
       const std::int64_t begin = i * kElements;
-      send(context,
-           Message::of(actors::BucketMessage{step, attempt, i, begin, begin + kElements, floats},
-                       {Buffer::zeroed(static_cast<std::size_t>(kElements) * width)}));
+      out_.push_back(Message::of(
+          actors::BucketMessage{step, attempt, i, begin, begin + kElements, floats, view_->id},
+          {Buffer::zeroed(static_cast<std::size_t>(kElements) * width)}));
     }
     actors::HeaderMessage message;
+    message.view = view_->id;
     message.header.step = step;
     message.header.attempt = attempt;
     message.header.exponents.resize(kTensors);
     message.header.micro_batches = 1;
-    send(context, Message::of(std::move(message)));
+    out_.push_back(Message::of(std::move(message)));
+    flush(context);
   }
-  // The link has room for all of two steps.
-  static void send(runtime::Context& context, runtime::Message message) {
-    CHECK(context.send("contributions", message), "no credit for a contribution");
+  // A stranger may tell of many Views.
+  void flush(runtime::Context& context) {
+    while (!out_.empty() && context.send("contributions", out_.front())) out_.pop_front();
   }
 
   std::uint32_t replica_;
   bool floats_;
+  actors::ViewPointer view_;
+  std::deque<runtime::Message> out_;
 };
 
 }  // namespace troupe::fuzz

@@ -41,13 +41,16 @@ runtime::Plan plan_of_ring() {
                  {"reducer.1", "reducer", "member.1", false, "member.1"},
                  {"member.2", "nobody", "", false, "member.2"},
                  {"reducer.2", "nobody", "member.2", false, "member.2"}};
-  plan.links = {{"reducer.0", "ring", "reducer.1", "ring"},
-                {"reducer.1", "ring", "reducer.2", "ring"},
-                {"reducer.2", "ring", "reducer.0", "ring"},
+  plan.links = {{"reducer.0", "ring.1", "reducer.1", "ring"},
+                {"reducer.1", "ring.2", "reducer.2", "ring"},
+                {"reducer.2", "ring.0", "reducer.0", "ring"},
                 {"replica.1", "contributions", "reducer.1", "contributions"},
-                {"reducer.1", "reduced.1", "replica.1", "reduced"}};
-  plan.links[0].tokens = 1;
-  plan.links[4].tokens = 1;
+                {"reducer.1", "reduced.1", "replica.1", "reduced"},
+                {"reducer.1", "ring.0", "reducer.0", "ring"},
+                {"reducer.2", "ring.1", "reducer.1", "ring"},
+                {"reducer.0", "ring.2", "reducer.2", "ring"}};
+  for (runtime::LinkPlan& link : plan.links)
+    link.tokens = link.from_port == "contributions" ? 0 : 1;
   return plan;
 }
 
@@ -58,8 +61,8 @@ std::unique_ptr<runtime::Actor> make_actor(const runtime::ActorPlan& plan) {
     actors::ReducerOptions options;
     options.first_replica = 1;
     options.micro_batches = 3;
-    options.members = 3;
-    options.position = 1;
+    options.events = 0;
+    options.member = 1;
     options.lossy = pipeline::ReductionFormat::kInt8;
     options.slot_floats = {fuzz::Contributor::kElements};
     return std::make_unique<actors::Reducer>(options);

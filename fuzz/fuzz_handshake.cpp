@@ -46,8 +46,8 @@ runtime::Plan plan_of_two() {
                  {"node-1", "clerk", "", false, "node-1"},
                  {"reducer.1", "clerk", "node-1", false, "node-1"},
                  {"replica.1", "clerk", "node-1", false, "node-1"}};
-  plan.links = {{"reducer.1", "ring", "reducer.0", "ring"},
-                {"reducer.0", "ring", "reducer.1", "ring"},
+  plan.links = {{"reducer.1", "ring.0", "reducer.0", "ring"},
+                {"reducer.0", "ring.1", "reducer.1", "ring"},
                 {"replica.1", "snapshots", "checkpointer", "snapshots"},
                 {"replica.1", "metrics", "monitor", "metrics", runtime::Lane::kMetrics},
                 {"replica.0", "contributions", "reducer.0", "contributions"},
@@ -61,9 +61,11 @@ std::unique_ptr<runtime::Actor> make_coordinator(const pipeline::StateExample& e
   actors::CoordinatorOptions options;
   options.state = std::make_shared<const pipeline::TrainingState>(
       pipeline::initial_state(example.layout, example.options, "", {}));
-  options.replica_nodes = {"", "node-1"};
-  options.loaders = {};
-  options.members = {"node-1"};
+  options.membership.ring = {0, 1};
+  // The first replica has one micro-batch.
+  options.membership.weights = {1, example.options.micro_batches - 1};
+  options.membership.micro_batches = example.options.micro_batches;
+  options.places = {{"", "reducer.0"}, {"node-1", "reducer.1"}};
   options.validate = false;
   return std::make_unique<actors::Coordinator>(options, std::make_shared<actors::RunOutcome>());
 }
@@ -75,7 +77,7 @@ std::unique_ptr<runtime::Actor> make_actor(const runtime::ActorPlan& plan,
   if (plan.kind == "reducer") {
     actors::ReducerOptions options;
     options.micro_batches = example.options.micro_batches;
-    options.members = 2;
+    options.events = 0;
     return std::make_unique<actors::Reducer>(options);
   }
   if (plan.kind == "monitor") {

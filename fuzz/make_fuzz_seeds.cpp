@@ -1,13 +1,17 @@
 // make_fuzz_seeds FOLDER: writes the first inputs of every fuzz target into FOLDER/TARGET. The same
 // files each time, from nothing but this program.
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "actors/wire_messages.h"
 #include "config/topology.h"
@@ -112,13 +116,25 @@ void add_parcel(const Folder& folder, const runtime::WireTypes& types, Body body
   folder.add("parcel-" + std::string(Body::kName), pack(parcel, types));
 }
 
+// Of three micro-batches, dealt out to the members' only replicas.
+actors::ViewMessage view_of(pipeline::ViewId id, std::vector<std::uint32_t> ring,
+                            std::vector<std::uint64_t> reached) {
+  pipeline::View view;
+  view.id = id;
+  view.first_step = *std::max_element(reached.begin(), reached.end());
+  for (std::size_t i = 0; i < 3; ++i) view.owners.push_back(ring[i % ring.size()]);
+  view.ring = std::move(ring);
+  view.reached = std::move(reached);
+  return {std::make_shared<const pipeline::View>(std::move(view))};
+}
+
 void add_parcels(const Folder& folder) {
   runtime::WireTypes types;
   actors::add_wire_messages(types);
   const pipeline::StateExample example = pipeline::state_example();
   const auto state =
       std::make_shared<const pipeline::TrainingState>(pipeline::filled_state(example));
-  add_parcel(folder, types, actors::RingBucket{{5, 0, 1, 8, 12}, true, std::nullopt},
+  add_parcel(folder, types, actors::RingBucket{{5, 0, 1, 8, 12, false, {1, 2}}, true, std::nullopt},
              {Buffer::zeroed(32)});
   actors::RingHeader header;
   header.header.exponents = {-3, 4, 128};
@@ -141,6 +157,13 @@ void add_parcels(const Folder& folder) {
   add_parcel(folder, types, end);
   add_parcel(folder, types, actors::StopTraining{});
   add_parcel(folder, types, actors::CheckpointRequest{});
+  add_parcel(folder, types, actors::Halt{{1, 2}});
+  add_parcel(folder, types, actors::Halted{{1, 2}, 5});
+  add_parcel(folder, types, view_of({1, 2}, {4, 2, 6}, {5, 4, 5}));
+  const runtime::Error lost{runtime::ErrorKind::kLostPeers, "its connection closed"};
+  add_parcel(folder, types, actors::FellowLost{"member.1", lost});
+  add_parcel(folder, types, actors::Leaving{});
+  add_parcel(folder, types, actors::Expelled{lost});
 
   runtime::Parcel back;
   back.sequence = 4;
@@ -156,6 +179,13 @@ class Speaker {
  public:
   Speaker(std::vector<std::byte>& talk, unsigned number, const runtime::WireTypes& types)
       : talk_(talk), number_(number), types_(types) {}
+
+  // Says more in another talk that begins as this one.
+  Speaker in(std::vector<std::byte>& talk) const {
+    Speaker other(talk, number_, types_);
+    other.said_ = said_;
+    return other;
+  }
 
   Speaker& connect() {
     fuzz::act(talk_, fuzz::Deed::kConnect, number_);
@@ -196,21 +226,24 @@ using Contributor = fuzz::Contributor;
 
 // A bucket of the first step, as fuzz/contributor.h cuts it.
 Message ring_bucket(std::uint32_t number, bool summed,
-                    std::optional<pipeline::ReductionFormat> format = std::nullopt) {
+                    std::optional<pipeline::ReductionFormat> format = std::nullopt,
+                    pipeline::ViewId view = {1, 1}) {
   const std::int64_t begin = number * Contributor::kElements;
   actors::RingBucket body{{0, 0, number, begin, begin + Contributor::kElements}, summed, format};
   body.bucket.floats = format.has_value();
+  body.bucket.view = view;
   constexpr std::size_t kCount = Contributor::kElements;
   const std::size_t bytes =
       format ? pipeline::encoded_bytes(*format, kCount) : kCount * sizeof(std::int64_t);
   return Message::of(std::move(body), {Buffer::zeroed(bytes)});
 }
 
-Message ring_header(std::uint32_t micro_batches, bool combined) {
+Message ring_header(std::uint32_t micro_batches, bool combined, pipeline::ViewId view = {1, 1}) {
   actors::RingHeader header;
   header.header.exponents.resize(Contributor::kTensors);
   header.header.micro_batches = micro_batches;
   header.combined = combined;
+  header.view = view;
   return Message::of(std::move(header));
 }
 
@@ -268,6 +301,10 @@ void add_talks(const Folder& folder) {
   member.say(pack(runtime::Account{{0, 0, 0}, {{1, 0, 0}}}));
   folder.add("parcel", talk);
   folder.add("training", training_talk(types));
+  // The head goes on alone.
+  std::vector<std::byte> leaving = talk;
+  member.in(leaving).send("node-1", "coordinator", Message::of(actors::Leaving{}));
+  folder.add("leaving", leaving);
   std::vector<std::byte> back = talk;
   Speaker again(back, 0, types);
   runtime::Hello knowing = known;
@@ -297,6 +334,8 @@ void add_fellow_talks(const Folder& folder) {
                        {"member.2", "tcp://127.0.0.1:40002", "", 30, false}};
   std::vector<std::byte> talk;
   Speaker head(talk, 0, types), before(talk, 1, types), behind(talk, 2, types);
+  // Meanwhile the member dials its head.
+  fuzz::act(talk, fuzz::Deed::kWait);
   head.connect().say(pack(welcome_of("head", 10))).say(pack(directory));
   folder.add("directory", talk);
   std::vector<std::byte> ended = talk;
@@ -318,6 +357,18 @@ void add_fellow_talks(const Folder& folder) {
   folder.add("parted", parted);
   // The member begins bucket 0 and is home of bucket 1; the header goes with bucket 0.
   const auto format = pipeline::ReductionFormat::kInt8;
+  head.send("coordinator", "reducer.1", Message::of(view_of({1, 1}, {0, 1, 2}, {0, 0, 0})));
+  // The sums of the first step are here but for one when the other fellow goes on with it.
+  std::vector<std::byte> changed = talk;
+  Speaker told = head.in(changed), gives = behind.in(changed);
+  before.in(changed).send(0, 1, ring_bucket(1, false)).send(0, 1, ring_bucket(0, true, format));
+  constexpr pipeline::ViewId kLater{1, 2};
+  told.send("coordinator", "reducer.1", Message::of(actors::Halt{kLater}));
+  told.send("coordinator", "reducer.1", Message::of(view_of(kLater, {1, 2}, {0, 1})));
+  gives.send(6, 1, ring_bucket(0, true, format, kLater));
+  gives.send(6, 1, ring_bucket(1, true, std::nullopt, kLater));
+  gives.send(6, 1, ring_header(3, true, kLater));
+  folder.add("view-changed", changed);
   before.send(0, 1, ring_bucket(1, false)).send(0, 1, ring_bucket(0, true, format));
   before.send(0, 1, ring_header(3, true));
   head.send("coordinator", "replica.1", Message::of(actors::StopTraining{}));

@@ -34,7 +34,8 @@ std::string view_json(const RunOutcome::ViewChange& change) {
   return fmt::format(
       R"({{"view":"{}","first_step":{},"members":{},"joined":{},"causes":{},"halted_seconds":{}}})",
       text_of(change.view.id), change.view.first_step, json_list(change.members),
-      json_list(change.joined), json_list(change.causes), runtime::json_number(change.halted_seconds));
+      json_list(change.joined), json_list(change.causes),
+      runtime::json_number(change.halted_seconds));
 }
 
 Coordinator::Coordinator(CoordinatorOptions options, std::shared_ptr<RunOutcome> outcome)
@@ -208,8 +209,9 @@ void Coordinator::tell_view(Context& context, const View& view) {
 
 void Coordinator::lose_member(Context& context, std::uint32_t member, const Error& error) {
   if (!lost_.insert(member).second) return;
-  context.send_control("monitor", Message::of(NodeChange{options_.places[member].node, {}, 0, {},
-                                                         "dead", error.message}));
+  context.send_control(
+      "monitor",
+      Message::of(NodeChange{options_.places[member].node, {}, 0, {}, "dead", error.message}));
   if (learners_.contains(member)) return lose_learner(context, member);
   if (phase_ == Phase::kGathering) {
     if (absent_.contains(member) || here_.contains(member)) stop_training(context, error);
@@ -232,17 +234,17 @@ void Coordinator::go_on_without(Context& context, std::uint32_t member, const Er
   if (stopping_) return;
   if (causes_.empty()) changing_since_ = context.now();
   causes_.push_back(error.message);
-  context.log().warning(fmt::format("going on without {}: {}", options_.places[member].node,
-                                    error.message));
+  context.log().warning(
+      fmt::format("going on without {}: {}", options_.places[member].node, error.message));
   std::vector<std::uint32_t> untaught;
   for (const auto& [learner, about] : learners_) {
     if (about.teacher == member) untaught.push_back(learner);
   }
   for (const std::uint32_t learner : untaught) {
     expel(context, learner,
-          {ErrorKind::kLostPeers, fmt::format("{} learned from {}, which is lost; join again",
-                                              options_.places[learner].node,
-                                              options_.places[member].node)});
+          {ErrorKind::kLostPeers,
+           fmt::format("{} learned from {}, which is lost; join again",
+                       options_.places[learner].node, options_.places[member].node)});
   }
   halt(context);
 }
@@ -253,9 +255,10 @@ void Coordinator::take_halted(Context& context, const Halted& halted, std::strin
   const auto answer = membership_.halted(*member, halted.change, halted.next_step);
   if (!answer.ok()) return stop_training(context, answer.error());
   for (const std::uint32_t each : answer->left_behind) {
-    expel(context, each,
-          {ErrorKind::kLostPeers, fmt::format("{} lacks more than the others can give it; join again",
-                                              options_.places[each].node)});
+    expel(
+        context, each,
+        {ErrorKind::kLostPeers, fmt::format("{} lacks more than the others can give it; join again",
+                                            options_.places[each].node)});
   }
   if (!answer->view) return;
   tell_view(context, *answer->view);

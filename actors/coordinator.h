@@ -146,16 +146,16 @@ class Coordinator final : public runtime::Actor {
   pipeline::Membership membership_;
   Phase phase_ = Phase::kGathering;
   bool stopping_ = false;
-  std::set<std::uint32_t> absent_;    // members that have not come yet
-  std::set<std::uint32_t> here_;      // that came
-  std::set<std::uint32_t> lost_;      // and those that are gone
+  std::set<std::uint32_t> absent_;  // members that have not come yet
+  std::set<std::uint32_t> here_;    // that came
+  std::set<std::uint32_t> lost_;    // and those that are gone
   struct Learner {
     std::uint32_t teacher = 0;
     std::set<std::uint32_t> ready;  // replicas that have a state
   };
   std::map<std::uint32_t, Learner> learners_;  // that are in no View yet
   std::vector<Quarrel> quarrels_;
-  std::vector<std::string> causes_;   // of the change of the View that is under way
+  std::vector<std::string> causes_;  // of the change of the View that is under way
   runtime::TimePoint changing_since_{0};
   std::set<std::uint32_t> training_;  // replicas that have not ended
   std::vector<std::string> awaited_;  // actors that have still to answer with LastStateDone

@@ -8,8 +8,7 @@ namespace troupe::actors {
 using runtime::Buffer;
 using runtime::Message;
 
-Flight::Flight(pipeline::StepShare share, std::int64_t segment_bytes,
-               const pipeline::View& view)
+Flight::Flight(pipeline::StepShare share, std::int64_t segment_bytes, const pipeline::View& view)
     : share_(std::move(share)), segment_bytes_(segment_bytes), layout_(share_.sums()) {
   restart(view);
 }
@@ -17,8 +16,8 @@ Flight::Flight(pipeline::StepShare share, std::int64_t segment_bytes,
 void Flight::restart(const pipeline::View& view) {
   share_.take_over();
   view_ = view.id;
-  buckets_ = pipeline::make_buckets(layout_, segment_bytes_,
-                                    static_cast<std::uint32_t>(view.ring.size()));
+  buckets_ =
+      pipeline::make_buckets(layout_, segment_bytes_, static_cast<std::uint32_t>(view.ring.size()));
   begun_ = contributed_ = announced_ = false;
   next_ = 0;
 }

@@ -40,9 +40,7 @@ void Member::lose(Context& context, const runtime::PeerLost& lost) {
   context.send_control("coordinator", Message::of(FellowLost{lost.node, lost.error}));
 }
 
-void Member::stop(Context& context) {
-  context.send_control("coordinator", Message::of(Leaving{}));
-}
+void Member::stop(Context& context) { context.send_control("coordinator", Message::of(Leaving{})); }
 
 void Member::undeliverable(Context&, Message, const Error&) {}
 

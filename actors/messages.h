@@ -20,8 +20,8 @@ namespace troupe::actors {
 
 using StatePointer = std::shared_ptr<const pipeline::TrainingState>;
 
-// Coordinator -> Replica, control: everyone is there; train from this state. Replica -> Replica of a
-// member that learns, control: this is the state.
+// Coordinator -> Replica, control: everyone is there; train from this state. Replica -> Replica of
+// a member that learns, control: this is the state.
 struct BeginTraining {
   static constexpr std::string_view kName = "begin-training";
   StatePointer state;

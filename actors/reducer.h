@@ -15,9 +15,9 @@
 // got before, and they contribute anew. What belongs to an earlier View is let go of; what comes of
 // a later one is kept with its credit.
 //
-// A member that is in no View yet learns from another one (messages.h: Teach): it is given the sums of
-// every step, and its replicas make of a state what the others make of theirs. When it is in a View
-// for the first time, what it lacks until then is still to come that way.
+// A member that is in no View yet learns from another one (messages.h: Teach): it is given the sums
+// of every step, and its replicas make of a state what the others make of theirs. When it is in a
+// View for the first time, what it lacks until then is still to come that way.
 //
 // Ports: in "contributions"; out "reduced.R" per replica R of the node; in a ring of several in
 // "ring" and out "ring.M" per other member M. Messages of a step carry its number and attempt. Two
@@ -168,20 +168,22 @@ class Reducer final : public runtime::Actor {
 
   void post(runtime::Context& context, Outbox& outbox, runtime::Message message);
   void flush(runtime::Context& context, Outbox& outbox);
-  void send_to_replicas(runtime::Context& context, auto make_message);
+  void send_to_replicas(runtime::Context& context, const auto& make_message) {
+    for (Outbox& replica : replicas_) post(context, replica, make_message());
+  }
   void send_on(runtime::Context& context, runtime::Message message);
 
   ReducerOptions options_;
   std::optional<pipeline::BucketArithmetic> arithmetic_;  // of this View
-  ViewPointer view_;             // null: training has not begun
-  pipeline::ViewId halted_for_;  // later than the View: nothing is reduced
+  ViewPointer view_;                                      // null: training has not begun
+  pipeline::ViewId halted_for_;                           // later than the View: nothing is reduced
   std::uint64_t next_step_ = 0;
   std::uint32_t next_attempt_ = 0;
-  std::deque<Round> rounds_;     // under way, in order: two at most
-  std::optional<Round> given_;   // step next_step_, as far as another member's sums are here
-  bool learns_ = false;          // all it knows it is taught
+  std::deque<Round> rounds_;    // under way, in order: two at most
+  std::optional<Round> given_;  // step next_step_, as far as another member's sums are here
+  bool learns_ = false;         // all it knows it is taught
   std::set<std::uint32_t> taught_;
-  std::optional<Round> newest_;  // the step before next_step_, with its sums
+  std::optional<Round> newest_;         // the step before next_step_, with its sums
   std::deque<runtime::Message> early_;  // of the ring, of a View that is not entered yet
   // What lacks credit yet, in order.
   std::deque<Outbox> replicas_;

@@ -128,8 +128,8 @@ void Replica::learn(Context& context, const BucketMessage& body, const Buffer& s
       pipeline::sum_layout(training_.gan.contributions(slot), training_.options.lossy);
   const pipeline::Bucket bucket{body.begin, body.end - body.begin, body.floats};
   if (body.step != next_step() || !layout.holds(bucket) || sums.size() != bucket.bytes()) {
-    return refuse(context, fmt::format("elements {} to {} of step {}", body.begin, body.end,
-                                       body.step));
+    return refuse(context,
+                  fmt::format("elements {} to {} of step {}", body.begin, body.end, body.step));
   }
   if (!learned_) {
     learned_.emplace();
@@ -330,8 +330,7 @@ bool Replica::gather(std::uint64_t iteration) {
   if (!last_iteration_ || iteration >= *last_iteration_) return false;
   const auto check = view_->checks(options_.checks, iteration).of(iteration);
   const bool witness = check && check->witness == options_.replica;
-  auto micro_batches =
-      batches_.next(iteration, own_in(iteration).size() + (witness ? 1 : 0));
+  auto micro_batches = batches_.next(iteration, own_in(iteration).size() + (witness ? 1 : 0));
   if (!micro_batches) return false;
   std::optional<pipeline::IterationShare::Check> part;
   if (check) part = {check->slot, check->micro_batch};
@@ -407,9 +406,9 @@ void Replica::take_header(Context& context, const pipeline::StepHeader& header) 
   trace(context, spans_[state_.slot].reduce, flight.begun_at(), header.step);
   flight.take(header);
   const model::ContributionLayout& tensors = flight.share().layout();
-  const pipeline::Verdict verdict = pipeline::judge(
-      header, tensors, static_cast<std::uint32_t>(schedule.size()),
-      view_->checks(options_.checks, state_.iteration));
+  const pipeline::Verdict verdict =
+      pipeline::judge(header, tensors, static_cast<std::uint32_t>(schedule.size()),
+                      view_->checks(options_.checks, state_.iteration));
   if (const auto* diverged = std::get_if<pipeline::Diverged>(&verdict)) {
     end(context, diverged->error);
   } else if (std::holds_alternative<pipeline::Retry>(verdict)) {

@@ -18,9 +18,9 @@
 // first of a member also "metrics", "snapshots" (Checkpointer) and "validation" (Validator), which
 // it uses as long as its member leads the View. Has a thread of its own. One turn computes at most
 // one micro-batch per thread and then looks at its mailbox, so a stop is heard within that time.
-// Begins with a state and a View, and ends by sending ReplicaEnd to the coordinator. One whose member
-// learns applies what it is given in between, having computed nothing of it, and fails if the
-// others' states are not its own.
+// Begins with a state and a View, and ends by sending ReplicaEnd to the coordinator. One whose
+// member learns applies what it is given in between, having computed nothing of it, and fails if
+// the others' states are not its own.
 //
 // Trace, besides the handlers: spans "compute SLOT KIND" and "prepare SLOT KIND" per turn, and
 // "reduce SLOT KIND" from an attempt's first bucket to its reduced header, with the step as

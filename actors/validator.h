@@ -55,7 +55,7 @@ class Validator final : public runtime::Actor {
   std::vector<float> energies_, angles_, images_;
   std::vector<double> measured_angles_;  // of the data events; empty for models without angle
   std::optional<model::ShowerStatistics> data_statistics_;
-  std::vector<model::TableRow> reference_rows_;  // data, untrained
+  std::vector<model::TableRow> reference_rows_;     // data, untrained
   std::map<std::string, std::uint64_t> snapshots_;  // received, by sender
   std::optional<LastState> last_;
   std::optional<std::uint64_t> validated_step_;

@@ -90,10 +90,11 @@ RecordOf<FailureSection> failure_record() {
       .later("drain_grace", kNotYet)
       .later("orphan_after", kNotYet)
       .later("min_members", kNotYet)
-      .field("restart", &FailureSection::restart, integer<std::uint32_t>(0, kMostMembers),
-             Scope::kFree,
-             "Members of the machine of `troupe run` that are replaced when their process dies while "
-             "the run goes on.")
+      .field(
+          "restart", &FailureSection::restart, integer<std::uint32_t>(0, kMostMembers),
+          Scope::kFree,
+          "Members of the machine of `troupe run` that are replaced when their process dies while "
+          "the run goes on.")
       .check([](const YamlValue&, const FailureSection& failure, Reader& reader) {
         if (failure.dead_after > 2 * failure.heartbeat) return;
         const bool given = !reader.origin(reader.path() + ".dead_after").is_default();
@@ -167,10 +168,11 @@ std::shared_ptr<Record<ClusterSection>> cluster_record() {
              "tcp where this is a port of the loopback.")
       .field("keys", &ClusterSection::keys, optional(path("a folder")), Scope::kFree,
              "Folder of the node keys (`troupe keygen`); by default none.")
-      .field("joiners", &ClusterSection::joiners, integer<std::uint32_t>(0, kMostMembers),
-             Scope::kFree,
-             "Members that may join by `troupe join` while the run goes on, those that replace dead "
-             "ones not counted.")
+      .field(
+          "joiners", &ClusterSection::joiners, integer<std::uint32_t>(0, kMostMembers),
+          Scope::kFree,
+          "Members that may join by `troupe join` while the run goes on, those that replace dead "
+          "ones not counted.")
       .section("failure", &ClusterSection::failure, failure_record(), "Limits and patience.")
       .check([](const YamlValue&, const ClusterSection& cluster, Reader& reader) {
         check_members(cluster, reader);

@@ -34,8 +34,9 @@ struct GroupEnd {
 
 // The rules: the head decides how a run ends. The first SIGINT, SIGTERM or SIGHUP asks it to, the
 // second kills everything; a SIGUSR1 is passed on to it. A member that ends before the head changes
-// nothing here: the head is told of it, and another may take its place. Once the head has ended, members have `member_grace` to do
-// so too and are then killed, as they are by a signal in that time.
+// nothing here: the head is told of it, and another may take its place. Once the head has ended,
+// members have `member_grace` to do so too and are then killed, as they are by a signal in that
+// time.
 //
 // One thread. Each call returns what has to be done now.
 class GroupRules {

@@ -42,7 +42,8 @@ struct Prepared {
 
 Result<Prepared> prepare(const LocalRunRequest& request, const RunFolder& folder,
                          runtime::Disk& disk, runtime::Log& log) {
-  ASSIGN_OR_RETURN(TrainingSetup setup, set_up_training(request.topology, size_of_run(request.topology, request.members),
+  ASSIGN_OR_RETURN(TrainingSetup setup,
+                   set_up_training(request.topology, size_of_run(request.topology, request.members),
                                    request.data_folder, true, log));
   Prepared prepared{std::move(setup), {}, {}, {}, {}};
   const pipeline::TrainingOptions& options = prepared.setup.options;

@@ -24,8 +24,8 @@ ErrorKind kind_of(const ChildEnd& end) {
 
 runtime::Error LostMember::error() const {
   const bool has_said_why = end.signal == 0;
-  return {kind_of(end), fmt::format("{} {}{}", name, end.text(),
-                                    has_said_why ? "; its own lines say why" : "")};
+  return {kind_of(end),
+          fmt::format("{} {}{}", name, end.text(), has_said_why ? "; its own lines say why" : "")};
 }
 
 LostMembers::LostMembers(bool listens) {

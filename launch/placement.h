@@ -27,8 +27,8 @@ struct Placement {
   std::uint32_t members = 0;
   // Those of this machine, by number.
   std::vector<std::uint32_t> here;
-  // None when all are here, who meet in the file system then, unless cluster.listen is a port of the
-  // loopback.
+  // None when all are here, who meet in the file system then, unless cluster.listen is a port of
+  // the loopback.
   std::optional<MeetingPlace> network;
   // Why there is none although it is needed: the name of cluster.listen leads nowhere on this
   // machine, which need not be the one that is to run it. kTopology, at its place in the file.

@@ -55,8 +55,8 @@ Result<void> ProcessGroup::start_all() {
 Result<void> ProcessGroup::start(std::size_t index) {
   auto started = ChildProcess::start(process(index).program);
   if (!started.ok()) {
-    return runtime::Error{started.error().kind, fmt::format("{}: {}", process(index).name,
-                                                            started.error().message)};
+    return runtime::Error{started.error().kind,
+                          fmt::format("{}: {}", process(index).name, started.error().message)};
   }
   children_.push_back(std::move(started).value());
   tell({process(index).name, children_.back()->pid(), std::nullopt});

@@ -131,8 +131,7 @@ Result<TrainingSetup> set_up_training(const config::Topology& asked, const RunSi
   std::uint64_t iterations = topology.train.epochs * options.iterations_per_epoch;
   if (topology.train.iterations) iterations = std::min(iterations, *topology.train.iterations);
   return TrainingSetup{std::move(backend), std::move(gan),     std::move(plan), std::move(weights),
-                       std::move(data),    std::move(options), iterations,
-                       size.places};
+                       std::move(data),    std::move(options), iterations,      size.places};
 }
 
 actors::NodeParts computing_parts(TrainingSetup& setup, const config::Topology& topology,

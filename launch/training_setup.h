@@ -61,9 +61,8 @@ runtime::Result<std::vector<std::uint64_t>> replica_weights(const config::Topolo
 // Compiles the networks, makes or opens the data. First what is quick, so that what cannot run is
 // refused before data is made. `with_test_data`: as far as the topology asks for any.
 runtime::Result<TrainingSetup> set_up_training(const config::Topology& topology,
-                                               const RunSize& size,
-                                               const std::string& data_folder, bool with_test_data,
-                                               runtime::Log& log);
+                                               const RunSize& size, const std::string& data_folder,
+                                               bool with_test_data, runtime::Log& log);
 
 // The parts of the setup's loaders, replicas and reducer: those of member `member`, or all of them
 // in one process.

@@ -4,9 +4,9 @@
 // tell what they have reached; when all have, there is a new View from the furthest step on. A loss
 // meanwhile begins this anew under a higher number.
 //
-// Survivors keep their micro-batches, so that nothing they have computed is computed again. One that
-// joins takes its first in an iteration that nobody has begun. A pure state machine: no clocks, no
-// messages. One thread.
+// Survivors keep their micro-batches, so that nothing they have computed is computed again. One
+// that joins takes its first in an iteration that nobody has begun. A pure state machine: no
+// clocks, no messages. One thread.
 
 #include <cstdint>
 #include <map>
@@ -46,8 +46,8 @@ class Membership {
   // Who has not halted for it yet.
   std::vector<std::uint32_t> unheard() const;
 
-  // The member has learned what the others know: it and they are to halt for change(). CHECKs that it
-  // is in no View.
+  // The member has learned what the others know: it and they are to halt for change(). CHECKs that
+  // it is in no View.
   void admit(std::uint32_t member);
   // The member takes part no more, and if there are others they are to halt for change(). False:
   // it was lost before.

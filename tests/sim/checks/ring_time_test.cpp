@@ -72,10 +72,10 @@ Script contributor(const Ring& ring, std::uint32_t number, World& world,
   const auto contribute = [part, ring](Context& context) {
     const auto buckets = pipeline::make_buckets(ring.elements, ring.segment_bytes, ring.members);
     for (std::size_t i = 0; i < buckets.size(); ++i) {
-      part->out.push_back(Message::of(BucketMessage{part->step, 0, static_cast<std::uint32_t>(i),
-                                                    buckets[i].offset, buckets[i].end(), false,
-                                                    view_of(ring).id},
-                                      {Buffer::zeroed(buckets[i].bytes())}));
+      part->out.push_back(
+          Message::of(BucketMessage{part->step, 0, static_cast<std::uint32_t>(i), buckets[i].offset,
+                                    buckets[i].end(), false, view_of(ring).id},
+                      {Buffer::zeroed(buckets[i].bytes())}));
     }
     HeaderMessage header;
     header.view = view_of(ring).id;

@@ -120,8 +120,8 @@ TEST(SimulatedTraining, WhatAMemberSaidBeforeMayComeLongAfterTheOthersWentOn) {
     const ProcessId victim = 1 + after / 2 % 3;
     const ProcessId one = 1 + victim % 3, other = 1 + one % 3;
     const bool back = after % 4 == 0;
-    const TrainingEnd end = play_deaths(
-        {{after, victim, true, back ? other : one, back ? one : other, kLong}});
+    const TrainingEnd end =
+        play_deaths({{after, victim, true, back ? other : one, back ? one : other, kLong}});
     ASSERT_TRUE(end.over) << "after " << after;
     ASSERT_FALSE(end.head_error) << "after " << after << ": " << end.head_error->message;
     ASSERT_EQ(hash_of(end.state), expected) << "after " << after;
@@ -138,8 +138,8 @@ TEST(SimulatedTraining, SecondMemberMayDieAfterEveryMessageBehindTheFirst) {
     for (std::uint64_t later = 0; later < 40; ++later) {
       const ProcessId spared = 1 + (first + later) % 3;
       const ProcessId one = 1 + spared % 3, other = 1 + one % 3;
-      const TrainingEnd end = play_deaths(
-          {{first, one, true}, {first + later, other, later % 2 == 0}});
+      const TrainingEnd end =
+          play_deaths({{first, one, true}, {first + later, other, later % 2 == 0}});
       ASSERT_TRUE(end.over) << first << " and " << later;
       ASSERT_FALSE(end.head_error) << first << " and " << later << ": " << end.head_error->message;
       ASSERT_EQ(hash_of(end.state), expected) << first << " and " << later;
@@ -185,8 +185,8 @@ TEST(SimulatedTraining, MembersJoinAndDieInAnyOrderAndCostNoBit) {
     }
     SimDisk disk;
     const Fate fate = seed % 2 == 0 ? Fate::kNothing : Fate::kShortTroubles;
-    const TrainingEnd end = play_training(stage(), seed, members, stage().initial_state(), disk,
-                                          fate, deaths, joins);
+    const TrainingEnd end =
+        play_training(stage(), seed, members, stage().initial_state(), disk, fate, deaths, joins);
     ASSERT_TRUE(end.over) << "seed " << seed;
     if (end.head_error && end.state == nullptr) continue;  // one had not come when it died
     ASSERT_FALSE(end.head_error) << "seed " << seed << ": " << end.head_error->message;
@@ -214,8 +214,8 @@ TEST(SimulatedTraining, WhoJoinsOrTeachesMayDieAfterEveryMessageMeanwhile) {
     for (std::uint64_t after = whole.arrivals / 6; after < whole.arrivals / 2; after += 2) {
       const TrainingEnd end = play({{after, victim, after % 4 == 0}});
       ASSERT_TRUE(end.over) << "process " << victim << " after " << after;
-      ASSERT_FALSE(end.head_error) << victim << " after " << after << ": "
-                                   << end.head_error->message;
+      ASSERT_FALSE(end.head_error)
+          << victim << " after " << after << ": " << end.head_error->message;
       ASSERT_EQ(hash_of(end.state), expected) << "process " << victim << " after " << after;
       joined += end.joined;
     }
@@ -226,10 +226,9 @@ TEST(SimulatedTraining, WhoJoinsOrTeachesMayDieAfterEveryMessageMeanwhile) {
 TEST(SimulatedTraining, LastMemberThatIsKilledEndsItWithWhatIsOnTheDiskResumable) {
   const std::string expected = stage().undisturbed().text();
   int lost = 0, resumed_later = 0;
-  const std::uint64_t arrivals =
-      play_training(stage(), 1, 1, stage().initial_state(), *std::make_unique<SimDisk>(),
-                    Fate::kNothing)
-          .arrivals;
+  const std::uint64_t arrivals = play_training(stage(), 1, 1, stage().initial_state(),
+                                               *std::make_unique<SimDisk>(), Fate::kNothing)
+                                     .arrivals;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SimDisk disk;
     const TrainingEnd end =

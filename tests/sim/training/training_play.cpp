@@ -84,10 +84,9 @@ void kill_when_all_came(World& world, std::uint32_t members, bool& killed, Proce
   for (ProcessId id = 1; id <= members; ++id) {
     const std::string state = world.peer_state(0, id);
     if (state.empty() || state == "awaited") {
-      world.at(world.clock().now() + 10ms,
-               [&world, members, &killed, victim] {
-                 kill_when_all_came(world, members, killed, victim);
-               });
+      world.at(world.clock().now() + 10ms, [&world, members, &killed, victim] {
+        kill_when_all_came(world, members, killed, victim);
+      });
       return;
     }
   }
@@ -101,10 +100,9 @@ void kill_most(World& world, std::uint32_t members, bool& killed) {
   const ProcessId spared = 1 + dice.below(members);
   for (ProcessId victim = 1; victim <= members; ++victim) {
     if (victim == spared) continue;
-    world.at(dice.between(100ms, 300ms),
-             [&world, members, &killed, victim] {
-                 kill_when_all_came(world, members, killed, victim);
-               });
+    world.at(dice.between(100ms, 300ms), [&world, members, &killed, victim] {
+      kill_when_all_came(world, members, killed, victim);
+    });
   }
 }
 
@@ -118,10 +116,9 @@ void plan_fate(World& world, Fate fate, std::uint32_t members, bool& killed) {
   if (fate == Fate::kShortTroubles) return;
   if (fate == Fate::kAllButOneKilled) return kill_most(world, members, killed);
   const ProcessId victim = fate == Fate::kHeadKilled ? 0 : 1 + dice.below(members);
-  world.at(dice.between(100ms, 300ms),
-           [&world, members, &killed, victim] {
-                 kill_when_all_came(world, members, killed, victim);
-               });
+  world.at(dice.between(100ms, 300ms), [&world, members, &killed, victim] {
+    kill_when_all_came(world, members, killed, victim);
+  });
 }
 
 class Reaper final : public NetworkWatcher {
@@ -223,7 +220,8 @@ launch::TrainingSetup& TrainingStage::broken_setup(std::uint32_t members) {
 
 launch::TrainingSetup TrainingStage::make_setup(std::uint32_t members) {
   runtime::Log log = silent();
-  auto made = launch::set_up_training(topology_, launch::size_of_run(topology_, members), folder_ / "data", false, log);
+  auto made = launch::set_up_training(topology_, launch::size_of_run(topology_, members),
+                                      folder_ / "data", false, log);
   CHECK(made.ok(), made.ok() ? "" : made.error().message);
   return std::move(made).value();
 }

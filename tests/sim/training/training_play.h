@@ -104,7 +104,6 @@ struct TrainingEnd {
 TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_t members,
                           const actors::StatePointer& state, runtime::Disk& disk, Fate fate,
                           const std::vector<Death>& deaths = {},
-                          const std::vector<TimePoint>& joins = {},
-                          const World::Trace& trace = {});
+                          const std::vector<TimePoint>& joins = {}, const World::Trace& trace = {});
 
 }  // namespace troupe::sim

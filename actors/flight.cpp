@@ -46,7 +46,7 @@ void Flight::add_buckets(std::int64_t from, Messages& out) {
     body.end = bucket.end();
     body.floats = bucket.floats;
     body.view = view_;
-    out.push_back(Message::of(std::move(body), {std::move(sums)}));
+    out.push_back(Message::of(body, {std::move(sums)}));
   }
   contributed_ = next_ == buckets_.size() && share_.complete();
 }

@@ -244,7 +244,7 @@ void Reducer::advance(Context& context, Round& round, std::uint32_t number) {
   }
   std::vector<Buffer> parts;
   for (auto& [replica, part] : std::exchange(bucket.own, {})) parts.push_back(std::move(part));
-  const Buffer own = arithmetic_->sum_of(parts, bucket.range.floats);
+  const Buffer own = pipeline::BucketArithmetic::sum_of(parts, bucket.range.floats);
   bucket.sent = true;
   if (role.begins && role.completes) {
     bucket.sum = own;
@@ -301,7 +301,7 @@ Message Reducer::ring_bucket(const Round& round, std::uint32_t number, bool summ
                              pipeline::ViewId view) const {
   RingBucket body{described(round, number, view), summed, std::nullopt};
   if (body.bucket.floats) body.format = options_.lossy;
-  return Message::of(std::move(body), {std::move(wire)});
+  return Message::of(body, {std::move(wire)});
 }
 
 BucketMessage Reducer::described(const Round& round, std::uint32_t number, pipeline::ViewId view) {

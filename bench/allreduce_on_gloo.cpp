@@ -75,7 +75,7 @@ AllreduceRun be_rank(const AllreduceLoad& load, std::size_t algorithm, const std
     AllreduceWatch watch;
     watch.start();
     for (int i = 0; i < load.steps; ++i) step();
-    const AllreduceRun run = watch.stop(load);
+    AllreduceRun run = watch.stop(load);
     leave(store, rank, load.processes);
     return run;
   } catch (const std::exception& failure) {

@@ -119,7 +119,7 @@ class Driver final : public Actor {
   void step_done(Context& context) {
     if (step_ == 0) run_.complaint = fault();
     if (++step_ == kWarmingSteps) watch_.start();
-    if (step_ == static_cast<std::uint64_t>(kWarmingSteps + job_.load.steps)) {
+    if (step_ == std::uint64_t{kWarmingSteps} + static_cast<std::uint64_t>(job_.load.steps)) {
       const std::string fault = run_.complaint;
       run_ = watch_.stop(job_.load);
       run_.complaint = fault;

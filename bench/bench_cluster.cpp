@@ -29,9 +29,9 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kHangs_s = 120;
+constexpr int kHangSeconds = 120;
 // What a process may take more than it had after its first second: buffers of credits, not of time.
-constexpr double kMostGrowth_mb = 16;
+constexpr double kMostGrowthMegabytes = 16;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -98,12 +98,13 @@ bool measure(const Folder& folder, const std::string& model, int workers, Times&
   const auto begin = Clock::now();
   Process run({TROUPE_BINARY, "run", folder.file(model + ".yaml"), "--out", out, "--workers",
                std::to_string(workers)},
-              {.timeout = std::chrono::seconds(2 * kHangs_s)});
-  while (!has_step(out + "/metrics.jsonl") && run.running() && seconds_since(begin) < kHangs_s) {
+              {.timeout = std::chrono::seconds(2 * kHangSeconds)});
+  while (!has_step(out + "/metrics.jsonl") && run.running() &&
+         seconds_since(begin) < kHangSeconds) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   times.start_s = seconds_since(begin);
-  const bool started = run.running() && times.start_s < kHangs_s;
+  const bool started = run.running() && times.start_s < kHangSeconds;
   const auto asked = Clock::now();
   if (run.running()) run.send(started ? SIGTERM : SIGKILL);
   const ProcessEnd end = run.wait();  // it ends when all its processes have
@@ -158,8 +159,9 @@ bool slow_consumer(double seconds) {
       "  consumer {:.1f} MB at most, {:.2f} MB more than at first\n",
       run->seconds, run->messages, run->producer_mb, run->producer_growth_mb, run->consumer_mb,
       run->consumer_growth_mb);
-  if (std::max(run->producer_growth_mb, run->consumer_growth_mb) <= kMostGrowth_mb) return true;
-  fmt::print(stderr, "memory grows by more than {} MB\n", kMostGrowth_mb);
+  if (std::max(run->producer_growth_mb, run->consumer_growth_mb) <= kMostGrowthMegabytes)
+    return true;
+  fmt::print(stderr, "memory grows by more than {} MB\n", kMostGrowthMegabytes);
   return false;
 }
 

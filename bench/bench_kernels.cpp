@@ -328,7 +328,7 @@ bool run_rest(Bench& bench, std::int64_t batch, bool small) {
 bool run_norms(Bench& bench, std::int64_t batch, bool small) {
   const std::int64_t image = small ? 1000 : 25 * 25 * 25;
   const std::int64_t narrow = image * 8;
-  const auto norm = [&](auto make, std::vector<std::int64_t> channels_only) {
+  const auto norm = [&](auto make, const std::vector<std::int64_t>& channels_only) {
     std::vector<std::int64_t> sizes, single;
     for (const std::int64_t only : channels_only) {
       sizes.push_back(only ? 8 : batch * narrow);

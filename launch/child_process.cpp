@@ -27,7 +27,7 @@ using runtime::Result;
 
 constexpr std::size_t kReadBytes = std::size_t{64} << 10;
 // A killed process that does not go hangs in the kernel; waiting longer would not help.
-constexpr int kKillPatience_ms = 5000;
+constexpr int kKillPatienceMilliseconds = 5000;
 
 struct Pipe {
   Descriptor read, write;
@@ -129,7 +129,7 @@ ChildProcess::~ChildProcess() {
   if (end_) return;
   send(SIGKILL);
   pollfd gone{process_.number(), POLLIN, 0};
-  while (::poll(&gone, 1, kKillPatience_ms) < 0 && errno == EINTR) {
+  while (::poll(&gone, 1, kKillPatienceMilliseconds) < 0 && errno == EINTR) {
   }
   ::waitpid(pid_, nullptr, WNOHANG);
 }

@@ -13,7 +13,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr std::uint32_t kLongestWait_s = 7 * 24 * 3600;
+constexpr std::uint32_t kLongestWaitSeconds = 7 * 24 * 3600;
 // A head that this process's own supervisor has started may take its time to make data.
 constexpr auto kPatience = std::chrono::hours(24);
 
@@ -68,8 +68,8 @@ int join_command(const Arguments& arguments) {
   if (line.has("data")) request.data_folder = line.get<std::string>("data");
   if (line.has("trace")) request.trace = line.get<std::string>("trace");
   const auto within_s = line.get<std::uint32_t>("within");
-  if (within_s < 1 || within_s > kLongestWait_s) {
-    return line.usage_error(fmt::format("--within: 1 to {} seconds", kLongestWait_s));
+  if (within_s < 1 || within_s > kLongestWaitSeconds) {
+    return line.usage_error(fmt::format("--within: 1 to {} seconds", kLongestWaitSeconds));
   }
   request.within = std::chrono::seconds(within_s);
   if (line.get<bool>("patient")) request.within = kPatience;

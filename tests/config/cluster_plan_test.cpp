@@ -150,7 +150,8 @@ TEST(ClusterPlan, OneMemberHasNoRing) {
 TEST(ClusterPlan, EdgesOfTheRingHaveRoomForTwoStepsAndTheSumsOfAnother) {
   ClusterPlanOptions large = options();
   large.contribution_elements = 1'000'000;
-  const LinkPlan& edge = link(plan_of(large), "reducer.2", "ring.0");
+  const runtime::Plan plan = plan_of(large);
+  const LinkPlan& edge = link(plan, "reducer.2", "ring.0");
   EXPECT_EQ(edge.to, "reducer.0");
   EXPECT_GE(edge.tokens, 1);
   const auto buckets = pipeline::make_buckets(1'000'000, 1 << 20, 3);

@@ -81,8 +81,9 @@ TEST_F(Hosts, TheShippedTopologyGivesOneHashInOneProcessOnOneHostAndOnThree) {
   ASSERT_NO_FATAL_FAILURE(lay_cables(3));
   if (IsSkipped()) return;
   const auto words = [&](const std::string& name, Words more = {}) {
+    const std::string shipped = TROUPE_SOURCE_DIR "/config/topologies/three_hosts.yaml";
     Words all{"run",
-              TROUPE_SOURCE_DIR "/config/topologies/three_hosts.yaml",
+              shipped,
               "--out",
               path(name),
               "--json",

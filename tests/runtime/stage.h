@@ -99,7 +99,8 @@ class Stage {
   }
   Stage& actor(const std::string& name, const std::string& owner, Script script,
                bool own_thread = false) {
-    return actor(name, owner, ScriptMaker([script] { return script; }), own_thread);
+    return actor(name, owner, ScriptMaker([script = std::move(script)] { return script; }),
+                 own_thread);
   }
   // A link from.out -> to.in, unless other ports are named. Every link holds a token, so that plans
   // of tests may have circles.

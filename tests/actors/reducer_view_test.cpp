@@ -291,12 +291,14 @@ class Director final : public runtime::Actor {
   void take(Context& context, const Halted& halted, std::string_view reducer) {
     const auto member =
         static_cast<std::uint32_t>(std::stoul(std::string(reducer.substr(reducer.find('.') + 1))));
-    const auto view = membership_.halted(member, halted.change, halted.next_step);
-    if (!view.ok()) return context.fail(view.error());
-    if (!view->has_value()) return;
+    const auto answer = membership_.halted(member, halted.change, halted.next_step);
+    if (!answer.ok()) return context.fail(answer.error());
+    if (!answer->view) return;
     ++told_.views;
-    for (const std::uint32_t each : (*view)->ring) told_.laggards += (*view)->lags(each) ? 1 : 0;
-    tell(context, **view);
+    for (const std::uint32_t each : answer->view->ring) {
+      told_.laggards += answer->view->lags(each) ? 1 : 0;
+    }
+    tell(context, *answer->view);
   }
 
   bool all_done() const {

@@ -10,14 +10,14 @@ namespace {
 using testing::HasSubstr;
 
 TEST(MemberInvitation, IsTheSameAfterItWasPacked) {
-  const MemberInvitation invitation{"name: x\n", 7, "/data", "node-a"};
+  const MemberInvitation invitation{"name: x\n", 7, 12, "/data", "node-a"};
   const auto read = unpack_invitation(pack_invitation(invitation));
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(*read, invitation);
 }
 
 TEST(MemberInvitation, TheLongestTopologyFits) {
-  const MemberInvitation invitation{std::string(MemberInvitation::kMostTopologyBytes, 'x'), 1,
+  const MemberInvitation invitation{std::string(MemberInvitation::kMostTopologyBytes, 'x'), 1, 1,
                                     std::string(4096, 'd'), std::string(4096, 'h')};
   const auto read = unpack_invitation(pack_invitation(invitation));
   ASSERT_TRUE(read.ok()) << read.error().message;
@@ -26,11 +26,13 @@ TEST(MemberInvitation, TheLongestTopologyFits) {
 
 TEST(MemberInvitation, NumbersOfMembersThatNoRunHasAreRefused) {
   for (const std::uint32_t members : {0u, config::kMostMembers + 1}) {
-    const auto read = unpack_invitation(pack_invitation({"name: x\n", members, "/data", "a"}));
+    const auto read =
+        unpack_invitation(pack_invitation({"name: x\n", members, members, "/data", "a"}));
     ASSERT_FALSE(read.ok()) << members;
     EXPECT_EQ(read.error().kind, runtime::ErrorKind::kLostPeers);
     EXPECT_THAT(read.error().message, HasSubstr("the invitation cannot be read"));
   }
+  EXPECT_FALSE(unpack_invitation(pack_invitation({"name: x\n", 3, 2, "/data", "a"})).ok());
 }
 
 }  // namespace

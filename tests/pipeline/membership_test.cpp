@@ -31,18 +31,23 @@ MembershipOptions three() {
   return options;
 }
 
-View expect_view(const runtime::Result<std::optional<View>>& answer) {
+using Answer = runtime::Result<Membership::Answer>;
+
+View expect_view(const Answer& answer) {
   EXPECT_TRUE(answer.ok()) << (answer.ok() ? "" : answer.error().message);
-  EXPECT_TRUE(answer.ok() && answer->has_value());
-  return answer.ok() && answer->has_value() ? **answer : View{};
+  if (!answer.ok()) return {};
+  EXPECT_TRUE(answer->view);
+  EXPECT_THAT(answer->left_behind, ElementsAre());
+  return answer->view.value_or(View{});
 }
 
-void expect_none(const runtime::Result<std::optional<View>>& answer) {
+void expect_none(const Answer& answer) {
   ASSERT_TRUE(answer.ok()) << answer.error().message;
-  EXPECT_FALSE(answer->has_value());
+  EXPECT_FALSE(answer->view);
+  EXPECT_THAT(answer->left_behind, ElementsAre());
 }
 
-void expect_refused(const runtime::Result<std::optional<View>>& answer, const std::string& what) {
+void expect_refused(const Answer& answer, const std::string& what) {
   ASSERT_FALSE(answer.ok());
   EXPECT_EQ(answer.error().kind, ErrorKind::kLostPeers);
   EXPECT_THAT(answer.error().message, HasSubstr(what));
@@ -124,12 +129,90 @@ TEST(Membership, AnswersThatCannotBeRightNameTheMember) {
   expect_refused(membership.halted(2, {4, 2}, 6),
                  "member.2 would make step 6 next, although it has made those before 7");
   EXPECT_THAT(membership.unheard(), ElementsAre(1, 2));
+}
+
+TEST(Membership, WhoLacksMoreThanAStepIsLeftBehindAndTheOthersGoOn) {
+  Membership membership(three());
+  membership.begin(7);
+  membership.lose(0);
   expect_none(membership.halted(2, {4, 2}, 9));
-  for (const std::uint64_t step : {7, 11}) {
-    expect_refused(membership.halted(1, {4, 2}, step),
-                   fmt::format("member.1 would make step {} next and member.2 step 9", step));
+  const Answer answer = membership.halted(1, {4, 2}, 7);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_FALSE(answer->view);
+  EXPECT_THAT(answer->left_behind, ElementsAre(1));
+  EXPECT_TRUE(membership.lose(1));
+  EXPECT_EQ(expect_view(membership.halted(2, {4, 3}, 9)).first_step, 9U);
+}
+
+MembershipOptions three_of_five() {
+  MembershipOptions options = three();
+  options.weights.resize(10, 1);
+  options.slots = 4;
+  return options;
+}
+
+TEST(Membership, WhoJoinsComputesFromAnIterationOnThatNobodyHasBegun) {
+  Membership membership(three_of_five());
+  const View first = membership.begin(7);
+  EXPECT_THAT(first.owners, testing::Each(testing::Lt(6U))) << "those that may join are not there";
+  membership.admit(4);
+  EXPECT_THAT(membership.unheard(), ElementsAre(0, 1, 2, 4));
+  for (const std::uint32_t member : {0, 1, 2}) {
+    expect_none(membership.halted(member, {4, 2}, 22 - member % 2));
   }
-  EXPECT_EQ(expect_view(membership.halted(1, {4, 2}, 8)).first_step, 9U);
+  const View view = expect_view(membership.halted(4, {4, 2}, 15));
+  EXPECT_EQ(view.first_step, 22U) << "that of those who have it from themselves";
+  EXPECT_THAT(view.ring, ElementsAre(0, 2, 1, 4));
+  EXPECT_THAT(view.learners, ElementsAre(4));
+  EXPECT_TRUE(view.gives(0));
+  EXPECT_FALSE(view.lags(4)) << "it is taught";
+  // Iterations 5 and 6 may be under way.
+  for (const std::uint64_t iteration : {5, 6}) EXPECT_EQ(view.owners_in(iteration), first.owners);
+  for (const std::uint64_t iteration : {7, 8, 1000}) {
+    EXPECT_THAT(view.owners_in(iteration), testing::Contains(8));
+  }
+  EXPECT_THAT(membership.present(), ElementsAre(0, 1, 2, 4));
+}
+
+// Two iterations may have been begun, in one of which the newcomer is to compute.
+TEST(Membership, LossBehindAJoinKeepsWhatEachIterationWasGivenTo) {
+  Membership membership(three_of_five());
+  membership.begin(0);
+  membership.admit(3);
+  for (const std::uint32_t member : {0, 1, 2, 3}) (void)membership.halted(member, {4, 2}, 1);
+  const View joined = membership.view();
+  ASSERT_THAT(joined.owners_in(2), testing::Contains(testing::AnyOf(6, 7)));
+  membership.lose(1);
+  for (const std::uint32_t member : {0, 2}) (void)membership.halted(member, {4, 3}, 5);
+  const View view = expect_view(membership.halted(3, {4, 3}, 5));
+  for (const std::uint64_t iteration : {1, 2, 3}) {
+    const auto &before = joined.owners_in(iteration), &after = view.owners_in(iteration);
+    for (std::size_t i = 0; i < after.size(); ++i) {
+      EXPECT_TRUE(view.has(after[i] / 2)) << iteration;
+      if (before[i] / 2 != 1) {
+        EXPECT_EQ(after[i], before[i]) << iteration;
+      }
+    }
+  }
+  // And when the iterations before are over only the newest is of interest.
+  membership.lose(2);
+  (void)membership.halted(0, {4, 4}, 40);
+  const View last = expect_view(membership.halted(3, {4, 4}, 40));
+  EXPECT_TRUE(last.later.empty());
+  EXPECT_THAT(last.owners, testing::Each(testing::AnyOf(0, 1, 6, 7)));
+}
+
+TEST(Membership, WhoIsLostWhileItJoinsLeavesTheOthersAsTheyWere) {
+  Membership membership(three_of_five());
+  const View first = membership.begin(7);
+  membership.admit(4);
+  expect_none(membership.halted(0, {4, 2}, 7));
+  EXPECT_TRUE(membership.lose(4));
+  for (const std::uint32_t member : {0, 1}) expect_none(membership.halted(member, {4, 3}, 7));
+  const View view = expect_view(membership.halted(2, {4, 3}, 7));
+  EXPECT_EQ(view.ring, first.ring);
+  EXPECT_EQ(view.owners, first.owners);
+  EXPECT_TRUE(view.learners.empty());
 }
 
 // It was told of a View, but its giver was lost before it had the sums.
@@ -256,8 +339,8 @@ class History {
     ASSERT_TRUE(answer.ok()) << answer.error().message;
     if (present_.contains(member)) heard_.insert(member);
     const bool complete = heard_ == present_;
-    ASSERT_EQ(answer->has_value(), complete);
-    if (complete) take(**answer);
+    ASSERT_EQ(answer->view.has_value(), complete);
+    if (complete) take(*answer->view);
   }
 
   void say_late() {
@@ -272,9 +355,6 @@ class History {
     if (!present_.contains(member)) return;
     const std::uint64_t behind = reached_.at(member);
     if (behind > 0) refuse(member, behind - 1 - below(static_cast<std::uint32_t>(behind)));
-    for (const std::uint32_t other : heard_) {
-      if (other != member) refuse(member, next_.at(other) + 2 + below(5));
-    }
   }
   void refuse(std::uint32_t member, std::uint64_t next_step) {
     const auto answer = membership_->halted(member, change_, next_step);

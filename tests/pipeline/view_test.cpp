@@ -93,7 +93,7 @@ TEST(View, ChecksAreOfItsMembersInOrderAndOfItsOwners) {
   run.replicas_per_member = 2;
   run.members = {0, 1, 2, 3, 4, 5, 6};
   run.owners = {0, 13};
-  const SpotChecks checks = view().checks(run);
+  const SpotChecks checks = view().checks(run, 5);
   EXPECT_THAT(checks.members, ElementsAre(0, 2, 4, 6));
   EXPECT_EQ(checks.owners, view().owners);
   EXPECT_EQ(checks.every, 4U);

@@ -75,7 +75,7 @@ CodecOf<std::string> listen_address() {
 
 RecordOf<FailureSection> failure_record() {
   auto record = std::make_shared<Record<FailureSection>>("what counts as a failure");
-  constexpr const char* kNotYet = "this version does without it; leave it out";
+  constexpr const char* kNotYet = "leave it out";
   record
       ->field("heartbeat", &FailureSection::heartbeat, duration(milliseconds(1)), Scope::kFree,
               "How often nodes tell each other that they live.")

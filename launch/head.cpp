@@ -23,6 +23,22 @@ namespace troupe::launch {
 
 using runtime::Result;
 
+namespace {
+
+// Those that the run cannot begin without, while there are any.
+std::vector<std::string> awaited_first(const std::vector<std::string>& awaited,
+                                       std::uint32_t members) {
+  std::set<std::string> first;
+  for (std::uint32_t i = 0; i < members; ++i) first.insert(config::member_name(i));
+  std::vector<std::string> needed;
+  for (const std::string& name : awaited) {
+    if (first.contains(name)) needed.push_back(name);
+  }
+  return needed.empty() ? awaited : needed;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<runtime::Wire>> open_head_wire(const LocalRunRequest& request,
                                                       const runtime::Clock& clock,
                                                       const runtime::Log& log) {
@@ -50,7 +66,8 @@ runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSet
                     const runtime::Enrolment& enrolment,
                     const std::vector<std::string>& awaited) -> Result<runtime::Invitation> {
     ASSIGN_OR_RETURN(std::string name,
-                     names->choose(enrolment.node, enrolment.host, awaited, clock.now()));
+                     names->choose(enrolment.node, enrolment.host,
+                                   awaited_first(awaited, request.members), clock.now()));
     MemberInvitation contents;
     contents.topology = request.effective_topology;
     contents.members = request.members;

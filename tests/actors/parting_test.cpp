@@ -222,9 +222,10 @@ TEST(Parting, LostMemberLeavesTheOthersInANewViewFromTheFurthestStepOn) {
   EXPECT_THAT(company.heard["member.1"], IsEmpty());
   ASSERT_EQ(company.changes.size(), 2U);
   EXPECT_EQ(company.changes[0], "member.1 dead: its connection closed");
-  EXPECT_THAT(company.changes[1],
-              StartsWith(R"(view 9: {"view":"1.2","members":["member.0","member.2"],)"
-                         R"("causes":["its connection closed"],"halted_seconds":)"));
+  EXPECT_THAT(
+      company.changes[1],
+      StartsWith(R"(view 9: {"view":"1.2","first_step":9,"members":["member.0","member.2"],)"
+                 R"("joined":[],"causes":["its connection closed"],"halted_seconds":)"));
 }
 
 TEST(Parting, OneAfterAnotherMayBeLostUntilOneIsLeft) {
@@ -304,14 +305,24 @@ TEST(Parting, NobodyIsExpelledWhenOneOfTheTwoIsLostHere) {
   EXPECT_EQ(company.heard["reducer.2"].back(), "view 1.2 of 1 2 from 5");
 }
 
-TEST(Parting, AnswerThatCannotBeRightEndsTheRunAndNamesItsMember) {
+TEST(Parting, MemberThatLacksMoreThanAStepIsExpelledAndTheOthersGoOn) {
   Company company(3);
   company.lose(2, milliseconds(1000));
   company.next_step = {7, 9, 7};
   company.run();
+  expect_good_end(company);
+  EXPECT_THAT(company.heard["member.0"], ElementsAre(StartsWith("expelled: member.0 lacks more")));
+  EXPECT_EQ(company.heard["reducer.1"].back(), "view 1.3 of 1 from 9");
+}
+
+TEST(Parting, AnswerThatCannotBeRightEndsTheRunAndNamesItsMember) {
+  Company company(3);
+  company.lose(2, milliseconds(1000));
+  company.next_step = {3, 7, 7};
+  company.run();
   ASSERT_TRUE(company.end.error);
   EXPECT_EQ(company.end.error->kind, ErrorKind::kLostPeers);
-  EXPECT_THAT(company.end.error->message, HasSubstr("members differ by one step at most"));
+  EXPECT_THAT(company.end.error->message, HasSubstr("although it has made those before 5"));
   EXPECT_THAT(company.heard["replica.0"], ElementsAre("stop"));
   EXPECT_TRUE(company.outcome->saved);
 }

@@ -222,7 +222,6 @@ TEST(ReducerChange, HaltedItReducesNothing) {
 
 TEST(ReducerChange, OvertakenHaltsAndViewsAreLetGo) {
   Scene scene;
-  scene.root(halt(kSecond));  // before training
   scene.root(view(kFirstView, {0, 1, 2})).root(halt(kThird)).root(halt(kSecond));
   scene.root(view(kSecond, {1, 0})).root(view(kThird, {1, 2})).root(view(kThird, {1, 2}));
   scene.root(halt(kThird)).root(view(kFirstView, {0, 1, 2}));

@@ -153,8 +153,6 @@ class Rehearsal {
 
   Message next_batch() {
     const std::uint64_t iteration = next_batch_ / options_.micro_batches;
-    if (setting_.idle) return Message::of(EndOfData{setting_.iterations});
-    if (iteration == setting_.iterations) return Message::of(EndOfData{iteration});
     const auto micro_batch = static_cast<std::uint32_t>(next_batch_ % options_.micro_batches);
     const std::size_t events = options_.micro_batch;
     Buffer images = Buffer::allocate(events * 64 * sizeof(float));
@@ -175,16 +173,20 @@ class Rehearsal {
 
   void load(Context& context) {
     while (feed_ > 0 && !loaded_) {
+      if (!told_end_) {
+        told_end_ = context.send("batches", Message::of(EndOfData{setting_.iterations}));
+        loaded_ = told_end_ && setting_.idle;
+        if (!told_end_) return;
+        continue;
+      }
       if (may_load && !may_load(next_batch_ / options_.micro_batches)) {
         context.after(1ms);
         return;
       }
       Message message = next_batch();
-      const bool last = message.as<EndOfData>() != nullptr;
       if (!context.send("batches", message)) return;
-      loaded_ = last;
-      ++next_batch_;
-      if (!last) ++batches_sent;
+      ++batches_sent;
+      loaded_ = ++next_batch_ == setting_.iterations * options_.micro_batches;
     }
   }
 
@@ -242,7 +244,7 @@ class Rehearsal {
   StatePointer state_;
   std::uint32_t feed_ = 0;  // 0: none was asked for
   std::uint64_t next_batch_ = 0;
-  bool loaded_ = false;
+  bool told_end_ = false, loaded_ = false;
   std::deque<pipeline::StepHeader> headers_;
   Play play_;
 };

@@ -70,10 +70,10 @@ TEST(WireMessages, ViewThatNoCoordinatorTellsIsRefused) {
          view.reached = {9, 9, 9};
        },
        "that nobody has reached"},
-      {[](View& view) { view.first_step = 11; }, "that nobody has reached"},
+      {[](View& view) { view.first_step = 11; }, "far behind it"},
       {[](View& view) { view.reached[1] = 8; }, "far behind it"},
-      {[](View& view) { view.reached[1] = 11; }, "far behind it"},
-      {[](View& view) { view.reached[1] = UINT64_MAX; }, "far behind it"},
+      {[](View& view) { view.reached[1] = 11; }, "behind what its members"},
+      {[](View& view) { view.reached[1] = UINT64_MAX; }, "behind what its members"},
   };
   EXPECT_EQ(problem_of_view([](View&) {}), "");
   for (const auto& [change, why] : refused) EXPECT_THAT(problem_of_view(change), HasSubstr(why));
@@ -82,7 +82,15 @@ TEST(WireMessages, ViewThatNoCoordinatorTellsIsRefused) {
                 view.first_step = 0;
                 view.reached = {0, UINT64_MAX, 0};
               }),
-              HasSubstr("far behind it"));
+              HasSubstr("behind what its members"));
+  // Who is new may lack more, and alone has nothing to begin from.
+  EXPECT_EQ(problem_of_view([](View& view) {
+              view.reached[1] = 3;
+              view.learners = {view.ring[1]};
+            }),
+            "");
+  EXPECT_THAT(problem_of_view([](View& view) { view.learners = view.ring; }),
+              HasSubstr("that nobody has reached"));
 }
 
 TEST(WireMessages, ViewOfMoreThanThereCanBeIsRefused) {

@@ -76,8 +76,7 @@ constexpr const char* kAllProblems[] = {
     "t.yaml:22:14: actors.validator: expected a section (every, events), found a list",
     "t.yaml:23:16: links.0.from: expected one of coordinator, loader",
     "t.yaml:25:38: cluster.hosts.0.workers: expected a whole number from 1 to 1024",
-    "t.yaml:26:41: cluster.failure.drain_grace: not available in this version: members neither "
-    "join nor leave",
+    "t.yaml:26:41: cluster.failure.drain_grace: not available in this version: leave it out",
 };
 
 TEST(TopologyErrors, EveryProblemOfAFileIsReportedAtOnceWithItsPlace) {
@@ -181,9 +180,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "links.0.credits: expected a whole number from 1"},
         Mistake{kModel + kData + "links: [{from: loader, to: replica, bytes: 0B}]\n",
                 "links.0.bytes: must be at least 1B, found 0B"},
-        Mistake{kModel + kData + "cluster: {failure: {restart: 1}}\n",
-                "cluster.failure.restart: not available in this version: an actor that fails ends "
-                "the run"},
+        Mistake{kModel + kData + "cluster: {failure: {restart: 2000}}\n",
+                "cluster.failure.restart: expected a whole number from 0 to 1024"},
+        Mistake{kModel + kData + "cluster: {joiners: -1}\n",
+                "cluster.joiners: expected a whole number from 0 to 1024"},
         Mistake{kModel + kData + "actors: {replica: {threads: true}}\n",
                 "expected a whole number from 1 to 1024, found text \"true\""},
         Mistake{kModel + kData + "cluster: {failure: {heartbeat: 3s}}\n",

@@ -198,8 +198,9 @@ TEST_F(Hosts, RingOrderedByTheRatesOfFourHostsGivesTheHashOfOneProcess) {
 TEST_F(Hosts, OfMembersThatLoseEachOtherOneGoesOn) {
   ASSERT_NO_FATAL_FAILURE(lay_cables(3));
   if (IsSkipped()) return;
-  const Words iterations = until_iteration(600, {"--json"});
+  Words iterations = until_iteration(600);
   const std::string whole = hash_of("whole", iterations);
+  iterations.emplace_back("--json");
   Process run(head_line({0, 1, 1}, iterations));
   const auto one = join_from(1, {"--node", "member.0"});
   const auto other = join_from(2, {"--node", "member.1"});
@@ -269,8 +270,9 @@ TEST_F(Hosts, CableThatIsMendedInTimeChangesNothing) {
 TEST_F(Hosts, HeadsSideOfACutCableGoesOnAndTheOtherEnds) {
   ASSERT_NO_FATAL_FAILURE(lay_cables(2));
   if (IsSkipped()) return;
-  const Words iterations = until_iteration(600, {"--json"});
+  Words iterations = until_iteration(600);
   const std::string whole = hash_of("whole", iterations);
+  iterations.emplace_back("--json");
   Process run(head_line({1, 1}, iterations));
   const auto member = join_from(1);
   wait_until_training(run, "a");

@@ -88,16 +88,21 @@ TEST(RunBounds, SharesAreThoseOfTheMembers) {
   EXPECT_FALSE(run_bounds(*loaded, 2).ok()) << "shares of three";
 }
 
-// Every reducer has a link to every other one, and uses that to the next in the ring.
+// Every reducer has a link to every other one, and uses that to the next in the ring; and one
+// member at a time sends snapshots.
 TEST(RunBounds, CountOneLinkOfEveryReducerToAnother) {
   const auto loaded =
       config::parse_topology("model: {zoo: toy}\ndata: {train: toy.h5}\n", "t.yaml", ".");
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;
   const auto bounds = run_bounds(*loaded, 4);
   ASSERT_TRUE(bounds.ok()) << bounds.error().message;
-  std::int64_t rest = 0, edge = 0;
+  std::int64_t rest = 0, edge = 0, snapshots = 0;
   int edges = 0;
   for (const runtime::LinkPlan& link : bounds->plan.links) {
+    if (link.to_port == "snapshots") {
+      snapshots = link.byte_credits;
+      continue;
+    }
     if (link.to_port != "ring") {
       rest += link.byte_credits;
       continue;
@@ -106,7 +111,7 @@ TEST(RunBounds, CountOneLinkOfEveryReducerToAnother) {
     ++edges;
   }
   EXPECT_EQ(edges, 4 * 3);
-  EXPECT_EQ(bounds->message_bytes, rest + 4 * edge);
+  EXPECT_EQ(bounds->message_bytes, rest + 4 * edge + 2 * snapshots);
   const auto alone = run_bounds(*loaded, 1);
   ASSERT_TRUE(alone.ok()) << alone.error().message;
   EXPECT_GT(bounds->arena_bytes, alone->arena_bytes) << "the sums of the newest step are kept";

@@ -22,7 +22,7 @@ class ClusterDeath : public ClusterRun {
  protected:
   Words endless(const std::string& name, Words more = {}) const {
     Words words = run_words(name, kEndlessRun);
-    words.insert(words.end(), {"--workers", "2"});
+    words.insert(words.end(), {"--workers", "2", "--set", "cluster.failure.restart=0"});
     words.insert(words.end(), more.begin(), more.end());
     return command(words);
   }
@@ -61,7 +61,7 @@ TEST_F(ClusterDeath, KilledMembersCostNeitherStepNorBit) {
   for (const std::vector<int>& victims : deaths) {
     std::filesystem::remove_all(path("a"));
     Words words = run_words("a", iterations);
-    words.insert(words.end(), {"--workers", "3", "--json"});
+    words.insert(words.end(), {"--workers", "3", "--json", "--set", "cluster.failure.restart=0"});
     Process process(command(words));
     for (std::size_t i = 0; i < victims.size(); ++i) {
       wait_until_training(process, "a", 200 * (i + 1));
@@ -83,6 +83,58 @@ TEST_F(ClusterDeath, KilledMembersCostNeitherStepNorBit) {
     }
     EXPECT_EQ(nodes("a").at("head").state, "ended");
   }
+}
+
+// Until none is left of those that began it.
+TEST_F(ClusterDeath, KilledMembersAreReplacedAndCostNeitherStepNorBit) {
+  const Words iterations = until_iteration(2000);
+  const std::string whole = hash_of("whole", iterations);
+  Words words = run_words("a", iterations);
+  words.insert(words.end(), {"--workers", "2", "--json", "--set", "cluster.failure.restart=2"});
+  Process process(command(words));
+  wait_until_training(process, "a");
+  for (const int victim : {1, 0}) {
+    const std::string next = fmt::format("member.{}", 3 - victim);
+    ASSERT_GT(member(victim), 0);
+    ::kill(member(victim), SIGKILL);
+    const auto has_joined = [&] {
+      return read_text(path("a/metrics.jsonl")).find("\"joined\":[\"" + next) != std::string::npos;
+    };
+    ASSERT_TRUE(wait_until(process, has_joined)) << process.wait().err;
+  }
+  const ProcessEnd end = process.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(last_line(end)["state_hash"].text(), whole);
+  EXPECT_EQ(last_line(end)["failures_survived"].integer(), 2U);
+  EXPECT_EQ(steps("a"), 8000U);
+  for (const char* name : {"member.0", "member.1"}) EXPECT_EQ(nodes("a").at(name).state, "dead");
+  for (const char* name : {"member.2", "member.3"}) EXPECT_EQ(nodes("a").at(name).state, "ended");
+}
+
+TEST_F(ClusterDeath, MemberJoinsWhileItTrainsAndLeavesAgain) {
+  const std::string address = fmt::format("127.0.0.1:{}", free_port());
+  const Words iterations = until_iteration(2000);
+  const std::string whole = hash_of("whole", iterations);
+  Words more = iterations;
+  more.emplace_back("--json");
+  Process process(command(head_words("a", address, 1, more)));
+  Process first(command({"join", address}));
+  wait_until_training(process, "a");
+  Process second(command({"join", address}));
+  const auto says = [&](const char* what) {
+    return wait_until(process, [&] {
+      return read_text(path("a/metrics.jsonl")).find(what) != std::string::npos;
+    });
+  };
+  ASSERT_TRUE(says(R"("members":["member.0","member.1"],"joined":["member.1"])"))
+      << read_text(path("a/log.txt"));
+  second.send(SIGTERM);
+  EXPECT_EQ(second.wait().exit_code, 0);
+  const ProcessEnd end = process.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(first.wait().exit_code, 0);
+  EXPECT_EQ(last_line(end)["state_hash"].text(), whole);
+  EXPECT_EQ(steps("a"), 8000U);
 }
 
 TEST_F(ClusterDeath, LastMemberThatIsKilledEndsTheRunWhichGoesOnToTheSameHash) {

@@ -1,0 +1,151 @@
+// The part of the Replica that takes up another View, and what it learns before its first.
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "actors/replica.h"
+#include "pipeline/micro_batch.h"
+
+namespace troupe::actors {
+
+using runtime::Buffer;
+using runtime::Context;
+using runtime::Message;
+
+void Replica::share_state(Context& context, std::uint32_t member) {
+  const auto state = std::make_shared<const pipeline::TrainingState>(state_);
+  const std::uint32_t replicas = options_.checks.replicas_per_member;
+  for (std::uint32_t i = 0; i < replicas; ++i) {
+    context.send_control(fmt::format("replica.{}", member * replicas + i),
+                         Message::of(BeginTraining{state}));
+  }
+}
+
+void Replica::learn(Context& context, const BucketMessage& body, const Buffer& sums) {
+  const auto slot = training_.options.schedule[state_.slot];
+  const pipeline::SumLayout layout =
+      pipeline::sum_layout(training_.gan.contributions(slot), training_.options.lossy);
+  const pipeline::Bucket bucket{body.begin, body.end - body.begin, body.floats};
+  if (body.step != next_step() || !layout.holds(bucket) || sums.size() != bucket.bytes()) {
+    return refuse(context,
+                  fmt::format("elements {} to {} of step {}", body.begin, body.end, body.step));
+  }
+  if (!learned_) {
+    learned_.emplace();
+    learned_->sums = Buffer::zeroed(layout.bytes());
+    learned_->floats = layout.floats;
+  }
+  std::memcpy(learned_->sums.mutable_data() + layout.offset(body.begin), sums.data(), sums.size());
+}
+
+// Whether its state is that of the others shows before the step is applied.
+void Replica::learn(Context& context, const pipeline::StepHeader& header) {
+  if (header.step != next_step() || !learned_ || header.flagged ||
+      header.micro_batches != training_.options.micro_batches) {
+    return refuse(context, fmt::format("the header of step {}", header.step));
+  }
+  if (header.state_minimum != state_hash_ || header.state_maximum != state_hash_) {
+    return context.fail(
+        {runtime::ErrorKind::kDiverged,
+         fmt::format("the state before step {} is {} here and {} with the members of the run; this "
+                     "machine computes otherwise, or its memory is bad",
+                     header.step, state_hash_.text(), header.state_minimum.text())});
+  }
+  pipeline::StepRecord record = *std::exchange(learned_, std::nullopt);
+  record.header = header;
+  record.scales = state_.scales[state_.slot];
+  if (header.attempt > 0) {
+    record.scales =
+        pipeline::scales_for_attempt(record.scales, header, training_.options.micro_batches);
+  }
+  commit(context, record);
+}
+
+void Replica::take_view(Context& context, ViewPointer view) {
+  if (phase_ != Phase::kTraining || view->first_step != next_step()) {
+    refuse(context, fmt::format("View {} from step {} on", text_of(view->id), view->first_step));
+    return;
+  }
+  const bool led = std::exchange(
+      leads_, view->leader() * options_.checks.replicas_per_member == options_.replica);
+  const bool first = view_ == nullptr;
+  view_ = std::move(view);
+  contributions_.messages.clear();
+
+  Feed feed;
+  feed.replica = options_.replica;
+  feed.number = ++feed_;
+  feed.view = view_;
+  feed.iteration = state_.iteration;
+  incomplete_.clear();
+  std::vector<std::shared_ptr<pipeline::IterationShare>> shares;
+  for (const Flight& flight : flights_) shares.push_back(flight.share().iteration());
+  if (iteration_ != nullptr && iteration_->iteration() >= state_.iteration) {
+    shares.push_back(iteration_);
+  }
+  shares.erase(std::unique(shares.begin(), shares.end()), shares.end());
+  for (const auto& share : shares) {
+    const std::vector<Feed::Missing> missing = missing_of(*share);
+    share->take_over({});
+    if (!missing.empty()) incomplete_.emplace_back(share, missing.size());
+    feed.missing.insert(feed.missing.end(), missing.begin(), missing.end());
+    feed.iteration = share->iteration() + 1;
+  }
+  for (Flight& flight : flights_) flight.restart(*view_);
+  computer_->forget_prepared();
+  batches_.expect(feed_, feed.missing.size(), most_own() + 1);
+  if (iteration_ != nullptr) batches_.note_in_use(iteration_->with_events());
+  context.send_control(options_.loader, Message::of(std::move(feed)));
+  if (leads_ && !led && !first) lead(context);
+}
+
+std::vector<std::uint32_t> Replica::own_in(std::uint64_t iteration) const {
+  return pipeline::micro_batches_of(view_->owners_in(iteration), options_.replica);
+}
+
+std::size_t Replica::most_own() const {
+  std::size_t most = own_in(0).size();
+  for (const pipeline::View::Assignment& assignment : view_->later) {
+    most = std::max(most, own_in(assignment.from).size());
+  }
+  return most;
+}
+
+std::vector<Feed::Missing> Replica::missing_of(const pipeline::IterationShare& share) const {
+  std::vector<Feed::Missing> missing;
+  for (const std::uint32_t index : own_in(share.iteration())) {
+    if (!share.has(index)) missing.push_back({share.iteration(), index});
+  }
+  return missing;
+}
+
+// What the leader before may not have got through any more: the newest steps, which the Monitor
+// knows by their numbers, and snapshots.
+void Replica::lead(Context& context) {
+  for (const StepMetrics& step : last_steps_) {
+    if (metrics_.valid()) context.send(metrics_, Message::of(StepMetrics(step)));
+  }
+  if (last_steps_.empty()) return;
+  const bool epoch_ended = state_.epoch != last_steps_.back().epoch;
+  snapshot_if_due(epoch_ended);
+}
+
+// False: not all that iterations under way lack is here.
+bool Replica::take_over() {
+  for (; !incomplete_.empty(); incomplete_.pop_front()) {
+    const auto& [share, count] = incomplete_.front();
+    auto micro_batches = batches_.next(share->iteration(), count);
+    if (!micro_batches) return false;
+    share->take_over(std::move(*micro_batches));
+    for (Flight& flight : flights_) {
+      if (flight.share().iteration() == share) flight.restart(*view_);
+    }
+    if (share == iteration_) batches_.note_in_use(share->with_events());
+  }
+  return true;
+}
+
+}  // namespace troupe::actors

@@ -101,7 +101,9 @@ TEST_F(ClusterJoin, MemberListensAtTheAddressThatItIsTold) {
 }
 
 TEST_F(ClusterJoin, OneMemberTooManyAndUnknownNamesAreRefusedOnBothSides) {
-  auto head = waiting_head(1, kEndlessRun);
+  Words words = kEndlessRun;
+  words.insert(words.end(), {"--set", "cluster.joiners=0", "--set", "cluster.failure.restart=0"});
+  auto head = waiting_head(1, words);
   expect_refused(join({address_, "--node", "member.7"}), 2, {"member.7 is not awaited"});
   EXPECT_THAT(log(), AllOf(HasSubstr("was refused"), HasSubstr("member.7 is not awaited")));
   Process member(command({"join", address_, "--node", "member.0"}));

@@ -137,6 +137,7 @@ void Coordinator::take_joined(Context& context, const runtime::PeerJoined& peer)
   context.send_control(
       "monitor",
       Message::of(NodeChange{peer.node, peer.host, peer.pid, peer.address, "running", {}}));
+  if (lost_.contains(*member)) return;  // whoever started it has told of its end already
   here_.insert(*member);
   if (phase_ == Phase::kTraining && !stopping_) return teach(context, *member);
   absent_.erase(*member);
@@ -217,6 +218,8 @@ void Coordinator::lose_member(Context& context, std::uint32_t member, const Erro
     if (absent_.contains(member) || here_.contains(member)) stop_training(context, error);
   } else if (phase_ == Phase::kTraining && membership_.present().contains(member)) {
     go_on_without(context, member, error);
+  } else if (awaits("validator") && member == member_of(leading_replica())) {
+    context.send_control("validator", Message::of(last_state()));
   }
 }
 
@@ -228,11 +231,12 @@ void Coordinator::go_on_without(Context& context, std::uint32_t member, const Er
   });
   // The last one takes with it what it had still to make.
   if (last && trained) stop_training(context, error);
+  const bool was_changing = membership_.change().has_value();
   membership_.lose(member);
   std::erase_if(training_, [&](std::uint32_t replica) { return member_of(replica) == member; });
   if (training_.empty()) return save(context);
   if (stopping_) return;
-  if (causes_.empty()) changing_since_ = context.now();
+  if (!was_changing) changing_since_ = context.now();
   causes_.push_back(error.message);
   context.log().warning(
       fmt::format("going on without {}: {}", options_.places[member].node, error.message));
@@ -252,6 +256,17 @@ void Coordinator::go_on_without(Context& context, std::uint32_t member, const Er
 void Coordinator::take_halted(Context& context, const Halted& halted, std::string_view reducer) {
   const auto member = member_of_reducer(reducer);
   if (!member || phase_ != Phase::kTraining || stopping_) return;
+  const View& view = membership_.view();
+  const auto teacher = teachers_.find(*member);
+  const bool is_cut_off = view.is_new(*member) && halted.next_step < view.first_step &&
+                          teacher != teachers_.end() && lost_.contains(teacher->second);
+  if (is_cut_off) {
+    return expel(
+        context, *member,
+        {ErrorKind::kLostPeers,
+         fmt::format("{} lacks what {} was sending it, which is lost; join again",
+                     options_.places[*member].node, options_.places[teacher->second].node)});
+  }
   const auto answer = membership_.halted(*member, halted.change, halted.next_step);
   if (!answer.ok()) return stop_training(context, answer.error());
   for (const std::uint32_t each : answer->left_behind) {
@@ -264,8 +279,11 @@ void Coordinator::take_halted(Context& context, const Halted& halted, std::strin
   tell_view(context, *answer->view);
   RunOutcome::ViewChange change{*answer->view, {}, std::exchange(causes_, {}), {}, 0.0};
   for (const std::uint32_t each : change.view.learners) {
+    const auto learner = learners_.find(each);
+    if (learner == learners_.end()) continue;
     change.joined.push_back(options_.places[each].node);
-    learners_.erase(each);
+    teachers_[each] = learner->second.teacher;
+    learners_.erase(learner);
     for (std::uint32_t i = 0; i < options_.membership.replicas_per_member; ++i) {
       training_.insert(each * options_.membership.replicas_per_member + i);
     }
@@ -358,8 +376,8 @@ void Coordinator::take_end(Context& context, const ReplicaEnd& end) {
   }
   if (end.replica == leading_replica()) {
     finish_.told_until = end.last_step ? end.last_step->step + 1 : 0;
-    validations_ = end.validations;
   }
+  validations_[end.replica] = end.validations;
   if (end.last_step && (!finish_.newest || end.last_step->step > finish_.newest->step)) {
     finish_.newest = end.last_step;
   }
@@ -380,10 +398,16 @@ void Coordinator::save(Context& context) {
   awaited_ = {"checkpointer"};
   if (options_.validate && !outcome_->stopped && !error_) awaited_.emplace_back("validator");
   for (const std::string& actor : awaited_) {
-    context.send_control(actor,
-                         Message::of(LastState{outcome_->state, validations_,
-                                               fmt::format("replica.{}", leading_replica())}));
+    context.send_control(actor, Message::of(last_state()));
   }
+}
+
+// Of a leader that is lost no snapshot will come any more.
+LastState Coordinator::last_state() const {
+  const std::uint32_t leader = leading_replica();
+  const auto sent = validations_.find(leader);
+  const bool comes = sent != validations_.end() && !lost_.contains(member_of(leader));
+  return {outcome_->state, comes ? sent->second : 0, fmt::format("replica.{}", leader)};
 }
 
 bool Coordinator::awaits(std::string_view actor) const {

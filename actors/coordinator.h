@@ -50,7 +50,7 @@ struct RunOutcome {
   std::optional<Validation> validation;
 };
 
-// view, first_step, members, causes and halted_seconds of a change, as one JSON object.
+// view, first_step, members, joined, causes and halted_seconds of a change, as one JSON object.
 std::string view_json(const RunOutcome::ViewChange& change);
 
 // A process that is, or should have become, a member, and has ended.
@@ -136,6 +136,7 @@ class Coordinator final : public runtime::Actor {
   void end_run(runtime::Context& context);
   void take_done(runtime::Context& context, std::string_view actor,
                  const std::optional<runtime::Error>& error);
+  LastState last_state() const;
   bool awaits(std::string_view actor) const;
   std::uint32_t leading_replica() const {
     return membership_.view().leader() * options_.membership.replicas_per_member;
@@ -153,13 +154,14 @@ class Coordinator final : public runtime::Actor {
     std::uint32_t teacher = 0;
     std::set<std::uint32_t> ready;  // replicas that have a state
   };
-  std::map<std::uint32_t, Learner> learners_;  // that are in no View yet
+  std::map<std::uint32_t, Learner> learners_;        // that are in no View yet
+  std::map<std::uint32_t, std::uint32_t> teachers_;  // of those that have joined
   std::vector<Quarrel> quarrels_;
   std::vector<std::string> causes_;  // of the change of the View that is under way
   runtime::TimePoint changing_since_{0};
   std::set<std::uint32_t> training_;  // replicas that have not ended
   std::vector<std::string> awaited_;  // actors that have still to answer with LastStateDone
-  std::uint64_t validations_ = 0;     // see ReplicaEnd
+  std::map<std::uint32_t, std::uint64_t> validations_;  // by replica; see ReplicaEnd
   std::optional<runtime::Error> error_;
   FinishMetrics finish_;  // as far as replicas have ended
 };

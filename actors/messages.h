@@ -74,7 +74,7 @@ struct ShareState {
   std::uint32_t member = 0;
 };
 
-// Replica -> Coordinator, control: it has a state, and makes of it what it is taught.
+// Replica -> Coordinator, control: it has a state, and makes of it what the others make of theirs.
 struct Learned {
   static constexpr std::string_view kName = "learned";
   std::uint32_t replica = 0;

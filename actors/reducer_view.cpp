@@ -26,7 +26,6 @@ void Reducer::halt(Context& context, pipeline::ViewId change) {
   rounds_.clear();
   // What it is taught goes on to come, and what it was handed over comes again.
   if (!learns_) given_.reset();
-  for (auto& [member, outbox] : members_) outbox.messages.clear();
   // The beginning of its lesson may be on its way yet.
   if (view_ != nullptr || learns_) answer_halt(context);
 }
@@ -45,8 +44,12 @@ std::string Reducer::fault_of(const pipeline::View& view) const {
     return fmt::format("for which it should have the sums of step {}", view.first_step - 1);
   }
   const auto is_member = [&](std::uint32_t owner) { return view.has(owner / options_.replicas); };
-  if (view.owners.size() != options_.micro_batches ||
-      !std::all_of(view.owners.begin(), view.owners.end(), is_member)) {
+  const auto fits = [&](const std::vector<std::uint32_t>& owners) {
+    return owners.size() == options_.micro_batches &&
+           std::all_of(owners.begin(), owners.end(), is_member);
+  };
+  if (!fits(view.owners) || !std::all_of(view.later.begin(), view.later.end(),
+                                         [&](const auto& each) { return fits(each.owners); })) {
     return "whose micro-batches are not those of its members";
   }
   return {};
@@ -146,7 +149,7 @@ bool Reducer::take_sums(Context& context, std::optional<Round>& round, Message m
     refuse(context, who, fmt::format("step {} as summed", step));
     return false;
   }
-  if (!round) round.emplace();
+  if (!round) round = Round();
   round->step = step;
   if (bucket != nullptr) {
     const BucketMessage& body = bucket->bucket;

@@ -73,10 +73,9 @@ void Replica::receive(Context& context, Message message) {
   } else if (phase_ == Phase::kEnded) {
     return;
   } else if (const auto* beginning = message.as<BeginTraining>()) {
+    // Of a second one nothing is wanted: another member may say anything.
+    if (phase_ != Phase::kAwaiting) return;
     begin(context, beginning->state);
-    if (message.sender_name() != "coordinator") {
-      context.send_control("coordinator", Message::of(Learned{options_.replica}));
-    }
     for (Message& lesson : std::exchange(lessons_, {})) receive(context, std::move(lesson));
   } else if (phase_ == Phase::kAwaiting && message.port() == "reduced") {
     lessons_.push_back(std::move(message));

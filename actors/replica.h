@@ -145,8 +145,9 @@ class Replica final : public runtime::Actor {
   std::uint32_t feed_ = 0;
   bool leads_ = false;
   Batches batches_;
-  std::deque<runtime::Message> lessons_;         // before the state has come, with their credit
-  std::optional<pipeline::StepRecord> learned_;  // of the next step, as far as it is here
+  std::deque<runtime::Message> lessons_;  // before the state has come, with their credit
+  std::uint64_t learned_steps_ = 0;
+  std::optional<pipeline::StepRecord> learned_;          // of the next step, as far as it is here
   std::shared_ptr<pipeline::IterationShare> iteration_;  // the newest that was begun
   // Iterations under way that lack micro-batches it has taken over, and how many; in order.
   std::deque<std::pair<std::shared_ptr<pipeline::IterationShare>, std::size_t>> incomplete_;

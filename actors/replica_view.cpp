@@ -41,7 +41,8 @@ void Replica::learn(Context& context, const BucketMessage& body, const Buffer& s
   std::memcpy(learned_->sums.mutable_data() + layout.offset(body.begin), sums.data(), sums.size());
 }
 
-// Whether its state is that of the others shows before the step is applied.
+// Whether its state is that of the others shows before the step is applied. With the second one it
+// has shown that it applies a step as they do, and may join them.
 void Replica::learn(Context& context, const pipeline::StepHeader& header) {
   if (header.step != next_step() || !learned_ || header.flagged ||
       header.micro_batches != training_.options.micro_batches) {
@@ -61,6 +62,9 @@ void Replica::learn(Context& context, const pipeline::StepHeader& header) {
     record.scales =
         pipeline::scales_for_attempt(record.scales, header, training_.options.micro_batches);
   }
+  if (learned_steps_ == 1)
+    context.send_control("coordinator", Message::of(Learned{options_.replica}));
+  ++learned_steps_;
   commit(context, record);
 }
 

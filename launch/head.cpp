@@ -85,7 +85,11 @@ void tell_members(const LocalRunRequest& request, const runtime::Wire& wire,
   const std::string ring = config::ring_text(cluster, request.members);
   if (!ring.empty()) log.info(ring);
   const std::set<std::string> here(request.members_here.begin(), request.members_here.end());
-  if (here.size() >= request.members) return;
+  std::uint32_t begin_here = 0;
+  for (std::uint32_t i = 0; i < request.members; ++i) {
+    begin_here += here.contains(config::member_name(i)) ? 1 : 0;
+  }
+  if (begin_here == request.members) return;
   std::string key;
   if (cluster.keys) {
     const auto keys = read_key_folder(*cluster.keys);

@@ -99,10 +99,15 @@ std::uint64_t Membership::furthest() const {
 std::vector<std::uint32_t> Membership::left_behind() const {
   std::vector<std::uint32_t> members;
   for (const auto& [member, next] : heard_) {
-    const bool joins = joining_.contains(member);
-    if (joins ? next > furthest() : furthest() - next > 1) members.push_back(member);
+    const bool learns = joining_.contains(member) || still_learns(member);
+    if (learns ? next > furthest() : furthest() - next > 1) members.push_back(member);
   }
   return members;
+}
+
+// It is in the View, and what it lacks until that begins is on its way.
+bool Membership::still_learns(std::uint32_t member) const {
+  return present_.contains(member) && view_.is_new(member) && heard_.at(member) < view_.first_step;
 }
 
 // Of all replicas; 0 where the member is none of these.
@@ -127,7 +132,9 @@ View Membership::next_view() const {
   View view;
   view.id = {options_.term, number_};
   view.first_step = furthest();
-  view.learners.assign(joining_.begin(), joining_.end());
+  for (const std::uint32_t member : participants()) {
+    if (joining_.contains(member) || still_learns(member)) view.learners.push_back(member);
+  }
   const auto take = [&](std::uint32_t member) {
     view.ring.push_back(member);
     view.reached.push_back(heard_.at(member));
@@ -139,14 +146,22 @@ View Membership::next_view() const {
   for (const std::uint32_t member : rest) take(member);
 
   const std::uint64_t iteration = view.first_step / options_.slots;
-  const std::vector<std::uint64_t> weights = weights_of(present_);
-  view.owners = reassign_micro_batches(view_.owners_in(iteration), weights);
+  // Who owns something keeps it, also one that was to compute nothing as long as others were there.
+  const auto reassigned = [&](const std::vector<std::uint32_t>& owners) {
+    std::vector<std::uint64_t> weights = weights_of(present_);
+    for (const std::uint32_t replica : owners) {
+      const bool is_here = present_.contains(replica / options_.replicas_per_member);
+      if (is_here && weights[replica] == 0) weights[replica] = 1;
+    }
+    return reassign_micro_batches(owners, weights);
+  };
+  view.owners = reassigned(view_.owners_in(iteration));
   // Nobody is more than one iteration ahead.
   const std::uint64_t unbegun = iteration + 2;
   for (const View::Assignment& assignment : view_.later) {
     if (assignment.from <= iteration) continue;
     if (!joining_.empty() && assignment.from >= unbegun) continue;
-    view.later.push_back({assignment.from, reassign_micro_batches(assignment.owners, weights)});
+    view.later.push_back({assignment.from, reassigned(assignment.owners)});
   }
   if (!joining_.empty()) {
     view.later.push_back(

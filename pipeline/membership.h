@@ -63,6 +63,7 @@ class Membership {
 
  private:
   std::vector<std::uint32_t> left_behind() const;
+  bool still_learns(std::uint32_t member) const;
   std::uint64_t furthest() const;
   View next_view() const;
   std::vector<std::uint64_t> weights_of(const std::set<std::uint32_t>& members) const;

@@ -127,7 +127,7 @@ class Reaper final : public NetworkWatcher {
       : world_(world), deaths_(deaths), end_(end) {}
 
   // What whoever starts the processes tells the head, which has not met some of them.
-  std::vector<actors::MissingMember> ended() {
+  std::vector<actors::MissingMember> gone() {
     std::vector<ProcessId> ended = std::exchange(told_, {});
     for (ProcessId id = 1; id < world_.processes(); ++id) {
       const std::string state = world_.peer_state(0, id);
@@ -270,7 +270,7 @@ TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_
   World world(seed, types, {}, trace);
   TrainingEnd end;
   Reaper reaper(world, deaths, end);
-  parts[0].coordinator.ended = [&reaper] { return reaper.ended(); };
+  parts[0].coordinator.ended = [&reaper] { return reaper.gone(); };
   for (std::uint32_t node = 0; node < nodes; ++node) {
     ProcessSetup setup;
     setup.factory = actors::make_actor_factory(parts[node]);

@@ -161,7 +161,7 @@ void Coordinator::begin(Context& context) {
   tell_view(context, membership_.begin(options_.first_step));
 }
 
-// The leader does: it is the last that anything would be taken from.
+// By the leader, which sends snapshots anyway.
 void Coordinator::teach(Context& context, std::uint32_t member) {
   const std::uint32_t teacher = *membership_.present().begin();
   learners_[member] = {teacher, {}};

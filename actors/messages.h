@@ -271,7 +271,7 @@ struct ValidatedState {
 // Any -> Monitor, metrics: something worth a line: a checkpoint written, a validation.
 struct EventMetrics {
   static constexpr std::string_view kName = "event-metrics";
-  std::string kind;  // "checkpoint", "validation"
+  std::string kind;  // "checkpoint", "validation", "view"
   std::uint64_t step = 0;
   std::string json;  // further fields, as one JSON object
 };

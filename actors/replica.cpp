@@ -393,8 +393,8 @@ void Replica::end(Context& context, std::optional<runtime::Error> error) {
 
 std::string Replica::waiting_for() const {
   if (phase_ == Phase::kAwaiting) return "the beginning of training";
-  if (view_ == nullptr) return "a View that it is in";
   if (phase_ == Phase::kEnded) return "its end";
+  if (view_ == nullptr) return "a View that it is in";
   const std::string step = fmt::format("iteration {} slot {}", state_.iteration, state_.slot);
   if (!snapshots_.messages.empty() || !validations_.messages.empty()) {
     return "room for a snapshot before " + step;

@@ -62,9 +62,9 @@ void Replica::learn(Context& context, const pipeline::StepHeader& header) {
     record.scales =
         pipeline::scales_for_attempt(record.scales, header, training_.options.micro_batches);
   }
-  if (learned_steps_ == 1)
+  if (++learned_steps_ == 2) {
     context.send_control("coordinator", Message::of(Learned{options_.replica}));
-  ++learned_steps_;
+  }
   commit(context, record);
 }
 

@@ -52,7 +52,10 @@ Coordinator::Coordinator(CoordinatorOptions options, std::shared_ptr<RunOutcome>
 }
 
 void Coordinator::start(Context& context) {
-  if (absent_.empty()) {
+  if (options_.predecessor) {
+    return_to(context);
+    context.after(kLookPause);
+  } else if (absent_.empty()) {
     begin(context);
   } else {
     context.after(kLookPause);
@@ -67,17 +70,31 @@ void Coordinator::timer(Context& context, runtime::TimerId) {
 
 void Coordinator::look_after_members(Context& context) {
   // Waiting for members is no standstill, however long it takes people to start them.
-  if (phase_ == Phase::kGathering) context.post_progress();
+  if (phase_ < Phase::kTraining) context.post_progress();
   if (options_.ended) {
     for (const MissingMember& missing : options_.ended()) {
-      if (const auto member = member_at(missing.node)) lose_member(context, *member, missing.error);
+      const auto member = member_at(missing.node);
+      if (!member) continue;
+      // Of all that ever ended a head that returns is told again.
+      const bool is_news =
+          phase_ != Phase::kReturning || options_.predecessor->expected.contains(*member);
+      if (is_news) lose_member(context, *member, missing.error);
+      lost_.insert(*member);
     }
   }
+  if (phase_ == Phase::kReturning) return look_for_returned(context);
   settle_quarrels(context);
 }
 
 void Coordinator::receive(Context& context, Message message) {
+  // What members want waits until it is known who they are.
+  const bool waits = message.as<MemberFailed>() != nullptr || message.as<Leaving>() != nullptr;
+  if (phase_ == Phase::kReturning && waits) {
+    deferred_.push_back(std::move(message));
+    return;
+  }
   const std::string_view from = message.sender_name();
+  take_drains(context, message);
   if (const auto* end = message.as<ReplicaEnd>()) {
     take_end(context, *end);
   } else if (const auto* halted = message.as<Halted>()) {
@@ -99,13 +116,15 @@ void Coordinator::receive(Context& context, Message message) {
   } else if (const auto* quarrel = message.as<FellowLost>()) {
     take_quarrel(context, *quarrel, from);
   } else if (message.as<Leaving>() != nullptr) {
-    if (const auto member = member_at(from)) let_leave(context, *member);
+    if (const auto member = member_at(from)) let_leave(context, *member, {});
   } else if (const auto* learned = message.as<Learned>()) {
     take_learned(context, learned->replica);
   } else if (const auto* failed = message.as<MemberFailed>()) {
     // Of one that learns, it has cost nobody anything.
     const auto member = member_at(from);
-    if (member && learners_.contains(*member)) return expel(context, *member, failed->error);
+    const bool is_new =
+        phase_ == Phase::kTraining && member && !membership_.present().contains(*member);
+    if (is_new) return expel(context, *member, failed->error);
     stop_training(context, failed->error);
     for (std::uint32_t i = 0; i < options_.membership.weights.size(); ++i) {
       if (failed->actor == fmt::format("replica.{}", i)) replica_ended(context, i);
@@ -137,8 +156,15 @@ void Coordinator::take_joined(Context& context, const runtime::PeerJoined& peer)
   context.send_control(
       "monitor",
       Message::of(NodeChange{peer.node, peer.host, peer.pid, peer.address, "running", {}}));
-  if (lost_.contains(*member)) return;  // whoever started it has told of its end already
+  if (lost_.contains(*member)) {
+    // The others have gone on without it, or whoever started it has told of its end already.
+    const Error error{ErrorKind::kLostPeers,
+                      fmt::format("the run has gone on without {}", peer.node)};
+    context.send_control(peer.node, Message::of(Expelled{error}));
+    return;
+  }
   here_.insert(*member);
+  if (phase_ == Phase::kReturning) return ask_returned(context, *member);
   if (phase_ == Phase::kTraining && !stopping_) return teach(context, *member);
   absent_.erase(*member);
   if (!absent_.empty()) {
@@ -158,54 +184,8 @@ void Coordinator::begin(Context& context) {
     context.send_control(fmt::format("replica.{}", replica),
                          Message::of(BeginTraining{options_.state}));
   }
-  tell_view(context, membership_.begin(options_.first_step));
-}
-
-// By the leader, which sends snapshots anyway.
-void Coordinator::teach(Context& context, std::uint32_t member) {
-  const std::uint32_t teacher = *membership_.present().begin();
-  learners_[member] = {teacher, {}};
-  context.log().info(fmt::format("{} is here and learns from {}", options_.places[member].node,
-                                 options_.places[teacher].node));
-  context.send_control(options_.places[teacher].reducer, Message::of(Teach{member, true}));
-}
-
-void Coordinator::take_learned(Context& context, std::uint32_t replica) {
-  const std::uint32_t member = member_of(replica);
-  const auto learner = learners_.find(member);
-  if (learner == learners_.end() || phase_ != Phase::kTraining || stopping_) return;
-  learner->second.ready.insert(replica);
-  if (learner->second.ready.size() < options_.membership.replicas_per_member) return;
-  if (!membership_.change()) changing_since_ = context.now();
-  membership_.admit(member);
-  halt(context);
-}
-
-void Coordinator::halt(Context& context) {
-  for (const std::uint32_t member : membership_.participants()) {
-    context.send_control(options_.places[member].reducer, Message::of(Halt{*membership_.change()}));
-  }
-}
-
-// It has cost the others nothing; what it was taught nobody needs to send any more.
-void Coordinator::lose_learner(Context& context, std::uint32_t member) {
-  const Learner learner = learners_.at(member);
-  learners_.erase(member);
-  if (phase_ != Phase::kTraining || stopping_) return;
-  context.send_control(options_.places[learner.teacher].reducer, Message::of(Teach{member, false}));
-  if (membership_.lose(member) && membership_.change()) halt(context);
-}
-
-void Coordinator::expel(Context& context, std::uint32_t member, const Error& error) {
-  context.send_control(options_.places[member].node, Message::of(Expelled{error}));
-  lose_member(context, member, error);
-}
-
-void Coordinator::tell_view(Context& context, const View& view) {
-  const auto shared = std::make_shared<const View>(view);
-  for (const std::uint32_t member : view.ring) {
-    context.send_control(options_.places[member].reducer, Message::of(ViewMessage{shared}));
-  }
+  RunOutcome::ViewChange first{membership_.begin(options_.first_step), {}, {}, {}, 0.0};
+  tell_view(context, first);
 }
 
 void Coordinator::lose_member(Context& context, std::uint32_t member, const Error& error) {
@@ -218,7 +198,8 @@ void Coordinator::lose_member(Context& context, std::uint32_t member, const Erro
     if (absent_.contains(member) || here_.contains(member)) stop_training(context, error);
   } else if (phase_ == Phase::kTraining && membership_.present().contains(member)) {
     go_on_without(context, member, error);
-  } else if (awaits("validator") && member == member_of(leading_replica())) {
+  } else if (awaits("validator") && !membership_.view().ring.empty() &&
+             member == member_of(leading_replica())) {
     context.send_control("validator", Message::of(last_state()));
   }
 }
@@ -253,52 +234,6 @@ void Coordinator::go_on_without(Context& context, std::uint32_t member, const Er
   halt(context);
 }
 
-void Coordinator::take_halted(Context& context, const Halted& halted, std::string_view reducer) {
-  const auto member = member_of_reducer(reducer);
-  if (!member || phase_ != Phase::kTraining || stopping_) return;
-  const View& view = membership_.view();
-  const auto teacher = teachers_.find(*member);
-  const bool is_cut_off = view.is_new(*member) && halted.next_step < view.first_step &&
-                          teacher != teachers_.end() && lost_.contains(teacher->second);
-  if (is_cut_off) {
-    return expel(
-        context, *member,
-        {ErrorKind::kLostPeers,
-         fmt::format("{} lacks what {} was sending it, which is lost; join again",
-                     options_.places[*member].node, options_.places[teacher->second].node)});
-  }
-  const auto answer = membership_.halted(*member, halted.change, halted.next_step);
-  if (!answer.ok()) return stop_training(context, answer.error());
-  for (const std::uint32_t each : answer->left_behind) {
-    expel(
-        context, each,
-        {ErrorKind::kLostPeers, fmt::format("{} lacks more than the others can give it; join again",
-                                            options_.places[each].node)});
-  }
-  if (!answer->view) return;
-  tell_view(context, *answer->view);
-  RunOutcome::ViewChange change{*answer->view, {}, std::exchange(causes_, {}), {}, 0.0};
-  for (const std::uint32_t each : change.view.learners) {
-    const auto learner = learners_.find(each);
-    if (learner == learners_.end()) continue;
-    change.joined.push_back(options_.places[each].node);
-    teachers_[each] = learner->second.teacher;
-    learners_.erase(learner);
-    for (std::uint32_t i = 0; i < options_.membership.replicas_per_member; ++i) {
-      training_.insert(each * options_.membership.replicas_per_member + i);
-    }
-  }
-  for (const std::uint32_t each : change.view.ring) {
-    change.members.push_back(options_.places[each].node);
-  }
-  change.halted_seconds = std::chrono::duration<double>(context.now() - changing_since_).count();
-  const std::uint64_t step = change.view.first_step;
-  context.log().info(fmt::format("View {}: {} make the steps from {} on", text_of(change.view.id),
-                                 fmt::join(change.members, ", "), step));
-  context.send_control("monitor", Message::of(EventMetrics{"view", step, view_json(change)}));
-  outcome_->changes.push_back(std::move(change));
-}
-
 void Coordinator::take_quarrel(Context& context, const FellowLost& lost, std::string_view from) {
   const auto one = member_at(from), other = member_at(lost.node);
   if (!one || !other || phase_ > Phase::kTraining) return;
@@ -328,14 +263,14 @@ void Coordinator::settle_quarrels(Context& context) {
   expel(context, leaves, error);
 }
 
-void Coordinator::let_leave(Context& context, std::uint32_t member) {
+void Coordinator::let_leave(Context& context, std::uint32_t member, const std::string& why) {
   const Error error{ErrorKind::kLostPeers, fmt::format("{} has left the run: it was told to end",
                                                        options_.places[member].node)};
   // In a run that ends all are released in the end.
   if (stopping_ || phase_ > Phase::kTraining) return;
   const bool last = membership_.present() == std::set<std::uint32_t>{member};
   if (phase_ == Phase::kGathering || last) return stop_training(context, error);
-  release(context, member);
+  release(context, member, why);
   lose_member(context, member, error);
 }
 
@@ -350,6 +285,10 @@ void Coordinator::stop(Context& context) {
 void Coordinator::stop_training(Context& context, std::optional<runtime::Error> error) {
   if (error && !error_) error_ = std::move(error);
   if (stopping_ || phase_ > Phase::kTraining) return;
+  if (phase_ == Phase::kReturning) {
+    stop_asked_ = true;
+    return;
+  }
   stopping_ = true;
   outcome_->stopped = true;
   if (phase_ == Phase::kGathering) {
@@ -362,7 +301,7 @@ void Coordinator::stop_training(Context& context, std::optional<runtime::Error> 
 }
 
 void Coordinator::take_end(Context& context, const ReplicaEnd& end) {
-  if (phase_ == Phase::kGathering) return;
+  if (phase_ < Phase::kTraining || membership_.view().ring.empty()) return;
   // Replicas differ by at most one applied step; the newest state is the committed one.
   const auto newer = [&] {
     return outcome_->state == nullptr ||
@@ -382,6 +321,12 @@ void Coordinator::take_end(Context& context, const ReplicaEnd& end) {
     finish_.newest = end.last_step;
   }
   if (end.error && !error_) error_ = end.error;
+  // Told to by a head that was lost before it had told all.
+  const bool too_early = end.state != nullptr && end.state->iteration < options_.iterations;
+  if (too_early && !end.error && !stopping_) {
+    stop_training(context, Error{ErrorKind::kLostPeers,
+                                 "the head was lost while it ended the run; go on with --resume"});
+  }
   replica_ended(context, end.replica);
 }
 
@@ -404,6 +349,8 @@ void Coordinator::save(Context& context) {
 
 // Of a leader that is lost no snapshot will come any more.
 LastState Coordinator::last_state() const {
+  // Of members that have gone before this head came.
+  if (membership_.view().ring.empty()) return {outcome_->state, 0, {}};
   const std::uint32_t leader = leading_replica();
   const auto sent = validations_.find(leader);
   const bool comes = sent != validations_.end() && !lost_.contains(member_of(leader));
@@ -433,8 +380,8 @@ void Coordinator::flush(Context& context) {
   context.send_control("checkpointer", Message::of(std::move(finish_)));
 }
 
-void Coordinator::release(Context& context, std::uint32_t member) {
-  context.send_control(options_.places[member].node, Message::of(Release{}));
+void Coordinator::release(Context& context, std::uint32_t member, const std::string& why) {
+  context.send_control(options_.places[member].node, Message::of(Release{why}));
 }
 
 void Coordinator::release_members(Context& context) {
@@ -479,6 +426,8 @@ std::string Coordinator::waiting_for() const {
   switch (phase_) {
     case Phase::kGathering:
       return fmt::format("{} members to come", absent_.size());
+    case Phase::kReturning:
+      return fmt::format("members to come back: {} have told where they are", reports_.size());
     case Phase::kTraining:
       if (membership_.change()) {
         return fmt::format("member.{} to halt", fmt::join(membership_.unheard(), ", member."));

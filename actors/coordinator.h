@@ -6,6 +6,9 @@
 // (pipeline/membership.h). The last of them ends the run, and so does one that fails, with the last
 // committed state saved. In one process there is one member, on the same node.
 //
+// One that takes the place of another, which was lost with its head, has all members that come back
+// halt, hears from them which View they are in, and goes on with the next one of a higher term.
+//
 // Only control messages. Called "coordinator" in the plan; owns all other actors of its node.
 
 #include <chrono>
@@ -22,6 +25,7 @@
 #include "actors/messages.h"
 #include "pipeline/membership.h"
 #include "runtime/actor.h"
+#include "runtime/transport/drain.h"
 #include "runtime/transport/gate.h"
 
 namespace troupe::actors {
@@ -63,6 +67,7 @@ struct CoordinatorOptions {
   // What training begins with, and the step that it is at.
   StatePointer state;
   std::uint64_t first_step = 0;
+  std::uint64_t iterations = 0;  // of the whole run; 0: it is not known
   // Of which members there are; all others of `places` may join.
   pipeline::MembershipOptions membership;
   // Of each member its node, whose root actor has the same name, and its reducer. "", of the only
@@ -78,6 +83,18 @@ struct CoordinatorOptions {
   // the others go on without one of them.
   runtime::Duration parting_grace = std::chrono::seconds(2);
   bool validate = true;  // there is a Validator
+  // What the coordinators before this one have left. None: the run begins.
+  struct Predecessor {
+    std::set<std::uint32_t> taken;     // members that were ever let in, or about to come
+    std::set<std::uint32_t> expected;  // that were in the newest View
+    std::uint64_t untold_step = 0;     // the first that the Monitor has not written
+    bool made_all = false;  // `state` is the run's last, and members may have been released
+  };
+  std::optional<Predecessor> predecessor;
+  // How long such members may take to come back; the others go on without those that do not.
+  runtime::Duration return_within = std::chrono::seconds(5);
+  // Told of each View, the first one included, before any member is. May be null.
+  std::function<void(const RunOutcome::ViewChange&)> on_view;
 };
 
 class Coordinator final : public runtime::Actor {
@@ -96,7 +113,7 @@ class Coordinator final : public runtime::Actor {
   std::string waiting_for() const override;
 
  private:
-  enum class Phase : std::uint8_t { kGathering, kTraining, kSaving, kFlushing };
+  enum class Phase : std::uint8_t { kGathering, kReturning, kTraining, kSaving, kFlushing };
   // One member says that it has lost another.
   struct Quarrel {
     std::uint32_t from = 0, about = 0;
@@ -111,19 +128,31 @@ class Coordinator final : public runtime::Actor {
   bool is_away(std::uint32_t member) const { return !options_.places[member].node.empty(); }
 
   void take_joined(runtime::Context& context, const runtime::PeerJoined& peer);
+  // coordinator_return.cpp
+  void return_to(runtime::Context& context);
+  void ask_returned(runtime::Context& context, std::uint32_t member);
+  void take_report(runtime::Context& context, const Halted& report, std::uint32_t member);
+  void look_for_returned(runtime::Context& context);
+  void take_deferred(runtime::Context& context);
+  void begin_late(runtime::Context& context, const pipeline::View& view);
+  void part_from_others(runtime::Context& context, const pipeline::View& view);
+  void go_on_from(runtime::Context& context, const pipeline::View& view);
+  // coordinator_view.cpp
+  void take_answer(runtime::Context& context, const pipeline::Membership::Answer& answer);
   void begin(runtime::Context& context);
   void teach(runtime::Context& context, std::uint32_t member);
   void take_learned(runtime::Context& context, std::uint32_t replica);
   void lose_learner(runtime::Context& context, std::uint32_t member);
   void halt(runtime::Context& context);
   void expel(runtime::Context& context, std::uint32_t member, const runtime::Error& error);
-  void tell_view(runtime::Context& context, const pipeline::View& view);
+  void tell_view(runtime::Context& context, RunOutcome::ViewChange& change);
   void look_after_members(runtime::Context& context);
   void settle_quarrels(runtime::Context& context);
   void take_quarrel(runtime::Context& context, const FellowLost& lost, std::string_view from);
   void lose_member(runtime::Context& context, std::uint32_t member, const runtime::Error& error);
   void go_on_without(runtime::Context& context, std::uint32_t member, const runtime::Error& error);
-  void let_leave(runtime::Context& context, std::uint32_t member);
+  // `why` is told to it; "" when it knows.
+  void let_leave(runtime::Context& context, std::uint32_t member, const std::string& why);
   void take_halted(runtime::Context& context, const Halted& halted, std::string_view reducer);
   void take_end(runtime::Context& context, const ReplicaEnd& end);
   void take_validation(runtime::Context& context, const ValidationResult& result);
@@ -131,11 +160,16 @@ class Coordinator final : public runtime::Actor {
   void replica_ended(runtime::Context& context, std::uint32_t replica);
   void save(runtime::Context& context);
   void flush(runtime::Context& context);
-  void release(runtime::Context& context, std::uint32_t member);
+  void release(runtime::Context& context, std::uint32_t member, const std::string& why = {});
   void release_members(runtime::Context& context);
   void end_run(runtime::Context& context);
   void take_done(runtime::Context& context, std::string_view actor,
                  const std::optional<runtime::Error>& error);
+  // coordinator_drain.cpp: who is asked to leave from outside, and whoever asks, which is answered
+  // when that one has left.
+  void take_drains(runtime::Context& context, const runtime::Message& message);
+  void drain(runtime::Context& context, const runtime::DrainAsked& asked);
+  std::optional<runtime::Error> objection_to_drain(const std::string& node) const;
   LastState last_state() const;
   bool awaits(std::string_view actor) const;
   std::uint32_t leading_replica() const {
@@ -147,15 +181,22 @@ class Coordinator final : public runtime::Actor {
   pipeline::Membership membership_;
   Phase phase_ = Phase::kGathering;
   bool stopping_ = false;
-  std::set<std::uint32_t> absent_;  // members that have not come yet
-  std::set<std::uint32_t> here_;    // that came
-  std::set<std::uint32_t> lost_;    // and those that are gone
+  bool stop_asked_ = false;  // while it returns
+  // While it returns: of each member what it has reached, and in which View.
+  std::map<std::uint32_t, Halted> reports_;
+  runtime::TimePoint return_by_{0};
+  std::vector<runtime::Message> deferred_;
+  std::optional<std::uint64_t> untold_from_;  // see Predecessor; until the leader is asked
+  std::set<std::uint32_t> absent_;            // members that have not come yet
+  std::set<std::uint32_t> here_;              // that came
+  std::set<std::uint32_t> lost_;              // and those that are gone
   struct Learner {
     std::uint32_t teacher = 0;
     std::set<std::uint32_t> ready;  // replicas that have a state
   };
   std::map<std::uint32_t, Learner> learners_;        // that are in no View yet
   std::map<std::uint32_t, std::uint32_t> teachers_;  // of those that have joined
+  std::multimap<std::uint32_t, std::shared_ptr<runtime::DrainReply>> drains_;  // by member
   std::vector<Quarrel> quarrels_;
   std::vector<std::string> causes_;  // of the change of the View that is under way
   runtime::TimePoint changing_since_{0};

@@ -15,39 +15,57 @@ using runtime::Error;
 using runtime::Message;
 
 void Member::receive(Context& context, Message message) {
-  if (message.as<Release>() != nullptr) {
-    if (error_) {
-      context.fail(std::move(*error_));
+  const auto fail = [&](const Error& error) { context.fail(failure_ ? failure_->error : error); };
+  if (const auto* release = message.as<Release>()) {
+    if (!release->why.empty()) context.log().info("leaves the run: " + release->why);
+    if (failure_) {
+      fail(failure_->error);
     } else {
       context.finish();
     }
   } else if (const auto* expelled = message.as<Expelled>()) {
-    context.fail(error_.value_or(expelled->error));
+    fail(expelled->error);
   } else if (const auto* lost = message.as<runtime::PeerLost>()) {
+    if (lost->node == config::kHeadNode) return fail(lost->error);
     lose(context, *lost);
   } else if (const auto* left = message.as<runtime::PeerLeft>()) {
     if (left->node != config::kHeadNode) return;
-    context.fail(error_.value_or(
-        Error{runtime::ErrorKind::kLostPeers, fmt::format("{} ended without a word", left->node)}));
+    fail({runtime::ErrorKind::kLostPeers, fmt::format("{} ended without a word", left->node)});
+  } else if (message.as<runtime::PeerAway>() != nullptr) {
+    head_is_away_ = true;
+    // The others notice, as when it dies.
+    if (leaves_) context.finish();
+  } else if (const auto* joined = message.as<runtime::PeerJoined>()) {
+    if (joined->node == config::kHeadNode && head_is_away_) tell_again(context);
   }
 }
 
 void Member::lose(Context& context, const runtime::PeerLost& lost) {
-  if (lost.node == config::kHeadNode) {
-    context.fail(error_.value_or(lost.error));
-    return;
-  }
-  context.send_control("coordinator", Message::of(FellowLost{lost.node, lost.error}));
+  lost_.push_back({lost.node, lost.error});
+  context.send_control("coordinator", Message::of(FellowLost(lost_.back())));
 }
 
-void Member::stop(Context& context) { context.send_control("coordinator", Message::of(Leaving{})); }
+void Member::tell_again(Context& context) {
+  head_is_away_ = false;
+  for (const FellowLost& lost : lost_) {
+    context.send_control("coordinator", Message::of(FellowLost(lost)));
+  }
+  if (failure_) context.send_control("coordinator", Message::of(MemberFailed(*failure_)));
+}
+
+void Member::stop(Context& context) {
+  leaves_ = true;
+  if (head_is_away_) return context.finish();
+  context.send_control("coordinator", Message::of(Leaving{}));
+}
 
 void Member::undeliverable(Context&, Message, const Error&) {}
 
 ChildDecision Member::child_ended(Context& context, const ChildEnd& end) {
   if (!end.error) return ChildDecision::kIgnore;
-  if (!error_) error_ = end.error;
-  context.send_control("coordinator", Message::of(MemberFailed{end.name, *end.error}));
+  MemberFailed failure{end.name, *end.error};
+  if (!failure_) failure_ = failure;
+  context.send_control("coordinator", Message::of(std::move(failure)));
   return ChildDecision::kIgnore;
 }
 

@@ -2,12 +2,14 @@
 
 // Root of a node that computes: owns its loader and replicas. Decides nothing by itself: it tells
 // the Coordinator when something failed, when it loses another member, or when its node is to end,
-// and ends when it is released, or expelled. Without the Coordinator it cannot go on.
+// and ends when it is released, or expelled. While the head is away its node goes on; what it has
+// told meanwhile, and before, it tells the next Coordinator again. Without one for good it ends.
 //
 // Only control messages. Called "member.K" in the plan.
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "actors/messages.h"
 #include "runtime/actor.h"
@@ -29,8 +31,12 @@ class Member final : public runtime::Actor {
 
  private:
   void lose(runtime::Context& context, const runtime::PeerLost& lost);
+  void tell_again(runtime::Context& context);
 
-  std::optional<runtime::Error> error_;
+  std::optional<MemberFailed> failure_;  // the first
+  std::vector<FellowLost> lost_;
+  bool leaves_ = false;
+  bool head_is_away_ = false;
 };
 
 }  // namespace troupe::actors

@@ -36,11 +36,13 @@ struct Halt {
 };
 
 // Reducer -> Coordinator, control: all replicas of the node have, or will have before anything that
-// comes later, the sums of all steps before next_step, and none of any other.
+// comes later, the sums of all steps before next_step, and none of any other. 0 of one that has
+// neither been in a View nor begun to learn.
 struct Halted {
   static constexpr std::string_view kName = "halted";
   pipeline::ViewId change;
   std::uint64_t next_step = 0;
+  ViewPointer view = nullptr;  // that the member is in; null: in none yet
 };
 
 // Coordinator -> Reducer, control, and Reducer -> its replicas, data, behind the sums of all steps
@@ -165,6 +167,13 @@ struct Snapshot {
   StatePointer state;
 };
 
+// Coordinator that has taken the place of another -> leader's replica, control: tell the Monitor
+// all steps from this one on again, as far as they are remembered.
+struct TellSteps {
+  static constexpr std::string_view kName = "tell-steps";
+  std::uint64_t from = 0;
+};
+
 // Leader's replica -> Monitor, metrics: a committed step. Another leader tells the newest again.
 struct StepMetrics {
   static constexpr std::string_view kName = "step-metrics";
@@ -174,13 +183,15 @@ struct StepMetrics {
   std::uint32_t slot = 0;
   std::uint32_t attempts = 1;
   std::uint64_t events = 0;
-  std::vector<double> losses;  // in the order of GanDescription::losses
+  std::uint64_t event_sum = 0;  // of the step's header: which events they were
+  std::vector<double> losses;   // in the order of GanDescription::losses
   // How the time since the step before was spent; they add up to it.
   double load_seconds = 0.0;     // waiting for micro-batches
   double compute_seconds = 0.0;  // computing, what of the next step was computed meanwhile included
   double reduce_seconds = 0.0;   // waiting for the sum with nothing to compute
   double apply_seconds = 0.0;
   runtime::Hash128 state_hash;  // before the step
+  bool again = false;           // told before, or the next after those
 };
 
 // Replica -> Coordinator, control: the last committed state.
@@ -225,9 +236,10 @@ struct MemberFailed {
   runtime::Error error;
 };
 
-// Coordinator -> Member, control: the run is over.
+// Coordinator -> Member, control: the run is over, or the others go on without it.
 struct Release {
   static constexpr std::string_view kName = "release";
+  std::string why;  // for people; "" when it has asked for it itself, or the run is over
 };
 
 // Coordinator -> Replica, control: send a snapshot to the Checkpointer after the next commit.

@@ -30,9 +30,9 @@ std::string step_line(const StepMetrics& step, const MonitorOptions& options) {
   }
   return fmt::format(
       R"({{"kind":"step","step":{},"epoch":{},"iteration":{},"slot":"{}","attempts":{},"events":{},)"
-      R"("losses":{{{}}},"seconds":{{"load":{},"compute":{},"reduce":{},"apply":{}}},"state_hash":"{}"}})",
+      R"("event_sum":"{:016x}","losses":{{{}}},"seconds":{{"load":{},"compute":{},"reduce":{},"apply":{}}},"state_hash":"{}"}})",
       step.step, step.epoch, step.iteration, model::slot_name(options.schedule[step.slot]),
-      step.attempts, step.events, losses, json_number(step.load_seconds),
+      step.attempts, step.events, step.event_sum, losses, json_number(step.load_seconds),
       json_number(step.compute_seconds), json_number(step.reduce_seconds),
       json_number(step.apply_seconds), step.state_hash.text());
 }
@@ -67,7 +67,8 @@ void Monitor::timer(Context& context, runtime::TimerId id) {
 
 void Monitor::receive(Context& context, Message message) {
   if (const auto* step = message.as<StepMetrics>()) {
-    if (is_to_come(*step)) take_step(context, *step);
+    if (step->again) options_.told_before = false;
+    if (!options_.told_before && is_to_come(*step)) take_step(context, *step);
     if (finish_ && next_step_ >= finish_->told_until) finish(context);
   } else if (const auto* event = message.as<EventMetrics>()) {
     write(context, fmt::format(R"({{"kind":"{}","step":{},"fields":{}}})", event->kind, event->step,

@@ -6,8 +6,9 @@
 // Ports: in "metrics" (metrics lane), control. Has a thread of its own: files block.
 //
 // metrics.jsonl holds one JSON object per line, "kind" first: "step" (step, epoch, iteration, slot,
-// attempts, events, losses by name, seconds load/compute/reduce/apply, state_hash before the step),
-// "checkpoint" and "validation" (step and their own fields), "node" (what became of another node).
+// attempts, events, event_sum, losses by name, seconds load/compute/reduce/apply, state_hash before
+// the step), "checkpoint", "validation" and "view" (step and their own fields), "node" (what became
+// of another node). event_sum is what StepHeader has of that name.
 
 #include <cstdio>
 #include <functional>
@@ -28,7 +29,10 @@ struct MonitorOptions {
   std::vector<model::LossTerm> losses;  // names and weights
   std::vector<model::SlotKind> schedule;
   ProgressOptions progress;
-  std::uint64_t first_step = 0;  // the first that training is going to make
+  std::uint64_t first_step = 0;  // the first that is to be told
+  // Another Monitor was told steps that it may not have written; what comes before they are told
+  // again is left out.
+  bool told_before = false;
   // Called with every change of another node, on the Monitor's thread; may block. Default: nobody.
   std::function<void(const NodeChange&)> on_node;
 };

@@ -49,7 +49,6 @@ void Reducer::receive(Context& context, Message message) {
     if (view_ != nullptr || learns_) return refuse(context, who, "a lesson");
     learns_ = true;
     next_step_ = beginning->next_step;
-    if (halted_for_ > pipeline::ViewId{}) answer_halt(context);
   }
 }
 

@@ -116,7 +116,6 @@ class Reducer final : public runtime::Actor {
   Bucket* bucket_of(runtime::Context& context, Round& round, const BucketMessage& body,
                     std::string_view who);
   void halt(runtime::Context& context, pipeline::ViewId change);
-  void answer_halt(runtime::Context& context);
   void take_view(runtime::Context& context, ViewPointer view, std::string_view who);
   // What a View that cannot be meant for this node has against itself; "": nothing.
   std::string fault_of(const pipeline::View& view) const;

@@ -26,12 +26,7 @@ void Reducer::halt(Context& context, pipeline::ViewId change) {
   rounds_.clear();
   // What it is taught goes on to come, and what it was handed over comes again.
   if (!learns_) given_.reset();
-  // The beginning of its lesson may be on its way yet.
-  if (view_ != nullptr || learns_) answer_halt(context);
-}
-
-void Reducer::answer_halt(Context& context) {
-  context.send_control("coordinator", Message::of(Halted{halted_for_, next_step_}));
+  context.send_control("coordinator", Message::of(Halted{halted_for_, next_step_, view_}));
 }
 
 std::string Reducer::fault_of(const pipeline::View& view) const {

@@ -19,9 +19,6 @@ double seconds(runtime::Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-// The Monitor may have lost as many with another leader.
-constexpr std::size_t kRememberedSteps = 64;
-
 }  // namespace
 
 Replica::Replica(ReplicaOptions options, TrainingContext training)
@@ -70,7 +67,16 @@ void Replica::receive(Context& context, Message message) {
     // After its end too: else the loader would go on reading, for nobody, as fast as it can.
     batches_.take(std::move(message));
     if (phase_ == Phase::kEnded) return;
+  } else if (const auto* asked = message.as<TellSteps>()) {
+    tell_again(context, asked->from);
+    return;
   } else if (phase_ == Phase::kEnded) {
+    // The coordinator that was told may be lost, and with it the validator that had its snapshots.
+    if (const auto* change = message.as<ViewMessage>()) {
+      if (view_ != nullptr && view_->id.term != change->view->id.term) end_->validations = 0;
+      view_ = change->view;
+      tell_end(context);
+    }
     return;
   } else if (const auto* beginning = message.as<BeginTraining>()) {
     // Of a second one nothing is wanted: another member may say anything.
@@ -110,17 +116,19 @@ void Replica::receive(Context& context, Message message) {
   schedule(context);
 }
 
-void Replica::credit_returned(Context& context, std::string_view) { schedule(context); }
+void Replica::credit_returned(Context& context, std::string_view) {
+  tell_untold(context);
+  schedule(context);
+}
 
 void Replica::timer(Context& context, runtime::TimerId) {
   turn_ = {};
   if (phase_ != Phase::kEnded) turn(context);
 }
 
-// Of snapshots that nobody looks at any more when the run is being stopped.
-void Replica::undeliverable(Context& context, Message message, const runtime::Error& cause) {
-  if (phase_ != Phase::kEnded) Actor::undeliverable(context, std::move(message), cause);
-}
+// Of snapshots that nobody looks at any more when the run is being stopped; and when the head is
+// away the next one asks for what it lacks.
+void Replica::undeliverable(Context&, Message, const runtime::Error&) {}
 
 void Replica::schedule(Context& context) {
   if (turn_.number == 0 && phase_ != Phase::kEnded) turn_ = context.after(runtime::Duration{0});
@@ -305,6 +313,7 @@ StepMetrics Replica::metrics_of(const pipeline::StepRecord& record) {
   metrics.slot = state_.slot;
   metrics.attempts = record.header.attempt + 1;
   metrics.events = record.header.events;
+  metrics.event_sum = record.header.event_sum;
   metrics.state_hash = state_hash_;
   const auto slot = training_.options.schedule[state_.slot];
   metrics.losses =
@@ -332,7 +341,7 @@ bool Replica::commit(Context& context, const pipeline::StepRecord& record) {
   metrics.apply_seconds = lap(context);
   const bool epoch_ended = state_.epoch != metrics.epoch;
   const std::uint64_t events = metrics.events;
-  if (metrics_.valid() && leads_) context.send(metrics_, Message::of(StepMetrics(metrics)));
+  if (leads_) tell_step(context, metrics);
   last_steps_.push_back(std::move(metrics));
   if (last_steps_.size() > kRememberedSteps) last_steps_.pop_front();
   if (!applied.ok()) {
@@ -380,7 +389,7 @@ bool Replica::flush(Context& context, Outbox& outbox) {
 void Replica::end(Context& context, std::optional<runtime::Error> error) {
   const bool began = phase_ != Phase::kAwaiting;
   phase_ = Phase::kEnded;
-  ReplicaEnd body;
+  ReplicaEnd& body = end_.emplace();
   body.replica = options_.replica;
   if (began) body.state = std::make_shared<const pipeline::TrainingState>(std::move(state_));
   body.error = std::move(error);
@@ -388,7 +397,11 @@ void Replica::end(Context& context, std::optional<runtime::Error> error) {
   body.timed_events = timed_events_;
   if (!last_steps_.empty()) body.last_step = last_steps_.back();
   body.validations = validations_.sent;
-  context.send_control("coordinator", Message::of(std::move(body)));
+  tell_end(context);
+}
+
+void Replica::tell_end(Context& context) {
+  context.send_control("coordinator", Message::of(ReplicaEnd(*end_)));
 }
 
 std::string Replica::waiting_for() const {

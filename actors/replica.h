@@ -56,6 +56,9 @@ struct TrainingContext {
   const pipeline::TrainingOptions& options;
 };
 
+// Steps that a replica can tell again: the Monitor may have missed as many while the head was away.
+inline constexpr std::size_t kRememberedSteps = 4096;
+
 struct ReplicaOptions {
   std::uint32_t replica = 0;
   std::string loader = "loader";  // that feeds it
@@ -102,6 +105,9 @@ class Replica final : public runtime::Actor {
   std::size_t most_own() const;
   std::vector<Feed::Missing> missing_of(const pipeline::IterationShare& share) const;
   void lead(runtime::Context& context);
+  void tell_step(runtime::Context& context, StepMetrics step);
+  void tell_again(runtime::Context& context, std::uint64_t from);
+  void tell_untold(runtime::Context& context);
   bool take_over();
   void name_spans(runtime::Context& context);
   void turn(runtime::Context& context);
@@ -127,6 +133,7 @@ class Replica final : public runtime::Actor {
   void snapshot(Outbox& outbox);
   bool flush(runtime::Context& context, Outbox& outbox);
   void end(runtime::Context& context, std::optional<runtime::Error> error);
+  void tell_end(runtime::Context& context);
   void schedule(runtime::Context& context);
   double lap(runtime::Context& context);
   double& idle_seconds();
@@ -141,7 +148,8 @@ class Replica final : public runtime::Actor {
   std::unique_ptr<pipeline::StepComputer> computer_;
 
   Phase phase_ = Phase::kAwaiting;
-  ViewPointer view_;  // null: none was told
+  std::optional<ReplicaEnd> end_;  // what was told of it
+  ViewPointer view_;               // null: none was told
   std::uint32_t feed_ = 0;
   bool leads_ = false;
   Batches batches_;
@@ -162,6 +170,8 @@ class Replica final : public runtime::Actor {
 
   runtime::TimePoint lap_{0};
   std::deque<StepMetrics> last_steps_;  // the newest committed, in order
+  std::deque<StepMetrics> untold_;      // of these, what waits for credit, and new ones behind
+  bool next_is_again_ = false;          // there was nothing to tell again
   double load_seconds_ = 0.0, compute_seconds_ = 0.0, reduce_seconds_ = 0.0;
   runtime::TimePoint timed_from_{0}, timed_to_{0};
   std::uint64_t timed_events_ = 0;

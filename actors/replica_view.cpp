@@ -10,6 +10,12 @@
 #include "pipeline/micro_batch.h"
 
 namespace troupe::actors {
+namespace {
+
+// Steps that a leader may have told last without getting through.
+constexpr std::uint64_t kToldAgain = 64;
+
+}  // namespace
 
 using runtime::Buffer;
 using runtime::Context;
@@ -75,7 +81,10 @@ void Replica::take_view(Context& context, ViewPointer view) {
   }
   const bool led = std::exchange(
       leads_, view->leader() * options_.checks.replicas_per_member == options_.replica);
+  if (!leads_) untold_.clear();
   const bool first = view_ == nullptr;
+  // It and those that wrote down what the leader tells have begun anew, and ask for what they lack.
+  const bool is_of_another_head = !first && view->id.term != view_->id.term;
   view_ = std::move(view);
   contributions_.messages.clear();
 
@@ -103,7 +112,11 @@ void Replica::take_view(Context& context, ViewPointer view) {
   batches_.expect(feed_, feed.missing.size(), most_own() + 1);
   if (iteration_ != nullptr) batches_.note_in_use(iteration_->with_events());
   context.send_control(options_.loader, Message::of(std::move(feed)));
-  if (leads_ && !led && !first) lead(context);
+  if (is_of_another_head) {
+    validations_.sent = 0;
+  } else if (leads_ && !led && !first) {
+    lead(context);
+  }
 }
 
 std::vector<std::uint32_t> Replica::own_in(std::uint64_t iteration) const {
@@ -126,13 +139,48 @@ std::vector<Feed::Missing> Replica::missing_of(const pipeline::IterationShare& s
   return missing;
 }
 
+void Replica::tell_step(Context& context, StepMetrics step) {
+  if (!metrics_.valid()) return;
+  step.again = std::exchange(next_is_again_, false);
+  const bool waits = !untold_.empty() || step.again;
+  if (!waits) {
+    context.send(metrics_, Message::of(std::move(step)));
+    return;
+  }
+  untold_.push_back(std::move(step));
+  if (untold_.size() > kRememberedSteps) untold_.pop_front();
+  tell_untold(context);
+}
+
+void Replica::tell_again(Context& context, std::uint64_t from) {
+  if (!metrics_.valid()) return;
+  untold_.clear();
+  for (const StepMetrics& step : last_steps_) {
+    if (step.step < from) continue;
+    untold_.push_back(step);
+    untold_.back().again = true;
+  }
+  next_is_again_ = untold_.empty();
+  tell_untold(context);
+}
+
+// In their order, and none is dropped for want of credit.
+void Replica::tell_untold(Context& context) {
+  for (; !untold_.empty(); untold_.pop_front()) {
+    Message message = Message::of(StepMetrics(untold_.front()));
+    if (!context.can_send(metrics_, message.bytes())) return;
+    context.send(metrics_, std::move(message));
+  }
+}
+
 // What the leader before may not have got through any more: the newest steps, which the Monitor
 // knows by their numbers, and snapshots.
 void Replica::lead(Context& context) {
-  for (const StepMetrics& step : last_steps_) {
-    if (metrics_.valid()) context.send(metrics_, Message::of(StepMetrics(step)));
-  }
   if (last_steps_.empty()) return;
+  const std::uint64_t newest = last_steps_.back().step;
+  // Of a head that was restarted nobody knows what the leader before has got through to it.
+  const bool all = view_->id.term > 1;
+  tell_again(context, all ? 0 : newest - std::min(newest, kToldAgain - 1));
   const bool epoch_ended = state_.epoch != last_steps_.back().epoch;
   snapshot_if_due(epoch_ended);
 }

@@ -19,6 +19,7 @@ using runtime::WireReader;
 using runtime::WireWriter;
 
 constexpr std::size_t kMostActorName = 64;
+constexpr std::size_t kMostReason = 4096;
 // Those that lie behind a View's first iteration.
 constexpr std::size_t kMostAssignments = 16;
 // Of floats; integers are 0 on the wire.
@@ -71,6 +72,42 @@ const char* fault_of(const pipeline::View& view) {
   return is_reached ? nullptr : "a View from a step on that nobody has reached";
 }
 
+void pack_view(WireWriter& out, const pipeline::View& view) {
+  out.list(7);
+  pack_id(out, view.id);
+  out.number(view.first_step);
+  pack_numbers(out, view.ring);
+  pack_numbers(out, view.reached);
+  pack_numbers(out, view.owners);
+  out.list(view.later.size());
+  for (const pipeline::View::Assignment& assignment : view.later) {
+    out.list(2);
+    out.number(assignment.from);
+    pack_numbers(out, assignment.owners);
+  }
+  pack_numbers(out, view.learners);
+}
+
+ViewPointer unpack_view(WireReader& in) {
+  pipeline::View view;
+  in.list(7);
+  view.id = unpack_id(in);
+  view.first_step = in.number();
+  view.ring = unpack_numbers32(in, kMostViewMembers);
+  view.reached.resize(in.list_up_to(kMostViewMembers));
+  for (std::uint64_t& step : view.reached) step = in.number();
+  view.owners = unpack_numbers32(in, kMostMicroBatches);
+  view.later.resize(in.list_up_to(kMostAssignments));
+  for (pipeline::View::Assignment& assignment : view.later) {
+    in.list(2);
+    assignment.from = in.number();
+    assignment.owners = unpack_numbers32(in, kMostMicroBatches);
+  }
+  view.learners = unpack_numbers32(in, kMostViewMembers);
+  if (const char* const fault = fault_of(view)) in.fail(fault);
+  return std::make_shared<const pipeline::View>(std::move(view));
+}
+
 void pack_state_pointer(WireWriter& out, const StatePointer& state) {
   CHECK(state != nullptr, "a message without its state");
   pack_state(out, *state);
@@ -108,59 +145,41 @@ void pack(WireWriter& out, const Lesson& body) { out.number(body.next_step); }
 
 void unpack(WireReader& in, Lesson& body) { body.next_step = in.number(); }
 
+void pack(WireWriter& out, const TellSteps& body) {
+  out.list(1);
+  out.number(body.from);
+}
+
+void unpack(WireReader& in, TellSteps& body) {
+  in.list(1);
+  body.from = in.number();
+}
+
 void pack(WireWriter& out, const Learned& body) { out.number(body.replica); }
 
 void unpack(WireReader& in, Learned& body) { body.replica = in.number32(); }
 
 void pack(WireWriter& out, const Halted& body) {
-  out.list(2);
+  out.list(body.view == nullptr ? 2 : 3);
   pack_id(out, body.change);
   out.number(body.next_step);
+  if (body.view != nullptr) pack_view(out, *body.view);
 }
 
 void unpack(WireReader& in, Halted& body) {
-  in.list(2);
+  const std::size_t fields = in.list_up_to(3);
+  if (fields < 2) return in.fail("a member that does not tell what it has reached");
   body.change = unpack_id(in);
   body.next_step = in.number();
+  if (fields == 3) body.view = unpack_view(in);
 }
 
 void pack(WireWriter& out, const ViewMessage& body) {
   CHECK(body.view != nullptr, "a message without its View");
-  const pipeline::View& view = *body.view;
-  out.list(7);
-  pack_id(out, view.id);
-  out.number(view.first_step);
-  pack_numbers(out, view.ring);
-  pack_numbers(out, view.reached);
-  pack_numbers(out, view.owners);
-  out.list(view.later.size());
-  for (const pipeline::View::Assignment& assignment : view.later) {
-    out.list(2);
-    out.number(assignment.from);
-    pack_numbers(out, assignment.owners);
-  }
-  pack_numbers(out, view.learners);
+  pack_view(out, *body.view);
 }
 
-void unpack(WireReader& in, ViewMessage& body) {
-  pipeline::View view;
-  in.list(7);
-  view.id = unpack_id(in);
-  view.first_step = in.number();
-  view.ring = unpack_numbers32(in, kMostViewMembers);
-  view.reached.resize(in.list_up_to(kMostViewMembers));
-  for (std::uint64_t& step : view.reached) step = in.number();
-  view.owners = unpack_numbers32(in, kMostMicroBatches);
-  view.later.resize(in.list_up_to(kMostAssignments));
-  for (pipeline::View::Assignment& assignment : view.later) {
-    in.list(2);
-    assignment.from = in.number();
-    assignment.owners = unpack_numbers32(in, kMostMicroBatches);
-  }
-  view.learners = unpack_numbers32(in, kMostViewMembers);
-  if (const char* const fault = fault_of(view)) in.fail(fault);
-  body.view = std::make_shared<const pipeline::View>(std::move(view));
-}
+void unpack(WireReader& in, ViewMessage& body) { body.view = unpack_view(in); }
 
 void pack(WireWriter& out, const RingBucket& body) {
   const BucketMessage& bucket = body.bucket;
@@ -254,13 +273,14 @@ void pack(WireWriter& out, const Snapshot& body) { pack_state_pointer(out, body.
 void unpack(WireReader& in, Snapshot& body) { body.state = unpack_state_pointer(in); }
 
 void pack(WireWriter& out, const StepMetrics& body) {
-  out.list(12);
+  out.list(14);
   out.number(body.step);
   out.number(body.epoch);
   out.number(body.iteration);
   out.number(body.slot);
   out.number(body.attempts);
   out.number(body.events);
+  out.number(body.event_sum);
   out.list(body.losses.size());
   for (const double loss : body.losses) out.real(loss);
   out.real(body.load_seconds);
@@ -268,16 +288,18 @@ void pack(WireWriter& out, const StepMetrics& body) {
   out.real(body.reduce_seconds);
   out.real(body.apply_seconds);
   out.hash(body.state_hash);
+  out.flag(body.again);
 }
 
 void unpack(WireReader& in, StepMetrics& body) {
-  in.list(12);
+  in.list(14);
   body.step = in.number();
   body.epoch = in.number();
   body.iteration = in.number();
   body.slot = in.number32();
   body.attempts = in.number32();
   body.events = in.number();
+  body.event_sum = in.number();
   body.losses.resize(in.list_up_to(kMostLosses));
   for (double& loss : body.losses) loss = in.real();
   body.load_seconds = in.real();
@@ -285,6 +307,7 @@ void unpack(WireReader& in, StepMetrics& body) {
   body.reduce_seconds = in.real();
   body.apply_seconds = in.real();
   body.state_hash = in.hash();
+  body.again = in.flag();
 }
 
 void pack(WireWriter& out, const ReplicaEnd& body) {
@@ -357,9 +380,15 @@ void unpack(WireReader& in, MemberFailed& body) {
   body.error = runtime::read_error(in);
 }
 
-void pack(WireWriter& out, const Release&) { out.list(0); }
+void pack(WireWriter& out, const Release& body) {
+  out.list(1);
+  out.text(body.why.substr(0, kMostReason));
+}
 
-void unpack(WireReader& in, Release&) { in.list(0); }
+void unpack(WireReader& in, Release& body) {
+  in.list(1);
+  body.why = in.text(kMostReason);
+}
 
 void pack(WireWriter& out, const CheckpointRequest&) { out.list(0); }
 
@@ -374,6 +403,7 @@ void add_wire_messages(runtime::WireTypes& types, const StateCheck& check_state)
   types.add<BeginTraining>(fault);
   types.add<Halt>();
   types.add<Halted>();
+  types.add<TellSteps>();
   types.add<Teach>();
   types.add<Lesson>();
   types.add<Learned>();

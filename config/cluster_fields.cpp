@@ -88,13 +88,14 @@ RecordOf<FailureSection> failure_record() {
              "Steps of which one has a micro-batch computed twice, on two members, and compared, "
              "to notice bad memory; 0: none.")
       .later("drain_grace", kNotYet)
-      .later("orphan_after", kNotYet)
+      .field("orphan_after", &FailureSection::orphan_after, duration(milliseconds(0)), Scope::kFree,
+             "How long members go on without a head, which may be restarted, before they end.")
       .later("min_members", kNotYet)
       .field(
           "restart", &FailureSection::restart, integer<std::uint32_t>(0, kMostMembers),
           Scope::kFree,
           "Members of the machine of `troupe run` that are replaced when their process dies while "
-          "the run goes on.")
+          "the run goes on; and how often its head is restarted.")
       .check([](const YamlValue&, const FailureSection& failure, Reader& reader) {
         if (failure.dead_after > 2 * failure.heartbeat) return;
         const bool given = !reader.origin(reader.path() + ".dead_after").is_default();

@@ -159,8 +159,11 @@ struct FailureSection {
   runtime::Duration stuck_after = std::chrono::seconds(60);
   // Steps of which one has a micro-batch computed twice, on two members; 0: none; default 100.
   std::uint64_t check_every = 100;
-  // Dead members of the supervisor's host that it replaces; default 3.
+  // Dead members of the supervisor's host that it replaces, and how often it restarts the head;
+  // default 3.
   std::uint32_t restart = 3;
+  // How long members go on without a head, from 0; default 10 min.
+  runtime::Duration orphan_after = std::chrono::minutes(10);
 };
 
 // Most members of one run.

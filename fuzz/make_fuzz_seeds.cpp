@@ -76,6 +76,9 @@ void add_introductions(const Folder& folder) {
   folder.add("welcome", pack(welcome));
   folder.add("refusal", pack(runtime::Refusal{{runtime::ErrorKind::kTopology, "another one"}}));
   folder.add("enrolment", pack(runtime::Enrolment{runtime::kProtocolVersion, "", "host", 4242}));
+  folder.add("drain-request",
+             pack(runtime::DrainRequest{runtime::kProtocolVersion, "member.2", "host", 4242}));
+  folder.add("drained", pack(runtime::Drained{"member.2"}));
   const std::string contents = "contents";
   folder.add("invitation", pack(runtime::Invitation{
                                "node-1", Buffer::copy_of(std::as_bytes(std::span(contents)))}));
@@ -164,6 +167,7 @@ void add_parcels(const Folder& folder) {
   add_parcel(folder, types, actors::FellowLost{"member.1", lost});
   add_parcel(folder, types, actors::Leaving{});
   add_parcel(folder, types, actors::Expelled{lost});
+  add_parcel(folder, types, actors::Release{"somebody has asked for it"});
 
   runtime::Parcel back;
   back.sequence = 4;
@@ -321,6 +325,16 @@ void add_talks(const Folder& folder) {
       .connect()
       .say(pack(runtime::Enrolment{runtime::kProtocolVersion, "", "host", 4242}));
   folder.add("enrolment", enrolled);
+  const runtime::DrainRequest drain{runtime::kProtocolVersion, "node-1", "host", 4242};
+  std::vector<std::byte> nobody;
+  Speaker(nobody, 0, types).connect().say(pack(drain));
+  fuzz::act(nobody, fuzz::Deed::kWait);
+  folder.add("drain-too-early", nobody);
+  // The only speaker asks over another connection, and the member's own breaks meanwhile.
+  std::vector<std::byte> drained = talk;
+  Speaker(drained, 0, types).connect().say(pack(drain)).say(pack(drain));
+  fuzz::act(drained, fuzz::Deed::kWait);
+  folder.add("drain", drained);
 }
 
 // With the member of fuzz_fellows: speaker 0 is its head, 1 the fellow that it dials, 2 the one
@@ -444,15 +458,17 @@ void add_topologies(const Folder& folder) {
 }
 
 void add_invitations(const Folder& folder) {
-  const launch::MemberInvitation sound{"name: a\nmodel: {zoo: toy}\n", 2, "/data", "node-a"};
-  folder.add("sound", launch::pack_invitation(sound).bytes());
-  folder.add("most-members", launch::pack_invitation({"", config::kMostMembers, "", ""}).bytes());
+  constexpr std::uint32_t kMost = config::kMostMembers;
+  const auto add = [&](const char* name, const launch::MemberInvitation& invitation) {
+    folder.add(name, launch::pack_invitation(invitation).bytes());
+  };
+  add("sound", {"name: a\nmodel: {zoo: toy}\n", 2, 4, "/data", "node-a"});
+  add("most-members", {"", kMost, kMost, "", ""});
   // What only another version would write.
-  folder.add("no-members", launch::pack_invitation({"", 0, "", ""}).bytes());
-  folder.add("too-many-members",
-             launch::pack_invitation({"", config::kMostMembers + 1, "", ""}).bytes());
-  folder.add("long-path",
-             launch::pack_invitation({"", 1, std::string(4097, 'a'), "node-a"}).bytes());
+  add("no-members", {"", 0, 1, "", ""});
+  add("too-many-members", {"", kMost + 1, kMost + 1, "", ""});
+  add("fewer-places", {"", 2, 1, "", ""});
+  add("long-path", {"", 1, 1, std::string(4097, 'a'), "node-a"});
 }
 
 }  // namespace

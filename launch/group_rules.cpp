@@ -36,6 +36,8 @@ std::vector<GroupAction> GroupRules::on_end(std::size_t process, const ChildEnd&
   if (process == kHeadProcess) {
     head_end_ = end;
     deadline_ = now + member_grace_;
+    // It has released nobody.
+    if (end.signal != 0) return ask_all();
   }
   return {};
 }
@@ -55,6 +57,14 @@ void GroupRules::add() { processes_.emplace_back(); }
 bool GroupRules::finished() const {
   return std::all_of(processes_.begin(), processes_.end(),
                      [](const Process& process) { return process.ended; });
+}
+
+std::vector<GroupAction> GroupRules::ask_all() const {
+  std::vector<GroupAction> actions;
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    if (!processes_[i].ended && !processes_[i].killed) actions.push_back({i, SIGTERM});
+  }
+  return actions;
 }
 
 std::vector<GroupAction> GroupRules::kill_all() {

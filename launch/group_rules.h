@@ -34,9 +34,9 @@ struct GroupEnd {
 
 // The rules: the head decides how a run ends. The first SIGINT, SIGTERM or SIGHUP asks it to, the
 // second kills everything; a SIGUSR1 is passed on to it. A member that ends before the head changes
-// nothing here: the head is told of it, and another may take its place. Once the head has ended,
-// members have `member_grace` to do so too and are then killed, as they are by a signal in that
-// time.
+// nothing here: the head is told of it, and another may take its place. Once the head has ended for
+// good, members have `member_grace` to do so too and are then killed, as they are by a signal in
+// that time; if a signal killed it, they are asked to.
 //
 // One thread. Each call returns what has to be done now.
 class GroupRules {
@@ -48,6 +48,9 @@ class GroupRules {
   // Of a process that has not ended before.
   std::vector<GroupAction> on_end(std::size_t process, const ChildEnd& end, runtime::TimePoint now);
   std::vector<GroupAction> on_time(runtime::TimePoint now);
+
+  // Asks those that run and were not killed yet to end.
+  std::vector<GroupAction> ask_all() const;
 
   // When on_time() has something to do at the latest; none: never.
   std::optional<runtime::TimePoint> deadline() const;

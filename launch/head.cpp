@@ -55,19 +55,38 @@ Result<std::unique_ptr<runtime::Wire>> open_head_wire(const LocalRunRequest& req
 }
 
 runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSetup& setup,
-                               const runtime::Clock& clock) {
+                               const runtime::Clock& clock, MembershipFile& membership,
+                               const runtime::Log& log) {
   runtime::GateOptions gate = gate_options(config::kHeadNode, request.topology.cluster.failure,
                                            terms_of(setup, request.topology_hash));
   // What the process above this one starts asks for its own name.
   auto names = std::make_shared<MemberNames>(
       std::set<std::string>(request.members_here.begin(), request.members_here.end()));
   gate.is_this_machine = is_this_host;
-  gate.invite = [&request, &clock, names](
+  gate.predecessors = membership.history().incarnations;
+  gate.draw = [&membership, &log](const std::string& one, const std::string& other) {
+    const auto& known = membership.history().fellows;
+    if (const auto found = known.find(std::minmax(one, other)); found != known.end()) {
+      return found->second;
+    }
+    const std::uint64_t number = draw_number();
+    const auto written = membership.add_fellows(one, other, number);
+    if (!written.ok()) log.warning(written.error().message);
+    return number;
+  };
+  gate.invite = [&request, &clock, &membership, names](
                     const runtime::Enrolment& enrolment,
                     const std::vector<std::string>& awaited) -> Result<runtime::Invitation> {
+    // Before there was a View a process that failed may be started again as the same member.
+    const HeadHistory& history = membership.history();
+    std::vector<std::string> free;
+    for (const std::string& name : awaited) {
+      if (history.members.empty() || !history.places.contains(name)) free.push_back(name);
+    }
     ASSIGN_OR_RETURN(std::string name,
                      names->choose(enrolment.node, enrolment.host,
-                                   awaited_first(awaited, request.members), clock.now()));
+                                   awaited_first(free, request.members), clock.now()));
+    RETURN_IF_ERROR(membership.add_place(name));
     MemberInvitation contents;
     contents.topology = request.effective_topology;
     contents.members = request.members;

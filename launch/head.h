@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "launch/local_run.h"
+#include "launch/membership_file.h"
 #include "launch/training_setup.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
@@ -19,9 +20,11 @@ runtime::Result<std::unique_ptr<runtime::Wire>> open_head_wire(const LocalRunReq
                                                                const runtime::Clock& clock,
                                                                const runtime::Log& log);
 
-// The request and the clock outlive the gate.
+// Whom the heads before it knew it knows too, and whom it gets to know it writes down. All but the
+// setup outlive the gate.
 runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSetup& setup,
-                               const runtime::Clock& clock);
+                               const runtime::Clock& clock, MembershipFile& membership,
+                               const runtime::Log& log);
 
 // Says in the log in which order members of several hosts stand in the ring, and which of them
 // other hosts are to start, with the line to type there. May ask the system's resolver.

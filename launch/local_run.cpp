@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "launch/abandon.h"
 #include "launch/head.h"
 #include "launch/lost_member.h"
+#include "launch/membership_file.h"
 #include "launch/node_uplink.h"
 #include "launch/nodes_file.h"
 #include "launch/run_signals.h"
@@ -37,6 +39,7 @@ struct Prepared {
   actors::StatePointer state;
   // Of a run that goes on: what is known of it up to its state.
   std::optional<std::uint64_t> saved_step, validated_step;
+  std::optional<std::uint64_t> told_step;  // the newest of metrics.jsonl, of one that returns
   std::optional<pipeline::BestCheckpoint> best;
 };
 
@@ -45,7 +48,7 @@ Result<Prepared> prepare(const LocalRunRequest& request, const RunFolder& folder
   ASSIGN_OR_RETURN(TrainingSetup setup,
                    set_up_training(request.topology, size_of_run(request.topology, request.members),
                                    request.data_folder, true, log));
-  Prepared prepared{std::move(setup), {}, {}, {}, {}};
+  Prepared prepared{std::move(setup), {}, {}, {}, {}, {}};
   const pipeline::TrainingOptions& options = prepared.setup.options;
   const RunIdentity identity{request.topology_hash, prepared.setup.backend->numerics_class(),
                              prepared.setup.data.train.fingerprint()};
@@ -54,7 +57,12 @@ Result<Prepared> prepare(const LocalRunRequest& request, const RunFolder& folder
     ASSIGN_OR_RETURN(state,
                      read_newest_state(folder, disk, *prepared.setup.gan, options, identity, log));
     const std::uint64_t step = state.step(options.schedule.size());
-    ASSIGN_OR_RETURN(const bool validated, folder.cut_metrics(step));
+    bool validated = false;
+    if (request.returns) {
+      ASSIGN_OR_RETURN(prepared.told_step, folder.mend_metrics());
+    } else {
+      ASSIGN_OR_RETURN(validated, folder.cut_metrics(step));
+    }
     if (step > 0) prepared.saved_step = step;
     if (validated) prepared.validated_step = step;
     prepared.best = read_best(folder, disk, step, log);
@@ -68,7 +76,7 @@ Result<Prepared> prepare(const LocalRunRequest& request, const RunFolder& folder
         "and their order in the ring, and what rounding left over for later steps is lost when a "
         "run is resumed");
   }
-  if (request.resume && state.iteration >= prepared.setup.iterations) {
+  if (request.resume && !request.returns && state.iteration >= prepared.setup.iterations) {
     log.info(
         fmt::format("already at iteration {} of {}: nothing to train; raise train.epochs or "
                     "train.iterations to go on",
@@ -98,10 +106,37 @@ actors::NodeParts make_parts(const LocalRunRequest& request, const RunFolder& fo
   parts.monitor.losses = topology.model.gan.losses;
   parts.monitor.schedule = setup.options.schedule;
   parts.monitor.first_step = prepared.state->step(setup.options.schedule.size());
+  if (prepared.told_step) parts.monitor.first_step = *prepared.told_step + 1;
   parts.monitor.progress = {request.progress, request.progress_on_terminal,
-                            prepared.state->iteration, setup.iterations,
-                            setup.options.iterations_per_epoch};
+                            parts.monitor.first_step / setup.options.schedule.size(),
+                            setup.iterations, setup.options.iterations_per_epoch};
   return parts;
+}
+
+// What the coordinator and the monitor need to know of the heads before this one, and leave for the
+// one after it.
+void take_place(const HeadHistory& history, const config::FailureSection& failure,
+                actors::NodeParts& parts) {
+  actors::CoordinatorOptions& coordinator = parts.coordinator;
+  coordinator.membership.term = history.term + 1;
+  if (history.members.empty()) return;
+  const auto numbers = [&](const auto& names) {
+    std::set<std::uint32_t> all;
+    for (std::uint32_t i = 0; i < coordinator.places.size(); ++i) {
+      const auto& node = coordinator.places[i].node;
+      if (std::find(names.begin(), names.end(), node) != names.end()) all.insert(i);
+    }
+    return all;
+  };
+  coordinator.predecessor = actors::CoordinatorOptions::Predecessor();
+  coordinator.predecessor->taken = numbers(history.places);
+  coordinator.predecessor->expected = numbers(history.members);
+  coordinator.predecessor->untold_step = parts.monitor.first_step;
+  coordinator.predecessor->made_all =
+      coordinator.state->iteration >= parts.monitor.progress.iterations;
+  // As long as a member may take to notice that the head it knew is gone, and the way here.
+  coordinator.return_within = 2 * failure.dead_after + std::chrono::seconds(1);
+  parts.monitor.told_before = true;
 }
 
 // Besides the steps, which the Monitor counts.
@@ -154,7 +189,9 @@ NodeEntry entry_of(const actors::NodeChange& change) {
 
 Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFolder& folder,
                                    runtime::Disk& disk, runtime::Log& log) {
-  RunSignals signals(request.members > 0);
+  RunSignals signals(request.members > 0, request.returns);
+  // Until there is one of this session, a head that is lost is not replaced.
+  if (!request.returns) RETURN_IF_ERROR(folder.remove(MembershipFile::kName));
   LostMembers lost_members(!request.members_here.empty());
   const runtime::SteadyClock clock;
   ASSIGN_OR_RETURN(const auto wire, open_head_wire(request, clock, log));
@@ -170,6 +207,7 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
                                std::as_bytes(std::span{request.effective_topology})));
   RETURN_IF_ERROR(folder.remove("summary.json"));  // it tells how the session before ended
   NodesFile nodes(folder.file("nodes.json"), disk);
+  if (request.returns) nodes.load();
   const std::string self = wire ? config::kHeadNode : "local";
   RETURN_IF_ERROR(
       nodes.set({self, host_name(), ::getpid(), wire ? "head" : "all", NodeState::kRunning}));
@@ -182,11 +220,25 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
   options.scheduler_threads = kSchedulerThreads;
   options.shutdown_deadline = request.shutdown_deadline;
   options.stuck_after = request.topology.cluster.failure.stuck_after;
+  std::optional<MembershipFile> membership;
+  runtime::GateOptions gate;
+  if (wire) {
+    ASSIGN_OR_RETURN(MembershipFile file,
+                     MembershipFile::open(folder.file(MembershipFile::kName), request.returns));
+    membership.emplace(std::move(file));
+    take_place(membership->history(), request.topology.cluster.failure, parts);
+    parts.coordinator.on_view = [&](const actors::RunOutcome::ViewChange& change) {
+      const bool first = !parts.coordinator.predecessor && change.view.id.number == 1;
+      const auto written = membership->add_view(actors::view_json(change), first);
+      if (!written.ok()) log.warning(written.error().message);
+    };
+    gate = head_gate(request, prepared.setup, clock, *membership, log);
+    RETURN_IF_ERROR(membership->add_head(parts.coordinator.membership.term, gate.incarnation));
+  }
   const auto factory = actors::make_actor_factory(parts);
   const runtime::WireTypes types = wire_types(*prepared.setup.gan, prepared.setup.options);
   std::optional<runtime::Node> node;
   if (wire) {
-    runtime::GateOptions gate = head_gate(request, prepared.setup, clock);
     tell_members(request, *wire, log);
     node.emplace(prepared.setup.plan, factory, options, clock, log,
                  runtime::Uplink{std::move(gate), *wire, types});
@@ -208,7 +260,8 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
     if (!traced.ok()) log.warning(traced.error().message);
   }
   if (outcome.validation) result.table = outcome.validation->table;
-  result.summary_json = summary_json(outcome, slots, node->peer_stats(), result.error);
+  const HeadHistory history = membership ? membership->history() : HeadHistory{};
+  result.summary_json = summary_json(outcome, history, slots, node->peer_stats(), result.error);
   const auto written = write_end(result.summary_json, folder, disk, nodes);
   if (!end.abandoned.empty()) abandon(end, log);
   // What cannot be written does not hide how the run itself ended.

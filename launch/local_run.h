@@ -28,8 +28,10 @@ struct LocalRunRequest {
   std::string listen;
   std::string effective_topology;  // as text, for RUN/topology.yaml and the checkpoints
   runtime::Hash128 topology_hash;
-  bool trace = false;             // written although nothing failed
-  bool resume = false;            // go on from the newest good checkpoint of the folder
+  bool trace = false;   // written although nothing failed
+  bool resume = false;  // go on from the newest good checkpoint of the folder
+  // Take the place of a head that was lost, of members that may still train. With resume.
+  bool returns = false;
   std::string data_folder;        // synthetic showers and indices, shared by runs
   std::FILE* progress = nullptr;  // null: silent
   bool progress_on_terminal = false;

@@ -84,13 +84,14 @@ Result<std::uint32_t> number_of(const std::string& node, std::uint32_t members) 
 }
 
 Result<Call> ask_head(const MemberRequest& request, runtime::Wire& wire,
-                      const runtime::Clock& clock) {
+                      const runtime::Clock& clock, RunSignals& signals) {
   runtime::EnrolOptions options;
   options.address = request.address;
   options.request.node = request.node;
   options.request.host = host_name();
   options.request.pid = static_cast<std::uint64_t>(::getpid());
   options.within = request.within;
+  options.cancelled = [&signals] { return signals.is_leaving(); };
   ASSIGN_OR_RETURN(const runtime::Invitation answer, runtime::enrol(wire, options, clock));
   Call call;
   call.node = answer.node;
@@ -104,14 +105,12 @@ std::string data_folder_of(const MemberRequest& request, const MemberInvitation&
   return invitation.host == host_name() ? invitation.data_folder : "runs/data";
 }
 
-}  // namespace
-
-Result<MemberResult> run_member(const MemberRequest& request, runtime::Log& log) {
-  RunSignals signals;
-  const runtime::SteadyClock clock;
+// It may be noticed at any time, and costs the run nothing before there is a node.
+Result<MemberResult> join_run(const MemberRequest& request, RunSignals& signals,
+                              const runtime::Clock& clock, runtime::Log& log) {
   FellowKeys fellows;
   ASSIGN_OR_RETURN(const auto wire, open_member_wire(request, fellows, clock, log));
-  ASSIGN_OR_RETURN(const Call call, ask_head(request, *wire, clock));
+  ASSIGN_OR_RETURN(const Call call, ask_head(request, *wire, clock, signals));
   const MemberInvitation& invitation = call.invitation;
   ASSIGN_OR_RETURN(const config::LoadedTopology loaded,
                    config::parse_topology(invitation.topology, "the head's topology", "."));
@@ -119,12 +118,14 @@ Result<MemberResult> run_member(const MemberRequest& request, runtime::Log& log)
   ASSIGN_OR_RETURN(TrainingSetup setup,
                    set_up_training(topology, {invitation.members, invitation.places, 0},
                                    data_folder_of(request, invitation), false, log));
+  if (signals.is_leaving()) return MemberResult{};
   runtime::FileDisk disk;
   actors::NodeParts parts = computing_parts(setup, topology, disk, invitation.members, call.member);
   const runtime::WireTypes types = wire_types(*setup.gan, setup.options);
   runtime::GateOptions gate = gate_options(call.node, topology.cluster.failure,
                                            terms_of(setup, config::topology_hash(topology)));
   gate.first_address = request.address;
+  gate.first_returns_within = topology.cluster.failure.orphan_after;
   gate.on_directory = [&fellows](const auto& told) { fellows.take(told); };
 
   runtime::NodeOptions options;
@@ -139,7 +140,36 @@ Result<MemberResult> run_member(const MemberRequest& request, runtime::Log& log)
     if (!traced.ok()) log.warning(traced.error().message);
   }
   if (!end.abandoned.empty()) abandon(end, log);
-  return MemberResult{call.node, end.error, signals.stopped_by()};
+  return MemberResult{call.node, end.error, signals.stopped_by(), {}};
+}
+
+}  // namespace
+
+Result<MemberResult> run_member(const MemberRequest& request, runtime::Log& log) {
+  RunSignals signals;
+  const runtime::SteadyClock clock;
+  PreemptionNotice notice(request.preemption, log);
+  MemberResult away;
+  if (const auto why = notice.look()) {
+    log.info(*why + "; it does not join");
+    away.preempted = *why;
+    return away;
+  }
+  std::optional<PreemptionWatch> watch;
+  if (request.preemption.watches()) {
+    watch.emplace(notice, [&](const std::string& why) {
+      log.warning(why + "; it leaves the run");
+      away.preempted = why;
+      signals.leave();
+    });
+  }
+  Result<MemberResult> result = join_run(request, signals, clock, log);
+  watch.reset();
+  if (away.preempted.empty()) return result;
+  // Whatever kept it from becoming a member matters to nobody any more.
+  if (!result.ok()) return away;
+  result->preempted = away.preempted;
+  return result;
 }
 
 }  // namespace troupe::launch

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "launch/node_uplink.h"
+#include "launch/preemption.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -22,6 +23,9 @@ struct MemberRequest {
   // Synthetic showers and indices; "": the head's own folder on the head's host, else runs/data.
   std::string data_folder;
   std::string trace;  // file for what its actors did lately, written at its end; "": none
+  // What tells that this machine is about to be taken away; then the member leaves the run, as when
+  // it is told to by a signal.
+  PreemptionOptions preemption;
   // How long there may be no way to the address, and then nobody answer at it.
   runtime::Duration within = std::chrono::seconds(60);
   runtime::Duration shutdown_deadline = std::chrono::minutes(5);
@@ -31,6 +35,9 @@ struct MemberResult {
   std::string node;                     // which one it was
   std::optional<runtime::Error> error;  // it failed, or the run did
   int signal = 0;                       // it was stopped by this signal
+  // Why it left, or did not join; "": not because its machine is about to be taken away. It has
+  // been logged.
+  std::string preempted;
 };
 
 // Must be called before other threads are started. An Error comes back when it never became a

@@ -38,6 +38,11 @@ LetIn live_list(const std::string& folder, std::vector<runtime::AllowedKey> firs
 
 }  // namespace
 
+std::uint64_t draw_number() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32 | device()) | 1;
+}
+
 runtime::Result<void> check_credentials(const std::string& address,
                                         const NodeCredentials& credentials) {
   ASSIGN_OR_RETURN(const runtime::Address head, runtime::parse_address(address));
@@ -82,10 +87,9 @@ runtime::WireTypes wire_types(const model::Gan& gan, const pipeline::TrainingOpt
 
 runtime::GateOptions gate_options(const std::string& name, const config::FailureSection& failure,
                                   std::vector<runtime::Term> terms) {
-  std::random_device device;
   runtime::GateOptions options;
   options.node = name;
-  options.incarnation = (std::uint64_t{device()} << 32 | device()) | 1;
+  options.incarnation = draw_number();
   options.host = host_name();
   options.pid = static_cast<std::uint64_t>(::getpid());
   options.terms = std::move(terms);

@@ -23,6 +23,9 @@
 
 namespace troupe::launch {
 
+// Not 0, and nobody can guess it.
+std::uint64_t draw_number();
+
 // How a process proves who it is; neither: nothing is encrypted, and nothing leaves the machine.
 struct NodeCredentials {
   std::optional<std::string> key_folder;  // as read_key_folder() takes it

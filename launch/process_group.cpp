@@ -84,6 +84,35 @@ void ProcessGroup::replace_lost() {
   }
 }
 
+// Members go on meanwhile, and tell it where they are.
+bool ProcessGroup::restart_head(const ChildEnd& end) {
+  const bool may = end.signal != 0 && rules_.goes_on() && heads_lost_ < options_.head_restarts;
+  if (!may || (options_.can_return && !options_.can_return())) return false;
+  const pid_t before = children_[kHeadProcess]->pid();
+  auto started = ChildProcess::start(options_.next_head.program);
+  if (!started.ok()) {
+    log_.warning(fmt::format("the head (process {}) {}, and cannot be restarted: {}", before,
+                             end.text(), started.error().message));
+    return false;
+  }
+  ++heads_lost_;
+  reported_[kHeadProcess] = false;
+  tell({process(kHeadProcess).name, before, end, true});
+  children_[kHeadProcess] = std::move(started).value();
+  tell({process(kHeadProcess).name, children_[kHeadProcess]->pid(), std::nullopt});
+  log_.warning(
+      fmt::format("the head (process {}) {}; process {} takes its place, and training "
+                  "goes on",
+                  before, end.text(), children_[kHeadProcess]->pid()));
+  for (const std::string& line : told_) children_[kHeadProcess]->tell(line);
+  return true;
+}
+
+void ProcessGroup::tell_head(const std::string& line) {
+  told_.push_back(line);
+  children_[kHeadProcess]->tell(line);
+}
+
 void ProcessGroup::take(int number) {
   constexpr int kPatience = 2;
   if (number != SIGUSR1 && ++ending_signals_ > kPatience) ::_exit(128 + number);
@@ -107,14 +136,18 @@ void ProcessGroup::take_ends() {
     if (!children_[i]->end() || reported_[i]) continue;
     reported_[i] = true;
     const ChildEnd end = *children_[i]->end();
+    if (i == kHeadProcess && restart_head(end)) continue;
     const bool killed = rules_.was_killed(i);
     const bool lost =
         i != kHeadProcess && !rules_.head_has_ended() && !killed && end != ChildEnd{0, 0};
     carry_out(rules_.on_end(i, end, clock_.now()));
+    // It may not have come as far as to release those that the one before it knew.
+    const bool failed_to_return = i == kHeadProcess && heads_lost_ > 0 && end != ChildEnd{};
+    if (failed_to_return) carry_out(rules_.ask_all());
     if (lost) {
       log_.warning(fmt::format("{} (process {}) {}; the head decides how the run goes on",
                                process(i).name, children_[i]->pid(), end.text()));
-      children_[kHeadProcess]->tell(print(LostMember{process(i).name, end}));
+      tell_head(print(LostMember{process(i).name, end}));
       due_.push_back(clock_.now() + options_.replace_after);
     }
     tell({process(i).name, children_[i]->pid(), end, lost, killed});

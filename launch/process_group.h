@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -44,6 +45,12 @@ struct ProcessChange {
 struct ProcessGroupOptions {
   // Started first; it decides how the run ends (group_rules.h).
   GroupProcess head;
+  // Started in its place when a signal has killed it while the run goes on, so often. Default
+  // never.
+  GroupProcess next_head{};
+  std::uint32_t head_restarts = 0;
+  // Whether there is a run by then whose head another process can be; null: there is.
+  std::function<bool()> can_return{};
   // Started in this order after the head.
   std::vector<GroupProcess> members;
   // Started one by one, a moment after a member was lost while the run goes on. Default none.
@@ -74,6 +81,8 @@ class ProcessGroup {
   runtime::Result<void> start_all();
   runtime::Result<void> start(std::size_t index);
   void replace_lost();
+  bool restart_head(const ChildEnd& end);
+  void tell_head(const std::string& line);
   // On the watch's thread.
   void take(int number);
   std::vector<int> new_signals();
@@ -91,7 +100,9 @@ class ProcessGroup {
   GroupRules rules_;
   std::vector<std::unique_ptr<ChildProcess>> children_;
   std::vector<bool> reported_;
-  Descriptor wake_;  // an eventfd: a signal has come
+  std::uint32_t heads_lost_ = 0;
+  std::vector<std::string> told_;  // to heads so far, the next one too
+  Descriptor wake_;                // an eventfd: a signal has come
   std::mutex mutex_;
   std::vector<int> signals_;  // not yet looked at
   int ending_signals_ = 0;    // so far; the watch's thread only

@@ -128,4 +128,22 @@ Result<bool> RunFolder::cut_metrics(std::uint64_t step) const {
   return validated;
 }
 
+Result<std::optional<std::uint64_t>> RunFolder::mend_metrics() const {
+  const std::string path = file("metrics.jsonl");
+  std::optional<std::uint64_t> newest;
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return newest;
+  ASSIGN_OR_RETURN(const runtime::Buffer old, disk_.read(path));
+  const std::string_view all(reinterpret_cast<const char*>(old.data()), old.size());
+  const std::string_view whole = all.substr(0, all.rfind('\n') + 1);
+  for (std::string_view rest = whole; !rest.empty(); rest.remove_prefix(rest.find('\n') + 1)) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    if (line.starts_with(R"({"kind":"step")")) newest = std::max(newest, step_of(line));
+  }
+  if (whole.size() < all.size()) {
+    RETURN_IF_ERROR(disk_.replace(path, std::as_bytes(std::span{whole})));
+  }
+  return newest;
+}
+
 }  // namespace troupe::launch

@@ -3,6 +3,7 @@
 // The folder of one run: made or found again, locked while the run lives.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "runtime/base/disk.h"
@@ -29,6 +30,9 @@ class RunFolder {
   // Leaves in metrics.jsonl only what happened up to the state before `step`, and what was said of
   // that state itself. True: its validation is among that.
   runtime::Result<bool> cut_metrics(std::uint64_t step) const;
+  // Leaves in metrics.jsonl all but a last line that is not whole. The newest step it tells of;
+  // none: of no step.
+  runtime::Result<std::optional<std::uint64_t>> mend_metrics() const;
   // Removes a file of the folder; that there is none is no error.
   runtime::Result<void> remove(const std::string& name) const;
 

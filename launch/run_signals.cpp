@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <utility>
 
 #include "actors/messages.h"
 
@@ -14,13 +15,14 @@ constexpr auto kSameRequest = std::chrono::seconds(1);
 
 }  // namespace
 
-RunSignals::RunSignals(bool supervised)
-    : supervised_(supervised), watch_([this](int number) { take(number); }) {}
+RunSignals::RunSignals(bool supervised, bool returns)
+    : supervised_(supervised), returns_(returns), watch_([this](int number) { take(number); }) {}
 
 runtime::NodeEnd RunSignals::run(runtime::Node& node) {
   {
     const std::scoped_lock lock(mutex_);
     node_ = &node;
+    if (leaving_ || stopped_by_ != 0) node.request_stop();
   }
   runtime::NodeEnd end = node.run();
   const std::scoped_lock lock(mutex_);
@@ -34,6 +36,17 @@ int RunSignals::stopped_by() {
   return stopped_by_;
 }
 
+void RunSignals::leave() {
+  const std::scoped_lock lock(mutex_);
+  if (std::exchange(leaving_, true) || stopped_by_ != 0) return;
+  if (node_ != nullptr) node_->request_stop();
+}
+
+bool RunSignals::is_leaving() {
+  const std::scoped_lock lock(mutex_);
+  return leaving_;
+}
+
 void RunSignals::take(int number) {
   const std::scoped_lock lock(mutex_);
   if (number == SIGUSR1) {
@@ -43,11 +56,12 @@ void RunSignals::take(int number) {
   }
   const auto now = std::chrono::steady_clock::now();
   if (supervised_ && stopped_by_ != 0 && now - stopped_at_ < kSameRequest) return;
-  const bool nothing_to_save = node_ == nullptr && !has_run_;
+  const bool nothing_to_save = node_ == nullptr && !has_run_ && !returns_;
   if (stopped_by_ != 0 || nothing_to_save) ::_exit(128 + number);
   stopped_by_ = number;
   stopped_at_ = now;
-  if (node_ != nullptr) node_->request_stop();
+  // A second request would give up on what has not ended yet.
+  if (node_ != nullptr && !leaving_) node_->request_stop();
 }
 
 }  // namespace troupe::launch

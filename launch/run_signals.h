@@ -19,21 +19,27 @@ namespace troupe::launch {
 // One per run, made before the run's first thread (see SignalWatch).
 class RunSignals {
  public:
-  explicit RunSignals(bool supervised = false);
+  // `returns`: there is something to save before there is a node, which others have.
+  explicit RunSignals(bool supervised = false, bool returns = false);
 
   // The node runs on the calling thread until it ends; meanwhile signals reach it. Returns how it
   // ended.
   runtime::NodeEnd run(runtime::Node& node);
   // The signal that asked the run to stop; 0 for none. Any thread.
   int stopped_by();
+  // As such a signal asks, but by somebody else, and also before there is a node: that one ends as
+  // soon as it runs. The first signal that follows within its end is the same request. Any thread.
+  void leave();
+  bool is_leaving();
 
  private:
   void take(int number);
 
-  const bool supervised_;
+  const bool supervised_, returns_;
   std::mutex mutex_;
   runtime::Node* node_ = nullptr;
   bool has_run_ = false;
+  bool leaving_ = false;
   int stopped_by_ = 0;
   std::chrono::steady_clock::time_point stopped_at_;
   SignalWatch watch_;  // the last to begin and the first to end

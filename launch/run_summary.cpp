@@ -25,8 +25,8 @@ long peak_memory_bytes() {
 
 }  // namespace
 
-std::string summary_json(const actors::RunOutcome& outcome, std::size_t slots,
-                         const std::vector<runtime::PeerStats>& peers,
+std::string summary_json(const actors::RunOutcome& outcome, const HeadHistory& history,
+                         std::size_t slots, const std::vector<runtime::PeerStats>& peers,
                          const std::optional<runtime::Error>& error) {
   std::int64_t bytes_on_wire = 0;
   for (const runtime::PeerStats& peer : peers) {
@@ -39,8 +39,8 @@ std::string summary_json(const actors::RunOutcome& outcome, std::size_t slots,
   const pipeline::TrainingState& state = *outcome.state;
   const double rate =
       outcome.seconds > 0.0 ? static_cast<double>(outcome.timed_events) / outcome.seconds : 0.0;
-  std::size_t failures = 0;
-  std::vector<std::string> views;
+  std::size_t failures = history.failures;
+  std::vector<std::string> views = history.views;
   for (const actors::RunOutcome::ViewChange& change : outcome.changes) {
     failures += change.causes.size();
     views.push_back(actors::view_json(change));

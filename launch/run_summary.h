@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "actors/coordinator.h"
+#include "launch/membership_file.h"
 #include "runtime/base/error.h"
 #include "runtime/transport/peer.h"
 
@@ -15,10 +16,11 @@ namespace troupe::launch {
 
 // One JSON object: state_hash, iterations, epochs, steps, events_per_second, peak_memory_bytes (of
 // the process), ledger {events, sum}, bytes_on_wire, failures_survived (members that were lost or
-// left while the others went on), views (those after the first, as actors::view_json has them),
-// stopped, error (or null), validation (or null). `peers`: the nodes this one talked to.
-std::string summary_json(const actors::RunOutcome& outcome, std::size_t slots,
-                         const std::vector<runtime::PeerStats>& peers,
+// left while the others went on, and heads), views (those after the first, as actors::view_json has
+// them), stopped, error (or null), validation (or null). `history`: of the heads before this one.
+// `peers`: the nodes this one talked to.
+std::string summary_json(const actors::RunOutcome& outcome, const HeadHistory& history,
+                         std::size_t slots, const std::vector<runtime::PeerStats>& peers,
                          const std::optional<runtime::Error>& error);
 
 }  // namespace troupe::launch

@@ -2,13 +2,16 @@
 
 #include <unistd.h>
 
+#include <filesystem>
 #include <numeric>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "config/cluster_plan.h"
 #include "launch/key_folder.h"
+#include "launch/membership_file.h"
 #include "launch/nodes_settled.h"
 #include "launch/process_group.h"
 #include "launch/socket_folder.h"
@@ -26,6 +29,21 @@ using runtime::Result;
 runtime::Duration member_grace() {
   return runtime::GateOptions{}.close_within + runtime::ZmqWireOptions{}.linger +
          std::chrono::seconds(1);
+}
+
+GroupProcess head_process(const SuperviseRequest& request, const std::vector<std::string>& words,
+                          const MeetingPlace& meeting,
+                          const std::vector<std::uint32_t>& members_here) {
+  GroupProcess head;
+  head.name = config::kHeadNode;
+  head.program.words = {request.program};
+  auto& all = head.program.words;
+  all.insert(all.end(), words.begin(), words.end());
+  all.insert(all.end(), {"--head-at", meeting.listen});
+  for (const std::uint32_t number : members_here) {
+    all.insert(all.end(), {"--member-here", config::member_name(number)});
+  }
+  return head;
 }
 
 std::vector<GroupProcess> member_processes(const SuperviseRequest& request,
@@ -73,29 +91,31 @@ Result<GroupEnd> supervise(const SuperviseRequest& request, runtime::Log& log) {
   }
 
   ProcessGroupOptions options;
-  options.head.name = config::kHeadNode;
-  options.head.program.words = {request.program};
-  auto& words = options.head.program.words;
-  words.insert(words.end(), request.head_words.begin(), request.head_words.end());
-  words.insert(words.end(), {"--head-at", meeting.listen});
   std::vector<std::uint32_t> replacements(request.placement.here.empty() ? 0 : request.restart);
   std::iota(replacements.begin(), replacements.end(), request.placement.members);
   std::vector<std::uint32_t> all_here = request.placement.here;
   all_here.insert(all_here.end(), replacements.begin(), replacements.end());
-  for (const std::uint32_t number : all_here) {
-    words.insert(words.end(), {"--member-here", config::member_name(number)});
-  }
+  options.head = head_process(request, request.head_words, meeting, all_here);
+  options.next_head = head_process(request, request.next_head_words, meeting, all_here);
+  options.head_restarts = request.restart;
+  options.can_return = [path = request.run_folder + "/" + MembershipFile::kName] {
+    std::error_code ignored;
+    return std::filesystem::exists(path, ignored);
+  };
   options.members = member_processes(request, meeting, request.placement.here);
   options.replacements = member_processes(request, meeting, replacements);
   options.member_grace = member_grace();
   std::vector<EndedProcess> ended;
   options.changed = [&](const ProcessChange& change) {
-    if (change.end) ended.push_back({change.name, change.pid, *change.end});
+    if (!change.end) return;
+    // Of heads only the last one's end is the run's.
+    std::erase_if(ended, [&](const EndedProcess& each) { return each.name == change.name; });
+    ended.push_back({change.name, change.pid, *change.end});
   };
   const runtime::SteadyClock clock;
   ProcessGroup group(std::move(options), clock, log);
   ASSIGN_OR_RETURN(GroupEnd end, group.run());
-  const auto settled = settle_nodes(request.nodes_path, ended);
+  const auto settled = settle_nodes(request.run_folder + "/nodes.json", ended);
   if (!settled.ok()) log.warning(settled.error().message);
   return end;
 }

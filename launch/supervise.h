@@ -18,9 +18,11 @@ namespace troupe::launch {
 struct SuperviseRequest {
   std::string program;                  // this binary
   std::vector<std::string> head_words;  // verb and arguments that make it the head
-  std::string nodes_path;               // nodes.json of the run
-  Placement placement;                  // with one member at least
-  std::uint32_t restart = 0;            // lost members of this host that are replaced
+  // And those that make it take the place of one that was lost.
+  std::vector<std::string> next_head_words;
+  std::string run_folder;
+  Placement placement;        // with one member at least
+  std::uint32_t restart = 0;  // lost members of this host that are replaced, and heads
   std::optional<std::string> key_folder;
   std::string trace_folder;  // where each member leaves NAME.json; "": they do not
 };

@@ -180,6 +180,7 @@ actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
                                                std::uint32_t members, actors::StatePointer state) {
   actors::CoordinatorOptions options;
   options.first_step = state->step(setup.options.schedule.size());
+  options.iterations = setup.iterations;
   options.state = std::move(state);
   options.validate = setup.data.test.has_value();
   options.parting_grace = topology.cluster.failure.dead_after;

@@ -6,6 +6,7 @@
 #include "launch/member_run.h"
 #include "main/command_line.h"
 #include "main/commands.h"
+#include "main/credentials.h"
 #include "runtime/base/heap.h"
 
 namespace troupe {
@@ -38,15 +39,14 @@ int join(const launch::MemberRequest& request) {
 int join_command(const Arguments& arguments) {
   CommandLine line(
       "join ADDRESS [--key DIR] [--node NAME] [--listen ADDRESS] [--data DIR]\n"
-      "            [--trace FILE] [--within SECONDS]",
+      "            [--trace FILE] [--within SECONDS] [--preemption-file FILE]\n"
+      "            [--preemption-command COMMAND] [--preemption-every SECONDS]",
       "Makes this process a member of the run whose head listens at ADDRESS: it gets\n"
       "the topology from there, opens the data itself, and ends with the run.",
       "troupe join 10.0.0.5:8500 --key keys");
   line.positional("address");
-  line.add()("key", po::value<std::string>(), "folder of keys, as troupe keygen makes it")(
-      "token", po::value<std::string>(),
-      "instead of keys: what troupe token has printed; between machines one of both is needed")(
-      "node", po::value<std::string>(), "which member to be (default: any that is awaited)")(
+  add_credential_options(line);
+  line.add()("node", po::value<std::string>(), "which member to be (default: any that is awaited)")(
       "listen", po::value<std::string>(),
       "HOST:PORT where other members find this one; it takes two more ports (default: any ports of "
       "the address from which it reaches the head)")(
@@ -55,14 +55,18 @@ int join_command(const Arguments& arguments) {
       "trace", po::value<std::string>(), "file for what its actors did lately, written at its end");
   line.add()("within", po::value<std::uint32_t>()->default_value(60),
              "seconds in which the head must answer for the first time");
+  line.add()("preemption-file", po::value<std::string>(),
+             "leaves the run when this file is there: this machine is about to be taken away")(
+      "preemption-command", po::value<std::string>(),
+      "or when this shell command ends with exit code 0, within 10 s")(
+      "preemption-every", po::value<std::uint32_t>()->default_value(5),
+      "seconds from one look for either to the next");
   line.hidden_flag("patient");
   if (const auto code = line.parse(arguments)) return *code;
   if (!line.has("address")) return line.usage_error("which address?");
   launch::MemberRequest request;
   request.address = line.get<std::string>("address");
-  if (line.has("key")) request.credentials.key_folder = line.get<std::string>("key");
-  if (line.has("token")) request.credentials.token = line.get<std::string>("token");
-  if (line.has("key") && line.has("token")) return line.usage_error("--key or --token, not both");
+  if (const auto code = take_credentials(line, request.credentials)) return *code;
   if (line.has("node")) request.node = line.get<std::string>("node");
   if (line.has("listen")) request.listen = line.get<std::string>("listen");
   if (line.has("data")) request.data_folder = line.get<std::string>("data");
@@ -72,6 +76,18 @@ int join_command(const Arguments& arguments) {
     return line.usage_error(fmt::format("--within: 1 to {} seconds", kLongestWaitSeconds));
   }
   request.within = std::chrono::seconds(within_s);
+  if (line.has("preemption-file")) {
+    request.preemption.file = line.get<std::string>("preemption-file");
+  }
+  if (line.has("preemption-command")) {
+    request.preemption.command = line.get<std::string>("preemption-command");
+  }
+  const auto every_s = line.get<std::uint32_t>("preemption-every");
+  if (every_s < 1 || every_s > kLongestWaitSeconds) {
+    return line.usage_error(
+        fmt::format("--preemption-every: 1 to {} seconds", kLongestWaitSeconds));
+  }
+  request.preemption.every = std::chrono::seconds(every_s);
   if (line.get<bool>("patient")) request.within = kPatience;
   return join(request);
 }

@@ -44,6 +44,7 @@ struct RunArguments {
   // process starts besides.
   std::string head_at;
   std::vector<std::string> members_here;
+  bool returns = false;  // in the place of one that was lost
 };
 
 // What the file `own`, which the run wrote itself, says about where its values came from, in place
@@ -127,6 +128,7 @@ int train(const config::LoadedTopology& loaded, const launch::RunFolder& folder,
     request.members = config::workers_of(loaded.topology, arguments.workers);
     request.members_here = arguments.members_here;
     request.listen = arguments.head_at;
+    request.returns = arguments.returns;
   }
   request.data_folder =
       (std::filesystem::absolute(arguments.out) / "../data").lexically_normal().string();
@@ -167,6 +169,17 @@ std::vector<std::string> head_words(const RunArguments& arguments) {
   return words;
 }
 
+// And the next one, when that was lost, after it has put the topology into the run's folder.
+std::vector<std::string> next_head_words(const RunArguments& arguments) {
+  RunArguments next = arguments;
+  next.topology.clear();
+  next.overrides.clear();
+  next.resume = true;
+  std::vector<std::string> words = head_words(next);
+  words.emplace_back("--head-returns");
+  return words;
+}
+
 // The run takes several processes, and this one looks after them.
 int look_after(const config::LoadedTopology& loaded, launch::Placement placement,
                const RunArguments& arguments) {
@@ -175,7 +188,8 @@ int look_after(const config::LoadedTopology& loaded, launch::Placement placement
   launch::SuperviseRequest request;
   request.program = std::filesystem::read_symlink("/proc/self/exe").string();
   request.head_words = head_words(arguments);
-  request.nodes_path = arguments.out + "/nodes.json";
+  request.next_head_words = next_head_words(arguments);
+  request.run_folder = arguments.out;
   request.placement = std::move(placement);
   request.restart = launch::size_of_run(loaded.topology, request.placement.members).restart;
   request.key_folder = loaded.topology.cluster.keys;
@@ -237,6 +251,7 @@ int run_command(const Arguments& arguments) {
       "process here did lately");
   line.hidden_value<std::string>("head-at");
   line.hidden_value<std::vector<std::string>>("member-here");
+  line.hidden_flag("head-returns");
   if (const auto code = line.parse(arguments)) return *code;
   RunArguments parsed;
   if (line.has("workers")) parsed.workers = line.get<std::uint32_t>("workers");
@@ -247,6 +262,7 @@ int run_command(const Arguments& arguments) {
   if (line.has("member-here")) {
     parsed.members_here = line.get<std::vector<std::string>>("member-here");
   }
+  parsed.returns = line.get<bool>("head-returns");
   if (line.has("topology")) parsed.topology = line.get<std::string>("topology");
   if (line.has("set")) parsed.overrides = line.get<std::vector<std::string>>("set");
   if (line.has("seed")) {

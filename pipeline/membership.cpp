@@ -31,6 +31,32 @@ const View& Membership::begin(std::uint64_t first_step) {
   return view_;
 }
 
+Result<void> Membership::go_on_from(const View& view) {
+  CHECK(number_ == 0, "begins once");
+  const auto is_replica = [&](std::uint64_t owner) { return owner < options_.weights.size(); };
+  const auto fits = [&](const std::vector<std::uint32_t>& owners) {
+    return owners.size() == options_.micro_batches &&
+           std::all_of(owners.begin(), owners.end(), is_replica);
+  };
+  const bool is_ours =
+      view.id.term < options_.term && fits(view.owners) &&
+      std::all_of(view.later.begin(), view.later.end(),
+                  [&](const View::Assignment& each) { return fits(each.owners); }) &&
+      std::all_of(view.ring.begin(), view.ring.end(), [&](std::uint32_t member) {
+        return is_replica(std::uint64_t{member} * options_.replicas_per_member);
+      });
+  if (!is_ours) {
+    return Error{ErrorKind::kLostPeers,
+                 fmt::format("View {} is none that this run can have had before term {}",
+                             text_of(view.id), options_.term)};
+  }
+  view_ = view;
+  present_ = {view.ring.begin(), view.ring.end()};
+  changing_ = true;
+  ++number_;
+  return {};
+}
+
 std::optional<ViewId> Membership::change() const {
   if (!changing_) return std::nullopt;
   return ViewId{options_.term, number_};

@@ -37,6 +37,10 @@ class Membership {
   const View& view() const { return view_; }
   const View& begin(std::uint64_t first_step);
 
+  // In place of begin(), of a coordinator that is lost: the newest View that anybody was told, of a
+  // lower term. Its members are to halt for change(). Errors (kLostPeers): no View of this run.
+  runtime::Result<void> go_on_from(const View& view);
+
   // Those of the View that are not lost, ascending.
   const std::set<std::uint32_t>& present() const { return present_; }
   // And those that are to be in the next one.

@@ -30,10 +30,10 @@ Plan part_of(const Plan& plan, const Uplink* uplink) {
   for (const ActorPlan& actor : plan.actors) {
     if (actor.node == node) part.actors.push_back(actor);
   }
+  // Of a cluster there are as many links as members squared.
+  const auto node_at = actor_nodes(plan);
   for (const LinkPlan& link : plan.links) {
-    if (node_of(plan, link.from) == node && node_of(plan, link.to) == node) {
-      part.links.push_back(link);
-    }
+    if (node_at.at(link.from) == node && node_at.at(link.to) == node) part.links.push_back(link);
   }
   CHECK(!part.actors.empty(), "no actor of the plan is on " + node);
   return part;

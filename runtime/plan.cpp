@@ -27,14 +27,6 @@ std::string name_of(const LinkPlan& link) {
   return fmt::format("{}.{} -> {}.{}", link.from, link.from_port, link.to, link.to_port);
 }
 
-// "" for an actor the plan does not have.
-std::string node_of(const Plan& plan, const std::string& name) {
-  for (const ActorPlan& actor : plan.actors) {
-    if (actor.name == name) return actor.node;
-  }
-  return "";
-}
-
 void print_owned(const Plan& plan, const std::string& node, const std::string& owner, int depth,
                  std::string& text) {
   for (const ActorPlan& actor : plan.actors) {
@@ -191,6 +183,12 @@ std::vector<std::string> nodes_of(const Plan& plan) {
   return nodes;
 }
 
+std::unordered_map<std::string_view, std::string_view> actor_nodes(const Plan& plan) {
+  std::unordered_map<std::string_view, std::string_view> nodes;
+  for (const ActorPlan& actor : plan.actors) nodes.emplace(actor.name, actor.node);
+  return nodes;
+}
+
 std::string print(const Plan& plan) {
   std::string text = "actors, each below its owner:\n";
   for (const std::string& node : nodes_of(plan)) {
@@ -198,11 +196,12 @@ std::string print(const Plan& plan) {
     print_owned(plan, node, "", node.empty() ? 1 : 2, text);
   }
   text += "links:\n";
+  auto node_at = actor_nodes(plan);  // "" of an actor that the plan does not have
   for (const LinkPlan& link : plan.links) {
     text += fmt::format("  {}  {}, {} messages, {} bytes", name_of(link), word(link.lane),
                         link.message_credits, link.byte_credits);
     if (link.tokens > 0) text += fmt::format(", {} tokens", link.tokens);
-    const std::string from = node_of(plan, link.from), to = node_of(plan, link.to);
+    const std::string_view from = node_at[link.from], to = node_at[link.to];
     if (from != to) text += fmt::format(", {} <- {}", to, from);
     text += '\n';
   }

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "runtime/base/error.h"
@@ -49,6 +51,9 @@ struct Plan {
 // The nodes in the order in which the actors name them; {""} for a plan of one node without a name,
 // nothing for a plan without actors.
 std::vector<std::string> nodes_of(const Plan& plan);
+
+// The node of each actor, by its name; the plan outlives both.
+std::unordered_map<std::string_view, std::string_view> actor_nodes(const Plan& plan);
 
 // The ownership trees and the links, for people; the same Plan prints the same text. Where nodes
 // have names, the trees stand below them, and a link that leaves a node says "head <- member.1".

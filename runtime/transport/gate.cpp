@@ -18,9 +18,9 @@ constexpr Duration kDialPause = std::chrono::milliseconds(100);
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
-std::uint64_t from_the_system() {
+std::uint64_t from_the_system(const std::string&, const std::string&) {
   std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
+  return (std::uint64_t{device()} << 32 | device()) | 1;
 }
 
 GateOptions with_defaults(GateOptions options) {
@@ -39,13 +39,14 @@ Gate::Gate(NodeCore& core, const Plan& plan, GateOptions options, Wire& wire,
       clock_(clock),
       log_(log.named(options_.node)),
       fellowship_(plan),
+      drain_answers_(std::make_shared<DrainAnswers>([&wire] { wire.wake(); })),
       last_turn_(clock.now()) {
   CHECK(options_.incarnation != 0, "incarnation 0 means none");
   CHECK(options_.dead_after > 2 * options_.heartbeat, "dead_after is over two heartbeats");
   CHECK(is_first() || !options_.first_address.empty(), "it is known where to dial the first node");
 }
 
-Gate::~Gate() = default;
+Gate::~Gate() { drain_answers_->close(); }
 
 void Gate::add_peer(const std::string& node) { (void)peer_of(node); }
 
@@ -73,6 +74,8 @@ Outlet& Gate::add_outlet(std::uint32_t link, const LinkPlan& plan, Cell& from, P
 
 void Gate::add_inlet(std::uint32_t link, const LinkPlan& plan, const std::string& from_node,
                      Cell& to) {
+  CHECK(from_node != fellowship_.first() || options_.first_returns_within == Duration{0},
+        "no link leads from a first node in whose place another process may come");
   inlets_[link] = std::make_unique<RemoteInlet>(*this, link, peer_of(from_node), plan, to);
 }
 
@@ -136,11 +139,14 @@ TimePoint Gate::next_due() const {
         watching = true;
         [[fallthrough]];
       case Peer::State::kAwaited:
+      case Peer::State::kAway:
         if (!peer->can_be_dialed()) break;
         watching = true;
         if (!peer->connection) due = std::min(due, peer->next_dial);
         if (peer->state() == Peer::State::kAwaited) {
           due = std::min(due, peer->since() + options_.dial_within);
+        } else if (peer->state() == Peer::State::kAway) {
+          due = std::min(due, peer->since() + options_.first_returns_within);
         }
         break;
       case Peer::State::kGone:
@@ -171,6 +177,7 @@ void Gate::tend(TimePoint now) {
     strangers_.erase(connection);
     wire_.close(connection);
   }
+  tell_drained();
   if (graphs_asked_.exchange(false)) {
     for (const auto& peer : peers_) {
       peer->graph.reset();
@@ -186,10 +193,11 @@ void Gate::tend_peer(std::size_t position, TimePoint now) {
   if (peer.over()) return;
   if (peer.state() == Peer::State::kUp) {
     if (now - peer.last_heard() >= options_.dead_after) {
-      lose(position, {ErrorKind::kLostPeers,
-                      fmt::format("{} has not been heard of for {:.1f} s: its process is stopped "
-                                  "or overloaded, its machine or the network is down",
-                                  peer.node(), seconds(now - peer.last_heard()))});
+      give_up(position,
+              {ErrorKind::kLostPeers,
+               fmt::format("{} has not been heard of for {:.1f} s: its process is stopped "
+                           "or overloaded, its machine or the network is down",
+                           peer.node(), seconds(now - peer.last_heard()))});
       return;
     }
     if (now >= peer.next_heartbeat) {
@@ -201,9 +209,15 @@ void Gate::tend_peer(std::size_t position, TimePoint now) {
     return;
   }
   if (peer.state() == Peer::State::kDown && now - peer.since() >= options_.dead_after) {
+    give_up(position, {ErrorKind::kLostPeers,
+                       fmt::format("{} is lost: {}, and no new connection came within {:.1f} s",
+                                   peer.node(), peer.end().message, seconds(options_.dead_after))});
+    return;
+  }
+  if (peer.state() == Peer::State::kAway && now - peer.since() >= options_.first_returns_within) {
     lose(position, {ErrorKind::kLostPeers,
-                    fmt::format("{} is lost: {}, and no new connection came within {:.1f} s",
-                                peer.node(), peer.end().message, seconds(options_.dead_after))});
+                    fmt::format("{}, and no other process took its place within {:.0f} s",
+                                peer.end().message, seconds(options_.first_returns_within))});
     return;
   }
   if (!peer.can_be_dialed()) return;
@@ -233,7 +247,7 @@ void Gate::excuse_own_sleep(TimePoint now) {
 
 bool Gate::say_goodbye(std::size_t position) {
   Peer& peer = *peers_[position];
-  if (peer.over()) return true;
+  if (peer.over() || peer.state() == Peer::State::kAway) return true;
   if (peer.state() == Peer::State::kAwaited && peer.all_acknowledged()) return true;
   if (peer.state() != Peer::State::kUp || !peer.ready || !peer.all_acknowledged()) return false;
   wire_.send(*peer.connection, Lane::kControl, pack(Bye{}));
@@ -272,6 +286,7 @@ void Gate::tend_closing(TimePoint now) {
   }
   for (const auto& [connection, stranger] : strangers_) wire_.close(connection);
   strangers_.clear();
+  refuse_drains();
   close_by_ = TimePoint::max();
   closed_.store(true);
   core_.gate_closed();

@@ -15,6 +15,10 @@
 // dead_after, and a peer's own word. A lost peer is lost for good: what was kept for it comes back
 // undeliverable, what it held gives its credit back, and the node's root actor is told PeerLost.
 //
+// Only in the place of the plan's first node another process may come, which says that it knows
+// whom the one before it knew (predecessors). Until it does the first node is away: what is said to
+// it comes back; nodes that have met go on without it, and others cannot meet.
+//
 // The end. A Bye is said when everything that was sent is acknowledged, and is not acknowledged
 // itself, for nothing hangs on it: if the connection breaks under it, the other end has all that
 // this one ever sent, and what it still sends comes back to its senders either way. It only learns
@@ -36,6 +40,7 @@
 #include "runtime/base/log.h"
 #include "runtime/message.h"
 #include "runtime/plan.h"
+#include "runtime/transport/drain.h"
 #include "runtime/transport/fellowship.h"
 #include "runtime/transport/packets.h"
 #include "runtime/transport/peer.h"
@@ -49,7 +54,9 @@ namespace troupe::runtime {
 class NodeCore;
 
 // What the Gate tells the node's root actor, on the control lane from outside. Of each peer
-// PeerJoined once, and then one of the others once; those also of one that never came.
+// PeerJoined once, and then one of the others once; those also of one that never came. Of the
+// plan's first node PeerAway may come in between, and PeerJoined once more after each. And, at the
+// plan's first node, what a process that is no node asks of it (DrainAsked in drain.h).
 struct PeerJoined {
   static constexpr std::string_view kName = "peer-joined";
   std::string node, host, address;
@@ -69,6 +76,14 @@ struct PeerLeft {
   std::string node;
 };
 
+// The plan's first node is given up, and another process may take its place. None of what it had
+// not acknowledged will arrive.
+struct PeerAway {
+  static constexpr std::string_view kName = "peer-away";
+  std::string node;
+  Error error;
+};
+
 struct GateOptions {
   // This node's name in the plan.
   std::string node;
@@ -77,9 +92,16 @@ struct GateOptions {
   // Of this process, drawn at its start; not 0. Whoever has the same key and knows it can pose as
   // this process towards the plan's first node, so nobody else is told.
   std::uint64_t incarnation = 1;
-  // At the plan's first node: draws numbers that nobody can guess, one for every two others that
-  // share links; the driving thread. Default: from the system.
-  std::function<std::uint64_t()> draw;
+  // At the plan's first node: by which number, not 0, two others that share links know each other;
+  // nobody can guess it, and for the same two it is the same in the process that takes this one's
+  // place. The driving thread, once for every two, in either order. Default: drawn by the system.
+  std::function<std::uint64_t(const std::string& one, const std::string& other)> draw;
+  // At the plan's first node: incarnations of the processes whose place this one takes. Default
+  // none: nodes that have met another one are refused.
+  std::vector<std::uint64_t> predecessors;
+  // At all others: how long the plan's first node may be away before it is lost. Default 0: it is
+  // lost at once.
+  Duration first_returns_within{0};
   // For people.
   std::string host;
   std::uint64_t pid = 0;
@@ -187,6 +209,11 @@ class Gate final : public WireEvents {
     ConnectionInfo info;
     TimePoint since;
   };
+  // One that has asked for a node to leave, and waits for the answer.
+  struct Drain {
+    std::string who;
+    std::string node;
+  };
 
   // A peer is meant by its position in peers_, which it keeps.
   std::size_t peer_of(const std::string& node);
@@ -230,8 +257,22 @@ class Gate final : public WireEvents {
   void cut(std::size_t position, const std::string& why);
   // The peer is over: for good, with an error or as it should be.
   void lose(std::size_t position, Error error);
+  // Nothing is heard of the peer any more: it is lost, or away if another process may come.
+  void give_up(std::size_t position, Error error);
+  bool may_return(const Peer& peer) const;
+  // Forgets all that was between the process that was the peer and this one.
+  void let_go(std::size_t position, Error error);
+  void part_from(Peer& peer);
   void leave(std::size_t position);
   void tell_root(Message message);
+
+  // gate_drain.cpp: who is no node asks that one leave, and waits until the root actor answers.
+  std::optional<Error> objection_to_drain(const Stranger& stranger,
+                                          const DrainRequest& request) const;
+  void answer_drain_request(ConnectionId connection, const Stranger& stranger,
+                            const DrainRequest& request);
+  void tell_drained();
+  void refuse_drains();
 
   // gate_directory.cpp: nodes that share links get to know each other through the first one.
   bool is_first() const { return options_.node == fellowship_.first(); }
@@ -274,6 +315,7 @@ class Gate final : public WireEvents {
   const Clock& clock_;
   Log log_;
   const Fellowship fellowship_;
+  const std::shared_ptr<DrainAnswers> drain_answers_;
 
   // Fixed before the first turn().
   std::map<std::string, std::size_t> positions_;  // of peers, by node
@@ -291,6 +333,7 @@ class Gate final : public WireEvents {
   mutable std::mutex peers_mutex_;
   std::vector<std::unique_ptr<Peer>> peers_;
   std::map<ConnectionId, Stranger> strangers_;
+  std::map<ConnectionId, Drain> drains_;
   std::map<ConnectionId, std::size_t> by_connection_;
   std::map<std::uint32_t, std::uint64_t> credits_told_;  // messages, by link
   TimePoint last_turn_{0};

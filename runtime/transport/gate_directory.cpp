@@ -57,7 +57,10 @@ void Gate::send_directory(Peer& peer) {
 
 std::uint64_t Gate::incarnation_between(const std::string& one, const std::string& other) {
   const auto [found, fresh] = between_.emplace(std::minmax(one, other), 0);
-  while (found->second == 0) found->second = options_.draw();
+  if (fresh) {
+    found->second = options_.draw(found->first.first, found->first.second);
+    CHECK(found->second != 0, "0 stands for a node that has ended");
+  }
   return found->second;
 }
 

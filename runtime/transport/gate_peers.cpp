@@ -44,6 +44,7 @@ void Gate::connected(ConnectionId connection, const ConnectionInfo& info) {
 void Gate::disconnected(ConnectionId connection, const Error& why) {
   const std::scoped_lock lock(peers_mutex_);
   strangers_.erase(connection);
+  drains_.erase(connection);
   const auto position = find_peer(connection);
   if (!position) return;
   by_connection_.erase(connection);
@@ -84,6 +85,8 @@ void Gate::introduce(ConnectionId connection, AnyPacket& packet) {
     answer_hello(connection, stranger, *hello);
   } else if (const auto* enrolment = std::get_if<Enrolment>(&packet)) {
     answer_enrolment(connection, stranger, *enrolment);
+  } else if (const auto* request = std::get_if<DrainRequest>(&packet)) {
+    answer_drain_request(connection, stranger, *request);
   } else {
     log_.warning(fmt::format("{} did not introduce itself: cut off", stranger.info.address));
     wire_.close(connection);
@@ -131,11 +134,15 @@ void Gate::answer_hello(ConnectionId connection, const Stranger& stranger, const
   }
   Peer& peer = *peers_[found->second];
   const bool known = peer.incarnation() != 0;
+  const bool knows_none = hello.peer_incarnation == 0;
+  const bool knows_predecessor =
+      !knows_none && std::find(options_.predecessors.begin(), options_.predecessors.end(),
+                               hello.peer_incarnation) != options_.predecessors.end();
   // A dialer whose Welcome was lost does not know of this process yet; neither has sent anything.
   const bool same = hello.incarnation == peer.incarnation() &&
                     stranger.info.key == peer.entry.key &&
                     (hello.peer_incarnation == own_incarnation(peer) ||
-                     (hello.peer_incarnation == 0 && !peer.met));
+                     ((knows_none || knows_predecessor) && !peer.met));
   if (peer.over()) {
     refuse(connection, who,
            {ErrorKind::kLostPeers, fmt::format("the run has gone on without {}", hello.node)});
@@ -144,14 +151,14 @@ void Gate::answer_hello(ConnectionId connection, const Stranger& stranger, const
   } else if (known && !same) {
     refuse(connection, who,
            {ErrorKind::kLostPeers, fmt::format("{} is taken by {}", hello.node, peer.process)});
-  } else if (!known && stranger.info.key_expired && !peer.invited) {
+  } else if (!known && !knows_predecessor && stranger.info.key_expired && !peer.invited) {
     refuse(connection, who, expired_key());
-  } else if (!known && hello.peer_incarnation != 0) {
+  } else if (!known && !knows_none && !knows_predecessor) {
     refuse(
         connection, who,
         {ErrorKind::kLostPeers, fmt::format("{} is a new process and knows nothing of what {} did",
                                             options_.node, hello.node)});
-  } else if (!peer.acknowledged(hello.received)) {
+  } else if (!knows_predecessor && !peer.acknowledged(hello.received)) {
     refuse(connection, who,
            {ErrorKind::kLostPeers, fmt::format("{} has more than was sent", hello.node)});
   } else if (auto wrong = cannot_be_dialed(peer, stranger.info, hello.address)) {
@@ -204,6 +211,7 @@ void Gate::answer_enrolment(ConnectionId connection, const Stranger& stranger,
 void Gate::take_welcome(std::size_t position, ConnectionId connection, const Welcome& welcome) {
   Peer& peer = *peers_[position];
   const bool restarted = peer.incarnation() != 0 && welcome.incarnation != peer.incarnation();
+  const bool succeeds = restarted && may_return(peer) && peer.state() != Peer::State::kUp;
   auto error = objection(welcome);
   if (!error && welcome.node != peer.node()) {
     error = Error{ErrorKind::kUsage,
@@ -213,9 +221,20 @@ void Gate::take_welcome(std::size_t position, ConnectionId connection, const Wel
   if (!error && peer.state() == Peer::State::kAwaited) {
     error = not_as_told(peer, welcome, peer.entry.key);
   }
-  if (!error && (restarted || peer.state() == Peer::State::kUp)) {
+  if (!error && !succeeds && (restarted || peer.state() == Peer::State::kUp)) {
     error = Error{ErrorKind::kLostPeers,
                   fmt::format("{} is lost: another process has taken its place", peer.node())};
+  }
+  if (!error && !restarted && peer.state() == Peer::State::kAway) {
+    error = Error{ErrorKind::kLostPeers,
+                  fmt::format("{} is lost: it is back after it was given up", peer.node())};
+  }
+  if (!error && succeeds) {
+    if (peer.state() == Peer::State::kDown) {
+      let_go(position, {ErrorKind::kLostPeers,
+                        fmt::format("{} is lost: {}", peer.node(), peer.end().message)});
+    }
+    peer.meet_another();
   }
   if (!error && !peer.acknowledged(welcome.received)) {
     error = Error{ErrorKind::kLostPeers,
@@ -280,12 +299,44 @@ void Gate::cut(std::size_t position, const std::string& why) {
   peer.go_down(why, clock_.now());
 }
 
+void Gate::part_from(Peer& peer) {
+  if (!peer.connection) return;
+  by_connection_.erase(*peer.connection);
+  wire_.close(*peer.connection);
+}
+
+bool Gate::may_return(const Peer& peer) const {
+  return !is_first() && peer.node() == fellowship_.first() && peer.incarnation() != 0 &&
+         options_.first_returns_within > Duration{0} && !closing_.load();
+}
+
+void Gate::give_up(std::size_t position, Error error) {
+  Peer& peer = *peers_[position];
+  if (!may_return(peer)) {
+    lose(position, std::move(error));
+    return;
+  }
+  part_from(peer);
+  peer.go_down(error.message, clock_.now());
+  let_go(position, std::move(error));
+}
+
+void Gate::let_go(std::size_t position, Error error) {
+  Peer& peer = *peers_[position];
+  peers_progress_.fetch_sub(static_cast<std::int64_t>(peer.progress()));
+  peer.progressed(0);
+  log_.warning(error.message);
+  return_kept(position);
+  for (const auto& [link, outlet] : outlets_) {
+    if (outlet->peer() == position) outlet->begin_anew();
+  }
+  peer.go_away(error, clock_.now());
+  tell_root(Message::of(PeerAway{peer.node(), std::move(error)}));
+}
+
 void Gate::lose(std::size_t position, Error error) {
   Peer& peer = *peers_[position];
-  if (peer.connection) {
-    by_connection_.erase(*peer.connection);
-    wire_.close(*peer.connection);
-  }
+  part_from(peer);
   peers_progress_.fetch_sub(static_cast<std::int64_t>(peer.progress()));
   peer.progressed(0);
   peer.finish(Peer::State::kLost, error, clock_.now());
@@ -298,10 +349,7 @@ void Gate::lose(std::size_t position, Error error) {
 
 void Gate::leave(std::size_t position) {
   Peer& peer = *peers_[position];
-  if (peer.connection) {
-    by_connection_.erase(*peer.connection);
-    wire_.close(*peer.connection);
-  }
+  part_from(peer);
   peer.finish(Peer::State::kGone, {ErrorKind::kInternal, peer.node() + " has ended"}, clock_.now());
   return_kept(position);
   tell_of_end(peer);

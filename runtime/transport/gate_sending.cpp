@@ -62,7 +62,7 @@ void Gate::take_outgoing() {
 void Gate::send_out(Outgoing& outgoing) {
   Peer& peer = *peers_[outgoing.peer];
   if (outgoing.link != nullptr) outgoing.link->gone_out(outgoing.message.bytes());
-  if (peer.over()) {
+  if (peer.over() || peer.state() == Peer::State::kAway) {
     bounce(outgoing);
     return;
   }
@@ -116,7 +116,7 @@ void Gate::send_account(std::size_t position) {
   wire_.send(*peer.connection, Lane::kControl, pack(account));
 }
 
-// To a peer that is over.
+// To a peer that is over, or away.
 void Gate::bounce(Outgoing& outgoing) {
   const Peer& peer = *peers_[outgoing.peer];
   if (outgoing.cause) {

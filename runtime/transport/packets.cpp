@@ -24,8 +24,10 @@ enum class Kind : std::uint8_t {
   kParcel,
   kDirectory,
   kDirectoryHeard,
+  kDrainRequest,
+  kDrained,
 };
-constexpr std::uint64_t kLastKind = static_cast<std::uint64_t>(Kind::kDirectoryHeard);
+constexpr std::uint64_t kLastKind = static_cast<std::uint64_t>(Kind::kDrained);
 
 constexpr std::size_t kMostName = 256;
 constexpr std::size_t kMostAddress = 512;
@@ -55,6 +57,7 @@ void get(WireReader& in, LaneCounts& counts) {
 }
 
 constexpr std::size_t kIntroductionFields = 9;
+constexpr std::size_t kRequestFields = 4;
 
 Packet pack_introduction(Kind kind, const Introduction& introduction) {
   WireWriter out;
@@ -183,13 +186,26 @@ GraphAnswer get_graph(WireReader& in) {
   return answer;
 }
 
-Enrolment get_enrolment(WireReader& in) {
-  Enrolment enrolment;
-  if (!get_version(in, enrolment.version)) return enrolment;
-  enrolment.node = in.text(kMostName);
-  enrolment.host = in.text(kMostName);
-  enrolment.pid = in.number();
-  return enrolment;
+// Of a process that is no node: both say the same of it, and which node they mean.
+template <class Request>
+Packet pack_request(Kind kind, const Request& request) {
+  WireWriter out;
+  begin(out, kind, kRequestFields);
+  out.number(request.version);
+  out.text(request.node);
+  out.text(request.host);
+  out.number(request.pid);
+  return finish(out);
+}
+
+template <class Request>
+Request get_request(WireReader& in) {
+  Request request;
+  if (!get_version(in, request.version)) return request;
+  request.node = in.text(kMostName);
+  request.host = in.text(kMostName);
+  request.pid = in.number();
+  return request;
 }
 
 Directory get_directory(WireReader& in) {
@@ -239,6 +255,7 @@ std::size_t fields_of(Kind kind) {
     case Kind::kHeartbeat:
     case Kind::kInvitation:
     case Kind::kDirectoryHeard:
+    case Kind::kDrained:
       return 1;
     case Kind::kAccount:
     case Kind::kGraphAnswer:
@@ -248,7 +265,8 @@ std::size_t fields_of(Kind kind) {
     case Kind::kGraphRequest:
       return 0;
     case Kind::kEnrolment:
-      return 4;
+    case Kind::kDrainRequest:
+      return kRequestFields;
     case Kind::kParcel:
       return kParcelFields;
   }
@@ -277,7 +295,7 @@ Result<AnyPacket> get(Kind kind, WireReader& in, const Packet& packet, const Wir
     case Kind::kGraphAnswer:
       return AnyPacket(get_graph(in));
     case Kind::kEnrolment:
-      return AnyPacket(get_enrolment(in));
+      return AnyPacket(get_request<Enrolment>(in));
     case Kind::kInvitation: {
       Invitation invitation{in.text(kMostName), {}};
       invitation.contents = in.attachment();
@@ -291,6 +309,10 @@ Result<AnyPacket> get(Kind kind, WireReader& in, const Packet& packet, const Wir
       return AnyPacket(get_directory(in));
     case Kind::kDirectoryHeard:
       return AnyPacket(DirectoryHeard{in.number()});
+    case Kind::kDrainRequest:
+      return AnyPacket(get_request<DrainRequest>(in));
+    case Kind::kDrained:
+      return AnyPacket(Drained{in.text(kMostName)});
   }
   return Error{ErrorKind::kInternal, "a packet of no kind"};
 }
@@ -300,8 +322,11 @@ bool of_another_version(const AnyPacket& packet) {
   if (const auto* welcome = std::get_if<Welcome>(&packet)) {
     return welcome->version != kProtocolVersion;
   }
-  const auto* enrolment = std::get_if<Enrolment>(&packet);
-  return enrolment != nullptr && enrolment->version != kProtocolVersion;
+  if (const auto* enrolment = std::get_if<Enrolment>(&packet)) {
+    return enrolment->version != kProtocolVersion;
+  }
+  const auto* drain = std::get_if<DrainRequest>(&packet);
+  return drain != nullptr && drain->version != kProtocolVersion;
 }
 
 }  // namespace
@@ -360,13 +385,14 @@ Packet pack(const GraphAnswer& answer) {
   return finish(out);
 }
 
-Packet pack(const Enrolment& enrolment) {
+Packet pack(const Enrolment& enrolment) { return pack_request(Kind::kEnrolment, enrolment); }
+
+Packet pack(const DrainRequest& request) { return pack_request(Kind::kDrainRequest, request); }
+
+Packet pack(const Drained& drained) {
   WireWriter out;
-  begin(out, Kind::kEnrolment, 4);
-  out.number(enrolment.version);
-  out.text(enrolment.node);
-  out.text(enrolment.host);
-  out.number(enrolment.pid);
+  begin(out, Kind::kDrained, 1);
+  out.text(drained.node);
   return finish(out);
 }
 

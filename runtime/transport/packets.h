@@ -51,7 +51,7 @@ struct Introduction {
 struct Hello : Introduction {};
 struct Welcome : Introduction {};
 
-// Instead of a Welcome or an Invitation; the connection ends with it.
+// Instead of a Welcome, an Invitation or Drained; the connection ends with it.
 struct Refusal {
   Error error;
 };
@@ -119,6 +119,18 @@ struct DirectoryHeard {
   std::uint64_t edition = 0;
 };
 
+// Before a node exists, too: a process that is none asks that a member leave the run, and is told
+// when it has left.
+struct DrainRequest {
+  std::uint32_t version = kProtocolVersion;
+  std::string node;  // that shall leave
+  std::string host;  // of the process that asks, for people
+  std::uint64_t pid = 0;
+};
+struct Drained {
+  std::string node;
+};
+
 // A message of an actor, or one that comes back.
 struct Parcel {
   std::uint64_t sequence = 0;         // in its lane, from 1
@@ -134,7 +146,7 @@ struct Parcel {
 
 using AnyPacket =
     std::variant<Hello, Welcome, Refusal, Account, Heartbeat, Bye, GraphRequest, GraphAnswer,
-                 Enrolment, Invitation, Parcel, Directory, DirectoryHeard>;
+                 Enrolment, Invitation, Parcel, Directory, DirectoryHeard, DrainRequest, Drained>;
 
 Packet pack(const Hello& hello);
 Packet pack(const Welcome& welcome);
@@ -148,12 +160,14 @@ Packet pack(const Enrolment& enrolment);
 Packet pack(const Invitation& invitation);
 Packet pack(const Directory& directory);
 Packet pack(const DirectoryHeard& heard);
+Packet pack(const DrainRequest& request);
+Packet pack(const Drained& drained);
 // The message stays as it is; its payloads are shared.
 Packet pack(const Parcel& parcel, const WireTypes& types);
 
 // Errors (kInternal): anything that is not exactly one packet of this version, saying what is
-// wrong. An Introduction or Enrolment of another version is read as far as the version, so that it
-// can be answered.
+// wrong. An Introduction, Enrolment or DrainRequest of another version is read as far as the
+// version, so that it can be answered.
 Result<AnyPacket> unpack(const Packet& packet, const WireTypes& types);
 
 }  // namespace troupe::runtime

@@ -53,6 +53,18 @@ void Peer::finish(State state, Error why, TimePoint now) {
   enter(state, now);
 }
 
+void Peer::go_away(Error why, TimePoint now) {
+  CHECK(all_acknowledged(), "nothing is kept for a process that is given up");
+  end_ = std::move(why);
+  enter(State::kAway, now);
+}
+
+void Peer::meet_another() {
+  incarnation_ = 0;
+  met = false;
+  sent_ = received_ = {};
+}
+
 const Packet& Peer::keep(Lane lane, Kept kept) {
   ++sent_[index(lane)];
   bytes_sent_ += static_cast<std::int64_t>(kept.packet.bytes());
@@ -83,7 +95,8 @@ void Peer::excuse(Duration pause, TimePoint now) {
 }
 
 PeerStats Peer::stats() const {
-  static constexpr std::array<const char*, 5> kWords = {"awaited", "up", "down", "gone", "lost"};
+  static constexpr std::array<const char*, 6> kWords = {"awaited", "up",   "down",
+                                                        "away",    "gone", "lost"};
   PeerStats stats;
   stats.node = node_;
   stats.state = kWords[static_cast<std::size_t>(state_)];

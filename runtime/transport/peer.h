@@ -6,6 +6,11 @@
 //   awaited --hello/welcome--> up <--> down --dead_after--> lost
 //                              up --bye--> gone
 //
+// And of the plan's first node, where another process may take its place:
+//
+//   up, down --dead_after--> away --hello/welcome of another process--> up
+//                            away --first_returns_within--> lost
+//
 // Every packet with a sequence number is kept until the peer has acknowledged it, so that a broken
 // connection costs nothing: when there is a new one, both sides say what has arrived and send the
 // rest again. Only a peer that stays away is lost, and what was kept for it goes back to its
@@ -27,7 +32,7 @@ namespace troupe::runtime {
 
 struct PeerStats {
   std::string node;
-  std::string state;  // "awaited", "up", "down", "gone", "lost"
+  std::string state;  // "awaited", "up", "down", "away", "gone", "lost"
   std::int64_t connections = 0;
   std::int64_t packets_sent = 0, packets_received = 0;  // with sequence numbers
   std::int64_t bytes_sent = 0, bytes_received = 0;      // theirs, headers and payloads
@@ -37,7 +42,7 @@ struct PeerStats {
 
 class Peer {
  public:
-  enum class State : std::uint8_t { kAwaited, kUp, kDown, kGone, kLost };
+  enum class State : std::uint8_t { kAwaited, kUp, kDown, kAway, kGone, kLost };
   enum class Arrival : std::uint8_t {
     kNext,
     kAgain,  // known from an earlier connection
@@ -74,6 +79,10 @@ class Peer {
   void go_down(const std::string& why, TimePoint now);
   // Gone, or lost: for good.
   void finish(State state, Error why, TimePoint now);
+  // Another process may come in its place. CHECKs that nothing is kept for this one any more.
+  void go_away(Error why, TimePoint now);
+  // It has come, and has neither sent nor heard anything.
+  void meet_another();
 
   // The connection in use, or being made.
   std::optional<ConnectionId> connection;

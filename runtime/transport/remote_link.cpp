@@ -40,6 +40,11 @@ void RemoteOutlet::forget() {
   if (messages > 0) credit_back(messages, bytes);
 }
 
+void RemoteOutlet::begin_anew() {
+  CHECK(out_.messages == back_.messages + heard_.messages, "nothing is out on a link that begins");
+  out_ = back_ = heard_ = {};
+}
+
 bool RemoteInlet::take_in(std::int64_t bytes) {
   const std::int64_t given = given_messages_.load();
   const std::int64_t messages_out = came_messages_.load() - given;

@@ -43,6 +43,9 @@ class RemoteOutlet final : public Outlet {
   bool heard(std::int64_t total_messages, std::int64_t total_bytes);
   // The receiver is over, and what it held is gone; what never reached it has come_back() before.
   void forget();
+  // Another process takes the receiver's place, and the link begins there. CHECKs that nothing is
+  // out.
+  void begin_anew();
 
  private:
   void pass_on(Message&& message) override;

@@ -19,6 +19,8 @@ using runtime::Context;
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Message;
+using runtime::PeerAway;
+using runtime::PeerJoined;
 using runtime::PeerLeft;
 using runtime::PeerLost;
 using runtime::Script;
@@ -125,6 +127,35 @@ TEST(Member, LossOfTheHeadEndsItWithTheCause) {
   ASSERT_TRUE(played.error);
   EXPECT_EQ(played.error->kind, ErrorKind::kLostPeers);
   EXPECT_EQ(played.error->message, "member.0: " + kDeath.message);
+}
+
+// The next coordinator has heard nothing of it.
+TEST(Member, WhatItHasToldItTellsTheNextHeadAgain) {
+  const Played played = play_member([](Context& context) {
+    context.send_control("member.0", Message::of(PeerLost{"member.1", kDeath}));
+    context.send_control("member.0", Message::of(PeerAway{"head", kDeath}));
+    context.send_control("member.0", Message::of(PeerLost{"member.2", kDeath}));
+    context.send_control("member.0", Message::of(PeerJoined{"head", "", "", 0}));
+  });
+  const std::string one = "member.1: " + kDeath.message, other = "member.2: " + kDeath.message;
+  EXPECT_THAT(played.told, ElementsAre(one, other, one, other));
+  EXPECT_TRUE(played.released);
+  EXPECT_FALSE(played.error) << played.error->message;
+}
+
+TEST(Member, ToldToEndWhileTheHeadIsAwayItEndsAtOnce) {
+  for (const bool away_first : {true, false}) {
+    const Played played = play_member([&](Context& context) {
+      const auto lose = [&] {
+        context.send_control("member.0", Message::of(PeerAway{"head", kDeath}));
+      };
+      if (away_first) lose();
+      context.stop_child("member.0");
+      if (!away_first) lose();
+    });
+    EXPECT_FALSE(played.released);
+    EXPECT_FALSE(played.error) << played.error->message;
+  }
 }
 
 TEST(Member, HeadThatLeavesWithoutReleasingItEndsIt) {

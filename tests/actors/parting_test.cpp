@@ -27,6 +27,8 @@ using runtime::PeerJoined;
 using runtime::PeerLost;
 using runtime::Script;
 using std::chrono::milliseconds;
+using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -57,6 +59,21 @@ class Company {
   }
   void quarrel(std::uint32_t from, std::uint32_t about, milliseconds at) {
     cue(from, at, [about] { return Message::of(FellowLost{name("member", about), kDeath}); });
+  }
+
+  // As the head's gate passes on what somebody asks for; answers as they come, "left" or why not.
+  void drain(const std::string& node, milliseconds at) {
+    cue(0, at, [this, node, at] {
+      const runtime::ConnectionId asker{static_cast<std::uint64_t>(at.count())};
+      return Message::of(runtime::DrainAsked{
+          node, "somebody", std::make_shared<runtime::DrainReply>(answers_, asker)});
+    });
+  }
+  std::vector<std::string> drained() {
+    for (const auto& [asker, answer] : answers_->take()) {
+      drained_.push_back(answer.ok() ? "left" : answer.error().message);
+    }
+    return drained_;
   }
 
   void run(std::uint64_t seed = 1) {
@@ -118,7 +135,9 @@ class Company {
       cues.erase(cues.begin());
     };
     script.receive = [this](Context& context, const Message& message) {
-      if (message.as<Release>() != nullptr) note(context, "release");
+      if (const auto* release = message.as<Release>()) {
+        note(context, release->why.empty() ? "release" : "release: " + release->why);
+      }
       if (const auto* expelled = message.as<Expelled>()) {
         note(context, "expelled: " + expelled->error.message);
         expelled_at[std::string(context.name())] = context.now();
@@ -199,6 +218,8 @@ class Company {
   Toy toy_;
   const std::uint32_t members_;
   std::vector<std::uint32_t> lost_;
+  std::shared_ptr<runtime::DrainAnswers> answers_ = std::make_shared<runtime::DrainAnswers>([] {});
+  std::vector<std::string> drained_;
   std::map<std::uint32_t, std::multimap<milliseconds, std::function<Message()>>> cues_;
 };
 
@@ -335,6 +356,73 @@ TEST(Parting, MemberThatIsLostBeforeAllHaveComeEndsTheRun) {
   ASSERT_TRUE(company.end.error);
   EXPECT_THAT(company.end.error->message, HasSubstr(kDeath.message));
   EXPECT_THAT(company.heard["reducer.0"], IsEmpty()) << "training never began";
+}
+
+TEST(Parting, WhoIsAskedToLeaveIsReleasedAndTheAskersAreToldWhenItHasLeft) {
+  Company company(3);
+  company.drain("member.1", milliseconds(1000));
+  company.drain("member.1", milliseconds(1100));
+  std::size_t told_before = 1;
+  company.cue(2, milliseconds(1500), [&] {
+    told_before = company.drained().size();
+    return Message::of(runtime::PeerLeft{"member.1"});
+  });
+  company.run();
+  expect_good_end(company);
+  EXPECT_EQ(told_before, 0U) << "it has not left yet";
+  EXPECT_THAT(company.drained(), ElementsAre("left", "left"));
+  EXPECT_THAT(company.heard["member.1"],
+              ElementsAre("release: somebody has asked for it (troupe drain)"));
+  EXPECT_EQ(company.heard["reducer.0"].back(), "view 1.2 of 0 2 from 5");
+}
+
+TEST(Parting, WhoIsLostWhileItLeavesIsToldAsLost) {
+  Company company(3);
+  company.drain("member.1", milliseconds(1000));
+  company.lose(1, milliseconds(1500));
+  company.run();
+  expect_good_end(company);
+  EXPECT_THAT(company.drained(),
+              ElementsAre(AllOf(StartsWith("member.1 was lost while it left: its connection"),
+                                HasSubstr("go on without it"))));
+}
+
+TEST(Parting, WhoCannotLeaveIsNotLetGoAndTheAskerHearsWhy) {
+  Company company(2);
+  company.drain("member.2", milliseconds(1000));
+  company.drain("", milliseconds(1001));
+  company.drain("head", milliseconds(1002));
+  company.drain("member.1", milliseconds(1003));
+  company.cue(1, milliseconds(1500), [] { return Message::of(runtime::PeerLeft{"member.1"}); });
+  company.drain("member.1", milliseconds(2000));
+  company.drain("member.0", milliseconds(2001));
+  company.drain("member.0", milliseconds(20'500));
+  company.run();
+  expect_good_end(company);
+  EXPECT_THAT(
+      company.drained(),
+      ElementsAre(HasSubstr("no member of the run has the name 'member.2'; those that make its "
+                            "steps are member.0, member.1"),
+                  HasSubstr("has the name ''"), HasSubstr("head leads the run"), "left",
+                  HasSubstr("member.1 has already left the run"),
+                  HasSubstr("member.0 is the last member that makes steps"),
+                  HasSubstr("the run is ending")));
+  EXPECT_THAT(company.heard["member.0"], Not(Contains(HasSubstr("somebody"))));
+}
+
+TEST(Parting, NobodyIsLetGoBeforeAllHaveComeAndAnAskerWhoWaitsHearsOfTheEnd) {
+  Company waiting(3);
+  waiting.absent = 2;
+  waiting.drain("member.1", milliseconds(1000));
+  waiting.lose(1, milliseconds(2000));
+  waiting.run();
+  EXPECT_THAT(waiting.drained(), ElementsAre(HasSubstr("the run has not begun")));
+  // It never says goodbye.
+  Company company(3);
+  company.drain("member.1", milliseconds(1000));
+  company.run();
+  expect_good_end(company);
+  EXPECT_THAT(company.drained(), ElementsAre("the run has ended, and its members with it"));
 }
 
 // By then nobody needs the members any more, and they may end in any order.

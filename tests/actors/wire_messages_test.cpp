@@ -95,6 +95,7 @@ StepMetrics draw_metrics(Draw& draw) {
   body.slot = draw.number32();
   body.attempts = draw.number32();
   body.events = draw.number();
+  body.event_sum = draw.number();
   body.losses.resize(draw.up_to(10));
   for (double& loss : body.losses) loss = draw.real();
   body.load_seconds = draw.real();
@@ -102,6 +103,7 @@ StepMetrics draw_metrics(Draw& draw) {
   body.reduce_seconds = draw.real();
   body.apply_seconds = draw.real();
   body.state_hash = draw.hash();
+  body.again = draw.flag();
   return body;
 }
 
@@ -129,6 +131,8 @@ void expect_same(const StepMetrics& a, const StepMetrics& b) {
   EXPECT_EQ(a.slot, b.slot);
   EXPECT_EQ(a.attempts, b.attempts);
   EXPECT_EQ(a.events, b.events);
+  EXPECT_EQ(a.event_sum, b.event_sum);
+  EXPECT_EQ(a.again, b.again);
   EXPECT_TRUE(std::ranges::equal(a.losses, b.losses, same));
   EXPECT_TRUE(same(a.load_seconds, b.load_seconds));
   EXPECT_TRUE(same(a.compute_seconds, b.compute_seconds));
@@ -152,10 +156,13 @@ std::vector<Parts> one_of_each(std::uint64_t seed) {
                {Buffer::zeroed(80)}));
   all.push_back(parts_of(Halt{draw_id(draw)}));
   all.push_back(parts_of(Halted{draw_id(draw), draw.number()}));
+  all.push_back(parts_of(Halted{draw_id(draw), draw.number(), draw_view(draw).view}));
+  all.push_back(parts_of(TellSteps{draw.number()}));
   all.push_back(parts_of(draw_view(draw)));
   all.push_back(parts_of(FellowLost{draw.text(40), draw_error(draw)}));
   all.push_back(parts_of(Leaving{}));
   all.push_back(parts_of(Expelled{draw_error(draw)}));
+  all.push_back(parts_of(Release{draw.text(40)}));
   all.push_back(parts_of(draw_header(draw)));
   all.push_back(parts_of(Snapshot{draw_state_pointer(draw)}));
   all.push_back(parts_of(draw_metrics(draw)));
@@ -179,6 +186,7 @@ TEST(WireMessages, BodiesOfNumbersComeBack) {
   }
   round_trip(StopTraining{});
   round_trip(CheckpointRequest{});
+  EXPECT_EQ(round_trip(Release{"why"}).why, "why");
 }
 
 TEST(WireMessages, BucketsOfFloatsComeInTheirFormat) {

@@ -272,7 +272,7 @@ TEST_F(Hosts, HeadsSideOfACutCableGoesOnAndTheOtherEnds) {
   if (IsSkipped()) return;
   Words iterations = until_iteration(600);
   const std::string whole = hash_of("whole", iterations);
-  iterations.emplace_back("--json");
+  iterations.insert(iterations.end(), {"--json", "--set", "cluster.failure.orphan_after=2s"});
   Process run(head_line({1, 1}, iterations));
   const auto member = join_from(1);
   wait_until_training(run, "a");

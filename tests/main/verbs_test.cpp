@@ -14,7 +14,8 @@ using testing::StartsWith;
 
 TEST(Verbs, HelpOfEachShowsUsageAndAnExample) {
   const std::vector<Words> verbs{{"run"},          {"check"},    {"data"},    {"data", "make"},
-                                 {"data", "info"}, {"generate"}, {"inspect"}, {"keygen"}};
+                                 {"data", "info"}, {"generate"}, {"inspect"}, {"keygen"},
+                                 {"join"},         {"drain"}};
   for (Words verb : verbs) {
     const std::string name = verb.size() == 1 ? verb[0] : verb[0] + " " + verb[1];
     verb.push_back("--help");
@@ -29,7 +30,8 @@ TEST(Verbs, HelpOfEachShowsUsageAndAnExample) {
 TEST(Verbs, BinaryListsItsVerbsAndItsVersion) {
   const ProcessEnd help = call({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* verb : {"run", "check", "data", "generate", "inspect", "keygen"}) {
+  for (const char* verb :
+       {"run", "join", "drain", "check", "data", "generate", "inspect", "keygen"}) {
     EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + verb + " "));
   }
   const ProcessEnd version = call({"--version"});
@@ -68,6 +70,15 @@ TEST(Verbs, UsageErrorsExitWithTwoAndSayNothingOnStandardOutput) {
       {"generate", "x.h5", "--out", "y.h5", "--energy", "1e-50"},
       {"generate", "x.h5", "--out", "y.h5", "--threads", "1025"},
       {"inspect"},
+      {"drain"},
+      {"drain", "127.0.0.1:8500"},
+      {"drain", "127.0.0.1:8500", "member.0", "member.1"},
+      {"drain", "127.0.0.1:8500", "member.0", "--within", "0"},
+      {"drain", "127.0.0.1:8500", "member.0", "--key", "keys", "--token", "token"},
+      {"drain", "127.0.0.1:8500", "member.0", "--key", "keys"},
+      {"drain", "127.0.0.1", "member.0"},
+      {"join", "127.0.0.1:8500", "--key", "keys", "--token", "token"},
+      {"join", "127.0.0.1:8500", "--preemption-every", "0"},
   };
   const pipeline::TemporaryFolder folder;
   for (const Words& words : wrong) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -437,6 +439,61 @@ TEST(Membership, RandomHistoriesKeepWhatAViewPromises) {
   }
   EXPECT_GT(views, 5000);
   EXPECT_GT(refusals, 2000);
+}
+
+// As a coordinator that takes the place of another hears it from the members.
+TEST(Membership, GoesOnFromTheViewOfAnEarlierTerm) {
+  Membership before(three());
+  before.begin(7);
+  before.lose(1);
+  expect_none(before.halted(0, {4, 2}, 9));
+  const View known = expect_view(before.halted(2, {4, 2}, 9));
+
+  MembershipOptions options = three();
+  options.term = 5;
+  Membership after(options);
+  ASSERT_TRUE(after.go_on_from(known).ok());
+  EXPECT_EQ(after.change(), (ViewId{5, 1}));
+  EXPECT_THAT(after.unheard(), ElementsAre(0, 2));
+  expect_none(after.halted(0, {5, 1}, 12));
+  const View view = expect_view(after.halted(2, {5, 1}, 11));
+  EXPECT_EQ(view.id, (ViewId{5, 1}));
+  EXPECT_EQ(view.first_step, 12U);
+  EXPECT_THAT(view.ring, ElementsAre(0, 2));
+  EXPECT_THAT(view.reached, ElementsAre(12, 11));
+  EXPECT_EQ(view.owners, known.owners) << "nobody computes anything anew";
+}
+
+TEST(Membership, WhoHasNotComeBackIsLostFromThatView) {
+  Membership before(three());
+  const View known = before.begin(7);
+  MembershipOptions options = three();
+  options.term = 5;
+  Membership after(options);
+  ASSERT_TRUE(after.go_on_from(known).ok());
+  EXPECT_TRUE(after.lose(2));
+  EXPECT_EQ(after.change(), (ViewId{5, 2}));
+  expect_none(after.halted(0, {5, 2}, 8));
+  EXPECT_THAT(expect_view(after.halted(1, {5, 2}, 8)).ring, ElementsAre(0, 1));
+}
+
+TEST(Membership, ViewThatThisRunCannotHaveHadIsRefused) {
+  Membership before(three());
+  const View known = before.begin(7);
+  const auto refused = [&](const std::function<void(View&)>& change) {
+    View view = known;
+    change(view);
+    MembershipOptions options = three();
+    options.term = 5;
+    return !Membership(options).go_on_from(view).ok();
+  };
+  EXPECT_FALSE(refused([](View&) {}));
+  EXPECT_TRUE(refused([](View& view) { view.id.term = 5; }));
+  EXPECT_TRUE(refused([](View& view) { view.ring.back() = 1000; }));
+  EXPECT_TRUE(refused([](View& view) { view.ring.back() = 1U << 31U; })) << "2^31 x 2 is 0";
+  EXPECT_TRUE(refused([](View& view) { view.owners.back() = 1000; }));
+  EXPECT_TRUE(refused([](View& view) { view.owners.pop_back(); }));
+  EXPECT_TRUE(refused([](View& view) { view.later.push_back({3, {0}}); }));
 }
 
 }  // namespace

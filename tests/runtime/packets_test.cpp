@@ -66,5 +66,31 @@ TEST(Packets, AnIntroductionTellsWhereItsNodeIsDialed) {
   EXPECT_FALSE(unpack(pack(hello), WireTypes()).ok());
 }
 
+TEST(Packets, WhoAsksThatANodeLeaveIsReadAsItWasWritten) {
+  DrainRequest request;
+  request.node = "member.2";
+  request.host = "host";
+  request.pid = 4242;
+  const auto read = unpack(pack(request), WireTypes());
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  const auto& back = std::get<DrainRequest>(*read);
+  EXPECT_EQ(back.version, kProtocolVersion);
+  EXPECT_EQ(back.node, "member.2");
+  EXPECT_EQ(back.host, "host");
+  EXPECT_EQ(back.pid, 4242U);
+  request.node = std::string(257, 'n');
+  EXPECT_FALSE(unpack(pack(request), WireTypes()).ok());
+  // Of another version nothing but that is read, so that it can be answered.
+  request.version = kProtocolVersion + 1;
+  const auto newer = unpack(pack(request), WireTypes());
+  ASSERT_TRUE(newer.ok()) << newer.error().message;
+  EXPECT_EQ(std::get<DrainRequest>(*newer).version, kProtocolVersion + 1);
+
+  const auto drained = unpack(pack(Drained{"member.2"}), WireTypes());
+  ASSERT_TRUE(drained.ok());
+  EXPECT_EQ(std::get<Drained>(*drained).node, "member.2");
+  EXPECT_FALSE(unpack(pack(Drained{std::string(257, 'n')}), WireTypes()).ok());
+}
+
 }  // namespace
 }  // namespace troupe::runtime

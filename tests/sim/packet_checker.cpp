@@ -24,10 +24,10 @@ std::string words(const runtime::LaneCounts& counts) {
 }
 
 std::string words(const AnyPacket& packet) {
-  static constexpr std::array<const char*, 13> kNames = {
-      "hello",  "welcome",       "refusal",        "account",   "heartbeat",
-      "bye",    "graph request", "graph answer",   "enrolment", "invitation",
-      "parcel", "directory",     "directory heard"};
+  static constexpr std::array<const char*, 15> kNames = {
+      "hello",  "welcome",       "refusal",         "account",       "heartbeat",
+      "bye",    "graph request", "graph answer",    "enrolment",     "invitation",
+      "parcel", "directory",     "directory heard", "drain request", "drained"};
   std::string text = kNames.at(packet.index());
   if (const auto* parcel = std::get_if<Parcel>(&packet)) {
     text += fmt::format(" {} '{}'", parcel->sequence, parcel->message.name());

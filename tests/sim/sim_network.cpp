@@ -221,11 +221,12 @@ void SimNetwork::poll(ProcessId process, WireEvents& events) {
 void SimNetwork::try_dial(std::uint64_t number, WireEvents& events) {
   Connection& connection = connections_.at(number);
   const ProcessId from = connection.ends[0].process;
-  const ProcessId to = connection.ends[1].process;
-  if (!listeners_.contains(connection.address) || processes_[to].dead) {
+  const auto listener = listeners_.find(connection.address);
+  if (listener == listeners_.end() || processes_[listener->second].dead) {
     connection.dial_due = clock_.now() + options_.dial_again;
     return;
   }
+  const ProcessId to = connection.ends[1].process = listener->second;
   connection.established = true;
   connection.ends[0].told = true;
   connection.ends[1].due = clock_.now() + delay(from, to);

@@ -16,6 +16,7 @@ constexpr Duration kMoment = std::chrono::microseconds(1);
 World::World(std::uint64_t seed, const runtime::WireTypes& types, NetworkOptions network,
              Trace trace)
     : dice_(seed),
+      draws_(runtime::mix64(~seed)),
       types_(types),
       network_(clock_, runtime::mix64(seed), network),
       trace_(std::move(trace)) {}
@@ -39,7 +40,9 @@ ProcessId World::add(const runtime::Plan& plan, const std::string& node, Process
   if (setup.gate.host.empty()) setup.gate.host = "sim";
   if (setup.gate.incarnation == 1) setup.gate.incarnation = dice_.next() | 1U;
   if (!setup.gate.draw) {
-    setup.gate.draw = [seed = runtime::mix64(setup.gate.incarnation)]() mutable { return ++seed; };
+    setup.gate.draw = [seed = draws_](const std::string& one, const std::string& other) {
+      return (seed ^ runtime::hash_of(one + " " + other).low) | 1U;
+    };
   }
   if (setup.gate.first_address.empty() && plan.actors.front().node != node) {
     setup.gate.first_address = processes_.empty() ? "sim://0" : processes_.front()->address;

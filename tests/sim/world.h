@@ -114,6 +114,7 @@ class World {
 
   runtime::ManualClock clock_;
   Dice dice_;
+  const std::uint64_t draws_;  // what nodes are told by which they know each other follows from it
   const runtime::WireTypes& types_;
   SimNetwork network_;
   Trace trace_;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <thread>
 
 #include "tests/runtime/transport/wire_stage.h"
@@ -34,6 +35,7 @@ class ZmqWireOver : public testing::TestWithParam<Medium> {
     options.io_threads = 2;  // whatever the machine has
     options.data_stripes = 2;
     options.shared_memory = medium.shared;
+    options.linger = std::chrono::minutes(1);  // however slow the machine
     if (medium.curve) {
       options.keys = *make_keys();
       dialer_keys_ = *make_keys();

@@ -169,6 +169,22 @@ TEST(SimulatedTraining, MembersMayDieOneAfterTheOtherAllThroughTheRun) {
   EXPECT_GT(changes, 100U);
 }
 
+std::vector<TimePoint> random_joins(Dice& dice, std::uint64_t count) {
+  std::vector<TimePoint> joins(count);
+  for (TimePoint& join : joins) join = dice.between(Duration{0}, std::chrono::milliseconds(900));
+  return joins;
+}
+
+// Of half of the processes but the head and the first member.
+std::vector<Death> random_deaths(Dice& dice, std::size_t processes) {
+  std::vector<Death> deaths;
+  for (ProcessId victim = 2; victim <= processes; ++victim) {
+    if (dice.below(2) == 0) continue;
+    deaths.push_back({200 + dice.below(1500), victim, dice.below(2) == 0});
+  }
+  return deaths;
+}
+
 // Deaths of members and of some that join, at random moments; the first member is spared.
 TEST(SimulatedTraining, MembersJoinAndDieInAnyOrderAndCostNoBit) {
   const std::string expected = stage().undisturbed().text();
@@ -176,13 +192,8 @@ TEST(SimulatedTraining, MembersJoinAndDieInAnyOrderAndCostNoBit) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     Dice dice(seed);
     const auto members = static_cast<std::uint32_t>(1 + dice.below(3));
-    std::vector<TimePoint> joins(1 + dice.below(3));
-    for (TimePoint& join : joins) join = dice.between(Duration{0}, std::chrono::milliseconds(900));
-    std::vector<Death> deaths;
-    for (ProcessId victim = 2; victim <= members + joins.size(); ++victim) {
-      if (dice.below(2) == 0) continue;
-      deaths.push_back({200 + dice.below(1500), victim, dice.below(2) == 0});
-    }
+    const std::vector<TimePoint> joins = random_joins(dice, 1 + dice.below(3));
+    std::vector<Death> deaths = random_deaths(dice, members + joins.size());
     SimDisk disk;
     const Fate fate = seed % 2 == 0 ? Fate::kNothing : Fate::kShortTroubles;
     const TrainingEnd end =
@@ -251,6 +262,86 @@ TEST(SimulatedTraining, LastMemberThatIsKilledEndsItWithWhatIsOnTheDiskResumable
   }
   EXPECT_GT(lost, 20);
   EXPECT_GT(resumed_later, 5);
+}
+
+constexpr auto kSoon = std::chrono::milliseconds(30);
+// Members have given the head up by then.
+constexpr auto kLate = std::chrono::milliseconds(2500);
+
+TEST(SimulatedTraining, HeadMayBeLostAfterEveryMessageAndAnotherTakesItsPlace) {
+  const std::string expected = stage().undisturbed().text();
+  const std::uint64_t arrivals = play_deaths({}).arrivals;
+  std::size_t heads = 0, changes = 0;
+  for (std::uint64_t after = 1; after <= arrivals; after += after < 150 ? 1 : 7) {
+    const auto returns = after % 3 == 0 ? kLate : kSoon;
+    const TrainingEnd end = play_deaths({{after, 0, false, 0, 0, Duration{0}, returns}});
+    ASSERT_TRUE(end.over) << "after " << after;
+    ASSERT_FALSE(end.head_error) << "after " << after << ": " << end.head_error->message;
+    ASSERT_FALSE(end.member_error) << "after " << after << ": " << end.member_error->message;
+    ASSERT_EQ(hash_of(end.state), expected) << "after " << after;
+    heads += end.heads;
+    changes += end.changes;
+  }
+  EXPECT_GT(heads, 200U);
+  EXPECT_GT(changes, 100U);
+}
+
+// Before the other is noticed, while it is away, while it asks, and when it has gone on.
+TEST(SimulatedTraining, HeadAndAMemberMayDieTogetherAndOneBehindTheOther) {
+  const std::string expected = stage().undisturbed().text();
+  const Window window = iteration_of_arrivals();
+  std::size_t heads = 0;
+  for (std::uint64_t first = window.first; first < window.last; first += 9) {
+    for (std::uint64_t later = 0; later < 48; later += 1 + first % 2) {
+      const bool member_first = later % 2 == 0;
+      const ProcessId victim = 1 + (first + later / 2) % 3;
+      const std::uint64_t one = member_first ? first + later : first;
+      const std::uint64_t other = member_first ? first : first + later;
+      const TrainingEnd end =
+          play_deaths({{other, victim, later % 4 < 2},
+                       {one, 0, false, 0, 0, Duration{0}, later % 5 == 0 ? kLate : kSoon}});
+      ASSERT_TRUE(end.over) << first << " and " << later;
+      ASSERT_FALSE(end.head_error) << first << " and " << later << ": " << end.head_error->message;
+      ASSERT_EQ(hash_of(end.state), expected) << first << " and " << later;
+      heads += end.heads;
+    }
+  }
+  EXPECT_GT(heads, 200U);
+}
+
+// Deaths of heads, members and newcomers in any order; the first member is spared.
+TEST(SimulatedTraining, HeadsAndMembersComeAndDieInAnyOrderAndCostNoBit) {
+  const std::string expected = stage().undisturbed().text();
+  std::size_t joined = 0, heads = 0, never_began = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Dice dice(seed);
+    const auto members = static_cast<std::uint32_t>(1 + dice.below(3));
+    const std::vector<TimePoint> joins = random_joins(dice, dice.below(4));
+    std::vector<Death> deaths = random_deaths(dice, members + joins.size());
+    for (std::uint64_t head = 1 + dice.below(4); head > 0; --head) {
+      const Duration returns = dice.between(std::chrono::milliseconds(1), kLate);
+      deaths.push_back({100 + dice.below(1800), 0, false, 0, 0, Duration{0}, returns});
+    }
+    SimDisk disk;
+    const Fate fate = seed % 2 == 0 ? Fate::kNothing : Fate::kShortTroubles;
+    const TrainingEnd end =
+        play_training(stage(), seed, members, stage().initial_state(), disk, fate, deaths, joins);
+    ASSERT_TRUE(end.over) << "seed " << seed;
+    if (end.head_error && end.state == nullptr) {  // one had not come when it died
+      ASSERT_THAT(end.head_error->message,
+                  testing::AnyOf(HasSubstr("was killed"), HasSubstr("no member that trains")))
+          << "seed " << seed;
+      ++never_began;
+      continue;
+    }
+    ASSERT_FALSE(end.head_error) << "seed " << seed << ": " << end.head_error->message;
+    ASSERT_EQ(hash_of(end.state), expected) << "seed " << seed;
+    joined += end.joined;
+    heads += end.heads;
+  }
+  EXPECT_LT(never_began, 30U);
+  EXPECT_GT(joined, 60U);
+  EXPECT_GT(heads, 500U);
 }
 
 TEST(SimulatedTraining, HeadThatIsKilledEndsTheMembersAndWhatIsOnTheDiskGoesOn) {

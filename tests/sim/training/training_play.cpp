@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <deque>
+#include <set>
 #include <utility>
 
 #include "actors/spawn.h"
@@ -121,16 +123,98 @@ void plan_fate(World& world, Fate fate, std::uint32_t members, bool& killed) {
   });
 }
 
-class Reaper final : public NetworkWatcher {
+// The processes of a run: kills them as told, starts another head, and tells the head who has
+// ended, as whoever starts processes does.
+class Company final : public NetworkWatcher {
  public:
-  Reaper(World& world, const std::vector<Death>& deaths, TrainingEnd& end)
-      : world_(world), deaths_(deaths), end_(end) {}
+  Company(TrainingStage& stage, World& world, std::uint32_t members, runtime::Disk& disk,
+          const std::vector<Death>& deaths, TrainingEnd& end)
+      : stage_(stage), world_(world), members_(members), disk_(disk), deaths_(deaths), end_(end) {
+    for (const Death& death : deaths) may_return_ = may_return_ || death.next_head.has_value();
+  }
 
-  // What whoever starts the processes tells the head, which has not met some of them.
+  void start_head(StatePointer state, TimePoint when) {
+    launch::TrainingSetup& setup = stage_.setup(members_);
+    const bool returns = !heads_.empty();
+    if (returns) state = stage_.newest_state(disk_);
+    heads_.push_back(parts_of(stage_, setup, members_, 0, state, disk_));
+    NodeParts& parts = heads_.back();
+    parts.coordinator.ended = [this] { return gone(); };
+    parts.coordinator.membership.term = static_cast<std::uint32_t>(heads_.size());
+    parts.coordinator.on_view = [this](const actors::RunOutcome::ViewChange& change) {
+      newest_ring_ = {change.view.ring.begin(), change.view.ring.end()};
+    };
+    if (returns && !newest_ring_.empty()) {
+      parts.coordinator.predecessor = actors::CoordinatorOptions::Predecessor();
+      auto& predecessor = *parts.coordinator.predecessor;
+      for (ProcessId id = 1; id < world_.processes(); ++id) {
+        if (world_.has_node(id) || world_.killed(id)) predecessor.taken.insert(member_at(id));
+      }
+      predecessor.expected = newest_ring_;
+      predecessor.made_all = state->iteration >= setup.iterations;
+      parts.monitor.told_before = true;
+    }
+    told_ = 0;
+    ProcessSetup process;
+    process.factory = actors::make_actor_factory(parts);
+    process.start = when;
+    process.address = "sim://0";
+    process.gate.incarnation = world_.dice().next() | 1U;
+    process.gate.predecessors = incarnations_;
+    incarnations_.push_back(process.gate.incarnation);
+    head_ = world_.add(setup.plan, config::kHeadNode, std::move(process));
+    head_ids_.insert(head_);
+  }
+
+  void start_member(launch::TrainingSetup& setup, std::uint32_t member, TimePoint when) {
+    rest_.push_back(parts_of(stage_, setup, members_, member, stage_.initial_state(), disk_));
+    ProcessSetup process;
+    process.factory = actors::make_actor_factory(rest_.back());
+    process.start = when;
+    if (may_return_) process.gate.first_returns_within = kLimit;
+    world_.add(setup.plan, config::member_name(member), std::move(process));
+  }
+
+  void delivered(const Passage& passage) override {
+    if (passage.lane == Lane::kMetrics) return;
+    ++end_.arrivals;
+    for (const Death& death : deaths_) {
+      if (death.after != end_.arrivals) continue;
+      // Not while it takes the packet in.
+      world_.at(world_.clock().now(), [this, death] { kill(death); });
+    }
+  }
+
+  bool is_head(ProcessId id) const { return head_ids_.contains(id); }
+  ProcessId head() const { return head_; }
+  const std::deque<NodeParts>& heads() const { return heads_; }
+
+ private:
+  static std::uint32_t member_at(ProcessId id) { return static_cast<std::uint32_t>(id) - 1; }
+
+  void kill(const Death& death) {
+    const TimePoint now = world_.clock().now();
+    const ProcessId victim = death.process == 0 ? head_ : death.process;
+    if (death.held > 0s) world_.network().block(death.from, death.to, now + death.held);
+    const bool runs = world_.has_node(victim) && !world_.end(victim);
+    if (victim == head_ && !runs) return;
+    world_.kill(victim);
+    end_.killed = end_.killed || world_.killed(victim);
+    if (victim != head_) {
+      if (death.told) ended_.push_back(victim);
+    } else if (death.next_head) {
+      ++end_.heads;
+      start_head(nullptr, now + *death.next_head);
+    }
+  }
+
+  // Those that the head has not met it is told of in any case, and a new one of all.
   std::vector<actors::MissingMember> gone() {
-    std::vector<ProcessId> ended = std::exchange(told_, {});
+    std::vector<ProcessId> ended(ended_.begin() + static_cast<std::ptrdiff_t>(told_), ended_.end());
+    told_ = ended_.size();
     for (ProcessId id = 1; id < world_.processes(); ++id) {
-      const std::string state = world_.peer_state(0, id);
+      if (is_head(id)) continue;
+      const std::string state = world_.peer_state(head_, id);
       if (world_.killed(id) && (state.empty() || state == "awaited")) ended.push_back(id);
     }
     std::vector<actors::MissingMember> missing;
@@ -140,27 +224,20 @@ class Reaper final : public NetworkWatcher {
     return missing;
   }
 
-  void delivered(const Passage& passage) override {
-    if (passage.lane == Lane::kMetrics) return;
-    ++end_.arrivals;
-    for (const Death& death : deaths_) {
-      if (death.after != end_.arrivals) continue;
-      // Not while it takes the packet in.
-      world_.at(world_.clock().now(), [this, death] {
-        const TimePoint until = world_.clock().now() + death.held;
-        if (death.held > 0s) world_.network().block(death.from, death.to, until);
-        world_.kill(death.process);
-        end_.killed = end_.killed || world_.killed(death.process);
-        if (death.told) told_.push_back(death.process);
-      });
-    }
-  }
-
- private:
+  TrainingStage& stage_;
   World& world_;
+  const std::uint32_t members_;
+  runtime::Disk& disk_;
   const std::vector<Death>& deaths_;
   TrainingEnd& end_;
-  std::vector<ProcessId> told_;
+  bool may_return_ = false;
+  std::deque<NodeParts> heads_, rest_;
+  std::set<ProcessId> head_ids_;
+  ProcessId head_ = 0;
+  std::vector<std::uint64_t> incarnations_;
+  std::set<std::uint32_t> newest_ring_;
+  std::vector<ProcessId> ended_;
+  std::size_t told_ = 0;
 };
 
 StatePointer train_in_process(TrainingStage& stage, runtime::Disk& disk) {
@@ -259,36 +336,32 @@ TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_
                           const World::Trace& trace) {
   const launch::TrainingSetup& shared = stage.setup(members);
   const runtime::WireTypes types = launch::wire_types(*shared.gan, shared.options);
-  const runtime::Plan& plan = shared.plan;
-  std::vector<NodeParts> parts;
   const auto nodes = static_cast<std::uint32_t>(1 + members + joins.size());
-  for (std::uint32_t node = 0; node < nodes; ++node) {
-    const bool broken = fate == Fate::kLastMemberComputesOtherwise && node == members;
-    launch::TrainingSetup& setup = broken ? stage.broken_setup(members) : stage.setup(members);
-    parts.push_back(parts_of(stage, setup, members, node == 0 ? 0 : node - 1, state, disk));
-  }
   World world(seed, types, {}, trace);
   TrainingEnd end;
-  Reaper reaper(world, deaths, end);
-  parts[0].coordinator.ended = [&reaper] { return reaper.gone(); };
-  for (std::uint32_t node = 0; node < nodes; ++node) {
-    ProcessSetup setup;
-    setup.factory = actors::make_actor_factory(parts[node]);
-    setup.start = node <= members ? world.dice().between(0s, 50ms) : joins[node - members - 1];
-    world.add(plan, node == 0 ? config::kHeadNode : config::member_name(node - 1),
-              std::move(setup));
+  Company company(stage, world, members, disk, deaths, end);
+  company.start_head(state, world.dice().between(0s, 50ms));
+  for (std::uint32_t node = 1; node < nodes; ++node) {
+    const bool broken = fate == Fate::kLastMemberComputesOtherwise && node == members;
+    launch::TrainingSetup& setup = broken ? stage.broken_setup(members) : stage.setup(members);
+    const TimePoint start =
+        node <= members ? world.dice().between(0s, 50ms) : joins[node - members - 1];
+    company.start_member(setup, node - 1, start);
   }
-  world.network().watch(reaper);
+  world.network().watch(company);
   plan_fate(world, fate, members, end.killed);
   end.over = world.run(kLimit);
-  if (world.end(0)) end.head_error = world.end(0)->error;
+  if (world.end(company.head())) end.head_error = world.end(company.head())->error;
   for (ProcessId id = 1; id < world.processes() && !end.member_error; ++id) {
-    if (world.end(id)) end.member_error = world.end(id)->error;
+    if (!company.is_head(id) && world.end(id)) end.member_error = world.end(id)->error;
   }
-  end.state = parts[0].outcome->state;
-  end.saved = parts[0].outcome->saved;
-  end.changes = parts[0].outcome->changes.size();
-  for (const auto& change : parts[0].outcome->changes) end.joined += change.joined.size();
+  const actors::RunOutcome& outcome = *company.heads().back().outcome;
+  end.state = outcome.state;
+  end.saved = outcome.saved;
+  for (const NodeParts& head : company.heads()) {
+    end.changes += head.outcome->changes.size();
+    for (const auto& change : head.outcome->changes) end.joined += change.joined.size();
+  }
   end.simulated = world.clock().now();
   return end;
 }

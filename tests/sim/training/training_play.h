@@ -85,6 +85,8 @@ struct Death {
   // What one other process says to another from then on, or has said, may be held up for a while.
   ProcessId from = 0, to = 0;
   Duration held{0};
+  // Of the head: so much later another process takes its place. None: no other will.
+  std::optional<Duration> next_head{};
 };
 
 struct TrainingEnd {
@@ -96,6 +98,7 @@ struct TrainingEnd {
   bool saved = false;                          // and has put on the disk
   std::size_t changes = 0;                     // of the View
   std::size_t joined = 0;                      // members, meanwhile
+  std::size_t heads = 1;                       // that there were
   std::uint64_t arrivals = 0;                  // of packets of data and control
   Duration simulated{0};
 };

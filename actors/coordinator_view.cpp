@@ -1,0 +1,128 @@
+// The part of the Coordinator that goes from one View to the next, and has newcomers taught.
+
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "actors/coordinator.h"
+
+namespace troupe::actors {
+
+using pipeline::View;
+using runtime::Context;
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Message;
+
+// By the leader, which sends snapshots anyway.
+void Coordinator::teach(Context& context, std::uint32_t member) {
+  const std::uint32_t teacher = *membership_.present().begin();
+  learners_[member] = {teacher, {}};
+  context.log().info(fmt::format("{} is here and learns from {}", options_.places[member].node,
+                                 options_.places[teacher].node));
+  context.send_control(options_.places[teacher].reducer, Message::of(Teach{member, true}));
+}
+
+void Coordinator::take_learned(Context& context, std::uint32_t replica) {
+  const std::uint32_t member = member_of(replica);
+  const auto learner = learners_.find(member);
+  if (learner == learners_.end() || phase_ != Phase::kTraining || stopping_) return;
+  learner->second.ready.insert(replica);
+  if (learner->second.ready.size() < options_.membership.replicas_per_member) return;
+  if (!membership_.change()) changing_since_ = context.now();
+  membership_.admit(member);
+  halt(context);
+}
+
+void Coordinator::halt(Context& context) {
+  for (const std::uint32_t member : membership_.participants()) {
+    context.send_control(options_.places[member].reducer, Message::of(Halt{*membership_.change()}));
+  }
+}
+
+// It has cost the others nothing; what it was taught nobody needs to send any more.
+void Coordinator::lose_learner(Context& context, std::uint32_t member) {
+  const Learner learner = learners_.at(member);
+  learners_.erase(member);
+  if (phase_ != Phase::kTraining || stopping_) return;
+  context.send_control(options_.places[learner.teacher].reducer, Message::of(Teach{member, false}));
+  if (membership_.lose(member) && membership_.change()) halt(context);
+}
+
+void Coordinator::expel(Context& context, std::uint32_t member, const Error& error) {
+  context.send_control(options_.places[member].node, Message::of(Expelled{error}));
+  lose_member(context, member, error);
+}
+
+// Known to who takes this one's place before anybody is in it.
+void Coordinator::tell_view(Context& context, RunOutcome::ViewChange& change) {
+  for (const std::uint32_t member : change.view.ring) {
+    change.members.push_back(options_.places[member].node);
+  }
+  if (options_.on_view) options_.on_view(change);
+  const auto shared = std::make_shared<const View>(change.view);
+  for (const std::uint32_t member : change.view.ring) {
+    context.send_control(options_.places[member].reducer, Message::of(ViewMessage{shared}));
+  }
+}
+
+void Coordinator::take_halted(Context& context, const Halted& halted, std::string_view reducer) {
+  const auto member = member_of_reducer(reducer);
+  if (!member) return;
+  if (phase_ == Phase::kReturning) return take_report(context, halted, *member);
+  if (phase_ != Phase::kTraining || stopping_) return;
+  const View& view = membership_.view();
+  const auto teacher = teachers_.find(*member);
+  const bool is_cut_off = view.is_new(*member) && halted.next_step < view.first_step &&
+                          teacher != teachers_.end() && lost_.contains(teacher->second);
+  if (is_cut_off) {
+    return expel(
+        context, *member,
+        {ErrorKind::kLostPeers,
+         fmt::format("{} lacks what {} was sending it, which is lost; join again",
+                     options_.places[*member].node, options_.places[teacher->second].node)});
+  }
+  // Of the first View it has not heard, nor anybody made a step in it without it.
+  const bool begins_late = halted.view == nullptr && halted.next_step == 0 &&
+                           !view.is_new(*member) && view.first_step == options_.first_step;
+  const std::uint64_t next_step = begins_late ? view.first_step : halted.next_step;
+  const auto answer = membership_.halted(*member, halted.change, next_step);
+  if (!answer.ok()) return stop_training(context, answer.error());
+  take_answer(context, *answer);
+}
+
+void Coordinator::take_answer(Context& context, const pipeline::Membership::Answer& answer) {
+  for (const std::uint32_t each : answer.left_behind) {
+    expel(
+        context, each,
+        {ErrorKind::kLostPeers, fmt::format("{} lacks more than the others can give it; join again",
+                                            options_.places[each].node)});
+  }
+  if (!answer.view) return;
+  RunOutcome::ViewChange change{*answer.view, {}, std::exchange(causes_, {}), {}, 0.0};
+  for (const std::uint32_t each : change.view.learners) {
+    const auto learner = learners_.find(each);
+    if (learner == learners_.end()) continue;
+    change.joined.push_back(options_.places[each].node);
+    teachers_[each] = learner->second.teacher;
+    learners_.erase(learner);
+    for (std::uint32_t i = 0; i < options_.membership.replicas_per_member; ++i) {
+      training_.insert(each * options_.membership.replicas_per_member + i);
+    }
+  }
+  change.halted_seconds = std::chrono::duration<double>(context.now() - changing_since_).count();
+  tell_view(context, change);
+  if (untold_from_) {
+    const std::string leader = fmt::format("replica.{}", leading_replica());
+    context.send_control(leader, Message::of(TellSteps{*std::exchange(untold_from_, {})}));
+    context.send_control(leader, Message::of(CheckpointRequest{}));
+  }
+  const std::uint64_t step = change.view.first_step;
+  context.log().info(fmt::format("View {}: {} make the steps from {} on", text_of(change.view.id),
+                                 fmt::join(change.members, ", "), step));
+  context.send_control("monitor", Message::of(EventMetrics{"view", step, view_json(change)}));
+  outcome_->changes.push_back(std::move(change));
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,69 @@
+#pragma once
+
+// RUN/membership.jsonl: what the head of a run over several processes leaves for the one that takes
+// its place when it is lost. One JSON object per line, "kind" first:
+//
+//   head     term and incarnation of a head that has begun
+//   place    a member that a process was asked to become; no other will ever be
+//   fellows  two members and the number by which they know each other (GateOptions::draw)
+//   view     a View, as summary.json has it, before its members are told
+//
+// Only its owner can read it: who knows those numbers can pose as a member.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "launch/descriptor.h"
+#include "runtime/base/error.h"
+
+namespace troupe::launch {
+
+struct HeadHistory {
+  std::uint32_t term = 0;  // of the newest head; 0: there was none
+  std::vector<std::uint64_t> incarnations;
+  std::set<std::string> places;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> fellows;  // the lesser name first
+  // After the first, as JSON objects, and how often a process was lost before one of them.
+  std::vector<std::string> views;
+  std::size_t failures = 0;
+  std::vector<std::string> members;  // of the newest View; empty: none was told
+};
+
+// One thread writes at a time. What is written is safe from the end of this process, not of the
+// machine.
+class MembershipFile {
+ public:
+  static constexpr const char* kName = "membership.jsonl";
+
+  // `goes_on`: what is there is kept, and becomes the history; else it is removed first. A last
+  // line that is not whole is left out. kData: the file cannot be read or written.
+  static runtime::Result<MembershipFile> open(const std::string& path, bool goes_on);
+
+  // As it was when the file was opened.
+  const HeadHistory& history() const { return history_; }
+
+  // Each kData when the line cannot be written.
+  runtime::Result<void> add_head(std::uint32_t term, std::uint64_t incarnation);
+  runtime::Result<void> add_place(const std::string& member);
+  runtime::Result<void> add_fellows(const std::string& one, const std::string& other,
+                                    std::uint64_t number);
+  // `json`: an object with "members" and "causes", lists of texts; `first`: of the run.
+  runtime::Result<void> add_view(const std::string& json, bool first);
+
+ private:
+  MembershipFile(std::string path, Descriptor file, HeadHistory history)
+      : path_(std::move(path)), file_(std::move(file)), history_(std::move(history)) {}
+  runtime::Result<void> write(const std::string& line);
+
+  std::string path_;
+  Descriptor file_;
+  HeadHistory history_;
+};
+
+}  // namespace troupe::launch

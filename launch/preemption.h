@@ -1,0 +1,76 @@
+#pragma once
+
+// Whether this machine is about to be taken away, as clouds and batch systems announce it: by a
+// file that appears, or through something that a command can ask.
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "launch/descriptor.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+
+namespace troupe::launch {
+
+struct PreemptionOptions {
+  // The notice is there when this exists; "": none is watched.
+  std::string file;
+  // Or when this, run by /bin/sh, ends with exit code 0; "": none is run. What it prints is lost.
+  std::string command;
+  // From one look to the next. Default 5 s.
+  runtime::Duration every = std::chrono::seconds(5);
+  // What the command may take; then it is killed, with what it has started. Default 10 s.
+  runtime::Duration command_within = std::chrono::seconds(10);
+
+  bool watches() const { return !file.empty() || !command.empty(); }
+};
+
+// One look at a time, by one thread.
+class PreemptionNotice {
+ public:
+  PreemptionNotice(PreemptionOptions options, runtime::Log log)
+      : options_(std::move(options)), log_(std::move(log)) {}
+
+  // Why this machine is about to be taken away; none: nothing is known of that. Takes as long as
+  // the command, unless `wake_descriptor` can be read (-1: none). A file that cannot be looked for,
+  // or a command that cannot be run, is warned of once. The calling thread is the command's parent.
+  std::optional<std::string> look(int wake_descriptor = -1);
+
+  const PreemptionOptions& options() const { return options_; }
+
+ private:
+  bool file_is_there();
+  bool command_says_so(int wake_descriptor);
+  // Once for the file and once for the command.
+  void warn(bool& warned, const std::string& what);
+
+  const PreemptionOptions options_;
+  runtime::Log log_;
+  bool warned_of_file_ = false, warned_of_command_ = false;
+};
+
+// Looks again and again on a thread of its own, until the first notice.
+class PreemptionWatch {
+ public:
+  // `on_notice(why)` runs on that thread, once at most.
+  PreemptionWatch(PreemptionNotice& notice, std::function<void(const std::string&)> on_notice);
+  // Does not wait for a command that runs.
+  ~PreemptionWatch();
+  PreemptionWatch(const PreemptionWatch&) = delete;
+  PreemptionWatch& operator=(const PreemptionWatch&) = delete;
+
+ private:
+  void run();
+
+  PreemptionNotice& notice_;
+  const std::function<void(const std::string&)> on_notice_;
+  const Descriptor wake_;  // an eventfd: it is to end
+  std::thread thread_;     // the last to begin
+};
+
+}  // namespace troupe::launch

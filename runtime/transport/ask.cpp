@@ -1,0 +1,109 @@
+#include "runtime/transport/ask.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "runtime/transport/resolve.h"
+
+namespace troupe::runtime {
+namespace {
+
+constexpr Duration kLook = std::chrono::milliseconds(200);
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+Error failed(const AskOptions& options, const std::string& why,
+             ErrorKind kind = ErrorKind::kLostPeers) {
+  return {kind, fmt::format("{} {}: {}", options.failure, without_key(options.address), why)};
+}
+
+// Says its packet as soon as it is connected, and takes the answer.
+class Asker final : public WireEvents {
+ public:
+  Asker(Wire& wire, const AskOptions& options, const Clock& clock)
+      : wire_(wire), options_(options), clock_(clock), since_(clock.now()) {}
+
+  // The wire may listen for later, and nobody is expected yet.
+  void connected(ConnectionId connection, const ConnectionInfo& info) override {
+    if (!info.dialed) return wire_.close(connection);
+    since_ = clock_.now();
+    asked_ = true;
+    wire_.send(connection, Lane::kControl, options_.question);
+  }
+
+  void arrived(ConnectionId connection, Lane, Packet packet) override {
+    if (answer_ || connection != own_) return;
+    Result<AnyPacket> read = unpack(packet, types_);
+    if (!read.ok()) {
+      fail(fmt::format("it answered what cannot be read ({})", read.error().message));
+    } else if (const auto* refusal = std::get_if<Refusal>(&*read)) {
+      answer_.emplace(Error{
+          refusal->error.kind,
+          fmt::format("{} refused: {}", without_key(options_.address), refusal->error.message)});
+    } else {
+      answer_.emplace(std::move(read));
+    }
+  }
+
+  void disconnected(ConnectionId connection, const Error& why) override {
+    if (!answer_ && connection == own_) fail(why.message, why.kind);
+  }
+
+  void has_dialed(ConnectionId connection) { own_ = connection; }
+  // The moment after which nothing more is to be hoped for.
+  TimePoint deadline() const {
+    return since_ + (asked_ ? options_.answer_within : options_.within);
+  }
+  void give_up() {
+    if (asked_) {
+      fail(fmt::format("{} within {:.0f} s", options_.no_answer, seconds(options_.answer_within)));
+    } else {
+      fail(
+          fmt::format("nobody answered for {:.0f} s; is the run going on, and can this host reach "
+                      "it?",
+                      seconds(options_.within)));
+    }
+  }
+  void fail(const std::string& why, ErrorKind kind = ErrorKind::kLostPeers) {
+    answer_.emplace(failed(options_, why, kind));
+  }
+
+  const std::optional<Result<AnyPacket>>& answer() const { return answer_; }
+  Result<AnyPacket> take_answer() { return std::move(*answer_); }
+
+ private:
+  Wire& wire_;
+  const AskOptions& options_;
+  const Clock& clock_;
+  const WireTypes types_;  // no actor's messages are expected
+  TimePoint since_;
+  ConnectionId own_;
+  bool asked_ = false;
+  std::optional<Result<AnyPacket>> answer_;
+};
+
+}  // namespace
+
+Result<AnyPacket> ask(Wire& wire, const AskOptions& options, const Clock& clock) {
+  Asker asker(wire, options, clock);
+  ASSIGN_OR_RETURN(const ConnectionId connection, wire.dial(options.address));
+  asker.has_dialed(connection);
+  while (!asker.answer()) {
+    wire.poll(asker, std::min(asker.deadline(), clock.now() + kLook));
+    if (asker.answer()) break;
+    if (clock.now() >= asker.deadline()) asker.give_up();
+    if (options.cancelled && options.cancelled()) asker.fail("it was cancelled");
+  }
+  wire.close(connection);
+  return asker.take_answer();
+}
+
+Error strange_answer(const AskOptions& options) {
+  return failed(options, "it answered something else");
+}
+
+}  // namespace troupe::runtime

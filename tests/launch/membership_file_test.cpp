@@ -1,0 +1,113 @@
+#include "launch/membership_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "tests/launch/launch_support.h"
+
+namespace troupe::launch {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
+constexpr const char* kFirst = R"({"view":"1.1","members":["member.0","member.1"],"causes":[]})";
+constexpr const char* kSecond =
+    R"({"view":"1.2","members":["member.1"],"causes":["member.0 was \"killed\""]})";
+
+MembershipFile opened(const std::string& path, bool goes_on) {
+  auto file = MembershipFile::open(path, goes_on);
+  CHECK(file.ok(), file.ok() ? "" : file.error().message);
+  return std::move(file).value();
+}
+
+void write_some(MembershipFile& file) {
+  ASSERT_TRUE(file.add_head(1, 0xfedcba9876543210U).ok());
+  ASSERT_TRUE(file.add_place("member.0").ok());
+  ASSERT_TRUE(file.add_place("member.1").ok());
+  ASSERT_TRUE(file.add_fellows("member.1", "member.0", 77).ok());
+  ASSERT_TRUE(file.add_view(kFirst, true).ok());
+  ASSERT_TRUE(file.add_view(kSecond, false).ok());
+}
+
+void expect_some(const HeadHistory& history) {
+  EXPECT_EQ(history.term, 1U);
+  EXPECT_THAT(history.incarnations, ElementsAre(0xfedcba9876543210U));
+  EXPECT_THAT(history.places, ElementsAre("member.0", "member.1"));
+  EXPECT_THAT(history.fellows, ElementsAre(Pair(Pair("member.0", "member.1"), 77U)));
+  EXPECT_THAT(history.views, ElementsAre(kSecond));
+  EXPECT_EQ(history.failures, 1U);
+  EXPECT_THAT(history.members, ElementsAre("member.1"));
+}
+
+TEST(MembershipFile, WhatOneHeadLeavesTheNextOneReads) {
+  const Folder folder;
+  const std::string path = folder.file("membership.jsonl");
+  {
+    MembershipFile file = opened(path, false);
+    EXPECT_EQ(file.history().term, 0U);
+    write_some(file);
+    EXPECT_EQ(file.history().term, 0U) << "as it was when the file was opened";
+  }
+  MembershipFile second = opened(path, true);
+  expect_some(second.history());
+  ASSERT_TRUE(second.add_head(2, 5).ok());
+  const MembershipFile third = opened(path, true);
+  EXPECT_EQ(third.history().term, 2U);
+  EXPECT_THAT(third.history().incarnations, ElementsAre(0xfedcba9876543210U, 5U));
+}
+
+TEST(MembershipFile, OfAnotherRunNothingIsKept) {
+  const Folder folder;
+  const std::string path = folder.file("membership.jsonl");
+  {
+    MembershipFile file = opened(path, false);
+    write_some(file);
+  }
+  EXPECT_EQ(opened(path, false).history().term, 0U);
+  EXPECT_THAT(opened(path, true).history().places, IsEmpty());
+}
+
+// The head may be killed while it writes, and anybody may have put anything in the folder.
+TEST(MembershipFile, LinesThatAreNotWholeOrNotItsOwnAreLeftOut) {
+  const Folder folder;
+  const std::string path = folder.file("membership.jsonl");
+  {
+    MembershipFile file = opened(path, false);
+    write_some(file);
+  }
+  std::ofstream(path, std::ios::app)
+      << "{\"kind\":\"head\",\"term\":7}\n{\"kind\":\"fellows\",\"one\":\"a\"}\n"
+      << "nonsense: [\n{\"kind\":\"view\"}\n[1,2]\n\n{\"kind\":\"place\",\"node\":\"member.9\"";
+  {
+    MembershipFile file = opened(path, true);
+    expect_some(file.history());
+    ASSERT_TRUE(file.add_place("member.2").ok());
+  }
+  EXPECT_THAT(opened(path, true).history().places, ElementsAre("member.0", "member.1", "member.2"));
+}
+
+TEST(MembershipFile, NobodyElseMayReadIt) {
+  const Folder folder;
+  const std::string path = folder.file("membership.jsonl");
+  std::ofstream(path) << "";
+  ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
+  opened(path, true);
+  struct stat found {};
+  ASSERT_EQ(::stat(path.c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777U, 0600U);
+}
+
+TEST(MembershipFile, WhereItCannotBeWrittenThatIsAnError) {
+  const auto file = MembershipFile::open("/nowhere/membership.jsonl", false);
+  ASSERT_FALSE(file.ok());
+  EXPECT_EQ(file.error().kind, runtime::ErrorKind::kData);
+  EXPECT_THAT(file.error().message, testing::HasSubstr("/nowhere/membership.jsonl"));
+}
+
+}  // namespace
+}  // namespace troupe::launch

@@ -1,0 +1,154 @@
+// Runs over several processes whose head is lost.
+
+#include <gmock/gmock.h>
+
+#include <csignal>
+
+#include <fmt/format.h>
+
+#include "tests/main/cluster_run.h"
+#include "tests/main/ledger_check.h"
+
+namespace troupe {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class ClusterHead : public ClusterRun {
+ protected:
+  // Kills the head, and waits until the members have gone on with another one.
+  void replace_head(Process& process, const std::string& name) const {
+    const pid_t before = head();
+    ASSERT_GT(before, 0);
+    const std::size_t views = count(name, R"({"kind":"view")");
+    ::kill(before, SIGKILL);
+    const auto has_gone_on = [&] {
+      return head() != before && count(name, R"({"kind":"view")") > views;
+    };
+    ASSERT_TRUE(wait_until(process, has_gone_on)) << process.wait().err;
+  }
+  std::size_t count(const std::string& name, const std::string& what) const {
+    const std::string metrics = read_text(path(name + "/metrics.jsonl"));
+    std::size_t found = 0;
+    for (std::size_t at = metrics.find(what); at != std::string::npos;
+         at = metrics.find(what, at + 1)) {
+      ++found;
+    }
+    return found;
+  }
+};
+
+TEST_F(ClusterHead, LostHeadIsReplacedAndCostsNeitherStepNorBit) {
+  const Words iterations = until_iteration(2000);
+  const std::string whole = hash_of("whole", iterations);
+  Words words = run_words("a", iterations);
+  words.insert(words.end(), {"--workers", "2", "--json"});
+  Process process(command(words));
+  for (std::size_t i = 1; i <= 2; ++i) {
+    wait_until_training(process, "a", 200 * i);
+    ASSERT_NO_FATAL_FAILURE(replace_head(process, "a"));
+  }
+  const ProcessEnd end = process.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const JsonValue summary = last_line(end);
+  EXPECT_EQ(summary["state_hash"].text(), whole);
+  EXPECT_EQ(summary["failures_survived"].integer(), 2U);
+  EXPECT_EQ(summary["views"].list().size(), 2U) << "those of the head before are told too";
+  // Not a line is missing either: what the heads had not written they were told again.
+  EXPECT_EQ(steps("a"), 8000U);
+  expect_clean_ledger(path("a"), 8000);
+  EXPECT_EQ(nodes("a").at("head").state, "ended");
+  EXPECT_EQ(nodes("a").at("member.1").state, "ended");
+  EXPECT_THAT(end.err, Not(HasSubstr("is killed")));
+}
+
+// Of the View before, and of members; it is replaced, under a name that nobody had.
+TEST_F(ClusterHead, HeadAndAMemberMayBeLostTogether) {
+  const Words iterations = until_iteration(2000);
+  const std::string whole = hash_of("whole", iterations);
+  Words words = run_words("a", iterations);
+  words.insert(words.end(), {"--workers", "3", "--json"});
+  Process process(command(words));
+  wait_until_training(process, "a", 100);
+  ::kill(member(1), SIGKILL);
+  ASSERT_NO_FATAL_FAILURE(replace_head(process, "a"));
+  const auto has_joined = [&] { return count("a", R"("joined":["member.3"])") == 1; };
+  ASSERT_TRUE(wait_until(process, has_joined)) << process.wait().err;
+  const ProcessEnd end = process.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(last_line(end)["state_hash"].text(), whole);
+  expect_clean_ledger(path("a"), 8000);
+  EXPECT_EQ(nodes("a").at("member.1").state, "dead");
+  EXPECT_EQ(nodes("a").at("member.3").state, "ended");
+}
+
+// While it validates what members have sent, and the members have nothing left to do.
+TEST_F(ClusterHead, OneThatIsLostAtTheVeryEndIsReplacedToo) {
+  const Words iterations =
+      until_iteration(40, {"--set", "actors.validator={every: 4 iterations, events: 20}"});
+  const std::string whole = hash_of("whole", iterations);
+  Words words = run_words("a", iterations);
+  words.insert(words.end(), {"--workers", "2", "--json"});
+  Process process(command(words));
+  ASSERT_TRUE(wait_until(process, [&] { return steps("a") == 160; })) << process.wait().err;
+  ::kill(head(), SIGKILL);
+  const ProcessEnd end = process.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(last_line(end)["state_hash"].text(), whole);
+  EXPECT_FALSE(last_line(end)["validation"].is_null());
+}
+
+TEST_F(ClusterHead, OneThatIsNotReplacedEndsTheRunWhichGoesOnToTheSameHash) {
+  Words words = run_words("a", kEndlessRun);
+  words.insert(words.end(), {"--workers", "2", "--set", "cluster.failure.restart=0"});
+  Process process(command(words));
+  wait_until_training(process, "a", 100);
+  ::kill(head(), SIGKILL);
+  const ProcessEnd end = process.wait();
+  EXPECT_EQ(end.exit_code, 128 + SIGKILL);
+  EXPECT_THAT(end.err, HasSubstr("the run can be gone on with by --resume"));
+  EXPECT_TRUE(all_gone());
+  const std::uint64_t newest = std::stoull(checkpoints("a").front().substr(5, 12));
+  const Words iterations = until_iteration(newest / 4 + 5);
+  const std::string whole = hash_of("whole", iterations);
+  EXPECT_EQ(resumed("a", iterations)["state_hash"].text(), whole);
+}
+
+// Nobody starts another.
+TEST_F(ClusterHead, MembersElsewhereWaitForAnotherAndThenEnd) {
+  const std::string address = fmt::format("127.0.0.1:{}", free_port());
+  Words more = kEndlessRun;
+  more.insert(more.end(), {"--set", "cluster.failure.orphan_after=1s"});
+  Process process(command(head_words("a", address, 1, more)));
+  Process member(command({"join", address}));
+  wait_until_training(process, "a");
+  process.send(SIGKILL);
+  const ProcessEnd end = member.wait();
+  EXPECT_EQ(end.exit_code, 5) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("no other process took its place within 1 s"));
+  process.wait();
+}
+
+// It knows nothing of the run that a new one goes on with from the newest checkpoint.
+TEST_F(ClusterHead, MemberOfARunThatWasResumedMeanwhileIsRefused) {
+  const std::string address = fmt::format("127.0.0.1:{}", free_port());
+  Process process(command(head_words("a", address, 1, kEndlessRun)));
+  Process old(command({"join", address}));
+  wait_until_training(process, "a", 100);
+  process.send(SIGKILL);
+  process.wait();
+  Process again(command({"run", "--resume", path("a"), "--workers", "1", "--head-at", address}));
+  const ProcessEnd end = old.wait();
+  EXPECT_EQ(end.exit_code, 5) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("head is a new process and knows nothing of what member.0 did"));
+  Process member(command({"join", address}));
+  const std::size_t before = steps("a");
+  ASSERT_TRUE(wait_until(again, [&] { return steps("a") > before + 20; })) << again.wait().err;
+  again.send(SIGTERM);
+  EXPECT_EQ(again.wait().exit_code, 143);
+  EXPECT_EQ(member.wait().exit_code, 0);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,203 @@
+// Another process takes the place of the plan's first node.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/runtime/gates.h"
+
+namespace troupe::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using sim::ProcessId;
+using sim::ProcessSetup;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr std::uint64_t kFirst = 11, kSecond = 13;
+
+// Node "a" is the first one; "b" sends it a number now and then.
+class GateReturn : public Gates {
+ protected:
+  void lay_out(std::int64_t numbers, Duration pause = 10ms) {
+    Script listener;
+    listener.receive = [this](Context&, Message message) {
+      heard_.push_back(message.as<Number>()->value);
+    };
+    Script sender;
+    sender.start = [pause](Context& context) { context.after(pause); };
+    sender.timer = [numbers, pause, next = std::int64_t{0}](Context& context, TimerId) mutable {
+      if (next == numbers) return context.finish();
+      if (context.can_send("out", 64)) context.send("out", Message::of(Number{next}));
+      ++next;
+      context.after(pause);
+    };
+    sender.undeliverable = [this](Context&, const Message& message, const Error&) {
+      returned_.push_back(message.as<Number>()->value);
+    };
+    Script root_a;
+    root_a.receive = [this](Context& context, const Message& message) {
+      if (const auto* joined = message.as<PeerJoined>()) note("a", "joined " + joined->node);
+      if (const auto* left = message.as<PeerLeft>()) {
+        note("a", "left " + left->node);
+        context.finish();
+      }
+    };
+    Script root_b;
+    root_b.receive = [this](Context& context, const Message& message) {
+      if (const auto* joined = message.as<PeerJoined>()) note("b", "joined " + joined->node);
+      if (const auto* away = message.as<PeerAway>()) note("b", "away " + away->node);
+      if (const auto* lost = message.as<PeerLost>()) {
+        note("b", "lost " + lost->node);
+        context.fail(lost->error);
+      }
+    };
+    root_b.child_ended = [](Context& context, const ChildEnd&) {
+      context.finish();
+      return ChildDecision::kIgnore;
+    };
+    actor("a", "root.a", root_a);
+    actor("a", "listener", listener);
+    actor("b", "root.b", root_b);
+    actor("b", "sender", sender);
+    link("sender", "listener", 4);
+  }
+  void note(const char* node, const std::string& what) { notes_[node].push_back(what); }
+
+  ProcessId add_first(std::uint64_t incarnation, std::vector<std::uint64_t> predecessors,
+                      TimePoint start = TimePoint{0}) {
+    ProcessSetup setup;
+    setup.gate.incarnation = incarnation;
+    setup.gate.predecessors = std::move(predecessors);
+    setup.address = "sim://0";
+    setup.start = start;
+    return add("a", setup);
+  }
+  ProcessId add_other(Duration returns_within) {
+    ProcessSetup setup;
+    setup.gate.first_returns_within = returns_within;
+    return add("b", setup);
+  }
+  // The first process of "a" dies then, and another one starts later.
+  void replace(TimePoint dies, TimePoint starts, std::vector<std::uint64_t> predecessors) {
+    world_->at(dies, [this, starts, predecessors] {
+      world_->kill(0);
+      add_first(kSecond, predecessors, starts);
+    });
+  }
+
+  std::vector<std::int64_t> heard_, returned_;
+  std::map<std::string, std::vector<std::string>> notes_;
+};
+
+// Every number is heard or comes back, and the link has its credit again.
+TEST_F(GateReturn, NodesGoOnWithTheProcessThatTakesItsPlace) {
+  for (const Duration pause : {Duration{30ms}, Duration{4s}}) {
+    heard_.clear();
+    returned_.clear();
+    notes_.clear();
+    plan_ = {};
+    make_world(7);
+    lay_out(800);
+    add_first(kFirst, {});
+    const ProcessId other = add_other(60s);
+    replace(1s, 1s + pause, {kFirst});
+    ASSERT_TRUE(world_->run(60s));
+    EXPECT_EQ(error_of(other), "");
+    EXPECT_THAT(notes_["b"], ElementsAre("joined a", "away a", "joined a"));
+    EXPECT_THAT(notes_["a"], ElementsAre("joined b", "joined b", "left b"));
+    EXPECT_EQ(heard_.back(), 799);
+    EXPECT_TRUE(std::is_sorted(heard_.begin(), heard_.end()));
+    EXPECT_EQ(std::adjacent_find(heard_.begin(), heard_.end()), heard_.end()) << "none twice";
+    EXPECT_EQ(stats_of(other, "sender").in_use_messages, 0);
+    if (pause > 2s) {
+      EXPECT_THAT(returned_, SizeIs(testing::Gt(100U))) << "what was said to nobody came back";
+    }
+  }
+}
+
+TEST_F(GateReturn, WhoDoesNotKnowItsPredecessorIsRefused) {
+  lay_out(800);
+  add_first(kFirst, {});
+  const ProcessId other = add_other(60s);
+  replace(1s, 1100ms, {kFirst + 1});
+  world_->run(20s);
+  EXPECT_THAT(error_of(other), HasSubstr("a is a new process and knows nothing of what b did"));
+  EXPECT_THAT(notes_["b"], ElementsAre("joined a", "lost a"));
+}
+
+TEST_F(GateReturn, AProcessThatDoesNotComeInTimeIsLost) {
+  lay_out(100000);
+  add_first(kFirst, {});
+  const ProcessId other = add_other(5s);
+  world_->at(1s, [this] { world_->kill(0); });
+  ASSERT_TRUE(world_->run(60s));
+  EXPECT_THAT(error_of(other), HasSubstr("and no other process took its place within 5 s"));
+  EXPECT_THAT(notes_["b"], ElementsAre("joined a", "away a", "lost a"));
+  EXPECT_LT(world_->clock().now(), TimePoint{10s});
+}
+
+TEST_F(GateReturn, WithoutPatienceItIsLostAtOnce) {
+  lay_out(100000);
+  add_first(kFirst, {});
+  const ProcessId other = add_other(0s);
+  world_->at(1s, [this] { world_->kill(0); });
+  ASSERT_TRUE(world_->run(60s));
+  EXPECT_THAT(error_of(other), HasSubstr("no new connection came within 2.0 s"));
+  EXPECT_THAT(notes_["b"], ElementsAre("joined a", "lost a"));
+}
+
+// Its own word was believed: others may have taken its place meanwhile.
+TEST_F(GateReturn, OneThatWakesAfterItWasGivenUpStaysLost) {
+  lay_out(100000);
+  add_first(kFirst, {});
+  const ProcessId other = add_other(60s);
+  world_->at(1s, [this] { world_->pause(0, 8s); });
+  world_->run(30s);
+  EXPECT_THAT(error_of(other), HasSubstr("a is lost: it is back after it was given up"));
+  EXPECT_THAT(notes_["b"], ElementsAre("joined a", "away a", "lost a"));
+}
+
+// While it is away a node may end: nobody has to hear of it.
+TEST_F(GateReturn, ANodeMayEndWhileItIsAway) {
+  lay_out(400);
+  add_first(kFirst, {});
+  const ProcessId other = add_other(60s);
+  world_->at(1s, [this] { world_->kill(0); });
+  ASSERT_TRUE(world_->run(60s));
+  EXPECT_EQ(error_of(other), "");
+  EXPECT_LT(world_->clock().now(), TimePoint{8s});
+}
+
+// Wherever in their introduction the connection breaks.
+TEST_F(GateReturn, TroublesWhileTheyMeetCostNothing) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    heard_.clear();
+    notes_.clear();
+    plan_ = {};
+    make_world(seed);
+    lay_out(300);
+    add_first(kFirst, {});
+    const ProcessId other = add_other(60s);
+    replace(1s, 1020ms, {kFirst});
+    for (int i = 0; i < 4; ++i) {
+      world_->at(world_->dice().between(1020ms, 1300ms), [this] {
+        for (const sim::ConnectionId connection : world_->network().connections()) {
+          world_->network().drop(connection);
+        }
+      });
+    }
+    ASSERT_TRUE(world_->run(60s)) << "seed " << seed;
+    ASSERT_EQ(error_of(other), "") << "seed " << seed;
+    ASSERT_EQ(heard_.back(), 299) << "seed " << seed;
+    ASSERT_TRUE(std::is_sorted(heard_.begin(), heard_.end())) << "seed " << seed;
+    ASSERT_EQ(notes_["b"], (std::vector<std::string>{"joined a", "away a", "joined a"}))
+        << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace troupe::runtime

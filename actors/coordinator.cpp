@@ -32,9 +32,10 @@ using runtime::Message;
 
 std::string view_json(const RunOutcome::ViewChange& change) {
   return fmt::format(
-      R"({{"view":"{}","first_step":{},"members":{},"joined":{},"causes":{},"halted_seconds":{}}})",
+      R"({{"view":"{}","first_step":{},"members":{},"joined":{},"causes":{},"shared_anew":{},)"
+      R"("halted_seconds":{}}})",
       text_of(change.view.id), change.view.first_step, json_list(change.members),
-      json_list(change.joined), json_list(change.causes),
+      json_list(change.joined), json_list(change.causes), runtime::json_string(change.shared_anew),
       runtime::json_number(change.halted_seconds));
 }
 
@@ -70,7 +71,7 @@ void Coordinator::timer(Context& context, runtime::TimerId) {
 
 void Coordinator::look_after_members(Context& context) {
   // Waiting for members is no standstill, however long it takes people to start them.
-  if (phase_ < Phase::kTraining) context.post_progress();
+  if (phase_ < Phase::kTraining || membership_.is_short()) context.post_progress();
   if (options_.ended) {
     for (const MissingMember& missing : options_.ended()) {
       const auto member = member_at(missing.node);
@@ -118,7 +119,11 @@ void Coordinator::receive(Context& context, Message message) {
   } else if (message.as<Leaving>() != nullptr) {
     if (const auto member = member_at(from)) let_leave(context, *member, {});
   } else if (const auto* learned = message.as<Learned>()) {
-    take_learned(context, learned->replica);
+    take_learned(context, *learned);
+  } else if (const auto* slow = message.as<TooSlow>()) {
+    take_too_slow(context, slow->member);
+  } else if (const auto* pace = message.as<Pace>()) {
+    take_pace(context, *pace);
   } else if (const auto* failed = message.as<MemberFailed>()) {
     // Of one that learns, it has cost nobody anything.
     const auto member = member_at(from);
@@ -184,7 +189,7 @@ void Coordinator::begin(Context& context) {
     context.send_control(fmt::format("replica.{}", replica),
                          Message::of(BeginTraining{options_.state}));
   }
-  RunOutcome::ViewChange first{membership_.begin(options_.first_step), {}, {}, {}, 0.0};
+  RunOutcome::ViewChange first{membership_.begin(options_.first_step), {}, {}, {}, {}, 0.0};
   tell_view(context, first);
 }
 
@@ -231,6 +236,7 @@ void Coordinator::go_on_without(Context& context, std::uint32_t member, const Er
            fmt::format("{} learned from {}, which is lost; join again",
                        options_.places[learner].node, options_.places[member].node)});
   }
+  admit_learners(context);
   halt(context);
 }
 
@@ -429,6 +435,10 @@ std::string Coordinator::waiting_for() const {
     case Phase::kReturning:
       return fmt::format("members to come back: {} have told where they are", reports_.size());
     case Phase::kTraining:
+      if (membership_.is_short()) {
+        return fmt::format("members to join: {} of {} are here", membership_.participants().size(),
+                           options_.membership.min_members);
+      }
       if (membership_.change()) {
         return fmt::format("member.{} to halt", fmt::join(membership_.unheard(), ", member."));
       }

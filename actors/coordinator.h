@@ -3,8 +3,10 @@
 // Begins and ends the run: waits until every member is there, hears of every end, has the last
 // state saved and validated, releases the members and ends its node. While it trains, members that
 // are lost, leave, or have lost each other cost no step: the others go on in a new View
-// (pipeline/membership.h). The last of them ends the run, and so does one that fails, with the last
-// committed state saved. In one process there is one member, on the same node.
+// (pipeline/membership.h), and where too few are left they wait for others to join. The last of
+// them ends the run, and so does one that fails, with the last committed state saved. In one
+// process there is one member, on the same node. When replicas turn out to be faster or slower than
+// they have work, it is shared out anew (pipeline/balance.h), which is a View as well.
 //
 // One that takes the place of another, which was lost with its head, has all members that come back
 // halt, hears from them which View they are in, and goes on with the next one of a higher term.
@@ -23,6 +25,7 @@
 #include <vector>
 
 #include "actors/messages.h"
+#include "pipeline/balance.h"
 #include "pipeline/membership.h"
 #include "runtime/actor.h"
 #include "runtime/transport/drain.h"
@@ -43,6 +46,7 @@ struct RunOutcome {
     std::vector<std::string> members;  // names of its nodes, in the order of the ring
     std::vector<std::string> causes;   // why others are not among them any more
     std::vector<std::string> joined;   // names of those that are new
+    std::string shared_anew;           // why micro-batches are; "" when they are not
     double halted_seconds = 0.0;       // from the first of these until it was told
   };
   std::vector<ViewChange> changes;
@@ -54,7 +58,8 @@ struct RunOutcome {
   std::optional<Validation> validation;
 };
 
-// view, first_step, members, joined, causes and halted_seconds of a change, as one JSON object.
+// view, first_step, members, joined, causes, shared_anew and halted_seconds of a change, as one
+// JSON object.
 std::string view_json(const RunOutcome::ViewChange& change);
 
 // A process that is, or should have become, a member, and has ended.
@@ -82,7 +87,8 @@ struct CoordinatorOptions {
   // Two members have lost each other: how long one of them may take to be lost here too, before
   // the others go on without one of them.
   runtime::Duration parting_grace = std::chrono::seconds(2);
-  bool validate = true;  // there is a Validator
+  bool validate = true;     // there is a Validator
+  bool shares_anew = true;  // micro-batches, when it is worthwhile
   // What the coordinators before this one have left. None: the run begins.
   struct Predecessor {
     std::set<std::uint32_t> taken;     // members that were ever let in, or about to come
@@ -141,7 +147,12 @@ class Coordinator final : public runtime::Actor {
   void take_answer(runtime::Context& context, const pipeline::Membership::Answer& answer);
   void begin(runtime::Context& context);
   void teach(runtime::Context& context, std::uint32_t member);
-  void take_learned(runtime::Context& context, std::uint32_t replica);
+  void take_learned(runtime::Context& context, const Learned& learned);
+  void take_too_slow(runtime::Context& context, std::uint32_t member);
+  bool may_join(std::uint32_t member) const;
+  void admit_learners(runtime::Context& context);
+  void wait_for_members(runtime::Context& context);
+  void take_pace(runtime::Context& context, const Pace& pace);
   void lose_learner(runtime::Context& context, std::uint32_t member);
   void halt(runtime::Context& context);
   void expel(runtime::Context& context, std::uint32_t member, const runtime::Error& error);
@@ -192,11 +203,15 @@ class Coordinator final : public runtime::Actor {
   std::set<std::uint32_t> lost_;              // and those that are gone
   struct Learner {
     std::uint32_t teacher = 0;
-    std::set<std::uint32_t> ready;  // replicas that have a state
+    // Of replicas that have a state: in how many steps they have made of it what the others have.
+    std::map<std::uint32_t, std::uint64_t> steps;
   };
   std::map<std::uint32_t, Learner> learners_;        // that are in no View yet
   std::map<std::uint32_t, std::uint32_t> teachers_;  // of those that have joined
   std::multimap<std::uint32_t, std::shared_ptr<runtime::DrainReply>> drains_;  // by member
+  pipeline::Speeds speeds_;  // as measured since micro-batches were shared out, per replica
+  std::string shares_anew_;  // with the View that is under way, and why
+  bool told_short_ = false;  // that it waits for members
   std::vector<Quarrel> quarrels_;
   std::vector<std::string> causes_;  // of the change of the View that is under way
   runtime::TimePoint changing_since_{0};

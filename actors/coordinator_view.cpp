@@ -1,5 +1,6 @@
 // The part of the Coordinator that goes from one View to the next, and has newcomers taught.
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -24,14 +25,89 @@ void Coordinator::teach(Context& context, std::uint32_t member) {
   context.send_control(options_.places[teacher].reducer, Message::of(Teach{member, true}));
 }
 
-void Coordinator::take_learned(Context& context, std::uint32_t replica) {
-  const std::uint32_t member = member_of(replica);
-  const auto learner = learners_.find(member);
+void Coordinator::take_learned(Context& context, const Learned& learned) {
+  const auto learner = learners_.find(member_of(learned.replica));
   if (learner == learners_.end() || phase_ != Phase::kTraining || stopping_) return;
-  learner->second.ready.insert(replica);
-  if (learner->second.ready.size() < options_.membership.replicas_per_member) return;
+  learner->second.steps[learned.replica] = learned.steps;
+  if (!may_join(learner->first)) return;
   if (!membership_.change()) changing_since_ = context.now();
-  membership_.admit(member);
+  admit_learners(context);
+  halt(context);
+}
+
+void Coordinator::take_too_slow(Context& context, std::uint32_t member) {
+  if (!learners_.contains(member)) return;
+  expel(context, member,
+        {ErrorKind::kLostPeers,
+         fmt::format("{} learns more slowly than the run makes steps, and more than cluster.replay "
+                     "of their sums were waiting for it; join again from a faster machine, or over "
+                     "a faster line",
+                     options_.places[member].node)});
+}
+
+// All of its replicas have shown that they apply a step as the others do, or have a state and no
+// steps are made that they could show it by.
+bool Coordinator::may_join(std::uint32_t member) const {
+  if (membership_.participants().contains(member)) return false;
+  const auto& steps = learners_.at(member).steps;
+  const auto has_shown = [&](const auto& each) {
+    return membership_.is_short() || each.second >= kProvenSteps;
+  };
+  return steps.size() == options_.membership.replicas_per_member &&
+         std::all_of(steps.begin(), steps.end(), has_shown);
+}
+
+void Coordinator::admit_learners(Context& context) {
+  for (const auto& [member, about] : learners_) {
+    if (!may_join(member)) continue;
+    membership_.admit(member);
+    context.log().info(fmt::format("{} has learned", options_.places[member].node));
+  }
+}
+
+// All that are left have halted. Until others join, if any can.
+void Coordinator::wait_for_members(Context& context) {
+  const auto here = membership_.participants();
+  bool may_come = false;
+  for (std::uint32_t member = 0; member < options_.places.size(); ++member) {
+    may_come = may_come || (!lost_.contains(member) && !here.contains(member));
+  }
+  const std::string what =
+      fmt::format("{} of at least {} members (cluster.failure.min_members) are left", here.size(),
+                  options_.membership.min_members);
+  if (!may_come) {
+    return stop_training(
+        context,
+        Error{ErrorKind::kLostPeers,
+              what + " and every place of the run has been taken; go on with --resume, and "
+                     "with a higher cluster.joiners or cluster.failure.restart"});
+  }
+  if (std::exchange(told_short_, true)) return;
+  context.log().warning(what + "; waiting for others to join");
+}
+
+void Coordinator::take_pace(Context& context, const Pace& pace) {
+  const std::vector<std::uint64_t>& weights = membership_.weights();
+  const bool counts = options_.shares_anew && phase_ == Phase::kTraining && !stopping_ &&
+                      pace.replica < weights.size() && pace.seconds > 0.0;
+  if (!counts) return;
+  speeds_.resize(weights.size(), 0.0);
+  speeds_[pace.replica] = static_cast<double>(pace.micro_batches) / pace.seconds;
+  if (membership_.change()) return;
+  std::vector<bool> present;
+  for (std::uint32_t replica = 0; replica < weights.size(); ++replica) {
+    present.push_back(membership_.present().contains(member_of(replica)));
+  }
+  const View& view = membership_.view();
+  const auto& owners = view.later.empty() ? view.owners : view.later.back().owners;
+  auto better = pipeline::balance(owners, weights, speeds_, present);
+  if (!better) return;
+  shares_anew_ = fmt::format("an iteration takes {:.3g} s and would take {:.3g} s",
+                             better->seconds_now, better->seconds_then);
+  context.log().info("sharing out micro-batches anew: " + shares_anew_);
+  speeds_.clear();
+  changing_since_ = context.now();
+  membership_.share_anew(std::move(better->weights));
   halt(context);
 }
 
@@ -99,8 +175,13 @@ void Coordinator::take_answer(Context& context, const pipeline::Membership::Answ
         {ErrorKind::kLostPeers, fmt::format("{} lacks more than the others can give it; join again",
                                             options_.places[each].node)});
   }
-  if (!answer.view) return;
-  RunOutcome::ViewChange change{*answer.view, {}, std::exchange(causes_, {}), {}, 0.0};
+  if (!answer.view) {
+    if (membership_.is_short() && membership_.unheard().empty()) wait_for_members(context);
+    return;
+  }
+  told_short_ = false;
+  RunOutcome::ViewChange change{
+      *answer.view, {}, std::exchange(causes_, {}), {}, std::exchange(shares_anew_, {}), 0.0};
   for (const std::uint32_t each : change.view.learners) {
     const auto learner = learners_.find(each);
     if (learner == learners_.end()) continue;

@@ -60,6 +60,13 @@ struct Teach {
   bool begins = true;
 };
 
+// Reducer -> Coordinator, control: that member learns more slowly than steps are made, and is
+// taught no more.
+struct TooSlow {
+  static constexpr std::string_view kName = "too-slow";
+  std::uint32_t member = 0;
+};
+
 // Reducer -> Reducer of a member that learns, data: the sums of all steps from this one on follow,
 // each as RingBucket and RingHeader of the View kLesson. Its replicas are sent the state by the
 // teacher's first replica.
@@ -76,10 +83,22 @@ struct ShareState {
   std::uint32_t member = 0;
 };
 
-// Replica -> Coordinator, control: it has a state, and makes of it what the others make of theirs.
+// Replica -> Coordinator, control: it was taught a state, and has since made of it in `steps` steps
+// what the others have made of theirs: none, and again when they are kProvenSteps.
 struct Learned {
   static constexpr std::string_view kName = "learned";
   std::uint32_t replica = 0;
+  std::uint64_t steps = 0;
+};
+inline constexpr std::uint64_t kProvenSteps = 2;
+
+// Replica -> Coordinator, control, when an epoch has ended: for how many micro-batches of whole
+// iterations, all slots of each, it took so long, waiting for their events included.
+struct Pace {
+  static constexpr std::string_view kName = "pace";
+  std::uint32_t replica = 0;
+  std::uint64_t micro_batches = 0;
+  double seconds = 0.0;
 };
 
 // Replica -> Loader of its node, control: these micro-batches at once, then those of the View that

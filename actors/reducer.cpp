@@ -367,12 +367,16 @@ void Reducer::send_on(Context& context, Message message) {
 }
 
 void Reducer::post(Context& context, Outbox& outbox, Message message) {
+  outbox.bytes += message.bytes();
   outbox.messages.push_back(std::move(message));
   flush(context, outbox);
 }
 
 void Reducer::flush(Context& context, Outbox& outbox) {
-  while (!outbox.messages.empty() && context.send(outbox.port, outbox.messages.front())) {
+  while (!outbox.messages.empty()) {
+    const std::int64_t bytes = outbox.messages.front().bytes();
+    if (!context.send(outbox.port, outbox.messages.front())) return;
+    outbox.bytes -= bytes;
     outbox.messages.pop_front();
   }
 }

@@ -61,6 +61,8 @@ struct ReducerOptions {
   // are no floats.
   std::optional<pipeline::ReductionFormat> lossy;
   std::vector<std::size_t> slot_floats{0};
+  // Of sums that wait for a member that learns; with more it is taught no more.
+  std::int64_t replay_bytes = std::int64_t{1} << 30;
 };
 
 class Reducer final : public runtime::Actor {
@@ -106,6 +108,7 @@ class Reducer final : public runtime::Actor {
   struct Outbox {
     runtime::PortId port;
     std::deque<runtime::Message> messages;
+    std::int64_t bytes = 0;  // of these
   };
 
   // Null: the actor has failed, because `who` sent what does not belong here.
@@ -129,6 +132,7 @@ class Reducer final : public runtime::Actor {
                  std::string_view who);
   // The step before next_step_ is in newest_: those that learn are to have it too.
   void pass_on(runtime::Context& context);
+  void stop_teaching(runtime::Context& context, std::uint32_t member);
   void send_sums(runtime::Context& context, std::uint32_t member, pipeline::ViewId view);
   // All sums of the steps before the View are here: begins to reduce in it.
   void enter_view(runtime::Context& context);

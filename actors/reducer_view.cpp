@@ -105,7 +105,22 @@ void Reducer::teach(Context& context, const Teach& body) {
 }
 
 void Reducer::pass_on(Context& context) {
-  for (const std::uint32_t member : taught_) send_sums(context, member, kLesson);
+  for (const std::uint32_t member : std::set<std::uint32_t>(taught_)) {
+    if (outbox_to(context, member).bytes > options_.replay_bytes) {
+      stop_teaching(context, member);
+    } else {
+      send_sums(context, member, kLesson);
+    }
+  }
+}
+
+// All that waits for it are lessons, since it is in no View.
+void Reducer::stop_teaching(Context& context, std::uint32_t member) {
+  taught_.erase(member);
+  Outbox& outbox = outbox_to(context, member);
+  outbox.messages.clear();
+  outbox.bytes = 0;
+  context.send_control("coordinator", Message::of(TooSlow{member}));
 }
 
 void Reducer::enter_view(Context& context) {

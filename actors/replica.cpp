@@ -82,6 +82,7 @@ void Replica::receive(Context& context, Message message) {
     // Of a second one nothing is wanted: another member may say anything.
     if (phase_ != Phase::kAwaiting) return;
     begin(context, beginning->state);
+    if (message.sender_name() != "coordinator") tell_learned(context, 0);
     for (Message& lesson : std::exchange(lessons_, {})) receive(context, std::move(lesson));
   } else if (phase_ == Phase::kAwaiting && message.port() == "reduced") {
     lessons_.push_back(std::move(message));
@@ -341,6 +342,7 @@ bool Replica::commit(Context& context, const pipeline::StepRecord& record) {
   metrics.apply_seconds = lap(context);
   const bool epoch_ended = state_.epoch != metrics.epoch;
   const std::uint64_t events = metrics.events;
+  take_pace(context, metrics);
   if (leads_) tell_step(context, metrics);
   last_steps_.push_back(std::move(metrics));
   if (last_steps_.size() > kRememberedSteps) last_steps_.pop_front();
@@ -350,6 +352,18 @@ bool Replica::commit(Context& context, const pipeline::StepRecord& record) {
   }
   after_commit(context, events, epoch_ended);
   return true;
+}
+
+// Of a step that was made with the others.
+void Replica::take_pace(Context& context, const StepMetrics& step) {
+  if (view_ == nullptr) return;
+  pace_.add_step(step.load_seconds + step.compute_seconds);
+  if (state_.slot != 0) return;
+  pace_.end_iteration(own_in(step.iteration).size());
+  if (state_.epoch == step.epoch) return;
+  if (const auto pace = pace_.take(options_.replica)) {
+    context.send_control("coordinator", Message::of(Pace(*pace)));
+  }
 }
 
 void Replica::after_commit(Context& context, std::uint64_t events, bool epoch_ended) {

@@ -37,6 +37,7 @@
 #include "actors/batches.h"
 #include "actors/flight.h"
 #include "actors/messages.h"
+#include "actors/pace_meter.h"
 #include "config/units.h"
 #include "model/backend/backend.h"
 #include "model/gan.h"
@@ -97,6 +98,7 @@ class Replica final : public runtime::Actor {
   void begin(runtime::Context& context, const StatePointer& state);
   void share_state(runtime::Context& context, std::uint32_t member);
   bool learns() const { return phase_ == Phase::kTraining && view_ == nullptr; }
+  void tell_learned(runtime::Context& context, std::uint64_t steps);
   void learn(runtime::Context& context, const BucketMessage& body, const runtime::Buffer& sums);
   void learn(runtime::Context& context, const pipeline::StepHeader& header);
   void take_view(runtime::Context& context, ViewPointer view);
@@ -127,6 +129,7 @@ class Replica final : public runtime::Actor {
   // Of the step that the state is at. False: the replica has ended.
   bool commit(runtime::Context& context, const pipeline::StepRecord& record);
   void commit_flight(runtime::Context& context);
+  void take_pace(runtime::Context& context, const StepMetrics& step);
   StepMetrics metrics_of(const pipeline::StepRecord& record);
   void after_commit(runtime::Context& context, std::uint64_t events, bool epoch_ended);
   void snapshot_if_due(bool epoch_ended);
@@ -169,6 +172,7 @@ class Replica final : public runtime::Actor {
   std::vector<SpanNames> spans_;  // per slot
 
   runtime::TimePoint lap_{0};
+  PaceMeter pace_;
   std::deque<StepMetrics> last_steps_;  // the newest committed, in order
   std::deque<StepMetrics> untold_;      // of these, what waits for credit, and new ones behind
   bool next_is_again_ = false;          // there was nothing to tell again

@@ -30,6 +30,10 @@ void Replica::share_state(Context& context, std::uint32_t member) {
   }
 }
 
+void Replica::tell_learned(Context& context, std::uint64_t steps) {
+  context.send_control("coordinator", Message::of(Learned{options_.replica, steps}));
+}
+
 void Replica::learn(Context& context, const BucketMessage& body, const Buffer& sums) {
   const auto slot = training_.options.schedule[state_.slot];
   const pipeline::SumLayout layout =
@@ -68,9 +72,7 @@ void Replica::learn(Context& context, const pipeline::StepHeader& header) {
     record.scales =
         pipeline::scales_for_attempt(record.scales, header, training_.options.micro_batches);
   }
-  if (++learned_steps_ == 2) {
-    context.send_control("coordinator", Message::of(Learned{options_.replica}));
-  }
+  if (++learned_steps_ == kProvenSteps) tell_learned(context, learned_steps_);
   commit(context, record);
 }
 
@@ -87,6 +89,7 @@ void Replica::take_view(Context& context, ViewPointer view) {
   const bool is_of_another_head = !first && view->id.term != view_->id.term;
   view_ = std::move(view);
   contributions_.messages.clear();
+  pace_.restart();
 
   Feed feed;
   feed.replica = options_.replica;

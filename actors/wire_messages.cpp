@@ -141,9 +141,15 @@ void unpack(WireReader& in, Teach& body) {
   body.begins = in.flag();
 }
 
-void pack(WireWriter& out, const Lesson& body) { out.number(body.next_step); }
+void pack(WireWriter& out, const Lesson& body) {
+  out.list(1);
+  out.number(body.next_step);
+}
 
-void unpack(WireReader& in, Lesson& body) { body.next_step = in.number(); }
+void unpack(WireReader& in, Lesson& body) {
+  in.list(1);
+  body.next_step = in.number();
+}
 
 void pack(WireWriter& out, const TellSteps& body) {
   out.list(1);
@@ -155,9 +161,41 @@ void unpack(WireReader& in, TellSteps& body) {
   body.from = in.number();
 }
 
-void pack(WireWriter& out, const Learned& body) { out.number(body.replica); }
+void pack(WireWriter& out, const Learned& body) {
+  out.list(2);
+  out.number(body.replica);
+  out.number(body.steps);
+}
 
-void unpack(WireReader& in, Learned& body) { body.replica = in.number32(); }
+void unpack(WireReader& in, Learned& body) {
+  in.list(2);
+  body.replica = in.number32();
+  body.steps = in.number();
+}
+
+void pack(WireWriter& out, const TooSlow& body) {
+  out.list(1);
+  out.number(body.member);
+}
+
+void unpack(WireReader& in, TooSlow& body) {
+  in.list(1);
+  body.member = in.number32();
+}
+
+void pack(WireWriter& out, const Pace& body) {
+  out.list(3);
+  out.number(body.replica);
+  out.number(body.micro_batches);
+  out.real(body.seconds);
+}
+
+void unpack(WireReader& in, Pace& body) {
+  in.list(3);
+  body.replica = in.number32();
+  body.micro_batches = in.number();
+  body.seconds = in.real();
+}
 
 void pack(WireWriter& out, const Halted& body) {
   out.list(body.view == nullptr ? 2 : 3);
@@ -407,6 +445,8 @@ void add_wire_messages(runtime::WireTypes& types, const StateCheck& check_state)
   types.add<Teach>();
   types.add<Lesson>();
   types.add<Learned>();
+  types.add<TooSlow>();
+  types.add<Pace>();
   types.add<ViewMessage>();
   types.add<RingBucket>();
   types.add<RingHeader>();

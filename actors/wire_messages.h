@@ -46,6 +46,10 @@ void unpack(runtime::WireReader& in, Lesson& body);
 
 void pack(runtime::WireWriter& out, const Learned& body);
 void unpack(runtime::WireReader& in, Learned& body);
+void pack(runtime::WireWriter& out, const TooSlow& body);
+void unpack(runtime::WireReader& in, TooSlow& body);
+void pack(runtime::WireWriter& out, const Pace& body);
+void unpack(runtime::WireReader& in, Pace& body);
 
 void pack(runtime::WireWriter& out, const Halted& body);
 void unpack(runtime::WireReader& in, Halted& body);

@@ -90,7 +90,10 @@ RecordOf<FailureSection> failure_record() {
       .later("drain_grace", kNotYet)
       .field("orphan_after", &FailureSection::orphan_after, duration(milliseconds(0)), Scope::kFree,
              "How long members go on without a head, which may be restarted, before they end.")
-      .later("min_members", kNotYet)
+      .field("min_members", &FailureSection::min_members, integer<std::uint32_t>(1, kMostMembers),
+             Scope::kFree,
+             "With fewer members left the run waits for others to join. A run in one process does "
+             "not look at it.")
       .field(
           "restart", &FailureSection::restart, integer<std::uint32_t>(0, kMostMembers),
           Scope::kFree,
@@ -163,6 +166,9 @@ std::shared_ptr<Record<ClusterSection>> cluster_record() {
       .field("assign", &ClusterSection::shares, shares(), Scope::kFree,
              "Which member computes how many micro-batches: `auto`, all the same, or in proportion "
              "to the share of each.")
+      .field("rebalance", &ClusterSection::rebalance, boolean(), Scope::kFree,
+             "Whether micro-batches are shared out anew, by how fast each worker turned out to be, "
+             "when an epoch has ended. Not where `assign` tells the shares.")
       .field("listen", &ClusterSection::listen, listen_address(), Scope::kFree,
              "Where the head waits for members; port 0: any that is free. Beyond this machine only "
              "with keys. Members that are all of this machine use the file system's sockets, or "
@@ -174,6 +180,9 @@ std::shared_ptr<Record<ClusterSection>> cluster_record() {
           Scope::kFree,
           "Members that may join by `troupe join` while the run goes on, those that replace dead "
           "ones not counted.")
+      .field("replay", &ClusterSection::replay_bytes, byte_size<std::int64_t>(1), Scope::kFree,
+             "What may wait for a newcomer, of sums of steps that are made while it learns; with "
+             "more it is too slow and has to go.")
       .section("failure", &ClusterSection::failure, failure_record(), "Limits and patience.")
       .check([](const YamlValue&, const ClusterSection& cluster, Reader& reader) {
         check_members(cluster, reader);

@@ -162,6 +162,9 @@ struct FailureSection {
   // Dead members of the supervisor's host that it replaces, and how often it restarts the head;
   // default 3.
   std::uint32_t restart = 3;
+  // With fewer members the run waits for others to join, from 1; default 1. A run in one process
+  // does not look at it.
+  std::uint32_t min_members = 1;
   // How long members go on without a head, from 0; default 10 min.
   runtime::Duration orphan_after = std::chrono::minutes(10);
 };
@@ -177,12 +180,17 @@ struct ClusterSection {
   // `assign` of the file: weight of each member when micro-batches are shared out, one at least
   // above 0. Empty, the default and `auto` in the file: all equal.
   std::vector<std::uint64_t> shares;
+  // Micro-batches are shared out anew by measured speed when an epoch has ended; default true. Not
+  // where `shares` are given.
+  bool rebalance = true;
   // HOST:PORT where the head waits for members; port 0: any free one. Default "127.0.0.1:0".
   std::string listen = "127.0.0.1:0";
   // Folder with the keys of this node and those it admits, absolute; default none.
   std::optional<std::string> keys;
   // Members that may join while the run goes on, from 0; default 8.
   std::uint32_t joiners = 8;
+  // Of sums that may wait for one of these while it learns; default 1 GiB.
+  std::int64_t replay_bytes = std::int64_t{1} << 30;
   FailureSection failure;
 };
 

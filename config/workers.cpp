@@ -5,6 +5,15 @@
 #include <fmt/format.h>
 
 namespace troupe::config {
+namespace {
+
+runtime::Error error_at(const Origins& origins, const std::string& field, const std::string& what) {
+  const auto origin = origins.find(field);
+  const Problem problem{origin == origins.end() ? Place{} : origin->second, field + ": " + what};
+  return {runtime::ErrorKind::kTopology, problem.text()};
+}
+
+}  // namespace
 
 std::uint32_t workers_of(const Topology& topology, std::optional<std::uint32_t> override) {
   if (override) return *override;
@@ -18,10 +27,16 @@ runtime::Result<std::vector<std::uint64_t>> member_shares(const Topology& topolo
                                                           const Origins& origins) {
   const std::vector<std::uint64_t>& shares = topology.cluster.shares;
   if (shares.empty() || shares.size() == workers) return shares;
-  const auto origin = origins.find("cluster.assign");
-  const Problem problem{origin == origins.end() ? Place{} : origin->second,
-                        fmt::format("cluster.assign: {}", shares_mismatch(shares.size(), workers))};
-  return runtime::Error{runtime::ErrorKind::kTopology, problem.text()};
+  return error_at(origins, "cluster.assign", shares_mismatch(shares.size(), workers));
+}
+
+runtime::Result<void> enough_members(const Topology& topology, std::uint32_t workers,
+                                     const Origins& origins) {
+  const std::uint32_t least = topology.cluster.failure.min_members;
+  if (least <= workers) return {};
+  return error_at(origins, "cluster.failure.min_members",
+                  fmt::format("{} is more than the {} worker{} that the run begins with", least,
+                              workers, workers == 1 ? "" : "s"));
 }
 
 Topology scaled(const Topology& topology, std::uint32_t members) {

@@ -24,6 +24,11 @@ runtime::Result<std::vector<std::uint64_t>> member_shares(const Topology& topolo
                                                           std::uint32_t workers,
                                                           const Origins& origins);
 
+// kTopology, at its place in the file: the run has fewer members than cluster.failure.min_members
+// when it begins, and would never go on.
+runtime::Result<void> enough_members(const Topology& topology, std::uint32_t workers,
+                                     const Origins& origins);
+
 // The topology with the micro-batches of an iteration that so many members make (0: one process, as
 // one member), whatever its scaling was: of the result it is strong.
 Topology scaled(const Topology& topology, std::uint32_t members);

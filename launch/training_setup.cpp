@@ -98,6 +98,7 @@ Result<runtime::Plan> make_plan(const config::Topology& asked, const config::Ori
     return config::make_local_plan(options, topology.links, origins);
   }
   RETURN_IF_ERROR(config::member_shares(topology, size.members, origins));
+  RETURN_IF_ERROR(config::enough_members(topology, size.members, origins));
   return config::make_cluster_plan(cluster_options(topology, gan, size.places, {}), topology.links,
                                    origins);
 }
@@ -167,6 +168,7 @@ actors::NodeParts computing_parts(TrainingSetup& setup, const config::Topology& 
   parts.reducer.micro_batches = setup.options.micro_batches;
   parts.reducer.events = std::uint64_t{setup.options.micro_batches} * setup.options.micro_batch;
   parts.reducer.lossy = setup.options.lossy;
+  parts.reducer.replay_bytes = topology.cluster.replay_bytes;
   parts.reducer.slot_floats.clear();
   for (const model::SlotKind slot : setup.options.schedule) {
     const auto layout = pipeline::sum_layout(setup.gan->contributions(slot), setup.options.lossy);
@@ -188,7 +190,10 @@ actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
   options.membership.weights = setup.replica_weights;
   options.membership.micro_batches = setup.options.micro_batches;
   options.membership.slots = static_cast<std::uint32_t>(setup.options.schedule.size());
+  options.membership.end_step = setup.iterations * setup.options.schedule.size();
+  options.shares_anew = topology.cluster.rebalance && topology.cluster.shares.empty();
   if (members == 0) return options;
+  options.membership.min_members = topology.cluster.failure.min_members;
   options.membership.ring = config::member_ring(topology.cluster, members);
   options.places.clear();
   for (std::uint32_t member = 0; member < setup.places; ++member) {

@@ -17,8 +17,8 @@ Membership::Membership(MembershipOptions options)
     : options_(std::move(options)), present_(options_.ring.begin(), options_.ring.end()) {
   CHECK(!present_.empty() && present_.size() == options_.ring.size(), "a ring of members");
   CHECK(options_.weights.size() >= options_.ring.size() * options_.replicas_per_member &&
-            options_.slots > 0,
-        "a weight for each replica, and steps in an iteration");
+            options_.slots > 0 && options_.min_members <= options_.ring.size(),
+        "a weight for each replica, steps in an iteration, and members enough to begin");
 }
 
 const View& Membership::begin(std::uint64_t first_step) {
@@ -85,6 +85,16 @@ void Membership::admit(std::uint32_t member) {
   ++number_;
 }
 
+void Membership::share_anew(std::vector<std::uint64_t> weights) {
+  CHECK(weights.size() == options_.weights.size() && number_ > 0 && !present_.empty(),
+        "a weight for each replica, after the first View");
+  options_.weights = std::move(weights);
+  shares_anew_ = true;
+  changing_ = true;
+  heard_.clear();
+  ++number_;
+}
+
 bool Membership::lose(std::uint32_t member) {
   if (present_.erase(member) + joining_.erase(member) == 0) return false;
   changing_ = !present_.empty();
@@ -105,12 +115,14 @@ Result<Membership::Answer> Membership::halted(std::uint32_t member, ViewId chang
   }
   heard_[member] = next_step;
   if (heard_.size() < participants.size()) return Answer{};
+  // Of a run whose steps are all made nothing but sums are handed over.
+  if (is_short() && furthest() != options_.end_step) return Answer{};
   Answer answer{{}, left_behind()};
   if (!answer.left_behind.empty()) return answer;
   view_ = next_view();
   present_ = participants;
   joining_.clear();
-  changing_ = false;
+  changing_ = shares_anew_ = false;
   answer.view = view_;
   return answer;
 }
@@ -184,12 +196,13 @@ View Membership::next_view() const {
   view.owners = reassigned(view_.owners_in(iteration));
   // Nobody is more than one iteration ahead.
   const std::uint64_t unbegun = iteration + 2;
+  const bool assigns = shares_anew_ || !joining_.empty();
   for (const View::Assignment& assignment : view_.later) {
     if (assignment.from <= iteration) continue;
-    if (!joining_.empty() && assignment.from >= unbegun) continue;
+    if (assigns && assignment.from >= unbegun) continue;
     view.later.push_back({assignment.from, reassigned(assignment.owners)});
   }
-  if (!joining_.empty()) {
+  if (assigns) {
     view.later.push_back(
         {unbegun, assign_micro_batches(options_.micro_batches, weights_of(participants()))});
   }

@@ -5,8 +5,8 @@
 // meanwhile begins this anew under a higher number.
 //
 // Survivors keep their micro-batches, so that nothing they have computed is computed again. One
-// that joins takes its first in an iteration that nobody has begun. A pure state machine: no
-// clocks, no messages. One thread.
+// that joins takes its first in an iteration that nobody has begun, and micro-batches are shared
+// out anew from such a one on. A pure state machine: no clocks, no messages. One thread.
 
 #include <cstdint>
 #include <map>
@@ -27,6 +27,9 @@ struct MembershipOptions {
   std::vector<std::uint64_t> weights{1};
   std::uint32_t micro_batches = 1;  // M
   std::uint32_t slots = 1;          // steps of an iteration
+  // With fewer no steps are made: they halt, and go on when so many are there again.
+  std::uint32_t min_members = 1;
+  std::uint64_t end_step = 0;  // the first that nobody makes; 0: it is not known
 };
 
 class Membership {
@@ -49,6 +52,13 @@ class Membership {
   std::optional<ViewId> change() const;
   // Who has not halted for it yet.
   std::vector<std::uint32_t> unheard() const;
+  // It is under way until others join: there are fewer than min_members.
+  bool is_short() const { return changing_ && participants().size() < options_.min_members; }
+
+  // Of all replicas, as options tell of them, from now on: those present are to halt for change(),
+  // and share out micro-batches by these weights in the first iteration that nobody has begun.
+  void share_anew(std::vector<std::uint64_t> weights);
+  const std::vector<std::uint64_t>& weights() const { return options_.weights; }
 
   // The member has learned what the others know: it and they are to halt for change(). CHECKs that
   // it is in no View.
@@ -61,8 +71,8 @@ class Membership {
     std::vector<std::uint32_t> left_behind;  // lack more than anybody can give: to be lost
   };
   // The member has halted and would make `next_step` next. Nothing comes of it while others are to
-  // halt, and of an answer to another change. Errors (kLostPeers) name who cannot be right, having
-  // gone back behind the View it was in.
+  // halt or to join, and of an answer to another change. Errors (kLostPeers) name who cannot be
+  // right, having gone back behind the View it was in.
   runtime::Result<Answer> halted(std::uint32_t member, ViewId change, std::uint64_t next_step);
 
  private:
@@ -77,6 +87,7 @@ class Membership {
   std::set<std::uint32_t> present_, joining_;
   std::uint32_t number_ = 0;  // of the newest change
   bool changing_ = false;
+  bool shares_anew_ = false;                      // with the next View
   std::map<std::uint32_t, std::uint64_t> heard_;  // next step of those that have halted
 };
 

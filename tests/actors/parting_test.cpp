@@ -96,6 +96,8 @@ class Company {
   std::vector<std::uint64_t> next_step;
   runtime::TimePoint saving_from{0}, flushing_from{0};  // for 3 s each
   std::uint32_t absent = UINT32_MAX;                    // this member never comes
+  std::uint32_t min_members = 1;
+  bool shares_anew = true;
   std::shared_ptr<RunOutcome> outcome = std::make_shared<RunOutcome>();
   runtime::NodeEnd end;
 
@@ -114,6 +116,8 @@ class Company {
     }
     options.membership.weights.assign(members_, 1);
     options.membership.micro_batches = 6;
+    options.membership.min_members = min_members;
+    options.shares_anew = shares_anew;
     return options;
   }
 
@@ -245,8 +249,9 @@ TEST(Parting, LostMemberLeavesTheOthersInANewViewFromTheFurthestStepOn) {
   EXPECT_EQ(company.changes[0], "member.1 dead: its connection closed");
   EXPECT_THAT(
       company.changes[1],
-      StartsWith(R"(view 9: {"view":"1.2","first_step":9,"members":["member.0","member.2"],)"
-                 R"("joined":[],"causes":["its connection closed"],"halted_seconds":)"));
+      StartsWith(
+          R"(view 9: {"view":"1.2","first_step":9,"members":["member.0","member.2"],)"
+          R"("joined":[],"causes":["its connection closed"],"shared_anew":"","halted_seconds":)"));
 }
 
 TEST(Parting, OneAfterAnotherMayBeLostUntilOneIsLeft) {
@@ -314,6 +319,52 @@ TEST(Parting, OneThatMoreHaveLostIsExpelledAlthoughOthersAreLater) {
   EXPECT_THAT(company.heard["member.1"], ElementsAre(StartsWith("expelled: member.1 has lost")));
   EXPECT_EQ(company.heard["reducer.2"].back(), "view 1.2 of 0 2 from 5");
   EXPECT_TRUE(company.expelled_at.size() == 1) << "one is enough";
+}
+
+// Speeds of 8, 24 and 8 micro-batches per second, and two for each so far.
+void tell_speeds(Company& company) {
+  for (std::uint32_t replica = 0; replica < 3; ++replica) {
+    company.cue(replica, milliseconds(1000), [replica] {
+      return Message::of(Pace{replica, replica == 1 ? 240U : 80U, 10.0});
+    });
+  }
+}
+
+TEST(Parting, WorkIsSharedOutByMeasuredSpeedFromAnIterationThatNobodyHasBegun) {
+  Company company(3);
+  tell_speeds(company);
+  company.run();
+  expect_good_end(company);
+  ASSERT_EQ(company.outcome->changes.size(), 1U) << "the second time nothing would be gained";
+  const RunOutcome::ViewChange& change = company.outcome->changes[0];
+  EXPECT_EQ(change.shared_anew, "an iteration takes 0.25 s and would take 0.167 s");
+  EXPECT_THAT(change.causes, IsEmpty());
+  EXPECT_THAT(change.view.owners, ElementsAre(0, 0, 1, 1, 2, 2));
+  ASSERT_EQ(change.view.later.size(), 1U);
+  EXPECT_THAT(change.view.later[0].owners, ElementsAre(0, 1, 1, 1, 1, 2));
+  EXPECT_EQ(company.heard["reducer.1"].back(), "view 1.2 of 0 1 2 from 5");
+}
+
+TEST(Parting, SpeedsChangeNothingWhereTheyAreNotWanted) {
+  Company company(3);
+  company.shares_anew = false;
+  tell_speeds(company);
+  company.run();
+  expect_good_end(company);
+  EXPECT_TRUE(company.outcome->changes.empty());
+}
+
+TEST(Parting, TooFewThatAreLeftWaitOrEndTheRunWhereNobodyCanJoin) {
+  Company company(3);
+  company.min_members = 3;
+  company.lose(1, milliseconds(1000));
+  company.run();
+  ASSERT_TRUE(company.end.error);
+  EXPECT_EQ(company.end.error->kind, ErrorKind::kLostPeers);
+  EXPECT_THAT(company.end.error->message,
+              AllOf(HasSubstr("2 of at least 3 members"), HasSubstr("cluster.joiners")));
+  EXPECT_THAT(company.heard["reducer.0"], ElementsAre("view 1.1 of 0 1 2 from 5", "halt 1.2"));
+  EXPECT_TRUE(company.outcome->saved);
 }
 
 TEST(Parting, NobodyIsExpelledWhenOneOfTheTwoIsLostHere) {

@@ -158,6 +158,11 @@ std::vector<Parts> one_of_each(std::uint64_t seed) {
   all.push_back(parts_of(Halted{draw_id(draw), draw.number()}));
   all.push_back(parts_of(Halted{draw_id(draw), draw.number(), draw_view(draw).view}));
   all.push_back(parts_of(TellSteps{draw.number()}));
+  all.push_back(parts_of(Teach{draw.number32(), draw.flag()}));
+  all.push_back(parts_of(TooSlow{draw.number32()}));
+  all.push_back(parts_of(Lesson{draw.number()}));
+  all.push_back(parts_of(Learned{draw.number32(), draw.number()}));
+  all.push_back(parts_of(Pace{draw.number32(), draw.number(), draw.real()}));
   all.push_back(parts_of(draw_view(draw)));
   all.push_back(parts_of(FellowLost{draw.text(40), draw_error(draw)}));
   all.push_back(parts_of(Leaving{}));
@@ -173,6 +178,13 @@ std::vector<Parts> one_of_each(std::uint64_t seed) {
 }
 
 TEST(WireMessages, BodiesOfNumbersComeBack) {
+  const auto learned = round_trip(Learned{4, 2});
+  EXPECT_EQ(learned.replica, 4U);
+  EXPECT_EQ(learned.steps, 2U);
+  const auto pace = round_trip(Pace{4, 80, 0.25});
+  EXPECT_EQ(pace.replica, 4U);
+  EXPECT_EQ(pace.micro_batches, 80U);
+  EXPECT_EQ(pace.seconds, 0.25);
   for (const bool summed : {false, true}) {
     const auto back = round_trip(RingBucket{{1, 2, 3, 4, 6, false, {7, 8}}, summed, std::nullopt},
                                  {Buffer::zeroed(16)});

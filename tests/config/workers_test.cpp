@@ -33,6 +33,17 @@ TEST(Workers, SharesAreTheirsOrAllEqual) {
             "t.yaml:5:11: cluster.assign: 3 shares for 2 workers; give one for each, or auto");
 }
 
+TEST(Workers, AreAtLeastAsManyAsTheRunGoesOnWith) {
+  const LoadedTopology loaded = parsed(kHosts + "  failure: {min_members: 3}\n");
+  EXPECT_TRUE(enough_members(loaded.topology, 3, loaded.origins).ok());
+  const auto fewer = enough_members(loaded.topology, 2, loaded.origins);
+  ASSERT_FALSE(fewer.ok());
+  EXPECT_EQ(fewer.error().kind, runtime::ErrorKind::kTopology);
+  EXPECT_EQ(fewer.error().message,
+            "t.yaml:5:26: cluster.failure.min_members: 3 is more than the 2 workers that the run "
+            "begins with");
+}
+
 TEST(Workers, AutoTakesSharesBack) {
   const LoadedTopology loaded = parsed(kHosts + "  assign: [1, 3, 0]\n", {"cluster.assign=auto"});
   EXPECT_THAT(loaded.topology.cluster.shares, IsEmpty());

@@ -24,6 +24,7 @@ actors:
   replica: {count: 2}
   checkpointer: {every: 5 iterations, keep: 3}
   validator: {every: none}
+cluster: {rebalance: false}
 )";
 
 }  // namespace

@@ -40,7 +40,8 @@ struct ToyData {
 };
 
 // A folder with toy.h5 (200 events, 180 of them for training) and toy.yaml: micro-batches of 4, 4
-// of them an iteration, 11 iterations an epoch, 4 steps an iteration.
+// of them an iteration, 11 iterations an epoch, 4 steps an iteration; shared out once and for all,
+// because steps that take a moment cannot be told fast from slow.
 class ToyRun : public testing::Test {
  protected:
   ToyRun();

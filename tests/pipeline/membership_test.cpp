@@ -217,6 +217,75 @@ TEST(Membership, WhoIsLostWhileItJoinsLeavesTheOthersAsTheyWere) {
   EXPECT_TRUE(view.learners.empty());
 }
 
+TEST(Membership, SharesOutAnewFromAnIterationOnThatNobodyHasBegun) {
+  Membership membership(three_of_five());
+  const View first = membership.begin(7);
+  membership.share_anew({1, 1, 1, 1, 6, 6, 1, 1, 1, 1});
+  EXPECT_EQ(membership.change(), (ViewId{4, 2}));
+  EXPECT_THAT(membership.unheard(), ElementsAre(0, 1, 2));
+  for (const std::uint32_t member : {0, 1}) expect_none(membership.halted(member, {4, 2}, 22));
+  const View view = expect_view(membership.halted(2, {4, 2}, 22));
+  EXPECT_EQ(view.owners, first.owners);
+  EXPECT_EQ(view.owners_in(6), first.owners) << "may be under way";
+  EXPECT_THAT(view.owners_in(7), ElementsAre(0, 1, 4, 4, 4, 5, 5, 5));
+  EXPECT_TRUE(view.learners.empty());
+  // Once; and the weights stay for what comes later.
+  membership.lose(0);
+  expect_none(membership.halted(1, {4, 3}, 60));
+  const View later = expect_view(membership.halted(2, {4, 3}, 60));
+  EXPECT_TRUE(later.later.empty());
+  EXPECT_THAT(later.owners, ElementsAre(2, 3, 4, 4, 4, 5, 5, 5));
+}
+
+TEST(Membership, LossWhileItSharesOutAnewDoesNotForgetToDoSo) {
+  Membership membership(three());
+  membership.begin(0);
+  membership.share_anew({1, 1, 6, 6, 1, 1});
+  expect_none(membership.halted(0, {4, 2}, 2));
+  membership.lose(2);
+  expect_none(membership.halted(0, {4, 3}, 2));
+  const View view = expect_view(membership.halted(1, {4, 3}, 2));
+  EXPECT_THAT(view.owners, testing::Not(view.owners_in(4)));
+  EXPECT_THAT(view.owners_in(4), ElementsAre(0, 1, 2, 2, 2, 3, 3, 3));
+}
+
+TEST(Membership, WithTooFewItWaitsForOthersToJoin) {
+  MembershipOptions options = three_of_five();
+  options.min_members = 3;
+  Membership membership(options);
+  membership.begin(7);
+  EXPECT_FALSE(membership.is_short());
+  membership.lose(0);
+  EXPECT_TRUE(membership.is_short());
+  for (const std::uint32_t member : {1, 2}) expect_none(membership.halted(member, {4, 2}, 9));
+  EXPECT_THAT(membership.unheard(), ElementsAre());
+  membership.lose(1);
+  expect_none(membership.halted(2, {4, 3}, 9));
+  membership.admit(3);
+  EXPECT_TRUE(membership.is_short());
+  for (const std::uint32_t member : {2, 3}) expect_none(membership.halted(member, {4, 4}, 9));
+  membership.admit(4);
+  EXPECT_FALSE(membership.is_short());
+  for (const std::uint32_t member : {2, 3}) expect_none(membership.halted(member, {4, 5}, 9));
+  const View view = expect_view(membership.halted(4, {4, 5}, 9));
+  EXPECT_THAT(view.ring, ElementsAre(2, 3, 4));
+  EXPECT_THAT(view.learners, ElementsAre(3, 4));
+  EXPECT_FALSE(membership.is_short());
+}
+
+TEST(Membership, TooFewHandOverTheLastSumsWhenNothingIsLeftToMake) {
+  MembershipOptions options = three();
+  options.min_members = 3;
+  options.end_step = 9;
+  Membership membership(options);
+  membership.begin(7);
+  membership.lose(0);
+  expect_none(membership.halted(2, {4, 2}, 9));
+  const View view = expect_view(membership.halted(1, {4, 2}, 8));
+  EXPECT_TRUE(view.gives(2));
+  EXPECT_TRUE(view.lags(1));
+}
+
 // It was told of a View, but its giver was lost before it had the sums.
 TEST(Membership, LaggardThatNobodyIsLeftToHelpMakesTheStepItself) {
   Membership membership(three());

@@ -12,6 +12,7 @@
 #include "launch/node_uplink.h"
 #include "pipeline/checkpoint.h"
 #include "pipeline/checkpoint_folder.h"
+#include "tests/sim/training/speed_teller.h"
 
 namespace troupe::sim {
 namespace {
@@ -26,13 +27,6 @@ using namespace std::chrono_literals;
 
 constexpr const char* kCheckpoints = "run/checkpoints";
 constexpr TimePoint kLimit = 300s;
-
-constexpr const char* kTopology =
-    "model: {zoo: toy}\n"
-    "data: {train: toy.h5}\n"
-    "train: {micro_batch: 2, micro_batches: 4, epochs: 5}\n"
-    "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
-    "cluster: {failure: {check_every: 8}}\n";
 
 runtime::Log silent() { return runtime::Log::silent(); }
 
@@ -111,6 +105,7 @@ void kill_most(World& world, std::uint32_t members, bool& killed) {
 void plan_fate(World& world, Fate fate, std::uint32_t members, bool& killed) {
   Dice& dice = world.dice();
   if (fate == Fate::kNothing || fate == Fate::kLastMemberComputesOtherwise) return;
+  if (fate == Fate::kSpeedsChange) return;
   const std::size_t troubles = dice.below(5);
   for (std::size_t i = 0; i < troubles; ++i) {
     world.at(dice.between(0s, 400ms), [&world] { make_short_trouble(world); });
@@ -128,8 +123,14 @@ void plan_fate(World& world, Fate fate, std::uint32_t members, bool& killed) {
 class Company final : public NetworkWatcher {
  public:
   Company(TrainingStage& stage, World& world, std::uint32_t members, runtime::Disk& disk,
-          const std::vector<Death>& deaths, TrainingEnd& end)
-      : stage_(stage), world_(world), members_(members), disk_(disk), deaths_(deaths), end_(end) {
+          const std::vector<Death>& deaths, bool speeds_change, TrainingEnd& end)
+      : stage_(stage),
+        world_(world),
+        members_(members),
+        disk_(disk),
+        deaths_(deaths),
+        speeds_change_(speeds_change),
+        end_(end) {
     for (const Death& death : deaths) may_return_ = may_return_ || death.next_head.has_value();
   }
 
@@ -157,6 +158,7 @@ class Company final : public NetworkWatcher {
     told_ = 0;
     ProcessSetup process;
     process.factory = actors::make_actor_factory(parts);
+    if (speeds_change_) process.factory = telling_speeds(std::move(process.factory));
     process.start = when;
     process.address = "sim://0";
     process.gate.incarnation = world_.dice().next() | 1U;
@@ -191,6 +193,17 @@ class Company final : public NetworkWatcher {
 
  private:
   static std::uint32_t member_at(ProcessId id) { return static_cast<std::uint32_t>(id) - 1; }
+
+  runtime::ActorFactory telling_speeds(runtime::ActorFactory factory) {
+    return [this, factory = std::move(factory)](const runtime::ActorPlan& plan) {
+      std::unique_ptr<runtime::Actor> actor = factory(plan);
+      if (plan.kind != "monitor") return actor;
+      const auto replicas =
+          static_cast<std::uint32_t>(stage_.setup(members_).replica_weights.size());
+      actor = std::make_unique<SpeedTeller>(std::move(actor), replicas, world_.dice());
+      return actor;
+    };
+  }
 
   void kill(const Death& death) {
     const TimePoint now = world_.clock().now();
@@ -229,6 +242,7 @@ class Company final : public NetworkWatcher {
   const std::uint32_t members_;
   runtime::Disk& disk_;
   const std::vector<Death>& deaths_;
+  const bool speeds_change_;
   TrainingEnd& end_;
   bool may_return_ = false;
   std::deque<NodeParts> heads_, rest_;
@@ -274,9 +288,10 @@ Result<std::vector<std::string>> SimDisk::list(const std::string& folder) {
 }
 Result<void> SimDisk::make_folder(const std::string& folder) { return files_.make_folder(folder); }
 
-TrainingStage::TrainingStage() {
+TrainingStage::TrainingStage(const std::string& sections) {
   actors::write_toy_data(folder_ / "toy.h5");
-  auto loaded = config::parse_topology(kTopology, "toy.yaml", folder_.path());
+  auto loaded = config::parse_topology("model: {zoo: toy}\ndata: {train: toy.h5}\n" + sections,
+                                       "toy.yaml", folder_.path());
   CHECK(loaded.ok(), loaded.ok() ? "" : loaded.error().message);
   topology_ = std::move(loaded->topology);
 }
@@ -339,7 +354,7 @@ TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_
   const auto nodes = static_cast<std::uint32_t>(1 + members + joins.size());
   World world(seed, types, {}, trace);
   TrainingEnd end;
-  Company company(stage, world, members, disk, deaths, end);
+  Company company(stage, world, members, disk, deaths, fate == Fate::kSpeedsChange, end);
   company.start_head(state, world.dice().between(0s, 50ms));
   for (std::uint32_t node = 1; node < nodes; ++node) {
     const bool broken = fate == Fate::kLastMemberComputesOtherwise && node == members;
@@ -360,7 +375,10 @@ TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_
   end.saved = outcome.saved;
   for (const NodeParts& head : company.heads()) {
     end.changes += head.outcome->changes.size();
-    for (const auto& change : head.outcome->changes) end.joined += change.joined.size();
+    for (const auto& change : head.outcome->changes) {
+      end.joined += change.joined.size();
+      end.shared_anew += change.shared_anew.empty() ? 0 : 1;
+    }
   }
   end.simulated = world.clock().now();
   return end;

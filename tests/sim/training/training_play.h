@@ -39,11 +39,17 @@ class SimDisk final : public runtime::Disk {
   std::optional<int> files_left_;
 };
 
+inline constexpr const char* kShortTraining =
+    "train: {micro_batch: 2, micro_batches: 4, epochs: 5}\n"
+    "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
+    "cluster: {failure: {check_every: 8}}\n";
+
 // What all runs have in common. One for a whole test program: it opens the data and compiles the
 // networks.
 class TrainingStage {
  public:
-  TrainingStage();
+  // Of a topology file with these sections besides model and data.
+  explicit TrainingStage(const std::string& sections = kShortTraining);
 
   const config::Topology& topology() const { return topology_; }
   // Of a run with so many members; 0: in one process.
@@ -72,6 +78,7 @@ enum class Fate : std::uint8_t {
   kMemberKilled,
   kAllButOneKilled,
   kHeadKilled,
+  kSpeedsChange,                 // the head hears of other speeds again and again
   kLastMemberComputesOtherwise,  // draws other noise: as a broken processor would, its gradients
                                  // are wrong and look sound
 };
@@ -98,6 +105,7 @@ struct TrainingEnd {
   bool saved = false;                          // and has put on the disk
   std::size_t changes = 0;                     // of the View
   std::size_t joined = 0;                      // members, meanwhile
+  std::size_t shared_anew = 0;                 // how often micro-batches were
   std::size_t heads = 1;                       // that there were
   std::uint64_t arrivals = 0;                  // of packets of data and control
   Duration simulated{0};

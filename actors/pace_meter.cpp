@@ -1,0 +1,33 @@
+#include "actors/pace_meter.h"
+
+#include <utility>
+
+namespace troupe::actors {
+namespace {
+
+// One that a cache was cold in, or the system had other things to do, does not decide.
+constexpr std::uint64_t kFewestIterations = 8;
+
+}  // namespace
+
+void PaceMeter::restart() {
+  is_whole_ = false;
+  iterations_ = micro_batches_ = 0;
+  measured_seconds_ = 0.0;
+}
+
+void PaceMeter::end_iteration(std::uint64_t micro_batches) {
+  const double seconds = std::exchange(seconds_, 0.0);
+  if (!std::exchange(is_whole_, true)) return;
+  ++iterations_;
+  micro_batches_ += micro_batches;
+  measured_seconds_ += seconds;
+}
+
+std::optional<Pace> PaceMeter::take(std::uint32_t replica) {
+  if (iterations_ < kFewestIterations || micro_batches_ == 0) return std::nullopt;
+  iterations_ = 0;
+  return Pace{replica, std::exchange(micro_batches_, 0), std::exchange(measured_seconds_, 0.0)};
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,149 @@
+// Runs of which too few members are left for a while, and such as share out work anew.
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/sim/training/training_play.h"
+
+namespace troupe::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string hash_of(const actors::StatePointer& state) {
+  return state ? pipeline::hash_of_state(*state).text() : "no state";
+}
+
+// Two members, and steps only with two.
+TrainingStage& pair_stage() {
+  static TrainingStage the_stage(
+      "train: {micro_batch: 2, micro_batches: 4, epochs: 5}\n"
+      "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
+      "cluster: {joiners: 4, failure: {check_every: 8, min_members: 2}}\n");
+  return the_stage;
+}
+
+TrainingEnd play_pair(const std::vector<Death>& deaths, const std::vector<TimePoint>& joins) {
+  constexpr std::uint64_t kSeed = 7;
+  SimDisk disk;
+  return play_training(pair_stage(), kSeed, 2, pair_stage().initial_state(), disk, Fate::kNothing,
+                       deaths, joins);
+}
+
+TEST(SimulatedWaiting, TooFewMembersMakeNoStepUntilOneJoins) {
+  const std::string expected = pair_stage().undisturbed().text();
+  const std::uint64_t all = play_pair({}, {}).arrivals;
+  std::size_t joined = 0;
+  for (std::uint64_t after = all / 3; after < all + 10; after += 3) {
+    const ProcessId victim = 1 + after % 2;
+    const TrainingEnd end = play_pair({{after, victim, after % 4 < 2}}, {10s});
+    ASSERT_TRUE(end.over) << "after " << after;
+    ASSERT_FALSE(end.head_error) << "after " << after << ": " << end.head_error->message;
+    ASSERT_EQ(hash_of(end.state), expected) << "after " << after;
+    ASSERT_TRUE(end.joined == 0 || end.simulated > 10s) << "too early, after " << after;
+    joined += end.joined;
+  }
+  EXPECT_GT(joined, 100U);
+}
+
+TEST(SimulatedWaiting, NewcomerMayDieWhileTheyWaitAndTheNextIsLetIn) {
+  const std::string expected = pair_stage().undisturbed().text();
+  const std::uint64_t all = play_pair({}, {}).arrivals;
+  std::size_t joined = 0;
+  for (std::uint64_t later = 1; later < 60; ++later) {
+    const std::vector<Death> deaths{{all / 2, 1 + later % 2}, {all / 2 + later, 3, later % 4 < 2}};
+    const TrainingEnd end = play_pair(deaths, {10s, 20s});
+    ASSERT_TRUE(end.over) << "later " << later;
+    ASSERT_FALSE(end.head_error) << "later " << later << ": " << end.head_error->message;
+    ASSERT_EQ(hash_of(end.state), expected) << "later " << later;
+    joined += end.joined;
+  }
+  EXPECT_GE(joined, 59U);
+}
+
+TEST(SimulatedWaiting, HeadMayDieWhileTheyWait) {
+  const std::string expected = pair_stage().undisturbed().text();
+  const std::uint64_t all = play_pair({}, {}).arrivals;
+  for (std::uint64_t later = 1; later < 60; ++later) {
+    std::vector<Death> deaths{{all / 2, 1}, {all / 2 + later, 0}};
+    deaths.back().next_head = later % 2 == 0 ? 30ms : 2500ms;
+    const TrainingEnd end = play_pair(deaths, {10s, 20s});
+    ASSERT_TRUE(end.over) << "later " << later;
+    ASSERT_FALSE(end.head_error) << "later " << later << ": " << end.head_error->message;
+    ASSERT_EQ(hash_of(end.state), expected) << "later " << later;
+    ASSERT_EQ(end.heads, 2U) << "later " << later;
+  }
+}
+
+TEST(SimulatedWaiting, WhereNobodyCanJoinAnyMoreTheRunEndsWithItsStateSaved) {
+  TrainingStage stage(
+      "train: {micro_batch: 2, micro_batches: 4, epochs: 5}\n"
+      "actors: {validator: {every: none}, checkpointer: {every: none}}\n"
+      "cluster: {joiners: 0, failure: {restart: 0, min_members: 2}}\n");
+  SimDisk disk;
+  const TrainingEnd end =
+      play_training(stage, 7, 2, stage.initial_state(), disk, Fate::kNothing, {{200, 1}});
+  ASSERT_TRUE(end.over);
+  ASSERT_TRUE(end.head_error);
+  EXPECT_EQ(end.head_error->kind, runtime::ErrorKind::kLostPeers);
+  EXPECT_NE(end.head_error->message.find("1 of at least 2 members"), std::string::npos)
+      << end.head_error->message;
+  EXPECT_TRUE(end.saved);
+}
+
+// A teacher keeps a kilobyte for it, which is less than a step.
+TEST(SimulatedWaiting, NewcomerTooSlowToLearnIsSentAwayAndTheOthersDoNotNotice) {
+  TrainingStage stage(
+      "train: {micro_batch: 2, micro_batches: 4, epochs: 40}\n"
+      "actors: {validator: {every: none}, checkpointer: {every: none}}\n"
+      "cluster: {replay: 1 KiB, failure: {check_every: 8}}\n");
+  const std::string expected = stage.undisturbed().text();
+  int sent_away = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    SimDisk disk;
+    // What member.0 says to it from then on is held up.
+    const std::vector<Death> deaths{{350 + 20 * seed, 2, true, 1, 4, 1s}};
+    const TrainingEnd end =
+        play_training(stage, seed, 3, stage.initial_state(), disk, Fate::kNothing, deaths, {200ms});
+    ASSERT_TRUE(end.over) << "seed " << seed;
+    ASSERT_FALSE(end.head_error) << "seed " << seed << ": " << end.head_error->message;
+    ASSERT_EQ(hash_of(end.state), expected) << "seed " << seed;
+    const bool slow = end.member_error &&
+                      end.member_error->message.find("learns more slowly") != std::string::npos;
+    sent_away += slow ? 1 : 0;
+  }
+  EXPECT_GT(sent_away, 10);
+}
+
+TrainingStage& stage() {
+  static TrainingStage the_stage;
+  return the_stage;
+}
+
+TEST(SimulatedSpeeds, WorkIsSharedOutAnewAndCostsNoBit) {
+  const std::string expected = stage().undisturbed().text();
+  std::size_t shared_anew = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    SimDisk disk;
+    std::vector<Death> deaths;
+    if (seed % 4 == 1) deaths.push_back({200 + 20 * seed, 2});
+    if (seed % 4 == 3) {
+      deaths.push_back({200 + 20 * seed, 0});
+      deaths.back().next_head = 30ms;
+    }
+    std::vector<TimePoint> joins;
+    if (seed % 4 >= 2) joins.push_back(100ms);
+    const TrainingEnd end = play_training(stage(), seed, 3, stage().initial_state(), disk,
+                                          Fate::kSpeedsChange, deaths, joins);
+    ASSERT_TRUE(end.over) << "seed " << seed;
+    ASSERT_FALSE(end.head_error) << "seed " << seed << ": " << end.head_error->message;
+    ASSERT_EQ(hash_of(end.state), expected) << "seed " << seed;
+    shared_anew += end.shared_anew;
+  }
+  EXPECT_GT(shared_anew, 10U);
+}
+
+}  // namespace
+}  // namespace troupe::sim

@@ -1,0 +1,58 @@
+#pragma once
+
+// An actor that besides its own work tells the Coordinator now and then how fast some replica is,
+// as a replica would whose machine is fast one time and slow the next. Nothing that is simulated
+// takes time to compute.
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "actors/messages.h"
+#include "runtime/actor.h"
+#include "tests/sim/world.h"
+
+namespace troupe::sim {
+
+class SpeedTeller final : public runtime::Actor {
+ public:
+  SpeedTeller(std::unique_ptr<runtime::Actor> actor, std::uint32_t replicas, Dice& dice)
+      : actor_(std::move(actor)), replicas_(replicas), dice_(dice) {}
+
+  void start(runtime::Context& context) override {
+    actor_->start(context);
+    next_ = context.after(std::chrono::milliseconds(5));
+  }
+  void receive(runtime::Context& context, runtime::Message message) override {
+    actor_->receive(context, std::move(message));
+  }
+  void credit_returned(runtime::Context& context, std::string_view port) override {
+    actor_->credit_returned(context, port);
+  }
+  void timer(runtime::Context& context, runtime::TimerId id) override {
+    if (id != next_) return actor_->timer(context, id);
+    const actors::Pace pace{static_cast<std::uint32_t>(dice_.below(replicas_)), 16,
+                            static_cast<double>(1 + dice_.below(20))};
+    context.send_control("coordinator", runtime::Message::of(actors::Pace(pace)));
+    next_ = context.after(std::chrono::milliseconds(5));
+  }
+  void undeliverable(runtime::Context& context, runtime::Message message,
+                     const runtime::Error& cause) override {
+    actor_->undeliverable(context, std::move(message), cause);
+  }
+  void stop(runtime::Context& context) override { actor_->stop(context); }
+  runtime::ChildDecision child_ended(runtime::Context& context,
+                                     const runtime::ChildEnd& end) override {
+    return actor_->child_ended(context, end);
+  }
+  std::string waiting_for() const override { return actor_->waiting_for(); }
+
+ private:
+  std::unique_ptr<runtime::Actor> actor_;
+  std::uint32_t replicas_;
+  Dice& dice_;
+  runtime::TimerId next_;
+};
+
+}  // namespace troupe::sim

@@ -1,6 +1,8 @@
-// sim --seed N: plays one history and prints what happened, line by line, and how it ended.
-// sim --seeds A..B, sim --minutes M [--from A]: plays many; prints the trace of the first that
-// fails. Exits with 0 when none did, 1 when one did, 2 when it was called in another way.
+// sim [training] --seed N: plays one history and prints what happened, line by line, and how it
+// ended. sim [training] --seeds A..B, --minutes M [--from A]: plays many; prints the trace of the
+// first that fails. Histories are of messages between actors that do nothing else, or of a training
+// run with Troupe's own. Exits with 0 when none failed, 1 when one did, 2 when it was called in
+// another way.
 
 #include <fmt/format.h>
 
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "tests/sim/history.h"
+#include "tests/sim/training/training_history.h"
 
 namespace troupe::sim {
 namespace {
@@ -22,6 +25,7 @@ struct Wanted {
   std::uint64_t last = UINT64_MAX;
   std::optional<std::chrono::minutes> minutes;
   bool trace = false;
+  bool training = false;
 };
 
 std::optional<std::uint64_t> number_of(std::string_view text) {
@@ -31,9 +35,11 @@ std::optional<std::uint64_t> number_of(std::string_view text) {
   return number;
 }
 
-std::optional<Wanted> read_arguments(const std::vector<std::string_view>& arguments) {
+std::optional<Wanted> read_arguments(std::vector<std::string_view> arguments) {
   Wanted wanted;
   bool bounded = false;
+  wanted.training = !arguments.empty() && arguments.front() == "training";
+  if (wanted.training) arguments.erase(arguments.begin());
   if (arguments.size() % 2 != 0) return std::nullopt;
   for (std::size_t i = 0; i < arguments.size(); i += 2) {
     const std::string_view option = arguments[i], value = arguments[i + 1];
@@ -64,6 +70,17 @@ std::optional<Wanted> read_arguments(const std::vector<std::string_view>& argume
   return wanted;
 }
 
+bool play_training_aloud(std::uint64_t seed) {
+  const TrainingHistoryEnd history =
+      play_training_history(seed, [](std::string_view line) { fmt::print("{}\n", line); });
+  const TrainingEnd& end = history.end;
+  fmt::print("seed {}: {:.3f} s simulated, {} changes of the View, {} joined, {} heads{}: {}\n",
+             seed, std::chrono::duration<double>(end.simulated).count(), end.changes, end.joined,
+             end.heads, history.resumed ? ", resumed after: " + end.head_error->message : "",
+             history.failure ? "FAILED: " + *history.failure : "as it should be");
+  return !history.failure;
+}
+
 bool play_aloud(std::uint64_t seed) {
   const HistoryEnd end =
       play_history(seed, [](std::string_view line) { fmt::print("{}\n", line); });
@@ -78,15 +95,20 @@ bool play_aloud(std::uint64_t seed) {
 }
 
 int play(const Wanted& wanted) {
-  if (wanted.trace) return play_aloud(wanted.first) ? 0 : 1;
+  const auto aloud = wanted.training ? play_training_aloud : play_aloud;
+  const auto is_good = [&](std::uint64_t seed) {
+    return wanted.training ? !play_training_history(seed).failure
+                           : play_history(seed).failures.empty();
+  };
+  if (wanted.trace) return aloud(wanted.first) ? 0 : 1;
   const auto start = std::chrono::steady_clock::now();
   const auto passed = [&] { return std::chrono::steady_clock::now() - start; };
   std::uint64_t played = 0;
   for (std::uint64_t seed = wanted.first; seed <= wanted.last; ++seed) {
     if (wanted.minutes && passed() >= *wanted.minutes) break;
-    if (!play_history(seed).failures.empty()) {
-      (void)play_aloud(seed);
-      fmt::print("again with: sim --seed {}\n", seed);
+    if (!is_good(seed)) {
+      (void)aloud(seed);
+      fmt::print("again with: sim {}--seed {}\n", wanted.training ? "training " : "", seed);
       return 1;
     }
     ++played;
@@ -102,7 +124,7 @@ int play(const Wanted& wanted) {
 int main(int count, char** values) {
   const auto wanted = troupe::sim::read_arguments({values + 1, values + count});
   if (!wanted) {
-    fmt::print(stderr, "usage: sim --seed N | --seeds A..B | --minutes M [--from A]\n");
+    fmt::print(stderr, "usage: sim [training] --seed N | --seeds A..B | --minutes M [--from A]\n");
     return 2;
   }
   return troupe::sim::play(*wanted);

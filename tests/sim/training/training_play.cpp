@@ -27,6 +27,7 @@ using namespace std::chrono_literals;
 
 constexpr const char* kCheckpoints = "run/checkpoints";
 constexpr TimePoint kLimit = 300s;
+constexpr Duration kOrphanAfter = 60s;
 
 runtime::Log silent() { return runtime::Log::silent(); }
 
@@ -75,6 +76,23 @@ void make_short_trouble(World& world) {
   }
 }
 
+// One that may last longer than others have patience.
+void make_long_trouble(World& world) {
+  Dice& dice = world.dice();
+  const TimePoint until = world.clock().now() + dice.between(1ms, 6s);
+  const ProcessId one = dice.below(world.processes());
+  const ProcessId other = (one + 1 + dice.below(world.processes() - 1)) % world.processes();
+  switch (dice.below(3)) {
+    case 0:
+      return world.network().block(one, other, until);
+    case 1:
+      world.network().block(one, other, until);
+      return world.network().block(other, one, until);
+    default:
+      return world.pause(one, until);
+  }
+}
+
 // Who dies before the head has met it is no member yet: whoever starts the processes notices.
 void kill_when_all_came(World& world, std::uint32_t members, bool& killed, ProcessId victim) {
   for (ProcessId id = 1; id <= members; ++id) {
@@ -111,6 +129,12 @@ void plan_fate(World& world, Fate fate, std::uint32_t members, bool& killed) {
     world.at(dice.between(0s, 400ms), [&world] { make_short_trouble(world); });
   }
   if (fate == Fate::kShortTroubles) return;
+  if (fate == Fate::kLongTroubles) {
+    for (std::uint64_t more = 1 + dice.below(3); more > 0; --more) {
+      world.at(dice.between(0s, 1s), [&world] { make_long_trouble(world); });
+    }
+    return;
+  }
   if (fate == Fate::kAllButOneKilled) return kill_most(world, members, killed);
   const ProcessId victim = fate == Fate::kHeadKilled ? 0 : 1 + dice.below(members);
   world.at(dice.between(100ms, 300ms), [&world, members, &killed, victim] {
@@ -173,7 +197,7 @@ class Company final : public NetworkWatcher {
     ProcessSetup process;
     process.factory = actors::make_actor_factory(rest_.back());
     process.start = when;
-    if (may_return_) process.gate.first_returns_within = kLimit;
+    if (may_return_) process.gate.first_returns_within = kOrphanAfter;
     world_.add(setup.plan, config::member_name(member), std::move(process));
   }
 

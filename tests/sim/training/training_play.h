@@ -78,6 +78,7 @@ enum class Fate : std::uint8_t {
   kMemberKilled,
   kAllButOneKilled,
   kHeadKilled,
+  kLongTroubles,                 // the same, and such as members and heads are given up for
   kSpeedsChange,                 // the head hears of other speeds again and again
   kLastMemberComputesOtherwise,  // draws other noise: as a broken processor would, its gradients
                                  // are wrong and look sound

@@ -1,0 +1,29 @@
+#include "tests/sim/training/training_history.h"
+
+#include <gtest/gtest.h>
+
+namespace troupe::sim {
+namespace {
+
+TEST(SimulatedTraining, WhateverHappensTheStateIsThatOfARunToWhichNothingDoes) {
+  std::size_t joined = 0, heads = 0, changes = 0, shared_anew = 0;
+  int resumed = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const TrainingHistoryEnd history = play_training_history(seed);
+    ASSERT_FALSE(history.failure) << "seed " << seed << ": " << *history.failure;
+    joined += history.end.joined;
+    heads += history.end.heads;
+    changes += history.end.changes;
+    shared_anew += history.end.shared_anew;
+    resumed += history.resumed ? 1 : 0;
+  }
+  EXPECT_GT(joined, 50U);
+  EXPECT_GT(heads, 400U);
+  EXPECT_GT(changes, 300U);
+  EXPECT_GT(shared_anew, 50U);
+  EXPECT_GT(resumed, 10);
+  EXPECT_LT(resumed, 150) << "most runs go on";
+}
+
+}  // namespace
+}  // namespace troupe::sim

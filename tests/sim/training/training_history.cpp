@@ -1,0 +1,88 @@
+#include "tests/sim/training/training_history.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace troupe::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Steps are made with one member, or only with two.
+TrainingStage& stage(bool needs_two) {
+  static TrainingStage one,
+      two("train: {micro_batch: 2, micro_batches: 4, epochs: 5}\n"
+          "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
+          "cluster: {failure: {check_every: 8, min_members: 2}}\n");
+  return needs_two ? two : one;
+}
+
+struct Script {
+  bool needs_two = false;
+  std::uint32_t members = 1;
+  Fate fate = Fate::kNothing;
+  std::vector<Death> deaths;
+  std::vector<TimePoint> joins;
+};
+
+Script script_of(std::uint64_t seed) {
+  Dice dice(seed);
+  Script script;
+  script.needs_two = dice.below(4) == 0;
+  script.members = static_cast<std::uint32_t>((script.needs_two ? 2 : 1) + dice.below(3));
+  constexpr Fate kFates[] = {Fate::kNothing, Fate::kShortTroubles, Fate::kLongTroubles,
+                             Fate::kSpeedsChange};
+  script.fate = kFates[dice.below(4)];
+  for (std::uint64_t joins = dice.below(4); joins > 0; --joins) {
+    script.joins.push_back(dice.between(0s, 900ms));
+  }
+  // Or the run would wait for members for ever.
+  if (script.needs_two) script.joins.insert(script.joins.end(), {20s, 21s, 22s, 23s});
+  for (ProcessId victim = 1; victim <= script.members + script.joins.size(); ++victim) {
+    const bool comes_late = victim > script.members + 3;
+    if (comes_late || dice.below(3) != 0) continue;
+    script.deaths.push_back({100 + dice.below(1600), victim, dice.below(2) == 0});
+  }
+  for (std::uint64_t heads = dice.below(3); heads > 0; --heads) {
+    script.deaths.push_back(
+        {100 + dice.below(1800), 0, false, 0, 0, Duration{0}, dice.between(1ms, 2500ms)});
+  }
+  return script;
+}
+
+std::string hash_of(const actors::StatePointer& state) {
+  return state ? pipeline::hash_of_state(*state).text() : "no state";
+}
+
+}  // namespace
+
+TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace& trace) {
+  const Script script = script_of(seed);
+  TrainingStage& the_stage = stage(script.needs_two);
+  const std::string expected = the_stage.undisturbed().text();
+  SimDisk disk;
+  TrainingHistoryEnd result;
+  result.end = play_training(the_stage, seed, script.members, the_stage.initial_state(), disk,
+                             script.fate, script.deaths, script.joins, trace);
+  const TrainingEnd& end = result.end;
+  if (!end.over) {
+    result.failure = "not over in time";
+  } else if (!end.head_error) {
+    if (hash_of(end.state) != expected) result.failure = "another state: " + hash_of(end.state);
+    if (hash_of(the_stage.newest_state(disk)) != expected) result.failure = "another state on disk";
+  } else if (end.head_error->kind != runtime::ErrorKind::kLostPeers) {
+    result.failure = end.head_error->message;
+  } else {
+    result.resumed = true;
+    const TrainingEnd again =
+        play_training(the_stage, seed + 1, 2, the_stage.newest_state(disk), disk, Fate::kNothing);
+    if (again.head_error || hash_of(again.state) != expected) {
+      result.failure = "another state when it was resumed: " + hash_of(again.state);
+    }
+  }
+  return result;
+}
+
+}  // namespace troupe::sim

@@ -1,0 +1,25 @@
+#pragma once
+
+// Runs to which everything happens that a seed has drawn: members, newcomers and heads die, come
+// and stand still, connections break, words get through in one direction only, too few are left,
+// and work is shared out anew.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "tests/sim/training/training_play.h"
+
+namespace troupe::sim {
+
+struct TrainingHistoryEnd {
+  TrainingEnd end;
+  bool resumed = false;  // because the run had ended with an error
+  std::optional<std::string> failure;
+};
+
+// The run ends with the state of an undisturbed one, or with an error and a disk from which another
+// run comes to that state.
+TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace& trace = {});
+
+}  // namespace troupe::sim

@@ -108,21 +108,26 @@ TEST_F(Damage, HashThatIsNotTheContentsIsPrintedBesideTheRealOneAndRefused) {
 
 // As on a disk that is full from now on: what is there stays whole, and the run says what failed.
 TEST_F(Damage, FullDiskLeavesTheOlderCheckpointsAsTheyAre) {
-  run("a");
-  const std::string newest = checkpoint("a", 0);
-  const std::string before = read_text(newest);
-  const ProcessEnd end = call({"run", "--resume", path("a"), "--set", "train.epochs=3"},
-                              {.largest_file_bytes = 16384});
-  EXPECT_EQ(end.signal, 0);
-  EXPECT_EQ(end.exit_code, 4) << end.err;
-  EXPECT_THAT(end.err, HasSubstr("cannot write " + path("a/")));
-  EXPECT_THAT(end.err, HasSubstr("File too large"));
-  EXPECT_EQ(read_text(newest), before);
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(path("a"))) {
-    EXPECT_NE(entry.path().extension(), ".part");
+  for (const char* workers : {"0", "2"}) {
+    std::filesystem::remove_all(path("a"));
+    run("a");
+    const std::string newest = checkpoint("a", 0);
+    const std::string before = read_text(newest);
+    const ProcessEnd end =
+        call({"run", "--resume", path("a"), "--set", "train.epochs=3", "--workers", workers},
+             {.largest_file_bytes = 16384});
+    EXPECT_EQ(end.signal, 0);
+    EXPECT_EQ(end.exit_code, 4) << end.err;
+    EXPECT_THAT(end.err, HasSubstr("cannot write " + path("a/")));
+    EXPECT_THAT(end.err, HasSubstr("File too large"));
+    EXPECT_EQ(read_text(newest), before);
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path("a"))) {
+      EXPECT_NE(entry.path().extension(), ".part");
+    }
+    EXPECT_EQ(resumed("a", {"--set", "train.epochs=3"})["state_hash"].text(),
+              hash_of("whole", {"--set", "train.epochs=3"}));
+    std::filesystem::remove_all(path("whole"));
   }
-  EXPECT_EQ(resumed("a", {"--set", "train.epochs=3"})["state_hash"].text(),
-            hash_of("whole", {"--set", "train.epochs=3"}));
 }
 
 TEST_F(Damage, NanLossNamesStepMicroBatchAndTensor) {

@@ -61,6 +61,7 @@ Result<std::string> listen_address(const std::string& head, const std::string& w
   ASSIGN_OR_RETURN(const Address head_address, runtime::parse_address(head));
   Address own;  // any port
   ResolvedAddress place;
+  if (wanted == kNoListener) return std::string();
   if (!wanted.empty()) {
     ASSIGN_OR_RETURN(own, runtime::parse_address(wanted));
     if (own.kind == Address::Kind::kIpc) return socket_at(own);

@@ -4,14 +4,19 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 
 namespace troupe::launch {
 
-// As ZmqWireOptions::listen takes it, numeric where it has a host. `head` is where this process
-// dials the head, `wanted` what people want instead of the following, "" for nothing:
+// What people want of a process that only dials others: it opens no listener.
+inline constexpr std::string_view kNoListener = "none";
+
+// As ZmqWireOptions::listen takes it, numeric where it has a host; "" for kNoListener. `head` is
+// where this process dials the head, `wanted` what people want instead of the following, "" for
+// nothing:
 //   - a head in the file system: a socket of its own beside the head's;
 //   - one on this machine's loopback: any ports of that;
 //   - any other: any ports of the address from which this machine reaches it. Without keys nothing

@@ -49,7 +49,8 @@ int join_command(const Arguments& arguments) {
   line.add()("node", po::value<std::string>(), "which member to be (default: any that is awaited)")(
       "listen", po::value<std::string>(),
       "HOST:PORT where other members find this one; it takes two more ports (default: any ports of "
-      "the address from which it reaches the head)")(
+      "the address from which it reaches the head). none: nobody can dial it, and it dials the "
+      "others, as from behind a firewall")(
       "data", po::value<std::string>(),
       "folder for synthetic showers and indices (default: the head's, else runs/data)")(
       "trace", po::value<std::string>(), "file for what its actors did lately, written at its end");

@@ -19,7 +19,8 @@ class Fellowship {
   explicit Fellowship(const Plan& plan);
 
   const std::string& first() const { return first_; }
-  // Of two nodes the one that the plan names later dials the other. CHECKs that the plan has both.
+  // Of two nodes that can be dialed equally well the one that the plan names later dials the other.
+  // CHECKs that the plan has both.
   bool dials(const std::string& node, const std::string& other) const;
   // None of the first node, and of nodes that share links with no other.
   const std::set<std::string>& fellows_of(const std::string& node) const;

@@ -54,9 +54,8 @@ std::size_t Gate::peer_of(const std::string& node) {
   const auto [found, added] = positions_.emplace(node, peers_.size());
   if (added) {
     const bool first = node == fellowship_.first();
-    peers_.push_back(std::make_unique<Peer>(node, fellowship_.dials(options_.node, node),
-                                            first ? options_.first_address : std::string(),
-                                            clock_.now()));
+    peers_.push_back(
+        std::make_unique<Peer>(node, first ? options_.first_address : std::string(), clock_.now()));
     peers_.back()->in_directory = !first && !fellowship_.fellows_of(node).empty();
     outsiders_.push_back(
         std::make_unique<RemoteOrigin>(found->second, std::string(kOutsideName), "control"));
@@ -140,7 +139,7 @@ TimePoint Gate::next_due() const {
         [[fallthrough]];
       case Peer::State::kAwaited:
       case Peer::State::kAway:
-        if (!peer->can_be_dialed()) break;
+        if (!peer->dialed()) break;
         watching = true;
         if (!peer->connection) due = std::min(due, peer->next_dial);
         if (peer->state() == Peer::State::kAwaited) {
@@ -220,7 +219,7 @@ void Gate::tend_peer(std::size_t position, TimePoint now) {
                                 peer.end().message, seconds(options_.first_returns_within))});
     return;
   }
-  if (!peer.can_be_dialed()) return;
+  if (!peer.dialed()) return;
   if (peer.state() == Peer::State::kAwaited && now - peer.since() >= options_.dial_within) {
     lose(position,
          {ErrorKind::kLostPeers,

@@ -6,10 +6,12 @@
 //
 // One thread drives it (turn()); actors' threads post to it. It is the node's own; see node.h.
 //
-// Who meets whom. Every node dials the plan's first one. Of two others that share links, the one
-// that the plan names later dials the other, when the first node has told both of each other: where
-// they are, and which process of which key they are (Directory in packets.h). It is told in turns:
-// whoever is dialed has said before that it knows the dialer.
+// Who meets whom. Every node dials the plan's first one. Of two others that share links, one dials
+// the other when the first node has told both of each other: where they are, and which process of
+// which key they are (Directory in packets.h). It is told in turns: whoever is dialed has said
+// before that it knows the dialer. Which of them dials, the first node says: the one that cannot be
+// dialed, or else can less well (Reach in whereabouts.h); of equals the one that the plan names
+// later. So a node need not listen at all, as long as the others do.
 //
 // Failure is noticed by three signals: a closed connection that does not come back, silence for
 // dead_after, and a peer's own word. A lost peer is lost for good: what was kept for it comes back
@@ -279,7 +281,13 @@ class Gate final : public WireEvents {
   void tend_directory();
   void make_directory_due(const std::string& node);
   void send_directory(Peer& peer);
-  std::uint64_t incarnation_between(const std::string& one, const std::string& other);
+  // Of two that have come: what is so between them, once and for all.
+  struct Pair {
+    std::uint64_t incarnation = 0;  // by which they know each other
+    std::string dialer;
+  };
+  const Pair& pair_of(const Peer& one, const Peer& other);
+  std::string dialer_of(const Peer& one, const Peer& other) const;
   void take_directory(std::size_t position, const Directory& directory);
   void take_directory_heard(std::size_t position, const DirectoryHeard& heard);
   std::string fault_of(const Peer& sender, const Directory& directory) const;
@@ -287,11 +295,9 @@ class Gate final : public WireEvents {
   std::optional<Error> not_as_told(const Peer& peer, const Introduction& other,
                                    const std::string& key) const;
   void dial_fellow(std::size_t position);
-  // At the first node: why whoever comes from there as `peer` could not be dialed by its fellows;
-  // and the end of those that it cannot dial.
-  std::optional<Error> cannot_be_dialed(const Peer& peer, const ConnectionInfo& info,
-                                        const std::string& address) const;
-  void lose_unreachable(const Peer& newcomer);
+  // At the first node: why whoever comes from there as `peer` could not meet its fellows.
+  std::optional<Error> cannot_be_met(const Peer& peer, const ConnectionInfo& info,
+                                     const std::string& address) const;
   Whereabouts whereabouts(const std::string& node, const std::string& address,
                           const std::string& from) const;
   // Whom else it concerns that a peer has come, or is over.
@@ -339,9 +345,9 @@ class Gate final : public WireEvents {
   TimePoint last_turn_{0};
   std::vector<std::size_t> to_dial_;  // peers
   std::vector<Outgoing> taken_;
-  // At the plan's first node: of the directory, and by which two others know each other.
+  // At the plan's first node: of the directory, and of every two others by their names in order.
   std::uint64_t edition_ = 0;
-  std::map<std::pair<std::string, std::string>, std::uint64_t> between_;
+  std::map<std::pair<std::string, std::string>, Pair> pairs_;
 
   std::atomic<std::int64_t> peers_progress_{0};
   std::atomic<bool> graphs_asked_{false};

@@ -47,21 +47,32 @@ void Gate::send_directory(Peer& peer) {
     if (other.over()) {
       directory.entries.push_back({fellow, "", "", 0, false});
     } else if (other.in_edition != 0) {
+      const Pair& pair = pair_of(peer, other);
+      const bool lets_in = other.edition_heard >= peer.in_edition;
       directory.entries.push_back(other.entry);
-      directory.entries.back().incarnation = incarnation_between(fellow, peer.node());
-      directory.entries.back().dial = other.edition_heard >= peer.in_edition;
+      directory.entries.back().incarnation = pair.incarnation;
+      directory.entries.back().dial = lets_in && pair.dialer == peer.node();
     }
   }
   if (!directory.entries.empty()) wire_.send(*peer.connection, Lane::kControl, pack(directory));
 }
 
-std::uint64_t Gate::incarnation_between(const std::string& one, const std::string& other) {
-  const auto [found, fresh] = between_.emplace(std::minmax(one, other), 0);
+const Gate::Pair& Gate::pair_of(const Peer& one, const Peer& other) {
+  const auto [found, fresh] = pairs_.try_emplace(std::minmax(one.node(), other.node()));
   if (fresh) {
-    found->second = options_.draw(found->first.first, found->first.second);
-    CHECK(found->second != 0, "0 stands for a node that has ended");
+    found->second.incarnation = options_.draw(found->first.first, found->first.second);
+    CHECK(found->second.incarnation != 0, "0 stands for a node that has ended");
+    found->second.dialer = dialer_of(one, other);
   }
   return found->second;
+}
+
+std::string Gate::dialer_of(const Peer& one, const Peer& other) const {
+  const Reach of_one = reach_of(one.whereabouts, other.whereabouts);
+  const Reach of_other = reach_of(other.whereabouts, one.whereabouts);
+  const bool one_dials =
+      of_one == of_other ? fellowship_.dials(one.node(), other.node()) : of_one < of_other;
+  return one_dials ? one.node() : other.node();
 }
 
 // Those that dial it may do so now.
@@ -75,9 +86,9 @@ void Gate::take_directory_heard(std::size_t position, const DirectoryHeard& hear
   if (heard.edition <= peer.edition_heard) return;
   peer.edition_heard = heard.edition;
   for (const std::string& fellow : fellowship_.fellows_of(peer.node())) {
-    if (fellowship_.dials(fellow, peer.node())) {
-      peers_[positions_.at(fellow)]->directory_due = true;
-    }
+    Peer& other = *peers_[positions_.at(fellow)];
+    if (other.over() || other.in_edition == 0) continue;
+    if (pair_of(peer, other).dialer == fellow) other.directory_due = true;
   }
 }
 
@@ -132,9 +143,10 @@ void Gate::take_directory(std::size_t position, const Directory& directory) {
   for (const std::size_t fellow : to_dial) dial_fellow(fellow);
 }
 
+// Who has met keeps the roles of then.
 void Gate::dial_fellow(std::size_t position) {
   Peer& peer = *peers_[position];
-  if (!peer.dialed() || peer.over() || peer.can_be_dialed()) return;
+  if (peer.dialed() || peer.state() != Peer::State::kAwaited) return;
   if (peer.entry.address.empty()) {
     lose(position, {ErrorKind::kUsage, fmt::format("{} does not listen, so that {} cannot reach it",
                                                    peer.node(), options_.node)});
@@ -166,42 +178,25 @@ Whereabouts Gate::whereabouts(const std::string& node, const std::string& addres
 }
 
 // A wire without hosts and ports, such as a simulated one, has addresses of its own.
-std::optional<Error> Gate::cannot_be_dialed(const Peer& peer, const ConnectionInfo& info,
-                                            const std::string& address) const {
+std::optional<Error> Gate::cannot_be_met(const Peer& peer, const ConnectionInfo& info,
+                                         const std::string& address) const {
   const bool is_new = peer.incarnation() == 0;
-  if (!is_first() || !is_new || !parse_address(wire_.address()).ok()) return std::nullopt;
+  if (!is_first() || !is_new) return std::nullopt;
   const Whereabouts there = whereabouts(peer.node(), address, info.address);
-  if (auto error = objection_to(there)) return error;
+  if (parse_address(wire_.address()).ok()) {
+    if (auto error = objection_to(there)) return error;
+  }
   for (const std::string& node : fellowship_.fellows_of(peer.node())) {
     const Peer& fellow = *peers_[positions_.at(node)];
     if (fellow.over() || fellow.in_edition == 0) continue;
-    if (auto error =
-            objection_to(there, whereabouts(node, fellow.entry.address, fellow.came_from))) {
-      return error;
-    }
+    if (auto error = objection_to(there, fellow.whereabouts)) return error;
   }
   return std::nullopt;
 }
 
-// They came before anybody could know; now their processes are told what to do.
-void Gate::lose_unreachable(const Peer& newcomer) {
-  if (!is_first() || !parse_address(wire_.address()).ok()) return;
-  const Whereabouts there =
-      whereabouts(newcomer.node(), newcomer.entry.address, newcomer.came_from);
-  for (const std::string& node : fellowship_.fellows_of(newcomer.node())) {
-    const std::size_t position = positions_.at(node);
-    const Peer& fellow = *peers_[position];
-    if (fellow.over() || fellow.in_edition == 0) continue;
-    auto error = objection_to(whereabouts(node, fellow.entry.address, fellow.came_from), there);
-    if (!error) continue;
-    if (fellow.connection) wire_.send(*fellow.connection, Lane::kControl, pack(Refusal{*error}));
-    lose(position, std::move(*error));
-  }
-}
-
 void Gate::tell_of_coming(Peer& peer, const ConnectionInfo& info, const Introduction& other) {
   peer.entry = {peer.node(), other.address, info.key, 0, false};
-  peer.came_from = info.address;
+  peer.whereabouts = whereabouts(peer.node(), other.address, info.address);
   peer.in_edition = ++edition_;
   make_directory_due(peer.node());
 }

@@ -161,14 +161,13 @@ void Gate::answer_hello(ConnectionId connection, const Stranger& stranger, const
   } else if (!knows_predecessor && !peer.acknowledged(hello.received)) {
     refuse(connection, who,
            {ErrorKind::kLostPeers, fmt::format("{} has more than was sent", hello.node)});
-  } else if (auto wrong = cannot_be_dialed(peer, stranger.info, hello.address)) {
+  } else if (auto wrong = cannot_be_met(peer, stranger.info, hello.address)) {
     refuse(connection, who, std::move(*wrong));
   } else {
     come_up(found->second, connection, stranger.info, hello);
     Welcome welcome;
     static_cast<Introduction&>(welcome) = introduction_for(peer);
     wire_.send(connection, Lane::kControl, pack(welcome));
-    if (!known) lose_unreachable(peer);
   }
 }
 

@@ -43,8 +43,8 @@ struct Introduction {
   std::string host;
   std::uint64_t pid = 0;
   std::vector<Term> terms;
-  // Where its fellows can dial it; "" when it does not listen. Only the plan's first node looks at
-  // it, once, and refuses what objection_to() of whereabouts.h objects to.
+  // Where its fellows can dial it; "" when it does not listen, and dials them. Only the plan's
+  // first node looks at it, once, and refuses what objection_to() of whereabouts.h objects to.
   std::string address;
   LaneCounts received{};  // what of earlier connections has arrived, so that the rest is sent again
 };
@@ -106,7 +106,7 @@ struct DirectoryEntry {
   // first node for the two, so that no third one can pose as either. 0: it has ended, and nobody is
   // to wait for it any more.
   std::uint64_t incarnation = 0;
-  // It has heard of the receiver, and lets it in: dial it, if that is yours to do.
+  // It is the receiver's to dial it, and it has heard of the receiver and lets it in.
   bool dial = false;
 };
 struct Directory {

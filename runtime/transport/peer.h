@@ -27,6 +27,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/message.h"
 #include "runtime/transport/packets.h"
+#include "runtime/transport/whereabouts.h"
 
 namespace troupe::runtime {
 
@@ -54,16 +55,16 @@ class Peer {
     Message message;
   };
 
-  // `dialed`: this node dials it, and not the other way round. `address`: where; "" as long as
-  // nobody has told.
-  Peer(std::string node, bool dialed, std::string address, TimePoint now)
-      : node_(std::move(node)), dialed_(dialed), address_(std::move(address)), since_(now) {}
+  // `address`: where this node dials it; "" for one that dials this node, or of which nobody has
+  // told yet.
+  Peer(std::string node, std::string address, TimePoint now)
+      : node_(std::move(node)), address_(std::move(address)), since_(now) {}
 
   const std::string& node() const { return node_; }
   const std::string& address() const { return address_; }
-  bool dialed() const { return dialed_; }
-  bool can_be_dialed() const { return dialed_ && !address_.empty(); }
-  // Of one that is awaited: how long it is tried there counts from now on.
+  // By this node, and not the other way round.
+  bool dialed() const { return !address_.empty(); }
+  // This node is to dial it there. How long it is tried counts from now on.
   void found_at(std::string address, TimePoint now);
   State state() const { return state_; }
   bool over() const { return state_ == State::kGone || state_ == State::kLost; }
@@ -121,8 +122,9 @@ class Peer {
   // What is told of it. Elsewhere than at the first node, without an incarnation: nothing yet. At
   // the first node always without, since there is one for each node that is told.
   DirectoryEntry entry;
-  // At the plan's first node: where its first connection came from, as ConnectionInfo has it.
-  std::string came_from;
+  // At the plan's first node, of one that has come: where it can be dialed, and where its first
+  // connection came from.
+  Whereabouts whereabouts;
   // At the plan's first node: whether it is to be told the directory, the edition that it was told
   // and the one that it has heard, and the first one that tells others of it.
   bool directory_due = false;
@@ -137,7 +139,6 @@ class Peer {
   void enter(State state, TimePoint now);
 
   std::string node_;
-  bool dialed_;
   std::string address_;
   State state_ = State::kAwaited;
   TimePoint since_;

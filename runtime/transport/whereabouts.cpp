@@ -23,6 +23,13 @@ Error refused(const Whereabouts& node, std::string_view why) {
                       node.node, without_key(node.address), why)};
 }
 
+// Of one that the other cannot dial.
+std::string no_way_to(const Whereabouts& node) {
+  if (node.address.empty()) return fmt::format("{} does not listen", node.node);
+  return fmt::format("only its own machine gets to {} at '{}'", node.node,
+                     without_key(node.address));
+}
+
 }  // namespace
 
 std::optional<Error> objection_to(const Whereabouts& node) {
@@ -43,15 +50,26 @@ std::optional<Error> objection_to(const Whereabouts& node) {
   return std::nullopt;
 }
 
-std::optional<Error> objection_to(const Whereabouts& node, const Whereabouts& fellow) {
+Reach reach_of(const Whereabouts& node, const Whereabouts& fellow) {
+  if (node.address.empty()) return Reach::kNone;
   const auto address = parse_address(node.address);
-  if (!address.ok() || is_name(node.address)) return std::nullopt;
+  if (!address.ok() || is_name(node.address)) return Reach::kGood;
   const auto resolved = resolve(*address);
-  if (!resolved.ok() || !resolved->loopback) return std::nullopt;
   const auto own = machine_of(node), other = machine_of(fellow);
-  if (!own || !other || *own == *other) return std::nullopt;
-  return refused(node, fmt::format("only its own machine gets there, and {} came from {}",
-                                   fellow.node, without_key(fellow.from)));
+  if (!resolved.ok() || !own || !other || *own == *other) return Reach::kGood;
+  if (resolved->loopback) return Reach::kNone;
+  const bool is_translated = !own->empty() && *own != resolved->host;
+  return is_translated ? Reach::kDoubtful : Reach::kGood;
+}
+
+std::optional<Error> objection_to(const Whereabouts& newcomer, const Whereabouts& fellow) {
+  if (reach_of(newcomer, fellow) != Reach::kNone) return std::nullopt;
+  if (reach_of(fellow, newcomer) != Reach::kNone) return std::nullopt;
+  return Error{ErrorKind::kUsage,
+               fmt::format("{0} and {1} cannot have a connection, as neither can dial the other: "
+                           "{2}, and {3}; start {0} with --listen HOST:PORT, at an address where "
+                           "{1} reaches it",
+                           newcomer.node, fellow.node, no_way_to(newcomer), no_way_to(fellow))};
 }
 
 }  // namespace troupe::runtime

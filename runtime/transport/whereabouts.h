@@ -1,8 +1,9 @@
 #pragma once
 
-// Whether nodes that are to dial each other can: what can be said of the address that a node gives,
-// from where its connection and those of its fellows came from. Pure decisions; nobody is asked.
+// Which of two nodes can dial the other: what can be said of the addresses that they give, from
+// where their connections came from. Pure decisions; nobody is asked.
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -26,8 +27,20 @@ struct Whereabouts {
 // first node's. Errors are kUsage; none also of a node that does not listen.
 std::optional<Error> objection_to(const Whereabouts& node);
 
-// That the fellow cannot reach the node: it listens where only its own machine gets to, and the
-// two have come from different ones. Of nodes to which there is no objection otherwise. kUsage.
-std::optional<Error> objection_to(const Whereabouts& node, const Whereabouts& fellow);
+// Whether the fellow can dial the node, of nodes to which there is no objection otherwise.
+enum class Reach : std::uint8_t {
+  // The node does not listen, or where only its own machine gets to, and the two have come from
+  // different ones.
+  kNone,
+  // It came from another address than it gives, as through a router that translates addresses, and
+  // the fellow did not come from there too.
+  kDoubtful,
+  // Nothing speaks against it.
+  kGood,
+};
+Reach reach_of(const Whereabouts& node, const Whereabouts& fellow);
+
+// That neither can dial the other, naming both. kUsage.
+std::optional<Error> objection_to(const Whereabouts& newcomer, const Whereabouts& fellow);
 
 }  // namespace troupe::runtime

@@ -225,7 +225,7 @@ TEST_F(Hosts, MemberThatItsFellowsCannotReachIsRefusedAndMayComeFromElsewhere) {
   ASSERT_NO_FATAL_FAILURE(lay_cables(3));
   if (IsSkipped()) return;
   Process run(head_line({0, 1, 1}));
-  const auto one = join_from(1, {"--node", "member.0"});
+  const auto one = join_from(1, {"--node", "member.0", "--listen", "none"});
   const auto here = [&] { return read_text(path("a/log.txt")).find("member.0 is here"); };
   ASSERT_TRUE(wait_until(run, [&] { return here() != std::string::npos; }));
   const auto refused = join_from(2, {"--node", "member.1", "--listen", "127.0.0.1:8700"});
@@ -238,6 +238,33 @@ TEST_F(Hosts, MemberThatItsFellowsCannotReachIsRefusedAndMayComeFromElsewhere) {
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_EQ(one->wait().exit_code, 0);
   EXPECT_EQ(other->wait().exit_code, 0);
+}
+
+TEST_F(Hosts, MemberThatNobodyCanDialMakesItsConnectionsItself) {
+  ASSERT_NO_FATAL_FAILURE(lay_cables(3));
+  if (IsSkipped()) return;
+  const auto dial = [&] {
+    const std::string there = fmt::format("exec 3<>/dev/tcp/{}/9", Network::address(2));
+    return Process(network_->on(1, {"/usr/bin/timeout", "2", "/bin/bash", "-c", there}))
+        .wait()
+        .exit_code;
+  };
+  constexpr int kRefused = 1, kNoAnswer = 124;
+  EXPECT_EQ(dial(), kRefused);
+  if (!network_->shut_in(2)) GTEST_SKIP() << network_->refusal();
+  ASSERT_EQ(dial(), kNoAnswer);
+  Process run(head_line({0, 2, 1}, {"--json"}));
+  // The plan names it first: the others would dial it.
+  const auto outbound = join_from(2, {"--node", "member.0", "--listen", "none"});
+  const auto one = join_from(1, {"--node", "member.1"});
+  const auto other = join_from(1, {"--node", "member.2"});
+  const ProcessEnd end = run.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  for (const auto* member : {&outbound, &one, &other}) {
+    const ProcessEnd joined = (*member)->wait();
+    EXPECT_EQ(joined.exit_code, 0) << joined.err;
+  }
+  EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone"));
 }
 
 // Packets are lost meanwhile, but nobody is given up.

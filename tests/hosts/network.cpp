@@ -12,6 +12,8 @@
 namespace troupe {
 namespace {
 
+using Words = std::vector<std::string>;
+
 // Where Debian has `tool`, "" if it is not installed.
 std::string path_of(const std::string& tool) {
   for (const char* folder : {"/usr/sbin/", "/sbin/", "/usr/bin/", "/bin/"}) {
@@ -113,6 +115,23 @@ bool Network::part(int one, int other) {
                  "isolated", "on"});
   };
   return isolate(one) && isolate(other);
+}
+
+// What would begin a connection (SYN without ACK) goes into a cable that leads nowhere.
+bool Network::shut_in(int host) {
+  const std::string space = name(host), eth = "eth0", pit = "pit", bottom = "bottom";
+  for (const Words& words :
+       {Words{"ip", "-n", space, "link", "add", pit, "type", "veth", "peer", "name", bottom},
+        Words{"ip", "-n", space, "link", "set", pit, "up"},
+        Words{"ip", "-n", space, "link", "set", bottom, "up"},
+        Words{"tc", "-n", space, "qdisc", "add", "dev", eth, "ingress"},
+        Words{"tc",     "-n",       space,      "filter", "add",   "dev", eth,        "parent",
+              "ffff:",  "protocol", "ip",       "u32",    "match", "ip",  "protocol", "6",
+              "0xff",   "match",    "u8",       "0x02",   "0x12",  "at",  "33",       "action",
+              "mirred", "egress",   "redirect", "dev",    pit}}) {
+    if (!call(words)) return false;
+  }
+  return true;
 }
 
 }  // namespace troupe

@@ -35,6 +35,9 @@ class Network {
   bool mend_cable(int host);
   // Nothing comes from one to the other any more, hosts other than 0; host 0 reaches both.
   bool part(int one, int other);
+  // Nobody can open a connection to a host other than 0 any more, as behind a firewall; it opens
+  // what it likes.
+  bool shut_in(int host);
 
  private:
   std::string name(int host) const;

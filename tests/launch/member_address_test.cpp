@@ -56,6 +56,12 @@ TEST(MemberAddress, WhatPeopleWantCountsAndIsANumber) {
   EXPECT_THAT(address_of("127.0.0.1:8500", "8600"), HasSubstr("no port"));
 }
 
+TEST(MemberAddress, WhoeverWantsNoListenerHasNone) {
+  for (const char* head : {"127.0.0.1:8500", "10.0.0.5:8500", "ipc:///tmp/run/head"}) {
+    EXPECT_EQ(address_of(head, "none"), "");
+  }
+}
+
 TEST(MemberAddress, WithAHeadElsewhereItIsTheNearEndOfTheWay) {
   EXPECT_EQ(address_of("192.0.2.1:8500", "", false), "");
   const auto way = address_towards("192.0.2.1");

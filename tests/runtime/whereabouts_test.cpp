@@ -60,39 +60,61 @@ TEST(Whereabouts, AKeyBehindAnAddressIsRefusedAndNotRepeated) {
   EXPECT_THAT(why, AllOf(HasSubstr("'tcp://10.0.0.2:8600': a key"), Not(HasSubstr(key))));
 }
 
-TEST(Whereabouts, WhatOnlyOneMachineReachesIsNothingToAnother) {
+TEST(Whereabouts, WhoCanDialWhomFollowsFromWhereBothCameFrom) {
   struct Case {
     std::string address, from, fellow_from;
-    bool reached;
+    Reach reach;
   };
+  constexpr Reach kNone = Reach::kNone, kDoubtful = Reach::kDoubtful, kGood = Reach::kGood;
   const Case cases[] = {
-      {"tcp://10.0.0.2:8600", kFar, "tcp://10.0.0.3:1", true},
-      {"tcp://10.0.0.2:8600", kFar, kNear, true},
-      {"", kFar, kNear, true},
-      {"tcp://127.0.0.1:8600", kNear, kNear, true},
-      {"tcp://127.0.0.1:8600", kNear, kInFiles, true},
-      {"ipc:///tmp/m", kInFiles, kNear, true},
-      {"tcp://127.0.0.1:8600", kFar, "tcp://10.0.0.2:5", true},
-      {"tcp://127.0.0.1:8600", kNear, "unknown", true},
-      {"tcp://127.0.0.1:8600", "unknown", kFar, true},
-      {"tcp://127.0.0.1:8600", kNear, kFar, false},
-      {"tcp://[::1]:8600", kNear, "tcp://[2001:db8::2]:5", false},
-      {"ipc:///tmp/m", kInFiles, kFar, false},
-      {"tcp://127.0.0.1:8600", kFar, kNear, false},
-      {"tcp://127.0.0.1:8600", kFar, "tcp://10.0.0.3:1", false},
+      {"tcp://10.0.0.2:8600", kFar, "tcp://10.0.0.3:1", kGood},
+      {"tcp://10.0.0.2:8600", kFar, kNear, kGood},
+      {"tcp://127.0.0.1:8600", kNear, kNear, kGood},
+      {"tcp://127.0.0.1:8600", kNear, kInFiles, kGood},
+      {"ipc:///tmp/m", kInFiles, kNear, kGood},
+      {"tcp://127.0.0.1:8600", kFar, "tcp://10.0.0.2:5", kGood},
+      {"tcp://127.0.0.1:8600", kNear, "unknown", kGood},
+      {"tcp://127.0.0.1:8600", "unknown", kFar, kGood},
+      {"sim://2", kFar, kNear, kGood},
+      // It does not listen.
+      {"", kFar, kNear, kNone},
+      {"", kNear, kNear, kNone},
+      {"", "unknown", "unknown", kNone},
+      // Only its own machine gets there.
+      {"tcp://127.0.0.1:8600", kNear, kFar, kNone},
+      {"tcp://[::1]:8600", kNear, "tcp://[2001:db8::2]:5", kNone},
+      {"ipc:///tmp/m", kInFiles, kFar, kNone},
+      {"tcp://127.0.0.1:8600", kFar, kNear, kNone},
+      {"tcp://127.0.0.1:8600", kFar, "tcp://10.0.0.3:1", kNone},
+      // Its address is translated on the way, or it has several.
+      {"tcp://192.168.1.7:8600", kFar, "tcp://10.0.0.3:1", kDoubtful},
+      {"tcp://192.168.1.7:8600", kFar, kNear, kDoubtful},
+      {"tcp://192.168.1.7:8600", kFar, "unknown", kGood},
+      {"tcp://192.168.1.7:8600", kFar, "tcp://10.0.0.2:77", kGood},
+      {"tcp://10.0.0.1:8600", kNear, kFar, kGood},
   };
   for (const Case& example : cases) {
-    const auto error =
-        objection_to({"b", example.address, example.from}, {"c", "", example.fellow_from});
-    EXPECT_EQ(told(error).empty(), example.reached)
+    EXPECT_EQ(reach_of({"b", example.address, example.from}, {"c", "", example.fellow_from}),
+              example.reach)
         << example.address << " " << example.from << " " << example.fellow_from;
   }
 }
 
+TEST(Whereabouts, TwoOfWhichNeitherCanDialTheOtherAreNamed) {
+  const Whereabouts outbound{"b", "", kFar}, local{"c", "tcp://127.0.0.1:8600", kNear};
+  EXPECT_THAT(told(objection_to(outbound, local)),
+              AllOf(HasSubstr("b and c cannot have a connection"), HasSubstr("b does not listen"),
+                    HasSubstr("only its own machine gets to c at 'tcp://127.0.0.1:8600'"),
+                    HasSubstr("start b with --listen")));
+  EXPECT_NE(told(objection_to(local, outbound)), "");
+  EXPECT_EQ(told(objection_to({"b", "", kNear}, local)), "");
+  EXPECT_EQ(told(objection_to(outbound, {"c", "tcp://10.0.0.3:8600", kNear})), "");
+}
+
 TEST(Whereabouts, AnotherAddressOfTheFirstNodesMachineIsThatMachine) {
   const Whereabouts near{"b", "tcp://127.0.0.1:8600", kNear}, in_files{"b", "ipc:///tmp/m", kFar};
-  EXPECT_NE(told(objection_to(near, {"c", "", kFar})), "");
-  EXPECT_EQ(told(objection_to(near, {"c", "", kFar, true})), "");
+  EXPECT_EQ(reach_of(near, {"c", "", kFar}), Reach::kNone);
+  EXPECT_EQ(reach_of(near, {"c", "", kFar, true}), Reach::kGood);
   EXPECT_NE(told(objection_to(in_files)), "");
   EXPECT_EQ(told(objection_to({"b", "ipc:///tmp/m", kFar, true})), "");
 }

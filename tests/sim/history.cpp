@@ -117,6 +117,7 @@ ProcessSetup setup_of(World& world, Ledger& ledger, const HistoryDraft& draft, P
   ProcessSetup setup;
   setup.gate = draft.gate;
   setup.start = draft.starts[process];
+  setup.listens = process == 0 || process != draft.outbound;
   setup.factory = [&world, &ledger, &draft,
                    process](const ActorPlan& actor) -> std::unique_ptr<runtime::Actor> {
     if (actor.kind == "root") {
@@ -183,6 +184,7 @@ HistoryDraft draft_of(std::uint64_t seed) {
   // Long beside the time in which both ends notice, also several times over.
   if (draft.mild) draft.gate.heartbeat = 500ms;
   draft.gate.dead_after = draft.gate.heartbeat * 3;
+  draft.outbound = dice.below(draft.starts.size());
   return draft;
 }
 

@@ -21,7 +21,8 @@ struct HistoryDraft {
   std::vector<TimePoint> starts;  // by process
   int troubles = 0;               // faults that will happen
   bool deadly = false;            // whether processes may be killed
-  bool mild = false;  // connections break and nothing else: nobody may be given up for that
+  bool mild = false;         // connections break and nothing else: nobody may be given up for that
+  std::size_t outbound = 0;  // process that does not listen; 0: all do
 };
 
 HistoryDraft draft_of(std::uint64_t seed);

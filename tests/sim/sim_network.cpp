@@ -23,10 +23,10 @@ void SimWire::poll(WireEvents& events, TimePoint /*until*/) {
   network_.poll(process_, events);
 }
 
-SimWire& SimNetwork::add(const std::string& address) {
+SimWire& SimNetwork::add(const std::string& address, bool listens) {
   const ProcessId process = processes_.size();
-  processes_.push_back({std::make_unique<SimWire>(*this, process, address), {}, false});
-  listeners_[address] = process;
+  processes_.push_back({std::make_unique<SimWire>(*this, process, address, listens), {}, false});
+  if (listens) listeners_[address] = process;
   return *processes_.back().wire;
 }
 
@@ -250,7 +250,7 @@ void SimNetwork::tell(const Due& due, WireEvents& events) {
     own.told = true;
     for (NetworkWatcher* watcher : watchers_) watcher->connected(id, own.process, other);
     events.connected(id,
-                     {false, processes_[other].wire->address(), "", processes_[other].key_expired});
+                     {false, processes_[other].wire->source(), "", processes_[other].key_expired});
     return;
   }
   const std::string why = own.ending->why;

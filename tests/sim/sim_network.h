@@ -72,10 +72,12 @@ class SimNetwork;
 
 class SimWire final : public runtime::Wire {
  public:
-  SimWire(SimNetwork& network, ProcessId process, std::string address)
-      : network_(network), process_(process), address_(std::move(address)) {}
+  SimWire(SimNetwork& network, ProcessId process, std::string address, bool listens)
+      : network_(network), process_(process), address_(std::move(address)), listens_(listens) {}
 
-  std::string address() const override { return address_; }
+  std::string address() const override { return listens_ ? address_ : ""; }
+  // Where its connections come from.
+  const std::string& source() const { return address_; }
   runtime::Result<ConnectionId> dial(const std::string& address) override;
   void send(ConnectionId connection, Lane lane, Packet packet) override;
   void close(ConnectionId connection) override;
@@ -90,6 +92,7 @@ class SimWire final : public runtime::Wire {
   SimNetwork& network_;
   const ProcessId process_;
   const std::string address_;
+  const bool listens_;
   bool woken_ = false;
 };
 
@@ -99,8 +102,8 @@ class SimNetwork {
   SimNetwork(const runtime::Clock& clock, std::uint64_t seed, NetworkOptions options = {})
       : clock_(clock), dice_(seed), options_(options) {}
 
-  // A new process that listens at the address. The network owns the wire.
-  SimWire& add(const std::string& address);
+  // A new process at the address, where it listens, or not. The network owns the wire.
+  SimWire& add(const std::string& address, bool listens = true);
   // From now on whom the process dials is shown that its key has expired; see ConnectionInfo.
   void expire_key(ProcessId process) { processes_[process].key_expired = true; }
   // Outlives the network; one more.

@@ -48,7 +48,7 @@ ProcessId World::add(const runtime::Plan& plan, const std::string& node, Process
     setup.gate.first_address = processes_.empty() ? "sim://0" : processes_.front()->address;
   }
   process->setup = std::move(setup);
-  process->wire = &network_.add(process->address);
+  process->wire = &network_.add(process->address, process->setup.listens);
   runtime::LogOptions options;
   options.to_stderr = false;
   options.level = traced() ? runtime::LogLevel::kDebug : runtime::LogLevel::kWarning;

@@ -31,6 +31,8 @@ struct ProcessSetup {
   runtime::ActorFactory factory;
   // Where it listens; "": at "sim://" and its number.
   std::string address{};
+  // False: nobody can dial it. Its connections come from its address all the same.
+  bool listens = true;
   // When it starts.
   TimePoint start{0};
 };

@@ -1,0 +1,162 @@
+// Members that nobody can dial: they open no port, dial the head and the other members, and are
+// members like others.
+
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "tests/main/cluster_run.h"
+#include "tests/main/ledger_check.h"
+
+namespace troupe {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+const Words kOutbound{"--listen", "none"};
+
+// Words of lines in a table of /proc, with its heading left out.
+std::vector<Words> table_of(pid_t process, const std::string& name) {
+  std::istringstream lines(read_text(fmt::format("/proc/{}/net/{}", process, name)));
+  std::vector<Words> table;
+  std::string line;
+  for (std::getline(lines, line); std::getline(lines, line);) {
+    std::istringstream words(line);
+    table.emplace_back();
+    for (std::string word; words >> word;) table.back().push_back(word);
+  }
+  return table;
+}
+
+// Local addresses, as the system writes them, at which the process listens for TCP.
+std::vector<std::string> listening(pid_t process) {
+  std::set<std::string> sockets;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", process))) {
+    std::error_code gone;
+    sockets.insert(std::filesystem::read_symlink(entry.path(), gone).string());
+  }
+  std::vector<std::string> found;
+  for (const char* name : {"tcp", "tcp6"}) {
+    for (const Words& words : table_of(process, name)) {
+      constexpr std::size_t kLocal = 1, kState = 3, kInode = 9;
+      constexpr const char* kListens = "0A";
+      if (words.size() <= kInode || words[kState] != kListens) continue;
+      if (sockets.contains(fmt::format("socket:[{}]", words[kInode]))) {
+        found.push_back(words[kLocal]);
+      }
+    }
+  }
+  return found;
+}
+
+class ClusterOutbound : public ClusterRun {
+ protected:
+  std::unique_ptr<Process> join(int number, const Words& more = {}) const {
+    Words words{"join", address_, "--node", fmt::format("member.{}", number)};
+    words.insert(words.end(), more.begin(), more.end());
+    return std::make_unique<Process>(command(words));
+  }
+  bool wait_for(Process& process, const std::string& file, const std::string& what) const {
+    return wait_until(process,
+                      [&] { return read_text(path("a/" + file)).find(what) != std::string::npos; });
+  }
+  // That stops it, and expects that it has made every step once, and goes on to the hash of a run
+  // in one process.
+  void expect_whole(Process& head) const {
+    ASSERT_TRUE(head.running()) << head.wait().err;
+    head.send(SIGTERM);
+    const ProcessEnd end = head.wait();
+    EXPECT_EQ(end.exit_code, 143) << end.err;
+    const std::uint64_t step = std::stoull(checkpoints("a").front().substr(5, 12));
+    const std::uint64_t iterations = step / 4 + 5;
+    EXPECT_EQ(resumed("a", until_iteration(iterations))["state_hash"].text(),
+              hash_of("whole", until_iteration(iterations)));
+    expect_clean_ledger(path("a"), 4 * iterations);
+  }
+
+  const std::string address_ = fmt::format("127.0.0.1:{}", free_port());
+};
+
+// It learns from one that listens, and teaches another one.
+TEST_F(ClusterOutbound, JoinsWhileItTrainsLearnsAndTeachesWithoutAPort) {
+  Process head(command(head_words("a", address_, 1, kEndlessRun)));
+  const auto first = join(0);
+  wait_until_training(head, "a");
+  const auto outbound = join(1, kOutbound);
+  ASSERT_TRUE(wait_for(head, "metrics.jsonl", R"("joined":["member.1"])"));
+  EXPECT_THAT(listening(outbound->pid()), IsEmpty());
+  EXPECT_THAT(listening(first->pid()), Not(IsEmpty()));
+  first->send(SIGTERM);
+  EXPECT_EQ(first->wait().exit_code, 0);
+  ASSERT_TRUE(wait_for(head, "metrics.jsonl", R"("members":["member.1"])"));
+  const auto last = join(2);
+  EXPECT_TRUE(wait_for(head, "log.txt", "member.2 is here and learns from member.1"));
+  ASSERT_TRUE(wait_for(head, "metrics.jsonl", R"("joined":["member.2"])"));
+  EXPECT_THAT(listening(outbound->pid()), IsEmpty());
+  expect_whole(head);
+  EXPECT_EQ(outbound->wait().exit_code, 0);
+  EXPECT_EQ(last->wait().exit_code, 0);
+}
+
+TEST_F(ClusterOutbound, ARunBeginsWithOneAndHasTheHashOfOneProcess) {
+  Process head(command(head_words("a", address_, 3, {"--json"})));
+  const auto outbound = join(0, kOutbound);
+  const auto second = join(1), third = join(2);
+  const ProcessEnd end = head.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  for (const auto* member : {&outbound, &second, &third}) {
+    const ProcessEnd joined = (*member)->wait();
+    EXPECT_EQ(joined.exit_code, 0) << joined.err;
+  }
+  EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone"));
+}
+
+TEST_F(ClusterOutbound, TheSecondOfThemIsRefusedAndToldWhatToDo) {
+  Process head(command(head_words("a", address_, 1, kEndlessRun)));
+  const auto outbound = join(0, kOutbound);
+  wait_until_training(head, "a");
+  const ProcessEnd refused = join(1, kOutbound)->wait();
+  expect_refused(refused, 2,
+                 {"member.1 and member.0 cannot have a connection", "neither can dial the other",
+                  "start member.1 with --listen HOST:PORT"});
+  EXPECT_TRUE(wait_for(head, "log.txt", "member.1 and member.0 cannot have a connection"));
+  expect_whole(head);
+  EXPECT_EQ(outbound->wait().exit_code, 0);
+}
+
+// Its supervisor starts another one, which finds them both as they were.
+TEST_F(ClusterOutbound, ReturnsToTheHeadThatTakesThePlaceOfALostOne) {
+  const Words iterations = until_iteration(1500);
+  const std::string whole = hash_of("whole", iterations);
+  Words words = run_words("a", iterations);
+  words.insert(words.end(), {"--workers", "1", "--json", "--set",
+                             fmt::format("cluster.listen=\"{}\"", address_)});
+  Process run(command(words));
+  wait_until_training(run, "a");
+  Process outbound(command({"join", address_, "--listen", "none"}));
+  ASSERT_TRUE(wait_for(run, "metrics.jsonl", R"("joined":["member.)"));
+  const std::size_t before = steps("a");
+  const pid_t lost = head();
+  ::kill(lost, SIGKILL);
+  ASSERT_TRUE(wait_until(run, [&] { return head() != lost && steps("a") > before + 100; }))
+      << run.wait().err;
+  const ProcessEnd end = run.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(last_line(end)["state_hash"].text(), whole);
+  expect_clean_ledger(path("a"), 6000);
+  const ProcessEnd joined = outbound.wait();
+  EXPECT_EQ(joined.exit_code, 0) << joined.err;
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,5 +1,6 @@
 #include "launch/head.h"
 
+#include <csignal>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -52,6 +53,16 @@ Result<std::unique_ptr<runtime::Wire>> open_head_wire(const LocalRunRequest& req
             request.effective_topology.size(), MemberInvitation::kMostTopologyBytes)};
   }
   return open_wire(request.listen, {request.topology.cluster.keys, std::nullopt}, clock, log);
+}
+
+std::function<void(const std::string& node)> make_room_for_next(const runtime::Log& log) {
+  return [&log](const std::string& node) {
+    log.error(
+        fmt::format("{} has given this head up, which stood still or was cut off: another one "
+                    "takes its place",
+                    node));
+    (void)::raise(SIGKILL);
+  };
 }
 
 runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSetup& setup,

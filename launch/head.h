@@ -2,7 +2,9 @@
 
 // What makes a process the head of a run: where members find it, and whom it takes in.
 
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "launch/local_run.h"
 #include "launch/membership_file.h"
@@ -25,6 +27,10 @@ runtime::Result<std::unique_ptr<runtime::Wire>> open_head_wire(const LocalRunReq
 runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSetup& setup,
                                const runtime::Clock& clock, MembershipFile& membership,
                                const runtime::Log& log);
+
+// For GateOptions::given_up_by of a head that `troupe run` restarts when it dies: says so, and
+// dies.
+std::function<void(const std::string& node)> make_room_for_next(const runtime::Log& log);
 
 // Says in the log in which order members of several hosts stand in the ring, and which of them
 // other hosts are to start, with the line to type there. May ask the system's resolver.

@@ -233,6 +233,8 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
       if (!written.ok()) log.warning(written.error().message);
     };
     gate = head_gate(request, prepared.setup, clock, *membership, log);
+    const std::uint32_t term = parts.coordinator.membership.term;
+    if (term <= request.topology.cluster.failure.restart) gate.given_up_by = make_room_for_next(log);
     RETURN_IF_ERROR(membership->add_head(parts.coordinator.membership.term, gate.incarnation));
   }
   const auto factory = actors::make_actor_factory(parts);

@@ -101,6 +101,11 @@ struct GateOptions {
   // At the plan's first node: incarnations of the processes whose place this one takes. Default
   // none: nodes that have met another one are refused.
   std::vector<std::uint64_t> predecessors;
+  // At the plan's first node: a node has given this process up, which stood still or was cut off,
+  // and waits for another in its place. Whoever can starts one, and ends this. On the driving
+  // thread; calls nothing of the gate. Null: this process takes part as it would otherwise, and
+  // the node ends.
+  std::function<void(const std::string& node)> given_up_by;
   // At all others: how long the plan's first node may be away before it is lost. Default 0: it is
   // lost at once.
   Duration first_returns_within{0};

@@ -74,6 +74,7 @@ Introduction Gate::introduction_for(const Peer& peer) const {
   introduction.terms = options_.terms;
   introduction.address = wire_.address();
   introduction.received = peer.received();
+  introduction.given_up = peer.state() == Peer::State::kAway;
   return introduction;
 }
 
@@ -148,6 +149,9 @@ void Gate::answer_hello(ConnectionId connection, const Stranger& stranger, const
            {ErrorKind::kLostPeers, fmt::format("the run has gone on without {}", hello.node)});
   } else if (auto error = not_as_told(peer, hello, stranger.info.key)) {
     refuse(connection, who, std::move(*error));
+  } else if (known && same && hello.given_up && options_.given_up_by) {
+    wire_.close(connection);
+    options_.given_up_by(hello.node);
   } else if (known && !same) {
     refuse(connection, who,
            {ErrorKind::kLostPeers, fmt::format("{} is taken by {}", hello.node, peer.process)});

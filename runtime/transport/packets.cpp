@@ -56,7 +56,7 @@ void get(WireReader& in, LaneCounts& counts) {
   for (std::uint64_t& count : counts) count = in.number();
 }
 
-constexpr std::size_t kIntroductionFields = 9;
+constexpr std::size_t kIntroductionFields = 10;
 constexpr std::size_t kRequestFields = 4;
 
 Packet pack_introduction(Kind kind, const Introduction& introduction) {
@@ -76,6 +76,7 @@ Packet pack_introduction(Kind kind, const Introduction& introduction) {
   }
   out.text(introduction.address);
   put(out, introduction.received);
+  out.flag(introduction.given_up);
   return finish(out);
 }
 
@@ -103,6 +104,7 @@ Body get_introduction(WireReader& in) {
   }
   body.address = in.text(kMostAddress);
   get(in, body.received);
+  body.given_up = in.flag();
   return body;
 }
 

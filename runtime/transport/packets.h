@@ -47,6 +47,8 @@ struct Introduction {
   // first node looks at it, once, and refuses what objection_to() of whereabouts.h objects to.
   std::string address;
   LaneCounts received{};  // what of earlier connections has arrived, so that the rest is sent again
+  // To the plan's first node: it has been given up, and another process is waited for in its place.
+  bool given_up = false;
 };
 struct Hello : Introduction {};
 struct Welcome : Introduction {};

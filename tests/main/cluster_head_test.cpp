@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <csignal>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -61,6 +63,28 @@ TEST_F(ClusterHead, LostHeadIsReplacedAndCostsNeitherStepNorBit) {
   EXPECT_EQ(nodes("a").at("head").state, "ended");
   EXPECT_EQ(nodes("a").at("member.1").state, "ended");
   EXPECT_THAT(end.err, Not(HasSubstr("is killed")));
+}
+
+TEST_F(ClusterHead, OneThatStoodStillMakesRoomForAnotherWhenItWakes) {
+  const Words iterations = until_iteration(2000);
+  const std::string whole = hash_of("whole", iterations);
+  Words words = run_words("a", iterations);
+  words.insert(words.end(), {"--workers", "2", "--json", "--set",
+                             "cluster.failure={heartbeat: 200ms, dead_after: 1s}"});
+  Process process(command(words));
+  wait_until_training(process, "a");
+  const pid_t before = head();
+  ASSERT_GT(before, 0);
+  ::kill(before, SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  ::kill(before, SIGCONT);
+  ASSERT_TRUE(wait_until(process, [&] { return head() > 0 && head() != before; }))
+      << process.wait().err;
+  const ProcessEnd end = process.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("has given this head up"));
+  EXPECT_EQ(last_line(end)["state_hash"].text(), whole);
+  expect_clean_ledger(path("a"), 8000);
 }
 
 // Of the View before, and of members; it is replaced, under a name that nobody had.

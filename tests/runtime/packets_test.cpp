@@ -62,6 +62,9 @@ TEST(Packets, AnIntroductionTellsWhereItsNodeIsDialed) {
   const auto read = unpack(pack(hello), WireTypes());
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(std::get<Hello>(*read).address, "ipc:///tmp/b");
+  EXPECT_FALSE(std::get<Hello>(*read).given_up);
+  hello.given_up = true;
+  EXPECT_TRUE(std::get<Hello>(*unpack(pack(hello), WireTypes())).given_up);
   hello.address = std::string(513, 'a');
   EXPECT_FALSE(unpack(pack(hello), WireTypes()).ok());
 }

@@ -286,6 +286,26 @@ TEST(SimulatedTraining, HeadMayBeLostAfterEveryMessageAndAnotherTakesItsPlace) {
   EXPECT_GT(changes, 100U);
 }
 
+// Longer than its members have patience, or nearly.
+TEST(SimulatedTraining, HeadMayStandStillAfterEveryMessageAndAnotherTakesItsPlace) {
+  const std::string expected = stage().undisturbed().text();
+  const std::uint64_t arrivals = play_deaths({}).arrivals;
+  std::size_t heads = 0;
+  int plays = 0;
+  for (std::uint64_t after = 1; after <= arrivals; after += 5, ++plays) {
+    Death death;
+    death.after = after;
+    death.stands_still = std::chrono::milliseconds(1800 + 100 * (after % 13));
+    const TrainingEnd end = play_deaths({death});
+    ASSERT_TRUE(end.over) << "after " << after;
+    ASSERT_FALSE(end.head_error) << "after " << after << ": " << end.head_error->message;
+    ASSERT_FALSE(end.member_error) << "after " << after << ": " << end.member_error->message;
+    ASSERT_EQ(hash_of(end.state), expected) << "after " << after;
+    heads += end.heads;
+  }
+  EXPECT_GT(heads, plays + plays / 2U) << "most were given up";
+}
+
 // Before the other is noticed, while it is away, while it asks, and when it has gone on.
 TEST(SimulatedTraining, HeadAndAMemberMayDieTogetherAndOneBehindTheOther) {
   const std::string expected = stage().undisturbed().text();

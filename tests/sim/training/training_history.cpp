@@ -49,6 +49,11 @@ Script script_of(std::uint64_t seed) {
     script.deaths.push_back(
         {100 + dice.below(1800), 0, false, 0, 0, Duration{0}, dice.between(1ms, 2500ms)});
   }
+  if (dice.below(4) == 0) {
+    Death& death = script.deaths.emplace_back();
+    death.after = 100 + dice.below(1800);
+    death.stands_still = dice.between(1ms, 6s);
+  }
   return script;
 }
 

@@ -155,7 +155,9 @@ class Company final : public NetworkWatcher {
         deaths_(deaths),
         speeds_change_(speeds_change),
         end_(end) {
-    for (const Death& death : deaths) may_return_ = may_return_ || death.next_head.has_value();
+    for (const Death& death : deaths) {
+      may_return_ = may_return_ || death.next_head || death.stands_still;
+    }
   }
 
   void start_head(StatePointer state, TimePoint when) {
@@ -187,6 +189,7 @@ class Company final : public NetworkWatcher {
     process.address = "sim://0";
     process.gate.incarnation = world_.dice().next() | 1U;
     process.gate.predecessors = incarnations_;
+    if (may_return_) process.gate.given_up_by = [this](const std::string&) { make_room(); };
     incarnations_.push_back(process.gate.incarnation);
     head_ = world_.add(setup.plan, config::kHeadNode, std::move(process));
     head_ids_.insert(head_);
@@ -235,6 +238,7 @@ class Company final : public NetworkWatcher {
     if (death.held > 0s) world_.network().block(death.from, death.to, now + death.held);
     const bool runs = world_.has_node(victim) && !world_.end(victim);
     if (victim == head_ && !runs) return;
+    if (death.stands_still) return world_.pause(victim, now + *death.stands_still);
     world_.kill(victim);
     end_.killed = end_.killed || world_.killed(victim);
     if (victim != head_) {
@@ -243,6 +247,16 @@ class Company final : public NetworkWatcher {
       ++end_.heads;
       start_head(nullptr, now + *death.next_head);
     }
+  }
+
+  // Not while it takes the word in.
+  void make_room() {
+    world_.at(world_.clock().now(), [this, given_up = head_] {
+      if (given_up != head_ || !world_.has_node(head_) || world_.end(head_)) return;
+      world_.kill(head_);
+      ++end_.heads;
+      start_head(nullptr, world_.clock().now() + 20ms);
+    });
   }
 
   // Those that the head has not met it is told of in any case, and a new one of all.

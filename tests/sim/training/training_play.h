@@ -95,6 +95,9 @@ struct Death {
   Duration held{0};
   // Of the head: so much later another process takes its place. None: no other will.
   std::optional<Duration> next_head{};
+  // Of the head: it does not die, but stands still for so long. If it has been given up then,
+  // another one takes its place.
+  std::optional<Duration> stands_still{};
 };
 
 struct TrainingEnd {

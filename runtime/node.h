@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,9 @@ struct NodeOptions {
   Duration stuck_after = std::chrono::seconds(60);
   // Trace records kept per actor (a power of two); every handler writes one. 0: none are kept.
   int trace_records = 1024;
+  // Actors of the plan's part that this node does without, with all their links; none owns another.
+  // Whatever is sent to them comes back.
+  std::set<std::string> left_out = {};
 };
 
 struct NodeEnd {

@@ -15,27 +15,24 @@ constexpr std::chrono::seconds kAbandonPatience{1};
 
 ActorId actor_at(std::size_t position) { return ActorId{static_cast<std::int32_t>(position)}; }
 
-const std::string& node_of(const Plan& plan, const std::string& actor) {
-  for (const ActorPlan& entry : plan.actors) {
-    if (entry.name == actor) return entry.node;
-  }
-  check_failed(__FILE__, __LINE__, "the plan has the actor", actor);
-}
-
 // What of the plan is on the node; all of it when there is only one.
-Plan part_of(const Plan& plan, const Uplink* uplink) {
-  if (uplink == nullptr) return plan;
+Plan part_of(const Plan& plan, const NodeOptions& options, const Uplink* uplink) {
+  if (uplink == nullptr && options.left_out.empty()) return plan;
   Plan part;
-  const std::string& node = uplink->gate.node;
+  const auto is_here = [&](const std::string& actor, std::string_view node) {
+    return (uplink == nullptr || node == uplink->gate.node) && !options.left_out.contains(actor);
+  };
   for (const ActorPlan& actor : plan.actors) {
-    if (actor.node == node) part.actors.push_back(actor);
+    if (is_here(actor.name, actor.node)) part.actors.push_back(actor);
   }
   // Of a cluster there are as many links as members squared.
   const auto node_at = actor_nodes(plan);
   for (const LinkPlan& link : plan.links) {
-    if (node_at.at(link.from) == node && node_at.at(link.to) == node) part.links.push_back(link);
+    if (is_here(link.from, node_at.at(link.from)) && is_here(link.to, node_at.at(link.to))) {
+      part.links.push_back(link);
+    }
   }
-  CHECK(!part.actors.empty(), "no actor of the plan is on " + node);
+  CHECK(!part.actors.empty(), "no actor of the plan is on the node");
   return part;
 }
 
@@ -43,7 +40,7 @@ Plan part_of(const Plan& plan, const Uplink* uplink) {
 
 NodeCore::NodeCore(const Plan& plan, ActorFactory factory, NodeOptions options, const Clock& clock,
                    Log& log, Scheduler* scheduler, const Uplink* uplink)
-    : plan_(part_of(plan, uplink)),
+    : plan_(part_of(plan, options, uplink)),
       factory_(std::move(factory)),
       options_(options),
       clock_(clock),
@@ -85,26 +82,29 @@ void NodeCore::wire(const Plan& whole) {
       if (!here && (first_node_ || node == whole.actors.front().node)) gate_->add_peer(node);
     }
   }
-  for (std::size_t i = 0; i < whole.links.size(); ++i) wire_link(whole, i);
+  const auto nodes = actor_nodes(whole);
+  for (std::size_t i = 0; i < whole.links.size(); ++i) {
+    wire_link(whole.links[i], static_cast<std::uint32_t>(i), nodes);
+  }
   if (!gate_) return;
   for (const ActorPlan& actor : whole.actors) {
     if (!ids_.contains(actor.name)) gate_->add_actor(actor.name, actor.node);
   }
 }
 
-void NodeCore::wire_link(const Plan& whole, std::size_t position) {
-  const LinkPlan& link = whole.links[position];
-  const auto number = static_cast<std::uint32_t>(position);
+void NodeCore::wire_link(const LinkPlan& link, std::uint32_t number, const ActorNodes& nodes) {
+  if (options_.left_out.contains(link.from) || options_.left_out.contains(link.to)) return;
   Cell* from = find_cell(link.from);
   Cell* to = find_cell(link.to);
   if (from == nullptr && to == nullptr) return;
   if (from == nullptr) {
-    gate_->add_inlet(number, link, node_of(whole, link.from), *to);
+    gate_->add_inlet(number, link, std::string(nodes.at(link.from)), *to);
     return;
   }
   const PortId port{static_cast<std::int32_t>(from->outs())};
   if (to == nullptr) {
-    from->add_out(gate_->add_outlet(number, link, *from, port, node_of(whole, link.to)));
+    const std::string node(nodes.at(link.to));
+    from->add_out(gate_->add_outlet(number, link, *from, port, node));
     return;
   }
   links_.push_back(std::make_unique<Link>(link, *from, port, *to));

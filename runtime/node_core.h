@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -76,7 +77,9 @@ class NodeCore {
  private:
   Cell& cell(ActorId actor) const { return *cells_[static_cast<std::size_t>(actor.index)]; }
   void wire(const Plan& whole);
-  void wire_link(const Plan& whole, std::size_t position);
+  // `number`: its position in the whole plan. `nodes`: see actor_nodes().
+  using ActorNodes = std::unordered_map<std::string_view, std::string_view>;
+  void wire_link(const LinkPlan& link, std::uint32_t number, const ActorNodes& nodes);
   void close_gate();
   std::unique_ptr<Actor> make_actor(ActorId actor);
   void carry_out(Supervisor::Orders orders);  // under tree_mutex_

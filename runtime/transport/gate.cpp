@@ -73,8 +73,6 @@ Outlet& Gate::add_outlet(std::uint32_t link, const LinkPlan& plan, Cell& from, P
 
 void Gate::add_inlet(std::uint32_t link, const LinkPlan& plan, const std::string& from_node,
                      Cell& to) {
-  CHECK(from_node != fellowship_.first() || options_.first_returns_within == Duration{0},
-        "no link leads from a first node in whose place another process may come");
   inlets_[link] = std::make_unique<RemoteInlet>(*this, link, peer_of(from_node), plan, to);
 }
 

@@ -333,6 +333,9 @@ void Gate::let_go(std::size_t position, Error error) {
   for (const auto& [link, outlet] : outlets_) {
     if (outlet->peer() == position) outlet->begin_anew();
   }
+  for (const auto& [link, inlet] : inlets_) {
+    if (inlet->RemoteOrigin::peer() == position) inlet->begin_anew();
+  }
   peer.go_away(error, clock_.now());
   tell_root(Message::of(PeerAway{peer.node(), std::move(error)}));
 }

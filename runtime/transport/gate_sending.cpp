@@ -74,9 +74,12 @@ void Gate::send_out(Outgoing& outgoing) {
   } else if (outgoing.cause) {
     auto& origin = static_cast<RemoteOrigin&>(*outgoing.message.origin());
     if (origin.plan() != nullptr) {
+      RemoteInlet& inlet = *inlets_.at(origin.link());
+      // Whoever sent it is not there any more.
+      if (inlet.holds_of_another()) return;
       parcel.link = origin.link();
       lane = origin.plan()->lane;
-      inlets_.at(origin.link())->send_back(outgoing.message.bytes());
+      inlet.send_back(outgoing.message.bytes());
       outgoing.message.holds_credit_ = false;
     } else {
       parcel.target = origin.sender_name();

@@ -1,5 +1,7 @@
 #include "runtime/transport/remote_link.h"
 
+#include <algorithm>
+
 #include "runtime/node.h"
 #include "runtime/transport/gate.h"
 
@@ -46,9 +48,9 @@ void RemoteOutlet::begin_anew() {
 }
 
 bool RemoteInlet::take_in(std::int64_t bytes) {
-  const std::int64_t given = given_messages_.load();
+  const auto [given, given_bytes] = given_back();
   const std::int64_t messages_out = came_messages_.load() - given;
-  const std::int64_t bytes_out = came_bytes_.load() - given_bytes_.load();
+  const std::int64_t bytes_out = came_bytes_.load() - given_bytes;
   if (!credit_admits(bytes, messages_out, bytes_out, plan_.message_credits, plan_.byte_credits)) {
     return false;
   }
@@ -62,9 +64,16 @@ void RemoteInlet::send_back(std::int64_t bytes) {
   came_bytes_.fetch_sub(bytes);
 }
 
+// What comes back first counts as what came first, whichever it was: in the end the sums are right,
+// and until then the sender has less credit and not more.
+void RemoteInlet::begin_anew() {
+  given_messages_.fetch_sub(came_messages_.exchange(0));
+  given_bytes_.fetch_sub(came_bytes_.exchange(0));
+}
+
 std::pair<std::int64_t, std::int64_t> RemoteInlet::given_back() const {
-  const std::int64_t messages = given_messages_.load();
-  return {messages, given_bytes_.load()};
+  const std::int64_t messages = std::max<std::int64_t>(given_messages_.load(), 0);
+  return {messages, std::max<std::int64_t>(given_bytes_.load(), 0)};
 }
 
 LinkStats RemoteInlet::stats() const {

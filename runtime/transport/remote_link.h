@@ -102,6 +102,12 @@ class RemoteInlet final : public RemoteOrigin, public Inlet {
   bool take_in(std::int64_t bytes);
   // The Gate's thread: a message goes back with its credit.
   void send_back(std::int64_t bytes);
+  // The Gate's thread: another process takes the sender's place, and the link begins there. What of
+  // the one before is still held here is nobody's credit any more, and goes back to nobody; until
+  // it is let go of, neither does what the other one sends.
+  void begin_anew();
+  // The Gate's thread: such messages are still held.
+  bool holds_of_another() const { return given_messages_.load() < 0; }
 
   // Any thread: given back since the link began; bytes are never behind messages.
   std::pair<std::int64_t, std::int64_t> given_back() const;
@@ -115,6 +121,7 @@ class RemoteInlet final : public RemoteOrigin, public Inlet {
   const std::uint32_t link_;
   const LinkPlan plan_;
   std::atomic<std::int64_t> came_messages_{0}, came_bytes_{0};  // less what went back
+  // Below 0 by what is held of a process before the one that sends now.
   std::atomic<std::int64_t> given_messages_{0}, given_bytes_{0};
 };
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
+#include <utility>
 
 #include "tests/runtime/gates.h"
 
@@ -195,6 +197,108 @@ TEST_F(GateReturn, TroublesWhileTheyMeetCostNothing) {
     ASSERT_EQ(heard_.back(), 299) << "seed " << seed;
     ASSERT_TRUE(std::is_sorted(heard_.begin(), heard_.end())) << "seed " << seed;
     ASSERT_EQ(notes_["b"], (std::vector<std::string>{"joined a", "away a", "joined a"}))
+        << "seed " << seed;
+  }
+}
+
+// Node "a" sends numbers to "b", which keeps the newest two of the link's four, and lets go of all
+// when another process has come. Each process counts from its own hundred thousand.
+class LinkFromFirst : public GateReturn {
+ protected:
+  void lay_out_from_first(bool receiver_ends) {
+    Script root_a, sender, root_b, receiver;
+    sender.start = [](Context& context) { context.after(5ms); };
+    sender.timer = [this](Context& context, TimerId) {
+      const std::int64_t first = 100000 * heads_;
+      if (next_ < first) next_ = first;
+      while (next_ < first + 300 && context.send("out", Message::of(Number{next_}))) ++next_;
+      context.after(5ms);
+    };
+    sender.undeliverable = [this](Context&, const Message& message, const Error&) {
+      returned_.push_back(message.as<Number>()->value);
+    };
+    root_b.receive = [this](Context& context, const Message& message) {
+      if (message.as<PeerAway>() != nullptr) note("b", "away");
+      if (message.as<PeerJoined>() == nullptr) return;
+      note("b", "joined");
+      context.send_control("receiver", Message::of(Number{-1}));
+      context.after(8s);
+    };
+    root_b.timer = [this, first = true](Context& context, TimerId) mutable {
+      if (std::exchange(first, false)) return;
+      kept_.clear();
+      context.finish();
+    };
+    root_b.child_ended = [](Context&, const ChildEnd&) { return ChildDecision::kIgnore; };
+    receiver.receive = [this, receiver_ends](Context& context, Message message) {
+      const std::int64_t number = message.as<Number>()->value;
+      if (number < 0) {
+        kept_.clear();
+        return;
+      }
+      heard_.push_back(number);
+      kept_.push_back(std::move(message));
+      if (kept_.size() > 2) kept_.pop_front();
+      if (receiver_ends && heard_.size() == 100) {
+        kept_.clear();
+        context.finish();
+      }
+    };
+    root_a.receive = [](Context& context, const Message& message) {
+      if (message.as<PeerLeft>() != nullptr) context.finish();
+    };
+    actor("a", "root.a", root_a);
+    actor("a", "sender", sender);
+    actor("b", "root.b", root_b);
+    actor("b", "receiver", receiver);
+    link("sender", "receiver", 4);
+  }
+  void play(std::uint64_t seed, bool receiver_ends) {
+    heard_.clear();
+    returned_.clear();
+    notes_.clear();
+    kept_.clear();
+    plan_ = {};
+    heads_ = 1;
+    next_ = 0;
+    make_world(seed);
+    lay_out_from_first(receiver_ends);
+    add_first(kFirst, {});
+    const ProcessId other = add_other(60s);
+    const TimePoint dies = world_->dice().between(60ms, 1s);
+    world_->at(dies, [this, dies] {
+      world_->kill(0);
+      ++heads_;
+      add_first(kSecond, {kFirst}, dies + world_->dice().between(1ms, 3s));
+    });
+    ASSERT_TRUE(world_->run(60s)) << "seed " << seed;
+    ASSERT_EQ(error_of(other), "") << "seed " << seed;
+    ASSERT_EQ(notes_["b"], (std::vector<std::string>{"joined", "away", "joined"})) << seed;
+  }
+
+  std::int64_t heads_ = 1, next_ = 0;
+  std::deque<Message> kept_;
+};
+
+// What is held of the one before is not given back to the next, which has all its credit.
+TEST_F(LinkFromFirst, BeginsAnewWithTheProcessThatTakesItsPlace) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    ASSERT_NO_FATAL_FAILURE(play(seed, false));
+    const auto second = std::find(heard_.begin(), heard_.end(), 200000);
+    ASSERT_NE(second, heard_.end()) << "seed " << seed;
+    EXPECT_EQ(heard_.end() - second, 300) << "seed " << seed;
+    EXPECT_TRUE(std::is_sorted(heard_.begin(), heard_.end())) << "seed " << seed;
+    EXPECT_THAT(returned_, SizeIs(0)) << "seed " << seed;
+  }
+}
+
+// Whatever the one before has sent does not come back to the next, which never sent it.
+TEST_F(LinkFromFirst, NothingOfTheOneBeforeComesBackToTheNext) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    ASSERT_NO_FATAL_FAILURE(play(seed, true));
+    const auto of_second = [](std::int64_t number) { return number >= 200000; };
+    EXPECT_EQ(
+        std::ranges::count_if(heard_, of_second) + std::ranges::count_if(returned_, of_second), 300)
         << "seed " << seed;
   }
 }

@@ -3,6 +3,8 @@
 #include <span>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "actors/messages.h"
 
 namespace troupe::actors {
@@ -51,16 +53,22 @@ void Batches::gather() {
   }
 }
 
-std::optional<std::vector<pipeline::MicroBatch>> Batches::next(std::uint64_t iteration,
-                                                               std::size_t count) {
-  if (gathered_.size() < count) return std::nullopt;
+runtime::Result<Batches::Next> Batches::next(std::uint64_t iteration,
+                                             std::span<const std::uint32_t> indices) {
+  if (gathered_.size() < indices.size()) return Next();
   std::vector<pipeline::MicroBatch> micro_batches;
-  for (; micro_batches.size() < count; gathered_.pop_front()) {
+  for (const std::uint32_t index : indices) {
     const auto* body = gathered_.front().as<BatchMessage>();
-    CHECK(body->iteration == iteration, "the loader feeds iterations in order");
+    if (body->iteration != iteration || body->micro_batch != index) {
+      return runtime::Error{
+          runtime::ErrorKind::kLostPeers,
+          fmt::format("the loader sent micro-batch {} of iteration {} where {} of {} was to come",
+                      body->micro_batch, body->iteration, index, iteration)};
+    }
     micro_batches.push_back({body->micro_batch, batch_of(*body, gathered_.front().payloads())});
+    gathered_.pop_front();
   }
-  return micro_batches;
+  return Next(std::move(micro_batches));
 }
 
 }  // namespace troupe::actors

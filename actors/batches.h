@@ -10,9 +10,11 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "pipeline/iteration_share.h"
+#include "runtime/base/error.h"
 #include "runtime/message.h"
 
 namespace troupe::actors {
@@ -27,8 +29,10 @@ class Batches {
   // So many micro-batches of iterations under way hold their events.
   void note_in_use(std::size_t count);
 
-  // The next ones, of this iteration; nothing when not all are here.
-  std::optional<std::vector<pipeline::MicroBatch>> next(std::uint64_t iteration, std::size_t count);
+  // The next ones, which are these of this iteration; nothing when not all are here. An Error
+  // (kLostPeers): others are; whoever feeds this replica may be another node.
+  using Next = std::optional<std::vector<pipeline::MicroBatch>>;
+  runtime::Result<Next> next(std::uint64_t iteration, std::span<const std::uint32_t> indices);
   std::size_t ahead() const { return gathered_.size() + waiting_.size(); }
 
  private:

@@ -1,6 +1,7 @@
 #include "actors/loader.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,21 +13,62 @@ namespace troupe::actors {
 using runtime::Context;
 using runtime::Message;
 
+namespace {
+
+std::string port_name(std::uint32_t replica) { return fmt::format("batches.{}", replica); }
+
+}  // namespace
+
 Loader::Loader(LoaderOptions options, pipeline::Dataset& dataset, pipeline::Sampler& sampler)
     : options_(std::move(options)), dataset_(dataset), sampler_(sampler) {
   ids_.resize(sampler.options().micro_batch);
 }
 
 void Loader::receive(Context& context, Message message) {
-  if (const auto* feed = message.as<Feed>()) begin(context, *feed);
+  const auto* feed = message.as<Feed>();
+  if (feed == nullptr) return;
+  if (const char* const fault = fault_of(context, *feed, message.sender_name())) {
+    context.log().warning(fmt::format("{} asks for {}: refused", message.sender_name(), fault));
+    return;
+  }
+  begin(context, *feed);
+}
+
+const char* Loader::fault_of(Context& context, const Feed& feed, std::string_view sender) const {
+  if (sender != fmt::format("replica.{}", feed.replica)) return "what another replica is to be fed";
+  if (!context.out(port_name(feed.replica)).valid()) return "what another loader is to feed it";
+  const pipeline::View& view = *feed.view;
+  const std::set<std::uint32_t> members(view.ring.begin(), view.ring.end());
+  if (!members.contains(options_.checks.member_of(feed.replica))) return "micro-batches of no View";
+  const std::uint32_t count = sampler_.options().micro_batches;
+  const auto are_owners = [&](const std::vector<std::uint32_t>& owners) {
+    return owners.size() == count && std::ranges::all_of(owners, [&](std::uint32_t owner) {
+             return members.contains(options_.checks.member_of(owner));
+           });
+  };
+  const bool is_sound =
+      are_owners(view.owners) && std::ranges::all_of(view.later, [&](const auto& assignment) {
+        return are_owners(assignment.owners);
+      });
+  if (!is_sound) return "micro-batches of another View";
+  const auto exists = [&](const Feed::Missing& each) {
+    return each.iteration < options_.iterations &&
+           std::ranges::all_of(each.micro_batches, [&](std::uint32_t i) { return i < count; });
+  };
+  return std::ranges::all_of(feed.missing, exists) ? nullptr : "micro-batches that there are not";
 }
 
 void Loader::begin(Context& context, const Feed& feed) {
+  fed_ = true;
   Line line;
-  line.port = context.out(fmt::format("batches.{}", feed.replica));
+  line.port = context.out(port_name(feed.replica));
   line.replica = feed.replica;
   line.feed = feed.number;
-  line.missing.assign(feed.missing.begin(), feed.missing.end());
+  for (const Feed::Missing& each : feed.missing) {
+    for (const std::uint32_t index : each.micro_batches) {
+      line.missing.push_back({each.iteration, index});
+    }
+  }
   line.view = feed.view;
   begin_iteration(line, feed.iteration);
   lines_[feed.replica] = std::move(line);
@@ -41,7 +83,16 @@ void Loader::timer(Context& context, runtime::TimerId) {
   turn_ = {};
   bool moved = false;
   for (auto& [replica, line] : lines_) moved |= advance(context, line);
+  std::erase_if(lines_, [&](const auto& each) { return has_ended(each.second); });
   if (moved) schedule(context);
+}
+
+// Else all there is would be read for nobody: what comes back gives its credit back.
+void Loader::undeliverable(Context&, Message message, const runtime::Error&) {
+  const auto* batch = message.as<BatchMessage>();
+  if (batch == nullptr) return;
+  const auto line = lines_.find(batch->replica);
+  if (line != lines_.end() && line->second.feed == batch->feed) lines_.erase(line);
 }
 
 void Loader::schedule(Context& context) {
@@ -73,8 +124,12 @@ void Loader::begin_iteration(Line& line, std::uint64_t iteration) const {
   }
 }
 
+bool Loader::has_ended(const Line& line) const {
+  return line.told_end && line.iteration >= options_.iterations && line.missing.empty();
+}
+
 bool Loader::advance(Context& context, Line& line) {
-  if (line.told_end && line.iteration >= options_.iterations && line.missing.empty()) return false;
+  if (has_ended(line)) return false;
   if (line.waiting.empty()) {
     auto message = read(line);
     if (!message.ok()) {
@@ -101,19 +156,20 @@ runtime::Result<Message> Loader::read(const Line& line) {
   return read(line, {line.iteration, line.micro_batches[line.next]});
 }
 
-runtime::Result<Message> Loader::read(const Line& line, const Feed::Missing& which) {
+runtime::Result<Message> Loader::read(const Line& line, const Which& which) {
   sampler_.event_ids(which.iteration, which.micro_batch, ids_);
   pipeline::Batch batch;
   RETURN_IF_ERROR(dataset_.read(ids_, batch));
-  return Message::of(BatchMessage{which.iteration, which.micro_batch, batch.events, line.feed},
-                     {batch.images, batch.conditions, batch.event_ids});
+  return Message::of(
+      BatchMessage{which.iteration, which.micro_batch, batch.events, line.feed, line.replica},
+      {batch.images, batch.conditions, batch.event_ids});
 }
 
 std::string Loader::waiting_for() const {
   for (const auto& [replica, line] : lines_) {
     if (!line.waiting.empty()) return fmt::format("credit of replica {}", replica);
   }
-  if (lines_.empty()) return "the beginning of training";
+  if (!fed_) return "somebody to feed";
   return "nothing: all micro-batches are sent";
 }
 

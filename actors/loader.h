@@ -1,15 +1,19 @@
 #pragma once
 
-// Feeds the node's replicas: reads the micro-batches of one iteration after another and sends each
-// to the replica that owns it, as far ahead as the links' credits allow.
+// Feeds the node's replicas, or, on the head, those of members without data: reads the
+// micro-batches of one iteration after another and sends each to the replica that owns it, as far
+// ahead as the links' credits allow.
 //
 // Ports: in control; out "batches.R" per replica R. A replica says what it is to be fed, and again
-// when that changes (Feed). Has a thread of its own: reading blocks.
+// when that changes (Feed): who has said nothing costs nothing, and who cannot be reached any more,
+// or has been sent all, is forgotten. Has a thread of its own: reading blocks.
 
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "actors/messages.h"
@@ -34,15 +38,22 @@ class Loader final : public runtime::Actor {
   void receive(runtime::Context& context, runtime::Message message) override;
   void credit_returned(runtime::Context& context, std::string_view port) override;
   void timer(runtime::Context& context, runtime::TimerId id) override;
+  // To a replica that has ended, or is lost with its node.
+  void undeliverable(runtime::Context& context, runtime::Message message,
+                     const runtime::Error& cause) override;
   std::string waiting_for() const override;
 
  private:
+  struct Which {
+    std::uint64_t iteration = 0;
+    std::uint32_t micro_batch = 0;
+  };
   // Where one replica's feed stands.
   struct Line {
     runtime::PortId port;
     std::uint32_t replica = 0;
     std::uint32_t feed = 0;
-    std::deque<Feed::Missing> missing;  // before all others
+    std::deque<Which> missing;  // before all others
     ViewPointer view;
     std::uint64_t iteration = 0;
     std::vector<std::uint32_t> micro_batches;  // of the iteration
@@ -51,17 +62,21 @@ class Loader final : public runtime::Actor {
     bool told_end = false;
   };
   void begin(runtime::Context& context, const Feed& feed);
+  // Null: the feed can be followed. Others than the node's own replicas may send anything.
+  const char* fault_of(runtime::Context& context, const Feed& feed, std::string_view sender) const;
+  bool has_ended(const Line& line) const;
   bool advance(runtime::Context& context, Line& line);
   bool has_more(const Line& line, std::uint64_t iteration) const;
   void begin_iteration(Line& line, std::uint64_t iteration) const;
   runtime::Result<runtime::Message> read(const Line& line);
-  runtime::Result<runtime::Message> read(const Line& line, const Feed::Missing& which);
+  runtime::Result<runtime::Message> read(const Line& line, const Which& which);
   void schedule(runtime::Context& context);
 
   LoaderOptions options_;
   pipeline::Dataset& dataset_;
   pipeline::Sampler& sampler_;
-  std::map<std::uint32_t, Line> lines_;  // by replica
+  std::map<std::uint32_t, Line> lines_;  // by replica, until they end
+  bool fed_ = false;                     // somebody, ever
   std::vector<std::uint64_t> ids_;
   runtime::TimerId turn_;
 };

@@ -101,13 +101,13 @@ struct Pace {
   double seconds = 0.0;
 };
 
-// Replica -> Loader of its node, control: these micro-batches at once, then those of the View that
-// are the replica's, from `iteration` on. Nothing of an earlier feed is wanted any more.
+// Replica -> Loader that feeds it, control: these micro-batches at once, then those of the View
+// that are the replica's, from `iteration` on. Nothing of an earlier feed is wanted any more.
 struct Feed {
   static constexpr std::string_view kName = "feed";
   struct Missing {
     std::uint64_t iteration = 0;
-    std::uint32_t micro_batch = 0;
+    std::vector<std::uint32_t> micro_batches;
     bool operator==(const Missing&) const = default;
   };
   std::uint32_t replica = 0;
@@ -124,7 +124,8 @@ struct BatchMessage {
   std::uint64_t iteration = 0;
   std::uint32_t micro_batch = 0;
   std::uint32_t events = 0;
-  std::uint32_t feed = 0;  // that it belongs to
+  std::uint32_t feed = 0;     // that it belongs to
+  std::uint32_t replica = 0;  // that it is for
 };
 
 // Loader -> Replica, data: training ends after the iterations before `iterations`. Before all

@@ -64,6 +64,7 @@ void Replica::begin(Context& context, const StatePointer& state) {
 
 void Replica::receive(Context& context, Message message) {
   if (message.as<BatchMessage>() != nullptr) {
+    if (message.port() != "batches") return;
     // After its end too: else the loader would go on reading, for nobody, as fast as it can.
     batches_.take(std::move(message));
     if (phase_ == Phase::kEnded) return;
@@ -106,7 +107,7 @@ void Replica::receive(Context& context, Message message) {
       take_header(context, header->header);
     }
   } else if (const auto* ending = message.as<EndOfData>()) {
-    last_iteration_ = ending->iterations;
+    if (message.port() == "batches") last_iteration_ = ending->iterations;
   } else if (message.as<StopTraining>() != nullptr) {
     end(context, std::nullopt);
     return;
@@ -162,13 +163,13 @@ void Replica::turn(Context& context) {
 // is nothing.
 bool Replica::work(Context& context) {
   idle_seconds() += lap(context);
-  if (view_ == nullptr || !take_over()) return false;
+  if (view_ == nullptr || !take_over(context)) return false;
   if (flights_.empty()) {
     if (last_iteration_ && state_.iteration >= *last_iteration_) {
       end(context, std::nullopt);
       return false;
     }
-    if (!begin_step(next_step())) return false;
+    if (!begin_step(context, next_step())) return false;
   }
   Flight& next = flights_.front();
   const bool worked = next.contributed() ? work_ahead(context) : compute(context, next);
@@ -183,27 +184,29 @@ bool Replica::work_ahead(Context& context) {
   const StepAhead ahead =
       pipeline::step_ahead(training_.options.schedule, flights_.front().share().slot());
   if (!options_.overlap || ahead == StepAhead::kNothing) return false;
-  if (flights_.size() == 1 && !begin_step(next_step() + 1)) return false;
+  if (flights_.size() == 1 && !begin_step(context, next_step() + 1)) return false;
   Flight& behind = flights_.back();
   return ahead == StepAhead::kAll ? compute(context, behind) : prepare(context, behind);
 }
 
 // False when the micro-batches of its iteration are not here, or there is no such iteration.
-bool Replica::begin_step(std::uint64_t step) {
+bool Replica::begin_step(Context& context, std::uint64_t step) {
   const std::size_t slots = training_.options.schedule.size();
-  if (!gather(step / slots)) return false;
+  if (!gather(context, step / slots)) return false;
   pipeline::StepShare share(training_.gan, training_.options, iteration_,
                             static_cast<std::uint32_t>(step % slots));
   flights_.emplace_back(std::move(share), options_.segment_bytes, *view_);
   return true;
 }
 
-bool Replica::gather(std::uint64_t iteration) {
+bool Replica::gather(Context& context, std::uint64_t iteration) {
   if (iteration_ != nullptr && iteration_->iteration() == iteration) return true;
   if (!last_iteration_ || iteration >= *last_iteration_) return false;
   const auto check = view_->checks(options_.checks, iteration).of(iteration);
   const bool witness = check && check->witness == options_.replica;
-  auto micro_batches = batches_.next(iteration, own_in(iteration).size() + (witness ? 1 : 0));
+  std::vector<std::uint32_t> indices = own_in(iteration);
+  if (witness) indices.push_back(check->micro_batch);
+  auto micro_batches = fed(context, iteration, indices);
   if (!micro_batches) return false;
   std::optional<pipeline::IterationShare::Check> part;
   if (check) part = {check->slot, check->micro_batch};
@@ -211,6 +214,31 @@ bool Replica::gather(std::uint64_t iteration) {
                                                           part, witness);
   batches_.note_in_use(iteration_->with_events());
   return true;
+}
+
+Batches::Next Replica::fed(Context& context, std::uint64_t iteration,
+                           std::span<const std::uint32_t> indices) {
+  runtime::Result<Batches::Next> next = batches_.next(iteration, indices);
+  if (!next.ok()) {
+    context.fail(next.error());
+    return std::nullopt;
+  }
+  const auto fits = [&](const pipeline::MicroBatch& each) { return is_of_model(each.events); };
+  if (!next->has_value() || std::ranges::all_of(**next, fits)) return std::move(next).value();
+  context.fail({runtime::ErrorKind::kLostPeers,
+                fmt::format("the loader sent micro-batches of iteration {} that are of another "
+                            "model; its node does not do what the others do",
+                            iteration)});
+  return std::nullopt;
+}
+
+bool Replica::is_of_model(const pipeline::Batch& batch) const {
+  const std::size_t events = training_.options.micro_batch;
+  const auto cells =
+      static_cast<std::size_t>(training_.gan.discriminator().input_shape().elements());
+  return batch.events == events && batch.images.size() == events * cells * sizeof(float) &&
+         batch.conditions.size() == events * 3 * sizeof(float) &&
+         batch.event_ids.size() == events * sizeof(std::uint64_t);
 }
 
 bool Replica::compute(Context& context, Flight& flight) {
@@ -428,7 +456,7 @@ std::string Replica::waiting_for() const {
   }
   if (!incomplete_.empty()) {
     return fmt::format("{} micro-batches of iteration {} that were another member's: {} are here",
-                       incomplete_.front().second, incomplete_.front().first->iteration(),
+                       incomplete_.front().missing.size(), incomplete_.front().share->iteration(),
                        batches_.ahead());
   }
   if (flights_.empty()) {

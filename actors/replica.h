@@ -14,6 +14,8 @@
 // of members that are lost, if some of them are this replica's now: of these alone the events are
 // asked for and the gradients computed.
 //
+// A loader on the head is lost with it: the next one is told in the next View, which it begins.
+//
 // Ports: in "batches" (Loader), "reduced" (Reducer), control; out "contributions" (Reducer); the
 // first of a member also "metrics", "snapshots" (Checkpointer) and "validation" (Validator), which
 // it uses as long as its member leads the View. Has a thread of its own. One turn computes at most
@@ -30,6 +32,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,7 +65,7 @@ inline constexpr std::size_t kRememberedSteps = 4096;
 
 struct ReplicaOptions {
   std::uint32_t replica = 0;
-  std::string loader = "loader";  // that feeds it
+  std::string loader = "loader";  // that feeds it, on this node or on the head
   int threads = 1;                // micro-batches computed at a time
   std::int64_t segment_bytes = 1 << 20;
   pipeline::SpotChecks checks;  // members and owners are those of the View
@@ -105,18 +108,22 @@ class Replica final : public runtime::Actor {
   // Micro-batches of an iteration that are this replica's, ascending.
   std::vector<std::uint32_t> own_in(std::uint64_t iteration) const;
   std::size_t most_own() const;
-  std::vector<Feed::Missing> missing_of(const pipeline::IterationShare& share) const;
+  std::vector<std::uint32_t> missing_of(const pipeline::IterationShare& share) const;
   void lead(runtime::Context& context);
   void tell_step(runtime::Context& context, StepMetrics step);
   void tell_again(runtime::Context& context, std::uint64_t from);
   void tell_untold(runtime::Context& context);
-  bool take_over();
+  bool take_over(runtime::Context& context);
   void name_spans(runtime::Context& context);
   void turn(runtime::Context& context);
   bool work(runtime::Context& context);
   bool work_ahead(runtime::Context& context);
-  bool begin_step(std::uint64_t step);
-  bool gather(std::uint64_t iteration);
+  bool begin_step(runtime::Context& context, std::uint64_t step);
+  bool gather(runtime::Context& context, std::uint64_t iteration);
+  // The next that it is fed; nothing: not all are here, or the replica has failed.
+  Batches::Next fed(runtime::Context& context, std::uint64_t iteration,
+                    std::span<const std::uint32_t> indices);
+  bool is_of_model(const pipeline::Batch& batch) const;
   bool compute(runtime::Context& context, Flight& flight);
   bool prepare(runtime::Context& context, const Flight& flight);
   void release_events(Flight& flight, std::size_t computed);
@@ -160,8 +167,12 @@ class Replica final : public runtime::Actor {
   std::uint64_t learned_steps_ = 0;
   std::optional<pipeline::StepRecord> learned_;          // of the next step, as far as it is here
   std::shared_ptr<pipeline::IterationShare> iteration_;  // the newest that was begun
-  // Iterations under way that lack micro-batches it has taken over, and how many; in order.
-  std::deque<std::pair<std::shared_ptr<pipeline::IterationShare>, std::size_t>> incomplete_;
+  // Iterations under way that lack micro-batches it has taken over, and which; in order.
+  struct Incomplete {
+    std::shared_ptr<pipeline::IterationShare> share;
+    std::vector<std::uint32_t> missing;
+  };
+  std::deque<Incomplete> incomplete_;
   std::deque<Flight> flights_;                   // in order, the first is next_step(); two at most
   std::optional<std::uint64_t> last_iteration_;  // end of data was seen
   runtime::Hash128 state_hash_;                  // of state_

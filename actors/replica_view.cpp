@@ -103,16 +103,20 @@ void Replica::take_view(Context& context, ViewPointer view) {
     shares.push_back(iteration_);
   }
   shares.erase(std::unique(shares.begin(), shares.end()), shares.end());
+  std::size_t missing_count = 0;
   for (const auto& share : shares) {
-    const std::vector<Feed::Missing> missing = missing_of(*share);
+    const std::vector<std::uint32_t> missing = missing_of(*share);
     share->take_over({});
-    if (!missing.empty()) incomplete_.emplace_back(share, missing.size());
-    feed.missing.insert(feed.missing.end(), missing.begin(), missing.end());
+    if (!missing.empty()) {
+      incomplete_.push_back({share, missing});
+      feed.missing.push_back({share->iteration(), missing});
+      missing_count += missing.size();
+    }
     feed.iteration = share->iteration() + 1;
   }
   for (Flight& flight : flights_) flight.restart(*view_);
   computer_->forget_prepared();
-  batches_.expect(feed_, feed.missing.size(), most_own() + 1);
+  batches_.expect(feed_, missing_count, most_own() + 1);
   if (iteration_ != nullptr) batches_.note_in_use(iteration_->with_events());
   context.send_control(options_.loader, Message::of(std::move(feed)));
   if (is_of_another_head) {
@@ -134,10 +138,10 @@ std::size_t Replica::most_own() const {
   return most;
 }
 
-std::vector<Feed::Missing> Replica::missing_of(const pipeline::IterationShare& share) const {
-  std::vector<Feed::Missing> missing;
+std::vector<std::uint32_t> Replica::missing_of(const pipeline::IterationShare& share) const {
+  std::vector<std::uint32_t> missing;
   for (const std::uint32_t index : own_in(share.iteration())) {
-    if (!share.has(index)) missing.push_back({share.iteration(), index});
+    if (!share.has(index)) missing.push_back(index);
   }
   return missing;
 }
@@ -189,10 +193,10 @@ void Replica::lead(Context& context) {
 }
 
 // False: not all that iterations under way lack is here.
-bool Replica::take_over() {
+bool Replica::take_over(Context& context) {
   for (; !incomplete_.empty(); incomplete_.pop_front()) {
-    const auto& [share, count] = incomplete_.front();
-    auto micro_batches = batches_.next(share->iteration(), count);
+    const auto& [share, missing] = incomplete_.front();
+    auto micro_batches = fed(context, share->iteration(), missing);
     if (!micro_batches) return false;
     share->take_over(std::move(*micro_batches));
     for (Flight& flight : flights_) {

@@ -35,7 +35,8 @@ runtime::ActorFactory make_actor_factory(const NodeParts& parts) {
     }
     if (plan.kind == "member") return std::make_unique<Member>();
     if (plan.kind == "loader") {
-      return std::make_unique<Loader>(parts.loader, parts.dataset, parts.sampler);
+      CHECK(parts.dataset != nullptr && parts.sampler != nullptr);
+      return std::make_unique<Loader>(parts.loader, *parts.dataset, *parts.sampler);
     }
     if (plan.kind == "replica") return make_replica(parts, plan);
     if (plan.kind == "reducer") return std::make_unique<Reducer>(parts.reducer);

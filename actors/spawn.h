@@ -20,8 +20,9 @@ namespace troupe::actors {
 struct NodeParts {
   TrainingContext training;
   runtime::Disk& disk;
-  pipeline::Dataset& dataset;
-  pipeline::Sampler& sampler;
+  // Null: no loader among them.
+  pipeline::Dataset* dataset = nullptr;
+  pipeline::Sampler* sampler = nullptr;
   pipeline::Dataset* test_dataset = nullptr;  // null: no validator in the plan
 
   CoordinatorOptions coordinator;

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "actors/wire_state.h"
+#include "actors/wire_view.h"
 #include "model/exact_sum.h"
 #include "runtime/transport/wire_error.h"
 
@@ -20,8 +21,8 @@ using runtime::WireWriter;
 
 constexpr std::size_t kMostActorName = 64;
 constexpr std::size_t kMostReason = 4096;
-// Those that lie behind a View's first iteration.
-constexpr std::size_t kMostAssignments = 16;
+// Iterations under way when a View begins.
+constexpr std::size_t kMostIncomplete = 4;
 // Of floats; integers are 0 on the wire.
 constexpr std::uint64_t kFormats = 3;
 
@@ -29,83 +30,6 @@ constexpr std::uint64_t kFormats = 3;
 bool is_exponent(std::int16_t exponent) {
   return exponent == model::kNoExponent ||
          (exponent >= model::kLeastExponent && exponent <= model::kLargestExponent);
-}
-
-void pack_id(WireWriter& out, const pipeline::ViewId& id) {
-  out.list(2);
-  out.number(id.term);
-  out.number(id.number);
-}
-
-pipeline::ViewId unpack_id(WireReader& in) {
-  in.list(2);
-  const std::uint32_t term = in.number32();
-  return {term, in.number32()};
-}
-
-template <class Number>
-void pack_numbers(WireWriter& out, const std::vector<Number>& numbers) {
-  out.list(numbers.size());
-  for (const Number number : numbers) out.number(number);
-}
-
-std::vector<std::uint32_t> unpack_numbers32(WireReader& in, std::size_t most) {
-  std::vector<std::uint32_t> numbers(in.list_up_to(most));
-  for (std::uint32_t& number : numbers) number = in.number32();
-  return numbers;
-}
-
-// Null: none.
-const char* fault_of(const pipeline::View& view) {
-  if (view.ring.empty() || view.owners.empty()) return "a View of nobody";
-  if (view.reached.size() != view.ring.size()) return "a View that does not tell what all reached";
-  const std::set<std::uint32_t> members(view.ring.begin(), view.ring.end());
-  if (members.size() != view.ring.size()) return "a View with a member twice";
-  bool is_reached = false;
-  for (std::size_t i = 0; i < view.ring.size(); ++i) {
-    const std::uint64_t step = view.reached[i];
-    if (step > view.first_step) return "a View behind what its members have reached";
-    if (view.is_new(view.ring[i])) continue;
-    if (view.first_step - step > 1) return "a View of members far behind it";
-    is_reached = is_reached || step == view.first_step;
-  }
-  return is_reached ? nullptr : "a View from a step on that nobody has reached";
-}
-
-void pack_view(WireWriter& out, const pipeline::View& view) {
-  out.list(7);
-  pack_id(out, view.id);
-  out.number(view.first_step);
-  pack_numbers(out, view.ring);
-  pack_numbers(out, view.reached);
-  pack_numbers(out, view.owners);
-  out.list(view.later.size());
-  for (const pipeline::View::Assignment& assignment : view.later) {
-    out.list(2);
-    out.number(assignment.from);
-    pack_numbers(out, assignment.owners);
-  }
-  pack_numbers(out, view.learners);
-}
-
-ViewPointer unpack_view(WireReader& in) {
-  pipeline::View view;
-  in.list(7);
-  view.id = unpack_id(in);
-  view.first_step = in.number();
-  view.ring = unpack_numbers32(in, kMostViewMembers);
-  view.reached.resize(in.list_up_to(kMostViewMembers));
-  for (std::uint64_t& step : view.reached) step = in.number();
-  view.owners = unpack_numbers32(in, kMostMicroBatches);
-  view.later.resize(in.list_up_to(kMostAssignments));
-  for (pipeline::View::Assignment& assignment : view.later) {
-    in.list(2);
-    assignment.from = in.number();
-    assignment.owners = unpack_numbers32(in, kMostMicroBatches);
-  }
-  view.learners = unpack_numbers32(in, kMostViewMembers);
-  if (const char* const fault = fault_of(view)) in.fail(fault);
-  return std::make_shared<const pipeline::View>(std::move(view));
 }
 
 void pack_state_pointer(WireWriter& out, const StatePointer& state) {
@@ -218,6 +142,72 @@ void pack(WireWriter& out, const ViewMessage& body) {
 }
 
 void unpack(WireReader& in, ViewMessage& body) { body.view = unpack_view(in); }
+
+void pack(WireWriter& out, const Feed& body) {
+  CHECK(body.view != nullptr, "a message without its View");
+  out.list(5);
+  out.number(body.replica);
+  out.number(body.number);
+  pack_view(out, *body.view);
+  out.list(body.missing.size());
+  for (const Feed::Missing& missing : body.missing) {
+    out.list(2);
+    out.number(missing.iteration);
+    pack_numbers(out, missing.micro_batches);
+  }
+  out.number(body.iteration);
+}
+
+void unpack(WireReader& in, Feed& body) {
+  in.list(5);
+  body.replica = in.number32();
+  body.number = in.number32();
+  body.view = unpack_view(in);
+  for (std::size_t left = in.list_up_to(kMostIncomplete); left > 0 && in.ok(); --left) {
+    in.list(2);
+    const std::uint64_t iteration = in.number();
+    body.missing.push_back({iteration, unpack_numbers32(in, kMostMicroBatches)});
+  }
+  body.iteration = in.number();
+}
+
+void pack(WireWriter& out, const BatchMessage& body) {
+  out.list(5);
+  out.number(body.iteration);
+  out.number(body.micro_batch);
+  out.number(body.events);
+  out.number(body.feed);
+  out.number(body.replica);
+}
+
+void unpack(WireReader& in, BatchMessage& body, std::span<const Buffer> payloads) {
+  in.list(5);
+  body.iteration = in.number();
+  body.micro_batch = in.number32();
+  body.events = in.number32();
+  body.feed = in.number32();
+  body.replica = in.number32();
+  const std::size_t events = body.events;
+  const auto is_aligned = [](const Buffer& payload) {
+    return reinterpret_cast<std::uintptr_t>(payload.data()) % alignof(std::uint64_t) == 0;
+  };
+  if (payloads.size() != 3 || payloads[0].size() % sizeof(float) != 0 ||
+      payloads[1].size() != events * 3 * sizeof(float) ||
+      payloads[2].size() != events * sizeof(std::uint64_t) ||
+      !std::ranges::all_of(payloads, is_aligned)) {
+    in.fail("a micro-batch without the events it says it has");
+  }
+}
+
+void pack(WireWriter& out, const EndOfData& body) {
+  out.list(1);
+  out.number(body.iterations);
+}
+
+void unpack(WireReader& in, EndOfData& body) {
+  in.list(1);
+  body.iterations = in.number();
+}
 
 void pack(WireWriter& out, const RingBucket& body) {
   const BucketMessage& bucket = body.bucket;
@@ -448,6 +438,9 @@ void add_wire_messages(runtime::WireTypes& types, const StateCheck& check_state)
   types.add<TooSlow>();
   types.add<Pace>();
   types.add<ViewMessage>();
+  types.add<Feed>();
+  types.add<BatchMessage>();
+  types.add<EndOfData>();
   types.add<RingBucket>();
   types.add<RingHeader>();
   types.add<Snapshot>(fault);

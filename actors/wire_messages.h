@@ -15,6 +15,7 @@
 #include <span>
 
 #include "actors/messages.h"
+#include "actors/wire_view.h"
 #include "runtime/base/buffer.h"
 #include "runtime/transport/wire_format.h"
 #include "runtime/transport/wire_types.h"
@@ -25,9 +26,6 @@ namespace troupe::actors {
 // a receiver keeps by number, or multiplies, stays small or exact.
 inline constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
 inline constexpr std::uint32_t kMostBuckets = 1U << 20;
-// No View has more members, or more micro-batches.
-inline constexpr std::size_t kMostViewMembers = 1024;
-inline constexpr std::size_t kMostMicroBatches = std::size_t{1} << 16;
 // No model has more loss terms.
 inline constexpr std::size_t kMostLosses = 256;
 
@@ -58,6 +56,18 @@ void unpack(runtime::WireReader& in, Halted& body);
 // before and first_step of some, but for learners, which are further behind; and owners.
 void pack(runtime::WireWriter& out, const ViewMessage& body);
 void unpack(runtime::WireReader& in, ViewMessage& body);
+
+// A sound View; whether it is one that the receiver knows, and whether the micro-batches exist,
+// only that one can tell.
+void pack(runtime::WireWriter& out, const Feed& body);
+void unpack(runtime::WireReader& in, Feed& body);
+
+// Sound means: three aligned payloads, of whole floats, and of three floats and one id per event.
+void pack(runtime::WireWriter& out, const BatchMessage& body);
+void unpack(runtime::WireReader& in, BatchMessage& body, std::span<const runtime::Buffer> payloads);
+
+void pack(runtime::WireWriter& out, const EndOfData& body);
+void unpack(runtime::WireReader& in, EndOfData& body);
 
 // Sound means: 0 <= begin < end, and one payload, of so many aligned integers, or floats in the
 // format that is named.

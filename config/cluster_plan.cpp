@@ -9,12 +9,11 @@ namespace {
 
 using runtime::Plan;
 
-std::string loader_name(std::uint32_t member) { return fmt::format("loader.{}", member); }
-
 std::string reducer_name(std::uint32_t member) { return fmt::format("reducer.{}", member); }
 
 void add_head(const ClusterPlanOptions& options, Plan& plan) {
   plan.actors.push_back({"coordinator", "coordinator", "", false, kHeadNode});
+  plan.actors.push_back({kHeadLoader, "loader", "coordinator", true, kHeadNode});
   plan.actors.push_back({"checkpointer", "checkpointer", "coordinator", true, kHeadNode});
   if (options.validator) {
     plan.actors.push_back({"validator", "validator", "coordinator", true, kHeadNode});
@@ -36,6 +35,8 @@ void add_member(const ClusterPlanOptions& options, std::uint32_t member, Plan& p
 }  // namespace
 
 std::string member_name(std::uint32_t member) { return fmt::format("member.{}", member); }
+
+std::string loader_name(std::uint32_t member) { return fmt::format("loader.{}", member); }
 
 std::vector<std::uint64_t> replica_weights(const ClusterPlanOptions& options) {
   CHECK(options.members > 0 && options.replicas_per_member > 0);
@@ -66,6 +67,7 @@ runtime::Result<Plan> make_cluster_plan(const ClusterPlanOptions& options,
     leaders.push_back(first);
     for (std::uint32_t i = 0; i < options.replicas_per_member; ++i) {
       add_replica_links(sizes, first + i, {loader_name(member), reducer_name(member)}, plan);
+      add_batches_link(sizes, first + i, kHeadLoader, plan);
     }
   }
   add_ring_links(sizes, reducers, plan);

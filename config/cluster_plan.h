@@ -20,6 +20,11 @@ inline constexpr const char* kHeadNode = "head";
 // "member.2": the name of a computing node, and of the actor that is its root.
 std::string member_name(std::uint32_t member);
 
+// Names of the loader that feeds a member's replicas: its own, and the head's, which feeds those of
+// members without data.
+std::string loader_name(std::uint32_t member);
+inline constexpr const char* kHeadLoader = "loader";
+
 struct ClusterPlanOptions : TrainingSizes {
   // Computing nodes, from 1; default 1.
   std::uint32_t members = 1;
@@ -36,14 +41,15 @@ struct ClusterPlanOptions : TrainingSizes {
 // them: that of its member. CHECKs the sizes that ClusterPlanOptions promises.
 std::vector<std::uint64_t> replica_weights(const ClusterPlanOptions& options);
 
-// Node "head": coordinator, its root, owns checkpointer, validator and monitor. Node "member.k" for
-// each member: the actor member.k, its root, owns loader.k, its replicas and reducer.k. Replicas
-// are numbered over all members in order: with two each, replica.3 is on member.1. Every reducer
-// has a link to every other one.
+// Node "head": coordinator, its root, owns loader, checkpointer, validator and monitor. Node
+// "member.k" for each member: the actor member.k, its root, owns loader.k, its replicas and
+// reducer.k. Replicas are numbered over all members in order: with two each, replica.3 is on
+// member.1. Every reducer has a link to every other one.
 //
-// Links as in one process (plan_links.h), each replica fed by the loader beside it; the first
-// replica of every member can send snapshots and metrics. Snapshots leave their process, so their
-// links have room for two whole states. The plan passes runtime::check.
+// Links as in one process (plan_links.h), each replica fed by the loader beside it or, of a member
+// without data, by the head's: the other one's link carries nothing then. The first replica of
+// every member can send snapshots and metrics. Snapshots leave their process, so their links have
+// room for two whole states. The plan passes runtime::check.
 //
 // kTopology: every override that cannot be followed, as apply_link_overrides() has it.
 runtime::Result<runtime::Plan> make_cluster_plan(const ClusterPlanOptions& options,

@@ -122,13 +122,19 @@ class Changes {
 
 }  // namespace
 
+void add_batches_link(const TrainingSizes& sizes, std::uint32_t number, const std::string& loader,
+                      Plan& plan) {
+  // One more for the end of data.
+  const std::int64_t batches = std::int64_t{sizes.loader_credits} + 1;
+  plan.links.push_back({loader, fmt::format("batches.{}", number),
+                        fmt::format("replica.{}", number), "batches", Lane::kData, batches,
+                        batches * message_bytes(sizes), 0});
+}
+
 void add_replica_links(const TrainingSizes& sizes, std::uint32_t number, const ReplicaNode& node,
                        Plan& plan) {
   const std::string name = fmt::format("replica.{}", number);
-  // One more for the end of data.
-  const std::int64_t batches = std::int64_t{sizes.loader_credits} + 1;
-  plan.links.push_back({node.loader, fmt::format("batches.{}", number), name, "batches",
-                        Lane::kData, batches, batches * message_bytes(sizes), 0});
+  add_batches_link(sizes, number, node.loader, plan);
   // One step and its repetition.
   const Credit credit = step_credit(sizes, 2);
   plan.links.push_back({name, "contributions", node.reducer, "contributions", Lane::kData,

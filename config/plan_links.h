@@ -44,6 +44,10 @@ struct ReplicaNode {
 void add_replica_links(const TrainingSizes& sizes, std::uint32_t number, const ReplicaNode& node,
                        runtime::Plan& plan);
 
+// Appends the first of these from another loader, for a replica that is fed by that one instead.
+void add_batches_link(const TrainingSizes& sizes, std::uint32_t number, const std::string& loader,
+                      runtime::Plan& plan);
+
 // Appends a link from each reducer to each other one, reducer.M sending to it on port "ring.M":
 // which of them stand next to each other in the ring, the View says. One alone has none. A link has
 // room for all that crosses an edge in two steps, and for the sums of one that another lacks, so

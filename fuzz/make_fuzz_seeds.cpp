@@ -462,13 +462,15 @@ void add_invitations(const Folder& folder) {
   const auto add = [&](const char* name, const launch::MemberInvitation& invitation) {
     folder.add(name, launch::pack_invitation(invitation).bytes());
   };
-  add("sound", {"name: a\nmodel: {zoo: toy}\n", 2, 4, "/data", "node-a"});
-  add("most-members", {"", kMost, kMost, "", ""});
+  constexpr launch::DataIdentity kData{{7, 9}, 11};
+  add("sound", {"name: a\nmodel: {zoo: toy}\n", 2, 4, "/data", "node-a", kData});
+  add("most-members", {"", kMost, kMost, "", "", kData});
   // What only another version would write.
-  add("no-members", {"", 0, 1, "", ""});
-  add("too-many-members", {"", kMost + 1, kMost + 1, "", ""});
-  add("fewer-places", {"", 2, 1, "", ""});
-  add("long-path", {"", 1, 1, std::string(4097, 'a'), "node-a"});
+  add("no-members", {"", 0, 1, "", "", kData});
+  add("too-many-members", {"", kMost + 1, kMost + 1, "", "", kData});
+  add("fewer-places", {"", 2, 1, "", "", kData});
+  add("long-path", {"", 1, 1, std::string(4097, 'a'), "node-a", kData});
+  add("no-iterations", {"", 1, 1, "", "", {}});
 }
 
 }  // namespace

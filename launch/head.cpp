@@ -85,7 +85,7 @@ runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSet
     if (!written.ok()) log.warning(written.error().message);
     return number;
   };
-  gate.invite = [&request, &clock, &membership, names](
+  gate.invite = [&request, &clock, &membership, names, identity = setup.identity](
                     const runtime::Enrolment& enrolment,
                     const std::vector<std::string>& awaited) -> Result<runtime::Invitation> {
     // Before there was a View a process that failed may be started again as the same member.
@@ -104,6 +104,7 @@ runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSet
     contents.places = size_of_run(request.topology, request.members).places;
     contents.data_folder = std::filesystem::absolute(request.data_folder).string();
     contents.host = host_name();
+    contents.data = identity;
     return runtime::Invitation{std::move(name), pack_invitation(contents)};
   };
   return gate;

@@ -9,30 +9,36 @@ namespace troupe::launch {
 namespace {
 
 constexpr std::size_t kMostPath = 4096;
+constexpr std::uint64_t kMostIterations = std::uint64_t{1} << 32;
 
 }  // namespace
 
 runtime::Buffer pack_invitation(const MemberInvitation& invitation) {
   CHECK(invitation.topology.size() <= MemberInvitation::kMostTopologyBytes);
   runtime::WireWriter out;
-  out.list(5);
+  out.list(7);
   out.text(invitation.topology);
   out.number(invitation.members);
   out.number(invitation.places);
   out.text(invitation.data_folder);
   out.text(invitation.host);
+  out.hash(invitation.data.fingerprint);
+  out.number(invitation.data.iterations_per_epoch);
   return out.take_header();
 }
 
 runtime::Result<MemberInvitation> unpack_invitation(const runtime::Buffer& contents) {
   runtime::WireReader in(contents.bytes());
   MemberInvitation invitation;
-  in.list(5);
+  in.list(7);
   invitation.topology = in.text(MemberInvitation::kMostTopologyBytes);
   invitation.members = static_cast<std::uint32_t>(in.number(config::kMostMembers));
   invitation.places = static_cast<std::uint32_t>(in.number(config::kMostMembers));
   invitation.data_folder = in.text(kMostPath);
   invitation.host = in.text(kMostPath);
+  invitation.data.fingerprint = in.hash();
+  invitation.data.iterations_per_epoch = in.number(kMostIterations);
+  if (in.ok() && invitation.data.iterations_per_epoch == 0) in.fail("an epoch without iterations");
   if (in.ok() && invitation.members == 0) in.fail("a run without members");
   if (invitation.places < invitation.members) in.fail("a run of more members than places");
   if (in.finished()) return invitation;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "launch/training_data.h"
 #include "runtime/base/buffer.h"
 #include "runtime/base/error.h"
 #include "runtime/transport/packets.h"
@@ -21,6 +22,7 @@ struct MemberInvitation {
   std::uint32_t places = 1;   // for these and all that may join
   std::string data_folder;    // the head's; of use on its own host
   std::string host;           // of the head
+  DataIdentity data{};        // what a process without data takes as given, and no other
   bool operator==(const MemberInvitation&) const = default;
 };
 

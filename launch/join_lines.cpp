@@ -89,6 +89,7 @@ std::string join_lines(const config::ClusterSection& cluster, std::uint32_t memb
     lines +=
         fmt::format("\n  or, where that is not reached, at {}", quoted(addresses[i], public_key));
   }
+  if (!lines.empty()) lines += "\n  and where the data is not, with --data remote";
   return lines;
 }
 

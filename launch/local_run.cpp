@@ -51,7 +51,7 @@ Result<Prepared> prepare(const LocalRunRequest& request, const RunFolder& folder
   Prepared prepared{std::move(setup), {}, {}, {}, {}, {}};
   const pipeline::TrainingOptions& options = prepared.setup.options;
   const RunIdentity identity{request.topology_hash, prepared.setup.backend->numerics_class(),
-                             prepared.setup.data.train.fingerprint()};
+                             prepared.setup.identity.fingerprint};
   pipeline::TrainingState state;
   if (request.resume) {
     ASSIGN_OR_RETURN(state,

@@ -105,6 +105,17 @@ std::string data_folder_of(const MemberRequest& request, const MemberInvitation&
   return invitation.host == host_name() ? invitation.data_folder : "runs/data";
 }
 
+Result<TrainingSetup> set_up_member(const MemberRequest& request, const config::Topology& topology,
+                                    const MemberInvitation& invitation, runtime::Log& log) {
+  const RunSize size{invitation.members, invitation.places, 0};
+  if (!request.remote_data) {
+    return set_up_training(topology, size, data_folder_of(request, invitation), false, log);
+  }
+  log.info(fmt::format("without data of its own: the head sends the micro-batches, of the data {}",
+                       invitation.data.fingerprint.text()));
+  return set_up_training(topology, size, invitation.data);
+}
+
 // It may be noticed at any time, and costs the run nothing before there is a node.
 Result<MemberResult> join_run(const MemberRequest& request, RunSignals& signals,
                               const runtime::Clock& clock, runtime::Log& log) {
@@ -115,9 +126,7 @@ Result<MemberResult> join_run(const MemberRequest& request, RunSignals& signals,
   ASSIGN_OR_RETURN(const config::LoadedTopology loaded,
                    config::parse_topology(invitation.topology, "the head's topology", "."));
   const config::Topology& topology = loaded.topology;
-  ASSIGN_OR_RETURN(TrainingSetup setup,
-                   set_up_training(topology, {invitation.members, invitation.places, 0},
-                                   data_folder_of(request, invitation), false, log));
+  ASSIGN_OR_RETURN(TrainingSetup setup, set_up_member(request, topology, invitation, log));
   if (signals.is_leaving()) return MemberResult{};
   runtime::FileDisk disk;
   actors::NodeParts parts = computing_parts(setup, topology, disk, invitation.members, call.member);
@@ -132,6 +141,7 @@ Result<MemberResult> join_run(const MemberRequest& request, RunSignals& signals,
   options.scheduler_threads = 1;
   options.shutdown_deadline = request.shutdown_deadline;
   options.stuck_after = topology.cluster.failure.stuck_after;
+  if (!setup.data) options.left_out = {config::loader_name(call.member)};
   runtime::Node node(setup.plan, actors::make_actor_factory(parts), options, clock, log,
                      runtime::Uplink{std::move(gate), *wire, types});
   const runtime::NodeEnd end = signals.run(node);

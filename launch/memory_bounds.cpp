@@ -51,14 +51,16 @@ std::vector<std::int64_t> shares(const config::Topology& topology,
   return bytes;
 }
 
-// A reducer sends to the next of its ring alone, and one member at a time sends snapshots, although
-// any of them may have to.
+// A reducer sends to the next of its ring alone, one member at a time sends snapshots, and one
+// loader feeds a replica, although any of them may have to.
 class AlternativeLinks {
  public:
   // False: it stands for one that was counted.
   bool operator()(const runtime::LinkPlan& link) {
     if (link.to_port == "ring") return counted_.insert(link.from).second;
-    if (link.to_port == "snapshots") return counted_.insert(link.to).second;
+    if (link.to_port == "snapshots" || link.to_port == "batches") {
+      return counted_.insert(link.to).second;
+    }
     return true;
   }
 

@@ -2,6 +2,7 @@
 
 // The events a run trains on and is validated with: made if they are synthetic, opened, counted.
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "pipeline/dataset.h"
 #include "pipeline/sampler.h"
 #include "runtime/base/error.h"
+#include "runtime/base/hash.h"
 #include "runtime/base/log.h"
 #include "runtime/base/thread_team.h"
 
@@ -18,10 +20,19 @@ namespace troupe::launch {
 // Whether the topology asks for validation at all.
 bool validates(const config::Topology& topology);
 
+// What all nodes of a run must know of its data, whether they have it or not.
+struct DataIdentity {
+  runtime::Hash128 fingerprint;
+  std::uint64_t iterations_per_epoch = 0;
+  bool operator==(const DataIdentity&) const = default;
+};
+
 struct TrainingData {
   pipeline::Dataset train;
   std::optional<pipeline::Dataset> test;  // none when validation is off
   pipeline::Sampler sampler;
+
+  DataIdentity identity() const { return {train.fingerprint(), sampler.iterations_per_epoch()}; }
 };
 
 // `with_test_data`: open what the topology validates with, if it does.

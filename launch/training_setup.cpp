@@ -110,11 +110,11 @@ Result<std::vector<std::uint64_t>> replica_weights(const config::Topology& topol
   return config::replica_weights(cluster_options(topology, gan, members, std::move(shares)));
 }
 
-Result<TrainingSetup> set_up_training(const config::Topology& asked, const RunSize& size,
-                                      const std::string& data_folder, bool with_test_data,
-                                      runtime::Log& log) {
+namespace {
+
+// All but the data, and what follows from it.
+Result<TrainingSetup> set_up_networks(const config::Topology& topology, const RunSize& size) {
   const std::uint32_t members = size.members;
-  const config::Topology topology = config::scaled(asked, members);
   std::unique_ptr<model::Backend> backend = make_backend(topology.model.kernels);
   pipeline::TrainingOptions options = topology.train.options;
   options.lossy = format_of(topology.reducer.reduction);
@@ -124,15 +124,48 @@ Result<TrainingSetup> set_up_training(const config::Topology& asked, const RunSi
   ASSIGN_OR_RETURN(auto weights, replica_weights(topology, *gan, members));
   // Who joins later counts as one that no share was given for.
   weights.resize(std::max<std::size_t>(weights.size(), size.places * topology.replica.count), 1);
+  return TrainingSetup{std::move(backend),
+                       std::move(gan),
+                       std::move(plan),
+                       std::move(weights),
+                       {},
+                       std::nullopt,
+                       std::move(options),
+                       0,
+                       size.places};
+}
+
+void take_identity(const config::Topology& topology, const DataIdentity& identity,
+                   TrainingSetup& setup) {
+  setup.identity = identity;
+  setup.options.iterations_per_epoch = identity.iterations_per_epoch;
+  setup.iterations = topology.train.epochs * identity.iterations_per_epoch;
+  if (topology.train.iterations) {
+    setup.iterations = std::min(setup.iterations, *topology.train.iterations);
+  }
+}
+
+}  // namespace
+
+Result<TrainingSetup> set_up_training(const config::Topology& asked, const RunSize& size,
+                                      const std::string& data_folder, bool with_test_data,
+                                      runtime::Log& log) {
+  const config::Topology topology = config::scaled(asked, size.members);
+  ASSIGN_OR_RETURN(TrainingSetup setup, set_up_networks(topology, size));
   const int threads = static_cast<int>(std::max<long>(1, ::sysconf(_SC_NPROCESSORS_ONLN)));
   runtime::ThreadTeam team(threads);
-  ASSIGN_OR_RETURN(TrainingData data,
+  ASSIGN_OR_RETURN(setup.data,
                    open_training_data(topology, data_folder, with_test_data, team, log));
-  options.iterations_per_epoch = data.sampler.iterations_per_epoch();
-  std::uint64_t iterations = topology.train.epochs * options.iterations_per_epoch;
-  if (topology.train.iterations) iterations = std::min(iterations, *topology.train.iterations);
-  return TrainingSetup{std::move(backend), std::move(gan),     std::move(plan), std::move(weights),
-                       std::move(data),    std::move(options), iterations,      size.places};
+  take_identity(topology, setup.data->identity(), setup);
+  return setup;
+}
+
+Result<TrainingSetup> set_up_training(const config::Topology& asked, const RunSize& size,
+                                      const DataIdentity& of_head) {
+  const config::Topology topology = config::scaled(asked, size.members);
+  ASSIGN_OR_RETURN(TrainingSetup setup, set_up_networks(topology, size));
+  take_identity(topology, of_head, setup);
+  return setup;
 }
 
 actors::NodeParts computing_parts(TrainingSetup& setup, const config::Topology& topology,
@@ -140,9 +173,9 @@ actors::NodeParts computing_parts(TrainingSetup& setup, const config::Topology& 
                                   std::uint32_t member) {
   actors::NodeParts parts{setup.context(),
                           disk,
-                          setup.data.train,
-                          setup.data.sampler,
-                          setup.data.test ? &*setup.data.test : nullptr,
+                          setup.data ? &setup.data->train : nullptr,
+                          setup.data ? &setup.data->sampler : nullptr,
+                          setup.data && setup.data->test ? &*setup.data->test : nullptr,
                           {},
                           {},
                           {},
@@ -156,7 +189,9 @@ actors::NodeParts computing_parts(TrainingSetup& setup, const config::Topology& 
   parts.loader.checks.slots = static_cast<std::uint32_t>(setup.options.schedule.size());
   parts.loader.checks.replicas_per_member = topology.replica.count;
   parts.replica.checks = parts.loader.checks;
-  if (members > 0) parts.replica.loader = fmt::format("loader.{}", member);
+  if (members > 0) {
+    parts.replica.loader = setup.data ? config::loader_name(member) : config::kHeadLoader;
+  }
   parts.replica.threads = static_cast<int>(topology.replica.threads);
   parts.replica.segment_bytes = topology.reducer.segment_bytes;
   parts.replica.overlap = topology.replica.overlap;
@@ -184,7 +219,7 @@ actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
   options.first_step = state->step(setup.options.schedule.size());
   options.iterations = setup.iterations;
   options.state = std::move(state);
-  options.validate = setup.data.test.has_value();
+  options.validate = setup.data && setup.data->test;
   options.parting_grace = topology.cluster.failure.dead_after;
   options.membership.replicas_per_member = topology.replica.count;
   options.membership.weights = setup.replica_weights;
@@ -208,7 +243,7 @@ std::vector<runtime::Term> terms_of(const TrainingSetup& setup,
   return {{"topology", topology_hash.text(), ErrorKind::kTopology},
           {"plan", runtime::hash_of(runtime::print(setup.plan)).text(), ErrorKind::kTopology},
           {"numerics class", setup.backend->numerics_class(), ErrorKind::kUsage},
-          {"data fingerprint", setup.data.train.fingerprint().text(), ErrorKind::kData}};
+          {"data fingerprint", setup.identity.fingerprint.text(), ErrorKind::kData}};
 }
 
 }  // namespace troupe::launch

@@ -28,7 +28,8 @@ struct TrainingSetup {
   std::unique_ptr<const model::Gan> gan;
   runtime::Plan plan;
   std::vector<std::uint64_t> replica_weights;  // of all replicas of the run
-  TrainingData data;
+  DataIdentity identity;                       // of the run's data
+  std::optional<TrainingData> data;            // none: the head has it, and feeds who computes here
   pipeline::TrainingOptions options;
   std::uint64_t iterations = 0;  // of the whole run
   std::uint32_t places = 0;      // see RunSize
@@ -64,8 +65,12 @@ runtime::Result<TrainingSetup> set_up_training(const config::Topology& topology,
                                                const RunSize& size, const std::string& data_folder,
                                                bool with_test_data, runtime::Log& log);
 
+// The same for a member of a run whose head has data that is said to be this: none is looked for.
+runtime::Result<TrainingSetup> set_up_training(const config::Topology& topology,
+                                               const RunSize& size, const DataIdentity& of_head);
+
 // The parts of the setup's loaders, replicas and reducer: those of member `member`, or all of them
-// in one process.
+// in one process. Of a member without data its loader is to be left out of the node.
 actors::NodeParts computing_parts(TrainingSetup& setup, const config::Topology& topology,
                                   runtime::Disk& disk, std::uint32_t members, std::uint32_t member);
 
@@ -74,7 +79,7 @@ actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
                                                const config::Topology& topology,
                                                std::uint32_t members, actors::StatePointer state);
 
-// What nodes of one run must have in common.
+// What nodes of one run must have in common. A member without data has the head's fingerprint.
 std::vector<runtime::Term> terms_of(const TrainingSetup& setup,
                                     const runtime::Hash128& topology_hash);
 

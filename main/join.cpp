@@ -14,6 +14,8 @@ namespace {
 
 namespace po = boost::program_options;
 
+// No folder: the data is the head's.
+constexpr const char* kRemote = "remote";
 constexpr std::uint32_t kLongestWaitSeconds = 7 * 24 * 3600;
 // A head that this process's own supervisor has started may take its time to make data.
 constexpr auto kPatience = std::chrono::hours(24);
@@ -38,11 +40,13 @@ int join(const launch::MemberRequest& request) {
 
 int join_command(const Arguments& arguments) {
   CommandLine line(
-      "join ADDRESS [--key DIR] [--node NAME] [--listen ADDRESS] [--data DIR]\n"
+      "join ADDRESS [--key DIR] [--node NAME] [--listen ADDRESS]\n"
+      "            [--data DIR or remote]\n"
       "            [--trace FILE] [--within SECONDS] [--preemption-file FILE]\n"
       "            [--preemption-command COMMAND] [--preemption-every SECONDS]",
       "Makes this process a member of the run whose head listens at ADDRESS: it gets\n"
-      "the topology from there, opens the data itself, and ends with the run.",
+      "the topology from there, opens the data itself or, with --data remote, is sent\n"
+      "what it is to compute by the head, and ends with the run.",
       "troupe join 10.0.0.5:8500 --key keys");
   line.positional("address");
   add_credential_options(line);
@@ -52,7 +56,8 @@ int join_command(const Arguments& arguments) {
       "the address from which it reaches the head). none: nobody can dial it, and it dials the "
       "others, as from behind a firewall")(
       "data", po::value<std::string>(),
-      "folder for synthetic showers and indices (default: the head's, else runs/data)")(
+      "folder for synthetic showers and indices (default: the head's, else runs/data); 'remote': "
+      "none, the head sends what is to be computed (a folder of that name is './remote')")(
       "trace", po::value<std::string>(), "file for what its actors did lately, written at its end");
   line.add()("within", po::value<std::uint32_t>()->default_value(60),
              "seconds in which the head must answer for the first time");
@@ -70,7 +75,10 @@ int join_command(const Arguments& arguments) {
   if (const auto code = take_credentials(line, request.credentials)) return *code;
   if (line.has("node")) request.node = line.get<std::string>("node");
   if (line.has("listen")) request.listen = line.get<std::string>("listen");
-  if (line.has("data")) request.data_folder = line.get<std::string>("data");
+  if (line.has("data")) {
+    request.data_folder = line.get<std::string>("data");
+    request.remote_data = request.data_folder == kRemote;
+  }
   if (line.has("trace")) request.trace = line.get<std::string>("trace");
   const auto within_s = line.get<std::uint32_t>("within");
   if (within_s < 1 || within_s > kLongestWaitSeconds) {

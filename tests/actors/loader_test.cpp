@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -74,24 +75,34 @@ std::string text_of(const Message& message) {
   const auto* batch = message.as<BatchMessage>();
   CHECK(batch != nullptr, "a loader sends nothing else");
   EXPECT_EQ(batch->events, 2U);
+  EXPECT_EQ(batch->replica, 1U);
   return fmt::format("{}:{}/{}", batch->feed, batch->iteration, batch->micro_batch);
 }
+
+// The toy's events, two of them a micro-batch.
+struct ToyData {
+  ToyData() {
+    write_toy_data(folder / "toy.h5");
+    config::Topology topology = Toy().topology();
+    topology.train.options.micro_batch = 2;
+    topology.train.options.micro_batches = kMicroBatches;
+    topology.data.synthetic = false;
+    topology.data.dataset.paths = {folder / "toy.h5"};
+    runtime::ThreadTeam team(1);
+    runtime::Log log = runtime::Log::silent();
+    auto opened = launch::open_training_data(topology, folder.path(), false, team, log);
+    CHECK(opened.ok(), opened.ok() ? "" : opened.error().message);
+    data.emplace(std::move(opened).value());
+  }
+
+  pipeline::TemporaryFolder folder;
+  std::optional<launch::TrainingData> data;
+};
 
 // What a Loader feeds to replica 1 when that orders this, as text: "feed:iteration/micro-batch",
 // "end". The link holds one message; replica 0 asks for nothing.
 std::vector<std::string> fed(const LoaderOptions& options, const std::vector<Order>& orders) {
-  const pipeline::TemporaryFolder folder;
-  write_toy_data(folder / "toy.h5");
-  Toy toy;
-  config::Topology topology = toy.topology();
-  topology.train.options.micro_batch = 2;
-  topology.train.options.micro_batches = kMicroBatches;
-  topology.data.synthetic = false;
-  topology.data.dataset.paths = {folder / "toy.h5"};
-  runtime::ThreadTeam team(1);
-  runtime::Log log = runtime::Log::silent();
-  auto data = launch::open_training_data(topology, folder.path(), false, team, log);
-  CHECK(data.ok(), data.ok() ? "" : data.error().message);
+  ToyData toy;
   std::vector<std::string> fed;
   Play play;
   Script root;
@@ -99,7 +110,7 @@ std::vector<std::string> fed(const LoaderOptions& options, const std::vector<Ord
   root.timer = [](Context& context, runtime::TimerId) { context.finish(); };
   play.actor("coordinator", root);
   play.actor("loader",
-             [&] { return std::make_unique<Loader>(options, data->train, data->sampler); });
+             [&] { return std::make_unique<Loader>(options, toy.data->train, toy.data->sampler); });
   Script idle, replica;
   idle.receive = [](Context&, const Message&) { FAIL() << "it ordered nothing"; };
   const auto order = [&, next = std::size_t{0}](Context& context) mutable {
@@ -162,17 +173,17 @@ TEST(Loader, FeedsAWitnessBehindItsOwn) {
 
 TEST(Loader, FeedsWhatIsMissingBeforeAllElse) {
   Feed more = feed({1, 1}, 2, 2);
-  more.missing = {{0, 0}, {1, 0}};
+  more.missing = {{0, {0}}, {1, {0}}};
   EXPECT_THAT(fed(options(), {{more}}), ElementsAre("end", "2:0/0", "2:1/0", "2:2/0", "2:2/1"));
   Feed last = feed({1, 1}, 2, 3);
-  last.missing = {{2, 0}};
+  last.missing = {{2, {0}}};
   EXPECT_THAT(fed(options(), {{last}}), ElementsAre("end", "2:2/0"));
 }
 
 // What it has read, or sent already, says of which feed it is.
 TEST(Loader, AnotherFeedTakesTheFirstOnesPlace) {
   Feed more = feed({1, 1}, 2, 1);
-  more.missing = {{0, 0}};
+  more.missing = {{0, {0}}};
   const std::vector<std::string> all = fed(options(), {{feed({0, 1})}, {more, 2}});
   const auto second = std::find(all.begin() + 1, all.end(), "end");
   const std::vector<std::string> first(all.begin(), second), rest(second, all.end());
@@ -185,9 +196,65 @@ TEST(Loader, AnotherFeedTakesTheFirstOnesPlace) {
 // The end was told, and there is something before it again.
 TEST(Loader, FeedAfterTheEndHasAnEndOfItsOwn) {
   Feed more = feed({1, 1}, 2, 3);
-  more.missing = {{2, 0}};
+  more.missing = {{2, {0}}};
   EXPECT_THAT(fed(options(), {{feed({0, 1}, 1, 2)}, {more, 2}}),
               ElementsAre("end", "1:2/1", "end", "2:2/0"));
+}
+
+// A replica may be on another node, and may send anything.
+TEST(Loader, FollowsNoFeedThatNoReplicaOfTheRunHas) {
+  const auto refuses = [](const std::function<void(Feed&, pipeline::View&)>& change) {
+    pipeline::View view = *view_with({0, 1});
+    Feed wrong = feed({0, 1});
+    change(wrong, view);
+    wrong.view = std::make_shared<const pipeline::View>(view);
+    return fed(options(4), {{wrong}}).empty();
+  };
+  EXPECT_FALSE(refuses([](Feed&, pipeline::View&) {}));
+  EXPECT_TRUE(refuses([](Feed& feed, pipeline::View&) { feed.replica = 0; }));
+  EXPECT_TRUE(refuses([](Feed&, pipeline::View& view) { view.ring = {0, 2}; }));
+  EXPECT_TRUE(refuses([](Feed&, pipeline::View& view) { view.owners = {0}; }));
+  EXPECT_TRUE(refuses([](Feed&, pipeline::View& view) { view.owners = {0, 2}; }));
+  EXPECT_TRUE(refuses([](Feed&, pipeline::View& view) { view.owners = {0, 1, 1}; }));
+  EXPECT_TRUE(refuses([](Feed&, pipeline::View& view) { view.later = {{1, {1, 7}}}; }));
+  EXPECT_TRUE(refuses([](Feed& feed, pipeline::View&) { feed.missing = {{0, {2}}}; }));
+  EXPECT_TRUE(refuses([](Feed& feed, pipeline::View&) { feed.missing = {{kIterations, {0}}}; }));
+}
+
+// What comes back has its credit: it would read all there is for nobody.
+TEST(Loader, ForgetsAReplicaThatHasEnded) {
+  ToyData toy;
+  LoaderOptions endless = options();
+  endless.iterations = 1'000'000;
+  Play play;
+  Script root, replica;
+  std::int64_t undelivered = -1, sent = 0;
+  root.start = [](Context& context) { context.after(std::chrono::seconds(5)); };
+  root.timer = [&](Context& context, runtime::TimerId) {
+    const runtime::LinkStats stats = play.node().link_stats().front();
+    undelivered = stats.undelivered;
+    sent = stats.sent;
+    context.finish();
+  };
+  root.child_ended = [](Context&, const runtime::ChildEnd&) {
+    return runtime::ChildDecision::kIgnore;
+  };
+  play.actor("coordinator", root);
+  play.actor("loader",
+             [&] { return std::make_unique<Loader>(endless, toy.data->train, toy.data->sampler); });
+  replica.start = [](Context& context) {
+    context.send_control("loader", Message::of(feed({0, 1})));
+  };
+  replica.receive = [count = 0](Context& context, const Message&) mutable {
+    if (++count == 10) context.finish();
+  };
+  play.actor("replica.1", replica);
+  play.link("loader", "batches.1", "replica.1", "batches", runtime::Lane::kData, 3);
+  const runtime::NodeEnd end = play.run(1);
+  EXPECT_FALSE(end.error) << end.error->message;
+  EXPECT_GE(undelivered, 1);
+  EXPECT_LE(undelivered, 6);
+  EXPECT_EQ(sent, 10 + undelivered);
 }
 
 }  // namespace

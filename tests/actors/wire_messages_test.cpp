@@ -164,6 +164,11 @@ std::vector<Parts> one_of_each(std::uint64_t seed) {
   all.push_back(parts_of(Learned{draw.number32(), draw.number()}));
   all.push_back(parts_of(Pace{draw.number32(), draw.number(), draw.real()}));
   all.push_back(parts_of(draw_view(draw)));
+  all.push_back(parts_of(draw_feed(draw)));
+  all.push_back(
+      parts_of(BatchMessage{draw.number(), draw.number32(), 2, draw.number32(), draw.number32()},
+               {Buffer::zeroed(24), Buffer::zeroed(24), Buffer::zeroed(16)}));
+  all.push_back(parts_of(EndOfData{draw.number()}));
   all.push_back(parts_of(FellowLost{draw.text(40), draw_error(draw)}));
   all.push_back(parts_of(Leaving{}));
   all.push_back(parts_of(Expelled{draw_error(draw)}));

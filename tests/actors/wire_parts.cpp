@@ -23,6 +23,21 @@ ViewMessage draw_view(Draw& draw) {
   return {std::make_shared<const pipeline::View>(std::move(view))};
 }
 
+Feed draw_feed(Draw& draw) {
+  Feed feed;
+  feed.replica = draw.number32();
+  feed.number = draw.number32();
+  feed.view = draw_view(draw).view;
+  feed.missing.resize(draw.up_to(2));
+  for (Feed::Missing& missing : feed.missing) {
+    missing.iteration = draw.number();
+    missing.micro_batches.resize(draw.up_to(9));
+    for (std::uint32_t& index : missing.micro_batches) index = draw.number32();
+  }
+  feed.iteration = draw.number();
+  return feed;
+}
+
 runtime::WireTypes wire_types() {
   runtime::WireTypes types;
   add_wire_messages(types);

@@ -58,6 +58,8 @@ runtime::Error draw_error(Draw& draw);
 pipeline::ViewId draw_id(Draw& draw);
 // As a coordinator tells one: some of its members may lack the newest step.
 ViewMessage draw_view(Draw& draw);
+// In such a View.
+Feed draw_feed(Draw& draw);
 
 // What a node of the run knows.
 runtime::WireTypes wire_types();

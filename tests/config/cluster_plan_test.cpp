@@ -71,6 +71,7 @@ TEST(ClusterPlan, PlacesTheComputingOnMembersAndTheRestOnTheHead) {
   const std::string text = runtime::print(plan);
   EXPECT_THAT(text, HasSubstr("  node head\n"
                               "    coordinator (coordinator)\n"
+                              "      loader (loader, own thread)\n"
                               "      checkpointer (checkpointer, own thread)\n"
                               "      validator (validator, own thread)\n"
                               "      monitor (monitor, own thread)\n"));
@@ -102,13 +103,14 @@ TEST(ClusterPlan, EachReplicaIsFedAndReducedBesideIt) {
 }
 
 // A member's first replica tells of its steps when the member leads the View.
-TEST(ClusterPlan, OnlyRingsAndWhatFirstReplicasTellLeaveANode) {
+TEST(ClusterPlan, OnlyRingsAndWhatFirstReplicasTellLeaveAMember) {
   const runtime::Plan plan = plan_of(options());
   std::map<std::string, std::string> node;
   for (const runtime::ActorPlan& actor : plan.actors) node[actor.name] = actor.node;
   std::vector<std::string> crossing;
   for (const LinkPlan& each : plan.links) {
     if (node[each.from] == node[each.to]) continue;
+    if (node[each.from] == kHeadNode) continue;
     if (each.to_port != "ring") crossing.push_back(each.from + " -> " + each.to);
   }
   EXPECT_THAT(crossing, UnorderedElementsAre("replica.0 -> checkpointer", "replica.0 -> validator",
@@ -116,6 +118,26 @@ TEST(ClusterPlan, OnlyRingsAndWhatFirstReplicasTellLeaveANode) {
                                              "replica.2 -> validator", "replica.2 -> monitor",
                                              "replica.4 -> checkpointer", "replica.4 -> validator",
                                              "replica.4 -> monitor"));
+}
+
+// A member may have no data, and which one, the plan does not say.
+TEST(ClusterPlan, OnlyWhatFeedsReplicasLeavesTheHeadAndIsBoundedAsBesideThem) {
+  const runtime::Plan plan = plan_of(options());
+  std::map<std::string, std::string> node;
+  for (const runtime::ActorPlan& actor : plan.actors) node[actor.name] = actor.node;
+  std::size_t crossing = 0;
+  for (const LinkPlan& each : plan.links) {
+    if (node[each.from] == node[each.to] || node[each.from] != kHeadNode) continue;
+    EXPECT_EQ(each.from, kHeadLoader);
+    const LinkPlan& own =
+        link(plan, loader_name(static_cast<std::uint32_t>(crossing / 2)), each.from_port);
+    EXPECT_EQ(each.to, "replica." + std::to_string(crossing));
+    EXPECT_EQ(each.to_port, own.to_port);
+    EXPECT_EQ(each.message_credits, own.message_credits);
+    EXPECT_EQ(each.byte_credits, own.byte_credits);
+    ++crossing;
+  }
+  EXPECT_EQ(crossing, 6U);
 }
 
 // Whatever order a View puts them in, each can send to the one behind it.
@@ -225,7 +247,7 @@ TEST(ClusterPlan, OverridesReachEveryLinkOfTheirKindsHoweverLittleTheyLeave) {
     EXPECT_EQ(each.message_credits, 1) << each.from;
     ++found;
   }
-  EXPECT_EQ(found, 6);
+  EXPECT_EQ(found, 2 * 6) << "of the loaders beside them, and of the head's";
   EXPECT_TRUE(runtime::check(*plan).empty());
   change.to = "reducer";
   const auto refused = make_cluster_plan(uneven, {change}, {});

@@ -9,16 +9,22 @@ namespace {
 
 using testing::HasSubstr;
 
+constexpr DataIdentity kData{{7, 9}, 11};
+
 TEST(MemberInvitation, IsTheSameAfterItWasPacked) {
-  const MemberInvitation invitation{"name: x\n", 7, 12, "/data", "node-a"};
+  const MemberInvitation invitation{"name: x\n", 7, 12, "/data", "node-a", kData};
   const auto read = unpack_invitation(pack_invitation(invitation));
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(*read, invitation);
 }
 
 TEST(MemberInvitation, TheLongestTopologyFits) {
-  const MemberInvitation invitation{std::string(MemberInvitation::kMostTopologyBytes, 'x'), 1, 1,
-                                    std::string(4096, 'd'), std::string(4096, 'h')};
+  const MemberInvitation invitation{std::string(MemberInvitation::kMostTopologyBytes, 'x'),
+                                    1,
+                                    1,
+                                    std::string(4096, 'd'),
+                                    std::string(4096, 'h'),
+                                    kData};
   const auto read = unpack_invitation(pack_invitation(invitation));
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(*read, invitation);
@@ -27,12 +33,19 @@ TEST(MemberInvitation, TheLongestTopologyFits) {
 TEST(MemberInvitation, NumbersOfMembersThatNoRunHasAreRefused) {
   for (const std::uint32_t members : {0u, config::kMostMembers + 1}) {
     const auto read =
-        unpack_invitation(pack_invitation({"name: x\n", members, members, "/data", "a"}));
+        unpack_invitation(pack_invitation({"name: x\n", members, members, "/data", "a", kData}));
     ASSERT_FALSE(read.ok()) << members;
     EXPECT_EQ(read.error().kind, runtime::ErrorKind::kLostPeers);
     EXPECT_THAT(read.error().message, HasSubstr("the invitation cannot be read"));
   }
-  EXPECT_FALSE(unpack_invitation(pack_invitation({"name: x\n", 3, 2, "/data", "a"})).ok());
+  EXPECT_FALSE(unpack_invitation(pack_invitation({"name: x\n", 3, 2, "/data", "a", kData})).ok());
+}
+
+TEST(MemberInvitation, EpochThatNoDataHasIsRefused) {
+  for (const std::uint64_t iterations : {std::uint64_t{0}, std::uint64_t{1} << 33}) {
+    const MemberInvitation invitation{"name: x\n", 1, 1, "/data", "a", {{7, 9}, iterations}};
+    EXPECT_FALSE(unpack_invitation(pack_invitation(invitation)).ok()) << iterations;
+  }
 }
 
 }  // namespace

@@ -64,14 +64,16 @@ TEST(JoinLines, EveryMemberThatIsAwaitedHasOne) {
   EXPECT_EQ(join_lines(two_hosts(), 4, {"member.0"}, {"tcp://a:1"}, ""),
             "\n  on node-b: troupe join 'tcp://a:1' --node member.1"
             "\n  on node-b: troupe join 'tcp://a:1' --node member.2"
-            "\n  on any host: troupe join 'tcp://a:1' --node member.3");
+            "\n  on any host: troupe join 'tcp://a:1' --node member.3"
+            "\n  and where the data is not, with --data remote");
   EXPECT_EQ(join_lines(two_hosts(), 1, {"member.0"}, {"tcp://a:1", "tcp://b:1"}, ""), "");
 }
 
 TEST(JoinLines, FurtherAddressesFollowAndAllCarryTheKey) {
   EXPECT_EQ(join_lines({}, 1, {}, {"tcp://a:1", "tcp://b:1"}, "K$Y"),
             "\n  on any host: troupe join 'tcp://a:1#K$Y' --key DIR --node member.0"
-            "\n  or, where that is not reached, at 'tcp://b:1#K$Y'");
+            "\n  or, where that is not reached, at 'tcp://b:1#K$Y'"
+            "\n  and where the data is not, with --data remote");
 }
 
 }  // namespace

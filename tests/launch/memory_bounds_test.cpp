@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "config/cluster_plan.h"
+
 namespace troupe::launch {
 namespace {
 
@@ -88,8 +90,8 @@ TEST(RunBounds, SharesAreThoseOfTheMembers) {
   EXPECT_FALSE(run_bounds(*loaded, 2).ok()) << "shares of three";
 }
 
-// Every reducer has a link to every other one, and uses that to the next in the ring; and one
-// member at a time sends snapshots.
+// Every reducer has a link to every other one, and uses that to the next in the ring; one member at
+// a time sends snapshots; and a replica is fed by its member's loader or by the head's.
 TEST(RunBounds, CountOneLinkOfEveryReducerToAnother) {
   const auto loaded =
       config::parse_topology("model: {zoo: toy}\ndata: {train: toy.h5}\n", "t.yaml", ".");
@@ -104,7 +106,7 @@ TEST(RunBounds, CountOneLinkOfEveryReducerToAnother) {
       continue;
     }
     if (link.to_port != "ring") {
-      rest += link.byte_credits;
+      if (link.from != config::kHeadLoader) rest += link.byte_credits;
       continue;
     }
     edge = link.byte_credits;

@@ -195,9 +195,17 @@ class Company final : public NetworkWatcher {
     head_ids_.insert(head_);
   }
 
-  void start_member(launch::TrainingSetup& setup, std::uint32_t member, TimePoint when) {
+  // `remote`: without data, which the head has.
+  void start_member(launch::TrainingSetup& setup, std::uint32_t member, TimePoint when,
+                    bool remote) {
     rest_.push_back(parts_of(stage_, setup, members_, member, stage_.initial_state(), disk_));
     ProcessSetup process;
+    if (remote) {
+      rest_.back().dataset = nullptr;
+      rest_.back().sampler = nullptr;
+      rest_.back().replica.loader = config::kHeadLoader;
+      process.node.left_out = {config::loader_name(member)};
+    }
     process.factory = actors::make_actor_factory(rest_.back());
     process.start = when;
     if (may_return_) process.gate.first_returns_within = kOrphanAfter;
@@ -359,7 +367,7 @@ launch::TrainingSetup TrainingStage::make_setup(std::uint32_t members) {
 StatePointer TrainingStage::initial_state() {
   const launch::TrainingSetup& setup = this->setup(0);
   return std::make_shared<const pipeline::TrainingState>(pipeline::initial_state(
-      *setup.gan, setup.options, setup.backend->numerics_class(), setup.data.train.fingerprint()));
+      *setup.gan, setup.options, setup.backend->numerics_class(), setup.identity.fingerprint));
 }
 
 runtime::Hash128 TrainingStage::undisturbed() {
@@ -386,7 +394,7 @@ StatePointer TrainingStage::newest_state(runtime::Disk& disk) {
 TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_t members,
                           const StatePointer& state, runtime::Disk& disk, Fate fate,
                           const std::vector<Death>& deaths, const std::vector<TimePoint>& joins,
-                          const World::Trace& trace) {
+                          const std::set<std::uint32_t>& remote, const World::Trace& trace) {
   const launch::TrainingSetup& shared = stage.setup(members);
   const runtime::WireTypes types = launch::wire_types(*shared.gan, shared.options);
   const auto nodes = static_cast<std::uint32_t>(1 + members + joins.size());
@@ -399,7 +407,7 @@ TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_
     launch::TrainingSetup& setup = broken ? stage.broken_setup(members) : stage.setup(members);
     const TimePoint start =
         node <= members ? world.dice().between(0s, 50ms) : joins[node - members - 1];
-    company.start_member(setup, node - 1, start);
+    company.start_member(setup, node - 1, start, remote.contains(node - 1));
   }
   world.network().watch(company);
   plan_fate(world, fate, members, end.killed);

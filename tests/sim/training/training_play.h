@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -115,10 +116,13 @@ struct TrainingEnd {
   Duration simulated{0};
 };
 
-// Trains from `state` with so many members, as the seed has it; others come at these times.
+// Trains from `state` with so many members, as the seed has it; others come at these times. Those
+// of `remote`, by number, have no data.
 TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_t members,
                           const actors::StatePointer& state, runtime::Disk& disk, Fate fate,
                           const std::vector<Death>& deaths = {},
-                          const std::vector<TimePoint>& joins = {}, const World::Trace& trace = {});
+                          const std::vector<TimePoint>& joins = {},
+                          const std::set<std::uint32_t>& remote = {},
+                          const World::Trace& trace = {});
 
 }  // namespace troupe::sim

@@ -1,0 +1,91 @@
+// What a member without data and the head's loader tell each other, on its way.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "runtime/transport/packets.h"
+#include "tests/actors/wire_parts.h"
+
+namespace troupe::actors {
+namespace {
+
+using runtime::Buffer;
+
+TEST(WireMessages, RandomFeedsComeBack) {
+  Draw draw(21);
+  for (int round = 0; round < 200; ++round) {
+    const Feed feed = draw_feed(draw);
+    const Feed back = round_trip(feed);
+    EXPECT_EQ(back.replica, feed.replica);
+    EXPECT_EQ(back.number, feed.number);
+    EXPECT_EQ(back.view->id, feed.view->id);
+    EXPECT_EQ(back.view->owners, feed.view->owners);
+    EXPECT_EQ(back.missing, feed.missing);
+    EXPECT_EQ(back.iteration, feed.iteration);
+  }
+}
+
+// Of a lone member that has taken over all there is of two iterations.
+TEST(WireMessages, LargestFeedFitsAHeader) {
+  pipeline::View view;
+  view.ring = {1023};
+  view.reached = {0};
+  view.owners.assign(kMostMicroBatches, 1023);
+  Feed feed;
+  feed.view = std::make_shared<const pipeline::View>(view);
+  std::vector<std::uint32_t> all(kMostMicroBatches);
+  std::iota(all.begin(), all.end(), 0U);
+  constexpr auto kLast = std::numeric_limits<std::uint32_t>::max();
+  feed.missing = {{kLast - 1, all}, {kLast, all}};
+  EXPECT_LT(parts_of(feed).bytes(), std::int64_t{runtime::Packet::kMostHeaderBytes} - 1024);
+  EXPECT_EQ(round_trip(feed).missing, feed.missing);
+}
+
+TEST(WireMessages, FeedOfMoreIterationsThanAreUnderWayIsRefused) {
+  Draw draw(22);
+  Feed feed = draw_feed(draw);
+  feed.missing.assign(4, {1, {2}});
+  EXPECT_EQ(problem_of(parts_of(feed)), "");
+  feed.missing.assign(5, {1, {2}});
+  EXPECT_NE(problem_of(parts_of(feed)), "");
+}
+
+Parts batch(std::size_t images, std::size_t conditions, std::size_t ids) {
+  return parts_of(BatchMessage{3, 4, 2, 5, 6},
+                  {Buffer::zeroed(images), Buffer::zeroed(conditions), Buffer::zeroed(ids)});
+}
+
+TEST(WireMessages, BatchesAndTheirEndComeBack) {
+  const auto back = round_trip(BatchMessage{3, 4, 2, 5, 6},
+                               {Buffer::zeroed(40), Buffer::zeroed(24), Buffer::zeroed(16)});
+  EXPECT_EQ(back.iteration, 3U);
+  EXPECT_EQ(back.micro_batch, 4U);
+  EXPECT_EQ(back.events, 2U);
+  EXPECT_EQ(back.feed, 5U);
+  EXPECT_EQ(back.replica, 6U);
+  EXPECT_EQ(round_trip(EndOfData{7}).iterations, 7U);
+}
+
+// Of what model an image is, only the replica knows.
+TEST(WireMessages, BatchWithoutItsEventsIsRefused) {
+  EXPECT_EQ(problem_of(batch(40, 24, 16)), "");
+  EXPECT_EQ(problem_of(batch(0, 24, 16)), "");
+  EXPECT_NE(problem_of(batch(41, 24, 16)), "");
+  EXPECT_NE(problem_of(batch(40, 20, 16)), "");
+  EXPECT_NE(problem_of(batch(40, 24, 24)), "");
+  Parts parts = batch(40, 24, 16);
+  parts.payloads.pop_back();
+  EXPECT_NE(problem_of(parts), "");
+  parts = batch(40, 24, 16);
+  parts.payloads[2] = Buffer::zeroed(17).slice(1, 16);
+  EXPECT_NE(problem_of(parts), "");
+}
+
+}  // namespace
+}  // namespace troupe::actors

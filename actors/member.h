@@ -1,9 +1,10 @@
 #pragma once
 
-// Root of a node that computes: owns its loader and replicas. Decides nothing by itself: it tells
-// the Coordinator when something failed, when it loses another member, or when its node is to end,
-// and ends when it is released, or expelled. While the head is away its node goes on; what it has
-// told meanwhile, and before, it tells the next Coordinator again. Without one for good it ends.
+// Root of a node that computes: owns its loader, if it has data, and its replicas. Decides nothing
+// by itself: it tells the Coordinator when something failed, when it loses another member, or when
+// its node is to end, and ends when it is released, or expelled. While the head is away its node
+// goes on; what it has told meanwhile, and before, it tells the next Coordinator again. Without one
+// for good it ends.
 //
 // Only control messages. Called "member.K" in the plan.
 

@@ -1,6 +1,9 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
+#include <string>
 #include <utility>
 
 #include "actors/replica.h"
@@ -106,6 +109,52 @@ TEST(Replica, ThatHasEndedLetsItsLoaderReadNoMoreThanAnIteration) {
   EXPECT_TRUE(ended);
   // And one that it could be to compare.
   EXPECT_EQ(in_the_end, kMicroBatches + 1 + kCredits);
+}
+
+// Of a loader that sends this: how the replica ends.
+std::string error_when_fed(Toy& toy, const BatchMessage& body, std::size_t image_bytes) {
+  const std::size_t events = toy.context().options.micro_batch;
+  Play play;
+  Script root, loader, reducer;
+  root.start = [&](Context& context) {
+    begin(context, toy, 1);
+    context.after(std::chrono::seconds(1));
+  };
+  root.timer = [](Context& context, runtime::TimerId) { context.finish(); };
+  loader.receive = [&](Context& context, const Message&) {
+    context.send("batches", Message::of(EndOfData{9}));
+    context.send("batches", Message::of(BatchMessage(body),
+                                        {runtime::Buffer::zeroed(image_bytes),
+                                         runtime::Buffer::zeroed(events * 3 * sizeof(float)),
+                                         runtime::Buffer::zeroed(events * sizeof(std::uint64_t))}));
+  };
+  reducer.receive = pass_view;
+  play.actor("coordinator", root).actor("reducer", reducer).actor("loader", loader);
+  play.actor("replica.0",
+             [&] { return std::make_unique<Replica>(ReplicaOptions{}, toy.context()); });
+  link_reducer(play);
+  play.link("loader", "batches", "replica.0", "batches");
+  const runtime::NodeEnd end = play.run(1);
+  return end.error ? end.error->message : "";
+}
+
+// Its loader may be on another node.
+TEST(Replica, ThatIsFedOutOfTurnOrOfAnotherModelFailsByName) {
+  Toy toy;
+  const std::uint32_t events = toy.context().options.micro_batch;
+  const auto cells =
+      static_cast<std::size_t>(toy.context().gan.discriminator().input_shape().elements());
+  const std::size_t bytes = events * cells * sizeof(float);
+  EXPECT_EQ(error_when_fed(toy, {0, 0, events, 1, 0}, bytes), "");
+  EXPECT_EQ(error_when_fed(toy, {5, 7, events, 9, 0}, 4), "") << "of another feed";
+  EXPECT_THAT(error_when_fed(toy, {1, 0, events, 1, 0}, bytes),
+              testing::HasSubstr("micro-batch 0 of iteration 1 where 0 of 0 was to come"));
+  EXPECT_THAT(error_when_fed(toy, {0, 1, events, 1, 0}, bytes),
+              testing::HasSubstr("micro-batch 1 of iteration 0 where 0 of 0 was to come"));
+  EXPECT_THAT(error_when_fed(toy, {0, 0, events, 1, 0}, bytes - 4),
+              testing::HasSubstr("of another model"));
+  EXPECT_THAT(error_when_fed(toy, {0, 0, events + 1, 1, 0}, bytes),
+              testing::HasSubstr("of another model"));
 }
 
 }  // namespace

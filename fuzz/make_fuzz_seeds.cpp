@@ -163,6 +163,16 @@ void add_parcels(const Folder& folder) {
   add_parcel(folder, types, actors::Halt{{1, 2}});
   add_parcel(folder, types, actors::Halted{{1, 2}, 5});
   add_parcel(folder, types, view_of({1, 2}, {4, 2, 6}, {5, 4, 5}));
+  actors::Feed feed;
+  feed.replica = 2;
+  feed.number = 3;
+  feed.view = view_of({1, 2}, {4, 2, 6}, {5, 4, 5}).view;
+  feed.missing = {{1, {0, 2}}, {2, {1}}};
+  feed.iteration = 3;
+  add_parcel(folder, types, feed);
+  add_parcel(folder, types, actors::BatchMessage{3, 1, 2, 3, 2},
+             {Buffer::zeroed(64), Buffer::zeroed(24), Buffer::zeroed(16)});
+  add_parcel(folder, types, actors::EndOfData{9});
   const runtime::Error lost{runtime::ErrorKind::kLostPeers, "its connection closed"};
   add_parcel(folder, types, actors::FellowLost{"member.1", lost});
   add_parcel(folder, types, actors::Leaving{});

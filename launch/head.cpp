@@ -67,7 +67,7 @@ std::function<void(const std::string& node)> make_room_for_next(const runtime::L
 
 runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSetup& setup,
                                const runtime::Clock& clock, MembershipFile& membership,
-                               const runtime::Log& log) {
+                               HeadRelay& relay, const runtime::Log& log) {
   runtime::GateOptions gate = gate_options(config::kHeadNode, request.topology.cluster.failure,
                                            terms_of(setup, request.topology_hash));
   // What the process above this one starts asks for its own name.
@@ -85,7 +85,7 @@ runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSet
     if (!written.ok()) log.warning(written.error().message);
     return number;
   };
-  gate.invite = [&request, &clock, &membership, names, identity = setup.identity](
+  gate.invite = [&request, &clock, &membership, &relay, names, identity = setup.identity](
                     const runtime::Enrolment& enrolment,
                     const std::vector<std::string>& awaited) -> Result<runtime::Invitation> {
     // Before there was a View a process that failed may be started again as the same member.
@@ -97,8 +97,11 @@ runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSet
     ASSIGN_OR_RETURN(std::string name,
                      names->choose(enrolment.node, enrolment.host,
                                    awaited_first(free, request.members), clock.now()));
-    RETURN_IF_ERROR(membership.add_place(name));
+    const auto relay_token = relay.admit(name);
+    RETURN_IF_ERROR(membership.add_place(name, relay_token));
     MemberInvitation contents;
+    contents.relay_port = relay.port();
+    if (relay_token) contents.relay_token = *relay_token;
     contents.topology = request.effective_topology;
     contents.members = request.members;
     contents.places = size_of_run(request.topology, request.members).places;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "launch/head_relay.h"
 #include "launch/local_run.h"
 #include "launch/membership_file.h"
 #include "launch/training_setup.h"
@@ -26,7 +27,7 @@ runtime::Result<std::unique_ptr<runtime::Wire>> open_head_wire(const LocalRunReq
 // setup outlive the gate.
 runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSetup& setup,
                                const runtime::Clock& clock, MembershipFile& membership,
-                               const runtime::Log& log);
+                               HeadRelay& relay, const runtime::Log& log);
 
 // For GateOptions::given_up_by of a head that `troupe run` restarts when it dies: says so, and
 // dies.

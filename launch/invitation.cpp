@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "config/topology.h"
+#include "runtime/transport/relay_token.h"
 #include "runtime/transport/wire_format.h"
 
 namespace troupe::launch {
@@ -10,13 +11,14 @@ namespace {
 
 constexpr std::size_t kMostPath = 4096;
 constexpr std::uint64_t kMostIterations = std::uint64_t{1} << 32;
+constexpr std::size_t kMostToken = 64;
 
 }  // namespace
 
 runtime::Buffer pack_invitation(const MemberInvitation& invitation) {
   CHECK(invitation.topology.size() <= MemberInvitation::kMostTopologyBytes);
   runtime::WireWriter out;
-  out.list(7);
+  out.list(9);
   out.text(invitation.topology);
   out.number(invitation.members);
   out.number(invitation.places);
@@ -24,13 +26,15 @@ runtime::Buffer pack_invitation(const MemberInvitation& invitation) {
   out.text(invitation.host);
   out.hash(invitation.data.fingerprint);
   out.number(invitation.data.iterations_per_epoch);
+  out.number(invitation.relay_port);
+  out.text(runtime::token_text(invitation.relay_token));
   return out.take_header();
 }
 
 runtime::Result<MemberInvitation> unpack_invitation(const runtime::Buffer& contents) {
   runtime::WireReader in(contents.bytes());
   MemberInvitation invitation;
-  in.list(7);
+  in.list(9);
   invitation.topology = in.text(MemberInvitation::kMostTopologyBytes);
   invitation.members = static_cast<std::uint32_t>(in.number(config::kMostMembers));
   invitation.places = static_cast<std::uint32_t>(in.number(config::kMostMembers));
@@ -39,6 +43,10 @@ runtime::Result<MemberInvitation> unpack_invitation(const runtime::Buffer& conte
   invitation.data.fingerprint = in.hash();
   invitation.data.iterations_per_epoch = in.number(kMostIterations);
   if (in.ok() && invitation.data.iterations_per_epoch == 0) in.fail("an epoch without iterations");
+  invitation.relay_port = static_cast<std::uint16_t>(in.number(UINT16_MAX));
+  const auto token = runtime::read_token(in.text(kMostToken));
+  if (in.ok() && !token) in.fail("a token of another length");
+  if (token) invitation.relay_token = *token;
   if (in.ok() && invitation.members == 0) in.fail("a run without members");
   if (invitation.places < invitation.members) in.fail("a run of more members than places");
   if (in.finished()) return invitation;

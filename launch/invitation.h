@@ -9,6 +9,7 @@
 #include "runtime/base/buffer.h"
 #include "runtime/base/error.h"
 #include "runtime/transport/packets.h"
+#include "runtime/transport/relay_token.h"
 
 namespace troupe::launch {
 
@@ -23,6 +24,10 @@ struct MemberInvitation {
   std::string data_folder;    // the head's; of use on its own host
   std::string host;           // of the head
   DataIdentity data{};        // what a process without data takes as given, and no other
+  // Through which members that nobody can dial reach each other: a port of the machine at which the
+  // head is dialed, 0 for none, and what the member says there to be known.
+  std::uint16_t relay_port = 0;
+  runtime::RelayToken relay_token{};
   bool operator==(const MemberInvitation&) const = default;
 };
 

@@ -15,6 +15,7 @@
 #include "config/cluster_plan.h"
 #include "launch/abandon.h"
 #include "launch/head.h"
+#include "launch/head_relay.h"
 #include "launch/lost_member.h"
 #include "launch/membership_file.h"
 #include "launch/node_uplink.h"
@@ -195,6 +196,19 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
   LostMembers lost_members(!request.members_here.empty());
   const runtime::SteadyClock clock;
   ASSIGN_OR_RETURN(const auto wire, open_head_wire(request, clock, log));
+  std::optional<MembershipFile> membership;
+  std::optional<HeadRelay> relay;
+  const auto begin_membership = [&]() -> Result<void> {
+    ASSIGN_OR_RETURN(MembershipFile file,
+                     MembershipFile::open(folder.file(MembershipFile::kName), request.returns));
+    membership.emplace(std::move(file));
+    relay.emplace(request.listen, membership->history().relay_tokens, log);
+    return {};
+  };
+  // Members that reach each other through the relay have not much patience.
+  if (wire && request.returns) {
+    RETURN_IF_ERROR(begin_membership());
+  }
   ASSIGN_OR_RETURN(Prepared prepared, prepare(request, folder, disk, log));
   actors::NodeParts parts = make_parts(request, folder, disk, prepared);
   parts.coordinator.ended = [&] {
@@ -220,19 +234,18 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
   options.scheduler_threads = kSchedulerThreads;
   options.shutdown_deadline = request.shutdown_deadline;
   options.stuck_after = request.topology.cluster.failure.stuck_after;
-  std::optional<MembershipFile> membership;
   runtime::GateOptions gate;
   if (wire) {
-    ASSIGN_OR_RETURN(MembershipFile file,
-                     MembershipFile::open(folder.file(MembershipFile::kName), request.returns));
-    membership.emplace(std::move(file));
+    if (!membership) {
+      RETURN_IF_ERROR(begin_membership());
+    }
     take_place(membership->history(), request.topology.cluster.failure, parts);
     parts.coordinator.on_view = [&](const actors::RunOutcome::ViewChange& change) {
       const bool first = !parts.coordinator.predecessor && change.view.id.number == 1;
       const auto written = membership->add_view(actors::view_json(change), first);
       if (!written.ok()) log.warning(written.error().message);
     };
-    gate = head_gate(request, prepared.setup, clock, *membership, log);
+    gate = head_gate(request, prepared.setup, clock, *membership, *relay, log);
     const std::uint32_t term = parts.coordinator.membership.term;
     if (term <= request.topology.cluster.failure.restart) gate.given_up_by = make_room_for_next(log);
     RETURN_IF_ERROR(membership->add_head(parts.coordinator.membership.term, gate.incarnation));

@@ -18,6 +18,7 @@
 #include "launch/invitation.h"
 #include "launch/member_address.h"
 #include "launch/nodes_file.h"
+#include "launch/relayed_member.h"
 #include "launch/run_signals.h"
 #include "launch/run_trace.h"
 #include "launch/training_setup.h"
@@ -120,9 +121,18 @@ Result<TrainingSetup> set_up_member(const MemberRequest& request, const config::
 Result<MemberResult> join_run(const MemberRequest& request, RunSignals& signals,
                               const runtime::Clock& clock, runtime::Log& log) {
   FellowKeys fellows;
-  ASSIGN_OR_RETURN(const auto wire, open_member_wire(request, fellows, clock, log));
-  ASSIGN_OR_RETURN(const Call call, ask_head(request, *wire, clock, signals));
+  ASSIGN_OR_RETURN(const auto own_wire, open_member_wire(request, fellows, clock, log));
+  ASSIGN_OR_RETURN(const Call call, ask_head(request, *own_wire, clock, signals));
   const MemberInvitation& invitation = call.invitation;
+  std::optional<RelayedMember> relayed;
+  if (request.listen == kNoListener && invitation.relay_port != 0) {
+    ASSIGN_OR_RETURN(
+        RelayedMember opened,
+        open_relayed_member(request.address, call.member, invitation, request.credentials, clock,
+                            log, [&fellows] { return fellows.allowed(); }));
+    relayed.emplace(std::move(opened));
+  }
+  runtime::Wire& wire = relayed ? *relayed->wire : *own_wire;
   ASSIGN_OR_RETURN(const config::LoadedTopology loaded,
                    config::parse_topology(invitation.topology, "the head's topology", "."));
   const config::Topology& topology = loaded.topology;
@@ -143,7 +153,7 @@ Result<MemberResult> join_run(const MemberRequest& request, RunSignals& signals,
   options.stuck_after = topology.cluster.failure.stuck_after;
   if (!setup.data) options.left_out = {config::loader_name(call.member)};
   runtime::Node node(setup.plan, actors::make_actor_factory(parts), options, clock, log,
-                     runtime::Uplink{std::move(gate), *wire, types});
+                     runtime::Uplink{std::move(gate), wire, types});
   const runtime::NodeEnd end = signals.run(node);
   if (!request.trace.empty()) {
     const auto traced = write_trace(request.trace, disk, node.traces());

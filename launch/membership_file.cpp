@@ -17,6 +17,7 @@
 
 #include "config/yaml_value.h"
 #include "runtime/base/json_text.h"
+#include "runtime/transport/relay_token.h"
 
 namespace troupe::launch {
 namespace {
@@ -75,7 +76,11 @@ void take_line(const std::string& text, const std::string& path, HeadHistory& hi
     history.term = std::max(history.term, static_cast<std::uint32_t>(term));
     history.incarnations.push_back(incarnation);
   } else if (kind == "place") {
-    history.places.insert(field(line, "node"));
+    const std::string node = field(line, "node");
+    history.places.insert(node);
+    if (const auto token = runtime::read_token(field(line, "relay"))) {
+      history.relay_tokens[node] = *token;
+    }
   } else if (kind == "fellows") {
     const std::uint64_t number = number_of(field(line, "number"));
     if (number != 0) history.fellows[{field(line, "one"), field(line, "other")}] = number;
@@ -114,8 +119,11 @@ Result<void> MembershipFile::add_head(std::uint32_t term, std::uint64_t incarnat
       fmt::format(R"({{"kind":"head","term":{},"incarnation":"{:x}"}})", term, incarnation));
 }
 
-Result<void> MembershipFile::add_place(const std::string& member) {
-  return write(fmt::format(R"({{"kind":"place","node":{}}})", json_string(member)));
+Result<void> MembershipFile::add_place(const std::string& member,
+                                       const std::optional<runtime::RelayToken>& relay_token) {
+  std::string relay;
+  if (relay_token) relay = fmt::format(R"(,"relay":"{}")", runtime::token_text(*relay_token));
+  return write(fmt::format(R"({{"kind":"place","node":{}{}}})", json_string(member), relay));
 }
 
 Result<void> MembershipFile::add_fellows(const std::string& one, const std::string& other,

@@ -4,11 +4,12 @@
 // its place when it is lost. One JSON object per line, "kind" first:
 //
 //   head     term and incarnation of a head that has begun
-//   place    a member that a process was asked to become; no other will ever be
+//   place    a member that a process was asked to become, no other will ever be, and the token by
+//            which the relay knows it, if there is one
 //   fellows  two members and the number by which they know each other (GateOptions::draw)
 //   view     a View, as summary.json has it, before its members are told
 //
-// Only its owner can read it: who knows those numbers can pose as a member.
+// Only its owner can read it: who knows those numbers and tokens can pose as a member.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +22,7 @@
 
 #include "launch/descriptor.h"
 #include "runtime/base/error.h"
+#include "runtime/transport/relay_token.h"
 
 namespace troupe::launch {
 
@@ -28,6 +30,7 @@ struct HeadHistory {
   std::uint32_t term = 0;  // of the newest head; 0: there was none
   std::vector<std::uint64_t> incarnations;
   std::set<std::string> places;
+  std::map<std::string, runtime::RelayToken> relay_tokens;               // by member
   std::map<std::pair<std::string, std::string>, std::uint64_t> fellows;  // the lesser name first
   // After the first, as JSON objects, and how often a process was lost before one of them.
   std::vector<std::string> views;
@@ -50,7 +53,9 @@ class MembershipFile {
 
   // Each kData when the line cannot be written.
   runtime::Result<void> add_head(std::uint32_t term, std::uint64_t incarnation);
-  runtime::Result<void> add_place(const std::string& member);
+  runtime::Result<void> add_place(
+      const std::string& member,
+      const std::optional<runtime::RelayToken>& relay_token = std::nullopt);
   runtime::Result<void> add_fellows(const std::string& one, const std::string& other,
                                     std::uint64_t number);
   // `json`: an object with "members" and "causes", lists of texts; `first`: of the run.

@@ -43,8 +43,10 @@ struct Introduction {
   std::string host;
   std::uint64_t pid = 0;
   std::vector<Term> terms;
-  // Where its fellows can dial it; "" when it does not listen, and dials them. Only the plan's
-  // first node looks at it, once, and refuses what objection_to() of whereabouts.h objects to.
+  // Where its fellows can dial it; "" when it does not listen, and dials them; "relay://..." when
+  // it does so too, but for those that do the same, which reach it through the relay. Only the
+  // plan's first node looks at it, once, and refuses what objection_to() of whereabouts.h objects
+  // to.
   std::string address;
   LaneCounts received{};  // what of earlier connections has arrived, so that the rest is sent again
   // To the plan's first node: it has been given up, and another process is waited for in its place.

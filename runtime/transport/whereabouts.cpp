@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/transport/relay_frames.h"
 #include "runtime/transport/resolve.h"
 
 namespace troupe::runtime {
@@ -25,7 +26,9 @@ Error refused(const Whereabouts& node, std::string_view why) {
 
 // Of one that the other cannot dial.
 std::string no_way_to(const Whereabouts& node) {
-  if (node.address.empty()) return fmt::format("{} does not listen", node.node);
+  if (node.address.empty() || relay_client(node.address)) {
+    return fmt::format("{} does not listen", node.node);
+  }
   return fmt::format("only its own machine gets to {} at '{}'", node.node,
                      without_key(node.address));
 }
@@ -33,7 +36,7 @@ std::string no_way_to(const Whereabouts& node) {
 }  // namespace
 
 std::optional<Error> objection_to(const Whereabouts& node) {
-  if (node.address.empty()) return std::nullopt;
+  if (node.address.empty() || relay_client(node.address)) return std::nullopt;
   const auto address = parse_address(node.address);
   if (!address.ok()) return refused(node, "that is no address");
   if (!address->key.empty()) return refused(node, "a key stands behind it");
@@ -52,6 +55,9 @@ std::optional<Error> objection_to(const Whereabouts& node) {
 
 Reach reach_of(const Whereabouts& node, const Whereabouts& fellow) {
   if (node.address.empty()) return Reach::kNone;
+  if (relay_client(node.address)) {
+    return relay_client(fellow.address) ? Reach::kRelayed : Reach::kNone;
+  }
   const auto address = parse_address(node.address);
   if (!address.ok() || is_name(node.address)) return Reach::kGood;
   const auto resolved = resolve(*address);

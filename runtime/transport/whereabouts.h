@@ -13,7 +13,9 @@ namespace troupe::runtime {
 
 struct Whereabouts {
   std::string node;
-  std::string address;  // where it says that its fellows can dial it; "": it does not listen
+  // Where it says that its fellows can dial it; "": it does not listen. Through a relay: as
+  // relay_address() has it.
+  std::string address;
   // Where it came from to the plan's first node, as ConnectionInfo::address. What cannot be
   // understood may be anywhere, and nothing is concluded from it.
   std::string from;
@@ -24,7 +26,8 @@ struct Whereabouts {
 
 // What is wrong with the address whoever dials it: it cannot be understood, has a name, a key or
 // no port, stands for all interfaces, or is a socket of the file system of another machine than the
-// first node's. Errors are kUsage; none also of a node that does not listen.
+// first node's. Errors are kUsage; none also of a node that does not listen, or
+// only to a relay.
 std::optional<Error> objection_to(const Whereabouts& node);
 
 // Whether the fellow can dial the node, of nodes to which there is no objection otherwise.
@@ -32,6 +35,8 @@ enum class Reach : std::uint8_t {
   // The node does not listen, or where only its own machine gets to, and the two have come from
   // different ones.
   kNone,
+  // Through the relay, of which both are clients.
+  kRelayed,
   // It came from another address than it gives, as through a router that translates addresses, and
   // the fellow did not come from there too.
   kDoubtful,

@@ -267,6 +267,27 @@ TEST_F(Hosts, MemberThatNobodyCanDialMakesItsConnectionsItself) {
   EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone"));
 }
 
+// Their ring goes over the head's machine, once each way, and the head reads none of it.
+TEST_F(Hosts, MembersThatNobodyCanDialReachEachOtherThroughTheRelay) {
+  ASSERT_NO_FATAL_FAILURE(lay_cables(3));
+  if (IsSkipped()) return;
+  if (!network_->shut_in(1) || !network_->shut_in(2)) GTEST_SKIP() << network_->refusal();
+  Words more = kLarge;
+  more.emplace_back("--json");
+  Process run(head_line({0, 1, 1}, more));
+  const auto one = join_apart_from(1, {"--node", "member.0", "--listen", "none"});
+  const auto other = join_apart_from(2, {"--node", "member.1", "--listen", "none"});
+  const ProcessEnd end = run.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  for (const auto* member : {&one, &other}) {
+    const ProcessEnd joined = (*member)->wait();
+    EXPECT_EQ(joined.exit_code, 0) << joined.err;
+    EXPECT_THAT(joined.err, HasSubstr("reached through the relay at 10.77.0.1 port 8503"));
+  }
+  EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone", kLarge));
+  for (const int host : {1, 2}) EXPECT_GT(network_->sent_by(host), kLargeSteps * kLargeBytes);
+}
+
 // Packets are lost meanwhile, but nobody is given up.
 TEST_F(Hosts, CableThatIsMendedInTimeChangesNothing) {
   ASSERT_NO_FATAL_FAILURE(lay_cables(2));

@@ -19,6 +19,8 @@ constexpr const char* kFirst = R"({"view":"1.1","members":["member.0","member.1"
 constexpr const char* kSecond =
     R"({"view":"1.2","members":["member.1"],"causes":["member.0 was \"killed\""]})";
 
+const runtime::RelayToken kToken = runtime::draw_relay_token();
+
 MembershipFile opened(const std::string& path, bool goes_on) {
   auto file = MembershipFile::open(path, goes_on);
   CHECK(file.ok(), file.ok() ? "" : file.error().message);
@@ -28,7 +30,8 @@ MembershipFile opened(const std::string& path, bool goes_on) {
 void write_some(MembershipFile& file) {
   ASSERT_TRUE(file.add_head(1, 0xfedcba9876543210U).ok());
   ASSERT_TRUE(file.add_place("member.0").ok());
-  ASSERT_TRUE(file.add_place("member.1").ok());
+  ASSERT_TRUE(file.add_place("member.1", runtime::draw_relay_token()).ok());
+  ASSERT_TRUE(file.add_place("member.1", kToken).ok());
   ASSERT_TRUE(file.add_fellows("member.1", "member.0", 77).ok());
   ASSERT_TRUE(file.add_view(kFirst, true).ok());
   ASSERT_TRUE(file.add_view(kSecond, false).ok());
@@ -38,6 +41,7 @@ void expect_some(const HeadHistory& history) {
   EXPECT_EQ(history.term, 1U);
   EXPECT_THAT(history.incarnations, ElementsAre(0xfedcba9876543210U));
   EXPECT_THAT(history.places, ElementsAre("member.0", "member.1"));
+  EXPECT_THAT(history.relay_tokens, ElementsAre(Pair("member.1", kToken)));
   EXPECT_THAT(history.fellows, ElementsAre(Pair(Pair("member.0", "member.1"), 77U)));
   EXPECT_THAT(history.views, ElementsAre(kSecond));
   EXPECT_EQ(history.failures, 1U);

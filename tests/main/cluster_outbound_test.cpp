@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/clock.h"
+#include "runtime/transport/zmq_wire.h"
 #include "tests/main/cluster_run.h"
 #include "tests/main/ledger_check.h"
 
@@ -84,7 +86,8 @@ class ClusterOutbound : public ClusterRun {
     expect_clean_ledger(path("a"), 4 * iterations);
   }
 
-  const std::string address_ = fmt::format("127.0.0.1:{}", free_port());
+  const std::uint16_t port_ = free_port();
+  const std::string address_ = fmt::format("127.0.0.1:{}", port_);
 };
 
 // It learns from one that listens, and teaches another one.
@@ -121,7 +124,50 @@ TEST_F(ClusterOutbound, ARunBeginsWithOneAndHasTheHashOfOneProcess) {
   EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone"));
 }
 
-TEST_F(ClusterOutbound, TheSecondOfThemIsRefusedAndToldWhatToDo) {
+// Two of them meet through the relay, which stands behind the head's three ports.
+TEST_F(ClusterOutbound, TwoOfThemMakeARunWithTheHashOfOneProcess) {
+  Process head(command(head_words("a", address_, 3, {"--json"})));
+  const auto one = join(0, kOutbound), two = join(1, kOutbound), listener = join(2);
+  const ProcessEnd end = head.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  for (const auto* member : {&one, &two, &listener}) {
+    const ProcessEnd joined = (*member)->wait();
+    EXPECT_EQ(joined.exit_code, 0) << joined.err;
+  }
+  EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone"));
+}
+
+TEST_F(ClusterOutbound, OneTeachesAnotherThroughTheRelayWithKeys) {
+  const std::string keys = make_keys("keys");
+  Words words = kEndlessRun;
+  words.insert(words.end(), {"--set", "cluster.keys=" + keys});
+  Process head(command(head_words("a", address_, 1, words)));
+  const auto join_with_key = [&](int number) {
+    return std::make_unique<Process>(
+        command({"join", fmt::format("{}#{}", address_, public_key(keys)), "--key", keys, "--node",
+                 fmt::format("member.{}", number), "--listen", "none"}));
+  };
+  const auto one = join_with_key(0);
+  wait_until_training(head, "a");
+  const auto two = join_with_key(1);
+  ASSERT_TRUE(wait_for(head, "metrics.jsonl", R"("joined":["member.1"])"))
+      << read_text(path("a/log.txt"));
+  EXPECT_THAT(listening(one->pid()), IsEmpty());
+  EXPECT_THAT(listening(two->pid()), IsEmpty());
+  one->send(SIGTERM);
+  EXPECT_EQ(one->wait().exit_code, 0);
+  expect_whole(head);
+  EXPECT_EQ(two->wait().exit_code, 0);
+}
+
+// As where another process has the relay's port.
+TEST_F(ClusterOutbound, WithoutARelayTheSecondOfThemIsRefusedAndToldWhatToDo) {
+  const runtime::SteadyClock clock;
+  runtime::ZmqWireOptions options;
+  options.clock = &clock;
+  options.listen = fmt::format("tcp://127.0.0.1:{}", port_ + 3);
+  const auto taken = runtime::ZmqWire::open(options);
+  ASSERT_TRUE(taken.ok()) << taken.error().message;
   Process head(command(head_words("a", address_, 1, kEndlessRun)));
   const auto outbound = join(0, kOutbound);
   wait_until_training(head, "a");
@@ -130,6 +176,7 @@ TEST_F(ClusterOutbound, TheSecondOfThemIsRefusedAndToldWhatToDo) {
                  {"member.1 and member.0 cannot have a connection", "neither can dial the other",
                   "start member.1 with --listen HOST:PORT"});
   EXPECT_TRUE(wait_for(head, "log.txt", "member.1 and member.0 cannot have a connection"));
+  EXPECT_TRUE(wait_for(head, "log.txt", "there is no relay"));
   expect_whole(head);
   EXPECT_EQ(outbound->wait().exit_code, 0);
 }
@@ -156,6 +203,37 @@ TEST_F(ClusterOutbound, ReturnsToTheHeadThatTakesThePlaceOfALostOne) {
   expect_clean_ledger(path("a"), 6000);
   const ProcessEnd joined = outbound.wait();
   EXPECT_EQ(joined.exit_code, 0) << joined.err;
+}
+
+TEST_F(ClusterOutbound, TwoOfThemOutliveAHeadWithItsRelay) {
+  const Words iterations = until_iteration(1500);
+  const std::string whole = hash_of("whole", iterations);
+  Words words = run_words("a", iterations);
+  words.insert(words.end(),
+               {"--workers", "1", "--json", "--set", fmt::format("cluster.listen=\"{}\"", address_),
+                "--set", "cluster.failure.dead_after=10s"});
+  Process run(command(words));
+  wait_until_training(run, "a");
+  std::vector<std::unique_ptr<Process>> outbound;
+  for (const char* name : {"member.4", "member.5"}) {
+    outbound.push_back(
+        std::make_unique<Process>(command({"join", address_, "--node", name, "--listen", "none"})));
+    ASSERT_TRUE(wait_for(run, "metrics.jsonl", fmt::format(R"("joined":["{}"])", name)))
+        << read_text(path("a/log.txt"));
+  }
+  const std::size_t before = steps("a");
+  const pid_t lost = head();
+  ::kill(lost, SIGKILL);
+  ASSERT_TRUE(wait_until(run, [&] { return head() != lost && steps("a") > before + 100; }))
+      << run.wait().err;
+  const ProcessEnd end = run.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(last_line(end)["state_hash"].text(), whole);
+  expect_clean_ledger(path("a"), 6000);
+  for (const auto& member : outbound) {
+    const ProcessEnd joined = member->wait();
+    EXPECT_EQ(joined.exit_code, 0) << joined.err;
+  }
 }
 
 }  // namespace

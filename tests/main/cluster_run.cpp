@@ -132,17 +132,17 @@ void ClusterRun::wait_until_training(Process& process, const std::string& name,
 }
 
 std::uint16_t ClusterRun::free_port() {
-  constexpr std::uint16_t kHighest = 65533;
+  constexpr std::uint16_t kHighest = 65532;
   for (int i = 0; i < 100; ++i) {
     const int first = bound_socket(0);
     const std::uint16_t port = port_of(first);
-    int sockets[3] = {first, -1, -1};
+    int sockets[4] = {first, -1, -1, -1};
     if (port <= kHighest) {
-      for (std::uint16_t k = 1; k < 3; ++k) {
+      for (std::uint16_t k = 1; k < 4; ++k) {
         sockets[k] = bound_socket(static_cast<std::uint16_t>(port + k));
       }
     }
-    const bool free = sockets[1] >= 0 && sockets[2] >= 0;
+    const bool free = sockets[1] >= 0 && sockets[2] >= 0 && sockets[3] >= 0;
     for (const int number : sockets) {
       if (number >= 0) ::close(number);
     }

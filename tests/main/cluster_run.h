@@ -46,7 +46,7 @@ class ClusterRun : public ToyRun {
   // Waits until the run has trained for a moment.
   void wait_until_training(Process& process, const std::string& name, std::size_t steps = 20) const;
 
-  // A port of this host that is free, with the two that follow it.
+  // A port of this host that is free, with the three that follow it.
   static std::uint16_t free_port();
   // Makes path(NAME), and lets in the key of each of the others.
   std::string make_keys(const std::string& name) const;

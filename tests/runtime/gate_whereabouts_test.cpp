@@ -49,6 +49,10 @@ TEST_F(GateWhereabouts, WhomNobodyElsewhereCanDialDialsThem) {
       {"tcp://10.0.0.2:8600", "tcp://10.0.0.3:40000", "tcp://127.0.0.1:8600", "c"},
       // It does not listen.
       {"", "tcp://10.0.0.3:40000", "tcp://10.0.0.3:8600", "b"},
+      // Through a relay, of which both are clients; else it does not listen.
+      {"relay://1", "tcp://10.0.0.3:40000", "relay://2", "c"},
+      {"relay://1", "tcp://10.0.0.3:40000", "tcp://10.0.0.3:8600", "b"},
+      {"tcp://10.0.0.2:8600", "tcp://10.0.0.3:40000", "relay://2", "c"},
       // A router has translated where it came from.
       {"tcp://192.168.1.7:8600", "tcp://10.0.0.3:40000", "tcp://10.0.0.3:8600", "b"},
       {"tcp://192.168.1.7:8600", "tcp://10.0.0.2:40000", "tcp://192.168.1.8:8600", "c"},

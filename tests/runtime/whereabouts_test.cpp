@@ -80,6 +80,7 @@ TEST(Whereabouts, WhoCanDialWhomFollowsFromWhereBothCameFrom) {
       {"", kFar, kNear, kNone},
       {"", kNear, kNear, kNone},
       {"", "unknown", "unknown", kNone},
+      {"relay://7", kFar, kNear, kNone},
       // Only its own machine gets there.
       {"tcp://127.0.0.1:8600", kNear, kFar, kNone},
       {"tcp://[::1]:8600", kNear, "tcp://[2001:db8::2]:5", kNone},
@@ -98,6 +99,18 @@ TEST(Whereabouts, WhoCanDialWhomFollowsFromWhereBothCameFrom) {
               example.reach)
         << example.address << " " << example.from << " " << example.fellow_from;
   }
+}
+
+TEST(Whereabouts, ThroughTheRelayGoesWhoeverIsThereToo) {
+  const Whereabouts one{"b", "relay://1", kFar}, other{"c", "relay://2", kNear};
+  EXPECT_EQ(told(objection_to(one)), "");
+  EXPECT_NE(told(objection_to({"b", "relay://one", kFar})), "");
+  EXPECT_EQ(reach_of(one, other), Reach::kRelayed);
+  EXPECT_EQ(told(objection_to(one, other)), "");
+  EXPECT_LT(reach_of(one, other), Reach::kDoubtful);
+  EXPECT_EQ(reach_of(one, {"c", "tcp://10.0.0.3:8600", kNear}), Reach::kNone);
+  EXPECT_NE(told(objection_to(one, {"c", "tcp://127.0.0.1:8600", kNear})), "");
+  EXPECT_NE(told(objection_to(one, {"c", "", kNear})), "");
 }
 
 TEST(Whereabouts, TwoOfWhichNeitherCanDialTheOtherAreNamed) {

@@ -1,0 +1,40 @@
+#pragma once
+
+// The relay of a run, in its head's process: members that nobody can dial reach each other through
+// it. See runtime/transport/relay.h.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "runtime/base/log.h"
+#include "runtime/transport/relay.h"
+
+namespace troupe::launch {
+
+// Where the head takes any ports, so does the relay; else it stands behind the head's three.
+inline constexpr std::uint16_t kRelayBehindHead = 3;
+
+// One thread's.
+class HeadRelay {
+ public:
+  // For a head that listens there; one in the file system needs none. `tokens`: what members that
+  // earlier heads have invited are known by. Without a relay, which the log says, the run goes on.
+  HeadRelay(const std::string& listen, const std::map<std::string, runtime::RelayToken>& tokens,
+            const runtime::Log& log);
+
+  // 0: there is none.
+  std::uint16_t port() const { return relay_ ? relay_->port() : std::uint16_t{0}; }
+  // Draws what the member is known by from now on. None if there is no relay.
+  std::optional<runtime::RelayToken> admit(const std::string& member);
+
+ private:
+  std::unique_ptr<runtime::Relay> relay_;
+};
+
+// Which client of the relay a member is: its number. None: no name of a member.
+std::optional<std::uint32_t> relay_client_of(const std::string& member);
+
+}  // namespace troupe::launch

@@ -1,0 +1,34 @@
+#include "launch/relayed_member.h"
+
+#include <utility>
+
+#include "runtime/transport/relay_client.h"
+#include "runtime/transport/relayed_wire.h"
+#include "runtime/transport/resolve.h"
+
+namespace troupe::launch {
+
+runtime::Result<RelayedMember> open_relayed_member(const std::string& head, std::uint32_t member,
+                                                   const MemberInvitation& invitation,
+                                                   const NodeCredentials& credentials,
+                                                   const runtime::Clock& clock,
+                                                   const runtime::Log& log, LetIn let_in) {
+  ASSIGN_OR_RETURN(const runtime::Address address, runtime::parse_address(head));
+  ASSIGN_OR_RETURN(const runtime::ResolvedAddress place, runtime::resolve(address));
+  ASSIGN_OR_RETURN(SocketFolder folder, SocketFolder::make());
+  runtime::RelayClientOptions options;
+  options.host = place.host;
+  options.port = invitation.relay_port;
+  options.client = member;
+  options.token = invitation.relay_token;
+  options.folder = folder.path();
+  options.listener = folder.path() + "/member";
+  options.log = log;
+  ASSIGN_OR_RETURN(auto wire, open_wire("ipc://" + options.listener, credentials, clock, log,
+                                        std::move(let_in)));
+  ASSIGN_OR_RETURN(auto relay, runtime::RelayClient::open(options));
+  auto relayed = std::make_unique<runtime::RelayedWire>(std::move(wire), std::move(relay), member);
+  return RelayedMember{std::move(folder), std::move(relayed)};
+}
+
+}  // namespace troupe::launch

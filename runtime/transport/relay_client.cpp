@@ -1,0 +1,299 @@
+#include <utility>  // Asio forgets it
+
+#include "runtime/transport/relay_client.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+#include <functional>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "runtime/transport/relay_frames.h"
+#include "runtime/transport/splice.h"
+
+namespace troupe::runtime {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+using Local = asio::local::stream_protocol;
+
+constexpr auto kPause = std::chrono::milliseconds(200);
+// Longer than whoever dials a door waits for an answer, so that it is the one to hang up: a
+// listener that does so during a handshake is given up after a few times.
+constexpr auto kCallWithin = std::chrono::seconds(15);
+
+std::string path_of(const std::string& control, Lane lane) {
+  if (lane == Lane::kData) return control + ".data";
+  return lane == Lane::kMetrics ? control + ".metrics" : control;
+}
+
+// A connection to the relay that is being made, or over which it tells who calls.
+struct Line {
+  explicit Line(asio::io_context& io) : socket(io), deadline(io) {}
+  // Whoever waits for anything on it hears that it failed.
+  void close() {
+    error_code ignored;
+    socket.close(ignored);
+    deadline.cancel();
+  }
+  StreamSocket socket;
+  RelayFrameBytes frame{};
+  asio::steady_timer deadline;
+};
+using LinePointer = std::shared_ptr<Line>;
+
+void close_after(const LinePointer& line, Duration time) {
+  line->deadline.expires_after(time);
+  line->deadline.async_wait([line](const error_code& stopped) {
+    error_code ignored;
+    if (!stopped) line->socket.close(ignored);
+  });
+}
+
+}  // namespace
+
+struct RelayClient::Impl {
+  explicit Impl(const RelayClientOptions& wanted) : options(wanted), pause(io), next_sign(io) {}
+
+  // On a new connection, which begins with the frame; `done` hears whether it could be said.
+  void dial(const RelayFrame& frame, const LinePointer& line, std::function<void(bool)> done);
+  RelayFrame introduction(RelayFrame::Kind kind) const;
+
+  void attend();
+  void attend_again(const LinePointer& line);
+  void listen(const LinePointer& line);
+  void give_sign(const LinePointer& line);
+  void answer(const RelayFrame& ring);
+
+  struct Door {
+    std::uint32_t client = 0;
+    std::vector<std::unique_ptr<Local::acceptor>> acceptors;
+  };
+  Result<void> open(Door& door, Lane lane);
+  void accept(Door& door, Lane lane);
+  // Until it is answered, or too late.
+  void call(const std::shared_ptr<StreamSocket>& caller, std::uint32_t client, Lane lane,
+            std::chrono::steady_clock::time_point until);
+
+  const RelayClientOptions options;
+  asio::io_context io{1};
+  StreamSocket::endpoint_type relay;
+  asio::steady_timer pause, next_sign;
+  bool attends = false, told = false;
+  // Held by every splice.
+  const std::shared_ptr<void> alive = std::make_shared<int>(0);
+  std::map<std::uint32_t, Door> doors;
+  std::thread thread;
+};
+
+RelayFrame RelayClient::Impl::introduction(RelayFrame::Kind kind) const {
+  RelayFrame frame;
+  frame.kind = kind;
+  frame.client = options.client;
+  frame.token = options.token;
+  return frame;
+}
+
+void RelayClient::Impl::dial(const RelayFrame& frame, const LinePointer& line,
+                             std::function<void(bool)> done) {
+  const auto bytes = std::make_shared<RelayFrameBytes>(write_relay_frame(frame));
+  close_after(line, kCallWithin);
+  line->socket.async_connect(relay, [line, bytes,
+                                     done = std::move(done)](const error_code& failed) {
+    if (failed) return done(false);
+    prepare_for_relay(line->socket);
+    asio::async_write(line->socket, asio::buffer(*bytes),
+                      [line, bytes, done](const error_code& lost, std::size_t) { done(!lost); });
+  });
+}
+
+void RelayClient::Impl::attend() {
+  const auto line = std::make_shared<Line>(io);
+  dial(introduction(RelayFrame::Kind::kAttend), line, [this, line](bool said) {
+    if (!said) return attend_again(line);
+    give_sign(line);
+    listen(line);
+  });
+}
+
+void RelayClient::Impl::attend_again(const LinePointer& line) {
+  line->close();
+  next_sign.cancel();
+  if (std::exchange(attends, false) || !std::exchange(told, true)) {
+    options.log.info(
+        fmt::format("the relay at {} port {} is not there, or does not know this "
+                    "process; it is tried again",
+                    options.host, options.port));
+  }
+  pause.expires_after(kPause);
+  pause.async_wait([this](const error_code& stopped) {
+    if (!stopped) attend();
+  });
+}
+
+void RelayClient::Impl::listen(const LinePointer& line) {
+  close_after(line, options.silent_within);
+  asio::async_read(
+      line->socket, asio::buffer(line->frame), [this, line](const error_code& failed, std::size_t) {
+        const auto frame = read_relay_frame(line->frame);
+        if (failed || !frame) return attend_again(line);
+        if (!std::exchange(attends, true)) {
+          options.log.info(
+              fmt::format("reached through the relay at {} port {}", options.host, options.port));
+        }
+        if (frame->kind == RelayFrame::Kind::kRing) answer(*frame);
+        listen(line);
+      });
+}
+
+void RelayClient::Impl::give_sign(const LinePointer& line) {
+  next_sign.expires_after(options.sign_every);
+  next_sign.async_wait([this, line](const error_code& stopped) {
+    if (stopped) return;
+    const auto bytes = std::make_shared<RelayFrameBytes>(write_relay_frame({}));
+    asio::async_write(line->socket, asio::buffer(*bytes),
+                      [this, line, bytes](const error_code& failed, std::size_t) {
+                        // Whoever listens hears of it.
+                        failed ? line->close() : give_sign(line);
+                      });
+  });
+}
+
+void RelayClient::Impl::answer(const RelayFrame& ring) {
+  RelayFrame take = introduction(RelayFrame::Kind::kTake);
+  take.call = ring.call;
+  const auto line = std::make_shared<Line>(io);
+  dial(take, line, [this, line, lane = ring.lane](bool said) {
+    line->deadline.cancel();
+    if (!said) return;
+    const auto own = std::make_shared<StreamSocket>(io);
+    own->async_connect(
+        Local::endpoint(path_of(options.listener, lane)),
+        [this, line, own](const error_code& failed) {
+          if (failed) return;
+          std::make_shared<Splice>(std::move(line->socket), std::move(*own), alive)->begin();
+        });
+  });
+}
+
+Result<void> RelayClient::Impl::open(Door& door, Lane lane) {
+  const std::string path = path_of(fmt::format("{}/to-{}", options.folder, door.client), lane);
+  auto acceptor = std::make_unique<Local::acceptor>(io);
+  error_code failed;
+  acceptor->open(Local(), failed);
+  if (!failed) acceptor->bind(Local::endpoint(path), failed);
+  if (!failed) acceptor->listen(asio::socket_base::max_listen_connections, failed);
+  if (failed) {
+    return Error{ErrorKind::kUsage, fmt::format("cannot listen on {}: {}", path, failed.message())};
+  }
+  door.acceptors.push_back(std::move(acceptor));
+  return {};
+}
+
+void RelayClient::Impl::accept(Door& door, Lane lane) {
+  door.acceptors[static_cast<std::size_t>(lane)]->async_accept(
+      io, [this, &door, lane](const error_code& failed, Local::socket socket) {
+        if (!failed) {
+          call(std::make_shared<StreamSocket>(std::move(socket)), door.client, lane,
+               std::chrono::steady_clock::now() + kCallWithin);
+          return accept(door, lane);
+        }
+        // Without descriptors, say.
+        const auto later = std::make_shared<asio::steady_timer>(io, kPause);
+        later->async_wait([this, &door, lane, later](const error_code&) { accept(door, lane); });
+      });
+}
+
+void RelayClient::Impl::call(const std::shared_ptr<StreamSocket>& caller, std::uint32_t client,
+                             Lane lane, std::chrono::steady_clock::time_point until) {
+  RelayFrame frame = introduction(RelayFrame::Kind::kCall);
+  frame.other = client;
+  frame.lane = lane;
+  const auto line = std::make_shared<Line>(io);
+  const auto again = [this, caller, client, lane, until, line] {
+    line->close();
+    if (std::chrono::steady_clock::now() >= until) return;
+    const auto later = std::make_shared<asio::steady_timer>(io, kPause);
+    later->async_wait([this, caller, client, lane, until, later](const error_code&) {
+      call(caller, client, lane, until);
+    });
+  };
+  dial(frame, line, [this, line, caller, again](bool said) {
+    if (!said) return again();
+    asio::async_read(
+        line->socket, asio::buffer(line->frame),
+        [this, line, caller, again](const error_code& failed, std::size_t) {
+          const auto answer = read_relay_frame(line->frame);
+          if (failed || !answer || answer->kind != RelayFrame::Kind::kOpen) {
+            return again();
+          }
+          line->deadline.cancel();
+          std::make_shared<Splice>(std::move(*caller), std::move(line->socket), alive)->begin();
+        });
+  });
+}
+
+RelayClient::RelayClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+// What was said last may still be on its way.
+RelayClient::~RelayClient() {
+  constexpr auto kLastWordsWithin = std::chrono::seconds(1);
+  constexpr auto kLook = std::chrono::milliseconds(5);
+  const auto until = std::chrono::steady_clock::now() + kLastWordsWithin;
+  while (impl_->alive.use_count() > 1 && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(kLook);
+  }
+  impl_->io.stop();
+  impl_->thread.join();
+}
+
+Result<std::unique_ptr<RelayClient>> RelayClient::open(const RelayClientOptions& options) {
+  try {
+    auto impl = std::make_unique<Impl>(options);
+    std::string number = options.host;
+    if (number.starts_with('[')) number = number.substr(1, number.size() - 2);
+    error_code failed;
+    const auto host = asio::ip::make_address(number, failed);
+    if (failed) {
+      return Error{ErrorKind::kUsage, fmt::format("'{}' is no address of a relay", options.host)};
+    }
+    impl->relay = tcp::endpoint(host, options.port);
+    impl->attend();
+    impl->thread = std::thread([impl = impl.get()] { impl->io.run(); });
+    return std::unique_ptr<RelayClient>(new RelayClient(std::move(impl)));
+  } catch (const std::exception& failure) {
+    return Error{ErrorKind::kUsage, fmt::format("cannot use a relay: {}", failure.what())};
+  }
+}
+
+Result<std::string> RelayClient::door_to(std::uint32_t client) {
+  const auto [found, fresh] = impl_->doors.try_emplace(client);
+  Impl::Door& door = found->second;
+  if (fresh) {
+    door.client = client;
+    for (const Lane lane : {Lane::kControl, Lane::kData, Lane::kMetrics}) {
+      if (auto opened = impl_->open(door, lane); !opened.ok()) {
+        impl_->doors.erase(found);
+        return opened.error();
+      }
+    }
+    asio::post(impl_->io, [impl = impl_.get(), &door] {
+      for (const Lane lane : {Lane::kControl, Lane::kData, Lane::kMetrics}) {
+        impl->accept(door, lane);
+      }
+    });
+  }
+  return fmt::format("ipc://{}/to-{}", impl_->options.folder, client);
+}
+
+}  // namespace troupe::runtime

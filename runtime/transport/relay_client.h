@@ -1,0 +1,55 @@
+#pragma once
+
+// The end of a relay in a member that nobody can dial: it attends, so that other clients of the
+// relay reach this process's own listener, and it opens doors by which this process reaches theirs.
+// Both are sockets of the file system, and all connections that leave the machine are made from
+// here.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include "runtime/transport/relay_token.h"
+
+namespace troupe::runtime {
+
+struct RelayClientOptions {
+  // Of the relay: a number, IPv6 with or without brackets.
+  std::string host;
+  std::uint16_t port = 0;
+  // Who this process is there.
+  std::uint32_t client = 0;
+  RelayToken token{};
+  // Path of this process's own listener, as ZmqWireOptions::listen has it behind "ipc://": the
+  // other lanes' sockets are beside it.
+  std::string listener;
+  // A folder that only this user can enter, where doors are made.
+  std::string folder;
+  // From one sign of life to the next, and how long the relay may be silent.
+  Duration sign_every = std::chrono::seconds(5);
+  Duration silent_within = std::chrono::seconds(15);
+  Log log = Log::silent();
+};
+
+// Has a thread of its own. While the relay cannot be reached, it is tried again.
+class RelayClient {
+ public:
+  // Errors (kUsage): the address cannot be understood, or descriptors are lacking.
+  static Result<std::unique_ptr<RelayClient>> open(const RelayClientOptions& options);
+  // Ends every connection through the relay.
+  ~RelayClient();
+
+  // Where this process dials that client: "ipc://PATH". What is said there waits while the client
+  // does not answer. Errors (kUsage): no door can be made. One thread.
+  Result<std::string> door_to(std::uint32_t client);
+
+ private:
+  struct Impl;
+  explicit RelayClient(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace troupe::runtime

@@ -1,0 +1,82 @@
+#include "runtime/transport/relay_frames.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <concepts>
+
+namespace troupe::runtime {
+namespace {
+
+constexpr std::string_view kMagic = "TRPR";
+constexpr std::uint8_t kVersion = 1;
+constexpr std::string_view kScheme = "relay://";
+// Where each field begins.
+constexpr std::size_t kVersionAt = 4, kKindAt = 5, kLaneAt = 6, kZeroAt = 7, kClientAt = 8,
+                      kOtherAt = 12, kCallAt = 16, kTokenAt = 24;
+static_assert(kTokenAt + std::tuple_size_v<RelayToken> == kRelayFrameBytes);
+
+template <std::unsigned_integral Number>
+void put(RelayFrameBytes& bytes, std::size_t at, Number number) {
+  for (std::size_t i = 0; i < sizeof(Number); ++i) {
+    bytes[at + i] = static_cast<std::byte>(static_cast<std::uint64_t>(number) >> (8 * i));
+  }
+}
+
+template <std::unsigned_integral Number>
+Number get(std::span<const std::byte, kRelayFrameBytes> bytes, std::size_t at) {
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < sizeof(Number); ++i) {
+    number |= std::to_integer<std::uint64_t>(bytes[at + i]) << (8 * i);
+  }
+  return static_cast<Number>(number);
+}
+
+}  // namespace
+
+RelayFrameBytes write_relay_frame(const RelayFrame& frame) {
+  RelayFrameBytes bytes{};
+  for (std::size_t i = 0; i < kMagic.size(); ++i) bytes[i] = static_cast<std::byte>(kMagic[i]);
+  put(bytes, kVersionAt, kVersion);
+  put(bytes, kKindAt, static_cast<std::uint8_t>(frame.kind));
+  put(bytes, kLaneAt, static_cast<std::uint8_t>(frame.lane));
+  put(bytes, kClientAt, frame.client);
+  put(bytes, kOtherAt, frame.other);
+  put(bytes, kCallAt, frame.call);
+  std::copy(frame.token.begin(), frame.token.end(), bytes.begin() + kTokenAt);
+  return bytes;
+}
+
+std::optional<RelayFrame> read_relay_frame(std::span<const std::byte, kRelayFrameBytes> bytes) {
+  for (std::size_t i = 0; i < kMagic.size(); ++i) {
+    if (bytes[i] != static_cast<std::byte>(kMagic[i])) return std::nullopt;
+  }
+  const auto kind = get<std::uint8_t>(bytes, kKindAt);
+  const auto lane = get<std::uint8_t>(bytes, kLaneAt);
+  if (get<std::uint8_t>(bytes, kVersionAt) != kVersion) return std::nullopt;
+  if (kind == 0 || kind > static_cast<std::uint8_t>(RelayFrame::Kind::kSign)) return std::nullopt;
+  if (lane >= kLanes || bytes[kZeroAt] != std::byte{0}) return std::nullopt;
+  RelayFrame frame;
+  frame.kind = static_cast<RelayFrame::Kind>(kind);
+  frame.lane = static_cast<Lane>(lane);
+  frame.client = get<std::uint32_t>(bytes, kClientAt);
+  frame.other = get<std::uint32_t>(bytes, kOtherAt);
+  frame.call = get<std::uint64_t>(bytes, kCallAt);
+  std::copy_n(bytes.begin() + kTokenAt, frame.token.size(), frame.token.begin());
+  return frame;
+}
+
+std::string relay_address(std::uint32_t client) { return fmt::format("{}{}", kScheme, client); }
+
+std::optional<std::uint32_t> relay_client(std::string_view address) {
+  if (!address.starts_with(kScheme)) return std::nullopt;
+  address.remove_prefix(kScheme.size());
+  std::uint32_t client = 0;
+  const auto end = address.data() + address.size();
+  const auto parsed = std::from_chars(address.data(), end, client);
+  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+  return client;
+}
+
+}  // namespace troupe::runtime

@@ -125,12 +125,12 @@ Result<MemberResult> join_run(const MemberRequest& request, RunSignals& signals,
   ASSIGN_OR_RETURN(const Call call, ask_head(request, *own_wire, clock, signals));
   const MemberInvitation& invitation = call.invitation;
   std::optional<RelayedMember> relayed;
-  if (request.listen == kNoListener && invitation.relay_port != 0) {
+  if (request.listen == kNoListener) {
     ASSIGN_OR_RETURN(
-        RelayedMember opened,
+        std::optional<RelayedMember> opened,
         open_relayed_member(request.address, call.member, invitation, request.credentials, clock,
                             log, [&fellows] { return fellows.allowed(); }));
-    relayed.emplace(std::move(opened));
+    if (opened) relayed.emplace(std::move(*opened));
   }
   runtime::Wire& wire = relayed ? *relayed->wire : *own_wire;
   ASSIGN_OR_RETURN(const config::LoadedTopology loaded,

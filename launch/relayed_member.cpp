@@ -1,6 +1,9 @@
 #include "launch/relayed_member.h"
 
+#include <chrono>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "runtime/transport/relay_client.h"
 #include "runtime/transport/relayed_wire.h"
@@ -8,11 +11,21 @@
 
 namespace troupe::launch {
 
-runtime::Result<RelayedMember> open_relayed_member(const std::string& head, std::uint32_t member,
-                                                   const MemberInvitation& invitation,
-                                                   const NodeCredentials& credentials,
-                                                   const runtime::Clock& clock,
-                                                   const runtime::Log& log, LetIn let_in) {
+namespace {
+
+constexpr auto kRelayWithin = std::chrono::seconds(5);
+
+}  // namespace
+
+runtime::Result<std::optional<RelayedMember>> open_relayed_member(
+    const std::string& head, std::uint32_t member, const MemberInvitation& invitation,
+    const NodeCredentials& credentials, const runtime::Clock& clock, const runtime::Log& log,
+    LetIn let_in) {
+  if (invitation.relay_port == 0) {
+    log.info(
+        "the head has no relay, through which others that nobody can dial could reach this one");
+    return std::optional<RelayedMember>();
+  }
   ASSIGN_OR_RETURN(const runtime::Address address, runtime::parse_address(head));
   ASSIGN_OR_RETURN(const runtime::ResolvedAddress place, runtime::resolve(address));
   ASSIGN_OR_RETURN(SocketFolder folder, SocketFolder::make());
@@ -27,8 +40,15 @@ runtime::Result<RelayedMember> open_relayed_member(const std::string& head, std:
   ASSIGN_OR_RETURN(auto wire, open_wire("ipc://" + options.listener, credentials, clock, log,
                                         std::move(let_in)));
   ASSIGN_OR_RETURN(auto relay, runtime::RelayClient::open(options));
+  if (!relay->attends(kRelayWithin)) {
+    log.warning(
+        fmt::format("the head's relay at {} port {} does not answer; others that nobody can "
+                    "dial do not reach this one; is that port open?",
+                    options.host, options.port));
+    return std::optional<RelayedMember>();
+  }
   auto relayed = std::make_unique<runtime::RelayedWire>(std::move(wire), std::move(relay), member);
-  return RelayedMember{std::move(folder), std::move(relayed)};
+  return std::optional<RelayedMember>(RelayedMember{std::move(folder), std::move(relayed)});
 }
 
 }  // namespace troupe::launch

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "launch/invitation.h"
@@ -22,11 +23,12 @@ struct RelayedMember {
 };
 
 // `head`: where this process has dialed the head, which has invited it as that member. The clock
-// outlives the wire. Errors are kUsage: a folder, sockets or descriptors that cannot be had.
-runtime::Result<RelayedMember> open_relayed_member(const std::string& head, std::uint32_t member,
-                                                   const MemberInvitation& invitation,
-                                                   const NodeCredentials& credentials,
-                                                   const runtime::Clock& clock,
-                                                   const runtime::Log& log, LetIn let_in);
+// outlives the wire. None: there is no relay, or none that answers within some seconds, as where
+// its port is closed; the log says so. Errors are kUsage: a folder, sockets or descriptors that
+// cannot be had.
+runtime::Result<std::optional<RelayedMember>> open_relayed_member(
+    const std::string& head, std::uint32_t member, const MemberInvitation& invitation,
+    const NodeCredentials& credentials, const runtime::Clock& clock, const runtime::Log& log,
+    LetIn let_in);
 
 }  // namespace troupe::launch

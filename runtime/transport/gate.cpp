@@ -222,8 +222,9 @@ void Gate::tend_peer(std::size_t position, TimePoint now) {
     lose(position,
          {ErrorKind::kLostPeers,
           fmt::format("{} does not answer at {} (tried for {:.0f} s); is it running, and "
-                      "can this host reach it?",
-                      peer.node(), without_key(peer.address()), seconds(options_.dial_within))});
+                      "can this host reach it?{}",
+                      peer.node(), without_key(peer.address()), seconds(options_.dial_within),
+                      peer.in_directory ? " If nobody can, start it with --listen none." : "")});
     return;
   }
   if (!peer.connection && now >= peer.next_dial) to_dial_.push_back(position);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
@@ -31,6 +32,9 @@ constexpr auto kPause = std::chrono::milliseconds(200);
 // Longer than whoever dials a door waits for an answer, so that it is the one to hang up: a
 // listener that does so during a handshake is given up after a few times.
 constexpr auto kCallWithin = std::chrono::seconds(15);
+
+// Through the relay, however often it rings.
+constexpr long kMostConnections = 4096;
 
 std::string path_of(const std::string& control, Lane lane) {
   if (lane == Lane::kData) return control + ".data";
@@ -89,8 +93,9 @@ struct RelayClient::Impl {
   asio::io_context io{1};
   StreamSocket::endpoint_type relay;
   asio::steady_timer pause, next_sign;
-  bool attends = false, told = false;
-  // Held by every splice.
+  std::atomic<bool> attends = false;
+  bool told = false;
+  // Held by whatever is passed on, or is about to be.
   const std::shared_ptr<void> alive = std::make_shared<int>(0);
   std::map<std::uint32_t, Door> doors;
   std::thread thread;
@@ -129,7 +134,7 @@ void RelayClient::Impl::attend() {
 void RelayClient::Impl::attend_again(const LinePointer& line) {
   line->close();
   next_sign.cancel();
-  if (std::exchange(attends, false) || !std::exchange(told, true)) {
+  if (attends.exchange(false) || !std::exchange(told, true)) {
     options.log.info(
         fmt::format("the relay at {} port {} is not there, or does not know this "
                     "process; it is tried again",
@@ -147,7 +152,7 @@ void RelayClient::Impl::listen(const LinePointer& line) {
       line->socket, asio::buffer(line->frame), [this, line](const error_code& failed, std::size_t) {
         const auto frame = read_relay_frame(line->frame);
         if (failed || !frame) return attend_again(line);
-        if (!std::exchange(attends, true)) {
+        if (!attends.exchange(true)) {
           options.log.info(
               fmt::format("reached through the relay at {} port {}", options.host, options.port));
         }
@@ -170,18 +175,19 @@ void RelayClient::Impl::give_sign(const LinePointer& line) {
 }
 
 void RelayClient::Impl::answer(const RelayFrame& ring) {
+  if (alive.use_count() > kMostConnections) return;
   RelayFrame take = introduction(RelayFrame::Kind::kTake);
   take.call = ring.call;
   const auto line = std::make_shared<Line>(io);
-  dial(take, line, [this, line, lane = ring.lane](bool said) {
+  dial(take, line, [this, line, lane = ring.lane, held = alive](bool said) {
     line->deadline.cancel();
     if (!said) return;
     const auto own = std::make_shared<StreamSocket>(io);
     own->async_connect(
         Local::endpoint(path_of(options.listener, lane)),
-        [this, line, own](const error_code& failed) {
+        [line, own, held](const error_code& failed) {
           if (failed) return;
-          std::make_shared<Splice>(std::move(line->socket), std::move(*own), alive)->begin();
+          std::make_shared<Splice>(std::move(line->socket), std::move(*own), held)->begin();
         });
   });
 }
@@ -274,6 +280,15 @@ Result<std::unique_ptr<RelayClient>> RelayClient::open(const RelayClientOptions&
   } catch (const std::exception& failure) {
     return Error{ErrorKind::kUsage, fmt::format("cannot use a relay: {}", failure.what())};
   }
+}
+
+bool RelayClient::attends(Duration within) const {
+  constexpr auto kLook = std::chrono::milliseconds(5);
+  const auto until = std::chrono::steady_clock::now() + within;
+  while (!impl_->attends && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(kLook);
+  }
+  return impl_->attends;
 }
 
 Result<std::string> RelayClient::door_to(std::uint32_t client) {

@@ -42,6 +42,9 @@ class RelayClient {
   // Ends every connection through the relay.
   ~RelayClient();
 
+  // Any thread. Whether the relay has let it in, and it is reached there, waiting for that.
+  bool attends(Duration within) const;
+
   // Where this process dials that client: "ipc://PATH". What is said there waits while the client
   // does not answer. Errors (kUsage): no door can be made. One thread.
   Result<std::string> door_to(std::uint32_t client);

@@ -192,6 +192,18 @@ TEST_F(RelayTest, ARelayThatComesBackIsFoundAgain) {
   EXPECT_TRUE(open_both(2));
 }
 
+TEST_F(RelayTest, AClientAttendsWhenItIsKnownAndNotBefore) {
+  RelayClientOptions way;
+  way.host = "127.0.0.1";
+  way.port = relay_->port();
+  way.client = 5;
+  way.token = draw_relay_token();
+  const auto client = RelayClient::open(way).value();
+  EXPECT_FALSE(client->attends(std::chrono::milliseconds(300)));
+  relay_->admit(5, way.token);
+  EXPECT_TRUE(client->attends(std::chrono::minutes(1)));
+}
+
 TEST_F(RelayTest, StrangersAreCutOffWithoutAWord) {
   const RelayFrameBytes nothing{};
   EXPECT_EQ(heard_until_end(stranger(nothing)), 0U);

@@ -162,14 +162,9 @@ void add_parcels(const Folder& folder) {
   add_parcel(folder, types, actors::CheckpointRequest{});
   add_parcel(folder, types, actors::Halt{{1, 2}});
   add_parcel(folder, types, actors::Halted{{1, 2}, 5});
-  add_parcel(folder, types, view_of({1, 2}, {4, 2, 6}, {5, 4, 5}));
-  actors::Feed feed;
-  feed.replica = 2;
-  feed.number = 3;
-  feed.view = view_of({1, 2}, {4, 2, 6}, {5, 4, 5}).view;
-  feed.missing = {{1, {0, 2}}, {2, {1}}};
-  feed.iteration = 3;
-  add_parcel(folder, types, feed);
+  const actors::ViewMessage view = view_of({1, 2}, {4, 2, 6}, {5, 4, 5});
+  add_parcel(folder, types, view);
+  add_parcel(folder, types, actors::Feed{2, 3, view.view, {{1, {0, 2}}, {2, {1}}}, 3});
   add_parcel(folder, types, actors::BatchMessage{3, 1, 2, 3, 2},
              {Buffer::zeroed(64), Buffer::zeroed(24), Buffer::zeroed(16)});
   add_parcel(folder, types, actors::EndOfData{9});
@@ -406,7 +401,7 @@ void add_wire_scripts(const Folder& folder) {
   attach.strand.stripe = 1;
   attach.stripes = 2;
   attach.chunk_bytes = runtime::kLeastChunkBytes;
-  runtime::Whereabouts welcome;
+  runtime::WireWelcome welcome;
   welcome.data_port = 7001;
   welcome.metrics_port = 7002;
   welcome.chunk_bytes = runtime::kMostChunkBytes;

@@ -268,7 +268,7 @@ void ZmqDialer::take_answer(std::span<const std::byte> frame, TimePoint now) {
   join(*welcome, now);
 }
 
-void ZmqDialer::join(const Whereabouts& welcome, TimePoint now) {
+void ZmqDialer::join(const WireWelcome& welcome, TimePoint now) {
   state_ = State::kJoining;
   traffic_->agree_on(std::min<std::size_t>(options_.chunk_bytes, welcome.chunk_bytes),
                      options_.data_stripes);
@@ -281,7 +281,7 @@ void ZmqDialer::join(const Whereabouts& welcome, TimePoint now) {
   strands_.at(kControlStrand)->send({}, frames);
 }
 
-Result<bool> ZmqDialer::add_other_strands(const Whereabouts& welcome) {
+Result<bool> ZmqDialer::add_other_strands(const WireWelcome& welcome) {
   std::string data = resolved_.endpoint + ".data";
   std::string metrics = resolved_.endpoint + ".metrics";
   if (address_.kind == Address::Kind::kTcp) {

@@ -70,7 +70,7 @@ class ZmqDialer {
   Result<void> attempt(TimePoint now);
   // False: the system cannot connect there now.
   Result<bool> add_strand(StrandId id, const std::string& endpoint);
-  Result<bool> add_other_strands(const Whereabouts& welcome);
+  Result<bool> add_other_strands(const WireWelcome& welcome);
   // Gives the attempt up, and begins another one after a while, which grows to a second.
   void rest(TimePoint now);
   // For good; the sink is told.
@@ -88,7 +88,7 @@ class ZmqDialer {
   void attach(StrandId id);
   void read_control(TimePoint now);
   void take_answer(std::span<const std::byte> frame, TimePoint now);
-  void join(const Whereabouts& welcome, TimePoint now);
+  void join(const WireWelcome& welcome, TimePoint now);
   void open();
   // False: the connection has ended.
   bool read_strand(StrandId id, int most, TimePoint now);

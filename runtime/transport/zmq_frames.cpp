@@ -173,7 +173,7 @@ Buffer write_attach(const Attach& attach) {
   return out.take();
 }
 
-Buffer write_welcome(const Whereabouts& welcome) {
+Buffer write_welcome(const WireWelcome& welcome) {
   FrameWriter out(FrameKind::kWelcome, 9 + kOfferBytes);
   out.number<std::uint16_t>(welcome.data_port);
   out.number<std::uint16_t>(welcome.metrics_port);
@@ -246,10 +246,10 @@ std::optional<Attach> read_attach(std::span<const std::byte> frame) {
   return attach;
 }
 
-std::optional<Whereabouts> read_welcome(std::span<const std::byte> frame) {
+std::optional<WireWelcome> read_welcome(std::span<const std::byte> frame) {
   if (kind_of(frame) != FrameKind::kWelcome) return std::nullopt;
   FrameReader in(frame);
-  Whereabouts welcome;
+  WireWelcome welcome;
   welcome.data_port = in.number<std::uint16_t>();
   welcome.metrics_port = in.number<std::uint16_t>();
   welcome.chunk_bytes = in.number<std::uint32_t>();

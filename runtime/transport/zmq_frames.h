@@ -79,7 +79,7 @@ struct Attach {
 };
 
 // What a kWelcome holds.
-struct Whereabouts {
+struct WireWelcome {
   std::uint16_t data_port = 0;  // of the host that was dialed; 0 with ipc, whose paths are derived
   std::uint16_t metrics_port = 0;
   std::uint32_t chunk_bytes = 0;
@@ -129,7 +129,7 @@ std::optional<std::uint16_t> version_of(std::span<const std::byte> frame);
 
 // One frame each.
 Buffer write_attach(const Attach& attach);
-Buffer write_welcome(const Whereabouts& welcome);
+Buffer write_welcome(const WireWelcome& welcome);
 Buffer write_ready(const Ready& ready);
 Buffer write_bare(FrameKind kind);          // kOpen, kBye
 Buffer write_refuse(std::string_view why);  // cut to 1000 bytes
@@ -140,7 +140,7 @@ Buffer write_chunk(const ChunkFrame& chunk);
 
 // Nothing where a bound is broken. Lanes, stripes, counts and sizes are within their limits.
 std::optional<Attach> read_attach(std::span<const std::byte> frame);
-std::optional<Whereabouts> read_welcome(std::span<const std::byte> frame);
+std::optional<WireWelcome> read_welcome(std::span<const std::byte> frame);
 std::optional<Ready> read_ready(std::span<const std::byte> frame);
 // For people, printable; of any version.
 std::string read_refuse(std::span<const std::byte> frame);

@@ -231,7 +231,7 @@ void ZmqListener::welcome(const StrandName& name, const Attach& attach, const Zm
   peer.traffic = std::make_unique<ZmqTraffic>(options_, sink_);
   peer.traffic->agree_on(std::min<std::size_t>(options_.chunk_bytes, attach.chunk_bytes),
                          attach.stripes);
-  Whereabouts answer;
+  WireWelcome answer;
   answer.data_port = data_port_;
   answer.metrics_port = metrics_port_;
   answer.chunk_bytes = static_cast<std::uint32_t>(options_.chunk_bytes);

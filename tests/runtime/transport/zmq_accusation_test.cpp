@@ -28,7 +28,7 @@ class BadListener : public testing::Test {
     }
     id_ = dialer_.dial(address_);
     EXPECT_EQ(said(Lane::kControl), FrameKind::kAttach);
-    Whereabouts welcome;
+    WireWelcome welcome;
     welcome.chunk_bytes = kLeastChunkBytes;
     say(Lane::kControl, write_welcome(welcome));
     EXPECT_EQ(said(Lane::kData), FrameKind::kAttach);

@@ -244,7 +244,7 @@ TEST(Packets, DamagedFramesAreReadOrRefusedButDoNoHarm) {
   Attach attach;
   attach.strand.token = random_token();
   attach.chunk_bytes = kChunk;
-  Whereabouts welcome;
+  WireWelcome welcome;
   welcome.chunk_bytes = kChunk;
   const PayloadEntry entries[] = {{10, PayloadEntry::How::kFrame, {}},
                                   {3 * kChunk, PayloadEntry::How::kChunks, {}},

@@ -105,7 +105,7 @@ TEST_F(ZmqDescriptors, RunningOutWhileAConnectionIsMadeEndsItWithTheReason) {
   ASSERT_TRUE(
       play({&dialer}, [&] { return router.recv(route, zmq::recv_flags::dontwait).has_value(); }));
   const FewDescriptors few(0);
-  Whereabouts welcome;
+  WireWelcome welcome;
   welcome.chunk_bytes = kLeastChunkBytes;
   const Buffer frame = write_welcome(welcome);
   router.send(route, zmq::send_flags::sndmore);

@@ -1,6 +1,6 @@
 #include "tests/sim/training/training_history.h"
 
-#include <algorithm>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,6 +25,7 @@ struct Script {
   Fate fate = Fate::kNothing;
   std::vector<Death> deaths;
   std::vector<TimePoint> joins;
+  std::set<std::uint32_t> remote;  // members without data
 };
 
 Script script_of(std::uint64_t seed) {
@@ -49,6 +50,9 @@ Script script_of(std::uint64_t seed) {
     script.deaths.push_back(
         {100 + dice.below(1800), 0, false, 0, 0, Duration{0}, dice.between(1ms, 2500ms)});
   }
+  for (std::uint32_t member = 0; member < script.members + script.joins.size(); ++member) {
+    if (dice.below(4) == 0) script.remote.insert(member);
+  }
   if (dice.below(4) == 0) {
     Death& death = script.deaths.emplace_back();
     death.after = 100 + dice.below(1800);
@@ -70,7 +74,7 @@ TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace&
   SimDisk disk;
   TrainingHistoryEnd result;
   result.end = play_training(the_stage, seed, script.members, the_stage.initial_state(), disk,
-                             script.fate, script.deaths, script.joins, trace);
+                             script.fate, script.deaths, script.joins, script.remote, trace);
   const TrainingEnd& end = result.end;
   if (!end.over) {
     result.failure = "not over in time";

@@ -14,6 +14,8 @@ namespace {
 // Less than the shortest patience with a standstill.
 constexpr auto kLookPause = std::chrono::milliseconds(50);
 
+std::string replica_name(std::uint32_t replica) { return fmt::format("replica.{}", replica); }
+
 std::string json_list(const std::vector<std::string>& texts) {
   std::vector<std::string> quoted;
   for (const std::string& text : texts) quoted.push_back(runtime::json_string(text));
@@ -84,6 +86,8 @@ void Coordinator::look_after_members(Context& context) {
     }
   }
   if (phase_ == Phase::kReturning) return look_for_returned(context);
+  // Those that could still have come may be lost by now.
+  if (membership_.is_short() && membership_.unheard().empty()) wait_for_members(context);
   settle_quarrels(context);
 }
 
@@ -119,11 +123,11 @@ void Coordinator::receive(Context& context, Message message) {
   } else if (message.as<Leaving>() != nullptr) {
     if (const auto member = member_at(from)) let_leave(context, *member, {});
   } else if (const auto* learned = message.as<Learned>()) {
-    take_learned(context, *learned);
+    if (from == replica_name(learned->replica)) take_learned(context, *learned);
   } else if (const auto* slow = message.as<TooSlow>()) {
-    take_too_slow(context, slow->member);
+    take_too_slow(context, slow->member, from);
   } else if (const auto* pace = message.as<Pace>()) {
-    take_pace(context, *pace);
+    if (from == replica_name(pace->replica)) take_pace(context, *pace);
   } else if (const auto* failed = message.as<MemberFailed>()) {
     // Of one that learns, it has cost nobody anything.
     const auto member = member_at(from);

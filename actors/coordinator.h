@@ -148,7 +148,7 @@ class Coordinator final : public runtime::Actor {
   void begin(runtime::Context& context);
   void teach(runtime::Context& context, std::uint32_t member);
   void take_learned(runtime::Context& context, const Learned& learned);
-  void take_too_slow(runtime::Context& context, std::uint32_t member);
+  void take_too_slow(runtime::Context& context, std::uint32_t member, std::string_view teacher);
   bool may_join(std::uint32_t member) const;
   void admit_learners(runtime::Context& context);
   void wait_for_members(runtime::Context& context);
@@ -209,7 +209,8 @@ class Coordinator final : public runtime::Actor {
   std::map<std::uint32_t, Learner> learners_;        // that are in no View yet
   std::map<std::uint32_t, std::uint32_t> teachers_;  // of those that have joined
   std::multimap<std::uint32_t, std::shared_ptr<runtime::DrainReply>> drains_;  // by member
-  pipeline::Speeds speeds_;  // as measured since micro-batches were shared out, per replica
+  // Per replica, as measured since micro-batches were shared out; of one that owns none, before.
+  pipeline::Speeds speeds_;
   std::string shares_anew_;  // with the View that is under way, and why
   bool told_short_ = false;  // that it waits for members
   std::vector<Quarrel> quarrels_;

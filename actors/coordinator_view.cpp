@@ -35,8 +35,11 @@ void Coordinator::take_learned(Context& context, const Learned& learned) {
   halt(context);
 }
 
-void Coordinator::take_too_slow(Context& context, std::uint32_t member) {
-  if (!learners_.contains(member)) return;
+void Coordinator::take_too_slow(Context& context, std::uint32_t member, std::string_view teacher) {
+  const auto learner = learners_.find(member);
+  const bool is_so =
+      learner != learners_.end() && options_.places[learner->second.teacher].reducer == teacher;
+  if (!is_so) return;
   expel(context, member,
         {ErrorKind::kLostPeers,
          fmt::format("{} learns more slowly than the run makes steps, and more than cluster.replay "
@@ -88,8 +91,10 @@ void Coordinator::wait_for_members(Context& context) {
 
 void Coordinator::take_pace(Context& context, const Pace& pace) {
   const std::vector<std::uint64_t>& weights = membership_.weights();
+  // It would begin with the next iteration but one.
+  const bool is_late = options_.iterations > 0 && pace.iteration + 2 >= options_.iterations;
   const bool counts = options_.shares_anew && phase_ == Phase::kTraining && !stopping_ &&
-                      pace.replica < weights.size() && pace.seconds > 0.0;
+                      !is_late && pace.replica < weights.size() && pace.seconds > 0.0;
   if (!counts) return;
   speeds_.resize(weights.size(), 0.0);
   speeds_[pace.replica] = static_cast<double>(pace.micro_batches) / pace.seconds;
@@ -105,7 +110,8 @@ void Coordinator::take_pace(Context& context, const Pace& pace) {
   shares_anew_ = fmt::format("an iteration takes {:.3g} s and would take {:.3g} s",
                              better->seconds_now, better->seconds_then);
   context.log().info("sharing out micro-batches anew: " + shares_anew_);
-  speeds_.clear();
+  // One that owns nothing any more cannot be measured, and what it was remains true of it.
+  for (const std::uint32_t owner : better->owners) speeds_[owner] = 0.0;
   changing_since_ = context.now();
   membership_.share_anew(std::move(better->weights));
   halt(context);

@@ -97,6 +97,7 @@ inline constexpr std::uint64_t kProvenSteps = 2;
 struct Pace {
   static constexpr std::string_view kName = "pace";
   std::uint32_t replica = 0;
+  std::uint64_t iteration = 0;  // that comes next
   std::uint64_t micro_batches = 0;
   double seconds = 0.0;
 };

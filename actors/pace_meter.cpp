@@ -24,10 +24,11 @@ void PaceMeter::end_iteration(std::uint64_t micro_batches) {
   measured_seconds_ += seconds;
 }
 
-std::optional<Pace> PaceMeter::take(std::uint32_t replica) {
+std::optional<Pace> PaceMeter::take(std::uint32_t replica, std::uint64_t iteration) {
   if (iterations_ < kFewestIterations || micro_batches_ == 0) return std::nullopt;
   iterations_ = 0;
-  return Pace{replica, std::exchange(micro_batches_, 0), std::exchange(measured_seconds_, 0.0)};
+  return Pace{replica, iteration, std::exchange(micro_batches_, 0),
+              std::exchange(measured_seconds_, 0.0)};
 }
 
 }  // namespace troupe::actors

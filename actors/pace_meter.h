@@ -22,7 +22,7 @@ class PaceMeter {
 
   // Since the pace was last taken; none when that were too few iterations to tell, which the next
   // ones are counted with.
-  std::optional<Pace> take(std::uint32_t replica);
+  std::optional<Pace> take(std::uint32_t replica, std::uint64_t iteration);
 
  private:
   bool is_whole_ = false;  // the iteration under way began since restart()

@@ -106,7 +106,9 @@ void Reducer::teach(Context& context, const Teach& body) {
 
 void Reducer::pass_on(Context& context) {
   for (const std::uint32_t member : std::set<std::uint32_t>(taught_)) {
-    if (outbox_to(context, member).bytes > options_.replay_bytes) {
+    // Who is in the View already needs what it lacks until then.
+    const bool is_member = view_->has(member);
+    if (!is_member && outbox_to(context, member).bytes > options_.replay_bytes) {
       stop_teaching(context, member);
     } else {
       send_sums(context, member, kLesson);

@@ -389,7 +389,7 @@ void Replica::take_pace(Context& context, const StepMetrics& step) {
   if (state_.slot != 0) return;
   pace_.end_iteration(own_in(step.iteration).size());
   if (state_.epoch == step.epoch) return;
-  if (const auto pace = pace_.take(options_.replica)) {
+  if (const auto pace = pace_.take(options_.replica, state_.iteration)) {
     context.send_control("coordinator", Message::of(Pace(*pace)));
   }
 }

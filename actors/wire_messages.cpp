@@ -108,15 +108,17 @@ void unpack(WireReader& in, TooSlow& body) {
 }
 
 void pack(WireWriter& out, const Pace& body) {
-  out.list(3);
+  out.list(4);
   out.number(body.replica);
+  out.number(body.iteration);
   out.number(body.micro_batches);
   out.real(body.seconds);
 }
 
 void unpack(WireReader& in, Pace& body) {
-  in.list(3);
+  in.list(4);
   body.replica = in.number32();
+  body.iteration = in.number();
   body.micro_batches = in.number();
   body.seconds = in.real();
 }

@@ -164,7 +164,7 @@ void add_parcels(const Folder& folder) {
   add_parcel(folder, types, actors::Halted{{1, 2}, 5});
   add_parcel(folder, types, actors::Learned{2, actors::kProvenSteps});
   add_parcel(folder, types, actors::TooSlow{3});
-  add_parcel(folder, types, actors::Pace{2, 80, 0.5});
+  add_parcel(folder, types, actors::Pace{2, 9, 80, 0.5});
   const actors::ViewMessage view = view_of({1, 2}, {4, 2, 6}, {5, 4, 5});
   add_parcel(folder, types, view);
   add_parcel(folder, types, actors::Feed{2, 3, view.view, {{1, {0, 2}}, {2, {1}}}, 3});

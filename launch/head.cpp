@@ -55,10 +55,12 @@ Result<std::unique_ptr<runtime::Wire>> open_head_wire(const LocalRunRequest& req
   return open_wire(request.listen, {request.topology.cluster.keys, std::nullopt}, clock, log);
 }
 
-std::function<void(const std::string& node)> make_room_for_next(const runtime::Log& log) {
-  return [&log](const std::string& node) {
+std::function<void(const std::string& node)> make_room_for_next(RunSignals& signals,
+                                                                const runtime::Log& log) {
+  return [&signals, &log](const std::string& node) {
+    if (signals.stopped_by() != 0) return;
     log.error(
-        fmt::format("{} has given this head up, which stood still or was cut off: another one "
+        fmt::format("{} has given this head up, which stood still: another one "
                     "takes its place",
                     node));
     (void)::raise(SIGKILL);

@@ -9,6 +9,7 @@
 #include "launch/head_relay.h"
 #include "launch/local_run.h"
 #include "launch/membership_file.h"
+#include "launch/run_signals.h"
 #include "launch/training_setup.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
@@ -30,8 +31,9 @@ runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSet
                                HeadRelay& relay, const runtime::Log& log);
 
 // For GateOptions::given_up_by of a head that `troupe run` restarts when it dies: says so, and
-// dies.
-std::function<void(const std::string& node)> make_room_for_next(const runtime::Log& log);
+// dies, unless the run is being ended, which no other head would go on with.
+std::function<void(const std::string& node)> make_room_for_next(RunSignals& signals,
+                                                                const runtime::Log& log);
 
 // Says in the log in which order members of several hosts stand in the ring, and which of them
 // other hosts are to start, with the line to type there. May ask the system's resolver.

@@ -247,7 +247,8 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
     };
     gate = head_gate(request, prepared.setup, clock, *membership, *relay, log);
     const std::uint32_t term = parts.coordinator.membership.term;
-    if (term <= request.topology.cluster.failure.restart) gate.given_up_by = make_room_for_next(log);
+    const std::uint32_t restart = size_of_run(request.topology, request.members).restart;
+    if (term <= restart) gate.given_up_by = make_room_for_next(signals, log);
     RETURN_IF_ERROR(membership->add_head(parts.coordinator.membership.term, gate.incarnation));
   }
   const auto factory = actors::make_actor_factory(parts);

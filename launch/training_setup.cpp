@@ -226,7 +226,9 @@ actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
   options.membership.micro_batches = setup.options.micro_batches;
   options.membership.slots = static_cast<std::uint32_t>(setup.options.schedule.size());
   options.membership.end_step = setup.iterations * setup.options.schedule.size();
-  options.shares_anew = topology.cluster.rebalance && topology.cluster.shares.empty();
+  // Lossy sums depend on who computes what.
+  options.shares_anew = topology.cluster.rebalance && topology.cluster.shares.empty() &&
+                        !setup.options.lossy;
   if (members == 0) return options;
   options.membership.min_members = topology.cluster.failure.min_members;
   options.membership.ring = config::member_ring(topology.cluster, members);

@@ -55,6 +55,7 @@ std::optional<Balance> balance(std::span<const std::uint32_t> owners,
   }
   result.seconds_now = longest(quotas, assumed);
   const auto count = static_cast<std::uint32_t>(owners.size());
+  result.owners = assign_micro_batches(count, those_here);
   result.seconds_then = longest(micro_batch_quotas(count, those_here), assumed);
   if (result.seconds_then > (1.0 - kWorthwhileGain) * result.seconds_now) return std::nullopt;
   return result;

@@ -19,6 +19,7 @@ inline constexpr double kWorthwhileGain = 0.1;
 
 struct Balance {
   std::vector<std::uint64_t> weights;  // in proportion to the speeds, 1 at least; see below
+  std::vector<std::uint32_t> owners;   // what comes of them
   double seconds_now = 0.0;            // of an iteration, by these speeds
   double seconds_then = 0.0;
 };

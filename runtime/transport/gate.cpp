@@ -235,12 +235,21 @@ void Gate::tend_peer(std::size_t position, TimePoint now) {
 void Gate::excuse_own_sleep(TimePoint now) {
   const Duration pause = now - std::exchange(last_turn_, now);
   if (pause < options_.dead_after / 2) return;
+  woke_at_ = now;
   for (const auto& peer : peers_) {
     if (!peer->over()) peer->excuse(pause, now);
   }
   for (auto& [connection, stranger] : strangers_) {
     stranger.since = std::min(stranger.since + pause, now);
   }
+}
+
+// As long as others may need to come back and say that they have gone on. What was waiting when it
+// woke is heard before the sleep is excused.
+bool Gate::has_just_woken() const {
+  const TimePoint now = clock_.now();
+  return now - last_turn_ >= options_.dead_after / 2 ||
+         (woke_at_ && now - *woke_at_ < 2 * options_.dead_after);
 }
 
 bool Gate::say_goodbye(std::size_t position) {

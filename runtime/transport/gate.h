@@ -101,10 +101,10 @@ struct GateOptions {
   // At the plan's first node: incarnations of the processes whose place this one takes. Default
   // none: nodes that have met another one are refused.
   std::vector<std::uint64_t> predecessors;
-  // At the plan's first node: a node has given this process up, which stood still or was cut off,
-  // and waits for another in its place. Whoever can starts one, and ends this. On the driving
-  // thread; calls nothing of the gate. Null: this process takes part as it would otherwise, and
-  // the node ends.
+  // At the plan's first node: a node has given this process up, which stood still, and waits for
+  // another in its place. Whoever can starts one, and ends this. Not asked when it has not stood
+  // still: one node's trouble is that node's. On the driving thread; calls nothing of the gate.
+  // Null: never; the node is answered, and ends.
   std::function<void(const std::string& node)> given_up_by;
   // At all others: how long the plan's first node may be away before it is lost. Default 0: it is
   // lost at once.
@@ -314,6 +314,7 @@ class Gate final : public WireEvents {
   void tend_peer(std::size_t position, TimePoint now);
   void dial_due();
   void excuse_own_sleep(TimePoint now);
+  bool has_just_woken() const;
   void tend_closing(TimePoint now);
   // The node ends: false if there is still something to wait for.
   bool say_goodbye(std::size_t position);
@@ -348,6 +349,7 @@ class Gate final : public WireEvents {
   std::map<ConnectionId, std::size_t> by_connection_;
   std::map<std::uint32_t, std::uint64_t> credits_told_;  // messages, by link
   TimePoint last_turn_{0};
+  std::optional<TimePoint> woke_at_;  // from the newest own sleep; none: there was none
   std::vector<std::size_t> to_dial_;  // peers
   std::vector<Outgoing> taken_;
   // At the plan's first node: of the directory, and of every two others by their names in order.

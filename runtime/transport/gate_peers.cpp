@@ -149,7 +149,7 @@ void Gate::answer_hello(ConnectionId connection, const Stranger& stranger, const
            {ErrorKind::kLostPeers, fmt::format("the run has gone on without {}", hello.node)});
   } else if (auto error = not_as_told(peer, hello, stranger.info.key)) {
     refuse(connection, who, std::move(*error));
-  } else if (known && same && hello.given_up && options_.given_up_by) {
+  } else if (known && same && hello.given_up && has_just_woken() && options_.given_up_by) {
     wire_.close(connection);
     options_.given_up_by(hello.node);
   } else if (known && !same) {

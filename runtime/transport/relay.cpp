@@ -218,7 +218,8 @@ void Relay::Impl::take(Guest& guest) {
 // The caller may try again: whoever does not attend now may in a moment.
 void Relay::Impl::take_call(const RelayFrame& frame, Client& caller, StreamSocket socket) {
   const auto target = clients.find(frame.other);
-  if (target == clients.end() || *caller.calls >= options.most_calls) return;
+  if (target == clients.end() || frame.other == frame.client) return;
+  if (*caller.calls >= options.most_calls) return;
   const auto attendance = target->second.attendance.lock();
   if (!attendance || !attendance->is_open()) return;
   const std::uint64_t number = ++last_call;

@@ -27,7 +27,7 @@ struct RelayOptions {
   // Connections that have not said who they are; the oldest makes room for one more.
   std::size_t most_strangers = 64;
   // Calls of one client, waiting and taken.
-  std::size_t most_calls = 1024;
+  std::size_t most_calls = 256;
   Log log = Log::silent();
 };
 

@@ -3,6 +3,7 @@
 #include "runtime/transport/relay_client.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -196,6 +197,7 @@ Result<void> RelayClient::Impl::open(Door& door, Lane lane) {
   const std::string path = path_of(fmt::format("{}/to-{}", options.folder, door.client), lane);
   auto acceptor = std::make_unique<Local::acceptor>(io);
   error_code failed;
+  ::unlink(path.c_str());  // of a door that could not be opened as a whole
   acceptor->open(Local(), failed);
   if (!failed) acceptor->bind(Local::endpoint(path), failed);
   if (!failed) acceptor->listen(asio::socket_base::max_listen_connections, failed);

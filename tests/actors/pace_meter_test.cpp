@@ -18,9 +18,10 @@ TEST(PaceMeter, TellsWhatWholeIterationsTook) {
   meter.restart();
   iterate(meter, 1, 100.0);  // that a View began in
   iterate(meter, 10, 0.5);
-  const auto pace = meter.take(7);
+  const auto pace = meter.take(7, 12);
   ASSERT_TRUE(pace);
   EXPECT_EQ(pace->replica, 7U);
+  EXPECT_EQ(pace->iteration, 12U);
   EXPECT_EQ(pace->micro_batches, 30U);
   EXPECT_DOUBLE_EQ(pace->seconds, 5.0);
 }
@@ -29,13 +30,13 @@ TEST(PaceMeter, CountsTooFewIterationsWithTheNext) {
   PaceMeter meter;
   meter.restart();
   iterate(meter, 5, 1.0);
-  EXPECT_FALSE(meter.take(0));
+  EXPECT_FALSE(meter.take(0, 12));
   iterate(meter, 5, 2.0);
-  const auto pace = meter.take(0);
+  const auto pace = meter.take(0, 12);
   ASSERT_TRUE(pace);
   EXPECT_EQ(pace->micro_batches, 27U);
   EXPECT_DOUBLE_EQ(pace->seconds, 14.0);
-  EXPECT_FALSE(meter.take(0)) << "nothing since";
+  EXPECT_FALSE(meter.take(0, 12)) << "nothing since";
 }
 
 TEST(PaceMeter, ForgetsWhatWasMeasuredBeforeAnotherView) {
@@ -45,9 +46,9 @@ TEST(PaceMeter, ForgetsWhatWasMeasuredBeforeAnotherView) {
   meter.add_step(50.0);
   meter.restart();
   iterate(meter, 1, 0.0);
-  EXPECT_FALSE(meter.take(0));
+  EXPECT_FALSE(meter.take(0, 12));
   iterate(meter, 8, 0.25);
-  const auto pace = meter.take(0);
+  const auto pace = meter.take(0, 12);
   ASSERT_TRUE(pace);
   EXPECT_DOUBLE_EQ(pace->seconds, 2.0);
 }
@@ -55,7 +56,7 @@ TEST(PaceMeter, ForgetsWhatWasMeasuredBeforeAnotherView) {
 TEST(PaceMeter, OfAReplicaWithoutMicroBatchesThereIsNoPace) {
   PaceMeter meter;
   for (int i = 0; i < 20; ++i) meter.end_iteration(0);
-  EXPECT_FALSE(meter.take(0));
+  EXPECT_FALSE(meter.take(0, 12));
 }
 
 }  // namespace

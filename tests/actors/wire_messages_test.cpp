@@ -162,7 +162,7 @@ std::vector<Parts> one_of_each(std::uint64_t seed) {
   all.push_back(parts_of(TooSlow{draw.number32()}));
   all.push_back(parts_of(Lesson{draw.number()}));
   all.push_back(parts_of(Learned{draw.number32(), draw.number()}));
-  all.push_back(parts_of(Pace{draw.number32(), draw.number(), draw.real()}));
+  all.push_back(parts_of(Pace{draw.number32(), draw.number(), draw.number(), draw.real()}));
   all.push_back(parts_of(draw_view(draw)));
   all.push_back(parts_of(draw_feed(draw)));
   all.push_back(
@@ -186,8 +186,9 @@ TEST(WireMessages, BodiesOfNumbersComeBack) {
   const auto learned = round_trip(Learned{4, 2});
   EXPECT_EQ(learned.replica, 4U);
   EXPECT_EQ(learned.steps, 2U);
-  const auto pace = round_trip(Pace{4, 80, 0.25});
+  const auto pace = round_trip(Pace{4, 9, 80, 0.25});
   EXPECT_EQ(pace.replica, 4U);
+  EXPECT_EQ(pace.iteration, 9U);
   EXPECT_EQ(pace.micro_batches, 80U);
   EXPECT_EQ(pace.seconds, 0.25);
   for (const bool summed : {false, true}) {

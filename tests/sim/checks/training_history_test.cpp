@@ -21,8 +21,8 @@ TEST(SimulatedTraining, WhateverHappensTheStateIsThatOfARunToWhichNothingDoes) {
   EXPECT_GT(heads, 400U);
   EXPECT_GT(changes, 300U);
   EXPECT_GT(shared_anew, 50U);
-  EXPECT_GT(resumed, 10);
-  EXPECT_LT(resumed, 150) << "most runs go on";
+  EXPECT_GT(resumed, 0);
+  EXPECT_LT(resumed, 15) << "runs go on as long as one member is left";
 }
 
 }  // namespace

@@ -306,6 +306,23 @@ TEST(SimulatedTraining, HeadMayStandStillAfterEveryMessageAndAnotherTakesItsPlac
   EXPECT_GT(heads, plays + plays / 2U) << "most were given up";
 }
 
+// What the head says to it does not get through for a while, and what it says to the head does.
+TEST(SimulatedTraining, MemberThatAloneHasLostTheHeadIsLostAndNoOtherHeadTakesItsPlace) {
+  const std::string expected = stage().undisturbed().text();
+  for (std::uint64_t after = 20; after < 200; after += 9) {
+    SimDisk disk;
+    // Of a death that never comes: so heads may be replaced.
+    std::vector<Death> deaths{{after, 4, true, 0, 3, std::chrono::milliseconds(2300)}};
+    deaths.push_back({1'000'000, 0, false, 0, 0, Duration{0}, kSoon});
+    const TrainingEnd end = play_training(stage(), kSweepSeed, 4, stage().initial_state(), disk,
+                                          Fate::kNothing, deaths);
+    ASSERT_TRUE(end.over) << "after " << after;
+    ASSERT_FALSE(end.head_error) << "after " << after << ": " << end.head_error->message;
+    ASSERT_EQ(hash_of(end.state), expected) << "after " << after;
+    ASSERT_EQ(end.heads, 1U) << "after " << after;
+  }
+}
+
 // Before the other is noticed, while it is away, while it asks, and when it has gone on.
 TEST(SimulatedTraining, HeadAndAMemberMayDieTogetherAndOneBehindTheOther) {
   const std::string expected = stage().undisturbed().text();

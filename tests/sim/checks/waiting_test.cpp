@@ -93,6 +93,27 @@ TEST(SimulatedWaiting, WhereNobodyCanJoinAnyMoreTheRunEndsWithItsStateSaved) {
   EXPECT_TRUE(end.saved);
 }
 
+// The one place that is left is taken by one that dies before it has learned.
+TEST(SimulatedWaiting, WhenTheLastThatCouldJoinDiesTheRunEndsToo) {
+  TrainingStage stage(
+      "train: {micro_batch: 2, micro_batches: 4, epochs: 5}\n"
+      "actors: {validator: {every: none}, checkpointer: {every: none}}\n"
+      "cluster: {joiners: 1, failure: {restart: 0, min_members: 2}}\n");
+  int ended = 0;
+  for (std::uint64_t later = 1; later < 20; ++later) {
+    SimDisk disk;
+    const std::vector<Death> deaths{{200, 1}, {200 + later, 3}};
+    const TrainingEnd end =
+        play_training(stage, 7, 2, stage.initial_state(), disk, Fate::kNothing, deaths, {10s});
+    ASSERT_TRUE(end.over) << "later " << later;
+    if (!end.head_error) continue;  // it had joined, and was taught all
+    EXPECT_EQ(end.head_error->kind, runtime::ErrorKind::kLostPeers) << end.head_error->message;
+    EXPECT_TRUE(end.saved);
+    ++ended;
+  }
+  EXPECT_GT(ended, 10);
+}
+
 // A teacher keeps a kilobyte for it, which is less than a step.
 TEST(SimulatedWaiting, NewcomerTooSlowToLearnIsSentAwayAndTheOthersDoNotNotice) {
   TrainingStage stage(

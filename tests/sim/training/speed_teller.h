@@ -1,8 +1,7 @@
 #pragma once
 
-// An actor that besides its own work tells the Coordinator now and then how fast some replica is,
-// as a replica would whose machine is fast one time and slow the next. Nothing that is simulated
-// takes time to compute.
+// A replica that besides its own work tells the Coordinator now and then how fast it is, as if its
+// machine were fast one time and slow the next. Nothing that is simulated takes time to compute.
 
 #include <cstdint>
 #include <memory>
@@ -17,12 +16,12 @@ namespace troupe::sim {
 
 class SpeedTeller final : public runtime::Actor {
  public:
-  SpeedTeller(std::unique_ptr<runtime::Actor> actor, std::uint32_t replicas, Dice& dice)
-      : actor_(std::move(actor)), replicas_(replicas), dice_(dice) {}
+  SpeedTeller(std::unique_ptr<runtime::Actor> actor, std::uint32_t replica, Dice& dice)
+      : actor_(std::move(actor)), replica_(replica), dice_(dice) {}
 
   void start(runtime::Context& context) override {
     actor_->start(context);
-    next_ = context.after(std::chrono::milliseconds(5));
+    next_ = context.after(std::chrono::milliseconds(40));
   }
   void receive(runtime::Context& context, runtime::Message message) override {
     actor_->receive(context, std::move(message));
@@ -32,10 +31,9 @@ class SpeedTeller final : public runtime::Actor {
   }
   void timer(runtime::Context& context, runtime::TimerId id) override {
     if (id != next_) return actor_->timer(context, id);
-    const actors::Pace pace{static_cast<std::uint32_t>(dice_.below(replicas_)), 16,
-                            static_cast<double>(1 + dice_.below(20))};
+    const actors::Pace pace{replica_, 0, 16, static_cast<double>(1 + dice_.below(20))};
     context.send_control("coordinator", runtime::Message::of(actors::Pace(pace)));
-    next_ = context.after(std::chrono::milliseconds(5));
+    next_ = context.after(std::chrono::milliseconds(40));
   }
   void undeliverable(runtime::Context& context, runtime::Message message,
                      const runtime::Error& cause) override {
@@ -50,7 +48,7 @@ class SpeedTeller final : public runtime::Actor {
 
  private:
   std::unique_ptr<runtime::Actor> actor_;
-  std::uint32_t replicas_;
+  std::uint32_t replica_;
   Dice& dice_;
   runtime::TimerId next_;
 };

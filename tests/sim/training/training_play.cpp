@@ -184,7 +184,6 @@ class Company final : public NetworkWatcher {
     told_ = 0;
     ProcessSetup process;
     process.factory = actors::make_actor_factory(parts);
-    if (speeds_change_) process.factory = telling_speeds(std::move(process.factory));
     process.start = when;
     process.address = "sim://0";
     process.gate.incarnation = world_.dice().next() | 1U;
@@ -207,6 +206,7 @@ class Company final : public NetworkWatcher {
       process.node.left_out = {config::loader_name(member)};
     }
     process.factory = actors::make_actor_factory(rest_.back());
+    if (speeds_change_) process.factory = telling_speeds(std::move(process.factory));
     process.start = when;
     if (may_return_) process.gate.first_returns_within = kOrphanAfter;
     world_.add(setup.plan, config::member_name(member), std::move(process));
@@ -232,10 +232,10 @@ class Company final : public NetworkWatcher {
   runtime::ActorFactory telling_speeds(runtime::ActorFactory factory) {
     return [this, factory = std::move(factory)](const runtime::ActorPlan& plan) {
       std::unique_ptr<runtime::Actor> actor = factory(plan);
-      if (plan.kind != "monitor") return actor;
-      const auto replicas =
-          static_cast<std::uint32_t>(stage_.setup(members_).replica_weights.size());
-      actor = std::make_unique<SpeedTeller>(std::move(actor), replicas, world_.dice());
+      if (plan.kind != "replica") return actor;
+      const auto replica =
+          static_cast<std::uint32_t>(std::stoul(plan.name.substr(std::string("replica.").size())));
+      actor = std::make_unique<SpeedTeller>(std::move(actor), replica, world_.dice());
       return actor;
     };
   }

@@ -1,0 +1,158 @@
+#!/usr/bin/python3
+"""What it costs that members may come and go: while nothing happens, and when one comes.
+
+usage: elastic.py TROUPE [--small]
+
+Pairs of runs of gan3d_25 with two workers, in turns: as it is, and with its membership fixed
+(no places for others, nobody replaced, work never shared out anew); the ratio of their events per
+second. Then runs that a third process joins in the middle: how long it takes from its start until
+a step is made with what it computes, how long all were halted, and the time between steps before
+it came, while it learned, and around its View. Every run has to end in the same state.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+TOPOLOGY = """name: elastic
+model: {zoo: gan3d_25, kernels: fastest}
+data: {train: synthetic, synthetic: {events: 200, seed: 1}}
+train: {epochs: 1000, iterations: ITERATIONS, micro_batch: 1, micro_batches: 6, seed: 1}
+actors: {checkpointer: {every: none}, validator: {every: none}}
+"""
+SLOTS = 4
+FIXED = ["--set", "cluster.joiners=0", "--set", "cluster.failure.restart=0",
+         "--set", "cluster.rebalance=false"]
+PORT = 8570
+
+
+def fail(folder, what):
+    with open(f"{folder}/log") as log:
+        sys.exit(f"elastic.py: {what}\n{log.read()[-3000:]}")
+
+
+def summary_of(folder, out):
+    with open(f"{out}/summary.json") as file:
+        summary = json.load(file)
+    expected = f"{folder}/state_hash"
+    if not os.path.exists(expected):
+        with open(expected, "w") as file:
+            file.write(summary["state_hash"])
+    with open(expected) as file:
+        if summary["state_hash"] != file.read():
+            fail(folder, f"{out} ends in another state: {summary}")
+    return summary
+
+
+def start(troupe, folder, out, more):
+    command = [troupe, "run", f"{folder}/run.yaml", "--out", out, "--workers", "2", *more]
+    with open(f"{folder}/log", "w") as log:
+        return subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+
+
+def rate(troupe, folder, name, more):
+    out = f"{folder}/{name}"
+    if start(troupe, folder, out, more).wait() != 0:
+        fail(folder, f"run {name} failed")
+    return summary_of(folder, out)["events_per_second"]
+
+
+class Steps:
+    """Lines of metrics.jsonl, each with the moment it was seen."""
+
+    def __init__(self, path):
+        self.path, self.position, self.rest, self.seen = path, 0, "", []
+
+    def read(self):
+        if not os.path.exists(self.path):
+            return
+        now = time.monotonic()
+        with open(self.path) as file:
+            file.seek(self.position)
+            text = self.rest + file.read()
+            self.position = file.tell()
+        *whole, self.rest = text.split("\n")
+        self.seen += [(now, json.loads(line)) for line in whole]
+
+
+def with_join(troupe, folder, number, iterations):
+    """Of one join: what the docstring says, in seconds."""
+    out = f"{folder}/join-{number}"
+    address = f"tcp://127.0.0.1:{PORT + 4 * (number % 8)}"
+    run = start(troupe, folder, out, ["--set", "cluster.listen=" + address[6:]])
+    steps, joiner, joined_at = Steps(f"{out}/metrics.jsonl"), None, None
+    while run.poll() is None:
+        steps.read()
+        if joiner is None and len(steps.seen) > iterations * SLOTS // 4:
+            joined_at = time.monotonic()
+            with open(f"{folder}/join-log", "w") as log:
+                joiner = subprocess.Popen([troupe, "join", address], cwd=folder, stdout=log,
+                                          stderr=log)
+        time.sleep(0.001)
+    steps.read()
+    if run.returncode != 0 or joiner is None or joiner.wait() != 0:
+        fail(folder, f"run {number} or its joiner failed")
+    summary_of(folder, out)
+    views = [(now, line) for now, line in steps.seen if line["kind"] == "view"]
+    if len(views) != 1:
+        fail(folder, f"run {number}: {len(views)} changes of the View")
+    viewed, line = views[0]
+    view = line["fields"]
+    told = [(now, line["step"]) for now, line in steps.seen if line["kind"] == "step"]
+    computes_from = (view["first_step"] // SLOTS + 2) * SLOTS
+    gaps = [(b[0], b[0] - a[0]) for a, b in zip(told, told[1:])]
+    around = [gap for now, gap in gaps if abs(now - viewed) < 1.0]
+    return {
+        "contributes": min(now for now, step in told if step >= computes_from) - joined_at,
+        "halted": view["halted_seconds"],
+        "before": [gap for now, gap in gaps if now < joined_at],
+        "learning": [gap for now, gap in gaps if joined_at <= now < viewed],
+        "worst": max(around, default=0.0),
+    }
+
+
+def show(name, seconds):
+    ordered = sorted(seconds)
+    print(f"{name:<52} {len(ordered):>5} {ordered[0] * 1e3:>8.0f} "
+          f"{statistics.median(ordered) * 1e3:>8.0f} {ordered[-1] * 1e3:>8.0f}", flush=True)
+
+
+def main():
+    small = "--small" in sys.argv
+    words = [word for word in sys.argv[1:] if word != "--small"]
+    if len(words) != 1:
+        sys.exit(__doc__)
+    troupe = os.path.abspath(words[0])
+    pairs, joins, iterations = (1, 1, 6) if small else (10, 8, 16)
+    with tempfile.TemporaryDirectory(prefix="troupe-bench-elastic-") as folder:
+        with open(f"{folder}/run.yaml", "w") as file:
+            file.write(TOPOLOGY.replace("ITERATIONS", str(iterations)))
+        ratios = []
+        for number in range(pairs):
+            both = [("elastic", []), ("fixed", FIXED)]
+            rates = {}
+            for name, more in both if number % 2 == 0 else reversed(both):
+                rates[name] = rate(troupe, folder, f"{name}-{number}", more)
+            ratios.append(rates["elastic"] / rates["fixed"])
+        ordered = sorted(ratios)
+        # Of ten, the second and the last but one enclose the median with 97.9 %.
+        within = ordered[1:-1] if len(ordered) > 2 else ordered
+        print(f"events/s, elastic of fixed: {pairs} pairs, median {statistics.median(ratios):.4f} "
+              f"[{within[0]:.4f}, {within[-1]:.4f}]", flush=True)
+        found = [with_join(troupe, folder, number, iterations) for number in range(joins)]
+        print(f"{'':<52} {'':>5} {'least':>8} {'median':>8} {'most':>8}  ms")
+        show("a step with what the newcomer computes, after", [one["contributes"] for one in found])
+        show("all halted for its View", [one["halted"] for one in found])
+        show("longest between two steps within 1 s of it", [one["worst"] for one in found])
+        show("between steps before it came", sum((one["before"] for one in found), []))
+        learning = sum((one["learning"] for one in found), [])
+        if learning:
+            show("between steps while it learned", learning)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,249 @@
+#pragma once
+
+// A run of scripts around a real Coordinator: members that say what a test has cued, reducers that
+// halt where they are told to have come, replicas that end after 20 s.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "actors/coordinator.h"
+#include "tests/actors/theatre.h"
+
+namespace troupe::actors {
+
+using runtime::Context;
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Message;
+using runtime::PeerJoined;
+using runtime::PeerLost;
+using runtime::Script;
+using std::chrono::milliseconds;
+
+inline const Error kDeath{ErrorKind::kLostPeers, "its connection closed"};
+
+inline std::string name(const char* kind, std::uint32_t number) {
+  return fmt::format("{}.{}", kind, number);
+}
+
+// A Coordinator and members of one replica each, all scripts, until their replicas end at 20 s.
+class Company {
+ public:
+  explicit Company(std::uint32_t members) : next_step(members, 5), members_(members) {}
+
+  // What the member's root says then.
+  void cue(std::uint32_t member, milliseconds at, std::function<Message()> line) {
+    cues_[member].emplace(at, std::move(line));
+  }
+  // As the head's gate says it.
+  void lose(std::uint32_t member, milliseconds at) {
+    cue((member + 1) % members_, at, [member] {
+      return Message::of(PeerLost{name("member", member), kDeath});
+    });
+    lost_.push_back(member);
+  }
+  void quarrel(std::uint32_t from, std::uint32_t about, milliseconds at) {
+    cue(from, at, [about] { return Message::of(FellowLost{name("member", about), kDeath}); });
+  }
+
+  // As the head's gate passes on what somebody asks for; answers as they come, "left" or why not.
+  void drain(const std::string& node, milliseconds at) {
+    cue(0, at, [this, node, at] {
+      const runtime::ConnectionId asker{static_cast<std::uint64_t>(at.count())};
+      return Message::of(runtime::DrainAsked{
+          node, "somebody", std::make_shared<runtime::DrainReply>(answers_, asker)});
+    });
+  }
+  std::vector<std::string> drained() {
+    for (const auto& [asker, answer] : answers_->take()) {
+      drained_.push_back(answer.ok() ? "left" : answer.error().message);
+    }
+    return drained_;
+  }
+
+  void run(std::uint64_t seed = 1) {
+    Play play;
+    play.actor("coordinator", [this] { return std::make_unique<Coordinator>(options(), outcome); });
+    for (std::uint32_t i = 0; i < members_; ++i) {
+      play.actor(name("member", i), member(i));
+      play.actor(name("reducer", i), reducer(i));
+      play.actor(name("replica", i), replica(i));
+    }
+    play.actor("checkpointer", checkpointer()).actor("monitor", monitor());
+    end = play.run(seed);
+  }
+
+  // Of the actor, in order: "halt 1.2", "view 1.2 of 0 2 from 5", "release", "expelled: why",
+  // "stop".
+  std::map<std::string, std::vector<std::string>> heard;
+  std::map<std::string, runtime::TimePoint> expelled_at;
+  std::vector<std::string> changes;  // that the monitor was told
+  std::vector<std::uint64_t> next_step;
+  runtime::TimePoint saving_from{0}, flushing_from{0};  // for 3 s each
+  std::uint32_t absent = UINT32_MAX;                    // this member never comes
+  std::uint32_t min_members = 1;
+  bool shares_anew = true;
+  std::uint64_t iterations = 0;
+  std::vector<double>
+      speeds;  // told every second, at iteration 100, by replicas that own something
+  std::shared_ptr<RunOutcome> outcome = std::make_shared<RunOutcome>();
+  runtime::NodeEnd end;
+
+ private:
+  CoordinatorOptions options() {
+    CoordinatorOptions options;
+    options.state = toy_.state(0);
+    options.first_step = 5;
+    options.validate = false;
+    options.parting_grace = milliseconds(2000);
+    options.membership.ring.clear();
+    options.places.clear();
+    for (std::uint32_t i = 0; i < members_; ++i) {
+      options.membership.ring.push_back(i);
+      options.places.push_back({name("member", i), name("reducer", i)});
+    }
+    options.membership.weights.assign(members_, 1);
+    options.membership.micro_batches = 6;
+    options.membership.min_members = min_members;
+    options.shares_anew = shares_anew;
+    options.iterations = iterations;
+    return options;
+  }
+
+  bool owns(std::uint32_t replica) const {
+    if (outcome->changes.empty()) return true;
+    const auto& owners = outcome->changes.back().view.later.back().owners;
+    return std::ranges::count(owners, replica) > 0;
+  }
+
+  void note(Context& context, const std::string& what) {
+    heard[std::string(context.name())].push_back(what);
+  }
+
+  Script member(std::uint32_t number) {
+    Script script;
+    script.start = [this, number](Context& context) {
+      for (const auto& [at, line] : cues_[number]) context.after(at);
+      if (number == absent) return;
+      context.send_control("coordinator",
+                           Message::of(PeerJoined{name("member", number), "", "", 1}));
+    };
+    script.timer = [this, number](Context& context, runtime::TimerId) {
+      auto& cues = cues_[number];
+      context.send_control("coordinator", cues.begin()->second());
+      cues.erase(cues.begin());
+    };
+    script.receive = [this](Context& context, const Message& message) {
+      if (const auto* release = message.as<Release>()) {
+        note(context, release->why.empty() ? "release" : "release: " + release->why);
+      }
+      if (const auto* expelled = message.as<Expelled>()) {
+        note(context, "expelled: " + expelled->error.message);
+        expelled_at[std::string(context.name())] = context.now();
+      }
+    };
+    return script;
+  }
+
+  Script reducer(std::uint32_t number) {
+    Script script;
+    script.receive = [this, number](Context& context, const Message& message) {
+      if (const auto* halt = message.as<Halt>()) {
+        note(context, "halt " + pipeline::text_of(halt->change));
+        context.send_control("coordinator", Message::of(Halted{halt->change, next_step[number]}));
+      } else if (const auto* told = message.as<ViewMessage>()) {
+        const pipeline::View& view = *told->view;
+        note(context, fmt::format("view {} of {} from {}", text_of(view.id),
+                                  fmt::join(view.ring, " "), view.first_step));
+      }
+    };
+    return script;
+  }
+
+  Script replica(std::uint32_t number) {
+    Script script;
+    const auto end = [this, number, ended = false](Context& context) mutable {
+      if (std::ranges::count(lost_, number) > 0 || std::exchange(ended, true)) return;
+      ReplicaEnd body;
+      body.replica = number;
+      body.state = toy_.state(number == 0 ? 2 : 3);
+      context.send_control("coordinator", Message::of(std::move(body)));
+    };
+    const auto shared = std::make_shared<std::function<void(Context&)>>(end);
+    script.start = [](Context& context) { context.after(std::chrono::seconds(1)); };
+    script.timer = [this, number, shared](Context& context, runtime::TimerId) {
+      if (context.now() >= std::chrono::seconds(20)) return (*shared)(context);
+      if (!speeds.empty() && owns(number)) {
+        context.send_control("coordinator",
+                             Message::of(Pace{number, 100, 1000, 1000 / speeds[number]}));
+      }
+      context.after(std::chrono::seconds(1));
+    };
+    script.receive = [this, shared](Context& context, const Message& message) {
+      if (message.as<StopTraining>() == nullptr) return;
+      note(context, "stop");
+      (*shared)(context);
+    };
+    return script;
+  }
+
+  Script checkpointer() {
+    Script script;
+    script.receive = [this](Context& context, Message message) {
+      if (message.as<LastState>() != nullptr) {
+        saving_from = context.now();
+        context.after(std::chrono::seconds(3));
+      } else if (message.as<FinishMetrics>() != nullptr) {
+        context.send_control("monitor", std::move(message));
+      }
+    };
+    script.timer = [](Context& context, runtime::TimerId) {
+      context.send_control("coordinator", Message::of(LastStateDone{}));
+    };
+    return script;
+  }
+
+  Script monitor() {
+    Script script;
+    script.receive = [this](Context& context, const Message& message) {
+      if (message.as<FinishMetrics>() != nullptr) {
+        flushing_from = context.now();
+        context.after(std::chrono::seconds(3));
+      } else if (const auto* change = message.as<NodeChange>()) {
+        if (change->state == "dead") changes.push_back(change->node + " dead: " + change->cause);
+      } else if (const auto* event = message.as<EventMetrics>()) {
+        changes.push_back(fmt::format("{} {}: {}", event->kind, event->step, event->json));
+      }
+    };
+    script.timer = [](Context& context, runtime::TimerId) {
+      context.send_control("coordinator", Message::of(LastStateDone{}));
+    };
+    return script;
+  }
+
+  Toy toy_;
+  const std::uint32_t members_;
+  std::vector<std::uint32_t> lost_;
+  std::shared_ptr<runtime::DrainAnswers> answers_ = std::make_shared<runtime::DrainAnswers>([] {});
+  std::vector<std::string> drained_;
+  std::map<std::uint32_t, std::multimap<milliseconds, std::function<Message()>>> cues_;
+};
+
+inline void expect_good_end(const Company& company) {
+  EXPECT_FALSE(company.end.error) << company.end.error->message;
+  EXPECT_FALSE(company.outcome->stopped);
+  EXPECT_TRUE(company.outcome->saved);
+}
+
+}  // namespace troupe::actors

@@ -151,7 +151,6 @@ void add_parcels(const Folder& folder) {
   actors::StepMetrics metrics;
   metrics.step = 77;
   metrics.losses = {0.5, 2.0};
-  metrics.load_seconds = 0.25;
   add_parcel(folder, types, metrics);
   actors::ReplicaEnd end;
   end.state = pointer;
@@ -171,12 +170,10 @@ void add_parcels(const Folder& folder) {
   add_parcel(folder, types, actors::BatchMessage{3, 1, 2, 3, 2},
              {Buffer::zeroed(64), Buffer::zeroed(24), Buffer::zeroed(16)});
   add_parcel(folder, types, actors::EndOfData{9});
-  const runtime::Error lost{runtime::ErrorKind::kLostPeers, "its connection closed"};
-  add_parcel(folder, types, actors::FellowLost{"member.1", lost});
+  add_parcel(folder, types, actors::FellowLost{"member.1", *end.error});
   add_parcel(folder, types, actors::Leaving{});
-  add_parcel(folder, types, actors::Expelled{lost});
+  add_parcel(folder, types, actors::Expelled{*end.error});
   add_parcel(folder, types, actors::Release{"somebody has asked for it"});
-
   runtime::Parcel back;
   back.sequence = 4;
   back.sender = "replica.0";

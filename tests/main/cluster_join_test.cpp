@@ -14,9 +14,9 @@
 
 #include "launch/this_host.h"
 #include "runtime/base/clock.h"
-#include "runtime/transport/packets.h"
 #include "runtime/transport/zmq_wire.h"
 #include "tests/main/cluster_run.h"
+#include "tests/main/refused_caller.h"
 
 namespace troupe {
 namespace {
@@ -238,47 +238,17 @@ TEST_F(ClusterJoin, ANameThatLeadsNowhereHereRefusesARunAndOnlyWarnsOfOne) {
   EXPECT_THAT(checked.err, HasSubstr("nowhere.invalid:8500 leads nowhere"));
 }
 
-// What a build of another version would send.
-class Other final : public runtime::WireEvents {
- public:
-  explicit Other(runtime::Wire& wire) : wire_(wire) {}
-  void connected(runtime::ConnectionId connection, const runtime::ConnectionInfo&) override {
+TEST_F(ClusterJoin, AnotherVersionIsRefusedNamingBoth) {
+  auto head = waiting_head(1);
+  const std::string answer = refusal_of(address_, [] {
     runtime::Enrolment enrolment;
     enrolment.version = runtime::kProtocolVersion + 1;
     enrolment.host = "tomorrow";
-    wire_.send(connection, runtime::Lane::kControl, runtime::pack(enrolment));
-  }
-  void arrived(runtime::ConnectionId, runtime::Lane, runtime::Packet packet) override {
-    const auto read = runtime::unpack(packet, types_);
-    const auto* refusal = read.ok() ? std::get_if<runtime::Refusal>(&*read) : nullptr;
-    answer = refusal == nullptr ? "something else" : refusal->error.message;
-  }
-  void disconnected(runtime::ConnectionId, const runtime::Error& why) override {
-    if (answer.empty()) answer = "disconnected: " + why.message;
-  }
-  std::string answer;
-
- private:
-  runtime::Wire& wire_;
-  const runtime::WireTypes types_;
-};
-
-TEST_F(ClusterJoin, AnotherVersionIsRefusedNamingBoth) {
-  auto head = waiting_head(1);
-  const runtime::SteadyClock clock;
-  runtime::ZmqWireOptions options;
-  options.clock = &clock;
-  auto wire = runtime::ZmqWire::open(options);
-  ASSERT_TRUE(wire.ok());
-  Other other(**wire);
-  ASSERT_TRUE((*wire)->dial(address_).ok());
-  const auto until = clock.now() + std::chrono::seconds(30);
-  while (other.answer.empty() && clock.now() < until) {
-    (*wire)->poll(other, clock.now() + std::chrono::milliseconds(100));
-  }
+    return runtime::pack(enrolment);
+  });
   const std::string both = fmt::format("{}", runtime::kProtocolVersion + 1);
-  EXPECT_THAT(other.answer, AllOf(HasSubstr("version"), HasSubstr(both)));
-  EXPECT_TRUE(wait_until(*head, [&] { return log().find(other.answer) != std::string::npos; }));
+  EXPECT_THAT(answer, AllOf(HasSubstr("version"), HasSubstr(both)));
+  EXPECT_TRUE(wait_until(*head, [&] { return log().find(answer) != std::string::npos; }));
   expect_unharmed(*head);
 }
 

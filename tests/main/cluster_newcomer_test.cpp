@@ -10,11 +10,9 @@
 #include <fmt/format.h>
 
 #include "model/backend/backend.h"
-#include "runtime/base/clock.h"
-#include "runtime/transport/packets.h"
-#include "runtime/transport/zmq_wire.h"
 #include "tests/main/cluster_run.h"
 #include "tests/main/ledger_check.h"
+#include "tests/main/refused_caller.h"
 
 namespace troupe {
 namespace {
@@ -125,61 +123,26 @@ TEST_F(ClusterNewcomer, AnotherInstructionSetIsRefusedWhileItTrains) {
   expect_whole(fastest);
 }
 
-// A member in all but these words.
-class Impostor final : public runtime::WireEvents {
- public:
-  Impostor(runtime::Wire& wire, std::string node, std::vector<runtime::Term> terms)
-      : wire_(wire), node_(std::move(node)), terms_(std::move(terms)) {}
-  void connected(runtime::ConnectionId connection, const runtime::ConnectionInfo&) override {
-    runtime::Hello hello;
-    hello.node = node_;
-    hello.incarnation = 7;
-    hello.host = "elsewhere";
-    hello.pid = 7;
-    hello.terms = terms_;
-    wire_.send(connection, runtime::Lane::kControl, runtime::pack(hello));
-  }
-  void arrived(runtime::ConnectionId, runtime::Lane, runtime::Packet packet) override {
-    const auto read = runtime::unpack(packet, types_);
-    const auto* refusal = read.ok() ? std::get_if<runtime::Refusal>(&*read) : nullptr;
-    answer = refusal == nullptr ? "something else" : refusal->error.message;
-  }
-  void disconnected(runtime::ConnectionId, const runtime::Error& why) override {
-    if (answer.empty()) answer = "disconnected: " + why.message;
-  }
-  std::string answer;
-
- private:
-  runtime::Wire& wire_;
-  const std::string node_;
-  const std::vector<runtime::Term> terms_;
-  const runtime::WireTypes types_;
-};
-
 // Every one with what the head has of those before it, which its refusals tell.
 TEST_F(ClusterNewcomer, WhoDiffersInAnythingThatMustBeEqualIsRefusedWhileItTrains) {
   train(1);
-  const runtime::SteadyClock clock;
-  runtime::ZmqWireOptions options;
-  options.clock = &clock;
   std::vector<runtime::Term> terms;
   for (const std::string name : {"topology", "plan", "numerics class", "data fingerprint"}) {
     terms.push_back({name, "otherwise"});
-    auto wire = runtime::ZmqWire::open(options);
-    ASSERT_TRUE(wire.ok());
-    Impostor impostor(**wire, "member.1", terms);
-    ASSERT_TRUE((*wire)->dial(address_).ok());
-    const auto until = clock.now() + std::chrono::seconds(30);
-    while (impostor.answer.empty() && clock.now() < until) {
-      (*wire)->poll(impostor, clock.now() + std::chrono::milliseconds(100));
-    }
+    const std::string answer = refusal_of(address_, [&] {
+      runtime::Hello hello;
+      hello.node = "member.1";
+      hello.incarnation = 7;
+      hello.host = "elsewhere";
+      hello.pid = 7;
+      hello.terms = terms;
+      return runtime::pack(hello);
+    });
     const std::string begin = fmt::format("another {}: head has ", name);
     const std::string end = ", member.1 has otherwise";
-    ASSERT_THAT(impostor.answer,
-                testing::AllOf(testing::StartsWith(begin), testing::EndsWith(end)));
-    EXPECT_TRUE(says(impostor.answer));
-    terms.back().value =
-        impostor.answer.substr(begin.size(), impostor.answer.size() - begin.size() - end.size());
+    ASSERT_THAT(answer, testing::AllOf(testing::StartsWith(begin), testing::EndsWith(end)));
+    EXPECT_TRUE(says(answer));
+    terms.back().value = answer.substr(begin.size(), answer.size() - begin.size() - end.size());
   }
   // Nobody is kept from coming by that.
   members_.push_back(start());

@@ -21,7 +21,8 @@ std::vector<std::string> addresses_to_dial(const std::string& listen, const std:
 
 // A line for each of `members`, without those of `here`, with the host it is meant for and the
 // command that starts it there; below them one for each further address, and one on data. Ends
-// without a line break; "" when nobody is awaited from elsewhere. `public_key`: of the head, "" for one without keys.
+// without a line break; "" when nobody is awaited from elsewhere. `public_key`: of the head, "" for
+// one without keys.
 std::string join_lines(const config::ClusterSection& cluster, std::uint32_t members,
                        const std::set<std::string>& here, const std::vector<std::string>& addresses,
                        const std::string& public_key);

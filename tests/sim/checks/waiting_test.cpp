@@ -166,5 +166,18 @@ TEST(SimulatedSpeeds, WorkIsSharedOutAnewAndCostsNoBit) {
   EXPECT_GT(shared_anew, 10U);
 }
 
+// Their sums depend on who computes what, and theirs would differ with the speed of machines.
+TEST(SimulatedSpeeds, AreNotLookedAtWhereTheyCouldChangeABitOrAreNotWanted) {
+  const auto shares_anew = [](const std::string& sections) {
+    TrainingStage stage("train: {micro_batch: 2, micro_batches: 4, epochs: 5}\n" + sections);
+    return launch::coordinator_options(stage.setup(2), stage.topology(), 2, stage.initial_state())
+        .shares_anew;
+  };
+  EXPECT_TRUE(shares_anew(""));
+  EXPECT_FALSE(shares_anew("actors: {reducer: {reduction: int8}}\n"));
+  EXPECT_FALSE(shares_anew("cluster: {rebalance: false}\n"));
+  EXPECT_FALSE(shares_anew("cluster: {assign: [1, 1]}\n"));
+}
+
 }  // namespace
 }  // namespace troupe::sim

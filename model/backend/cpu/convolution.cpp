@@ -2,6 +2,7 @@
 
 #include "model/backend/cpu/direct_convolution.h"
 #include "model/backend/cpu/onednn.h"
+#include "model/backend/cpu/plane_convolution.h"
 #include "model/backend/kernel_call.h"
 #include "model/backend/reference/activation.h"
 #include "model/backend/reference/backend.h"
@@ -74,6 +75,7 @@ class ReluKernel final : public Kernel {
 
 template <class Convolution>
 std::unique_ptr<Kernel> choose(const Convolution& convolution, const dnnl::engine& engine) {
+  if (prefers_planes(convolution)) return make_plane_kernel(convolution);
   if (prefers_direct(convolution)) return make_direct_kernel(convolution);
   try {
     return make_onednn_kernel(convolution, engine);

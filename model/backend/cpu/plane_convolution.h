@@ -1,0 +1,37 @@
+#pragma once
+
+// Our own convolutions. An image is rearranged, one x plane at a time, into planes in which
+// channels are apart and rows of z follow each other, so that lanes run over space whatever the
+// number of channels: a tap of the kernel is then the same plane read from another place, and a
+// convolution
+//   sums[output][q] = sum over taps, channels of plane[channel][q + place of the tap] weight,
+// whose sums stay in registers over all taps (plane_vectors.h).
+//
+// With 3 to 7 taps along z, if that is less work, planes hold tiles of 9 - taps outputs evaluated
+// at eight points (winograd.h) instead of cells: 2 to 2.7 times fewer products. Positions q are
+// then tiles, and there are eight planes for each channel.
+//
+// Order of accumulation, in float with fused multiply-adds: outputs over (kx, ky, kz without tiles,
+// channel), taps outside the image in x left out, in y and z multiplied by zero; then the bias;
+// then the activation. Derivatives of the kernel over lanes of positions for every eight x planes
+// (the last of a sample may be fewer), these one after the other.
+
+#include <memory>
+
+#include "model/backend/backend.h"
+#include "model/operation.h"
+
+namespace troupe::model::cpu {
+
+// The choice by shape, as bench/bench_kernels.cpp measured it. False on hosts where
+// plane_vectors_supported() is.
+bool prefers_planes(const ConvolutionForward& convolution);
+bool prefers_planes(const ConvolutionBackwardInput& convolution);
+bool prefers_planes(const ConvolutionBackwardParameters& convolution);
+
+// For every geometry, on hosts where plane_vectors_supported().
+std::unique_ptr<Kernel> make_plane_kernel(const ConvolutionForward& convolution);
+std::unique_ptr<Kernel> make_plane_kernel(const ConvolutionBackwardInput& convolution);
+std::unique_ptr<Kernel> make_plane_kernel(const ConvolutionBackwardParameters& convolution);
+
+}  // namespace troupe::model::cpu

@@ -1,0 +1,333 @@
+#include "model/backend/cpu/plane_vectors.h"
+
+#include <algorithm>
+
+// This file is compiled once for each kind of vector, in a namespace of its own; the scalar one,
+// which Highway wants, never runs.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "model/backend/cpu/plane_vectors.cpp"
+#include <hwy/foreach_target.h>
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace troupe::model::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using Tag = hn::CappedTag<float, kPositionLanes>;
+using Vector = hn::Vec<Tag>;
+constexpr std::int64_t kLanes = hn::MaxLanes(Tag());
+constexpr int kRegisters = kLanes >= 16 ? 32 : 16;
+constexpr int kMostOutputs = kLanes >= 16 ? 8 : 6;  // of one block
+
+std::int64_t vector_lanes() { return kLanes; }
+
+// Vectors of positions beside `outputs` outputs, so that sums and operands fit the registers.
+constexpr int vectors_beside(int outputs) {
+  return std::clamp((kRegisters - 1) / (outputs + 1), 1, 8);
+}
+
+// Calls use(first, count) for the parts of [0, all), as equal as possible and of `most` at most.
+template <class Use>
+void in_parts(std::int64_t all, std::int64_t most, const Use& use) {
+  const std::int64_t parts = (all + most - 1) / most;
+  std::int64_t first = 0;
+  for (std::int64_t i = 1; i <= parts; ++i) {
+    const std::int64_t next = all * i / parts;
+    use(first, next - first);
+    first = next;
+  }
+}
+
+template <int kOutputs, int kVectors>
+HWY_NOINLINE void multiply_block(const PlaneProduct& p, std::int64_t output,
+                                 std::int64_t position) {
+  const Tag tag;
+  Vector sums[kOutputs][kVectors];
+  for (auto& row : sums) {
+    for (Vector& sum : row) sum = hn::Zero(tag);
+  }
+  const float* weights = p.weights + output;
+  for (const float* tap : p.taps) {
+    const float* values = tap + position;
+    for (std::int64_t c = 0; c < p.channels; ++c) {
+      Vector value[kVectors];
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) value[v] = hn::LoadU(tag, values + v * kLanes);
+#pragma GCC unroll 8
+      for (int o = 0; o < kOutputs; ++o) {
+        const Vector weight = hn::Set(tag, weights[o]);
+#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; ++v) sums[o][v] = hn::MulAdd(value[v], weight, sums[o][v]);
+      }
+      values += p.channel_stride;
+      weights += p.weights_stride;
+    }
+  }
+#pragma GCC unroll 8
+  for (int o = 0; o < kOutputs; ++o) {
+    float* to = p.sums + (output + o) * p.sums_stride + position;
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[o][v], tag, to + v * kLanes);
+  }
+}
+
+using MultiplyBlock = void (*)(const PlaneProduct&, std::int64_t output, std::int64_t position);
+
+template <int kOutputs, int kVectors>
+constexpr MultiplyBlock multiply_block_of() {
+  if constexpr (kVectors <= vectors_beside(kOutputs)) return &multiply_block<kOutputs, kVectors>;
+  return nullptr;
+}
+
+template <int kOutputs>
+constexpr std::array<MultiplyBlock, 8> multiply_blocks_of() {
+  return {multiply_block_of<kOutputs, 1>(), multiply_block_of<kOutputs, 2>(),
+          multiply_block_of<kOutputs, 3>(), multiply_block_of<kOutputs, 4>(),
+          multiply_block_of<kOutputs, 5>(), multiply_block_of<kOutputs, 6>(),
+          multiply_block_of<kOutputs, 7>(), multiply_block_of<kOutputs, 8>()};
+}
+
+void multiply_planes(const PlaneProduct& product) {
+  static constexpr std::array<std::array<MultiplyBlock, 8>, 8> kBlocks = {
+      multiply_blocks_of<1>(), multiply_blocks_of<2>(), multiply_blocks_of<3>(),
+      multiply_blocks_of<4>(), multiply_blocks_of<5>(), multiply_blocks_of<6>(),
+      multiply_blocks_of<7>(), multiply_blocks_of<8>()};
+  in_parts(product.outputs, kMostOutputs, [&](std::int64_t output, std::int64_t outputs) {
+    const auto& blocks = kBlocks[static_cast<std::size_t>(outputs - 1)];
+    in_parts(product.positions / kLanes, vectors_beside(static_cast<int>(outputs)),
+             [&](std::int64_t vector, std::int64_t vectors) {
+               blocks[static_cast<std::size_t>(vectors - 1)](product, output, vector * kLanes);
+             });
+  });
+}
+
+// The sum of sixteen lanes, in the order that plane_vectors.h gives.
+HWY_INLINE float sum_of_lanes(const float* lanes) {
+  float four[4];
+  for (int i = 0; i < 4; ++i) {
+    four[i] = (lanes[i] + lanes[i + 8]) + (lanes[i + 4] + lanes[i + 12]);
+  }
+  return (four[0] + four[2]) + (four[1] + four[3]);
+}
+
+// kRows x kOutputs sums, sixteen lanes each.
+template <int kRows, int kOutputs>
+HWY_NOINLINE void dot_block(const PlaneDots& p, std::int64_t row, std::int64_t output,
+                            float* lanes) {
+  const Tag tag;
+  const std::int64_t* rows = p.rows.data() + row;
+  for (std::int64_t half = 0; half < kPositionLanes; half += kLanes) {
+    Vector sums[kRows][kOutputs];
+    for (auto& of_row : sums) {
+      for (Vector& sum : of_row) sum = hn::Zero(tag);
+    }
+    for (std::size_t pair = 0; pair < p.left.size(); ++pair) {
+      const float* left[kRows];
+      for (int r = 0; r < kRows; ++r) left[r] = p.left[pair] + rows[r];
+      const float* right = p.right[pair] + output * p.right_stride;
+      for (std::int64_t q = half; q < p.positions; q += kPositionLanes) {
+        Vector value[kRows];
+#pragma GCC unroll 8
+        for (int r = 0; r < kRows; ++r) value[r] = hn::LoadU(tag, left[r] + q);
+        const float* derivatives = right + q;
+#pragma GCC unroll 8
+        for (int o = 0; o < kOutputs; ++o) {
+          const Vector derivative = hn::LoadU(tag, derivatives);
+          derivatives += p.right_stride;
+#pragma GCC unroll 8
+          for (int r = 0; r < kRows; ++r) {
+            sums[r][o] = hn::MulAdd(value[r], derivative, sums[r][o]);
+          }
+        }
+      }
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+      for (int o = 0; o < kOutputs; ++o) {
+        hn::StoreU(sums[r][o], tag, lanes + (r * kOutputs + o) * kPositionLanes + half);
+      }
+    }
+  }
+}
+
+constexpr int rows_beside(int outputs) {
+  return std::clamp((kRegisters - 1) / (outputs + 1), 1, 8);
+}
+
+template <int kRows, int kOutputs>
+void add_dot_block(const PlaneDots& p, std::int64_t row, std::int64_t output) {
+  alignas(64) float lanes[kRows * kOutputs * kPositionLanes];
+  dot_block<kRows, kOutputs>(p, row, output, lanes);
+  const float* of_sum = lanes;
+  for (int r = 0; r < kRows; ++r) {
+    float* to = p.sums + (row + r) * p.sums_stride + output;
+    for (int o = 0; o < kOutputs; ++o, of_sum += kPositionLanes) to[o] += sum_of_lanes(of_sum);
+  }
+}
+
+using DotBlock = void (*)(const PlaneDots&, std::int64_t row, std::int64_t output);
+
+template <int kRows, int kOutputs>
+constexpr DotBlock dot_block_of() {
+  if constexpr (kRows <= rows_beside(kOutputs)) return &add_dot_block<kRows, kOutputs>;
+  return nullptr;
+}
+
+template <int kOutputs>
+constexpr std::array<DotBlock, 8> dot_blocks_of() {
+  return {dot_block_of<1, kOutputs>(), dot_block_of<2, kOutputs>(), dot_block_of<3, kOutputs>(),
+          dot_block_of<4, kOutputs>(), dot_block_of<5, kOutputs>(), dot_block_of<6, kOutputs>(),
+          dot_block_of<7, kOutputs>(), dot_block_of<8, kOutputs>()};
+}
+
+void add_plane_dots(const PlaneDots& dots) {
+  static constexpr std::array<std::array<DotBlock, 8>, 8> kBlocks = {
+      dot_blocks_of<1>(), dot_blocks_of<2>(), dot_blocks_of<3>(), dot_blocks_of<4>(),
+      dot_blocks_of<5>(), dot_blocks_of<6>(), dot_blocks_of<7>(), dot_blocks_of<8>()};
+  in_parts(dots.outputs, kMostOutputs, [&](std::int64_t output, std::int64_t outputs) {
+    const auto& blocks = kBlocks[static_cast<std::size_t>(outputs - 1)];
+    const auto rows = static_cast<std::int64_t>(dots.rows.size());
+    in_parts(rows, rows_beside(static_cast<int>(outputs)),
+             [&](std::int64_t row, std::int64_t count) {
+               blocks[static_cast<std::size_t>(count - 1)](dots, row, output);
+             });
+  });
+}
+
+void transform_inputs(float* planes, std::int64_t stride, std::int64_t count) {
+  const Tag tag;
+  const auto times = [&](float factor, Vector value, Vector plus) {
+    return hn::MulAdd(hn::Set(tag, factor), value, plus);
+  };
+  for (std::int64_t i = 0; i < count; i += kLanes) {
+    float* at = planes + i;
+    Vector d[8];
+    for (int k = 0; k < 8; ++k) d[k] = hn::LoadU(tag, at + k * stride);
+    const auto put = [&](int k, Vector value) { hn::StoreU(value, tag, at + k * stride); };
+    const auto put_pair = [&](int k, Vector even, Vector odd) {
+      put(k, hn::Add(even, odd));
+      put(k + 1, hn::Sub(even, odd));
+    };
+    put(0, times(5.25f, hn::Sub(d[4], d[2]), hn::Sub(d[0], d[6])));
+    put_pair(1, times(-4.25f, d[4], hn::Add(d[2], d[6])), times(-4.25f, d[3], hn::Add(d[1], d[5])));
+    put_pair(3, times(0.25f, d[2], times(-1.25f, d[4], d[6])),
+             times(2.0f, d[5], times(-2.5f, d[3], hn::Mul(hn::Set(tag, 0.5f), d[1]))));
+    put_pair(5, times(4.0f, d[2], times(-5.0f, d[4], d[6])),
+             times(2.0f, d[1], times(-2.5f, d[3], hn::Mul(hn::Set(tag, 0.5f), d[5]))));
+    put(7, times(5.25f, hn::Sub(d[3], d[5]), hn::Sub(d[7], d[1])));
+  }
+}
+
+void transform_derivatives(float* planes, std::int64_t stride, std::int64_t count, int outputs) {
+  const Tag tag;
+  for (std::int64_t i = 0; i < count; i += kLanes) {
+    float* at = planes + i;
+    Vector dy[kPositionLanes / 2];
+    for (int j = 0; j < outputs; ++j) dy[j] = hn::LoadU(tag, at + j * stride);
+    // At 0 and infinity the first and the last stand alone; at +-a even powers add, odd ones
+    // differ.
+    const float places[3] = {1.0f, 2.0f, 0.5f};
+    for (int k = 0; k < 3; ++k) {
+      const Vector square = hn::Set(tag, places[k] * places[k]);
+      Vector even = hn::Zero(tag), odd = hn::Zero(tag);
+      for (int j = (outputs - 1) / 2 * 2; j >= 0; j -= 2) even = hn::MulAdd(even, square, dy[j]);
+      for (int j = outputs / 2 * 2 - 1; j >= 1; j -= 2) odd = hn::MulAdd(odd, square, dy[j]);
+      odd = hn::Mul(odd, hn::Set(tag, places[k]));
+      hn::StoreU(hn::Add(even, odd), tag, at + (2 * k + 1) * stride);
+      hn::StoreU(hn::Sub(even, odd), tag, at + (2 * k + 2) * stride);
+    }
+    hn::StoreU(dy[0], tag, at);
+    hn::StoreU(dy[outputs - 1], tag, at + 7 * stride);
+  }
+}
+
+void restore_outputs(float* planes, std::int64_t stride, std::int64_t count, int outputs) {
+  const Tag tag;
+  for (std::int64_t i = 0; i < count; i += kLanes) {
+    float* at = planes + i;
+    const auto product = [&](int k) { return hn::LoadU(tag, at + k * stride); };
+    Vector even[3], odd[3];  // of the points +-1, +-2, +-1/2
+    for (int k = 0; k < 3; ++k) {
+      even[k] = hn::Add(product(2 * k + 1), product(2 * k + 2));
+      odd[k] = hn::Sub(product(2 * k + 1), product(2 * k + 2));
+    }
+    const Vector first = product(0), last = product(7);
+    float twos = 1.0f, halves = 1.0f;
+    for (int j = 0; j < outputs; ++j, twos *= 2.0f, halves *= 0.5f) {
+      const Vector* of = j % 2 == 0 ? even : odd;
+      Vector sum =
+          hn::MulAdd(hn::Set(tag, twos), of[1], hn::MulAdd(hn::Set(tag, halves), of[2], of[0]));
+      if (j == 0) sum = hn::Add(sum, first);
+      if (j == outputs - 1) sum = hn::Add(sum, last);
+      hn::StoreU(sum, tag, at + j * stride);
+    }
+  }
+}
+
+void finish_plane(float* values, std::int64_t count, float bias, const Activation& activation) {
+  const Tag tag;
+  const Vector shift = hn::Set(tag, bias), zero = hn::Zero(tag);
+  const Vector slope = hn::Set(tag, static_cast<float>(activation.slope));
+  for (std::int64_t i = 0; i < count; i += kLanes) {
+    Vector value = hn::Add(hn::LoadU(tag, values + i), shift);
+    // The comparison is false for NaN, which therefore passes.
+    const auto negative = hn::Lt(value, zero);
+    if (activation.kind == ActivationKind::kRelu) value = hn::IfThenElse(negative, zero, value);
+    if (activation.kind == ActivationKind::kLeakyRelu) {
+      value = hn::IfThenElse(negative, hn::Mul(slope, value), value);
+    }
+    hn::StoreU(value, tag, values + i);
+  }
+}
+
+}  // namespace troupe::model::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace troupe::model::cpu {
+
+HWY_EXPORT(vector_lanes);
+HWY_EXPORT(multiply_planes);
+HWY_EXPORT(add_plane_dots);
+HWY_EXPORT(transform_inputs);
+HWY_EXPORT(transform_derivatives);
+HWY_EXPORT(restore_outputs);
+HWY_EXPORT(finish_plane);
+
+bool plane_vectors_supported() {
+  // Older vectors have no fused multiply-add.
+  constexpr auto kWithFused = HWY_AVX2 | HWY_AVX3 | HWY_AVX3_DL;
+  return (hwy::SupportedTargets() & kWithFused) != 0;
+}
+
+std::int64_t vector_lanes() { return HWY_DYNAMIC_DISPATCH(vector_lanes)(); }
+
+void multiply_planes(const PlaneProduct& product) {
+  HWY_DYNAMIC_DISPATCH(multiply_planes)(product);
+}
+
+void add_plane_dots(const PlaneDots& dots) { HWY_DYNAMIC_DISPATCH(add_plane_dots)(dots); }
+
+void transform_inputs(float* planes, std::int64_t stride, std::int64_t count) {
+  HWY_DYNAMIC_DISPATCH(transform_inputs)(planes, stride, count);
+}
+
+void transform_derivatives(float* planes, std::int64_t stride, std::int64_t count, int outputs) {
+  HWY_DYNAMIC_DISPATCH(transform_derivatives)(planes, stride, count, outputs);
+}
+
+void restore_outputs(float* planes, std::int64_t stride, std::int64_t count, int outputs) {
+  HWY_DYNAMIC_DISPATCH(restore_outputs)(planes, stride, count, outputs);
+}
+
+void finish_plane(float* values, std::int64_t count, float bias, const Activation& activation) {
+  HWY_DYNAMIC_DISPATCH(finish_plane)(values, count, bias, activation);
+}
+
+}  // namespace troupe::model::cpu
+
+#endif

@@ -1,0 +1,64 @@
+#pragma once
+
+// The inner loops of our convolutions (plane_convolution.h), over planes of numbers in which one
+// image row follows the other, channel by channel. Through Highway, which chooses the widest
+// instructions of the host: AVX-512 or AVX2, both with fused multiply-add.
+//
+// The bits do not depend on which: every element is one chain of fused multiply-adds in an order
+// that stands here, and sums over positions are formed in sixteen lanes, position modulo 16, which
+// are added as ((l + l+8) + (l+4 + l+12)) and so on.
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "model/network.h"
+
+namespace troupe::model::cpu {
+
+// Positions of a plane come in multiples of this.
+inline constexpr std::int64_t kPositionLanes = 16;
+
+// Whether this host has the instructions; without them nothing below may be called.
+bool plane_vectors_supported();
+// Floats in a vector of those that run: 8 or 16.
+std::int64_t vector_lanes();
+
+// sums[o][q] = sum over taps t, channels c, both ascending, of
+//   taps[t][c channel_stride + q] weights[(t channels + c) all_outputs + o].
+struct PlaneProduct {
+  std::span<const float* const> taps;
+  std::int64_t channels = 0, channel_stride = 0;
+  const float* weights = nullptr;
+  std::int64_t outputs = 0, weights_stride = 0;  // the latter: all_outputs
+  std::int64_t positions = 0;                    // a multiple of kPositionLanes
+  float* sums = nullptr;
+  std::int64_t sums_stride = 0;
+};
+void multiply_planes(const PlaneProduct& product);
+
+// sums[r sums_stride + o] += sum over pairs of planes p, ascending, and positions q of
+//   left[p][rows[r] + q] right[p][o right_stride + q].
+struct PlaneDots {
+  std::span<const float*const> left, right;
+  std::span<const std::int64_t> rows;
+  std::int64_t outputs = 0, right_stride = 0;
+  std::int64_t positions = 0;  // a multiple of kPositionLanes
+  float* sums = nullptr;
+  std::int64_t sums_stride = 0;
+};
+void add_plane_dots(const PlaneDots& dots);
+
+// Winograd's transforms (winograd.h) of `count` numbers each, in place: planes[k][i] for k < 8
+// stand `stride` floats apart. `count` must be a multiple of kPositionLanes. B^T: eight inputs
+// become eight values at the points.
+void transform_inputs(float* planes, std::int64_t stride, std::int64_t count);
+// A: `outputs` derivatives become eight values at the points.
+void transform_derivatives(float* planes, std::int64_t stride, std::int64_t count, int outputs);
+// A^T: eight products become `outputs` sums.
+void restore_outputs(float* planes, std::int64_t stride, std::int64_t count, int outputs);
+
+// values[i] = activation(values[i] + bias). kLinear, kRelu, kLeakyRelu; NaN stays NaN.
+void finish_plane(float* values, std::int64_t count, float bias, const Activation& activation);
+
+}  // namespace troupe::model::cpu

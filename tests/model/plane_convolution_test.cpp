@@ -1,0 +1,123 @@
+// Our own convolutions against the reference in double, and against themselves with narrower
+// vectors.
+
+#include "model/backend/cpu/plane_convolution.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+#include <hwy/highway.h>
+
+#include "model/backend/cpu/plane_vectors.h"
+#include "tests/model/op_support.h"
+
+namespace troupe::model {
+namespace {
+
+// Rows long enough for several tiles, kernels with every number of taps.
+ConvolutionGeometry long_geometry(Draw& draw) {
+  ConvolutionGeometry g = random_geometry(draw);
+  g.in[2] = draw.between(8, 40);
+  g.kernel[2] = draw.between(1, 9);
+  g.pad_before[2] = draw.between(0, g.kernel[2] + 1);
+  g.pad_after[2] = draw.between(0, g.kernel[2] + 1);
+  if (g.in[2] + g.pad_before[2] + g.pad_after[2] < g.kernel[2]) g.in[2] = g.kernel[2];
+  return with_output(g);
+}
+
+// The norm of the difference as a part of the judge's norm; NaN if one of `values` is.
+double relative_error(const std::vector<float>& values, const std::vector<double>& judge) {
+  double errors = 0.0, squares = 1e-12;
+  for (std::size_t i = 0; i < judge.size(); ++i) {
+    errors += std::pow(static_cast<double>(values[i]) - judge[i], 2);
+    squares += judge[i] * judge[i];
+  }
+  return std::sqrt(errors / squares);
+}
+
+template <class Convolution>
+void expect_agreement(const Convolution& convolution, std::uint64_t seed) {
+  Draw draw(seed);
+  Operands<double> judged = random_operands(convolution, draw);
+  Operands<float> ours = converted<float>(judged);
+  run_operation(*make_reference_backend(DataType::kFloat64), convolution, judged);
+  run_kernel(*cpu::make_plane_kernel(convolution), ours);
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    EXPECT_LT(relative_error(ours[i], judged[i]), 1e-5)
+        << operation_name(convolution) << " operand " << i << " seed " << seed;
+  }
+}
+
+TEST(PlaneConvolution, MatchesTheDoubleReferenceInAllDirections) {
+  if (!cpu::plane_vectors_supported()) GTEST_SKIP() << "no AVX2 on this host";
+  int tiled = 0;
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    Draw draw(seed);
+    const ConvolutionGeometry g = seed % 2 == 0 ? random_geometry(draw) : long_geometry(draw);
+    const auto activation = static_cast<ActivationKind>(draw.between(0, 2));
+    tiled += cpu::prefers_planes(ConvolutionForward{g, {}}) ? 1 : 0;
+    expect_agreement(ConvolutionForward{g, {activation, 0.3}}, seed);
+    expect_agreement(ConvolutionBackwardInput{g}, seed);
+    expect_agreement(ConvolutionBackwardParameters{g}, seed);
+  }
+  EXPECT_GT(tiled, 20) << "convolutions in tiles";
+}
+
+// Dispatch as on a host that has no more than these instructions.
+class OnlyTargets {
+ public:
+  explicit OnlyTargets(std::int64_t targets) {
+    hwy::SetSupportedTargetsForTest(targets);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+  ~OnlyTargets() {
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+  OnlyTargets(const OnlyTargets&) = delete;
+  OnlyTargets& operator=(const OnlyTargets&) = delete;
+};
+
+template <class Convolution>
+void expect_same_bits(const Convolution& convolution, std::uint64_t seed) {
+  Draw draw(seed);
+  Operands<float> narrow = converted<float>(random_operands(convolution, draw)), wide = narrow;
+  const auto kernel = cpu::make_plane_kernel(convolution);
+  {
+    const OnlyTargets only(HWY_AVX2);
+    EXPECT_EQ(cpu::vector_lanes(), 8);
+    run_kernel(*kernel, narrow);
+  }
+  EXPECT_EQ(cpu::vector_lanes(), 16);
+  run_kernel(*kernel, wide);
+  EXPECT_EQ(narrow, wide) << operation_name(convolution) << " seed " << seed;
+}
+
+TEST(PlaneConvolution, IsTheSameBitsWithAvx2AndAvx512) {
+  if ((hwy::SupportedTargets() & HWY_AVX3) == 0) GTEST_SKIP() << "no AVX-512 on this host";
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Draw draw(seed);
+    const ConvolutionGeometry g = seed % 2 == 0 ? random_geometry(draw) : long_geometry(draw);
+    expect_same_bits(ConvolutionForward{g, {ActivationKind::kLeakyRelu, 0.3}}, seed);
+    expect_same_bits(ConvolutionBackwardInput{g}, seed);
+    expect_same_bits(ConvolutionBackwardParameters{g}, seed);
+  }
+}
+
+TEST(PlaneConvolution, NotANumberStaysOneThroughEveryActivation) {
+  if (!cpu::plane_vectors_supported()) GTEST_SKIP() << "no AVX2 on this host";
+  ConvolutionGeometry g{.batch = 1, .in = {3, 3, 20}, .out = {}, .kernel = {3, 3, 5}};
+  g.in_channels = g.out_channels = 2;
+  for (int kind = 0; kind < 3; ++kind) {
+    const ConvolutionForward convolution{with_output(g), {static_cast<ActivationKind>(kind), 0.3}};
+    Draw draw(2);
+    Operands<float> operands = converted<float>(random_operands(convolution, draw));
+    operands[0][0] = NAN;
+    run_kernel(*cpu::make_plane_kernel(convolution), operands);
+    EXPECT_TRUE(std::isnan(operands[3].front())) << kind;
+    EXPECT_FALSE(std::isnan(operands[3].back())) << kind;
+  }
+}
+
+}  // namespace
+}  // namespace troupe::model

@@ -121,12 +121,13 @@ ConvolutionGeometry convolution_geometry(const Computation& computation, std::in
   geometry.batch = batch;
   geometry.in = computation.input_shape.space;
   geometry.kernel = convolution.kernel;
+  geometry.upsample = computation.upsample;
   for (int axis = 0; axis < 3; ++axis) {
     const AxisPadding own = convolution_padding(convolution, axis);
     geometry.pad_before[axis] = own.before + computation.extra_pad[axis];
     geometry.pad_after[axis] = own.after + computation.extra_pad[axis];
-    geometry.out[axis] = geometry.in[axis] + geometry.pad_before[axis] + geometry.pad_after[axis] -
-                         geometry.kernel[axis] + 1;
+    geometry.out[axis] = geometry.in[axis] * geometry.upsample[axis] + geometry.pad_before[axis] +
+                         geometry.pad_after[axis] - geometry.kernel[axis] + 1;
   }
   geometry.in_channels = computation.input_shape.channels;
   geometry.out_channels = convolution.filters;

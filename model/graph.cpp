@@ -47,13 +47,19 @@ class GraphMaker {
     return readers_[index(layer)] == 1 && output_of_[index(layer)] < 0;
   }
 
+  template <class Kind>
+  bool is_private(int layer) const {
+    return layer >= 0 && std::holds_alternative<Kind>(kind(layer)) && is_private(layer);
+  }
+
   void absorb_into_convolution(int layer) {
     const int input = shapes_.inputs[index(layer)];
     if (std::holds_alternative<Convolution>(kind(layer))) {
-      for (int pad = input; pad >= 0 && std::holds_alternative<Pad>(kind(pad)) && is_private(pad);
-           pad = shapes_.inputs[index(pad)]) {
-        absorbed_[index(pad)] = true;
+      int before = input;
+      for (; is_private<Pad>(before); before = shapes_.inputs[index(before)]) {
+        absorbed_[index(before)] = true;
       }
+      if (is_private<Upsample>(before)) absorbed_[index(before)] = true;
     }
     const auto* activation = std::get_if<Activation>(&kind(layer));
     if (activation == nullptr || input < 0 || !is_private(input)) return;
@@ -64,6 +70,11 @@ class GraphMaker {
     }
     fused_[index(input)] = *activation;
     absorbed_[index(layer)] = true;
+  }
+
+  template <class Kind>
+  bool is_absorbed(int layer) const {
+    return layer >= 0 && absorbed_[index(layer)] && std::holds_alternative<Kind>(kind(layer));
   }
 
   bool computes_nothing(int layer) const {
@@ -101,11 +112,13 @@ class GraphMaker {
     computation.kind = kind;
     if (std::holds_alternative<Convolution>(kind)) {
       computation.fused = fused_[index(layer)];
-      for (;
-           input >= 0 && absorbed_[index(input)] && std::holds_alternative<Pad>(this->kind(input));
-           input = shapes_.inputs[index(input)]) {
+      for (; is_absorbed<Pad>(input); input = shapes_.inputs[index(input)]) {
         const Extent& amount = std::get<Pad>(this->kind(input)).amount;
         for (int axis = 0; axis < 3; ++axis) computation.extra_pad[axis] += amount[axis];
+      }
+      if (is_absorbed<Upsample>(input)) {
+        computation.upsample = std::get<Upsample>(this->kind(input)).factor;
+        input = shapes_.inputs[index(input)];
       }
     }
     computation.input = value(input);
@@ -122,7 +135,8 @@ class GraphMaker {
   const Mode mode_;
   std::vector<int> readers_;
   std::vector<int> output_of_;
-  std::vector<bool> absorbed_;  // pads and activations that became part of a convolution
+  std::vector<bool>
+      absorbed_;  // pads, upsampling and activations that became part of a convolution
   std::vector<Activation> fused_;
   std::vector<int> value_of_;
   Graph graph_;

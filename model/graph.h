@@ -4,6 +4,7 @@
 // pass on. The rewrites keep the results:
 //
 //   pad before a convolution that alone reads it     becomes padding of the convolution
+//   upsampling that such a convolution alone reads   becomes upsampling of the convolution
 //   ReLU or LeakyReLU that alone reads a convolution becomes part of the convolution
 //   reshape, flatten, linear activation, pad by 0,
 //   dropout in inference or with rate 0              compute nothing: same value, other name
@@ -35,6 +36,8 @@ struct Computation {
   Shape input_shape;   // of one sample
   Activation fused;    // convolution: activation that belongs to it, kLinear for none
   Extent extra_pad{};  // convolution: zeros before and after each axis from absorbed pads
+  Extent upsample{1, 1,
+                  1};  // convolution: repeats of each cell of its input, from an absorbed layer
 };
 
 struct Graph {

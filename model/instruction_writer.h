@@ -53,7 +53,7 @@ struct ForwardTensors {
   std::vector<int> inverse_deviations;  // likewise
 };
 
-// Sizes of a convolution, with the padding absorbed into it.
+// Sizes of a convolution, with the padding and upsampling absorbed into it.
 ConvolutionGeometry convolution_geometry(const Computation& computation, std::int64_t batch);
 
 ForwardTensors write_forward(const Graph& graph, InstructionWriter writer);

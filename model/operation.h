@@ -28,11 +28,13 @@ struct DenseBackwardParameters {
   bool bias = true;
 };
 
-// Cross-correlation with stride 1 and zero padding, as Keras:
-// out = in + before + after - kernel + 1.
+// Cross-correlation with stride 1 and zero padding, as Keras, of an image of which each cell is
+// repeated `upsample` times along each axis before it is padded:
+// out = in x upsample + before + after - kernel + 1.
 struct ConvolutionGeometry {
   std::int64_t batch = 0;
   Extent in{}, out{}, kernel{}, pad_before{}, pad_after{};
+  Extent upsample{1, 1, 1};
   std::int64_t in_channels = 0, out_channels = 0;
   bool bias = true;
 };

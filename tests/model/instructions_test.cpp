@@ -41,22 +41,34 @@ std::vector<std::string> names(const NetworkDescription& network, const Instruct
 TEST(Instructions, GeneratorLayersAreFusedIntoConvolutions) {
   const NetworkDescription network = small_generator();
   const InstructionLists lists = instructions_of(network);
-  EXPECT_THAT(
-      names(network, lists, Pass::kForwardTraining),
-      ElementsAre("dense_forward dense", "activation_forward tanh", "upsample_forward upsample",
-                  "convolution_forward conv1", "batch_norm_training norm",
-                  "dropout_forward dropout", "convolution_forward conv2"));
-  EXPECT_THAT(names(network, lists, Pass::kForwardInference),
+  EXPECT_THAT(names(network, lists, Pass::kForwardTraining),
               ElementsAre("dense_forward dense", "activation_forward tanh",
-                          "upsample_forward upsample", "convolution_forward conv1",
-                          "batch_norm_inference norm", "convolution_forward conv2"));
-  const auto& first = std::get<ConvolutionForward>(std::get<Operation>(lists.passes[0][3].action));
+                          "convolution_forward conv1", "batch_norm_training norm",
+                          "dropout_forward dropout", "convolution_forward conv2"));
+  EXPECT_THAT(
+      names(network, lists, Pass::kForwardInference),
+      ElementsAre("dense_forward dense", "activation_forward tanh", "convolution_forward conv1",
+                  "batch_norm_inference norm", "convolution_forward conv2"));
+  const auto& first = std::get<ConvolutionForward>(std::get<Operation>(lists.passes[0][2].action));
   EXPECT_EQ(first.activation.kind, ActivationKind::kLeakyRelu);
+  EXPECT_EQ(first.geometry.upsample, (Extent{2, 1, 3}));
   EXPECT_EQ(first.geometry.pad_before, (Extent{1, 0, 2}));
-  const auto& second = std::get<ConvolutionForward>(std::get<Operation>(lists.passes[0][6].action));
+  const auto& second = std::get<ConvolutionForward>(std::get<Operation>(lists.passes[0][5].action));
   EXPECT_EQ(second.activation.kind, ActivationKind::kLinear);
   EXPECT_EQ(second.geometry.pad_before, (Extent{1, 1, 1}));
   EXPECT_EQ(second.geometry.pad_after, (Extent{2, 2, 1}));
+}
+
+TEST(Instructions, UpsamplingThatOthersReadStaysALayer) {
+  NetworkDescription network{"n", Shape::image({3, 3, 3}, 1), {}, {"conv", "up"}};
+  network.layers = {layer("up", Upsample{{2, 2, 2}}), layer("pad", Pad{{1, 1, 1}}),
+                    layer("conv", convolution(1, {2, 2, 2}, Padding::kSame))};
+  const std::vector<std::string> both =
+      names(network, instructions_of(network), Pass::kForwardTraining);
+  EXPECT_THAT(both, ElementsAre("upsample_forward up", "convolution_forward conv"));
+  network.outputs = {"conv"};
+  EXPECT_THAT(names(network, instructions_of(network), Pass::kForwardTraining),
+              ElementsAre("convolution_forward conv"));
 }
 
 TEST(Instructions, PadsInARowAllBecomePaddingOfTheConvolution) {

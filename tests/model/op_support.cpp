@@ -206,7 +206,8 @@ std::vector<double> Draw::contents(const OperandDescription& operand) {
 
 ConvolutionGeometry with_output(ConvolutionGeometry g) {
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    g.out[axis] = g.in[axis] + g.pad_before[axis] + g.pad_after[axis] - g.kernel[axis] + 1;
+    g.out[axis] =
+        g.in[axis] * g.upsample[axis] + g.pad_before[axis] + g.pad_after[axis] - g.kernel[axis] + 1;
   }
   return g;
 }
@@ -235,8 +236,21 @@ ConvolutionGeometry random_geometry(Draw& draw) {
   return with_output(g);
 }
 
+ConvolutionGeometry random_upsampled_geometry(Draw& draw) {
+  ConvolutionGeometry g = random_geometry(draw);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    g.in[axis] = (g.in[axis] + 1) / 2;
+    const bool flat = axis == 2 && g.in[2] == 1 && g.kernel[2] == 1;
+    // Enough cells for the kernel.
+    const std::int64_t least = (g.kernel[axis] + g.in[axis] - 1) / g.in[axis];
+    g.upsample[axis] = flat ? 1 : draw.between(least, least + 2);
+  }
+  return with_output(g);
+}
+
 std::vector<Operation> random_operations(Draw& draw) {
-  const ConvolutionGeometry g = random_geometry(draw);
+  const ConvolutionGeometry g =
+      draw.between(0, 1) == 0 ? random_geometry(draw) : random_upsampled_geometry(draw);
   const std::int64_t batch = draw.between(1, 4), channels = draw.between(1, 9);
   const std::int64_t inputs = draw.between(1, 70), units = draw.between(1, 70);
   const std::int64_t rows = draw.between(1, 200), elements = draw.between(1, 300);

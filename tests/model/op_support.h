@@ -49,7 +49,10 @@ std::vector<Operation> random_operations(Draw& draw);
 // A convolution of random geometry, sometimes of spatial rank 2 or padded wider than its kernel.
 ConvolutionGeometry random_geometry(Draw& draw);
 
-// out = in + before + after - kernel + 1, filled in.
+// The same with its input upsampled.
+ConvolutionGeometry random_upsampled_geometry(Draw& draw);
+
+// out = in x upsample + before + after - kernel + 1, filled in.
 ConvolutionGeometry with_output(ConvolutionGeometry geometry);
 
 template <class T>

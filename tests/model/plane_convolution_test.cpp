@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 
 #include "model/backend/cpu/plane_vectors.h"
+#include "model/backend/cpu/upsampled_convolution.h"
 #include "tests/model/op_support.h"
 
 namespace troupe::model {
@@ -25,6 +26,12 @@ ConvolutionGeometry long_geometry(Draw& draw) {
   return with_output(g);
 }
 
+// Each kind in turn.
+ConvolutionGeometry geometry_of(std::uint64_t seed, Draw& draw) {
+  if (seed % 3 == 0) return random_upsampled_geometry(draw);
+  return seed % 3 == 1 ? random_geometry(draw) : long_geometry(draw);
+}
+
 // The norm of the difference as a part of the judge's norm; NaN if one of `values` is.
 double relative_error(const std::vector<float>& values, const std::vector<double>& judge) {
   double errors = 0.0, squares = 1e-12;
@@ -36,12 +43,18 @@ double relative_error(const std::vector<float>& values, const std::vector<double
 }
 
 template <class Convolution>
+std::unique_ptr<Kernel> ours_for(const Convolution& convolution) {
+  return cpu::upsamples(convolution.geometry) ? cpu::make_upsampled_kernel(convolution)
+                                              : cpu::make_plane_kernel(convolution);
+}
+
+template <class Convolution>
 void expect_agreement(const Convolution& convolution, std::uint64_t seed) {
   Draw draw(seed);
   Operands<double> judged = random_operands(convolution, draw);
   Operands<float> ours = converted<float>(judged);
   run_operation(*make_reference_backend(DataType::kFloat64), convolution, judged);
-  run_kernel(*cpu::make_plane_kernel(convolution), ours);
+  run_kernel(*ours_for(convolution), ours);
   for (std::size_t i = 0; i < ours.size(); ++i) {
     EXPECT_LT(relative_error(ours[i], judged[i]), 1e-5)
         << operation_name(convolution) << " operand " << i << " seed " << seed;
@@ -51,9 +64,9 @@ void expect_agreement(const Convolution& convolution, std::uint64_t seed) {
 TEST(PlaneConvolution, MatchesTheDoubleReferenceInAllDirections) {
   if (!cpu::plane_vectors_supported()) GTEST_SKIP() << "no AVX2 on this host";
   int tiled = 0;
-  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Draw draw(seed);
-    const ConvolutionGeometry g = seed % 2 == 0 ? random_geometry(draw) : long_geometry(draw);
+    const ConvolutionGeometry g = geometry_of(seed, draw);
     const auto activation = static_cast<ActivationKind>(draw.between(0, 2));
     tiled += cpu::prefers_planes(ConvolutionForward{g, {}}) ? 1 : 0;
     expect_agreement(ConvolutionForward{g, {activation, 0.3}}, seed);
@@ -82,7 +95,7 @@ template <class Convolution>
 void expect_same_bits(const Convolution& convolution, std::uint64_t seed) {
   Draw draw(seed);
   Operands<float> narrow = converted<float>(random_operands(convolution, draw)), wide = narrow;
-  const auto kernel = cpu::make_plane_kernel(convolution);
+  const auto kernel = ours_for(convolution);
   {
     const OnlyTargets only(HWY_AVX2);
     EXPECT_EQ(cpu::vector_lanes(), 8);
@@ -95,9 +108,9 @@ void expect_same_bits(const Convolution& convolution, std::uint64_t seed) {
 
 TEST(PlaneConvolution, IsTheSameBitsWithAvx2AndAvx512) {
   if ((hwy::SupportedTargets() & HWY_AVX3) == 0) GTEST_SKIP() << "no AVX-512 on this host";
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 90; ++seed) {
     Draw draw(seed);
-    const ConvolutionGeometry g = seed % 2 == 0 ? random_geometry(draw) : long_geometry(draw);
+    const ConvolutionGeometry g = geometry_of(seed, draw);
     expect_same_bits(ConvolutionForward{g, {ActivationKind::kLeakyRelu, 0.3}}, seed);
     expect_same_bits(ConvolutionBackwardInput{g}, seed);
     expect_same_bits(ConvolutionBackwardParameters{g}, seed);

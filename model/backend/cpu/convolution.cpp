@@ -3,6 +3,8 @@
 #include "model/backend/cpu/direct_convolution.h"
 #include "model/backend/cpu/onednn.h"
 #include "model/backend/cpu/plane_convolution.h"
+#include "model/backend/cpu/plane_vectors.h"
+#include "model/backend/cpu/upsampled_convolution.h"
 #include "model/backend/kernel_call.h"
 #include "model/backend/reference/activation.h"
 #include "model/backend/reference/backend.h"
@@ -75,6 +77,10 @@ class ReluKernel final : public Kernel {
 
 template <class Convolution>
 std::unique_ptr<Kernel> choose(const Convolution& convolution, const dnnl::engine& engine) {
+  if (upsamples(convolution.geometry)) {
+    if (plane_vectors_supported()) return make_upsampled_kernel(convolution);
+    return reference::make_kernel<float>(convolution);
+  }
   if (prefers_planes(convolution)) return make_plane_kernel(convolution);
   if (prefers_direct(convolution)) return make_direct_kernel(convolution);
   try {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "model/backend/cpu/plane_vectors.h"
+#include "model/backend/cpu/rearrange.h"
 #include "model/backend/cpu/scratch.h"
 #include "model/backend/cpu/winograd.h"
 #include "model/backend/kernel_call.h"
@@ -13,9 +14,6 @@ namespace troupe::model::cpu {
 namespace {
 
 std::int64_t cells(const Extent& extent) { return extent[0] * extent[1] * extent[2]; }
-std::int64_t up_to(std::int64_t multiple, std::int64_t count) {
-  return (count + multiple - 1) / multiple * multiple;
-}
 
 // An image of spatial rank 2 is the same memory with its axes moved to y and z, where rows are
 // long.
@@ -52,39 +50,10 @@ Tiling tiling_of(const ConvolutionGeometry& g) {
       tiling = {.points = kPoints, .outputs = outputs, .row = tiles, .taps_in_z = 1};
     }
   }
-  tiling.positions = up_to(kPositionLanes, g.out[1] * tiling.row);
-  tiling.plane = up_to(kPositionLanes,
-                       tiling.positions + (g.kernel[1] - 1) * tiling.row + tiling.taps_in_z - 1);
+  tiling.positions = whole_lanes(g.out[1] * tiling.row);
+  tiling.plane =
+      whole_lanes(tiling.positions + (g.kernel[1] - 1) * tiling.row + tiling.taps_in_z - 1);
   return tiling;
-}
-
-// Scatters one x plane (y, z, channels) of an image into planes [point][channel][position]: number
-// d of a position is the cell z = position x outputs + d - before. Rows of y begin at `first_row`;
-// what no cell reaches is zero.
-struct Rearrangement {
-  std::int64_t rows = 0, row_cells = 0, channels = 0;  // of the image
-  std::int64_t first_row = 0, plane_rows = 0;          // of the planes
-  std::int64_t before = 0;
-  std::int64_t numbers = 1, step = 1;  // of a position; cells from one position to the next
-  std::int64_t row = 0, plane = 0;
-};
-
-void rearrange(const Rearrangement& r, const float* from, float* to) {
-  std::fill_n(to, r.numbers * r.channels * r.plane, 0.0f);
-  for (std::int64_t y = 0; y < r.rows; ++y) {
-    const std::int64_t plane_row = y + r.first_row;
-    if (plane_row < 0 || plane_row >= r.plane_rows) continue;
-    const float* cells = from + y * r.row_cells * r.channels;
-    for (std::int64_t d = 0; d < r.numbers; ++d) {
-      float* numbers = to + d * r.channels * r.plane + plane_row * r.row;
-      for (std::int64_t t = 0; t < r.row; ++t) {
-        const std::int64_t z = t * r.step + d - r.before;
-        if (z < 0 || z >= r.row_cells) continue;
-        const float* cell = cells + z * r.channels;
-        for (std::int64_t c = 0; c < r.channels; ++c) numbers[c * r.plane + t] = cell[c];
-      }
-    }
-  }
 }
 
 // The input of one sample as planes, of which the newest `held` are kept.
@@ -107,6 +76,8 @@ class InputPlanes {
       rearrange({.rows = g_.in[1],
                  .row_cells = g_.in[2],
                  .channels = g_.in_channels,
+                 .row_stride = g_.in[2] * g_.in_channels,
+                 .cell_stride = g_.in_channels,
                  .first_row = g_.pad_before[1],
                  .plane_rows = g_.out[1] + g_.kernel[1] - 1,
                  .before = g_.pad_before[2],
@@ -352,6 +323,8 @@ class ParameterKernel final : public Kernel {
       rearrange({.rows = g_.out[1],
                  .row_cells = g_.out[2],
                  .channels = g_.out_channels,
+                 .row_stride = g_.out[2] * g_.out_channels,
+                 .cell_stride = g_.out_channels,
                  .plane_rows = g_.out[1],
                  .numbers = tiling_.outputs,
                  .step = tiling_.outputs,

@@ -4,11 +4,33 @@
 
 #include "model/backend/reference/activation.h"
 #include "model/backend/reference/instantiate.h"
+#include "model/backend/reference/resample.h"
 
 namespace troupe::model::reference {
 namespace {
 
 std::int64_t cells(const Extent& extent) { return extent[0] * extent[1] * extent[2]; }
+
+bool upsamples(const ConvolutionGeometry& g) { return g.upsample != Extent{1, 1, 1}; }
+
+// The convolution of the upsampled image.
+ConvolutionGeometry of_fine_image(ConvolutionGeometry g) {
+  for (std::size_t axis = 0; axis < 3; ++axis) g.in[axis] *= g.upsample[axis];
+  g.upsample = {1, 1, 1};
+  return g;
+}
+std::int64_t fine_image(const ConvolutionGeometry& g) {
+  return upsamples(g) ? g.batch * cells(of_fine_image(g).in) * g.in_channels : 0;
+}
+
+// The image as the convolution reads it: upsampled into `fine`, or operand 0 itself.
+template <class T>
+const T* upsampled(const ConvolutionGeometry& g, const KernelCall& call, T* fine) {
+  if (!upsamples(g)) return call.operand<const T>(0);
+  void* operands[] = {call.operands[0], fine};
+  run<T>(UpsampleForward{g.batch, g.in_channels, g.in, g.upsample}, {operands, call.random});
+  return fine;
+}
 
 // Output positions of one axis whose input position out + k - pad lies in the image.
 struct Range {
@@ -153,9 +175,10 @@ void mirror_kernel(const ConvolutionGeometry& g, const T* kernel, T* out) {
 
 template <class T>
 void run(const ConvolutionForward& convolution, const KernelCall& call) {
-  const ConvolutionGeometry& g = convolution.geometry;
+  const ConvolutionGeometry g = of_fine_image(convolution.geometry);
   auto* y = call.operand<T>(3);
-  correlate(g, call.operand<const T>(0), call.operand<const T>(1), y);
+  const T* x = upsampled(convolution.geometry, call, reinterpret_cast<T*>(call.scratch));
+  correlate(g, x, call.operand<const T>(1), y);
   const std::int64_t rows = g.batch * cells(g.out);
   if (g.bias) {
     const auto* bias = call.operand<const T>(2);
@@ -168,26 +191,41 @@ void run(const ConvolutionForward& convolution, const KernelCall& call) {
 
 template <class T>
 void run(const ConvolutionBackwardInput& convolution, const KernelCall& call) {
-  auto* kernel = reinterpret_cast<T*>(call.scratch);
-  mirror_kernel(convolution.geometry, call.operand<const T>(1), kernel);
-  correlate(mirrored(convolution.geometry), call.operand<const T>(0), kernel, call.operand<T>(2));
+  const ConvolutionGeometry& geometry = convolution.geometry;
+  const ConvolutionGeometry g = of_fine_image(geometry);
+  auto* fine = reinterpret_cast<T*>(call.scratch);
+  T* kernel = fine + fine_image(geometry);
+  auto* dx = call.operand<T>(2);
+  mirror_kernel(g, call.operand<const T>(1), kernel);
+  correlate(mirrored(g), call.operand<const T>(0), kernel, upsamples(geometry) ? fine : dx);
+  if (!upsamples(geometry)) return;
+  void* operands[] = {fine, dx};
+  run<T>(UpsampleBackward{g.batch, g.in_channels, geometry.in, geometry.upsample},
+         {operands, call.random});
+}
+
+template <class T>
+std::size_t scratch_bytes(const ConvolutionForward& convolution) {
+  return static_cast<std::size_t>(fine_image(convolution.geometry)) * sizeof(T);
 }
 
 template <class T>
 std::size_t scratch_bytes(const ConvolutionBackwardInput& convolution) {
   const ConvolutionGeometry& g = convolution.geometry;
-  return static_cast<std::size_t>(cells(g.kernel) * g.in_channels * g.out_channels) * sizeof(T);
+  return static_cast<std::size_t>(fine_image(g) +
+                                  cells(g.kernel) * g.in_channels * g.out_channels) *
+         sizeof(T);
 }
 
 template <class T>
 void run(const ConvolutionBackwardParameters& convolution, const KernelCall& call) {
-  const ConvolutionGeometry& g = convolution.geometry;
-  const auto* x = call.operand<const T>(0);
+  const ConvolutionGeometry g = of_fine_image(convolution.geometry);
   const auto* dy = call.operand<const T>(1);
   auto* dkernel = call.operand<T>(2);
   const std::int64_t size = g.in_channels * g.out_channels;
   auto* total = reinterpret_cast<double*>(call.scratch);
   auto* plane = reinterpret_cast<T*>(total + size);
+  const T* x = upsampled(convolution.geometry, call, plane + size);
   for (std::int64_t kx = 0; kx < g.kernel[0]; ++kx) {
     for (std::int64_t ky = 0; ky < g.kernel[1]; ++ky) {
       for (std::int64_t kz = 0; kz < g.kernel[2]; ++kz) {
@@ -205,12 +243,15 @@ void run(const ConvolutionBackwardParameters& convolution, const KernelCall& cal
 template <class T>
 std::size_t scratch_bytes(const ConvolutionBackwardParameters& convolution) {
   const ConvolutionGeometry& g = convolution.geometry;
-  return static_cast<std::size_t>(g.in_channels * g.out_channels) * (sizeof(double) + sizeof(T));
+  return static_cast<std::size_t>(g.in_channels * g.out_channels) * (sizeof(double) + sizeof(T)) +
+         static_cast<std::size_t>(fine_image(g)) * sizeof(T);
 }
 
 TROUPE_INSTANTIATE_RUN(ConvolutionForward);
 TROUPE_INSTANTIATE_RUN(ConvolutionBackwardInput);
 TROUPE_INSTANTIATE_RUN(ConvolutionBackwardParameters);
+template std::size_t scratch_bytes<float>(const ConvolutionForward&);
+template std::size_t scratch_bytes<double>(const ConvolutionForward&);
 template std::size_t scratch_bytes<float>(const ConvolutionBackwardInput&);
 template std::size_t scratch_bytes<double>(const ConvolutionBackwardInput&);
 template std::size_t scratch_bytes<float>(const ConvolutionBackwardParameters&);

@@ -1,0 +1,38 @@
+#pragma once
+
+// The kernel of a convolution collapsed for each phase of an upsampled image
+// (upsampled_convolution.h), and the way back for its gradient.
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "model/backend/cpu/phases.h"
+
+namespace troupe::model::cpu {
+
+class CollapsedKernel {
+ public:
+  explicit CollapsedKernel(const ConvolutionGeometry& g);
+
+  const AxisPhases& axis(std::size_t i) const { return axes_[i]; }
+  // Floats of all phases: each (jx, jy, jz, in, out).
+  std::int64_t size() const { return size_; }
+  // Where the weights of a phase begin.
+  std::int64_t place(std::int64_t x, std::int64_t y, std::int64_t z) const {
+    return places_[static_cast<std::size_t>((x * axes_[1].factor + y) * axes_[2].factor + z)];
+  }
+
+  // `sums` has room for in_channels x out_channels.
+  void collapse(const float* kernel, double* sums, float* collapsed) const;
+  // dkernel from the gradients of all phases.
+  void expand(const float* collapsed, double* sums, float* dkernel) const;
+
+ private:
+  std::array<AxisPhases, 3> axes_;
+  std::int64_t block_;  // in_channels x out_channels
+  std::vector<std::int64_t> places_;
+  std::int64_t size_ = 0;
+};
+
+}  // namespace troupe::model::cpu

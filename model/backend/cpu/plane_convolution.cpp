@@ -134,7 +134,7 @@ class ImageKernel final : public Kernel {
     if (tiling_.tiles()) {
       weights_ = plan_.add_floats(weights / g_.kernel[2] * kPoints);
     }
-    sums_ = plan_.add_floats(tiling_.points * g_.out_channels * tiling_.positions);
+    sums_ = plan_.add_floats(tiling_.points * g_.out_channels * tiling_.positions + kTransposed);
     taps_ = plan_.add_bytes(static_cast<std::size_t>(taps()) * sizeof(const float*));
   }
   ImageKernel(const ImageKernel&) = delete;
@@ -234,10 +234,13 @@ class ImageKernel final : public Kernel {
       }
     }
     for (std::int64_t oy = 0; oy < g_.out[1]; ++oy) {
-      for (std::int64_t oz = 0; oz < g_.out[2]; ++oz) {
-        const float* from =
-            sums + oz % tiling_.outputs * stride + oy * tiling_.row + oz / tiling_.outputs;
-        for (std::int64_t o = 0; o < g_.out_channels; ++o) *y++ = from[o * tiling_.positions];
+      for (std::int64_t j = 0; j < std::min(tiling_.outputs, g_.out[2]); ++j) {
+        planes_to_cells({.count = (g_.out[2] - 1 - j) / tiling_.outputs + 1,
+                         .channels = g_.out_channels,
+                         .cell_stride = tiling_.outputs * g_.out_channels,
+                         .plane_stride = tiling_.positions},
+                        sums + j * stride + oy * tiling_.row,
+                        y + (oy * g_.out[2] + j) * g_.out_channels);
       }
     }
   }

@@ -267,6 +267,91 @@ void restore_outputs(float* planes, std::int64_t stride, std::int64_t count, int
   }
 }
 
+#if HWY_TARGET == HWY_SCALAR
+
+void cells_to_planes(const CellsAndPlanes&, const float*, float*) {}
+void planes_to_cells(const CellsAndPlanes&, const float*, float*) {}
+
+#else
+
+using Eight = hn::FixedTag<float, kTransposed>;
+using EightDoubles = hn::Repartition<double, Eight>;
+
+// rows[i][j] becomes rows[j][i].
+HWY_INLINE void transpose(hn::Vec<Eight> (&rows)[kTransposed]) {
+  const Eight eight;
+  const EightDoubles pairs;
+  const auto as_pairs = [&](hn::Vec<Eight> v) { return hn::BitCast(pairs, v); };
+  const auto as_floats = [&](hn::Vec<EightDoubles> v) { return hn::BitCast(eight, v); };
+  // Within each half of four lanes: two rows, then four, interleaved.
+  hn::Vec<Eight> low[4], high[4];
+  for (int i = 0; i < 4; ++i) {
+    low[i] = hn::InterleaveLower(eight, rows[2 * i], rows[2 * i + 1]);
+    high[i] = hn::InterleaveUpper(eight, rows[2 * i], rows[2 * i + 1]);
+  }
+  hn::Vec<Eight> quads[8];
+  for (int i = 0; i < 2; ++i) {
+    const auto a = as_pairs(low[2 * i]), b = as_pairs(low[2 * i + 1]);
+    const auto c = as_pairs(high[2 * i]), d = as_pairs(high[2 * i + 1]);
+    quads[4 * i] = as_floats(hn::InterleaveLower(pairs, a, b));
+    quads[4 * i + 1] = as_floats(hn::InterleaveUpper(pairs, a, b));
+    quads[4 * i + 2] = as_floats(hn::InterleaveLower(pairs, c, d));
+    quads[4 * i + 3] = as_floats(hn::InterleaveUpper(pairs, c, d));
+  }
+  for (int i = 0; i < 4; ++i) {
+    rows[i] = hn::ConcatLowerLower(eight, quads[i + 4], quads[i]);
+    rows[i + 4] = hn::ConcatUpperUpper(eight, quads[i + 4], quads[i]);
+  }
+}
+
+void cells_to_planes(const CellsAndPlanes& s, const float* cells, float* planes) {
+  const Eight eight;
+  for (std::int64_t c = 0; c < s.channels; c += kTransposed) {
+    const auto channels = std::min(kTransposed, s.channels - c);
+    const auto mask = hn::FirstN(eight, static_cast<std::size_t>(channels));
+    for (std::int64_t t = 0; t < s.count; t += kTransposed) {
+      hn::Vec<Eight> rows[kTransposed];
+#pragma GCC unroll 8
+      for (std::int64_t i = 0; i < kTransposed; ++i) {
+        rows[i] = t + i < s.count ? hn::MaskedLoad(mask, eight, cells + (t + i) * s.cell_stride + c)
+                                  : hn::Zero(eight);
+      }
+      transpose(rows);
+      for (std::int64_t i = 0; i < channels; ++i) {
+        hn::StoreU(rows[i], eight, planes + (c + i) * s.plane_stride + t);
+      }
+    }
+  }
+}
+
+void planes_to_cells(const CellsAndPlanes& s, const float* planes, float* cells) {
+  const Eight eight;
+  for (std::int64_t c = 0; c < s.channels; c += kTransposed) {
+    const auto channels = std::min(kTransposed, s.channels - c);
+    const auto mask = hn::FirstN(eight, static_cast<std::size_t>(channels));
+    for (std::int64_t t = 0; t < s.count; t += kTransposed) {
+      hn::Vec<Eight> rows[kTransposed];
+#pragma GCC unroll 8
+      for (std::int64_t i = 0; i < kTransposed; ++i) {
+        rows[i] = i < channels ? hn::LoadU(eight, planes + (c + i) * s.plane_stride + t)
+                               : hn::Zero(eight);
+      }
+      transpose(rows);
+      const auto count = std::min(kTransposed, s.count - t);
+      for (std::int64_t i = 0; i < count; ++i) {
+        float* to = cells + (t + i) * s.cell_stride + c;
+        if (channels == kTransposed) {
+          hn::StoreU(rows[i], eight, to);
+        } else {
+          hn::BlendedStore(rows[i], mask, eight, to);
+        }
+      }
+    }
+  }
+}
+
+#endif
+
 void finish_plane(float* values, std::int64_t count, float bias, const Activation& activation) {
   const Tag tag;
   const Vector shift = hn::Set(tag, bias), zero = hn::Zero(tag);
@@ -297,6 +382,8 @@ HWY_EXPORT(transform_inputs);
 HWY_EXPORT(transform_derivatives);
 HWY_EXPORT(restore_outputs);
 HWY_EXPORT(finish_plane);
+HWY_EXPORT(cells_to_planes);
+HWY_EXPORT(planes_to_cells);
 
 bool plane_vectors_supported() {
   // Older vectors have no fused multiply-add.
@@ -322,6 +409,14 @@ void transform_derivatives(float* planes, std::int64_t stride, std::int64_t coun
 
 void restore_outputs(float* planes, std::int64_t stride, std::int64_t count, int outputs) {
   HWY_DYNAMIC_DISPATCH(restore_outputs)(planes, stride, count, outputs);
+}
+
+void cells_to_planes(const CellsAndPlanes& sizes, const float* cells, float* planes) {
+  HWY_DYNAMIC_DISPATCH(cells_to_planes)(sizes, cells, planes);
+}
+
+void planes_to_cells(const CellsAndPlanes& sizes, const float* planes, float* cells) {
+  HWY_DYNAMIC_DISPATCH(planes_to_cells)(sizes, planes, cells);
 }
 
 void finish_plane(float* values, std::int64_t count, float bias, const Activation& activation) {

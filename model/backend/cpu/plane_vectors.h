@@ -58,6 +58,16 @@ void transform_derivatives(float* planes, std::int64_t stride, std::int64_t coun
 // A^T: eight products become `outputs` sums.
 void restore_outputs(float* planes, std::int64_t stride, std::int64_t count, int outputs);
 
+// planes[c plane_stride + t] = cells[t cell_stride + c] for t < count, and zeros behind them up to
+// the next multiple of kTransposed.
+inline constexpr std::int64_t kTransposed = 8;
+struct CellsAndPlanes {
+  std::int64_t count = 0, channels = 0, cell_stride = 0, plane_stride = 0;
+};
+void cells_to_planes(const CellsAndPlanes& sizes, const float* cells, float* planes);
+// The way back, for t < count alone; planes are read up to the next multiple of kTransposed.
+void planes_to_cells(const CellsAndPlanes& sizes, const float* planes, float* cells);
+
 // values[i] = activation(values[i] + bias). kLinear, kRelu, kLeakyRelu; NaN stays NaN.
 void finish_plane(float* values, std::int64_t count, float bias, const Activation& activation);
 

@@ -4,18 +4,45 @@
 
 namespace troupe::model::cpu {
 
+namespace {
+
+// Numbers d of one row, for positions [begin, end).
+struct RowPart {
+  const float* cells;  // of position `begin`
+  float* numbers;      // of the first channel
+  std::int64_t count;
+};
+
+void copy_cell_by_cell(const Rearrangement& r, const RowPart& part) {
+  for (std::int64_t t = 0; t < part.count; ++t) {
+    const float* cell = part.cells + t * r.step * r.cell_stride;
+    for (std::int64_t c = 0; c < r.channels; ++c) part.numbers[c * r.plane + t] = cell[c];
+  }
+}
+
+}  // namespace
+
 void rearrange(const Rearrangement& r, const float* image, float* planes) {
   std::fill_n(planes, r.numbers * r.channels * r.plane, 0.0f);
   for (std::int64_t y = 0; y < r.rows; ++y) {
     const std::int64_t plane_row = y + r.first_row;
     if (plane_row < 0 || plane_row >= r.plane_rows) continue;
+    // Zeros behind a row fall on the next one, which is still to come, or on its zeros.
+    const bool in_vectors =
+        r.channels > 2 && (plane_row + 1) * r.row + kTransposed <= r.plane && y + 1 < r.rows;
     for (std::int64_t d = 0; d < r.numbers; ++d) {
-      float* numbers = planes + d * r.channels * r.plane + plane_row * r.row;
-      for (std::int64_t t = 0; t < r.row; ++t) {
-        const std::int64_t z = t * r.step + d - r.before;
-        if (z < 0 || z >= r.row_cells) continue;
-        const float* cell = image + y * r.row_stride + z * r.cell_stride;
-        for (std::int64_t c = 0; c < r.channels; ++c) numbers[c * r.plane + t] = cell[c];
+      // z = t step + d - before lies in the row.
+      const std::int64_t begin = std::max<std::int64_t>(0, (r.before - d + r.step - 1) / r.step);
+      const std::int64_t end = std::min(r.row, (r.row_cells - 1 - d + r.before) / r.step + 1);
+      if (begin >= end || r.row_cells - 1 - d + r.before < 0) continue;
+      const RowPart part{image + y * r.row_stride + (begin * r.step + d - r.before) * r.cell_stride,
+                         planes + d * r.channels * r.plane + plane_row * r.row + begin,
+                         end - begin};
+      if (in_vectors) {
+        cells_to_planes({part.count, r.channels, r.step * r.cell_stride, r.plane}, part.cells,
+                        part.numbers);
+      } else {
+        copy_cell_by_cell(r, part);
       }
     }
   }

@@ -79,7 +79,8 @@ class ForwardKernel final : public Kernel {
     block_ = plan_.add_bytes(static_cast<std::size_t>(g_.in_channels * g_.out_channels) *
                              sizeof(double));
     image_ = plan_.add_floats(g_.in[0] * g_.in_channels * planes_.plane);
-    sums_ = plan_.add_floats(kernel_.axis(2).factor * g_.out_channels * planes_.positions);
+    sums_ = plan_.add_floats(kernel_.axis(2).factor * g_.out_channels * planes_.positions +
+                             kTransposed);
     taps_ =
         plan_.add_bytes(sizeof(const float*) * static_cast<std::size_t>(kernel_.axis(0).most_taps *
                                                                         kernel_.axis(1).most_taps *
@@ -173,10 +174,11 @@ class ForwardKernel final : public Kernel {
         const float* from =
             sums_of(fz, scratch) + (c + rows.lead()) * planes_.row + phase.first + axis.lead();
         float* to = row + axis.output(fz, phase.first) * g_.out_channels;
-        for (std::int64_t j = 0; j < phase.count; ++j, to += axis.factor * g_.out_channels) {
-          for (std::int64_t o = 0; o < g_.out_channels; ++o)
-            to[o] = from[o * planes_.positions + j];
-        }
+        planes_to_cells({.count = phase.count,
+                         .channels = g_.out_channels,
+                         .cell_stride = axis.factor * g_.out_channels,
+                         .plane_stride = planes_.positions},
+                        from, to);
       }
     }
   }
@@ -205,7 +207,7 @@ class BackwardInputKernel final : public Kernel {
                              sizeof(double));
     derivatives_ = plan_.add_floats((g_.out[0] + 1) * phases_in_plane() * phase_size());
     taps_ = plan_.add_bytes(sizeof(const float*) * static_cast<std::size_t>(all_taps()));
-    sums_ = plan_.add_floats(g_.in_channels * positions_);
+    sums_ = plan_.add_floats(g_.in_channels * positions_ + kTransposed);
   }
 
   std::size_t scratch_bytes() const override { return plan_.bytes(); }
@@ -223,11 +225,13 @@ class BackwardInputKernel final : public Kernel {
       for (std::int64_t c = 0; c < g_.in[0]; ++c) {
         multiply(c, scratch);
         const auto* sums = scratch_at<float>(scratch, sums_);
-        for_each_pair(g_.in[1], g_.in[2], [&](std::int64_t y, std::int64_t z) {
-          for (std::int64_t i = 0; i < g_.in_channels; ++i) {
-            *dx++ = sums[i * positions_ + y * row_ + z];
-          }
-        });
+        for (std::int64_t y = 0; y < g_.in[1]; ++y, dx += g_.in[2] * g_.in_channels) {
+          planes_to_cells({.count = g_.in[2],
+                           .channels = g_.in_channels,
+                           .cell_stride = g_.in_channels,
+                           .plane_stride = positions_},
+                          sums + y * row_, dx);
+        }
       }
     }
   }

@@ -2,9 +2,9 @@
 
 namespace troupe::launch {
 
-std::unique_ptr<model::Backend> make_backend(config::Kernels kernels) {
+runtime::Result<std::unique_ptr<model::Backend>> make_backend(config::Kernels kernels) {
   if (kernels == config::Kernels::kFastest) return model::make_cpu_backend();
-  return model::make_reference_backend(model::DataType::kFloat32);
+  return model::make_portable_backend();
 }
 
 }  // namespace troupe::launch

@@ -9,7 +9,8 @@
 
 namespace troupe::launch {
 
-// kFastest: the cpu backend (oneDNN). kPortable: plain loops that give the same bits on every host.
-std::unique_ptr<model::Backend> make_backend(config::Kernels kernels);
+// kFastest: the cpu backend (oneDNN). kPortable: kernels that give the same bits on every host that
+// can run them; an error (kUsage) on others.
+runtime::Result<std::unique_ptr<model::Backend>> make_backend(config::Kernels kernels);
 
 }  // namespace troupe::launch

@@ -48,8 +48,12 @@ class Backend {
 // backend, and the same bits on every IEEE host.
 std::unique_ptr<Backend> make_reference_backend(DataType type);
 
-// oneDNN where it serves, own loops elsewhere; float only. Bits depend on the library's version and
-// the instruction set, both named in numerics_class().
+// Our own kernels, float only: the same bits on every host that has AVX2 and fused multiply-add. An
+// error (kUsage) on others.
+runtime::Result<std::unique_ptr<Backend>> make_portable_backend();
+
+// oneDNN where it is faster, the same as portable elsewhere; float only. Bits depend on the
+// library's version and the instruction set, both named in numerics_class().
 std::unique_ptr<Backend> make_cpu_backend();
 
 }  // namespace troupe::model

@@ -75,20 +75,32 @@ class ReluKernel final : public Kernel {
   std::int64_t elements_;
 };
 
+// The fastest of ours, where it is faster than the library; else null.
+template <class Convolution>
+std::unique_ptr<Kernel> make_preferred_kernel(const Convolution& convolution) {
+  if (!plane_vectors_supported()) return nullptr;
+  if (upsamples(convolution.geometry)) return make_upsampled_kernel(convolution);
+  if (prefers_planes(convolution)) return make_plane_kernel(convolution);
+  return prefers_direct(convolution) ? make_direct_kernel(convolution) : nullptr;
+}
+
 template <class Convolution>
 std::unique_ptr<Kernel> choose(const Convolution& convolution, const dnnl::engine& engine) {
-  if (upsamples(convolution.geometry)) {
-    if (plane_vectors_supported()) return make_upsampled_kernel(convolution);
-    return reference::make_kernel<float>(convolution);
-  }
-  if (prefers_planes(convolution)) return make_plane_kernel(convolution);
-  if (prefers_direct(convolution)) return make_direct_kernel(convolution);
+  if (auto kernel = make_preferred_kernel(convolution)) return kernel;
+  // The library does not upsample.
+  if (upsamples(convolution.geometry)) return reference::make_kernel<float>(convolution);
   try {
     return make_onednn_kernel(convolution, engine);
   } catch (const dnnl::error& error) {
     if (error.status != dnnl_unimplemented && error.status != dnnl_invalid_arguments) throw;
     return reference::make_kernel<float>(convolution);
   }
+}
+
+template <class Convolution>
+std::unique_ptr<Kernel> choose_portable(const Convolution& convolution) {
+  if (auto kernel = make_preferred_kernel(convolution)) return kernel;
+  return make_plane_kernel(convolution);
 }
 
 }  // namespace
@@ -106,6 +118,18 @@ std::unique_ptr<Kernel> make_kernel(const ConvolutionBackwardInput& convolution,
 std::unique_ptr<Kernel> make_kernel(const ConvolutionBackwardParameters& convolution,
                                     const dnnl::engine& engine) {
   return choose(convolution, engine);
+}
+
+std::unique_ptr<Kernel> make_portable_kernel(const ConvolutionForward& convolution) {
+  return choose_portable(convolution);
+}
+
+std::unique_ptr<Kernel> make_portable_kernel(const ConvolutionBackwardInput& convolution) {
+  return choose_portable(convolution);
+}
+
+std::unique_ptr<Kernel> make_portable_kernel(const ConvolutionBackwardParameters& convolution) {
+  return choose_portable(convolution);
 }
 
 std::unique_ptr<Kernel> make_onednn_kernel(const ConvolutionForward& convolution,

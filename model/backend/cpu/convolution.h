@@ -1,9 +1,10 @@
 #pragma once
 
-// Convolutions: our own direct code for the shapes it is made for (direct_convolution.h), oneDNN
-// for wide layers, the reference's loops for geometries the library refuses. With oneDNN images are
-// in ndhwc: x, y and their derivatives stay in place, the small kernels are copied into the layout
-// the chosen primitive likes.
+// Convolutions: our own code where it is faster (plane_convolution.h, upsampled_convolution.h,
+// direct_convolution.h), oneDNN for the rest, the reference's loops for geometries that the library
+// refuses; or our own code for all of them. With oneDNN images are in ndhwc: x, y and their
+// derivatives stay in place, the small kernels are copied into the layout the chosen primitive
+// likes.
 
 #include <memory>
 
@@ -21,6 +22,11 @@ std::unique_ptr<Kernel> make_kernel(const ConvolutionBackwardInput& convolution,
                                     const dnnl::engine& engine);
 std::unique_ptr<Kernel> make_kernel(const ConvolutionBackwardParameters& convolution,
                                     const dnnl::engine& engine);
+
+// Ours, whatever the shape, on hosts where plane_vectors_supported(): the same bits on all of them.
+std::unique_ptr<Kernel> make_portable_kernel(const ConvolutionForward& convolution);
+std::unique_ptr<Kernel> make_portable_kernel(const ConvolutionBackwardInput& convolution);
+std::unique_ptr<Kernel> make_portable_kernel(const ConvolutionBackwardParameters& convolution);
 
 // oneDNN's, whatever the shape; throws dnnl::error when the library has none.
 std::unique_ptr<Kernel> make_onednn_kernel(const ConvolutionForward& convolution,

@@ -397,17 +397,17 @@ class ParameterKernel final : public Kernel {
 }  // namespace
 
 bool prefers_planes(const ConvolutionForward& convolution) {
-  return plane_vectors_supported() && tiling_of(with_long_rows(convolution.geometry)).tiles();
+  return tiling_of(with_long_rows(convolution.geometry)).tiles();
 }
 
 bool prefers_planes(const ConvolutionBackwardInput& convolution) {
   const ConvolutionGeometry g = with_long_rows(reference::mirrored(convolution.geometry));
-  return plane_vectors_supported() && tiling_of(g).tiles() && g.out_channels > 1;
+  return tiling_of(g).tiles() && g.out_channels > 1;
 }
 
 bool prefers_planes(const ConvolutionBackwardParameters& convolution) {
   const ConvolutionGeometry g = with_long_rows(convolution.geometry);
-  return plane_vectors_supported() && tiling_of(g).tiles() && g.in_channels > 1;
+  return tiling_of(g).tiles() && g.in_channels > 1;
 }
 
 std::unique_ptr<Kernel> make_plane_kernel(const ConvolutionForward& convolution) {

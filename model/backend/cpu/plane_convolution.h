@@ -23,8 +23,7 @@
 
 namespace troupe::model::cpu {
 
-// The choice by shape, as bench/bench_kernels.cpp measured it. False on hosts where
-// plane_vectors_supported() is.
+// The choice by shape, as bench/bench_kernels.cpp measured it.
 bool prefers_planes(const ConvolutionForward& convolution);
 bool prefers_planes(const ConvolutionBackwardInput& convolution);
 bool prefers_planes(const ConvolutionBackwardParameters& convolution);

@@ -267,7 +267,7 @@ void restore_outputs(float* planes, std::int64_t stride, std::int64_t count, int
   }
 }
 
-#if HWY_TARGET == HWY_SCALAR
+#if HWY_MAX_BYTES < 32
 
 void cells_to_planes(const CellsAndPlanes&, const float*, float*) {}
 void planes_to_cells(const CellsAndPlanes&, const float*, float*) {}

@@ -77,10 +77,10 @@ class FlippingBackend final : public model::Backend {
 
 }  // namespace
 
-std::unique_ptr<model::Backend> make_backend(config::Kernels kernels) {
+runtime::Result<std::unique_ptr<model::Backend>> make_backend(config::Kernels kernels) {
   CHECK(kernels == config::Kernels::kPortable, "the test's topology has portable kernels");
-  return std::make_unique<FlippingBackend>(
-      model::make_reference_backend(model::DataType::kFloat32));
+  ASSIGN_OR_RETURN(auto backend, model::make_portable_backend());
+  return std::unique_ptr<model::Backend>(std::make_unique<FlippingBackend>(std::move(backend)));
 }
 
 }  // namespace troupe::launch

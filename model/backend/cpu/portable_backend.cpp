@@ -1,0 +1,46 @@
+#include "model/backend/backend.h"
+#include "model/backend/cpu/convolution.h"
+#include "model/backend/cpu/dropout.h"
+#include "model/backend/cpu/plane_vectors.h"
+#include "model/backend/float_environment.h"
+#include "model/backend/reference/backend.h"
+
+namespace troupe::model {
+namespace {
+
+// What is not a convolution or dropout is the reference's: plain loops, compiled for the baseline
+// instruction set without fused multiply-add, whose bits are those of every IEEE host.
+class PortableBackend final : public Backend {
+ public:
+  DataType data_type() const override { return DataType::kFloat32; }
+
+  runtime::Result<std::unique_ptr<Kernel>> make_kernel(const Operation& operation) const override {
+    return std::visit(
+        [&](const auto& op) -> std::unique_ptr<Kernel> {
+          if constexpr (requires { cpu::make_portable_kernel(op); }) {
+            return cpu::make_portable_kernel(op);
+          } else if constexpr (requires { cpu::make_kernel(op); }) {
+            return cpu::make_kernel(op);
+          } else {
+            return reference::make_kernel<float>(operation);
+          }
+        },
+        operation);
+  }
+
+  std::string numerics_class() const override { return "portable float32 1"; }
+  void prepare_thread() const override { set_float_environment(); }
+};
+
+}  // namespace
+
+runtime::Result<std::unique_ptr<Backend>> make_portable_backend() {
+  if (!cpu::plane_vectors_supported()) {
+    return runtime::Error{runtime::ErrorKind::kUsage,
+                          "this processor has no AVX2 with fused multiply-add, which the kernels "
+                          "need; use a host that has"};
+  }
+  return std::unique_ptr<Backend>(std::make_unique<PortableBackend>());
+}
+
+}  // namespace troupe::model

@@ -1,0 +1,17 @@
+// The kernels of a host without AVX-512, on one that may have it.
+
+#include <hwy/highway.h>
+
+#include "launch/backend_choice.h"
+#include "model/backend/cpu/plane_vectors.h"
+
+namespace troupe::launch {
+
+runtime::Result<std::unique_ptr<model::Backend>> make_backend(config::Kernels kernels) {
+  CHECK(kernels == config::Kernels::kPortable, "the test's topology has portable kernels");
+  hwy::DisableTargets(HWY_AVX3 | HWY_AVX3_DL);
+  CHECK(model::cpu::vector_lanes() == 8, "vectors of AVX2");
+  return model::make_portable_backend();
+}
+
+}  // namespace troupe::launch

@@ -54,6 +54,12 @@ TEST(OpAgreement, CpuMatchesTheDoubleReferenceOverRandomSizes) {
   expect_agreement_over_seeds(*make_cpu_backend());
 }
 
+TEST(OpAgreement, PortableMatchesTheDoubleReferenceOverRandomSizes) {
+  const auto backend = make_portable_backend();
+  if (!backend.ok()) GTEST_SKIP() << backend.error().message;
+  expect_agreement_over_seeds(**backend);
+}
+
 TEST(OpAgreement, FloatReferenceMatchesTheDoubleReferenceOverRandomSizes) {
   expect_agreement_over_seeds(*make_reference_backend(DataType::kFloat32));
 }

@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include <gtest/gtest.h>
-#include <hwy/highway.h>
 
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/cpu/upsampled_convolution.h"
+#include "tests/model/only_targets.h"
 #include "tests/model/op_support.h"
 
 namespace troupe::model {
@@ -75,21 +75,6 @@ TEST(PlaneConvolution, MatchesTheDoubleReferenceInAllDirections) {
   }
   EXPECT_GT(tiled, 20) << "convolutions in tiles";
 }
-
-// Dispatch as on a host that has no more than these instructions.
-class OnlyTargets {
- public:
-  explicit OnlyTargets(std::int64_t targets) {
-    hwy::SetSupportedTargetsForTest(targets);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-  ~OnlyTargets() {
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-  OnlyTargets(const OnlyTargets&) = delete;
-  OnlyTargets& operator=(const OnlyTargets&) = delete;
-};
 
 template <class Convolution>
 void expect_same_bits(const Convolution& convolution, std::uint64_t seed) {

@@ -3,7 +3,9 @@
 #include <dnnl.hpp>
 
 #include "model/backend/backend.h"
+#include "model/backend/cpu/batch_norm.h"
 #include "model/backend/cpu/convolution.h"
+#include "model/backend/cpu/dense.h"
 #include "model/backend/cpu/dropout.h"
 #include "model/backend/cpu/processor.h"
 #include "model/backend/cpu/rows.h"

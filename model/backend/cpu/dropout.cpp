@@ -3,122 +3,127 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/kernel_call.h"
 #include "model/backend/reference/dropout.h"
 
-#if defined(__x86_64__)
+// Compiled once for each kind of vector, as plane_vectors.cpp.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "model/backend/cpu/dropout.cpp"
+#include <hwy/foreach_target.h>
 
-#include <immintrin.h>
+#include <hwy/highway.h>
 
-#define TROUPE_AVX2 __attribute__((target("avx2")))
-
-namespace troupe::model::cpu {
-namespace {
-
-// The constants of Philox 4x32 (runtime/base/random.cpp).
-constexpr std::int64_t kMultiplier0 = 0xD2511F53;
-constexpr std::int64_t kMultiplier1 = 0xCD9E8D57;
-constexpr std::uint32_t kWeyl0 = 0x9E3779B9;
-constexpr std::uint32_t kWeyl1 = 0xBB67AE85;
-
-constexpr std::int64_t kBlocks = 4;              // in one vector: one block per 64-bit lane
-constexpr std::int64_t kElements = 4 * kBlocks;  // drawn by one vector
-
-// Each word of four blocks stands in the low halves of the lanes; the high halves hold leftovers,
-// which the 32-bit products ignore.
-struct Words {
-  __m256i w[4];
-};
-
-TROUPE_AVX2 inline Words philox(Words c, std::uint64_t key) {
-  const __m256i multiplier0 = _mm256_set1_epi64x(kMultiplier0);
-  const __m256i multiplier1 = _mm256_set1_epi64x(kMultiplier1);
-  auto key0 = static_cast<std::uint32_t>(key);
-  auto key1 = static_cast<std::uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const __m256i product0 = _mm256_mul_epu32(multiplier0, c.w[0]);
-    const __m256i product1 = _mm256_mul_epu32(multiplier1, c.w[2]);
-    const __m256i mixed0 = _mm256_xor_si256(c.w[1], _mm256_set1_epi64x(key0));
-    const __m256i mixed1 = _mm256_xor_si256(c.w[3], _mm256_set1_epi64x(key1));
-    c.w[0] = _mm256_xor_si256(_mm256_srli_epi64(product1, 32), mixed0);
-    c.w[1] = product1;
-    c.w[2] = _mm256_xor_si256(_mm256_srli_epi64(product0, 32), mixed1);
-    c.w[3] = product0;
-    key0 += kWeyl0;
-    key1 += kWeyl1;
-  }
-  return c;
-}
-
-// Words in the order of their elements: the four of block 0, of block 1, ...
-TROUPE_AVX2 inline void in_element_order(const Words& c, __m256i& first, __m256i& second) {
-  const __m256i low = _mm256_blend_epi32(c.w[0], _mm256_slli_epi64(c.w[1], 32), 0xAA);
-  const __m256i high = _mm256_blend_epi32(c.w[2], _mm256_slli_epi64(c.w[3], 32), 0xAA);
-  const __m256i even = _mm256_unpacklo_epi64(low, high);  // blocks 0 and 2
-  const __m256i odd = _mm256_unpackhi_epi64(low, high);   // blocks 1 and 3
-  first = _mm256_permute2x128_si256(even, odd, 0x20);
-  second = _mm256_permute2x128_si256(even, odd, 0x31);
-}
-
-TROUPE_AVX2 inline void drop_eight(const float* from, float* to, __m256i words, __m256i threshold,
-                                   __m256 scale) {
-  const __m256i kept = _mm256_cmpeq_epi32(_mm256_max_epu32(words, threshold), words);
-  const __m256 value = _mm256_mul_ps(_mm256_loadu_ps(from), scale);
-  _mm256_storeu_ps(to, _mm256_and_ps(value, _mm256_castsi256_ps(kept)));
-}
+HWY_BEFORE_NAMESPACE();
+namespace troupe::model::cpu::HWY_NAMESPACE {
 
 // Whole vectors of elements; the number done comes back.
-TROUPE_AVX2 std::int64_t drop_vectors(const float* from, float* to, const DropoutForward& dropout,
-                                      const runtime::RandomPosition& position) {
-  const std::uint64_t limit = dropout_threshold(dropout.rate);
-  if (limit >> 32 != 0) return 0;
-  const __m256i threshold = _mm256_set1_epi32(static_cast<int>(static_cast<std::uint32_t>(limit)));
-  const __m256 scale = _mm256_set1_ps(static_cast<float>(1.0 / (1.0 - dropout.rate)));
-  const std::int64_t whole = dropout.elements / kElements * kElements;
-  Words counter;
-  counter.w[0] = _mm256_setr_epi64x(0, 1, 2, 3);
-  counter.w[1] = _mm256_set1_epi64x(position.micro_batch);
-  counter.w[2] = _mm256_set1_epi64x(position.iteration);
-  counter.w[3] = _mm256_set1_epi64x(std::uint32_t{position.slot} << 24 | position.stream);
-  for (std::int64_t i = 0; i < whole; i += kElements) {
-    __m256i first, second;
-    in_element_order(philox(counter, position.seed), first, second);
-    drop_eight(from + i, to + i, first, threshold, scale);
-    drop_eight(from + i + 8, to + i + 8, second, threshold, scale);
-    counter.w[0] = _mm256_add_epi64(counter.w[0], _mm256_set1_epi64x(kBlocks));
-  }
-  return whole;
-}
-
-bool vectors_supported() { return __builtin_cpu_supports("avx2") != 0; }
-
-}  // namespace
-}  // namespace troupe::model::cpu
-
-#else
-
-namespace troupe::model::cpu {
-namespace {
+#if HWY_MAX_BYTES < 32
 
 std::int64_t drop_vectors(const float*, float*, const DropoutForward&,
                           const runtime::RandomPosition&) {
   return 0;
 }
 
-bool vectors_supported() { return false; }
+#else
 
-}  // namespace
-}  // namespace troupe::model::cpu
+namespace hn = hwy::HWY_NAMESPACE;
+
+// One block of Philox 4x32 (runtime/base/random.cpp) per lane of 64 bits: each of its words stands
+// in the low half, and the high half holds leftovers, which the 32-bit products ignore.
+using Blocks = hn::CappedTag<std::uint64_t, 8>;
+using Words = hn::Repartition<std::uint32_t, Blocks>;
+using Floats = hn::Repartition<float, Blocks>;
+using BlockVector = hn::Vec<Blocks>;
+constexpr std::int64_t kBlocks = hn::MaxLanes(Blocks());
+constexpr std::int64_t kElements = 4 * kBlocks;  // drawn by one vector
+
+struct Counters {
+  BlockVector w[4];
+};
+
+HWY_INLINE Counters philox(Counters c, std::uint64_t key) {
+  const Blocks blocks;
+  const Words words;
+  const auto as_words = [&](BlockVector v) { return hn::BitCast(words, v); };
+  const auto multiplier0 = hn::Set(words, 0xD2511F53u), multiplier1 = hn::Set(words, 0xCD9E8D57u);
+  auto key0 = static_cast<std::uint32_t>(key);
+  auto key1 = static_cast<std::uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const BlockVector product0 = hn::MulEven(multiplier0, as_words(c.w[0]));
+    const BlockVector product1 = hn::MulEven(multiplier1, as_words(c.w[2]));
+    const BlockVector mixed0 = hn::Xor(c.w[1], hn::Set(blocks, std::uint64_t{key0}));
+    const BlockVector mixed1 = hn::Xor(c.w[3], hn::Set(blocks, std::uint64_t{key1}));
+    c.w[0] = hn::Xor(hn::ShiftRight<32>(product1), mixed0);
+    c.w[1] = product1;
+    c.w[2] = hn::Xor(hn::ShiftRight<32>(product0), mixed1);
+    c.w[3] = product0;
+    key0 += 0x9E3779B9u;
+    key1 += 0xBB67AE85u;
+  }
+  return c;
+}
+
+std::int64_t drop_vectors(const float* from, float* to, const DropoutForward& dropout,
+                          const runtime::RandomPosition& position) {
+  const Blocks blocks;
+  const Words words;
+  const Floats floats;
+  const std::uint64_t limit = dropout_threshold(dropout.rate);
+  if (limit >> 32 != 0) return 0;
+  const auto threshold = hn::Set(words, static_cast<std::uint32_t>(limit));
+  const auto scale = hn::Set(floats, static_cast<float>(1.0 / (1.0 - dropout.rate)));
+  const auto drop = [&](std::int64_t i, BlockVector numbers) {
+    const auto drawn = hn::BitCast(words, numbers);
+    const auto kept = hn::RebindMask(floats, hn::Eq(hn::Max(drawn, threshold), drawn));
+    const auto value = hn::Mul(hn::LoadU(floats, from + i), scale);
+    hn::StoreU(hn::IfThenElseZero(kept, value), floats, to + i);
+  };
+  // Neighbouring lanes draw blocks that are half a vector apart: so those of the first half come
+  // out side by side, and those of the second.
+  alignas(64) std::uint64_t first[kBlocks];
+  for (std::int64_t i = 0; i < kBlocks; ++i) {
+    first[i] = static_cast<std::uint64_t>(i / 2 + i % 2 * kBlocks / 2);
+  }
+  Counters counter;
+  counter.w[0] = hn::Load(blocks, first);
+  counter.w[1] = hn::Set(blocks, std::uint64_t{position.micro_batch});
+  counter.w[2] = hn::Set(blocks, std::uint64_t{position.iteration});
+  counter.w[3] =
+      hn::Set(blocks, std::uint64_t{std::uint32_t{position.slot} << 24 | position.stream});
+  const std::int64_t whole = dropout.elements / kElements * kElements;
+  for (std::int64_t i = 0; i < whole; i += kElements) {
+    const Counters drawn = philox(counter, position.seed);
+    const auto low_halves = hn::Set(blocks, std::uint64_t{0xffffffff});
+    const auto pair = [&](int word) {
+      return hn::Or(hn::And(drawn.w[word], low_halves), hn::ShiftLeft<32>(drawn.w[word + 1]));
+    };
+    const BlockVector low = pair(0), high = pair(2);
+    drop(i, hn::InterleaveLower(blocks, low, high));
+    drop(i + kElements / 2, hn::InterleaveUpper(blocks, low, high));
+    counter.w[0] = hn::Add(counter.w[0], hn::Set(blocks, static_cast<std::uint64_t>(kBlocks)));
+  }
+  return whole;
+}
 
 #endif
 
+}  // namespace troupe::model::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
 namespace troupe::model::cpu {
+
+HWY_EXPORT(drop_vectors);
+
 namespace {
 
 class DropoutKernel final : public Kernel {
  public:
   explicit DropoutKernel(const DropoutForward& dropout)
-      : dropout_(dropout), vectors_(vectors_supported()) {}
+      : dropout_(dropout), vectors_(plane_vectors_supported()) {}
 
   void run(std::span<void* const> operands, const runtime::RandomPosition& random,
            std::byte* scratch) const override {
@@ -127,7 +132,8 @@ class DropoutKernel final : public Kernel {
     auto* to = call.operand<float>(1);
     runtime::RandomPosition position = random;
     position.stream = dropout_.stream;
-    const std::int64_t done = vectors_ ? drop_vectors(from, to, dropout_, position) : 0;
+    const std::int64_t done =
+        vectors_ ? HWY_DYNAMIC_DISPATCH(drop_vectors)(from, to, dropout_, position) : 0;
     reference::drop(from, to, done, dropout_.elements, dropout_.rate, position);
   }
 
@@ -151,3 +157,5 @@ std::unique_ptr<Kernel> make_kernel(const DropoutBackward& dropout) {
 }
 
 }  // namespace troupe::model::cpu
+
+#endif

@@ -1,7 +1,7 @@
 #pragma once
 
-// Dropout with the numbers drawn four blocks of four at a time, in AVX2; the same mask and values
-// as the reference bit by bit.
+// Dropout with the numbers drawn one block of four per lane, through Highway (plane_vectors.h); the
+// same mask and values as the reference bit by bit.
 
 #include <memory>
 

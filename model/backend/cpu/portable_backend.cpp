@@ -1,5 +1,7 @@
 #include "model/backend/backend.h"
+#include "model/backend/cpu/batch_norm.h"
 #include "model/backend/cpu/convolution.h"
+#include "model/backend/cpu/dense.h"
 #include "model/backend/cpu/dropout.h"
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/float_environment.h"
@@ -8,7 +10,7 @@
 namespace troupe::model {
 namespace {
 
-// What is not a convolution or dropout is the reference's: plain loops, compiled for the baseline
+// What no kernel here is made for is the reference's: plain loops, compiled for the baseline
 // instruction set without fused multiply-add, whose bits are those of every IEEE host.
 class PortableBackend final : public Backend {
  public:

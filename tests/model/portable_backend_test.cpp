@@ -1,0 +1,42 @@
+// What `kernels: portable` promises: the same bits whatever vectors the host has.
+
+#include <gtest/gtest.h>
+
+#include "model/backend/cpu/plane_vectors.h"
+#include "tests/model/only_targets.h"
+#include "tests/model/op_support.h"
+
+namespace troupe::model {
+namespace {
+
+TEST(PortableBackend, EveryOperationIsTheSameBitsWithAvx2AndAvx512) {
+  if ((hwy::SupportedTargets() & HWY_AVX3) == 0) GTEST_SKIP() << "no AVX-512 on this host";
+  const auto backend = make_portable_backend();
+  ASSERT_TRUE(backend.ok());
+  (*backend)->prepare_thread();
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Draw draw(seed);
+    for (const Operation& operation : random_operations(draw)) {
+      Operands<float> narrow = converted<float>(random_operands(operation, draw)), wide = narrow;
+      {
+        const OnlyTargets only(HWY_AVX2);
+        EXPECT_EQ(cpu::vector_lanes(), 8);
+        run_operation(**backend, operation, narrow);
+      }
+      EXPECT_EQ(cpu::vector_lanes(), 16);
+      run_operation(**backend, operation, wide);
+      EXPECT_EQ(narrow, wide) << operation_name(operation) << " seed " << seed;
+    }
+  }
+}
+
+TEST(PortableBackend, IsRefusedWithoutFusedMultiplyAdd) {
+  const OnlyTargets only(HWY_SSE4);
+  const auto backend = make_portable_backend();
+  ASSERT_FALSE(backend.ok());
+  EXPECT_EQ(backend.error().kind, runtime::ErrorKind::kUsage);
+  EXPECT_NE(backend.error().message.find("AVX2"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace troupe::model

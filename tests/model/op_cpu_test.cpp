@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "model/backend/cpu/convolution.h"
-#include "model/backend/cpu/direct_convolution.h"
 #include "model/backend/cpu/dropout.h"
-#include "model/backend/cpu/rows.h"
+#include "model/backend/cpu/plane_convolution.h"
+#include "model/backend/cpu/plane_vectors.h"
 #include "tests/model/op_support.h"
 
 namespace troupe::model {
@@ -62,12 +62,12 @@ TEST(OpCpu, NotANumberStaysOneThroughEveryActivationOfTheLibrarysConvolutions) {
 
 // A mistake of ours and the same one in the reference would agree; the library shares no code.
 template <class Convolution>
-void expect_direct_agrees_with_library(const Convolution& convolution, std::uint64_t seed) {
+void expect_ours_agrees_with_library(const Convolution& convolution, std::uint64_t seed) {
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   Draw draw(seed);
   Operands<float> ours = converted<float>(random_operands(convolution, draw));
   Operands<float> theirs = ours;
-  run_kernel(*cpu::make_direct_kernel(convolution), ours);
+  run_kernel(*cpu::make_plane_kernel(convolution), ours);
   run_kernel(*cpu::make_onednn_kernel(convolution, engine), theirs);
   for (std::size_t i = 0; i < ours.size(); ++i) {
     for (std::size_t k = 0; k < ours[i].size(); ++k) {
@@ -77,8 +77,8 @@ void expect_direct_agrees_with_library(const Convolution& convolution, std::uint
   }
 }
 
-TEST(OpCpu, DirectConvolutionsAgreeWithTheLibrary) {
-  if (!cpu::rows_supported()) GTEST_SKIP() << "no AVX2 on this host";
+TEST(OpCpu, OurConvolutionsAgreeWithTheLibrary) {
+  if (!cpu::plane_vectors_supported()) GTEST_SKIP() << "no AVX2 on this host";
   make_cpu_backend()->prepare_thread();
   int compared = 0;
   for (std::uint64_t seed = 1; seed <= 80; ++seed) {
@@ -88,24 +88,27 @@ TEST(OpCpu, DirectConvolutionsAgreeWithTheLibrary) {
     for (std::size_t axis = 0; axis < 3; ++axis) {
       wide = wide || g.pad_before[axis] >= g.kernel[axis] || g.pad_after[axis] >= g.kernel[axis];
     }
-    if (wide || g.in_channels > 8 || g.out_channels > 8) continue;
-    expect_direct_agrees_with_library(ConvolutionForward{g, {ActivationKind::kLeakyRelu, 0.3}},
-                                      seed);
-    expect_direct_agrees_with_library(ConvolutionBackwardInput{g}, seed);
-    expect_direct_agrees_with_library(ConvolutionBackwardParameters{g}, seed);
+    if (wide) continue;
+    expect_ours_agrees_with_library(ConvolutionForward{g, {ActivationKind::kLeakyRelu, 0.3}}, seed);
+    expect_ours_agrees_with_library(ConvolutionBackwardInput{g}, seed);
+    expect_ours_agrees_with_library(ConvolutionBackwardParameters{g}, seed);
     ++compared;
   }
   EXPECT_GT(compared, 5);
 }
 
-TEST(OpCpu, DirectCodeTakesNarrowLayersAndLeavesWideOnes) {
-  if (!cpu::rows_supported()) GTEST_SKIP() << "no AVX2 on this host";
-  EXPECT_TRUE(cpu::prefers_direct(ConvolutionForward{cube(32, 8), {}}));
-  EXPECT_FALSE(cpu::prefers_direct(ConvolutionBackwardInput{cube(32, 8)}));
-  EXPECT_TRUE(cpu::prefers_direct(ConvolutionBackwardParameters{cube(32, 8)}));
-  EXPECT_FALSE(cpu::prefers_direct(ConvolutionForward{cube(1, 32), {}}));
-  EXPECT_TRUE(cpu::prefers_direct(ConvolutionBackwardInput{cube(1, 32)}));
-  EXPECT_FALSE(cpu::prefers_direct(ConvolutionBackwardParameters{cube(1, 32)}));
+TEST(OpCpu, OurCodeTakesTilesAndSingleOutputsAndLeavesTheRest) {
+  EXPECT_TRUE(cpu::prefers_planes(ConvolutionForward{cube(32, 8), {}}));
+  EXPECT_TRUE(cpu::prefers_planes(ConvolutionBackwardInput{cube(1, 32)}));
+  EXPECT_TRUE(cpu::prefers_planes(ConvolutionBackwardParameters{cube(1, 32)}));
+  ConvolutionGeometry pointwise = cube(32, 64);
+  pointwise.kernel = {1, 1, 1};
+  pointwise.pad_before = pointwise.pad_after = {0, 0, 0};
+  EXPECT_FALSE(cpu::prefers_planes(ConvolutionForward{pointwise, {}}));
+  EXPECT_FALSE(cpu::prefers_planes(ConvolutionBackwardInput{pointwise}));
+  EXPECT_FALSE(cpu::prefers_planes(ConvolutionBackwardParameters{pointwise}));
+  pointwise.out_channels = 1;
+  EXPECT_TRUE(cpu::prefers_planes(ConvolutionForward{pointwise, {}}));
 }
 
 }  // namespace

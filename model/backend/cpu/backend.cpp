@@ -8,7 +8,6 @@
 #include "model/backend/cpu/dense.h"
 #include "model/backend/cpu/dropout.h"
 #include "model/backend/cpu/processor.h"
-#include "model/backend/cpu/rows.h"
 #include "model/backend/float_environment.h"
 #include "model/backend/reference/backend.h"
 

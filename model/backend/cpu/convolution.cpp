@@ -1,6 +1,5 @@
 #include "model/backend/cpu/convolution.h"
 
-#include "model/backend/cpu/direct_convolution.h"
 #include "model/backend/cpu/onednn.h"
 #include "model/backend/cpu/plane_convolution.h"
 #include "model/backend/cpu/plane_vectors.h"
@@ -80,8 +79,7 @@ template <class Convolution>
 std::unique_ptr<Kernel> make_preferred_kernel(const Convolution& convolution) {
   if (!plane_vectors_supported()) return nullptr;
   if (upsamples(convolution.geometry)) return make_upsampled_kernel(convolution);
-  if (prefers_planes(convolution)) return make_plane_kernel(convolution);
-  return prefers_direct(convolution) ? make_direct_kernel(convolution) : nullptr;
+  return prefers_planes(convolution) ? make_plane_kernel(convolution) : nullptr;
 }
 
 template <class Convolution>

@@ -1,10 +1,9 @@
 #pragma once
 
-// Convolutions: our own code where it is faster (plane_convolution.h, upsampled_convolution.h,
-// direct_convolution.h), oneDNN for the rest, the reference's loops for geometries that the library
-// refuses; or our own code for all of them. With oneDNN images are in ndhwc: x, y and their
-// derivatives stay in place, the small kernels are copied into the layout the chosen primitive
-// likes.
+// Convolutions: our own code where it is faster (plane_convolution.h, upsampled_convolution.h),
+// oneDNN for the rest, the reference's loops for geometries that the library refuses; or our own
+// code for all of them. With oneDNN images are in ndhwc: x, y and their derivatives stay in place,
+// the small kernels are copied into the layout the chosen primitive likes.
 
 #include <memory>
 

@@ -12,9 +12,10 @@
 // then tiles, and there are eight planes for each channel.
 //
 // Order of accumulation, in float with fused multiply-adds: outputs over (kx, ky, kz without tiles,
-// channel), taps outside the image in x left out, in y and z multiplied by zero; then the bias;
-// then the activation. Derivatives of the kernel over lanes of positions for every eight x planes
-// (the last of a sample may be fewer), these one after the other.
+// channel), a single output over channels for each (kx, ky, kz) and then over these; taps outside
+// the image in x left out, in y and z multiplied by zero; then the bias; then the activation.
+// Derivatives of the kernel over lanes of positions for every eight x planes (the last of a sample
+// may be fewer), these one after the other.
 
 #include <memory>
 
@@ -23,7 +24,9 @@
 
 namespace troupe::model::cpu {
 
-// The choice by shape, as bench/bench_kernels.cpp measured it.
+// The choice by shape between these and oneDNN's, as bench/bench_kernels.cpp measured it: ours with
+// tiles and for single outputs (two to three times as fast in all directions, ten times for the
+// wide first layer's backward pass to a single channel), the library's for the rest, which is wide.
 bool prefers_planes(const ConvolutionForward& convolution);
 bool prefers_planes(const ConvolutionBackwardInput& convolution);
 bool prefers_planes(const ConvolutionBackwardParameters& convolution);

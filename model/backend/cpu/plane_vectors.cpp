@@ -103,6 +103,21 @@ void multiply_planes(const PlaneProduct& product) {
   });
 }
 
+void add_planes(std::span<const float* const> planes, std::int64_t positions, float* sum) {
+  const Tag tag;
+  constexpr std::int64_t kVectors = kPositionLanes / kLanes;
+  for (std::int64_t q = 0; q < positions; q += kPositionLanes) {
+    Vector sums[kVectors];
+    for (Vector& of_lanes : sums) of_lanes = hn::Zero(tag);
+    for (const float* plane : planes) {
+      for (std::int64_t v = 0; v < kVectors; ++v) {
+        sums[v] = hn::Add(sums[v], hn::LoadU(tag, plane + q + v * kLanes));
+      }
+    }
+    for (std::int64_t v = 0; v < kVectors; ++v) hn::StoreU(sums[v], tag, sum + q + v * kLanes);
+  }
+}
+
 // The sum of sixteen lanes, in the order that plane_vectors.h gives.
 HWY_INLINE float sum_of_lanes(const float* lanes) {
   float four[4];
@@ -377,6 +392,7 @@ namespace troupe::model::cpu {
 
 HWY_EXPORT(vector_lanes);
 HWY_EXPORT(multiply_planes);
+HWY_EXPORT(add_planes);
 HWY_EXPORT(add_plane_dots);
 HWY_EXPORT(transform_inputs);
 HWY_EXPORT(transform_derivatives);
@@ -395,6 +411,10 @@ std::int64_t vector_lanes() { return HWY_DYNAMIC_DISPATCH(vector_lanes)(); }
 
 void multiply_planes(const PlaneProduct& product) {
   HWY_DYNAMIC_DISPATCH(multiply_planes)(product);
+}
+
+void add_planes(std::span<const float* const> planes, std::int64_t positions, float* sum) {
+  HWY_DYNAMIC_DISPATCH(add_planes)(planes, positions, sum);
 }
 
 void add_plane_dots(const PlaneDots& dots) { HWY_DYNAMIC_DISPATCH(add_plane_dots)(dots); }

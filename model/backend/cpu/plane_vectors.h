@@ -37,6 +37,9 @@ struct PlaneProduct {
 };
 void multiply_planes(const PlaneProduct& product);
 
+// sum[q] = sum over planes p, ascending, of planes[p][q].
+void add_planes(std::span<const float* const> planes, std::int64_t positions, float* sum);
+
 // sums[r sums_stride + o] += sum over pairs of planes p, ascending, and positions q of
 //   left[p][rows[r] + q] right[p][o right_stride + q].
 struct PlaneDots {

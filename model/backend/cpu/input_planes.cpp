@@ -1,0 +1,35 @@
+#include "model/backend/cpu/input_planes.h"
+
+#include <algorithm>
+
+#include "model/backend/cpu/plane_vectors.h"
+#include "model/backend/cpu/rearrange.h"
+
+namespace troupe::model::cpu {
+
+float* InputPlanes::make(const float* sample, std::int64_t ix, std::byte* scratch) const {
+  float* planes = at(ix, scratch);
+  rearrange({.rows = g_.in[1],
+             .row_cells = g_.in[2],
+             .channels = g_.in_channels,
+             .row_stride = g_.in[2] * g_.in_channels,
+             .cell_stride = g_.in_channels,
+             .first_row = g_.pad_before[1],
+             .plane_rows = g_.out[1] + g_.kernel[1] - 1,
+             .before = g_.pad_before[2],
+             .numbers = tiling_.points,
+             .step = tiling_.outputs,
+             .row = tiling_.row,
+             .plane = tiling_.plane},
+            sample + ix * g_.in[1] * g_.in[2] * g_.in_channels, planes);
+  if (tiling_.tiles()) transform_inputs(planes, point_stride(), point_stride());
+  return planes;
+}
+
+void InputPlanes::make_up_to(const float* sample, std::int64_t ox, std::int64_t& made,
+                             std::byte* scratch) const {
+  const std::int64_t needed = std::min(g_.in[0], ox - g_.pad_before[0] + g_.kernel[0]);
+  for (; made < needed; ++made) make(sample, made, scratch);
+}
+
+}  // namespace troupe::model::cpu

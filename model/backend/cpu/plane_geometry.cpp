@@ -1,0 +1,40 @@
+#include "model/backend/cpu/plane_geometry.h"
+
+#include <algorithm>
+
+#include "model/backend/cpu/rearrange.h"
+#include "model/backend/cpu/winograd.h"
+
+namespace troupe::model::cpu {
+
+ConvolutionGeometry with_long_rows(ConvolutionGeometry g) {
+  if (g.in[2] != 1 || g.out[2] != 1 || g.kernel[2] != 1) return g;
+  for (Extent* e : {&g.in, &g.out, &g.kernel}) *e = {1, (*e)[0], (*e)[1]};
+  for (Extent* e : {&g.pad_before, &g.pad_after}) *e = {0, (*e)[0], (*e)[1]};
+  return g;
+}
+
+Tiling tiling_of(const ConvolutionGeometry& g) {
+  const std::int64_t taps = g.kernel[2], cells = g.out[2] + taps - 1;
+  Tiling tiling{.row = cells, .taps_in_z = taps};
+  if (taps >= kFewestTaps && taps <= kMostTaps) {
+    const std::int64_t outputs = tile_outputs(static_cast<int>(taps));
+    const std::int64_t tiles = (g.out[2] + outputs - 1) / outputs;
+    // Below that the transforms cost what the products save.
+    if (5 * tiles * kPoints <= 4 * cells * taps && taps > 2) {
+      tiling = {.points = kPoints, .outputs = outputs, .row = tiles, .taps_in_z = 1};
+    }
+  }
+  tiling.positions = whole_lanes(g.out[1] * tiling.row);
+  tiling.plane =
+      whole_lanes(tiling.positions + (g.kernel[1] - 1) * tiling.row + tiling.taps_in_z - 1);
+  return tiling;
+}
+
+TapRange taps_inside(const ConvolutionGeometry& g, std::int64_t ox) {
+  const std::int64_t shift = ox - g.pad_before[0];
+  const std::int64_t begin = std::max<std::int64_t>(0, -shift);
+  return {begin, std::max(begin, std::min(g.kernel[0], g.in[0] - shift))};
+}
+
+}  // namespace troupe::model::cpu

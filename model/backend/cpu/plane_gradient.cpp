@@ -1,0 +1,163 @@
+#include <algorithm>
+#include <array>
+
+#include "model/backend/cpu/input_planes.h"
+#include "model/backend/cpu/plane_convolution.h"
+#include "model/backend/cpu/plane_vectors.h"
+#include "model/backend/cpu/rearrange.h"
+#include "model/backend/cpu/winograd.h"
+#include "model/backend/kernel_call.h"
+#include "model/backend/reference/convolution.h"
+
+namespace troupe::model::cpu {
+namespace {
+
+// x planes of the output whose products with an image are summed at once.
+constexpr std::int64_t kPlanesAtOnce = 8;
+
+class ParameterKernel final : public Kernel {
+ public:
+  explicit ParameterKernel(const ConvolutionGeometry& geometry)
+      : g_(with_long_rows(geometry)),
+        tiling_(tiling_of(g_)),
+        input_(g_, tiling_, kPlanesAtOnce + g_.kernel[0] - 1, plan_) {
+    derivatives_ = plan_.add_floats(kPlanesAtOnce * derivative_size());
+    gradient_ = plan_.add_floats(tiling_.points * gradient_size());
+    rows_ = plan_.add_bytes(static_cast<std::size_t>(rows()) * sizeof(std::int64_t));
+    bias_sums_ = plan_.add_bytes(static_cast<std::size_t>(g_.out_channels) * sizeof(double));
+  }
+  ParameterKernel(const ParameterKernel&) = delete;
+  ParameterKernel& operator=(const ParameterKernel&) = delete;
+
+  std::size_t scratch_bytes() const override { return plan_.bytes(); }
+
+  void run(std::span<void* const> operands, const runtime::RandomPosition& random,
+           std::byte* scratch) const override {
+    const KernelCall call{operands, random, scratch};
+    const auto* x = call.operand<const float>(0);
+    const auto* dy = call.operand<const float>(1);
+    auto* gradient = scratch_at<float>(scratch, gradient_);
+    std::fill_n(gradient, tiling_.points * gradient_size(), 0.0f);
+    list_rows(scratch);
+    for (std::int64_t n = 0; n < g_.batch; ++n) {
+      std::int64_t made = 0;
+      for (std::int64_t ox = 0; ox < g_.out[0]; ox += kPlanesAtOnce) {
+        const std::int64_t planes = std::min(kPlanesAtOnce, g_.out[0] - ox);
+        input_.make_up_to(x + n * cells(g_.in) * g_.in_channels, ox + planes - 1, made, scratch);
+        make_derivatives(dy + (n * g_.out[0] + ox) * plane_cells() * g_.out_channels, planes,
+                         scratch);
+        add_planes(ox, planes, scratch);
+      }
+    }
+    write_gradient(gradient, call.operand<float>(2));
+    if (g_.bias) {
+      reference::sum_columns(dy, g_.batch * cells(g_.out), g_.out_channels,
+                             scratch_at<double>(scratch, bias_sums_), call.operand<float>(3));
+    }
+  }
+
+ private:
+  std::int64_t plane_cells() const { return g_.out[1] * g_.out[2]; }
+  // Of one x plane: [point][output][position].
+  std::int64_t derivative_size() const {
+    return tiling_.points * g_.out_channels * tiling_.positions;
+  }
+  // Of one kx: (ky, kz without tiles, channel).
+  std::int64_t rows() const { return g_.kernel[1] * tiling_.taps_in_z * g_.in_channels; }
+  // Of one point: (kx, row, output).
+  std::int64_t gradient_size() const { return g_.kernel[0] * rows() * g_.out_channels; }
+
+  // Places of all rows in an input plane.
+  void list_rows(std::byte* scratch) const {
+    auto* rows = scratch_at<std::int64_t>(scratch, rows_);
+    for (std::int64_t ky = 0; ky < g_.kernel[1]; ++ky) {
+      for (std::int64_t kz = 0; kz < tiling_.taps_in_z; ++kz) {
+        for (std::int64_t c = 0; c < g_.in_channels; ++c) {
+          *rows++ = ky * tiling_.row + kz + c * input_.channel_stride();
+        }
+      }
+    }
+  }
+
+  void make_derivatives(const float* dy, std::int64_t planes, std::byte* scratch) const {
+    const std::int64_t stride = g_.out_channels * tiling_.positions;
+    for (std::int64_t i = 0; i < planes; ++i) {
+      float* to = scratch_at<float>(scratch, derivatives_) + i * derivative_size();
+      rearrange({.rows = g_.out[1],
+                 .row_cells = g_.out[2],
+                 .channels = g_.out_channels,
+                 .row_stride = g_.out[2] * g_.out_channels,
+                 .cell_stride = g_.out_channels,
+                 .plane_rows = g_.out[1],
+                 .numbers = tiling_.outputs,
+                 .step = tiling_.outputs,
+                 .row = tiling_.row,
+                 .plane = tiling_.positions},
+                dy + i * plane_cells() * g_.out_channels, to);
+      if (tiling_.tiles()) {
+        transform_derivatives(to, stride, stride, static_cast<int>(tiling_.outputs));
+      }
+    }
+  }
+
+  void add_planes(std::int64_t ox, std::int64_t planes, std::byte* scratch) const {
+    const auto* rows_list = scratch_at<std::int64_t>(scratch, rows_);
+    for (std::int64_t point = 0; point < tiling_.points; ++point) {
+      for (std::int64_t kx = 0; kx < g_.kernel[0]; ++kx) {
+        std::array<const float*, kPlanesAtOnce> left{}, right{};
+        std::size_t pairs = 0;
+        for (std::int64_t i = 0; i < planes; ++i) {
+          const std::int64_t ix = ox + i + kx - g_.pad_before[0];
+          if (ix < 0 || ix >= g_.in[0]) continue;
+          left[pairs] = input_.at(ix, scratch) + point * input_.point_stride();
+          right[pairs++] = scratch_at<float>(scratch, derivatives_) + i * derivative_size() +
+                           point * g_.out_channels * tiling_.positions;
+        }
+        add_plane_dots({.left = {left.data(), pairs},
+                        .right = {right.data(), pairs},
+                        .rows = {rows_list, static_cast<std::size_t>(rows())},
+                        .outputs = g_.out_channels,
+                        .right_stride = tiling_.positions,
+                        .positions = tiling_.positions,
+                        .sums = scratch_at<float>(scratch, gradient_) + point * gradient_size() +
+                                kx * rows() * g_.out_channels,
+                        .sums_stride = g_.out_channels});
+      }
+    }
+  }
+
+  void write_gradient(const float* gradient, float* dkernel) const {
+    if (!tiling_.tiles()) {
+      std::copy_n(gradient, gradient_size(), dkernel);
+      return;
+    }
+    const auto transform = tap_transform(static_cast<int>(g_.kernel[2]));
+    const std::int64_t block = g_.in_channels * g_.out_channels;
+    for (std::int64_t column = 0; column < g_.kernel[0] * g_.kernel[1]; ++column) {
+      for (std::int64_t tap = 0; tap < g_.kernel[2]; ++tap) {
+        for (std::int64_t i = 0; i < block; ++i) {
+          double sum = 0.0;
+          for (std::int64_t point = 0; point < kPoints; ++point) {
+            sum += transform[static_cast<std::size_t>(tap)][static_cast<std::size_t>(point)] *
+                   static_cast<double>(gradient[point * gradient_size() + column * block + i]);
+          }
+          *dkernel++ = static_cast<float>(sum);
+        }
+      }
+    }
+  }
+
+  const ConvolutionGeometry g_;
+  const Tiling tiling_;
+  ScratchPlan plan_;
+  const InputPlanes input_;
+  std::size_t derivatives_ = 0, gradient_ = 0, rows_ = 0, bias_sums_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_plane_kernel(const ConvolutionBackwardParameters& convolution) {
+  return std::make_unique<ParameterKernel>(convolution.geometry);
+}
+
+}  // namespace troupe::model::cpu

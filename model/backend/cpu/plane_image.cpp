@@ -1,0 +1,90 @@
+#include "model/backend/cpu/plane_image.h"
+
+#include <algorithm>
+
+#include "model/backend/cpu/plane_vectors.h"
+#include "model/backend/cpu/winograd.h"
+#include "model/backend/kernel_call.h"
+#include "model/backend/reference/convolution.h"
+
+namespace troupe::model::cpu {
+
+PlaneImageKernel::PlaneImageKernel(const ImageConvolution& convolution)
+    : convolution_(convolution), tiling_(tiling_of(convolution.geometry)) {
+  const std::int64_t weights = cells(g_.kernel) * g_.in_channels * g_.out_channels;
+  if (convolution_.mirror) mirrored_ = plan_.add_floats(weights);
+  if (tiling_.tiles()) weights_ = plan_.add_floats(weights / g_.kernel[2] * kPoints);
+  sums_ = plan_.add_floats(tiling_.points * g_.out_channels * tiling_.positions + kTransposed);
+}
+
+void PlaneImageKernel::run(std::span<void* const> operands, const runtime::RandomPosition& random,
+                           std::byte* scratch) const {
+  const KernelCall call{operands, random, scratch};
+  const float* kernel = weights_of(call.operand<const float>(convolution_.kernel), scratch);
+  const float* weights = arrange(kernel, scratch);
+  const float* bias = g_.bias ? call.operand<const float>(convolution_.bias) : nullptr;
+  const auto* x = call.operand<const float>(convolution_.x);
+  auto* y = call.operand<float>(convolution_.y);
+  for (std::int64_t n = 0; n < g_.batch; ++n) {
+    const float* sample = x + n * cells(g_.in) * g_.in_channels;
+    std::int64_t made = 0;
+    for (std::int64_t ox = 0; ox < g_.out[0]; ++ox) {
+      form_sums(sample, ox, made, weights, scratch);
+      finish(bias, y, scratch);
+      y += g_.out[1] * g_.out[2] * g_.out_channels;
+    }
+  }
+}
+
+// [point][tap][channel][output].
+const float* PlaneImageKernel::weights_of(const float* kernel, std::byte* scratch) const {
+  if (convolution_.mirror) {
+    auto* mirrored = scratch_at<float>(scratch, mirrored_);
+    reference::mirror_kernel(reference::mirrored(g_), kernel, mirrored);
+    kernel = mirrored;
+  }
+  if (!tiling_.tiles()) return kernel;
+  const auto transform = tap_transform(static_cast<int>(g_.kernel[2]));
+  const std::int64_t block = g_.in_channels * g_.out_channels;
+  auto* weights = scratch_at<float>(scratch, weights_);
+  for (std::int64_t column = 0; column < taps(); ++column) {
+    for (std::int64_t i = 0; i < block; ++i) {
+      for (std::int64_t point = 0; point < kPoints; ++point) {
+        double weight = 0.0;
+        for (std::int64_t tap = 0; tap < g_.kernel[2]; ++tap) {
+          weight += transform[static_cast<std::size_t>(tap)][static_cast<std::size_t>(point)] *
+                    static_cast<double>(kernel[(column * g_.kernel[2] + tap) * block + i]);
+        }
+        weights[point * weights_size() + column * block + i] = static_cast<float>(weight);
+      }
+    }
+  }
+  return weights;
+}
+
+// One x plane of the output from its sums.
+void PlaneImageKernel::finish(const float* bias, float* y, std::byte* scratch) const {
+  float* sums = this->sums(scratch);
+  const std::int64_t stride = g_.out_channels * tiling_.positions;
+  if (tiling_.tiles()) {
+    restore_outputs(sums, stride, stride, static_cast<int>(tiling_.outputs));
+  }
+  for (std::int64_t j = 0; j < tiling_.outputs; ++j) {
+    for (std::int64_t o = 0; o < g_.out_channels; ++o) {
+      finish_plane(sums + j * stride + o * tiling_.positions, tiling_.positions,
+                   bias ? bias[o] : 0.0f, convolution_.activation);
+    }
+  }
+  for (std::int64_t oy = 0; oy < g_.out[1]; ++oy) {
+    for (std::int64_t j = 0; j < std::min(tiling_.outputs, g_.out[2]); ++j) {
+      planes_to_cells({.count = (g_.out[2] - 1 - j) / tiling_.outputs + 1,
+                       .channels = g_.out_channels,
+                       .cell_stride = tiling_.outputs * g_.out_channels,
+                       .plane_stride = tiling_.positions},
+                      sums + j * stride + oy * tiling_.row,
+                      y + (oy * g_.out[2] + j) * g_.out_channels);
+    }
+  }
+}
+
+}  // namespace troupe::model::cpu

@@ -1,0 +1,58 @@
+#pragma once
+
+// What kernels that make images from planes (plane_convolution.h) have in common: weights, the way
+// from sums to cells, and the order of the work. How the sums of a plane are formed is theirs.
+
+#include "model/backend/backend.h"
+#include "model/backend/cpu/input_planes.h"
+#include "model/operation.h"
+
+namespace troupe::model::cpu {
+
+// y = activation(conv(x, kernel) + bias); backward to the input with the mirrored geometry and
+// `mirror` set.
+struct ImageConvolution {
+  ConvolutionGeometry geometry;  // with long rows
+  Activation activation;
+  bool mirror = false;
+  std::size_t x = 0, kernel = 1, bias = 2, y = 3;  // indices of the operands
+};
+
+class PlaneImageKernel : public Kernel {
+ public:
+  std::size_t scratch_bytes() const final { return plan_.bytes(); }
+  void run(std::span<void* const> operands, const runtime::RandomPosition& random,
+           std::byte* scratch) const final;
+
+ protected:
+  explicit PlaneImageKernel(const ImageConvolution& convolution);
+
+  std::int64_t taps() const { return g_.kernel[0] * g_.kernel[1] * tiling_.taps_in_z; }
+  // Numbers of one point in the weights.
+  std::int64_t weights_size() const { return taps() * g_.in_channels * g_.out_channels; }
+  // [point][output][position] of one x plane of the output.
+  float* sums(std::byte* scratch) const { return scratch_at<float>(scratch, sums_); }
+
+  PlaneImageKernel(const PlaneImageKernel&) = delete;
+  PlaneImageKernel& operator=(const PlaneImageKernel&) = delete;
+
+  const ImageConvolution convolution_;
+  const ConvolutionGeometry& g_ = convolution_.geometry;
+  const Tiling tiling_;
+  ScratchPlan plan_;
+
+ private:
+  // From weights [point][tap][channel][output] to those that form_sums() wants.
+  virtual const float* arrange(const float* weights, std::byte* scratch) const = 0;
+  // Fills sums() for output plane `ox`; within a sample `ox` rises from 0, and `made` counts the
+  // planes of the input that there are.
+  virtual void form_sums(const float* sample, std::int64_t ox, std::int64_t& made,
+                         const float* weights, std::byte* scratch) const = 0;
+
+  const float* weights_of(const float* kernel, std::byte* scratch) const;
+  void finish(const float* bias, float* y, std::byte* scratch) const;
+
+  std::size_t mirrored_ = 0, weights_ = 0, sums_ = 0;
+};
+
+}  // namespace troupe::model::cpu

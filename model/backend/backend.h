@@ -20,6 +20,9 @@ class Kernel {
   virtual ~Kernel() = default;
   // Bytes of scratch memory a run needs, aligned to 64.
   virtual std::size_t scratch_bytes() const { return 0; }
+  // Multiply-adds of a run as they are really done, those of lanes and cells that nobody needs
+  // included; 0: not counted. For benches.
+  virtual double products() const { return 0.0; }
   // Operands as the Operation's comment lists them. Runs on the calling thread alone; one Kernel
   // may run on several threads at once with different operands and scratch. The result is a pure
   // function of the operands and, for dropout, of `random` (whose stream the Kernel replaces by its

@@ -17,6 +17,12 @@ class ManyOutputsKernel final : public PlaneImageKernel {
         input_(g_, tiling_, g_.kernel[0], plan_),
         taps_(plan_.add_bytes(static_cast<std::size_t>(taps()) * sizeof(const float*))) {}
 
+  double products() const override {
+    return static_cast<double>(g_.batch * all_taps_inside(g_) * tiling_.points *
+                               tiling_.positions) *
+           static_cast<double>(weights_size() / g_.kernel[0]);
+  }
+
  private:
   const float* arrange(const float* weights, std::byte*) const override { return weights; }
 
@@ -64,6 +70,11 @@ class OneOutputKernel final : public PlaneImageKernel {
         weights_(plan_.add_floats(tiling_.points * weights_size())),
         of_taps_(plan_.add_floats(g_.kernel[0] * tiling_.points * taps() * tiling_.plane)),
         planes_(plan_.add_bytes(static_cast<std::size_t>(taps()) * sizeof(const float*))) {}
+
+  double products() const override {
+    return static_cast<double>(g_.batch * g_.in[0] * tiling_.points * tiling_.plane) *
+           static_cast<double>(weights_size());
+  }
 
  private:
   // [point][channel][tap].

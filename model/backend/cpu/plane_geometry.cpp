@@ -37,4 +37,13 @@ TapRange taps_inside(const ConvolutionGeometry& g, std::int64_t ox) {
   return {begin, std::max(begin, std::min(g.kernel[0], g.in[0] - shift))};
 }
 
+std::int64_t all_taps_inside(const ConvolutionGeometry& g) {
+  std::int64_t taps = 0;
+  for (std::int64_t ox = 0; ox < g.out[0]; ++ox) {
+    const TapRange inside = taps_inside(g, ox);
+    taps += inside.end - inside.begin;
+  }
+  return taps;
+}
+
 }  // namespace troupe::model::cpu

@@ -32,5 +32,7 @@ struct TapRange {
   std::int64_t begin, end;
 };
 TapRange taps_inside(const ConvolutionGeometry& geometry, std::int64_t ox);
+// Of all output planes of a sample together.
+std::int64_t all_taps_inside(const ConvolutionGeometry& geometry);
 
 }  // namespace troupe::model::cpu

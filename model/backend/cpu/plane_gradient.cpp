@@ -31,6 +31,12 @@ class ParameterKernel final : public Kernel {
 
   std::size_t scratch_bytes() const override { return plan_.bytes(); }
 
+  double products() const override {
+    return static_cast<double>(g_.batch * all_taps_inside(g_) * tiling_.points *
+                               tiling_.positions) *
+           static_cast<double>(rows() * g_.out_channels);
+  }
+
   void run(std::span<void* const> operands, const runtime::RandomPosition& random,
            std::byte* scratch) const override {
     const KernelCall call{operands, random, scratch};

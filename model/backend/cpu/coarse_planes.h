@@ -1,0 +1,49 @@
+#pragma once
+
+// The planes of convolutions of upsampled images (upsampled_convolution.h).
+
+#include <array>
+#include <cstdint>
+
+#include "model/backend/cpu/collapsed_kernel.h"
+#include "model/backend/cpu/rearrange.h"
+
+namespace troupe::model::cpu {
+
+// Calls use(y, z) for every pair in order.
+template <class Use>
+void for_each_pair(std::int64_t y_end, std::int64_t z_end, const Use& use) {
+  for (std::int64_t y = 0; y < y_end; ++y) {
+    for (std::int64_t z = 0; z < z_end; ++z) use(y, z);
+  }
+}
+
+// The coarse image with the zero cells around it that outputs read, and the outputs of a phase, in
+// planes with rows of one length: output c stands where coarse cell c does.
+struct CoarsePlanes {
+  std::int64_t rows, row, positions, plane;
+
+  explicit CoarsePlanes(const CollapsedKernel& kernel)
+      : rows(kernel.axis(1).length()),
+        row(kernel.axis(2).length()),
+        positions(whole_lanes(kernel.axis(1).output_length() * row)),
+        plane(whole_lanes(positions + (kernel.axis(1).most_taps - 1) * row +
+                          kernel.axis(2).most_taps - 1)) {}
+
+  // From one x plane of the image.
+  void fill(const ConvolutionGeometry& g, const CollapsedKernel& kernel, const float* image,
+            float* planes) const;
+};
+
+// One x plane of the output's derivative: the cells of phases (y, z), output c at place c + lead.
+void fill_phase(const ConvolutionGeometry& g, const CollapsedKernel& kernel, std::int64_t fy,
+                std::int64_t fz, std::array<std::int64_t, 2> lead, const Rearrangement& planes,
+                const float* dy, float* to);
+
+// Planes of outputs and coarse taps along x that meet a plane of the image, over all phases.
+double x_products(const ConvolutionGeometry& g, const AxisPhases& x);
+// Products of all phases and taps along y and z, for one pair of planes and all channels.
+double plane_products(const ConvolutionGeometry& g, const CollapsedKernel& kernel,
+                      std::int64_t positions);
+
+}  // namespace troupe::model::cpu

@@ -1,0 +1,129 @@
+#include <algorithm>
+
+#include "model/backend/cpu/coarse_planes.h"
+#include "model/backend/cpu/plane_geometry.h"
+#include "model/backend/cpu/plane_vectors.h"
+#include "model/backend/cpu/scratch.h"
+#include "model/backend/cpu/upsampled_convolution.h"
+#include "model/backend/kernel_call.h"
+#include "model/backend/reference/convolution.h"
+
+namespace troupe::model::cpu {
+namespace {
+
+class ParameterKernel final : public Kernel {
+ public:
+  explicit ParameterKernel(const ConvolutionGeometry& geometry)
+      : g_(geometry), kernel_(g_), planes_(kernel_) {
+    gradient_ = plan_.add_floats(kernel_.size());
+    block_ = plan_.add_bytes(static_cast<std::size_t>(g_.in_channels * g_.out_channels) *
+                             sizeof(double));
+    image_ = plan_.add_floats(g_.in[0] * g_.in_channels * planes_.plane);
+    std::int64_t most_planes = 0;
+    for (const Phase& phase : kernel_.axis(0).phases) {
+      most_planes = std::max(most_planes, phase.count);
+    }
+    derivatives_ = plan_.add_floats(most_planes * phase_size());
+    pairs_ = plan_.add_bytes(2 * sizeof(const float*) * static_cast<std::size_t>(most_planes));
+    most_pairs_ = static_cast<std::size_t>(most_planes);
+    rows_ = plan_.add_bytes(sizeof(std::int64_t) *
+                            static_cast<std::size_t>(kernel_.axis(1).most_taps *
+                                                     kernel_.axis(2).most_taps * g_.in_channels));
+  }
+
+  std::size_t scratch_bytes() const override { return plan_.bytes(); }
+  double products() const override {
+    return x_products(g_, kernel_.axis(0)) * plane_products(g_, kernel_, planes_.positions);
+  }
+
+  void run(std::span<void* const> operands, const runtime::RandomPosition& random,
+           std::byte* scratch) const override {
+    const KernelCall call{operands, random, scratch};
+    auto* gradient = scratch_at<float>(scratch, gradient_);
+    std::fill_n(gradient, kernel_.size(), 0.0f);
+    const auto* dy = call.operand<const float>(1);
+    for (std::int64_t n = 0; n < g_.batch; ++n) {
+      const float* sample = call.operand<const float>(0) + n * cells(g_.in) * g_.in_channels;
+      for (std::int64_t ix = 0; ix < g_.in[0]; ++ix) {
+        planes_.fill(g_, kernel_, sample + ix * g_.in[1] * g_.in[2] * g_.in_channels,
+                     image_plane(ix, scratch));
+      }
+      for (std::int64_t fx = 0; fx < kernel_.axis(0).factor; ++fx) {
+        for_each_pair(kernel_.axis(1).factor, kernel_.axis(2).factor,
+                      [&](std::int64_t fy, std::int64_t fz) {
+                        add_phase({fx, fy, fz}, dy + n * cells(g_.out) * g_.out_channels, scratch);
+                      });
+      }
+    }
+    auto* sums = scratch_at<double>(scratch, block_);
+    kernel_.expand(gradient, sums, call.operand<float>(2));
+    if (g_.bias) {
+      reference::sum_columns(dy, g_.batch * cells(g_.out), g_.out_channels, sums,
+                             call.operand<float>(3));
+    }
+  }
+
+ private:
+  std::int64_t phase_size() const { return g_.out_channels * planes_.positions; }
+  float* image_plane(std::int64_t ix, std::byte* scratch) const {
+    return scratch_at<float>(scratch, image_) + ix * g_.in_channels * planes_.plane;
+  }
+
+  void add_phase(const Extent& f, const float* dy, std::byte* scratch) const {
+    const Phase& x = kernel_.axis(0).at(f[0]);
+    auto* derivatives = scratch_at<float>(scratch, derivatives_);
+    const Rearrangement planes{.plane_rows = kernel_.axis(1).output_length(),
+                               .row = planes_.row,
+                               .plane = planes_.positions};
+    for (std::int64_t i = 0; i < x.count; ++i) {
+      const std::int64_t ox = kernel_.axis(0).output(f[0], x.first + i);
+      fill_phase(g_, kernel_, f[1], f[2], {kernel_.axis(1).lead(), kernel_.axis(2).lead()}, planes,
+                 dy + ox * g_.out[1] * g_.out[2] * g_.out_channels, derivatives + i * phase_size());
+    }
+    const std::int64_t y_taps = kernel_.axis(1).at(f[1]).taps,
+                       z_taps = kernel_.axis(2).at(f[2]).taps;
+    auto* rows = scratch_at<std::int64_t>(scratch, rows_);
+    std::size_t count = 0;
+    for_each_pair(y_taps, z_taps, [&](std::int64_t jy, std::int64_t jz) {
+      for (std::int64_t c = 0; c < g_.in_channels; ++c) {
+        rows[count++] = jy * planes_.row + jz + c * planes_.plane;
+      }
+    });
+    auto* left = scratch_at<const float*>(scratch, pairs_);
+    const float** right = left + most_pairs_;
+    for (std::int64_t jx = 0; jx < x.taps; ++jx) {
+      std::size_t pairs = 0;
+      for (std::int64_t i = 0; i < x.count; ++i) {
+        const std::int64_t ix = x.first + i + jx;
+        if (ix < 0 || ix >= g_.in[0]) continue;
+        left[pairs] = image_plane(ix, scratch);
+        right[pairs++] = derivatives + i * phase_size();
+      }
+      add_plane_dots({.left = {left, pairs},
+                      .right = {right, pairs},
+                      .rows = {rows, count},
+                      .outputs = g_.out_channels,
+                      .right_stride = planes_.positions,
+                      .positions = planes_.positions,
+                      .sums = scratch_at<float>(scratch, gradient_) +
+                              kernel_.place(f[0], f[1], f[2]) +
+                              jx * y_taps * z_taps * g_.in_channels * g_.out_channels,
+                      .sums_stride = g_.out_channels});
+    }
+  }
+
+  const ConvolutionGeometry g_;
+  const CollapsedKernel kernel_;
+  const CoarsePlanes planes_;
+  ScratchPlan plan_;
+  std::size_t gradient_ = 0, block_ = 0, image_ = 0, derivatives_ = 0, pairs_ = 0, rows_ = 0;
+  std::size_t most_pairs_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_upsampled_kernel(const ConvolutionBackwardParameters& convolution) {
+  return std::make_unique<ParameterKernel>(convolution.geometry);
+}
+
+}  // namespace troupe::model::cpu

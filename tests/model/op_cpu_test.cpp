@@ -98,9 +98,13 @@ TEST(OpCpu, OurConvolutionsAgreeWithTheLibrary) {
 }
 
 TEST(OpCpu, OurCodeTakesTilesAndSingleOutputsAndLeavesTheRest) {
-  EXPECT_TRUE(cpu::prefers_planes(ConvolutionForward{cube(32, 8), {}}));
-  EXPECT_TRUE(cpu::prefers_planes(ConvolutionBackwardInput{cube(1, 32)}));
-  EXPECT_TRUE(cpu::prefers_planes(ConvolutionBackwardParameters{cube(1, 32)}));
+  ConvolutionGeometry large = cube(32, 8);
+  large.in = large.out = {12, 12, 12};
+  EXPECT_TRUE(cpu::prefers_planes(ConvolutionForward{large, {}}));
+  EXPECT_TRUE(cpu::prefers_planes(ConvolutionBackwardInput{large}));
+  EXPECT_TRUE(cpu::prefers_planes(ConvolutionBackwardParameters{large}));
+  // Too small for tiles to fill a vector.
+  EXPECT_FALSE(cpu::prefers_planes(ConvolutionForward{cube(32, 8), {}}));
   ConvolutionGeometry pointwise = cube(32, 64);
   pointwise.kernel = {1, 1, 1};
   pointwise.pad_before = pointwise.pad_after = {0, 0, 0};

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/backend/cpu/plane_vectors.h"
+#include "model/backend/cpu/plane_transforms.h"
 #include "model/backend/cpu/rearrange.h"
 
 namespace troupe::model::cpu {

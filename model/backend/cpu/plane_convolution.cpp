@@ -140,21 +140,27 @@ std::unique_ptr<Kernel> make_image_kernel(const ImageConvolution& convolution) {
   return std::make_unique<ManyOutputsKernel>(convolution);
 }
 
+// Whether tiles fill most of the lanes; on the smallest images they do not.
+bool has_full_tiles(const ConvolutionGeometry& g) {
+  const Tiling tiling = tiling_of(g);
+  return tiling.tiles() && 2 * g.out[1] * tiling.row > tiling.positions;
+}
+
 }  // namespace
 
 bool prefers_planes(const ConvolutionForward& convolution) {
   const ConvolutionGeometry g = with_long_rows(convolution.geometry);
-  return tiling_of(g).tiles() || g.out_channels == 1;
+  return has_full_tiles(g) || g.out_channels == 1;
 }
 
 bool prefers_planes(const ConvolutionBackwardInput& convolution) {
   const ConvolutionGeometry g = with_long_rows(reference::mirrored(convolution.geometry));
-  return tiling_of(g).tiles() || g.out_channels == 1;
+  return has_full_tiles(g) || g.out_channels == 1;
 }
 
 bool prefers_planes(const ConvolutionBackwardParameters& convolution) {
   const ConvolutionGeometry g = with_long_rows(convolution.geometry);
-  return tiling_of(g).tiles() || g.out_channels < 8;
+  return has_full_tiles(g) || g.out_channels < 8;
 }
 
 std::unique_ptr<Kernel> make_plane_kernel(const ConvolutionForward& convolution) {

@@ -3,6 +3,7 @@
 
 #include "model/backend/cpu/input_planes.h"
 #include "model/backend/cpu/plane_convolution.h"
+#include "model/backend/cpu/plane_transforms.h"
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/cpu/rearrange.h"
 #include "model/backend/cpu/winograd.h"

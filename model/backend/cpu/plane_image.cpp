@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/backend/cpu/plane_vectors.h"
+#include "model/backend/cpu/plane_transforms.h"
 #include "model/backend/cpu/winograd.h"
 #include "model/backend/kernel_call.h"
 #include "model/backend/reference/convolution.h"

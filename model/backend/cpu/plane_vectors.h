@@ -8,11 +8,8 @@
 // that stands here, and sums over positions are formed in sixteen lanes, position modulo 16, which
 // are added as ((l + l+8) + (l+4 + l+12)) and so on.
 
-#include <array>
 #include <cstdint>
 #include <span>
-
-#include "model/network.h"
 
 namespace troupe::model::cpu {
 
@@ -51,27 +48,5 @@ struct PlaneDots {
   std::int64_t sums_stride = 0;
 };
 void add_plane_dots(const PlaneDots& dots);
-
-// Winograd's transforms (winograd.h) of `count` numbers each, in place: planes[k][i] for k < 8
-// stand `stride` floats apart. `count` must be a multiple of kPositionLanes. B^T: eight inputs
-// become eight values at the points.
-void transform_inputs(float* planes, std::int64_t stride, std::int64_t count);
-// A: `outputs` derivatives become eight values at the points.
-void transform_derivatives(float* planes, std::int64_t stride, std::int64_t count, int outputs);
-// A^T: eight products become `outputs` sums.
-void restore_outputs(float* planes, std::int64_t stride, std::int64_t count, int outputs);
-
-// planes[c plane_stride + t] = cells[t cell_stride + c] for t < count, and zeros behind them up to
-// the next multiple of kTransposed.
-inline constexpr std::int64_t kTransposed = 8;
-struct CellsAndPlanes {
-  std::int64_t count = 0, channels = 0, cell_stride = 0, plane_stride = 0;
-};
-void cells_to_planes(const CellsAndPlanes& sizes, const float* cells, float* planes);
-// The way back, for t < count alone; planes are read up to the next multiple of kTransposed.
-void planes_to_cells(const CellsAndPlanes& sizes, const float* planes, float* cells);
-
-// values[i] = activation(values[i] + bias). kLinear, kRelu, kLeakyRelu; NaN stays NaN.
-void finish_plane(float* values, std::int64_t count, float bias, const Activation& activation);
 
 }  // namespace troupe::model::cpu

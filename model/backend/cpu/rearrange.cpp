@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/backend/cpu/plane_transforms.h"
+
 namespace troupe::model::cpu {
 
 namespace {

@@ -1,0 +1,234 @@
+#include "model/backend/cpu/plane_transforms.h"
+
+#include <algorithm>
+
+#include "model/backend/cpu/plane_vectors.h"
+
+// Compiled once for each kind of vector, as plane_vectors.cpp.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "model/backend/cpu/plane_transforms.cpp"
+#include <hwy/foreach_target.h>
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace troupe::model::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using Tag = hn::CappedTag<float, kPositionLanes>;
+using Vector = hn::Vec<Tag>;
+constexpr std::int64_t kLanes = hn::MaxLanes(Tag());
+
+void transform_inputs(float* planes, std::int64_t stride, std::int64_t count) {
+  const Tag tag;
+  const auto times = [&](float factor, Vector value, Vector plus) {
+    return hn::MulAdd(hn::Set(tag, factor), value, plus);
+  };
+  for (std::int64_t i = 0; i < count; i += kLanes) {
+    float* at = planes + i;
+    Vector d[8];
+    for (int k = 0; k < 8; ++k) d[k] = hn::LoadU(tag, at + k * stride);
+    const auto put = [&](int k, Vector value) { hn::StoreU(value, tag, at + k * stride); };
+    const auto put_pair = [&](int k, Vector even, Vector odd) {
+      put(k, hn::Add(even, odd));
+      put(k + 1, hn::Sub(even, odd));
+    };
+    put(0, times(5.25f, hn::Sub(d[4], d[2]), hn::Sub(d[0], d[6])));
+    put_pair(1, times(-4.25f, d[4], hn::Add(d[2], d[6])), times(-4.25f, d[3], hn::Add(d[1], d[5])));
+    put_pair(3, times(0.25f, d[2], times(-1.25f, d[4], d[6])),
+             times(2.0f, d[5], times(-2.5f, d[3], hn::Mul(hn::Set(tag, 0.5f), d[1]))));
+    put_pair(5, times(4.0f, d[2], times(-5.0f, d[4], d[6])),
+             times(2.0f, d[1], times(-2.5f, d[3], hn::Mul(hn::Set(tag, 0.5f), d[5]))));
+    put(7, times(5.25f, hn::Sub(d[3], d[5]), hn::Sub(d[7], d[1])));
+  }
+}
+
+void transform_derivatives(float* planes, std::int64_t stride, std::int64_t count, int outputs) {
+  const Tag tag;
+  for (std::int64_t i = 0; i < count; i += kLanes) {
+    float* at = planes + i;
+    Vector dy[kPositionLanes / 2];
+    for (int j = 0; j < outputs; ++j) dy[j] = hn::LoadU(tag, at + j * stride);
+    // At 0 and infinity the first and the last stand alone; at +-a even powers add, odd ones
+    // differ.
+    const float places[3] = {1.0f, 2.0f, 0.5f};
+    for (int k = 0; k < 3; ++k) {
+      const Vector square = hn::Set(tag, places[k] * places[k]);
+      Vector even = hn::Zero(tag), odd = hn::Zero(tag);
+      for (int j = (outputs - 1) / 2 * 2; j >= 0; j -= 2) even = hn::MulAdd(even, square, dy[j]);
+      for (int j = outputs / 2 * 2 - 1; j >= 1; j -= 2) odd = hn::MulAdd(odd, square, dy[j]);
+      odd = hn::Mul(odd, hn::Set(tag, places[k]));
+      hn::StoreU(hn::Add(even, odd), tag, at + (2 * k + 1) * stride);
+      hn::StoreU(hn::Sub(even, odd), tag, at + (2 * k + 2) * stride);
+    }
+    hn::StoreU(dy[0], tag, at);
+    hn::StoreU(dy[outputs - 1], tag, at + 7 * stride);
+  }
+}
+
+void restore_outputs(float* planes, std::int64_t stride, std::int64_t count, int outputs) {
+  const Tag tag;
+  for (std::int64_t i = 0; i < count; i += kLanes) {
+    float* at = planes + i;
+    const auto product = [&](int k) { return hn::LoadU(tag, at + k * stride); };
+    Vector even[3], odd[3];  // of the points +-1, +-2, +-1/2
+    for (int k = 0; k < 3; ++k) {
+      even[k] = hn::Add(product(2 * k + 1), product(2 * k + 2));
+      odd[k] = hn::Sub(product(2 * k + 1), product(2 * k + 2));
+    }
+    const Vector first = product(0), last = product(7);
+    float twos = 1.0f, halves = 1.0f;
+    for (int j = 0; j < outputs; ++j, twos *= 2.0f, halves *= 0.5f) {
+      const Vector* of = j % 2 == 0 ? even : odd;
+      Vector sum =
+          hn::MulAdd(hn::Set(tag, twos), of[1], hn::MulAdd(hn::Set(tag, halves), of[2], of[0]));
+      if (j == 0) sum = hn::Add(sum, first);
+      if (j == outputs - 1) sum = hn::Add(sum, last);
+      hn::StoreU(sum, tag, at + j * stride);
+    }
+  }
+}
+
+#if HWY_MAX_BYTES < 32
+
+void cells_to_planes(const CellsAndPlanes&, const float*, float*) {}
+void planes_to_cells(const CellsAndPlanes&, const float*, float*) {}
+
+#else
+
+using Eight = hn::FixedTag<float, kTransposed>;
+using EightDoubles = hn::Repartition<double, Eight>;
+
+// rows[i][j] becomes rows[j][i].
+HWY_INLINE void transpose(hn::Vec<Eight> (&rows)[kTransposed]) {
+  const Eight eight;
+  const EightDoubles pairs;
+  const auto as_pairs = [&](hn::Vec<Eight> v) { return hn::BitCast(pairs, v); };
+  const auto as_floats = [&](hn::Vec<EightDoubles> v) { return hn::BitCast(eight, v); };
+  // Within each half of four lanes: two rows, then four, interleaved.
+  hn::Vec<Eight> low[4], high[4];
+  for (int i = 0; i < 4; ++i) {
+    low[i] = hn::InterleaveLower(eight, rows[2 * i], rows[2 * i + 1]);
+    high[i] = hn::InterleaveUpper(eight, rows[2 * i], rows[2 * i + 1]);
+  }
+  hn::Vec<Eight> quads[8];
+  for (int i = 0; i < 2; ++i) {
+    const auto a = as_pairs(low[2 * i]), b = as_pairs(low[2 * i + 1]);
+    const auto c = as_pairs(high[2 * i]), d = as_pairs(high[2 * i + 1]);
+    quads[4 * i] = as_floats(hn::InterleaveLower(pairs, a, b));
+    quads[4 * i + 1] = as_floats(hn::InterleaveUpper(pairs, a, b));
+    quads[4 * i + 2] = as_floats(hn::InterleaveLower(pairs, c, d));
+    quads[4 * i + 3] = as_floats(hn::InterleaveUpper(pairs, c, d));
+  }
+  for (int i = 0; i < 4; ++i) {
+    rows[i] = hn::ConcatLowerLower(eight, quads[i + 4], quads[i]);
+    rows[i + 4] = hn::ConcatUpperUpper(eight, quads[i + 4], quads[i]);
+  }
+}
+
+void cells_to_planes(const CellsAndPlanes& s, const float* cells, float* planes) {
+  const Eight eight;
+  for (std::int64_t c = 0; c < s.channels; c += kTransposed) {
+    const auto channels = std::min(kTransposed, s.channels - c);
+    const auto mask = hn::FirstN(eight, static_cast<std::size_t>(channels));
+    for (std::int64_t t = 0; t < s.count; t += kTransposed) {
+      hn::Vec<Eight> rows[kTransposed];
+#pragma GCC unroll 8
+      for (std::int64_t i = 0; i < kTransposed; ++i) {
+        rows[i] = t + i < s.count ? hn::MaskedLoad(mask, eight, cells + (t + i) * s.cell_stride + c)
+                                  : hn::Zero(eight);
+      }
+      transpose(rows);
+      for (std::int64_t i = 0; i < channels; ++i) {
+        hn::StoreU(rows[i], eight, planes + (c + i) * s.plane_stride + t);
+      }
+    }
+  }
+}
+
+void planes_to_cells(const CellsAndPlanes& s, const float* planes, float* cells) {
+  const Eight eight;
+  for (std::int64_t c = 0; c < s.channels; c += kTransposed) {
+    const auto channels = std::min(kTransposed, s.channels - c);
+    const auto mask = hn::FirstN(eight, static_cast<std::size_t>(channels));
+    for (std::int64_t t = 0; t < s.count; t += kTransposed) {
+      hn::Vec<Eight> rows[kTransposed];
+#pragma GCC unroll 8
+      for (std::int64_t i = 0; i < kTransposed; ++i) {
+        rows[i] = i < channels ? hn::LoadU(eight, planes + (c + i) * s.plane_stride + t)
+                               : hn::Zero(eight);
+      }
+      transpose(rows);
+      const auto count = std::min(kTransposed, s.count - t);
+      for (std::int64_t i = 0; i < count; ++i) {
+        float* to = cells + (t + i) * s.cell_stride + c;
+        if (channels == kTransposed) {
+          hn::StoreU(rows[i], eight, to);
+        } else {
+          hn::BlendedStore(rows[i], mask, eight, to);
+        }
+      }
+    }
+  }
+}
+
+#endif
+
+void finish_plane(float* values, std::int64_t count, float bias, const Activation& activation) {
+  const Tag tag;
+  const Vector shift = hn::Set(tag, bias), zero = hn::Zero(tag);
+  const Vector slope = hn::Set(tag, static_cast<float>(activation.slope));
+  for (std::int64_t i = 0; i < count; i += kLanes) {
+    Vector value = hn::Add(hn::LoadU(tag, values + i), shift);
+    // The comparison is false for NaN, which therefore passes.
+    const auto negative = hn::Lt(value, zero);
+    if (activation.kind == ActivationKind::kRelu) value = hn::IfThenElse(negative, zero, value);
+    if (activation.kind == ActivationKind::kLeakyRelu) {
+      value = hn::IfThenElse(negative, hn::Mul(slope, value), value);
+    }
+    hn::StoreU(value, tag, values + i);
+  }
+}
+
+}  // namespace troupe::model::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace troupe::model::cpu {
+
+HWY_EXPORT(transform_inputs);
+HWY_EXPORT(transform_derivatives);
+HWY_EXPORT(restore_outputs);
+HWY_EXPORT(finish_plane);
+HWY_EXPORT(cells_to_planes);
+HWY_EXPORT(planes_to_cells);
+
+void transform_inputs(float* planes, std::int64_t stride, std::int64_t count) {
+  HWY_DYNAMIC_DISPATCH(transform_inputs)(planes, stride, count);
+}
+
+void transform_derivatives(float* planes, std::int64_t stride, std::int64_t count, int outputs) {
+  HWY_DYNAMIC_DISPATCH(transform_derivatives)(planes, stride, count, outputs);
+}
+
+void restore_outputs(float* planes, std::int64_t stride, std::int64_t count, int outputs) {
+  HWY_DYNAMIC_DISPATCH(restore_outputs)(planes, stride, count, outputs);
+}
+
+void cells_to_planes(const CellsAndPlanes& sizes, const float* cells, float* planes) {
+  HWY_DYNAMIC_DISPATCH(cells_to_planes)(sizes, cells, planes);
+}
+
+void planes_to_cells(const CellsAndPlanes& sizes, const float* planes, float* cells) {
+  HWY_DYNAMIC_DISPATCH(planes_to_cells)(sizes, planes, cells);
+}
+
+void finish_plane(float* values, std::int64_t count, float bias, const Activation& activation) {
+  HWY_DYNAMIC_DISPATCH(finish_plane)(values, count, bias, activation);
+}
+
+}  // namespace troupe::model::cpu
+
+#endif

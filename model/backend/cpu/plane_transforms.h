@@ -1,0 +1,35 @@
+#pragma once
+
+// From cells to planes and back: what our convolutions do before and after their products
+// (plane_convolution.h). Through Highway as plane_vectors.h, and under its condition; the bits do
+// not depend on the width of vectors.
+
+#include <cstdint>
+
+#include "model/network.h"
+
+namespace troupe::model::cpu {
+
+// Winograd's transforms (winograd.h) of `count` numbers each, in place: planes[k][i] for k < 8
+// stand `stride` floats apart. `count` must be a multiple of kPositionLanes. B^T: eight inputs
+// become eight values at the points.
+void transform_inputs(float* planes, std::int64_t stride, std::int64_t count);
+// A: `outputs` derivatives become eight values at the points.
+void transform_derivatives(float* planes, std::int64_t stride, std::int64_t count, int outputs);
+// A^T: eight products become `outputs` sums.
+void restore_outputs(float* planes, std::int64_t stride, std::int64_t count, int outputs);
+
+// planes[c plane_stride + t] = cells[t cell_stride + c] for t < count, and zeros behind them up to
+// the next multiple of kTransposed.
+inline constexpr std::int64_t kTransposed = 8;
+struct CellsAndPlanes {
+  std::int64_t count = 0, channels = 0, cell_stride = 0, plane_stride = 0;
+};
+void cells_to_planes(const CellsAndPlanes& sizes, const float* cells, float* planes);
+// The way back, for t < count alone; planes are read up to the next multiple of kTransposed.
+void planes_to_cells(const CellsAndPlanes& sizes, const float* planes, float* cells);
+
+// values[i] = activation(values[i] + bias). kLinear, kRelu, kLeakyRelu; NaN stays NaN.
+void finish_plane(float* values, std::int64_t count, float bias, const Activation& activation);
+
+}  // namespace troupe::model::cpu

@@ -202,8 +202,8 @@ std::shared_ptr<Record<Topology>> model_record() {
           "kernels", [](auto& t) -> auto& { return t.model.kernels; },
           word<Kernels>({{"portable", Kernels::kPortable}, {"fastest", Kernels::kFastest}}),
           Scope::kState,
-          "`portable`: the same bits on every host; `fastest`: the library's, the same bits on "
-          "hosts of one kind only.");
+          "`portable`: our own, the same bits on every host that has AVX2; `fastest`: the library's "
+          "where they are faster, the same bits on hosts of one kind only.");
   return record;
 }
 

@@ -15,7 +15,8 @@ void CoarsePlanes::fill(const ConvolutionGeometry& g, const CollapsedKernel& ker
              .plane_rows = rows,
              .before = kernel.axis(2).lead(),
              .row = row,
-             .plane = plane},
+             .plane = plane,
+             .number_stride = 0},
             image, planes);
 }
 

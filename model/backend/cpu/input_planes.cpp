@@ -9,19 +9,23 @@ namespace troupe::model::cpu {
 
 float* InputPlanes::make(const float* sample, std::int64_t ix, std::byte* scratch) const {
   float* planes = at(ix, scratch);
-  rearrange({.rows = g_.in[1],
-             .row_cells = g_.in[2],
-             .channels = g_.in_channels,
-             .row_stride = g_.in[2] * g_.in_channels,
-             .cell_stride = g_.in_channels,
-             .first_row = g_.pad_before[1],
-             .plane_rows = g_.out[1] + g_.kernel[1] - 1,
-             .before = g_.pad_before[2],
-             .numbers = tiling_.points,
-             .step = tiling_.outputs,
-             .row = tiling_.row,
-             .plane = tiling_.plane},
-            sample + ix * g_.in[1] * g_.in[2] * g_.in_channels, planes);
+  for (std::int64_t part = 0; part < tiling_.parts; ++part) {
+    rearrange({.rows = g_.in[1],
+               .row_cells = g_.in[2],
+               .channels = g_.in_channels,
+               .row_stride = g_.in[2] * g_.in_channels,
+               .cell_stride = g_.in_channels,
+               .first_row = g_.pad_before[1],
+               .plane_rows = g_.out[1] + g_.kernel[1] - 1,
+               .before = g_.pad_before[2] - part * tiling_.taps_of_part,
+               .numbers = tiling_.points,
+               .step = tiling_.outputs,
+               .row = tiling_.row,
+               .plane = tiling_.plane,
+               .number_stride = point_stride()},
+              sample + ix * g_.in[1] * g_.in[2] * g_.in_channels,
+              planes + part * g_.in_channels * tiling_.plane);
+  }
   if (tiling_.tiles()) transform_inputs(planes, point_stride(), point_stride());
   return planes;
 }

@@ -20,8 +20,10 @@ class InputPlanes {
         held_(held),
         place_(plan.add_floats(held * tiling.points * point_stride())) {}
 
+  // Of the planes: the image's for each part of the taps.
+  std::int64_t channels() const { return g_.in_channels * tiling_.parts; }
   std::int64_t channel_stride() const { return tiling_.plane; }
-  std::int64_t point_stride() const { return g_.in_channels * tiling_.plane; }
+  std::int64_t point_stride() const { return channels() * tiling_.plane; }
 
   // Makes the next plane of `sample`, an image of x planes, and returns it: number `ix`.
   float* make(const float* sample, std::int64_t ix, std::byte* scratch) const;

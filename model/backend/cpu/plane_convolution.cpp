@@ -44,7 +44,7 @@ class ManyOutputsKernel final : public PlaneImageKernel {
         }
       }
       multiply_planes({.taps = {taps, count},
-                       .channels = g_.in_channels,
+                       .channels = input_.channels(),
                        .channel_stride = input_.channel_stride(),
                        .weights = weights + point * weights_size() + inside.begin * column,
                        .outputs = g_.out_channels,
@@ -82,7 +82,7 @@ class OneOutputKernel final : public PlaneImageKernel {
     auto* arranged = scratch_at<float>(scratch, weights_);
     for (std::int64_t point = 0; point < tiling_.points; ++point) {
       for (std::int64_t tap = 0; tap < taps(); ++tap) {
-        for (std::int64_t c = 0; c < g_.in_channels; ++c) {
+        for (std::int64_t c = 0; c < input_.channels(); ++c) {
           arranged[point * weights_size() + c * taps() + tap] = *weights++;
         }
       }
@@ -98,7 +98,7 @@ class OneOutputKernel final : public PlaneImageKernel {
       for (std::int64_t point = 0; point < tiling_.points; ++point) {
         const float* channels = plane + point * input_.point_stride();
         multiply_planes({.taps = {&channels, 1},
-                         .channels = g_.in_channels,
+                         .channels = input_.channels(),
                          .channel_stride = input_.channel_stride(),
                          .weights = weights + point * weights_size(),
                          .outputs = taps(),
@@ -140,27 +140,28 @@ std::unique_ptr<Kernel> make_image_kernel(const ImageConvolution& convolution) {
   return std::make_unique<ManyOutputsKernel>(convolution);
 }
 
-// Whether tiles fill most of the lanes; on the smallest images they do not.
-bool has_full_tiles(const ConvolutionGeometry& g) {
+// Whether there are tiles that do all they can: on the smallest images they fill few of the lanes,
+// and the more parts the taps have, the more products there are.
+bool has_good_tiles(const ConvolutionGeometry& g) {
   const Tiling tiling = tiling_of(g);
-  return tiling.tiles() && 2 * g.out[1] * tiling.row > tiling.positions;
+  return tiling.tiles() && tiling.parts == 1 && 2 * g.out[1] * tiling.row > tiling.positions;
 }
 
 }  // namespace
 
 bool prefers_planes(const ConvolutionForward& convolution) {
   const ConvolutionGeometry g = with_long_rows(convolution.geometry);
-  return has_full_tiles(g) || g.out_channels == 1;
+  return has_good_tiles(g) || g.out_channels == 1;
 }
 
 bool prefers_planes(const ConvolutionBackwardInput& convolution) {
   const ConvolutionGeometry g = with_long_rows(reference::mirrored(convolution.geometry));
-  return has_full_tiles(g) || g.out_channels == 1;
+  return has_good_tiles(g) || g.out_channels == 1;
 }
 
 bool prefers_planes(const ConvolutionBackwardParameters& convolution) {
   const ConvolutionGeometry g = with_long_rows(convolution.geometry);
-  return has_full_tiles(g) || g.out_channels < 8;
+  return has_good_tiles(g) || g.out_channels < 8;
 }
 
 std::unique_ptr<Kernel> make_plane_kernel(const ConvolutionForward& convolution) {

@@ -17,12 +17,18 @@ ConvolutionGeometry with_long_rows(ConvolutionGeometry g) {
 Tiling tiling_of(const ConvolutionGeometry& g) {
   const std::int64_t taps = g.kernel[2], cells = g.out[2] + taps - 1;
   Tiling tiling{.row = cells, .taps_in_z = taps};
-  if (taps >= kFewestTaps && taps <= kMostTaps) {
-    const std::int64_t outputs = tile_outputs(static_cast<int>(taps));
+  std::int64_t parts = 1;
+  while (parts < taps && (taps % parts != 0 || taps / parts > kMostTaps)) ++parts;
+  if (const std::int64_t of_part = taps / parts; of_part > kFewestTaps) {
+    const std::int64_t outputs = tile_outputs(static_cast<int>(of_part));
     const std::int64_t tiles = (g.out[2] + outputs - 1) / outputs;
-    // Below that the transforms cost what the products save.
-    if (5 * tiles * kPoints <= 4 * cells * taps && taps > 2) {
-      tiling = {.points = kPoints, .outputs = outputs, .row = tiles, .taps_in_z = 1};
+    // Above that the transforms cost what the products save.
+    if (5 * tiles * kPoints * parts <= 4 * cells * taps) {
+      tiling = {.points = kPoints,
+                .outputs = outputs,
+                .row = tiles,
+                .parts = parts,
+                .taps_of_part = of_part};
     }
   }
   tiling.positions = whole_lanes(g.out[1] * tiling.row);

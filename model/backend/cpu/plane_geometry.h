@@ -20,6 +20,9 @@ struct Tiling {
   std::int64_t outputs = 1;    // cells of the output in one position
   std::int64_t row = 0;        // positions in a row
   std::int64_t taps_in_z = 1;  // taps that are places in a plane; with tiles none are
+  // With more taps than tiles can have these are parts with as many taps each, and every part has
+  // channels of its own: the image from as many cells further on.
+  std::int64_t parts = 1, taps_of_part = 1;
   std::int64_t positions = 0;  // of an output plane, rounded up
   std::int64_t plane = 0;      // numbers of one channel of an input plane
 

@@ -69,8 +69,8 @@ class ParameterKernel final : public Kernel {
   std::int64_t derivative_size() const {
     return tiling_.points * g_.out_channels * tiling_.positions;
   }
-  // Of one kx: (ky, kz without tiles, channel).
-  std::int64_t rows() const { return g_.kernel[1] * tiling_.taps_in_z * g_.in_channels; }
+  // Of one kx: (ky, kz without tiles, part of the taps, channel).
+  std::int64_t rows() const { return g_.kernel[1] * tiling_.taps_in_z * input_.channels(); }
   // Of one point: (kx, row, output).
   std::int64_t gradient_size() const { return g_.kernel[0] * rows() * g_.out_channels; }
 
@@ -79,7 +79,7 @@ class ParameterKernel final : public Kernel {
     auto* rows = scratch_at<std::int64_t>(scratch, rows_);
     for (std::int64_t ky = 0; ky < g_.kernel[1]; ++ky) {
       for (std::int64_t kz = 0; kz < tiling_.taps_in_z; ++kz) {
-        for (std::int64_t c = 0; c < g_.in_channels; ++c) {
+        for (std::int64_t c = 0; c < input_.channels(); ++c) {
           *rows++ = ky * tiling_.row + kz + c * input_.channel_stride();
         }
       }
@@ -99,7 +99,8 @@ class ParameterKernel final : public Kernel {
                  .numbers = tiling_.outputs,
                  .step = tiling_.outputs,
                  .row = tiling_.row,
-                 .plane = tiling_.positions},
+                 .plane = tiling_.positions,
+                 .number_stride = stride},
                 dy + i * plane_cells() * g_.out_channels, to);
       if (tiling_.tiles()) {
         transform_derivatives(to, stride, stride, static_cast<int>(tiling_.outputs));
@@ -138,10 +139,11 @@ class ParameterKernel final : public Kernel {
       std::copy_n(gradient, gradient_size(), dkernel);
       return;
     }
-    const auto transform = tap_transform(static_cast<int>(g_.kernel[2]));
+    const auto transform = tap_transform(static_cast<int>(tiling_.taps_of_part));
     const std::int64_t block = g_.in_channels * g_.out_channels;
-    for (std::int64_t column = 0; column < g_.kernel[0] * g_.kernel[1]; ++column) {
-      for (std::int64_t tap = 0; tap < g_.kernel[2]; ++tap) {
+    const std::int64_t columns = g_.kernel[0] * g_.kernel[1] * tiling_.parts;
+    for (std::int64_t column = 0; column < columns; ++column) {
+      for (std::int64_t tap = 0; tap < tiling_.taps_of_part; ++tap) {
         for (std::int64_t i = 0; i < block; ++i) {
           double sum = 0.0;
           for (std::int64_t point = 0; point < kPoints; ++point) {

@@ -13,7 +13,7 @@ PlaneImageKernel::PlaneImageKernel(const ImageConvolution& convolution)
     : convolution_(convolution), tiling_(tiling_of(convolution.geometry)) {
   const std::int64_t weights = cells(g_.kernel) * g_.in_channels * g_.out_channels;
   if (convolution_.mirror) mirrored_ = plan_.add_floats(weights);
-  if (tiling_.tiles()) weights_ = plan_.add_floats(weights / g_.kernel[2] * kPoints);
+  if (tiling_.tiles()) weights_ = plan_.add_floats(weights / tiling_.taps_of_part * kPoints);
   sums_ = plan_.add_floats(tiling_.points * g_.out_channels * tiling_.positions + kTransposed);
 }
 
@@ -36,7 +36,7 @@ void PlaneImageKernel::run(std::span<void* const> operands, const runtime::Rando
   }
 }
 
-// [point][tap][channel][output].
+// [point][tap][part][channel][output].
 const float* PlaneImageKernel::weights_of(const float* kernel, std::byte* scratch) const {
   if (convolution_.mirror) {
     auto* mirrored = scratch_at<float>(scratch, mirrored_);
@@ -44,16 +44,16 @@ const float* PlaneImageKernel::weights_of(const float* kernel, std::byte* scratc
     kernel = mirrored;
   }
   if (!tiling_.tiles()) return kernel;
-  const auto transform = tap_transform(static_cast<int>(g_.kernel[2]));
+  const auto transform = tap_transform(static_cast<int>(tiling_.taps_of_part));
   const std::int64_t block = g_.in_channels * g_.out_channels;
   auto* weights = scratch_at<float>(scratch, weights_);
-  for (std::int64_t column = 0; column < taps(); ++column) {
+  for (std::int64_t column = 0; column < taps() * tiling_.parts; ++column) {
     for (std::int64_t i = 0; i < block; ++i) {
       for (std::int64_t point = 0; point < kPoints; ++point) {
         double weight = 0.0;
-        for (std::int64_t tap = 0; tap < g_.kernel[2]; ++tap) {
+        for (std::int64_t tap = 0; tap < tiling_.taps_of_part; ++tap) {
           weight += transform[static_cast<std::size_t>(tap)][static_cast<std::size_t>(point)] *
-                    static_cast<double>(kernel[(column * g_.kernel[2] + tap) * block + i]);
+                    static_cast<double>(kernel[(column * tiling_.taps_of_part + tap) * block + i]);
         }
         weights[point * weights_size() + column * block + i] = static_cast<float>(weight);
       }

@@ -29,7 +29,9 @@ class PlaneImageKernel : public Kernel {
 
   std::int64_t taps() const { return g_.kernel[0] * g_.kernel[1] * tiling_.taps_in_z; }
   // Numbers of one point in the weights.
-  std::int64_t weights_size() const { return taps() * g_.in_channels * g_.out_channels; }
+  std::int64_t weights_size() const {
+    return taps() * tiling_.parts * g_.in_channels * g_.out_channels;
+  }
   // [point][output][position] of one x plane of the output.
   float* sums(std::byte* scratch) const { return scratch_at<float>(scratch, sums_); }
 
@@ -42,7 +44,7 @@ class PlaneImageKernel : public Kernel {
   ScratchPlan plan_;
 
  private:
-  // From weights [point][tap][channel][output] to those that form_sums() wants.
+  // From weights [point][tap][part][channel][output] to those that form_sums() wants.
   virtual const float* arrange(const float* weights, std::byte* scratch) const = 0;
   // Fills sums() for output plane `ox`; within a sample `ox` rises from 0, and `made` counts the
   // planes of the input that there are.

@@ -25,7 +25,9 @@ void copy_cell_by_cell(const Rearrangement& r, const RowPart& part) {
 }  // namespace
 
 void rearrange(const Rearrangement& r, const float* image, float* planes) {
-  std::fill_n(planes, r.numbers * r.channels * r.plane, 0.0f);
+  for (std::int64_t d = 0; d < r.numbers; ++d) {
+    std::fill_n(planes + d * r.number_stride, r.channels * r.plane, 0.0f);
+  }
   for (std::int64_t y = 0; y < r.rows; ++y) {
     const std::int64_t plane_row = y + r.first_row;
     if (plane_row < 0 || plane_row >= r.plane_rows) continue;
@@ -38,8 +40,7 @@ void rearrange(const Rearrangement& r, const float* image, float* planes) {
       const std::int64_t end = std::min(r.row, (r.row_cells - 1 - d + r.before) / r.step + 1);
       if (begin >= end || r.row_cells - 1 - d + r.before < 0) continue;
       const RowPart part{image + y * r.row_stride + (begin * r.step + d - r.before) * r.cell_stride,
-                         planes + d * r.channels * r.plane + plane_row * r.row + begin,
-                         end - begin};
+                         planes + d * r.number_stride + plane_row * r.row + begin, end - begin};
       if (in_vectors) {
         cells_to_planes({part.count, r.channels, r.step * r.cell_stride, r.plane}, part.cells,
                         part.numbers);

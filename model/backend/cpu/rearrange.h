@@ -22,6 +22,7 @@ struct Rearrangement {
   std::int64_t before = 0;
   std::int64_t numbers = 1, step = 1;
   std::int64_t row = 0, plane = 0;  // positions in a row, in a plane
+  std::int64_t number_stride = 0;   // floats from the planes of a number to those of the next
 };
 // Positions that no cell reaches become zero, cells that reach no position are left out.
 void rearrange(const Rearrangement& r, const float* image, float* planes);

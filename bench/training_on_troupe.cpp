@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "model/backend/backend.h"
+#include "runtime/base/heap.h"
 #include "tests/training/alone.h"
 
 namespace troupe::bench {
@@ -141,6 +142,7 @@ class Worker {
 }  // namespace
 
 int answer_training_requests(const std::string& model, int threads, std::uint32_t events) {
+  runtime::keep_freed_memory();  // as every verb does
   Worker worker(model, threads, events);
   std::cout << "ok " << model::make_cpu_backend()->numerics_class() << std::endl;
   for (std::string request; std::getline(std::cin, request);) {

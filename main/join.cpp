@@ -7,7 +7,6 @@
 #include "main/command_line.h"
 #include "main/commands.h"
 #include "main/credentials.h"
-#include "runtime/base/heap.h"
 
 namespace troupe {
 namespace {
@@ -21,7 +20,6 @@ constexpr std::uint32_t kLongestWaitSeconds = 7 * 24 * 3600;
 constexpr auto kPatience = std::chrono::hours(24);
 
 int join(const launch::MemberRequest& request) {
-  runtime::keep_freed_memory();
   auto log = runtime::Log::open({});
   if (!log.ok()) return report(log.error());
   const auto result = launch::run_member(request, *log);

@@ -8,6 +8,7 @@
 
 #include "main/commands.h"
 #include "runtime/base/error.h"
+#include "runtime/base/heap.h"
 
 namespace {
 
@@ -72,6 +73,7 @@ int run_verb(const Arguments& words) {
 }  // namespace
 
 int main(int count, char** values) {
+  troupe::runtime::keep_freed_memory();
   std::signal(SIGPIPE, SIG_IGN);
   // `run` waits for it while it can write a checkpoint; before and after it must not kill.
   std::signal(SIGUSR1, SIG_IGN);

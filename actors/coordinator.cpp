@@ -35,10 +35,11 @@ using runtime::Message;
 std::string view_json(const RunOutcome::ViewChange& change) {
   return fmt::format(
       R"({{"view":"{}","first_step":{},"members":{},"joined":{},"causes":{},"shared_anew":{},)"
-      R"("halted_seconds":{}}})",
+      R"("halted_seconds":{},"micro_batches_taken_over":{},"kept_bytes":{},"time":{}}})",
       text_of(change.view.id), change.view.first_step, json_list(change.members),
       json_list(change.joined), json_list(change.causes), runtime::json_string(change.shared_anew),
-      runtime::json_number(change.halted_seconds));
+      runtime::json_number(change.halted_seconds), change.taken_over, change.kept_bytes,
+      change.time.empty() ? "null" : runtime::json_string(change.time));
 }
 
 Coordinator::Coordinator(CoordinatorOptions options, std::shared_ptr<RunOutcome> outcome)
@@ -193,7 +194,8 @@ void Coordinator::begin(Context& context) {
     context.send_control(fmt::format("replica.{}", replica),
                          Message::of(BeginTraining{options_.state}));
   }
-  RunOutcome::ViewChange first{membership_.begin(options_.first_step), {}, {}, {}, {}, 0.0};
+  RunOutcome::ViewChange first;
+  first.view = membership_.begin(options_.first_step);
   tell_view(context, first);
 }
 

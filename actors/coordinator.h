@@ -48,6 +48,12 @@ struct RunOutcome {
     std::vector<std::string> joined;   // names of those that are new
     std::string shared_anew;           // why micro-batches are; "" when they are not
     double halted_seconds = 0.0;       // from the first of these until it was told
+    // Micro-batches of the iteration of the View's first step which from that step on other
+    // replicas compute than before, because those are lost or have left. As far as these had
+    // computed them for the steps that were under way, that was done again, and nothing else was.
+    std::uint32_t taken_over = 0;
+    std::uint64_t kept_bytes = 0;  // the most of any member when it halted; see Halted
+    std::string time;              // of day, when the View was told; "": nobody knows
   };
   std::vector<ViewChange> changes;
   // The newest validation, as text for people and as JSON.
@@ -58,8 +64,8 @@ struct RunOutcome {
   std::optional<Validation> validation;
 };
 
-// view, first_step, members, joined, causes, shared_anew and halted_seconds of a change, as one
-// JSON object.
+// view, first_step, members, joined, causes, shared_anew, halted_seconds, micro_batches_taken_over,
+// kept_bytes and time (or null) of a change, as one JSON object.
 std::string view_json(const RunOutcome::ViewChange& change);
 
 // A process that is, or should have become, a member, and has ended.
@@ -99,6 +105,8 @@ struct CoordinatorOptions {
   std::optional<Predecessor> predecessor;
   // How long such members may take to come back; the others go on without those that do not.
   runtime::Duration return_within = std::chrono::seconds(5);
+  // The time of day as text, for people. May be null.
+  std::function<std::string()> time_of_day;
   // Told of each View, the first one included, before any member is. May be null.
   std::function<void(const RunOutcome::ViewChange&)> on_view;
 };
@@ -216,6 +224,7 @@ class Coordinator final : public runtime::Actor {
   std::vector<Quarrel> quarrels_;
   std::vector<std::string> causes_;  // of the change of the View that is under way
   runtime::TimePoint changing_since_{0};
+  std::uint64_t most_kept_ = 0;       // of members that have halted for it
   std::set<std::uint32_t> training_;  // replicas that have not ended
   std::vector<std::string> awaited_;  // actors that have still to answer with LastStateDone
   std::map<std::uint32_t, std::uint64_t> validations_;  // by replica; see ReplicaEnd

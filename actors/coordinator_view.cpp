@@ -139,6 +139,7 @@ void Coordinator::expel(Context& context, std::uint32_t member, const Error& err
 
 // Known to who takes this one's place before anybody is in it.
 void Coordinator::tell_view(Context& context, RunOutcome::ViewChange& change) {
+  if (options_.time_of_day) change.time = options_.time_of_day();
   for (const std::uint32_t member : change.view.ring) {
     change.members.push_back(options_.places[member].node);
   }
@@ -169,6 +170,9 @@ void Coordinator::take_halted(Context& context, const Halted& halted, std::strin
   const bool begins_late = halted.view == nullptr && halted.next_step == 0 &&
                            !view.is_new(*member) && view.first_step == options_.first_step;
   const std::uint64_t next_step = begins_late ? view.first_step : halted.next_step;
+  if (halted.change == membership_.change()) {
+    most_kept_ = std::max(most_kept_, halted.kept_bytes);
+  }
   const auto answer = membership_.halted(*member, halted.change, next_step);
   if (!answer.ok()) return stop_training(context, answer.error());
   take_answer(context, *answer);
@@ -186,8 +190,12 @@ void Coordinator::take_answer(Context& context, const pipeline::Membership::Answ
     return;
   }
   told_short_ = false;
-  RunOutcome::ViewChange change{
-      *answer.view, {}, std::exchange(causes_, {}), {}, std::exchange(shares_anew_, {}), 0.0};
+  RunOutcome::ViewChange change;
+  change.view = *answer.view;
+  change.causes = std::exchange(causes_, {});
+  change.shared_anew = std::exchange(shares_anew_, {});
+  change.taken_over = answer.taken_over;
+  change.kept_bytes = std::exchange(most_kept_, 0);
   for (const std::uint32_t each : change.view.learners) {
     const auto learner = learners_.find(each);
     if (learner == learners_.end()) continue;

@@ -42,6 +42,9 @@ struct Halted {
   static constexpr std::string_view kName = "halted";
   pipeline::ViewId change;
   std::uint64_t next_step = 0;
+  // Of sums that are kept for members that lack them or learn: those of the newest step, and what
+  // waits for each that learns.
+  std::uint64_t kept_bytes = 0;
   ViewPointer view = nullptr;  // that the member is in; null: in none yet
 };
 

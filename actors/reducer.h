@@ -133,6 +133,8 @@ class Reducer final : public runtime::Actor {
   // The step before next_step_ is in newest_: those that learn are to have it too.
   void pass_on(runtime::Context& context);
   void stop_teaching(runtime::Context& context, std::uint32_t member);
+  // See Halted.
+  std::uint64_t kept_bytes() const;
   void send_sums(runtime::Context& context, std::uint32_t member, pipeline::ViewId view);
   // All sums of the steps before the View are here: begins to reduce in it.
   void enter_view(runtime::Context& context);

@@ -26,7 +26,20 @@ void Reducer::halt(Context& context, pipeline::ViewId change) {
   rounds_.clear();
   // What it is taught goes on to come, and what it was handed over comes again.
   if (!learns_) given_.reset();
-  context.send_control("coordinator", Message::of(Halted{halted_for_, next_step_, view_}));
+  context.send_control("coordinator",
+                       Message::of(Halted{halted_for_, next_step_, kept_bytes(), view_}));
+}
+
+std::uint64_t Reducer::kept_bytes() const {
+  std::uint64_t bytes = 0;
+  if (newest_) {
+    for (const auto& [number, bucket] : newest_->buckets) bytes += bucket.sum.size();
+  }
+  for (const std::uint32_t member : taught_) {
+    const auto outbox = members_.find(member);
+    if (outbox != members_.end()) bytes += static_cast<std::uint64_t>(outbox->second.bytes);
+  }
+  return bytes;
 }
 
 std::string Reducer::fault_of(const pipeline::View& view) const {

@@ -124,18 +124,20 @@ void unpack(WireReader& in, Pace& body) {
 }
 
 void pack(WireWriter& out, const Halted& body) {
-  out.list(body.view == nullptr ? 2 : 3);
+  out.list(body.view == nullptr ? 3 : 4);
   pack_id(out, body.change);
   out.number(body.next_step);
+  out.number(body.kept_bytes);
   if (body.view != nullptr) pack_view(out, *body.view);
 }
 
 void unpack(WireReader& in, Halted& body) {
-  const std::size_t fields = in.list_up_to(3);
-  if (fields < 2) return in.fail("a member that does not tell what it has reached");
+  const std::size_t fields = in.list_up_to(4);
+  if (fields < 3) return in.fail("a member that does not tell what it has reached");
   body.change = unpack_id(in);
   body.next_step = in.number();
-  if (fields == 3) body.view = unpack_view(in);
+  body.kept_bytes = in.number();
+  if (fields == 4) body.view = unpack_view(in);
 }
 
 void pack(WireWriter& out, const ViewMessage& body) {

@@ -7,7 +7,8 @@ Pairs of runs of gan3d_25 with two workers, in turns: as it is, and with its mem
 (no places for others, nobody replaced, work never shared out anew); the ratio of their events per
 second. Then runs that a third process joins in the middle: how long it takes from its start until
 a step is made with what it computes, how long all were halted, and the time between steps before
-it came, while it learned, and around its View. Every run has to end in the same state.
+it came, while it learned, and around its View; what memory a member kept for others then, and what
+its process had at most. Every run has to end in the same state.
 """
 
 import json
@@ -79,14 +80,35 @@ class Steps:
         self.seen += [(now, json.loads(line)) for line in whole]
 
 
+def peak_of_members(out):
+    """Of the largest member process of the run so far, in bytes; 0: nothing is known."""
+    try:
+        with open(f"{out}/nodes.json") as file:
+            pids = [node["pid"] for node in json.load(file) if node["role"] == "member"]
+    except (OSError, ValueError):
+        return 0
+    peak = 0
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/status") as status:
+                lines = [line.split() for line in status]
+        except OSError:  # it has ended
+            continue
+        peak = max([peak, *(int(words[1]) * 1024 for words in lines if words[:1] == ["VmHWM:"])])
+    return peak
+
+
 def with_join(troupe, folder, number, iterations):
-    """Of one join: what the docstring says, in seconds."""
+    """Of one join: what the docstring says, in seconds and bytes."""
     out = f"{folder}/join-{number}"
     address = f"tcp://127.0.0.1:{PORT + 4 * (number % 8)}"
     run = start(troupe, folder, out, ["--set", "cluster.listen=" + address[6:]])
-    steps, joiner, joined_at = Steps(f"{out}/metrics.jsonl"), None, None
+    steps, joiner, joined_at, peak, looks = Steps(f"{out}/metrics.jsonl"), None, None, 0, 0
     while run.poll() is None:
         steps.read()
+        looks += 1
+        if looks % 200 == 0:
+            peak = max(peak, peak_of_members(out))
         if joiner is None and len(steps.seen) > iterations * SLOTS // 4:
             joined_at = time.monotonic()
             with open(f"{folder}/join-log", "w") as log:
@@ -109,6 +131,8 @@ def with_join(troupe, folder, number, iterations):
     return {
         "contributes": min(now for now, step in told if step >= computes_from) - joined_at,
         "halted": view["halted_seconds"],
+        "kept": view["kept_bytes"],
+        "peak": peak,
         "before": [gap for now, gap in gaps if now < joined_at],
         "learning": [gap for now, gap in gaps if joined_at <= now < viewed],
         "worst": max(around, default=0.0),
@@ -152,6 +176,11 @@ def main():
         learning = sum((one["learning"] for one in found), [])
         if learning:
             show("between steps while it learned", learning)
+        for key, name in (("kept", "kept for others then, by the member that kept most"),
+                          ("peak", "peak memory of the largest member")):
+            ordered = sorted(one[key] for one in found)
+            print(f"{name:<52} {len(ordered):>5} {ordered[0] / 1e6:>8.2f} "
+                  f"{statistics.median(ordered) / 1e6:>8.2f} {ordered[-1] / 1e6:>8.2f} MB")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <set>
 #include <span>
@@ -25,6 +26,7 @@
 #include "launch/run_trace.h"
 #include "launch/starting_state.h"
 #include "launch/training_setup.h"
+#include "launch/utc_time.h"
 #include "runtime/node.h"
 
 namespace troupe::launch {
@@ -119,6 +121,7 @@ actors::NodeParts make_parts(const LocalRunRequest& request, const RunFolder& fo
 void take_place(const HeadHistory& history, const config::FailureSection& failure,
                 actors::NodeParts& parts) {
   actors::CoordinatorOptions& coordinator = parts.coordinator;
+  coordinator.time_of_day = [] { return utc_text(std::chrono::system_clock::now()); };
   coordinator.membership.term = history.term + 1;
   if (history.members.empty()) return;
   const auto numbers = [&](const auto& names) {

@@ -12,10 +12,10 @@
 #include <span>
 #include <utility>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "config/yaml_value.h"
+#include "launch/utc_time.h"
 #include "runtime/base/json_text.h"
 
 namespace troupe::launch {
@@ -23,21 +23,6 @@ namespace {
 
 using runtime::json_string;
 using runtime::Result;
-
-// In UTC, to the millisecond.
-std::string time_text(std::chrono::system_clock::time_point time) {
-  const auto ms = std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch()).count();
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
-                     fmt::gmtime(static_cast<std::time_t>(ms / 1000)), ms % 1000);
-}
-
-std::chrono::system_clock::time_point time_of(const std::string& text) {
-  std::tm parts{};
-  const char* rest = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
-  int ms = 0;
-  if (rest == nullptr || std::sscanf(rest, ".%3dZ", &ms) != 1) return {};
-  return std::chrono::system_clock::from_time_t(::timegm(&parts)) + std::chrono::milliseconds(ms);
-}
 
 // "" where the node has no such field.
 std::string field(const config::YamlValue& node, std::string_view name) {
@@ -90,7 +75,7 @@ void NodesFile::load() {
     entry.role = field(node, "role");
     entry.state = state_of(field(node, "state"));
     entry.cause = field(node, "cause");
-    nodes_.push_back({std::move(entry), time_of(field(node, "since"))});
+    nodes_.push_back({std::move(entry), utc_time(field(node, "since"))});
   }
 }
 
@@ -139,7 +124,7 @@ Result<void> NodesFile::write() {
     nodes.push_back(
         fmt::format(R"({{"name":{},"host":{},"pid":{},"role":{},"state":"{}","since":"{}"{}}})",
                     json_string(entry.name), json_string(entry.host), entry.pid,
-                    json_string(entry.role), word(entry.state), time_text(since), cause));
+                    json_string(entry.role), word(entry.state), utc_text(since), cause));
   }
   const std::string text = fmt::format("[{}]\n", fmt::join(nodes, ",\n "));
   auto result = disk_.replace(path_, std::as_bytes(std::span{text}));

@@ -119,12 +119,24 @@ Result<Membership::Answer> Membership::halted(std::uint32_t member, ViewId chang
   if (is_short() && furthest() != options_.end_step) return Answer{};
   Answer answer{{}, left_behind()};
   if (!answer.left_behind.empty()) return answer;
-  view_ = next_view();
+  View next = next_view();
+  answer.taken_over = taken_over(next);
+  view_ = std::move(next);
   present_ = participants;
   joining_.clear();
   changing_ = shares_anew_ = false;
   answer.view = view_;
   return answer;
+}
+
+std::uint32_t Membership::taken_over(const View& next) const {
+  if (options_.end_step > 0 && next.first_step >= options_.end_step) return 0;
+  const std::uint64_t iteration = next.first_step / options_.slots;
+  const std::vector<std::uint32_t>& before = view_.owners_in(iteration);
+  const std::vector<std::uint32_t>& after = next.owners_in(iteration);
+  std::uint32_t count = 0;
+  for (std::size_t i = 0; i < after.size(); ++i) count += after[i] != before[i] ? 1 : 0;
+  return count;
 }
 
 // Who joins has learned all it knows from the others.

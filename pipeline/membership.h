@@ -69,6 +69,9 @@ class Membership {
   struct Answer {
     std::optional<View> view;                // the next one
     std::vector<std::uint32_t> left_behind;  // lack more than anybody can give: to be lost
+    // With a View: micro-batches of the iteration that its first step belongs to, which from that
+    // step on other replicas compute than before.
+    std::uint32_t taken_over = 0;
   };
   // The member has halted and would make `next_step` next. Nothing comes of it while others are to
   // halt or to join, and of an answer to another change. Errors (kLostPeers) name who cannot be
@@ -80,6 +83,7 @@ class Membership {
   bool still_learns(std::uint32_t member) const;
   std::uint64_t furthest() const;
   View next_view() const;
+  std::uint32_t taken_over(const View& next) const;
   std::vector<std::uint64_t> weights_of(const std::set<std::uint32_t>& members) const;
 
   MembershipOptions options_;

@@ -40,7 +40,8 @@ inline std::string name(const char* kind, std::uint32_t number) {
 // A Coordinator and members of one replica each, all scripts, until their replicas end at 20 s.
 class Company {
  public:
-  explicit Company(std::uint32_t members) : next_step(members, 5), members_(members) {}
+  explicit Company(std::uint32_t members)
+      : next_step(members, 5), kept_bytes(members, 0), members_(members) {}
 
   // What the member's root says then.
   void cue(std::uint32_t member, milliseconds at, std::function<Message()> line) {
@@ -88,8 +89,8 @@ class Company {
   // "stop".
   std::map<std::string, std::vector<std::string>> heard;
   std::map<std::string, runtime::TimePoint> expelled_at;
-  std::vector<std::string> changes;  // that the monitor was told
-  std::vector<std::uint64_t> next_step;
+  std::vector<std::string> changes;                     // that the monitor was told
+  std::vector<std::uint64_t> next_step, kept_bytes;     // that members tell when they halt
   runtime::TimePoint saving_from{0}, flushing_from{0};  // for 3 s each
   std::uint32_t absent = UINT32_MAX;                    // this member never comes
   std::uint32_t min_members = 1;
@@ -118,6 +119,9 @@ class Company {
     options.membership.min_members = min_members;
     options.shares_anew = shares_anew;
     options.iterations = iterations;
+    options.time_of_day = [told = 0]() mutable {
+      return told++ == 0 ? std::string("before") : fmt::format("after View 1.{}", told - 1);
+    };
     return options;
   }
 
@@ -161,7 +165,8 @@ class Company {
     script.receive = [this, number](Context& context, const Message& message) {
       if (const auto* halt = message.as<Halt>()) {
         note(context, "halt " + pipeline::text_of(halt->change));
-        context.send_control("coordinator", Message::of(Halted{halt->change, next_step[number]}));
+        context.send_control("coordinator", Message::of(Halted{halt->change, next_step[number],
+                                                               kept_bytes[number]}));
       } else if (const auto* told = message.as<ViewMessage>()) {
         const pipeline::View& view = *told->view;
         note(context, fmt::format("view {} of {} from {}", text_of(view.id),

@@ -21,6 +21,7 @@ namespace {
 using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -30,6 +31,7 @@ TEST(Parting, LostMemberLeavesTheOthersInANewViewFromTheFurthestStepOn) {
   Company company(3);
   company.lose(1, milliseconds(1000));
   company.next_step = {8, 5, 9};
+  company.kept_bytes = {100, 200, 300};
   company.run();
   expect_good_end(company);
   for (const char* reducer : {"reducer.0", "reducer.2"}) {
@@ -45,6 +47,9 @@ TEST(Parting, LostMemberLeavesTheOthersInANewViewFromTheFurthestStepOn) {
       StartsWith(
           R"(view 9: {"view":"1.2","first_step":9,"members":["member.0","member.2"],)"
           R"("joined":[],"causes":["its connection closed"],"shared_anew":"","halted_seconds":)"));
+  EXPECT_THAT(company.changes[1],
+              EndsWith(R"("micro_batches_taken_over":2,"kept_bytes":300,"time":"after View 1.1"})"))
+      << "of six, and the most of those that are left";
 }
 
 TEST(Parting, OneAfterAnotherMayBeLostUntilOneIsLeft) {

@@ -155,8 +155,9 @@ std::vector<Parts> one_of_each(std::uint64_t seed) {
                           std::nullopt},
                {Buffer::zeroed(80)}));
   all.push_back(parts_of(Halt{draw_id(draw)}));
-  all.push_back(parts_of(Halted{draw_id(draw), draw.number()}));
-  all.push_back(parts_of(Halted{draw_id(draw), draw.number(), draw_view(draw).view}));
+  all.push_back(parts_of(Halted{draw_id(draw), draw.number(), draw.number()}));
+  all.push_back(
+      parts_of(Halted{draw_id(draw), draw.number(), draw.number(), draw_view(draw).view}));
   all.push_back(parts_of(TellSteps{draw.number()}));
   all.push_back(parts_of(Teach{draw.number32(), draw.flag()}));
   all.push_back(parts_of(TooSlow{draw.number32()}));

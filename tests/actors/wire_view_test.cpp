@@ -33,14 +33,16 @@ TEST(WireMessages, HaltsAndTheirAnswersComeBack) {
   const Halted halted = round_trip(Halted{{3, 4}, 5});
   EXPECT_EQ(halted.change, (pipeline::ViewId{3, 4}));
   EXPECT_EQ(halted.next_step, 5U);
+  EXPECT_EQ(halted.kept_bytes, 0U);
   EXPECT_EQ(halted.view, nullptr);
   Draw draw(12);
   const ViewPointer view = draw_view(draw).view;
-  const Halted inside = round_trip(Halted{{3, 4}, 5, view});
+  const Halted inside = round_trip(Halted{{3, 4}, 5, 6, view});
   ASSERT_NE(inside.view, nullptr);
   EXPECT_EQ(inside.view->id, view->id);
   EXPECT_EQ(inside.view->owners, view->owners);
   EXPECT_EQ(inside.next_step, 5U);
+  EXPECT_EQ(inside.kept_bytes, 6U);
 }
 
 TEST(WireMessages, WhatMembersTellOfEachOtherComesBack) {

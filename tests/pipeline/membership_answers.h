@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "pipeline/membership.h"
@@ -13,11 +15,14 @@ namespace troupe::pipeline {
 
 using Answer = runtime::Result<Membership::Answer>;
 
-inline View expect_view(const Answer& answer) {
+inline View expect_view(const Answer& answer, std::optional<std::uint32_t> taken_over = {}) {
   EXPECT_TRUE(answer.ok()) << (answer.ok() ? "" : answer.error().message);
   if (!answer.ok()) return {};
   EXPECT_TRUE(answer->view);
   EXPECT_THAT(answer->left_behind, testing::ElementsAre());
+  if (taken_over) {
+    EXPECT_EQ(answer->taken_over, *taken_over);
+  }
   return answer->view.value_or(View{});
 }
 

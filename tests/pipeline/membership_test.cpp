@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -53,6 +54,49 @@ TEST(Membership, GoesOnFromTheFurthestStepWhenAllThatAreLeftHaveHalted) {
   EXPECT_THAT(view.owners, ElementsAre(2, 3, 4, 5, 2, 3, 4, 5));
   EXPECT_EQ(membership.view().id, view.id);
   EXPECT_FALSE(membership.change());
+}
+
+// Iterations have 4 steps here.
+TEST(Membership, TellsHowManyMicroBatchesOfTheIterationUnderWayOthersTakeOver) {
+  MembershipOptions options = three();
+  options.weights = {1, 1, 1, 1, 1, 1, 1, 1};
+  options.slots = 4;
+  options.end_step = 40;
+  Membership membership(options);
+  membership.begin(0);
+  membership.lose(0);
+  expect_none(membership.halted(1, {4, 2}, 7));
+  expect_view(membership.halted(2, {4, 2}, 6), 4);
+  // A newcomer takes none of what may have been begun.
+  membership.admit(3);
+  for (const std::uint32_t member : {1, 2}) expect_none(membership.halted(member, {4, 3}, 7));
+  expect_view(membership.halted(3, {4, 3}, 5), 0);
+  // In iteration 2 it still has none, in iteration 3 it has its share.
+  const auto owned_by_three = [&](std::uint64_t iteration) {
+    return static_cast<std::uint32_t>(
+        std::ranges::count_if(membership.view().owners_in(iteration),
+                              [](std::uint32_t owner) { return owner / 2 == 3; }));
+  };
+  const std::uint32_t share = owned_by_three(3);
+  ASSERT_EQ(owned_by_three(2), 0U);
+  ASSERT_GT(share, 0U);
+  Membership later = membership;
+  membership.lose(3);
+  expect_none(membership.halted(1, {4, 4}, 11));
+  expect_view(membership.halted(2, {4, 4}, 11), 0);
+  later.lose(3);
+  expect_none(later.halted(1, {4, 4}, 12));
+  expect_view(later.halted(2, {4, 4}, 12), share);
+}
+
+TEST(Membership, NothingIsTakenOverWhenAllStepsAreMade) {
+  MembershipOptions options = three();
+  options.end_step = 9;
+  Membership membership(options);
+  membership.begin(7);
+  membership.lose(0);
+  expect_none(membership.halted(2, {4, 2}, 9));
+  expect_view(membership.halted(1, {4, 2}, 8), 0);
 }
 
 TEST(Membership, LossDuringAChangeBeginsItAnew) {

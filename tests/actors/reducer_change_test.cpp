@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -41,9 +42,11 @@ class Scene {
   Scene& replica(Message line) { return say("replica.1", std::move(line)); }
   // Of a member in the ring.
   Scene& other(Message line) { return say("other", std::move(line)); }
+  // Member 3 looks at what it is sent from now on; before, it keeps the first of it.
+  Scene& newcomer_wakes() { return say("newcomer", Message::of(StopTraining{})); }
 
   // What the coordinator and the replica heard: "halted 1.2 at 3", "view 1.1", "sum 3.0: 7",
-  // "header 3.0".
+  // "header 3.0", "too slow: 3", "share with 3".
   std::vector<std::string> run() {
     Play play;
     play.actor("coordinator", speaker("", true));
@@ -52,21 +55,26 @@ class Scene {
     options.member = 1;
     options.micro_batches = 3;
     options.events = 0;
+    options.replay_bytes = 0;
     play.actor("reducer", [options] { return std::make_unique<Reducer>(options); });
     play.actor("replica.1", speaker("contributions", false));
     play.actor("other", speaker("ring", false));
+    play.actor("newcomer", newcomer());
     play.link("replica.1", "contributions", "reducer", "contributions");
     play.link("reducer", "reduced.1", "replica.1", "reduced", runtime::Lane::kData, 8, 1);
     play.link("other", "ring", "reducer", "ring", runtime::Lane::kData, 8, 1);
     for (const char* port : {"ring.0", "ring.2"}) {
       play.link("reducer", port, "other", port, runtime::Lane::kData, 8, 1);
     }
+    play.link("reducer", "ring.3", "newcomer", "ring", runtime::Lane::kData, 1, 1);
     end = play.run(1);
     return std::exchange(heard_, {});
   }
 
   // To the members: "on 1.1: bucket 3.0", "gives 1.2: header 3.0", of parts and sums.
   std::vector<std::string> passed_on;
+  std::vector<std::string> taught;  // to the newcomer, so too, and "lesson from 3"
+  std::uint64_t kept_bytes = 0;     // as it told when it halted last
   runtime::NodeEnd end;
 
  private:
@@ -99,9 +107,33 @@ class Scene {
     return script;
   }
 
-  static std::string text_of(const Message& message) {
+  Script newcomer() {
+    Script script;
+    script.start = [this](Context& context) {
+      for (const auto& [second, line] : cues_["newcomer"]) {
+        context.after(std::chrono::seconds(second));
+      }
+    };
+    const auto kept = std::make_shared<std::optional<std::vector<Message>>>(std::in_place);
+    script.receive = [this, kept](Context&, Message message) {
+      taught.push_back(text_of(message));
+      if (*kept) (*kept)->push_back(std::move(message));
+    };
+    script.timer = [kept](Context&, runtime::TimerId) { kept->reset(); };
+    return script;
+  }
+
+  std::string text_of(const Message& message) {
     if (const auto* halted = message.as<Halted>()) {
+      kept_bytes = halted->kept_bytes;
       return fmt::format("halted {} at {}", pipeline::text_of(halted->change), halted->next_step);
+    }
+    if (const auto* slow = message.as<TooSlow>()) return fmt::format("too slow: {}", slow->member);
+    if (const auto* share = message.as<ShareState>()) {
+      return fmt::format("share with {}", share->member);
+    }
+    if (const auto* lesson = message.as<Lesson>()) {
+      return fmt::format("lesson from {}", lesson->next_step);
     }
     if (const auto* told = message.as<ViewMessage>()) {
       return "view " + pipeline::text_of(told->view->id);
@@ -199,6 +231,47 @@ TEST(ReducerChange, WhatIsSaidOfALaterViewWaitsForIt) {
   EXPECT_FALSE(scene.end.error) << scene.end.error->message;
 }
 
+// That keeps its only credit; of the sums of step 3 nothing has left yet.
+Scene with_newcomer() {
+  Scene scene;
+  scene.root(view(kFirstView, {0, 1, 2})).root(Message::of(Teach{3, true}));
+  scene.replica(own_bucket(kFirstView, 5)).replica(own_header(kFirstView, 1));
+  scene.other(ring_bucket(kFirstView, 42)).other(ring_header(kFirstView));
+  return scene;
+}
+
+const std::vector<std::string> kHeardWithNewcomer{"view 1.1", "share with 3", "sum 3.0: 42",
+                                                  "header 3.0"};
+
+TEST(ReducerChange, NewcomerThatTooMuchWaitsForIsTaughtNoMore) {
+  Scene scene = with_newcomer();
+  scene.replica(own_bucket(kFirstView, 5, 4)).replica(own_header(kFirstView, 1, 4));
+  scene.other(ring_bucket(kFirstView, 43, 4)).other(ring_header(kFirstView, 4));
+  scene.newcomer_wakes();
+  EXPECT_EQ(scene.run(), then(kHeardWithNewcomer, {"sum 4.0: 43", "header 4.0", "too slow: 3"}));
+  EXPECT_THAT(scene.taught, ElementsAre("lesson from 3")) << "what waited is let go of";
+  EXPECT_FALSE(scene.end.error) << scene.end.error->message;
+}
+
+// Its teacher lacks the step before the View, and passes it on as soon as it has it.
+TEST(ReducerChange, NewcomerThatIsInAViewIsNotCutOffByItsTeacher) {
+  Scene scene = with_newcomer();
+  View second = *view_of({0, 1, 2, 3}, 3, 1, 5);
+  second.id = kSecond;
+  second.reached = {5, 4, 5, 3};
+  second.learners = {3};
+  scene.root(halt(kSecond));
+  scene.root(Message::of(ViewMessage{std::make_shared<const View>(std::move(second))}));
+  scene.other(ring_bucket(kSecond, 43, 4)).other(ring_header(kSecond, 4)).newcomer_wakes();
+  EXPECT_EQ(scene.run(),
+            then(kHeardWithNewcomer, {"halted 1.2 at 4", "sum 4.0: 43", "header 4.0", "view 1.2"}));
+  EXPECT_GE(scene.kept_bytes, 16U) << "step 3 for those that lack it, and once more on its way";
+  EXPECT_THAT(scene.taught,
+              ElementsAre("lesson from 3", "gives 0.1: bucket 3.0", "gives 0.1: header 3.0",
+                          "gives 0.1: bucket 4.0", "gives 0.1: header 4.0"));
+  EXPECT_FALSE(scene.end.error) << scene.end.error->message;
+}
+
 // Each of these would be refused if it were of this View.
 TEST(ReducerChange, WhatIsSaidOfAnEarlierViewChangesNothing) {
   Scene scene;
@@ -208,6 +281,17 @@ TEST(ReducerChange, WhatIsSaidOfAnEarlierViewChangesNothing) {
   scene.other(ring_bucket(kFirstView, 1, 2)).other(ring_header(kFirstView, 2));
   EXPECT_THAT(scene.run(), ElementsAre("view 1.1", "halted 1.2 at 3", "view 1.2"));
   EXPECT_FALSE(scene.end.error) << scene.end.error->message;
+}
+
+TEST(ReducerChange, WhoHaltsTellsHowMuchItKeepsForOthers) {
+  Scene nothing;
+  nothing.root(view(kFirstView, {0, 1, 2})).replica(own_bucket(kFirstView, 5)).root(halt(kSecond));
+  nothing.run();
+  EXPECT_EQ(nothing.kept_bytes, 0U) << "what is under way is let go of";
+  Scene a_step;
+  make_step(a_step);
+  a_step.root(halt(kSecond)).run();
+  EXPECT_EQ(a_step.kept_bytes, 8U);
 }
 
 TEST(ReducerChange, HaltedItReducesNothing) {

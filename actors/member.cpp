@@ -1,5 +1,6 @@
 #include "actors/member.h"
 
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,6 +9,13 @@
 
 namespace troupe::actors {
 
+namespace {
+
+// Many times what computing a micro-batch takes, after which the replica hears what it is asked.
+constexpr auto kTellWithin = std::chrono::minutes(5);
+
+}  // namespace
+
 using runtime::ChildDecision;
 using runtime::ChildEnd;
 using runtime::Context;
@@ -15,29 +23,49 @@ using runtime::Error;
 using runtime::Message;
 
 void Member::receive(Context& context, Message message) {
-  const auto fail = [&](const Error& error) { context.fail(failure_ ? failure_->error : error); };
   if (const auto* release = message.as<Release>()) {
     if (!release->why.empty()) context.log().info("leaves the run: " + release->why);
     if (failure_) {
-      fail(failure_->error);
+      fail(context, failure_->error);
     } else {
       context.finish();
     }
   } else if (const auto* expelled = message.as<Expelled>()) {
-    fail(expelled->error);
+    fail(context, expelled->error);
   } else if (const auto* lost = message.as<runtime::PeerLost>()) {
-    if (lost->node == config::kHeadNode) return fail(lost->error);
+    if (lost->node == config::kHeadNode) return lose_head(context, *lost);
     lose(context, *lost);
   } else if (const auto* left = message.as<runtime::PeerLeft>()) {
     if (left->node != config::kHeadNode) return;
-    fail({runtime::ErrorKind::kLostPeers, fmt::format("{} ended without a word", left->node)});
+    fail(context,
+         {runtime::ErrorKind::kLostPeers, fmt::format("{} ended without a word", left->node)});
   } else if (message.as<runtime::PeerAway>() != nullptr) {
     head_is_away_ = true;
     // The others notice, as when it dies.
     if (leaves_) context.finish();
   } else if (const auto* joined = message.as<runtime::PeerJoined>()) {
     if (joined->node == config::kHeadNode && head_is_away_) tell_again(context);
+  } else if (const auto* own = message.as<OwnState>()) {
+    if (!orphaned_) return;
+    options_.outcome->orphan_state = own->state;
+    fail(context, *orphaned_);
   }
+}
+
+void Member::fail(Context& context, const Error& error) {
+  context.fail(failure_ ? failure_->error : error);
+}
+
+// Whoever was refused is not alone: others go on with the run.
+void Member::lose_head(Context& context, const runtime::PeerLost& lost) {
+  if (!lost.unheard || options_.replica.empty()) return fail(context, lost.error);
+  orphaned_ = lost.error;
+  context.send_control(options_.replica, Message::of(TellState{}));
+  context.after(kTellWithin);
+}
+
+void Member::timer(Context& context, runtime::TimerId) {
+  if (orphaned_) fail(context, *orphaned_);
 }
 
 void Member::lose(Context& context, const runtime::PeerLost& lost) {
@@ -59,9 +87,12 @@ void Member::stop(Context& context) {
   context.send_control("coordinator", Message::of(Leaving{}));
 }
 
-void Member::undeliverable(Context&, Message, const Error&) {}
+void Member::undeliverable(Context& context, Message message, const Error&) {
+  if (message.as<TellState>() != nullptr && orphaned_) fail(context, *orphaned_);
+}
 
 ChildDecision Member::child_ended(Context& context, const ChildEnd& end) {
+  if (orphaned_ && end.name == options_.replica) fail(context, *orphaned_);
   if (!end.error) return ChildDecision::kIgnore;
   MemberFailed failure{end.name, *end.error};
   if (!failure_) failure_ = failure;

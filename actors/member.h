@@ -4,12 +4,14 @@
 // by itself: it tells the Coordinator when something failed, when it loses another member, or when
 // its node is to end, and ends when it is released, or expelled. While the head is away its node
 // goes on; what it has told meanwhile, and before, it tells the next Coordinator again. Without one
-// for good it ends.
+// for good it ends, with the state that its replica has, which whoever runs the node may save.
 //
 // Only control messages. Called "member.K" in the plan.
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "actors/messages.h"
@@ -18,12 +20,27 @@
 
 namespace troupe::actors {
 
+// What a member came to. Filled by the Member; to be read when the node has ended.
+struct MemberOutcome {
+  // Of one whose head is not heard of any more: its last committed one, if it has one. Else null.
+  StatePointer orphan_state;
+};
+
+struct MemberOptions {
+  std::string replica;  // that is asked for the state; "": none is
+  std::shared_ptr<MemberOutcome> outcome = std::make_shared<MemberOutcome>();
+};
+
 class Member final : public runtime::Actor {
  public:
+  explicit Member(MemberOptions options = {}) : options_(std::move(options)) {}
+
   void receive(runtime::Context& context, runtime::Message message) override;
   // Tells the Coordinator, which lets the others go on without it.
   void stop(runtime::Context& context) override;
-  // What cannot be told any more, the loss of the peer tells.
+  // The replica has not told its state in time.
+  void timer(runtime::Context& context, runtime::TimerId id) override;
+  // What cannot be told any more, the loss of the peer tells; and the replica may have ended.
   void undeliverable(runtime::Context& context, runtime::Message message,
                      const runtime::Error& cause) override;
   runtime::ChildDecision child_ended(runtime::Context& context,
@@ -33,9 +50,14 @@ class Member final : public runtime::Actor {
  private:
   void lose(runtime::Context& context, const runtime::PeerLost& lost);
   void tell_again(runtime::Context& context);
+  void lose_head(runtime::Context& context, const runtime::PeerLost& lost);
+  // The first failure of its own is why, if there was one.
+  void fail(runtime::Context& context, const runtime::Error& error);
 
+  MemberOptions options_;
   std::optional<MemberFailed> failure_;  // the first
   std::vector<FellowLost> lost_;
+  std::optional<runtime::Error> orphaned_;  // why, while the replica is asked for its state
   bool leaves_ = false;
   bool head_is_away_ = false;
 };

@@ -312,6 +312,16 @@ struct EventMetrics {
   std::string json;  // further fields, as one JSON object
 };
 
+// Member -> its first replica, control: tell which state you have. Its answer, with the last
+// committed one; null of a replica that has not begun. Neither leaves the node.
+struct TellState {
+  static constexpr std::string_view kName = "tell-state";
+};
+struct OwnState {
+  static constexpr std::string_view kName = "own-state";
+  StatePointer state;
+};
+
 // Coordinator -> Monitor, control: a node came, went or was lost.
 struct NodeChange {
   static constexpr std::string_view kName = "node-change";

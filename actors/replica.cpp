@@ -71,6 +71,9 @@ void Replica::receive(Context& context, Message message) {
   } else if (const auto* asked = message.as<TellSteps>()) {
     tell_again(context, asked->from);
     return;
+  } else if (message.as<TellState>() != nullptr) {
+    tell_state(context, message.sender_name());
+    return;
   } else if (phase_ == Phase::kEnded) {
     // The coordinator that was told may be lost, and with it the validator that had its snapshots.
     if (const auto* change = message.as<ViewMessage>()) {

@@ -34,6 +34,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -144,6 +145,7 @@ class Replica final : public runtime::Actor {
   bool flush(runtime::Context& context, Outbox& outbox);
   void end(runtime::Context& context, std::optional<runtime::Error> error);
   void tell_end(runtime::Context& context);
+  void tell_state(runtime::Context& context, std::string_view whom);
   void schedule(runtime::Context& context);
   double lap(runtime::Context& context);
   double& idle_seconds();

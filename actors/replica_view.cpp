@@ -30,6 +30,13 @@ void Replica::share_state(Context& context, std::uint32_t member) {
   }
 }
 
+void Replica::tell_state(Context& context, std::string_view whom) {
+  StatePointer state;
+  if (phase_ == Phase::kTraining) state = std::make_shared<const pipeline::TrainingState>(state_);
+  if (phase_ == Phase::kEnded) state = end_->state;
+  context.send_control(whom, Message::of(OwnState{std::move(state)}));
+}
+
 void Replica::tell_learned(Context& context, std::uint64_t steps) {
   context.send_control("coordinator", Message::of(Learned{options_.replica, steps}));
 }

@@ -33,7 +33,7 @@ runtime::ActorFactory make_actor_factory(const NodeParts& parts) {
     if (plan.kind == "coordinator") {
       return std::make_unique<Coordinator>(parts.coordinator, parts.outcome);
     }
-    if (plan.kind == "member") return std::make_unique<Member>();
+    if (plan.kind == "member") return std::make_unique<Member>(parts.member);
     if (plan.kind == "loader") {
       CHECK(parts.dataset != nullptr && parts.sampler != nullptr);
       return std::make_unique<Loader>(parts.loader, *parts.dataset, *parts.sampler);

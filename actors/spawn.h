@@ -27,6 +27,7 @@ struct NodeParts {
 
   CoordinatorOptions coordinator;
   LoaderOptions loader;
+  MemberOptions member;
   ReplicaOptions replica;  // `replica` is set for each one
   ReducerOptions reducer;
   CheckpointerOptions checkpointer;

@@ -88,8 +88,10 @@ RecordOf<FailureSection> failure_record() {
              "Steps of which one has a micro-batch computed twice, on two members, and compared, "
              "to notice bad memory; 0: none.")
       .later("drain_grace", kNotYet)
-      .field("orphan_after", &FailureSection::orphan_after, duration(milliseconds(0)), Scope::kFree,
-             "How long members go on without a head, which may be restarted, before they end.")
+      .field(
+          "orphan_after", &FailureSection::orphan_after, duration(milliseconds(0)), Scope::kFree,
+          "How long members go on without a head, which may be restarted, before they save their "
+          "states and end.")
       .field("min_members", &FailureSection::min_members, integer<std::uint32_t>(1, kMostMembers),
              Scope::kFree,
              "With fewer members left the run waits for others to join. A run in one process does "

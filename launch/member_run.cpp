@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <ctime>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "launch/invitation.h"
 #include "launch/member_address.h"
 #include "launch/nodes_file.h"
+#include "launch/orphan_folder.h"
 #include "launch/relayed_member.h"
 #include "launch/run_signals.h"
 #include "launch/run_trace.h"
@@ -117,6 +119,20 @@ Result<TrainingSetup> set_up_member(const MemberRequest& request, const config::
   return set_up_training(topology, size, invitation.data);
 }
 
+// What became of the state of a member that has lost its head for good, for people.
+std::string save_orphan(const std::string& node, const config::Topology& topology,
+                        const std::string& effective, const TrainingSetup& setup,
+                        const pipeline::TrainingState& state, runtime::Disk& disk) {
+  const std::string folder = orphan_folder(node, std::time(nullptr));
+  const std::string what =
+      fmt::format("its state after {} steps", state.step(setup.options.schedule.size()));
+  const auto written = write_orphan(folder, topology, effective, setup, state, disk);
+  if (!written.ok()) return fmt::format("{} was not saved: {}", what, written.error().message);
+  return fmt::format(
+      "{} is saved, and one member's is enough to go on with: troupe run --resume {}", what,
+      folder);
+}
+
 // It may be noticed at any time, and costs the run nothing before there is a node.
 Result<MemberResult> join_run(const MemberRequest& request, RunSignals& signals,
                               const runtime::Clock& clock, runtime::Log& log) {
@@ -140,6 +156,7 @@ Result<MemberResult> join_run(const MemberRequest& request, RunSignals& signals,
   if (signals.is_leaving()) return MemberResult{};
   runtime::FileDisk disk;
   actors::NodeParts parts = computing_parts(setup, topology, disk, invitation.members, call.member);
+  parts.member.replica = fmt::format("replica.{}", parts.reducer.first_replica);
   const runtime::WireTypes types = wire_types(*setup.gan, setup.options);
   runtime::GateOptions gate = gate_options(call.node, topology.cluster.failure,
                                            terms_of(setup, config::topology_hash(topology)));
@@ -154,7 +171,11 @@ Result<MemberResult> join_run(const MemberRequest& request, RunSignals& signals,
   if (!setup.data) options.left_out = {config::loader_name(call.member)};
   runtime::Node node(setup.plan, actors::make_actor_factory(parts), options, clock, log,
                      runtime::Uplink{std::move(gate), wire, types});
-  const runtime::NodeEnd end = signals.run(node);
+  runtime::NodeEnd end = signals.run(node);
+  if (const auto& state = parts.member.outcome->orphan_state; state != nullptr && end.error) {
+    end.error->message +=
+        "; " + save_orphan(call.node, topology, invitation.topology, setup, *state, disk);
+  }
   if (!request.trace.empty()) {
     const auto traced = write_trace(request.trace, disk, node.traces());
     if (!traced.ok()) log.warning(traced.error().message);

@@ -182,6 +182,7 @@ actors::NodeParts computing_parts(TrainingSetup& setup, const config::Topology& 
                           {},
                           {},
                           {},
+                          {},
                           {}};
   parts.loader.iterations = setup.iterations;
   parts.loader.checks.every = topology.cluster.failure.check_every;
@@ -227,8 +228,8 @@ actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
   options.membership.slots = static_cast<std::uint32_t>(setup.options.schedule.size());
   options.membership.end_step = setup.iterations * setup.options.schedule.size();
   // Lossy sums depend on who computes what.
-  options.shares_anew = topology.cluster.rebalance && topology.cluster.shares.empty() &&
-                        !setup.options.lossy;
+  options.shares_anew =
+      topology.cluster.rebalance && topology.cluster.shares.empty() && !setup.options.lossy;
   if (members == 0) return options;
   options.membership.min_members = topology.cluster.failure.min_members;
   options.membership.ring = config::member_ring(topology.cluster, members);

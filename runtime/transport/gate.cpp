@@ -212,9 +212,11 @@ void Gate::tend_peer(std::size_t position, TimePoint now) {
     return;
   }
   if (peer.state() == Peer::State::kAway && now - peer.since() >= options_.first_returns_within) {
-    lose(position, {ErrorKind::kLostPeers,
-                    fmt::format("{}, and no other process took its place within {:.0f} s",
-                                peer.end().message, seconds(options_.first_returns_within))});
+    lose(position,
+         {ErrorKind::kLostPeers,
+          fmt::format("{}, and no other process took its place within {:.0f} s", peer.end().message,
+                      seconds(options_.first_returns_within))},
+         true);
     return;
   }
   if (!peer.dialed()) return;

@@ -70,6 +70,7 @@ struct PeerLost {
   // kLostPeers for what happens to processes and networks; as a refusal says, or kUsage where the
   // two cannot be meant to work together.
   Error error;
+  bool unheard = false;  // nothing was heard of it any more, nor did it refuse this node
 };
 // It said that it has nothing more to do here; or it had not come yet, and the plan's first node,
 // which alone could have told of it, said that it has ended, or is gone itself.
@@ -263,7 +264,7 @@ class Gate final : public WireEvents {
   // The connection goes; the peer may come back over another one.
   void cut(std::size_t position, const std::string& why);
   // The peer is over: for good, with an error or as it should be.
-  void lose(std::size_t position, Error error);
+  void lose(std::size_t position, Error error, bool unheard = false);
   // Nothing is heard of the peer any more: it is lost, or away if another process may come.
   void give_up(std::size_t position, Error error);
   bool may_return(const Peer& peer) const;

@@ -316,7 +316,7 @@ bool Gate::may_return(const Peer& peer) const {
 void Gate::give_up(std::size_t position, Error error) {
   Peer& peer = *peers_[position];
   if (!may_return(peer)) {
-    lose(position, std::move(error));
+    lose(position, std::move(error), true);
     return;
   }
   part_from(peer);
@@ -340,7 +340,7 @@ void Gate::let_go(std::size_t position, Error error) {
   tell_root(Message::of(PeerAway{peer.node(), std::move(error)}));
 }
 
-void Gate::lose(std::size_t position, Error error) {
+void Gate::lose(std::size_t position, Error error, bool unheard) {
   Peer& peer = *peers_[position];
   part_from(peer);
   peers_progress_.fetch_sub(static_cast<std::int64_t>(peer.progress()));
@@ -349,7 +349,7 @@ void Gate::lose(std::size_t position, Error error) {
   log_.warning(error.message);
   const std::string node = peer.node();
   return_kept(position);
-  tell_root(Message::of(PeerLost{node, std::move(error)}));
+  tell_root(Message::of(PeerLost{node, std::move(error), unheard}));
   tell_of_end(peer);
 }
 

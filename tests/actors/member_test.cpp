@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/actors/theatre.h"
@@ -127,6 +131,87 @@ TEST(Member, LossOfTheHeadEndsItWithTheCause) {
   ASSERT_TRUE(played.error);
   EXPECT_EQ(played.error->kind, ErrorKind::kLostPeers);
   EXPECT_EQ(played.error->message, "member.0: " + kDeath.message);
+}
+
+// What a member whose head is not heard of any more came to, with a replica that answers so.
+struct Orphan {
+  std::optional<Error> error;
+  bool asked = false;
+  StatePointer state;
+};
+
+enum class Answer : std::uint8_t { kState, kGone, kNone };
+
+Orphan play_orphan(const runtime::PeerLost& lost, Answer answer, const StatePointer& state) {
+  Orphan orphan;
+  Script coordinator;
+  coordinator.start = [&](Context& context) { context.after(std::chrono::seconds(1)); };
+  coordinator.timer = [&, told = false](Context& context, runtime::TimerId) mutable {
+    if (!std::exchange(told, true)) {
+      context.send_control("member.0", Message::of(PeerLost(lost)));
+    }
+    // However long it waits.
+    context.post_progress();
+    context.after(std::chrono::seconds(30));
+  };
+  coordinator.child_ended = [&](Context& context, const ChildEnd& end) {
+    if (end.name != "member.0") return ChildDecision::kIgnore;
+    orphan.error = end.error;
+    context.finish();
+    return ChildDecision::kIgnore;
+  };
+  Script replica;
+  replica.start = [&](Context& context) {
+    if (answer == Answer::kGone) context.fail({ErrorKind::kInternal, "it cannot"});
+  };
+  replica.receive = [&](Context& context, const Message& message) {
+    ASSERT_NE(message.as<TellState>(), nullptr) << message.name();
+    orphan.asked = true;
+    if (answer == Answer::kNone) return;
+    context.send_control(message.sender_name(), Message::of(OwnState{state}));
+  };
+  MemberOptions options;
+  options.replica = "replica.0";
+  Play play;
+  play.actor("coordinator", coordinator);
+  play.actor("member.0", [&] { return std::make_unique<Member>(options); });
+  play.actor("replica.0", replica);
+  const runtime::NodeEnd end = play.run(1);
+  EXPECT_FALSE(end.error) << end.error->message;
+  orphan.state = options.outcome->orphan_state;
+  return orphan;
+}
+
+TEST(Member, WhoseHeadIsNotHeardOfEndsWithTheStateOfItsReplica) {
+  const auto some = std::make_shared<const pipeline::TrainingState>();
+  for (const StatePointer& state : {some, StatePointer()}) {
+    const Orphan orphan = play_orphan({"head", kDeath, true}, Answer::kState, state);
+    EXPECT_TRUE(orphan.asked);
+    EXPECT_EQ(orphan.state, state);
+    ASSERT_TRUE(orphan.error);
+    EXPECT_EQ(orphan.error->message, "member.0: " + kDeath.message);
+  }
+}
+
+TEST(Member, WhoseReplicaHasEndedEndsWithoutAState) {
+  const Orphan orphan = play_orphan({"head", kDeath, true}, Answer::kGone, nullptr);
+  EXPECT_EQ(orphan.state, nullptr);
+  ASSERT_TRUE(orphan.error);
+  EXPECT_EQ(orphan.error->message, "member.0: " + kDeath.message);
+}
+
+TEST(Member, WhoseReplicaNeverTellsItsStateEndsWithoutOne) {
+  const Orphan orphan = play_orphan({"head", kDeath, true}, Answer::kNone, nullptr);
+  EXPECT_TRUE(orphan.asked);
+  EXPECT_EQ(orphan.state, nullptr);
+  ASSERT_TRUE(orphan.error);
+  EXPECT_EQ(orphan.error->message, "member.0: " + kDeath.message);
+}
+
+TEST(Member, WhomTheHeadRefusesAsksForNoState) {
+  const Orphan orphan = play_orphan({"head", kDeath}, Answer::kState, nullptr);
+  EXPECT_FALSE(orphan.asked);
+  ASSERT_TRUE(orphan.error);
 }
 
 // The next coordinator has heard nothing of it.

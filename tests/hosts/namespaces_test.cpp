@@ -46,7 +46,9 @@ class Hosts : public ClusterRun {
     return network_->on(0, command(run_words("a", more)));
   }
   std::unique_ptr<Process> join_from(int host, const Words& more = {}) const {
-    return std::make_unique<Process>(network_->on(host, command(join_words(more))));
+    ProcessOptions options;
+    options.folder = path(".");
+    return std::make_unique<Process>(network_->on(host, command(join_words(more))), options);
   }
   // Whatever it sends goes over its cable.
   std::unique_ptr<Process> join_apart_from(int host, const Words& more = {}) const {
@@ -332,6 +334,8 @@ TEST_F(Hosts, HeadsSideOfACutCableGoesOnAndTheOtherEnds) {
   const ProcessEnd joined = member->wait();
   EXPECT_EQ(joined.exit_code, 5) << joined.err;
   EXPECT_THAT(joined.err, HasSubstr("head has not been heard of for"));
+  EXPECT_THAT(joined.err, HasSubstr("steps is saved, and one member's is enough to go on with: "
+                                    "troupe run --resume runs/member.1-"));
   const auto known = nodes("a");
   EXPECT_EQ(known.at("member.1").state, "dead");
   EXPECT_EQ(known.at("member.0").state, "ended");

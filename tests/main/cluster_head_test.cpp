@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <thread>
 
 #include <fmt/format.h>
@@ -139,18 +140,54 @@ TEST_F(ClusterHead, OneThatIsNotReplacedEndsTheRunWhichGoesOnToTheSameHash) {
   EXPECT_EQ(resumed("a", iterations)["state_hash"].text(), whole);
 }
 
-// Nobody starts another.
-TEST_F(ClusterHead, MembersElsewhereWaitForAnotherAndThenEnd) {
+// Nobody starts another. Each saves what it has, below the folder that it was started in.
+TEST_F(ClusterHead, MembersElsewhereWaitForAnotherAndThenEndWithTheirStatesSaved) {
+  const std::string address = fmt::format("127.0.0.1:{}", free_port());
+  Words more = kEndlessRun;
+  more.insert(more.end(), {"--set", "cluster.failure.orphan_after=1s"});
+  Process process(command(head_words("a", address, 2, more)));
+  std::filesystem::create_directory(path("elsewhere"));
+  ProcessOptions elsewhere;
+  elsewhere.folder = path("elsewhere");
+  Process one(command({"join", address}), elsewhere), other(command({"join", address}), elsewhere);
+  wait_until_training(process, "a");
+  process.send(SIGKILL);
+  for (Process* member : {&one, &other}) {
+    const ProcessEnd end = member->wait();
+    EXPECT_EQ(end.exit_code, 5) << end.err;
+    EXPECT_THAT(end.err, HasSubstr("no other process took its place within 1 s"));
+    const std::size_t at = end.err.find("troupe run --resume runs/member.");
+    ASSERT_NE(at, std::string::npos) << end.err;
+    const std::size_t folder = end.err.find("runs/", at);
+    const std::string name =
+        "elsewhere/" + end.err.substr(folder, end.err.find('\n', folder) - folder);
+    ASSERT_EQ(checkpoints(name).size(), 1U);
+    const std::uint64_t step = std::stoull(checkpoints(name).front().substr(5, 12));
+    EXPECT_GE(step, 20U);
+    EXPECT_THAT(end.err, HasSubstr(fmt::format("its state after {} steps is saved", step)));
+    const Words iterations = until_iteration(step / 4 + 5, {"--workers", "0"});
+    const std::string whole = hash_of(name + "-whole", iterations);
+    EXPECT_EQ(resumed(name, iterations)["state_hash"].text(), whole);
+  }
+  process.wait();
+}
+
+TEST_F(ClusterHead, OrphanThatCannotSaveItsStateSaysSo) {
   const std::string address = fmt::format("127.0.0.1:{}", free_port());
   Words more = kEndlessRun;
   more.insert(more.end(), {"--set", "cluster.failure.orphan_after=1s"});
   Process process(command(head_words("a", address, 1, more)));
-  Process member(command({"join", address}));
+  std::filesystem::create_directory(path("elsewhere"));
+  write_text(path("elsewhere/runs"), "no folder");
+  ProcessOptions elsewhere;
+  elsewhere.folder = path("elsewhere");
+  Process member(command({"join", address}), elsewhere);
   wait_until_training(process, "a");
   process.send(SIGKILL);
   const ProcessEnd end = member.wait();
   EXPECT_EQ(end.exit_code, 5) << end.err;
-  EXPECT_THAT(end.err, HasSubstr("no other process took its place within 1 s"));
+  EXPECT_THAT(end.err, HasSubstr("steps was not saved: "));
+  EXPECT_THAT(end.err, HasSubstr("runs/member.0-"));
   process.wait();
 }
 

@@ -1,0 +1,36 @@
+#include "launch/orphan_folder.h"
+
+#include <span>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "config/topology_identity.h"
+#include "launch/run_folder.h"
+#include "pipeline/checkpoint.h"
+#include "pipeline/checkpoint_folder.h"
+
+namespace troupe::launch {
+
+std::string orphan_folder(const std::string& node, std::time_t now) {
+  return fmt::format("runs/{}-{:%Y%m%d-%H%M%S}", node, fmt::localtime(now));
+}
+
+// The topology last: with it the folder is a run's.
+runtime::Result<void> write_orphan(const std::string& folder, const config::Topology& topology,
+                                   const std::string& effective, const TrainingSetup& setup,
+                                   const pipeline::TrainingState& state, runtime::Disk& disk) {
+  pipeline::Checkpoint checkpoint;
+  checkpoint.state = state;
+  checkpoint.topology = effective;
+  checkpoint.topology_hash = config::topology_hash(topology);
+  checkpoint.model = topology.model.zoo.value_or(topology.name);
+  ASSIGN_OR_RETURN(const runtime::Buffer file,
+                   pipeline::encode_checkpoint(checkpoint, *setup.gan, setup.options));
+  ASSIGN_OR_RETURN(const RunFolder run, RunFolder::create(folder, disk));
+  const std::string name = pipeline::checkpoint_name(state.step(setup.options.schedule.size()));
+  RETURN_IF_ERROR(disk.replace(run.checkpoints() + "/" + name, file.bytes()));
+  return disk.replace(run.file("topology.yaml"), std::as_bytes(std::span{effective}));
+}
+
+}  // namespace troupe::launch

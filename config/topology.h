@@ -24,7 +24,7 @@ enum class Precision : std::uint8_t { kFp32 };
 
 // Whose arithmetic computes: part of the numerics class.
 enum class Kernels : std::uint8_t {
-  kPortable,  // the same bits on every host
+  kPortable,  // our own; the same bits on every host that has AVX2
   kFastest,   // whatever is fastest here; bits belong to hosts of one numerics class
 };
 

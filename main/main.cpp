@@ -45,7 +45,7 @@ void print_help(std::ostream& out) {
 int print_version() {
   std::cout << "troupe " TROUPE_VERSION
                "\n"
-               "backends: cpu (fp32), reference (fp32, fp64)\n"
+               "backends: portable (fp32), cpu (fp32), reference (fp32, fp64)\n"
                "kernels: portable, fastest (oneDNN for wide layers)\n"
                "venues: one process, several processes and hosts\n"
                "reduction: exact, fp32, bf16, int8\n";

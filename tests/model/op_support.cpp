@@ -302,6 +302,16 @@ Operands<T> converted(const Operands<double>& operands) {
   return result;
 }
 
+bool same_bits(const Operands<float>& a, const Operands<float>& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].size() != b[i].size()) return false;
+    if (!a[i].empty() && std::memcmp(a[i].data(), b[i].data(), a[i].size() * sizeof(float)) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
 template <class T>
 void run_kernel(const Kernel& kernel, Operands<T>& operands,
                 const runtime::RandomPosition& random) {

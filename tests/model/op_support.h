@@ -64,6 +64,9 @@ Operands<double> random_operands(const Operation& operation, Draw& draw);
 template <class T>
 Operands<T> converted(const Operands<double>& operands);
 
+// Whether every number is the same one, bit by bit: NaN is itself, and 0 is not -0.
+bool same_bits(const Operands<float>& a, const Operands<float>& b);
+
 // Runs a kernel of `backend` (whose type must be T) in place, between guards that must stay as they
 // were.
 template <class T>

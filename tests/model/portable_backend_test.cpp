@@ -25,7 +25,7 @@ TEST(PortableBackend, EveryOperationIsTheSameBitsWithAvx2AndAvx512) {
       }
       EXPECT_EQ(cpu::vector_lanes(), 16);
       run_operation(**backend, operation, wide);
-      EXPECT_EQ(narrow, wide) << operation_name(operation) << " seed " << seed;
+      EXPECT_TRUE(same_bits(narrow, wide)) << operation_name(operation) << " seed " << seed;
     }
   }
 }

@@ -30,6 +30,14 @@ TEST(ProgramAllocation, RunningAllocatesNothing) {
   expect_no_allocation(*backend, small_discriminator());
 }
 
+TEST(ProgramAllocation, RunningPortableKernelsAllocatesNothing) {
+  const auto backend = make_portable_backend();
+  if (!backend.ok()) GTEST_SKIP() << backend.error().message;
+  (*backend)->prepare_thread();
+  expect_no_allocation(**backend, small_generator());
+  expect_no_allocation(**backend, small_discriminator());
+}
+
 TEST(ProgramAllocation, AllocationsAreCounted) {
   const std::int64_t before = allocations_so_far();
   const std::vector<double> some(100);

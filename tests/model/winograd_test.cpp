@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "model/backend/cpu/plane_transforms.h"
+#include "model/backend/cpu/plane_vectors.h"
 #include "tests/model/op_support.h"
 
 namespace troupe::model {
@@ -49,7 +51,7 @@ std::vector<double> plainly(const std::vector<double>& filter, const std::vector
 
 TEST(Winograd, TilesAreTheFilterForEveryNumberOfTaps) {
   Draw draw(1);
-  for (int taps = cpu::kFewestTaps; taps <= cpu::kMostTaps; ++taps) {
+  for (int taps = 2; taps <= cpu::kMostTaps; ++taps) {
     const auto filter = draw.contents({"taps", taps});
     const auto inputs = draw.contents({"inputs", kPoints});
     const auto found = filtered<double>(taps, filter, inputs);
@@ -64,7 +66,7 @@ TEST(Winograd, TransformsOfInputsAndOutputsAreExactInFloat) {
   for (const auto& row : cpu::input_transform()) {
     for (const double entry : row) EXPECT_EQ(static_cast<double>(static_cast<float>(entry)), entry);
   }
-  for (int taps = cpu::kFewestTaps; taps <= cpu::kMostTaps; ++taps) {
+  for (int taps = 2; taps <= cpu::kMostTaps; ++taps) {
     for (const auto& row : cpu::output_transform(taps)) {
       for (const double entry : row)
         EXPECT_EQ(static_cast<double>(static_cast<float>(entry)), entry);
@@ -88,6 +90,46 @@ TEST(Winograd, RoundingInFloatStaysBelowAMillionthForTheTapsThatAreUsed) {
       }
     }
     EXPECT_LT(std::sqrt(errors / squares), 1e-6) << taps << " taps";
+  }
+}
+
+// What the kernels run is written out by hand; it must be these matrices.
+TEST(Winograd, VectorsComputeTheMatrices) {
+  if (!cpu::plane_vectors_supported()) GTEST_SKIP() << "no AVX2 on this host";
+  constexpr std::int64_t kLanes = cpu::kPositionLanes;
+  Draw draw(3);
+  const auto columns = [&] {
+    return converted<float>({draw.contents({"v", kPoints * kLanes})})[0];
+  };
+  const auto expect_product = [&](const std::vector<float>& found, std::size_t row,
+                                  const std::vector<float>& given, const auto& entry, int of) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      double sum = 0.0;
+      for (std::size_t k = 0; k < static_cast<std::size_t>(of); ++k) {
+        sum += entry(row, k) * static_cast<double>(given[k * kLanes + lane]);
+      }
+      ASSERT_NEAR(static_cast<double>(found[row * kLanes + lane]), sum, 2e-5);
+    }
+  };
+  for (int taps = 2; taps <= cpu::kMostTaps; ++taps) {
+    const int outputs = cpu::tile_outputs(taps);
+    const auto a = cpu::output_transform(taps);
+    const auto b = cpu::input_transform();
+    const std::vector<float> given = columns();
+    std::vector<float> inputs = given, derivatives = given, sums = given;
+    cpu::transform_inputs(inputs.data(), kLanes, kLanes);
+    cpu::transform_derivatives(derivatives.data(), kLanes, kLanes, outputs);
+    cpu::restore_outputs(sums.data(), kLanes, kLanes, outputs);
+    for (std::size_t row = 0; row < kPoints; ++row) {
+      expect_product(
+          inputs, row, given, [&](std::size_t r, std::size_t k) { return b[r][k]; }, kPoints);
+      expect_product(
+          derivatives, row, given, [&](std::size_t r, std::size_t k) { return a[k][r]; }, outputs);
+    }
+    for (std::size_t row = 0; row < static_cast<std::size_t>(outputs); ++row) {
+      expect_product(
+          sums, row, given, [&](std::size_t r, std::size_t k) { return a[r][k]; }, kPoints);
+    }
   }
 }
 

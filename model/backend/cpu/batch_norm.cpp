@@ -16,7 +16,7 @@ namespace {
 class PeriodPlan {
  public:
   PeriodPlan(std::int64_t rows, std::int64_t channels)
-      : rows_(rows), channels_(channels), period_(channel_period(channels)) {}
+      : rows_(rows), channels_(channels), period_(channel_period(channels, rows * channels)) {}
 
   std::size_t add_floats() { return plan_.add_floats(period_); }
   std::size_t add_doubles() {

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "runtime/base/error.h"
+
 // Compiled once for each kind of vector, as plane_vectors.cpp.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
 #undef HWY_TARGET_INCLUDE
@@ -28,10 +30,14 @@ template <class Vectors, class Single>
 HWY_INLINE void over_periods(std::int64_t count, std::int64_t period, std::int64_t lanes,
                              const Vectors& vectors, const Single& single) {
   std::int64_t i = 0;
-  for (; i + period <= count; i += period) {
-    for (std::int64_t place = 0; place < period; place += lanes) vectors(i + place, place);
+  if (period % lanes == 0) {
+    for (; i + period <= count; i += period) {
+      for (std::int64_t place = 0; place < period; place += lanes) vectors(i + place, place);
+    }
   }
-  for (std::int64_t place = 0; i < count; ++i, ++place) single(i, place);
+  for (std::int64_t place = 0; i < count; ++i, place = place + 1 < period ? place + 1 : 0) {
+    single(i, place);
+  }
 }
 
 HWY_INLINE hn::Vec<Doubles> load_doubles(const float* from) {
@@ -135,11 +141,13 @@ HWY_EXPORT(normalise);
 HWY_EXPORT(add_products);
 HWY_EXPORT(normalise_backward);
 
-std::int64_t channel_period(std::int64_t channels) {
+std::int64_t channel_period(std::int64_t channels, std::int64_t count) {
+  CHECK(channels > 0, "values without channels");
   // Several vectors, so that a sum does not wait for the addition before it.
   constexpr std::int64_t kVectors = 4;
   const std::int64_t period = std::lcm(channels, std::int64_t{16});
-  return period >= 16 * kVectors ? period : period * kVectors;
+  if (period > count) return channels;
+  return period >= 16 * kVectors || period * kVectors > count ? period : period * kVectors;
 }
 
 void add_values(const float* values, std::int64_t count, std::int64_t period, double* sums) {

@@ -9,8 +9,8 @@
 
 namespace troupe::model::cpu {
 
-// A multiple of `channels` and of sixteen.
-std::int64_t channel_period(std::int64_t channels);
+// For `count` values: a multiple of `channels`, and of sixteen unless they are too few for that.
+std::int64_t channel_period(std::int64_t channels, std::int64_t count);
 
 // For i < count: sums[i % period] += values[i].
 void add_values(const float* values, std::int64_t count, std::int64_t period, double* sums);

@@ -1,5 +1,7 @@
 #include "model/backend/cpu/collapsed_kernel.h"
 
+#include <algorithm>
+
 namespace troupe::model::cpu {
 namespace {
 

@@ -1,5 +1,8 @@
 #include "model/backend/cpu/convolution.h"
 
+#include <utility>
+#include <vector>
+
 #include "model/backend/cpu/onednn.h"
 #include "model/backend/cpu/plane_convolution.h"
 #include "model/backend/cpu/plane_vectors.h"
@@ -74,31 +77,26 @@ class ReluKernel final : public Kernel {
   std::int64_t elements_;
 };
 
-// The fastest of ours, where it is faster than the library; else null.
 template <class Convolution>
-std::unique_ptr<Kernel> make_preferred_kernel(const Convolution& convolution) {
-  if (!plane_vectors_supported()) return nullptr;
-  if (upsamples(convolution.geometry)) return make_upsampled_kernel(convolution);
-  return prefers_planes(convolution) ? make_plane_kernel(convolution) : nullptr;
+std::unique_ptr<Kernel> make_own_kernel(const Convolution& convolution) {
+  return upsamples(convolution.geometry) ? make_upsampled_kernel(convolution)
+                                         : make_plane_kernel(convolution);
 }
 
 template <class Convolution>
 std::unique_ptr<Kernel> choose(const Convolution& convolution, const dnnl::engine& engine) {
-  if (auto kernel = make_preferred_kernel(convolution)) return kernel;
+  const bool upsampling = upsamples(convolution.geometry);
+  if (plane_vectors_supported() && (upsampling || prefers_planes(convolution))) {
+    return make_own_kernel(convolution);
+  }
   // The library does not upsample.
-  if (upsamples(convolution.geometry)) return reference::make_kernel<float>(convolution);
+  if (upsampling) return reference::make_kernel<float>(convolution);
   try {
     return make_onednn_kernel(convolution, engine);
   } catch (const dnnl::error& error) {
     if (error.status != dnnl_unimplemented && error.status != dnnl_invalid_arguments) throw;
     return reference::make_kernel<float>(convolution);
   }
-}
-
-template <class Convolution>
-std::unique_ptr<Kernel> choose_portable(const Convolution& convolution) {
-  if (auto kernel = make_preferred_kernel(convolution)) return kernel;
-  return make_plane_kernel(convolution);
 }
 
 }  // namespace
@@ -119,15 +117,15 @@ std::unique_ptr<Kernel> make_kernel(const ConvolutionBackwardParameters& convolu
 }
 
 std::unique_ptr<Kernel> make_portable_kernel(const ConvolutionForward& convolution) {
-  return choose_portable(convolution);
+  return make_own_kernel(convolution);
 }
 
 std::unique_ptr<Kernel> make_portable_kernel(const ConvolutionBackwardInput& convolution) {
-  return choose_portable(convolution);
+  return make_own_kernel(convolution);
 }
 
 std::unique_ptr<Kernel> make_portable_kernel(const ConvolutionBackwardParameters& convolution) {
-  return choose_portable(convolution);
+  return make_own_kernel(convolution);
 }
 
 std::unique_ptr<Kernel> make_onednn_kernel(const ConvolutionForward& convolution,

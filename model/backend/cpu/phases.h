@@ -3,6 +3,7 @@
 // How a kernel meets an upsampled image along one axis: the arithmetic of upsampled_convolution.h.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -8,7 +8,7 @@
 // whose sums stay in registers over all taps (plane_vectors.h).
 //
 // With 3 to 7 taps along z, or a multiple of these, if that is less work, planes hold tiles of 9 -
-// taps outputs evaluated at eight points (winograd.h) instead of cells: 2 to 2.7 times fewer
+// taps outputs evaluated at eight points (winograd.h) instead of cells: up to 2.7 times fewer
 // products. Positions q are then tiles, and there are eight planes for each channel.
 //
 // Order of accumulation, in float with fused multiply-adds: outputs over (kx, ky, kz without tiles,

@@ -9,7 +9,7 @@ namespace troupe::model::cpu {
 
 ConvolutionGeometry with_long_rows(ConvolutionGeometry g) {
   if (g.in[2] != 1 || g.out[2] != 1 || g.kernel[2] != 1) return g;
-  for (Extent* e : {&g.in, &g.out, &g.kernel}) *e = {1, (*e)[0], (*e)[1]};
+  for (Extent* e : {&g.in, &g.out, &g.kernel, &g.upsample}) *e = {1, (*e)[0], (*e)[1]};
   for (Extent* e : {&g.pad_before, &g.pad_after}) *e = {0, (*e)[0], (*e)[1]};
   return g;
 }
@@ -19,7 +19,7 @@ Tiling tiling_of(const ConvolutionGeometry& g) {
   Tiling tiling{.row = cells, .taps_in_z = taps};
   std::int64_t parts = 1;
   while (parts < taps && (taps % parts != 0 || taps / parts > kMostTaps)) ++parts;
-  if (const std::int64_t of_part = taps / parts; of_part > kFewestTaps) {
+  if (const std::int64_t of_part = taps / parts; of_part >= kFewestTaps) {
     const std::int64_t outputs = tile_outputs(static_cast<int>(of_part));
     const std::int64_t tiles = (g.out[2] + outputs - 1) / outputs;
     // Above that the transforms cost what the products save.
@@ -39,7 +39,7 @@ Tiling tiling_of(const ConvolutionGeometry& g) {
 
 TapRange taps_inside(const ConvolutionGeometry& g, std::int64_t ox) {
   const std::int64_t shift = ox - g.pad_before[0];
-  const std::int64_t begin = std::max<std::int64_t>(0, -shift);
+  const std::int64_t begin = std::clamp<std::int64_t>(-shift, 0, g.kernel[0]);
   return {begin, std::max(begin, std::min(g.kernel[0], g.in[0] - shift))};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/backend/cpu/plane_vectors.h"
+#include "model/backend/cpu/winograd.h"
 
 // Compiled once for each kind of vector, as plane_vectors.cpp.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
@@ -27,8 +28,8 @@ void transform_inputs(float* planes, std::int64_t stride, std::int64_t count) {
   };
   for (std::int64_t i = 0; i < count; i += kLanes) {
     float* at = planes + i;
-    Vector d[8];
-    for (int k = 0; k < 8; ++k) d[k] = hn::LoadU(tag, at + k * stride);
+    Vector d[kPoints];
+    for (int k = 0; k < kPoints; ++k) d[k] = hn::LoadU(tag, at + k * stride);
     const auto put = [&](int k, Vector value) { hn::StoreU(value, tag, at + k * stride); };
     const auto put_pair = [&](int k, Vector even, Vector odd) {
       put(k, hn::Add(even, odd));
@@ -48,7 +49,7 @@ void transform_derivatives(float* planes, std::int64_t stride, std::int64_t coun
   const Tag tag;
   for (std::int64_t i = 0; i < count; i += kLanes) {
     float* at = planes + i;
-    Vector dy[kPositionLanes / 2];
+    Vector dy[kPoints];
     for (int j = 0; j < outputs; ++j) dy[j] = hn::LoadU(tag, at + j * stride);
     // At 0 and infinity the first and the last stand alone; at +-a even powers add, odd ones
     // differ.

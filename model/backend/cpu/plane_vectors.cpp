@@ -78,7 +78,9 @@ using MultiplyBlock = void (*)(const PlaneProduct&, std::int64_t output, std::in
 
 template <int kOutputs, int kVectors>
 constexpr MultiplyBlock multiply_block_of() {
-  if constexpr (kVectors <= vectors_beside(kOutputs)) return &multiply_block<kOutputs, kVectors>;
+  if constexpr (kOutputs <= kMostOutputs && kVectors <= vectors_beside(kOutputs)) {
+    return &multiply_block<kOutputs, kVectors>;
+  }
   return nullptr;
 }
 
@@ -131,7 +133,7 @@ HWY_INLINE float sum_of_lanes(const float* lanes) {
 // Keeps the compiler from reading memory again for every use of a value, which is what its fused
 // multiply-adds with an operand in memory come to.
 HWY_INLINE Vector in_register(Vector value) {
-#if HWY_ARCH_X86
+#if HWY_ARCH_X86 && HWY_MAX_BYTES >= 32
   __asm__("" : "+v"(value.raw));
 #endif
   return value;
@@ -197,7 +199,9 @@ using DotBlock = void (*)(const PlaneDots&, std::int64_t row, std::int64_t outpu
 
 template <int kRows, int kOutputs>
 constexpr DotBlock dot_block_of() {
-  if constexpr (kRows <= rows_beside(kOutputs)) return &add_dot_block<kRows, kOutputs>;
+  if constexpr (kOutputs <= kMostOutputs && kRows <= rows_beside(kOutputs)) {
+    return &add_dot_block<kRows, kOutputs>;
+  }
   return nullptr;
 }
 
@@ -235,8 +239,8 @@ HWY_EXPORT(add_planes);
 HWY_EXPORT(add_plane_dots);
 
 bool plane_vectors_supported() {
-  // Older vectors have no fused multiply-add.
-  constexpr auto kWithFused = HWY_AVX2 | HWY_AVX3 | HWY_AVX3_DL;
+  // Older vectors, whose numbers are higher, have no fused multiply-add.
+  constexpr auto kWithFused = HWY_AVX2 | (HWY_AVX2 - 1);
   return (hwy::SupportedTargets() & kWithFused) != 0;
 }
 

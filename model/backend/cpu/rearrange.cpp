@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/backend/cpu/plane_transforms.h"
+#include "runtime/base/error.h"
 
 namespace troupe::model::cpu {
 
@@ -25,6 +26,7 @@ void copy_cell_by_cell(const Rearrangement& r, const RowPart& part) {
 }  // namespace
 
 void rearrange(const Rearrangement& r, const float* image, float* planes) {
+  CHECK(r.numbers == 1 || r.number_stride > 0, "where are the other numbers?");
   for (std::int64_t d = 0; d < r.numbers; ++d) {
     std::fill_n(planes + d * r.number_stride, r.channels * r.plane, 0.0f);
   }
@@ -32,8 +34,7 @@ void rearrange(const Rearrangement& r, const float* image, float* planes) {
     const std::int64_t plane_row = y + r.first_row;
     if (plane_row < 0 || plane_row >= r.plane_rows) continue;
     // Zeros behind a row fall on the next one, which is still to come, or on its zeros.
-    const bool in_vectors =
-        r.channels > 2 && (plane_row + 1) * r.row + kTransposed <= r.plane && y + 1 < r.rows;
+    const bool in_vectors = r.channels > 2 && (plane_row + 1) * r.row + kTransposed <= r.plane;
     for (std::int64_t d = 0; d < r.numbers; ++d) {
       // z = t step + d - before lies in the row.
       const std::int64_t begin = std::max<std::int64_t>(0, (r.before - d + r.step - 1) / r.step);

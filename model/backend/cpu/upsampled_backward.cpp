@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "model/backend/cpu/coarse_planes.h"
 #include "model/backend/cpu/plane_geometry.h"
@@ -15,7 +16,7 @@ namespace {
 class BackwardInputKernel final : public Kernel {
  public:
   explicit BackwardInputKernel(const ConvolutionGeometry& geometry)
-      : g_(geometry),
+      : g_(with_long_rows(geometry)),
         kernel_(g_),
         lead_{kernel_.axis(1).most_taps - 1, kernel_.axis(2).most_taps - 1},
         row_(g_.in[2] + lead_[1]),

@@ -15,7 +15,7 @@ namespace {
 class ForwardKernel final : public Kernel {
  public:
   explicit ForwardKernel(const ConvolutionForward& convolution)
-      : g_(convolution.geometry),
+      : g_(with_long_rows(convolution.geometry)),
         activation_(convolution.activation),
         kernel_(g_),
         planes_(kernel_) {
@@ -73,8 +73,9 @@ class ForwardKernel final : public Kernel {
 
   // Sums [phase along z][output][position] of one x plane and one phase along y.
   void multiply(std::int64_t fx, std::int64_t c, std::int64_t fy, std::byte* scratch) const {
-    const std::int64_t begin = std::max<std::int64_t>(0, -c);
-    const std::int64_t end = std::max(begin, std::min(kernel_.axis(0).at(fx).taps, g_.in[0] - c));
+    const std::int64_t x_taps = kernel_.axis(0).at(fx).taps;
+    const std::int64_t begin = std::clamp<std::int64_t>(-c, 0, x_taps);
+    const std::int64_t end = std::max(begin, std::min(x_taps, g_.in[0] - c));
     auto* taps = scratch_at<const float*>(scratch, taps_);
     const std::int64_t y_taps = kernel_.axis(1).at(fy).taps;
     for (std::int64_t fz = 0; fz < kernel_.axis(2).factor; ++fz) {
@@ -118,6 +119,7 @@ class ForwardKernel final : public Kernel {
       float* row = y + rows.output(fy, c) * g_.out[2] * g_.out_channels;
       for (std::int64_t fz = 0; fz < axis.factor; ++fz) {
         const Phase& phase = axis.at(fz);
+        if (phase.count == 0) continue;
         const float* from =
             sums_of(fz, scratch) + (c + rows.lead()) * planes_.row + phase.first + axis.lead();
         float* to = row + axis.output(fz, phase.first) * g_.out_channels;

@@ -14,7 +14,7 @@ namespace {
 class ParameterKernel final : public Kernel {
  public:
   explicit ParameterKernel(const ConvolutionGeometry& geometry)
-      : g_(geometry), kernel_(g_), planes_(kernel_) {
+      : g_(with_long_rows(geometry)), kernel_(g_), planes_(kernel_) {
     gradient_ = plan_.add_floats(kernel_.size());
     block_ = plan_.add_bytes(static_cast<std::size_t>(g_.in_channels * g_.out_channels) *
                              sizeof(double));

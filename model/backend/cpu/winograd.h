@@ -9,7 +9,7 @@
 // Computations (1980), and A. Lavin and S. Gray, Fast Algorithms for Convolutional Neural Networks
 // (2016), with the rows of B^T as there. All entries of A and B^T are exact in float.
 //
-// Rounding: about ten times that of the plain sum (tests/model/winograd_test.cpp says how much).
+// Rounding is some ten times that of the plain sum: tests/model/winograd_test.cpp bounds it.
 // Zero inputs give zero, but an output whose own inputs are all zero has the rounding of the
 // tile's.
 
@@ -19,7 +19,7 @@
 namespace troupe::model::cpu {
 
 inline constexpr int kPoints = 8;
-inline constexpr int kFewestTaps = 2, kMostTaps = 7;
+inline constexpr int kFewestTaps = 3, kMostTaps = 7;
 
 // Of kFewestTaps to kMostTaps taps.
 constexpr int tile_outputs(int taps) { return kPoints + 1 - taps; }

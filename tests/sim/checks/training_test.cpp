@@ -201,6 +201,7 @@ TEST(SimulatedTraining, MembersJoinAndDieInAnyOrderAndCostNoBit) {
     ASSERT_TRUE(end.over) << "seed " << seed;
     if (end.head_error && end.state == nullptr) continue;  // one had not come when it died
     ASSERT_FALSE(end.head_error) << "seed " << seed << ": " << end.head_error->message;
+    ASSERT_FALSE(end.accusation) << "seed " << seed << ": " << end.accusation->message;
     ASSERT_EQ(hash_of(end.state), expected) << "seed " << seed;
     joined += end.joined;
     killed += end.killed;
@@ -227,6 +228,8 @@ TEST(SimulatedTraining, WhoJoinsOrTeachesMayDieAfterEveryMessageMeanwhile) {
       ASSERT_TRUE(end.over) << "process " << victim << " after " << after;
       ASSERT_FALSE(end.head_error)
           << victim << " after " << after << ": " << end.head_error->message;
+      ASSERT_FALSE(end.accusation)
+          << victim << " after " << after << ": " << end.accusation->message;
       ASSERT_EQ(hash_of(end.state), expected) << "process " << victim << " after " << after;
       joined += end.joined;
     }
@@ -372,6 +375,7 @@ TEST(SimulatedTraining, HeadsAndMembersComeAndDieInAnyOrderAndCostNoBit) {
       continue;
     }
     ASSERT_FALSE(end.head_error) << "seed " << seed << ": " << end.head_error->message;
+    ASSERT_FALSE(end.accusation) << "seed " << seed << ": " << end.accusation->message;
     ASSERT_EQ(hash_of(end.state), expected) << "seed " << seed;
     joined += end.joined;
     heads += end.heads;

@@ -74,6 +74,9 @@ TEST(SimulatedWaiting, HeadMayDieWhileTheyWait) {
     ASSERT_FALSE(end.head_error) << "later " << later << ": " << end.head_error->message;
     ASSERT_EQ(hash_of(end.state), expected) << "later " << later;
     ASSERT_EQ(end.heads, 2U) << "later " << later;
+    // Also when the first was only half taught, and the next head knows nothing of its teacher.
+    ASSERT_EQ(end.joined, 1U) << "later " << later;
+    ASSERT_TRUE(end.member_error) << "nobody told the other why it is not let in, later " << later;
   }
 }
 

@@ -10,17 +10,22 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Steps are made with one member, or only with two.
-TrainingStage& stage(bool needs_two) {
-  static TrainingStage one,
-      two("train: {micro_batch: 2, micro_batches: 4, epochs: 5}\n"
-          "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
-          "cluster: {failure: {check_every: 8, min_members: 2}}\n");
+constexpr const char* kOnlyWithTwo =
+    "train: {micro_batch: 2, micro_batches: 4, epochs: 5}\n"
+    "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
+    "cluster: {failure: {check_every: 8, min_members: 2}}\n";
+
+TrainingStage& stage(bool needs_two, RingOrder order) {
+  static TrainingStage one, two(kOnlyWithTwo);
+  static TrainingStage one_descending(kShortTraining, RingOrder::kDescending);
+  static TrainingStage two_descending(kOnlyWithTwo, RingOrder::kDescending);
+  if (order == RingOrder::kDescending) return needs_two ? two_descending : one_descending;
   return needs_two ? two : one;
 }
 
 struct Script {
   bool needs_two = false;
+  RingOrder order = RingOrder::kAscending;
   std::uint32_t members = 1;
   Fate fate = Fate::kNothing;
   std::vector<Death> deaths;
@@ -58,6 +63,7 @@ Script script_of(std::uint64_t seed) {
     death.after = 100 + dice.below(1800);
     death.stands_still = dice.between(1ms, 6s);
   }
+  if (dice.below(2) == 0) script.order = RingOrder::kDescending;
   return script;
 }
 
@@ -69,7 +75,7 @@ std::string hash_of(const actors::StatePointer& state) {
 
 TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace& trace) {
   const Script script = script_of(seed);
-  TrainingStage& the_stage = stage(script.needs_two);
+  TrainingStage& the_stage = stage(script.needs_two, script.order);
   const std::string expected = the_stage.undisturbed().text();
   SimDisk disk;
   TrainingHistoryEnd result;
@@ -78,6 +84,8 @@ TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace&
   const TrainingEnd& end = result.end;
   if (!end.over) {
     result.failure = "not over in time";
+  } else if (end.accusation) {
+    result.failure = end.accusation->message;
   } else if (!end.head_error) {
     if (hash_of(end.state) != expected) result.failure = "another state: " + hash_of(end.state);
     if (hash_of(the_stage.newest_state(disk)) != expected) result.failure = "another state on disk";

@@ -2,7 +2,7 @@
 
 // Runs to which everything happens that a seed has drawn: members, newcomers and heads die, come
 // and stand still, connections break, words get through in one direction only, too few are left,
-// and work is shared out anew.
+// work is shared out anew, and who teaches is the first or the last to have what a step adds up to.
 
 #include <cstdint>
 #include <optional>
@@ -19,7 +19,7 @@ struct TrainingHistoryEnd {
 };
 
 // The run ends with the state of an undisturbed one, or with an error and a disk from which another
-// run comes to that state.
+// run comes to that state; and nobody finds another not to do what all do.
 TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace& trace = {});
 
 }  // namespace troupe::sim

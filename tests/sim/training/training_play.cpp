@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 #include <set>
 #include <utility>
@@ -38,6 +39,8 @@ NodeParts parts_of(TrainingStage& stage, launch::TrainingSetup& setup, std::uint
   NodeParts parts = launch::computing_parts(setup, stage.topology(), disk, members, member);
   parts.coordinator = launch::coordinator_options(setup, stage.topology(), members, state);
   parts.coordinator.validate = false;
+  std::vector<std::uint32_t>& ring = parts.coordinator.membership.ring;
+  if (stage.ring_order() == RingOrder::kDescending) std::reverse(ring.begin(), ring.end());
   // Also a broken member knows what is to be compared.
   parts.loader.checks.seed = stage.topology().train.options.seed;
   parts.replica.checks.seed = stage.topology().train.options.seed;
@@ -300,6 +303,17 @@ class Company final : public NetworkWatcher {
   std::size_t told_ = 0;
 };
 
+void note_errors(const World& world, const Company& company, TrainingEnd& end) {
+  for (ProcessId id = 0; id < world.processes(); ++id) {
+    if (!world.end(id) || !world.end(id)->error) continue;
+    const Error& error = *world.end(id)->error;
+    if (id == company.head()) end.head_error = error;
+    if (!company.is_head(id) && !end.member_error) end.member_error = error;
+    const bool accuses = error.message.find("does not do what") != std::string::npos;
+    if (accuses && !end.accusation) end.accusation = error;
+  }
+}
+
 StatePointer train_in_process(TrainingStage& stage, runtime::Disk& disk) {
   NodeParts parts = parts_of(stage, stage.setup(0), 0, 0, stage.initial_state(), disk);
   runtime::ManualClock clock;
@@ -334,7 +348,8 @@ Result<std::vector<std::string>> SimDisk::list(const std::string& folder) {
 }
 Result<void> SimDisk::make_folder(const std::string& folder) { return files_.make_folder(folder); }
 
-TrainingStage::TrainingStage(const std::string& sections) {
+TrainingStage::TrainingStage(const std::string& sections, RingOrder ring_order)
+    : ring_order_(ring_order) {
   actors::write_toy_data(folder_ / "toy.h5");
   auto loaded = config::parse_topology("model: {zoo: toy}\ndata: {train: toy.h5}\n" + sections,
                                        "toy.yaml", folder_.path());
@@ -412,10 +427,7 @@ TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_
   world.network().watch(company);
   plan_fate(world, fate, members, end.killed);
   end.over = world.run(kLimit);
-  if (world.end(company.head())) end.head_error = world.end(company.head())->error;
-  for (ProcessId id = 1; id < world.processes() && !end.member_error; ++id) {
-    if (!company.is_head(id) && world.end(id)) end.member_error = world.end(id)->error;
-  }
+  note_errors(world, company, end);
   const actors::RunOutcome& outcome = *company.heads().back().outcome;
   end.state = outcome.state;
   end.saved = outcome.saved;

@@ -45,13 +45,19 @@ inline constexpr const char* kShortTraining =
     "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
     "cluster: {failure: {check_every: 8}}\n";
 
+// Of members. Ascending, the first has what a step adds up to before all others. Descending it is
+// the last to have it, as it may be where steps are cut into pieces: it, which leads and teaches.
+enum class RingOrder : std::uint8_t { kAscending, kDescending };
+
 // What all runs have in common. One for a whole test program: it opens the data and compiles the
 // networks.
 class TrainingStage {
  public:
   // Of a topology file with these sections besides model and data.
-  explicit TrainingStage(const std::string& sections = kShortTraining);
+  explicit TrainingStage(const std::string& sections = kShortTraining,
+                         RingOrder ring_order = RingOrder::kAscending);
 
+  RingOrder ring_order() const { return ring_order_; }
   const config::Topology& topology() const { return topology_; }
   // Of a run with so many members; 0: in one process.
   launch::TrainingSetup& setup(std::uint32_t members);
@@ -65,6 +71,7 @@ class TrainingStage {
 
  private:
   pipeline::TemporaryFolder folder_;
+  const RingOrder ring_order_;
   config::Topology topology_;
   launch::TrainingSetup make_setup(std::uint32_t members);
 
@@ -106,13 +113,16 @@ struct TrainingEnd {
   bool killed = false;
   std::optional<runtime::Error> head_error;
   std::optional<runtime::Error> member_error;  // the first member's that has one
-  actors::StatePointer state;                  // last committed, as the head reports it
-  bool saved = false;                          // and has put on the disk
-  std::size_t changes = 0;                     // of the View
-  std::size_t joined = 0;                      // members, meanwhile
-  std::size_t shared_anew = 0;                 // how often micro-batches were
-  std::size_t heads = 1;                       // that there were
-  std::uint64_t arrivals = 0;                  // of packets of data and control
+  // What the first member says, or the head, that has found another not to do what all do. Of
+  // sound members nobody finds that, whatever happens to them.
+  std::optional<runtime::Error> accusation;
+  actors::StatePointer state;   // last committed, as the head reports it
+  bool saved = false;           // and has put on the disk
+  std::size_t changes = 0;      // of the View
+  std::size_t joined = 0;       // members, meanwhile
+  std::size_t shared_anew = 0;  // how often micro-batches were
+  std::size_t heads = 1;        // that there were
+  std::uint64_t arrivals = 0;   // of packets of data and control
   Duration simulated{0};
 };
 

@@ -1,0 +1,87 @@
+// Heads that are lost in the middle of a change: what the next one goes by is what members tell it,
+// and these do not know the same.
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/sim/training/training_play.h"
+
+namespace troupe::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Of runs in which nothing is left to chance.
+constexpr std::uint64_t kSeed = 7;
+
+TrainingStage& stage() {
+  static TrainingStage the_stage;
+  return the_stage;
+}
+
+std::string hash_of(const actors::StatePointer& state) {
+  return state ? pipeline::hash_of_state(*state).text() : "no state";
+}
+
+TrainingEnd play(std::uint32_t members, const std::vector<Death>& deaths,
+                 const std::vector<TimePoint>& joins = {}) {
+  SimDisk disk;
+  return play_training(stage(), kSeed, members, stage().initial_state(), disk, Fate::kNothing,
+                       deaths, joins);
+}
+
+Death head_lost(std::uint64_t after) { return {after, 0, false, 0, 0, Duration{0}, 30ms}; }
+
+// Nobody dies of it.
+Death held_up(std::uint64_t after, ProcessId from, ProcessId to, Duration held) {
+  return {after, 0, false, from, to, held, {}, Duration{0}};
+}
+
+// The fourth member is lost, the View without it does not get through to the second, and the third
+// is lost with the head: the first has taken over what the other two, going by the View before,
+// would share out in another way.
+TEST(SimulatedNextHead, GoesOnFromTheNewestViewThatAnybodyIsIn) {
+  const std::string expected = stage().undisturbed().text();
+  const std::uint64_t middle = play(4, {}).arrivals / 2;
+  for (std::uint64_t held = 20; held < 36; held += 2) {
+    for (std::uint64_t lost = held + 1; lost < 52; lost += 2) {
+      const TrainingEnd end = play(4, {{middle, 4},
+                                       held_up(middle + held, 0, 2, 500ms),
+                                       {middle + lost, 3, false},
+                                       head_lost(middle + lost)});
+      ASSERT_TRUE(end.over) << held << " and " << lost;
+      ASSERT_FALSE(end.head_error) << held << " and " << lost << ": " << end.head_error->message;
+      ASSERT_EQ(hash_of(end.state), expected) << held << " and " << lost;
+      ASSERT_EQ(end.heads, 2U) << held << " and " << lost;
+    }
+  }
+}
+
+// It is in the View already, and what it lacks until that begins is lost with its teacher, of which
+// the next head knows nothing.
+TEST(SimulatedNextHead, DoesNotWaitForAMemberThatWillNeverHaveWhatItLacks) {
+  const std::string expected = stage().undisturbed().text();
+  const std::vector<TimePoint> joins{100ms};
+  const std::uint64_t all = play(2, {}, joins).arrivals;
+  int sent_away = 0;
+  // It is taught until then, and let in soon after.
+  const std::uint64_t taught = all * 5 / 8;
+  for (std::uint64_t held = taught - 36; held < taught; held += 6) {
+    for (std::uint64_t lost = taught; lost < taught + 30; lost += 2) {
+      const TrainingEnd end =
+          play(2, {held_up(held, 1, 3, 10s), {lost, 1, false}, head_lost(lost)}, joins);
+      ASSERT_TRUE(end.over) << held << " and " << lost;
+      ASSERT_FALSE(end.head_error) << held << " and " << lost << ": " << end.head_error->message;
+      ASSERT_EQ(hash_of(end.state), expected) << held << " and " << lost;
+      const bool lacks =
+          end.member_error && end.member_error->message.find("lacks steps") != std::string::npos;
+      sent_away += lacks ? 1 : 0;
+    }
+  }
+  EXPECT_GT(sent_away, 10);
+}
+
+}  // namespace
+}  // namespace troupe::sim

@@ -110,6 +110,30 @@ TEST(PlaneConvolution, IsTheSameBitsWithAvx2AndAvx512) {
   }
 }
 
+// As the plain sum, and as PyTorch: the gradient at the kink of an activation hangs on it.
+TEST(PlaneConvolution, EmptyPartsOfAShowerGiveZeroBesideCellsThatAreNot) {
+  if (!cpu::plane_vectors_supported()) GTEST_SKIP() << "no AVX2 on this host";
+  for (const std::int64_t taps : {3, 4, 5, 6, 7, 8}) {
+    for (const std::int64_t channels : {1, 8, 32}) {
+      ConvolutionGeometry g{.batch = 1, .in = {5, 5, 30}, .out = {}, .kernel = {5, 5, taps}};
+      g.in_channels = channels;
+      g.out_channels = 8;
+      const ConvolutionForward convolution{with_output(g), {}};
+      Draw draw(4);
+      Operands<float> operands = converted<float>(random_operands(convolution, draw));
+      const auto row = static_cast<std::size_t>(30 * channels);
+      for (std::size_t i = 0; i < operands[0].size(); ++i) {
+        if (i % row >= row / 2) operands[0][i] = 0.0f;  // z = 15 and more
+      }
+      operands[2].assign(operands[2].size(), 0.0f);
+      run_kernel(*cpu::make_plane_kernel(convolution), operands);
+      for (std::size_t i = 0; i < operands[3].size(); ++i) {
+        EXPECT_EQ(operands[3][i] == 0.0f, i / 8 >= 15) << taps << " " << channels << " " << i;
+      }
+    }
+  }
+}
+
 TEST(PlaneConvolution, NotANumberStaysOneThroughEveryActivation) {
   if (!cpu::plane_vectors_supported()) GTEST_SKIP() << "no AVX2 on this host";
   ConvolutionGeometry g{.batch = 1, .in = {3, 3, 20}, .out = {}, .kernel = {3, 3, 5}};

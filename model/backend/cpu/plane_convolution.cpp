@@ -140,28 +140,29 @@ std::unique_ptr<Kernel> make_image_kernel(const ImageConvolution& convolution) {
   return std::make_unique<ManyOutputsKernel>(convolution);
 }
 
-// Whether there are tiles that do all they can: on the smallest images they fill few of the lanes,
-// and the more parts the taps have, the more products there are.
-bool has_good_tiles(const ConvolutionGeometry& g) {
-  const Tiling tiling = tiling_of(g);
+// Whether tiles do all they can: on the smallest images they fill few of the lanes, and the more
+// parts the taps have, the more products there are.
+bool are_good(const Tiling& tiling, const ConvolutionGeometry& g) {
   return tiling.tiles() && tiling.parts == 1 && 2 * g.out[1] * tiling.row > tiling.positions;
+}
+
+bool prefers_planes_for_image(const ConvolutionGeometry& g) {
+  return are_good(tiling_of(g), g) || g.out_channels == 1;
 }
 
 }  // namespace
 
 bool prefers_planes(const ConvolutionForward& convolution) {
-  const ConvolutionGeometry g = with_long_rows(convolution.geometry);
-  return has_good_tiles(g) || g.out_channels == 1;
+  return prefers_planes_for_image(with_long_rows(convolution.geometry));
 }
 
 bool prefers_planes(const ConvolutionBackwardInput& convolution) {
-  const ConvolutionGeometry g = with_long_rows(reference::mirrored(convolution.geometry));
-  return has_good_tiles(g) || g.out_channels == 1;
+  return prefers_planes_for_image(with_long_rows(reference::mirrored(convolution.geometry)));
 }
 
 bool prefers_planes(const ConvolutionBackwardParameters& convolution) {
   const ConvolutionGeometry g = with_long_rows(convolution.geometry);
-  return has_good_tiles(g) || g.out_channels < 8;
+  return are_good(tiling_of(g), g) || g.out_channels < 8;
 }
 
 std::unique_ptr<Kernel> make_plane_kernel(const ConvolutionForward& convolution) {

@@ -14,27 +14,37 @@ ConvolutionGeometry with_long_rows(ConvolutionGeometry g) {
   return g;
 }
 
-Tiling tiling_of(const ConvolutionGeometry& g) {
-  const std::int64_t taps = g.kernel[2], cells = g.out[2] + taps - 1;
-  Tiling tiling{.row = cells, .taps_in_z = taps};
-  std::int64_t parts = 1;
-  while (parts < taps && (taps % parts != 0 || taps / parts > kMostTaps)) ++parts;
-  if (const std::int64_t of_part = taps / parts; of_part >= kFewestTaps) {
-    const std::int64_t outputs = tile_outputs(static_cast<int>(of_part));
-    const std::int64_t tiles = (g.out[2] + outputs - 1) / outputs;
-    // Above that the transforms cost what the products save.
-    if (5 * tiles * kPoints * parts <= 4 * cells * taps) {
-      tiling = {.points = kPoints,
-                .outputs = outputs,
-                .row = tiles,
-                .parts = parts,
-                .taps_of_part = of_part};
-    }
-  }
+namespace {
+
+Tiling with_sizes(Tiling tiling, const ConvolutionGeometry& g) {
   tiling.positions = whole_lanes(g.out[1] * tiling.row);
   tiling.plane =
       whole_lanes(tiling.positions + (g.kernel[1] - 1) * tiling.row + tiling.taps_in_z - 1);
   return tiling;
+}
+
+Tiling without_tiles(const ConvolutionGeometry& g) {
+  return with_sizes({.row = g.out[2] + g.kernel[2] - 1, .taps_in_z = g.kernel[2]}, g);
+}
+
+}  // namespace
+
+Tiling tiling_of(const ConvolutionGeometry& g) {
+  const std::int64_t taps = g.kernel[2], cells = g.out[2] + taps - 1;
+  std::int64_t parts = 1;
+  while (parts < taps && (taps % parts != 0 || taps / parts > kMostTaps)) ++parts;
+  const std::int64_t of_part = taps / parts;
+  if (of_part < kFewestTaps) return without_tiles(g);
+  const std::int64_t outputs = tile_outputs(static_cast<int>(of_part));
+  const std::int64_t tiles = (g.out[2] + outputs - 1) / outputs;
+  // Above that the transforms cost what the products save.
+  if (5 * tiles * kPoints * parts > 4 * cells * taps) return without_tiles(g);
+  return with_sizes({.points = kPoints,
+                     .outputs = outputs,
+                     .row = tiles,
+                     .parts = parts,
+                     .taps_of_part = of_part},
+                    g);
 }
 
 TapRange taps_inside(const ConvolutionGeometry& g, std::int64_t ox) {

@@ -73,20 +73,32 @@ void restore_outputs(float* planes, std::int64_t stride, std::int64_t count, int
   for (std::int64_t i = 0; i < count; i += kLanes) {
     float* at = planes + i;
     const auto product = [&](int k) { return hn::LoadU(tag, at + k * stride); };
-    Vector even[3], odd[3];  // of the points +-1, +-2, +-1/2
+    Vector even[3], odd[3], sizes[3];  // of the points +-1, +-2, +-1/2
     for (int k = 0; k < 3; ++k) {
-      even[k] = hn::Add(product(2 * k + 1), product(2 * k + 2));
-      odd[k] = hn::Sub(product(2 * k + 1), product(2 * k + 2));
+      const Vector plus = product(2 * k + 1), minus = product(2 * k + 2);
+      even[k] = hn::Add(plus, minus);
+      odd[k] = hn::Sub(plus, minus);
+      sizes[k] = hn::Add(hn::Abs(plus), hn::Abs(minus));
     }
+    const auto combine = [&](float twos, float halves, const Vector* of) {
+      return hn::MulAdd(hn::Set(tag, twos), of[1], hn::MulAdd(hn::Set(tag, halves), of[2], of[0]));
+    };
     const Vector first = product(0), last = product(7);
     float twos = 1.0f, halves = 1.0f;
     for (int j = 0; j < outputs; ++j, twos *= 2.0f, halves *= 0.5f) {
-      const Vector* of = j % 2 == 0 ? even : odd;
-      Vector sum =
-          hn::MulAdd(hn::Set(tag, twos), of[1], hn::MulAdd(hn::Set(tag, halves), of[2], of[0]));
-      if (j == 0) sum = hn::Add(sum, first);
-      if (j == outputs - 1) sum = hn::Add(sum, last);
-      hn::StoreU(sum, tag, at + j * stride);
+      Vector sum = combine(twos, halves, j % 2 == 0 ? even : odd);
+      Vector size = combine(twos, halves, sizes);
+      if (j == 0) {
+        sum = hn::Add(sum, first);
+        size = hn::Add(size, hn::Abs(first));
+      }
+      if (j == outputs - 1) {
+        sum = hn::Add(sum, last);
+        size = hn::Add(size, hn::Abs(last));
+      }
+      // The comparison is false for NaN, which therefore passes.
+      const auto rounding = hn::Lt(hn::Abs(sum), hn::Mul(size, hn::Set(tag, 0x1p-20f)));
+      hn::StoreU(hn::IfThenElse(rounding, hn::Zero(tag), sum), tag, at + j * stride);
     }
   }
 }

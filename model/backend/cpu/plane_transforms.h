@@ -16,7 +16,10 @@ namespace troupe::model::cpu {
 void transform_inputs(float* planes, std::int64_t stride, std::int64_t count);
 // A: `outputs` derivatives become eight values at the points.
 void transform_derivatives(float* planes, std::int64_t stride, std::int64_t count, int outputs);
-// A^T: eight products become `outputs` sums.
+// A^T: eight products become `outputs` sums. One that is less than a millionth (2^-20) of what it
+// is the difference of is zero: it is rounding. Showers are empty for the most part, and where all
+// inputs of an output are zero, so it is then, as it is without tiles; at the zero biases that
+// training begins with rounding would choose the side of the activation's kink.
 void restore_outputs(float* planes, std::int64_t stride, std::int64_t count, int outputs);
 
 // planes[c plane_stride + t] = cells[t cell_stride + c] for t < count, and zeros behind them up to

@@ -155,6 +155,9 @@ def torchrun_with_deaths(folder, kills, dice):
 
 def show(name, seconds):
     ordered = sorted(seconds)
+    if not ordered:  # a run that was killed before it had made two
+        print(f"{name:<46}     0", flush=True)
+        return
     at = lambda share: 1e3 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]  # noqa: E731
     print(f"{name:<46} {len(ordered):>5} {at(0):>9.0f} {statistics.median(ordered) * 1e3:>9.0f} "
           f"{at(0.9):>9.0f} {1e3 * ordered[-1]:>9.0f}", flush=True)

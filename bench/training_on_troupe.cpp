@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <iostream>
@@ -24,6 +25,9 @@ constexpr std::uint32_t kCheckedMicroBatch = 3;
 constexpr std::uint64_t kCheckedIteration = 5;
 constexpr std::uint64_t kDataSeed = 77;
 constexpr double kCheckedEpsilon = 0.1;  // of RMSprop
+// Of every layer. At the zero that training begins with, much of an empty image stands at the kink
+// of its activations, and whose rounding is on which side decides the gradient.
+constexpr float kCheckedBias = 0.01f;
 
 config::Topology topology_of(const std::string& model, std::uint32_t micro_batch,
                              std::uint32_t micro_batches) {
@@ -81,6 +85,13 @@ class Worker {
   }
 
  private:
+  static void set_biases(const model::ParameterLayout& layout, pipeline::NetworkState& state) {
+    for (const model::ParameterTensor& tensor : layout.weights) {
+      if (tensor.role != model::ParameterRole::kBias) continue;
+      std::fill_n(state.weights.begin() + tensor.offset, tensor.size, kCheckedBias);
+    }
+  }
+
   runtime::Result<std::string> check(std::uint32_t events) const {
     config::Topology topology = topology_of(model_, events, 1);
     topology.train.options.generator_optimiser.epsilon = kCheckedEpsilon;
@@ -88,6 +99,8 @@ class Worker {
     Alone alone(topology, model::make_cpu_backend());
     pipeline::TrainingState state = alone.initial_state();
     state.iteration = kCheckedIteration;
+    set_biases(alone.gan().generator().parameters(), state.generator);
+    set_biases(alone.gan().discriminator().parameters(), state.discriminator);
     return iterate(alone, state, {alone.micro_batch(kCheckedMicroBatch, kDataSeed)});
   }
 

@@ -12,10 +12,10 @@
 // products. Positions q are then tiles, and there are eight planes for each channel.
 //
 // Order of accumulation, in float with fused multiply-adds: outputs over (kx, ky, kz without tiles,
-// channel), a single output over channels for each (kx, ky, kz) and then over these; taps outside
-// the image in x left out, in y and z multiplied by zero; then the bias; then the activation.
-// Derivatives of the kernel over lanes of positions for every eight x planes (the last of a sample
-// may be fewer), these one after the other.
+// part of the taps, channel), a single output over channels for each (kx, ky, kz) and then over
+// these; taps outside the image in x left out, in y and z multiplied by zero; then the bias; then
+// the activation. Derivatives of the kernel over lanes of positions for every eight x planes (the
+// last of a sample may be fewer), these one after the other.
 
 #include <memory>
 
@@ -24,9 +24,9 @@
 
 namespace troupe::model::cpu {
 
-// The choice by shape between these and oneDNN's, as bench/bench_kernels.cpp measured it: ours with
-// tiles and for single outputs (two to three times as fast in all directions, ten times for the
-// wide first layer's backward pass to a single channel), the library's for the rest, which is wide.
+// The choice by shape between these and oneDNN's, as bench/bench_kernels.cpp measured it
+// (docs/performance.md): ours with tiles of one part that fill the lanes, for images of one channel
+// and for derivatives of fewer than eight; the library's for the rest, which is wide or small.
 bool prefers_planes(const ConvolutionForward& convolution);
 bool prefers_planes(const ConvolutionBackwardInput& convolution);
 bool prefers_planes(const ConvolutionBackwardParameters& convolution);

@@ -10,8 +10,8 @@
 // (2016), with the rows of B^T as there. All entries of A and B^T are exact in float.
 //
 // Rounding is some ten times that of the plain sum: tests/model/winograd_test.cpp bounds it.
-// Zero inputs give zero, but an output whose own inputs are all zero has the rounding of the
-// tile's.
+// An output whose own inputs are all zero has the rounding of its tile; restore_outputs()
+// (plane_transforms.h) takes it for zero.
 
 #include <array>
 #include <cstddef>

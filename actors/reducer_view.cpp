@@ -44,7 +44,9 @@ std::uint64_t Reducer::kept_bytes() const {
 
 std::string Reducer::fault_of(const pipeline::View& view) const {
   if (!view.has(options_.member)) return "that it is no member of";
-  if (view_ != nullptr && !learns_ &&
+  // One that learns may have been given more since it told how far it was.
+  const bool may_be_further = learns_ || view.is_new(options_.member);
+  if (view_ != nullptr && !may_be_further &&
       view.reached[view.position_of(options_.member)] != next_step_) {
     return fmt::format("for which it should be at another step than {}", next_step_);
   }

@@ -357,6 +357,28 @@ TEST(ReducerChange, WhoIsHaltedWhileItGetsAStepStillLacksIt) {
   EXPECT_FALSE(scene.end.error) << scene.end.error->message;
 }
 
+// Another newcomer came at the same time: what this one lacked came between its word and the View.
+TEST(ReducerChange, WhoLearnedWhatItLackedSinceItWasHaltedTakesTheNextView) {
+  const auto with_learner = [](ViewId id) {
+    View view = *view_of({0, 1, 2}, 3, 1, 4);
+    view.id = id;
+    view.reached = {4, 3, 4};
+    view.learners = {1};
+    return Message::of(ViewMessage{std::make_shared<const View>(std::move(view))});
+  };
+  constexpr ViewId kLessons{0, 1};
+  Scene scene;
+  scene.other(Message::of(Lesson{3})).root(with_learner(kSecond)).root(halt(kThird));
+  scene.other(ring_bucket(kLessons, 42)).other(ring_header(kLessons));
+  scene.root(with_learner(kThird));
+  const std::vector<std::string> heard = scene.run();
+  EXPECT_FALSE(scene.end.error) << scene.end.error->message;
+  ASSERT_FALSE(heard.empty());
+  EXPECT_EQ(heard.back(), "view 1.3");
+  EXPECT_THAT(heard, testing::Contains("halted 1.3 at 3"));
+  EXPECT_THAT(heard, testing::Contains("header 3.0"));
+}
+
 void expect_fails(Scene& scene, const std::string& what) {
   scene.run();
   ASSERT_TRUE(scene.end.error) << what;

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <ctime>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <sstream>
 
-#include "model/backend/backend.h"
 #include "runtime/base/heap.h"
 #include "tests/training/alone.h"
 
@@ -28,6 +28,11 @@ constexpr double kCheckedEpsilon = 0.1;  // of RMSprop
 // Of every layer. At the zero that training begins with, much of an empty image stands at the kink
 // of its activations, and whose rounding is on which side decides the gradient.
 constexpr float kCheckedBias = 0.01f;
+
+std::unique_ptr<model::Backend> backend_of(model::Precision precision) {
+  if (precision == model::Precision::kFp32) return model::make_cpu_backend();
+  return std::move(*model::make_portable_backend(precision));
+}
 
 config::Topology topology_of(const std::string& model, std::uint32_t micro_batch,
                              std::uint32_t micro_batches) {
@@ -66,9 +71,10 @@ runtime::Result<std::string> iterate(Alone& alone, pipeline::TrainingState& stat
 
 class Worker {
  public:
-  Worker(std::string model, int threads, std::uint32_t events)
+  Worker(std::string model, int threads, std::uint32_t events, model::Precision precision)
       : model_(std::move(model)),
         threads_(threads),
+        precision_(precision),
         micro_batch_(events % 2 == 0 ? events / 2 : events),
         micro_batches_(events / micro_batch_) {}
 
@@ -96,7 +102,7 @@ class Worker {
     config::Topology topology = topology_of(model_, events, 1);
     topology.train.options.generator_optimiser.epsilon = kCheckedEpsilon;
     topology.train.options.discriminator_optimiser.epsilon = kCheckedEpsilon;
-    Alone alone(topology, model::make_cpu_backend());
+    Alone alone(topology, backend_of(precision_));
     pipeline::TrainingState state = alone.initial_state();
     state.iteration = kCheckedIteration;
     set_biases(alone.gan().generator().parameters(), state.generator);
@@ -128,7 +134,7 @@ class Worker {
   // From the first step, with all that a run allocates.
   void start() {
     if (!alone_) {
-      alone_.emplace(topology_of(model_, micro_batch_, micro_batches_), model::make_cpu_backend(),
+      alone_.emplace(topology_of(model_, micro_batch_, micro_batches_), backend_of(precision_),
                      threads_);
     }
     state_ = alone_->initial_state();
@@ -146,6 +152,7 @@ class Worker {
 
   const std::string model_;
   const int threads_;
+  const model::Precision precision_;
   const std::uint32_t micro_batch_, micro_batches_;
   std::optional<Alone> alone_;
   std::optional<pipeline::TrainingState> state_;
@@ -154,10 +161,11 @@ class Worker {
 
 }  // namespace
 
-int answer_training_requests(const std::string& model, int threads, std::uint32_t events) {
+int answer_training_requests(const std::string& model, int threads, std::uint32_t events,
+                             model::Precision precision) {
   runtime::keep_freed_memory();  // as every verb does
-  Worker worker(model, threads, events);
-  std::cout << "ok " << model::make_cpu_backend()->numerics_class() << std::endl;
+  Worker worker(model, threads, events, precision);
+  std::cout << "ok " << backend_of(precision)->numerics_class() << std::endl;
   for (std::string request; std::getline(std::cin, request);) {
     const auto answer = worker.answer(request);
     std::cout << (answer.ok() ? "ok " + *answer : "error " + answer.error().message) << std::endl;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "model/backend/backend.h"
+
 namespace troupe::bench {
 
 // Answers the requests on standard input until it ends, a line each:
@@ -13,7 +15,9 @@ namespace troupe::bench {
 //   time N    "ok WALL PROCESSOR": seconds of N iterations
 //   peak      "ok KIB": the largest resident size so far
 // An optimiser step is `events` events in micro-batches of half of them (of all when odd), computed
-// on `threads` threads. Returns the exit code.
-int answer_training_requests(const std::string& model, int threads, std::uint32_t events);
+// on `threads` threads; in fp32 by the fastest kernels, in bf16 by those that have it. Returns the
+// exit code.
+int answer_training_requests(const std::string& model, int threads, std::uint32_t events,
+                             model::Precision precision);
 
 }  // namespace troupe::bench

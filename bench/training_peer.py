@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """PyTorch's side of bench_training: the same training iteration, as fast as PyTorch makes it.
 
-usage: training_peer.py MODEL THREADS EVENTS [LAYOUT PARTS]
+usage: training_peer.py MODEL THREADS EVENTS PRECISION [LAYOUT PARTS]
 
-EVENTS is the number of events per optimiser step, computed in PARTS equal parts. Reads requests
-from standard input, a line each, and answers each with a line:
+EVENTS is the number of events per optimiser step, computed in PARTS equal parts; PRECISION is fp32,
+or bf16: autocast up to the heads. Reads requests from standard input, a line each, and answers each
+with a line:
   check N   "ok slot/term=loss ...": one iteration on N events, whose weights, noise, dropout masks
             and flips come from the same counters as Troupe's
   choose    "ok LAYOUT PARTS seconds, ...": an iteration of each way, the fastest first
@@ -47,8 +48,8 @@ def to_float(tensor):
 class Network:
     """A list of layers with PyTorch's own operations and kernels in PyTorch's order of axes."""
 
-    def __init__(self, layers, input_shape, heads, number, layout, epsilon):
-        self.layers, self.layout = layers, layout
+    def __init__(self, layers, input_shape, heads, number, layout, epsilon, bf16):
+        self.layers, self.layout, self.bf16 = layers, layout, bf16
         shapes = models.parameter_shapes(layers, input_shape, heads)
         self.parameters, self.moving = [], []
         for index, (role, shape, kind, fan_in, fan_out) in enumerate(shapes):
@@ -77,6 +78,11 @@ class Network:
 
     def run(self, x, training, drop):
         """The trunk's output and the parameters of the heads. drop(number of the dropout, x)."""
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.bf16):
+            x, heads = self.trunk(x, training, drop)
+        return x.float(), heads
+
+    def trunk(self, x, training, drop):
         at, norms, drops = 0, 0, 0
         for kind, o in self.layers:
             if kind == "dense":
@@ -111,7 +117,7 @@ class Network:
 class Iteration:
     """D on real, D on fakes, G, G, each step on `events` events in `parts` equal parts."""
 
-    def __init__(self, name, events, layout, parts, counted):
+    def __init__(self, name, events, layout, parts, counted, bf16):
         self.model, self.events, self.parts = models.MODELS[name], events, parts
         self.counted = counted
         made = make_oracle.make_events(self.model["image"], events)
@@ -120,8 +126,8 @@ class Iteration:
         self.layout = LAYOUTS[layout]
         epsilon = make_oracle.EPSILON if counted else EPSILON
         g, d, image = self.model["generator"], self.model["discriminator"], self.model["image"]
-        self.g = Network(g, (self.model["latent"],), 0, 0, self.layout, epsilon)
-        self.d = Network(d, image + (1,), 2, 1, self.layout, epsilon)
+        self.g = Network(g, (self.model["latent"],), 0, 0, self.layout, epsilon, bf16)
+        self.d = Network(d, image + (1,), 2, 1, self.layout, epsilon, bf16)
         self.conditions["images"] = self.conditions["images"][:, None].contiguous(
             memory_format=self.layout)
 
@@ -223,16 +229,17 @@ def timed(iteration):
 
 
 class Peer:
-    def __init__(self, model, threads, events, layout="channels_last_3d", parts="1"):
+    def __init__(self, model, threads, events, precision, layout="channels_last_3d", parts="1"):
         torch.set_num_threads(int(threads))
-        self.model, self.events = model, int(events)
+        self.model, self.events, self.bf16 = model, int(events), precision == "bf16"
         self.layout, self.parts, self.iteration = layout, int(parts), None
 
     def check(self, events):
         """Every layout computes what is compared; the answer is that of the last one."""
-        answers = [Iteration(self.model, events, layout, 1, True).run() for layout in LAYOUTS]
+        answers = [Iteration(self.model, events, layout, 1, True, self.bf16).run()
+                   for layout in LAYOUTS]
         for name, value in answers[0].items():
-            if abs(answers[1][name] - value) > TOLERANCE * abs(value):
+            if abs(answers[1][name] - value) > TOLERANCE * abs(value) and not self.bf16:
                 return f"error {name} is {value} or {answers[1][name]}, by layout"
         return "ok " + " ".join(f"{name}={value:.9g}" for name, value in answers[1].items())
 
@@ -241,7 +248,8 @@ class Peer:
         for layout in LAYOUTS:
             for parts in (1, 2):
                 if self.events % parts == 0:
-                    iteration = Iteration(self.model, self.events, layout, parts, False)
+                    iteration = Iteration(self.model, self.events, layout, parts, False,
+                                          self.bf16)
                     timed(iteration)  # the first call chooses kernels and allocates
                     seconds[f"{layout} {parts}"] = timed(iteration)
         ranking = sorted(seconds, key=seconds.get)
@@ -249,7 +257,8 @@ class Peer:
 
     def time(self, iterations):
         if self.iteration is None:
-            self.iteration = Iteration(self.model, self.events, self.layout, self.parts, False)
+            self.iteration = Iteration(self.model, self.events, self.layout, self.parts, False,
+                                       self.bf16)
         start, processor = time.perf_counter(), time.process_time()
         for _ in range(iterations):
             timed(self.iteration)

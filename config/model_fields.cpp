@@ -196,8 +196,10 @@ std::shared_ptr<Record<Topology>> model_record() {
           "layers only it needs.")
       .field(
           "precision", [](auto& t) -> auto& { return t.model.precision; },
-          word<Precision>({{"fp32", Precision::kFp32}}, {"bf16", "fp16"}), Scope::kState,
-          "Of weights, activations and gradients.")
+          word<Precision>({{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}}, {"fp16"}),
+          Scope::kState,
+          "`bf16`: convolutions round what they multiply to bfloat16 and add in single precision; "
+          "all else is single precision, weights as well. With `kernels: portable` only.")
       .field(
           "kernels", [](auto& t) -> auto& { return t.model.kernels; },
           word<Kernels>({{"portable", Kernels::kPortable}, {"fastest", Kernels::kFastest}}),

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "config/units.h"
+#include "model/backend/backend.h"
 #include "model/gan.h"
 #include "pipeline/dataset_options.h"
 #include "pipeline/synthetic.h"
@@ -19,8 +20,7 @@
 
 namespace troupe::config {
 
-// Of weights, activations and gradients.
-enum class Precision : std::uint8_t { kFp32 };
+using model::Precision;
 
 // Whose arithmetic computes: part of the numerics class.
 enum class Kernels : std::uint8_t {

@@ -46,6 +46,17 @@ void check_model(const Topology& topology, Reader& reader) {
   if (!reader.has_problem_below("train")) check_fake_conditions(topology.model.gan, reader);
 }
 
+void check_precision(const Topology& topology, Reader& reader) {
+  if (reader.has_problem_below("model")) return;
+  if (topology.model.precision == Precision::kFp32 ||
+      topology.model.kernels == Kernels::kPortable) {
+    return;
+  }
+  const Reader::Step step(reader, "model.precision");
+  reader.problem(reader.origin("model.precision"),
+                 "bf16 is only computed by `model.kernels: portable`; leave `kernels` out");
+}
+
 // The author's words nearest to a path.
 Place nearest_origin(std::string path, const Reader& reader) {
   while (reader.origin(path).is_default() && path.find('.') != std::string::npos) {
@@ -149,7 +160,10 @@ void check_validator(const Topology& topology, Reader& reader) {
 
 void check_topology(const YamlValue& file, const Topology& topology, Reader& reader) {
   const bool has_model = file.find("model") != nullptr, has_data = file.find("data") != nullptr;
-  if (has_model) check_model(topology, reader);
+  if (has_model) {
+    check_model(topology, reader);
+    check_precision(topology, reader);
+  }
   if (!has_data) return;
   check_custom_names(topology, reader);
   if (has_model) check_synthetic(topology, reader);

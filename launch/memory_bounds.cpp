@@ -72,7 +72,7 @@ class AlternativeLinks {
 
 Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t members) {
   const config::Topology topology = config::scaled(loaded.topology, members);
-  ASSIGN_OR_RETURN(const auto backend, make_backend(topology.model.kernels));
+  ASSIGN_OR_RETURN(const auto backend, make_backend(topology.model));
   const auto& options = topology.train.options;
   ASSIGN_OR_RETURN(const auto gan,
                    model::Gan::compile(topology.model.gan, *backend, options.micro_batch));

@@ -115,7 +115,7 @@ namespace {
 // All but the data, and what follows from it.
 Result<TrainingSetup> set_up_networks(const config::Topology& topology, const RunSize& size) {
   const std::uint32_t members = size.members;
-  ASSIGN_OR_RETURN(auto backend, make_backend(topology.model.kernels));
+  ASSIGN_OR_RETURN(auto backend, make_backend(topology.model));
   pipeline::TrainingOptions options = topology.train.options;
   options.lossy = format_of(topology.reducer.reduction);
   ASSIGN_OR_RETURN(auto gan,

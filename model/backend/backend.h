@@ -4,6 +4,7 @@
 // compiled; running a Kernel allocates nothing.
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,6 +15,10 @@
 #include "runtime/base/random.h"
 
 namespace troupe::model {
+
+// Of the factors whose products convolutions sum. Everything else is float: weights as the
+// optimiser has them, images between operations, sums, gradients, dense layers, batch norm, losses.
+enum class Precision : std::uint8_t { kFp32, kBf16 };
 
 class Kernel {
  public:
@@ -51,9 +56,10 @@ class Backend {
 // backend, and the same bits on every IEEE host.
 std::unique_ptr<Backend> make_reference_backend(DataType type);
 
-// Our own kernels, float only: the same bits on every host that has AVX2 and fused multiply-add. An
-// error (kUsage) on others.
-runtime::Result<std::unique_ptr<Backend>> make_portable_backend();
+// Our own kernels: the same bits on every host that has AVX2 and fused multiply-add, with kBf16
+// whether or not it has instructions for bfloat16. An error (kUsage) on others.
+runtime::Result<std::unique_ptr<Backend>> make_portable_backend(
+    Precision precision = Precision::kFp32);
 
 // oneDNN where it is faster, the same as portable elsewhere; float only. Bits depend on the
 // library's version and the instruction set, both named in numerics_class().

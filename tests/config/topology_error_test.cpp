@@ -15,7 +15,7 @@ constexpr const char* kAllWrong = R"(name: "bad name"
 model:
   zoo: gan3d_2
   kernals: fastest
-  precision: bf16
+  precision: fp16
 data: {train: synthetic, schema: lcd-fixd, cache: disk}
 train:
   epochs: 0
@@ -45,7 +45,7 @@ constexpr const char* kAllProblems[] = {
     "t.yaml:3:8: model.zoo: expected one of gan3d_12, gan3d_25, gan3d_51, toy, found text "
     "\"gan3d_2\"; did you mean",
     "t.yaml:4:3: model: unknown key \"kernals\"; did you mean \"kernels\"?",
-    "t.yaml:5:14: model.precision: only fp32 is available in this version, not bf16",
+    "t.yaml:5:14: model.precision: only fp32, bf16 are available in this version, not fp16",
     "t.yaml:6:34: data.schema: expected one of lcd-fixed, lcd-angle, custom, found text "
     "\"lcd-fixd\"; did you mean \"lcd-fixed\"?",
     "t.yaml:6:51: data.cache: only memory, none are available in this version, not disk",
@@ -122,6 +122,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{kModel + "data:\n", "t.yaml:2:1: data: \"train\" is missing"},
         Mistake{"model:\n" + kData, "t.yaml:1:1: model: give zoo: NAME (gan3d_12, "},
         Mistake{"model: {kernels: portable}\n" + kData, "model: give zoo: NAME"},
+        Mistake{"model: {zoo: gan3d_25, precision: bf16, kernels: fastest}\n" + kData,
+                "t.yaml:1:35: model.precision: bf16 is only computed by `model.kernels: portable`"},
         Mistake{"[1, 2]\n", "t.yaml:1:1: expected a section, found a list"},
         Mistake{"just words\n", "expected a section, found text \"just words\""},
         Mistake{"", "t.yaml: is empty"}, Mistake{"# only a comment\n", "t.yaml: is empty"},

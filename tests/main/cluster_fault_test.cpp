@@ -121,9 +121,19 @@ class ClusterInstructions : public ClusterRun {
   }
   std::string limited_name() const { return limit() == "AVX2" ? " avx2," : " sse41,"; }
 
-  std::unique_ptr<Process> head(const std::string& kernels) const {
+  std::unique_ptr<Process> head(const std::string& setting) const {
     return std::make_unique<Process>(
-        command(head_words("a", address_, 2, {"--json", "--set", "model.kernels=" + kernels})));
+        command(head_words("a", address_, 2, {"--json", "--set", setting})));
+  }
+  // With a member that has narrower vectors than the other.
+  void expect_equal_hash(const std::string& setting) const {
+    const auto waiting = head(setting);
+    Process limited(narrow_member()), other(member());
+    EXPECT_EQ(limited.wait().exit_code, 0);
+    EXPECT_EQ(other.wait().exit_code, 0);
+    const ProcessEnd end = waiting->wait();
+    ASSERT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone", {"--set", setting}));
   }
   Words member() const { return command({"join", address_}); }
   Words limited_member() const {
@@ -138,7 +148,7 @@ class ClusterInstructions : public ClusterRun {
 };
 
 TEST_F(ClusterInstructions, MemberOfAnotherInstructionSetIsRefusedSayingWhatDiffers) {
-  const auto waiting = head("fastest");
+  const auto waiting = head("model.kernels=fastest");
   expect_refused(Process(limited_member()).wait(), 2,
                  {"another numerics class", own_class(), limited_name()});
   // The run does without it and is none the worse.
@@ -153,13 +163,11 @@ TEST_F(ClusterInstructions, MemberOfAnotherInstructionSetIsRefusedSayingWhatDiff
 }
 
 TEST_F(ClusterInstructions, WithPortableKernelsAMemberWithNarrowerVectorsIsLetInAndTheHashIsEqual) {
-  const auto waiting = head("portable");
-  Process limited(narrow_member()), other(member());
-  EXPECT_EQ(limited.wait().exit_code, 0);
-  EXPECT_EQ(other.wait().exit_code, 0);
-  const ProcessEnd end = waiting->wait();
-  ASSERT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone"));
+  expect_equal_hash("model.kernels=portable");
+}
+
+TEST_F(ClusterInstructions, WithBf16AMemberWithoutItsInstructionsIsLetInAndTheHashIsEqual) {
+  expect_equal_hash("model.precision=bf16");
 }
 
 }  // namespace

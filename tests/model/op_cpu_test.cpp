@@ -67,7 +67,7 @@ void expect_ours_agrees_with_library(const Convolution& convolution, std::uint64
   Draw draw(seed);
   Operands<float> ours = converted<float>(random_operands(convolution, draw));
   Operands<float> theirs = ours;
-  run_kernel(*cpu::make_plane_kernel(convolution), ours);
+  run_kernel(*cpu::make_plane_kernel(convolution, Precision::kFp32), ours);
   run_kernel(*cpu::make_onednn_kernel(convolution, engine), theirs);
   for (std::size_t i = 0; i < ours.size(); ++i) {
     for (std::size_t k = 0; k < ours[i].size(); ++k) {

@@ -57,9 +57,11 @@ TEST(OpThread, CpuKernelGivesTheSameBitsOnTwoThreadsAtOnceAndAlone) {
 }
 
 TEST(OpThread, PortableKernelGivesTheSameBitsOnTwoThreadsAtOnceAndAlone) {
-  const auto backend = make_portable_backend();
-  if (!backend.ok()) GTEST_SKIP() << backend.error().message;
-  expect_same_bits_on_two_threads(**backend);
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    const auto backend = make_portable_backend(precision);
+    if (!backend.ok()) GTEST_SKIP() << backend.error().message;
+    expect_same_bits_on_two_threads(**backend);
+  }
 }
 
 TEST(OpThread, ReferenceKernelGivesTheSameBitsOnTwoThreadsAtOnceAndAlone) {

@@ -46,68 +46,99 @@ double relative_error(const std::vector<float>& values, const std::vector<double
 }
 
 template <class Convolution>
-std::unique_ptr<Kernel> ours_for(const Convolution& convolution) {
-  return cpu::upsamples(convolution.geometry) ? cpu::make_upsampled_kernel(convolution)
-                                              : cpu::make_plane_kernel(convolution);
+std::unique_ptr<Kernel> ours_for(const Convolution& convolution, Precision precision) {
+  return cpu::upsamples(convolution.geometry) ? cpu::make_upsampled_kernel(convolution, precision)
+                                              : cpu::make_plane_kernel(convolution, precision);
 }
 
 template <class Convolution>
-void expect_agreement(const Convolution& convolution, std::uint64_t seed) {
+void expect_agreement(const Convolution& convolution, std::uint64_t seed, Precision precision) {
   Draw draw(seed);
   Operands<double> judged = random_operands(convolution, draw);
   Operands<float> ours = converted<float>(judged);
   run_operation(*make_reference_backend(DataType::kFloat64), convolution, judged);
-  run_kernel(*ours_for(convolution), ours);
+  run_kernel(*ours_for(convolution, precision), ours);
+  const double bound = precision == Precision::kFp32 ? 1e-5 : 1e-2;
   for (std::size_t i = 0; i < ours.size(); ++i) {
-    EXPECT_LT(relative_error(ours[i], judged[i]), 1e-5)
+    EXPECT_LT(relative_error(ours[i], judged[i]), bound)
         << operation_name(convolution) << " operand " << i << " seed " << seed;
   }
 }
 
-TEST(PlaneConvolution, MatchesTheDoubleReferenceInAllDirections) {
-  if (!cpu::plane_vectors_supported()) GTEST_SKIP() << "no AVX2 on this host";
+void expect_agreement_in_all_directions(Precision precision) {
   int tiled = 0, in_parts = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Draw draw(seed);
     const ConvolutionGeometry g = geometry_of(seed, draw);
     const auto activation = static_cast<ActivationKind>(draw.between(0, 2));
     if (!cpu::upsamples(g)) {
-      const cpu::Tiling tiling = cpu::tiling_of(cpu::with_long_rows(g));
+      const auto rows = cpu::with_long_rows(g);
+      const cpu::Tiling tiling = precision == Precision::kFp32
+                                     ? cpu::tiling_of<float>(rows)
+                                     : cpu::tiling_of<cpu::Bfloat16Pair>(rows);
       tiled += tiling.tiles() ? 1 : 0;
       in_parts += tiling.parts > 1 ? 1 : 0;
     }
-    expect_agreement(ConvolutionForward{g, {activation, 0.3}}, seed);
-    expect_agreement(ConvolutionBackwardInput{g}, seed);
-    expect_agreement(ConvolutionBackwardParameters{g}, seed);
+    expect_agreement(ConvolutionForward{g, {activation, 0.3}}, seed, precision);
+    expect_agreement(ConvolutionBackwardInput{g}, seed, precision);
+    expect_agreement(ConvolutionBackwardParameters{g}, seed, precision);
   }
   EXPECT_GT(tiled, 40);
   EXPECT_GT(in_parts, 15);
 }
 
+TEST(PlaneConvolution, MatchesTheDoubleReferenceInAllDirections) {
+  if (!cpu::plane_vectors_supported()) GTEST_SKIP() << "no AVX2 on this host";
+  expect_agreement_in_all_directions(Precision::kFp32);
+}
+
+TEST(PlaneConvolution, MatchesTheDoubleReferenceInAllDirectionsToEightBits) {
+  if (!cpu::plane_vectors_supported()) GTEST_SKIP() << "no AVX2 on this host";
+  expect_agreement_in_all_directions(Precision::kBf16);
+}
+
+// With the vectors of this host as with those of hosts that have less.
 template <class Convolution>
-void expect_same_bits(const Convolution& convolution, std::uint64_t seed) {
+void expect_same_bits(const Convolution& convolution, std::uint64_t seed, Precision precision) {
   Draw draw(seed);
-  Operands<float> narrow = converted<float>(random_operands(convolution, draw)), wide = narrow;
-  const auto kernel = ours_for(convolution);
-  {
-    const OnlyTargets only(HWY_AVX2);
-    EXPECT_EQ(cpu::vector_lanes(), 8);
-    run_kernel(*kernel, narrow);
-  }
+  const Operands<float> given = converted<float>(random_operands(convolution, draw));
+  Operands<float> with_all = given;
+  const auto kernel = ours_for(convolution, precision);
   EXPECT_EQ(cpu::vector_lanes(), 16);
-  run_kernel(*kernel, wide);
-  EXPECT_TRUE(same_bits(narrow, wide)) << operation_name(convolution) << " seed " << seed;
+  run_kernel(*kernel, with_all);
+  for (const std::int64_t target : {HWY_AVX2, HWY_AVX3}) {
+    const OnlyTargets only(target);
+    EXPECT_EQ(cpu::vector_lanes(), target == HWY_AVX2 ? 8 : 16);
+    EXPECT_FALSE(cpu::multiplies_pairs_at_once());
+    Operands<float> with_less = given;
+    run_kernel(*kernel, with_less);
+    EXPECT_TRUE(same_bits(with_less, with_all)) << operation_name(convolution) << " seed " << seed;
+  }
+}
+
+void expect_same_bits_in_all_directions(Precision precision) {
+  for (std::uint64_t seed = 1; seed <= 90; ++seed) {
+    Draw draw(seed);
+    const ConvolutionGeometry g = geometry_of(seed, draw);
+    expect_same_bits(ConvolutionForward{g, {ActivationKind::kLeakyRelu, 0.3}}, seed, precision);
+    expect_same_bits(ConvolutionBackwardInput{g}, seed, precision);
+    expect_same_bits(ConvolutionBackwardParameters{g}, seed, precision);
+  }
 }
 
 TEST(PlaneConvolution, IsTheSameBitsWithAvx2AndAvx512) {
   if ((hwy::SupportedTargets() & HWY_AVX3) == 0) GTEST_SKIP() << "no AVX-512 on this host";
-  for (std::uint64_t seed = 1; seed <= 90; ++seed) {
-    Draw draw(seed);
-    const ConvolutionGeometry g = geometry_of(seed, draw);
-    expect_same_bits(ConvolutionForward{g, {ActivationKind::kLeakyRelu, 0.3}}, seed);
-    expect_same_bits(ConvolutionBackwardInput{g}, seed);
-    expect_same_bits(ConvolutionBackwardParameters{g}, seed);
-  }
+  expect_same_bits_in_all_directions(Precision::kFp32);
+}
+
+TEST(PlaneConvolution, MultipliesBfloat16ByTheInstructionOfHostsThatHaveIt) {
+  EXPECT_EQ(cpu::multiplies_pairs_at_once(), __builtin_cpu_supports("avx512bf16") != 0);
+}
+
+// Where there is an instruction, against what stands for it elsewhere.
+TEST(PlaneConvolution, IsTheSameBitsWithAvx2AndAvx512ToEightBits) {
+  if ((hwy::SupportedTargets() & HWY_AVX3) == 0) GTEST_SKIP() << "no AVX-512 on this host";
+  expect_same_bits_in_all_directions(Precision::kBf16);
 }
 
 // As the plain sum, and as PyTorch: the gradient at the kink of an activation hangs on it.
@@ -126,7 +157,7 @@ TEST(PlaneConvolution, EmptyPartsOfAShowerGiveZeroBesideCellsThatAreNot) {
         if (i % row >= row / 2) operands[0][i] = 0.0f;  // z = 15 and more
       }
       operands[2].assign(operands[2].size(), 0.0f);
-      run_kernel(*cpu::make_plane_kernel(convolution), operands);
+      run_kernel(*cpu::make_plane_kernel(convolution, Precision::kFp32), operands);
       for (std::size_t i = 0; i < operands[3].size(); ++i) {
         EXPECT_EQ(operands[3][i] == 0.0f, i / 8 >= 15) << taps << " " << channels << " " << i;
       }
@@ -143,7 +174,7 @@ TEST(PlaneConvolution, NotANumberStaysOneThroughEveryActivation) {
     Draw draw(2);
     Operands<float> operands = converted<float>(random_operands(convolution, draw));
     operands[0][0] = NAN;
-    run_kernel(*cpu::make_plane_kernel(convolution), operands);
+    run_kernel(*cpu::make_plane_kernel(convolution, Precision::kFp32), operands);
     EXPECT_TRUE(std::isnan(operands[3].front())) << kind;
     EXPECT_FALSE(std::isnan(operands[3].back())) << kind;
   }

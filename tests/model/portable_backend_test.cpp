@@ -9,9 +9,11 @@
 namespace troupe::model {
 namespace {
 
-TEST(PortableBackend, EveryOperationIsTheSameBitsWithAvx2AndAvx512) {
+class PortableBackendOf : public testing::TestWithParam<Precision> {};
+
+TEST_P(PortableBackendOf, EveryOperationIsTheSameBitsWithAvx2AndAvx512) {
   if ((hwy::SupportedTargets() & HWY_AVX3) == 0) GTEST_SKIP() << "no AVX-512 on this host";
-  const auto backend = make_portable_backend();
+  const auto backend = make_portable_backend(GetParam());
   ASSERT_TRUE(backend.ok());
   (*backend)->prepare_thread();
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
@@ -29,6 +31,11 @@ TEST(PortableBackend, EveryOperationIsTheSameBitsWithAvx2AndAvx512) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Precision, PortableBackendOf,
+                         testing::Values(Precision::kFp32, Precision::kBf16), [](const auto& test) {
+                           return test.param == Precision::kFp32 ? "fp32" : "bf16";
+                         });
 
 TEST(PortableBackend, IsRefusedWithoutFusedMultiplyAdd) {
   const OnlyTargets only(HWY_SSE4);

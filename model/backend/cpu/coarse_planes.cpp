@@ -49,9 +49,9 @@ double x_products(const ConvolutionGeometry& g, const AxisPhases& x) {
 }
 
 double plane_products(const ConvolutionGeometry& g, const CollapsedKernel& kernel,
-                      std::int64_t positions) {
+                      std::int64_t positions, std::int64_t channel_pairs) {
   return static_cast<double>(g.batch * kernel.axis(1).all_taps * kernel.axis(2).all_taps *
-                             g.in_channels * g.out_channels) *
+                             channel_pairs) *
          static_cast<double>(positions);
 }
 

@@ -23,12 +23,14 @@ void for_each_pair(std::int64_t y_end, std::int64_t z_end, const Use& use) {
 struct CoarsePlanes {
   std::int64_t rows, row, positions, plane;
 
-  explicit CoarsePlanes(const CollapsedKernel& kernel)
+  // `in_lane` as of PlaneFormat.
+  CoarsePlanes(const CollapsedKernel& kernel, std::int64_t in_lane)
       : rows(kernel.axis(1).length()),
         row(kernel.axis(2).length()),
-        positions(whole_lanes(kernel.axis(1).output_length() * row)),
-        plane(whole_lanes(positions + (kernel.axis(1).most_taps - 1) * row +
-                          kernel.axis(2).most_taps - 1)) {}
+        positions(whole_lanes(kernel.axis(1).output_length() * row, in_lane)),
+        plane(whole_lanes(
+            positions + (kernel.axis(1).most_taps - 1) * row + kernel.axis(2).most_taps - 1,
+            in_lane)) {}
 
   // From one x plane of the image.
   void fill(const ConvolutionGeometry& g, const CollapsedKernel& kernel, const float* image,
@@ -42,8 +44,9 @@ void fill_phase(const ConvolutionGeometry& g, const CollapsedKernel& kernel, std
 
 // Planes of outputs and coarse taps along x that meet a plane of the image, over all phases.
 double x_products(const ConvolutionGeometry& g, const AxisPhases& x);
-// Products of all phases and taps along y and z, for one pair of planes and all channels.
+// Products of all phases and taps along y and z, for one pair of planes with so many pairs of
+// channels.
 double plane_products(const ConvolutionGeometry& g, const CollapsedKernel& kernel,
-                      std::int64_t positions);
+                      std::int64_t positions, std::int64_t channel_pairs);
 
 }  // namespace troupe::model::cpu

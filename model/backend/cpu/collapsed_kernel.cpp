@@ -39,8 +39,8 @@ CollapsedKernel::CollapsedKernel(const ConvolutionGeometry& g)
       block_(g.in_channels * g.out_channels) {
   for_each(axes_[0].factor, axes_[1].factor, axes_[2].factor,
            [&](std::int64_t x, std::int64_t y, std::int64_t z) {
-             places_.push_back(size_);
-             size_ += axes_[0].at(x).taps * axes_[1].at(y).taps * axes_[2].at(z).taps * block_;
+             first_taps_.push_back(taps_);
+             taps_ += axes_[0].at(x).taps * axes_[1].at(y).taps * axes_[2].at(z).taps;
            });
 }
 

@@ -16,11 +16,16 @@ class CollapsedKernel {
   explicit CollapsedKernel(const ConvolutionGeometry& g);
 
   const AxisPhases& axis(std::size_t i) const { return axes_[i]; }
-  // Floats of all phases: each (jx, jy, jz, in, out).
-  std::int64_t size() const { return size_; }
-  // Where the weights of a phase begin.
+  // Of all phases: each (jx, jy, jz), with weights (in, out).
+  std::int64_t taps() const { return taps_; }
+  std::int64_t size() const { return taps_ * block_; }  // floats
+  // Where the taps of a phase begin.
+  std::int64_t first_tap(std::int64_t x, std::int64_t y, std::int64_t z) const {
+    return first_taps_[static_cast<std::size_t>((x * axes_[1].factor + y) * axes_[2].factor + z)];
+  }
+  // The same in floats.
   std::int64_t place(std::int64_t x, std::int64_t y, std::int64_t z) const {
-    return places_[static_cast<std::size_t>((x * axes_[1].factor + y) * axes_[2].factor + z)];
+    return first_tap(x, y, z) * block_;
   }
 
   // `sums` has room for in_channels x out_channels.
@@ -31,8 +36,8 @@ class CollapsedKernel {
  private:
   std::array<AxisPhases, 3> axes_;
   std::int64_t block_;  // in_channels x out_channels
-  std::vector<std::int64_t> places_;
-  std::int64_t size_ = 0;
+  std::vector<std::int64_t> first_taps_;
+  std::int64_t taps_ = 0;
 };
 
 }  // namespace troupe::model::cpu

@@ -78,16 +78,16 @@ class ReluKernel final : public Kernel {
 };
 
 template <class Convolution>
-std::unique_ptr<Kernel> make_own_kernel(const Convolution& convolution) {
-  return upsamples(convolution.geometry) ? make_upsampled_kernel(convolution)
-                                         : make_plane_kernel(convolution);
+std::unique_ptr<Kernel> make_own_kernel(const Convolution& convolution, Precision precision) {
+  return upsamples(convolution.geometry) ? make_upsampled_kernel(convolution, precision)
+                                         : make_plane_kernel(convolution, precision);
 }
 
 template <class Convolution>
 std::unique_ptr<Kernel> choose(const Convolution& convolution, const dnnl::engine& engine) {
   const bool upsampling = upsamples(convolution.geometry);
   if (plane_vectors_supported() && (upsampling || prefers_planes(convolution))) {
-    return make_own_kernel(convolution);
+    return make_own_kernel(convolution, Precision::kFp32);
   }
   // The library does not upsample.
   if (upsampling) return reference::make_kernel<float>(convolution);
@@ -116,16 +116,19 @@ std::unique_ptr<Kernel> make_kernel(const ConvolutionBackwardParameters& convolu
   return choose(convolution, engine);
 }
 
-std::unique_ptr<Kernel> make_portable_kernel(const ConvolutionForward& convolution) {
-  return make_own_kernel(convolution);
+std::unique_ptr<Kernel> make_portable_kernel(const ConvolutionForward& convolution,
+                                             Precision precision) {
+  return make_own_kernel(convolution, precision);
 }
 
-std::unique_ptr<Kernel> make_portable_kernel(const ConvolutionBackwardInput& convolution) {
-  return make_own_kernel(convolution);
+std::unique_ptr<Kernel> make_portable_kernel(const ConvolutionBackwardInput& convolution,
+                                             Precision precision) {
+  return make_own_kernel(convolution, precision);
 }
 
-std::unique_ptr<Kernel> make_portable_kernel(const ConvolutionBackwardParameters& convolution) {
-  return make_own_kernel(convolution);
+std::unique_ptr<Kernel> make_portable_kernel(const ConvolutionBackwardParameters& convolution,
+                                             Precision precision) {
+  return make_own_kernel(convolution, precision);
 }
 
 std::unique_ptr<Kernel> make_onednn_kernel(const ConvolutionForward& convolution,

@@ -23,9 +23,12 @@ std::unique_ptr<Kernel> make_kernel(const ConvolutionBackwardParameters& convolu
                                     const dnnl::engine& engine);
 
 // Ours, whatever the shape, on hosts where plane_vectors_supported(): the same bits on all of them.
-std::unique_ptr<Kernel> make_portable_kernel(const ConvolutionForward& convolution);
-std::unique_ptr<Kernel> make_portable_kernel(const ConvolutionBackwardInput& convolution);
-std::unique_ptr<Kernel> make_portable_kernel(const ConvolutionBackwardParameters& convolution);
+std::unique_ptr<Kernel> make_portable_kernel(const ConvolutionForward& convolution,
+                                             Precision precision);
+std::unique_ptr<Kernel> make_portable_kernel(const ConvolutionBackwardInput& convolution,
+                                             Precision precision);
+std::unique_ptr<Kernel> make_portable_kernel(const ConvolutionBackwardParameters& convolution,
+                                             Precision precision);
 
 // oneDNN's, whatever the shape; throws dnnl::error when the library has none.
 std::unique_ptr<Kernel> make_onednn_kernel(const ConvolutionForward& convolution,

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
-#include "model/backend/cpu/plane_transforms.h"
 #include "model/backend/cpu/rearrange.h"
 
 namespace troupe::model::cpu {
 
-float* InputPlanes::make(const float* sample, std::int64_t ix, std::byte* scratch) const {
-  float* planes = at(ix, scratch);
+template <class Element>
+const Element* InputPlanes<Element>::make(const float* sample, std::int64_t ix,
+                                          std::byte* scratch) const {
+  Element* planes = at(ix, scratch);
+  float* numbers = elements_.numbers(planes, scratch);
   for (std::int64_t part = 0; part < tiling_.parts; ++part) {
     rearrange({.rows = g_.in[1],
                .row_cells = g_.in[2],
@@ -22,18 +24,23 @@ float* InputPlanes::make(const float* sample, std::int64_t ix, std::byte* scratc
                .step = tiling_.outputs,
                .row = tiling_.row,
                .plane = tiling_.plane,
-               .number_stride = point_stride()},
+               .number_stride = number_stride()},
               sample + ix * g_.in[1] * g_.in[2] * g_.in_channels,
-              planes + part * g_.in_channels * tiling_.plane);
+              numbers + part * g_.in_channels * tiling_.plane);
   }
-  if (tiling_.tiles()) transform_inputs(planes, point_stride(), point_stride());
+  elements_.make_inputs({tiling_.tiles(), image_channels(), tiling_.plane}, planes, scratch);
   return planes;
 }
 
-void InputPlanes::make_up_to(const float* sample, std::int64_t ox, std::int64_t& made,
-                             std::byte* scratch) const {
+template <class Element>
+void InputPlanes<Element>::make_up_to(const float* sample, std::int64_t ox, std::int64_t& made,
+                                      std::byte* scratch) const {
   const std::int64_t needed = std::min(g_.in[0], ox - g_.pad_before[0] + g_.kernel[0]);
   for (; made < needed; ++made) make(sample, made, scratch);
 }
+
+template class InputPlanes<float>;
+template class InputPlanes<Bfloat16Pair>;
+template class InputPlanes<Bfloat16>;
 
 }  // namespace troupe::model::cpu

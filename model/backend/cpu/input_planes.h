@@ -5,11 +5,15 @@
 
 #include <cstdint>
 
+#include "model/backend/cpu/element_planes.h"
+#include "model/backend/cpu/element_weights.h"
 #include "model/backend/cpu/plane_geometry.h"
 #include "model/backend/cpu/scratch.h"
 
 namespace troupe::model::cpu {
 
+// Of float, Bfloat16Pair or Bfloat16.
+template <class Element>
 class InputPlanes {
  public:
   // `geometry` and `tiling` must outlive it; `held` planes are kept at a time.
@@ -18,29 +22,35 @@ class InputPlanes {
       : g_(geometry),
         tiling_(tiling),
         held_(held),
-        place_(plan.add_floats(held * tiling.points * point_stride())) {}
+        place_(plan.add_bytes(static_cast<std::size_t>(held * plane_size()) * sizeof(Element))),
+        elements_(tiling.points * number_stride(), plan) {}
 
-  // Of the planes: the image's for each part of the taps.
-  std::int64_t channels() const { return g_.in_channels * tiling_.parts; }
+  // Of the planes: the image's for each part of the taps, and how many elements they are.
+  std::int64_t image_channels() const { return g_.in_channels * tiling_.parts; }
+  std::int64_t channels() const { return elements_of<Element>(image_channels()); }
   std::int64_t channel_stride() const { return tiling_.plane; }
   std::int64_t point_stride() const { return channels() * tiling_.plane; }
 
   // Makes the next plane of `sample`, an image of x planes, and returns it: number `ix`.
-  float* make(const float* sample, std::int64_t ix, std::byte* scratch) const;
+  const Element* make(const float* sample, std::int64_t ix, std::byte* scratch) const;
   // Makes those up to the one that output plane `ox` needs last; `made` counts.
   void make_up_to(const float* sample, std::int64_t ox, std::int64_t& made,
                   std::byte* scratch) const;
 
   // [point][channel][position] of x plane `ix`.
-  float* at(std::int64_t ix, std::byte* scratch) const {
-    return scratch_at<float>(scratch, place_) + ix % held_ * tiling_.points * point_stride();
+  Element* at(std::int64_t ix, std::byte* scratch) const {
+    return scratch_at<Element>(scratch, place_) + ix % held_ * plane_size();
   }
 
  private:
+  std::int64_t plane_size() const { return tiling_.points * point_stride(); }
+  std::int64_t number_stride() const { return image_channels() * tiling_.plane; }
+
   const ConvolutionGeometry& g_;
   const Tiling& tiling_;
   std::int64_t held_;
   std::size_t place_;
+  ElementPlanes<Element> elements_;
 };
 
 }  // namespace troupe::model::cpu

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/backend/cpu/element_weights.h"
 #include "model/backend/cpu/plane_image.h"
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/reference/convolution.h"
@@ -9,33 +10,38 @@
 namespace troupe::model::cpu {
 namespace {
 
-// Sums over all taps in registers.
+// Sums over all taps in registers. Element: float or Bfloat16Pair.
+template <class Element>
 class ManyOutputsKernel final : public PlaneImageKernel {
  public:
   explicit ManyOutputsKernel(const ImageConvolution& convolution)
-      : PlaneImageKernel(convolution),
+      : PlaneImageKernel(convolution, tiling_of<Element>(convolution.geometry)),
         input_(g_, tiling_, g_.kernel[0], plan_),
-        taps_(plan_.add_bytes(static_cast<std::size_t>(taps()) * sizeof(const float*))) {}
+        weights_(tiling_.points * taps(), input_.image_channels(), g_.out_channels, plan_),
+        taps_(plan_.add_bytes(static_cast<std::size_t>(taps()) * sizeof(const Element*))) {}
 
   double products() const override {
     return static_cast<double>(g_.batch * all_taps_inside(g_) * tiling_.points *
                                tiling_.positions) *
-           static_cast<double>(weights_size() / g_.kernel[0]);
+           static_cast<double>(taps() / g_.kernel[0] * input_.channels() *
+                               PlaneFormat<Element>::kChannels * g_.out_channels);
   }
 
  private:
-  const float* arrange(const float* weights, std::byte*) const override { return weights; }
+  void arrange(const float* weights, std::byte* scratch) const override {
+    weights_.arrange(weights, scratch);
+  }
 
   void form_sums(const float* sample, std::int64_t ox, std::int64_t& made, const float* weights,
                  std::byte* scratch) const override {
     input_.make_up_to(sample, ox, made, scratch);
-    auto* taps = scratch_at<const float*>(scratch, taps_);
+    auto* taps = scratch_at<const Element*>(scratch, taps_);
     const TapRange inside = taps_inside(g_, ox);
-    const std::int64_t column = weights_size() / g_.kernel[0];
+    const std::int64_t taps_in_x_plane = this->taps() / g_.kernel[0];
     for (std::int64_t point = 0; point < tiling_.points; ++point) {
       std::size_t count = 0;
       for (std::int64_t kx = inside.begin; kx < inside.end; ++kx) {
-        const float* plane =
+        const Element* plane =
             input_.at(ox + kx - g_.pad_before[0], scratch) + point * input_.point_stride();
         for (std::int64_t ky = 0; ky < g_.kernel[1]; ++ky) {
           for (std::int64_t kz = 0; kz < tiling_.taps_in_z; ++kz) {
@@ -43,69 +49,77 @@ class ManyOutputsKernel final : public PlaneImageKernel {
           }
         }
       }
-      multiply_planes({.taps = {taps, count},
-                       .channels = input_.channels(),
-                       .channel_stride = input_.channel_stride(),
-                       .weights = weights + point * weights_size() + inside.begin * column,
-                       .outputs = g_.out_channels,
-                       .weights_stride = g_.out_channels,
-                       .positions = tiling_.positions,
-                       .sums = sums(scratch) + point * g_.out_channels * tiling_.positions,
-                       .sums_stride = tiling_.positions});
+      multiply_planes(PlaneProduct<Element>{
+          .taps = {taps, count},
+          .channels = input_.channels(),
+          .channel_stride = input_.channel_stride(),
+          .weights = weights_.of_tap(point * this->taps() + inside.begin * taps_in_x_plane, weights,
+                                     scratch),
+          .outputs = g_.out_channels,
+          .weights_stride = g_.out_channels,
+          .positions = tiling_.positions,
+          .sums = sums(scratch) + point * g_.out_channels * tiling_.positions,
+          .sums_stride = tiling_.positions});
     }
   }
 
-  const InputPlanes input_;
+  const InputPlanes<Element> input_;
+  const ElementWeights<Element> weights_;
   const std::size_t taps_;
 };
 
 // With one output there is nothing to block but taps: these take the outputs' place. Each plane of
 // the input gives a plane of sums over its channels for every tap, and the output is what of these
-// planes, each shifted by its tap, adds up.
+// planes, each shifted by its tap, adds up. Element: float or Bfloat16Pair.
+template <class Element>
 class OneOutputKernel final : public PlaneImageKernel {
  public:
   explicit OneOutputKernel(const ImageConvolution& convolution)
-      : PlaneImageKernel(convolution),
+      : PlaneImageKernel(convolution, tiling_of<Element>(convolution.geometry)),
         input_(g_, tiling_, 1, plan_),
-        weights_(plan_.add_floats(tiling_.points * weights_size())),
+        elements_(plan_.add_floats(tiling_.points * point_size())),
         of_taps_(plan_.add_floats(g_.kernel[0] * tiling_.points * taps() * tiling_.plane)),
         planes_(plan_.add_bytes(static_cast<std::size_t>(taps()) * sizeof(const float*))) {}
 
   double products() const override {
-    return static_cast<double>(g_.batch * g_.in[0] * tiling_.points * tiling_.plane) *
-           static_cast<double>(weights_size());
+    return static_cast<double>(g_.batch * g_.in[0] * tiling_.points * tiling_.plane *
+                               PlaneFormat<Element>::kChannels) *
+           static_cast<double>(point_size());
   }
 
  private:
-  // [point][channel][tap].
-  const float* arrange(const float* weights, std::byte* scratch) const override {
-    auto* arranged = scratch_at<float>(scratch, weights_);
-    for (std::int64_t point = 0; point < tiling_.points; ++point) {
-      for (std::int64_t tap = 0; tap < taps(); ++tap) {
-        for (std::int64_t c = 0; c < input_.channels(); ++c) {
-          arranged[point * weights_size() + c * taps() + tap] = *weights++;
+  // Weights of one point: [channel][tap].
+  std::int64_t point_size() const { return input_.channels() * taps(); }
+
+  void arrange(const float* weights, std::byte* scratch) const override {
+    auto* to = scratch_at<Element>(scratch, elements_);
+    const std::int64_t channels = input_.image_channels();
+    for (std::int64_t point = 0; point < tiling_.points; ++point, weights += taps() * channels) {
+      for (std::int64_t c = 0; c < channels; c += PlaneFormat<Element>::kChannels) {
+        for (std::int64_t tap = 0; tap < taps(); ++tap) {
+          *to++ = weight_of<Element>(weights + tap * channels + c, 1, channels - c);
         }
       }
     }
-    return arranged;
   }
 
-  void form_sums(const float* sample, std::int64_t ox, std::int64_t& made, const float* weights,
+  void form_sums(const float* sample, std::int64_t ox, std::int64_t& made, const float*,
                  std::byte* scratch) const override {
     const std::int64_t needed = std::min(g_.in[0], ox - g_.pad_before[0] + g_.kernel[0]);
     for (; made < needed; ++made) {
-      const float* plane = input_.make(sample, made, scratch);
+      const Element* plane = input_.make(sample, made, scratch);
       for (std::int64_t point = 0; point < tiling_.points; ++point) {
-        const float* channels = plane + point * input_.point_stride();
-        multiply_planes({.taps = {&channels, 1},
-                         .channels = input_.channels(),
-                         .channel_stride = input_.channel_stride(),
-                         .weights = weights + point * weights_size(),
-                         .outputs = taps(),
-                         .weights_stride = taps(),
-                         .positions = tiling_.plane,
-                         .sums = of_taps(made, point, scratch),
-                         .sums_stride = tiling_.plane});
+        const Element* channels = plane + point * input_.point_stride();
+        multiply_planes(PlaneProduct<Element>{
+            .taps = {&channels, 1},
+            .channels = input_.channels(),
+            .channel_stride = input_.channel_stride(),
+            .weights = scratch_at<Element>(scratch, elements_) + point * point_size(),
+            .outputs = taps(),
+            .weights_stride = taps(),
+            .positions = tiling_.plane,
+            .sums = of_taps(made, point, scratch),
+            .sums_stride = tiling_.plane});
       }
     }
     const TapRange inside = taps_inside(g_, ox);
@@ -131,13 +145,25 @@ class OneOutputKernel final : public PlaneImageKernel {
            (ix % g_.kernel[0] * tiling_.points + point) * taps() * tiling_.plane;
   }
 
-  const InputPlanes input_;
-  const std::size_t weights_, of_taps_, planes_;
+  const InputPlanes<Element> input_;
+  const std::size_t elements_, of_taps_, planes_;
 };
 
-std::unique_ptr<Kernel> make_image_kernel(const ImageConvolution& convolution) {
-  if (convolution.geometry.out_channels == 1) return std::make_unique<OneOutputKernel>(convolution);
-  return std::make_unique<ManyOutputsKernel>(convolution);
+template <class Element>
+std::unique_ptr<Kernel> make_image_kernel_of(const ImageConvolution& convolution) {
+  if (convolution.geometry.out_channels == 1) {
+    return std::make_unique<OneOutputKernel<Element>>(convolution);
+  }
+  return std::make_unique<ManyOutputsKernel<Element>>(convolution);
+}
+
+std::unique_ptr<Kernel> make_image_kernel(const ImageConvolution& convolution,
+                                          Precision precision) {
+  // One channel has nothing to be paired with, and is read as it is.
+  if (precision == Precision::kFp32 || convolution.geometry.in_channels == 1) {
+    return make_image_kernel_of<float>(convolution);
+  }
+  return make_image_kernel_of<Bfloat16Pair>(convolution);
 }
 
 // Whether tiles do all they can: on the smallest images they fill few of the lanes, and the more
@@ -147,7 +173,7 @@ bool are_good(const Tiling& tiling, const ConvolutionGeometry& g) {
 }
 
 bool prefers_planes_for_image(const ConvolutionGeometry& g) {
-  return are_good(tiling_of(g), g) || g.out_channels == 1;
+  return are_good(tiling_of<float>(g), g) || g.out_channels == 1;
 }
 
 }  // namespace
@@ -162,21 +188,25 @@ bool prefers_planes(const ConvolutionBackwardInput& convolution) {
 
 bool prefers_planes(const ConvolutionBackwardParameters& convolution) {
   const ConvolutionGeometry g = with_long_rows(convolution.geometry);
-  return are_good(tiling_of(g), g) || g.out_channels < 8;
+  return are_good(tiling_of<float>(g), g) || g.out_channels < 8;
 }
 
-std::unique_ptr<Kernel> make_plane_kernel(const ConvolutionForward& convolution) {
+std::unique_ptr<Kernel> make_plane_kernel(const ConvolutionForward& convolution,
+                                          Precision precision) {
   return make_image_kernel(
-      {.geometry = with_long_rows(convolution.geometry), .activation = convolution.activation});
+      {.geometry = with_long_rows(convolution.geometry), .activation = convolution.activation},
+      precision);
 }
 
-std::unique_ptr<Kernel> make_plane_kernel(const ConvolutionBackwardInput& convolution) {
+std::unique_ptr<Kernel> make_plane_kernel(const ConvolutionBackwardInput& convolution,
+                                          Precision precision) {
   return make_image_kernel({.geometry = with_long_rows(reference::mirrored(convolution.geometry)),
                             .activation = {},
                             .mirror = true,
                             .x = 0,
                             .kernel = 1,
-                            .y = 2});
+                            .y = 2},
+                           precision);
 }
 
 }  // namespace troupe::model::cpu

@@ -16,6 +16,11 @@
 // these; taps outside the image in x left out, in y and z multiplied by zero; then the bias; then
 // the activation. Derivatives of the kernel over lanes of positions for every eight x planes (the
 // last of a sample may be fewer), these one after the other.
+//
+// With bf16 (bfloat16.h) both factors of a product are rounded, at the points of tiles of seven
+// where there are tiles: images and kernels, or images and derivatives. Sums over channels take
+// these in pairs, sums over positions those. What comes before and behind is float as always.
+// Images of one channel, which have no pairs, are convolved in float.
 
 #include <memory>
 
@@ -32,8 +37,11 @@ bool prefers_planes(const ConvolutionBackwardInput& convolution);
 bool prefers_planes(const ConvolutionBackwardParameters& convolution);
 
 // For every geometry, on hosts where plane_vectors_supported().
-std::unique_ptr<Kernel> make_plane_kernel(const ConvolutionForward& convolution);
-std::unique_ptr<Kernel> make_plane_kernel(const ConvolutionBackwardInput& convolution);
-std::unique_ptr<Kernel> make_plane_kernel(const ConvolutionBackwardParameters& convolution);
+std::unique_ptr<Kernel> make_plane_kernel(const ConvolutionForward& convolution,
+                                          Precision precision);
+std::unique_ptr<Kernel> make_plane_kernel(const ConvolutionBackwardInput& convolution,
+                                          Precision precision);
+std::unique_ptr<Kernel> make_plane_kernel(const ConvolutionBackwardParameters& convolution,
+                                          Precision precision);
 
 }  // namespace troupe::model::cpu

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "model/backend/cpu/rearrange.h"
-#include "model/backend/cpu/winograd.h"
 
 namespace troupe::model::cpu {
 
@@ -14,37 +13,28 @@ ConvolutionGeometry with_long_rows(ConvolutionGeometry g) {
   return g;
 }
 
-namespace {
-
-Tiling with_sizes(Tiling tiling, const ConvolutionGeometry& g) {
-  tiling.positions = whole_lanes(g.out[1] * tiling.row);
-  tiling.plane =
-      whole_lanes(tiling.positions + (g.kernel[1] - 1) * tiling.row + tiling.taps_in_z - 1);
-  return tiling;
-}
-
-Tiling without_tiles(const ConvolutionGeometry& g) {
-  return with_sizes({.row = g.out[2] + g.kernel[2] - 1, .taps_in_z = g.kernel[2]}, g);
-}
-
-}  // namespace
-
-Tiling tiling_of(const ConvolutionGeometry& g) {
+Tiling tiling_of(const ConvolutionGeometry& g, int points, std::int64_t in_lane) {
   const std::int64_t taps = g.kernel[2], cells = g.out[2] + taps - 1;
-  std::int64_t parts = 1;
-  while (parts < taps && (taps % parts != 0 || taps / parts > kMostTaps)) ++parts;
-  const std::int64_t of_part = taps / parts;
-  if (of_part < kFewestTaps) return without_tiles(g);
-  const std::int64_t outputs = tile_outputs(static_cast<int>(of_part));
-  const std::int64_t tiles = (g.out[2] + outputs - 1) / outputs;
-  // Above that the transforms cost what the products save.
-  if (5 * tiles * kPoints * parts > 4 * cells * taps) return without_tiles(g);
-  return with_sizes({.points = kPoints,
-                     .outputs = outputs,
-                     .row = tiles,
-                     .parts = parts,
-                     .taps_of_part = of_part},
-                    g);
+  Tiling best{.row = cells, .taps_in_z = taps};
+  // Products of a row; tiles must save a fifth, which is what their transforms cost.
+  std::int64_t least = 4 * cells * taps / 5;
+  for (std::int64_t parts = 1; taps / parts >= kFewestTaps; ++parts) {
+    if (taps % parts != 0 || taps / parts >= points) continue;
+    const std::int64_t outputs = tile_outputs(points, static_cast<int>(taps / parts));
+    const std::int64_t tiles = (g.out[2] + outputs - 1) / outputs;
+    const std::int64_t products = tiles * points * parts;
+    if (products > least || (best.tiles() && products == least)) continue;
+    least = products;
+    best = {.points = points,
+            .outputs = outputs,
+            .row = tiles,
+            .parts = parts,
+            .taps_of_part = taps / parts};
+  }
+  best.positions = whole_lanes(g.out[1] * best.row, in_lane);
+  best.plane =
+      whole_lanes(best.positions + (g.kernel[1] - 1) * best.row + best.taps_in_z - 1, in_lane);
+  return best;
 }
 
 TapRange taps_inside(const ConvolutionGeometry& g, std::int64_t ox) {

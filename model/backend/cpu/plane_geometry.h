@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "model/backend/cpu/bfloat16.h"
+#include "model/backend/cpu/winograd.h"
 #include "model/operation.h"
 
 namespace troupe::model::cpu {
@@ -14,21 +16,47 @@ inline std::int64_t cells(const Extent& extent) { return extent[0] * extent[1] *
 // long.
 ConvolutionGeometry with_long_rows(ConvolutionGeometry geometry);
 
+// What planes are made of: floats, or bfloat16, of which two channels (Bfloat16Pair) or two
+// neighbouring positions (Bfloat16) fill the lane of a float.
+template <class Element>
+struct PlaneFormat {
+  static constexpr int kPoints = kEightPoints;  // of tiles
+  static constexpr std::int64_t kChannels = 1;  // of an element
+  static constexpr std::int64_t kInLane = 1;    // elements in a lane
+};
+template <>
+struct PlaneFormat<Bfloat16Pair> {
+  static constexpr int kPoints = kSevenPoints;
+  static constexpr std::int64_t kChannels = 2;
+  static constexpr std::int64_t kInLane = 1;
+};
+template <>
+struct PlaneFormat<Bfloat16> {
+  static constexpr int kPoints = kSevenPoints;
+  static constexpr std::int64_t kChannels = 1;
+  static constexpr std::int64_t kInLane = 2;
+};
+
 // How rows of z become positions.
 struct Tiling {
   std::int64_t points = 1;     // planes for each channel
   std::int64_t outputs = 1;    // cells of the output in one position
   std::int64_t row = 0;        // positions in a row
   std::int64_t taps_in_z = 1;  // taps that are places in a plane; with tiles none are
-  // With more taps than tiles can have these are parts with as many taps each, and every part has
+  // Where that makes fewer products the taps are parts with as many each, and every part has
   // channels of its own: the image from as many cells further on.
   std::int64_t parts = 1, taps_of_part = 1;
   std::int64_t positions = 0;  // of an output plane, rounded up
-  std::int64_t plane = 0;      // numbers of one channel of an input plane
+  std::int64_t plane = 0;      // of one channel of an input plane
 
   bool tiles() const { return points > 1; }
 };
-Tiling tiling_of(const ConvolutionGeometry& geometry);
+// With tiles of so many points; planes fill lanes of so many elements.
+Tiling tiling_of(const ConvolutionGeometry& geometry, int points, std::int64_t in_lane);
+template <class Element>
+Tiling tiling_of(const ConvolutionGeometry& geometry) {
+  return tiling_of(geometry, PlaneFormat<Element>::kPoints, PlaneFormat<Element>::kInLane);
+}
 
 // The taps along x that lie inside the image for one output plane.
 struct TapRange {

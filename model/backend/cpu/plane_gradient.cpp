@@ -3,7 +3,6 @@
 
 #include "model/backend/cpu/input_planes.h"
 #include "model/backend/cpu/plane_convolution.h"
-#include "model/backend/cpu/plane_transforms.h"
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/cpu/rearrange.h"
 #include "model/backend/cpu/winograd.h"
@@ -16,13 +15,17 @@ namespace {
 // x planes of the output whose products with an image are summed at once.
 constexpr std::int64_t kPlanesAtOnce = 8;
 
+// Element: float or Bfloat16.
+template <class Element>
 class ParameterKernel final : public Kernel {
  public:
   explicit ParameterKernel(const ConvolutionGeometry& geometry)
       : g_(with_long_rows(geometry)),
-        tiling_(tiling_of(g_)),
-        input_(g_, tiling_, kPlanesAtOnce + g_.kernel[0] - 1, plan_) {
-    derivatives_ = plan_.add_floats(kPlanesAtOnce * derivative_size());
+        tiling_(tiling_of<Element>(g_)),
+        input_(g_, tiling_, kPlanesAtOnce + g_.kernel[0] - 1, plan_),
+        elements_(derivative_size(), plan_) {
+    derivatives_ = plan_.add_bytes(static_cast<std::size_t>(kPlanesAtOnce * derivative_size()) *
+                                   sizeof(Element));
     gradient_ = plan_.add_floats(tiling_.points * gradient_size());
     rows_ = plan_.add_bytes(static_cast<std::size_t>(rows()) * sizeof(std::int64_t));
     bias_sums_ = plan_.add_bytes(static_cast<std::size_t>(g_.out_channels) * sizeof(double));
@@ -51,8 +54,10 @@ class ParameterKernel final : public Kernel {
       for (std::int64_t ox = 0; ox < g_.out[0]; ox += kPlanesAtOnce) {
         const std::int64_t planes = std::min(kPlanesAtOnce, g_.out[0] - ox);
         input_.make_up_to(x + n * cells(g_.in) * g_.in_channels, ox + planes - 1, made, scratch);
-        make_derivatives(dy + (n * g_.out[0] + ox) * plane_cells() * g_.out_channels, planes,
-                         scratch);
+        for (std::int64_t i = 0; i < planes; ++i) {
+          make_derivatives(dy + (n * g_.out[0] + ox + i) * plane_cells() * g_.out_channels,
+                           derivatives(i, scratch), scratch);
+        }
         add_planes(ox, planes, scratch);
       }
     }
@@ -74,6 +79,10 @@ class ParameterKernel final : public Kernel {
   // Of one point: (kx, row, output).
   std::int64_t gradient_size() const { return g_.kernel[0] * rows() * g_.out_channels; }
 
+  Element* derivatives(std::int64_t i, std::byte* scratch) const {
+    return scratch_at<Element>(scratch, derivatives_) + i * derivative_size();
+  }
+
   // Places of all rows in an input plane.
   void list_rows(std::byte* scratch) const {
     auto* rows = scratch_at<std::int64_t>(scratch, rows_);
@@ -86,50 +95,47 @@ class ParameterKernel final : public Kernel {
     }
   }
 
-  void make_derivatives(const float* dy, std::int64_t planes, std::byte* scratch) const {
+  void make_derivatives(const float* dy, Element* derivatives, std::byte* scratch) const {
+    float* numbers = elements_.numbers(derivatives, scratch);
     const std::int64_t stride = g_.out_channels * tiling_.positions;
-    for (std::int64_t i = 0; i < planes; ++i) {
-      float* to = scratch_at<float>(scratch, derivatives_) + i * derivative_size();
-      rearrange({.rows = g_.out[1],
-                 .row_cells = g_.out[2],
-                 .channels = g_.out_channels,
-                 .row_stride = g_.out[2] * g_.out_channels,
-                 .cell_stride = g_.out_channels,
-                 .plane_rows = g_.out[1],
-                 .numbers = tiling_.outputs,
-                 .step = tiling_.outputs,
-                 .row = tiling_.row,
-                 .plane = tiling_.positions,
-                 .number_stride = stride},
-                dy + i * plane_cells() * g_.out_channels, to);
-      if (tiling_.tiles()) {
-        transform_derivatives(to, stride, stride, static_cast<int>(tiling_.outputs));
-      }
-    }
+    rearrange({.rows = g_.out[1],
+               .row_cells = g_.out[2],
+               .channels = g_.out_channels,
+               .row_stride = g_.out[2] * g_.out_channels,
+               .cell_stride = g_.out_channels,
+               .plane_rows = g_.out[1],
+               .numbers = tiling_.outputs,
+               .step = tiling_.outputs,
+               .row = tiling_.row,
+               .plane = tiling_.positions,
+               .number_stride = stride},
+              dy, numbers);
+    elements_.make_derivatives({tiling_.tiles(), g_.out_channels, tiling_.positions},
+                               static_cast<int>(tiling_.outputs), derivatives, scratch);
   }
 
   void add_planes(std::int64_t ox, std::int64_t planes, std::byte* scratch) const {
     const auto* rows_list = scratch_at<std::int64_t>(scratch, rows_);
     for (std::int64_t point = 0; point < tiling_.points; ++point) {
       for (std::int64_t kx = 0; kx < g_.kernel[0]; ++kx) {
-        std::array<const float*, kPlanesAtOnce> left{}, right{};
+        std::array<const Element*, kPlanesAtOnce> left{}, right{};
         std::size_t pairs = 0;
         for (std::int64_t i = 0; i < planes; ++i) {
           const std::int64_t ix = ox + i + kx - g_.pad_before[0];
           if (ix < 0 || ix >= g_.in[0]) continue;
           left[pairs] = input_.at(ix, scratch) + point * input_.point_stride();
-          right[pairs++] = scratch_at<float>(scratch, derivatives_) + i * derivative_size() +
-                           point * g_.out_channels * tiling_.positions;
+          right[pairs++] = derivatives(i, scratch) + point * g_.out_channels * tiling_.positions;
         }
-        add_plane_dots({.left = {left.data(), pairs},
-                        .right = {right.data(), pairs},
-                        .rows = {rows_list, static_cast<std::size_t>(rows())},
-                        .outputs = g_.out_channels,
-                        .right_stride = tiling_.positions,
-                        .positions = tiling_.positions,
-                        .sums = scratch_at<float>(scratch, gradient_) + point * gradient_size() +
-                                kx * rows() * g_.out_channels,
-                        .sums_stride = g_.out_channels});
+        add_plane_dots(PlaneDots<Element>{.left = {left.data(), pairs},
+                                          .right = {right.data(), pairs},
+                                          .rows = {rows_list, static_cast<std::size_t>(rows())},
+                                          .outputs = g_.out_channels,
+                                          .right_stride = tiling_.positions,
+                                          .positions = tiling_.positions,
+                                          .sums = scratch_at<float>(scratch, gradient_) +
+                                                  point * gradient_size() +
+                                                  kx * rows() * g_.out_channels,
+                                          .sums_stride = g_.out_channels});
       }
     }
   }
@@ -139,14 +145,15 @@ class ParameterKernel final : public Kernel {
       std::copy_n(gradient, gradient_size(), dkernel);
       return;
     }
-    const auto transform = tap_transform(static_cast<int>(tiling_.taps_of_part));
+    const auto transform =
+        tap_transform(static_cast<int>(tiling_.points), static_cast<int>(tiling_.taps_of_part));
     const std::int64_t block = g_.in_channels * g_.out_channels;
     const std::int64_t columns = g_.kernel[0] * g_.kernel[1] * tiling_.parts;
     for (std::int64_t column = 0; column < columns; ++column) {
       for (std::int64_t tap = 0; tap < tiling_.taps_of_part; ++tap) {
         for (std::int64_t i = 0; i < block; ++i) {
           double sum = 0.0;
-          for (std::int64_t point = 0; point < kPoints; ++point) {
+          for (std::int64_t point = 0; point < tiling_.points; ++point) {
             sum += transform[static_cast<std::size_t>(tap)][static_cast<std::size_t>(point)] *
                    static_cast<double>(gradient[point * gradient_size() + column * block + i]);
           }
@@ -159,14 +166,19 @@ class ParameterKernel final : public Kernel {
   const ConvolutionGeometry g_;
   const Tiling tiling_;
   ScratchPlan plan_;
-  const InputPlanes input_;
+  const InputPlanes<Element> input_;
+  const ElementPlanes<Element> elements_;  // of one plane of derivatives
   std::size_t derivatives_ = 0, gradient_ = 0, rows_ = 0, bias_sums_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_plane_kernel(const ConvolutionBackwardParameters& convolution) {
-  return std::make_unique<ParameterKernel>(convolution.geometry);
+std::unique_ptr<Kernel> make_plane_kernel(const ConvolutionBackwardParameters& convolution,
+                                          Precision precision) {
+  if (precision == Precision::kFp32) {
+    return std::make_unique<ParameterKernel<float>>(convolution.geometry);
+  }
+  return std::make_unique<ParameterKernel<Bfloat16>>(convolution.geometry);
 }
 
 }  // namespace troupe::model::cpu

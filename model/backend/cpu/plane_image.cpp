@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/backend/cpu/bfloat16_planes.h"
 #include "model/backend/cpu/plane_transforms.h"
 #include "model/backend/cpu/winograd.h"
 #include "model/backend/kernel_call.h"
@@ -9,19 +10,19 @@
 
 namespace troupe::model::cpu {
 
-PlaneImageKernel::PlaneImageKernel(const ImageConvolution& convolution)
-    : convolution_(convolution), tiling_(tiling_of(convolution.geometry)) {
+PlaneImageKernel::PlaneImageKernel(const ImageConvolution& convolution, const Tiling& tiling)
+    : convolution_(convolution), tiling_(tiling) {
   const std::int64_t weights = cells(g_.kernel) * g_.in_channels * g_.out_channels;
   if (convolution_.mirror) mirrored_ = plan_.add_floats(weights);
-  if (tiling_.tiles()) weights_ = plan_.add_floats(weights / tiling_.taps_of_part * kPoints);
+  if (tiling_.tiles()) weights_ = plan_.add_floats(weights / tiling_.taps_of_part * tiling_.points);
   sums_ = plan_.add_floats(tiling_.points * g_.out_channels * tiling_.positions + kTransposed);
 }
 
 void PlaneImageKernel::run(std::span<void* const> operands, const runtime::RandomPosition& random,
                            std::byte* scratch) const {
   const KernelCall call{operands, random, scratch};
-  const float* kernel = weights_of(call.operand<const float>(convolution_.kernel), scratch);
-  const float* weights = arrange(kernel, scratch);
+  const float* weights = weights_of(call.operand<const float>(convolution_.kernel), scratch);
+  arrange(weights, scratch);
   const float* bias = g_.bias ? call.operand<const float>(convolution_.bias) : nullptr;
   const auto* x = call.operand<const float>(convolution_.x);
   auto* y = call.operand<float>(convolution_.y);
@@ -44,12 +45,13 @@ const float* PlaneImageKernel::weights_of(const float* kernel, std::byte* scratc
     kernel = mirrored;
   }
   if (!tiling_.tiles()) return kernel;
-  const auto transform = tap_transform(static_cast<int>(tiling_.taps_of_part));
+  const auto transform =
+      tap_transform(static_cast<int>(tiling_.points), static_cast<int>(tiling_.taps_of_part));
   const std::int64_t block = g_.in_channels * g_.out_channels;
   auto* weights = scratch_at<float>(scratch, weights_);
   for (std::int64_t column = 0; column < taps() * tiling_.parts; ++column) {
     for (std::int64_t i = 0; i < block; ++i) {
-      for (std::int64_t point = 0; point < kPoints; ++point) {
+      for (std::int64_t point = 0; point < tiling_.points; ++point) {
         double weight = 0.0;
         for (std::int64_t tap = 0; tap < tiling_.taps_of_part; ++tap) {
           weight += transform[static_cast<std::size_t>(tap)][static_cast<std::size_t>(point)] *
@@ -67,7 +69,9 @@ void PlaneImageKernel::finish(const float* bias, float* y, std::byte* scratch) c
   float* sums = this->sums(scratch);
   const std::int64_t stride = g_.out_channels * tiling_.positions;
   if (tiling_.tiles()) {
-    restore_outputs(sums, stride, stride, static_cast<int>(tiling_.outputs));
+    const auto restore =
+        tiling_.points == kSevenPoints ? &restore_outputs_of_seven : &restore_outputs;
+    restore(sums, stride, stride, static_cast<int>(tiling_.outputs));
   }
   for (std::int64_t j = 0; j < tiling_.outputs; ++j) {
     for (std::int64_t o = 0; o < g_.out_channels; ++o) {

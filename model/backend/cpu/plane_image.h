@@ -25,7 +25,7 @@ class PlaneImageKernel : public Kernel {
            std::byte* scratch) const final;
 
  protected:
-  explicit PlaneImageKernel(const ImageConvolution& convolution);
+  PlaneImageKernel(const ImageConvolution& convolution, const Tiling& tiling);
 
   std::int64_t taps() const { return g_.kernel[0] * g_.kernel[1] * tiling_.taps_in_z; }
   // Numbers of one point in the weights.
@@ -44,10 +44,10 @@ class PlaneImageKernel : public Kernel {
   ScratchPlan plan_;
 
  private:
-  // From weights [point][tap][part][channel][output] to those that form_sums() wants.
-  virtual const float* arrange(const float* weights, std::byte* scratch) const = 0;
-  // Fills sums() for output plane `ox`; within a sample `ox` rises from 0, and `made` counts the
-  // planes of the input that there are.
+  // Once, before form_sums(): `weights` are [point][tap][part][channel][output].
+  virtual void arrange(const float* weights, std::byte* scratch) const = 0;
+  // Fills sums() for output plane `ox`, with the same `weights`; within a sample `ox` rises from 0,
+  // and `made` counts the planes of the input that there are.
   virtual void form_sums(const float* sample, std::int64_t ox, std::int64_t& made,
                          const float* weights, std::byte* scratch) const = 0;
 

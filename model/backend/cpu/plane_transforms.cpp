@@ -28,8 +28,8 @@ void transform_inputs(float* planes, std::int64_t stride, std::int64_t count) {
   };
   for (std::int64_t i = 0; i < count; i += kLanes) {
     float* at = planes + i;
-    Vector d[kPoints];
-    for (int k = 0; k < kPoints; ++k) d[k] = hn::LoadU(tag, at + k * stride);
+    Vector d[kEightPoints];
+    for (int k = 0; k < kEightPoints; ++k) d[k] = hn::LoadU(tag, at + k * stride);
     const auto put = [&](int k, Vector value) { hn::StoreU(value, tag, at + k * stride); };
     const auto put_pair = [&](int k, Vector even, Vector odd) {
       put(k, hn::Add(even, odd));
@@ -49,7 +49,7 @@ void transform_derivatives(float* planes, std::int64_t stride, std::int64_t coun
   const Tag tag;
   for (std::int64_t i = 0; i < count; i += kLanes) {
     float* at = planes + i;
-    Vector dy[kPoints];
+    Vector dy[kEightPoints];
     for (int j = 0; j < outputs; ++j) dy[j] = hn::LoadU(tag, at + j * stride);
     // At 0 and infinity the first and the last stand alone; at +-a even powers add, odd ones
     // differ.
@@ -140,12 +140,23 @@ HWY_INLINE void transpose(hn::Vec<Eight> (&rows)[kTransposed]) {
   }
 }
 
+// So many are moved sooner one by one.
+constexpr std::int64_t kFewCells = 2;
+
 void cells_to_planes(const CellsAndPlanes& s, const float* cells, float* planes) {
   const Eight eight;
   for (std::int64_t c = 0; c < s.channels; c += kTransposed) {
     const auto channels = std::min(kTransposed, s.channels - c);
     const auto mask = hn::FirstN(eight, static_cast<std::size_t>(channels));
     for (std::int64_t t = 0; t < s.count; t += kTransposed) {
+      if (s.count - t <= kFewCells) {
+        for (std::int64_t i = t; i < s.count; ++i) {
+          const float* cell = cells + i * s.cell_stride + c;
+          for (std::int64_t k = 0; k < channels; ++k)
+            planes[(c + k) * s.plane_stride + i] = cell[k];
+        }
+        break;
+      }
       hn::Vec<Eight> rows[kTransposed];
 #pragma GCC unroll 8
       for (std::int64_t i = 0; i < kTransposed; ++i) {

@@ -2,10 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "model/backend/float_environment.h"
 
 // This file is compiled once for each kind of vector, in a namespace of its own; the scalar one,
-// which Highway wants, never runs.
+// which Highway wants, never runs. HWY_AVX3_DL is the AVX-512 of processors that may have
+// AVX512-BF16.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
+#define HWY_WANT_AVX3_DL
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "model/backend/cpu/plane_vectors.cpp"
 #include <hwy/foreach_target.h>
@@ -24,9 +32,77 @@ constexpr int kMostOutputs = kLanes >= 16 ? 8 : 6;  // of one block
 
 std::int64_t vector_lanes() { return kLanes; }
 
-// Vectors of positions beside `outputs` outputs, so that sums and operands fit the registers.
+// How the operands in a vector are multiplied and added to sums.
+struct Floats {
+  using Operand = Vector;
+  static constexpr int kRegistersEach = 1;  // of an operand
+  static constexpr std::int64_t kInLane = 1;
+  struct Environment {};  // of the thread, while products are formed
+
+  static HWY_INLINE Operand load(const float* from) { return hn::LoadU(Tag(), from); }
+  static HWY_INLINE Operand broadcast(const float* from) { return hn::Set(Tag(), *from); }
+  static HWY_INLINE Vector multiply_add(Operand a, Operand b, Vector sum) {
+    return hn::MulAdd(a, b, sum);
+  }
+};
+
+using Bits = hn::RebindToUnsigned<Tag>;
+
+HWY_INLINE Vector load_pairs(const void* from) {
+  return hn::BitCast(Tag(), hn::LoadU(Bits(), static_cast<const std::uint32_t*>(from)));
+}
+HWY_INLINE Vector broadcast_pair(const Bfloat16Pair& pair) {
+  return hn::BitCast(Tag(), hn::Set(Bits(), std::bit_cast<std::uint32_t>(pair)));
+}
+
+// Pairs of bfloat16 as bfloat16.h defines their products, one fused multiply-add after the other.
+struct PairsInTurn {
+  struct Operand {
+    Vector first, second;
+  };
+  static constexpr int kRegistersEach = 2;
+  static constexpr std::int64_t kInLane = 2;
+  using Environment = FlushedSubnormals;
+
+  static HWY_INLINE Operand parts_of(Vector pairs) {
+    const auto both = hn::BitCast(Bits(), pairs);
+    return {hn::BitCast(Tag(), hn::ShiftLeft<16>(both)),
+            hn::BitCast(Tag(), hn::And(both, hn::Set(Bits(), 0xFFFF0000u)))};
+  }
+  static HWY_INLINE Operand load(const void* from) { return parts_of(load_pairs(from)); }
+  static HWY_INLINE Operand broadcast(const Bfloat16Pair* from) {
+    return parts_of(broadcast_pair(*from));
+  }
+  static HWY_INLINE Vector multiply_add(const Operand& a, const Operand& b, Vector sum) {
+    return hn::MulAdd(a.first, b.first, hn::MulAdd(a.second, b.second, sum));
+  }
+};
+
+#if HWY_TARGET == HWY_AVX3_DL
+
+// The same by one instruction, which flushes subnormals by itself.
+struct PairsAtOnce {
+  using Operand = Vector;
+  static constexpr int kRegistersEach = 1;
+  static constexpr std::int64_t kInLane = 2;
+  struct Environment {};
+
+  static HWY_INLINE Operand load(const void* from) { return load_pairs(from); }
+  static HWY_INLINE Operand broadcast(const Bfloat16Pair* from) { return broadcast_pair(*from); }
+  static HWY_INLINE Vector multiply_add(Operand a, Operand b, Vector sum) {
+    __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
+    return sum;
+  }
+};
+
+#endif
+
+// Vectors of positions, or rows, beside `outputs` outputs, so that sums and operands fit the
+// registers.
+template <class Arithmetic>
 constexpr int vectors_beside(int outputs) {
-  return std::clamp((kRegisters - 1) / (outputs + 1), 1, 8);
+  constexpr int kEach = Arithmetic::kRegistersEach;
+  return std::clamp((kRegisters - kEach) / (outputs + kEach), 1, 8);
 }
 
 // Calls use(first, count) for the parts of [0, all), as equal as possible and of `most` at most.
@@ -41,26 +117,28 @@ void in_parts(std::int64_t all, std::int64_t most, const Use& use) {
   }
 }
 
-template <int kOutputs, int kVectors>
-HWY_NOINLINE void multiply_block(const PlaneProduct& p, std::int64_t output,
+template <class Arithmetic, class Element, int kOutputs, int kVectors>
+HWY_NOINLINE void multiply_block(const PlaneProduct<Element>& p, std::int64_t output,
                                  std::int64_t position) {
   const Tag tag;
   Vector sums[kOutputs][kVectors];
   for (auto& row : sums) {
     for (Vector& sum : row) sum = hn::Zero(tag);
   }
-  const float* weights = p.weights + output;
-  for (const float* tap : p.taps) {
-    const float* values = tap + position;
+  const Element* weights = p.weights + output;
+  for (const Element* tap : p.taps) {
+    const Element* values = tap + position;
     for (std::int64_t c = 0; c < p.channels; ++c) {
-      Vector value[kVectors];
+      typename Arithmetic::Operand value[kVectors];
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) value[v] = hn::LoadU(tag, values + v * kLanes);
+      for (int v = 0; v < kVectors; ++v) value[v] = Arithmetic::load(values + v * kLanes);
 #pragma GCC unroll 8
       for (int o = 0; o < kOutputs; ++o) {
-        const Vector weight = hn::Set(tag, weights[o]);
+        const auto weight = Arithmetic::broadcast(weights + o);
 #pragma GCC unroll 8
-        for (int v = 0; v < kVectors; ++v) sums[o][v] = hn::MulAdd(value[v], weight, sums[o][v]);
+        for (int v = 0; v < kVectors; ++v) {
+          sums[o][v] = Arithmetic::multiply_add(value[v], weight, sums[o][v]);
+        }
       }
       values += p.channel_stride;
       weights += p.weights_stride;
@@ -74,36 +152,114 @@ HWY_NOINLINE void multiply_block(const PlaneProduct& p, std::int64_t output,
   }
 }
 
-using MultiplyBlock = void (*)(const PlaneProduct&, std::int64_t output, std::int64_t position);
+template <class Element>
+using MultiplyBlock = void (*)(const PlaneProduct<Element>&, std::int64_t output,
+                               std::int64_t position);
 
-template <int kOutputs, int kVectors>
-constexpr MultiplyBlock multiply_block_of() {
-  if constexpr (kOutputs <= kMostOutputs && kVectors <= vectors_beside(kOutputs)) {
-    return &multiply_block<kOutputs, kVectors>;
+template <class Arithmetic, class Element, int kOutputs, int kVectors>
+constexpr MultiplyBlock<Element> multiply_block_of() {
+  if constexpr (kOutputs <= kMostOutputs && kVectors <= vectors_beside<Arithmetic>(kOutputs)) {
+    return &multiply_block<Arithmetic, Element, kOutputs, kVectors>;
   }
   return nullptr;
 }
 
-template <int kOutputs>
-constexpr std::array<MultiplyBlock, 8> multiply_blocks_of() {
-  return {multiply_block_of<kOutputs, 1>(), multiply_block_of<kOutputs, 2>(),
-          multiply_block_of<kOutputs, 3>(), multiply_block_of<kOutputs, 4>(),
-          multiply_block_of<kOutputs, 5>(), multiply_block_of<kOutputs, 6>(),
-          multiply_block_of<kOutputs, 7>(), multiply_block_of<kOutputs, 8>()};
+template <class Arithmetic, class Element, int kOutputs, int... kVectors>
+constexpr std::array<MultiplyBlock<Element>, 8> multiply_blocks_of(
+    std::integer_sequence<int, kVectors...>) {
+  return {multiply_block_of<Arithmetic, Element, kOutputs, kVectors + 1>()...};
 }
 
-void multiply_planes(const PlaneProduct& product) {
-  static constexpr std::array<std::array<MultiplyBlock, 8>, 8> kBlocks = {
-      multiply_blocks_of<1>(), multiply_blocks_of<2>(), multiply_blocks_of<3>(),
-      multiply_blocks_of<4>(), multiply_blocks_of<5>(), multiply_blocks_of<6>(),
-      multiply_blocks_of<7>(), multiply_blocks_of<8>()};
+// [outputs - 1][vectors - 1].
+template <class Arithmetic, class Element, int... kOutputs>
+constexpr std::array<std::array<MultiplyBlock<Element>, 8>, 8> all_multiply_blocks(
+    std::integer_sequence<int, kOutputs...> eight) {
+  return {multiply_blocks_of<Arithmetic, Element, kOutputs + 1>(eight)...};
+}
+
+template <class Arithmetic, class Element>
+void multiply(const PlaneProduct<Element>& product) {
+  static constexpr auto kBlocks =
+      all_multiply_blocks<Arithmetic, Element>(std::make_integer_sequence<int, 8>());
+  [[maybe_unused]] const typename Arithmetic::Environment environment;
   in_parts(product.outputs, kMostOutputs, [&](std::int64_t output, std::int64_t outputs) {
     const auto& blocks = kBlocks[static_cast<std::size_t>(outputs - 1)];
-    in_parts(product.positions / kLanes, vectors_beside(static_cast<int>(outputs)),
+    in_parts(product.positions / kLanes, vectors_beside<Arithmetic>(static_cast<int>(outputs)),
              [&](std::int64_t vector, std::int64_t vectors) {
                blocks[static_cast<std::size_t>(vectors - 1)](product, output, vector * kLanes);
              });
   });
+}
+
+void multiply_float_planes(const PlaneProduct<float>& product) { multiply<Floats>(product); }
+
+#if HWY_TARGET == HWY_AVX3_DL
+
+// Tries the instruction on operands that are as good as random patterns of bits, and on smaller
+// ones, so that many products are subnormal.
+bool instruction_is_as_promised() {
+  constexpr std::int64_t kChannels = 64, kOutputs = 8;
+  std::vector<Bfloat16Pair> values(kChannels * kLanes), weights(kChannels * kOutputs);
+  std::vector<float> at_once(kOutputs * kLanes), in_turn = at_once;
+  std::uint64_t state = 1;
+  for (int round = 0; round < 64; ++round) {
+    const auto fill = [&](std::vector<Bfloat16Pair>& pairs, std::uint32_t mask) {
+      for (Bfloat16Pair& pair : pairs) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        pair = std::bit_cast<Bfloat16Pair>(static_cast<std::uint32_t>(state >> 32) & mask);
+      }
+    };
+    fill(values, 0xBFFFBFFF);  // without infinities and NaN
+    fill(weights, round % 2 == 0 ? 0xBFFFBFFF : 0x9FFF9FFF);
+    const Bfloat16Pair* tap = values.data();
+    PlaneProduct<Bfloat16Pair> product{.taps = {&tap, 1},
+                                       .channels = kChannels,
+                                       .channel_stride = kLanes,
+                                       .weights = weights.data(),
+                                       .outputs = kOutputs,
+                                       .weights_stride = kOutputs,
+                                       .positions = kLanes,
+                                       .sums = at_once.data(),
+                                       .sums_stride = kLanes};
+    multiply<PairsAtOnce>(product);
+    product.sums = in_turn.data();
+    multiply<PairsInTurn>(product);
+    if (std::memcmp(at_once.data(), in_turn.data(), at_once.size() * sizeof(float)) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool multiplies_pairs_at_once() {
+  static const bool at_once =
+      __builtin_cpu_supports("avx512bf16") != 0 && instruction_is_as_promised();
+  return at_once;
+}
+
+// Calls use(arithmetic).
+template <class Use>
+void with_pairs(const Use& use) {
+  if (multiplies_pairs_at_once()) {
+    use(PairsAtOnce());
+  } else {
+    use(PairsInTurn());
+  }
+}
+
+#else
+
+bool multiplies_pairs_at_once() { return false; }
+
+template <class Use>
+void with_pairs(const Use& use) {
+  use(PairsInTurn());
+}
+
+#endif
+
+void multiply_pair_planes(const PlaneProduct<Bfloat16Pair>& product) {
+  with_pairs([&](auto arithmetic) { multiply<decltype(arithmetic)>(product); });
 }
 
 void add_planes(std::span<const float* const> planes, std::int64_t positions, float* sum) {
@@ -121,14 +277,32 @@ void add_planes(std::span<const float* const> planes, std::int64_t positions, fl
   }
 }
 
-// The sum of sixteen lanes, in the order that plane_vectors.h gives.
-HWY_INLINE float sum_of_lanes(const float* lanes) {
-  float four[4];
-  for (int i = 0; i < 4; ++i) {
-    four[i] = (lanes[i] + lanes[i + 8]) + (lanes[i + 4] + lanes[i + 12]);
+// Adds to totals[i], for i < count, sixteen lanes each, in the order that plane_vectors.h gives.
+// Lanes behind the last are read up to an even number of sums.
+#if HWY_MAX_BYTES < 32
+
+void add_lanes(const float*, std::int64_t, float*) {}
+
+#else
+
+HWY_INLINE void add_lanes(const float* lanes, std::int64_t count, float* totals) {
+  const hn::FixedTag<float, 8> eight;
+  const auto of_four = [&](const float* sixteen) {  // twice
+    const auto halves = hn::Add(hn::Load(eight, sixteen), hn::Load(eight, sixteen + 8));
+    return hn::Add(halves, hn::ConcatLowerUpper(eight, halves, halves));
+  };
+  for (std::int64_t i = 0; i < count; i += 2) {
+    const float* first = lanes + i * kPositionLanes;
+    const auto both = hn::ConcatUpperLower(eight, of_four(first + kPositionLanes), of_four(first));
+    const auto of_two = hn::Add(both, hn::Shuffle1032(both));
+    alignas(32) float of_one[8];
+    hn::Store(hn::Add(of_two, hn::Shuffle2301(of_two)), eight, of_one);
+    totals[i] += of_one[0];
+    if (i + 1 < count) totals[i + 1] += of_one[4];
   }
-  return (four[0] + four[2]) + (four[1] + four[3]);
 }
+
+#endif
 
 // Keeps the compiler from reading memory again for every use of a value, which is what its fused
 // multiply-adds with an operand in memory come to.
@@ -138,12 +312,14 @@ HWY_INLINE Vector in_register(Vector value) {
 #endif
   return value;
 }
+HWY_INLINE PairsInTurn::Operand in_register(const PairsInTurn::Operand& pairs) { return pairs; }
 
 // kRows x kOutputs sums, sixteen lanes each.
-template <int kRows, int kOutputs>
-HWY_NOINLINE void dot_block(const PlaneDots& p, std::int64_t row, std::int64_t output,
+template <class Arithmetic, class Element, int kRows, int kOutputs>
+HWY_NOINLINE void dot_block(const PlaneDots<Element>& p, std::int64_t row, std::int64_t output,
                             float* lanes) {
   const Tag tag;
+  constexpr std::int64_t kInLane = Arithmetic::kInLane;
   const std::int64_t* rows = p.rows.data() + row;
   for (std::int64_t half = 0; half < kPositionLanes; half += kLanes) {
     Vector sums[kRows][kOutputs];
@@ -151,21 +327,21 @@ HWY_NOINLINE void dot_block(const PlaneDots& p, std::int64_t row, std::int64_t o
       for (Vector& sum : of_row) sum = hn::Zero(tag);
     }
     for (std::size_t pair = 0; pair < p.left.size(); ++pair) {
-      const float* left[kRows];
+      const Element* left[kRows];
       for (int r = 0; r < kRows; ++r) left[r] = p.left[pair] + rows[r];
-      const float* right = p.right[pair] + output * p.right_stride;
-      for (std::int64_t q = half; q < p.positions; q += kPositionLanes) {
-        Vector value[kRows];
+      const Element* right = p.right[pair] + output * p.right_stride;
+      for (std::int64_t q = half * kInLane; q < p.positions; q += kPositionLanes * kInLane) {
+        typename Arithmetic::Operand value[kRows];
 #pragma GCC unroll 8
-        for (int r = 0; r < kRows; ++r) value[r] = hn::LoadU(tag, left[r] + q);
-        const float* derivatives = right + q;
+        for (int r = 0; r < kRows; ++r) value[r] = Arithmetic::load(left[r] + q);
+        const Element* derivatives = right + q;
 #pragma GCC unroll 8
         for (int o = 0; o < kOutputs; ++o) {
-          const Vector derivative = in_register(hn::LoadU(tag, derivatives));
+          const auto derivative = in_register(Arithmetic::load(derivatives));
           derivatives += p.right_stride;
 #pragma GCC unroll 8
           for (int r = 0; r < kRows; ++r) {
-            sums[r][o] = hn::MulAdd(value[r], derivative, sums[r][o]);
+            sums[r][o] = Arithmetic::multiply_add(value[r], derivative, sums[r][o]);
           }
         }
       }
@@ -180,50 +356,58 @@ HWY_NOINLINE void dot_block(const PlaneDots& p, std::int64_t row, std::int64_t o
   }
 }
 
-constexpr int rows_beside(int outputs) {
-  return std::clamp((kRegisters - 1) / (outputs + 1), 1, 8);
-}
-
-template <int kRows, int kOutputs>
-void add_dot_block(const PlaneDots& p, std::int64_t row, std::int64_t output) {
-  alignas(64) float lanes[kRows * kOutputs * kPositionLanes];
-  dot_block<kRows, kOutputs>(p, row, output, lanes);
-  const float* of_sum = lanes;
+template <class Arithmetic, class Element, int kRows, int kOutputs>
+void add_dot_block(const PlaneDots<Element>& p, std::int64_t row, std::int64_t output) {
+  alignas(64) float lanes[(kRows * kOutputs + 1) * kPositionLanes];
+  dot_block<Arithmetic, Element, kRows, kOutputs>(p, row, output, lanes);
   for (int r = 0; r < kRows; ++r) {
-    float* to = p.sums + (row + r) * p.sums_stride + output;
-    for (int o = 0; o < kOutputs; ++o, of_sum += kPositionLanes) to[o] += sum_of_lanes(of_sum);
+    add_lanes(lanes + r * kOutputs * kPositionLanes, kOutputs,
+              p.sums + (row + r) * p.sums_stride + output);
   }
 }
 
-using DotBlock = void (*)(const PlaneDots&, std::int64_t row, std::int64_t output);
+template <class Element>
+using DotBlock = void (*)(const PlaneDots<Element>&, std::int64_t row, std::int64_t output);
 
-template <int kRows, int kOutputs>
-constexpr DotBlock dot_block_of() {
-  if constexpr (kOutputs <= kMostOutputs && kRows <= rows_beside(kOutputs)) {
-    return &add_dot_block<kRows, kOutputs>;
+template <class Arithmetic, class Element, int kOutputs, int kRows>
+constexpr DotBlock<Element> dot_block_of() {
+  if constexpr (kOutputs <= kMostOutputs && kRows <= vectors_beside<Arithmetic>(kOutputs)) {
+    return &add_dot_block<Arithmetic, Element, kRows, kOutputs>;
   }
   return nullptr;
 }
 
-template <int kOutputs>
-constexpr std::array<DotBlock, 8> dot_blocks_of() {
-  return {dot_block_of<1, kOutputs>(), dot_block_of<2, kOutputs>(), dot_block_of<3, kOutputs>(),
-          dot_block_of<4, kOutputs>(), dot_block_of<5, kOutputs>(), dot_block_of<6, kOutputs>(),
-          dot_block_of<7, kOutputs>(), dot_block_of<8, kOutputs>()};
+template <class Arithmetic, class Element, int kOutputs, int... kRows>
+constexpr std::array<DotBlock<Element>, 8> dot_blocks_of(std::integer_sequence<int, kRows...>) {
+  return {dot_block_of<Arithmetic, Element, kOutputs, kRows + 1>()...};
 }
 
-void add_plane_dots(const PlaneDots& dots) {
-  static constexpr std::array<std::array<DotBlock, 8>, 8> kBlocks = {
-      dot_blocks_of<1>(), dot_blocks_of<2>(), dot_blocks_of<3>(), dot_blocks_of<4>(),
-      dot_blocks_of<5>(), dot_blocks_of<6>(), dot_blocks_of<7>(), dot_blocks_of<8>()};
+// [outputs - 1][rows - 1].
+template <class Arithmetic, class Element, int... kOutputs>
+constexpr std::array<std::array<DotBlock<Element>, 8>, 8> all_dot_blocks(
+    std::integer_sequence<int, kOutputs...> eight) {
+  return {dot_blocks_of<Arithmetic, Element, kOutputs + 1>(eight)...};
+}
+
+template <class Arithmetic, class Element>
+void add_dots(const PlaneDots<Element>& dots) {
+  static constexpr auto kBlocks =
+      all_dot_blocks<Arithmetic, Element>(std::make_integer_sequence<int, 8>());
+  [[maybe_unused]] const typename Arithmetic::Environment environment;
   in_parts(dots.outputs, kMostOutputs, [&](std::int64_t output, std::int64_t outputs) {
     const auto& blocks = kBlocks[static_cast<std::size_t>(outputs - 1)];
     const auto rows = static_cast<std::int64_t>(dots.rows.size());
-    in_parts(rows, rows_beside(static_cast<int>(outputs)),
+    in_parts(rows, vectors_beside<Arithmetic>(static_cast<int>(outputs)),
              [&](std::int64_t row, std::int64_t count) {
                blocks[static_cast<std::size_t>(count - 1)](dots, row, output);
              });
   });
+}
+
+void add_float_dots(const PlaneDots<float>& dots) { add_dots<Floats>(dots); }
+
+void add_bfloat16_dots(const PlaneDots<Bfloat16>& dots) {
+  with_pairs([&](auto arithmetic) { add_dots<decltype(arithmetic)>(dots); });
 }
 
 }  // namespace troupe::model::cpu::HWY_NAMESPACE
@@ -234,9 +418,12 @@ HWY_AFTER_NAMESPACE();
 namespace troupe::model::cpu {
 
 HWY_EXPORT(vector_lanes);
-HWY_EXPORT(multiply_planes);
+HWY_EXPORT(multiplies_pairs_at_once);
+HWY_EXPORT(multiply_float_planes);
+HWY_EXPORT(multiply_pair_planes);
 HWY_EXPORT(add_planes);
-HWY_EXPORT(add_plane_dots);
+HWY_EXPORT(add_float_dots);
+HWY_EXPORT(add_bfloat16_dots);
 
 bool plane_vectors_supported() {
   // Older vectors, whose numbers are higher, have no fused multiply-add.
@@ -246,15 +433,25 @@ bool plane_vectors_supported() {
 
 std::int64_t vector_lanes() { return HWY_DYNAMIC_DISPATCH(vector_lanes)(); }
 
-void multiply_planes(const PlaneProduct& product) {
-  HWY_DYNAMIC_DISPATCH(multiply_planes)(product);
+bool multiplies_pairs_at_once() { return HWY_DYNAMIC_DISPATCH(multiplies_pairs_at_once)(); }
+
+void multiply_planes(const PlaneProduct<float>& product) {
+  HWY_DYNAMIC_DISPATCH(multiply_float_planes)(product);
+}
+
+void multiply_planes(const PlaneProduct<Bfloat16Pair>& product) {
+  HWY_DYNAMIC_DISPATCH(multiply_pair_planes)(product);
 }
 
 void add_planes(std::span<const float* const> planes, std::int64_t positions, float* sum) {
   HWY_DYNAMIC_DISPATCH(add_planes)(planes, positions, sum);
 }
 
-void add_plane_dots(const PlaneDots& dots) { HWY_DYNAMIC_DISPATCH(add_plane_dots)(dots); }
+void add_plane_dots(const PlaneDots<float>& dots) { HWY_DYNAMIC_DISPATCH(add_float_dots)(dots); }
+
+void add_plane_dots(const PlaneDots<Bfloat16>& dots) {
+  HWY_DYNAMIC_DISPATCH(add_bfloat16_dots)(dots);
+}
 
 }  // namespace troupe::model::cpu
 

@@ -6,10 +6,14 @@
 //
 // The bits do not depend on which: every element is one chain of fused multiply-adds in an order
 // that stands here, and sums over positions are formed in sixteen lanes, position modulo 16, which
-// are added as ((l + l+8) + (l+4 + l+12)) and so on.
+// are added as ((l + l+8) + (l+4 + l+12)) and so on. Of bfloat16 a link of the chain is a pair of
+// numbers (bfloat16.h), by AVX512-BF16 on hosts that have it and where it gives the bits that are
+// promised there, which is tried out before it is used.
 
 #include <cstdint>
 #include <span>
+
+#include "model/backend/cpu/bfloat16.h"
 
 namespace troupe::model::cpu {
 
@@ -20,33 +24,42 @@ inline constexpr std::int64_t kPositionLanes = 16;
 bool plane_vectors_supported();
 // Floats in a vector of those that run: 8 or 16.
 std::int64_t vector_lanes();
+// Whether pairs of bfloat16 are multiplied by the host's instruction.
+bool multiplies_pairs_at_once();
 
 // sums[o][q] = sum over taps t, channels c, both ascending, of
 //   taps[t][c channel_stride + q] weights[(t channels + c) all_outputs + o].
+// Element is float, or Bfloat16Pair: then every channel here is two, added as bfloat16.h says.
+template <class Element>
 struct PlaneProduct {
-  std::span<const float* const> taps;
+  std::span<const Element* const> taps;
   std::int64_t channels = 0, channel_stride = 0;
-  const float* weights = nullptr;
+  const Element* weights = nullptr;
   std::int64_t outputs = 0, weights_stride = 0;  // the latter: all_outputs
   std::int64_t positions = 0;                    // a multiple of kPositionLanes
   float* sums = nullptr;
   std::int64_t sums_stride = 0;
 };
-void multiply_planes(const PlaneProduct& product);
+void multiply_planes(const PlaneProduct<float>& product);
+void multiply_planes(const PlaneProduct<Bfloat16Pair>& product);
 
 // sum[q] = sum over planes p, ascending, of planes[p][q].
 void add_planes(std::span<const float* const> planes, std::int64_t positions, float* sum);
 
 // sums[r sums_stride + o] += sum over pairs of planes p, ascending, and positions q of
 //   left[p][rows[r] + q] right[p][o right_stride + q].
+// Element is float or Bfloat16: of these, neighbouring positions 2 i and 2 i + 1 are a pair, and
+// lanes are i modulo 16.
+template <class Element>
 struct PlaneDots {
-  std::span<const float*const> left, right;
+  std::span<const Element*const> left, right;
   std::span<const std::int64_t> rows;
   std::int64_t outputs = 0, right_stride = 0;
-  std::int64_t positions = 0;  // a multiple of kPositionLanes
+  std::int64_t positions = 0;  // a multiple of kPositionLanes, of bfloat16 of twice that
   float* sums = nullptr;
   std::int64_t sums_stride = 0;
 };
-void add_plane_dots(const PlaneDots& dots);
+void add_plane_dots(const PlaneDots<float>& dots);
+void add_plane_dots(const PlaneDots<Bfloat16>& dots);
 
 }  // namespace troupe::model::cpu

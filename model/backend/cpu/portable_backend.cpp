@@ -14,13 +14,14 @@ namespace {
 // instruction set without fused multiply-add, whose bits are those of every IEEE host.
 class PortableBackend final : public Backend {
  public:
+  explicit PortableBackend(Precision precision) : precision_(precision) {}
   DataType data_type() const override { return DataType::kFloat32; }
 
   runtime::Result<std::unique_ptr<Kernel>> make_kernel(const Operation& operation) const override {
     return std::visit(
         [&](const auto& op) -> std::unique_ptr<Kernel> {
-          if constexpr (requires { cpu::make_portable_kernel(op); }) {
-            return cpu::make_portable_kernel(op);
+          if constexpr (requires { cpu::make_portable_kernel(op, precision_); }) {
+            return cpu::make_portable_kernel(op, precision_);
           } else if constexpr (requires { cpu::make_kernel(op); }) {
             return cpu::make_kernel(op);
           } else {
@@ -30,19 +31,24 @@ class PortableBackend final : public Backend {
         operation);
   }
 
-  std::string numerics_class() const override { return "portable float32 1"; }
+  std::string numerics_class() const override {
+    return precision_ == Precision::kFp32 ? "portable float32 1" : "portable bfloat16 1";
+  }
   void prepare_thread() const override { set_float_environment(); }
+
+ private:
+  Precision precision_;
 };
 
 }  // namespace
 
-runtime::Result<std::unique_ptr<Backend>> make_portable_backend() {
+runtime::Result<std::unique_ptr<Backend>> make_portable_backend(Precision precision) {
   if (!cpu::plane_vectors_supported()) {
     return runtime::Error{runtime::ErrorKind::kUsage,
                           "this processor has no AVX2 with fused multiply-add, which the kernels "
                           "need; use a host that has"};
   }
-  return std::unique_ptr<Backend>(std::make_unique<PortableBackend>());
+  return std::unique_ptr<Backend>(std::make_unique<PortableBackend>(precision));
 }
 
 }  // namespace troupe::model

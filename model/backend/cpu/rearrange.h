@@ -8,9 +8,10 @@
 
 namespace troupe::model::cpu {
 
-// `positions` rounded up to whole lanes.
-constexpr std::int64_t whole_lanes(std::int64_t positions) {
-  return (positions + kPositionLanes - 1) / kPositionLanes * kPositionLanes;
+// `positions` rounded up to whole lanes of so many each.
+constexpr std::int64_t whole_lanes(std::int64_t positions, std::int64_t in_lane = 1) {
+  const std::int64_t whole = kPositionLanes * in_lane;
+  return (positions + whole - 1) / whole * whole;
 }
 
 // How one x plane (y, z, channels) of an image becomes planes [number][channel][position]. Number d

@@ -2,6 +2,8 @@
 #include <array>
 
 #include "model/backend/cpu/coarse_planes.h"
+#include "model/backend/cpu/element_planes.h"
+#include "model/backend/cpu/element_weights.h"
 #include "model/backend/cpu/plane_geometry.h"
 #include "model/backend/cpu/plane_transforms.h"
 #include "model/backend/cpu/plane_vectors.h"
@@ -13,6 +15,8 @@ namespace troupe::model::cpu {
 namespace {
 
 // dx[c] = sum over phases and coarse taps j of dy[phase, c - j] collapsed[phase][j] transposed.
+// Element: float or Bfloat16Pair.
+template <class Element>
 class BackwardInputKernel final : public Kernel {
  public:
   explicit BackwardInputKernel(const ConvolutionGeometry& geometry)
@@ -21,20 +25,23 @@ class BackwardInputKernel final : public Kernel {
         lead_{kernel_.axis(1).most_taps - 1, kernel_.axis(2).most_taps - 1},
         row_(g_.in[2] + lead_[1]),
         positions_(whole_lanes(g_.in[1] * row_)),
-        plane_(whole_lanes(positions_ + lead_[0] * row_ + lead_[1])) {
+        plane_(whole_lanes(positions_ + lead_[0] * row_ + lead_[1])),
+        elements_(g_.out_channels * plane_, plan_),
+        weights_(all_taps(), g_.out_channels, g_.in_channels, plan_) {
     collapsed_ = plan_.add_floats(kernel_.size());
     transposed_ = plan_.add_floats(kernel_.size());
     block_ = plan_.add_bytes(static_cast<std::size_t>(g_.in_channels * g_.out_channels) *
                              sizeof(double));
     derivatives_ = plan_.add_floats((g_.out[0] + 1) * phases_in_plane() * phase_size());
-    taps_ = plan_.add_bytes(sizeof(const float*) * static_cast<std::size_t>(all_taps()));
+    taps_ = plan_.add_bytes(sizeof(const Element*) * static_cast<std::size_t>(all_taps()));
     sums_ = plan_.add_floats(g_.in_channels * positions_ + kTransposed);
   }
 
   std::size_t scratch_bytes() const override { return plan_.bytes(); }
   double products() const override {
     return static_cast<double>(g_.in[0] * kernel_.axis(0).all_taps) *
-           plane_products(g_, kernel_, positions_);
+           plane_products(g_, kernel_, positions_,
+                          channels() * PlaneFormat<Element>::kChannels * g_.in_channels);
   }
 
   void run(std::span<void* const> operands, const runtime::RandomPosition& random,
@@ -43,7 +50,8 @@ class BackwardInputKernel final : public Kernel {
     kernel_.collapse(call.operand<const float>(1), scratch_at<double>(scratch, block_),
                      scratch_at<float>(scratch, collapsed_));
     transpose(scratch);
-    std::fill_n(phase_plane(g_.out[0], 0, 0, scratch), phases_in_plane() * phase_size(), 0.0f);
+    weights_.arrange(scratch_at<float>(scratch, transposed_), scratch);
+    std::fill_n(phase_plane(g_.out[0], 0, 0, scratch), phases_in_plane() * phase_size(), Element{});
     auto* dx = call.operand<float>(2);
     for (std::int64_t n = 0; n < g_.batch; ++n) {
       fill_derivatives(call.operand<const float>(0) + n * cells(g_.out) * g_.out_channels, scratch);
@@ -66,9 +74,11 @@ class BackwardInputKernel final : public Kernel {
     return kernel_.axis(0).all_taps * kernel_.axis(1).all_taps * kernel_.axis(2).all_taps;
   }
   std::int64_t phases_in_plane() const { return kernel_.axis(1).factor * kernel_.axis(2).factor; }
-  std::int64_t phase_size() const { return g_.out_channels * plane_; }
-  float* phase_plane(std::int64_t ox, std::int64_t fy, std::int64_t fz, std::byte* scratch) const {
-    return scratch_at<float>(scratch, derivatives_) +
+  std::int64_t channels() const { return elements_of<Element>(g_.out_channels); }
+  std::int64_t phase_size() const { return channels() * plane_; }
+  Element* phase_plane(std::int64_t ox, std::int64_t fy, std::int64_t fz,
+                       std::byte* scratch) const {
+    return scratch_at<Element>(scratch, derivatives_) +
            (ox * phases_in_plane() + fy * kernel_.axis(2).factor + fz) * phase_size();
   }
 
@@ -104,38 +114,42 @@ class BackwardInputKernel final : public Kernel {
     const Rearrangement planes{.plane_rows = g_.in[1] + lead_[0], .row = row_, .plane = plane_};
     for (std::int64_t ox = 0; ox < g_.out[0]; ++ox) {
       const float* plane = dy + ox * g_.out[1] * g_.out[2] * g_.out_channels;
-      for_each_pair(
-          kernel_.axis(1).factor, kernel_.axis(2).factor, [&](std::int64_t fy, std::int64_t fz) {
-            fill_phase(g_, kernel_, fy, fz, lead_, planes, plane, phase_plane(ox, fy, fz, scratch));
-          });
+      for_each_pair(kernel_.axis(1).factor, kernel_.axis(2).factor,
+                    [&](std::int64_t fy, std::int64_t fz) {
+                      Element* phase = phase_plane(ox, fy, fz, scratch);
+                      fill_phase(g_, kernel_, fy, fz, lead_, planes, plane,
+                                 elements_.numbers(phase, scratch));
+                      elements_.make_inputs({false, g_.out_channels, plane_}, phase, scratch);
+                    });
     }
   }
 
   // The sums of one x plane of dx. Planes beyond the image are one of zeros.
   void multiply(std::int64_t c, std::byte* scratch) const {
-    auto* taps = scratch_at<const float*>(scratch, taps_);
+    auto* taps = scratch_at<const Element*>(scratch, taps_);
     std::size_t count = 0;
     for_each_x_tap([&](std::int64_t fx, std::int64_t jx) {
       const std::int64_t place = kernel_.axis(0).output(fx, c - jx);
       const std::int64_t ox = place < 0 || place >= g_.out[0] ? g_.out[0] : place;
       for_each_pair(
           kernel_.axis(1).factor, kernel_.axis(2).factor, [&](std::int64_t fy, std::int64_t fz) {
-            const float* plane = phase_plane(ox, fy, fz, scratch);
+            const Element* plane = phase_plane(ox, fy, fz, scratch);
             for_each_pair(kernel_.axis(1).at(fy).taps, kernel_.axis(2).at(fz).taps,
                           [&](std::int64_t jy, std::int64_t jz) {
                             taps[count++] = plane + (lead_[0] - jy) * row_ + lead_[1] - jz;
                           });
           });
     });
-    multiply_planes({.taps = {taps, count},
-                     .channels = g_.out_channels,
-                     .channel_stride = plane_,
-                     .weights = scratch_at<float>(scratch, transposed_),
-                     .outputs = g_.in_channels,
-                     .weights_stride = g_.in_channels,
-                     .positions = positions_,
-                     .sums = scratch_at<float>(scratch, sums_),
-                     .sums_stride = positions_});
+    multiply_planes(PlaneProduct<Element>{
+        .taps = {taps, count},
+        .channels = channels(),
+        .channel_stride = plane_,
+        .weights = weights_.of_tap(0, scratch_at<float>(scratch, transposed_), scratch),
+        .outputs = g_.in_channels,
+        .weights_stride = g_.in_channels,
+        .positions = positions_,
+        .sums = scratch_at<float>(scratch, sums_),
+        .sums_stride = positions_});
   }
 
   const ConvolutionGeometry g_;
@@ -143,13 +157,19 @@ class BackwardInputKernel final : public Kernel {
   const std::array<std::int64_t, 2> lead_;  // zero cells before the derivatives, along y and z
   const std::int64_t row_, positions_, plane_;
   ScratchPlan plan_;
+  const ElementPlanes<Element> elements_;
+  const ElementWeights<Element> weights_;
   std::size_t collapsed_ = 0, transposed_ = 0, block_ = 0, derivatives_ = 0, taps_ = 0, sums_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_upsampled_kernel(const ConvolutionBackwardInput& convolution) {
-  return std::make_unique<BackwardInputKernel>(convolution.geometry);
+std::unique_ptr<Kernel> make_upsampled_kernel(const ConvolutionBackwardInput& convolution,
+                                              Precision precision) {
+  if (precision == Precision::kFp32) {
+    return std::make_unique<BackwardInputKernel<float>>(convolution.geometry);
+  }
+  return std::make_unique<BackwardInputKernel<Bfloat16Pair>>(convolution.geometry);
 }
 
 }  // namespace troupe::model::cpu

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "model/backend/cpu/coarse_planes.h"
+#include "model/backend/cpu/element_planes.h"
+#include "model/backend/cpu/element_weights.h"
 #include "model/backend/cpu/plane_geometry.h"
 #include "model/backend/cpu/plane_transforms.h"
 #include "model/backend/cpu/plane_vectors.h"
@@ -12,28 +14,34 @@
 namespace troupe::model::cpu {
 namespace {
 
+// Element: float or Bfloat16Pair.
+template <class Element>
 class ForwardKernel final : public Kernel {
  public:
   explicit ForwardKernel(const ConvolutionForward& convolution)
       : g_(with_long_rows(convolution.geometry)),
         activation_(convolution.activation),
         kernel_(g_),
-        planes_(kernel_) {
+        planes_(kernel_, PlaneFormat<Element>::kInLane),
+        elements_(g_.in_channels * planes_.plane, plan_),
+        weights_(kernel_.taps(), g_.in_channels, g_.out_channels, plan_) {
     collapsed_ = plan_.add_floats(kernel_.size());
     block_ = plan_.add_bytes(static_cast<std::size_t>(g_.in_channels * g_.out_channels) *
                              sizeof(double));
-    image_ = plan_.add_floats(g_.in[0] * g_.in_channels * planes_.plane);
+    image_ = plan_.add_floats(g_.in[0] * channels() * planes_.plane);
     sums_ = plan_.add_floats(kernel_.axis(2).factor * g_.out_channels * planes_.positions +
                              kTransposed);
-    taps_ =
-        plan_.add_bytes(sizeof(const float*) * static_cast<std::size_t>(kernel_.axis(0).most_taps *
-                                                                        kernel_.axis(1).most_taps *
-                                                                        kernel_.axis(2).most_taps));
+    taps_ = plan_.add_bytes(
+        sizeof(const Element*) *
+        static_cast<std::size_t>(kernel_.axis(0).most_taps * kernel_.axis(1).most_taps *
+                                 kernel_.axis(2).most_taps));
   }
 
   std::size_t scratch_bytes() const override { return plan_.bytes(); }
   double products() const override {
-    return x_products(g_, kernel_.axis(0)) * plane_products(g_, kernel_, planes_.positions);
+    return x_products(g_, kernel_.axis(0)) *
+           plane_products(g_, kernel_, planes_.positions,
+                          channels() * PlaneFormat<Element>::kChannels * g_.out_channels);
   }
 
   void run(std::span<void* const> operands, const runtime::RandomPosition& random,
@@ -41,6 +49,7 @@ class ForwardKernel final : public Kernel {
     const KernelCall call{operands, random, scratch};
     kernel_.collapse(call.operand<const float>(1), scratch_at<double>(scratch, block_),
                      scratch_at<float>(scratch, collapsed_));
+    weights_.arrange(scratch_at<float>(scratch, collapsed_), scratch);
     const float* bias = g_.bias ? call.operand<const float>(2) : nullptr;
     const AxisPhases& x = kernel_.axis(0);
     const std::int64_t output_plane = g_.out[1] * g_.out[2] * g_.out_channels;
@@ -60,14 +69,17 @@ class ForwardKernel final : public Kernel {
   }
 
  private:
-  float* image_plane(std::int64_t ix, std::byte* scratch) const {
-    return scratch_at<float>(scratch, image_) + ix * g_.in_channels * planes_.plane;
+  std::int64_t channels() const { return elements_of<Element>(g_.in_channels); }
+  Element* image_plane(std::int64_t ix, std::byte* scratch) const {
+    return scratch_at<Element>(scratch, image_) + ix * channels() * planes_.plane;
   }
 
   void fill_image(const float* sample, std::byte* scratch) const {
     for (std::int64_t ix = 0; ix < g_.in[0]; ++ix) {
+      Element* plane = image_plane(ix, scratch);
       planes_.fill(g_, kernel_, sample + ix * g_.in[1] * g_.in[2] * g_.in_channels,
-                   image_plane(ix, scratch));
+                   elements_.numbers(plane, scratch));
+      elements_.make_inputs({false, g_.in_channels, planes_.plane}, plane, scratch);
     }
   }
 
@@ -76,28 +88,28 @@ class ForwardKernel final : public Kernel {
     const std::int64_t x_taps = kernel_.axis(0).at(fx).taps;
     const std::int64_t begin = std::clamp<std::int64_t>(-c, 0, x_taps);
     const std::int64_t end = std::max(begin, std::min(x_taps, g_.in[0] - c));
-    auto* taps = scratch_at<const float*>(scratch, taps_);
+    auto* taps = scratch_at<const Element*>(scratch, taps_);
     const std::int64_t y_taps = kernel_.axis(1).at(fy).taps;
     for (std::int64_t fz = 0; fz < kernel_.axis(2).factor; ++fz) {
       const std::int64_t z_taps = kernel_.axis(2).at(fz).taps;
       std::size_t count = 0;
       for (std::int64_t jx = begin; jx < end; ++jx) {
-        const float* plane = image_plane(c + jx, scratch);
+        const Element* plane = image_plane(c + jx, scratch);
         for_each_pair(y_taps, z_taps, [&](std::int64_t jy, std::int64_t jz) {
           taps[count++] = plane + jy * planes_.row + jz;
         });
       }
-      multiply_planes({.taps = {taps, count},
-                       .channels = g_.in_channels,
-                       .channel_stride = planes_.plane,
-                       .weights = scratch_at<float>(scratch, collapsed_) +
-                                  kernel_.place(fx, fy, fz) +
-                                  begin * y_taps * z_taps * g_.in_channels * g_.out_channels,
-                       .outputs = g_.out_channels,
-                       .weights_stride = g_.out_channels,
-                       .positions = planes_.positions,
-                       .sums = sums_of(fz, scratch),
-                       .sums_stride = planes_.positions});
+      const std::int64_t first_tap = kernel_.first_tap(fx, fy, fz) + begin * y_taps * z_taps;
+      multiply_planes(PlaneProduct<Element>{
+          .taps = {taps, count},
+          .channels = channels(),
+          .channel_stride = planes_.plane,
+          .weights = weights_.of_tap(first_tap, scratch_at<float>(scratch, collapsed_), scratch),
+          .outputs = g_.out_channels,
+          .weights_stride = g_.out_channels,
+          .positions = planes_.positions,
+          .sums = sums_of(fz, scratch),
+          .sums_stride = planes_.positions});
     }
   }
 
@@ -137,6 +149,8 @@ class ForwardKernel final : public Kernel {
   const CollapsedKernel kernel_;
   const CoarsePlanes planes_;
   ScratchPlan plan_;
+  const ElementPlanes<Element> elements_;
+  const ElementWeights<Element> weights_;
   std::size_t collapsed_ = 0, block_ = 0, image_ = 0, sums_ = 0, taps_ = 0;
 };
 
@@ -144,8 +158,10 @@ class ForwardKernel final : public Kernel {
 
 bool upsamples(const ConvolutionGeometry& geometry) { return geometry.upsample != Extent{1, 1, 1}; }
 
-std::unique_ptr<Kernel> make_upsampled_kernel(const ConvolutionForward& convolution) {
-  return std::make_unique<ForwardKernel>(convolution);
+std::unique_ptr<Kernel> make_upsampled_kernel(const ConvolutionForward& convolution,
+                                              Precision precision) {
+  if (precision == Precision::kFp32) return std::make_unique<ForwardKernel<float>>(convolution);
+  return std::make_unique<ForwardKernel<Bfloat16Pair>>(convolution);
 }
 
 }  // namespace troupe::model::cpu

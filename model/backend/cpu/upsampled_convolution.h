@@ -15,7 +15,7 @@
 // Order of accumulation, in float with fused multiply-adds: outputs over (jx, jy, jz, channel); dx
 // over (phase along x, jx, phase along y and z, jy, jz, channel); collapsed gradients over lanes of
 // positions of all x planes of a phase, samples one after the other. Kernels are collapsed, and
-// gradients expanded, in double.
+// gradients expanded, in double. With bf16 as plane_convolution.h says.
 
 #include <memory>
 
@@ -27,8 +27,11 @@ namespace troupe::model::cpu {
 bool upsamples(const ConvolutionGeometry& geometry);
 
 // For every geometry, on hosts where plane_vectors_supported().
-std::unique_ptr<Kernel> make_upsampled_kernel(const ConvolutionForward& convolution);
-std::unique_ptr<Kernel> make_upsampled_kernel(const ConvolutionBackwardInput& convolution);
-std::unique_ptr<Kernel> make_upsampled_kernel(const ConvolutionBackwardParameters& convolution);
+std::unique_ptr<Kernel> make_upsampled_kernel(const ConvolutionForward& convolution,
+                                              Precision precision);
+std::unique_ptr<Kernel> make_upsampled_kernel(const ConvolutionBackwardInput& convolution,
+                                              Precision precision);
+std::unique_ptr<Kernel> make_upsampled_kernel(const ConvolutionBackwardParameters& convolution,
+                                              Precision precision);
 
 }  // namespace troupe::model::cpu

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "model/backend/cpu/coarse_planes.h"
+#include "model/backend/cpu/element_planes.h"
 #include "model/backend/cpu/plane_geometry.h"
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/cpu/scratch.h"
@@ -11,20 +12,25 @@
 namespace troupe::model::cpu {
 namespace {
 
+// Element: float or Bfloat16.
+template <class Element>
 class ParameterKernel final : public Kernel {
  public:
   explicit ParameterKernel(const ConvolutionGeometry& geometry)
-      : g_(with_long_rows(geometry)), kernel_(g_), planes_(kernel_) {
+      : g_(with_long_rows(geometry)),
+        kernel_(g_),
+        planes_(kernel_, PlaneFormat<Element>::kInLane),
+        elements_(std::max(g_.in_channels * planes_.plane, phase_size()), plan_) {
     gradient_ = plan_.add_floats(kernel_.size());
     block_ = plan_.add_bytes(static_cast<std::size_t>(g_.in_channels * g_.out_channels) *
                              sizeof(double));
-    image_ = plan_.add_floats(g_.in[0] * g_.in_channels * planes_.plane);
+    image_ = add_elements(g_.in[0] * g_.in_channels * planes_.plane);
     std::int64_t most_planes = 0;
     for (const Phase& phase : kernel_.axis(0).phases) {
       most_planes = std::max(most_planes, phase.count);
     }
-    derivatives_ = plan_.add_floats(most_planes * phase_size());
-    pairs_ = plan_.add_bytes(2 * sizeof(const float*) * static_cast<std::size_t>(most_planes));
+    derivatives_ = add_elements(most_planes * phase_size());
+    pairs_ = plan_.add_bytes(2 * sizeof(const Element*) * static_cast<std::size_t>(most_planes));
     most_pairs_ = static_cast<std::size_t>(most_planes);
     rows_ = plan_.add_bytes(sizeof(std::int64_t) *
                             static_cast<std::size_t>(kernel_.axis(1).most_taps *
@@ -33,7 +39,8 @@ class ParameterKernel final : public Kernel {
 
   std::size_t scratch_bytes() const override { return plan_.bytes(); }
   double products() const override {
-    return x_products(g_, kernel_.axis(0)) * plane_products(g_, kernel_, planes_.positions);
+    return x_products(g_, kernel_.axis(0)) *
+           plane_products(g_, kernel_, planes_.positions, g_.in_channels * g_.out_channels);
   }
 
   void run(std::span<void* const> operands, const runtime::RandomPosition& random,
@@ -45,8 +52,10 @@ class ParameterKernel final : public Kernel {
     for (std::int64_t n = 0; n < g_.batch; ++n) {
       const float* sample = call.operand<const float>(0) + n * cells(g_.in) * g_.in_channels;
       for (std::int64_t ix = 0; ix < g_.in[0]; ++ix) {
+        Element* plane = image_plane(ix, scratch);
         planes_.fill(g_, kernel_, sample + ix * g_.in[1] * g_.in[2] * g_.in_channels,
-                     image_plane(ix, scratch));
+                     elements_.numbers(plane, scratch));
+        elements_.make_inputs({false, g_.in_channels, planes_.plane}, plane, scratch);
       }
       for (std::int64_t fx = 0; fx < kernel_.axis(0).factor; ++fx) {
         for_each_pair(kernel_.axis(1).factor, kernel_.axis(2).factor,
@@ -64,21 +73,27 @@ class ParameterKernel final : public Kernel {
   }
 
  private:
+  std::size_t add_elements(std::int64_t count) {
+    return plan_.add_bytes(static_cast<std::size_t>(count) * sizeof(Element));
+  }
   std::int64_t phase_size() const { return g_.out_channels * planes_.positions; }
-  float* image_plane(std::int64_t ix, std::byte* scratch) const {
-    return scratch_at<float>(scratch, image_) + ix * g_.in_channels * planes_.plane;
+  Element* image_plane(std::int64_t ix, std::byte* scratch) const {
+    return scratch_at<Element>(scratch, image_) + ix * g_.in_channels * planes_.plane;
   }
 
   void add_phase(const Extent& f, const float* dy, std::byte* scratch) const {
     const Phase& x = kernel_.axis(0).at(f[0]);
-    auto* derivatives = scratch_at<float>(scratch, derivatives_);
+    auto* derivatives = scratch_at<Element>(scratch, derivatives_);
     const Rearrangement planes{.plane_rows = kernel_.axis(1).output_length(),
                                .row = planes_.row,
                                .plane = planes_.positions};
     for (std::int64_t i = 0; i < x.count; ++i) {
       const std::int64_t ox = kernel_.axis(0).output(f[0], x.first + i);
+      Element* of_plane = derivatives + i * phase_size();
       fill_phase(g_, kernel_, f[1], f[2], {kernel_.axis(1).lead(), kernel_.axis(2).lead()}, planes,
-                 dy + ox * g_.out[1] * g_.out[2] * g_.out_channels, derivatives + i * phase_size());
+                 dy + ox * g_.out[1] * g_.out[2] * g_.out_channels,
+                 elements_.numbers(of_plane, scratch));
+      elements_.make_inputs({false, g_.out_channels, planes_.positions}, of_plane, scratch);
     }
     const std::int64_t y_taps = kernel_.axis(1).at(f[1]).taps,
                        z_taps = kernel_.axis(2).at(f[2]).taps;
@@ -89,8 +104,8 @@ class ParameterKernel final : public Kernel {
         rows[count++] = jy * planes_.row + jz + c * planes_.plane;
       }
     });
-    auto* left = scratch_at<const float*>(scratch, pairs_);
-    const float** right = left + most_pairs_;
+    auto* left = scratch_at<const Element*>(scratch, pairs_);
+    const Element** right = left + most_pairs_;
     for (std::int64_t jx = 0; jx < x.taps; ++jx) {
       std::size_t pairs = 0;
       for (std::int64_t i = 0; i < x.count; ++i) {
@@ -99,16 +114,16 @@ class ParameterKernel final : public Kernel {
         left[pairs] = image_plane(ix, scratch);
         right[pairs++] = derivatives + i * phase_size();
       }
-      add_plane_dots({.left = {left, pairs},
-                      .right = {right, pairs},
-                      .rows = {rows, count},
-                      .outputs = g_.out_channels,
-                      .right_stride = planes_.positions,
-                      .positions = planes_.positions,
-                      .sums = scratch_at<float>(scratch, gradient_) +
-                              kernel_.place(f[0], f[1], f[2]) +
-                              jx * y_taps * z_taps * g_.in_channels * g_.out_channels,
-                      .sums_stride = g_.out_channels});
+      add_plane_dots(PlaneDots<Element>{
+          .left = {left, pairs},
+          .right = {right, pairs},
+          .rows = {rows, count},
+          .outputs = g_.out_channels,
+          .right_stride = planes_.positions,
+          .positions = planes_.positions,
+          .sums = scratch_at<float>(scratch, gradient_) + kernel_.place(f[0], f[1], f[2]) +
+                  jx * y_taps * z_taps * g_.in_channels * g_.out_channels,
+          .sums_stride = g_.out_channels});
     }
   }
 
@@ -116,14 +131,19 @@ class ParameterKernel final : public Kernel {
   const CollapsedKernel kernel_;
   const CoarsePlanes planes_;
   ScratchPlan plan_;
+  const ElementPlanes<Element> elements_;
   std::size_t gradient_ = 0, block_ = 0, image_ = 0, derivatives_ = 0, pairs_ = 0, rows_ = 0;
   std::size_t most_pairs_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_upsampled_kernel(const ConvolutionBackwardParameters& convolution) {
-  return std::make_unique<ParameterKernel>(convolution.geometry);
+std::unique_ptr<Kernel> make_upsampled_kernel(const ConvolutionBackwardParameters& convolution,
+                                              Precision precision) {
+  if (precision == Precision::kFp32) {
+    return std::make_unique<ParameterKernel<float>>(convolution.geometry);
+  }
+  return std::make_unique<ParameterKernel<Bfloat16>>(convolution.geometry);
 }
 
 }  // namespace troupe::model::cpu

@@ -1,35 +1,40 @@
 #pragma once
 
-// Winograd's minimal filtering along one axis: m = 9 - r neighbouring outputs of a filter with r
-// taps from eight products instead of m r. Eight inputs d and the taps g are evaluated as
-// polynomials at eight points, multiplied point by point, and the products interpolated:
+// Winograd's minimal filtering along one axis: m = n + 1 - r neighbouring outputs of a filter with
+// r taps from n products instead of m r. n inputs d and the taps g are evaluated as polynomials at
+// n points, multiplied point by point, and the products interpolated:
 //   y = A^T ((G g) * (B^T d)),   y_j = sum over k of d_(j + k) g_k
 // and, since that is linear in g, the gradient of the taps is G^T ((A dy) * (B^T d)).
-// Points 0, 1, -1, 2, -2, 1/2, -1/2 and infinity, as in S. Winograd, Arithmetic Complexity of
-// Computations (1980), and A. Lavin and S. Gray, Fast Algorithms for Convolutional Neural Networks
-// (2016), with the rows of B^T as there. All entries of A and B^T are exact in float.
+// As in S. Winograd, Arithmetic Complexity of Computations (1980), and A. Lavin and S. Gray, Fast
+// Algorithms for Convolutional Neural Networks (2016). All entries of A and B^T are exact in float.
 //
-// Rounding is some ten times that of the plain sum: tests/model/winograd_test.cpp bounds it.
-// An output whose own inputs are all zero has the rounding of its tile; restore_outputs()
+// There are two sets of points. Eight, for float: 0, 1, -1, 2, -2, 1/2, -1/2 and infinity, with the
+// rows of B^T as Lavin and Gray have them. Rounding is some ten times that of the plain sum. An
+// output whose own inputs are all zero has the rounding of its tile; restore_outputs()
 // (plane_transforms.h) takes it for zero.
+// Seven, where values at the points are rounded to bfloat16: +-1/4, +-7/8, +-7/4 and infinity,
+// which of all sets of multiples of 1/8 up to 4 tried give five taps the least rounding: three
+// times that of the plain sum, where the eight have four and a half. tests/model/winograd_test.cpp
+// bounds both.
 
 #include <array>
 #include <cstddef>
 
 namespace troupe::model::cpu {
 
-inline constexpr int kPoints = 8;
+inline constexpr int kMostPoints = 8, kEightPoints = 8, kSevenPoints = 7;
 inline constexpr int kFewestTaps = 3, kMostTaps = 7;
 
-// Of kFewestTaps to kMostTaps taps.
-constexpr int tile_outputs(int taps) { return kPoints + 1 - taps; }
+// Of kFewestTaps to points - 1 taps.
+constexpr int tile_outputs(int points, int taps) { return points + 1 - taps; }
 
-using PointRow = std::array<double, kPoints>;
+// The `points` in the order of the matrices; entries behind them are 0.
+using PointRow = std::array<double, kMostPoints>;
 // G: [tap][point].
-std::array<PointRow, kMostTaps> tap_transform(int taps);
-// A: [output][point], for tile_outputs(taps) of them.
-std::array<PointRow, kPoints> output_transform(int taps);
+std::array<PointRow, kMostTaps> tap_transform(int points, int taps);
+// A: [output][point], for tile_outputs() of them.
+std::array<PointRow, kMostPoints> output_transform(int points, int taps);
 // B^T: [point][input].
-std::array<PointRow, kPoints> input_transform();
+std::array<PointRow, kMostPoints> input_transform(int points);
 
 }  // namespace troupe::model::cpu

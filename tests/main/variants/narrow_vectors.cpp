@@ -7,11 +7,11 @@
 
 namespace troupe::launch {
 
-runtime::Result<std::unique_ptr<model::Backend>> make_backend(config::Kernels kernels) {
-  CHECK(kernels == config::Kernels::kPortable, "the test's topology has portable kernels");
+runtime::Result<std::unique_ptr<model::Backend>> make_backend(const config::ModelSection& section) {
+  CHECK(section.kernels == config::Kernels::kPortable, "the test's topology has portable kernels");
   hwy::DisableTargets(HWY_AVX2 - 1);  // all that are wider
   CHECK(model::cpu::vector_lanes() == 8, "vectors of AVX2");
-  return model::make_portable_backend();
+  return model::make_portable_backend(section.precision);
 }
 
 }  // namespace troupe::launch

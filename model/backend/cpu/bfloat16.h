@@ -1,0 +1,38 @@
+#pragma once
+
+// Numbers of eight significant bits: the upper half of a float. Our convolutions multiply them when
+// the precision is bf16; everything else stays float.
+//
+// Two numbers fill the lane of a float, and are multiplied and added at once, as one instruction of
+// AVX512-BF16 does (VDPBF16PS):
+//   sum = fused(first a, first b, fused(second a, second b, sum)),
+// with subnormal operands taken for zero and subnormal results flushed to zero, each fused
+// multiply-add rounded to the nearest float. Hosts without the instruction compute just that.
+
+#include <bit>
+#include <cstdint>
+
+namespace troupe::model::cpu {
+
+struct Bfloat16 {
+  std::uint16_t bits = 0;
+};
+
+// Of one lane; `first` is the lower half.
+struct Bfloat16Pair {
+  Bfloat16 first, second;
+};
+static_assert(sizeof(Bfloat16Pair) == sizeof(float));
+
+// To the nearest, of two the even one; NaN stays NaN.
+inline Bfloat16 to_bfloat16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  if (value != value) return {static_cast<std::uint16_t>(bits >> 16 | 0x40)};
+  return {static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16)};
+}
+
+inline float to_float(Bfloat16 value) {
+  return std::bit_cast<float>(std::uint32_t{value.bits} << 16);
+}
+
+}  // namespace troupe::model::cpu

@@ -1,0 +1,60 @@
+#pragma once
+
+// Planes of what our convolutions multiply (PlaneFormat): made of floats in place, or, where they
+// are bfloat16, from floats beside them.
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "model/backend/cpu/bfloat16_planes.h"
+#include "model/backend/cpu/plane_transforms.h"
+#include "model/backend/cpu/scratch.h"
+
+namespace troupe::model::cpu {
+
+template <class Element>
+class ElementPlanes {
+ public:
+  // `numbers`: floats of what is made at once.
+  ElementPlanes(std::int64_t numbers, ScratchPlan& plan) {
+    if constexpr (!kInPlace) numbers_ = plan.add_floats(numbers);
+  }
+
+  // Where to write the floats that become `planes`: [number][channel][position].
+  float* numbers(Element* planes, std::byte* scratch) const {
+    if constexpr (kInPlace) {
+      return planes;
+    } else {
+      return scratch_at<float>(scratch, numbers_);
+    }
+  }
+
+  // What a convolution reads, at the points of tiles if there are any.
+  void make_inputs(const PlaneSizes& sizes, Element* planes, std::byte* scratch) const {
+    if constexpr (!kInPlace) {
+      inputs_to(sizes, numbers(planes, scratch), planes);
+    } else if (sizes.tiles) {
+      const std::int64_t count = sizes.channels * sizes.plane;
+      transform_inputs(planes, count, count);
+    }
+  }
+
+  // Derivatives of its outputs, of which tiles have so many.
+  void make_derivatives(const PlaneSizes& sizes, int outputs, Element* planes,
+                        std::byte* scratch) const {
+    if constexpr (!kInPlace) {
+      derivatives_to(sizes, outputs, numbers(planes, scratch), planes);
+    } else if (sizes.tiles) {
+      const std::int64_t count = sizes.channels * sizes.plane;
+      transform_derivatives(planes, count, count, outputs);
+    }
+  }
+
+ private:
+  static constexpr bool kInPlace = std::is_same_v<Element, float>;
+
+  std::size_t numbers_ = 0;
+};
+
+}  // namespace troupe::model::cpu

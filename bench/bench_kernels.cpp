@@ -1,6 +1,7 @@
 // Time of every kernel of gan3d_12, gan3d_25 and gan3d_51 on one thread, convolutions next to
-// oneDNN's own in ndhwc in the same run, and next to what the core can multiply and add. Every
-// kernel is compared with the reference before it is timed. This is the bench behind the choices in
+// oneDNN's own in ndhwc and PyTorch's in the same run, and next to what the core can multiply and
+// add; convolutions in bfloat16 as well. Every kernel is compared with the reference before it is
+// timed, and PyTorch's results with ours. This is the bench behind the choices in
 // model/backend/cpu.
 //
 // GFLOP/s are those of the plain layer (nominal: of the upsampled image, with padding, as every
@@ -17,8 +18,10 @@
 #include <string>
 #include <vector>
 
+#include "bench/convolution_layers.h"
 #include "bench/fma_peak.h"
 #include "bench/thread_seconds.h"
+#include "bench/torch_convolution.h"
 #include "model/backend/backend.h"
 #include "model/backend/cpu/convolution.h"
 
@@ -27,82 +30,8 @@ namespace {
 
 using namespace troupe::model;
 
-constexpr double kSlope = 0.3;
 constexpr double kTolerance = 2e-4;    // of the largest value; sums of up to 10^6 float products
 constexpr double kTolerance16 = 5e-2;  // of factors of eight bits
-
-struct Layer {
-  const char* name;
-  Extent in, kernel, before, after;
-  std::int64_t in_channels, out_channels;
-  ActivationKind activation;
-  Extent upsample{1, 1, 1};
-};
-
-constexpr ActivationKind kLeaky = ActivationKind::kLeakyRelu;
-constexpr ActivationKind kRelu = ActivationKind::kRelu;
-
-const std::vector<Layer> kSmall = {
-    {"12 D1", {12, 12, 12}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}, 1, 8, kLeaky},
-    {"12 D2", {12, 12, 12}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, 8, 8, kLeaky},
-    {"12 D3", {6, 6, 6}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, 8, 16, kLeaky},
-    {"12 D4", {6, 6, 6}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, 16, 8, kLeaky},
-    {"12 G1", {12, 12, 12}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, 4, 8, kLeaky},
-    {"12 G2", {12, 12, 12}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, 8, 6, kLeaky},
-    {"12 G3", {12, 12, 12}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}, 6, 1, kRelu},
-};
-const std::vector<Layer> kFixedAngle = {
-    {"25 D1", {25, 25, 25}, {5, 5, 5}, {2, 2, 2}, {2, 2, 2}, 1, 32, kLeaky},
-    {"25 D2", {25, 25, 25}, {5, 5, 5}, {2, 2, 2}, {2, 2, 2}, 32, 8, kLeaky},
-    {"25 D3", {25, 25, 25}, {5, 5, 5}, {2, 2, 2}, {2, 2, 2}, 8, 8, kLeaky},
-    {"25 D4", {25, 25, 25}, {5, 5, 5}, {1, 1, 1}, {1, 1, 1}, 8, 8, kLeaky},
-    {"25 G1", {7, 7, 8}, {6, 6, 8}, {2, 2, 3}, {3, 3, 4}, 8, 64, kLeaky},
-    {"25 G2", {7, 7, 8}, {6, 5, 8}, {2, 2, 0}, {2, 2, 0}, 64, 6, kLeaky, {2, 2, 2}},
-    {"25 G3", {13, 14, 9}, {3, 3, 8}, {1, 0, 3}, {1, 0, 3}, 6, 6, kLeaky, {2, 2, 3}},
-    {"25 G4", {26, 26, 26}, {2, 2, 2}, {0, 0, 0}, {0, 0, 0}, 6, 1, kRelu},
-};
-const std::vector<Layer> kVariableAngle = {
-    {"51 D1", {51, 51, 25}, {5, 6, 6}, {2, 2, 2}, {2, 3, 3}, 1, 16, kLeaky},
-    {"51 D2", {51, 51, 25}, {5, 6, 6}, {0, 0, 1}, {0, 0, 1}, 16, 8, kLeaky},
-    {"51 D3", {47, 46, 22}, {5, 6, 6}, {0, 0, 1}, {0, 0, 1}, 8, 8, kLeaky},
-    {"51 D4", {43, 41, 19}, {5, 6, 6}, {0, 0, 0}, {0, 0, 0}, 8, 8, kLeaky},
-    {"51 G1", {9, 9, 8}, {6, 6, 8}, {0, 0, 0}, {0, 0, 0}, 8, 8, kRelu, {6, 6, 6}},
-    {"51 G2", {49, 49, 41}, {4, 4, 6}, {2, 2, 1}, {2, 2, 1}, 8, 6, kRelu},
-    {"51 G3", {50, 50, 38}, {4, 4, 6}, {2, 2, 1}, {2, 2, 1}, 6, 6, kRelu},
-    {"51 G4", {51, 51, 35}, {4, 4, 6}, {2, 2, 1}, {2, 2, 1}, 6, 6, kRelu},
-    {"51 G5", {52, 52, 32}, {3, 3, 5}, {1, 1, 0}, {1, 1, 0}, 6, 6, kRelu},
-    {"51 G6", {52, 52, 28}, {3, 3, 3}, {1, 1, 0}, {1, 1, 0}, 6, 6, kRelu},
-    {"51 G7", {52, 52, 26}, {2, 2, 2}, {0, 0, 0}, {0, 0, 0}, 6, 1, kRelu},
-};
-
-std::int64_t cells(const Extent& e) { return e[0] * e[1] * e[2]; }
-
-// Images are cut to few cells per axis in the small run; what is chosen depends on channels alone.
-ConvolutionGeometry geometry_of(const Layer& layer, std::int64_t batch, bool small) {
-  ConvolutionGeometry g{.batch = batch,
-                        .in = layer.in,
-                        .out = {},
-                        .kernel = layer.kernel,
-                        .pad_before = layer.before,
-                        .pad_after = layer.after,
-                        .in_channels = layer.in_channels,
-                        .out_channels = layer.out_channels,
-                        .bias = true};
-  g.upsample = layer.upsample;
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    if (small) g.in[axis] = std::min<std::int64_t>(g.in[axis], 11);
-    g.out[axis] =
-        g.in[axis] * g.upsample[axis] + g.pad_before[axis] + g.pad_after[axis] - g.kernel[axis] + 1;
-  }
-  return g;
-}
-
-// The convolution of the upsampled image.
-ConvolutionGeometry of_fine_image(ConvolutionGeometry g) {
-  for (std::size_t axis = 0; axis < 3; ++axis) g.in[axis] *= g.upsample[axis];
-  g.upsample = {1, 1, 1};
-  return g;
-}
 
 // Arrays of one kernel call, filled with a fixed pattern of both signs.
 class Arrays {
@@ -142,6 +71,11 @@ class Arrays {
     }
     return worst / magnitude;
   }
+  double mean_size(std::size_t index) const {
+    double sum = 0.0;
+    for (const float value : arrays_[index]) sum += std::fabs(static_cast<double>(value));
+    return sum / static_cast<double>(arrays_[index].size());
+  }
   std::size_t count() const { return arrays_.size(); }
 
  private:
@@ -169,6 +103,11 @@ struct Case {
   std::vector<std::int64_t> peer_sizes = {};
 };
 
+// Which operand a convolution writes, its bias left aside.
+std::size_t result_of(const Operation& operation) {
+  return std::holds_alternative<ConvolutionForward>(operation) ? 3 : 2;
+}
+
 class Bench {
  public:
   explicit Bench(bool small)
@@ -179,8 +118,11 @@ class Bench {
         engine_(dnnl::engine::kind::cpu, 0),
         peak_(fma_peak()) {
     cpu_->prepare_thread();
-    fmt::print("The core's peak: {:.1f} GFLOP/s\n", 2e-9 * peak_);
+    fmt::print("The core's peak: {:.1f} GFLOP/s; PyTorch: {}\n", 2e-9 * peak_, torch_.version());
   }
+
+  // Whether what it compares with is there, or not installed.
+  bool ready() const { return !torch_.wrong(); }
 
   bool run(const Case& c) {
     if (!agrees(c, *cpu_, kTolerance)) return false;
@@ -190,11 +132,13 @@ class Bench {
     const int repeats = small_ ? 1 : 7;
     std::vector<double> our_times, times16, peer_times;
     Arrays arrays(c.sizes), peer_arrays(c.peer_sizes);
+    if (peer && !torch_.begin(*c.peer, mean_of_result(*c.peer, c.peer_sizes))) return false;
     for (int i = 0; i <= repeats; ++i) {  // in turns, so that all meet the same machine
       sample(*ours, arrays, i > 0 ? &our_times : nullptr);
       if (!peer) continue;
       sample(*ours16, arrays, i > 0 ? &times16 : nullptr);
       sample(*peer, peer_arrays, i > 0 ? &peer_times : nullptr);
+      if (i > 0 && !torch_.run()) return false;
     }
     print(c, ours->products(), summary(our_times), peer ? summary(peer_times) : Timing{});
     if (peer) print16(c, ours16->products(), summary(times16), summary(our_times));
@@ -206,6 +150,12 @@ class Bench {
   double total_ms() const { return total_ms_; }
 
  private:
+  double mean_of_result(const Operation& operation, const std::vector<std::int64_t>& sizes) const {
+    Arrays arrays(sizes);
+    arrays.run(**cpu_->make_kernel(operation));
+    return arrays.mean_size(result_of(operation));
+  }
+
   bool agrees(const Case& c, const Backend& backend, double tolerance) {
     Arrays found(c.single_sizes), judge(c.single_sizes);
     found.run(**backend.make_kernel(c.single));
@@ -248,7 +198,15 @@ class Bench {
     if (peer.median_ms > 0) {
       fmt::print(", oneDNN {:6.1f}, ratio {:5.2f}", 2e-6 * c.products / peer.best_ms,
                  peer.best_ms / ours.best_ms);
+      print_torch(c, Precision::kFp32, ours);
     }
+  }
+
+  void print_torch(const Case& c, Precision precision, const Timing& ours) {
+    const auto torch = torch_.best_seconds(precision);
+    if (!torch) return;
+    fmt::print(", PyTorch {:6.1f}, ratio {:5.2f}", 2e-9 * c.products / *torch,
+               1e3 * *torch / ours.best_ms);
   }
 
   // bfloat16, whose peak is twice as high.
@@ -256,11 +214,13 @@ class Bench {
     fmt::print("; bf16 {:6.1f} ({:2.0f} %), ratio to fp32 {:4.2f}",
                2e-6 * c.products / bf16.best_ms, 0.5e5 * done / bf16.best_ms / peak_,
                fp32.best_ms / bf16.best_ms);
+    print_torch(c, Precision::kBf16, bf16);
   }
 
   bool small_;
   std::unique_ptr<Backend> reference_, cpu_, bf16_;
   dnnl::engine engine_;
+  TorchConvolution torch_;
   double peak_;  // multiply-adds a second
   double total_ms_ = 0.0;
 };
@@ -309,8 +269,8 @@ bool run_layer(Bench& bench, const Layer& layer, std::int64_t batch, bool small)
 bool run_rest(Bench& bench, std::int64_t batch, bool small) {
   const std::int64_t image = small ? 1000 : 25 * 25 * 25;
   const std::int64_t wide = image * 32, narrow = image * 8;
-  const Activation leaky{kLeaky, kSlope};
-  const Activation relu{kRelu, 0.0};
+  const Activation leaky{ActivationKind::kLeakyRelu, kSlope};
+  const Activation relu{ActivationKind::kRelu, 0.0};
   const auto map = [&](const char* name, auto make, std::int64_t n, std::size_t arrays) {
     return bench.run({name, make(batch * n), make(n), std::vector<std::int64_t>(arrays, batch * n),
                       std::vector<std::int64_t>(arrays, n)});
@@ -458,14 +418,13 @@ bool run_heads(Bench& bench, std::int64_t batch, bool small) {
 
 int run(bool small, const std::string& filter) {
   Bench bench(small);
+  if (!bench.ready()) return 1;
   constexpr std::int64_t kBatch = 4;
   fmt::print("Kernels of the cpu backend on one thread, micro-batch of {}\n", kBatch);
   bool right = true;
-  for (const auto* layers : {&kSmall, &kFixedAngle, &kVariableAngle}) {
-    for (const Layer& layer : *layers) {
-      if (std::string(layer.name).find(filter) == std::string::npos) continue;
-      right = right && run_layer(bench, layer, kBatch, small);
-    }
+  for (const Layer& layer : convolution_layers()) {
+    if (std::string(layer.name).find(filter) == std::string::npos) continue;
+    right = right && run_layer(bench, layer, kBatch, small);
   }
   if (filter.empty() || filter == "rest") {
     right = right && run_rest(bench, kBatch, small) && run_norms(bench, kBatch, small) &&

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -22,8 +21,8 @@
 #include <thread>
 #include <vector>
 
+#include "bench/answering.h"
 #include "bench/training_on_troupe.h"
-#include "launch/child_process.h"
 
 namespace troupe::bench {
 namespace {
@@ -55,47 +54,6 @@ Summary rates(std::vector<double> seconds, double events) {
   std::sort(seconds.begin(), seconds.end());
   return {events / seconds[seconds.size() / 2], events / seconds.back(), events / seconds.front()};
 }
-
-// A program that is asked questions on its standard input, a line each, and answers each with a
-// line: "ok ", and the answer.
-class Answering {
- public:
-  explicit Answering(std::vector<std::string> words) {
-    // What a child is told comes on another descriptor than its standard input.
-    const std::string script = fmt::format("exec \"$@\" <&{}", launch::kParentLineDescriptor);
-    words.insert(words.begin(), {"/bin/sh", "-c", script, "sh"});
-    auto started = launch::ChildProcess::start(
-        {std::move(words), [this](std::string_view line) { lines_.emplace_back(line); }, {}});
-    if (started.ok()) child_.push_back(std::move(started).value());
-  }
-
-  // What it says next; kInternal: something else than a good answer, or it has ended.
-  runtime::Result<std::string> answer() {
-    while (lines_.empty() && runs()) launch::wait_for_children(child_);
-    if (lines_.empty()) {
-      return runtime::Error{runtime::ErrorKind::kInternal, "it ended without an answer"};
-    }
-    const std::string line = lines_.front();
-    lines_.pop_front();
-    if (!line.starts_with("ok")) return runtime::Error{runtime::ErrorKind::kInternal, line};
-    return line.size() > 3 ? line.substr(3) : std::string();
-  }
-  runtime::Result<std::string> ask(const std::string& request) {
-    if (runs()) child_.front()->tell(request);
-    return answer();
-  }
-  // Whether there is no such program.
-  bool is_missing() const {
-    constexpr int kNotFound = 127;
-    return child_.empty() || child_.front()->end() == launch::ChildEnd{kNotFound, 0};
-  }
-
- private:
-  bool runs() const { return !child_.empty() && !child_.front()->end(); }
-
-  std::deque<std::string> lines_;
-  std::vector<std::unique_ptr<launch::ChildProcess>> child_;  // one
-};
 
 // One of the two that train, with what it measured.
 class Side {

@@ -56,7 +56,13 @@ function(troupe_test name)
   target_compile_definitions(${name} PRIVATE TROUPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   # test_base gets the label base: ctest -L '^base$' runs it alone.
   string(REPLACE "test_" "" label ${name})
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300 LABELS ${label})
+  # Sanitizers take several times as long.
+  set(seconds 300)
+  if(TROUPE_SANITIZE)
+    set(seconds 1500)
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
+                       PROPERTIES TIMEOUT ${seconds} LABELS ${label})
 endfunction()
 
 # troupe_bench(NAME [SOURCES file...] LIBRARIES lib...): a bench program of NAME.cpp, or of the

@@ -56,7 +56,7 @@ class CpuBackend final : public Backend {
   std::string numerics_class() const override {
     const dnnl_version_t* version = dnnl_version();
     const auto text = [](int number) { return std::to_string(number); };
-    return "cpu float32 2, oneDNN " + text(version->major) + "." + text(version->minor) + "." +
+    return "cpu float32 3, oneDNN " + text(version->major) + "." + text(version->minor) + "." +
            text(version->patch) + " " + cpu::isa_name(dnnl::get_effective_cpu_isa()) + ", " +
            cpu::processor_name();
   }

@@ -110,11 +110,11 @@ std::size_t result_of(const Operation& operation) {
 
 class Bench {
  public:
-  explicit Bench(bool small)
+  Bench(bool small, std::unique_ptr<Backend> bf16)
       : small_(small),
         reference_(make_reference_backend(DataType::kFloat32)),
         cpu_(make_cpu_backend()),
-        bf16_(std::move(*make_portable_backend(Precision::kBf16))),
+        bf16_(std::move(bf16)),
         engine_(dnnl::engine::kind::cpu, 0),
         peak_(fma_peak()) {
     cpu_->prepare_thread();
@@ -417,7 +417,12 @@ bool run_heads(Bench& bench, std::int64_t batch, bool small) {
 }
 
 int run(bool small, const std::string& filter) {
-  Bench bench(small);
+  auto bf16 = make_portable_backend(Precision::kBf16);
+  if (!bf16.ok()) {
+    fmt::print(stderr, "{}\n", bf16.error().message);
+    return 1;
+  }
+  Bench bench(small, std::move(bf16).value());
   if (!bench.ready()) return 1;
   constexpr std::int64_t kBatch = 4;
   fmt::print("Kernels of the cpu backend on one thread, micro-batch of {}\n", kBatch);

@@ -310,8 +310,9 @@ int main(int argc, char** argv) {
       small = true;
     } else if (model.empty()) {
       model = argv[i];
-    } else {
-      events = number(argv[i]);
+    } else if (events = number(argv[i]); events == 0) {
+      fmt::print(stderr, "a number of events, not {}\n", argv[i]);
+      return 2;
     }
   }
   return run(small ? kSmall : kFull, model, events);

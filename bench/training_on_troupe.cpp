@@ -31,7 +31,9 @@ constexpr float kCheckedBias = 0.01f;
 
 std::unique_ptr<model::Backend> backend_of(model::Precision precision) {
   if (precision == model::Precision::kFp32) return model::make_cpu_backend();
-  return std::move(*model::make_portable_backend(precision));
+  auto made = model::make_portable_backend(precision);
+  CHECK(made.ok(), made.error().message);
+  return std::move(made).value();
 }
 
 config::Topology topology_of(const std::string& model, std::uint32_t micro_batch,

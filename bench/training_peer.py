@@ -239,7 +239,9 @@ class Peer:
         answers = [Iteration(self.model, events, layout, 1, True, self.bf16).run()
                    for layout in LAYOUTS]
         for name, value in answers[0].items():
-            if abs(answers[1][name] - value) > TOLERANCE * abs(value) and not self.bf16:
+            # With bf16 weights differ after the first step.
+            tolerance = 0.5 if self.bf16 and not name.startswith("0/") else TOLERANCE
+            if abs(answers[1][name] - value) > tolerance * abs(value):
                 return f"error {name} is {value} or {answers[1][name]}, by layout"
         return "ok " + " ".join(f"{name}={value:.9g}" for name, value in answers[1].items())
 

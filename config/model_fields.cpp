@@ -198,8 +198,9 @@ std::shared_ptr<Record<Topology>> model_record() {
           "precision", [](auto& t) -> auto& { return t.model.precision; },
           word<Precision>({{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}}, {"fp16"}),
           Scope::kState,
-          "`bf16`: convolutions round what they multiply to bfloat16 and add in single precision; "
-          "all else is single precision, weights as well. With `kernels: portable` only.")
+          "`bf16`: convolutions round what they multiply to bfloat16, but where they sum over one "
+          "channel, and add in single precision; all else is single precision, weights as well. "
+          "With `kernels: portable` only.")
       .field(
           "kernels", [](auto& t) -> auto& { return t.model.kernels; },
           word<Kernels>({{"portable", Kernels::kPortable}, {"fastest", Kernels::kFastest}}),

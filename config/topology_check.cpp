@@ -54,7 +54,7 @@ void check_precision(const Topology& topology, Reader& reader) {
   }
   const Reader::Step step(reader, "model.precision");
   reader.problem(reader.origin("model.precision"),
-                 "bf16 is only computed by `model.kernels: portable`; leave `kernels` out");
+                 "bf16 is only computed by `model.kernels: portable`; leave one of the two out");
 }
 
 // The author's words nearest to a path.

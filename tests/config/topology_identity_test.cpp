@@ -16,6 +16,7 @@ const std::string kBase = "model: {zoo: gan3d_25}\ndata: {train: synthetic}\n";
 // What changes the trained bits.
 const std::vector<std::string> kStateChanges{
     "model.kernels=fastest",
+    "model.precision=bf16",
     "model.losses.ecal.weight=0.2",
     "model.losses.ecal.kind=mae",
     "model.generator.latent.mode=prepend",

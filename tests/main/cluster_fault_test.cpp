@@ -166,8 +166,10 @@ TEST_F(ClusterInstructions, WithPortableKernelsAMemberWithNarrowerVectorsIsLetIn
   expect_equal_hash("model.kernels=portable");
 }
 
+// On a host without them both members are such.
 TEST_F(ClusterInstructions, WithBf16AMemberWithoutItsInstructionsIsLetInAndTheHashIsEqual) {
   expect_equal_hash("model.precision=bf16");
+  EXPECT_NE(hash_of("bf16", {"--set", "model.precision=bf16"}), hash_of("fp32"));
 }
 
 }  // namespace

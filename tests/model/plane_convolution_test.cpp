@@ -131,10 +131,6 @@ TEST(PlaneConvolution, IsTheSameBitsWithAvx2AndAvx512) {
   expect_same_bits_in_all_directions(Precision::kFp32);
 }
 
-TEST(PlaneConvolution, MultipliesBfloat16ByTheInstructionOfHostsThatHaveIt) {
-  EXPECT_EQ(cpu::multiplies_pairs_at_once(), __builtin_cpu_supports("avx512bf16") != 0);
-}
-
 // Where there is an instruction, against what stands for it elsewhere.
 TEST(PlaneConvolution, IsTheSameBitsWithAvx2AndAvx512ToEightBits) {
   if ((hwy::SupportedTargets() & HWY_AVX3) == 0) GTEST_SKIP() << "no AVX-512 on this host";
@@ -165,8 +161,7 @@ TEST(PlaneConvolution, EmptyPartsOfAShowerGiveZeroBesideCellsThatAreNot) {
   }
 }
 
-TEST(PlaneConvolution, NotANumberStaysOneThroughEveryActivation) {
-  if (!cpu::plane_vectors_supported()) GTEST_SKIP() << "no AVX2 on this host";
+void expect_nan_to_stay(Precision precision) {
   ConvolutionGeometry g{.batch = 1, .in = {3, 3, 20}, .out = {}, .kernel = {3, 3, 5}};
   g.in_channels = g.out_channels = 2;
   for (int kind = 0; kind < 3; ++kind) {
@@ -174,9 +169,50 @@ TEST(PlaneConvolution, NotANumberStaysOneThroughEveryActivation) {
     Draw draw(2);
     Operands<float> operands = converted<float>(random_operands(convolution, draw));
     operands[0][0] = NAN;
-    run_kernel(*cpu::make_plane_kernel(convolution, Precision::kFp32), operands);
+    run_kernel(*cpu::make_plane_kernel(convolution, precision), operands);
     EXPECT_TRUE(std::isnan(operands[3].front())) << kind;
     EXPECT_FALSE(std::isnan(operands[3].back())) << kind;
+  }
+}
+
+TEST(PlaneConvolution, NotANumberStaysOneThroughEveryActivation) {
+  if (!cpu::plane_vectors_supported()) GTEST_SKIP() << "no AVX2 on this host";
+  expect_nan_to_stay(Precision::kFp32);
+  expect_nan_to_stay(Precision::kBf16);
+}
+
+cpu::Tiling tiling_of(std::int64_t taps, std::int64_t outputs, int points) {
+  ConvolutionGeometry g{
+      .batch = 1, .in = {3, 3, outputs + taps - 1}, .out = {}, .kernel = {3, 3, taps}};
+  return cpu::tiling_of(with_output(g), points, 1);
+}
+
+// Products of a row for each are points x tiles x parts.
+TEST(PlaneConvolution, TapsAreDividedIntoThePartsThatMakeTheFewestProducts) {
+  struct Case {
+    std::int64_t taps, outputs;
+    int points;
+    std::int64_t parts, tiles;  // 1, 0: no tiles
+  };
+  const Case cases[] = {
+      {5, 25, 8, 1, 7},   // 56 instead of 125
+      {5, 25, 7, 1, 9},   // 63
+      {6, 25, 8, 1, 9},   // 72; two parts of three taps: 80
+      {6, 25, 7, 2, 5},   // 70; one of six: 91
+      {6, 6, 8, 1, 2},    // 16, and two parts of three make as many
+      {7, 24, 7, 1, 0},   // no tile of seven points has seven taps
+      {7, 24, 8, 1, 12},  // 96 instead of 210
+      {12, 5, 8, 3, 1},   // 24; two of six: 32
+      {2, 25, 8, 1, 0},
+      {3, 1, 8, 1, 0},  // 8 instead of 9: less than a fifth
+  };
+  for (const Case& c : cases) {
+    const cpu::Tiling tiling = tiling_of(c.taps, c.outputs, c.points);
+    EXPECT_EQ(tiling.tiles(), c.tiles > 0) << c.taps << " " << c.points;
+    EXPECT_EQ(tiling.parts, c.parts) << c.taps << " " << c.points;
+    if (c.tiles > 0) {
+      EXPECT_EQ(tiling.row, c.tiles) << c.taps << " " << c.points;
+    }
   }
 }
 

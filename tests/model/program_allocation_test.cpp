@@ -31,11 +31,13 @@ TEST(ProgramAllocation, RunningAllocatesNothing) {
 }
 
 TEST(ProgramAllocation, RunningPortableKernelsAllocatesNothing) {
-  const auto backend = make_portable_backend();
-  if (!backend.ok()) GTEST_SKIP() << backend.error().message;
-  (*backend)->prepare_thread();
-  expect_no_allocation(**backend, small_generator());
-  expect_no_allocation(**backend, small_discriminator());
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    const auto backend = make_portable_backend(precision);
+    if (!backend.ok()) GTEST_SKIP() << backend.error().message;
+    (*backend)->prepare_thread();
+    expect_no_allocation(**backend, small_generator());
+    expect_no_allocation(**backend, small_discriminator());
+  }
 }
 
 TEST(ProgramAllocation, AllocationsAreCounted) {

@@ -6,8 +6,9 @@
 // Two numbers fill the lane of a float, and are multiplied and added at once, as one instruction of
 // AVX512-BF16 does (VDPBF16PS):
 //   sum = fused(first a, first b, fused(second a, second b, sum)),
-// with subnormal operands taken for zero and subnormal results flushed to zero, each fused
-// multiply-add rounded to the nearest float. Hosts without the instruction compute just that.
+// each fused multiply-add rounded to the nearest float. Its operands that are subnormal, the sum
+// among them, are taken for zero, and results that are so after rounding become zero; zeros keep
+// their sign. Hosts without the instruction compute just that. Which NaN comes of NaN is not said.
 
 #include <bit>
 #include <cstdint>

@@ -35,7 +35,7 @@ class ElementWeights {
   ElementWeights(std::int64_t taps, std::int64_t channels, std::int64_t outputs, ScratchPlan& plan)
       : taps_(taps), channels_(channels), outputs_(outputs) {
     if constexpr (!kAsTheyAre) {
-      place_ = plan.add_floats(taps * elements_of<Element>(channels) * outputs);
+      place_ = plan.add_array<Element>(taps * elements_of<Element>(channels) * outputs);
     }
   }
 

@@ -22,7 +22,7 @@ class InputPlanes {
       : g_(geometry),
         tiling_(tiling),
         held_(held),
-        place_(plan.add_bytes(static_cast<std::size_t>(held * plane_size()) * sizeof(Element))),
+        place_(plan.add_array<Element>(held * plane_size())),
         elements_(tiling.points * number_stride(), plan) {}
 
   // Of the planes: the image's for each part of the taps, and how many elements they are.

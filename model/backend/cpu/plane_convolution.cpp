@@ -77,7 +77,7 @@ class OneOutputKernel final : public PlaneImageKernel {
   explicit OneOutputKernel(const ImageConvolution& convolution)
       : PlaneImageKernel(convolution, tiling_of<Element>(convolution.geometry)),
         input_(g_, tiling_, 1, plan_),
-        elements_(plan_.add_floats(tiling_.points * point_size())),
+        elements_(plan_.add_array<Element>(tiling_.points * point_size())),
         of_taps_(plan_.add_floats(g_.kernel[0] * tiling_.points * taps() * tiling_.plane)),
         planes_(plan_.add_bytes(static_cast<std::size_t>(taps()) * sizeof(const float*))) {}
 
@@ -159,11 +159,9 @@ std::unique_ptr<Kernel> make_image_kernel_of(const ImageConvolution& convolution
 
 std::unique_ptr<Kernel> make_image_kernel(const ImageConvolution& convolution,
                                           Precision precision) {
-  // One channel has nothing to be paired with, and is read as it is.
-  if (precision == Precision::kFp32 || convolution.geometry.in_channels == 1) {
-    return make_image_kernel_of<float>(convolution);
-  }
-  return make_image_kernel_of<Bfloat16Pair>(convolution);
+  return in_pairs(precision, convolution.geometry.in_channels)
+             ? make_image_kernel_of<Bfloat16Pair>(convolution)
+             : make_image_kernel_of<float>(convolution);
 }
 
 // Whether tiles do all they can: on the smallest images they fill few of the lanes, and the more

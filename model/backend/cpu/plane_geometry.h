@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "model/backend/backend.h"
 #include "model/backend/cpu/bfloat16.h"
 #include "model/backend/cpu/winograd.h"
 #include "model/operation.h"
@@ -36,6 +37,11 @@ struct PlaneFormat<Bfloat16> {
   static constexpr std::int64_t kChannels = 1;
   static constexpr std::int64_t kInLane = 2;
 };
+
+// One channel has nothing to be paired with, and stays float.
+inline bool in_pairs(Precision precision, std::int64_t channels) {
+  return precision == Precision::kBf16 && channels > 1;
+}
 
 // How rows of z become positions.
 struct Tiling {

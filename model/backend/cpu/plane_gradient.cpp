@@ -24,8 +24,7 @@ class ParameterKernel final : public Kernel {
         tiling_(tiling_of<Element>(g_)),
         input_(g_, tiling_, kPlanesAtOnce + g_.kernel[0] - 1, plan_),
         elements_(derivative_size(), plan_) {
-    derivatives_ = plan_.add_bytes(static_cast<std::size_t>(kPlanesAtOnce * derivative_size()) *
-                                   sizeof(Element));
+    derivatives_ = plan_.add_array<Element>(kPlanesAtOnce * derivative_size());
     gradient_ = plan_.add_floats(tiling_.points * gradient_size());
     rows_ = plan_.add_bytes(static_cast<std::size_t>(rows()) * sizeof(std::int64_t));
     bias_sums_ = plan_.add_bytes(static_cast<std::size_t>(g_.out_channels) * sizeof(double));

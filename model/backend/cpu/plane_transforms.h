@@ -22,8 +22,8 @@ void transform_derivatives(float* planes, std::int64_t stride, std::int64_t coun
 // training begins with rounding would choose the side of the activation's kink.
 void restore_outputs(float* planes, std::int64_t stride, std::int64_t count, int outputs);
 
-// planes[c plane_stride + t] = cells[t cell_stride + c] for t < count. What stands behind them up to
-// the next multiple of kTransposed becomes zero, or stays.
+// planes[c plane_stride + t] = cells[t cell_stride + c] for t < count. What stands behind them up
+// to the next multiple of kTransposed becomes zero, or stays.
 inline constexpr std::int64_t kTransposed = 8;
 struct CellsAndPlanes {
   std::int64_t count = 0, channels = 0, cell_stride = 0, plane_stride = 0;

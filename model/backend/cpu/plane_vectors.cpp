@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
+#include <iterator>
 #include <utility>
-#include <vector>
 
 #include "model/backend/float_environment.h"
 
 // This file is compiled once for each kind of vector, in a namespace of its own; the scalar one,
-// which Highway wants, never runs. HWY_AVX3_DL is the AVX-512 of processors that may have
-// AVX512-BF16.
+// which Highway wants, never runs. HWY_AVX3_DL, and what is better and therefore less, is the
+// AVX-512 of processors that may have AVX512-BF16.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
 #define HWY_WANT_AVX3_DL
 #undef HWY_TARGET_INCLUDE
@@ -78,7 +77,7 @@ struct PairsInTurn {
   }
 };
 
-#if HWY_TARGET == HWY_AVX3_DL
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
 
 // The same by one instruction, which flushes subnormals by itself.
 struct PairsAtOnce {
@@ -193,27 +192,35 @@ void multiply(const PlaneProduct<Element>& product) {
 
 void multiply_float_planes(const PlaneProduct<float>& product) { multiply<Floats>(product); }
 
-#if HWY_TARGET == HWY_AVX3_DL
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
 
-// Tries the instruction on operands that are as good as random patterns of bits, and on smaller
-// ones, so that many products are subnormal.
+// Products, and sums of them, that are subnormal or nearly, lie beyond the largest number, cancel,
+// or are rounded at the brink of the subnormal ones; and any others but of infinities and NaN.
+constexpr std::uint16_t kBrinks[] = {0x0000, 0x8000, 0x0001, 0x007F, 0x0080, 0x8080,
+                                     0x2000, 0xA000, 0x1A40, 0x1A00, 0x9A00, 0x3F80,
+                                     0xBF80, 0x7F00, 0x7F7F, 0xFF7F};
+
+// Tries the instruction, the products of a pair being the sum that those of a second are added to.
 bool instruction_is_as_promised() {
-  constexpr std::int64_t kChannels = 64, kOutputs = 8;
-  std::vector<Bfloat16Pair> values(kChannels * kLanes), weights(kChannels * kOutputs);
-  std::vector<float> at_once(kOutputs * kLanes), in_turn = at_once;
+  constexpr std::int64_t kPairs = 2, kOutputs = 8;
+  std::array<Bfloat16Pair, kPairs * kLanes> values;
+  std::array<Bfloat16Pair, kPairs * kOutputs> weights;
+  std::array<float, kOutputs * kLanes> at_once, in_turn;
   std::uint64_t state = 1;
-  for (int round = 0; round < 64; ++round) {
-    const auto fill = [&](std::vector<Bfloat16Pair>& pairs, std::uint32_t mask) {
-      for (Bfloat16Pair& pair : pairs) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        pair = std::bit_cast<Bfloat16Pair>(static_cast<std::uint32_t>(state >> 32) & mask);
-      }
+  for (int round = 0; round < 400; ++round) {
+    const auto draw = [&]() -> Bfloat16 {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      const auto bits = static_cast<std::uint16_t>(state >> 48);
+      if (round % 4 == 0) return {static_cast<std::uint16_t>(bits & 0xBFFF)};
+      // Exponents around that of the root of the smallest number.
+      if (round % 4 == 1) return {static_cast<std::uint16_t>((bits & 0x83FF) + 0x1E00)};
+      return {kBrinks[bits % std::size(kBrinks)]};
     };
-    fill(values, 0xBFFFBFFF);  // without infinities and NaN
-    fill(weights, round % 2 == 0 ? 0xBFFFBFFF : 0x9FFF9FFF);
+    for (Bfloat16Pair& pair : values) pair = {draw(), draw()};
+    for (Bfloat16Pair& pair : weights) pair = {draw(), draw()};
     const Bfloat16Pair* tap = values.data();
     PlaneProduct<Bfloat16Pair> product{.taps = {&tap, 1},
-                                       .channels = kChannels,
+                                       .channels = kPairs,
                                        .channel_stride = kLanes,
                                        .weights = weights.data(),
                                        .outputs = kOutputs,
@@ -224,8 +231,12 @@ bool instruction_is_as_promised() {
     multiply<PairsAtOnce>(product);
     product.sums = in_turn.data();
     multiply<PairsInTurn>(product);
-    if (std::memcmp(at_once.data(), in_turn.data(), at_once.size() * sizeof(float)) != 0) {
-      return false;
+    for (std::size_t i = 0; i < at_once.size(); ++i) {
+      const bool no_numbers = at_once[i] != at_once[i] && in_turn[i] != in_turn[i];
+      if (!no_numbers &&
+          std::bit_cast<std::uint32_t>(at_once[i]) != std::bit_cast<std::uint32_t>(in_turn[i])) {
+        return false;
+      }
     }
   }
   return true;
@@ -359,7 +370,10 @@ HWY_NOINLINE void dot_block(const PlaneDots<Element>& p, std::int64_t row, std::
 template <class Arithmetic, class Element, int kRows, int kOutputs>
 void add_dot_block(const PlaneDots<Element>& p, std::int64_t row, std::int64_t output) {
   alignas(64) float lanes[(kRows * kOutputs + 1) * kPositionLanes];
-  dot_block<Arithmetic, Element, kRows, kOutputs>(p, row, output, lanes);
+  {
+    [[maybe_unused]] const typename Arithmetic::Environment environment;
+    dot_block<Arithmetic, Element, kRows, kOutputs>(p, row, output, lanes);
+  }
   for (int r = 0; r < kRows; ++r) {
     add_lanes(lanes + r * kOutputs * kPositionLanes, kOutputs,
               p.sums + (row + r) * p.sums_stride + output);
@@ -393,7 +407,6 @@ template <class Arithmetic, class Element>
 void add_dots(const PlaneDots<Element>& dots) {
   static constexpr auto kBlocks =
       all_dot_blocks<Arithmetic, Element>(std::make_integer_sequence<int, 8>());
-  [[maybe_unused]] const typename Arithmetic::Environment environment;
   in_parts(dots.outputs, kMostOutputs, [&](std::int64_t output, std::int64_t outputs) {
     const auto& blocks = kBlocks[static_cast<std::size_t>(outputs - 1)];
     const auto rows = static_cast<std::int64_t>(dots.rows.size());

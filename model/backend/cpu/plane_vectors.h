@@ -6,9 +6,9 @@
 //
 // The bits do not depend on which: every element is one chain of fused multiply-adds in an order
 // that stands here, and sums over positions are formed in sixteen lanes, position modulo 16, which
-// are added as ((l + l+8) + (l+4 + l+12)) and so on. Of bfloat16 a link of the chain is a pair of
-// numbers (bfloat16.h), by AVX512-BF16 on hosts that have it and where it gives the bits that are
-// promised there, which is tried out before it is used.
+// are added as ((l + l+8) + (l+4 + l+12)) and so on, as the thread has subnormals. Of bfloat16 a
+// link of the chain is a pair of numbers (bfloat16.h), by AVX512-BF16 on hosts that have it and
+// where it gives the bits that are promised there.
 
 #include <cstdint>
 #include <span>
@@ -24,7 +24,8 @@ inline constexpr std::int64_t kPositionLanes = 16;
 bool plane_vectors_supported();
 // Floats in a vector of those that run: 8 or 16.
 std::int64_t vector_lanes();
-// Whether pairs of bfloat16 are multiplied by the host's instruction.
+// Whether pairs of bfloat16 are multiplied by the host's instruction. The first call tries it out,
+// which takes a moment and wants rounding to the nearest; nothing of it allocates.
 bool multiplies_pairs_at_once();
 
 // sums[o][q] = sum over taps t, channels c, both ascending, of

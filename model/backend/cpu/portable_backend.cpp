@@ -1,3 +1,5 @@
+#include <cfenv>
+
 #include "model/backend/backend.h"
 #include "model/backend/cpu/batch_norm.h"
 #include "model/backend/cpu/convolution.h"
@@ -47,6 +49,12 @@ runtime::Result<std::unique_ptr<Backend>> make_portable_backend(Precision precis
     return runtime::Error{runtime::ErrorKind::kUsage,
                           "this processor has no AVX2 with fused multiply-add, which the kernels "
                           "need; use a host that has"};
+  }
+  if (precision == Precision::kBf16) {
+    const int rounding = std::fegetround();
+    std::fesetround(FE_TONEAREST);
+    cpu::multiplies_pairs_at_once();  // tries it out
+    std::fesetround(rounding);
   }
   return std::unique_ptr<Backend>(std::make_unique<PortableBackend>(precision));
 }

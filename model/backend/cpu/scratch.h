@@ -15,9 +15,11 @@ class ScratchPlan {
     bytes_ += (bytes + 63) / 64 * 64;
     return place;
   }
-  std::size_t add_floats(std::int64_t count) {
-    return add_bytes(static_cast<std::size_t>(count) * sizeof(float));
+  template <class T>
+  std::size_t add_array(std::int64_t count) {
+    return add_bytes(static_cast<std::size_t>(count) * sizeof(T));
   }
+  std::size_t add_floats(std::int64_t count) { return add_array<float>(count); }
   std::size_t bytes() const { return bytes_; }
 
  private:

@@ -32,7 +32,7 @@ class BackwardInputKernel final : public Kernel {
     transposed_ = plan_.add_floats(kernel_.size());
     block_ = plan_.add_bytes(static_cast<std::size_t>(g_.in_channels * g_.out_channels) *
                              sizeof(double));
-    derivatives_ = plan_.add_floats((g_.out[0] + 1) * phases_in_plane() * phase_size());
+    derivatives_ = plan_.add_array<Element>((g_.out[0] + 1) * phases_in_plane() * phase_size());
     taps_ = plan_.add_bytes(sizeof(const Element*) * static_cast<std::size_t>(all_taps()));
     sums_ = plan_.add_floats(g_.in_channels * positions_ + kTransposed);
   }
@@ -166,10 +166,10 @@ class BackwardInputKernel final : public Kernel {
 
 std::unique_ptr<Kernel> make_upsampled_kernel(const ConvolutionBackwardInput& convolution,
                                               Precision precision) {
-  if (precision == Precision::kFp32) {
-    return std::make_unique<BackwardInputKernel<float>>(convolution.geometry);
+  if (in_pairs(precision, convolution.geometry.out_channels)) {
+    return std::make_unique<BackwardInputKernel<Bfloat16Pair>>(convolution.geometry);
   }
-  return std::make_unique<BackwardInputKernel<Bfloat16Pair>>(convolution.geometry);
+  return std::make_unique<BackwardInputKernel<float>>(convolution.geometry);
 }
 
 }  // namespace troupe::model::cpu

@@ -28,7 +28,7 @@ class ForwardKernel final : public Kernel {
     collapsed_ = plan_.add_floats(kernel_.size());
     block_ = plan_.add_bytes(static_cast<std::size_t>(g_.in_channels * g_.out_channels) *
                              sizeof(double));
-    image_ = plan_.add_floats(g_.in[0] * channels() * planes_.plane);
+    image_ = plan_.add_array<Element>(g_.in[0] * channels() * planes_.plane);
     sums_ = plan_.add_floats(kernel_.axis(2).factor * g_.out_channels * planes_.positions +
                              kTransposed);
     taps_ = plan_.add_bytes(
@@ -160,8 +160,10 @@ bool upsamples(const ConvolutionGeometry& geometry) { return geometry.upsample !
 
 std::unique_ptr<Kernel> make_upsampled_kernel(const ConvolutionForward& convolution,
                                               Precision precision) {
-  if (precision == Precision::kFp32) return std::make_unique<ForwardKernel<float>>(convolution);
-  return std::make_unique<ForwardKernel<Bfloat16Pair>>(convolution);
+  if (in_pairs(precision, convolution.geometry.in_channels)) {
+    return std::make_unique<ForwardKernel<Bfloat16Pair>>(convolution);
+  }
+  return std::make_unique<ForwardKernel<float>>(convolution);
 }
 
 }  // namespace troupe::model::cpu

@@ -24,12 +24,12 @@ class ParameterKernel final : public Kernel {
     gradient_ = plan_.add_floats(kernel_.size());
     block_ = plan_.add_bytes(static_cast<std::size_t>(g_.in_channels * g_.out_channels) *
                              sizeof(double));
-    image_ = add_elements(g_.in[0] * g_.in_channels * planes_.plane);
+    image_ = plan_.add_array<Element>(g_.in[0] * g_.in_channels * planes_.plane);
     std::int64_t most_planes = 0;
     for (const Phase& phase : kernel_.axis(0).phases) {
       most_planes = std::max(most_planes, phase.count);
     }
-    derivatives_ = add_elements(most_planes * phase_size());
+    derivatives_ = plan_.add_array<Element>(most_planes * phase_size());
     pairs_ = plan_.add_bytes(2 * sizeof(const Element*) * static_cast<std::size_t>(most_planes));
     most_pairs_ = static_cast<std::size_t>(most_planes);
     rows_ = plan_.add_bytes(sizeof(std::int64_t) *
@@ -73,9 +73,6 @@ class ParameterKernel final : public Kernel {
   }
 
  private:
-  std::size_t add_elements(std::int64_t count) {
-    return plan_.add_bytes(static_cast<std::size_t>(count) * sizeof(Element));
-  }
   std::int64_t phase_size() const { return g_.out_channels * planes_.positions; }
   Element* image_plane(std::int64_t ix, std::byte* scratch) const {
     return scratch_at<Element>(scratch, image_) + ix * g_.in_channels * planes_.plane;

@@ -12,10 +12,10 @@
 // rows of B^T as Lavin and Gray have them. Rounding is some ten times that of the plain sum. An
 // output whose own inputs are all zero has the rounding of its tile; restore_outputs()
 // (plane_transforms.h) takes it for zero.
-// Seven, where values at the points are rounded to bfloat16: +-1/4, +-7/8, +-7/4 and infinity,
-// which of all sets of multiples of 1/8 up to 4 tried give five taps the least rounding: three
-// times that of the plain sum, where the eight have four and a half. tests/model/winograd_test.cpp
-// bounds both.
+// Seven, where values at the points are rounded to bfloat16: +-1/4, +-7/8, +-7/4 and infinity. Of
+// all such sets of multiples of 1/8 up to 4 they give five taps the least rounding, by the expected
+// squares: three to four times that of the plain sum, where the eight have four to five.
+// tests/model/winograd_test.cpp bounds both.
 
 #include <array>
 #include <cstddef>

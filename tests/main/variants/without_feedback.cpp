@@ -1,5 +1,5 @@
 // Lossy reductions that forget what rounding has dropped: the other side of the comparison that
-// tests/main/reduction_merit makes.
+// tests/main/rounding_merit makes.
 
 #include "pipeline/error_feedback.h"
 

@@ -332,6 +332,16 @@ int ContributionLayout::find(const std::string& name) const {
   return -1;
 }
 
+void GanStream::compute_with(runtime::ThreadTeam* team, std::span<GanStream* const> others) {
+  std::vector<Workspace*> generators, discriminators;
+  for (GanStream* other : others) {
+    generators.push_back(&other->generator_);
+    discriminators.push_back(&other->discriminator_);
+  }
+  generator_.compute_with(team, generators);
+  discriminator_.compute_with(team, discriminators);
+}
+
 GanStream::GanStream(const Gan& gan)
     : generator_(gan.generator()),
       discriminator_(gan.discriminator()),

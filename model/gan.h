@@ -127,10 +127,13 @@ struct EventBatch {
 
 class Gan;
 
-// Memory of one compute stream: both networks' workspaces and the conditions in use. One thread.
+// Memory of one compute stream: both networks' workspaces and the conditions in use. One thread at
+// a time, which others may help.
 class GanStream {
  public:
   explicit GanStream(const Gan& gan);
+  // Workspace::compute_with() for both networks, with those of `others`.
+  void compute_with(runtime::ThreadTeam* team, std::span<GanStream* const> others);
 
  private:
   template <class T>
@@ -161,10 +164,11 @@ class Gan {
   DataType data_type() const { return generator_->data_type(); }
   const ContributionLayout& contributions(SlotKind slot) const;
 
-  // Every call below runs on the calling thread and allocates nothing itself. position.slot is the
-  // place in the schedule, position.micro_batch the index in the global batch; `contributions` has
-  // contributions(slot).size elements of data_type() and is written completely, from its end to its
-  // front: `final_from`, where given, is told on the way, as Bindings::gradients_final is.
+  // Every call below runs on the calling thread, and on those the stream computes with, and
+  // allocates nothing itself. position.slot is the place in the schedule, position.micro_batch the
+  // index in the global batch; `contributions` has contributions(slot).size elements of data_type()
+  // and is written completely, from its end to its front: `final_from`, where given, is told on the
+  // way, as Bindings::gradients_final is.
 
   // Generator in inference mode: images (batch, x, y, z, 1) in the data type.
   void make_fakes(const GanParameters& parameters, const EventBatch& events,

@@ -38,6 +38,17 @@ Workspace::Workspace(const Program& program)
       arena_(runtime::Buffer::zeroed(program.arena_bytes())),
       scratch_(runtime::Buffer::zeroed(program.scratch_bytes())) {}
 
+void Workspace::compute_with(runtime::ThreadTeam* team, std::span<Workspace* const> others) {
+  team_ = team;
+  scratches_.assign(1, scratch());
+  for (Workspace* other : others) {
+    CHECK(other->program_ == program_, "the workspace belongs to another program");
+    scratches_.push_back(other->scratch());
+  }
+  CHECK(team == nullptr || scratches_.size() == static_cast<std::size_t>(team->threads()),
+        "scratch memory for each thread");
+}
+
 Program::Program(std::unique_ptr<Content> content) : content_(std::move(content)) {}
 Program::~Program() = default;
 
@@ -63,7 +74,13 @@ void Program::run(Pass pass, const Bindings& bindings, Workspace& workspace) con
       std::byte* const start = base[static_cast<std::size_t>(place.location)];
       operands[i] = start == nullptr ? nullptr : start + place.bytes;
     }
-    call.kernel->run({operands.data(), call.operand_count}, bindings.random, scratch);
+    const std::span<void* const> used(operands.data(), call.operand_count);
+    if (workspace.team_ == nullptr) {
+      call.kernel->run(used, bindings.random, scratch);
+    } else {
+      const Crew crew(*workspace.team_, workspace.scratches_);
+      call.kernel->run_together(used, bindings.random, crew);
+    }
     if (bindings.gradients_final != nullptr && pass == Pass::kBackwardParameters &&
         call.gradients_final_from < told) {
       told = call.gradients_final_from;

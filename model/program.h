@@ -61,6 +61,11 @@ class Program;
 class Workspace {
  public:
   explicit Workspace(const Program& program);
+  // From now on runs in this workspace are computed by all threads of `team`, each in the scratch
+  // memory of one of `others`, which nobody else may use meanwhile: workspaces of the same program,
+  // one for each thread but the caller, who is to be the team's. Null: by the caller alone, as in
+  // the beginning. The bits are the same.
+  void compute_with(runtime::ThreadTeam* team, std::span<Workspace* const> others);
   std::byte* arena() { return arena_.mutable_data(); }
   std::byte* scratch() { return scratch_.mutable_data(); }
 
@@ -70,6 +75,8 @@ class Workspace {
   runtime::Buffer arena_;
   runtime::Buffer scratch_;
   bool ready_for_backward_ = false;  // the last run was a forward pass in training
+  runtime::ThreadTeam* team_ = nullptr;
+  std::vector<std::byte*> scratches_;  // of its threads
 };
 
 class Program {
@@ -80,8 +87,8 @@ class Program {
                                                                  const ProgramOptions& options);
   ~Program();
 
-  // Allocates nothing. CHECKs that the pass was compiled, that its bindings are set, that the
-  // workspace is of this Program, and that a backward pass follows a forward pass in training.
+  // Allocates nothing itself. CHECKs that the pass was compiled, that its bindings are set, that
+  // the workspace is of this Program, and that a backward pass follows a forward pass in training.
   void run(Pass pass, const Bindings& bindings, Workspace& workspace) const;
 
   // Places in a workspace's arena, in elements of data_type(), batch-major. The caller fills

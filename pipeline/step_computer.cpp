@@ -67,6 +67,29 @@ StepComputer::StepComputer(const model::Gan& gan, const TrainingOptions& options
   }
 }
 
+std::size_t StepComputer::turn_of(std::size_t left) const {
+  const auto threads = static_cast<std::size_t>(team_.threads());
+  if (2 * left <= threads) return 1;
+  return std::min(threads, left);
+}
+
+template <class Work>
+void StepComputer::take_turn(std::size_t first, std::size_t count, const Work& work) {
+  if (count > 1 || team_.threads() == 1) {
+    return team_.run(static_cast<std::int64_t>(count), [&](std::int64_t i, int thread) {
+      work(static_cast<std::size_t>(i), thread);
+    });
+  }
+  model::GanStream& stream = *streams_[static_cast<std::size_t>(stream_of(first))];
+  std::vector<model::GanStream*> others;
+  for (const auto& other : streams_) {
+    if (other.get() != &stream) others.push_back(other.get());
+  }
+  stream.compute_with(&team_, others);
+  work(0, 0);
+  stream.compute_with(nullptr, {});
+}
+
 bool StepComputer::prepare(const TrainingState& state, const StepShare& step) {
   if (prepared_step_ != step.step()) {
     prepared_step_ = step.step();
@@ -79,11 +102,11 @@ bool StepComputer::prepare(const TrainingState& state, const StepShare& step) {
   // A generator's forward pass stays in its thread's stream, which holds one.
   if (step.kind() == SlotKind::kG) limit = std::min(threads, all);
   if (prepared_ >= limit) return false;
-  const std::size_t count = std::min(threads, limit - prepared_);
+  const std::size_t count = turn_of(limit - prepared_);
   if (images_.size() < all) images_.resize(all);
-  team_.run(static_cast<std::int64_t>(count), [&](std::int64_t i, int) {
+  take_turn(prepared_, count, [&](std::size_t i, int) {
     // Which stream holds a generator's pass must not depend on which thread was free.
-    prepare_one(state, step, prepared_ + static_cast<std::size_t>(i), static_cast<int>(i));
+    prepare_one(state, step, prepared_ + i, stream_of(prepared_ + i));
   });
   prepared_ += count;
   return true;
@@ -110,19 +133,18 @@ bool StepComputer::compute(const TrainingState& state, StepShare& step,
   if (prepared_step_ != step.step()) prepared_step_.reset();
   const std::size_t first = step.computed();
   const std::size_t all = step.to_compute();
-  const std::size_t count = std::min(static_cast<std::size_t>(team_.threads()), all - first);
+  const std::size_t count = turn_of(all - first);
   if (images_.size() < all) images_.resize(all);
   for (std::size_t i = 0; i < count; ++i) step.add_memory(take_vector(step.layout().size));
   const bool completes_own = first < step.own() && first + count >= step.own();
   Finality finality(completes_own ? step.own() - first : 0, step.layout().size);
-  team_.run(static_cast<std::int64_t>(count), [&](std::int64_t i, int thread) {
-    const auto offset = static_cast<std::size_t>(i);
+  take_turn(first, count, [&](std::size_t i, int thread) {
     const model::FinalFrom tell = [&](std::int64_t element) {
-      if (!finality.falls_to(offset, element) || thread != 0) return;
+      if (!finality.falls_to(i, element) || thread != 0) return;
       if (const auto all = finality.news()) final_from(step.final_from_ = *all);
     };
-    compute_one(state, step, first + offset, static_cast<int>(i),
-                step.contributions_[first + offset].data(), final_from ? &tell : nullptr);
+    compute_one(state, step, first + i, stream_of(first + i), step.contributions_[first + i].data(),
+                final_from ? &tell : nullptr);
   });
   for (std::size_t i = 0; i < count; ++i) step.note_computed();
   return true;

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "model/backend/crew.h"
 #include "model/operation.h"
 #include "model/tensor.h"
 #include "runtime/base/error.h"
@@ -34,6 +35,11 @@ class Kernel {
   // own): never of the thread, of what ran before or of how many threads run.
   virtual void run(std::span<void* const> operands, const runtime::RandomPosition& random,
                    std::byte* scratch) const = 0;
+  // The same bits, computed by several threads at once where the Kernel can be divided.
+  virtual void run_together(std::span<void* const> operands, const runtime::RandomPosition& random,
+                            const Crew& crew) const {
+    run(operands, random, crew.scratch());
+  }
 };
 
 class Backend {

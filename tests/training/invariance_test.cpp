@@ -72,6 +72,9 @@ TEST_P(Placement, StateHashIsTheSameForAnyReplicasAndThreads) {
   EXPECT_EQ(alone, hash(2, 1));
   EXPECT_EQ(alone, hash(2, 2));
   EXPECT_EQ(alone, hash(3, 1));
+  // More threads than micro-batches: they compute one together.
+  EXPECT_EQ(alone, hash(1, 8));
+  EXPECT_EQ(alone, hash(2, 5));
   std::vector<std::string> other_seed = size;
   other_seed.push_back("data.synthetic.seed=9");
   EXPECT_NE(alone, trained_hash(scratch, model, other_seed));

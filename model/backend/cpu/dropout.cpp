@@ -18,12 +18,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace troupe::model::cpu::HWY_NAMESPACE {
 
-// Whole vectors of elements; the number done comes back.
+// Whole vectors of elements; where the rest begins comes back.
 #if HWY_MAX_BYTES < 32
 
 std::int64_t drop_vectors(const float*, float*, const DropoutForward&,
-                          const runtime::RandomPosition&) {
-  return 0;
+                          const runtime::RandomPosition&, const ElementRange& range) {
+  return range.begin;
 }
 
 #else
@@ -66,12 +66,12 @@ HWY_INLINE Counters philox(Counters c, std::uint64_t key) {
 }
 
 std::int64_t drop_vectors(const float* from, float* to, const DropoutForward& dropout,
-                          const runtime::RandomPosition& position) {
+                          const runtime::RandomPosition& position, const ElementRange& range) {
   const Blocks blocks;
   const Words words;
   const Floats floats;
   const std::uint64_t limit = dropout_threshold(dropout.rate);
-  if (limit >> 32 != 0) return 0;
+  if (limit >> 32 != 0) return range.begin;
   const auto threshold = hn::Set(words, static_cast<std::uint32_t>(limit));
   const auto scale = hn::Set(floats, static_cast<float>(1.0 / (1.0 - dropout.rate)));
   const auto drop = [&](std::int64_t i, BlockVector numbers) {
@@ -87,13 +87,14 @@ std::int64_t drop_vectors(const float* from, float* to, const DropoutForward& dr
     first[i] = static_cast<std::uint64_t>(i / 2 + i % 2 * kBlocks / 2);
   }
   Counters counter;
-  counter.w[0] = hn::Load(blocks, first);
+  counter.w[0] = hn::Add(hn::Load(blocks, first),
+                         hn::Set(blocks, static_cast<std::uint64_t>(range.begin / 4)));
   counter.w[1] = hn::Set(blocks, std::uint64_t{position.micro_batch});
   counter.w[2] = hn::Set(blocks, std::uint64_t{position.iteration});
   counter.w[3] =
       hn::Set(blocks, std::uint64_t{std::uint32_t{position.slot} << 24 | position.stream});
-  const std::int64_t whole = dropout.elements / kElements * kElements;
-  for (std::int64_t i = 0; i < whole; i += kElements) {
+  const std::int64_t whole = range.end / kElements * kElements;
+  for (std::int64_t i = range.begin; i < whole; i += kElements) {
     const Counters drawn = philox(counter, position.seed);
     const auto low_halves = hn::Set(blocks, std::uint64_t{0xffffffff});
     const auto pair = [&](int word) {
@@ -120,6 +121,8 @@ HWY_EXPORT(drop_vectors);
 
 namespace {
 
+constexpr std::int64_t kElementsAtOnce = 1 << 14;  // by one thread; whole vectors of blocks
+
 class DropoutKernel final : public Kernel {
  public:
   explicit DropoutKernel(const DropoutForward& dropout)
@@ -127,14 +130,23 @@ class DropoutKernel final : public Kernel {
 
   void run(std::span<void* const> operands, const runtime::RandomPosition& random,
            std::byte* scratch) const override {
-    const KernelCall call{operands, random, scratch};
+    run_together(operands, random, Crew(scratch));
+  }
+  void run_together(std::span<void* const> operands, const runtime::RandomPosition& random,
+                    const Crew& crew) const override {
+    const KernelCall call{operands, random, crew.scratch()};
     const auto* from = call.operand<const float>(0);
     auto* to = call.operand<float>(1);
     runtime::RandomPosition position = random;
     position.stream = dropout_.stream;
-    const std::int64_t done =
-        vectors_ ? HWY_DYNAMIC_DISPATCH(drop_vectors)(from, to, dropout_, position) : 0;
-    reference::drop(from, to, done, dropout_.elements, dropout_.rate, position);
+    crew.run((dropout_.elements + kElementsAtOnce - 1) / kElementsAtOnce, [&](std::int64_t i, int) {
+      const ElementRange range{i * kElementsAtOnce,
+                               std::min((i + 1) * kElementsAtOnce, dropout_.elements)};
+      const std::int64_t done =
+          vectors_ ? HWY_DYNAMIC_DISPATCH(drop_vectors)(from, to, dropout_, position, range)
+                   : range.begin;
+      reference::drop(from, to, done, range.end, dropout_.rate, position);
+    });
   }
 
  private:

@@ -3,12 +3,18 @@
 // Dropout with the numbers drawn one block of four per lane, through Highway (plane_vectors.h); the
 // same mask and values as the reference bit by bit.
 
+#include <cstdint>
 #include <memory>
 
 #include "model/backend/backend.h"
 #include "model/operation.h"
 
 namespace troupe::model::cpu {
+
+// What one thread drops at a time.
+struct ElementRange {
+  std::int64_t begin, end;
+};
 
 std::unique_ptr<Kernel> make_kernel(const DropoutForward& dropout);
 std::unique_ptr<Kernel> make_kernel(const DropoutBackward& dropout);

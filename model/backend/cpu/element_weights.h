@@ -55,12 +55,12 @@ class ElementWeights {
   }
 
   // [channel][output] of a tap; `weights` must be those that were arranged.
-  const Element* of_tap(std::int64_t tap, const float* weights, std::byte* scratch) const {
+  const Element* of_tap(std::int64_t tap, const float* weights, const std::byte* scratch) const {
     const std::int64_t place = tap * elements_of<Element>(channels_) * outputs_;
     if constexpr (kAsTheyAre) {
       return weights + place;
     } else {
-      return scratch_at<const Element>(scratch, place_) + place;
+      return scratch_at<Element>(scratch, place_) + place;
     }
   }
 

@@ -7,10 +7,10 @@
 namespace troupe::model::cpu {
 
 template <class Element>
-const Element* InputPlanes<Element>::make(const float* sample, std::int64_t ix,
-                                          std::byte* scratch) const {
+const Element* InputPlanes<Element>::make(const float* sample, std::int64_t ix, std::byte* scratch,
+                                          std::byte* beside) const {
   Element* planes = at(ix, scratch);
-  float* numbers = elements_.numbers(planes, scratch);
+  float* numbers = elements_.numbers(planes, beside);
   for (std::int64_t part = 0; part < tiling_.parts; ++part) {
     rearrange({.rows = g_.in[1],
                .row_cells = g_.in[2],
@@ -28,15 +28,16 @@ const Element* InputPlanes<Element>::make(const float* sample, std::int64_t ix,
               sample + ix * g_.in[1] * g_.in[2] * g_.in_channels,
               numbers + part * g_.in_channels * tiling_.plane);
   }
-  elements_.make_inputs({tiling_.tiles(), image_channels(), tiling_.plane}, planes, scratch);
+  elements_.make_inputs({tiling_.tiles(), image_channels(), tiling_.plane}, planes, beside);
   return planes;
 }
 
 template <class Element>
 void InputPlanes<Element>::make_up_to(const float* sample, std::int64_t ox, std::int64_t& made,
                                       std::byte* scratch) const {
-  const std::int64_t needed = std::min(g_.in[0], ox - g_.pad_before[0] + g_.kernel[0]);
-  for (; made < needed; ++made) make(sample, made, scratch);
+  for (const std::int64_t needed = needed_for(ox); made < needed; ++made) {
+    make(sample, made, scratch, scratch);
+  }
 }
 
 template class InputPlanes<float>;

@@ -3,6 +3,7 @@
 // The image that a convolution reads, as planes (plane_convolution.h): made in order while its
 // outputs are computed, the newest few being kept.
 
+#include <algorithm>
 #include <cstdint>
 
 #include "model/backend/cpu/element_planes.h"
@@ -31,9 +32,15 @@ class InputPlanes {
   std::int64_t channel_stride() const { return tiling_.plane; }
   std::int64_t point_stride() const { return channels() * tiling_.plane; }
 
-  // Makes the next plane of `sample`, an image of x planes, and returns it: number `ix`.
-  const Element* make(const float* sample, std::int64_t ix, std::byte* scratch) const;
-  // Makes those up to the one that output plane `ox` needs last; `made` counts.
+  // Makes the next plane of `sample`, an image of x planes, and returns it: number `ix`. What is
+  // needed besides is in the scratch memory `beside`.
+  const Element* make(const float* sample, std::int64_t ix, std::byte* scratch,
+                      std::byte* beside) const;
+  // Planes up to the one that output plane `ox` needs last.
+  std::int64_t needed_for(std::int64_t ox) const {
+    return std::min(g_.in[0], ox - g_.pad_before[0] + g_.kernel[0]);
+  }
+  // Makes these; `made` counts.
   void make_up_to(const float* sample, std::int64_t ox, std::int64_t& made,
                   std::byte* scratch) const;
 

@@ -32,7 +32,7 @@ class ManyOutputsKernel final : public PlaneImageKernel {
     weights_.arrange(weights, scratch);
   }
 
-  void form_sums(const float* sample, std::int64_t ox, std::int64_t& made, const float* weights,
+  void form_sums(const float* sample, std::int64_t ox, std::int64_t& made, const Weights& weights,
                  std::byte* scratch) const override {
     input_.make_up_to(sample, ox, made, scratch);
     auto* taps = scratch_at<const Element*>(scratch, taps_);
@@ -53,8 +53,8 @@ class ManyOutputsKernel final : public PlaneImageKernel {
           .taps = {taps, count},
           .channels = input_.channels(),
           .channel_stride = input_.channel_stride(),
-          .weights = weights_.of_tap(point * this->taps() + inside.begin * taps_in_x_plane, weights,
-                                     scratch),
+          .weights = weights_.of_tap(point * this->taps() + inside.begin * taps_in_x_plane,
+                                     weights.plain, weights.scratch),
           .outputs = g_.out_channels,
           .weights_stride = g_.out_channels,
           .positions = tiling_.positions,
@@ -103,18 +103,17 @@ class OneOutputKernel final : public PlaneImageKernel {
     }
   }
 
-  void form_sums(const float* sample, std::int64_t ox, std::int64_t& made, const float*,
+  void form_sums(const float* sample, std::int64_t ox, std::int64_t& made, const Weights& weights,
                  std::byte* scratch) const override {
-    const std::int64_t needed = std::min(g_.in[0], ox - g_.pad_before[0] + g_.kernel[0]);
-    for (; made < needed; ++made) {
-      const Element* plane = input_.make(sample, made, scratch);
+    for (const std::int64_t needed = input_.needed_for(ox); made < needed; ++made) {
+      const Element* plane = input_.make(sample, made, scratch, scratch);
       for (std::int64_t point = 0; point < tiling_.points; ++point) {
         const Element* channels = plane + point * input_.point_stride();
         multiply_planes(PlaneProduct<Element>{
             .taps = {&channels, 1},
             .channels = input_.channels(),
             .channel_stride = input_.channel_stride(),
-            .weights = scratch_at<Element>(scratch, elements_) + point * point_size(),
+            .weights = scratch_at<Element>(weights.scratch, elements_) + point * point_size(),
             .outputs = taps(),
             .weights_stride = taps(),
             .positions = tiling_.plane,

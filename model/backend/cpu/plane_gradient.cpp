@@ -42,6 +42,13 @@ class ParameterKernel final : public Kernel {
 
   void run(std::span<void* const> operands, const runtime::RandomPosition& random,
            std::byte* scratch) const override {
+    run_together(operands, random, Crew(scratch));
+  }
+  // By planes while they are made, then by points and taps along x. What is beside a plane while it
+  // is made is in the thread's scratch memory, all else in the caller's.
+  void run_together(std::span<void* const> operands, const runtime::RandomPosition& random,
+                    const Crew& crew) const override {
+    std::byte* const scratch = crew.scratch();
     const KernelCall call{operands, random, scratch};
     const auto* x = call.operand<const float>(0);
     const auto* dy = call.operand<const float>(1);
@@ -52,12 +59,12 @@ class ParameterKernel final : public Kernel {
       std::int64_t made = 0;
       for (std::int64_t ox = 0; ox < g_.out[0]; ox += kPlanesAtOnce) {
         const std::int64_t planes = std::min(kPlanesAtOnce, g_.out[0] - ox);
-        input_.make_up_to(x + n * cells(g_.in) * g_.in_channels, ox + planes - 1, made, scratch);
-        for (std::int64_t i = 0; i < planes; ++i) {
-          make_derivatives(dy + (n * g_.out[0] + ox + i) * plane_cells() * g_.out_channels,
-                           derivatives(i, scratch), scratch);
-        }
-        add_planes(ox, planes, scratch);
+        make_planes(x + n * cells(g_.in) * g_.in_channels, made,
+                    dy + (n * g_.out[0] + ox) * plane_cells() * g_.out_channels, {ox, planes},
+                    crew);
+        crew.run(tiling_.points * g_.kernel[0], [&](std::int64_t i, int) {
+          add_planes({ox, planes}, i / g_.kernel[0], i % g_.kernel[0], scratch);
+        });
       }
     }
     write_gradient(gradient, call.operand<float>(2));
@@ -68,6 +75,28 @@ class ParameterKernel final : public Kernel {
   }
 
  private:
+  struct Group {
+    std::int64_t first, planes;  // x planes of the output
+  };
+
+  // Those of the derivatives `dy` of a group, and those of the image that it needs and that are not
+  // `made` yet.
+  void make_planes(const float* sample, std::int64_t& made, const float* dy, const Group& group,
+                   const Crew& crew) const {
+    const std::int64_t inputs =
+        std::max<std::int64_t>(0, input_.needed_for(group.first + group.planes - 1) - made);
+    crew.run(inputs + group.planes, [&](std::int64_t i, int thread) {
+      if (i < inputs) {
+        input_.make(sample, made + i, crew.scratch(), crew.scratch(thread));
+      } else {
+        const std::int64_t plane = i - inputs;
+        make_derivatives(dy + plane * plane_cells() * g_.out_channels,
+                         derivatives(plane, crew.scratch()), crew.scratch(thread));
+      }
+    });
+    made += inputs;
+  }
+
   std::int64_t plane_cells() const { return g_.out[1] * g_.out[2]; }
   // Of one x plane: [point][output][position].
   std::int64_t derivative_size() const {
@@ -113,30 +142,26 @@ class ParameterKernel final : public Kernel {
                                static_cast<int>(tiling_.outputs), derivatives, scratch);
   }
 
-  void add_planes(std::int64_t ox, std::int64_t planes, std::byte* scratch) const {
-    const auto* rows_list = scratch_at<std::int64_t>(scratch, rows_);
-    for (std::int64_t point = 0; point < tiling_.points; ++point) {
-      for (std::int64_t kx = 0; kx < g_.kernel[0]; ++kx) {
-        std::array<const Element*, kPlanesAtOnce> left{}, right{};
-        std::size_t pairs = 0;
-        for (std::int64_t i = 0; i < planes; ++i) {
-          const std::int64_t ix = ox + i + kx - g_.pad_before[0];
-          if (ix < 0 || ix >= g_.in[0]) continue;
-          left[pairs] = input_.at(ix, scratch) + point * input_.point_stride();
-          right[pairs++] = derivatives(i, scratch) + point * g_.out_channels * tiling_.positions;
-        }
-        add_plane_dots(PlaneDots<Element>{.left = {left.data(), pairs},
-                                          .right = {right.data(), pairs},
-                                          .rows = {rows_list, static_cast<std::size_t>(rows())},
-                                          .outputs = g_.out_channels,
-                                          .right_stride = tiling_.positions,
-                                          .positions = tiling_.positions,
-                                          .sums = scratch_at<float>(scratch, gradient_) +
-                                                  point * gradient_size() +
-                                                  kx * rows() * g_.out_channels,
-                                          .sums_stride = g_.out_channels});
-      }
+  void add_planes(const Group& group, std::int64_t point, std::int64_t kx,
+                  std::byte* scratch) const {
+    std::array<const Element*, kPlanesAtOnce> left{}, right{};
+    std::size_t pairs = 0;
+    for (std::int64_t i = 0; i < group.planes; ++i) {
+      const std::int64_t ix = group.first + i + kx - g_.pad_before[0];
+      if (ix < 0 || ix >= g_.in[0]) continue;
+      left[pairs] = input_.at(ix, scratch) + point * input_.point_stride();
+      right[pairs++] = derivatives(i, scratch) + point * g_.out_channels * tiling_.positions;
     }
+    add_plane_dots(PlaneDots<Element>{
+        .left = {left.data(), pairs},
+        .right = {right.data(), pairs},
+        .rows = {scratch_at<std::int64_t>(scratch, rows_), static_cast<std::size_t>(rows())},
+        .outputs = g_.out_channels,
+        .right_stride = tiling_.positions,
+        .positions = tiling_.positions,
+        .sums = scratch_at<float>(scratch, gradient_) + point * gradient_size() +
+                kx * rows() * g_.out_channels,
+        .sums_stride = g_.out_channels});
   }
 
   void write_gradient(const float* gradient, float* dkernel) const {

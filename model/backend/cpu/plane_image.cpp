@@ -5,7 +5,6 @@
 #include "model/backend/cpu/bfloat16_planes.h"
 #include "model/backend/cpu/plane_transforms.h"
 #include "model/backend/cpu/winograd.h"
-#include "model/backend/kernel_call.h"
 #include "model/backend/reference/convolution.h"
 
 namespace troupe::model::cpu {
@@ -18,22 +17,31 @@ PlaneImageKernel::PlaneImageKernel(const ImageConvolution& convolution, const Ti
   sums_ = plan_.add_floats(tiling_.points * g_.out_channels * tiling_.positions + kTransposed);
 }
 
-void PlaneImageKernel::run(std::span<void* const> operands, const runtime::RandomPosition& random,
-                           std::byte* scratch) const {
-  const KernelCall call{operands, random, scratch};
-  const float* weights = weights_of(call.operand<const float>(convolution_.kernel), scratch);
-  arrange(weights, scratch);
+void PlaneImageKernel::run_together(std::span<void* const> operands,
+                                    const runtime::RandomPosition& random, const Crew& crew) const {
+  const KernelCall call{operands, random, crew.scratch()};
+  const Weights weights = arranged(call);
+  crew.run(g_.batch,
+           [&](std::int64_t n, int thread) { run_sample(call, n, weights, crew.scratch(thread)); });
+}
+
+PlaneImageKernel::Weights PlaneImageKernel::arranged(const KernelCall& call) const {
+  const float* plain = weights_of(call.operand<const float>(convolution_.kernel), call.scratch);
+  arrange(plain, call.scratch);
+  return {plain, call.scratch};
+}
+
+void PlaneImageKernel::run_sample(const KernelCall& call, std::int64_t n, const Weights& weights,
+                                  std::byte* scratch) const {
   const float* bias = g_.bias ? call.operand<const float>(convolution_.bias) : nullptr;
-  const auto* x = call.operand<const float>(convolution_.x);
-  auto* y = call.operand<float>(convolution_.y);
-  for (std::int64_t n = 0; n < g_.batch; ++n) {
-    const float* sample = x + n * cells(g_.in) * g_.in_channels;
-    std::int64_t made = 0;
-    for (std::int64_t ox = 0; ox < g_.out[0]; ++ox) {
-      form_sums(sample, ox, made, weights, scratch);
-      finish(bias, y, scratch);
-      y += g_.out[1] * g_.out[2] * g_.out_channels;
-    }
+  const float* sample =
+      call.operand<const float>(convolution_.x) + n * cells(g_.in) * g_.in_channels;
+  const std::int64_t plane = g_.out[1] * g_.out[2] * g_.out_channels;
+  float* y = call.operand<float>(convolution_.y) + n * g_.out[0] * plane;
+  std::int64_t made = 0;
+  for (std::int64_t ox = 0; ox < g_.out[0]; ++ox, y += plane) {
+    form_sums(sample, ox, made, weights, scratch);
+    finish(bias, y, scratch);
   }
 }
 

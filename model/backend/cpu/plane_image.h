@@ -5,6 +5,7 @@
 
 #include "model/backend/backend.h"
 #include "model/backend/cpu/input_planes.h"
+#include "model/backend/kernel_call.h"
 #include "model/operation.h"
 
 namespace troupe::model::cpu {
@@ -22,9 +23,19 @@ class PlaneImageKernel : public Kernel {
  public:
   std::size_t scratch_bytes() const final { return plan_.bytes(); }
   void run(std::span<void* const> operands, const runtime::RandomPosition& random,
-           std::byte* scratch) const final;
+           std::byte* scratch) const final {
+    run_together(operands, random, Crew(scratch));
+  }
+  // By samples.
+  void run_together(std::span<void* const> operands, const runtime::RandomPosition& random,
+                    const Crew& crew) const final;
 
  protected:
+  struct Weights {
+    const float* plain = nullptr;
+    std::byte* scratch = nullptr;  // in which they are arranged; of another thread, perhaps
+  };
+
   PlaneImageKernel(const ImageConvolution& convolution, const Tiling& tiling);
 
   std::int64_t taps() const { return g_.kernel[0] * g_.kernel[1] * tiling_.taps_in_z; }
@@ -44,13 +55,16 @@ class PlaneImageKernel : public Kernel {
   ScratchPlan plan_;
 
  private:
-  // Once, before form_sums(): `weights` are [point][tap][part][channel][output].
+  // Once, before form_sums(), from [point][tap][part][channel][output].
   virtual void arrange(const float* weights, std::byte* scratch) const = 0;
-  // Fills sums() for output plane `ox`, with the same `weights`; within a sample `ox` rises from 0,
-  // and `made` counts the planes of the input that there are.
+  // Fills sums() for output plane `ox`; within a sample `ox` rises from 0, and `made` counts the
+  // planes of the input that there are.
   virtual void form_sums(const float* sample, std::int64_t ox, std::int64_t& made,
-                         const float* weights, std::byte* scratch) const = 0;
+                         const Weights& weights, std::byte* scratch) const = 0;
 
+  Weights arranged(const KernelCall& call) const;
+  void run_sample(const KernelCall& call, std::int64_t n, const Weights& weights,
+                  std::byte* scratch) const;
   const float* weights_of(const float* kernel, std::byte* scratch) const;
   void finish(const float* bias, float* y, std::byte* scratch) const;
 

@@ -30,5 +30,9 @@ template <class T>
 T* scratch_at(std::byte* scratch, std::size_t place) {
   return reinterpret_cast<T*>(scratch + place);
 }
+template <class T>
+const T* scratch_at(const std::byte* scratch, std::size_t place) {
+  return reinterpret_cast<const T*>(scratch + place);
+}
 
 }  // namespace troupe::model::cpu

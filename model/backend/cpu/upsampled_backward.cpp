@@ -46,30 +46,43 @@ class BackwardInputKernel final : public Kernel {
 
   void run(std::span<void* const> operands, const runtime::RandomPosition& random,
            std::byte* scratch) const override {
-    const KernelCall call{operands, random, scratch};
-    kernel_.collapse(call.operand<const float>(1), scratch_at<double>(scratch, block_),
-                     scratch_at<float>(scratch, collapsed_));
-    transpose(scratch);
-    weights_.arrange(scratch_at<float>(scratch, transposed_), scratch);
+    run_together(operands, random, Crew(scratch));
+  }
+  // By samples.
+  void run_together(std::span<void* const> operands, const runtime::RandomPosition& random,
+                    const Crew& crew) const override {
+    const KernelCall call{operands, random, crew.scratch()};
+    collapse(call);
+    crew.run(g_.batch,
+             [&](std::int64_t n, int thread) { run_sample(call, n, crew.scratch(thread)); });
+  }
+
+ private:
+  void collapse(const KernelCall& call) const {
+    kernel_.collapse(call.operand<const float>(1), scratch_at<double>(call.scratch, block_),
+                     scratch_at<float>(call.scratch, collapsed_));
+    transpose(call.scratch);
+    weights_.arrange(scratch_at<float>(call.scratch, transposed_), call.scratch);
+  }
+
+  // The weights stand in the call's scratch memory, all else in `scratch`.
+  void run_sample(const KernelCall& call, std::int64_t n, std::byte* scratch) const {
     std::fill_n(phase_plane(g_.out[0], 0, 0, scratch), phases_in_plane() * phase_size(), Element{});
-    auto* dx = call.operand<float>(2);
-    for (std::int64_t n = 0; n < g_.batch; ++n) {
-      fill_derivatives(call.operand<const float>(0) + n * cells(g_.out) * g_.out_channels, scratch);
-      for (std::int64_t c = 0; c < g_.in[0]; ++c) {
-        multiply(c, scratch);
-        const auto* sums = scratch_at<float>(scratch, sums_);
-        for (std::int64_t y = 0; y < g_.in[1]; ++y, dx += g_.in[2] * g_.in_channels) {
-          planes_to_cells({.count = g_.in[2],
-                           .channels = g_.in_channels,
-                           .cell_stride = g_.in_channels,
-                           .plane_stride = positions_},
-                          sums + y * row_, dx);
-        }
+    fill_derivatives(call.operand<const float>(0) + n * cells(g_.out) * g_.out_channels, scratch);
+    float* dx = call.operand<float>(2) + n * cells(g_.in) * g_.in_channels;
+    for (std::int64_t c = 0; c < g_.in[0]; ++c) {
+      multiply(c, call.scratch, scratch);
+      const auto* sums = scratch_at<float>(scratch, sums_);
+      for (std::int64_t y = 0; y < g_.in[1]; ++y, dx += g_.in[2] * g_.in_channels) {
+        planes_to_cells({.count = g_.in[2],
+                         .channels = g_.in_channels,
+                         .cell_stride = g_.in_channels,
+                         .plane_stride = positions_},
+                        sums + y * row_, dx);
       }
     }
   }
 
- private:
   std::int64_t all_taps() const {
     return kernel_.axis(0).all_taps * kernel_.axis(1).all_taps * kernel_.axis(2).all_taps;
   }
@@ -125,7 +138,7 @@ class BackwardInputKernel final : public Kernel {
   }
 
   // The sums of one x plane of dx. Planes beyond the image are one of zeros.
-  void multiply(std::int64_t c, std::byte* scratch) const {
+  void multiply(std::int64_t c, const std::byte* weights, std::byte* scratch) const {
     auto* taps = scratch_at<const Element*>(scratch, taps_);
     std::size_t count = 0;
     for_each_x_tap([&](std::int64_t fx, std::int64_t jx) {
@@ -144,7 +157,7 @@ class BackwardInputKernel final : public Kernel {
         .taps = {taps, count},
         .channels = channels(),
         .channel_stride = plane_,
-        .weights = weights_.of_tap(0, scratch_at<float>(scratch, transposed_), scratch),
+        .weights = weights_.of_tap(0, scratch_at<float>(weights, transposed_), weights),
         .outputs = g_.in_channels,
         .weights_stride = g_.in_channels,
         .positions = positions_,

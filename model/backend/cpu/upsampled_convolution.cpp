@@ -46,29 +46,43 @@ class ForwardKernel final : public Kernel {
 
   void run(std::span<void* const> operands, const runtime::RandomPosition& random,
            std::byte* scratch) const override {
-    const KernelCall call{operands, random, scratch};
-    kernel_.collapse(call.operand<const float>(1), scratch_at<double>(scratch, block_),
-                     scratch_at<float>(scratch, collapsed_));
-    weights_.arrange(scratch_at<float>(scratch, collapsed_), scratch);
+    run_together(operands, random, Crew(scratch));
+  }
+  // By samples.
+  void run_together(std::span<void* const> operands, const runtime::RandomPosition& random,
+                    const Crew& crew) const override {
+    const KernelCall call{operands, random, crew.scratch()};
+    collapse(call);
+    crew.run(g_.batch,
+             [&](std::int64_t n, int thread) { run_sample(call, n, crew.scratch(thread)); });
+  }
+
+ private:
+  void collapse(const KernelCall& call) const {
+    auto* collapsed = scratch_at<float>(call.scratch, collapsed_);
+    kernel_.collapse(call.operand<const float>(1), scratch_at<double>(call.scratch, block_),
+                     collapsed);
+    weights_.arrange(collapsed, call.scratch);
+  }
+
+  // The weights stand in the call's scratch memory, all else in `scratch`.
+  void run_sample(const KernelCall& call, std::int64_t n, std::byte* scratch) const {
     const float* bias = g_.bias ? call.operand<const float>(2) : nullptr;
     const AxisPhases& x = kernel_.axis(0);
     const std::int64_t output_plane = g_.out[1] * g_.out[2] * g_.out_channels;
-    for (std::int64_t n = 0; n < g_.batch; ++n) {
-      fill_image(call.operand<const float>(0) + n * cells(g_.in) * g_.in_channels, scratch);
-      for (std::int64_t fx = 0; fx < x.factor; ++fx) {
-        for (std::int64_t i = 0; i < x.at(fx).count; ++i) {
-          const std::int64_t c = x.at(fx).first + i;
-          float* y = call.operand<float>(3) + (n * g_.out[0] + x.output(fx, c)) * output_plane;
-          for (std::int64_t fy = 0; fy < kernel_.axis(1).factor; ++fy) {
-            multiply(fx, c, fy, scratch);
-            finish(fy, bias, y, scratch);
-          }
+    fill_image(call.operand<const float>(0) + n * cells(g_.in) * g_.in_channels, scratch);
+    for (std::int64_t fx = 0; fx < x.factor; ++fx) {
+      for (std::int64_t i = 0; i < x.at(fx).count; ++i) {
+        const std::int64_t c = x.at(fx).first + i;
+        float* y = call.operand<float>(3) + (n * g_.out[0] + x.output(fx, c)) * output_plane;
+        for (std::int64_t fy = 0; fy < kernel_.axis(1).factor; ++fy) {
+          multiply({fx, c, fy}, call.scratch, scratch);
+          finish(fy, bias, y, scratch);
         }
       }
     }
   }
 
- private:
   std::int64_t channels() const { return elements_of<Element>(g_.in_channels); }
   Element* image_plane(std::int64_t ix, std::byte* scratch) const {
     return scratch_at<Element>(scratch, image_) + ix * channels() * planes_.plane;
@@ -83,8 +97,12 @@ class ForwardKernel final : public Kernel {
     }
   }
 
-  // Sums [phase along z][output][position] of one x plane and one phase along y.
-  void multiply(std::int64_t fx, std::int64_t c, std::int64_t fy, std::byte* scratch) const {
+  struct PlaneOfPhases {
+    std::int64_t fx, c, fy;  // plane c of the phase along x, and the phase along y
+  };
+  // Sums [phase along z][output][position].
+  void multiply(const PlaneOfPhases& plane_of, const std::byte* weights, std::byte* scratch) const {
+    const auto [fx, c, fy] = plane_of;
     const std::int64_t x_taps = kernel_.axis(0).at(fx).taps;
     const std::int64_t begin = std::clamp<std::int64_t>(-c, 0, x_taps);
     const std::int64_t end = std::max(begin, std::min(x_taps, g_.in[0] - c));
@@ -104,7 +122,7 @@ class ForwardKernel final : public Kernel {
           .taps = {taps, count},
           .channels = channels(),
           .channel_stride = planes_.plane,
-          .weights = weights_.of_tap(first_tap, scratch_at<float>(scratch, collapsed_), scratch),
+          .weights = weights_.of_tap(first_tap, scratch_at<float>(weights, collapsed_), weights),
           .outputs = g_.out_channels,
           .weights_stride = g_.out_channels,
           .positions = planes_.positions,

@@ -45,24 +45,30 @@ class ParameterKernel final : public Kernel {
 
   void run(std::span<void* const> operands, const runtime::RandomPosition& random,
            std::byte* scratch) const override {
+    run_together(operands, random, Crew(scratch));
+  }
+  // By planes of the image, then by phases. The image and the gradient are in the caller's scratch
+  // memory.
+  void run_together(std::span<void* const> operands, const runtime::RandomPosition& random,
+                    const Crew& crew) const override {
+    std::byte* const scratch = crew.scratch();
     const KernelCall call{operands, random, scratch};
     auto* gradient = scratch_at<float>(scratch, gradient_);
     std::fill_n(gradient, kernel_.size(), 0.0f);
     const auto* dy = call.operand<const float>(1);
+    const std::int64_t y_phases = kernel_.axis(1).factor, z_phases = kernel_.axis(2).factor;
     for (std::int64_t n = 0; n < g_.batch; ++n) {
       const float* sample = call.operand<const float>(0) + n * cells(g_.in) * g_.in_channels;
-      for (std::int64_t ix = 0; ix < g_.in[0]; ++ix) {
+      crew.run(g_.in[0], [&](std::int64_t ix, int thread) {
         Element* plane = image_plane(ix, scratch);
         planes_.fill(g_, kernel_, sample + ix * g_.in[1] * g_.in[2] * g_.in_channels,
-                     elements_.numbers(plane, scratch));
-        elements_.make_inputs({false, g_.in_channels, planes_.plane}, plane, scratch);
-      }
-      for (std::int64_t fx = 0; fx < kernel_.axis(0).factor; ++fx) {
-        for_each_pair(kernel_.axis(1).factor, kernel_.axis(2).factor,
-                      [&](std::int64_t fy, std::int64_t fz) {
-                        add_phase({fx, fy, fz}, dy + n * cells(g_.out) * g_.out_channels, scratch);
-                      });
-      }
+                     elements_.numbers(plane, crew.scratch(thread)));
+        elements_.make_inputs({false, g_.in_channels, planes_.plane}, plane, crew.scratch(thread));
+      });
+      crew.run(kernel_.axis(0).factor * y_phases * z_phases, [&](std::int64_t phase, int thread) {
+        add_phase({phase / (y_phases * z_phases), phase / z_phases % y_phases, phase % z_phases},
+                  dy + n * cells(g_.out) * g_.out_channels, scratch, crew.scratch(thread));
+      });
     }
     auto* sums = scratch_at<double>(scratch, block_);
     kernel_.expand(gradient, sums, call.operand<float>(2));
@@ -78,7 +84,8 @@ class ParameterKernel final : public Kernel {
     return scratch_at<Element>(scratch, image_) + ix * g_.in_channels * planes_.plane;
   }
 
-  void add_phase(const Extent& f, const float* dy, std::byte* scratch) const {
+  // The image and the gradient in `shared`, all else in `scratch`.
+  void add_phase(const Extent& f, const float* dy, std::byte* shared, std::byte* scratch) const {
     const Phase& x = kernel_.axis(0).at(f[0]);
     auto* derivatives = scratch_at<Element>(scratch, derivatives_);
     const Rearrangement planes{.plane_rows = kernel_.axis(1).output_length(),
@@ -108,7 +115,7 @@ class ParameterKernel final : public Kernel {
       for (std::int64_t i = 0; i < x.count; ++i) {
         const std::int64_t ix = x.first + i + jx;
         if (ix < 0 || ix >= g_.in[0]) continue;
-        left[pairs] = image_plane(ix, scratch);
+        left[pairs] = image_plane(ix, shared);
         right[pairs++] = derivatives + i * phase_size();
       }
       add_plane_dots(PlaneDots<Element>{
@@ -118,7 +125,7 @@ class ParameterKernel final : public Kernel {
           .outputs = g_.out_channels,
           .right_stride = planes_.positions,
           .positions = planes_.positions,
-          .sums = scratch_at<float>(scratch, gradient_) + kernel_.place(f[0], f[1], f[2]) +
+          .sums = scratch_at<float>(shared, gradient_) + kernel_.place(f[0], f[1], f[2]) +
                   jx * y_taps * z_taps * g_.in_channels * g_.out_channels,
           .sums_stride = g_.out_channels});
     }

@@ -1,0 +1,101 @@
+// Kernels that several threads compute together give the bits of one thread.
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/model/op_support.h"
+
+namespace troupe::model {
+namespace {
+
+// Scratch memory of each thread, full of garbage.
+class Scratches {
+ public:
+  Scratches(const Kernel& kernel, int threads) {
+    for (int i = 0; i < threads; ++i) {
+      memories_.emplace_back(kernel.scratch_bytes() + 64, std::byte{0xff});
+      void* place = memories_.back().data();
+      std::size_t space = memories_.back().size();
+      places_.push_back(
+          static_cast<std::byte*>(std::align(64, kernel.scratch_bytes(), place, space)));
+    }
+  }
+  std::span<std::byte* const> places() const { return places_; }
+
+ private:
+  std::vector<std::vector<std::byte>> memories_;
+  std::vector<std::byte*> places_;
+};
+
+void run_together(const Kernel& kernel, runtime::ThreadTeam& team, Operands<float>& operands) {
+  std::vector<void*> pointers;
+  for (auto& operand : operands) pointers.push_back(operand.empty() ? nullptr : operand.data());
+  const Scratches scratches(kernel, team.threads());
+  kernel.run_together(pointers, {}, Crew(team, scratches.places()));
+}
+
+void expect_same_bits(const Backend& backend, const Operation& operation, std::uint64_t seed) {
+  Draw draw(seed);
+  const Operands<float> given = converted<float>(random_operands(operation, draw));
+  Operands<float> alone = given;
+  const auto kernel = std::move(*backend.make_kernel(operation));
+  run_kernel(*kernel, alone);
+  for (const int threads : {1, 2, 5}) {
+    runtime::ThreadTeam team(threads, [&] { backend.prepare_thread(); });
+    Operands<float> together = given;
+    run_together(*kernel, team, together);
+    EXPECT_TRUE(same_bits(together, alone))
+        << operation_name(operation) << ", " << threads << " threads, seed " << seed;
+  }
+}
+
+TEST(RunTogether, EveryOperationGivesTheBitsOfOneThread) {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    const auto backend = make_portable_backend(precision);
+    if (!backend.ok()) GTEST_SKIP() << backend.error().message;
+    (*backend)->prepare_thread();
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      Draw draw(seed);
+      for (const Operation& operation : random_operations(draw)) {
+        expect_same_bits(**backend, operation, seed);
+      }
+    }
+  }
+}
+
+TEST(RunTogether, ConvolutionsOfManyShapesGiveTheBitsOfOneThread) {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    const auto backend = make_portable_backend(precision);
+    if (!backend.ok()) GTEST_SKIP() << backend.error().message;
+    (*backend)->prepare_thread();
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+      Draw draw(seed);
+      ConvolutionGeometry g =
+          seed % 3 == 0 ? random_upsampled_geometry(draw) : random_geometry(draw);
+      g.batch = draw.between(1, 5);
+      if (seed % 3 == 1) {  // tiles, and several groups of planes
+        g.in = {draw.between(9, 20), draw.between(3, 6), draw.between(12, 30)};
+        g.kernel = {draw.between(1, 4), draw.between(1, 3), draw.between(3, 7)};
+        g = with_output(g);
+      }
+      expect_same_bits(**backend, ConvolutionForward{g, {ActivationKind::kLeakyRelu, 0.3}}, seed);
+      expect_same_bits(**backend, ConvolutionBackwardInput{g}, seed);
+      expect_same_bits(**backend, ConvolutionBackwardParameters{g}, seed);
+    }
+  }
+}
+
+TEST(RunTogether, LongDropoutGivesTheBitsOfOneThread) {
+  const auto backend = make_portable_backend();
+  if (!backend.ok()) GTEST_SKIP() << backend.error().message;
+  (*backend)->prepare_thread();
+  for (const std::int64_t elements : {1, 16383, 16384, 16385, 100003}) {
+    expect_same_bits(**backend, DropoutForward{elements, 0.2, 7}, 1);
+  }
+}
+
+}  // namespace
+}  // namespace troupe::model

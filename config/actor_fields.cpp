@@ -30,7 +30,9 @@ RecordOf<ReplicaSection> replica_record() {
       .field("device", &ReplicaSection::device, word<Device>({{"cpu", Device::kCpu}}, {"cuda"}),
              Scope::kState, "What they compute on.")
       .field("threads", &ReplicaSection::threads, integer<std::uint32_t>(1, 1024), Scope::kFree,
-             "Micro-batches each computes at a time, one thread for each.")
+             "Each computes with: one for each micro-batch at a time, or, when there are twice as "
+             "many "
+             "as micro-batches, all for one.")
       .field("overlap", &ReplicaSection::overlap, boolean(), Scope::kFree,
              "Whether they compute while a step is being reduced; `false` shows what that saves.");
   return record;

@@ -16,6 +16,8 @@ namespace troupe::bench {
 class Answering {
  public:
   explicit Answering(std::vector<std::string> words);
+  Answering(const Answering&) = delete;
+  Answering& operator=(const Answering&) = delete;
 
   // What it says next; kInternal: something else than a good answer, or it has ended.
   runtime::Result<std::string> answer();

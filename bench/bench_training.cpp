@@ -271,7 +271,11 @@ void print_machine(const Extent& extent) {
 }
 
 // `events` for each optimiser step, or 0: the model's own number.
-int run(const Extent& extent, const std::string& wanted, std::uint32_t events) {
+int run(Extent extent, const std::string& wanted, std::uint32_t events) {
+  if (events > 0) {  // which takes long
+    extent.threads = {2};
+    extent.rounds = std::min(extent.rounds, 3);
+  }
   print_machine(extent);
   for (Model model : extent.models) {
     if (!wanted.empty() && wanted != model.name) continue;
@@ -289,8 +293,8 @@ int run(const Extent& extent, const std::string& wanted, std::uint32_t events) {
 }  // namespace
 }  // namespace troupe::bench
 
-// bench_training [--small] [MODEL [EVENTS]]; with --worker MODEL THREADS EVENTS PRECISION it is our
-// side of a comparison.
+// bench_training [--small] [MODEL [EVENTS]]: with a number of events for each optimiser step, on
+// two threads only. With --worker MODEL THREADS EVENTS PRECISION it is our side of a comparison.
 int main(int argc, char** argv) {
   using namespace troupe::bench;
   const auto number = [](const char* text) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <sstream>
 #include <type_traits>
 #include <variant>
@@ -53,7 +54,10 @@ bool TorchConvolution::begin(const Operation& convolution, double expected) {
   for (auto& times : seconds_) times.clear();
   if (!ready_) return true;
   const auto answer = program_.ask("layer " + words_of(convolution));
-  if (answer.ok() && std::fabs(std::stod(*answer) / expected - 1.0) < kTolerance) return true;
+  if (answer.ok() &&
+      std::fabs(std::strtod(answer->c_str(), nullptr) / expected - 1.0) < kTolerance) {
+    return true;
+  }
   fmt::print(stderr, "PyTorch, {}: the result's mean size is {}, not {}\n",
              operation_name(convolution), answer.ok() ? *answer : answer.error().message, expected);
   return false;
@@ -62,7 +66,10 @@ bool TorchConvolution::begin(const Operation& convolution, double expected) {
 bool TorchConvolution::run() {
   if (!ready_) return true;
   const auto answer = program_.ask("run");
-  if (!answer.ok()) return false;
+  if (!answer.ok()) {
+    fmt::print(stderr, "PyTorch: {}\n", answer.error().message);
+    return false;
+  }
   std::istringstream words(*answer);
   for (auto& times : seconds_) words >> times.emplace_back();
   return !words.fail();

@@ -30,9 +30,8 @@ RecordOf<ReplicaSection> replica_record() {
       .field("device", &ReplicaSection::device, word<Device>({{"cpu", Device::kCpu}}, {"cuda"}),
              Scope::kState, "What they compute on.")
       .field("threads", &ReplicaSection::threads, integer<std::uint32_t>(1, 1024), Scope::kFree,
-             "Each computes with: one for each micro-batch at a time, or, when there are twice as "
-             "many "
-             "as micro-batches, all for one.")
+             "Micro-batches each computes at a time, one thread for each; for a single one all "
+             "threads.")
       .field("overlap", &ReplicaSection::overlap, boolean(), Scope::kFree,
              "Whether they compute while a step is being reduced; `false` shows what that saves.");
   return record;

@@ -61,10 +61,10 @@ class Program;
 class Workspace {
  public:
   explicit Workspace(const Program& program);
-  // From now on runs in this workspace are computed by all threads of `team`, each in the scratch
-  // memory of one of `others`, which nobody else may use meanwhile: workspaces of the same program,
-  // one for each thread but the caller, who is to be the team's. Null: by the caller alone, as in
-  // the beginning. The bits are the same.
+  // From now on runs in this workspace are computed by all threads of `team`, whose caller makes
+  // them. `others` are workspaces of the same program, one for each further thread: their scratch
+  // memory is used, and nothing else, so that a forward pass may wait in one of them; nobody may
+  // run in them meanwhile. Null: by the caller alone, as in the beginning. The bits are the same.
   void compute_with(runtime::ThreadTeam* team, std::span<Workspace* const> others);
   std::byte* arena() { return arena_.mutable_data(); }
   std::byte* scratch() { return scratch_.mutable_data(); }
@@ -87,7 +87,7 @@ class Program {
                                                                  const ProgramOptions& options);
   ~Program();
 
-  // Allocates nothing itself. CHECKs that the pass was compiled, that its bindings are set, that
+  // Allocates nothing. CHECKs that the pass was compiled, that its bindings are set, that
   // the workspace is of this Program, and that a backward pass follows a forward pass in training.
   void run(Pass pass, const Bindings& bindings, Workspace& workspace) const;
 

@@ -67,12 +67,6 @@ StepComputer::StepComputer(const model::Gan& gan, const TrainingOptions& options
   }
 }
 
-std::size_t StepComputer::turn_of(std::size_t left) const {
-  const auto threads = static_cast<std::size_t>(team_.threads());
-  if (2 * left <= threads) return 1;
-  return std::min(threads, left);
-}
-
 template <class Work>
 void StepComputer::take_turn(std::size_t first, std::size_t count, const Work& work) {
   if (count > 1 || team_.threads() == 1) {
@@ -86,8 +80,9 @@ void StepComputer::take_turn(std::size_t first, std::size_t count, const Work& w
     if (other.get() != &stream) others.push_back(other.get());
   }
   stream.compute_with(&team_, others);
+  const std::shared_ptr<void> alone_again(nullptr,
+                                          [&](void*) { stream.compute_with(nullptr, {}); });
   work(0, 0);
-  stream.compute_with(nullptr, {});
 }
 
 bool StepComputer::prepare(const TrainingState& state, const StepShare& step) {
@@ -102,7 +97,7 @@ bool StepComputer::prepare(const TrainingState& state, const StepShare& step) {
   // A generator's forward pass stays in its thread's stream, which holds one.
   if (step.kind() == SlotKind::kG) limit = std::min(threads, all);
   if (prepared_ >= limit) return false;
-  const std::size_t count = turn_of(limit - prepared_);
+  const std::size_t count = std::min(threads, limit - prepared_);
   if (images_.size() < all) images_.resize(all);
   take_turn(prepared_, count, [&](std::size_t i, int) {
     // Which stream holds a generator's pass must not depend on which thread was free.
@@ -133,7 +128,7 @@ bool StepComputer::compute(const TrainingState& state, StepShare& step,
   if (prepared_step_ != step.step()) prepared_step_.reset();
   const std::size_t first = step.computed();
   const std::size_t all = step.to_compute();
-  const std::size_t count = turn_of(all - first);
+  const std::size_t count = std::min(static_cast<std::size_t>(team_.threads()), all - first);
   if (images_.size() < all) images_.resize(all);
   for (std::size_t i = 0; i < count; ++i) step.add_memory(take_vector(step.layout().size));
   const bool completes_own = first < step.own() && first + count >= step.own();

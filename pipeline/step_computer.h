@@ -15,8 +15,8 @@
 
 namespace troupe::pipeline {
 
-// One thread calls; the team's threads compute, one micro-batch each at a time, or, where there are
-// no more micro-batches than half the threads, all of them one after the other.
+// One thread calls; the team's threads compute, one micro-batch each at a time, and the last one
+// that is left alone together.
 class StepComputer {
  public:
   // `team` has prepared its threads for the backend (Backend::prepare_thread). Gan, options and
@@ -52,8 +52,6 @@ class StepComputer {
   void compute_one(const TrainingState& state, const StepShare& step, std::size_t micro_batch,
                    int stream, float* contributions, const model::FinalFrom* final_from);
   std::vector<float> take_vector(std::int64_t size);
-  // Micro-batches of the next turn, of so many that are left.
-  std::size_t turn_of(std::size_t left) const;
   // Calls work(i, thread) for the `count` micro-batches of a turn from `first` on: at once, or, for
   // one, here, and the others help with it.
   template <class Work>

@@ -35,7 +35,8 @@ class Kernel {
   // own): never of the thread, of what ran before or of how many threads run.
   virtual void run(std::span<void* const> operands, const runtime::RandomPosition& random,
                    std::byte* scratch) const = 0;
-  // The same bits, computed by several threads at once where the Kernel can be divided.
+  // The same bits, computed by several threads at once where the Kernel can be divided and is worth
+  // it. Not to be called from within a run of the crew's team.
   virtual void run_together(std::span<void* const> operands, const runtime::RandomPosition& random,
                             const Crew& crew) const {
     run(operands, random, crew.scratch());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -34,7 +35,7 @@ void run_together(const Kernel& kernel, runtime::ThreadTeam& team, Operands<floa
   std::vector<void*> pointers;
   for (auto& operand : operands) pointers.push_back(operand.empty() ? nullptr : operand.data());
   const Scratches scratches(kernel, team.threads());
-  kernel.run_together(pointers, {}, Crew(team, scratches.places()));
+  kernel.run_together(pointers, {}, Crew(team, scratches.places(), 0.0));
 }
 
 void expect_same_bits(const Backend& backend, const Operation& operation, std::uint64_t seed) {
@@ -88,11 +89,43 @@ TEST(RunTogether, ConvolutionsOfManyShapesGiveTheBitsOfOneThread) {
   }
 }
 
+// Of work that is worth it; who takes part depends on the system, so it is asked for repeatedly.
+TEST(RunTogether, LargeKernelsAreSharedOutAndSmallOnesAreNot) {
+  const auto backend = make_portable_backend();
+  if (!backend.ok()) GTEST_SKIP() << backend.error().message;
+  runtime::ThreadTeam team(2, [&] { (*backend)->prepare_thread(); });
+  const auto others_take_part = [&](const Operation& operation) {
+    Draw draw(1);
+    Operands<float> operands = converted<float>(random_operands(operation, draw));
+    std::vector<void*> pointers;
+    for (auto& operand : operands) pointers.push_back(operand.data());
+    const auto kernel = std::move(*(*backend)->make_kernel(operation));
+    for (int i = 0; i < 50; ++i) {
+      const Scratches scratches(*kernel, 2);
+      kernel->run_together(pointers, {}, Crew(team, scratches.places()));
+      const std::byte* other = scratches.places()[1];
+      if (std::any_of(other, other + kernel->scratch_bytes(),
+                      [](std::byte b) { return b != std::byte{0xff}; })) {
+        return true;
+      }
+    }
+    return false;
+  };
+  ConvolutionGeometry g{.batch = 4, .in = {12, 12, 24}, .out = {}, .kernel = {3, 3, 5}};
+  g.in_channels = g.out_channels = 8;
+  g.bias = true;
+  const auto large = with_output(g);
+  EXPECT_TRUE(others_take_part(ConvolutionForward{large, {}}));
+  EXPECT_TRUE(others_take_part(ConvolutionBackwardInput{large}));
+  g.in = {4, 4, 24};
+  EXPECT_FALSE(others_take_part(ConvolutionForward{with_output(g), {}}));
+}
+
 TEST(RunTogether, LongDropoutGivesTheBitsOfOneThread) {
   const auto backend = make_portable_backend();
   if (!backend.ok()) GTEST_SKIP() << backend.error().message;
   (*backend)->prepare_thread();
-  for (const std::int64_t elements : {1, 16383, 16384, 16385, 100003}) {
+  for (const std::int64_t elements : {1, 65535, 65536, 65537, 300003}) {
     expect_same_bits(**backend, DropoutForward{elements, 0.2, 7}, 1);
   }
 }

@@ -121,7 +121,7 @@ HWY_EXPORT(drop_vectors);
 
 namespace {
 
-constexpr std::int64_t kElementsAtOnce = 1 << 14;  // by one thread; whole vectors of blocks
+constexpr std::int64_t kElementsAtOnce = 1 << 16;  // by one thread; whole vectors of blocks
 
 class DropoutKernel final : public Kernel {
  public:

@@ -1,7 +1,7 @@
 #pragma once
 
-// The image that a convolution reads, as planes (plane_convolution.h): made in order while its
-// outputs are computed, the newest few being kept.
+// The image that a convolution reads, as planes (plane_convolution.h): made while its outputs are
+// computed, the newest few being kept.
 
 #include <algorithm>
 #include <cstdint>
@@ -32,8 +32,9 @@ class InputPlanes {
   std::int64_t channel_stride() const { return tiling_.plane; }
   std::int64_t point_stride() const { return channels() * tiling_.plane; }
 
-  // Makes the next plane of `sample`, an image of x planes, and returns it: number `ix`. What is
-  // needed besides is in the scratch memory `beside`.
+  // Makes plane `ix` of `sample`, an image of x planes, and returns it. What is needed besides is
+  // in the scratch memory `beside`. Threads may make several at once, and planes that are made or
+  // still read must be neighbours, no more than are held.
   const Element* make(const float* sample, std::int64_t ix, std::byte* scratch,
                       std::byte* beside) const;
   // Planes up to the one that output plane `ox` needs last.

@@ -47,7 +47,9 @@ class ParameterKernel final : public Kernel {
   // By planes while they are made, then by points and taps along x. What is beside a plane while it
   // is made is in the thread's scratch memory, all else in the caller's.
   void run_together(std::span<void* const> operands, const runtime::RandomPosition& random,
-                    const Crew& crew) const override {
+                    const Crew& all) const override {
+    const std::int64_t groups = (g_.out[0] + kPlanesAtOnce - 1) / kPlanesAtOnce;
+    const Crew crew = all.for_work(products(), 2 * g_.batch * groups);
     std::byte* const scratch = crew.scratch();
     const KernelCall call{operands, random, scratch};
     const auto* x = call.operand<const float>(0);

@@ -18,7 +18,8 @@ PlaneImageKernel::PlaneImageKernel(const ImageConvolution& convolution, const Ti
 }
 
 void PlaneImageKernel::run_together(std::span<void* const> operands,
-                                    const runtime::RandomPosition& random, const Crew& crew) const {
+                                    const runtime::RandomPosition& random, const Crew& all) const {
+  const Crew crew = all.for_work(products(), 1);
   const KernelCall call{operands, random, crew.scratch()};
   const Weights weights = arranged(call);
   crew.run(g_.batch,

@@ -50,7 +50,8 @@ class ForwardKernel final : public Kernel {
   }
   // By samples.
   void run_together(std::span<void* const> operands, const runtime::RandomPosition& random,
-                    const Crew& crew) const override {
+                    const Crew& all) const override {
+    const Crew crew = all.for_work(products(), 1);
     const KernelCall call{operands, random, crew.scratch()};
     collapse(call);
     crew.run(g_.batch,

@@ -50,7 +50,8 @@ class ParameterKernel final : public Kernel {
   // By planes of the image, then by phases. The image and the gradient are in the caller's scratch
   // memory.
   void run_together(std::span<void* const> operands, const runtime::RandomPosition& random,
-                    const Crew& crew) const override {
+                    const Crew& all) const override {
+    const Crew crew = all.for_work(products(), 2 * g_.batch);
     std::byte* const scratch = crew.scratch();
     const KernelCall call{operands, random, scratch};
     auto* gradient = scratch_at<float>(scratch, gradient_);

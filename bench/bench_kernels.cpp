@@ -1,12 +1,13 @@
 // Time of every kernel of gan3d_12, gan3d_25 and gan3d_51 on one thread, convolutions next to
 // oneDNN's own in ndhwc and PyTorch's in the same run, and next to what the core can multiply and
 // add; convolutions in bfloat16 as well. Every kernel is compared with the reference before it is
-// timed, and PyTorch's results with ours. This is the bench behind the choices in
-// model/backend/cpu.
+// timed, and PyTorch's results with ours. Where the other choice of prefers_planes() would be
+// faster it says so. This is the bench behind the choices in model/backend/cpu.
 //
 // GFLOP/s are those of the plain layer (nominal: of the upsampled image, with padding, as every
 // implementation's figures) and, in brackets, of the products that the kernel really does as a part
-// of the core's peak. oneDNN gets the upsampled image ready-made.
+// of the core's peak, which is twice as high in bfloat16. oneDNN and PyTorch get the upsampled image
+// ready-made, and of PyTorch's layouts, NCDHW and channels last, the faster counts.
 
 #include <fmt/format.h>
 
@@ -110,10 +111,11 @@ std::size_t result_of(const Operation& operation) {
 
 class Bench {
  public:
-  Bench(bool small, std::unique_ptr<Backend> bf16)
+  Bench(bool small, std::unique_ptr<Backend> portable, std::unique_ptr<Backend> bf16)
       : small_(small),
         reference_(make_reference_backend(DataType::kFloat32)),
         cpu_(make_cpu_backend()),
+        portable_(std::move(portable)),
         bf16_(std::move(bf16)),
         engine_(dnnl::engine::kind::cpu, 0),
         peak_(fma_peak()) {
@@ -129,19 +131,24 @@ class Bench {
     if (c.peer && !agrees(c, *bf16_, kTolerance16)) return false;
     const auto ours = *cpu_->make_kernel(c.operation), ours16 = *bf16_->make_kernel(c.operation);
     const auto peer = c.peer ? onednn_kernel(*c.peer) : nullptr;
+    const auto planes = *portable_->make_kernel(c.operation);
     const int repeats = small_ ? 1 : 7;
-    std::vector<double> our_times, times16, peer_times;
+    std::vector<double> our_times, planes_times, times16, peer_times;
     Arrays arrays(c.sizes), peer_arrays(c.peer_sizes);
     if (peer && !torch_.begin(*c.peer, mean_of_result(*c.peer, c.peer_sizes))) return false;
     for (int i = 0; i <= repeats; ++i) {  // in turns, so that all meet the same machine
       sample(*ours, arrays, i > 0 ? &our_times : nullptr);
       if (!peer) continue;
+      sample(*planes, arrays, i > 0 ? &planes_times : nullptr);
       sample(*ours16, arrays, i > 0 ? &times16 : nullptr);
       sample(*peer, peer_arrays, i > 0 ? &peer_times : nullptr);
       if (i > 0 && !torch_.run()) return false;
     }
     print(c, ours->products(), summary(our_times), peer ? summary(peer_times) : Timing{});
-    if (peer) print16(c, ours16->products(), summary(times16), summary(our_times));
+    if (peer) {
+      print16(c, ours16->products(), summary(times16), summary(our_times));
+      propose(ours->products() > 0, summary(planes_times), summary(peer_times));
+    }
     fmt::print("\n");
     std::fflush(stdout);
     return true;
@@ -217,8 +224,20 @@ class Bench {
     print_torch(c, Precision::kBf16, bf16);
   }
 
+  // A change to prefers_planes() (model/backend/cpu/plane_convolution.h) that gains a tenth.
+  static void propose(bool takes_planes, const Timing& planes, const Timing& onednn) {
+    if (takes_planes && onednn.best_ms < 0.9 * planes.best_ms) {
+      fmt::print("; takes planes, and oneDNN is {:.2f} times as fast",
+                 planes.best_ms / onednn.best_ms);
+    }
+    if (!takes_planes && planes.best_ms < 0.9 * onednn.best_ms) {
+      fmt::print("; takes oneDNN, and planes are {:.2f} times as fast",
+                 onednn.best_ms / planes.best_ms);
+    }
+  }
+
   bool small_;
-  std::unique_ptr<Backend> reference_, cpu_, bf16_;
+  std::unique_ptr<Backend> reference_, cpu_, portable_, bf16_;
   dnnl::engine engine_;
   TorchConvolution torch_;
   double peak_;  // multiply-adds a second
@@ -417,12 +436,12 @@ bool run_heads(Bench& bench, std::int64_t batch, bool small) {
 }
 
 int run(bool small, const std::string& filter) {
-  auto bf16 = make_portable_backend(Precision::kBf16);
-  if (!bf16.ok()) {
-    fmt::print(stderr, "{}\n", bf16.error().message);
+  auto portable = make_portable_backend(), bf16 = make_portable_backend(Precision::kBf16);
+  if (!portable.ok() || !bf16.ok()) {
+    fmt::print(stderr, "{}\n", (portable.ok() ? bf16 : portable).error().message);
     return 1;
   }
-  Bench bench(small, std::move(bf16).value());
+  Bench bench(small, std::move(portable).value(), std::move(bf16).value());
   if (!bench.ready()) return 1;
   constexpr std::int64_t kBatch = 4;
   fmt::print("Kernels of the cpu backend on one thread, micro-batch of {}\n", kBatch);

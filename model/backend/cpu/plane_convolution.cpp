@@ -21,10 +21,11 @@ class ManyOutputsKernel final : public PlaneImageKernel {
         taps_(plan_.add_bytes(static_cast<std::size_t>(taps()) * sizeof(const Element*))) {}
 
   double products() const override {
+    const std::int64_t of_x_plane = taps() / g_.kernel[0] * input_.channels() *
+                                    PlaneFormat<Element>::kChannels * g_.out_channels;
     return static_cast<double>(g_.batch * all_taps_inside(g_) * tiling_.points *
                                tiling_.positions) *
-           static_cast<double>(taps() / g_.kernel[0] * input_.channels() *
-                               PlaneFormat<Element>::kChannels * g_.out_channels);
+           static_cast<double>(of_x_plane);
   }
 
  private:

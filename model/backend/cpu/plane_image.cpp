@@ -17,23 +17,26 @@ PlaneImageKernel::PlaneImageKernel(const ImageConvolution& convolution, const Ti
   sums_ = plan_.add_floats(tiling_.points * g_.out_channels * tiling_.positions + kTransposed);
 }
 
-void PlaneImageKernel::run_together(std::span<void* const> operands,
-                                    const runtime::RandomPosition& random, const Crew& all) const {
-  const Crew crew = all.for_work(products(), 1);
-  const KernelCall call{operands, random, crew.scratch()};
-  const Weights weights = arranged(call);
-  crew.run(g_.batch,
-           [&](std::int64_t n, int thread) { run_sample(call, n, weights, crew.scratch(thread)); });
+void PlaneImageKernel::prepare(const KernelCall& call) const {
+  const auto* kernel = call.operand<const float>(convolution_.kernel);
+  if (convolution_.mirror) {
+    auto* mirrored = scratch_at<float>(call.scratch, mirrored_);
+    reference::mirror_kernel(reference::mirrored(g_), kernel, mirrored);
+    kernel = mirrored;
+  }
+  if (tiling_.tiles()) transform_weights(kernel, scratch_at<float>(call.scratch, weights_));
+  arrange(weights_of(call), call.scratch);
 }
 
-PlaneImageKernel::Weights PlaneImageKernel::arranged(const KernelCall& call) const {
-  const float* plain = weights_of(call.operand<const float>(convolution_.kernel), call.scratch);
-  arrange(plain, call.scratch);
-  return {plain, call.scratch};
+const float* PlaneImageKernel::weights_of(const KernelCall& call) const {
+  if (tiling_.tiles()) return scratch_at<float>(call.scratch, weights_);
+  if (convolution_.mirror) return scratch_at<float>(call.scratch, mirrored_);
+  return call.operand<const float>(convolution_.kernel);
 }
 
-void PlaneImageKernel::run_sample(const KernelCall& call, std::int64_t n, const Weights& weights,
+void PlaneImageKernel::run_sample(const KernelCall& call, std::int64_t n,
                                   std::byte* scratch) const {
+  const Weights weights{weights_of(call), call.scratch};
   const float* bias = g_.bias ? call.operand<const float>(convolution_.bias) : nullptr;
   const float* sample =
       call.operand<const float>(convolution_.x) + n * cells(g_.in) * g_.in_channels;
@@ -46,18 +49,10 @@ void PlaneImageKernel::run_sample(const KernelCall& call, std::int64_t n, const 
   }
 }
 
-// [point][tap][part][channel][output].
-const float* PlaneImageKernel::weights_of(const float* kernel, std::byte* scratch) const {
-  if (convolution_.mirror) {
-    auto* mirrored = scratch_at<float>(scratch, mirrored_);
-    reference::mirror_kernel(reference::mirrored(g_), kernel, mirrored);
-    kernel = mirrored;
-  }
-  if (!tiling_.tiles()) return kernel;
+void PlaneImageKernel::transform_weights(const float* kernel, float* weights) const {
   const auto transform =
       tap_transform(static_cast<int>(tiling_.points), static_cast<int>(tiling_.taps_of_part));
   const std::int64_t block = g_.in_channels * g_.out_channels;
-  auto* weights = scratch_at<float>(scratch, weights_);
   for (std::int64_t column = 0; column < taps() * tiling_.parts; ++column) {
     for (std::int64_t i = 0; i < block; ++i) {
       for (std::int64_t point = 0; point < tiling_.points; ++point) {
@@ -70,7 +65,6 @@ const float* PlaneImageKernel::weights_of(const float* kernel, std::byte* scratc
       }
     }
   }
-  return weights;
 }
 
 // One x plane of the output from its sums.

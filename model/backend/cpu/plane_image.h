@@ -3,9 +3,8 @@
 // What kernels that make images from planes (plane_convolution.h) have in common: weights, the way
 // from sums to cells, and the order of the work. How the sums of a plane are formed is theirs.
 
-#include "model/backend/backend.h"
 #include "model/backend/cpu/input_planes.h"
-#include "model/backend/kernel_call.h"
+#include "model/backend/cpu/sample_kernel.h"
 #include "model/operation.h"
 
 namespace troupe::model::cpu {
@@ -19,16 +18,9 @@ struct ImageConvolution {
   std::size_t x = 0, kernel = 1, bias = 2, y = 3;  // indices of the operands
 };
 
-class PlaneImageKernel : public Kernel {
+class PlaneImageKernel : public SampleKernel {
  public:
   std::size_t scratch_bytes() const final { return plan_.bytes(); }
-  void run(std::span<void* const> operands, const runtime::RandomPosition& random,
-           std::byte* scratch) const final {
-    run_together(operands, random, Crew(scratch));
-  }
-  // By samples.
-  void run_together(std::span<void* const> operands, const runtime::RandomPosition& random,
-                    const Crew& crew) const final;
 
  protected:
   struct Weights {
@@ -62,10 +54,12 @@ class PlaneImageKernel : public Kernel {
   virtual void form_sums(const float* sample, std::int64_t ox, std::int64_t& made,
                          const Weights& weights, std::byte* scratch) const = 0;
 
-  Weights arranged(const KernelCall& call) const;
-  void run_sample(const KernelCall& call, std::int64_t n, const Weights& weights,
-                  std::byte* scratch) const;
-  const float* weights_of(const float* kernel, std::byte* scratch) const;
+  std::int64_t samples() const final { return g_.batch; }
+  void prepare(const KernelCall& call) const final;
+  void run_sample(const KernelCall& call, std::int64_t n, std::byte* scratch) const final;
+  // [point][tap][part][channel][output], as prepare() has left them.
+  const float* weights_of(const KernelCall& call) const;
+  void transform_weights(const float* kernel, float* weights) const;
   void finish(const float* bias, float* y, std::byte* scratch) const;
 
   std::size_t mirrored_ = 0, weights_ = 0, sums_ = 0;

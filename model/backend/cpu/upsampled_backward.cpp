@@ -7,9 +7,9 @@
 #include "model/backend/cpu/plane_geometry.h"
 #include "model/backend/cpu/plane_transforms.h"
 #include "model/backend/cpu/plane_vectors.h"
+#include "model/backend/cpu/sample_kernel.h"
 #include "model/backend/cpu/scratch.h"
 #include "model/backend/cpu/upsampled_convolution.h"
-#include "model/backend/kernel_call.h"
 
 namespace troupe::model::cpu {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 // dx[c] = sum over phases and coarse taps j of dy[phase, c - j] collapsed[phase][j] transposed.
 // Element: float or Bfloat16Pair.
 template <class Element>
-class BackwardInputKernel final : public Kernel {
+class BackwardInputKernel final : public SampleKernel {
  public:
   explicit BackwardInputKernel(const ConvolutionGeometry& geometry)
       : g_(with_long_rows(geometry)),
@@ -44,30 +44,18 @@ class BackwardInputKernel final : public Kernel {
                           channels() * PlaneFormat<Element>::kChannels * g_.in_channels);
   }
 
-  void run(std::span<void* const> operands, const runtime::RandomPosition& random,
-           std::byte* scratch) const override {
-    run_together(operands, random, Crew(scratch));
-  }
-  // By samples.
-  void run_together(std::span<void* const> operands, const runtime::RandomPosition& random,
-                    const Crew& all) const override {
-    const Crew crew = all.for_work(products(), 1);
-    const KernelCall call{operands, random, crew.scratch()};
-    collapse(call);
-    crew.run(g_.batch,
-             [&](std::int64_t n, int thread) { run_sample(call, n, crew.scratch(thread)); });
-  }
-
  private:
-  void collapse(const KernelCall& call) const {
+  std::int64_t samples() const override { return g_.batch; }
+
+  void prepare(const KernelCall& call) const override {
     kernel_.collapse(call.operand<const float>(1), scratch_at<double>(call.scratch, block_),
                      scratch_at<float>(call.scratch, collapsed_));
     transpose(call.scratch);
     weights_.arrange(scratch_at<float>(call.scratch, transposed_), call.scratch);
   }
 
-  // The weights stand in the call's scratch memory, all else in `scratch`.
-  void run_sample(const KernelCall& call, std::int64_t n, std::byte* scratch) const {
+  // The weights stand in the call's scratch memory.
+  void run_sample(const KernelCall& call, std::int64_t n, std::byte* scratch) const override {
     std::fill_n(phase_plane(g_.out[0], 0, 0, scratch), phases_in_plane() * phase_size(), Element{});
     fill_derivatives(call.operand<const float>(0) + n * cells(g_.out) * g_.out_channels, scratch);
     float* dx = call.operand<float>(2) + n * cells(g_.in) * g_.in_channels;

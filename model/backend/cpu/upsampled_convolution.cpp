@@ -8,15 +8,15 @@
 #include "model/backend/cpu/plane_geometry.h"
 #include "model/backend/cpu/plane_transforms.h"
 #include "model/backend/cpu/plane_vectors.h"
+#include "model/backend/cpu/sample_kernel.h"
 #include "model/backend/cpu/scratch.h"
-#include "model/backend/kernel_call.h"
 
 namespace troupe::model::cpu {
 namespace {
 
 // Element: float or Bfloat16Pair.
 template <class Element>
-class ForwardKernel final : public Kernel {
+class ForwardKernel final : public SampleKernel {
  public:
   explicit ForwardKernel(const ConvolutionForward& convolution)
       : g_(with_long_rows(convolution.geometry)),
@@ -44,30 +44,18 @@ class ForwardKernel final : public Kernel {
                           channels() * PlaneFormat<Element>::kChannels * g_.out_channels);
   }
 
-  void run(std::span<void* const> operands, const runtime::RandomPosition& random,
-           std::byte* scratch) const override {
-    run_together(operands, random, Crew(scratch));
-  }
-  // By samples.
-  void run_together(std::span<void* const> operands, const runtime::RandomPosition& random,
-                    const Crew& all) const override {
-    const Crew crew = all.for_work(products(), 1);
-    const KernelCall call{operands, random, crew.scratch()};
-    collapse(call);
-    crew.run(g_.batch,
-             [&](std::int64_t n, int thread) { run_sample(call, n, crew.scratch(thread)); });
-  }
-
  private:
-  void collapse(const KernelCall& call) const {
+  std::int64_t samples() const override { return g_.batch; }
+
+  void prepare(const KernelCall& call) const override {
     auto* collapsed = scratch_at<float>(call.scratch, collapsed_);
     kernel_.collapse(call.operand<const float>(1), scratch_at<double>(call.scratch, block_),
                      collapsed);
     weights_.arrange(collapsed, call.scratch);
   }
 
-  // The weights stand in the call's scratch memory, all else in `scratch`.
-  void run_sample(const KernelCall& call, std::int64_t n, std::byte* scratch) const {
+  // The weights stand in the call's scratch memory.
+  void run_sample(const KernelCall& call, std::int64_t n, std::byte* scratch) const override {
     const float* bias = g_.bias ? call.operand<const float>(2) : nullptr;
     const AxisPhases& x = kernel_.axis(0);
     const std::int64_t output_plane = g_.out[1] * g_.out[2] * g_.out_channels;

@@ -117,7 +117,7 @@ class Network:
 class Iteration:
     """D on real, D on fakes, G, G, each step on `events` events in `parts` equal parts."""
 
-    def __init__(self, name, events, layout, parts, counted, bf16):
+    def __init__(self, name, events, layout, parts, counted, bf16=False):
         self.model, self.events, self.parts = models.MODELS[name], events, parts
         self.counted = counted
         made = make_oracle.make_events(self.model["image"], events)

@@ -6,8 +6,8 @@
 //
 // GFLOP/s are those of the plain layer (nominal: of the upsampled image, with padding, as every
 // implementation's figures) and, in brackets, of the products that the kernel really does as a part
-// of the core's peak, which is twice as high in bfloat16. oneDNN and PyTorch get the upsampled image
-// ready-made, and of PyTorch's layouts, NCDHW and channels last, the faster counts.
+// of the core's peak, which is twice as high in bfloat16. oneDNN and PyTorch get the upsampled
+// image ready-made, and of PyTorch's layouts, NCDHW and channels last, the faster counts.
 
 #include <fmt/format.h>
 

@@ -205,7 +205,8 @@ std::shared_ptr<Record<Topology>> model_record() {
           "kernels", [](auto& t) -> auto& { return t.model.kernels; },
           word<Kernels>({{"portable", Kernels::kPortable}, {"fastest", Kernels::kFastest}}),
           Scope::kState,
-          "`portable`: our own, the same bits on every host that has AVX2; `fastest`: the library's "
+          "`portable`: our own, the same bits on every host that has AVX2; `fastest`: the "
+          "library's "
           "where they are faster, the same bits on hosts of one kind only.");
   return record;
 }

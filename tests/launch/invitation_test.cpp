@@ -12,8 +12,8 @@ using testing::HasSubstr;
 constexpr DataIdentity kData{{7, 9}, 11};
 
 TEST(MemberInvitation, IsTheSameAfterItWasPacked) {
-  const MemberInvitation invitation{
-      "name: x\n", 7, 12, "/data", "node-a", kData, 8503, runtime::draw_relay_token()};
+  const MemberInvitation invitation{"name: x\n", 7,     12,   "/data",
+                                    "node-a",    kData, 8503, runtime::draw_relay_token()};
   const auto read = unpack_invitation(pack_invitation(invitation));
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(*read, invitation);

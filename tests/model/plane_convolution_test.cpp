@@ -195,16 +195,15 @@ TEST(PlaneConvolution, TapsAreDividedIntoThePartsThatMakeTheFewestProducts) {
     std::int64_t parts, tiles;  // 1, 0: no tiles
   };
   const Case cases[] = {
-      {5, 25, 8, 1, 7},   // 56 instead of 125
-      {5, 25, 7, 1, 9},   // 63
-      {6, 25, 8, 1, 9},   // 72; two parts of three taps: 80
-      {6, 25, 7, 2, 5},   // 70; one of six: 91
-      {6, 6, 8, 1, 2},    // 16, and two parts of three make as many
-      {7, 24, 7, 1, 0},   // no tile of seven points has seven taps
-      {7, 24, 8, 1, 12},  // 96 instead of 210
-      {12, 5, 8, 3, 1},   // 24; two of six: 32
-      {2, 25, 8, 1, 0},
-      {3, 1, 8, 1, 0},  // 8 instead of 9: less than a fifth
+      {5, 25, 8, 1, 7},                    // 56 instead of 125
+      {5, 25, 7, 1, 9},                    // 63
+      {6, 25, 8, 1, 9},                    // 72; two parts of three taps: 80
+      {6, 25, 7, 2, 5},                    // 70; one of six: 91
+      {6, 6, 8, 1, 2},                     // 16, and two parts of three make as many
+      {7, 24, 7, 1, 0},                    // no tile of seven points has seven taps
+      {7, 24, 8, 1, 12},                   // 96 instead of 210
+      {12, 5, 8, 3, 1},                    // 24; two of six: 32
+      {2, 25, 8, 1, 0},  {3, 1, 8, 1, 0},  // 8 instead of 9: less than a fifth
   };
   for (const Case& c : cases) {
     const cpu::Tiling tiling = tiling_of(c.taps, c.outputs, c.points);

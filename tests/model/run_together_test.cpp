@@ -7,6 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include "model/program.h"
+#include "tests/model/allocation_counter.h"
+#include "tests/model/example_networks.h"
 #include "tests/model/op_support.h"
 
 namespace troupe::model {
@@ -119,6 +122,42 @@ TEST(RunTogether, LargeKernelsAreSharedOutAndSmallOnesAreNot) {
   EXPECT_TRUE(others_take_part(ConvolutionBackwardInput{large}));
   g.in = {4, 4, 24};
   EXPECT_FALSE(others_take_part(ConvolutionForward{with_output(g), {}}));
+}
+
+TEST(RunTogether, AProgramWithATeamSharesOutItsKernelsAndAllocatesNothing) {
+  const auto backend = make_portable_backend();
+  if (!backend.ok()) GTEST_SKIP() << backend.error().message;
+  (*backend)->prepare_thread();
+  ProgramOptions options;
+  options.batch = 2;
+  options.forward_training = false;
+  const auto program = Program::compile(gan3d_51_discriminator(), **backend, options).value();
+  const std::vector<float> parameters(static_cast<std::size_t>(program->parameters().size()), 0.1f);
+  Bindings bindings;
+  bindings.weights = bindings.moving = parameters.data();
+  Workspace workspace(*program), other(*program);
+  const auto run = [&] {
+    const auto input = program->input<float>(workspace);
+    for (std::size_t i = 0; i < input.size(); ++i) input[i] = static_cast<float>(i % 7);
+    program->run(Pass::kForwardInference, bindings, workspace);
+    const auto output = program->output<float>(workspace, 0);
+    return Operands<float>{{output.begin(), output.end()}};
+  };
+  const Operands<float> alone = run();
+  runtime::ThreadTeam team(2, [&] { (*backend)->prepare_thread(); });
+  Workspace* const others[] = {&other};
+  workspace.compute_with(&team, others);
+  const auto taken_part = [&] {
+    const std::byte* scratch = other.scratch();
+    return std::any_of(scratch, scratch + program->scratch_bytes(),
+                       [](std::byte b) { return b != std::byte{0}; });
+  };
+  EXPECT_FALSE(taken_part());
+  for (int i = 0; i < 20 && !taken_part(); ++i) EXPECT_TRUE(same_bits(run(), alone));
+  EXPECT_TRUE(taken_part());
+  const std::int64_t before = allocations_so_far();
+  program->run(Pass::kForwardInference, bindings, workspace);
+  EXPECT_EQ(allocations_so_far(), before);
 }
 
 TEST(RunTogether, LongDropoutGivesTheBitsOfOneThread) {

@@ -3,12 +3,9 @@
 // All that is known of one run and worth showing, in bounded memory, and what of it is new.
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "telemetry/node_sample.h"
@@ -16,19 +13,6 @@
 #include "telemetry/series.h"
 
 namespace troupe::telemetry {
-
-// What a run says of itself when it begins or goes on; a line of kind "run" carries it.
-struct RunFacts {
-  std::string name;   // of the topology
-  std::string model;  // "gan3d_25"
-  std::string version;
-  std::vector<std::string> schedule;  // "d_real", "d_fake", "g", "g"
-  std::vector<std::pair<std::string, double>> losses;  // names and weights
-  std::uint64_t iterations = 0;                        // of the whole run
-  std::uint64_t iterations_per_epoch = 0;
-  std::uint64_t micro_batches = 0, micro_batch = 0;  // M and b
-  double price_per_node_hour = 0.0;                  // 0: none was told
-};
 
 struct LogLine {
   double time = 0.0;  // seconds since 1970
@@ -48,6 +32,7 @@ struct NodeState {
   double received_per_second = 0.0;  // bytes
   double clock_error = 0.0;          // seconds its clock may be off, as measured; 0: the head's
   NodeSample sample;                 // the newest
+  double sampled = 0.0;              // when that was; 0: there is none yet
 };
 
 // One number per series, for text formats.
@@ -62,19 +47,19 @@ struct RunProgress {
   std::string state;  // "starting", "training", "ended", "failed", "stopped"
   std::string error;  // of "failed"
   std::uint64_t steps = 0, iterations = 0, epochs = 0, events = 0;
-  double events_per_second = 0.0;          // lately
-  std::optional<double> seconds_left;      // nothing: cannot be told
-  std::uint64_t dropped = 0;               // metrics that found no room
-  double began = 0.0, newest = 0.0;        // seconds since 1970
+  double events_per_second = 0.0;                         // lately
+  std::optional<double> seconds_left;                     // nothing: cannot be told
+  std::uint64_t dropped = 0;                              // metrics that found no room
+  double began = 0.0, newest = 0.0;                       // seconds since 1970
   double node_hours = 0.0, core_hours = 0.0, cost = 0.0;  // so far
 };
 
 struct HistoryOptions {
-  std::size_t points = 2048;      // of each series
+  std::size_t points = 1024;      // of each series
   std::size_t most_series = 512;  // further ones are counted as dropped
   std::size_t marks = 1000;       // the newest
   std::size_t log_lines = 500;
-  std::size_t nodes = 1024;
+  std::size_t nodes = 4096;
 };
 
 // Any thread.
@@ -82,19 +67,22 @@ class History {
  public:
   explicit History(HistoryOptions options = {});
 
-  // One line of metrics.jsonl, in order. What is not understood is left out and counted.
-  void take_line(std::string_view line);
-  void take_node(const NodeSample& sample, double time);
+  ~History();
+
+  // In the order of metrics.jsonl.
+  void take(const Record& record);
+  // Of a node that a record told of; others are left out. `clock_error`: see NodeState.
+  void take_node(const NodeSample& sample, double time, double clock_error = 0.0);
   void take_log(LogLine line);
   void set_dropped(std::uint64_t dropped);
-  // "ended", "failed" with why, "stopped".
+  // "ended", "failed" with why, "stopped". Nodes that were running have ended.
   void end(std::string state, std::string error);
 
   RunFacts facts() const;
   RunProgress progress() const;
   std::vector<NodeState> nodes() const;
   std::vector<LatestValue> latest() const;
-  std::vector<std::string> log_tail(std::size_t lines) const;
+  std::vector<LogLine> log_tail() const;
   // Steps of which there are showers to look at, oldest first.
   std::vector<std::uint64_t> shower_steps() const;
 

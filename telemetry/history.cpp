@@ -1,0 +1,344 @@
+#include "telemetry/history.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <mutex>
+
+#include "telemetry/history_json.h"
+#include "telemetry/run_clock.h"
+
+namespace troupe::telemetry {
+namespace {
+
+// The newest `most` of a kind of thing, each with the version it came with.
+template <class T>
+class Newest {
+ public:
+  explicit Newest(std::size_t most) : most_(most) {}
+  void add(T thing, std::uint64_t version) {
+    things_.emplace_back(std::move(thing), version);
+    if (things_.size() > most_) things_.pop_front();
+  }
+  // Those that came behind the version, oldest first.
+  std::vector<T> since(std::uint64_t version) const {
+    auto first = things_.end();
+    while (first != things_.begin() && std::prev(first)->second > version) --first;
+    std::vector<T> found;
+    for (; first != things_.end(); ++first) found.push_back(first->first);
+    return found;
+  }
+
+ private:
+  std::size_t most_;
+  std::deque<std::pair<T, std::uint64_t>> things_;
+};
+
+// A curve, and the version in which each of its points changed last, which only grows along it.
+struct Curve {
+  Series series;
+  std::vector<std::uint64_t> stamps;
+
+  void add(std::uint64_t x, double value, std::uint64_t version) {
+    const std::uint64_t width = series.width(), taken = series.taken();
+    series.add(x, value);
+    if (series.taken() == taken) return;
+    stamps.resize(series.points().size());
+    stamps.back() = version;
+    if (series.width() != width) std::fill(stamps.begin(), stamps.end(), version);
+  }
+  std::size_t first_since(std::uint64_t version) const {
+    return static_cast<std::size_t>(std::upper_bound(stamps.begin(), stamps.end(), version) -
+                                    stamps.begin());
+  }
+};
+
+constexpr std::size_t kMostShowerSteps = 10'000;
+
+}  // namespace
+
+struct History::Content {
+  explicit Content(HistoryOptions wanted)
+      : options(wanted), marks(options.marks), validations(options.marks), log(options.log_lines) {}
+
+  const HistoryOptions options;
+
+  mutable std::mutex mutex;  // of all of these
+  std::uint64_t version = 1;
+  std::uint64_t run_version = 1, progress_version = 1, nodes_version = 1, showers_version = 1;
+  RunFacts facts;
+  RunProgress progress;
+  RunClock clock;
+  std::map<std::string, Curve, std::less<>> curves;
+  Newest<Mark> marks;
+  Newest<Validation> validations;
+  Newest<LogLine> log;
+  std::map<std::string, NodeState, std::less<>> nodes;
+  std::vector<std::uint64_t> showers;
+  double iteration_seconds = 0.0;
+  std::uint64_t left_out = 0;  // points of series for which there was no room
+
+  mutable std::mutex texts_mutex;  // of these; taken before the other
+  mutable std::uint64_t texts_version = 0;
+  mutable std::map<std::uint64_t, Text> texts;  // of texts_version, by the version they go on from
+
+  void point(const std::string& series, std::uint64_t x, double value);
+  void make_step(const Record& record);
+  void set_node(const NodeFacts& facts, double time);
+  std::uint64_t computing() const;
+  RunProgress progress_now() const;
+  HistoryNews gather(std::uint64_t since) const;
+};
+
+void History::Content::point(const std::string& series, std::uint64_t x, double value) {
+  auto found = curves.find(series);
+  if (found == curves.end()) {
+    if (curves.size() >= options.most_series) {
+      ++left_out;
+      return;
+    }
+    found = curves.emplace(series, Curve{Series(options.points), {}}).first;
+  }
+  found->second.add(x, value, version);
+}
+
+void History::Content::make_step(const Record& record) {
+  const StepFacts& made = *record.made;
+  progress.state = "training";
+  progress.steps = record.step + 1;
+  iteration_seconds += made.seconds;
+  const std::uint64_t slots = facts.schedule.size();
+  if (slots == 0 || (record.step + 1) % slots != 0) return;
+  progress.iterations = made.iteration + 1;
+  if (facts.iterations_per_epoch > 0)
+    progress.epochs = progress.iterations / facts.iterations_per_epoch;
+  progress.events += made.events;
+  clock.iteration(record.time, made.events);
+  if (iteration_seconds > 0.0) {
+    point("events_per_second", record.step, static_cast<double>(made.events) / iteration_seconds);
+  }
+  iteration_seconds = 0.0;
+}
+
+void History::Content::set_node(const NodeFacts& told, double time) {
+  if (told.name.empty()) return;
+  if (!nodes.contains(told.name) && nodes.size() >= options.nodes) return;
+  NodeState& node = nodes[told.name];
+  if (node.state != told.state || (told.pid != 0 && node.pid != told.pid)) node.since = time;
+  node.name = told.name;
+  node.role = told.role;
+  node.state = told.state;
+  node.cause = told.cause;
+  if (!told.host.empty()) node.host = told.host;
+  if (told.pid != 0) node.pid = told.pid;
+  if (told.state != "running") {
+    clock.set_cores(told.name, 0.0);
+    node.cores = node.sent_per_second = node.received_per_second = 0.0;
+  }
+  nodes_version = version;
+}
+
+// A head of members computes nothing.
+std::uint64_t History::Content::computing() const {
+  return static_cast<std::uint64_t>(std::count_if(nodes.begin(), nodes.end(), [](const auto& node) {
+    return node.second.state == "running" && node.second.role != "head";
+  }));
+}
+
+RunProgress History::Content::progress_now() const {
+  RunProgress now = progress;
+  now.began = clock.began();
+  now.newest = clock.newest();
+  now.events_per_second = clock.events_per_second();
+  now.node_hours = clock.node_hours();
+  now.core_hours = clock.core_hours();
+  now.cost = now.node_hours * facts.price_per_node_hour;
+  now.dropped += left_out;
+  const auto seconds = clock.seconds_per_iteration();
+  if (seconds && now.state == "training" && facts.iterations >= now.iterations) {
+    now.seconds_left = *seconds * static_cast<double>(facts.iterations - now.iterations);
+  }
+  return now;
+}
+
+HistoryNews History::Content::gather(std::uint64_t since) const {
+  const std::scoped_lock lock(mutex);
+  HistoryNews news;
+  news.version = version;
+  news.whole = since == 0 || since > version;
+  if (news.whole) since = 0;
+  news.now = clock.newest();
+  if (run_version > since) news.run = facts;
+  if (progress_version > since) news.progress = progress_now();
+  if (nodes_version > since) {
+    news.nodes.emplace();
+    for (const auto& [name, node] : nodes) news.nodes->push_back(node);
+  }
+  if (showers_version > since) news.showers = showers;
+  for (const auto& [name, curve] : curves) {
+    const std::size_t from = curve.first_since(since);
+    const auto& points = curve.series.points();
+    if (from == points.size()) continue;
+    news.series.push_back({name,
+                           curve.series.width(),
+                           from,
+                           {points.begin() + static_cast<std::ptrdiff_t>(from), points.end()}});
+  }
+  news.marks = marks.since(since);
+  news.validations = validations.since(since);
+  news.log = log.since(since);
+  return news;
+}
+
+History::History(HistoryOptions options) : content_(std::make_unique<Content>(options)) {
+  content_->progress.state = "starting";
+}
+
+History::~History() = default;
+
+void History::take(const Record& record) {
+  Content& content = *content_;
+  const std::scoped_lock lock(content.mutex);
+  ++content.version;
+  content.progress_version = content.version;
+  if (record.run) {
+    content.facts = *record.run;
+    content.run_version = content.version;
+    content.clock.begin(record.time);
+    content.progress.state = "starting";
+    content.progress.error.clear();
+  }
+  content.clock.advance(record.time, content.computing());
+  if (record.node) content.set_node(*record.node, record.time);
+  if (record.made) content.make_step(record);
+  for (const RecordPoint& point : record.points) {
+    content.point(point.series, record.step, point.value);
+    // "node/NAME/cores"
+    constexpr std::string_view kNode = "node/", kCores = "/cores";
+    const std::string_view series = point.series;
+    if (series.starts_with(kNode) && series.ends_with(kCores)) {
+      const auto name = series.substr(kNode.size(), series.size() - kNode.size() - kCores.size());
+      content.clock.set_cores(std::string(name), point.value);
+    }
+  }
+  if (!record.mark.empty()) {
+    content.marks.add({record.kind, record.step, record.time, record.mark}, content.version);
+  }
+  if (!record.rows.empty()) {
+    content.validations.add({record.step, record.time, record.rows}, content.version);
+  }
+  if (record.kind == "showers" && content.showers.size() < kMostShowerSteps) {
+    content.showers.push_back(record.step);
+    content.showers_version = content.version;
+  }
+}
+
+void History::take_node(const NodeSample& sample, double time, double clock_error) {
+  Content& content = *content_;
+  const std::scoped_lock lock(content.mutex);
+  const auto found = content.nodes.find(sample.node);
+  if (found == content.nodes.end()) return;
+  NodeState& node = found->second;
+  const double passed = time - node.sampled;
+  const NodeSample& before = node.sample;
+  // A process that was started anew under this name begins from 0 again.
+  const bool goes_on =
+      node.sampled > 0.0 && passed > 0.0 && sample.cpu_seconds >= before.cpu_seconds &&
+      sample.sent_bytes >= before.sent_bytes && sample.received_bytes >= before.received_bytes;
+  if (goes_on) {
+    node.cores = (sample.cpu_seconds - before.cpu_seconds) / passed;
+    node.sent_per_second = static_cast<double>(sample.sent_bytes - before.sent_bytes) / passed;
+    node.received_per_second =
+        static_cast<double>(sample.received_bytes - before.received_bytes) / passed;
+  }
+  node.sample = sample;
+  node.sampled = time;
+  node.clock_error = clock_error;
+  content.nodes_version = ++content.version;
+}
+
+void History::take_log(LogLine line) {
+  const std::scoped_lock lock(content_->mutex);
+  content_->log.add(std::move(line), ++content_->version);
+}
+
+void History::set_dropped(std::uint64_t dropped) {
+  const std::scoped_lock lock(content_->mutex);
+  if (content_->progress.dropped == dropped) return;
+  content_->progress.dropped = dropped;
+  content_->progress_version = ++content_->version;
+}
+
+void History::end(std::string state, std::string error) {
+  const std::scoped_lock lock(content_->mutex);
+  content_->progress.state = std::move(state);
+  content_->progress.error = std::move(error);
+  for (auto& [name, node] : content_->nodes) {
+    if (node.state == "running") node.state = "ended";
+  }
+  content_->nodes_version = content_->progress_version = ++content_->version;
+}
+
+RunFacts History::facts() const {
+  const std::scoped_lock lock(content_->mutex);
+  return content_->facts;
+}
+
+RunProgress History::progress() const {
+  const std::scoped_lock lock(content_->mutex);
+  return content_->progress_now();
+}
+
+std::vector<NodeState> History::nodes() const {
+  const std::scoped_lock lock(content_->mutex);
+  std::vector<NodeState> all;
+  for (const auto& [name, node] : content_->nodes) all.push_back(node);
+  return all;
+}
+
+std::vector<LatestValue> History::latest() const {
+  const std::scoped_lock lock(content_->mutex);
+  std::vector<LatestValue> all;
+  for (const auto& [name, curve] : content_->curves) {
+    const auto& points = curve.series.points();
+    if (points.empty()) continue;
+    all.push_back({name, points.back().x, curve.series.taken(), curve.series.last()});
+  }
+  return all;
+}
+
+std::vector<LogLine> History::log_tail() const {
+  const std::scoped_lock lock(content_->mutex);
+  return content_->log.since(0);
+}
+
+std::vector<std::uint64_t> History::shower_steps() const {
+  const std::scoped_lock lock(content_->mutex);
+  return content_->showers;
+}
+
+std::uint64_t History::version() const {
+  const std::scoped_lock lock(content_->mutex);
+  return content_->version;
+}
+
+History::Text History::whole() const { return since(0); }
+
+History::Text History::since(std::uint64_t version) const {
+  const Content& content = *content_;
+  const std::scoped_lock lock(content.texts_mutex);
+  if (const std::uint64_t now = this->version(); now != content.texts_version) {
+    content.texts.clear();
+    content.texts_version = now;
+  }
+  if (const auto known = content.texts.find(version); known != content.texts.end()) {
+    return known->second;
+  }
+  const HistoryNews news = content.gather(version);
+  Text text{news.version, std::make_shared<const std::string>(history_json(news))};
+  // What came meanwhile is for the next who asks.
+  if (news.version == content.texts_version) content.texts.emplace(version, text);
+  return text;
+}
+
+}  // namespace troupe::telemetry

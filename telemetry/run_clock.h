@@ -1,0 +1,49 @@
+#pragma once
+
+// How fast a run gets on and what it has cost, from the times at which it told things.
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "telemetry/record.h"
+
+namespace troupe::telemetry {
+
+// One thread at a time. Times are seconds since 1970; those that go back, as a clock that was set
+// does, count as no time.
+class RunClock {
+ public:
+  // A session began; the time since the last one costs nothing.
+  void begin(double time);
+  // Any record's time; `computing`: nodes that were up until then.
+  void advance(double time, std::uint64_t computing);
+  // An iteration of so many events has ended.
+  void iteration(double time, std::uint64_t events);
+  // A node's busy cores; 0: it is gone.
+  void set_cores(const std::string& node, double cores);
+
+  double began() const { return began_; }
+  double newest() const { return newest_; }
+  // Over the iterations of the last kWindow seconds, at least over the last two; 0 before.
+  double events_per_second() const;
+  std::optional<double> seconds_per_iteration() const;
+  double node_hours() const { return node_seconds_ / 3600.0; }
+  double core_hours() const { return core_seconds_ / 3600.0; }
+
+  static constexpr double kWindow = 10.0;
+
+ private:
+  struct Ended {
+    double time = 0.0;
+    std::uint64_t events = 0;
+  };
+  double began_ = 0.0, newest_ = 0.0;
+  double node_seconds_ = 0.0, core_seconds_ = 0.0;
+  std::map<std::string, double> cores_;
+  std::deque<Ended> ended_;
+};
+
+}  // namespace troupe::telemetry

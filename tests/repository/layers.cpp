@@ -13,12 +13,15 @@ const std::map<std::string, std::set<std::string>>& visible_layers() {
   static const std::map<std::string, std::set<std::string>> kVisible = {
       {"base", {"base"}},
       {"runtime", {"base", "runtime"}},
+      {"telemetry", {"base", "telemetry"}},
       {"model", {"base", "model"}},
       {"pipeline", {"base", "model", "pipeline"}},
-      {"config", {"base", "runtime", "model", "pipeline", "config"}},
-      {"actors", {"base", "runtime", "model", "pipeline", "config", "actors"}},
-      {"launch", {"base", "runtime", "model", "pipeline", "config", "actors", "launch"}},
-      {"main", {"base", "runtime", "model", "pipeline", "config", "actors", "launch", "main"}},
+      {"config", {"base", "runtime", "telemetry", "model", "pipeline", "config"}},
+      {"actors", {"base", "runtime", "telemetry", "model", "pipeline", "config", "actors"}},
+      {"launch",
+       {"base", "runtime", "telemetry", "model", "pipeline", "config", "actors", "launch"}},
+      {"main",
+       {"base", "runtime", "telemetry", "model", "pipeline", "config", "actors", "launch", "main"}},
   };
   return kVisible;
 }
@@ -47,8 +50,8 @@ std::optional<std::string> refusal(const std::string& layer, const std::string& 
 }  // namespace
 
 const std::vector<std::string>& layer_folders() {
-  static const std::vector<std::string> kFolders = {"runtime", "model",  "pipeline", "config",
-                                                    "actors",  "launch", "main"};
+  static const std::vector<std::string> kFolders = {"runtime", "telemetry", "model",  "pipeline",
+                                                    "config",  "actors",    "launch", "main"};
   return kFolders;
 }
 

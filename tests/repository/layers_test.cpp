@@ -42,6 +42,18 @@ TEST(Layers, RestOfRuntimeIsSeenFromConfigOnly) {
   EXPECT_EQ(judge("runtime/a.h", "#include \"model/tensor.h\"").size(), 1u);
 }
 
+TEST(Layers, TelemetrySeesBaseAloneAndIsSeenFromConfigOn) {
+  const std::string include = "#include \"telemetry/history.h\"";
+  for (const char* path : {"runtime/base/a.h", "runtime/a.h", "model/a.h", "pipeline/a.h"})
+    EXPECT_EQ(judge(path, include).size(), 1u) << path;
+  for (const char* path : {"telemetry/a.h", "config/a.h", "actors/a.h", "launch/a.h", "main/a.h"})
+    EXPECT_THAT(judge(path, include), IsEmpty()) << path;
+  EXPECT_THAT(judge("telemetry/a.h", "#include \"runtime/base/error.h\""), IsEmpty());
+  for (const char* header : {"runtime/actor.h", "model/tensor.h", "actors/monitor.h"})
+    EXPECT_EQ(judge("telemetry/a.h", "#include \"" + std::string(header) + "\"").size(), 1u)
+        << header;
+}
+
 TEST(Layers, NeighbouringHeaderWithoutItsFolderIsRefused) {
   EXPECT_EQ(judge("model/a.cpp", "#include \"a.h\"").size(), 1u);
 }

@@ -6,6 +6,7 @@ find_package(spdlog REQUIRED)
 find_package(Boost REQUIRED COMPONENTS program_options)
 find_package(HDF5 REQUIRED COMPONENTS C)
 find_package(yaml-cpp REQUIRED)
+find_package(nlohmann_json REQUIRED)
 # oneDNN by hand: Debian's package configuration demands the OpenCL development files, and nothing
 # here uses them.
 find_path(TROUPE_DNNL_INCLUDE dnnl.hpp REQUIRED)

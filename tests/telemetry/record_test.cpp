@@ -59,10 +59,10 @@ TEST(Record, RunTellsItsFactsAndItsNode) {
 TEST(Record, LostNodeIsAMarkWithItsCause) {
   const Record record =
       read(R"({"kind":"node","time":1,"step":3,"node":"member.1","state":"dead","host":"a",)"
-           R"("pid":9,"address":"","cause":"was killed by signal 9 (Killed)"})");
-  EXPECT_EQ(record.mark, "member.1 was lost: was killed by signal 9 (Killed)");
-ASSERT_TRUE(record.node);
-EXPECT_EQ(record.node->role, "member");
+           R"("pid":9,"address":"","cause":"was killed by signal 9 [Killed]"})");
+  EXPECT_EQ(record.mark, "member.1 was lost: was killed by signal 9 [Killed]");
+  ASSERT_TRUE(record.node);
+  EXPECT_EQ(record.node->role, "member");
 }
 
 TEST(Record, ViewTellsWhoJoinedAndWhy) {

@@ -1,5 +1,6 @@
 // The `actors` section: who does the work.
 
+#include "config/list_codecs.h"
 #include "config/scalar_codecs.h"
 #include "config/topology_fields.h"
 
@@ -73,6 +74,28 @@ RecordOf<ValidatorSection> validator_record() {
   return record;
 }
 
+RecordOf<MonitorSection> monitor_record() {
+  auto record = std::make_shared<Record<MonitorSection>>("the monitor");
+  record
+      ->field("listen", &MonitorSection::listen, host_and_port(true), Scope::kFree,
+              "Where the page is served, or `none`. If the port is taken, the next free one of a "
+              "hundred. Beyond this machine a browser needs the token.")
+      .field("token", &MonitorSection::token, optional(path("a file")), Scope::kFree,
+             "File with the token; by default the run makes one where it needs one, page.token in "
+             "its folder.")
+      .field("publish", &MonitorSection::publish,
+             text("none, or an address such as tcp://127.0.0.1:8500 or ipc:///tmp/run",
+                  R"(none|tcp://[^/ ]{1,253}:[0-9*]{1,5}|ipc://[^ ]{1,100})"),
+             Scope::kFree,
+             "Where ZeroMQ publishes every line of metrics to whoever subscribes, or `none`.")
+      .field("tensorboard", &MonitorSection::tensorboard, boolean(), Scope::kFree,
+             "Whether event files for TensorBoard are written into the run's folder.")
+      .field("price_per_node_hour", &MonitorSection::price_per_node_hour,
+             number(NumberRange{0.0, 1e6, false}), Scope::kFree,
+             "For the cost so far, in a currency of your choice; 0: none is told.");
+  return record;
+}
+
 }  // namespace
 
 std::shared_ptr<Record<Topology>> actors_record() {
@@ -84,8 +107,8 @@ std::shared_ptr<Record<Topology>> actors_record() {
                "Writes the state beside training.")
       .section("validator", &Topology::validator, validator_record(),
                "Compares generated showers with real ones.")
-      .later("monitor",
-             "there is no page; progress goes to standard error and metrics.jsonl; leave it out");
+      .section("monitor", &Topology::monitor, monitor_record(),
+               "Where people watch the run; nothing of it changes or slows training.");
   return record;
 }
 

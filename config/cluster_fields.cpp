@@ -67,12 +67,6 @@ CodecOf<std::vector<HostSection>> hosts() {
   return list<HostSection>(CodecOf<HostSection>(record), 0, kMostMembers);
 }
 
-CodecOf<std::string> listen_address() {
-  return text("HOST:PORT such as 127.0.0.1:0",
-              R"(([A-Za-z0-9_.-]{1,253}|\*|\[[0-9A-Fa-f:.]{2,45}(%[A-Za-z0-9_.-]{1,15})?\]):)"
-              R"([0-9]{1,5})");
-}
-
 RecordOf<FailureSection> failure_record() {
   auto record = std::make_shared<Record<FailureSection>>("what counts as a failure");
   constexpr const char* kNotYet = "leave it out";
@@ -171,7 +165,7 @@ std::shared_ptr<Record<ClusterSection>> cluster_record() {
       .field("rebalance", &ClusterSection::rebalance, boolean(), Scope::kFree,
              "Whether micro-batches are shared out anew, by how fast each worker turned out to be, "
              "when an epoch has ended. Not where `assign` tells the shares.")
-      .field("listen", &ClusterSection::listen, listen_address(), Scope::kFree,
+      .field("listen", &ClusterSection::listen, host_and_port(), Scope::kFree,
              "Where the head waits for members; port 0: any that is free. Beyond this machine only "
              "with keys. Members that are all of this machine use the file system's sockets, or "
              "tcp where this is a port of the loopback.")

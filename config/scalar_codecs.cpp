@@ -155,6 +155,13 @@ CodecOf<std::string> text(std::string what, std::string pattern) {
   return std::make_shared<TextCodec>(std::move(what), std::move(pattern));
 }
 
+CodecOf<std::string> host_and_port(bool or_none) {
+  const std::string pattern =
+      R"(([A-Za-z0-9_.-]{1,253}|\*|\[[0-9A-Fa-f:.]{2,45}(%[A-Za-z0-9_.-]{1,15})?\]):[0-9]{1,5})";
+  return or_none ? text("HOST:PORT such as 127.0.0.1:0, or none", pattern + "|none")
+                 : text("HOST:PORT such as 127.0.0.1:0", pattern);
+}
+
 CodecOf<std::string> path(std::string what) { return std::make_shared<PathCodec>(std::move(what)); }
 
 CodecOf<runtime::Duration> duration(runtime::Duration least) {

@@ -23,6 +23,9 @@ CodecOf<bool> boolean();
 // expression the whole text must match (no back-references); `what` says the same in words.
 CodecOf<std::string> text(std::string what = "text", std::string pattern = "");
 
+// HOST:PORT, such as 127.0.0.1:0; with `or_none` also the word `none`.
+CodecOf<std::string> host_and_port(bool or_none = false);
+
 // One path, made absolute (Reader::resolve).
 CodecOf<std::string> path(std::string what = "path");
 

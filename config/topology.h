@@ -118,6 +118,23 @@ struct ValidatorSection {
   std::uint64_t events = 500;
 };
 
+// Where people watch the run. Nothing of it can change or slow training.
+struct MonitorSection {
+  // HOST:PORT of the page; if that is taken, the next free port of a hundred. "none": no page.
+  // Default "127.0.0.1:8400".
+  std::string listen = "127.0.0.1:8400";
+  // File with the word that a browser has to give, absolute; default none: beyond loopback the run
+  // makes one, RUN/page.token.
+  std::optional<std::string> token;
+  // Address at which ZeroMQ publishes every line of metrics, tcp on loopback or ipc; "none", the
+  // default: nowhere.
+  std::string publish = "none";
+  // Whether event files for TensorBoard are written; default true.
+  bool tensorboard = true;
+  // For the cost so far, in any currency, from 0; default 0: none is told.
+  double price_per_node_hour = 0.0;
+};
+
 // Changes what the plan would choose for every link between actors of two kinds. What is unset
 // stays as the plan has it; at least one is set.
 struct LinkOverride {
@@ -206,6 +223,7 @@ struct Topology {
   ReducerSection reducer;
   CheckpointerSection checkpointer;
   ValidatorSection validator;
+  MonitorSection monitor;
   // In the order of the file; later ones win. Default none.
   std::vector<LinkOverride> links;
   ClusterSection cluster;

@@ -31,7 +31,7 @@ actors:
   replica: {device: cuda, count: 0}
   reducer: {reduction: int4, segment: 1MB}
   checkpointer: {every: 1 week}
-  monitor: {listen: "127.0.0.1:8400"}
+  monitor: {listen: "127.0.0.1"}
   validator: []
 links: [{from: loder, to: replica}]
 cluster:
@@ -72,7 +72,7 @@ constexpr const char* kAllProblems[] = {
     "\"int4\"",
     "t.yaml:19:39: actors.reducer.segment: expected a size such as 64KiB, 1MiB or 4096",
     "t.yaml:20:25: actors.checkpointer.every: expected \"1 epoch\", \"50 iterations\" or none",
-    "t.yaml:21:12: actors.monitor: not available in this version: there is no page",
+    "t.yaml:21:21: actors.monitor.listen: expected HOST:PORT such as 127.0.0.1:0, or none",
     "t.yaml:22:14: actors.validator: expected a section (every, events), found a list",
     "t.yaml:23:16: links.0.from: expected one of coordinator, loader",
     "t.yaml:25:38: cluster.hosts.0.workers: expected a whole number from 1 to 1024",

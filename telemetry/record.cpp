@@ -146,6 +146,7 @@ runtime::Result<Record> read_record(std::string_view line) {
   }
   record.time = number(field(value, "time"));
   record.step = whole(field(value, "step"));
+  record.json = line;
   const json& fields = field(value, "fields");
   if (record.kind == "run") read_run(value, record);
   if (record.kind == "step") read_step(value, record);

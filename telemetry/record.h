@@ -60,6 +60,7 @@ struct Record {
   std::optional<StepFacts> made;
   std::optional<NodeFacts> node;
   std::string rows;  // of a "validation": JSON, the list of the table's rows
+  std::string json;  // the line
 };
 
 // kData: not a JSON object with "kind" and "step". Fields of another kind than they should have are

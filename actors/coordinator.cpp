@@ -118,7 +118,7 @@ void Coordinator::receive(Context& context, Message message) {
     if (const auto member = member_at(lost->node)) lose_member(context, *member, lost->error);
   } else if (const auto* left = message.as<runtime::PeerLeft>()) {
     const Error error{ErrorKind::kLostPeers, left->node + " has left the run"};
-    if (const auto member = member_at(left->node)) lose_member(context, *member, error);
+    if (const auto member = member_at(left->node)) lose_member(context, *member, error, "left");
   } else if (const auto* quarrel = message.as<FellowLost>()) {
     take_quarrel(context, *quarrel, from);
   } else if (message.as<Leaving>() != nullptr) {
@@ -163,9 +163,11 @@ std::optional<std::uint32_t> Coordinator::member_of_reducer(std::string_view red
 void Coordinator::take_joined(Context& context, const runtime::PeerJoined& peer) {
   const auto member = member_at(peer.node);
   if (!member) return;
+  const bool learns = phase_ == Phase::kTraining && !stopping_ && !lost_.contains(*member);
   context.send_control(
       "monitor",
-      Message::of(NodeChange{peer.node, peer.host, peer.pid, peer.address, "running", {}}));
+      Message::of(NodeChange{
+          peer.node, peer.host, peer.pid, peer.address, learns ? "joining" : "running", {}}));
   if (lost_.contains(*member)) {
     // The others have gone on without it, or whoever started it has told of its end already.
     const Error error{ErrorKind::kLostPeers,
@@ -175,7 +177,7 @@ void Coordinator::take_joined(Context& context, const runtime::PeerJoined& peer)
   }
   here_.insert(*member);
   if (phase_ == Phase::kReturning) return ask_returned(context, *member);
-  if (phase_ == Phase::kTraining && !stopping_) return teach(context, *member);
+  if (learns) return teach(context, *member);
   absent_.erase(*member);
   if (!absent_.empty()) {
     std::vector<std::string> names;
@@ -199,11 +201,12 @@ void Coordinator::begin(Context& context) {
   tell_view(context, first);
 }
 
-void Coordinator::lose_member(Context& context, std::uint32_t member, const Error& error) {
+void Coordinator::lose_member(Context& context, std::uint32_t member, const Error& error,
+                              const char* state) {
   if (!lost_.insert(member).second) return;
   context.send_control(
       "monitor",
-      Message::of(NodeChange{options_.places[member].node, {}, 0, {}, "dead", error.message}));
+      Message::of(NodeChange{options_.places[member].node, {}, 0, {}, state, error.message}));
   if (learners_.contains(member)) return lose_learner(context, member);
   if (phase_ == Phase::kGathering) {
     if (absent_.contains(member) || here_.contains(member)) stop_training(context, error);
@@ -283,7 +286,7 @@ void Coordinator::let_leave(Context& context, std::uint32_t member, const std::s
   const bool last = membership_.present() == std::set<std::uint32_t>{member};
   if (phase_ == Phase::kGathering || last) return stop_training(context, error);
   release(context, member, why);
-  lose_member(context, member, error);
+  lose_member(context, member, error, "left");
 }
 
 // When training is over only a validation takes long, and the state it validates is the last.

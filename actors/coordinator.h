@@ -168,7 +168,9 @@ class Coordinator final : public runtime::Actor {
   void look_after_members(runtime::Context& context);
   void settle_quarrels(runtime::Context& context);
   void take_quarrel(runtime::Context& context, const FellowLost& lost, std::string_view from);
-  void lose_member(runtime::Context& context, std::uint32_t member, const runtime::Error& error);
+  // `state`: what the Monitor is told that it is now.
+  void lose_member(runtime::Context& context, std::uint32_t member, const runtime::Error& error,
+                   const char* state = "dead");
   void go_on_without(runtime::Context& context, std::uint32_t member, const runtime::Error& error);
   // `why` is told to it; "" when it knows.
   void let_leave(runtime::Context& context, std::uint32_t member, const std::string& why);

@@ -200,6 +200,8 @@ void Coordinator::take_answer(Context& context, const pipeline::Membership::Answ
     const auto learner = learners_.find(each);
     if (learner == learners_.end()) continue;
     change.joined.push_back(options_.places[each].node);
+    context.send_control("monitor",
+                         Message::of(NodeChange{change.joined.back(), {}, 0, {}, "running", {}}));
     teachers_[each] = learner->second.teacher;
     learners_.erase(learner);
     for (std::uint32_t i = 0; i < options_.membership.replicas_per_member; ++i) {

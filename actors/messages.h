@@ -325,11 +325,11 @@ struct OwnState {
 // Coordinator -> Monitor, control: a node came, went or was lost.
 struct NodeChange {
   static constexpr std::string_view kName = "node-change";
-  std::string node, host;
-  std::uint64_t pid = 0;
-  std::string address;  // as the head sees it
-  std::string state;    // "running", "dead"
-  std::string cause;    // of "dead"
+  std::string node, host;  // host: "" when it was told before
+  std::uint64_t pid = 0;   // 0: the same
+  std::string address;     // as the head sees it
+  std::string state;       // "joining" while it learns, "running", "left", "dead"
+  std::string cause;       // of the last two
 };
 
 // Coordinator -> Checkpointer, control, and on behind the last metrics -> Monitor: everything was

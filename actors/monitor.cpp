@@ -1,19 +1,16 @@
 #include "actors/monitor.h"
 
-#include <cerrno>
-#include <system_error>
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "runtime/base/json_text.h"
+#include "actors/metrics_lines.h"
 
 namespace troupe::actors {
 namespace {
 
 using runtime::Context;
-using runtime::json_number;
-using runtime::json_string;
 using runtime::Message;
 
 constexpr auto kShowEvery = std::chrono::seconds(1);
@@ -22,46 +19,31 @@ constexpr auto kShowEvery = std::chrono::seconds(1);
 constexpr auto kLookEvery = std::chrono::milliseconds(50);
 constexpr int kMostLooks = 20;
 
-std::string step_line(const StepMetrics& step, const MonitorOptions& options) {
-  std::string losses;
-  for (std::size_t i = 0; i < step.losses.size(); ++i) {
-    losses += fmt::format("{}\"{}\":{}", i == 0 ? "" : ",", options.losses[i].output,
-                          json_number(step.losses[i]));
-  }
-  return fmt::format(
-      R"({{"kind":"step","step":{},"epoch":{},"iteration":{},"slot":"{}","attempts":{},"events":{},)"
-      R"("event_sum":"{:016x}","losses":{{{}}},"seconds":{{"load":{},"compute":{},"reduce":{},"apply":{}}},"state_hash":"{}"}})",
-      step.step, step.epoch, step.iteration, model::slot_name(options.schedule[step.slot]),
-      step.attempts, step.events, step.event_sum, losses, json_number(step.load_seconds),
-      json_number(step.compute_seconds), json_number(step.reduce_seconds),
-      json_number(step.apply_seconds), step.state_hash.text());
+double system_time() {
+  using Seconds = std::chrono::duration<double>;
+  return Seconds(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
 
 Monitor::Monitor(MonitorOptions options)
-    : options_(std::move(options)), progress_(options_.progress), next_step_(options_.first_step) {}
-
-Monitor::~Monitor() {
-  if (file_ != nullptr) std::fclose(file_);
+    : options_(std::move(options)), progress_(options_.progress), next_step_(options_.first_step) {
+  if (!options_.time_of_day) options_.time_of_day = system_time;
 }
 
 void Monitor::start(Context& context) {
-  file_ = std::fopen(options_.metrics_path.c_str(), "ae");
-  if (file_ == nullptr) {
-    context.log().warning(fmt::format("cannot open {}: {}; metrics are not written",
-                                      options_.metrics_path,
-                                      std::generic_category().message(errno)));
-  } else {
-    // A killed run has the lines of all steps but the last moment's.
-    std::setvbuf(file_, nullptr, _IOLBF, BUFSIZ);
-  }
+  telemetry::SinkOptions sinks = options_.sinks;
+  sinks.time = options_.time_of_day();
+  sinks.warn = [log = context.log()](const std::string& line) { log.warning(line); };
+  sinks_.emplace(std::move(sinks));
+  sinks_->take(run_line(options_.facts, options_.node, options_.time_of_day(), next_step_));
   context.after(kShowEvery);
 }
 
 void Monitor::timer(Context& context, runtime::TimerId id) {
   if (id == look_) return look_for_steps(context);
   progress_.show(context.now());
+  tell_samples(context);
   context.after(kShowEvery);
 }
 
@@ -71,8 +53,7 @@ void Monitor::receive(Context& context, Message message) {
     if (!options_.told_before && is_to_come(*step)) take_step(context, *step);
     if (finish_ && next_step_ >= finish_->told_until) finish(context);
   } else if (const auto* event = message.as<EventMetrics>()) {
-    write(context, fmt::format(R"({{"kind":"{}","step":{},"fields":{}}})", event->kind, event->step,
-                               event->json));
+    sinks_->take(event_line(*event, options_.time_of_day()));
   } else if (const auto* change = message.as<NodeChange>()) {
     take_change(context, *change);
   } else if (const auto* last = message.as<FinishMetrics>()) {
@@ -98,9 +79,10 @@ void Monitor::finish(Context& context) {
     context.log().warning(fmt::format(
         "{} lacks {} lines of steps that came faster than they could be written, or were lost with "
         "their node; training and checkpoints are whole",
-        options_.metrics_path, made - written_));
+        options_.sinks.metrics_path, made - written_));
   }
-  if (file_ != nullptr) std::fflush(file_);
+  tell_samples(context);
+  sinks_->flush();
   progress_.finish(context.now());
   context.send_control("coordinator", Message::of(LastStateDone{}));
 }
@@ -115,7 +97,7 @@ bool Monitor::is_to_come(const StepMetrics& step) const {
 }
 
 void Monitor::take_step(Context& context, const StepMetrics& step) {
-  write(context, step_line(step, options_));
+  sinks_->take(step_line(step, options_.time_of_day(), options_.losses, options_.schedule));
   next_step_ = step.step + 1;
   ++written_;
   looks_ = 0;
@@ -128,23 +110,18 @@ void Monitor::take_step(Context& context, const StepMetrics& step) {
 }
 
 // Tells the step training has reached, so that a run that goes on knows which lines to keep.
-void Monitor::take_change(Context& context, const NodeChange& change) {
-  write(context,
-        fmt::format(R"({{"kind":"node","step":{},"node":{},"state":"{}","host":{},"pid":{},)"
-                    R"("address":{},"cause":{}}})",
-                    next_step_, json_string(change.node), change.state, json_string(change.host),
-                    change.pid, json_string(change.address), json_string(change.cause)));
+void Monitor::take_change(Context&, const NodeChange& change) {
+  sinks_->take(node_line(change, options_.time_of_day(), next_step_));
   if (options_.on_node) options_.on_node(change);
 }
 
-void Monitor::write(Context& context, const std::string& line) {
-  if (file_ == nullptr || write_failed_) return;
-  if (std::fputs((line + "\n").c_str(), file_) < 0) {
-    write_failed_ = true;
-    context.log().warning(fmt::format("cannot write {}: {}; further metrics are left out",
-                                      options_.metrics_path,
-                                      std::generic_category().message(errno)));
-  }
+void Monitor::take_sample(const telemetry::NodeSample& sample) {
+  if (options_.sinks.history) options_.sinks.history->take_node(sample, options_.time_of_day());
+}
+
+void Monitor::tell_samples(Context&) {
+  if (options_.sample) take_sample(options_.sample());
+  sinks_->flush();
 }
 
 }  // namespace troupe::actors

@@ -1,16 +1,11 @@
 #pragma once
 
-// Where metrics end: RUN/metrics.jsonl and the progress line on the terminal. Nothing that trains
-// waits for it; how many steps it has missed it says at the end.
+// Where metrics end: RUN/metrics.jsonl and whatever else is made of its lines (docs/watching.md),
+// and the progress line on the terminal. Nothing that trains waits for it; how many steps it has
+// missed it says at the end.
 //
 // Ports: in "metrics" (metrics lane), control. Has a thread of its own: files block.
-//
-// metrics.jsonl holds one JSON object per line, "kind" first: "step" (step, epoch, iteration, slot,
-// attempts, events, event_sum, losses by name, seconds load/compute/reduce/apply, state_hash before
-// the step), "checkpoint", "validation" and "view" (step and their own fields), "node" (what became
-// of another node). event_sum is what StepHeader has of that name.
 
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -21,11 +16,19 @@
 #include "actors/progress_line.h"
 #include "model/gan.h"
 #include "runtime/actor.h"
+#include "telemetry/history.h"
+#include "telemetry/node_sample.h"
+#include "telemetry/record.h"
+#include "telemetry/sinks.h"
 
 namespace troupe::actors {
 
 struct MonitorOptions {
-  std::string metrics_path;             // opened for appending
+  telemetry::SinkOptions sinks;  // all but `time` and `warn`
+  telemetry::RunFacts facts;
+  telemetry::NodeFacts node;  // that this Monitor is on
+  // Of the same; called about once a second on the Monitor's thread. Empty: it tells nothing.
+  std::function<telemetry::NodeSample()> sample;
   std::vector<model::LossTerm> losses;  // names and weights
   std::vector<model::SlotKind> schedule;
   ProgressOptions progress;
@@ -35,12 +38,13 @@ struct MonitorOptions {
   bool told_before = false;
   // Called with every change of another node, on the Monitor's thread; may block. Default: nobody.
   std::function<void(const NodeChange&)> on_node;
+  // Seconds since 1970. Default: of the system.
+  std::function<double()> time_of_day;
 };
 
 class Monitor final : public runtime::Actor {
  public:
   explicit Monitor(MonitorOptions options);
-  ~Monitor() override;
 
   void start(runtime::Context& context) override;
   void receive(runtime::Context& context, runtime::Message message) override;
@@ -52,13 +56,13 @@ class Monitor final : public runtime::Actor {
   void take_step(runtime::Context& context, const StepMetrics& step);
   void take_change(runtime::Context& context, const NodeChange& change);
   void look_for_steps(runtime::Context& context);
+  void take_sample(const telemetry::NodeSample& sample);
+  void tell_samples(runtime::Context& context);
   void finish(runtime::Context& context);
-  void write(runtime::Context& context, const std::string& line);
 
   MonitorOptions options_;
   ProgressLine progress_;
-  std::FILE* file_ = nullptr;
-  bool write_failed_ = false;
+  std::optional<telemetry::Sinks> sinks_;
   std::uint64_t next_step_;              // the one after the newest that was written
   std::uint64_t written_ = 0;            // steps
   std::optional<FinishMetrics> finish_;  // while steps are awaited that it has overtaken

@@ -21,6 +21,7 @@
 #include "launch/membership_file.h"
 #include "launch/node_uplink.h"
 #include "launch/nodes_file.h"
+#include "launch/run_monitor.h"
 #include "launch/run_signals.h"
 #include "launch/run_summary.h"
 #include "launch/run_trace.h"
@@ -105,14 +106,10 @@ actors::NodeParts make_parts(const LocalRunRequest& request, const RunFolder& fo
   parts.validator.events = topology.validator.events;
   parts.validator.units = pipeline::image_units(topology.data.dataset);
   parts.validator.told_step = prepared.validated_step;
-  parts.monitor.metrics_path = folder.file("metrics.jsonl");
-  parts.monitor.losses = topology.model.gan.losses;
-  parts.monitor.schedule = setup.options.schedule;
-  parts.monitor.first_step = prepared.state->step(setup.options.schedule.size());
-  if (prepared.told_step) parts.monitor.first_step = *prepared.told_step + 1;
-  parts.monitor.progress = {request.progress, request.progress_on_terminal,
-                            parts.monitor.first_step / setup.options.schedule.size(),
-                            setup.iterations, setup.options.iterations_per_epoch};
+  const std::uint64_t first_step = prepared.told_step
+                                       ? *prepared.told_step + 1
+                                       : prepared.state->step(setup.options.schedule.size());
+  parts.monitor = monitor_options(request, folder, setup, first_step);
   return parts;
 }
 
@@ -184,7 +181,8 @@ NodeEntry entry_of(const actors::NodeChange& change) {
   entry.host = change.host;
   entry.pid = static_cast<pid_t>(change.pid);
   entry.role = "member";
-  entry.state = change.state == word(NodeState::kRunning) ? NodeState::kRunning : NodeState::kDead;
+  const bool is_here = change.state == "running" || change.state == "joining";
+  entry.state = is_here ? NodeState::kRunning : NodeState::kDead;
   entry.cause = change.cause;
   return entry;
 }
@@ -225,9 +223,8 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
   RETURN_IF_ERROR(folder.remove("summary.json"));  // it tells how the session before ended
   NodesFile nodes(folder.file("nodes.json"), disk);
   if (request.returns) nodes.load();
-  const std::string self = wire ? config::kHeadNode : "local";
-  RETURN_IF_ERROR(
-      nodes.set({self, host_name(), ::getpid(), wire ? "head" : "all", NodeState::kRunning}));
+  const telemetry::NodeFacts& self = parts.monitor.node;
+  RETURN_IF_ERROR(nodes.set({self.name, self.host, ::getpid(), self.role, NodeState::kRunning}));
   parts.monitor.on_node = [&](const actors::NodeChange& change) {
     const auto written = nodes.set(entry_of(change));
     if (!written.ok()) log.warning(written.error().message);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/log.h"
+#include "telemetry/history.h"
 
 namespace troupe::launch {
 
@@ -32,7 +34,11 @@ struct LocalRunRequest {
   bool resume = false;  // go on from the newest good checkpoint of the folder
   // Take the place of a head that was lost, of members that may still train. With resume.
   bool returns = false;
-  std::string data_folder;        // synthetic showers and indices, shared by runs
+  std::string data_folder;  // synthetic showers and indices, shared by runs
+  std::string version;      // of this program
+  // What is told of the run goes into it; null: nowhere but into files. Lines of the log are the
+  // caller's to give it.
+  std::shared_ptr<telemetry::History> history;
   std::FILE* progress = nullptr;  // null: silent
   bool progress_on_terminal = false;
   // A turn of a large model can take tens of seconds; a stop waits for the one that runs.

@@ -35,6 +35,9 @@ struct NodeEntry {
   bool operator==(const NodeEntry&) const = default;
 };
 
+// Of a run in one process.
+inline constexpr const char* kLocalNode = "local";
+
 // The name of this machine; "" if it has none.
 std::string host_name();
 

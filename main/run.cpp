@@ -4,6 +4,7 @@
 #include <ctime>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -18,6 +19,7 @@
 #include "launch/local_run.h"
 #include "launch/memory_bounds.h"
 #include "launch/placement.h"
+#include "launch/run_log.h"
 #include "launch/supervise.h"
 #include "launch/training_setup.h"
 #include "main/command_line.h"
@@ -113,9 +115,8 @@ int finish(const launch::LocalRunResult& result, const RunArguments& arguments,
 
 int train(const config::LoadedTopology& loaded, const launch::RunFolder& folder,
           runtime::Disk& disk, const RunArguments& arguments) {
-  runtime::LogOptions log_options;
-  log_options.file = folder.file("log.txt");
-  auto log = runtime::Log::open(log_options);
+  auto history = std::make_shared<telemetry::History>();
+  auto log = launch::open_run_log(folder, history);
   if (!log.ok()) return report(log.error());
 
   launch::LocalRunRequest request;
@@ -124,6 +125,8 @@ int train(const config::LoadedTopology& loaded, const launch::RunFolder& folder,
   request.topology_hash = config::topology_hash(loaded.topology);
   request.resume = arguments.resume;
   request.trace = arguments.trace;
+  request.version = TROUPE_VERSION;
+  request.history = std::move(history);
   if (!arguments.head_at.empty()) {
     request.members = config::workers_of(loaded.topology, arguments.workers);
     request.members_here = arguments.members_here;

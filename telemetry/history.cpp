@@ -141,7 +141,8 @@ void History::Content::set_node(const NodeFacts& told, double time) {
 // A head of members computes nothing.
 std::uint64_t History::Content::computing() const {
   return static_cast<std::uint64_t>(std::count_if(nodes.begin(), nodes.end(), [](const auto& node) {
-    return node.second.state == "running" && node.second.role != "head";
+    const NodeState& state = node.second;
+    return (state.state == "running" || state.state == "joining") && state.role != "head";
   }));
 }
 

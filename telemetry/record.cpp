@@ -121,9 +121,14 @@ void read_view(const json& fields, Record& record) {
 void read_node(const json& line, Record& record) {
   record.node = node_facts(line);
   const NodeFacts& node = *record.node;
-  record.mark = node.state == "dead"
-                    ? fmt::format("{} was lost: {}", node.name, node.cause)
-                    : fmt::format("{} is {} on {}", node.name, node.state, node.host);
+  if (node.state == "dead") {
+    record.mark = fmt::format("{} was lost: {}", node.name, node.cause);
+  } else if (node.state == "left") {
+    record.mark = fmt::format("{} left: {}", node.name, node.cause);
+  } else {
+    record.mark = fmt::format("{} is {}{}{}", node.name, node.state,
+                              node.host.empty() ? "" : " on ", node.host);
+  }
 }
 
 void read_samples(const json& line, Record& record) {

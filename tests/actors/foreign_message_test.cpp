@@ -118,7 +118,7 @@ Monitored monitor(Script root) {
   const pipeline::TemporaryFolder folder;
   Toy toy;
   MonitorOptions options;
-  options.metrics_path = folder / "metrics.jsonl";
+  options.sinks.metrics_path = folder / "metrics.jsonl";
   options.losses = toy.topology().model.gan.losses;
   options.schedule = toy.context().options.schedule;
   options.first_step = 6;

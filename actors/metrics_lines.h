@@ -1,0 +1,25 @@
+#pragma once
+
+// The lines of metrics.jsonl, as docs/watching.md lists them. `time`: seconds since 1970.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "actors/messages.h"
+#include "model/gan.h"
+#include "telemetry/record.h"
+
+namespace troupe::actors {
+
+// `node` is the one that writes it.
+std::string run_line(const telemetry::RunFacts& facts, const telemetry::NodeFacts& node,
+                     double time, std::uint64_t step);
+// The slot is one of the schedule's, and there are as many losses as terms.
+std::string step_line(const StepMetrics& step, double time,
+                      const std::vector<model::LossTerm>& losses,
+                      const std::vector<model::SlotKind>& schedule);
+std::string event_line(const EventMetrics& event, double time);
+std::string node_line(const NodeChange& change, double time, std::uint64_t step);
+
+}  // namespace troupe::actors

@@ -1,0 +1,56 @@
+#pragma once
+
+// Everything the lines of metrics.jsonl go into: that file, the history that pages are made of,
+// TensorBoard's event files and the stream of messages. None of them can fail the run: what goes
+// wrong is told once, and the others go on.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "telemetry/append_file.h"
+#include "telemetry/history.h"
+#include "telemetry/publisher.h"
+#include "telemetry/tensorboard_file.h"
+#include "telemetry/thinned_points.h"
+
+namespace troupe::telemetry {
+
+struct SinkOptions {
+  std::string metrics_path;          // appended to
+  std::shared_ptr<History> history;  // null: none
+  std::string tensorboard_folder;    // "": no event files
+  std::string publish = "none";      // as PublisherOptions::address; "none": nowhere
+  double time = 0.0;                 // seconds since 1970, now
+  // Called with a line for the log. Never empty.
+  std::function<void(const std::string&)> warn;
+};
+
+// One thread at a time; waits for nothing but the system's write().
+class Sinks {
+ public:
+  explicit Sinks(SinkOptions options);
+
+  // A line without its end. At once in the file: a process that is killed leaves all but the last.
+  void take(std::string_view line);
+  void take_image(std::string_view tag, std::uint64_t step, double time, const Image& image);
+  // What may wait: to be called about once a second. TensorBoard gets the mean of each curve over
+  // that time.
+  void flush();
+
+  // Lines and events that found no room.
+  std::uint64_t dropped() const;
+
+ private:
+  void tell(const runtime::Result<void>& result);
+
+  SinkOptions options_;
+  std::optional<AppendFile> metrics_;
+  std::optional<TensorboardFile> tensorboard_;
+  std::unique_ptr<Publisher> publisher_;
+  ThinnedPoints thinned_;
+};
+
+}  // namespace troupe::telemetry

@@ -22,7 +22,10 @@ Checkpointer::Checkpointer(CheckpointerOptions options, runtime::Disk& disk, con
   best_ = options_.best;
 }
 
-void Checkpointer::start(Context& context) { metrics_ = context.out("metrics"); }
+void Checkpointer::start(Context& context) {
+  metrics_ = context.out("metrics");
+  samples_.start(context, "metrics");
+}
 
 void Checkpointer::receive(Context& context, Message message) {
   Result<void> kept;
@@ -59,6 +62,7 @@ void Checkpointer::finish_metrics(Context& context, Message end) {
 }
 
 Result<void> Checkpointer::write(Context& context, const StatePointer& state) {
+  const runtime::TimePoint start = context.now();
   const std::uint64_t step = state->step(training_.schedule.size());
   pipeline::Checkpoint checkpoint;
   checkpoint.state = *state;
@@ -76,6 +80,10 @@ Result<void> Checkpointer::write(Context& context, const StatePointer& state) {
                                "checkpoint", step,
                                fmt::format(R"({{"file":"{}","bytes":{},"state_hash":"{}"}})", name,
                                            file.size(), checkpoint.state_hash.text())}));
+    samples_.add(context, "write_seconds",
+                 std::chrono::duration<double>(context.now() - start).count());
+    samples_.add(context, "write_bytes", static_cast<double>(file.size()));
+    samples_.tell_all(context);
   }
   return {};
 }

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "actors/messages.h"
+#include "actors/sample_teller.h"
 #include "model/gan.h"
 #include "pipeline/checkpoint_folder.h"
 #include "pipeline/training_state.h"
@@ -55,6 +56,7 @@ class Checkpointer final : public runtime::Actor {
   const model::Gan& gan_;
   const pipeline::TrainingOptions& training_;
   runtime::PortId metrics_;
+  SampleTeller samples_;
   std::optional<std::uint64_t> written_step_;  // the newest
   std::optional<pipeline::BestCheckpoint> best_;
 };

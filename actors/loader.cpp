@@ -24,6 +24,8 @@ Loader::Loader(LoaderOptions options, pipeline::Dataset& dataset, pipeline::Samp
   ids_.resize(sampler.options().micro_batch);
 }
 
+void Loader::start(Context& context) { samples_.start(context); }
+
 void Loader::receive(Context& context, Message message) {
   const auto* feed = message.as<Feed>();
   if (feed == nullptr) return;
@@ -84,6 +86,7 @@ void Loader::timer(Context& context, runtime::TimerId) {
   bool moved = false;
   for (auto& [replica, line] : lines_) moved |= advance(context, line);
   std::erase_if(lines_, [&](const auto& each) { return has_ended(each.second); });
+  if (lines_.empty()) samples_.tell_all(context);
   if (moved) schedule(context);
 }
 
@@ -131,7 +134,13 @@ bool Loader::has_ended(const Line& line) const {
 bool Loader::advance(Context& context, Line& line) {
   if (has_ended(line)) return false;
   if (line.waiting.empty()) {
+    const runtime::TimePoint start = context.now();
     auto message = read(line);
+    if (message.ok() && line.told_end) {
+      samples_.add(context, "read_seconds",
+                   std::chrono::duration<double>(context.now() - start).count());
+      samples_.tell(context);
+    }
     if (!message.ok()) {
       context.fail(message.error());
       return false;

@@ -4,9 +4,9 @@
 // micro-batches of one iteration after another and sends each to the replica that owns it, as far
 // ahead as the links' credits allow.
 //
-// Ports: in control; out "batches.R" per replica R. A replica says what it is to be fed, and again
-// when that changes (Feed): who has said nothing costs nothing, and who cannot be reached any more,
-// or has been sent all, is forgotten. Has a thread of its own: reading blocks.
+// Ports: in control; out "batches.R" per replica R, "samples" (Monitor). A replica says what it is
+// to be fed, and again when that changes (Feed): who has said nothing costs nothing, and who cannot
+// be reached any more, or has been sent all, is forgotten. Has a thread of its own: reading blocks.
 
 #include <cstdint>
 #include <deque>
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "actors/messages.h"
+#include "actors/sample_teller.h"
 #include "pipeline/dataset.h"
 #include "pipeline/sampler.h"
 #include "pipeline/spot_check.h"
@@ -35,6 +36,7 @@ class Loader final : public runtime::Actor {
   // `dataset` and `sampler` are the Loader's alone while it lives.
   Loader(LoaderOptions options, pipeline::Dataset& dataset, pipeline::Sampler& sampler);
 
+  void start(runtime::Context& context) override;
   void receive(runtime::Context& context, runtime::Message message) override;
   void credit_returned(runtime::Context& context, std::string_view port) override;
   void timer(runtime::Context& context, runtime::TimerId id) override;
@@ -79,6 +81,7 @@ class Loader final : public runtime::Actor {
   bool fed_ = false;                     // somebody, ever
   std::vector<std::uint64_t> ids_;
   runtime::TimerId turn_;
+  SampleTeller samples_;
 };
 
 }  // namespace troupe::actors

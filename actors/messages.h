@@ -312,6 +312,38 @@ struct EventMetrics {
   std::string json;  // further fields, as one JSON object
 };
 
+// Validator -> Monitor, metrics: what people look at of the state before `step`. Both are on one
+// node, so it never leaves it.
+struct ShowersMetrics {
+  static constexpr std::string_view kName = "showers-metrics";
+  std::uint64_t step = 0;
+  std::string json;  // one object, as model/physics/shower_report.h makes it
+  std::int64_t bytes() const { return static_cast<std::int64_t>(json.size()); }
+};
+
+// A number that an actor tells of itself: docs/watching.md lists the names.
+struct Sample {
+  std::string name;  // kMostSampleName at most, of a-z 0-9 _ . - /
+  double value = 0.0;
+  bool operator==(const Sample&) const = default;
+};
+inline constexpr std::size_t kMostSampleName = 64;
+
+// Any -> Monitor, metrics: numbers in the order in which they came about, kMostSamples at most.
+// With the sender's name they are values of the series SENDER/NAME. Nobody waits for them, and what
+// is dropped on the way changes nothing but curves.
+struct SampleMetrics {
+  static constexpr std::string_view kName = "sample-metrics";
+  std::vector<Sample> samples;
+  // The same in every build, so that both ends of a link count alike.
+  std::int64_t bytes() const {
+    std::size_t sum = 0;
+    for (const Sample& sample : samples) sum += 16 + sample.name.size();
+    return static_cast<std::int64_t>(sum);
+  }
+};
+inline constexpr std::size_t kMostSamples = 128;
+
 // Member -> its first replica, control: tell which state you have. Its answer, with the last
 // committed one; null of a replica that has not begun. Neither leaves the node.
 struct TellState {

@@ -22,6 +22,7 @@ Reducer::Reducer(ReducerOptions options) : options_(std::move(options)) {
 }
 
 void Reducer::start(Context& context) {
+  samples_.start(context);
   for (std::uint32_t i = 0; i < options_.replicas; ++i) {
     replicas_.push_back({context.out(fmt::format("reduced.{}", options_.first_replica + i)), {}});
   }
@@ -90,6 +91,7 @@ Reducer::Round* Reducer::round_of(Context& context, std::uint64_t step, std::uin
   Round round;
   round.step = step;
   round.attempt = attempt;
+  round.begun_at = context.now();
   const auto after = std::find_if(rounds_.begin(), rounds_.end(),
                                   [&](const Round& other) { return step < other.step; });
   return &*rounds_.insert(after, std::move(round));
@@ -351,6 +353,7 @@ void Reducer::close_if_complete(Context& context, Round& round, std::string_view
   }
   send_to_replicas(context, [&] { return Message::of(HeaderMessage{header, {}}); });
   arithmetic_->close(slot_of(round), !header.flagged);
+  tell_samples(context, round);
   next_attempt_ = header.flagged ? round.attempt + 1 : 0;
   if (!header.flagged) {
     ++next_step_;
@@ -359,6 +362,16 @@ void Reducer::close_if_complete(Context& context, Round& round, std::string_view
     pass_on(context);
   }
   rounds_.pop_front();
+}
+
+void Reducer::tell_samples(Context& context, const Round& round) {
+  if (!samples_.is_heard()) return;
+  std::size_t bytes = 0;
+  for (const auto& [number, bucket] : round.buckets) bytes += bucket.range.bytes();
+  samples_.add(context, "sum_seconds",
+               std::chrono::duration<double>(context.now() - round.begun_at).count());
+  samples_.add(context, "sum_bytes", static_cast<double>(bytes));
+  samples_.tell(context);
 }
 
 void Reducer::send_on(Context& context, Message message) {

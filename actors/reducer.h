@@ -19,13 +19,14 @@
 // of every step, and its replicas make of a state what the others make of theirs. When it is in a
 // View for the first time, what it lacks until then is still to come that way.
 //
-// Ports: in "contributions"; out "reduced.R" per replica R of the node; in a ring of several in
-// "ring" and out "ring.M" per other member M. Messages of a step carry its number and attempt. Two
-// steps may be under way, the later one's first attempt beside either of the earlier one's; what
-// fits nothing ends the run, naming its sender. The links have room for all of two steps: what the
-// ring brings before its turn is kept with its credit, and if that could fill a link, the ring
-// would stand still. What the node's replicas contribute is bounded by those two steps alone. Needs
-// no thread of its own. What becomes of the numbers says pipeline/bucket_arithmetic.h.
+// Ports: in "contributions"; out "reduced.R" per replica R of the node, "samples" (Monitor); in a
+// ring of several in "ring" and out "ring.M" per other member M. Messages of a step carry its
+// number and attempt. Two steps may be under way, the later one's first attempt beside either of
+// the earlier one's; what fits nothing ends the run, naming its sender. The links have room for all
+// of two steps: what the ring brings before its turn is kept with its credit, and if that could
+// fill a link, the ring would stand still. What the node's replicas contribute is bounded by those
+// two steps alone. Needs no thread of its own. What becomes of the numbers says
+// pipeline/bucket_arithmetic.h.
 
 #include <cstdint>
 #include <deque>
@@ -38,6 +39,7 @@
 #include <vector>
 
 #include "actors/messages.h"
+#include "actors/sample_teller.h"
 #include "pipeline/bucket_arithmetic.h"
 #include "pipeline/buckets.h"
 #include "pipeline/reduction_format.h"
@@ -96,6 +98,7 @@ class Reducer final : public runtime::Actor {
   struct Round {
     std::uint64_t step = 0;
     std::uint32_t attempt = 0;
+    runtime::TimePoint begun_at{0};  // when the first part of it came
     std::map<std::uint32_t, Bucket> buckets;
     std::size_t under_way = 0;                 // bytes that began here and are not summed
     std::deque<std::uint32_t> waiting;         // to begin here, complete, in order
@@ -169,6 +172,7 @@ class Reducer final : public runtime::Actor {
   Outbox& outbox_to(runtime::Context& context, std::uint32_t member);
   std::uint32_t slot_of(const Round& round) const;
   void close_if_complete(runtime::Context& context, Round& round, std::string_view who);
+  void tell_samples(runtime::Context& context, const Round& round);
   void refuse(runtime::Context& context, std::string_view who, std::string_view what);
 
   void post(runtime::Context& context, Outbox& outbox, runtime::Message message);
@@ -193,6 +197,7 @@ class Reducer final : public runtime::Actor {
   // What lacks credit yet, in order.
   std::deque<Outbox> replicas_;
   std::map<std::uint32_t, Outbox> members_;  // the others, by number
+  SampleTeller samples_;
 };
 
 }  // namespace troupe::actors

@@ -39,6 +39,7 @@ void Replica::start(Context& context) {
   snapshots_.port = context.out("snapshots");
   validations_.port = context.out("validation");
   metrics_ = context.out("metrics");
+  samples_.start(context);
   name_spans(context);
 }
 
@@ -374,6 +375,7 @@ bool Replica::commit(Context& context, const pipeline::StepRecord& record) {
   const bool epoch_ended = state_.epoch != metrics.epoch;
   const std::uint64_t events = metrics.events;
   take_pace(context, metrics);
+  tell_samples(context, record, metrics);
   if (leads_) tell_step(context, metrics);
   last_steps_.push_back(std::move(metrics));
   if (last_steps_.size() > kRememberedSteps) last_steps_.pop_front();
@@ -432,6 +434,7 @@ bool Replica::flush(Context& context, Outbox& outbox) {
 }
 
 void Replica::end(Context& context, std::optional<runtime::Error> error) {
+  samples_.tell_all(context);
   const bool began = phase_ != Phase::kAwaiting;
   phase_ = Phase::kEnded;
   ReplicaEnd& body = end_.emplace();

@@ -16,7 +16,8 @@
 //
 // A loader on the head is lost with it: the next one is told in the next View, which it begins.
 //
-// Ports: in "batches" (Loader), "reduced" (Reducer), control; out "contributions" (Reducer); the
+// Ports: in "batches" (Loader), "reduced" (Reducer), control; out "contributions" (Reducer),
+// "samples" (Monitor); the
 // first of a member also "metrics", "snapshots" (Checkpointer) and "validation" (Validator), which
 // it uses as long as its member leads the View. Has a thread of its own. One turn computes at most
 // one micro-batch per thread and then looks at its mailbox, so a stop is heard within that time.
@@ -28,6 +29,7 @@
 // "reduce SLOT KIND" from an attempt's first bucket to its reduced header, with the step as
 // argument.
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -42,6 +44,7 @@
 #include "actors/flight.h"
 #include "actors/messages.h"
 #include "actors/pace_meter.h"
+#include "actors/sample_teller.h"
 #include "config/units.h"
 #include "model/backend/backend.h"
 #include "model/gan.h"
@@ -137,6 +140,10 @@ class Replica final : public runtime::Actor {
   // Of the step that the state is at. False: the replica has ended.
   bool commit(runtime::Context& context, const pipeline::StepRecord& record);
   void commit_flight(runtime::Context& context);
+  void tell_samples(runtime::Context& context, const pipeline::StepRecord& record,
+                    const StepMetrics& step);
+  void tell_gradient(runtime::Context& context, const pipeline::StepRecord& record,
+                     std::uint32_t slot);
   void take_pace(runtime::Context& context, const StepMetrics& step);
   StepMetrics metrics_of(const pipeline::StepRecord& record);
   void after_commit(runtime::Context& context, std::uint64_t events, bool epoch_ended);
@@ -181,6 +188,8 @@ class Replica final : public runtime::Actor {
   bool checkpoint_requested_ = false;
   Outbox contributions_, snapshots_, validations_;  // the first holds no more than flights_ do
   runtime::PortId metrics_;
+  SampleTeller samples_;
+  std::array<std::optional<runtime::TimePoint>, 2> gradient_told_;  // by network
   runtime::TimerId turn_;
   std::vector<SpanNames> spans_;  // per slot
 

@@ -17,6 +17,8 @@ using runtime::Message;
 using runtime::Result;
 
 constexpr std::uint32_t kReadAtOnce = 64;
+// Of energies as data have them.
+constexpr double kGevPerUnit = 100.0;
 
 }  // namespace
 
@@ -26,6 +28,7 @@ Validator::Validator(ValidatorOptions options, TrainingContext training, pipelin
 void Validator::start(Context& context) {
   training_.backend.prepare_thread();
   metrics_ = context.out("metrics");
+  samples_.start(context, "metrics");
   team_ = std::make_unique<runtime::ThreadTeam>(1);
   auto maker =
       pipeline::ShowerMaker::create(training_.gan.description(), training_.backend, *team_);
@@ -66,6 +69,9 @@ Result<void> Validator::measure_data() {
   statistics.space = maker_->shape().space;
   statistics.angle = angle;
   data_statistics_.emplace(statistics);
+  std::vector<float> energies;
+  for (std::size_t i = 0; i < events; ++i) energies.push_back(data_.energy(i));
+  for (const std::size_t event : model::events_over_energies(energies)) shown_[event] = {};
   std::vector<float> gev(cells);
   for (std::size_t first = 0; first < events; first += kReadAtOnce) {
     std::vector<std::uint64_t> ids(std::min<std::size_t>(kReadAtOnce, events - first));
@@ -74,8 +80,13 @@ Result<void> Validator::measure_data() {
     RETURN_IF_ERROR(data_.read(ids, batch));
     for (std::size_t i = 0; i < ids.size(); ++i) {
       model::to_gev(batch.images.as<float>().subspan(i * cells, cells), options_.units, gev);
-      const auto& found = data_statistics_->add(gev, 100.0 * batch.energies()[i]);
+      const double energy = kGevPerUnit * batch.energies()[i];
+      const auto& found = data_statistics_->add(gev, energy);
+      data_figures_.add(found, energy, angle);
       energies_.push_back(batch.energies()[i]);
+      if (const auto shown = shown_.find(first + i); shown != shown_.end()) {
+        shown->second = model::brightest_cells(gev);
+      }
       if (!angle) continue;
       angles_.push_back(batch.angles()[i]);
       measured_angles_.push_back(found.angle_rad);
@@ -86,8 +97,8 @@ Result<void> Validator::measure_data() {
 }
 
 // None when the run is being stopped meanwhile.
-std::optional<model::ShowerStatistics> Validator::measure(Context& context,
-                                                          const pipeline::NetworkState& generator) {
+std::optional<Validator::Measured> Validator::measure(Context& context,
+                                                      const pipeline::NetworkState& generator) {
   pipeline::GenerationRequest request;
   request.energies = energies_;
   request.angles = angles_;
@@ -98,16 +109,18 @@ std::optional<model::ShowerStatistics> Validator::measure(Context& context,
         return !context.stopping();
       });
   if (made < energies_.size()) return std::nullopt;
-  model::ShowerStatistics statistics(data_statistics_->options());
+  Measured measured{model::ShowerStatistics(data_statistics_->options()), {}};
   const auto cells = static_cast<std::size_t>(maker_->cells());
   for (std::size_t i = 0; i < energies_.size(); ++i) {
     const std::span<float> image{images_.data() + i * cells, cells};
     model::to_gev(image, options_.units, image);
     std::optional<double> reference;
     if (!measured_angles_.empty()) reference = measured_angles_[i];
-    statistics.add(image, 100.0 * energies_[i], reference);
+    const double energy = kGevPerUnit * energies_[i];
+    const auto& found = measured.statistics.add(image, energy, reference);
+    measured.figures.add(found, energy, !angles_.empty());
   }
-  return statistics;
+  return measured;
 }
 
 // Made with the first validation, so that training begins without waiting for it.
@@ -115,20 +128,39 @@ void Validator::make_reference_rows(Context& context) {
   if (!reference_rows_.empty()) return;
   const pipeline::TrainingState untrained =
       pipeline::initial_state(training_.gan, training_.options, "", {});
-  const auto statistics = measure(context, untrained.generator);
-  if (!statistics) return;
+  const auto measured = measure(context, untrained.generator);
+  if (!measured) return;
   reference_rows_.push_back(model::data_row("data", *data_statistics_));
-  reference_rows_.push_back(model::generated_row("untrained", *data_statistics_, *statistics));
+  reference_rows_.push_back(
+      model::generated_row("untrained", *data_statistics_, measured->statistics));
+}
+
+void Validator::tell_showers(Context& context, std::uint64_t step, const Measured& generated) {
+  const auto cells = static_cast<std::size_t>(maker_->cells());
+  std::vector<model::ShowerPair> events;
+  for (const auto& [event, data] : shown_) {
+    model::ShowerPair& pair = events.emplace_back();
+    pair.energy_gev = kGevPerUnit * energies_[event];
+    if (!angles_.empty()) pair.angle_rad = angles_[event];
+    pair.data = data;
+    pair.generated =
+        model::brightest_cells(std::span<const float>(images_).subspan(event * cells, cells));
+  }
+  std::ranges::sort(events, {}, &model::ShowerPair::energy_gev);
+  ShowersMetrics body{step, model::report_json(step, {*data_statistics_, data_figures_},
+                                               {generated.statistics, generated.figures}, events)};
+  context.send(metrics_, Message::of(std::move(body)));
 }
 
 void Validator::validate(Context& context, const StatePointer& state) {
   const std::uint64_t step = state->step(training_.options.schedule.size());
   if (validated_step_ == step) return;
   make_reference_rows(context);
-  const auto statistics = measure(context, state->generator);
-  if (!statistics || reference_rows_.empty()) return;  // the run is stopping
+  const runtime::TimePoint start = context.now();
+  const auto measured = measure(context, state->generator);
+  if (!measured || reference_rows_.empty()) return;  // the run is stopping
   std::vector<model::TableRow> rows = reference_rows_;
-  rows.push_back(model::generated_row("generated", *data_statistics_, *statistics));
+  rows.push_back(model::generated_row("generated", *data_statistics_, measured->statistics));
   validated_step_ = step;
 
   ValidationResult result;
@@ -139,6 +171,9 @@ void Validator::validate(Context& context, const StatePointer& state) {
   result.json = model::table_json(rows);
   if (metrics_.valid() && options_.told_step != step) {
     context.send(metrics_, Message::of(EventMetrics{"validation", step, result.json}));
+    tell_showers(context, step, *measured);
+    samples_.add(context, "seconds", std::chrono::duration<double>(context.now() - start).count());
+    samples_.tell_all(context);
   }
   context.send_control("coordinator", Message::of(std::move(result)));
 }

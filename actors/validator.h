@@ -5,7 +5,9 @@
 // Ports: in "snapshots", control; out "metrics". Has a thread of its own. What it finds is a pure
 // function of the snapshot, the test data and the seed. The untrained generator, made again from
 // the seed, gives the row everything else is to be judged by. Every snapshot is validated, in the
-// order they came, and then the last state.
+// order they came, and then the last state. With every validation that metrics are told of goes
+// what people look at (model/physics/shower_report.h): some single events of the test data, chosen
+// by their energies, and the generated ones of the same conditions among it.
 
 #include <cstdint>
 #include <map>
@@ -16,6 +18,8 @@
 
 #include "actors/messages.h"
 #include "actors/replica.h"
+#include "actors/sample_teller.h"
+#include "model/physics/shower_report.h"
 #include "model/physics/shower_statistics.h"
 #include "model/physics/table.h"
 #include "pipeline/dataset.h"
@@ -43,8 +47,14 @@ class Validator final : public runtime::Actor {
  private:
   runtime::Result<void> measure_data();
   void make_reference_rows(runtime::Context& context);
-  std::optional<model::ShowerStatistics> measure(runtime::Context& context,
-                                                 const pipeline::NetworkState& generator);
+  // A sample, generated and measured; its showers remain in images_, in GeV.
+  struct Measured {
+    model::ShowerStatistics statistics;
+    model::ShowerFigures figures;
+  };
+  std::optional<Measured> measure(runtime::Context& context,
+                                  const pipeline::NetworkState& generator);
+  void tell_showers(runtime::Context& context, std::uint64_t step, const Measured& generated);
   void validate(runtime::Context& context, const StatePointer& state);
 
   ValidatorOptions options_;
@@ -55,11 +65,14 @@ class Validator final : public runtime::Actor {
   std::vector<float> energies_, angles_, images_;
   std::vector<double> measured_angles_;  // of the data events; empty for models without angle
   std::optional<model::ShowerStatistics> data_statistics_;
-  std::vector<model::TableRow> reference_rows_;     // data, untrained
-  std::map<std::string, std::uint64_t> snapshots_;  // received, by sender
+  model::ShowerFigures data_figures_;
+  std::map<std::size_t, model::BrightCells> shown_;  // events that people are shown, of the data
+  std::vector<model::TableRow> reference_rows_;      // data, untrained
+  std::map<std::string, std::uint64_t> snapshots_;   // received, by sender
   std::optional<LastState> last_;
   std::optional<std::uint64_t> validated_step_;
   runtime::PortId metrics_;
+  SampleTeller samples_;
 };
 
 }  // namespace troupe::actors

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,14 @@ constexpr std::uint64_t kFormats = 3;
 bool is_exponent(std::int16_t exponent) {
   return exponent == model::kNoExponent ||
          (exponent >= model::kLeastExponent && exponent <= model::kLargestExponent);
+}
+
+bool is_sample_name(std::string_view name) {
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-' ||
+           c == '/';
+  };
+  return !name.empty() && std::ranges::all_of(name, fits);
 }
 
 void pack_state_pointer(WireWriter& out, const StatePointer& state) {
@@ -342,6 +351,28 @@ void unpack(WireReader& in, StepMetrics& body) {
   body.again = in.flag();
 }
 
+void pack(WireWriter& out, const SampleMetrics& body) {
+  CHECK(body.samples.size() <= kMostSamples, "more samples than one message may have");
+  out.list(1);
+  out.list(body.samples.size());
+  for (const Sample& sample : body.samples) {
+    out.list(2);
+    out.text(sample.name);
+    out.real(sample.value);
+  }
+}
+
+void unpack(WireReader& in, SampleMetrics& body) {
+  in.list(1);
+  body.samples.resize(in.list_up_to(kMostSamples));
+  for (Sample& sample : body.samples) {
+    in.list(2);
+    sample.name = in.text(kMostSampleName);
+    sample.value = in.real();
+    if (!is_sample_name(sample.name)) return in.fail("a sample whose name is none");
+  }
+}
+
 void pack(WireWriter& out, const ReplicaEnd& body) {
   out.list(7);
   out.number(body.replica);
@@ -449,6 +480,7 @@ void add_wire_messages(runtime::WireTypes& types, const StateCheck& check_state)
   types.add<RingHeader>();
   types.add<Snapshot>(fault);
   types.add<StepMetrics>();
+  types.add<SampleMetrics>();
   types.add<ReplicaEnd>(fault);
   types.add<StopTraining>();
   types.add<FellowLost>();

@@ -84,6 +84,10 @@ void unpack(runtime::WireReader& in, Snapshot& body);
 void pack(runtime::WireWriter& out, const StepMetrics& body);
 void unpack(runtime::WireReader& in, StepMetrics& body);
 
+// Sound means: names as Sample has them. Values may be any.
+void pack(runtime::WireWriter& out, const SampleMetrics& body);
+void unpack(runtime::WireReader& in, SampleMetrics& body);
+
 // As Snapshot, but there may be no state.
 void pack(runtime::WireWriter& out, const ReplicaEnd& body);
 void unpack(runtime::WireReader& in, ReplicaEnd& body);

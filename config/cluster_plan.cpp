@@ -61,18 +61,23 @@ runtime::Result<Plan> make_cluster_plan(const ClusterPlanOptions& options,
   sizes.ring = options.members;
   std::vector<std::string> reducers;
   std::vector<std::uint32_t> leaders;
+  std::vector<std::string> telling{kHeadLoader};
   for (std::uint32_t member = 0; member < options.members; ++member) {
     reducers.push_back(reducer_name(member));
     const std::uint32_t first = member * options.replicas_per_member;
     leaders.push_back(first);
+    telling.push_back(loader_name(member));
+    telling.push_back(reducer_name(member));
     for (std::uint32_t i = 0; i < options.replicas_per_member; ++i) {
       add_replica_links(sizes, first + i, {loader_name(member), reducer_name(member)}, plan);
       add_batches_link(sizes, first + i, kHeadLoader, plan);
+      telling.push_back(fmt::format("replica.{}", first + i));
     }
   }
   add_ring_links(sizes, reducers, plan);
   add_watching_links(sizes, leaders, 2 * (options.state_bytes + runtime::Message::kOverheadBytes),
                      plan);
+  add_sample_links(telling, plan);
   RETURN_IF_ERROR(apply_link_overrides(overrides, origins, plan));
   return plan;
 }

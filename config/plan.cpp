@@ -30,6 +30,11 @@ runtime::Result<Plan> make_local_plan(const LocalPlanOptions& options,
     add_replica_links(options, i, {}, plan);
   }
   add_watching_links(options, {0}, kSharedSnapshotBytes, plan);
+  std::vector<std::string> telling{"loader", "reducer"};
+  for (std::uint32_t i = 0; i < options.replicas; ++i) {
+    telling.push_back(fmt::format("replica.{}", i));
+  }
+  add_sample_links(telling, plan);
   RETURN_IF_ERROR(apply_link_overrides(overrides, origins, plan));
   return plan;
 }

@@ -18,6 +18,7 @@ struct LocalPlanOptions : TrainingSizes {
 };
 
 // coordinator owns loader, replica.0 .. replica.N-1, reducer, checkpointer, validator and monitor.
+// The loader, the reducer and every replica have a link for their samples.
 // Credits follow from the sizes (plan_links.h). Overrides set what they name on every link between
 // actors of their kinds. The plan passes runtime::check.
 //

@@ -16,6 +16,9 @@ using runtime::LinkPlan;
 using runtime::Plan;
 
 constexpr std::int64_t kMetricsMessages = 1024;
+// What an actor tells in several seconds.
+constexpr std::int64_t kSampleMessages = 64;
+constexpr std::int64_t kSampleBytes = std::int64_t{1} << 18;
 
 std::int64_t message_bytes(const TrainingSizes& sizes) {
   return sizes.batch_bytes + runtime::Message::kOverheadBytes;
@@ -154,6 +157,13 @@ void add_ring_links(const TrainingSizes& sizes, const std::vector<std::string>& 
       plan.links.push_back({from, fmt::format("ring.{}", i), reducers[i], "ring", Lane::kData,
                             credit.messages, credit.bytes, 1});
     }
+  }
+}
+
+void add_sample_links(const std::vector<std::string>& actors, Plan& plan) {
+  for (const std::string& actor : actors) {
+    plan.links.push_back(
+        {actor, "samples", "monitor", "metrics", Lane::kMetrics, kSampleMessages, kSampleBytes, 0});
   }
 }
 

@@ -61,6 +61,10 @@ void add_ring_links(const TrainingSizes& sizes, const std::vector<std::string>& 
 void add_watching_links(const TrainingSizes& sizes, const std::vector<std::uint32_t>& replicas,
                         std::int64_t snapshot_bytes, runtime::Plan& plan);
 
+// Appends a link of each of these actors to monitor for its samples. Lines of steps and showers
+// have links of their own (add_watching_links), so no sample takes their room.
+void add_sample_links(const std::vector<std::string>& actors, runtime::Plan& plan);
+
 // Sets what `overrides` name on every link between actors of their kinds (a kind is the actor's
 // name up to the dot).
 //

@@ -152,6 +152,7 @@ void add_parcels(const Folder& folder) {
   metrics.step = 77;
   metrics.losses = {0.5, 2.0};
   add_parcel(folder, types, metrics);
+  add_parcel(folder, types, actors::SampleMetrics{{{"compute_seconds", 0.25}, {"a/b", -1.0}}});
   actors::ReplicaEnd end;
   end.state = pointer;
   end.error = runtime::Error{runtime::ErrorKind::kDiverged, "why"};

@@ -140,12 +140,13 @@ void take_place(const HeadHistory& history, const config::FailureSection& failur
   parts.monitor.told_before = true;
 }
 
-// Besides the steps, which the Monitor counts.
+// Besides the steps, which the Monitor counts, and samples, of which no file lacks a line.
 void tell_dropped(const std::vector<runtime::LinkStats>& links, const RunFolder& folder,
                   runtime::Log& log) {
   std::int64_t dropped = 0;
   for (const runtime::LinkStats& link : links) {
-    if (!link.plan.from.starts_with("replica.")) dropped += link.dropped;
+    if (link.plan.from.starts_with("replica.") || link.plan.from_port != "metrics") continue;
+    dropped += link.dropped;
   }
   if (dropped == 0) return;
   log.warning(

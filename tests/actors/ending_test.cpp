@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "actors/coordinator.h"
 #include "actors/validator.h"
 #include "pipeline/dataset.h"
 #include "tests/actors/theatre.h"
+#include "tests/main/json_value.h"
 #include "tests/pipeline/data_fixture.h"
 
 namespace troupe::actors {
@@ -48,6 +51,7 @@ class Ending {
     };
     monitor.receive = [this](Context& context, const Message& message) {
       if (const auto* event = message.as<EventMetrics>()) events.push_back(event->step);
+      if (const auto* told = message.as<ShowersMetrics>()) showers[told->step] = told->json;
       if (message.as<FinishMetrics>() == nullptr) return;
       ++finished;
       context.send_control("coordinator", Message::of(LastStateDone{}));
@@ -78,7 +82,8 @@ class Ending {
 
   Script replica, checkpointer, monitor;
   std::shared_ptr<RunOutcome> outcome = std::make_shared<RunOutcome>();
-  std::vector<std::uint64_t> events;  // steps of validations in metrics
+  std::vector<std::uint64_t> events;             // steps of validations in metrics
+  std::map<std::uint64_t, std::string> showers;  // by step
   int finished = 0;
   std::string log_lines;
 
@@ -113,6 +118,53 @@ TEST(EndOfARun, SnapshotsThatWaitAreValidatedBeforeTheLastState) {
   }
 }
 
+// Of 12 test events.
+void expect_toy_showers(std::uint64_t step, const JsonValue& json) {
+  EXPECT_EQ(json["step"].integer(), step);
+  EXPECT_EQ(json["space"].list().size(), 3U);
+  for (const char* axis : {"x", "y", "z"}) {
+    for (const char* sample : {"data", "generated"}) {
+      EXPECT_EQ(json["profiles"][axis][sample].list().size(), 4U);
+    }
+  }
+  EXPECT_EQ(json["histograms"].list().size(), 2U);
+  for (const JsonValue& histogram : json["histograms"].list()) {
+    unsigned long long entries = 0;
+    for (const JsonValue& count : histogram["data"].list()) entries += count.integer();
+    EXPECT_EQ(entries, 12U);
+    EXPECT_EQ(histogram["data"].list().size(), histogram["generated"].list().size());
+  }
+  EXPECT_EQ(json["events"].list().size(), 4U);
+  for (const JsonValue& event : json["events"].list()) {
+    EXPECT_EQ(event["energy"].number(), 100.0);
+    EXPECT_TRUE(event["angle"].is_null());
+    // 64 cells of random energies below 1/16.
+    EXPECT_NEAR(event["data"]["total"].number(), 2.0, 1.0);
+    EXPECT_EQ(event["data"]["cells"].list().size(), 64U);
+    const JsonValue& generated = event["generated"];
+    EXPECT_EQ(generated["cells"].list().size(), generated["gev"].list().size());
+  }
+}
+
+// With the same in them however things came about.
+TEST(EndOfARun, ShowersOfEveryValidationAreTold) {
+  Toy toy;
+  const pipeline::TemporaryFolder folder;
+  pipeline::Dataset data = test_data(toy, folder);
+  std::map<std::uint64_t, std::string> expected;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    Ending ending(toy);
+    const auto end = ending.run(seed, [&] {
+      return std::make_unique<Validator>(ValidatorOptions{12, {}, {}}, toy.context(), data);
+    });
+    EXPECT_FALSE(end.error) << end.error->message;
+    if (expected.empty()) expected = ending.showers;
+    EXPECT_EQ(ending.showers, expected);
+  }
+  ASSERT_EQ(expected.size(), 3U);
+  for (const auto& [step, text] : expected) expect_toy_showers(step, parse_json(text));
+}
+
 TEST(EndOfARun, ValidationThatMetricsHaveIsNotToldAgain) {
   Toy toy;
   const pipeline::TemporaryFolder folder;
@@ -124,6 +176,7 @@ TEST(EndOfARun, ValidationThatMetricsHaveIsNotToldAgain) {
   });
   EXPECT_FALSE(end.error) << end.error->message;
   EXPECT_THAT(ending.events, ElementsAre(4, 8));
+  EXPECT_EQ(ending.showers.size(), 2U);
   EXPECT_TRUE(ending.outcome->validation);
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <msgpack.hpp>
@@ -107,6 +108,18 @@ StepMetrics draw_metrics(Draw& draw) {
   return body;
 }
 
+SampleMetrics draw_samples(Draw& draw) {
+  constexpr std::string_view kLetters = "abcxyz0189_.-/";
+  SampleMetrics body;
+  body.samples.resize(draw.up_to(kMostSamples));
+  for (Sample& sample : body.samples) {
+    sample.name.resize(1 + draw.up_to(kMostSampleName - 1));
+    for (char& c : sample.name) c = kLetters[draw.up_to(kLetters.size() - 1)];
+    sample.value = draw.real();
+  }
+  return body;
+}
+
 ReplicaEnd draw_end(Draw& draw) {
   ReplicaEnd body;
   body.replica = draw.number32();
@@ -177,6 +190,7 @@ std::vector<Parts> one_of_each(std::uint64_t seed) {
   all.push_back(parts_of(draw_header(draw)));
   all.push_back(parts_of(Snapshot{draw_state_pointer(draw)}));
   all.push_back(parts_of(draw_metrics(draw)));
+  all.push_back(parts_of(draw_samples(draw)));
   all.push_back(parts_of(draw_end(draw)));
   all.push_back(parts_of(StopTraining{}));
   all.push_back(parts_of(CheckpointRequest{}));
@@ -233,6 +247,45 @@ TEST(WireMessages, RandomHeadersAndMetricsComeBack) {
     const StepMetrics metrics = draw_metrics(draw);
     expect_same(round_trip(metrics), metrics);
   }
+}
+
+TEST(WireMessages, RandomSamplesComeBackAndCostTheSameCredit) {
+  Draw draw(9);
+  for (int round = 0; round < 100; ++round) {
+    const SampleMetrics samples = draw_samples(draw);
+    const SampleMetrics back = round_trip(samples);
+    ASSERT_EQ(back.samples.size(), samples.samples.size());
+    for (std::size_t i = 0; i < back.samples.size(); ++i) {
+      EXPECT_EQ(back.samples[i].name, samples.samples[i].name);
+      EXPECT_TRUE(same(back.samples[i].value, samples.samples[i].value));
+    }
+    EXPECT_EQ(back.bytes(), samples.bytes());
+  }
+}
+
+TEST(WireMessages, SamplesOfNamesThatAreNoneAreRefused) {
+  EXPECT_EQ(problem_of(parts_of(SampleMetrics{{{"a/b_c.0-9", 1.0}}})), "");
+  EXPECT_EQ(problem_of(parts_of(SampleMetrics{{{std::string(kMostSampleName, 'a'), 1.0}}})), "");
+  const std::string names[] = {
+      "", "a b", "A", "a\n", "\xc3\xa4", "\"", std::string(kMostSampleName + 1, 'a')};
+  for (const std::string& name : names) {
+    EXPECT_NE(problem_of(parts_of(SampleMetrics{{{name, 1.0}}})), "") << name;
+  }
+}
+
+TEST(WireMessages, MoreSamplesThanAMessageMayHaveAreRefused) {
+  runtime::WireWriter out;
+  out.list(1);
+  out.list(kMostSamples + 1);
+  for (std::size_t i = 0; i <= kMostSamples; ++i) {
+    out.list(2);
+    out.text("a");
+    out.real(1.0);
+  }
+  const Buffer header = out.take_header();
+  Parts parts{
+      std::string(SampleMetrics::kName), {header.bytes().begin(), header.bytes().end()}, {}, {}};
+  EXPECT_NE(problem_of(parts), "");
 }
 
 TEST(WireMessages, RandomStatesKeepTheirHash) {

@@ -102,17 +102,26 @@ TEST(ClusterPlan, EachReplicaIsFedAndReducedBesideIt) {
   }
 }
 
-// A member's first replica tells of its steps when the member leads the View.
-TEST(ClusterPlan, OnlyRingsAndWhatFirstReplicasTellLeaveAMember) {
+// A member's first replica tells of its steps when the member leads the View; all tell samples.
+TEST(ClusterPlan, OnlyRingsAndWhatIsToldOfTrainingLeaveAMember) {
   const runtime::Plan plan = plan_of(options());
   std::map<std::string, std::string> node;
   for (const runtime::ActorPlan& actor : plan.actors) node[actor.name] = actor.node;
-  std::vector<std::string> crossing;
+  std::vector<std::string> crossing, telling;
   for (const LinkPlan& each : plan.links) {
     if (node[each.from] == node[each.to]) continue;
     if (node[each.from] == kHeadNode) continue;
-    if (each.to_port != "ring") crossing.push_back(each.from + " -> " + each.to);
+    if (each.from_port == "samples") {
+      EXPECT_EQ(each.to, "monitor");
+      EXPECT_EQ(each.lane, runtime::Lane::kMetrics);
+      telling.push_back(each.from);
+    } else if (each.to_port != "ring") {
+      crossing.push_back(each.from + " -> " + each.to);
+    }
   }
+  EXPECT_THAT(telling, UnorderedElementsAre("loader.0", "loader.1", "loader.2", "reducer.0",
+                                            "reducer.1", "reducer.2", "replica.0", "replica.1",
+                                            "replica.2", "replica.3", "replica.4", "replica.5"));
   EXPECT_THAT(crossing, UnorderedElementsAre("replica.0 -> checkpointer", "replica.0 -> validator",
                                              "replica.0 -> monitor", "replica.2 -> checkpointer",
                                              "replica.2 -> validator", "replica.2 -> monitor",

@@ -39,12 +39,27 @@ TEST(LocalPlan, OverrideSetsEveryLinkBetweenTheKinds) {
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   int found = 0;
   for (const runtime::LinkPlan& link : plan->links) {
-    if (link.from != "loader") continue;
+    if (link.from != "loader" || link.to == "monitor") continue;
     EXPECT_EQ(link.message_credits, 3);
     EXPECT_EQ(link.byte_credits, 3384);
     ++found;
   }
   EXPECT_EQ(found, 2);
+}
+
+TEST(LocalPlan, SamplesHaveLinksBesideThoseOfLinesOnTheLaneThatMayDrop) {
+  const auto plan = make_local_plan(options(), {}, {});
+  ASSERT_TRUE(plan.ok());
+  std::vector<std::string> telling;
+  for (const runtime::LinkPlan& link : plan->links) {
+    if (link.to != "monitor") continue;
+    EXPECT_EQ(link.lane, runtime::Lane::kMetrics);
+    telling.push_back(link.from + "." + link.from_port);
+  }
+  EXPECT_THAT(telling, testing::UnorderedElementsAre("replica.0.metrics", "validator.metrics",
+                                                     "checkpointer.metrics", "replica.0.samples",
+                                                     "replica.1.samples", "reducer.samples",
+                                                     "loader.samples"));
 }
 
 TEST(LocalPlan, OverridesThatCannotRunAreAllRefusedAtTheirPlaces) {

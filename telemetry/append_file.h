@@ -1,0 +1,60 @@
+#pragma once
+
+// A file that only grows, record by record, on a disk that may be full for a while: what cannot be
+// written waits in memory and goes on where it stopped, so that what is in the file is at any time
+// the beginning of what it is to hold.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/error.h"
+
+namespace troupe::telemetry {
+
+struct AppendFileOptions {
+  std::string path;
+  bool fresh = true;  // refuse a file that is there already; false: go on behind its end
+  // Bytes that may wait in memory. What comes when they are full is given up, record by record.
+  std::size_t limit = 8u << 20;
+};
+
+// One thread at a time. Never throws; waits for nothing but the system's write().
+class AppendFile {
+ public:
+  // kData: cannot be opened; names path and cause.
+  static runtime::Result<AppendFile> open(AppendFileOptions options);
+  AppendFile(AppendFile&& other) noexcept;
+  AppendFile& operator=(AppendFile&& other) noexcept;
+  ~AppendFile();  // tries once more to write what waits
+
+  // Takes the record whole, or gives it up and counts it. Writes by itself when much has come
+  // together.
+  void add(std::string_view record);
+
+  // Writes what waits, or as much of it as there is room for. kData when that fails and did not
+  // fail before in the same way: one failure is reported once, however long it lasts.
+  runtime::Result<void> flush();
+
+  const std::string& path() const { return options_.path; }
+  // Records given up.
+  std::uint64_t dropped() const { return dropped_; }
+  // Nobody can read it any more: its name was removed.
+  bool vanished() const;
+
+ private:
+  AppendFile(AppendFileOptions options, int descriptor)
+      : options_(std::move(options)), descriptor_(descriptor) {}
+  int write_what_waits();
+  void close();
+
+  AppendFileOptions options_;
+  int descriptor_ = -1;
+  std::string waiting_;
+  int failure_ = 0;   // errno of the last write; 0: it went well
+  int reported_ = 0;  // failure that the owner knows of
+  std::uint64_t dropped_ = 0;
+};
+
+}  // namespace troupe::telemetry

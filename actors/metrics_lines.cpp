@@ -68,4 +68,12 @@ std::string node_line(const NodeChange& change, double time, std::uint64_t step)
                      json_string(change.address), json_string(change.cause));
 }
 
+std::string showers_line(const std::string& file, double time, std::uint64_t step) {
+  return head("showers", time, step) + fmt::format(R"(,"file":"showers/{}"}})", file);
+}
+
+std::string samples_line(const std::string& values, double time, std::uint64_t step) {
+  return head("samples", time, step) + fmt::format(R"(,"values":{}}})", values);
+}
+
 }  // namespace troupe::actors

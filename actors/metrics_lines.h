@@ -21,5 +21,9 @@ std::string step_line(const StepMetrics& step, double time,
                       const std::vector<model::SlotKind>& schedule);
 std::string event_line(const EventMetrics& event, double time);
 std::string node_line(const NodeChange& change, double time, std::uint64_t step);
+// `file`: its name in RUN/showers.
+std::string showers_line(const std::string& file, double time, std::uint64_t step);
+// `values`: of a SampleBoard.
+std::string samples_line(const std::string& values, double time, std::uint64_t step);
 
 }  // namespace troupe::actors

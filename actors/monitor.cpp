@@ -1,11 +1,13 @@
 #include "actors/monitor.h"
 
 #include <chrono>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "actors/metrics_lines.h"
+#include "telemetry/shower_file.h"
 
 namespace troupe::actors {
 namespace {
@@ -26,8 +28,11 @@ double system_time() {
 
 }  // namespace
 
-Monitor::Monitor(MonitorOptions options)
-    : options_(std::move(options)), progress_(options_.progress), next_step_(options_.first_step) {
+Monitor::Monitor(MonitorOptions options, runtime::Disk& disk)
+    : options_(std::move(options)),
+      disk_(disk),
+      progress_(options_.progress),
+      next_step_(options_.first_step) {
   if (!options_.time_of_day) options_.time_of_day = system_time;
 }
 
@@ -54,6 +59,12 @@ void Monitor::receive(Context& context, Message message) {
     if (finish_ && next_step_ >= finish_->told_until) finish(context);
   } else if (const auto* event = message.as<EventMetrics>()) {
     sinks_->take(event_line(*event, options_.time_of_day()));
+  } else if (const auto* told = message.as<SampleMetrics>()) {
+    for (const Sample& sample : told->samples) {
+      board_.take(message.sender_name(), sample.name, sample.value);
+    }
+  } else if (const auto* showers = message.as<ShowersMetrics>()) {
+    take_showers(context, *showers);
   } else if (const auto* change = message.as<NodeChange>()) {
     take_change(context, *change);
   } else if (const auto* last = message.as<FinishMetrics>()) {
@@ -115,12 +126,34 @@ void Monitor::take_change(Context&, const NodeChange& change) {
   if (options_.on_node) options_.on_node(change);
 }
 
+void Monitor::take_showers(Context& context, const ShowersMetrics& showers) {
+  const std::string name = telemetry::showers_file_name(showers.step);
+  const std::string path = fmt::format("{}/{}", options_.showers_folder, name);
+  auto written = disk_.make_folder(options_.showers_folder);
+  if (written.ok()) written = disk_.replace(path, std::as_bytes(std::span{showers.json}));
+  if (!written.ok()) return context.log().warning(written.error().message);
+  const double now = options_.time_of_day();
+  sinks_->take_showers(showers.json, showers.step, now);
+  sinks_->take(showers_line(name, now, showers.step));
+}
+
 void Monitor::take_sample(const telemetry::NodeSample& sample) {
-  if (options_.sinks.history) options_.sinks.history->take_node(sample, options_.time_of_day());
+  telemetry::History* const history = options_.sinks.history.get();
+  if (history == nullptr || !history->take_node(sample, options_.time_of_day())) return;
+  const auto node = history->node(sample.node);
+  if (!node) return;
+  const std::string series = "node/" + sample.node;
+  board_.take(series, "cores", node->cores);
+  board_.take(series, "resident_bytes", static_cast<double>(sample.resident_bytes));
+  board_.take(series, "sent_bytes_per_second", node->sent_per_second);
+  board_.take(series, "received_bytes_per_second", node->received_per_second);
 }
 
 void Monitor::tell_samples(Context&) {
   if (options_.sample) take_sample(options_.sample());
+  if (!board_.empty()) {
+    sinks_->take(samples_line(board_.take_values(), options_.time_of_day(), next_step_));
+  }
   sinks_->flush();
 }
 

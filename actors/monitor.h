@@ -16,15 +16,18 @@
 #include "actors/progress_line.h"
 #include "model/gan.h"
 #include "runtime/actor.h"
+#include "runtime/base/disk.h"
 #include "telemetry/history.h"
 #include "telemetry/node_sample.h"
 #include "telemetry/record.h"
+#include "telemetry/sample_board.h"
 #include "telemetry/sinks.h"
 
 namespace troupe::actors {
 
 struct MonitorOptions {
   telemetry::SinkOptions sinks;  // all but `time` and `warn`
+  std::string showers_folder;    // for files of showers; made when there are any
   telemetry::RunFacts facts;
   telemetry::NodeFacts node;  // that this Monitor is on
   // Of the same; called about once a second on the Monitor's thread. Empty: it tells nothing.
@@ -44,7 +47,8 @@ struct MonitorOptions {
 
 class Monitor final : public runtime::Actor {
  public:
-  explicit Monitor(MonitorOptions options);
+  // The disk outlives it.
+  Monitor(MonitorOptions options, runtime::Disk& disk);
 
   void start(runtime::Context& context) override;
   void receive(runtime::Context& context, runtime::Message message) override;
@@ -56,13 +60,16 @@ class Monitor final : public runtime::Actor {
   void take_step(runtime::Context& context, const StepMetrics& step);
   void take_change(runtime::Context& context, const NodeChange& change);
   void look_for_steps(runtime::Context& context);
+  void take_showers(runtime::Context& context, const ShowersMetrics& showers);
   void take_sample(const telemetry::NodeSample& sample);
   void tell_samples(runtime::Context& context);
   void finish(runtime::Context& context);
 
   MonitorOptions options_;
+  runtime::Disk& disk_;
   ProgressLine progress_;
   std::optional<telemetry::Sinks> sinks_;
+  telemetry::SampleBoard board_;
   std::uint64_t next_step_;              // the one after the newest that was written
   std::uint64_t written_ = 0;            // steps
   std::optional<FinishMetrics> finish_;  // while steps are awaited that it has overtaken

@@ -48,7 +48,7 @@ runtime::ActorFactory make_actor_factory(const NodeParts& parts) {
       CHECK(parts.test_dataset != nullptr);
       return std::make_unique<Validator>(parts.validator, parts.training, *parts.test_dataset);
     }
-    if (plan.kind == "monitor") return std::make_unique<Monitor>(parts.monitor);
+    if (plan.kind == "monitor") return std::make_unique<Monitor>(parts.monitor, parts.disk);
     CHECK(false, "no actor of kind " + plan.kind);
   };
 }

@@ -45,6 +45,7 @@ actors::MonitorOptions monitor_options(const LocalRunRequest& request, const Run
   options.sinks.history = request.history;
   if (request.topology.monitor.tensorboard) options.sinks.tensorboard_folder = folder.path();
   options.sinks.publish = request.topology.monitor.publish;
+  options.showers_folder = folder.file("showers");
   options.facts = facts_of(request, setup);
   options.node = this_node(request);
   options.losses = request.topology.model.gan.losses;

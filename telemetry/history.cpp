@@ -234,11 +234,11 @@ void History::take(const Record& record) {
   }
 }
 
-void History::take_node(const NodeSample& sample, double time, double clock_error) {
+bool History::take_node(const NodeSample& sample, double time, double clock_error) {
   Content& content = *content_;
   const std::scoped_lock lock(content.mutex);
   const auto found = content.nodes.find(sample.node);
-  if (found == content.nodes.end()) return;
+  if (found == content.nodes.end()) return false;
   NodeState& node = found->second;
   const double passed = time - node.sampled;
   const NodeSample& before = node.sample;
@@ -256,6 +256,7 @@ void History::take_node(const NodeSample& sample, double time, double clock_erro
   node.sampled = time;
   node.clock_error = clock_error;
   content.nodes_version = ++content.version;
+  return goes_on;
 }
 
 void History::take_log(LogLine line) {
@@ -295,6 +296,13 @@ std::vector<NodeState> History::nodes() const {
   std::vector<NodeState> all;
   for (const auto& [name, node] : content_->nodes) all.push_back(node);
   return all;
+}
+
+std::optional<NodeState> History::node(const std::string& name) const {
+  const std::scoped_lock lock(content_->mutex);
+  const auto found = content_->nodes.find(name);
+  if (found == content_->nodes.end()) return std::nullopt;
+  return found->second;
 }
 
 std::vector<LatestValue> History::latest() const {

@@ -71,8 +71,9 @@ class History {
 
   // In the order of metrics.jsonl.
   void take(const Record& record);
-  // Of a node that a record told of; others are left out. `clock_error`: see NodeState.
-  void take_node(const NodeSample& sample, double time, double clock_error = 0.0);
+  // Of a node that a record told of; others are left out. `clock_error`: see NodeState. True: its
+  // rates are those since the sample before.
+  bool take_node(const NodeSample& sample, double time, double clock_error = 0.0);
   void take_log(LogLine line);
   void set_dropped(std::uint64_t dropped);
   // "ended", "failed" with why, "stopped". Nodes that were running have ended.
@@ -81,6 +82,7 @@ class History {
   RunFacts facts() const;
   RunProgress progress() const;
   std::vector<NodeState> nodes() const;
+  std::optional<NodeState> node(const std::string& name) const;
   std::vector<LatestValue> latest() const;
   std::vector<LogLine> log_tail() const;
   // Steps of which there are showers to look at, oldest first.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "telemetry/record.h"
+#include "telemetry/shower_pictures.h"
 
 namespace troupe::telemetry {
 
@@ -50,8 +51,16 @@ void Sinks::take(std::string_view line) {
   tensorboard_->take(*record);
 }
 
-void Sinks::take_image(std::string_view tag, std::uint64_t step, double time, const Image& image) {
-  if (tensorboard_) tell(tensorboard_->image(tag, step, time, image));
+void Sinks::take_showers(std::string_view json, std::uint64_t step, double time) {
+  if (!tensorboard_) return;
+  const auto pictures = shower_pictures(json);
+  if (!pictures.ok()) return tell(pictures.error());
+  for (const auto& [name, image] : pictures->images) {
+    tell(tensorboard_->image("showers/" + name, step, time, image));
+  }
+  for (const auto& [name, histogram] : pictures->histograms) {
+    tensorboard_->histogram("showers/" + name, step, time, histogram);
+  }
 }
 
 void Sinks::flush() {

@@ -35,7 +35,8 @@ class Sinks {
 
   // A line without its end. At once in the file: a process that is killed leaves all but the last.
   void take(std::string_view line);
-  void take_image(std::string_view tag, std::uint64_t step, double time, const Image& image);
+  // Of showers, as docs/watching.md has them: what TensorBoard shows of them.
+  void take_showers(std::string_view json, std::uint64_t step, double time);
   // What may wait: to be called about once a second. TensorBoard gets the mean of each curve over
   // that time.
   void flush();

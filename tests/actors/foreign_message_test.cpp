@@ -124,16 +124,18 @@ Monitored monitor(Script root) {
   options.first_step = 6;
   options.progress.iterations = 3;
   root.receive = [](Context& context, const Message&) { context.finish(); };
+  runtime::FileDisk disk;
   Play play;
   play.actor("coordinator", root);
-  play.actor("monitor", [&] { return std::make_unique<Monitor>(options); });
+  play.actor("monitor", [&] { return std::make_unique<Monitor>(options, disk); });
   play.link("coordinator", "metrics", "monitor", "metrics", runtime::Lane::kMetrics);
   const NodeEnd end = play.run(1);
   EXPECT_FALSE(end.error) << end.error->message;
   Monitored monitored;
   monitored.log = play.log_lines();
-  std::ifstream file(options.metrics_path);
+  std::ifstream file(options.sinks.metrics_path);
   for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(R"({"kind":"step")")) continue;
     const std::string key = "\"step\":";
     monitored.steps.push_back(std::stoull(line.substr(line.find(key) + key.size())));
   }

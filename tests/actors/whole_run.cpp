@@ -36,7 +36,7 @@ WholeRun run_whole(std::uint64_t seed, const Wrapper& wrapper) {
       *setup.gan, setup.options, setup.backend->numerics_class(), setup.identity.fingerprint));
   parts.coordinator = launch::coordinator_options(setup, topology, 0, state);
   parts.checkpointer.folder = "run";
-  parts.monitor.metrics_path = folder / "metrics.jsonl";
+  parts.monitor.sinks.metrics_path = folder / "metrics.jsonl";
   parts.monitor.losses = topology.model.gan.losses;
   parts.monitor.schedule = setup.options.schedule;
   parts.monitor.progress.iterations = setup.iterations;

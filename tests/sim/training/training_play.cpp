@@ -48,7 +48,7 @@ NodeParts parts_of(TrainingStage& stage, launch::TrainingSetup& setup, std::uint
   parts.checkpointer.folder = kCheckpoints;
   parts.checkpointer.model = "toy";
   if (step > 0) parts.checkpointer.written_step = step;
-  parts.monitor.metrics_path = "/dev/null";
+  parts.monitor.sinks.metrics_path = "/dev/null";
   parts.monitor.losses = stage.topology().model.gan.losses;
   parts.monitor.schedule = setup.options.schedule;
   parts.monitor.first_step = step;

@@ -22,6 +22,11 @@ void count(std::atomic<std::int64_t>& counter) {
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
+TraceFlow flow_of(const Message& message) {
+  if (message.number() == 0) return {};
+  return {message.origin()->trace_link(), message.number()};
+}
+
 // In the order of Signal.
 constexpr std::array<const char*, std::variant_size_v<Signal>> kSignalNames = {
     "start", "stop", "timer", "credit_returned", "child_ended", "undeliverable"};
@@ -80,7 +85,7 @@ bool Cell::post(Signal&& signal) {
 
 bool Cell::run_slice(int limit) {
   running_cell = this;
-  if (trace_.enabled()) handler_started_ = core_.clock().now();
+  if (trace_.enabled()) handler_started_ = now();
   bool more = true;
   for (int i = 0; more && i < limit && !core_.halted(); ++i) more = handle_next();
   // Before resting: the notices this sends may be to this very actor.
@@ -106,8 +111,9 @@ bool Cell::handle_next() {
       if (mailbox_.lane() == Lane::kData) count_progress();
       const std::uint32_t name = trace_name_of(message->name());
       const std::int64_t bytes = message->bytes();
+      const TraceFlow flow = flow_of(*message);
       actor_->receive(context_, std::move(*message));
-      handler_done(name, bytes);
+      handler_done(name, bytes, flow);
     }
   } catch (const std::exception& escaped) {
     context_.fail({ErrorKind::kInternal, std::string("an exception escaped: ") + escaped.what()});
@@ -162,12 +168,19 @@ void Cell::tell_child_ended(const ChildEnd& end) {
   }
 }
 
-void Cell::handler_done(std::uint32_t trace_name, std::int64_t argument) {
+void Cell::handler_done(std::uint32_t trace_name, std::int64_t argument, TraceFlow flow) {
   if (!trace_.enabled()) return;
-  const TimePoint now = core_.clock().now();
-  trace_.write({trace_name, handler_started_, now, argument});
-  handler_started_ = now;
+  const TimePoint ended = now();
+  trace_.write({trace_name, handler_started_, ended, argument, flow});
+  handler_started_ = ended;
 }
+
+std::uint64_t Cell::trace_control(std::int64_t bytes) {
+  trace_sent({control_origin_.trace_link(), ++controls_sent_}, bytes);
+  return controls_sent_;
+}
+
+TimePoint Cell::now() const { return core_.clock().now(); }
 
 // Message names are string literals: the same address is the same name.
 std::uint32_t Cell::trace_name_of(std::string_view message_name) {

@@ -29,10 +29,17 @@ class NodeCore;
 // Where messages without a link come from: an actor's send_control, or the outside.
 class ControlOrigin final : public Origin {
  public:
-  ControlOrigin(ActorId sender, std::string name) : Origin(sender, std::move(name), "control") {}
+  ControlOrigin(ActorId sender, std::string name)
+      : Origin(sender, std::move(name), "control",
+               sender == kOutside ? 0 : TraceFlow::kWithinNode | (sender_number(sender) + 1)) {}
   void give_back(std::int64_t) override {}
   void count_queued(std::int64_t) override {}
   bool undelivered() override { return true; }
+
+ private:
+  static std::uint32_t sender_number(ActorId sender) {
+    return static_cast<std::uint32_t>(sender.index);
+  }
 };
 
 class Cell final : public Task {
@@ -62,6 +69,12 @@ class Cell final : public Task {
   // Running thread.
   bool run_slice(int limit) override;
   void flush_later(Inlet& link) { links_to_flush_.push_back(&link); }
+  // A message leaves the actor. Reads no clock for an actor whose handlers are short.
+  void trace_sent(TraceFlow flow, std::int64_t bytes) {
+    if (trace_.enabled()) trace_.write_sent(flow, sending_time(), bytes);
+  }
+  // One leaves it past all links, for another actor of the node: its number.
+  std::uint64_t trace_control(std::int64_t bytes);
 
   // Any thread.
   bool scheduled() const { return mailbox_.scheduled(); }
@@ -79,7 +92,9 @@ class Cell final : public Task {
   bool handle_next();
   void handle(Signal& signal);
   void tell_child_ended(const ChildEnd& end);
-  void handler_done(std::uint32_t trace_name, std::int64_t argument);
+  void handler_done(std::uint32_t trace_name, std::int64_t argument, TraceFlow flow = {});
+  TimePoint sending_time() const { return plan_.own_thread ? now() : handler_started_; }
+  TimePoint now() const;
   std::uint32_t trace_name_of(std::string_view message_name);
   void end_actor();
   Error end_cause() const;
@@ -111,6 +126,7 @@ class Cell final : public Task {
   std::array<std::uint32_t, std::variant_size_v<Signal>> signal_traces_{};
   const char* last_message_name_ = nullptr;
   std::uint32_t last_trace_name_ = 0;
+  std::uint64_t controls_sent_ = 0;  // within the node
 };
 
 // The cell whose handler this thread is running, nullptr between slices.

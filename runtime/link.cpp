@@ -7,8 +7,8 @@
 
 namespace troupe::runtime {
 
-Link::Link(const LinkPlan& plan, Cell& from, PortId port, Cell& to)
-    : Outlet(plan, from, port), Inlet(plan, to) {}
+Link::Link(std::uint32_t link, const LinkPlan& plan, Cell& from, PortId port, Cell& to)
+    : Outlet(link, plan, from, port), Inlet(plan, to) {}
 
 void Link::pass_on(Message&& message) { to().deliver(std::move(message), plan().lane); }
 

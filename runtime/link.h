@@ -11,7 +11,7 @@ namespace troupe::runtime {
 class Link final : public Outlet, public Inlet {
  public:
   // See Outlet and Inlet.
-  Link(const LinkPlan& plan, Cell& from, PortId port, Cell& to);
+  Link(std::uint32_t link, const LinkPlan& plan, Cell& from, PortId port, Cell& to);
 
   // See Origin.
   void give_back(std::int64_t bytes) override { take_back(bytes); }

@@ -14,9 +14,10 @@ void Message::release_credit() {
   if (std::exchange(holds_credit_, false)) origin_->give_back(bytes_);
 }
 
-void Message::attach(Origin& origin, bool credit) {
+void Message::attach(Origin& origin, bool credit, std::uint64_t number) {
   origin_ = &origin;
   holds_credit_ = credit;
+  number_ = number;
 }
 
 }  // namespace troupe::runtime

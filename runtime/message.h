@@ -33,8 +33,12 @@ namespace troupe::runtime {
 // Links and transports implement it; an Origin outlives every message that came by it.
 class Origin {
  public:
-  Origin(ActorId sender, std::string sender_name, std::string port)
-      : sender_(sender), sender_name_(std::move(sender_name)), port_(std::move(port)) {}
+  // `trace_link`: see TraceFlow::link; 0: its messages are not traced.
+  Origin(ActorId sender, std::string sender_name, std::string port, std::uint32_t trace_link = 0)
+      : sender_(sender),
+        trace_link_(trace_link),
+        sender_name_(std::move(sender_name)),
+        port_(std::move(port)) {}
   virtual ~Origin() = default;
   Origin(const Origin&) = delete;
   Origin& operator=(const Origin&) = delete;
@@ -42,6 +46,7 @@ class Origin {
   ActorId sender() const { return sender_; }
   const std::string& sender_name() const { return sender_name_; }
   const std::string& port() const { return port_; }
+  std::uint32_t trace_link() const { return trace_link_; }
 
   // One message of `bytes` gave its credit back; called at most once per message, from any thread.
   virtual void give_back(std::int64_t bytes) = 0;
@@ -53,6 +58,7 @@ class Origin {
 
  private:
   ActorId sender_;
+  std::uint32_t trace_link_;
   std::string sender_name_;
   std::string port_;
 };
@@ -99,6 +105,9 @@ class Message {
   std::string_view port() const;
   // nullptr before it was sent.
   Origin* origin() const { return origin_; }
+  // Of a received message, for traces: its number among those of its origin, in the order they were
+  // sent, from 1; 0: not known.
+  std::uint64_t number() const { return number_; }
 
   // A received message holds one message credit and bytes() byte credits of its link, so keeping it
   // is what back-pressure is. They return once: here, when it is sent on, or when it is destroyed.
@@ -130,7 +139,7 @@ class Message {
   // Destroys the body, lets the payloads go, and only then returns the credit.
   void reset() noexcept;
   // The message was sent by `origin` and holds its credit when `credit` says so.
-  void attach(Origin& origin, bool credit);
+  void attach(Origin& origin, bool credit, std::uint64_t number = 0);
 
   alignas(16) std::byte storage_[kInlineBytes];
   const BodyType* type_ = nullptr;
@@ -138,6 +147,7 @@ class Message {
   std::int64_t bytes_ = 0;
   Origin* origin_ = nullptr;
   bool holds_credit_ = false;
+  std::uint64_t number_ = 0;
 };
 
 // How a body of type Body is kept in kInlineBytes: itself, or a pointer to it.
@@ -210,6 +220,7 @@ inline void Message::take(Message& other) noexcept {
   bytes_ = std::exchange(other.bytes_, 0);
   origin_ = std::exchange(other.origin_, nullptr);
   holds_credit_ = std::exchange(other.holds_credit_, false);
+  number_ = other.number_;
 }
 
 inline void Message::reset() noexcept {

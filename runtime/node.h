@@ -44,8 +44,9 @@ struct NodeOptions {
   // Of several nodes the plan's first one judges: if no actor of any node has moved for so long,
   // the run ends, also while a handler on another node still runs.
   Duration stuck_after = std::chrono::seconds(60);
-  // Trace records kept per actor (a power of two); every handler writes one. 0: none are kept.
-  int trace_records = 1024;
+  // Trace records kept per actor (a power of two), of 40 bytes; every handler writes one, and every
+  // message that is sent. 0: none are kept.
+  int trace_records = 4096;
   // Actors of the plan's part that this node does without, with all their links; none owns another.
   // Whatever is sent to them comes back.
   std::set<std::string> left_out = {};
@@ -77,11 +78,6 @@ struct ActorStats {
   std::string name;
   std::string state;         // "waiting", "queued", "running", "stopping", "ended"
   std::int64_t handled = 0;  // handlers run
-};
-
-struct ActorTrace {
-  std::string name;
-  TraceSnapshot trace;
 };
 
 // What joins a node to others. The wire and the types outlive the node.
@@ -140,6 +136,9 @@ class Node {
   // In the plan's order. Any thread; also after run().
   std::vector<LinkStats> link_stats() const;
   std::vector<ActorStats> actor_stats() const;
+  // The same message, wherever it was sent and handled, has the same flow in both records, as far
+  // as both are of processes that meet now: one that was sent to another process in the place of
+  // the plan's first node has none, and neither has one that went to another node past all links.
   std::vector<ActorTrace> traces() const;
   // Of the other nodes this one has to do with; empty when there are none.
   std::vector<PeerStats> peer_stats() const;

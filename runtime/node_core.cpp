@@ -107,7 +107,7 @@ void NodeCore::wire_link(const LinkPlan& link, std::uint32_t number, const Actor
     from->add_out(gate_->add_outlet(number, link, *from, port, node));
     return;
   }
-  links_.push_back(std::make_unique<Link>(link, *from, port, *to));
+  links_.push_back(std::make_unique<Link>(number, link, *from, port, *to));
   from->add_out(*links_.back());
 }
 
@@ -197,6 +197,9 @@ void NodeCore::send_control(Origin& origin, std::string_view actor, Message mess
     return_to_sender(std::move(message),
                      {ErrorKind::kInternal, "there is no actor " + std::string(actor)});
     return;
+  }
+  if (origin.sender() != kOutside) {
+    message.attach(origin, false, cell(origin.sender()).trace_control(message.bytes()));
   }
   cell(found->second).deliver(std::move(message), Lane::kControl);
 }
@@ -289,8 +292,9 @@ NodeEnd NodeCore::end() {
     }
     end.error = error_;
     end.unstopped = unstopped_;
+    // Actors are about to go: nobody asks them what they wait for any more; see wait_graph().
+    halted_.store(true);
   }
-  halted_.store(true);
   close_gate();
   std::vector<Task*> tasks;
   for (const auto& cell : cells_) tasks.push_back(cell.get());

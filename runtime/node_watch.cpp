@@ -189,12 +189,12 @@ WaitGraph NodeCore::wait_graph() const {
     wait.stopping = supervisor_.state(actor) == Supervisor::State::kStopping;
     if (supervisor_.state(actor) == Supervisor::State::kEnded) {
       wait.activity = ActorWait::Activity::kEnded;
-    } else if (auto words = cells_[i]->ask_waiting_for()) {
+    } else if (auto words = halted() ? std::nullopt : cells_[i]->ask_waiting_for()) {
       wait.words = std::move(*words);
     } else if (cells_[i]->in_handler()) {
       wait.activity = ActorWait::Activity::kRunning;
       if (i < last_handled_.size()) wait.running_for = clock_.now() - last_handled_[i].second;
-    } else {
+    } else if (!halted()) {
       wait.activity = ActorWait::Activity::kQueued;
     }
     graph.actors.push_back(std::move(wait));
@@ -248,7 +248,10 @@ std::vector<ActorStats> NodeCore::actor_stats() const {
 
 std::vector<ActorTrace> NodeCore::traces() const {
   std::vector<ActorTrace> all;
-  for (const auto& cell : cells_) all.push_back({cell->plan().name, cell->trace_snapshot()});
+  for (const auto& cell : cells_) {
+    all.push_back({cell->plan().name, cell->trace_snapshot()});
+    if (gate_) gate_->settle_flows(all.back().trace);
+  }
   return all;
 }
 

@@ -7,8 +7,8 @@
 
 namespace troupe::runtime {
 
-Outlet::Outlet(const LinkPlan& plan, Cell& from, PortId port)
-    : Origin(from.id(), plan.from, plan.to_port),
+Outlet::Outlet(std::uint32_t link, const LinkPlan& plan, Cell& from, PortId port)
+    : Origin(from.id(), plan.from, plan.to_port, link + 1),
       plan_(plan),
       from_(from),
       port_(port),
@@ -29,7 +29,9 @@ bool Outlet::send(Message& message) {
   window_.sent(bytes);
   sent_bytes_.store(window_.sent_bytes(), std::memory_order_relaxed);
   sent_messages_.store(window_.sent_messages(), std::memory_order_relaxed);
-  message.attach(*this, true);
+  const auto number = static_cast<std::uint64_t>(window_.sent_messages());
+  message.attach(*this, true, number);
+  from_.trace_sent({trace_link(), number}, bytes);
   pass_on(std::move(message));
   return true;
 }

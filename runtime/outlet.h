@@ -19,8 +19,9 @@ struct LinkStats;
 
 class Outlet : public Origin {
  public:
-  // `port` is the position among the sender's out ports. The cell outlives the last message.
-  Outlet(const LinkPlan& plan, Cell& from, PortId port);
+  // `link`: position in the plan of all nodes. `port` is the position among the sender's out ports.
+  // The cell outlives the last message.
+  Outlet(std::uint32_t link, const LinkPlan& plan, Cell& from, PortId port);
 
   const LinkPlan& plan() const { return plan_; }
   Cell& from() const { return from_; }

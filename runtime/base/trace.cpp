@@ -22,23 +22,11 @@ std::uint32_t TraceRing::name(std::string_view text) {
   return index;
 }
 
-// The count goes up after the words of its record and, by their release stores, before those of the
-// next one: a reader that sees any word of record n also sees written_ >= n.
-void TraceRing::write(const TraceRecord& record) {
-  if (!enabled()) return;
-  const std::uint64_t number = written_.load(std::memory_order_relaxed);
-  Slot& slot = slots_[number & mask_];
-  slot.words[0].store(record.name, std::memory_order_release);
-  slot.words[1].store(static_cast<std::uint64_t>(record.start.count()), std::memory_order_release);
-  slot.words[2].store(static_cast<std::uint64_t>(record.end.count()), std::memory_order_release);
-  slot.words[3].store(static_cast<std::uint64_t>(record.argument), std::memory_order_release);
-  written_.store(number + 1, std::memory_order_release);
-}
-
 TraceSnapshot TraceRing::snapshot() const {
   TraceSnapshot result;
   result.written = written_.load(std::memory_order_acquire);
   if (enabled()) {
+    result.records.reserve(std::min(result.written, mask_));
     const std::uint64_t first = result.written > mask_ ? result.written - mask_ : 0;
     for (std::uint64_t number = first; number < result.written; ++number) {
       const Slot& slot = slots_[number & mask_];
@@ -46,9 +34,13 @@ TraceSnapshot TraceRing::snapshot() const {
       for (std::size_t i = 0; i < kWords; ++i) {
         words[i] = slot.words[i].load(std::memory_order_acquire);
       }
-      result.records.push_back(
-          {static_cast<std::uint32_t>(words[0]), TimePoint{static_cast<std::int64_t>(words[1])},
-           TimePoint{static_cast<std::int64_t>(words[2])}, static_cast<std::int64_t>(words[3])});
+      const auto name = static_cast<std::uint32_t>(words[0]);
+      result.records.push_back({.name = name & ~kSent,
+                                .start = TimePoint{static_cast<std::int64_t>(words[1])},
+                                .end = TimePoint{static_cast<std::int64_t>(words[2])},
+                                .argument = static_cast<std::int64_t>(words[3]),
+                                .flow = {static_cast<std::uint32_t>(words[0] >> 32), words[4]},
+                                .sent = (name & kSent) != 0});
     }
     // Record n may be half overwritten once record n + mask_ + 1 has been begun.
     const std::uint64_t now_written = written_.load(std::memory_order_acquire);

@@ -359,4 +359,18 @@ std::vector<LinkStats> Gate::link_stats() const {
   return all;
 }
 
+void Gate::settle_flows(TraceSnapshot& trace) const {
+  for (TraceRecord& record : trace.records) {
+    TraceFlow& flow = record.flow;
+    if (!flow.known() || flow.within_node()) continue;
+    const std::uint32_t link = flow.link - 1;
+    if (const auto outlet = outlets_.find(link); outlet != outlets_.end()) {
+      flow.number = outlet->second->shared_number(flow.number);
+    } else if (const auto inlet = inlets_.find(link); inlet != inlets_.end()) {
+      flow.number = inlet->second->shared_number(flow.number);
+    }
+    if (flow.number == 0) flow = {};
+  }
+}
+
 }  // namespace troupe::runtime

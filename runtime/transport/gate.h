@@ -40,6 +40,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/base/trace.h"
 #include "runtime/message.h"
 #include "runtime/plan.h"
 #include "runtime/transport/drain.h"
@@ -197,6 +198,9 @@ class Gate final : public WireEvents {
   void add_to(WaitGraph& graph) const;
   // Any thread, also after the end: of each link, the end that is here.
   std::vector<LinkStats> link_stats() const;
+  // Any thread, also after the end. The same message has one flow at both of its ends from then on,
+  // or none.
+  void settle_flows(TraceSnapshot& trace) const;
 
   // See WireEvents; called by the wire within turn().
   void connected(ConnectionId connection, const ConnectionInfo& info) override;

@@ -144,7 +144,7 @@ void Gate::deliver(std::size_t position, Lane lane, Parcel& parcel) {
                                   node, parcel.message.name())});
       return;
     }
-    parcel.message.attach(inlet, true);
+    parcel.message.attach(inlet, true, inlet.newest_number());
     inlet.to().deliver(std::move(parcel.message), lane);
     return;
   }

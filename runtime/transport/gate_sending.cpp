@@ -69,6 +69,7 @@ void Gate::send_out(Outgoing& outgoing) {
   Parcel parcel;
   Lane lane = Lane::kControl;
   if (outgoing.link != nullptr) {
+    outgoing.link->leaves(outgoing.message.number());
     parcel.link = outgoing.link->link();
     lane = outgoing.link->plan().lane;
   } else if (outgoing.cause) {

@@ -45,6 +45,7 @@ void RemoteOutlet::forget() {
 void RemoteOutlet::begin_anew() {
   CHECK(out_.messages == back_.messages + heard_.messages, "nothing is out on a link that begins");
   out_ = back_ = heard_ = {};
+  first_number_.store(0);
 }
 
 bool RemoteInlet::take_in(std::int64_t bytes) {
@@ -56,6 +57,7 @@ bool RemoteInlet::take_in(std::int64_t bytes) {
   }
   came_messages_.fetch_add(1);
   came_bytes_.fetch_add(bytes);
+  ++arrived_;
   return true;
 }
 
@@ -69,6 +71,7 @@ void RemoteInlet::send_back(std::int64_t bytes) {
 void RemoteInlet::begin_anew() {
   given_messages_.fetch_sub(came_messages_.exchange(0));
   given_bytes_.fetch_sub(came_bytes_.exchange(0));
+  arrived_before_.store(arrived_);
 }
 
 std::pair<std::int64_t, std::int64_t> RemoteInlet::given_back() const {

@@ -24,7 +24,7 @@ class RemoteOutlet final : public Outlet {
   // `link`: position in the plan. `peer`: position among the Gate's peers.
   RemoteOutlet(Gate& gate, std::uint32_t link, std::size_t peer, const LinkPlan& plan, Cell& from,
                PortId port)
-      : Outlet(plan, from, port), gate_(gate), link_(link), peer_(peer) {}
+      : Outlet(link, plan, from, port), gate_(gate), link_(link), peer_(peer) {}
 
   std::uint32_t link() const { return link_; }
   std::size_t peer() const { return peer_; }
@@ -33,8 +33,20 @@ class RemoteOutlet final : public Outlet {
   void give_back(std::int64_t bytes) override { credit_back(1, bytes); }
   void count_queued(std::int64_t) override {}
 
+  // Any thread: which of the messages between the two processes that meet now the one of this
+  // number() is, as the receiver's end counts them; 0: none of them, as far as is known yet.
+  std::uint64_t shared_number(std::uint64_t number) const {
+    const std::uint64_t first = first_number_.load();
+    return first == 0 || number < first ? 0 : number - first + 1;
+  }
+
   // The rest on the Gate's thread.
 
+  // The message of this number() is handed to the wire, and all that follow will be until the link
+  // begins anew.
+  void leaves(std::uint64_t number) {
+    if (first_number_.load() == 0) first_number_.store(number);
+  }
   // A message left the sender, and one came back from the receiver with its credit. False: no such
   // message, or not as much, is out that could come back.
   void gone_out(std::int64_t bytes);
@@ -59,13 +71,15 @@ class RemoteOutlet final : public Outlet {
     std::int64_t bytes = 0;
   };
   Tally out_, back_, heard_;
+  // Of the first message that was not bounced since the link began; 0: there was none.
+  std::atomic<std::uint64_t> first_number_{0};
 };
 
 // What has come from another node.
 class RemoteOrigin : public Origin {
  public:
-  RemoteOrigin(std::size_t peer, std::string sender, std::string port)
-      : Origin(kElsewhere, std::move(sender), std::move(port)), peer_(peer) {}
+  RemoteOrigin(std::size_t peer, std::string sender, std::string port, std::uint32_t trace_link = 0)
+      : Origin(kElsewhere, std::move(sender), std::move(port), trace_link), peer_(peer) {}
 
   std::size_t peer() const { return peer_; }
   // nullptr: sent past all links.
@@ -84,7 +98,7 @@ class RemoteOrigin : public Origin {
 class RemoteInlet final : public RemoteOrigin, public Inlet {
  public:
   RemoteInlet(Gate& gate, std::uint32_t link, std::size_t peer, const LinkPlan& plan, Cell& to)
-      : RemoteOrigin(peer, plan.from, plan.to_port),
+      : RemoteOrigin(peer, plan.from, plan.to_port, link + 1),
         Inlet(plan, to),
         gate_(gate),
         link_(link),
@@ -100,6 +114,13 @@ class RemoteInlet final : public RemoteOrigin, public Inlet {
 
   // The Gate's thread: a message has come. False: the sender had no credit for it.
   bool take_in(std::int64_t bytes);
+  // The Gate's thread: the number() of the message that was taken in last.
+  std::uint64_t newest_number() const { return arrived_; }
+  // Any thread: see RemoteOutlet.
+  std::uint64_t shared_number(std::uint64_t number) const {
+    const std::uint64_t before = arrived_before_.load();
+    return number <= before ? 0 : number - before;
+  }
   // The Gate's thread: a message goes back with its credit.
   void send_back(std::int64_t bytes);
   // The Gate's thread: another process takes the sender's place, and the link begins there. What of
@@ -123,6 +144,8 @@ class RemoteInlet final : public RemoteOrigin, public Inlet {
   std::atomic<std::int64_t> came_messages_{0}, came_bytes_{0};  // less what went back
   // Below 0 by what is held of a process before the one that sends now.
   std::atomic<std::int64_t> given_messages_{0}, given_bytes_{0};
+  std::uint64_t arrived_ = 0;                     // messages, ever; the Gate's thread
+  std::atomic<std::uint64_t> arrived_before_{0};  // the link began
 };
 
 }  // namespace troupe::runtime

@@ -21,6 +21,26 @@ TEST(TraceRing, KeepsTheLatestRecordsOldestFirst) {
   EXPECT_EQ(snapshot.names[snapshot.records.back().name], "step");
 }
 
+TEST(TraceRing, KeepsWhatWasSentAndWhatWasHandledApart) {
+  TraceRing ring(8);
+  const std::uint32_t name = ring.name("batch");
+  ring.write_sent({7, 1}, TimePoint(5), 640);
+  ring.write({name, TimePoint(6), TimePoint(9), 128, {TraceFlow::kWithinNode | 3, UINT64_MAX}});
+  const TraceSnapshot snapshot = ring.snapshot();
+  ASSERT_EQ(snapshot.records.size(), 2u);
+  const TraceRecord& sent = snapshot.records[0];
+  EXPECT_TRUE(sent.sent);
+  EXPECT_EQ(sent.flow, (TraceFlow{7, 1}));
+  EXPECT_EQ(sent.start, TimePoint(5));
+  EXPECT_EQ(sent.argument, 640);
+  const TraceRecord& handled = snapshot.records[1];
+  EXPECT_FALSE(handled.sent);
+  EXPECT_EQ(snapshot.names[handled.name], "batch");
+  EXPECT_EQ(handled.flow, (TraceFlow{TraceFlow::kWithinNode | 3, UINT64_MAX}));
+  EXPECT_TRUE(handled.flow.within_node());
+  EXPECT_EQ(handled.end, TimePoint(9));
+}
+
 TEST(TraceRing, SameNameIsTheSameIndex) {
   TraceRing ring(8);
   const std::uint32_t load = ring.name("load");
@@ -40,7 +60,8 @@ TEST(TraceRing, ReaderSeesOnlyWholeRecordsWhileTheOwnerWrites) {
   std::atomic<bool> over{false};
   std::thread writer([&] {
     for (int i = 0; i < 200000; ++i) {
-      ring.write({static_cast<std::uint32_t>(i), TimePoint(i), TimePoint(i), i});
+      const auto number = static_cast<std::uint32_t>(i);
+      ring.write({number, TimePoint(i), TimePoint(i), i, {number, number}});
     }
     over = true;
   });
@@ -50,6 +71,8 @@ TEST(TraceRing, ReaderSeesOnlyWholeRecordsWhileTheOwnerWrites) {
       ASSERT_EQ(record.start.count(), record.argument);
       ASSERT_EQ(record.end.count(), record.argument);
       ASSERT_EQ(record.name, static_cast<std::uint32_t>(record.argument));
+      ASSERT_EQ(record.flow.link, record.name);
+      ASSERT_EQ(record.flow.number, record.name);
       ASSERT_TRUE(last < 0 || record.argument == last + 1);
       last = record.argument;
     }

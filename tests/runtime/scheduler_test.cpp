@@ -306,6 +306,7 @@ TEST(Trace, EveryHandlerIsInTheActorsRing) {
   for (const ActorTrace& trace : stage.node().traces()) {
     if (trace.name != "receiver") continue;
     for (const TraceRecord& record : trace.trace.records) {
+      EXPECT_FALSE(record.sent);
       names.push_back(trace.trace.names[record.name]);
     }
   }

@@ -27,7 +27,7 @@ struct ProcessSetup {
   // What the gate is told; its node and the address of the plan's first one, which is that of the
   // world's first process, are filled in when they are empty.
   runtime::GateOptions gate;
-  runtime::NodeOptions node;
+  runtime::NodeOptions node = {.trace_records = 1024};
   runtime::ActorFactory factory;
   // Where it listens; "": at "sim://" and its number.
   std::string address{};

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "config/topology_file.h"
-#include "launch/run_trace.h"
 #include "tests/actors/theatre.h"
 #include "tests/pipeline/data_fixture.h"
 
@@ -54,22 +53,6 @@ TEST(LocalRun, HandlerThatNeverReturnsIsNamedAndTheProcessEndsWithTheSummaryWrit
   for (const char* name : {"run/summary.json", "run/trace/local.json"}) {
     EXPECT_TRUE(disk.read(folder / name).ok()) << name;
   }
-}
-
-TEST(RunTrace, IsOneEventPerRecordAndARowPerActor) {
-  using std::chrono::microseconds;
-  runtime::ActorTrace loader{"loader", {{"start", "batch"}, {}, 2}};
-  loader.trace.records = {{0, microseconds(5), microseconds(7), 0},
-                          {1, microseconds(7), microseconds(17), 640}};
-  const runtime::ActorTrace idle{"reducer", {}};
-  EXPECT_EQ(trace_json({loader, idle}),
-            R"({"traceEvents":[
-{"name":"thread_name","ph":"M","pid":1,"tid":0,"args":{"name":"loader"}},
-{"name":"start","ph":"X","pid":1,"tid":0,"ts":5.000,"dur":2.000,"args":{"argument":0}},
-{"name":"batch","ph":"X","pid":1,"tid":0,"ts":7.000,"dur":10.000,"args":{"argument":640}},
-{"name":"thread_name","ph":"M","pid":1,"tid":1,"args":{"name":"reducer"}}
-]}
-)");
 }
 
 }  // namespace

@@ -1,57 +1,68 @@
-#include "launch/run_trace.h"
+#include "telemetry/trace_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace troupe::launch {
+namespace troupe::telemetry {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using runtime::TimePoint;
+using runtime::TraceRecord;
+using testing::ElementsAre;
 
-std::string trace_of(std::vector<runtime::TraceRecord> records) {
-  runtime::ActorTrace replica{"replica.0", {{"timer", "compute", "reduce"}, {}, 0}};
-  replica.trace.records = std::move(records);
-  const runtime::ActorTrace idle{"reducer", {}};
-  return trace_json({replica, idle});
+constexpr TimePoint us(int number) { return std::chrono::microseconds(number); }
+
+TraceRecord span(int from, int to) { return {.start = us(from), .end = us(to)}; }
+
+std::vector<int> starts(const TraceRows& rows) {
+  std::vector<int> all;
+  for (const TraceRecord& each : rows.spans()) {
+    all.push_back(static_cast<int>(each.start / std::chrono::microseconds(1)));
+  }
+  return all;
 }
 
-std::string row(int number, const std::string& name) {
-  return R"("tid":)" + std::to_string(number) + R"(,"args":{"name":")" + name + R"("}})";
+std::vector<std::size_t> places(const TraceRows& rows) {
+  std::vector<std::size_t> all;
+  for (std::size_t i = 0; i < rows.spans().size(); ++i) all.push_back(rows.row(i));
+  return all;
 }
 
-std::string span(const std::string& name, int on_row, int start) {
-  return R"({"name":")" + name + R"(","ph":"X","pid":1,"tid":)" + std::to_string(on_row) +
-         R"(,"ts":)" + std::to_string(start) + ".000";
+TEST(TraceRows, SpansWithinOthersShareTheirRow) {
+  const TraceRows rows({span(2, 9), span(1, 10), span(10, 12)});
+  EXPECT_THAT(starts(rows), ElementsAre(1, 2, 10));
+  EXPECT_THAT(places(rows), ElementsAre(0, 0, 0));
+  EXPECT_EQ(rows.count(), 1U);
 }
 
-constexpr runtime::TimePoint us(int number) { return std::chrono::microseconds(number); }
-
-TEST(RunTrace, SpansWithinOthersShareTheirRow) {
-  const std::string text =
-      trace_of({{1, us(2), us(9), 0}, {0, us(1), us(10), 0}, {0, us(10), us(12), 0}});
-  EXPECT_THAT(text, HasSubstr(span("timer", 0, 1)));
-  EXPECT_THAT(text, HasSubstr(span("compute", 0, 2)));
-  EXPECT_THAT(text, HasSubstr(span("timer", 0, 10)));
-  EXPECT_THAT(text, HasSubstr(row(1, "reducer")));
+TEST(TraceRows, SpansThatCrossOthersHaveRowsOfTheirOwn) {
+  const TraceRows rows({span(1, 10), span(9, 30), span(15, 40), span(12, 20), span(30, 50)});
+  EXPECT_THAT(starts(rows), ElementsAre(1, 9, 12, 15, 30));
+  EXPECT_THAT(places(rows), ElementsAre(0, 1, 0, 2, 0));
+  EXPECT_EQ(rows.count(), 3U);
 }
 
-TEST(RunTrace, SpansThatCrossOthersHaveRowsOfTheirOwn) {
-  const std::string text = trace_of({{0, us(1), us(10), 0},
-                                     {2, us(9), us(30), 6},
-                                     {2, us(15), us(40), 7},
-                                     {0, us(12), us(20), 0},
-                                     {2, us(30), us(50), 8}});
-  EXPECT_THAT(text, HasSubstr(span("timer", 0, 1)));
-  EXPECT_THAT(text, HasSubstr(span("reduce", 1, 9)));
-  EXPECT_THAT(text, HasSubstr(span("reduce", 2, 15)));
-  EXPECT_THAT(text, HasSubstr(span("timer", 0, 12)));
-  EXPECT_THAT(text, HasSubstr(span("reduce", 0, 30)));
-  EXPECT_THAT(text, HasSubstr(row(0, "replica.0")));
-  EXPECT_THAT(text, HasSubstr(row(1, "replica.0 (2)")));
-  EXPECT_THAT(text, HasSubstr(row(2, "replica.0 (3)")));
-  EXPECT_THAT(text, HasSubstr(row(3, "reducer")));
+TEST(TraceRows, LeaveOutWhatIsNoSpan) {
+  const TraceRecord sent{.start = us(3), .end = us(3), .sent = true};
+  const TraceRows rows({sent, span(5, 4)});
+  EXPECT_TRUE(rows.spans().empty());
+  EXPECT_EQ(rows.count(), 1U);
+}
+
+TEST(TraceRows, FindTheInnermostSpanAtATime) {
+  const TraceRows rows({span(1, 10), span(2, 4), span(5, 6), span(10, 20), span(30, 30)});
+  const auto start_at = [&](int time) {
+    const auto found = rows.span_at(us(time));
+    return found ? static_cast<int>(rows.spans()[*found].start / std::chrono::microseconds(1)) : -1;
+  };
+  EXPECT_EQ(start_at(0), -1);
+  EXPECT_EQ(start_at(1), 1);
+  EXPECT_EQ(start_at(3), 2);
+  EXPECT_EQ(start_at(8), 1);
+  EXPECT_EQ(start_at(10), 10) << "the one that begins, not the one that ends";
+  EXPECT_EQ(start_at(25), -1);
+  EXPECT_EQ(start_at(30), 30);
 }
 
 }  // namespace
-}  // namespace troupe::launch
+}  // namespace troupe::telemetry

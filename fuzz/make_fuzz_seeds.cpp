@@ -285,6 +285,7 @@ std::vector<std::byte> training_talk(const runtime::WireTypes& types) {
   actors::StepMetrics metrics;
   metrics.losses.resize(example.layout.loss_weights.size());
   member.send(3, 2, Message::of(actors::StepMetrics(metrics)));
+  member.send(3, 2, Message::of(actors::SampleMetrics{{{"compute_seconds", 0.25}}}));
   const auto state = std::make_shared<const pipeline::TrainingState>(
       pipeline::initial_state(example.layout, example.options, "", {}));
   member.send(2, 1, Message::of(actors::Snapshot{state}));

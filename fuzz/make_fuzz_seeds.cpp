@@ -148,9 +148,7 @@ void add_parcels(const Folder& folder) {
   sound.slot = 1;
   const auto pointer = std::make_shared<const pipeline::TrainingState>(std::move(sound));
   add_parcel(folder, types, actors::Snapshot{pointer});
-  actors::StepMetrics metrics;
-  metrics.step = 77;
-  metrics.losses = {0.5, 2.0};
+  const actors::StepMetrics metrics{.step = 77, .losses = {0.5, 2.0}, .state_hash = {}};
   add_parcel(folder, types, metrics);
   add_parcel(folder, types, actors::SampleMetrics{{{"compute_seconds", 0.25}, {"a/b", -1.0}}});
   actors::ReplicaEnd end;

@@ -1,0 +1,252 @@
+// Curves over the run: drawn by uPlot, read by mouse, touch and keyboard, and told in words.
+
+import uPlot from "uplot";
+
+import { column, type Curve, type PlacedMark, pointAt, union } from "./curve.ts";
+import { marksPlugin } from "./chart_marks.ts";
+import { evenTicks, linearRange, logRange, logTicks } from "./chart_scale.ts";
+import { ChartTable, legendValue, sentence } from "./chart_table.ts";
+import { make, setAttribute, setText, uniqueId } from "./elements.ts";
+import { count, dateAndTime, figure, timeOfDay } from "./format.ts";
+import { colour, DASHES, seriesColour } from "./palette.ts";
+import type { Range, Zoom } from "./zoom.ts";
+
+export interface ChartContent {
+  title: string;
+  curves: Curve[];
+  marks: PlacedMark[];
+  log: boolean;
+  axis: "step" | "time" | "epoch";
+}
+
+const KEYS = "Arrow keys read values, with Shift they move along the run, plus and minus zoom, " +
+  "0 shows all.";
+
+export class Chart {
+  readonly element: HTMLElement;
+  // Reads as a slider: its value is the point under the cursor.
+  readonly plot: HTMLElement;
+  // How many points it was last given, of all curves together.
+  points = 0;
+
+  private heading: HTMLElement;
+  private legend = make("ul", { class: "legend" });
+  private summary = make("p", { class: "for-readers", id: uniqueId("summary") });
+  private table = new ChartTable(() => this.fillTable());
+  private content: ChartContent | undefined;
+  private u: uPlot | undefined;
+  private shape = "";
+  private xs: number[] = [];
+  private cursor: number | undefined;  // an x
+
+  constructor(private readonly zoom: Zoom, level: "h3" | "h4" = "h3", tall = false) {
+    this.heading = make(level, {});
+    this.plot = make("div", {
+      class: tall ? "plot tall" : "plot", tabindex: 0, role: "slider", "aria-valuemin": 0,
+      "aria-valuemax": 0, "aria-valuenow": 0, "aria-describedby": this.summary.id,
+      onkeydown: (event: KeyboardEvent) => this.key(event),
+    });
+    this.element = make("figure", { class: "chart" }, this.heading, this.legend, this.plot,
+      this.summary, this.table.element);
+    new ResizeObserver(() => this.resize()).observe(this.plot);
+    zoom.onChange(() => this.place());
+  }
+
+  show(content: ChartContent): void {
+    this.content = content;
+    this.points = content.curves.reduce((sum, curve) => sum + curve.x.length, 0);
+    this.element.dataset["points"] = String(this.points);
+    setText(this.heading, content.title);
+    this.table.name(content.title);
+    this.xs = union(content.curves);
+    const shape = JSON.stringify([content.log, content.axis,
+      content.curves.map((c) => [c.label, c.colour, c.dash, !!c.low, !!c.raw, !!c.filled])]);
+    const data = this.columns(content);
+    if (!this.u || shape !== this.shape) {
+      this.shape = shape;
+      this.build(content, data);
+    } else {
+      this.u.setData(data, false);
+    }
+    this.place();
+    setText(this.summary, `${sentence(content.title, content.curves, this.extent())} ${KEYS}`);
+  }
+
+  // After the colours have changed.
+  repaint(): void {
+    this.shape = "";
+    if (this.content) this.show(this.content);
+  }
+
+  get all(): Range {
+    return [this.xs[0] ?? 0, this.xs[this.xs.length - 1] ?? 0];
+  }
+
+  private get range(): Range {
+    return this.zoom.range ?? this.all;
+  }
+
+  // A faint companion or a band stands in front of its curve's column.
+  private columns(content: ChartContent): uPlot.AlignedData {
+    const data: (number | null)[][] = [];
+    for (const curve of content.curves) {
+      if (curve.low && curve.high) {
+        data.push(column(this.xs, curve, curve.low, content.log));
+        data.push(column(this.xs, curve, curve.high, content.log));
+      }
+      if (curve.raw) data.push(column(this.xs, curve, curve.raw, content.log));
+      data.push(column(this.xs, curve, curve.y, content.log));
+    }
+    return [this.xs, ...data] as uPlot.AlignedData;
+  }
+
+  private build(content: ChartContent, data: uPlot.AlignedData): void {
+    this.u?.destroy();
+    const series: uPlot.Series[] = [{}];
+    const bands: uPlot.Band[] = [];
+    const none = { show: true, stroke: "transparent", width: 0, points: { show: false }, spanGaps: true };
+    for (const curve of content.curves) {
+      const paint = seriesColour(curve.colour);
+      if (curve.low && curve.high) {
+        series.push({ ...none }, { ...none });
+        bands.push({ series: [series.length - 1, series.length - 2], fill: `${paint}2e` });
+      }
+      if (curve.raw) series.push({ ...none, stroke: `${paint}55`, width: 1 });
+      series.push({
+        label: curve.label, stroke: paint, width: curve.filled ? 1 : 1.75, spanGaps: true,
+        dash: DASHES[curve.dash % DASHES.length]!, points: { show: curve.x.length === 1, size: 5 },
+        ...(curve.filled ? { fill: `${paint}b0` } : {}),
+      });
+    }
+    const line = { stroke: () => colour("muted"), font: `11px ${getComputedStyle(document.body).fontFamily}`,
+      grid: { stroke: () => colour("rule"), width: 1 }, ticks: { show: false } };
+    this.u = new uPlot({
+      width: Math.max(120, this.plot.clientWidth), height: this.plot.clientHeight || 200,
+      padding: [content.marks.length || content.axis !== "epoch" ? 20 : 8, 10, 0, 0],
+      legend: { show: false }, series, bands,
+      cursor: { drag: { x: true, y: false, setScale: false }, sync: { key: content.axis, scales: ["x", null] },
+        points: { show: false } },
+      scales: {
+        x: { time: content.axis === "time", auto: false, range: () => this.spread() },
+        y: content.log ? { distr: 3, range: (_u, low, high) => logRange(low, high) }
+          : { range: (_u, low, high) => linearRange(low, high) },
+      },
+      axes: [
+        { ...line, space: 70, size: 26,
+          ...(content.axis === "time" ? {} : { values: (_u: uPlot, v: number[]) =>
+            v.map((x) => Number.isInteger(x) ? count(x) : "") }) },
+        { ...line, size: 52,
+          splits: (u, _i, low, high) => (content.log ? logTicks : evenTicks)(low, high, u.height / 45),
+          filter: (_u, ticks) => ticks,
+          values: (_u, ticks) => ticks.map((v) => figure(Number(v.toPrecision(3)), 2 + Number(!content.log))) },
+      ],
+      hooks: {
+        setSelect: [(u) => this.select(u)],
+        setCursor: [(u) => this.follow(u)],
+      },
+      plugins: [marksPlugin(() => this.content?.marks ?? [])],
+    }, data, this.plot);
+    this.u.over.addEventListener("dblclick", () => this.zoom.set(null));
+  }
+
+  private spread(): Range {
+    const [low, high] = this.range;
+    return high > low ? [low, high] : [low - 0.5, low + 0.5];
+  }
+
+  private place(): void {
+    if (!this.u || !this.content) return;
+    const [low, high] = this.spread();
+    this.u.setScale("x", { min: low, max: high });
+    const [from, to] = this.all;
+    setAttribute(this.plot, "aria-label", this.content.title);
+    setAttribute(this.plot, "aria-valuemin", String(from));
+    setAttribute(this.plot, "aria-valuemax", String(to));
+    this.fillLegend();
+    if (this.table.open) this.fillTable();
+  }
+
+  private select(u: uPlot): void {
+    if (u.select.width < 4) return;
+    const range: Range = [u.posToVal(u.select.left, "x"),
+      u.posToVal(u.select.left + u.select.width, "x")];
+    u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    this.zoom.set(range);
+  }
+
+  private follow(u: uPlot): void {
+    const left = u.cursor.left ?? -1;
+    this.cursor = left < 0 ? undefined : u.posToVal(left, "x");
+    this.fillLegend();
+  }
+
+  private xText(x: number): string {
+    const axis = this.content?.axis;
+    return axis === "time" ? timeOfDay(x) : `${axis ?? "step"} ${count(Math.round(x))}`;
+  }
+
+  private extent(): string {
+    const [from, to] = this.all;
+    if (this.content?.axis === "time") return `${dateAndTime(from)} to ${dateAndTime(to)}`;
+    return `${this.content?.axis ?? "step"}s ${count(from)} to ${count(to)}`;
+  }
+
+  private fillLegend(): void {
+    const { content, cursor } = this;
+    if (!content) return;
+    const x = cursor ?? this.range[1];
+    while (this.legend.children.length > content.curves.length) this.legend.lastChild!.remove();
+    content.curves.forEach((curve, i) => {
+      let item = this.legend.children[i];
+      if (!item) {
+        item = make("li", {}, make("span", { class: "swatch" }), make("span", { class: "name" }),
+          make("span", { class: "value" }));
+        this.legend.append(item);
+      }
+      setAttribute(item.children[0]!, "class",
+        `swatch colour-${curve.colour} dash-${curve.dash % DASHES.length}`);
+      setText(item.children[1]!, curve.label);
+      setText(item.children[2]!, legendValue(curve, pointAt(curve, x)));
+    });
+    const text = content.curves.map((c) => `${c.label} ${legendValue(c, pointAt(c, x))}`);
+    setAttribute(this.plot, "aria-valuenow", String(x));
+    setAttribute(this.plot, "aria-valuetext", `${this.xText(x)}: ${text.join(", ")}`);
+  }
+
+  private fillTable(): void {
+    if (!this.content) return;
+    const [low, high] = this.range;
+    const name = this.content.axis;
+    this.table.show(name === "time" ? "Time" : name === "epoch" ? "Epoch" : "Step",
+      (x) => name === "time" ? timeOfDay(x) : count(Math.round(x)), this.content.curves, [low, high]);
+  }
+
+  private key(event: KeyboardEvent): void {
+    if (event.target !== this.plot || event.ctrlKey || event.metaKey || event.altKey) return;
+    const sign = event.key === "ArrowLeft" ? -1 : event.key === "ArrowRight" ? 1 : 0;
+    if (sign !== 0 && event.shiftKey) this.zoom.pan(0.25 * sign, this.all);
+    else if (sign !== 0) this.step(sign);
+    else if (event.key === "+" || event.key === "=") this.zoom.scale(0.5, this.all, this.cursor);
+    else if (event.key === "-") this.zoom.scale(2, this.all, this.cursor);
+    else if (event.key === "0" || event.key === "Escape") this.zoom.set(null);
+    else return;
+    event.preventDefault();
+  }
+
+  // Moves the cursor over what is shown, by a hundredth of it or by a point, whichever is more.
+  private step(sign: number): void {
+    if (!this.u) return;
+    const [low, high] = this.range;
+    const from = this.cursor ?? high;
+    const by = Math.max((high - low) / 100, this.content?.axis === "time" ? 0.001 : 1);
+    const x = Math.min(high, Math.max(low, from + sign * by));
+    this.u.setCursor({ left: this.u.valToPos(x, "x"), top: 10 });
+    this.cursor = x;
+    this.fillLegend();
+  }
+
+  private resize(): void {
+    const { clientWidth, clientHeight } = this.plot;
+    if (this.u && clientWidth > 0) this.u.setSize({ width: clientWidth, height: clientHeight });
+  }
+}

@@ -1,0 +1,51 @@
+// Ranges and ticks of a chart's upright axis.
+
+import type { Range } from "./zoom.ts";
+
+const known = (low: number | null, high: number | null): boolean =>
+  low !== null && high !== null && Number.isFinite(low) && Number.isFinite(high);
+
+// From 0 where the curve comes near it.
+export function linearRange(low: number | null, high: number | null): Range {
+  if (!known(low, high)) return [0, 1];
+  const near = low! >= 0 && low! < 0.5 * high!;
+  const floor = near ? 0 : low! - 0.06 * (high! - low! || Math.abs(low!) || 1);
+  return [floor, high! + 0.08 * (high! - floor || 1)];
+}
+
+export function logRange(low: number | null, high: number | null): Range {
+  if (!known(low, high) || low! <= 0) return [0.1, 10];
+  const room = Math.max(1.05, Math.pow(high! / low!, 0.06));
+  return [low! / room, high! * room];
+}
+
+// At most about `most` ticks at powers of ten, their 2, 3 and 5 fold, or, where the range is narrow,
+// round numbers at equal distances.
+export function logTicks(low: number, high: number, most: number): number[] {
+  if (high / low < 4) return evenTicks(low, high, most);
+  for (const factors of [[1, 2, 3, 5], [1, 2, 5], [1, 3], [1]]) {
+    const ticks = decades(low, high, 1).flatMap((d) => factors.map((f) => f * d));
+    const inside = ticks.filter((t) => t >= low && t <= high);
+    if (inside.length <= most && inside.length > 1) return inside;
+  }
+  const every = Math.ceil(Math.log10(high / low) / most);
+  return decades(low, high, every).filter((t) => t >= low && t <= high);
+}
+
+function decades(low: number, high: number, every: number): number[] {
+  const result: number[] = [];
+  for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e += every) {
+    result.push(Number(`1e${e}`));
+  }
+  return result;
+}
+
+export function evenTicks(low: number, high: number, most: number): number[] {
+  const rough = (high - low) / Math.max(1, most);
+  if (!(rough > 0)) return [low];
+  const unit = Math.pow(10, Math.floor(Math.log10(rough)));
+  const step = unit * ([1, 2, 2.5, 5].find((f) => f * unit >= rough) ?? 10);
+  const result: number[] = [];
+  for (let i = Math.ceil(low / step); i * step <= high; ++i) result.push(Number((i * step).toPrecision(12)));
+  return result;
+}

@@ -1,0 +1,167 @@
+// The page: fetches which runs there are, keeps a connection to each that was chosen, and lets the
+// panels show what they know.
+
+import { ActorPanel } from "./actor_panel.ts";
+import { Announcer } from "./announcer.ts";
+import { Connection } from "./connection.ts";
+import { make, setText } from "./elements.ts";
+import { GraphPanel } from "./graph_panel.ts";
+import { LogPanel } from "./log_panel.ts";
+import { LossPanel } from "./loss_panel.ts";
+import { MeritPanel } from "./merit_panel.ts";
+import { PacePanel } from "./pace_panel.ts";
+import type { Panel, ShownRun } from "./panel.ts";
+import { PhysicsPanel } from "./physics_panel.ts";
+import { onPreference } from "./preferences.ts";
+import type { ListedRun, RunList } from "./protocol.ts";
+import { QuestionPanel } from "./question_panel.ts";
+import { labelsOf, MOST_RUNS, RunChoice } from "./run_choice.ts";
+import { RunHeader } from "./run_header.ts";
+import { RunState } from "./run_state.ts";
+import { ShowerPanel } from "./shower_panel.ts";
+import { ShowerStore } from "./shower_store.ts";
+import { onTheme, startTheme, themeChoice } from "./theme.ts";
+import { Zoom } from "./zoom.ts";
+
+// Drawing more often would tell an eye nothing and cost a phone its battery.
+const DRAW_MS = 400;
+const LIST_MS = 10000;
+
+class Page {
+  private runs: ShownRun[] = [];
+  private listed: ListedRun[] = [];
+  private chosen: number[] = idsOfAddress();
+  private headers: RunHeader[] = [];
+  private headerBox = make("div", { class: "run-headers" });
+  private notice = make("p", { class: "notice", role: "status" }, "Connecting.");
+  private announcer = new Announcer();
+  private choice = new RunChoice((ids) => this.choose(ids));
+  private panels: Panel[];
+  private visible = new Set<Element>();
+  private waiting = false;
+  private drawn = 0;
+
+  constructor(private readonly version: HTMLElement) {
+    const zoom = new Zoom();
+    const store = new ShowerStore(() => this.later());
+    this.panels = [new LossPanel(zoom), new PacePanel(zoom), new GraphPanel(), new MeritPanel(),
+      new PhysicsPanel(store), new ShowerPanel(store), new ActorPanel(), new LogPanel(),
+      new QuestionPanel()];
+  }
+
+  start(top: HTMLElement, main: HTMLElement): void {
+    top.append(this.choice.element, this.headerBox, this.notice, this.announcer.element);
+    main.append(...this.panels.map((panel) => panel.element));
+    const watch = new IntersectionObserver((entries) => {
+      for (const entry of entries) {
+        if (entry.isIntersecting) this.visible.add(entry.target);
+        else this.visible.delete(entry.target);
+      }
+      this.later();
+    }, { rootMargin: "300px" });
+    for (const panel of this.panels) watch.observe(panel.element);
+    onPreference(() => this.later());
+    onTheme(() => this.panels.forEach((panel) => panel.repaint?.()));
+    window.addEventListener("hashchange", () => {
+      if (location.hash.startsWith("#runs=")) this.choose(idsOfAddress());
+    });
+    // States of the connection grow old without anything coming.
+    window.setInterval(() => this.later(), 1000);
+    void this.list();
+  }
+
+  private async list(): Promise<void> {
+    try {
+      const response = await fetch("/api/runs");
+      const told = (await response.json()) as RunList;
+      this.listed = told.runs;
+      setText(this.version, `Troupe ${told.version}`);
+      this.choose(this.chosen);
+    } catch {
+      if (this.runs.length === 0) this.tell("The server cannot be reached. Trying again.");
+    }
+    window.setTimeout(() => void this.list(), this.runs.length === 0 ? 2000 : LIST_MS);
+  }
+
+  private choose(ids: number[]): void {
+    const known = ids.filter((id) => this.listed.some((run) => run.id === id)).slice(0, MOST_RUNS);
+    const first = this.listed.find((run) => run.live) ?? this.listed[this.listed.length - 1];
+    this.chosen = known.length > 0 ? known : first ? [first.id] : [];
+    const labels = labelsOf(this.listed);
+    for (const run of this.runs) if (!this.chosen.includes(run.listed.id)) run.connection.close();
+    this.runs = this.chosen.map((id) => {
+      const listed = this.listed.find((run) => run.id === id)!;
+      const label = labels.get(id) ?? listed.name;
+      const found = this.runs.find((run) => run.listed.id === id);
+      if (found) return { ...found, listed, label };
+      const state = new RunState();
+      return { listed, label, state, connection: new Connection(id, state, () => this.later()) };
+    });
+    const hash = this.listed.length > 1 ? `#runs=${this.chosen.join(",")}` : "";
+    if (hash && location.hash !== hash) history.replaceState(null, "", hash);
+    this.choice.show(this.listed, labels, this.chosen);
+    this.tell(this.listed.length === 0 ? "There is no run to look at yet." : "");
+    this.later();
+  }
+
+  private tell(text: string): void {
+    setText(this.notice, text);
+    this.notice.hidden = text === "";
+  }
+
+  private later(): void {
+    if (this.waiting) return;
+    this.waiting = true;
+    const wait = Math.max(0, this.drawn + DRAW_MS - performance.now());
+    // A page that nobody sees gets no frames, and so draws nothing.
+    window.setTimeout(() => requestAnimationFrame(() => this.draw()), wait);
+  }
+
+  private draw(): void {
+    this.waiting = false;
+    while (this.headers.length > this.runs.length) this.headers.pop()!.element.remove();
+    this.runs.forEach((run, i) => {
+      let header = this.headers[i];
+      if (!header) {
+        this.headers.push((header = new RunHeader()));
+        this.headerBox.append(header.element);
+      }
+      header.show(run);
+    });
+    this.announcer.look(this.runs);
+    const first = this.runs[0];
+    const state = first?.state.progress?.state;
+    document.title = first ? `${first.label}${state ? `, ${state}` : ""} – Troupe` : "Troupe";
+    const shown = this.runs.filter((run) => run.state.version >= 0);
+    document.body.dataset["ready"] = String(shown.length > 0);
+    for (const panel of this.panels) {
+      if (this.visible.has(panel.element)) panel.show(shown);
+    }
+    this.drawn = performance.now();
+  }
+}
+
+function idsOfAddress(): number[] {
+  const found = /runs=([\d,]+)/.exec(location.hash)?.[1] ?? "";
+  return [...new Set(found.split(",").filter(Boolean).map(Number))];
+}
+
+// The part of the address behind # tells the runs, so it does not change with the place.
+function startPlaces(): void {
+  for (const link of document.querySelectorAll<HTMLAnchorElement>("a[href^='#']")) {
+    link.addEventListener("click", (event) => {
+      const place = document.getElementById(link.hash.slice(1));
+      if (!place) return;
+      event.preventDefault();
+      place.tabIndex = -1;
+      place.focus({ preventScroll: true });
+      place.scrollIntoView();
+    });
+  }
+}
+
+startTheme();
+startPlaces();
+document.getElementById("settings")!.append(themeChoice());
+new Page(document.getElementById("version")!).start(
+  document.getElementById("top")!, document.getElementById("main")!);

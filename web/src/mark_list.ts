@@ -1,0 +1,38 @@
+// What happened in the run, as text: what the lines and shapes across the curves stand for.
+
+import { make } from "./elements.ts";
+import { count, timeOfDay } from "./format.ts";
+import { Fingerprint, type ShownRun } from "./panel.ts";
+import type { Mark } from "./protocol.ts";
+
+const NEWEST = 200;
+const WORDS: Record<string, string> = { node: "member", run: "session" };
+
+export class MarkList {
+  readonly element: HTMLElement;
+  private list = make("ol", { class: "marks" });
+  private seen = new Fingerprint();
+
+  constructor() {
+    this.element = make("div", { class: "mark-list" },
+      make("h3", { id: "marks-title" }, "What happened"),
+      make("div", { class: "scroll", tabindex: 0, role: "region", "aria-labelledby": "marks-title" },
+        this.list));
+  }
+
+  show(runs: readonly ShownRun[]): void {
+    if (!this.seen.changed(...runs.map((r) => `${r.listed.id}${r.label}:${r.state.changes.marks}`))) return;
+    const marks: { mark: Mark; run: ShownRun }[] = runs.flatMap((run) =>
+      run.state.marks.map((mark) => ({ mark, run })));
+    marks.sort((a, b) => b.mark.time - a.mark.time || b.mark.step - a.mark.step);
+    const items = marks.slice(0, NEWEST).map(({ mark, run }) => make("li", { class: `mark ${mark.kind}` },
+      make("span", { class: "where" }, `step ${count(mark.step)}`),
+      make("span", { class: "shape", "aria-hidden": true }),
+      make("span", { class: "what" },
+        runs.length > 1 ? `${run.label}: ` : "",
+        mark.text || WORDS[mark.kind] || mark.kind),
+      make("time", {}, mark.time > 0 ? timeOfDay(mark.time) : "")));
+    if (items.length === 0) items.push(make("li", { class: "empty" }, "Nothing yet"));
+    this.list.replaceChildren(...items);
+  }
+}

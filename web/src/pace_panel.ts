@@ -1,0 +1,67 @@
+// How fast the run is, and what its steps spend their time on.
+
+import { Chart } from "./chart.ts";
+import type { Curve } from "./curve.ts";
+import { make } from "./elements.ts";
+import { HistoryAxis, historyKey } from "./history_curves.ts";
+import { Fingerprint, type Panel, section, type ShownRun } from "./panel.ts";
+import type { Zoom } from "./zoom.ts";
+
+const PARTS = ["load", "compute", "reduce", "apply"];
+
+export class PacePanel implements Panel {
+  readonly element: HTMLElement;
+  private rate: Chart;
+  private parts: Chart[] = [];
+  private grid: HTMLElement;
+  private seen = new Fingerprint();
+
+  constructor(private readonly zoom: Zoom) {
+    this.rate = new Chart(zoom);
+    this.grid = make("div", { class: "charts" }, this.rate.element);
+    this.element = section("pace", "Pace", this.grid);
+  }
+
+  show(runs: readonly ShownRun[]): void {
+    if (!this.seen.changed(historyKey(runs))) return;
+    const axis = new HistoryAxis();
+    const marks = axis.marks(runs);
+    const several = runs.length > 1;
+    this.rate.show({
+      title: "Events per second", marks, log: false, axis: axis.axis,
+      curves: runs.map((run, i) => axis.curve(run, several, "events_per_second",
+        several ? "" : "events/s", "", 0, i)).filter((curve) => curve !== undefined),
+    });
+    while (this.parts.length > runs.length) this.parts.pop()!.element.remove();
+    runs.forEach((run, i) => {
+      let chart = this.parts[i];
+      if (!chart) {
+        this.parts.push((chart = new Chart(this.zoom)));
+        this.grid.append(chart.element);
+      }
+      const title = several ? `Seconds per step, ${run.label}` : "Seconds per step";
+      chart.show({ title, curves: stacked(run, axis), marks: axis.marks([run]), log: false,
+        axis: axis.axis });
+    });
+  }
+
+  repaint(): void {
+    this.rate.repaint();
+    for (const chart of this.parts) chart.repaint();
+  }
+}
+
+// Each on top of those before it; the highest first, so that the others are drawn in front of it.
+function stacked(run: ShownRun, axis: HistoryAxis): Curve[] {
+  const result: Curve[] = [];
+  let below: number[] = [];
+  PARTS.forEach((part, colour) => {
+    const curve = axis.curve(run, false, `seconds/${part}`, part, "s", colour, 0);
+    if (!curve) return;
+    const { low: _low, high: _high, raw: _raw, ...plain } = curve;
+    const top = curve.y.map((value, i) => value + (below[i] ?? 0));
+    result.unshift({ ...plain, y: top, values: curve.y, filled: true });
+    below = top;
+  });
+  return result;
+}

@@ -1,0 +1,44 @@
+// A part of the page, and the runs it shows.
+
+import type { Connection } from "./connection.ts";
+import { make } from "./elements.ts";
+import type { ListedRun } from "./protocol.ts";
+import type { RunState } from "./run_state.ts";
+
+// One of the runs chosen, in the order of choice.
+export interface ShownRun {
+  listed: ListedRun;
+  label: string;
+  state: RunState;
+  connection: Connection;
+}
+
+export interface Panel {
+  readonly element: HTMLElement;
+  // Called when anything has changed, a few times a second at most, while the panel is in sight.
+  show(runs: readonly ShownRun[]): void;
+  // Colours have changed.
+  repaint?(): void;
+}
+
+export function section(id: string, title: string, ...content: (HTMLElement | string)[]):
+    HTMLElement {
+  return make("section", { class: `panel ${id}`, id, "aria-labelledby": `${id}-title` },
+    make("h2", { id: `${id}-title` }, title), ...content);
+}
+
+// Tells whether what a panel is made of has changed since it last asked.
+export class Fingerprint {
+  private last = "";
+
+  changed(...parts: unknown[]): boolean {
+    const now = parts.join("|");
+    if (now === this.last) return false;
+    this.last = now;
+    return true;
+  }
+
+  forget(): void {
+    this.last = "";
+  }
+}

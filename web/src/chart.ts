@@ -7,7 +7,7 @@ import { marksPlugin } from "./chart_marks.ts";
 import { evenTicks, linearRange, logRange, logTicks } from "./chart_scale.ts";
 import { ChartTable, legendValue, sentence } from "./chart_table.ts";
 import { make, setAttribute, setText, uniqueId } from "./elements.ts";
-import { count, dateAndTime, figure, timeOfDay } from "./format.ts";
+import { count, dateAndTime, tickText, timeOfDay } from "./format.ts";
 import { colour, DASHES, seriesColour } from "./palette.ts";
 import type { Range, Zoom } from "./zoom.ts";
 
@@ -113,9 +113,9 @@ export class Chart {
       }
       if (curve.raw) series.push({ ...none, stroke: `${paint}55`, width: 1 });
       series.push({
-        label: curve.label, stroke: paint, width: curve.filled ? 1 : 1.75, spanGaps: true,
+        label: curve.label, stroke: paint, width: curve.filled || curve.x.length > 400 ? 1 : 1.75, spanGaps: true,
         dash: DASHES[curve.dash % DASHES.length]!, points: { show: curve.x.length === 1, size: 5 },
-        ...(curve.filled ? { fill: `${paint}b0` } : {}),
+        ...(curve.filled ? { fill: paint } : {}),
       });
     }
     const line = { stroke: () => colour("muted"), font: `11px ${getComputedStyle(document.body).fontFamily}`,
@@ -138,7 +138,7 @@ export class Chart {
         { ...line, size: 52,
           splits: (u, _i, low, high) => (content.log ? logTicks : evenTicks)(low, high, u.height / 45),
           filter: (_u, ticks) => ticks,
-          values: (_u, ticks) => ticks.map((v) => figure(Number(v.toPrecision(3)), 2 + Number(!content.log))) },
+          values: (_u, ticks) => ticks.map((v) => tickText(v)) },
       ],
       hooks: {
         setSelect: [(u) => this.select(u)],
@@ -204,7 +204,7 @@ export class Chart {
         this.legend.append(item);
       }
       setAttribute(item.children[0]!, "class",
-        `swatch colour-${curve.colour} dash-${curve.dash % DASHES.length}`);
+        `swatch colour-${curve.colour} dash-${curve.dash % DASHES.length}${curve.filled ? " filled" : ""}`);
       setText(item.children[1]!, curve.label);
       setText(item.children[2]!, legendValue(curve, pointAt(curve, x)));
     });

@@ -43,16 +43,23 @@ export function marksPlugin(marks: () => readonly PlacedMark[]): uPlot.Plugin {
         const ratio = devicePixelRatio;
         const { left, top, width, height } = u.bbox;
         const ends: number[] = Array.from({ length: ROWS }, () => -Infinity);
+        const lastShape = new Map<string, number>();
         ctx.save();
         ctx.font = `${11 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
         ctx.lineWidth = ratio;
         ctx.textBaseline = "top";
-        for (const mark of marks()) {
+        ctx.textAlign = "left";
+        // What has no label first, so that it hides nothing.
+        const order = [...marks()].sort((a, b) => Number(isLine(a)) - Number(isLine(b)));
+        for (const mark of order) {
           const x = Math.round(u.valToPos(mark.x, "x", true)) + 0.5;
           if (!(x >= left - 1 && x <= left + width + 1)) continue;
           ctx.strokeStyle = ctx.fillStyle = colour("muted");
           ctx.setLineDash([]);
           if (shapes.includes(mark.kind)) {
+            // Of many that would smear some are left out; the list beside has them all.
+            if (x - (lastShape.get(mark.kind) ?? -Infinity) < 9 * ratio) continue;
+            lastShape.set(mark.kind, x);
             const y = top - (mark.kind === "checkpoint" ? 13 : 5) * ratio;
             drawShape(ctx, mark.kind, x, y, 3 * ratio);
             continue;

@@ -2,7 +2,7 @@
 
 import { type Curve, pointAt } from "./curve.ts";
 import { make, setText } from "./elements.ts";
-import { figure } from "./format.ts";
+import { duration, figure } from "./format.ts";
 import type { Range } from "./zoom.ts";
 
 const ROWS = 20;
@@ -10,6 +10,7 @@ const ROWS = 20;
 export function legendValue(curve: Curve, index: number): string {
   if (index < 0) return "–";
   const value = (curve.values ?? curve.y)[index];
+  if (curve.unit === "s") return duration(value);
   return curve.unit ? `${figure(value)} ${curve.unit}` : figure(value);
 }
 

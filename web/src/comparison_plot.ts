@@ -2,7 +2,7 @@
 
 import { evenTicks, linearRange, logRange, logTicks } from "./chart_scale.ts";
 import { draw, make, setAttribute, setText } from "./elements.ts";
-import { figure } from "./format.ts";
+import { figure, tickText } from "./format.ts";
 import type { Range } from "./zoom.ts";
 
 export interface ComparisonContent {
@@ -16,10 +16,13 @@ export interface ComparisonContent {
   log: boolean;
 }
 
-const TOP = 150;
-const RATIO = 62;
-const GAP = 12;
-const LEFT = 46;
+// From above: the name of the upright axis, the upper plot down to TOP, the ratio's name, the ratio.
+const ROOF = 16;
+const TOP = 168;
+const RATIO = 60;
+const GAP = 26;
+const LEFT = 44;
+const RIGHT = 18;
 const BOTTOM = 34;
 const RATIO_RANGE: Range = [0, 2];
 
@@ -56,7 +59,7 @@ export class ComparisonPlot {
     if (!content || width < 60 || content.data.length === 0) return;
     const svg = draw("svg", { width, height: TOP + GAP + RATIO + BOTTOM, "aria-hidden": "true" });
     const bins = content.data.length;
-    const x = (edge: number) => LEFT + ((width - LEFT - 8) * edge) / bins;
+    const x = (edge: number) => LEFT + ((width - LEFT - RIGHT) * edge) / bins;
     const all = [content.data, ...content.generated.map((g) => g.values)].flat()
       .filter((v) => Number.isFinite(v) && (!content.log || v > 0));
     const [least, most] = [Math.min(...all), Math.max(...all)];
@@ -66,13 +69,13 @@ export class ComparisonPlot {
     const scale = content.log ? Math.log10 : (v: number) => v;
     const [low, high] = [scale(range[0]), scale(range[1])];
     const y = (v: number) => content.log && v <= 0 ? TOP
-      : Math.min(TOP, TOP - (TOP * (scale(v) - low)) / (high - low || 1));
+      : Math.min(TOP, TOP - ((TOP - ROOF) * (scale(v) - low)) / (high - low || 1));
     const ry = (v: number) => TOP + GAP + RATIO -
       (RATIO * (Math.min(RATIO_RANGE[1], Math.max(0, v)) - RATIO_RANGE[0])) / RATIO_RANGE[1];
     svg.append(...ticks(content.log ? logTicks(range[0], range[1], 5) : evenTicks(range[0], range[1], 4),
-      y, width), ...ticks([0, 0.5, 1, 1.5, 2], ry, width), ...this.xTicks(content, x, width));
-    svg.append(draw("rect", { class: "tolerance", x: LEFT, width: width - LEFT - 8, y: ry(1.1),
-      height: ry(0.9) - ry(1.1) }), draw("line", { class: "one", x1: LEFT, x2: width - 8, y1: ry(1), y2: ry(1) }));
+      y, width), ...ticks([0.5, 1, 1.5], ry, width), ...this.xTicks(content, x, width));
+    svg.append(draw("rect", { class: "tolerance", x: LEFT, width: width - LEFT - RIGHT, y: ry(1.1),
+      height: ry(0.9) - ry(1.1) }), draw("line", { class: "one", x1: LEFT, x2: width - RIGHT, y1: ry(1), y2: ry(1) }));
     for (const { values, colour } of content.generated) {
       svg.append(draw("path", { class: `steps stroke-${colour}`, d: stairs(values.map(y), x) }));
       const ratio = values.map((v, i) => v / content.data[i]!);
@@ -82,8 +85,8 @@ export class ComparisonPlot {
     svg.append(...content.data.map((v, i) => !(content.log && v <= 0) && draw("circle", {
       class: "data-point", cx: x(i + 0.5), cy: y(v), r: bins > 40 ? 1.6 : 2.6,
     })).filter((c) => c !== false));
-    svg.append(draw("text", { class: "axis-name", x: LEFT, y: 10, dx: 6 }, content.yName),
-      draw("text", { class: "axis-name", x: LEFT, y: TOP + GAP + 10, dx: 6 }, "generated / data"));
+    svg.append(draw("text", { class: "axis-name", x: LEFT, y: 10 }, content.yName),
+      draw("text", { class: "axis-name", x: LEFT, y: TOP + GAP - 8 }, "generated / data"));
     this.box.replaceChildren(svg);
   }
 
@@ -93,8 +96,8 @@ export class ComparisonPlot {
     const bottom = TOP + GAP + RATIO;
     const marks = evenTicks(content.low, content.high, width / 60).map((v) => draw("text", {
       class: "tick", x: x((v - content.low) / per), y: bottom + 14, "text-anchor": "middle",
-    }, figure(v, 3).replace(/\.0+$/, "")));
-    return [...marks, draw("text", { class: "axis-name", x: width - 8, y: bottom + 29, "text-anchor": "end" },
+    }, tickText(v)));
+    return [...marks, draw("text", { class: "axis-name", x: width - RIGHT, y: bottom + 29, "text-anchor": "end" },
       content.xName)];
   }
 
@@ -115,9 +118,8 @@ export class ComparisonPlot {
 
 function ticks(values: number[], y: (v: number) => number, width: number): SVGElement[] {
   return values.flatMap((v) => [
-    draw("line", { class: "grid", x1: LEFT, x2: width - 8, y1: y(v), y2: y(v) }),
-    draw("text", { class: "tick", x: LEFT - 5, y: y(v) + 4, "text-anchor": "end" }, figure(v, 2)
-      .replace(/\.0$/, "")),
+    draw("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y(v), y2: y(v) }),
+    draw("text", { class: "tick", x: LEFT - 5, y: y(v) + 4, "text-anchor": "end" }, tickText(v)),
   ]);
 }
 

@@ -14,8 +14,17 @@ export function figure(value: number | null | undefined, digits = 3): string {
   const size = Math.abs(value);
   let text: string;
   if (size >= 1e5 || size < 1e-3) text = value.toExponential(digits - 1).replace("e+", "e");
-  else if (size >= 1000) text = value.toFixed(0);
+  else if (size >= Math.pow(10, digits - 1)) text = value.toFixed(0);
   else text = value.toPrecision(digits);
+  return text.replaceAll("-", MINUS);
+}
+
+// At an axis: without the digits that say nothing.
+export function tickText(value: number): string {
+  const size = Math.abs(value);
+  const text = size !== 0 && (size >= 1e5 || size < 1e-3)
+    ? value.toExponential(2).replace(/\.?0+e/, "e").replace("e+", "e")
+    : String(Number(value.toPrecision(4)));
   return text.replaceAll("-", MINUS);
 }
 

@@ -22,9 +22,9 @@ export class LossPanel implements Panel {
     this.element = section("losses", "Losses",
       historyTools(zoom, () => [...this.charts.values()][0]?.all ?? [0, 1]),
       make("p", { class: "legend-of-marks", "aria-hidden": true },
-        make("span", { class: "mark checkpoint" }, make("span", { class: "shape" }), "checkpoint"),
-        make("span", { class: "mark validation" }, make("span", { class: "shape" }), "validation"),
-        make("span", { class: "mark node" }, make("span", { class: "shape" }), "members come and go")),
+        make("span", { class: "mark of-checkpoint" }, make("span", { class: "shape" }), "checkpoint"),
+        make("span", { class: "mark of-validation" }, make("span", { class: "shape" }), "validation"),
+        make("span", { class: "mark of-node" }, make("span", { class: "shape" }), "members come and go")),
       this.empty,
       make("div", { class: "with-list" }, this.grid, this.marks.element));
   }

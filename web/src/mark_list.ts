@@ -6,7 +6,6 @@ import { Fingerprint, type ShownRun } from "./panel.ts";
 import type { Mark } from "./protocol.ts";
 
 const NEWEST = 200;
-const WORDS: Record<string, string> = { node: "member", run: "session" };
 
 export class MarkList {
   readonly element: HTMLElement;
@@ -23,14 +22,14 @@ export class MarkList {
   show(runs: readonly ShownRun[]): void {
     if (!this.seen.changed(...runs.map((r) => `${r.listed.id}${r.label}:${r.state.changes.marks}`))) return;
     const marks: { mark: Mark; run: ShownRun }[] = runs.flatMap((run) =>
-      run.state.marks.map((mark) => ({ mark, run })));
+      run.state.marks.filter((mark) => mark.text !== "").map((mark) => ({ mark, run })));
     marks.sort((a, b) => b.mark.time - a.mark.time || b.mark.step - a.mark.step);
-    const items = marks.slice(0, NEWEST).map(({ mark, run }) => make("li", { class: `mark ${mark.kind}` },
+    const items = marks.slice(0, NEWEST).map(({ mark, run }) => make("li", { class: `mark of-${mark.kind}` },
       make("span", { class: "where" }, `step ${count(mark.step)}`),
       make("span", { class: "shape", "aria-hidden": true }),
       make("span", { class: "what" },
         runs.length > 1 ? `${run.label}: ` : "",
-        mark.text || WORDS[mark.kind] || mark.kind),
+        mark.text),
       make("time", {}, mark.time > 0 ? timeOfDay(mark.time) : "")));
     if (items.length === 0) items.push(make("li", { class: "empty" }, "Nothing yet"));
     this.list.replaceChildren(...items);

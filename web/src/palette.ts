@@ -12,22 +12,20 @@ export function seriesColour(index: number): string {
 }
 
 // Blue over grey to yellow, readable for all kinds of colour vision (after cividis). From 0 to 1.
+// Event displays are dark, light page or not; the darkest end would vanish there.
 const STOPS = [
   [0, 34, 78], [18, 53, 112], [59, 73, 108], [87, 93, 109], [112, 113, 115], [138, 134, 120],
   [165, 156, 116], [195, 179, 105], [225, 204, 85], [254, 232, 56],
 ] as const;
 
-export function heat(fraction: number, dark: boolean): [number, number, number] {
-  // The dark end would vanish on a dark ground.
-  const from = dark ? 0.22 : 0;
-  const to = dark ? 1 : 0.86;
-  const at = (from + (to - from) * Math.min(1, Math.max(0, fraction))) * (STOPS.length - 1);
+export function heat(fraction: number): [number, number, number] {
+  const at = (0.2 + 0.8 * Math.min(1, Math.max(0, fraction))) * (STOPS.length - 1);
   const index = Math.min(STOPS.length - 2, Math.floor(at));
   const [low, high] = [STOPS[index]!, STOPS[index + 1]!];
   const mix = (i: 0 | 1 | 2) => (low[i] + (high[i] - low[i]) * (at - index)) / 255;
   return [mix(0), mix(1), mix(2)];
 }
 
-export function heatCss(fraction: number, dark: boolean): string {
-  return `rgb(${heat(fraction, dark).map((v) => Math.round(255 * v)).join(" ")})`;
+export function heatCss(fraction: number): string {
+  return `rgb(${heat(fraction).map((v) => Math.round(255 * v)).join(" ")})`;
 }

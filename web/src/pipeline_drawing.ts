@@ -71,7 +71,8 @@ export function drawPipeline(node: RunNode, width: number): SVGSVGElement {
   const wide = (width - 6 * (perRow - 1)) / perRow;
   const below = rows * ROW;
   const height = below + Math.ceil(others.length / perRow) * (BOX + 6);
-  const svg = draw("svg", { width, height: Math.max(1, height), viewBox: `0 0 ${width} ${Math.max(1, height)}`,
+  // A pixel around it for the boxes' borders.
+  const svg = draw("svg", { width: width + 2, height: height + 2, viewBox: `-1 -1 ${width + 2} ${height + 2}`,
     "aria-hidden": "true" });
   const places = new Map<string, Place>();
   used.forEach((column, c) => column.forEach((name, r) => places.set(name, {
@@ -113,9 +114,9 @@ export class NodeCard {
     const parts = [node.host, `${figure(node.cores, 2)} cores`, bytes(node.resident_bytes),
       `${bytes(node.sent_per_second)}/s out`, `${bytes(node.received_per_second)}/s in`];
     if (node.clock_error > 0) parts.push(`clock ± ${duration(node.clock_error)}`);
-    setText(this.figures, gone ? node.host : parts.filter(Boolean).join("  ·  "));
+    setText(this.figures, gone ? node.host : parts.filter(Boolean).map((part) => part.replaceAll(" ", "\u00a0")).join(" · "));
     this.drawing.hidden = gone;
     if (gone) this.drawing.replaceChildren();
-    else this.drawing.replaceChildren(drawPipeline(node, Math.max(180, width - 26)));
+    else this.drawing.replaceChildren(drawPipeline(node, Math.max(180, width - 30)));
   }
 }

@@ -9,7 +9,6 @@ import { ShowerTable } from "./shower_table.ts";
 import type { ShowerScene } from "./shower_scene.ts";
 import { entryText, isShowers, type ShowerStore } from "./shower_store.ts";
 import { StepChoice } from "./step_choice.ts";
-import { isDark } from "./theme.ts";
 
 const TURN = 0.12;
 
@@ -43,14 +42,15 @@ export class ShowerPanel implements Panel {
     this.stage = make("div", { class: "stage", tabindex: 0, role: "group",
       "aria-label": "Showers in space. Arrow keys turn them, plus and minus come nearer and go " +
       "away, 0 turns back.", "aria-describedby": "shower-words",
-      onkeydown: (e: KeyboardEvent) => this.key(e) }, this.canvas, ...this.titles);
+      onkeydown: (e: KeyboardEvent) => this.key(e) }, this.canvas, make("span", { class: "parting" }), ...this.titles);
     this.element = section("showers", "Showers", make("div", { class: "tools", role: "group", "aria-label": "Showers" },
       this.runChoice, this.steps.element, event.element,
       make("span", { class: "buttons" },
         button("−", () => this.scene?.approach(1.25), { "aria-label": "Further away" }),
         button("+", () => this.scene?.approach(0.8), { "aria-label": "Nearer" }),
         button("Turn back", () => this.scene?.home()))),
-      this.note, this.fallback, this.stage, this.legend, this.words, this.table.element);
+      this.note, this.fallback,
+      make("div", { class: "display" }, this.stage, this.legend), this.words, this.table.element);
     this.canvas.addEventListener("pointerdown", (e) => this.drag(e));
     new ResizeObserver(() => this.scene?.later()).observe(this.canvas);
   }
@@ -65,18 +65,13 @@ export class ShowerPanel implements Panel {
     this.run = String(run.listed.id);
     this.runSelect.value = this.run;
     const entry = this.store.get(run);
-    if (!this.seen.changed(this.run, this.event, this.store.version, this.store.stepOf(run), isDark())) return;
+    if (!this.seen.changed(this.run, this.event, this.store.version, this.store.stepOf(run))) return;
     setText(this.note, entryText(entry));
     const some = isShowers(entry) && entry.events.length > 0;
     if (entry === "loading") return;  // what was shown stays until then
     this.stage.hidden = this.legend.hidden = this.table.element.hidden = !some;
     if (some) this.paint(entry);
     else if (isShowers(entry)) setText(this.note, "No single showers of this step.");
-  }
-
-  repaint(): void {
-    this.seen.forget();
-    this.show(this.last);
   }
 
   private again(change: () => void): void {
@@ -101,7 +96,7 @@ export class ShowerPanel implements Panel {
     this.table.show(event, showers.space);
     this.fillLegend(low, high);
     void this.load().then(() => this.scene?.show({ space: showers.space, data: event.data,
-      generated: event.generated, low, high, dark: isDark() }));
+      generated: event.generated, low, high }));
   }
 
   private async load(): Promise<void> {
@@ -125,7 +120,7 @@ export class ShowerPanel implements Panel {
     setAttribute(this.legend, "aria-label", `Colour and size tell energy, from ${gev(0)} to ${gev(1)} GeV`);
     this.legend.replaceChildren(make("span", {}, "GeV per cell"), ...ticks.map((share) => {
       const cube = make("i", {});
-      cube.style.background = heatCss(share, isDark());
+      cube.style.background = heatCss(share);
       cube.style.width = cube.style.height = `${5 + 13 * share}px`;
       return make("span", { class: "key" }, cube, gev(share));
     }));

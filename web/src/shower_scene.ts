@@ -2,8 +2,8 @@
 // heaviest part of the page. Drawn only when something has changed.
 
 import {
-  BoxGeometry, BufferGeometry, Color, EdgesGeometry, Float32BufferAttribute, InstancedMesh,
-  LineBasicMaterial, LineSegments, Matrix4, MeshBasicMaterial, PerspectiveCamera, Scene, Vector3,
+  AmbientLight, BoxGeometry, BufferGeometry, Color, DirectionalLight, EdgesGeometry, Float32BufferAttribute, InstancedMesh,
+  LineBasicMaterial, LineSegments, Matrix4, MeshLambertMaterial, PerspectiveCamera, Scene, Vector3,
   WebGLRenderer,
 } from "three";
 
@@ -16,7 +16,6 @@ export interface SceneContent {
   generated: Shower;
   low: number;   // GeV of the darkest and smallest
   high: number;  // GeV of the brightest and largest
-  dark: boolean;
 }
 
 export class ShowerScene {
@@ -26,7 +25,7 @@ export class ShowerScene {
   private content: SceneContent | undefined;
   private azimuth = 0.6;
   private height = 0.35;
-  private distance = 2.6;
+  private distance = 2.45;
   private waiting = false;
 
   // Throws where there is no WebGL.
@@ -35,6 +34,7 @@ export class ShowerScene {
       powerPreference: "low-power" });
     this.renderer.setPixelRatio(Math.min(2, devicePixelRatio));
     this.renderer.autoClear = false;
+    this.renderer.setClearColor(0x000000, 0);
     canvas.addEventListener("webglcontextrestored", () => this.later());
   }
 
@@ -58,7 +58,7 @@ export class ShowerScene {
   }
 
   home(): void {
-    [this.azimuth, this.height, this.distance] = [0.6, 0.35, 2.6];
+    [this.azimuth, this.height, this.distance] = [0.6, 0.35, 2.45];
     this.later();
   }
 
@@ -76,7 +76,7 @@ export class ShowerScene {
   }
 
   private fill(scene: Scene, shower: Shower): void {
-    const { space, low, high, dark } = this.content!;
+    const { space, low, high } = this.content!;
     const largest = Math.max(...space);
     scene.traverse((child) => {
       if (child instanceof InstancedMesh || child instanceof LineSegments) {
@@ -86,8 +86,8 @@ export class ShowerScene {
       }
     });
     scene.clear();
-    scene.add(frame(space, largest, dark));
-    const cells = new InstancedMesh(new BoxGeometry(1, 1, 1), new MeshBasicMaterial(),
+    scene.add(frame(space, largest));
+    const cells = new InstancedMesh(new BoxGeometry(1, 1, 1), new MeshLambertMaterial(),
       shower.cells.length);
     const matrix = new Matrix4();
     const colour = new Color();
@@ -99,9 +99,16 @@ export class ShowerScene {
       matrix.setPosition((at[0] + 0.5 - space[0] / 2) / largest, (at[1] + 0.5 - space[1] / 2) / largest,
         (at[2] + 0.5 - space[2] / 2) / largest);
       cells.setMatrixAt(i, matrix);
-      cells.setColorAt(i, colour.setRGB(...heat(share, dark), "srgb"));
+      cells.setColorAt(i, colour.setRGB(...heat(share), "srgb"));
     });
-    scene.add(cells);
+    scene.add(cells, new AmbientLight(0xffffff, 2.2), this.light());
+  }
+
+  // From above and the side: faces of a cell are told apart.
+  private light(): DirectionalLight {
+    const light = new DirectionalLight(0xffffff, 1.6);
+    light.position.set(1, 2, 0.5);
+    return light;
   }
 
   private paint(): void {
@@ -110,7 +117,7 @@ export class ShowerScene {
     this.renderer.setSize(width, height, false);
     const beside = width >= height;
     const [w, h] = beside ? [width / 2, height] : [width, height / 2];
-    const far = this.distance * Math.max(1, 0.9 * h / w);
+    const far = this.distance * Math.max(1, 1.12 * h / w);
     this.camera.aspect = w / h;
     this.camera.position.set(far * Math.cos(this.height) * Math.sin(this.azimuth),
       far * Math.sin(this.height), far * Math.cos(this.height) * Math.cos(this.azimuth));
@@ -142,7 +149,7 @@ function brightness(gev: number, low: number, high: number): number {
 }
 
 // The calorimeter's edges, with an arrow into which showers fly.
-function frame(space: readonly [number, number, number], largest: number, dark: boolean): LineSegments {
+function frame(space: readonly [number, number, number], largest: number): LineSegments {
   const box = new BoxGeometry(space[0] / largest, space[1] / largest, space[2] / largest);
   const edges = new EdgesGeometry(box);
   const z = space[2] / largest / 2;
@@ -153,5 +160,5 @@ function frame(space: readonly [number, number, number], largest: number, dark: 
     [...(edges.getAttribute("position").array as Float32Array), ...arrow], 3));
   box.dispose();
   edges.dispose();
-  return new LineSegments(geometry, new LineBasicMaterial({ color: dark ? 0x5b646c : 0x9ba1a6 }));
+  return new LineSegments(geometry, new LineBasicMaterial({ color: 0x5b646c }));
 }

@@ -1,0 +1,7 @@
+#include "telemetry/page_asset.h"
+
+namespace troupe::telemetry {
+
+std::span<const PageAsset> page_assets() { return {}; }
+
+}  // namespace troupe::telemetry

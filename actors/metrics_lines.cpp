@@ -13,7 +13,7 @@ using runtime::json_string;
 
 // The beginning of every line.
 std::string head(std::string_view kind, double time, std::uint64_t step) {
-  return fmt::format(R"({{"kind":"{}","time":{:.3f},"step":{})", kind, time, step);
+  return fmt::format(R"({{"kind":"{}","step":{},"time":{:.3f})", kind, step, time);
 }
 
 }  // namespace

@@ -54,6 +54,7 @@ struct Curve {
 };
 
 constexpr std::size_t kMostShowerSteps = 10'000;
+constexpr std::size_t kMostTexts = 16;
 
 }  // namespace
 
@@ -65,6 +66,7 @@ struct History::Content {
 
   mutable std::mutex mutex;  // of all of these
   std::uint64_t version = 1;
+  std::uint64_t cleared = 0;  // what has an older version has to be told all
   std::uint64_t run_version = 1, progress_version = 1, nodes_version = 1, showers_version = 1;
   RunFacts facts;
   RunProgress progress;
@@ -166,7 +168,7 @@ HistoryNews History::Content::gather(std::uint64_t since) const {
   const std::scoped_lock lock(mutex);
   HistoryNews news;
   news.version = version;
-  news.whole = since == 0 || since > version;
+  news.whole = since == 0 || since < cleared || since > version;
   if (news.whole) since = 0;
   news.now = clock.newest();
   if (run_version > since) news.run = facts;
@@ -281,6 +283,26 @@ void History::end(std::string state, std::string error) {
   content_->nodes_version = content_->progress_version = ++content_->version;
 }
 
+void History::clear() {
+  Content& content = *content_;
+  const std::scoped_lock lock(content.mutex);
+  content.cleared = ++content.version;
+  content.run_version = content.progress_version = content.version;
+  content.nodes_version = content.showers_version = content.version;
+  content.facts = {};
+  content.progress = {};
+  content.progress.state = "starting";
+  content.clock = {};
+  content.curves.clear();
+  content.marks = Newest<Mark>(content.options.marks);
+  content.validations = Newest<Validation>(content.options.marks);
+  content.log = Newest<LogLine>(content.options.log_lines);
+  content.nodes.clear();
+  content.showers.clear();
+  content.iteration_seconds = 0.0;
+  content.left_out = 0;
+}
+
 RunFacts History::facts() const {
   const std::scoped_lock lock(content_->mutex);
   return content_->facts;
@@ -345,6 +367,8 @@ History::Text History::since(std::uint64_t version) const {
   }
   const HistoryNews news = content.gather(version);
   Text text{news.version, std::make_shared<const std::string>(history_json(news))};
+  // Followers who keep up ask for the same few.
+  if (content.texts.size() >= kMostTexts) content.texts.clear();
   // What came meanwhile is for the next who asks.
   if (news.version == content.texts_version) content.texts.emplace(version, text);
   return text;

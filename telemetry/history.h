@@ -78,6 +78,9 @@ class History {
   void set_dropped(std::uint64_t dropped);
   // "ended", "failed" with why, "stopped". Nodes that were running have ended.
   void end(std::string state, std::string error);
+  // Forgets all that was taken: the same run will be told from its beginning. Versions go on, and
+  // of those before this since() gives whole().
+  void clear();
 
   RunFacts facts() const;
   RunProgress progress() const;
@@ -96,8 +99,8 @@ class History {
   };
   // As docs/watching.md has it. The same text is handed to all who ask for the same.
   Text whole() const;
-  // What came after `version`, which a Text before had. Of a version that is not known: whole(),
-  // with "whole": true.
+  // What came after `version`, which a Text before had. Of a version that is not known, or was
+  // before clear(): whole(), with "whole": true.
   Text since(std::uint64_t version) const;
 
  private:

@@ -116,6 +116,29 @@ TEST(History, VersionThatIsNotKnownGetsEverything) {
   EXPECT_EQ(json::parse(*history.since(1'000'000).json)["whole"], true);
 }
 
+TEST(History, ClearedItIsToldAnewToEverybody) {
+  History history;
+  Page follower;
+  history.take(run_line(100.0));
+  for (std::uint64_t step = 0; step < 30; ++step) history.take(step_line(step, 101.0));
+  history.take_log({101.0, "info", "before"});
+  follower.take(history.whole());
+  history.clear();
+  history.take(run_line(200.0));
+  history.take(step_line(0, 201.0));
+  EXPECT_EQ(json::parse(*history.since(follower.version).json)["whole"], true);
+  follower.take(history.since(follower.version));
+  EXPECT_EQ(follower.progress["steps"], 1);
+  EXPECT_EQ(follower.progress["began"], 200.0);
+  EXPECT_TRUE(follower.log.empty());
+  history.take(step_line(1, 202.0));
+  EXPECT_EQ(json::parse(*history.since(follower.version).json)["whole"], false);
+  follower.take(history.since(follower.version));
+  Page fresh;
+  fresh.take(history.whole());
+  EXPECT_EQ(follower, fresh);
+}
+
 TEST(History, SameQuestionsGetTheSameText) {
   History history;
   history.take(run_line(100.0));

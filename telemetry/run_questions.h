@@ -1,0 +1,52 @@
+#pragma once
+
+// Questions to live runs. However many ask, a run is asked once at a time, and what it said is good
+// for a second.
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "telemetry/run_source.h"
+
+namespace troupe::telemetry {
+
+// One thread; answers are brought to it by `post`.
+class RunQuestions {
+ public:
+  using Text = std::shared_ptr<const std::string>;
+  using Waiter = std::function<void(const runtime::Result<Text>&)>;
+  using Post = std::function<void(std::function<void()>)>;
+  using Ask = std::function<void(RunSource::Answer)>;
+  using Time = std::chrono::steady_clock::time_point;
+
+  // `post`: any thread; runs what it is given on this object's thread, if there still is one.
+  explicit RunQuestions(Post post) : post_(std::move(post)) {}
+
+  // `question` tells questions apart. The waiter is called once, here or later, or never where the
+  // run does not answer. Waiters are kept until then: whoever gives up stays on the list.
+  void ask(std::uint64_t question, const Ask& ask, Waiter waiter, Time now);
+  // Waiters there are.
+  std::size_t waiting(std::uint64_t question) const;
+
+ private:
+  struct Question {
+    bool open = false;
+    std::uint64_t round = 0;
+    std::vector<Waiter> waiters;
+    Text answer;
+    Time answered;
+  };
+  void take(std::uint64_t question, std::uint64_t round, runtime::Result<std::string> answer);
+
+  Post post_;
+  std::map<std::uint64_t, Question> questions_;
+};
+
+}  // namespace troupe::telemetry

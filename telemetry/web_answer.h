@@ -1,0 +1,46 @@
+#pragma once
+
+// What a client of the page is told.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace troupe::telemetry {
+
+struct WebAnswer {
+  // Where the body comes from.
+  enum class Rest : std::uint8_t {
+    kBody,    // it is here
+    kStream,  // events of `run`, without end
+    kTrace,   // `run` has to be asked
+    kWaits,   // the same
+  };
+
+  unsigned status = 200;
+  std::string content_type = "text/plain; charset=utf-8";
+  std::string cache = "no-store";
+  std::vector<std::pair<std::string, std::string>> headers;  // further ones
+  Rest rest = Rest::kBody;
+  std::size_t run = 0;
+  // The body: a text that others may have too, or one that is part of the program.
+  std::shared_ptr<const std::string> text;
+  std::string_view fixed;
+
+  std::string_view body() const { return text != nullptr ? std::string_view(*text) : fixed; }
+};
+
+WebAnswer text_answer(std::string text, std::string content_type = "text/plain; charset=utf-8");
+WebAnswer json_answer(std::shared_ptr<const std::string> json);
+// {"error": what}
+WebAnswer refusal(unsigned status, std::string_view what);
+
+// Status line and header fields, the blank line included. A stream has no length and ends with its
+// connection.
+std::string answer_head(const WebAnswer& answer, bool keep_alive);
+
+}  // namespace troupe::telemetry

@@ -2,6 +2,7 @@
 
 // What the connections of the page's server share.
 
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -41,6 +42,7 @@ struct PageService {
   std::optional<RunQuestions> questions;  // never without
   TextBudget budget;
   std::set<Connection> connections;
+  std::atomic<std::size_t> connected{0};  // how many those are; any thread
 
  private:
   void admit(boost::asio::ip::tcp::socket socket);

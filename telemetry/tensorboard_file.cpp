@@ -72,7 +72,8 @@ Result<void> TensorboardFile::begin() {
 
 void TensorboardFile::take(const Record& record) {
   if (record.run) {
-    file_->add(tensorboard_record(session_event(time_of(record.time), record.step)));
+    // What belongs to the state that it goes on from, such as its validation, is not made again.
+    file_->add(tensorboard_record(session_event(time_of(record.time), record.step + 1)));
     text("run", record.step, record.time, markdown(*record.run));
   }
   std::vector<ProtobufMessage> values;

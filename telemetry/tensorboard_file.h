@@ -36,8 +36,8 @@ class TensorboardFile {
   static runtime::Result<TensorboardFile> open(TensorboardOptions options);
 
   // A line of metrics.jsonl: every point a scalar; a mark a text under "marks"; of a "run" a text
-  // "run", and the start of a session at its step, which makes TensorBoard forget what a session
-  // before it had of that step and those behind.
+  // "run", and the start of a session behind its step, which makes TensorBoard forget what a
+  // session before it had of the steps behind that.
   void take(const Record& record);
 
   void scalar(std::string_view tag, std::uint64_t step, double time, double value);

@@ -128,7 +128,7 @@ TEST(TensorboardFile, LinesBecomeScalarsTextsAndTheStartOfASession) {
   ASSERT_TRUE(file->flush().ok());
   const auto found = events(read_file(file->path()));
   ASSERT_EQ(found.size(), 5u);
-  EXPECT_EQ(found[1], session_event(1760000001, 40));
+  EXPECT_EQ(found[1], session_event(1760000001, 41));
   EXPECT_THAT(found[2], HasSubstr("| model | gan3d_12 |"));
   EXPECT_THAT(found[3], HasSubstr("went on at step 40"));
   EXPECT_EQ(found[4],

@@ -25,6 +25,7 @@ using runtime::ErrorKind;
 using runtime::Result;
 
 constexpr int kMostSubscriptionBytes = 1024;
+constexpr std::size_t kMostAddressBytes = 400;
 
 Error refused(const std::string& address, std::string_view why) {
   return Error{ErrorKind::kUsage, fmt::format("cannot publish at {}: {}", address, why)};
@@ -75,6 +76,9 @@ Result<std::string> endpoint(const std::string& address) {
   static const std::regex kTcp(R"(tcp://(\[[^\]/]+\]|[^:/\[\]]+):(\*|[0-9]{1,5}))");
   static const std::regex kLoopback(R"(127(\.[0-9]{1,3}){3}|\[::1\]|localhost)");
   std::smatch parts;
+  if (address.size() > kMostAddressBytes) {
+    return Error{ErrorKind::kUsage, "cannot publish: the address is too long for one"};
+  }
   if (address.starts_with("ipc://") && address.size() > 6 && address[6] != '@')
     return ipc_endpoint(address, address.substr(6));
   // The library takes 70000 for 4464.

@@ -69,14 +69,17 @@ std::unique_ptr<Publisher> publish_at(const std::string& address, int waiting = 
   return publisher.ok() ? *std::move(publisher) : nullptr;
 }
 
-// The publisher learns of a subscriber after a while, and tells nobody.
+// The publisher learns of a subscriber after a while, and tells nobody. What was sent to find out
+// is read away.
 void wait_for(Publisher& publisher, Subscriber& subscriber, const std::string& topic) {
   for (int i = 0; i < 1000; ++i) {
     publisher.send(topic, "are you there?");
     if (subscriber.next(10)) break;
   }
-  while (subscriber.next(100)) {
-  }
+  publisher.send(topic, "last");
+  auto message = subscriber.next(10'000);
+  while (message && message->back() != "last") message = subscriber.next(10'000);
+  EXPECT_TRUE(message) << "no subscriber";
 }
 
 std::string refusal(const std::string& address) {
@@ -148,6 +151,14 @@ TEST(Publisher, AddressThatIsNoneIsRefusedWithOneThatIs) {
         "tcp://127.0.0.1:8500 "})
     EXPECT_THAT(refusal(address), HasSubstr("tcp://127.0.0.1:PORT or ipc://PATH")) << address;
   EXPECT_THAT(refusal("tcp://127.0.0.999:8500"), HasSubstr("No such device"));
+}
+
+TEST(Publisher, AddressOfAnyLengthIsNoDanger) {
+  for (const char* beginning : {"tcp://", "ipc:///"}) {
+    const auto publisher = Publisher::open({.address = beginning + std::string(1 << 20, 'x')});
+    ASSERT_FALSE(publisher.ok());
+    EXPECT_THAT(publisher.error().message, HasSubstr("too long"));
+  }
 }
 
 TEST(Publisher, PlaceThatIsTakenIsRefused) {

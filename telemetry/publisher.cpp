@@ -163,6 +163,11 @@ void Publisher::push(std::string_view frame, int flags) {
     return taken >= 0;
   };
   if (send()) return;
+  // The library looks once in a while what subscribers have read meanwhile; now, when asked.
+  int events = 0;
+  std::size_t size = sizeof events;
+  ::zmq_getsockopt(sockets_->socket, ZMQ_EVENTS, &events, &size);
+  if (send()) return;
   ++losses_;
   sockets_->set(ZMQ_XPUB_NODROP, 0);
   send();

@@ -76,9 +76,11 @@ void wait_for(Publisher& publisher, Subscriber& subscriber, const std::string& t
     publisher.send(topic, "are you there?");
     if (subscriber.next(10)) break;
   }
-  publisher.send(topic, "last");
+  static int calls = 0;
+  const std::string last = "last of " + std::to_string(++calls);
+  publisher.send(topic, last);
   auto message = subscriber.next(10'000);
-  while (message && message->back() != "last") message = subscriber.next(10'000);
+  while (message && message->back() != last) message = subscriber.next(10'000);
   EXPECT_TRUE(message) << "no subscriber";
 }
 
@@ -112,7 +114,8 @@ TEST(Publisher, SubscribersGetTwoFramesOfTheKindsTheyWant) {
 }
 
 TEST(Publisher, SubscriberThatStandsStillLosesAndHoldsUpNobody) {
-  const auto publisher = publish_at("tcp://127.0.0.1:*", 100);
+  // So few that a publisher would take a subscriber for slow that it has not yet heard of again.
+  const auto publisher = publish_at("tcp://127.0.0.1:*", 4);
   ASSERT_NE(publisher, nullptr);
   Subscriber still(publisher->address(), "", 1), quick(publisher->address());
   wait_for(*publisher, still, "step");
@@ -122,7 +125,8 @@ TEST(Publisher, SubscriberThatStandsStillLosesAndHoldsUpNobody) {
   int got = 0;
   for (int i = 0; i < kMessages; ++i) {
     publisher->send("step", body);
-    if (quick.next(10'000)) ++got;
+    if (quick.next(1'000)) ++got;
+    if (got <= i) break;
   }
   EXPECT_EQ(got, kMessages);
   EXPECT_GT(publisher->losses(), 0u);

@@ -42,12 +42,17 @@ void Sinks::take(std::string_view line) {
     tell(metrics_->flush());
   }
   auto record = read_record(line);
-  CHECK(record.ok(), "a line of metrics of our own cannot be read");
+  if (!record.ok()) {
+    ++not_understood_;
+    return;
+  }
   if (publisher_) publisher_->send(record->kind, line);
   if (options_.history) options_.history->take(*record);
   if (!tensorboard_) return;
-  thinned_.add(*record);
-  record->points.clear();
+  if (record->made) {
+    thinned_.add(*record);
+    record->points.clear();
+  }
   tensorboard_->take(*record);
 }
 
@@ -72,7 +77,8 @@ void Sinks::flush() {
 }
 
 std::uint64_t Sinks::dropped() const {
-  return (metrics_ ? metrics_->dropped() : 0) + (tensorboard_ ? tensorboard_->dropped() : 0);
+  return not_understood_ + (metrics_ ? metrics_->dropped() : 0) +
+         (tensorboard_ ? tensorboard_->dropped() : 0);
 }
 
 void Sinks::tell(const Result<void>& result) {

@@ -34,14 +34,15 @@ class Sinks {
   explicit Sinks(SinkOptions options);
 
   // A line without its end. At once in the file: a process that is killed leaves all but the last.
+  // One that is not understood is in the file alone, and counted.
   void take(std::string_view line);
   // Of showers, as docs/watching.md has them: what TensorBoard shows of them.
   void take_showers(std::string_view json, std::uint64_t step, double time);
-  // What may wait: to be called about once a second. TensorBoard gets the mean of each curve over
-  // that time.
+  // What may wait: to be called about once a second. Of steps, of which there may be many,
+  // TensorBoard gets the mean of each curve over that time.
   void flush();
 
-  // Lines and events that found no room.
+  // Lines and events that found no room or were not understood.
   std::uint64_t dropped() const;
 
  private:
@@ -52,6 +53,7 @@ class Sinks {
   std::optional<TensorboardFile> tensorboard_;
   std::unique_ptr<Publisher> publisher_;
   ThinnedPoints thinned_;
+  std::uint64_t not_understood_ = 0;
 };
 
 }  // namespace troupe::telemetry

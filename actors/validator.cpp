@@ -170,8 +170,9 @@ void Validator::validate(Context& context, const StatePointer& state) {
   result.table = model::table_text(rows);
   result.json = model::table_json(rows);
   if (metrics_.valid() && options_.told_step != step) {
-    context.send(metrics_, Message::of(EventMetrics{"validation", step, result.json}));
+    // A run that is resumed tells nothing anew of a state whose validation has a line.
     tell_showers(context, step, *measured);
+    context.send(metrics_, Message::of(EventMetrics{"validation", step, result.json}));
     samples_.add(context, "seconds", std::chrono::duration<double>(context.now() - start).count());
     samples_.tell_all(context);
   }

@@ -46,7 +46,8 @@ export class Chart {
       "aria-valuemax": 0, "aria-valuenow": 0, "aria-describedby": this.summary.id,
       onkeydown: (event: KeyboardEvent) => this.key(event),
     });
-    this.element = make("figure", { class: "chart" }, this.heading, this.legend, this.plot,
+    // It has neither name nor value before there is something to show.
+    this.element = make("figure", { class: "chart", hidden: true }, this.heading, this.legend, this.plot,
       this.summary, this.table.element);
     new ResizeObserver(() => this.resize()).observe(this.plot);
     zoom.onChange(() => this.place());
@@ -54,6 +55,7 @@ export class Chart {
 
   show(content: ChartContent): void {
     this.content = content;
+    this.element.hidden = false;
     this.points = content.curves.reduce((sum, curve) => sum + curve.x.length, 0);
     this.element.dataset["points"] = String(this.points);
     setText(this.heading, content.title);

@@ -25,6 +25,7 @@ export class ShowerPanel implements Panel {
   private canvas = make("canvas", { "aria-hidden": true });
   private stage: HTMLElement;
   private legend = make("div", { class: "heat", role: "img" });
+  private display = make("div", { class: "display" });
   private words = make("p", { class: "for-readers", id: "shower-words" });
   private table = new ShowerTable();
   private fallback = make("p", { class: "note", hidden: true }, "This browser shows no WebGL, so " +
@@ -43,6 +44,7 @@ export class ShowerPanel implements Panel {
       "aria-label": "Showers in space. Arrow keys turn them, plus and minus come nearer and go " +
       "away, 0 turns back.", "aria-describedby": "shower-words",
       onkeydown: (e: KeyboardEvent) => this.key(e) }, this.canvas, make("span", { class: "parting" }), ...this.titles);
+    this.display.append(this.stage, this.legend);
     this.element = section("showers", "Showers", make("div", { class: "tools", role: "group", "aria-label": "Showers" },
       this.runChoice, this.steps.element, event.element,
       make("span", { class: "buttons" },
@@ -50,7 +52,8 @@ export class ShowerPanel implements Panel {
         button("+", () => this.scene?.approach(0.8), { "aria-label": "Nearer" }),
         button("Turn back", () => this.scene?.home()))),
       this.note, this.fallback,
-      make("div", { class: "display" }, this.stage, this.legend), this.words, this.table.element);
+      this.display, this.words, this.table.element);
+    this.display.hidden = this.table.element.hidden = true;
     this.canvas.addEventListener("pointerdown", (e) => this.drag(e));
     new ResizeObserver(() => this.scene?.later()).observe(this.canvas);
   }
@@ -69,7 +72,8 @@ export class ShowerPanel implements Panel {
     setText(this.note, entryText(entry));
     const some = isShowers(entry) && entry.events.length > 0;
     if (entry === "loading") return;  // what was shown stays until then
-    this.stage.hidden = this.legend.hidden = this.table.element.hidden = !some;
+    this.display.hidden = !some || !this.fallback.hidden;
+    this.table.element.hidden = !some;
     if (some) this.paint(entry);
     else if (isShowers(entry)) setText(this.note, "No single showers of this step.");
   }
@@ -107,8 +111,7 @@ export class ShowerPanel implements Panel {
       this.scene = new Loaded(this.canvas);
     } catch {
       this.fallback.hidden = false;
-      this.stage.hidden = true;
-      this.stage.classList.add("none");
+      this.display.hidden = true;
     }
     this.seen.forget();
     this.loading = false;

@@ -1,0 +1,65 @@
+// A browser, and a page in it of which all requests and errors are kept.
+
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+
+import { chromium } from "playwright-core";
+
+// Draws in space without a graphics card.
+const DRAW = ["--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
+  "--ignore-gpu-blocklist"];
+
+export async function launch(options = []) {
+  const root = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
+  return chromium.launch({
+    executablePath: process.env.TROUPE_CHROMIUM ?? "/usr/bin/chromium", headless: true,
+    args: [...root, ...(options.includes("flat") ? ["--disable-3d-apis"] : DRAW)],
+  });
+}
+
+export async function openPage(browser, address, options = {}) {
+  const { width = 1440, height = 900, scheme = "light", phone = false } = options;
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme,
+    hasTouch: phone, isMobile: phone, reducedMotion: "reduce" });
+  const page = await context.newPage();
+  page.requests = [];
+  page.errors = [];
+  page.on("request", (request) => page.requests.push(request.url()));
+  page.on("pageerror", (error) => page.errors.push(error.message));
+  page.on("console", (message) => {
+    // A server that is away is part of the tests.
+    if (message.type() === "error" && !/net::ERR|Failed to load resource/.test(message.text())) {
+      page.errors.push(message.text());
+    }
+  });
+  await page.goto(address);
+  await page.waitForSelector("body[data-ready=true]");
+  return page;
+}
+
+// All panels are in sight and drawn; those of showers too, where there are any.
+export async function showAll(page, showers = true) {
+  const { width } = page.viewportSize();
+  for (let again = 0; again < 3; ++again) {
+    const height = await page.evaluate(() => document.documentElement.scrollHeight);
+    await page.setViewportSize({ width, height: Math.min(12000, Math.max(600, height)) });
+    await page.waitForTimeout(700);
+  }
+  await page.waitForFunction(() => [...document.querySelectorAll("#losses .chart")].some((c) => Number(c.dataset.points) > 0));
+  if (!showers) return;
+  await page.waitForFunction(() => document.querySelectorAll("#physics .comparison svg").length >= 5 &&
+    Number(document.querySelector(".stage canvas").dataset.painted) > 0 &&
+    document.querySelector("#merit .chart").dataset.points > 0 && document.querySelector(".node svg rect"));
+}
+
+export async function keep(page, name) {
+  const folder = process.env.TROUPE_SCREENSHOTS;
+  if (!folder) return;
+  mkdirSync(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+}
+
+export async function points(page) {
+  return page.evaluate(() => [...document.querySelectorAll("#losses .chart")]
+    .reduce((sum, chart) => sum + Number(chart.dataset.points ?? 0), 0));
+}

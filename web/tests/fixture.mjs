@@ -1,0 +1,30 @@
+// A browser and a server of made-up runs, for as long as a file of tests runs.
+
+import { after, before } from "node:test";
+
+import { launch } from "./browser.mjs";
+import { MockServer, twoRuns } from "./mock_server.mjs";
+
+export function fixture(options = []) {
+  const it = {};
+  before(async () => {
+    it.browser = await launch(options);
+    it.runs = twoRuns();
+    it.run = it.runs[0].run;
+    it.server = new MockServer(process.env.TROUPE_PAGE, it.runs);
+    it.address = await it.server.start();
+    // Two iterations a second until a test wants it otherwise.
+    it.timer = setInterval(() => {
+      if (it.still) return;
+      it.run.advance(1, 0.5);
+      it.run.time = Date.now() / 1000;
+      it.server.push();
+    }, 500);
+  });
+  after(async () => {
+    clearInterval(it.timer);
+    await it.browser?.close();
+    await it.server?.stop();
+  });
+  return it;
+}

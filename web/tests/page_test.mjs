@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { keep, openPage, points, showAll } from "./browser.mjs";
+import { fixture } from "./fixture.mjs";
+
+const it = fixture();
+const options = { timeout: 120_000 };
+
+test("The page shows a run that trains, and its curves move", options, async () => {
+  const page = await openPage(it.browser, it.address);
+  await showAll(page);
+  assert.equal(await page.textContent(".run h2"), "gan3d_25-night");
+  assert.equal(await page.textContent(".run .state"), "training");
+  assert.equal(await page.textContent(".run .link"), "live");
+  const before = await points(page);
+  assert.ok(before > 1000);
+  await page.waitForFunction((n) => [...document.querySelectorAll("#losses .chart")]
+    .reduce((sum, chart) => sum + Number(chart.dataset.points), 0) > n, before);
+  const charts = await page.locator("#losses .chart h3").allTextContents();
+  assert.deepEqual(charts, ["generation, weight 3", "auxiliary, weight 0.1", "ecal, weight 0.1"]);
+  assert.match(await page.textContent("#losses .marks"), /member\.1 was lost/);
+  assert.match(await page.textContent("#log"), /was killed by signal 9/);
+  assert.deepEqual(page.errors, []);
+  await keep(page, "light-1440");
+  await page.context().close();
+});
+
+test("A member dies and another joins, and the page shows both without being loaded anew", options,
+  async () => {
+    const page = await openPage(it.browser, it.address);
+    await page.locator("#graph").scrollIntoViewIfNeeded();
+    const state = (name) => page.locator(".node", { hasText: name }).first().getAttribute("data-state");
+    await page.waitForSelector(".node");
+    assert.equal(await state("member.2"), "running");
+    it.run.kill("member.2");
+    await page.waitForFunction(() => [...document.querySelectorAll(".node")]
+      .some((n) => n.textContent.includes("member.2") && n.dataset.state === "dead"));
+    assert.match(await page.locator(".node", { hasText: "member.2" }).first().textContent(),
+      /was killed by signal 9/);
+    // Told in words and by shape as well.
+    assert.equal(await page.locator(".node", { hasText: "member.2" }).first().locator("svg .dead").count(), 1);
+    it.run.addMember("member.7");
+    await page.waitForFunction(() => [...document.querySelectorAll(".node")]
+      .some((n) => n.textContent.includes("member.7") && n.dataset.state === "running"));
+    await page.waitForFunction(() => /member\.7 has joined/.test(document.querySelector("[aria-live]").textContent));
+    await page.locator("#losses").scrollIntoViewIfNeeded();
+    await page.waitForFunction(() => /member\.7 has joined/.test(document.querySelector(".marks").textContent));
+    await page.context().close();
+  });
+
+test("A server that goes away is told at once, the curves stay, and it is back by itself", options,
+  async () => {
+    const page = await openPage(it.browser, it.address);
+    await page.waitForFunction(() => document.querySelector(".run .link").textContent === "live");
+    const before = await points(page);
+    const resumed = it.server.resumed;
+    it.still = true;
+    await it.server.stop();
+    await page.waitForFunction(() => /^reconnecting since/.test(document.querySelector(".run .link").textContent));
+    assert.ok(await points(page) >= before);
+    await keep(page, "lost-1440");
+    it.run.advance(5, 0.5);
+    await it.server.start(it.server.port);
+    await page.waitForFunction(() => /^back after .* points caught up$/.test(document.querySelector(".run .link").textContent));
+    assert.match(await page.textContent(".run .link"), /20 points caught up/);
+    assert.ok(it.server.resumed > resumed, "it did not go on from where it was");
+    it.still = false;
+    await page.context().close();
+  });
+
+test("A page whose server refuses it for a while tries again", options, async () => {
+  const page = await openPage(it.browser, it.address);
+  const real = it.server.stream;
+  let refused = 0;
+  it.server.stream = (_request, response) => {
+    ++refused;
+    response.writeHead(503).end();
+  };
+  for (const stream of it.server.streams) stream.response.destroy();
+  await page.waitForFunction(() => /^reconnecting/.test(document.querySelector(".run .link").textContent));
+  while (refused < 2) await new Promise((done) => setTimeout(done, 100));
+  it.server.stream = real;
+  await page.waitForFunction(() => /^(back|live)/.test(document.querySelector(".run .link").textContent));
+  await page.context().close();
+});
+
+test("Two runs are compared: curves of both with their names, and a header each", options, async () => {
+  const page = await openPage(it.browser, it.address);
+  await page.locator(".choices input").nth(1).check();
+  await page.waitForFunction(() => document.querySelectorAll("article.run").length === 2);
+  await showAll(page);
+  assert.deepEqual(await page.locator("article.run h2").allTextContents(),
+    ["gan3d_25-night", "gan3d_25-two-workers"]);
+  await page.waitForFunction(() => document.querySelector("#losses .legend").children.length === 6);
+  const legend = await page.locator("#losses .legend").first().textContent();
+  assert.match(legend, /gan3d_25-night g/);
+  assert.match(legend, /gan3d_25-two-workers g/);
+  assert.match(await page.textContent("#merit"), /gan3d_25-two-workers: validation of step 2.400/);
+  await page.waitForFunction(() => document.querySelectorAll("#physics .legend li").length === 3);
+  // The address tells what is compared, so that it can be sent to somebody.
+  assert.match(page.url(), /#runs=0,1$/);
+  await keep(page, "compare-1440");
+  await page.context().close();
+  const second = await openPage(it.browser, `${it.address}#runs=1`);
+  assert.deepEqual(await second.locator("article.run h2").allTextContents(), ["gan3d_25-two-workers"]);
+  await second.context().close();
+});
+
+test("A run that is over looks so", options, async () => {
+  const page = await openPage(it.browser, `${it.address}#runs=1`);
+  await showAll(page);
+  assert.equal(await page.textContent(".run .state"), "finished");
+  assert.equal(await page.textContent(".run .link"), "complete");
+  assert.equal(await page.getAttribute("article.run", "data-state"), "ended");
+  assert.match(await page.textContent("#questions"), /is over/);
+  await keep(page, "finished-1440");
+  await page.context().close();
+});
+
+test("Who waits for whom is asked for, and the trace can be saved", options, async () => {
+  const page = await openPage(it.browser, it.address);
+  await page.locator("#questions").scrollIntoViewIfNeeded();
+  await page.getByRole("button", { name: "What waits for what" }).click();
+  await page.waitForSelector(".waits:not([hidden])");
+  assert.match(await page.textContent(".waits"), /replica\.0 waits for reducer\.0/);
+  const [download] = await Promise.all([page.waitForEvent("download"),
+    page.getByRole("link", { name: "Download trace" }).click()]);
+  assert.equal(download.suggestedFilename(), "gan3d_25-night-trace.json");
+  await page.context().close();
+});
+
+test("Log lines are filtered by level, and followed unless somebody has scrolled up", options, async () => {
+  const page = await openPage(it.browser, it.address);
+  await page.locator("#log").scrollIntoViewIfNeeded();
+  for (let i = 0; i < 60; ++i) it.run.tell("info", `line ${i}`);
+  await page.waitForFunction(() => /line 59/.test(document.querySelector("#log").textContent));
+  const atEnd = () => page.evaluate(() => {
+    const box = document.querySelector(".log-lines");
+    return box.scrollTop + box.clientHeight >= box.scrollHeight - 24;
+  });
+  assert.ok(await atEnd());
+  await page.evaluate(() => document.querySelector(".log-lines").scrollTo(0, 0));
+  await page.waitForSelector("#log button:not([hidden])");
+  it.run.tell("info", "another line");
+  await page.waitForFunction(() => /another line/.test(document.querySelector("#log").textContent));
+  assert.ok(!(await atEnd()));
+  await page.getByRole("button", { name: "Follow" }).click();
+  await page.waitForFunction(() => document.querySelector("#log .tools button").hidden);
+  await page.locator("#log select").selectOption("1");
+  await page.waitForFunction(() => !/line 59/.test(document.querySelector("#log").textContent));
+  assert.match(await page.textContent("#log"), /was lost/);
+  await page.context().close();
+});
+
+test("The table of actors is sorted and shows one node alone", options, async () => {
+  const page = await openPage(it.browser, it.address);
+  await page.locator("#actors").scrollIntoViewIfNeeded();
+  await page.waitForSelector("#actors tbody tr");
+  await page.getByRole("button", { name: "Handled" }).click();
+  assert.equal(await page.locator("#actors th", { hasText: "Handled" }).getAttribute("aria-sort"), "descending");
+  const handled = await page.evaluate(() => [...document.querySelectorAll("#actors tbody tr")]
+    .map((row) => Number(row.cells[4].textContent.replace(/\D/g, ""))));
+  assert.deepEqual(handled, [...handled].sort((a, b) => b - a));
+  await page.locator("#actors select").selectOption("head");
+  await page.waitForFunction(() => document.querySelectorAll("#actors tbody tr").length === 5);
+  await page.context().close();
+});

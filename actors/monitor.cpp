@@ -41,7 +41,7 @@ void Monitor::start(Context& context) {
   sinks.time = options_.time_of_day();
   sinks.warn = [log = context.log()](const std::string& line) { log.warning(line); };
   sinks_.emplace(std::move(sinks));
-  sinks_->take(run_line(options_.facts, options_.node, options_.time_of_day(), next_step_));
+  sinks_->begin(run_line(options_.facts, options_.node, options_.time_of_day(), next_step_));
   context.after(kShowEvery);
 }
 
@@ -151,7 +151,8 @@ void Monitor::take_sample(const telemetry::NodeSample& sample) {
 
 void Monitor::tell_samples(Context&) {
   if (options_.sample) take_sample(options_.sample());
-  if (!board_.empty()) {
+  // Of a session that has nothing to do they are not worth a file.
+  if (!board_.empty() && sinks_->has_begun()) {
     sinks_->take(samples_line(board_.take_values(), options_.time_of_day(), next_step_));
   }
   sinks_->flush();

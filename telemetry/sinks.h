@@ -13,6 +13,7 @@
 #include "telemetry/append_file.h"
 #include "telemetry/history.h"
 #include "telemetry/publisher.h"
+#include "telemetry/record.h"
 #include "telemetry/tensorboard_file.h"
 #include "telemetry/thinned_points.h"
 
@@ -33,6 +34,9 @@ class Sinks {
  public:
   explicit Sinks(SinkOptions options);
 
+  // A session begins: the line of kind "run". At once in the history, elsewhere with the first line
+  // that follows, so that a session that does nothing leaves nothing.
+  void begin(std::string line);
   // A line without its end. At once in the file: a process that is killed leaves all but the last.
   // One that is not understood is in the file alone, and counted.
   void take(std::string_view line);
@@ -42,13 +46,21 @@ class Sinks {
   // TensorBoard gets the mean of each curve over that time.
   void flush();
 
+  // Whether a line followed that of begin().
+  bool has_begun() const { return open_; }
   // Lines and events that found no room or were not understood.
   std::uint64_t dropped() const;
 
  private:
+  void open_files();
+  void write(std::string_view line);
+  // Into all that is no file of lines and no history.
+  void pass_on(Record record);
   void tell(const runtime::Result<void>& result);
 
   SinkOptions options_;
+  std::optional<std::string> begin_;  // the line, while nothing has followed it
+  bool open_ = false;
   std::optional<AppendFile> metrics_;
   std::optional<TensorboardFile> tensorboard_;
   std::unique_ptr<Publisher> publisher_;

@@ -126,9 +126,12 @@ TEST_F(Interrupted, ResumeKeepsWhatWasSaidOfTheStateItGoesOnFrom) {
   resumed("a", {"--set", "train.epochs=2"});
   std::vector<std::string> said;
   for (const JsonValue& line : json_lines(path("a/metrics.jsonl"))) {
-    if (line["step"].integer() == 44) said.push_back(line["kind"].text());
+    const std::string kind = line["kind"].text();
+    // Numbers that actors tell come when they come.
+    if (line["step"].integer() == 44 && kind != "samples") said.push_back(kind);
   }
-  EXPECT_THAT(said, testing::UnorderedElementsAre("checkpoint", "validation", "step"));
+  EXPECT_THAT(said,
+              testing::UnorderedElementsAre("checkpoint", "validation", "showers", "run", "step"));
 }
 
 // The newest file is of a later step than any the resumed run comes to.

@@ -105,10 +105,29 @@ TEST(Sinks, PlacesThatCannotBeWrittenAreToldOnceAndTheOthersGoOn) {
     sinks.flush();
   }
   EXPECT_THAT(run.warnings,
-              ElementsAre(HasSubstr("cannot open /nowhere/at/all/events.out.tfevents."),
-                          HasSubstr("cannot publish at tcp://192.168.1.2:8500"),
+              ElementsAre(HasSubstr("cannot publish at tcp://192.168.1.2:8500"),
+                          HasSubstr("cannot open /nowhere/at/all/events.out.tfevents."),
                           HasSubstr("cannot write /dev/full: No space left on device")));
   EXPECT_EQ(run.history->progress().steps, 10u);
+}
+
+TEST(Sinks, SessionThatDoesNothingLeavesNothingButIsKnown) {
+  WatchedRun run;
+  const std::string line = R"({"kind":"run","step":8,"time":1760000001,"name":"toy"})";
+  {
+    Sinks sinks(run.options());
+    sinks.begin(line);
+    sinks.flush();
+  }
+  EXPECT_EQ(run.history->facts().name, "toy");
+  EXPECT_TRUE(std::filesystem::is_empty(run.folder.path()));
+  {
+    Sinks sinks(run.options());
+    sinks.begin(line);
+    sinks.take(step_line(8, 0.5));
+  }
+  EXPECT_EQ(read_file(run.folder.path() / "metrics.jsonl"), line + "\n" + step_line(8, 0.5) + "\n");
+  EXPECT_NE(run.events(), "");
 }
 
 }  // namespace

@@ -41,6 +41,8 @@ void Monitor::start(Context& context) {
   sinks.time = options_.time_of_day();
   sinks.warn = [log = context.log()](const std::string& line) { log.warning(line); };
   sinks_.emplace(std::move(sinks));
+  if (const std::string address = sinks_->published_at(); !address.empty())
+    context.log().info(fmt::format("metrics are published at {}", address));
   sinks_->begin(run_line(options_.facts, options_.node, options_.time_of_day(), next_step_));
   context.after(kShowEvery);
 }

@@ -95,6 +95,8 @@ void Sinks::flush() {
   tell(tensorboard_->flush());
 }
 
+std::string Sinks::published_at() const { return publisher_ ? publisher_->address() : ""; }
+
 std::uint64_t Sinks::dropped() const {
   return not_understood_ + (metrics_ ? metrics_->dropped() : 0) +
          (tensorboard_ ? tensorboard_->dropped() : 0);

@@ -48,6 +48,8 @@ class Sinks {
 
   // Whether a line followed that of begin().
   bool has_begun() const { return open_; }
+  // Where lines are published, with the port that was found; "": nowhere.
+  std::string published_at() const;
   // Lines and events that found no room or were not understood.
   std::uint64_t dropped() const;
 

@@ -62,7 +62,10 @@ std::string validation_line(std::uint64_t step, double total) {
 
 TEST(Sinks, QuickStepsBecomeTheirMeanAndAllElseStaysWhatItIs) {
   WatchedRun run;
-  Sinks sinks(run.options());
+  SinkOptions options = run.options();
+  options.publish = "tcp://127.0.0.1:*";
+  Sinks sinks(options);
+  EXPECT_THAT(sinks.published_at(), testing::MatchesRegex("tcp://127.0.0.1:[0-9]+"));
   sinks.take(step_line(0, 1));
   sinks.take(step_line(1, 3));
   sinks.take(validation_line(2, 0.5));
@@ -109,6 +112,7 @@ TEST(Sinks, PlacesThatCannotBeWrittenAreToldOnceAndTheOthersGoOn) {
                           HasSubstr("cannot open /nowhere/at/all/events.out.tfevents."),
                           HasSubstr("cannot write /dev/full: No space left on device")));
   EXPECT_EQ(run.history->progress().steps, 10u);
+  EXPECT_EQ(sinks.published_at(), "");
 }
 
 TEST(Sinks, SessionThatDoesNothingLeavesNothingButIsKnown) {

@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 
 import { column, type Curve, type PlacedMark, pointAt, union } from "./curve.ts";
-import { marksPlugin } from "./chart_marks.ts";
+import { isLine, marksPlugin } from "./chart_marks.ts";
 import { evenTicks, linearRange, logRange, logTicks } from "./chart_scale.ts";
 import { ChartTable, legendValue, sentence } from "./chart_table.ts";
 import { make, setAttribute, setText, uniqueId } from "./elements.ts";
@@ -29,7 +29,7 @@ export class Chart {
   // How many points it was last given, of all curves together.
   points = 0;
 
-  private heading: HTMLElement;
+  private heading = make("h3", {});
   private legend = make("ul", { class: "legend" });
   private summary = make("p", { class: "for-readers", id: uniqueId("summary") });
   private table = new ChartTable(() => this.fillTable());
@@ -39,10 +39,9 @@ export class Chart {
   private xs: number[] = [];
   private cursor: number | undefined;  // an x
 
-  constructor(private readonly zoom: Zoom, level: "h3" | "h4" = "h3", tall = false) {
-    this.heading = make(level, {});
+  constructor(private readonly zoom: Zoom) {
     this.plot = make("div", {
-      class: tall ? "plot tall" : "plot", tabindex: 0, role: "slider", "aria-valuemin": 0,
+      class: "plot", tabindex: 0, role: "slider", "aria-valuemin": 0,
       "aria-valuemax": 0, "aria-valuenow": 0, "aria-describedby": this.summary.id,
       onkeydown: (event: KeyboardEvent) => this.key(event),
     });
@@ -115,7 +114,7 @@ export class Chart {
       }
       if (curve.raw) series.push({ ...none, stroke: `${paint}55`, width: 1 });
       series.push({
-        label: curve.label, stroke: paint, width: curve.filled || curve.x.length > 400 ? 1 : 1.75, spanGaps: true,
+        label: curve.label, stroke: paint, width: curve.filled || (curve.x.length > 400 && !curve.raw && !curve.low) ? 1 : 1.75, spanGaps: true,
         dash: DASHES[curve.dash % DASHES.length]!, points: { show: curve.x.length === 1, size: 5 },
         ...(curve.filled ? { fill: paint } : {}),
       });
@@ -130,8 +129,8 @@ export class Chart {
         points: { show: false } },
       scales: {
         x: { time: content.axis === "time", auto: false, range: () => this.spread() },
-        y: content.log ? { distr: 3, range: (_u, low, high) => logRange(low, high) }
-          : { range: (_u, low, high) => linearRange(low, high) },
+        y: content.log ? { distr: 3, range: (_u, low, high) => logRange(low, high, this.roof()) }
+          : { range: (_u, low, high) => linearRange(low, high, this.roof()) },
       },
       axes: [
         { ...line, space: 70, size: 26,
@@ -149,6 +148,11 @@ export class Chart {
       plugins: [marksPlugin(() => this.content?.marks ?? [])],
     }, data, this.plot);
     this.u.over.addEventListener("dblclick", () => this.zoom.set(null));
+  }
+
+  // Labels of marks stand above the curves.
+  private roof(): number {
+    return this.content?.marks.some(isLine) ? 0.22 : 0.07;
   }
 
   private spread(): Range {

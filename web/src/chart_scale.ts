@@ -6,17 +6,18 @@ const known = (low: number | null, high: number | null): boolean =>
   low !== null && high !== null && Number.isFinite(low) && Number.isFinite(high);
 
 // From 0 where the curve comes near it.
-export function linearRange(low: number | null, high: number | null): Range {
+// `roof`: room above, as a part of what is filled.
+export function linearRange(low: number | null, high: number | null, roof = 0.08): Range {
   if (!known(low, high)) return [0, 1];
   const near = low! >= 0 && low! < 0.5 * high!;
   const floor = near ? 0 : low! - 0.06 * (high! - low! || Math.abs(low!) || 1);
-  return [floor, high! + 0.08 * (high! - floor || 1)];
+  return [floor, high! + roof * (high! - floor || 1)];
 }
 
-export function logRange(low: number | null, high: number | null): Range {
+export function logRange(low: number | null, high: number | null, roof = 0.06): Range {
   if (!known(low, high) || low! <= 0) return [0.1, 10];
-  const room = Math.max(1.05, Math.pow(high! / low!, 0.06));
-  return [low! / room, high! * room];
+  const span = Math.max(1.5, high! / low!);
+  return [low! / Math.pow(span, 0.06), high! * Math.pow(span, roof)];
 }
 
 // At most about `most` ticks at powers of ten, their 2, 3 and 5 fold, or, where the range is narrow,

@@ -28,7 +28,7 @@ const RATIO_RANGE: Range = [0, 2];
 
 export class ComparisonPlot {
   readonly element: HTMLElement;
-  private heading = make("h4", {});
+  private heading = make("h3", {});
   private box = make("div", { class: "comparison" });
   private words = make("p", { class: "for-readers" });
   private table = make("table", {});

@@ -5,8 +5,7 @@ import { prefer, preference } from "./preferences.ts";
 import type { Range, Zoom } from "./zoom.ts";
 
 const SMOOTHING: [string, string][] = [
-  ["1", "none"], ["10", "10 steps"], ["50", "50 steps"], ["250", "250 steps"],
-  ["1000", "1000 steps"],
+  ["1", "none"], ["25", "25 points"], ["100", "100 points"], ["400", "400 points"],
 ];
 
 export function historyTools(zoom: Zoom, all: () => Range): HTMLElement {

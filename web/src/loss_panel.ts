@@ -6,6 +6,7 @@ import { make } from "./elements.ts";
 import { HistoryAxis, historyKey } from "./history_curves.ts";
 import { historyTools } from "./history_tools.ts";
 import { MarkList } from "./mark_list.ts";
+import { SERIES_COLOURS } from "./palette.ts";
 import { Fingerprint, type Panel, section, type ShownRun } from "./panel.ts";
 import { preference } from "./preferences.ts";
 import type { Zoom } from "./zoom.ts";
@@ -84,7 +85,8 @@ function curvesOf(term: string, runs: readonly ShownRun[], axis: HistoryAxis): C
       .filter((parts) => parts[0] === "loss").map((parts) => parts[1]!);
     return [...told, ...others];
   }))];
-  return runs.flatMap((run, dash) => slots.map((slot, colour) => axis.curve(run, runs.length > 1,
-    `loss/${slot}/${term}`, slot, "", colour, dash)))
+  // Colours go on from run to run, as dashes alone do not tell noisy curves apart.
+  return runs.flatMap((run, i) => slots.map((slot, s) => axis.curve(run, runs.length > 1,
+    `loss/${slot}/${term}`, slot, "", (i * slots.length + s) % SERIES_COLOURS, i)))
     .filter((curve) => curve !== undefined);
 }

@@ -1,6 +1,6 @@
 // What happened in the run, as text: what the lines and shapes across the curves stand for.
 
-import { make } from "./elements.ts";
+import { make, toggle } from "./elements.ts";
 import { count, timeOfDay } from "./format.ts";
 import { Fingerprint, type ShownRun } from "./panel.ts";
 import type { Mark } from "./protocol.ts";
@@ -11,18 +11,27 @@ export class MarkList {
   readonly element: HTMLElement;
   private list = make("ol", { class: "marks" });
   private seen = new Fingerprint();
+  private membersOnly = false;
+  private last: readonly ShownRun[] = [];
 
   constructor() {
+    const members = toggle("Members only", false, (on) => {
+      this.membersOnly = on;
+      this.seen.forget();
+      this.show(this.last);
+    });
     this.element = make("div", { class: "mark-list" },
-      make("h3", { id: "marks-title" }, "What happened"),
+      make("div", { class: "head" }, make("h3", { id: "marks-title" }, "What happened"), members.element),
       make("div", { class: "scroll", tabindex: 0, role: "region", "aria-labelledby": "marks-title" },
         this.list));
   }
 
   show(runs: readonly ShownRun[]): void {
+    this.last = runs;
     if (!this.seen.changed(...runs.map((r) => `${r.listed.id}${r.label}:${r.state.changes.marks}`))) return;
     const marks: { mark: Mark; run: ShownRun }[] = runs.flatMap((run) =>
-      run.state.marks.filter((mark) => mark.text !== "").map((mark) => ({ mark, run })));
+      run.state.marks.filter((mark) => mark.text !== "" &&
+        (!this.membersOnly || mark.kind === "node")).map((mark) => ({ mark, run })));
     marks.sort((a, b) => b.mark.time - a.mark.time || b.mark.step - a.mark.step);
     const items = marks.slice(0, NEWEST).map(({ mark, run }) => make("li", { class: `mark of-${mark.kind}` },
       make("span", { class: "where" }, `step ${count(mark.step)}`),

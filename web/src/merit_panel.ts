@@ -40,7 +40,7 @@ export class MeritPanel implements Panel {
     if (!any) return;
     this.merit.show({
       title: "Figure of merit, less is better", marks: [], log: true, axis: "epoch",
-      curves: runs.map((run, dash) => curve(run, several ? run.label : "generated", "", 0, dash,
+      curves: runs.map((run, dash) => curve(run, several ? run.label : "generated", "", dash, dash,
         (c) => c.merit?.total)),
     });
     this.errors.show({

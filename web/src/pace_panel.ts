@@ -30,7 +30,7 @@ export class PacePanel implements Panel {
     this.rate.show({
       title: "Events per second", marks, log: false, axis: axis.axis,
       curves: runs.map((run, i) => axis.curve(run, several, "events_per_second",
-        several ? "" : "events/s", "", 0, i)).filter((curve) => curve !== undefined),
+        several ? "" : "events/s", "", i, i)).filter((curve) => curve !== undefined),
     });
     while (this.parts.length > runs.length) this.parts.pop()!.element.remove();
     runs.forEach((run, i) => {

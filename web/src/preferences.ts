@@ -10,7 +10,7 @@ export interface Preferences {
 
 const KEY = "troupe.preferences";
 const preferences: Preferences = {
-  theme: "system", logScale: true, smoothing: 1, axis: "step", ...stored(),
+  theme: "system", logScale: true, smoothing: 25, axis: "step", ...stored(),
 };
 const listeners = new Set<() => void>();
 

@@ -21,6 +21,8 @@ export async function openPage(browser, address, options = {}) {
   const { width = 1440, height = 900, scheme = "light", phone = false } = options;
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme,
     hasTouch: phone, isMobile: phone, reducedMotion: "reduce" });
+  // Long enough for a machine that does much else.
+  context.setDefaultTimeout(240_000);
   const page = await context.newPage();
   page.requests = [];
   page.errors = [];

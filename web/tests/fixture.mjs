@@ -1,6 +1,6 @@
 // A browser and a server of made-up runs, for as long as a file of tests runs.
 
-import { after, before } from "node:test";
+import { after, afterEach, before } from "node:test";
 
 import { launch } from "./browser.mjs";
 import { MockServer, twoRuns } from "./mock_server.mjs";
@@ -20,6 +20,11 @@ export function fixture(options = []) {
       it.run.time = Date.now() / 1000;
       it.server.push();
     }, 500);
+  });
+  // A page that a failed test has left would take the others' time.
+  afterEach(async () => {
+    it.still = false;
+    await Promise.all(it.browser.contexts().map((context) => context.close()));
   });
   after(async () => {
     clearInterval(it.timer);

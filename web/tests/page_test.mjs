@@ -5,7 +5,7 @@ import { keep, openPage, points, showAll } from "./browser.mjs";
 import { fixture } from "./fixture.mjs";
 
 const it = fixture();
-const options = { timeout: 120_000 };
+const options = { timeout: 900_000 };
 
 test("The page shows a run that trains, and its curves move", options, async () => {
   const page = await openPage(it.browser, it.address);
@@ -23,7 +23,6 @@ test("The page shows a run that trains, and its curves move", options, async () 
   assert.match(await page.textContent("#log"), /was killed by signal 9/);
   assert.deepEqual(page.errors, []);
   await keep(page, "light-1440");
-  await page.context().close();
 });
 
 test("A member dies and another joins, and the page shows both without being loaded anew", options,
@@ -46,7 +45,6 @@ test("A member dies and another joins, and the page shows both without being loa
     await page.waitForFunction(() => /member\.7 has joined/.test(document.querySelector("[aria-live]").textContent));
     await page.locator("#losses").scrollIntoViewIfNeeded();
     await page.waitForFunction(() => /member\.7 has joined/.test(document.querySelector(".marks").textContent));
-    await page.context().close();
   });
 
 test("A server that goes away is told at once, the curves stay, and it is back by itself", options,
@@ -66,7 +64,6 @@ test("A server that goes away is told at once, the curves stay, and it is back b
     assert.match(await page.textContent(".run .link"), /20 points caught up/);
     assert.ok(it.server.resumed > resumed, "it did not go on from where it was");
     it.still = false;
-    await page.context().close();
   });
 
 test("A page whose server refuses it for a while tries again", options, async () => {
@@ -82,7 +79,6 @@ test("A page whose server refuses it for a while tries again", options, async ()
   while (refused < 2) await new Promise((done) => setTimeout(done, 100));
   it.server.stream = real;
   await page.waitForFunction(() => /^(back|live)/.test(document.querySelector(".run .link").textContent));
-  await page.context().close();
 });
 
 test("Two runs are compared: curves of both with their names, and a header each", options, async () => {
@@ -101,10 +97,8 @@ test("Two runs are compared: curves of both with their names, and a header each"
   // The address tells what is compared, so that it can be sent to somebody.
   assert.match(page.url(), /#runs=0,1$/);
   await keep(page, "compare-1440");
-  await page.context().close();
   const second = await openPage(it.browser, `${it.address}#runs=1`);
   assert.deepEqual(await second.locator("article.run h2").allTextContents(), ["gan3d_25-two-workers"]);
-  await second.context().close();
 });
 
 test("A run that is over looks so", options, async () => {
@@ -115,7 +109,6 @@ test("A run that is over looks so", options, async () => {
   assert.equal(await page.getAttribute("article.run", "data-state"), "ended");
   assert.match(await page.textContent("#questions"), /is over/);
   await keep(page, "finished-1440");
-  await page.context().close();
 });
 
 test("Who waits for whom is asked for, and the trace can be saved", options, async () => {
@@ -127,7 +120,6 @@ test("Who waits for whom is asked for, and the trace can be saved", options, asy
   const [download] = await Promise.all([page.waitForEvent("download"),
     page.getByRole("link", { name: "Download trace" }).click()]);
   assert.equal(download.suggestedFilename(), "gan3d_25-night-trace.json");
-  await page.context().close();
 });
 
 test("Log lines are filtered by level, and followed unless somebody has scrolled up", options, async () => {
@@ -150,7 +142,6 @@ test("Log lines are filtered by level, and followed unless somebody has scrolled
   await page.locator("#log select").selectOption("1");
   await page.waitForFunction(() => !/line 59/.test(document.querySelector("#log").textContent));
   assert.match(await page.textContent("#log"), /was lost/);
-  await page.context().close();
 });
 
 test("The table of actors is sorted and shows one node alone", options, async () => {
@@ -164,5 +155,4 @@ test("The table of actors is sorted and shows one node alone", options, async ()
   assert.deepEqual(handled, [...handled].sort((a, b) => b - a));
   await page.locator("#actors select").selectOption("head");
   await page.waitForFunction(() => document.querySelectorAll("#actors tbody tr").length === 5);
-  await page.context().close();
 });

@@ -22,6 +22,7 @@
 #include "launch/node_uplink.h"
 #include "launch/nodes_file.h"
 #include "launch/run_monitor.h"
+#include "launch/run_page.h"
 #include "launch/run_signals.h"
 #include "launch/run_summary.h"
 #include "launch/run_trace.h"
@@ -197,6 +198,7 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
   if (!request.returns) RETURN_IF_ERROR(folder.remove(MembershipFile::kName));
   LostMembers lost_members(!request.members_here.empty());
   const runtime::SteadyClock clock;
+  RunPage page(request, folder, log);
   ASSIGN_OR_RETURN(const auto wire, open_head_wire(request, clock, log));
   std::optional<MembershipFile> membership;
   std::optional<HeadRelay> relay;
@@ -262,7 +264,9 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
   } else {
     node.emplace(prepared.setup.plan, factory, options, clock, log);
   }
+  page.look_into(*node);
   const runtime::NodeEnd end = signals.run(*node);
+  page.leave();
 
   LocalRunResult result;
   result.error = end.error;
@@ -284,6 +288,7 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
   // What cannot be written does not hide how the run itself ended.
   if (!written.ok() && result.error) log.error(written.error().message);
   if (!written.ok() && !result.error) result.error = written.error();
+  page.tell_end(result);
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "runtime/base/hash.h"
 #include "runtime/base/log.h"
 #include "telemetry/history.h"
+#include "telemetry/page_asset.h"
 
 namespace troupe::launch {
 
@@ -39,7 +41,8 @@ struct LocalRunRequest {
   // What is told of the run goes into it; null: nowhere but into files. Lines of the log are the
   // caller's to give it.
   std::shared_ptr<telemetry::History> history;
-  std::FILE* progress = nullptr;  // null: silent
+  std::span<const telemetry::PageAsset> page;  // files of the page that shows the history
+  std::FILE* progress = nullptr;               // null: silent
   bool progress_on_terminal = false;
   // A turn of a large model can take tens of seconds; a stop waits for the one that runs.
   runtime::Duration shutdown_deadline = std::chrono::minutes(5);

@@ -127,6 +127,7 @@ int train(const config::LoadedTopology& loaded, const launch::RunFolder& folder,
   request.trace = arguments.trace;
   request.version = TROUPE_VERSION;
   request.history = std::move(history);
+  request.page = telemetry::page_assets();
   if (!arguments.head_at.empty()) {
     request.members = config::workers_of(loaded.topology, arguments.workers);
     request.members_here = arguments.members_here;

@@ -1,0 +1,20 @@
+#pragma once
+
+// The word that a browser beyond this machine has to give before it sees a run.
+
+#include <string>
+
+#include "config/topology.h"
+#include "launch/run_folder.h"
+#include "runtime/base/error.h"
+
+namespace troupe::launch {
+
+// What the topology's file has, without the white space around it; else, for a page that is reached
+// from other machines, that of RUN/page.token, which is made for its owner's eyes alone where there
+// is none; else "". kUsage: a file that cannot be read, is empty, or longer than any token; kData:
+// one that cannot be made.
+runtime::Result<std::string> page_token(const config::MonitorSection& monitor,
+                                        const RunFolder& folder);
+
+}  // namespace troupe::launch

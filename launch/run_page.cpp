@@ -1,0 +1,77 @@
+#include "launch/run_page.h"
+
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "launch/page_token.h"
+#include "telemetry/shower_file.h"
+
+namespace troupe::launch {
+namespace {
+
+// For who follows the page to be told how the run ended: a few times what passes between two events
+// of a stream.
+constexpr auto kLastMoment = std::chrono::milliseconds(400);
+
+telemetry::RunSource source_of(const LocalRunRequest& request, const RunFolder& folder) {
+  telemetry::RunSource source;
+  source.name = request.topology.name;
+  source.folder = folder.path();
+  source.live = true;
+  source.history = request.history;
+  source.showers = [path = folder.path()](std::uint64_t step) {
+    return telemetry::read_showers(path, step);
+  };
+  return source;
+}
+
+}  // namespace
+
+RunPage::RunPage(const LocalRunRequest& request, const RunFolder& folder, const runtime::Log& log)
+    : history_(request.history) {
+  if (history_ == nullptr || request.topology.monitor.listen == "none") return;
+  if (const auto opened = open(request, folder, log); !opened.ok()) {
+    log.warning("there is no page: " + opened.error().message);
+  }
+}
+
+runtime::Result<void> RunPage::open(const LocalRunRequest& request, const RunFolder& folder,
+                                    const runtime::Log& log) {
+  const config::MonitorSection& monitor = request.topology.monitor;
+  ASSIGN_OR_RETURN(const std::string token, page_token(monitor, folder));
+  telemetry::RunSource source = source_of(request, folder);
+  telemetry::PageServerOptions options;
+  options.listen = monitor.listen;
+  options.next_free_port = true;
+  options.token = token;
+  options.version = request.version;
+  options.assets = request.page;
+  ASSIGN_OR_RETURN(server_, telemetry::PageServer::open(options, {std::move(source)}));
+  const std::string token_file = monitor.token.value_or(folder.file("page.token"));
+  log.info(fmt::format("watch it at {}{}", server_->address(),
+                       token.empty() ? "" : " with the token in " + token_file));
+  return {};
+}
+
+RunPage::~RunPage() { leave(); }
+
+void RunPage::look_into(runtime::Node& node) {
+  const std::scoped_lock lock(mutex_);
+  node_ = &node;
+}
+
+void RunPage::leave() {
+  const std::scoped_lock lock(mutex_);
+  node_ = nullptr;
+}
+
+void RunPage::tell_end(const LocalRunResult& result) {
+  if (history_ == nullptr) return;
+  const char* const state = result.error ? "failed" : result.signal != 0 ? "stopped" : "ended";
+  history_->end(state, result.error ? result.error->message : "");
+  if (server_ != nullptr && server_->clients() > 0) std::this_thread::sleep_for(kLastMoment);
+}
+
+}  // namespace troupe::launch

@@ -1,0 +1,47 @@
+#pragma once
+
+// The page of a run that trains here, from before it begins to its end.
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "actors/messages.h"
+#include "launch/local_run.h"
+#include "launch/run_folder.h"
+#include "runtime/base/log.h"
+#include "runtime/node.h"
+#include "telemetry/page_server.h"
+
+namespace troupe::launch {
+
+// Whatever goes wrong with it is a line in the log; the run goes on without its page.
+class RunPage {
+ public:
+  // Serves the run where its topology says, if it does, and says in the log where that is.
+  RunPage(const LocalRunRequest& request, const RunFolder& folder, const runtime::Log& log);
+  // Not before the node it was given has ended.
+  ~RunPage();
+  RunPage(const RunPage&) = delete;
+  RunPage& operator=(const RunPage&) = delete;
+
+  // From here until leave() the run can be asked for its trace and for who waits for whom; its
+  // Monitor answers. The node outlives that time.
+  void look_into(runtime::Node& node);
+  void leave();
+  // The run has ended: whoever watches is told, and given a moment to take it in.
+  void tell_end(const LocalRunResult& result);
+
+ private:
+  runtime::Result<void> open(const LocalRunRequest& request, const RunFolder& folder,
+                             const runtime::Log& log);
+  const std::shared_ptr<telemetry::History> history_;
+  std::mutex mutex_;  // of the node
+  runtime::Node* node_ = nullptr;
+  std::jthread writer_;                            // of the newest answer
+  std::unique_ptr<telemetry::PageServer> server_;  // ends first
+};
+
+}  // namespace troupe::launch

@@ -1,0 +1,194 @@
+// Runs that are watched, as whoever watches them meets it: the page's addresses of a running
+// training, and that nothing of it reaches the trained bits.
+
+#include <gmock/gmock.h>
+
+#include <fmt/format.h>
+#include <csignal>
+#include <filesystem>
+#include <set>
+
+#include "tests/main/cluster_run.h"
+#include "tests/telemetry/raw_client.h"
+
+namespace troupe {
+namespace {
+
+using telemetry::body_of;
+using telemetry::get;
+using telemetry::RawClient;
+using telemetry::status_of;
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+const Words kUnwatched{"--set", "actors.monitor={listen: none, tensorboard: false}"};
+
+class Watching : public ClusterRun {
+ protected:
+  // Until the run NAME says in its log where its page is.
+  std::uint16_t page_port(Process& process, const std::string& name) const {
+    constexpr std::string_view kWords = "watch it at http://127.0.0.1:";
+    std::string log;
+    const bool told = wait_until(process, [&] {
+      const std::string file = path(name + "/log.txt");
+      if (std::filesystem::exists(file)) log = read_text(file);
+      return log.find(kWords) != std::string::npos;
+    });
+    if (!told) {
+      ADD_FAILURE() << process.wait().err;
+      return 0;
+    }
+    return static_cast<std::uint16_t>(std::stoi(log.substr(log.find(kWords) + kWords.size())));
+  }
+  static JsonValue history(std::uint16_t port) {
+    return parse_json(body_of(get(port, "/api/runs/0/history")));
+  }
+  static std::string state_of(const JsonValue& history, const std::string& node) {
+    for (const JsonValue& each : history["nodes"].list()) {
+      if (each["name"].text() == node) return each["state"].text();
+    }
+    return "";
+  }
+  static std::set<std::string> marks(const JsonValue& history) {
+    std::set<std::string> texts;
+    if (!history.has("marks")) return texts;
+    for (const JsonValue& mark : history["marks"].list()) texts.insert(mark["text"].text());
+    return texts;
+  }
+  // Any free port, so that tests beside this one do not meet.
+  Words watched(const Words& more = {}) const {
+    Words words{"--set", "actors.monitor.listen=127.0.0.1:0"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+};
+
+TEST_F(Watching, StateIsTheSameWhoeverWatchesAndWhateverBecomesOfIt) {
+  const Words validating{"--set", "actors.validator={every: 1 epoch, events: 20}"};
+  Words words = kUnwatched;
+  words.insert(words.end(), validating.begin(), validating.end());
+  const std::string hash = hash_of("unwatched", words);
+  EXPECT_EQ(hash_of("watched", watched({"--set", "actors.monitor.publish=ipc://" + path("stream"),
+                                        validating[0], validating[1]})),
+            hash);
+  // Every file is on a full disk.
+  std::filesystem::create_directories(path("full"));
+  std::filesystem::create_symlink("/dev/full", path("full/metrics.jsonl"));
+  write_text(path("full/showers"), "no folder");
+  const ProcessEnd full = run("full", watched({"--json", validating[0], validating[1]}));
+  ASSERT_EQ(full.exit_code, 0) << full.err;
+  EXPECT_EQ(last_line(full)["state_hash"].text(), hash);
+  EXPECT_THAT(full.err, AllOf(HasSubstr("metrics.jsonl"), HasSubstr("No space left on device")));
+}
+
+TEST_F(Watching, RunThatIsNotWatchedLeavesNoEventFileAndNamesNoPage) {
+  summary_of("a", kUnwatched);
+  for (const auto& entry : std::filesystem::directory_iterator(path("a"))) {
+    EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr("tfevents")));
+  }
+  EXPECT_THAT(read_text(path("a/log.txt")), Not(HasSubstr("watch it")));
+}
+
+TEST_F(Watching, PageOfARunningTrainingTellsHowFarItIs) {
+  Words words = watched(kEndlessRun);
+  words.insert(words.end(), {"--set", "actors.validator={every: 5 iterations, events: 20}"});
+  Process process(command(run_words("a", words)));
+  const std::uint16_t port = page_port(process, "a");
+  wait_until_training(process, "a", 200);
+  EXPECT_EQ(body_of(get(port, "/healthz")), "ok\n");
+  const JsonValue runs = parse_json(body_of(get(port, "/api/runs")));
+  EXPECT_EQ(runs["runs"].list().at(0)["folder"].text(), path("a"));
+  EXPECT_TRUE(runs["runs"].list().at(0)["live"].truth());
+  const JsonValue known = history(port);
+  EXPECT_EQ(known["progress"]["state"].text(), "training");
+  EXPECT_GE(known["progress"]["steps"].integer(), 100);
+  EXPECT_EQ(known["run"]["name"].text(), "toy");
+  EXPECT_TRUE(known["series"].has("loss/g/generation"));
+  EXPECT_TRUE(known["series"].has("validation/total"));
+  EXPECT_FALSE(known["log"].list().empty());
+  EXPECT_THAT(body_of(get(port, "/metrics")),
+              AllOf(HasSubstr("troupe_steps_total "), HasSubstr("\n# EOF\n")));
+  const auto& showers = known["showers"].list();
+  ASSERT_FALSE(showers.empty());
+  const JsonValue seen = parse_json(
+      body_of(get(port, fmt::format("/api/runs/0/showers/{}", showers.front().integer()))));
+  EXPECT_EQ(seen["space"].list().size(), 3);
+  EXPECT_EQ(status_of(get(port, "/api/runs/0/showers/3")), 404);
+  // A stream begins with all that is known, and goes on.
+  RawClient stream(port);
+  stream.say(fmt::format("GET /api/runs/0/stream HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", port));
+  EXPECT_THAT(stream.hear("event: update"), HasSubstr("event: history"));
+  process.send(SIGTERM);
+  // Whoever follows is told how it ended.
+  EXPECT_THAT(stream.hear(R"("state":"stopped")"), HasSubstr(R"("state":"stopped")"));
+  EXPECT_EQ(process.wait().exit_code, 143);
+}
+
+TEST_F(Watching, KilledMemberAndItsSuccessorAreShown) {
+  Process process(command(run_words("a", watched([] {
+                                      Words words = kEndlessRun;
+                                      words.insert(words.end(), {"--workers", "2"});
+                                      return words;
+                                    }()))));
+  const std::uint16_t port = page_port(process, "a");
+  wait_until_training(process, "a");
+  ASSERT_EQ(state_of(history(port), "member.1"), "running");
+  ::kill(member(1), SIGKILL);
+  EXPECT_TRUE(wait_until(process, [&] { return state_of(history(port), "member.1") == "dead"; }));
+  EXPECT_TRUE(
+      wait_until(process, [&] { return state_of(history(port), "member.2") == "running"; }));
+  const JsonValue known = history(port);
+  EXPECT_THAT(marks(known), Contains(HasSubstr("member.1 was lost: ")));
+  EXPECT_THAT(marks(known), Contains(HasSubstr("member.2 is joining")));
+  EXPECT_THAT(marks(known), Contains(HasSubstr("2 members; member.2 joined")));
+  process.send(SIGTERM);
+  EXPECT_EQ(process.wait().exit_code, 143);
+}
+
+TEST_F(Watching, ClientsThatNeverReadOrTalkNonsenseHoldUpNothing) {
+  const std::string hash = hash_of("unwatched", kUnwatched);
+  Process process(command(run_words("a", watched({"--set", "train.epochs=200", "--json"}))));
+  const std::uint16_t port = page_port(process, "a");
+  std::vector<RawClient> deaf;
+  for (int i = 0; i < 20; ++i) {
+    deaf.emplace_back(port, 4096);
+    deaf.back().say(
+        fmt::format("GET /api/runs/0/stream HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", port));
+    RawClient(port).say(std::string(1 << (i % 16), static_cast<char>(i * 11)));
+  }
+  wait_until_training(process, "a", 200);
+  EXPECT_EQ(body_of(get(port, "/healthz")), "ok\n");
+  const ProcessEnd end = process.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(last_line(end)["iterations"].integer(), 2200);
+  EXPECT_EQ(hash_of("again", {"--set", "actors.monitor.listen=none"}), hash);
+}
+
+TEST_F(Watching, BeyondThisMachineThePageAsksForATokenThatTheRunHasMade) {
+  Words words = kEndlessRun;
+  words.insert(words.end(), {"--set", "actors.monitor.listen=0.0.0.0:0"});
+  Process process(command(run_words("a", words)));
+  std::string log;
+  ASSERT_TRUE(wait_until(process, [&] {
+    if (std::filesystem::exists(path("a/log.txt"))) log = read_text(path("a/log.txt"));
+    return log.find("watch it at http://") != std::string::npos;
+  }));
+  EXPECT_THAT(log, HasSubstr("/ with the token in " + path("a/page.token")));
+  const std::size_t at = log.find("watch it at http://");
+  const std::size_t colon = log.find(':', at + 19);
+  const auto port = static_cast<std::uint16_t>(std::stoi(log.substr(colon + 1)));
+  const std::string token = read_text(path("a/page.token"));
+  EXPECT_EQ(std::filesystem::status(path("a/page.token")).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  EXPECT_EQ(status_of(get(port, "/api/runs")), 401);
+  const std::string key = token.substr(0, token.find('\n'));
+  EXPECT_EQ(status_of(get(port, "/api/runs", "Authorization: Bearer " + key + "\r\n")), 200);
+  EXPECT_EQ(log.find(key), std::string::npos);
+  process.send(SIGTERM);
+  EXPECT_EQ(process.wait().exit_code, 143);
+}
+
+}  // namespace
+}  // namespace troupe

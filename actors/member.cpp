@@ -1,11 +1,13 @@
 #include "actors/member.h"
 
 #include <chrono>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "config/cluster_plan.h"
+#include "telemetry/trace_bytes.h"
 
 namespace troupe::actors {
 
@@ -49,7 +51,28 @@ void Member::receive(Context& context, Message message) {
     if (!orphaned_) return;
     options_.outcome->orphan_state = own->state;
     fail(context, *orphaned_);
+  } else if (const auto* probe = message.as<Probe>()) {
+    report(context, *probe);
   }
+}
+
+// What finds no room is dropped, as all metrics.
+void Member::report(Context& context, const Probe& probe) const {
+  const runtime::PortId port = context.out("metrics");
+  if (!port.valid()) return;
+  NodeReport report{probe.request, probe.sent, probe.wants, context.now(), {}};
+  if (options_.sample) report.sample = options_.sample();
+  runtime::Buffer contents;
+  if (probe.wants == Probe::Wants::kTrace && options_.trace) {
+    contents = runtime::Buffer::copy_of(telemetry::pack_actors(options_.trace()));
+  } else if (probe.wants == Probe::Wants::kWaits && options_.waits) {
+    const std::string text = options_.waits();
+    contents = runtime::Buffer::copy_of(std::as_bytes(std::span(text)));
+  }
+  std::vector<runtime::Buffer> payloads;
+  const bool fits = contents.size() <= NodeReport::kMostContents;
+  if (fits && !contents.empty()) payloads.push_back(std::move(contents));
+  context.send(port, Message::of(std::move(report), std::move(payloads)));
 }
 
 void Member::fail(Context& context, const Error& error) {

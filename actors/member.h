@@ -6,8 +6,11 @@
 // goes on; what it has told meanwhile, and before, it tells the next Coordinator again. Without one
 // for good it ends, with the state that its replica has, which whoever runs the node may save.
 //
-// Only control messages. Called "member.K" in the plan.
+// What it is sent are control messages only. Port out: "metrics" (metrics lane), to the Monitor,
+// what it answers when that asks what the node does; without it nobody is answered. Called
+// "member.K" in the plan.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +19,7 @@
 
 #include "actors/messages.h"
 #include "runtime/actor.h"
+#include "runtime/base/trace.h"
 #include "runtime/transport/gate.h"
 
 namespace troupe::actors {
@@ -28,6 +32,11 @@ struct MemberOutcome {
 
 struct MemberOptions {
   std::string replica;  // that is asked for the state; "": none is
+  // What is told of the node when the Monitor asks: what it does, its traces() and its
+  // wait_for_graph(). Called in the Member's handlers; short. Null: nothing is told.
+  std::function<telemetry::NodeSample()> sample = nullptr;
+  std::function<std::vector<runtime::ActorTrace>()> trace = nullptr;
+  std::function<std::string()> waits = nullptr;
   std::shared_ptr<MemberOutcome> outcome = std::make_shared<MemberOutcome>();
 };
 
@@ -48,6 +57,7 @@ class Member final : public runtime::Actor {
   std::string waiting_for() const override { return "its release by the coordinator"; }
 
  private:
+  void report(runtime::Context& context, const Probe& probe) const;
   void lose(runtime::Context& context, const runtime::PeerLost& lost);
   void tell_again(runtime::Context& context);
   void lose_head(runtime::Context& context, const runtime::PeerLost& lost);

@@ -13,8 +13,10 @@
 #include "pipeline/step_record.h"
 #include "pipeline/training_state.h"
 #include "pipeline/view.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
+#include "telemetry/node_sample.h"
 
 namespace troupe::actors {
 
@@ -343,6 +345,29 @@ struct SampleMetrics {
   }
 };
 inline constexpr std::size_t kMostSamples = 128;
+
+// Monitor -> Member, control: tell what your node does.
+struct Probe {
+  static constexpr std::string_view kName = "probe";
+  enum class Wants : std::uint8_t { kNothing, kTrace, kWaits };  // besides
+  std::uint64_t request = 0;   // that wants it; 0: nothing more is wanted
+  runtime::TimePoint sent{0};  // on the head's clock
+  Wants wants = Wants::kNothing;
+};
+
+// Member -> Monitor, metrics: the answer. At most one payload, what is wanted besides, as far as
+// the node can tell it: what its actors did lately, as telemetry::pack_actors() has it, or who
+// waits for whom, text.
+struct NodeReport {
+  static constexpr std::string_view kName = "node-report";
+  static constexpr std::size_t kMostContents = std::size_t{16} << 20;
+  std::uint64_t request = 0;  // these three as in the Probe
+  runtime::TimePoint sent{0};
+  Probe::Wants wants = Probe::Wants::kNothing;
+  runtime::TimePoint answered{0};  // on the member's clock
+  telemetry::NodeSample sample;
+  std::int64_t bytes() const;
+};
 
 // Member -> its first replica, control: tell which state you have. Its answer, with the last
 // committed one; null of a replica that has not begun. Neither leaves the node.

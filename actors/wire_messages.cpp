@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/wire_report.h"
 #include "actors/wire_state.h"
 #include "actors/wire_view.h"
 #include "model/exact_sum.h"
@@ -20,7 +21,6 @@ using runtime::Buffer;
 using runtime::WireReader;
 using runtime::WireWriter;
 
-constexpr std::size_t kMostActorName = 64;
 constexpr std::size_t kMostReason = 4096;
 // Iterations under way when a View begins.
 constexpr std::size_t kMostIncomplete = 4;
@@ -489,6 +489,8 @@ void add_wire_messages(runtime::WireTypes& types, const StateCheck& check_state)
   types.add<MemberFailed>();
   types.add<Release>();
   types.add<CheckpointRequest>();
+  types.add<Probe>();
+  types.add<NodeReport>();
 }
 
 }  // namespace troupe::actors

@@ -29,6 +29,8 @@ inline constexpr std::uint32_t kMostBuckets = 1U << 20;
 // No model has more loss terms.
 inline constexpr std::size_t kMostLosses = 256;
 
+// Probe and NodeReport are in wire_report.h.
+
 // As Snapshot.
 void pack(runtime::WireWriter& out, const BeginTraining& body);
 void unpack(runtime::WireReader& in, BeginTraining& body);

@@ -78,6 +78,9 @@ runtime::Result<Plan> make_cluster_plan(const ClusterPlanOptions& options,
   add_watching_links(sizes, leaders, 2 * (options.state_bytes + runtime::Message::kOverheadBytes),
                      plan);
   add_sample_links(telling, plan);
+  std::vector<std::string> members;
+  for (std::uint32_t i = 0; i < options.members; ++i) members.push_back(member_name(i));
+  add_report_links(members, plan);
   RETURN_IF_ERROR(apply_link_overrides(overrides, origins, plan));
   return plan;
 }

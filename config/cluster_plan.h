@@ -49,8 +49,9 @@ std::vector<std::uint64_t> replica_weights(const ClusterPlanOptions& options);
 // Links as in one process (plan_links.h), each replica fed by the loader beside it or, of a member
 // without data, by the head's: the other one's link carries nothing then. The first replica of
 // every member can send snapshots and metrics; every loader, reducer and replica can send samples,
-// which are the only ones that other replicas tell the head. Snapshots leave their process, so
-// their links have room for two whole states. The plan passes runtime::check.
+// and the actor member.k what its node does, which are the only ones that members tell the head
+// besides. Snapshots leave their process, so their links have room for two whole states. The plan
+// passes runtime::check.
 //
 // kTopology: every override that cannot be followed, as apply_link_overrides() has it.
 runtime::Result<runtime::Plan> make_cluster_plan(const ClusterPlanOptions& options,

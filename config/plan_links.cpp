@@ -19,6 +19,9 @@ constexpr std::int64_t kMetricsMessages = 1024;
 // What an actor tells in several seconds.
 constexpr std::int64_t kSampleMessages = 64;
 constexpr std::int64_t kSampleBytes = std::int64_t{1} << 18;
+// What a node does is told once a second, and what its actors did when somebody asks.
+constexpr std::int64_t kReportMessages = 8;
+constexpr std::int64_t kReportBytes = 4 << 20;
 
 std::int64_t message_bytes(const TrainingSizes& sizes) {
   return sizes.batch_bytes + runtime::Message::kOverheadBytes;
@@ -181,6 +184,13 @@ void add_watching_links(const TrainingSizes& sizes, const std::vector<std::uint3
   }
   if (sizes.validator) add_metrics_link("validator", plan);
   add_metrics_link("checkpointer", plan);
+}
+
+void add_report_links(const std::vector<std::string>& members, Plan& plan) {
+  for (const std::string& member : members) {
+    plan.links.push_back({member, "metrics", "monitor", "reports", Lane::kMetrics, kReportMessages,
+                          kReportBytes, 0});
+  }
 }
 
 runtime::Result<void> apply_link_overrides(const std::vector<LinkOverride>& overrides,

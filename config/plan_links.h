@@ -65,6 +65,9 @@ void add_watching_links(const TrainingSizes& sizes, const std::vector<std::uint3
 // have links of their own (add_watching_links), so no sample takes their room.
 void add_sample_links(const std::vector<std::string>& actors, runtime::Plan& plan);
 
+// Appends what each of these actors tells monitor of its node when it is asked.
+void add_report_links(const std::vector<std::string>& members, runtime::Plan& plan);
+
 // Sets what `overrides` name on every link between actors of their kinds (a kind is the actor's
 // name up to the dot).
 //

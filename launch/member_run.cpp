@@ -18,6 +18,7 @@
 #include "launch/abandon.h"
 #include "launch/invitation.h"
 #include "launch/member_address.h"
+#include "launch/node_sampler.h"
 #include "launch/nodes_file.h"
 #include "launch/orphan_folder.h"
 #include "launch/relayed_member.h"
@@ -157,6 +158,11 @@ Result<MemberResult> join_run(const MemberRequest& request, RunSignals& signals,
   runtime::FileDisk disk;
   actors::NodeParts parts = computing_parts(setup, topology, disk, invitation.members, call.member);
   parts.member.replica = fmt::format("replica.{}", parts.reducer.first_replica);
+  // Asked for by an actor that it runs.
+  const runtime::Node* running = nullptr;
+  parts.member.sample = [&] { return sample_node(call.node, *running); };
+  parts.member.trace = [&] { return running->traces(); };
+  parts.member.waits = [&] { return running->wait_for_graph(); };
   const runtime::WireTypes types = wire_types(*setup.gan, setup.options);
   runtime::GateOptions gate = gate_options(call.node, topology.cluster.failure,
                                            terms_of(setup, config::topology_hash(topology)));
@@ -171,6 +177,7 @@ Result<MemberResult> join_run(const MemberRequest& request, RunSignals& signals,
   if (!setup.data) options.left_out = {config::loader_name(call.member)};
   runtime::Node node(setup.plan, actors::make_actor_factory(parts), options, clock, log,
                      runtime::Uplink{std::move(gate), wire, types});
+  running = &node;
   runtime::NodeEnd end = signals.run(node);
   if (const auto& state = parts.member.outcome->orphan_state; state != nullptr && end.error) {
     end.error->message +=

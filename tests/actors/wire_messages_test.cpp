@@ -154,6 +154,26 @@ void expect_same(const StepMetrics& a, const StepMetrics& b) {
   EXPECT_EQ(a.state_hash, b.state_hash);
 }
 
+Probe draw_probe(Draw& draw) {
+  return {draw.number(), runtime::TimePoint(draw.number()),
+          static_cast<Probe::Wants>(draw.up_to(2))};
+}
+
+NodeReport draw_report(Draw& draw) {
+  const Probe probe = draw_probe(draw);
+  NodeReport body{probe.request, probe.sent, probe.wants, runtime::TimePoint(draw.number()), {}};
+  const auto number = [&] { return static_cast<std::int64_t>(draw.number()); };
+  body.sample = {draw.text(64), 0.5 * draw.number32(), number(), number(), number(), {}, {}};
+  for (std::size_t left = draw.up_to(5); left > 0; --left) {
+    body.sample.actors.push_back({draw.text(64), draw.text(16), number()});
+  }
+  for (std::size_t left = draw.up_to(5); left > 0; --left) {
+    body.sample.links.push_back({draw.text(64), draw.text(64), draw.text(64), number(), number(),
+                                 number(), number(), number()});
+  }
+  return body;
+}
+
 Parts bucket(std::int64_t begin, std::int64_t end, std::size_t bytes) {
   return parts_of(RingBucket{{3, 0, 1, begin, end}, false, std::nullopt}, {Buffer::zeroed(bytes)});
 }
@@ -185,6 +205,8 @@ std::vector<Parts> one_of_each(std::uint64_t seed) {
   all.push_back(parts_of(EndOfData{draw.number()}));
   all.push_back(parts_of(FellowLost{draw.text(40), draw_error(draw)}));
   all.push_back(parts_of(Leaving{}));
+  all.push_back(parts_of(draw_probe(draw)));
+  all.push_back(parts_of(draw_report(draw)));
   all.push_back(parts_of(Expelled{draw_error(draw)}));
   all.push_back(parts_of(Release{draw.text(40)}));
   all.push_back(parts_of(draw_header(draw)));

@@ -103,7 +103,7 @@ TEST(ClusterPlan, EachReplicaIsFedAndReducedBesideIt) {
 }
 
 // A member's first replica tells of its steps when the member leads the View; all tell samples.
-TEST(ClusterPlan, OnlyRingsAndWhatIsToldOfTrainingLeaveAMember) {
+TEST(ClusterPlan, OnlyRingsAndWhatIsToldOfTrainingAndNodesLeaveAMember) {
   const runtime::Plan plan = plan_of(options());
   std::map<std::string, std::string> node;
   for (const runtime::ActorPlan& actor : plan.actors) node[actor.name] = actor.node;
@@ -126,7 +126,9 @@ TEST(ClusterPlan, OnlyRingsAndWhatIsToldOfTrainingLeaveAMember) {
                                              "replica.0 -> monitor", "replica.2 -> checkpointer",
                                              "replica.2 -> validator", "replica.2 -> monitor",
                                              "replica.4 -> checkpointer", "replica.4 -> validator",
-                                             "replica.4 -> monitor"));
+                                             "replica.4 -> monitor", "member.0 -> monitor",
+                                             "member.1 -> monitor", "member.2 -> monitor"));
+  EXPECT_EQ(link(plan, "member.1", "metrics").lane, runtime::Lane::kMetrics);
 }
 
 // A member may have no data, and which one, the plan does not say.

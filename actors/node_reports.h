@@ -1,0 +1,111 @@
+#pragma once
+
+// What the Monitor asks the members of a run and hears from them: what their nodes do, how far
+// their clocks are from its own, and, when somebody wants to know, the traces or the wait-for
+// graphs of all. It sends nothing itself: it says what to send.
+//
+//   every second:        send reports.beat(now) to each of reports.members(); reports.tend(now)
+//   somebody wants:      send *reports.ask(wants, now, done) to each of reports.members()
+//   NodeChange came:     reports.take_change(change)
+//   NodeReport came:     reports.take(message.sender_name(), *report, message.payloads(), now)
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/messages.h"
+#include "runtime/base/buffer.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/trace.h"
+#include "telemetry/clock_offset.h"
+
+namespace troupe::actors {
+
+// All that nodes said to one question.
+struct NodeAnswers {
+  struct Answer {
+    std::string node;
+    telemetry::ClockOffset::Estimate clock;  // nothing but zeros of this node
+    runtime::Buffer contents;                // as NodeReport has it
+  };
+  Probe::Wants wants = Probe::Wants::kNothing;
+  std::vector<Answer> answers;       // this node's own first, then in the order of names
+  std::vector<std::string> missing;  // who did not answer, or could not tell, in time
+};
+
+// The trace of all, see telemetry/trace_json.h, or their wait-for graphs one after the other, with
+// the names of nodes that did not answer. Pure, any thread; a trace of many nodes takes a second.
+std::string text_of(const NodeAnswers& answers);
+
+struct NodeReportsOptions {
+  std::string node = "head";  // this one
+  // Of this node; null: it has nothing to tell. Called by ask().
+  std::function<std::vector<runtime::ActorTrace>()> trace = nullptr;
+  std::function<std::string()> waits = nullptr;
+  // How long the members have to answer a question.
+  runtime::Duration patience = std::chrono::seconds(2);
+  // Questions that wait for answers at a time.
+  std::size_t most_questions = 8;
+};
+
+// One thread's.
+class NodeReports {
+ public:
+  using Done = std::function<void(NodeAnswers)>;
+
+  explicit NodeReports(NodeReportsOptions options = {});
+  // Whoever still waits is answered with what has come.
+  ~NodeReports();
+  NodeReports(const NodeReports&) = delete;
+  NodeReports& operator=(const NodeReports&) = delete;
+
+  // Those that are there, by name.
+  const std::set<std::string>& members() const { return members_; }
+  void take_change(const NodeChange& change);
+
+  // A Probe for each member, to be sent at `now`: what does your node do?
+  Probe beat(runtime::TimePoint now);
+  // The same, and a question besides. `done` is called once: in take(), take_change() or tend()
+  // when all members have answered or had their time, in here when there are none, or in the
+  // destructor. Nothing when too many questions are open: `done` is not called then.
+  std::optional<Probe> ask(Probe::Wants wants, runtime::TimePoint now, Done done);
+
+  // A report of the member of that name; whatever is in it, and whoever it is of. Heard at `now`.
+  void take(std::string_view member, const NodeReport& report,
+            std::span<const runtime::Buffer> payloads, runtime::TimePoint now);
+  // Gives up on those that had their time. To be called from due() on, or now and then.
+  void tend(runtime::TimePoint now);
+  // max(): no question is open.
+  runtime::TimePoint due() const;
+
+  // Of a member's clock; nothing: it has not answered yet.
+  std::optional<telemetry::ClockOffset::Estimate> clock(std::string_view member) const;
+
+ private:
+  struct Question {
+    Done done;
+    NodeAnswers answers;
+    std::set<std::string> awaited;
+    runtime::TimePoint until{0};
+  };
+
+  Probe probe(std::uint64_t request, Probe::Wants wants, runtime::TimePoint now);
+  NodeAnswers::Answer own_answer(Probe::Wants wants) const;
+  void finish(std::map<std::uint64_t, Question>::iterator question);
+
+  const NodeReportsOptions options_;
+  std::set<std::string> members_;
+  std::map<std::string, telemetry::ClockOffset, std::less<>> clocks_;
+  std::deque<runtime::TimePoint> sent_;          // when the last probes were sent
+  std::map<std::uint64_t, Question> questions_;  // by request
+  std::uint64_t last_request_ = 0;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,101 @@
+#include "actors/wire_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+#include "tests/actors/wire_parts.h"
+
+namespace troupe::actors {
+namespace {
+
+using runtime::Buffer;
+using runtime::TimePoint;
+using telemetry::ActorSample;
+using telemetry::LinkSample;
+using testing::HasSubstr;
+
+NodeReport example() {
+  NodeReport report;
+  report.request = 7;
+  report.sent = TimePoint(-5);
+  report.wants = Probe::Wants::kWaits;
+  report.answered = TimePoint::max();
+  report.sample = {"member.1", 12.25, 1 << 20, 300, 400, {}, {}};
+  report.sample.actors = {{"replica.1", "running", 12}, {"reducer.1", "waiting", -1}};
+  report.sample.links = {{"replica.1", "reducer.1", "contributions", 9, 1, 8, 0, 2}};
+  return report;
+}
+
+TEST(WireReport, ProbesComeBack) {
+  const Probe back = round_trip(Probe{3, TimePoint(-12), Probe::Wants::kTrace});
+  EXPECT_EQ(back.request, 3U);
+  EXPECT_EQ(back.sent, TimePoint(-12));
+  EXPECT_EQ(back.wants, Probe::Wants::kTrace);
+}
+
+TEST(WireReport, ReportsComeBack) {
+  const NodeReport report = example();
+  const NodeReport back = round_trip(report, {Buffer::zeroed(100)});
+  EXPECT_EQ(back.request, 7U);
+  EXPECT_EQ(back.sent, report.sent);
+  EXPECT_EQ(back.wants, report.wants);
+  EXPECT_EQ(back.answered, report.answered);
+  EXPECT_EQ(back.sample.node, "member.1");
+  EXPECT_EQ(back.sample.cpu_seconds, 12.25);
+  EXPECT_EQ(back.sample.resident_bytes, 1 << 20);
+  EXPECT_EQ(back.sample.sent_bytes, 300);
+  EXPECT_EQ(back.sample.received_bytes, 400);
+  ASSERT_EQ(back.sample.actors.size(), 2U);
+  EXPECT_EQ(back.sample.actors[0].name, "replica.1");
+  EXPECT_EQ(back.sample.actors[0].state, "running");
+  EXPECT_EQ(back.sample.actors[1].handled, -1);
+  ASSERT_EQ(back.sample.links.size(), 1U);
+  const LinkSample& link = back.sample.links[0];
+  EXPECT_EQ(link.from, "replica.1");
+  EXPECT_EQ(link.to, "reducer.1");
+  EXPECT_EQ(link.port, "contributions");
+  EXPECT_EQ(link.sent, 9);
+  EXPECT_EQ(link.in_use, 1);
+  EXPECT_EQ(link.credits, 8);
+  EXPECT_EQ(link.queued, 0);
+  EXPECT_EQ(link.dropped, 2);
+}
+
+// A node may have more than a report has room for: the others are not told.
+TEST(WireReport, NodesOfAnySizeAreToldAsFarAsThereIsRoom) {
+  NodeReport report = example();
+  report.sample.node = std::string(1000, 'n');
+  report.sample.actors.assign(2 * kMostSampleActors, ActorSample{"a", "waiting", 1});
+  LinkSample link = report.sample.links.front();
+  link.port = std::string(1000, 'p');
+  report.sample.links.assign(2 * kMostSampleLinks, link);
+  const NodeReport back = round_trip(report);
+  EXPECT_EQ(back.sample.node.size(), kMostActorName);
+  EXPECT_EQ(back.sample.actors.size(), kMostSampleActors);
+  ASSERT_EQ(back.sample.links.size(), kMostSampleLinks);
+  EXPECT_EQ(back.sample.links.front().port.size(), kMostActorName);
+}
+
+TEST(WireReport, WhatNobodyAskedForIsRefused) {
+  EXPECT_EQ(problem_of(parts_of(example(), {Buffer::zeroed(8)})), "");
+  EXPECT_THAT(problem_of(parts_of(example(), {Buffer::zeroed(8), Buffer::zeroed(8)})),
+              HasSubstr("more than was wanted"));
+  EXPECT_THAT(problem_of(parts_of(example(), {Buffer::zeroed(NodeReport::kMostContents + 1)})),
+              HasSubstr("more than was wanted"));
+  EXPECT_NE(problem_of(parts_of(Probe{1, TimePoint(0), static_cast<Probe::Wants>(3)})), "");
+}
+
+TEST(WireReport, TimeThatIsNoNumberIsRefused) {
+  for (const double wrong :
+       {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    NodeReport report = example();
+    report.sample.cpu_seconds = wrong;
+    EXPECT_THAT(problem_of(parts_of(report)), HasSubstr("no number"));
+  }
+}
+
+}  // namespace
+}  // namespace troupe::actors

@@ -43,6 +43,11 @@ void Monitor::start(Context& context) {
   sinks_.emplace(std::move(sinks));
   if (const std::string address = sinks_->published_at(); !address.empty())
     context.log().info(fmt::format("metrics are published at {}", address));
+  NodeReportsOptions reports;
+  reports.node = options_.node.name;
+  reports.trace = options_.trace;
+  reports.waits = options_.waits;
+  reports_.emplace(std::move(reports));
   sinks_->begin(run_line(options_.facts, options_.node, options_.time_of_day(), next_step_));
   context.after(kShowEvery);
 }
@@ -65,6 +70,10 @@ void Monitor::receive(Context& context, Message message) {
     for (const Sample& sample : told->samples) {
       board_.take(message.sender_name(), sample.name, sample.value);
     }
+  } else if (const auto* report = message.as<NodeReport>()) {
+    take_report(context, message, *report);
+  } else if (const auto* question = message.as<Question>()) {
+    take_question(context, *question);
   } else if (const auto* showers = message.as<ShowersMetrics>()) {
     take_showers(context, *showers);
   } else if (const auto* change = message.as<NodeChange>()) {
@@ -124,6 +133,7 @@ void Monitor::take_step(Context& context, const StepMetrics& step) {
 
 // Tells the step training has reached, so that a run that goes on knows which lines to keep.
 void Monitor::take_change(Context&, const NodeChange& change) {
+  reports_->take_change(change);
   sinks_->take(node_line(change, options_.time_of_day(), next_step_));
   if (options_.on_node) options_.on_node(change);
 }
@@ -139,9 +149,31 @@ void Monitor::take_showers(Context& context, const ShowersMetrics& showers) {
   sinks_->take(showers_line(name, now, showers.step));
 }
 
-void Monitor::take_sample(const telemetry::NodeSample& sample) {
+void Monitor::take_report(Context& context, const Message& message, const NodeReport& report) {
+  const std::string_view member = message.sender_name();
+  reports_->take(member, report, message.payloads(), context.now());
+  if (report.sample.node != member) return;
+  const auto clock = reports_->clock(member);
+  using Seconds = std::chrono::duration<double>;
+  take_sample(report.sample, clock ? Seconds(clock->error).count() : 0.0);
+}
+
+void Monitor::take_question(Context& context, const Question& question) {
+  const auto wanted = reports_->ask(question.wants, context.now(), question.done);
+  if (wanted) probe(context, *wanted);
+}
+
+void Monitor::probe(Context& context, const Probe& probe) const {
+  for (const std::string& member : reports_->members()) {
+    context.send_control(member, Message::of(Probe(probe)));
+  }
+}
+
+void Monitor::take_sample(const telemetry::NodeSample& sample, double clock_error) {
   telemetry::History* const history = options_.sinks.history.get();
-  if (history == nullptr || !history->take_node(sample, options_.time_of_day())) return;
+  if (history == nullptr || !history->take_node(sample, options_.time_of_day(), clock_error)) {
+    return;
+  }
   const auto node = history->node(sample.node);
   if (!node) return;
   const std::string series = "node/" + sample.node;
@@ -151,8 +183,10 @@ void Monitor::take_sample(const telemetry::NodeSample& sample) {
   board_.take(series, "received_bytes_per_second", node->received_per_second);
 }
 
-void Monitor::tell_samples(Context&) {
-  if (options_.sample) take_sample(options_.sample());
+void Monitor::tell_samples(Context& context) {
+  reports_->tend(context.now());
+  probe(context, reports_->beat(context.now()));
+  if (options_.sample) take_sample(options_.sample(), 0.0);
   // Of a session that has nothing to do they are not worth a file.
   if (!board_.empty() && sinks_->has_begun()) {
     sinks_->take(samples_line(board_.take_values(), options_.time_of_day(), next_step_));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "actors/messages.h"
+#include "actors/node_reports.h"
 #include "actors/progress_line.h"
 #include "model/gan.h"
 #include "runtime/actor.h"
@@ -30,8 +31,11 @@ struct MonitorOptions {
   std::string showers_folder;    // for files of showers; made when there are any
   telemetry::RunFacts facts;
   telemetry::NodeFacts node;  // that this Monitor is on
-  // Of the same; called about once a second on the Monitor's thread. Empty: it tells nothing.
+  // Of the same, on the Monitor's thread: what it does, about once a second, its traces() and its
+  // wait_for_graph(), when somebody asks. Empty: it tells nothing.
   std::function<telemetry::NodeSample()> sample;
+  std::function<std::vector<runtime::ActorTrace>()> trace;
+  std::function<std::string()> waits;
   std::vector<model::LossTerm> losses;  // names and weights
   std::vector<model::SlotKind> schedule;
   ProgressOptions progress;
@@ -53,6 +57,8 @@ class Monitor final : public runtime::Actor {
   void start(runtime::Context& context) override;
   void receive(runtime::Context& context, runtime::Message message) override;
   void timer(runtime::Context& context, runtime::TimerId id) override;
+  // A member that is gone does not answer.
+  void undeliverable(runtime::Context&, runtime::Message, const runtime::Error&) override {}
 
  private:
   // A step of this run, and a later one than those that were written.
@@ -61,7 +67,11 @@ class Monitor final : public runtime::Actor {
   void take_change(runtime::Context& context, const NodeChange& change);
   void look_for_steps(runtime::Context& context);
   void take_showers(runtime::Context& context, const ShowersMetrics& showers);
-  void take_sample(const telemetry::NodeSample& sample);
+  void take_report(runtime::Context& context, const runtime::Message& message,
+                   const NodeReport& report);
+  void take_question(runtime::Context& context, const Question& question);
+  void take_sample(const telemetry::NodeSample& sample, double clock_error);
+  void probe(runtime::Context& context, const Probe& probe) const;
   void tell_samples(runtime::Context& context);
   void finish(runtime::Context& context);
 
@@ -70,6 +80,7 @@ class Monitor final : public runtime::Actor {
   ProgressLine progress_;
   std::optional<telemetry::Sinks> sinks_;
   telemetry::SampleBoard board_;
+  std::optional<NodeReports> reports_;
   std::uint64_t next_step_;              // the one after the newest that was written
   std::uint64_t written_ = 0;            // steps
   std::optional<FinishMetrics> finish_;  // while steps are awaited that it has overtaken

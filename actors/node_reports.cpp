@@ -56,7 +56,7 @@ NodeReports::~NodeReports() {
 }
 
 void NodeReports::take_change(const NodeChange& change) {
-  if (change.state == "running") {
+  if (change.state == "running" || change.state == "joining") {
     members_.insert(change.node);
     return;
   }

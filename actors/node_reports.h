@@ -44,6 +44,14 @@ struct NodeAnswers {
 // the names of nodes that did not answer. Pure, any thread; a trace of many nodes takes a second.
 std::string text_of(const NodeAnswers& answers);
 
+// Whoever runs the node -> Monitor, control: ask all nodes. Never leaves the node.
+struct Question {
+  static constexpr std::string_view kName = "question";
+  Probe::Wants wants = Probe::Wants::kNothing;
+  // Called once by the Monitor, on its thread, or never when it ends before.
+  std::function<void(NodeAnswers)> done;
+};
+
 struct NodeReportsOptions {
   std::string node = "head";  // this one
   // Of this node; null: it has nothing to tell. Called by ask().

@@ -19,6 +19,7 @@
 #include "launch/head_relay.h"
 #include "launch/lost_member.h"
 #include "launch/membership_file.h"
+#include "launch/node_sampler.h"
 #include "launch/node_uplink.h"
 #include "launch/nodes_file.h"
 #include "launch/run_monitor.h"
@@ -254,9 +255,13 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
     if (term <= restart) gate.given_up_by = make_room_for_next(signals, log);
     RETURN_IF_ERROR(membership->add_head(parts.coordinator.membership.term, gate.incarnation));
   }
+  std::optional<runtime::Node> node;
+  // The Monitor asks while the node runs, and not before.
+  parts.monitor.sample = [&] { return sample_node(self.name, *node); };
+  parts.monitor.trace = [&] { return node->traces(); };
+  parts.monitor.waits = [&] { return node->wait_for_graph(); };
   const auto factory = actors::make_actor_factory(parts);
   const runtime::WireTypes types = wire_types(*prepared.setup.gan, prepared.setup.options);
-  std::optional<runtime::Node> node;
   if (wire) {
     tell_members(request, *wire, log);
     node.emplace(prepared.setup.plan, factory, options, clock, log,

@@ -11,6 +11,11 @@
 namespace troupe::launch {
 namespace {
 
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Message;
+using runtime::Result;
+
 // For who follows the page to be told how the run ended: a few times what passes between two events
 // of a stream.
 constexpr auto kLastMoment = std::chrono::milliseconds(400);
@@ -42,6 +47,8 @@ runtime::Result<void> RunPage::open(const LocalRunRequest& request, const RunFol
   const config::MonitorSection& monitor = request.topology.monitor;
   ASSIGN_OR_RETURN(const std::string token, page_token(monitor, folder));
   telemetry::RunSource source = source_of(request, folder);
+  source.trace = [this](Answer answer) { ask(actors::Probe::Wants::kTrace, std::move(answer)); };
+  source.waits = [this](Answer answer) { ask(actors::Probe::Wants::kWaits, std::move(answer)); };
   telemetry::PageServerOptions options;
   options.listen = monitor.listen;
   options.next_free_port = true;
@@ -72,6 +79,20 @@ void RunPage::tell_end(const LocalRunResult& result) {
   const char* const state = result.error ? "failed" : result.signal != 0 ? "stopped" : "ended";
   history_->end(state, result.error ? result.error->message : "");
   if (server_ != nullptr && server_->clients() > 0) std::this_thread::sleep_for(kLastMoment);
+}
+
+// The answer is put into words on a thread of its own: that of a long trace takes a second.
+void RunPage::ask(actors::Probe::Wants wants, Answer answer) {
+  const std::scoped_lock lock(mutex_);
+  if (node_ == nullptr) {
+    return answer(Error{ErrorKind::kUsage, "the run does not train at the moment; ask it later"});
+  }
+  const auto done = [this, answer = std::move(answer)](actors::NodeAnswers answers) {
+    const std::scoped_lock again(mutex_);
+    writer_ =
+        std::jthread([answer, answers = std::move(answers)] { answer(actors::text_of(answers)); });
+  };
+  node_->send_control("monitor", Message::of(actors::Question{wants, done}));
 }
 
 }  // namespace troupe::launch

@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "actors/messages.h"
+#include "actors/node_reports.h"
 #include "launch/local_run.h"
 #include "launch/run_folder.h"
 #include "runtime/base/log.h"
@@ -37,6 +37,9 @@ class RunPage {
  private:
   runtime::Result<void> open(const LocalRunRequest& request, const RunFolder& folder,
                              const runtime::Log& log);
+  using Answer = telemetry::RunSource::Answer;
+  void ask(actors::Probe::Wants wants, Answer answer);
+
   const std::shared_ptr<telemetry::History> history_;
   std::mutex mutex_;  // of the node
   runtime::Node* node_ = nullptr;

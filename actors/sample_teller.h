@@ -1,7 +1,7 @@
 #pragma once
 
-// Numbers on their way from an actor to the Monitor: those of quick steps go together, so that an
-// actor that makes thousands of them costs about ten messages a second.
+// Numbers on their way from an actor to the Monitor: those of quick steps go together, so that
+// thousands of numbers a second cost tens of messages.
 //
 // One thread. Nothing here waits: what the link has no room for is dropped there and counted.
 

@@ -32,6 +32,8 @@ class PageConnection : public std::enable_shared_from_this<PageConnection> {
   void begin();
   // Now and then: sends what is new, closes what takes too long.
   void tick(Time now);
+  // The last there will be: of what is new, as much as the system takes at once.
+  void say_last();
   // At once, whatever is under way; the service then knows it no longer.
   void close();
 

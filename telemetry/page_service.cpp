@@ -102,7 +102,8 @@ void PageService::tick() {
 }
 
 void PageService::make_room(const TextBudget::Text& text, const PageConnection* for_whom) {
-  while (budget.bytes() > 0 && budget.bytes() + budget.cost(text) > limits.text_bytes) {
+  const std::size_t cost = budget.cost(text);
+  while (cost > 0 && budget.bytes() > 0 && budget.bytes() + cost > limits.text_bytes) {
     Connection slowest;
     for (const Connection& one : connections) {
       if (one.get() == for_whom || !one->sending_since()) continue;
@@ -119,7 +120,10 @@ void PageService::stop() {
   next_accept_.cancel();
   next_tick_.cancel();
   const std::vector<Connection> all(connections.begin(), connections.end());
-  for (const Connection& connection : all) connection->close();
+  for (const Connection& connection : all) {
+    connection->say_last();
+    connection->close();
+  }
   io.stop();
 }
 

@@ -215,6 +215,17 @@ TEST(PageServer, FollowersBeyondTheLimitAreTurnedAway) {
   while (status_of(get(served.port, "/healthz")) != 200) std::this_thread::yield();
 }
 
+// How the run ended, as a rule.
+TEST(PageServer, LastNewsAreToldBeforeItEnds) {
+  Served served;
+  RawClient client = follower(served.port);
+  client.hear("\n\nevent: history");
+  client.hear("}\n\n");
+  served.history->end("failed", "the reason");
+  served.server.reset();
+  EXPECT_THAT(client.rest(), HasSubstr("the reason"));
+}
+
 TEST(PageServer, EndsWhileClientsHang) {
   Served served;
   std::vector<RawClient> clients;

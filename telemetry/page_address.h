@@ -1,0 +1,27 @@
+#pragma once
+
+// "http://host:8400/?token=x": where a page is, and what it asks for.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/error.h"
+
+namespace troupe::telemetry {
+
+struct PageAddress {
+  std::string host;  // without brackets
+  std::uint16_t port = 80;
+  std::string token;  // "": none
+
+  // "127.0.0.1:8400", "[::1]:8400".
+  std::string text() const;
+};
+
+// Whether people would mean an address by this, and not a folder.
+bool looks_like_address(std::string_view text);
+// kUsage: it is none. Encrypted pages (https) are not read.
+runtime::Result<PageAddress> parse_page_address(std::string_view text);
+
+}  // namespace troupe::telemetry

@@ -37,6 +37,11 @@ void CommandLine::positional(const std::string& name) {
   hidden_.add_options()(name.c_str(), po::value<std::string>(), "");
 }
 
+void CommandLine::positional_rest(const std::string& name) {
+  positional_.add(name.c_str(), -1);
+  hidden_value<std::vector<std::string>>(name);
+}
+
 void CommandLine::hidden_flag(const std::string& name) {
   hidden_.add_options()(name.c_str(), po::bool_switch(), "");
 }

@@ -23,6 +23,9 @@ class CommandLine {
   // Names the positional arguments in order; each is also an option of that name, hidden from help.
   void positional(const std::string& name);
 
+  // All that are left of them: a vector of strings.
+  void positional_rest(const std::string& name);
+
   // What only this program gives itself, when it starts another process of its own.
   void hidden_flag(const std::string& name);
   template <class T>

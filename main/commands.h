@@ -14,6 +14,7 @@ using Arguments = std::vector<std::string>;
 int run_command(const Arguments& arguments);
 int join_command(const Arguments& arguments);
 int drain_command(const Arguments& arguments);
+int watch_command(const Arguments& arguments);
 int check_command(const Arguments& arguments);
 int data_command(const Arguments& arguments);
 int inspect_command(const Arguments& arguments);

@@ -25,6 +25,7 @@ constexpr std::array kVerbs{
     Verb{"join", "make this process a member of a run that goes on elsewhere",
          troupe::join_command},
     Verb{"drain", "let a member leave a run that goes on without it", troupe::drain_command},
+    Verb{"watch", "show a run that goes on, or what became of it", troupe::watch_command},
     Verb{"check", "say everything that is wrong with a topology file, or what it would do",
          troupe::check_command},
     Verb{"data", "make showers, or say what files hold", troupe::data_command},

@@ -15,7 +15,7 @@ using testing::StartsWith;
 TEST(Verbs, HelpOfEachShowsUsageAndAnExample) {
   const std::vector<Words> verbs{{"run"},          {"check"},    {"data"},    {"data", "make"},
                                  {"data", "info"}, {"generate"}, {"inspect"}, {"keygen"},
-                                 {"join"},         {"drain"}};
+                                 {"join"},         {"drain"},    {"watch"}};
   for (Words verb : verbs) {
     const std::string name = verb.size() == 1 ? verb[0] : verb[0] + " " + verb[1];
     verb.push_back("--help");
@@ -31,7 +31,7 @@ TEST(Verbs, BinaryListsItsVerbsAndItsVersion) {
   const ProcessEnd help = call({"--help"});
   EXPECT_EQ(help.exit_code, 0);
   for (const char* verb :
-       {"run", "join", "drain", "check", "data", "generate", "inspect", "keygen"}) {
+       {"run", "join", "drain", "check", "data", "generate", "inspect", "keygen", "watch"}) {
     EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + verb + " "));
   }
   const ProcessEnd version = call({"--version"});
@@ -79,6 +79,19 @@ TEST(Verbs, UsageErrorsExitWithTwoAndSayNothingOnStandardOutput) {
       {"drain", "127.0.0.1", "member.0"},
       {"join", "127.0.0.1:8500", "--key", "keys", "--token", "token"},
       {"join", "127.0.0.1:8500", "--preemption-every", "0"},
+      {"watch"},
+      {"watch", "--web"},
+      {"watch", "a", "b"},
+      {"watch", "a", "--listen", "127.0.0.1:0"},
+      {"watch", "a", "--waits"},
+      {"watch", "a", "--trace", "t.json"},
+      {"watch", "http://127.0.0.1:1", "--waits", "--trace", "t.json"},
+      {"watch", "http://127.0.0.1:1", "--waits", "--json"},
+      {"watch", "http://127.0.0.1:1", "--web"},
+      {"watch", "https://127.0.0.1:1"},
+      {"watch", "http://"},
+      {"watch", "a", "--web", "--json"},
+      {"watch", "a", "--token", "no-such-file"},
   };
   const pipeline::TemporaryFolder folder;
   for (const Words& words : wrong) {

@@ -1,0 +1,293 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <span>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "launch/signal_watch.h"
+#include "main/command_line.h"
+#include "main/commands.h"
+#include "main/output_file.h"
+#include "main/watch_terminal.h"
+#include "runtime/base/disk.h"
+#include "telemetry/page_asset.h"
+#include "telemetry/page_client.h"
+#include "telemetry/page_server.h"
+#include "telemetry/run_reader.h"
+#include "telemetry/run_view.h"
+
+namespace troupe {
+namespace {
+
+namespace po = boost::program_options;
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+using telemetry::PageClient;
+using telemetry::RunReader;
+using telemetry::RunView;
+
+constexpr const char* kListen = "127.0.0.1:8400";
+constexpr auto kLook = std::chrono::milliseconds(50);
+constexpr auto kTryAgain = std::chrono::seconds(2);
+constexpr std::uint64_t kLargeBytes = std::uint64_t{32} << 20;
+
+Error nobody_reads() {
+  return {ErrorKind::kInternal, "cannot write standard output; is its reader gone?"};
+}
+
+struct WatchArguments {
+  std::vector<std::string> runs;  // addresses or folders
+  bool web = false, json = false, waits = false;
+  std::string trace;   // a file; "": none
+  std::string listen;  // "": the usual one, or the next that is free
+  std::string token;   // of the page that is served, or that is read
+};
+
+// The signal that asked to end; 0: none did.
+class Ending {
+ public:
+  int signal() const { return signal_; }
+  // False: it is time to end.
+  bool pause(std::chrono::milliseconds time) const {
+    const auto until = std::chrono::steady_clock::now() + time;
+    while (signal_ == 0 && std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(kLook);
+    }
+    return signal_ == 0;
+  }
+  // `otherwise` where none did.
+  int code(int otherwise) const { return signal_ == 0 ? otherwise : 128 + signal_; }
+
+ private:
+  std::atomic<int> signal_ = 0;
+  launch::SignalWatch watch_{[this](int number) {
+    if (number != SIGUSR1) signal_ = number;
+  }};
+};
+
+Result<PageClient> client_of(const std::string& address, const std::string& token,
+                             PageClient::Stop stop) {
+  ASSIGN_OR_RETURN(auto parsed, telemetry::parse_page_address(address));
+  if (!token.empty()) parsed.token = token;
+  return PageClient(std::move(parsed), std::move(stop));
+}
+
+int end(const RunView& run, const WatchArguments& arguments, WatchTerminal& terminal,
+        const Ending& ending) {
+  terminal.say("");
+  if (run.version > 0) terminal.finish(run);
+  if (run.progress.state == "failed") {
+    std::cerr << fmt::format("the run failed: {}\n", run.progress.error);
+  } else if (run.progress.state == "stopped") {
+    std::cerr << "the run was stopped; troupe run --resume goes on with it\n";
+  }
+  if (arguments.json) std::cout << run.progress_json << "\n";
+  return ending.code(0);
+}
+
+int watch_address(const WatchArguments& arguments, const Ending& ending) {
+  WatchTerminal terminal(arguments.json ? stderr : stdout);
+  RunView run;
+  auto client = client_of(arguments.runs[0], arguments.token, [&] {
+    terminal.show(run);
+    return ending.signal() != 0 || run.is_over() || terminal.is_gone();
+  });
+  if (!client.ok()) return report(client.error());
+  while (true) {
+    const auto followed =
+        client->follow("/api/runs/0/stream", [&](const telemetry::EventReader::Event& event) {
+          if (run.take(event.data)) terminal.say("");
+        });
+    if (terminal.is_gone()) return report(nobody_reads());
+    if (ending.signal() != 0 || run.is_over()) return end(run, arguments, terminal, ending);
+    const bool refused = !followed.ok() && followed.error().kind == ErrorKind::kUsage;
+    if (refused || run.version == 0) {
+      if (!followed.ok()) return report(followed.error());
+      return report({ErrorKind::kLostPeers, arguments.runs[0] + " told nothing"});
+    }
+    terminal.say(fmt::format("{} does not answer any more{}; trying again", arguments.runs[0],
+                             followed.ok() ? "" : " (" + followed.error().message + ")"));
+    terminal.show(run);
+    if (!ending.pause(kTryAgain)) return end(run, arguments, terminal, ending);
+  }
+}
+
+// Says how far it is where that takes its time.
+Result<std::unique_ptr<RunReader>> open_folder(const std::string& folder, const Ending& ending) {
+  telemetry::RunReaderOptions options;
+  const bool on_terminal = ::isatty(STDERR_FILENO) == 1;
+  auto told = std::chrono::steady_clock::now();
+  options.progress = [&ending, &folder, on_terminal, told](std::uint64_t read,
+                                                           std::uint64_t bytes) mutable {
+    const auto now = std::chrono::steady_clock::now();
+    if (bytes > kLargeBytes && now - told > std::chrono::seconds(1)) {
+      told = now;
+      std::cerr << fmt::format("{}: read {:.0f} %{}", folder,
+                               100.0 * static_cast<double>(read) / static_cast<double>(bytes),
+                               on_terminal ? "\x1b[K\r" : "\n")
+                << std::flush;
+    }
+    return ending.signal() == 0;
+  };
+  return RunReader::open(folder, options);
+}
+
+void report_bad_lines(const RunReader& reader, const std::string& folder) {
+  if (reader.bad_lines() == 0) return;
+  std::cerr << fmt::format("{}/metrics.jsonl: {} lines could not be understood and were left out\n",
+                           folder, reader.bad_lines());
+}
+
+int watch_folder(const WatchArguments& arguments, const Ending& ending) {
+  const auto reader = open_folder(arguments.runs[0], ending);
+  if (!reader.ok()) return ending.signal() == 0 ? report(reader.error()) : ending.code(0);
+  WatchTerminal terminal(arguments.json ? stderr : stdout);
+  RunView run;
+  while (true) {
+    const bool live = (*reader)->live();
+    if ((*reader)->history()->version() != run.version) {
+      run.take(*(*reader)->history()->since(run.version).json);
+    }
+    if (!live && run.is_over()) break;
+    terminal.show(run);
+    if (terminal.is_gone()) return report(nobody_reads());
+    if (!ending.pause(kLook)) break;
+  }
+  report_bad_lines(**reader, arguments.runs[0]);
+  return end(run, arguments, terminal, ending);
+}
+
+int serve_folders(const WatchArguments& arguments, const Ending& ending) {
+  std::vector<std::unique_ptr<RunReader>> readers;
+  std::vector<telemetry::RunSource> sources;
+  for (const std::string& folder : arguments.runs) {
+    auto reader = open_folder(folder, ending);
+    if (!reader.ok()) return ending.signal() == 0 ? report(reader.error()) : ending.code(0);
+    report_bad_lines(**reader, folder);
+    sources.push_back((*reader)->source());
+    readers.push_back(std::move(*reader));
+  }
+  telemetry::PageServerOptions options;
+  options.listen = arguments.listen.empty() ? kListen : arguments.listen;
+  options.next_free_port = arguments.listen.empty();
+  options.token = arguments.token;
+  options.version = TROUPE_VERSION;
+  options.assets = telemetry::page_assets();
+  const auto server = telemetry::PageServer::open(options, std::move(sources));
+  if (!server.ok()) return report(server.error());
+  std::cout << (*server)->address() << std::endl;
+  std::cerr << "open it in a browser; Ctrl-C ends this\n";
+  while (ending.pause(std::chrono::seconds(1))) {
+  }
+  return ending.code(0);
+}
+
+int ask(const WatchArguments& arguments, const Ending& ending) {
+  if (!arguments.trace.empty()) {
+    if (const auto writable = check_output_file(arguments.trace); !writable.ok()) {
+      return report(writable.error());
+    }
+  }
+  auto client = client_of(arguments.runs[0], arguments.token, [&] { return ending.signal() != 0; });
+  if (!client.ok()) return report(client.error());
+  const auto told = client->get(arguments.waits ? "/api/runs/0/waits" : "/api/runs/0/trace",
+                                std::chrono::seconds(60));
+  if (ending.signal() != 0) return ending.code(0);
+  if (!told.ok()) return report(told.error());
+  if (arguments.waits) {
+    std::cout << *told << (told->ends_with('\n') ? "" : "\n");
+    return 0;
+  }
+  runtime::FileDisk disk;
+  const auto written = disk.replace(arguments.trace, std::as_bytes(std::span(*told)));
+  if (!written.ok()) return report(written.error());
+  std::cerr << arguments.trace << ": open it at https://ui.perfetto.dev\n";
+  return 0;
+}
+
+// The first line of the file.
+Result<std::string> read_token(const std::string& path) {
+  std::ifstream file(path);
+  std::string token;
+  if (!std::getline(file, token) || token.empty()) {
+    return Error{ErrorKind::kUsage, fmt::format("--token: no word stands in {}", path)};
+  }
+  return token;
+}
+
+// "": all is well.
+std::string contradiction(const WatchArguments& arguments) {
+  if (arguments.runs.empty()) return "which run? Its page's address, or its folder";
+  const bool asks = arguments.waits || !arguments.trace.empty();
+  const auto is_address = [](const std::string& run) { return telemetry::looks_like_address(run); };
+  const bool addresses = std::any_of(arguments.runs.begin(), arguments.runs.end(), is_address);
+  if (arguments.web) {
+    if (addresses)
+      return "--web serves folders; an address is a page already: open it in a browser";
+    if (asks || arguments.json) return "--web goes with neither --json, --trace nor --waits";
+    return "";
+  }
+  if (arguments.runs.size() > 1) return "one run at a time, or --web to compare several";
+  if (!arguments.listen.empty()) return "--listen is for --web";
+  if (asks && !addresses) return "--trace and --waits ask a run that goes on: give its address";
+  if (asks && arguments.json) return "--json goes with neither --trace nor --waits";
+  if (arguments.waits && !arguments.trace.empty()) return "--trace or --waits, not both";
+  return "";
+}
+
+int watch(const WatchArguments& arguments) {
+  const Ending ending;
+  if (arguments.web) return serve_folders(arguments, ending);
+  if (arguments.waits || !arguments.trace.empty()) return ask(arguments, ending);
+  if (telemetry::looks_like_address(arguments.runs[0])) return watch_address(arguments, ending);
+  return watch_folder(arguments, ending);
+}
+
+}  // namespace
+
+int watch_command(const Arguments& arguments) {
+  CommandLine line(
+      "watch ADDRESS or DIR [--json] | watch --web DIR... [--listen HOST:PORT]\n"
+      "           | watch ADDRESS --trace FILE | watch ADDRESS --waits",
+      "Shows a run in the terminal until it ends: one that goes on, by the address of its page or\n"
+      "by its folder, or what became of one. With --web as a page, several beside each other.",
+      "troupe watch --web runs/first runs/second");
+  line.positional_rest("runs");
+  line.add()("web", po::bool_switch(), "serves the page for these folders until it is ended")(
+      "listen", po::value<std::string>(),
+      "HOST:PORT of that page (default 127.0.0.1:8400, or the next free port)")(
+      "token", po::value<std::string>(),
+      "file with the token that the page asks for; --web needs one beyond this host")(
+      "json", po::bool_switch(), "ends standard output with the progress as one JSON object")(
+      "trace", po::value<std::string>(),
+      "file to write what every actor of the run did lately, for Perfetto")(
+      "waits", po::bool_switch(), "prints who waits for whom in the run");
+  if (const auto code = line.parse(arguments)) return *code;
+  WatchArguments parsed;
+  if (line.has("runs")) parsed.runs = line.get<std::vector<std::string>>("runs");
+  parsed.web = line.get<bool>("web");
+  parsed.json = line.get<bool>("json");
+  parsed.waits = line.get<bool>("waits");
+  if (line.has("trace")) parsed.trace = line.get<std::string>("trace");
+  if (line.has("listen")) parsed.listen = line.get<std::string>("listen");
+  if (const std::string wrong = contradiction(parsed); !wrong.empty()) {
+    return line.usage_error(wrong);
+  }
+  if (line.has("token")) {
+    auto token = read_token(line.get<std::string>("token"));
+    if (!token.ok()) return line.usage_error(token.error().message);
+    parsed.token = std::move(*token);
+  }
+  return watch(parsed);
+}
+
+}  // namespace troupe

@@ -1,0 +1,170 @@
+// `troupe watch`: folders of runs, and the address of a page.
+
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include "telemetry/page_client.h"
+#include "tests/main/toy_run.h"
+
+namespace troupe {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// A page of folders that lasts as long as this object. Its standard output and error go to files,
+// since the address must be known while it serves.
+class WatchPage {
+ public:
+  explicit WatchPage(const std::vector<std::string>& folders) {
+    Words words = command({"watch", "--web", "--listen", "127.0.0.1:0"});
+    words.insert(words.end(), folders.begin(), folders.end());
+    const std::string out = folder_ / "out";
+    std::string line;
+    for (const std::string& word : words) line += "'" + word + "' ";
+    process_ = std::make_unique<Process>(
+        Words{"/bin/sh", "-c", "exec " + line + "> " + out + " 2> /dev/null"});
+    while (read_text(out).find('\n') == std::string::npos && process_->running()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    address_ = read_text(out).substr(0, read_text(out).find('\n'));
+  }
+  const std::string& address() const { return address_; }
+  Process& process() { return *process_; }
+  std::string get(const std::string& path) const {
+    auto parsed = telemetry::parse_page_address(address_);
+    CHECK(parsed.ok(), parsed.error().message);
+    auto told = telemetry::PageClient(*parsed).get(path);
+    return told.ok() ? *told : told.error().message;
+  }
+
+ private:
+  pipeline::TemporaryFolder folder_;
+  std::unique_ptr<Process> process_;
+  std::string address_;
+};
+
+TEST_F(ToyRun, WatchOfAFinishedRunSaysWhatBecameOfIt) {
+  run("a");
+  const ProcessEnd end = call({"watch", path("a")});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("ended"));
+  EXPECT_THAT(end.out, Not(HasSubstr("\x1b")));
+  const ProcessEnd json = call({"watch", path("a"), "--json"});
+  EXPECT_EQ(json.exit_code, 0) << json.err;
+  EXPECT_EQ(last_line(json)["state"].text(), "ended");
+  EXPECT_EQ(last_line(json)["steps"].integer(), 88u);
+}
+
+TEST_F(ToyRun, WatchFollowsARunUntilItEnds) {
+  Process training(command(run_words("a")));
+  while (!std::filesystem::exists(path("a/metrics.jsonl")) && training.running()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  const ProcessEnd watched = call({"watch", path("a"), "--json"});
+  EXPECT_EQ(watched.exit_code, 0) << watched.err;
+  EXPECT_EQ(last_line(watched)["state"].text(), "ended");
+  EXPECT_EQ(last_line(watched)["steps"].integer(), 88u);
+  EXPECT_EQ(training.wait().exit_code, 0);
+}
+
+TEST_F(ToyRun, WatchOfAFailedRunSaysWhy) {
+  run("a");
+  write_text(path("a/summary.json"), R"({"state_hash":null,"error":"all is lost"})");
+  const ProcessEnd end = call({"watch", path("a")});
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_THAT(end.err, HasSubstr("the run failed: all is lost"));
+}
+
+TEST_F(ToyRun, WatchLeavesOutLinesThatAreNone) {
+  run("a");
+  const std::string lines = read_text(path("a/metrics.jsonl"));
+  write_text(path("a/metrics.jsonl"), "garbage\n" + lines + "\x01\x02{{\n");
+  const ProcessEnd end = call({"watch", path("a"), "--json"});
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_THAT(end.err, HasSubstr("2 lines could not be understood"));
+  EXPECT_EQ(last_line(end)["steps"].integer(), 88u);
+}
+
+TEST(Watch, FolderWithoutARunIsADataErrorThatSaysWhatToDo) {
+  const pipeline::TemporaryFolder folder;
+  for (const Words& more : {Words{}, Words{"--web"}}) {
+    Words words{"watch", folder.path()};
+    words.insert(words.end(), more.begin(), more.end());
+    const ProcessEnd end = call(words);
+    EXPECT_EQ(end.exit_code, 4);
+    EXPECT_THAT(end.err, HasSubstr(folder.path()));
+    EXPECT_THAT(end.err, HasSubstr("troupe run --out"));
+  }
+}
+
+TEST(Watch, AddressThatNobodyListensAtIsAnErrorAtOnce) {
+  for (const Words& more : {Words{}, Words{"--waits"}}) {
+    Words words{"watch", "http://127.0.0.1:1/"};
+    words.insert(words.end(), more.begin(), more.end());
+    const ProcessEnd end = call(words);
+    EXPECT_EQ(end.exit_code, 5);
+    EXPECT_THAT(end.err, HasSubstr("127.0.0.1:1"));
+  }
+}
+
+TEST_F(ToyRun, WatchServesThePageOfSeveralFolders) {
+  run("a");
+  run("b", {"--seed", "2"});
+  WatchPage page({path("a"), path("b")});
+  EXPECT_THAT(page.address(), HasSubstr("http://127.0.0.1:"));
+  EXPECT_EQ(page.get("/healthz"), "ok\n");
+  const JsonValue runs = parse_json(page.get("/api/runs"));
+  ASSERT_EQ(runs["runs"].list().size(), 2u);
+  EXPECT_EQ(runs["runs"].list()[1]["folder"].text(), path("b"));
+  const JsonValue history = parse_json(page.get("/api/runs/1/history"));
+  EXPECT_EQ(history["progress"]["state"].text(), "ended");
+  EXPECT_THAT(page.get("/api/runs/0/trace"), HasSubstr("read from its folder"));
+
+  // What is served can be watched by its address in turn.
+  const ProcessEnd end = call({"watch", page.address(), "--json"});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(last_line(end)["steps"].integer(), 88u);
+  const ProcessEnd trace = call({"watch", page.address(), "--trace", path("t.json")});
+  EXPECT_EQ(trace.exit_code, 2);
+  EXPECT_THAT(trace.err, HasSubstr("read from its folder"));
+  EXPECT_FALSE(std::filesystem::exists(path("t.json")));
+
+  page.process().send(SIGTERM);
+  EXPECT_EQ(page.process().wait().exit_code, 143);
+}
+
+TEST_F(ToyRun, WatchSaysThatAnAddressHasGoneAndEndsOnASignal) {
+  run("a");
+  // A run that never ends: it goes on, as far as its folder tells.
+  std::filesystem::remove(path("a/summary.json"));
+  auto page = std::make_unique<WatchPage>(std::vector<std::string>{path("a")});
+  const std::string told = path("told"), said = path("said");
+  Process watching(
+      {"/bin/sh", "-c",
+       "exec '" TROUPE_BINARY "' watch " + page->address() + " > " + told + " 2> " + said});
+  while (read_text(told).empty() && watching.running()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  page.reset();
+  while (read_text(said).find("does not answer any more") == std::string::npos &&
+         watching.running()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_TRUE(watching.running()) << read_text(said);
+  watching.send(SIGINT);
+  EXPECT_EQ(watching.wait().exit_code, 130);
+}
+
+TEST_F(ToyRun, WatchRefusesToServeBeyondTheHostWithoutAToken) {
+  run("a");
+  const ProcessEnd end = call({"watch", path("a"), "--web", "--listen", "0.0.0.0:0"});
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.err, HasSubstr("--token"));
+}
+
+}  // namespace
+}  // namespace troupe

@@ -111,8 +111,11 @@ int watch_address(const WatchArguments& arguments, const Ending& ending) {
     if (ending.signal() != 0 || run.is_over()) return end(run, arguments, terminal, ending);
     const bool refused = !followed.ok() && followed.error().kind == ErrorKind::kUsage;
     if (refused || run.version == 0) {
-      if (!followed.ok()) return report(followed.error());
-      return report({ErrorKind::kLostPeers, arguments.runs[0] + " told nothing"});
+      if (refused) return report(followed.error());
+      return report({ErrorKind::kLostPeers,
+                     fmt::format("no run answers at {}; has it ended? Its folder can be watched as "
+                                 "well: troupe watch DIR",
+                                 followed.ok() ? arguments.runs[0] : followed.error().message)});
     }
     terminal.say(fmt::format("{} does not answer any more{}; trying again", arguments.runs[0],
                              followed.ok() ? "" : " (" + followed.error().message + ")"));

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -17,6 +16,8 @@
 #include "config/topology.h"
 #include "fuzz/contributor.h"
 #include "fuzz/frames.h"
+#include "fuzz/page_requests.h"
+#include "fuzz/seed_folder.h"
 #include "fuzz/talk.h"
 #include "fuzz/wire_script.h"
 #include "launch/invitation.h"
@@ -29,30 +30,9 @@
 namespace {
 
 using namespace troupe;
+using fuzz::Folder;
 using runtime::Buffer;
 using runtime::Message;
-
-class Folder {
- public:
-  explicit Folder(std::filesystem::path path) : path_(std::move(path)) {
-    std::filesystem::create_directories(path_);
-  }
-  void add(const std::string& name, std::span<const std::byte> bytes) const {
-    std::ofstream file(path_ / name, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
-    CHECK(file.good(), "cannot write " + (path_ / name).string());
-  }
-  void add(const std::string& name, const runtime::Packet& packet) const {
-    add(name, fuzz::input_of(packet));
-  }
-  void add_text(const std::string& name, const std::string& text) const {
-    add(name, std::as_bytes(std::span(text)));
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 runtime::Hello hello() {
   runtime::Hello hello;
@@ -496,5 +476,7 @@ int main(int count, char** arguments) {
   add_checkpoints(Folder(root / "fuzz_checkpoint"));
   add_topologies(Folder(root / "fuzz_topology"));
   add_invitations(Folder(root / "fuzz_invitation"));
+  const Folder requests(root / "fuzz_page_request");
+  for (const auto& [name, bytes] : fuzz::page_requests()) requests.add_text(name, bytes);
   return 0;
 }

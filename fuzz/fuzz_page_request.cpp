@@ -1,0 +1,85 @@
+// What arrives at the page's server on a connection, in pieces, from anybody who can reach it.
+// Every request has an answer whose header is sound, and what a stranger sends is refused.
+
+#include <string>
+#include <string_view>
+
+#include "fuzz/memory_meter.h"
+#include "runtime/base/error.h"
+#include "telemetry/event_stream.h"
+#include "telemetry/web_site.h"
+
+namespace {
+
+using namespace troupe;
+using telemetry::RequestReader;
+using telemetry::WebAnswer;
+
+// Histories and lists of the site, and the parser.
+constexpr std::size_t kConstantBytes = std::size_t{1} << 20;
+constexpr std::size_t kHeaderBytes = 4096;
+
+telemetry::WebSite make_site(const std::string& token) {
+  telemetry::WebSite site;
+  site.version = "1";
+  site.access.token = token;
+  telemetry::RunSource run;
+  run.name = "toy";
+  run.history = std::make_shared<telemetry::History>();
+  run.showers = [](std::uint64_t step) -> runtime::Result<std::string> {
+    return std::to_string(step);
+  };
+  run.trace = [](const telemetry::RunSource::Answer&) {};
+  site.runs = {run};
+  return site;
+}
+
+void check_head(const std::string& head) {
+  CHECK(head.starts_with("HTTP/1.1 ") && head.ends_with("\r\n\r\n"), "no header");
+  CHECK(head.find("\r\n\r\n") == head.size() - 4, "a header that ends twice");
+  for (const char letter : head) {
+    CHECK(letter == '\r' || letter == '\n' || (letter >= ' ' && letter <= '~'), "a raw byte");
+  }
+}
+
+void answer_both_ways(const telemetry::WebRequest& request) {
+  static const telemetry::WebSite open = make_site(""), guarded = make_site("a secret");
+  static telemetry::GzipCache cache;
+  for (const telemetry::WebSite* site : {&open, &guarded}) {
+    WebAnswer answer = telemetry::answer(request, *site);
+    CHECK(answer.status >= 200 && answer.status < 600, "no status");
+    if (site == &guarded && answer.status == 200) {
+      CHECK(request.path == "/healthz" || request.authorization.ends_with("a secret") ||
+                !request.cookie.empty(),
+            "a stranger was let in");
+    }
+    telemetry::compress(answer, request, cache);
+    check_head(answer_head(answer, request.keep_alive));
+    if (answer.rest == WebAnswer::Rest::kStream) {
+      telemetry::EventStream(7, request.last_event_id).next(*open.runs[0].history);
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view all(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const std::size_t piece = std::size_t{data[0]} + 1;
+  const fuzz::MemoryMeter meter;
+  RequestReader reader(kHeaderBytes);
+  for (std::size_t at = 0; at < all.size(); at += piece) {
+    auto found = reader.take(all.substr(at, piece));
+    while (found == RequestReader::Found::kRequest) {
+      answer_both_ways(reader.request());
+      found = reader.next();
+    }
+    if (found == RequestReader::Found::kBroken) {
+      CHECK(reader.status() >= 400 && reader.status() < 600, "no status");
+      break;
+    }
+  }
+  meter.check(size, kConstantBytes);
+  return 0;
+}

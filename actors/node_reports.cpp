@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <sstream>
 #include <utility>
 
 #include "telemetry/trace_bytes.h"
@@ -35,6 +36,17 @@ std::string trace_of(const NodeAnswers& answers) {
   return telemetry::trace_json(trace);
 }
 
+// A wait-for graph without the lines of actors of which that node knows nothing but that they are
+// on another one, which tells of them itself.
+std::string told_here(std::string_view graph) {
+  std::string kept;
+  std::istringstream lines{std::string(graph)};
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.ends_with(": on another node")) kept += line + "\n";
+  }
+  return kept;
+}
+
 }  // namespace
 
 std::string text_of(const NodeAnswers& answers) {
@@ -42,8 +54,7 @@ std::string text_of(const NodeAnswers& answers) {
   std::string text;
   for (const NodeAnswers::Answer& answer : answers.answers) {
     text += answer.node + "\n";
-    text += text_in(answer.contents);
-    text += "\n";
+    text += told_here(text_in(answer.contents));
   }
   for (const std::string& node : answers.missing) text += node + "\n  has not answered\n";
   return text;

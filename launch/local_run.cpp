@@ -215,6 +215,7 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
     RETURN_IF_ERROR(begin_membership());
   }
   ASSIGN_OR_RETURN(Prepared prepared, prepare(request, folder, disk, log));
+  if (request.resume && request.history) recall_metrics(folder, *request.history);
   actors::NodeParts parts = make_parts(request, folder, disk, prepared);
   parts.coordinator.ended = [&] {
     std::vector<actors::MissingMember> missing;

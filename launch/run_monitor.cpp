@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <fstream>
 #include <utility>
 
 #include "config/cluster_plan.h"
@@ -55,6 +57,18 @@ actors::MonitorOptions monitor_options(const LocalRunRequest& request, const Run
                       first_step / setup.options.schedule.size(), setup.iterations,
                       setup.options.iterations_per_epoch};
   return options;
+}
+
+void recall_metrics(const RunFolder& folder, telemetry::History& history) {
+  std::ifstream file(folder.file("metrics.jsonl"), std::ios::binary | std::ios::ate);
+  const std::streamoff bytes = file.tellg();
+  if (bytes <= 0) return;
+  const auto most = static_cast<std::streamoff>(kMostRecalled);
+  file.seekg(std::max<std::streamoff>(bytes - most, 0));
+  for (std::string line; std::getline(file, line);) {
+    // The first may lack its beginning.
+    if (const auto record = telemetry::read_record(line); record.ok()) history.take(*record);
+  }
 }
 
 }  // namespace troupe::launch

@@ -1,6 +1,5 @@
 #include "launch/run_page.h"
 
-#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,10 +14,6 @@ using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Message;
 using runtime::Result;
-
-// For who follows the page to be told how the run ended: a few times what passes between two events
-// of a stream.
-constexpr auto kLastMoment = std::chrono::milliseconds(400);
 
 telemetry::RunSource source_of(const LocalRunRequest& request, const RunFolder& folder) {
   telemetry::RunSource source;
@@ -78,7 +73,7 @@ void RunPage::tell_end(const LocalRunResult& result) {
   if (history_ == nullptr) return;
   const char* const state = result.error ? "failed" : result.signal != 0 ? "stopped" : "ended";
   history_->end(state, result.error ? result.error->message : "");
-  if (server_ != nullptr && server_->clients() > 0) std::this_thread::sleep_for(kLastMoment);
+  server_.reset();
 }
 
 // The answer is put into words on a thread of its own: that of a long trace takes a second.

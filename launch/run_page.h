@@ -31,7 +31,7 @@ class RunPage {
   // Monitor answers. The node outlives that time.
   void look_into(runtime::Node& node);
   void leave();
-  // The run has ended: whoever watches is told, and given a moment to take it in.
+  // The run has ended: whoever watches is told, and the page goes.
   void tell_end(const LocalRunResult& result);
 
  private:

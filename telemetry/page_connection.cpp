@@ -224,7 +224,6 @@ void PageConnection::close() {
   error_code ignored;
   socket_.close(ignored);
   service_.connections.erase(shared_from_this());
-  service_.connected = service_.connections.size();
 }
 
 }  // namespace troupe::telemetry

@@ -129,8 +129,6 @@ struct PageServer::Impl {
 
 PageServer::PageServer() : impl_(std::make_unique<Impl>()) {}
 
-std::size_t PageServer::clients() const { return impl_->service->connected; }
-
 PageServer::~PageServer() {
   if (!impl_->thread.joinable()) return;
   PageService& service = *impl_->service;

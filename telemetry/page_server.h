@@ -46,8 +46,6 @@ class PageServer {
   // "http://127.0.0.1:8400/"; with this host's name where it listens at all addresses. Any thread.
   const std::string& address() const { return address_; }
   std::uint16_t port() const { return port_; }
-  // Connections there are now. Any thread.
-  std::size_t clients() const;
 
  private:
   struct Impl;

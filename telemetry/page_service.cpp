@@ -79,7 +79,6 @@ void PageService::admit(tcp::socket socket) {
                     ignored);
   const auto connection = std::make_shared<PageConnection>(std::move(socket), *this);
   connections.insert(connection);
-  connected = connections.size();
   connection->begin();
   if (!ticking_) tick_later();
 }

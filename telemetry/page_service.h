@@ -2,7 +2,6 @@
 
 // What the connections of the page's server share.
 
-#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -42,7 +41,6 @@ struct PageService {
   std::optional<RunQuestions> questions;  // never without
   TextBudget budget;
   std::set<Connection> connections;
-  std::atomic<std::size_t> connected{0};  // how many those are; any thread
 
  private:
   void admit(boost::asio::ip::tcp::socket socket);

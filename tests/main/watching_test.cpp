@@ -27,20 +27,23 @@ const Words kUnwatched{"--set", "actors.monitor={listen: none, tensorboard: fals
 
 class Watching : public ClusterRun {
  protected:
-  // Until the run NAME says in its log where its page is.
-  std::uint16_t page_port(Process& process, const std::string& name) const {
+  // Until the run NAME says in its log where its page is, for the n-th time.
+  std::uint16_t page_port(Process& process, const std::string& name, int n = 1) const {
     constexpr std::string_view kWords = "watch it at http://127.0.0.1:";
+    std::size_t at = std::string::npos;
     std::string log;
     const bool told = wait_until(process, [&] {
       const std::string file = path(name + "/log.txt");
       if (std::filesystem::exists(file)) log = read_text(file);
-      return log.find(kWords) != std::string::npos;
+      at = log.find(kWords);
+      for (int i = 1; i < n && at != std::string::npos; ++i) at = log.find(kWords, at + 1);
+      return at != std::string::npos && log.find('\n', at) != std::string::npos;
     });
     if (!told) {
       ADD_FAILURE() << process.wait().err;
       return 0;
     }
-    return static_cast<std::uint16_t>(std::stoi(log.substr(log.find(kWords) + kWords.size())));
+    return static_cast<std::uint16_t>(std::stoi(log.substr(at + kWords.size())));
   }
   static JsonValue history(std::uint16_t port) {
     return parse_json(body_of(get(port, "/api/runs/0/history")));
@@ -50,6 +53,12 @@ class Watching : public ClusterRun {
       if (each["name"].text() == node) return each["state"].text();
     }
     return "";
+  }
+  static std::size_t actors_of(const JsonValue& history, const std::string& node) {
+    for (const JsonValue& each : history["nodes"].list()) {
+      if (each["name"].text() == node) return each["actors"].list().size();
+    }
+    return 0;
   }
   static std::set<std::string> marks(const JsonValue& history) {
     std::set<std::string> texts;
@@ -108,7 +117,7 @@ TEST_F(Watching, PageOfARunningTrainingTellsHowFarItIs) {
   EXPECT_TRUE(known["series"].has("loss/g/generation"));
   EXPECT_TRUE(known["series"].has("validation/total"));
   EXPECT_FALSE(known["log"].list().empty());
-  EXPECT_THAT(body_of(get(port, "/metrics")),
+  EXPECT_THAT(body_of(get(port, "/metrics", "Accept: application/openmetrics-text\r\n")),
               AllOf(HasSubstr("troupe_steps_total "), HasSubstr("\n# EOF\n")));
   const auto& showers = known["showers"].list();
   ASSERT_FALSE(showers.empty());
@@ -116,6 +125,10 @@ TEST_F(Watching, PageOfARunningTrainingTellsHowFarItIs) {
       body_of(get(port, fmt::format("/api/runs/0/showers/{}", showers.front().integer()))));
   EXPECT_EQ(seen["space"].list().size(), 3);
   EXPECT_EQ(status_of(get(port, "/api/runs/0/showers/3")), 404);
+  EXPECT_THAT(body_of(get(port, "/api/runs/0/waits")),
+              AllOf(HasSubstr("local\n"), HasSubstr("replica.0: "), HasSubstr("culprit: ")));
+  const JsonValue trace = parse_json(body_of(get(port, "/api/runs/0/trace")));
+  EXPECT_GT(trace["traceEvents"].list().size(), 100);
   // A stream begins with all that is known, and goes on.
   RawClient stream(port);
   stream.say(fmt::format("GET /api/runs/0/stream HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", port));
@@ -139,6 +152,10 @@ TEST_F(Watching, KilledMemberAndItsSuccessorAreShown) {
   EXPECT_TRUE(wait_until(process, [&] { return state_of(history(port), "member.1") == "dead"; }));
   EXPECT_TRUE(
       wait_until(process, [&] { return state_of(history(port), "member.2") == "running"; }));
+  EXPECT_TRUE(wait_until(process, [&] { return actors_of(history(port), "member.2") > 0; }));
+  EXPECT_THAT(body_of(get(port, "/api/runs/0/waits")),
+              AllOf(HasSubstr("head\n"), HasSubstr("member.0\n"), HasSubstr("member.2\n"),
+                    Not(HasSubstr(": on another node\n"))));
   const JsonValue known = history(port);
   EXPECT_THAT(marks(known), Contains(HasSubstr("member.1 was lost: ")));
   EXPECT_THAT(marks(known), Contains(HasSubstr("member.2 is joining")));
@@ -164,6 +181,20 @@ TEST_F(Watching, ClientsThatNeverReadOrTalkNonsenseHoldUpNothing) {
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_EQ(last_line(end)["iterations"].integer(), 2200);
   EXPECT_EQ(hash_of("again", {"--set", "actors.monitor.listen=none"}), hash);
+}
+
+TEST_F(Watching, RunThatGoesOnShowsWhatWasBeforeAndWhereItWentOn) {
+  summary_of("a", watched({"--set", "train.epochs=1"}));
+  Process process(command({"run", "--resume", path("a"), "--set", "train.epochs=1000000", "--set",
+                           "actors.monitor.listen=127.0.0.1:0"}));
+  const std::uint16_t port = page_port(process, "a", 2);
+  EXPECT_TRUE(
+      wait_until(process, [&] { return history(port)["progress"]["steps"].integer() > 100; }));
+  const JsonValue known = history(port);
+  EXPECT_EQ(known["series"]["loss/d_real/generation"]["x"].list().at(0).integer(), 0);
+  EXPECT_THAT(marks(known), Contains("went on at step 44"));
+  process.send(SIGTERM);
+  EXPECT_EQ(process.wait().exit_code, 143);
 }
 
 TEST_F(Watching, BeyondThisMachineThePageAsksForATokenThatTheRunHasMade) {

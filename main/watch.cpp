@@ -188,7 +188,8 @@ int serve_folders(const WatchArguments& arguments, const Ending& ending) {
   const auto server = telemetry::PageServer::open(options, std::move(sources));
   if (!server.ok()) return report(server.error());
   std::cout << (*server)->address() << std::endl;
-  std::cerr << "open it in a browser; Ctrl-C ends this\n";
+  std::cerr << fmt::format("open it in a browser{}; Ctrl-C ends this\n",
+                           options.token.empty() ? "" : " with ?token=TOKEN behind it");
   while (ending.pause(std::chrono::seconds(1))) {
   }
   return ending.code(0);

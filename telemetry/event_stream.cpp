@@ -26,7 +26,8 @@ EventStream::EventStream(std::uint64_t start, std::string_view last_event_id)
     : start_(start), version_(version_of(last_event_id, start)) {}
 
 std::optional<EventStream::Event> EventStream::next(const History& history) {
-  if (version_ && history.version() == *version_) return std::nullopt;
+  if (begun_ && history.version() == *version_) return std::nullopt;
+  begun_ = true;
   const History::Text text = version_ ? history.since(*version_) : history.whole();
   const std::string_view kind = version_ ? "update" : "history";
   version_ = text.version;

@@ -27,11 +27,13 @@ class EventStream {
   // Keeps a connection that has nothing to say alive.
   static constexpr std::string_view kComment = ":\n\n";
 
-  // All that is new since the event before; nothing: nothing is.
+  // All that is new since the event before; nothing: nothing is. The first one always comes, so
+  // that a client which has come back knows that it is heard.
   std::optional<Event> next(const History& history);
 
  private:
   std::uint64_t start_;
+  bool begun_ = false;
   std::optional<std::uint64_t> version_;  // the client's
 };
 

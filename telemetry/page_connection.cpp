@@ -110,15 +110,17 @@ void PageConnection::offer(Time now) {
   }
 }
 
-void PageConnection::say_last() {
-  if (state_ != State::kFollowing || sending_) return;
+bool PageConnection::say_last() {
+  if (state_ != State::kFollowing) return true;
+  if (sending_) return false;
   const auto event = stream_->next(*service_.site.runs[run_].history);
-  if (!event) return;
+  if (!event) return true;
   error_code ignored;
   socket_.non_blocking(true, ignored);
   const std::array<asio::const_buffer, 3> all{asio::buffer(event->head), asio::buffer(*event->json),
                                               asio::buffer(EventStream::kEnd)};
   socket_.write_some(all, ignored);
+  return true;
 }
 
 void PageConnection::send_answer(WebAnswer answer, bool keep_alive) {

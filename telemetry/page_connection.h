@@ -32,8 +32,9 @@ class PageConnection : public std::enable_shared_from_this<PageConnection> {
   void begin();
   // Now and then: sends what is new, closes what takes too long.
   void tick(Time now);
-  // The last there will be: of what is new, as much as the system takes at once.
-  void say_last();
+  // The last there will be: of what is new, as much as the system takes at once. False: an event is
+  // still under way.
+  bool say_last();
   // At once, whatever is under way; the service then knows it no longer.
   void close();
 

@@ -7,6 +7,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 #include <chrono>
+#include <exception>
 #include <vector>
 
 namespace troupe::telemetry {
@@ -17,6 +18,8 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr auto kAcceptAgain = std::chrono::milliseconds(100);
+constexpr auto kPartAgain = std::chrono::milliseconds(5);
+constexpr int kPartTries = 40;
 
 std::uint64_t start_number() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -118,12 +121,21 @@ void PageService::stop() {
   acceptor.close(ignored);
   next_accept_.cancel();
   next_tick_.cancel();
-  const std::vector<Connection> all(connections.begin(), connections.end());
-  for (const Connection& connection : all) {
-    connection->say_last();
-    connection->close();
+  part(kPartTries);
+}
+
+void PageService::part(int tries) {
+  try {
+    const std::vector<Connection> all(connections.begin(), connections.end());
+    for (const Connection& connection : all) {
+      if (connection->say_last() || tries == 0) connection->close();
+    }
+    if (connections.empty()) return io.stop();
+    next_tick_.expires_after(kPartAgain);
+    next_tick_.async_wait([this, tries](const error_code&) { part(tries - 1); });
+  } catch (const std::exception&) {
+    io.stop();
   }
-  io.stop();
 }
 
 }  // namespace troupe::telemetry

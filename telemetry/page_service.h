@@ -28,6 +28,7 @@ struct PageService {
 
   // Takes connections that come until stop().
   void accept();
+  // Ends `io` within a moment, in which followers hear the last news.
   void stop();
   // Makes room for one more text under way to somebody, at the cost of who takes longest.
   void make_room(const TextBudget::Text& text, const PageConnection* for_whom);
@@ -46,6 +47,7 @@ struct PageService {
   void admit(boost::asio::ip::tcp::socket socket);
   void tick();
   void tick_later();
+  void part(int tries);
 
   boost::asio::steady_timer next_tick_{io}, next_accept_{io};
   bool ticking_ = false;

@@ -1,6 +1,9 @@
 // `troupe watch`: folders of runs, and the address of a page.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -15,12 +18,28 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
+// Holds the lock of a run's folder, as a run that goes on does.
+class HeldFolder {
+ public:
+  explicit HeldFolder(const std::string& folder)
+      : lock_(::open((folder + "/.lock").c_str(), O_RDWR | O_CLOEXEC)) {
+    CHECK(lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) == 0, "no lock");
+  }
+  ~HeldFolder() { ::close(lock_); }
+  HeldFolder(const HeldFolder&) = delete;
+  HeldFolder& operator=(const HeldFolder&) = delete;
+
+ private:
+  int lock_;
+};
+
 // A page of folders that lasts as long as this object. Its standard output and error go to files,
 // since the address must be known while it serves.
 class WatchPage {
  public:
-  explicit WatchPage(const std::vector<std::string>& folders) {
-    Words words = command({"watch", "--web", "--listen", "127.0.0.1:0"});
+  explicit WatchPage(const std::vector<std::string>& folders,
+                     const std::string& listen = "127.0.0.1:0") {
+    Words words = command({"watch", "--web", "--listen", listen});
     words.insert(words.end(), folders.begin(), folders.end());
     const std::string out = folder_ / "out";
     std::string line;
@@ -137,10 +156,10 @@ TEST_F(ToyRun, WatchServesThePageOfSeveralFolders) {
   EXPECT_EQ(page.process().wait().exit_code, 143);
 }
 
-TEST_F(ToyRun, WatchSaysThatAnAddressHasGoneAndEndsOnASignal) {
+TEST_F(ToyRun, WatchSaysThatAnAddressHasGoneAndGoesOnWhenItIsBack) {
   run("a");
-  // A run that never ends: it goes on, as far as its folder tells.
-  std::filesystem::remove(path("a/summary.json"));
+  const HeldFolder held(path("a"));
+  std::filesystem::rename(path("a/summary.json"), path("summary"));
   auto page = std::make_unique<WatchPage>(std::vector<std::string>{path("a")});
   const std::string told = path("told"), said = path("said");
   Process watching(
@@ -149,14 +168,38 @@ TEST_F(ToyRun, WatchSaysThatAnAddressHasGoneAndEndsOnASignal) {
   while (read_text(told).empty() && watching.running()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
+  const std::string address = page->address();
   page.reset();
   while (read_text(said).find("does not answer any more") == std::string::npos &&
          watching.running()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   EXPECT_TRUE(watching.running()) << read_text(said);
-  watching.send(SIGINT);
-  EXPECT_EQ(watching.wait().exit_code, 130);
+  std::filesystem::rename(path("summary"), path("a/summary.json"));
+  const std::string place = address.substr(7, address.size() - 8);  // of http://PLACE/
+  page = std::make_unique<WatchPage>(std::vector<std::string>{path("a")}, place);
+  EXPECT_EQ(page->address(), address);
+  EXPECT_EQ(watching.wait().exit_code, 0);
+  EXPECT_THAT(read_text(told), HasSubstr("ended"));
+}
+
+TEST_F(ToyRun, WatchEndsOnASignal) {
+  run("a");
+  const HeldFolder held(path("a"));
+  std::filesystem::remove(path("a/summary.json"));
+  for (const int number : {SIGINT, SIGTERM}) {
+    const std::string told = path("told");
+    Process watching({"/bin/sh", "-c",
+                      "exec '" TROUPE_BINARY "' watch " + path("a") + " --json > " + told + " 2> " +
+                          path("said")});
+    while (read_text(path("said")).empty() && watching.running()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    watching.send(number);
+    EXPECT_EQ(watching.wait().exit_code, 128 + number);
+    EXPECT_EQ(parse_json(read_text(told))["state"].text(), "training");
+    std::filesystem::remove(path("said"));
+  }
 }
 
 TEST_F(ToyRun, WatchRefusesToServeBeyondTheHostWithoutAToken) {

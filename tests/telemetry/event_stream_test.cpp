@@ -36,7 +36,9 @@ TEST(EventStream, ClientOfThisStartGoesOnWhereItWas) {
   const std::string head = before.next(history)->head;
   const std::size_t at = head.find("77-");
   const std::string id = head.substr(at, head.find('\n', at) - at);
-  EXPECT_FALSE(EventStream(77, id).next(history));
+  EventStream again(77, id);
+  EXPECT_THAT(*again.next(history)->json, HasSubstr("\"whole\":false"));
+  EXPECT_FALSE(again.next(history));
   history.take_log({1.0, "info", "later"});
   EXPECT_THAT(EventStream(77, id).next(history)->head, StartsWith("event: update"));
   for (const char* other : {"76-1", "77", "77-", "77-x", "x", "-", "77-1 "}) {

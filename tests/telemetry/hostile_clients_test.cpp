@@ -178,5 +178,26 @@ TEST(HostileClients, WhoTakesNothingForLongIsCutOff) {
   while (!serves(*server)) std::this_thread::yield();
 }
 
+TEST(HostileClients, WhoTakesLongestMakesRoomForOtherTexts) {
+  const auto history = std::make_shared<History>();
+  const auto grow = [&] {
+    for (int i = 0; i < 500; ++i) history->take_log({1.0, "info", std::string(20'000, 'a')});
+  };
+  grow();
+  PageLimits limits;
+  limits.text_bytes = std::size_t{15} << 20;  // one of ten megabytes, not two
+  const auto server = serve(history, limits);
+  std::vector<RawClient> deaf;
+  for (int i = 0; i < 2; ++i) {
+    deaf.emplace_back(server->port(), 4096);
+    deaf.back().say("GET /api/runs/0/stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    deaf.back().hear("event: history");
+    grow();
+  }
+  // Its stream would have no end.
+  EXPECT_LT(deaf[0].rest().size(), 500u * 20'000u);
+  EXPECT_TRUE(serves(*server));
+}
+
 }  // namespace
 }  // namespace troupe::telemetry

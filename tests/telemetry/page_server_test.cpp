@@ -170,6 +170,14 @@ TEST(PageServer, TakenPortIsRefusedOrTheNextOneTaken) {
   EXPECT_FALSE(PageServer::open(options, {}).ok());
 }
 
+TEST(PageServer, SilentStreamIsKeptAlive) {
+  PageServerOptions options;
+  options.limits.comment_time = std::chrono::milliseconds(20);
+  const Served served(options);
+  RawClient client = follower(served.port);
+  client.hear("\n:\n\n:\n\n");
+}
+
 TEST(PageServer, TwoHundredFollowersHearTheSame) {
   const Served served;
   std::vector<RawClient> clients;

@@ -22,7 +22,7 @@ namespace troupe::telemetry {
 struct TensorboardOptions {
   std::string folder;            // which is there
   double time = 0.0;             // seconds since 1970, of the file's name
-  std::string host = "";         // "": as the system calls this machine
+  std::string host;              // "": as the system calls this machine
   std::uint64_t pid = 0;         // 0: of this process
   std::size_t limit = 8u << 20;  // as AppendFileOptions
 };

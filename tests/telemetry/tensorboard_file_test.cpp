@@ -18,7 +18,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::Not;
 
 // The events of a file. tests/telemetry/independent_readers looks into them with protocol buffers
 // of others.
@@ -49,6 +48,14 @@ std::vector<std::string> names(const std::filesystem::path& folder) {
 
 TensorboardOptions options(const ScratchFolder& folder) {
   return {.folder = folder.path(), .time = 1760000000.5, .host = "a/b", .pid = 7};
+}
+
+// The host and the process are left to be found out.
+TensorboardOptions unnamed(const std::string& folder) {
+  TensorboardOptions options;
+  options.folder = folder;
+  options.time = 5;
+  return options;
 }
 
 Record read(const std::string& line) { return *read_record(line); }
@@ -104,14 +111,14 @@ TEST(TensorboardFile, EverySessionHasAFileOfItsOwnInTheOrderOfNames) {
 
 TEST(TensorboardFile, HostAndProcessAreFoundOut) {
   ScratchFolder folder;
-  const auto file = TensorboardFile::open({.folder = folder.path(), .time = 5});
+  const auto file = TensorboardFile::open(unnamed(folder.path()));
   ASSERT_TRUE(file.ok());
   EXPECT_THAT(file->path(), testing::EndsWith(fmt::format(".{}", ::getpid())));
   EXPECT_THAT(file->path(), HasSubstr("/events.out.tfevents.0000000005."));
 }
 
 TEST(TensorboardFile, FolderThatIsNotThereIsAnErrorThatNamesIt) {
-  const auto file = TensorboardFile::open({.folder = "/nowhere/at/all", .time = 5});
+  const auto file = TensorboardFile::open(unnamed("/nowhere/at/all"));
   ASSERT_FALSE(file.ok());
   EXPECT_THAT(file.error().message, HasSubstr("/nowhere/at/all/events.out.tfevents."));
   EXPECT_THAT(file.error().message, HasSubstr("No such file or directory"));

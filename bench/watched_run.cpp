@@ -1,0 +1,296 @@
+#include "bench/watched_run.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <zmq.hpp>
+
+#include "actors/sample_teller.h"
+#include "actors/spawn.h"
+#include "bench/core_seconds.h"
+#include "config/topology_file.h"
+#include "launch/node_sampler.h"
+#include "launch/training_setup.h"
+#include "telemetry/page_server.h"
+
+namespace troupe::bench {
+namespace {
+
+using std::chrono::milliseconds;
+
+double unix_seconds() {
+  const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
+  return now.count();
+}
+
+// Tells so many numbers a second, whatever else happens.
+class Flood final : public runtime::Actor {
+ public:
+  Flood(int per_second, std::atomic<std::uint64_t>& told) : per_second_(per_second), told_(told) {}
+  void start(runtime::Context& context) override {
+    teller_.start(context);
+    next_ = context.now();
+    context.after(milliseconds(1));
+  }
+  void receive(runtime::Context&, runtime::Message) override {}
+  void timer(runtime::Context& context, runtime::TimerId) override {
+    const auto pause = std::chrono::nanoseconds(std::chrono::seconds(1)) / per_second_;
+    for (; next_ <= context.now(); next_ += pause) {
+      teller_.add(context, "number", static_cast<double>(told_++ % 100));
+    }
+    teller_.tell(context);
+    context.after(milliseconds(1));
+  }
+
+ private:
+  const int per_second_;
+  std::atomic<std::uint64_t>& told_;
+  actors::SampleTeller teller_;
+  runtime::TimePoint next_{0};
+};
+
+// Follows the page, and takes the time of every line's way: "newest" of an event's progress is the
+// time of the newest line in it.
+class Client {
+ public:
+  explicit Client(std::uint16_t port) : thread_([this, port] { follow(port); }) {}
+  ~Client() {
+    ends_ = true;
+    thread_.join();
+  }
+  // When no more comes.
+  void add_to(WatchedRunEnd& end) const {
+    const std::scoped_lock lock(mutex_);
+    end.updates += updates_;
+    end.latencies.insert(end.latencies.end(), latencies_.begin(), latencies_.end());
+  }
+
+ private:
+  void follow(std::uint16_t port) {
+    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const timeval patience{0, 100'000};
+    ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    const auto* const where = reinterpret_cast<const sockaddr*>(&address);
+    CHECK(::connect(socket, where, sizeof(address)) == 0, "no page to follow");
+    const std::string request =
+        fmt::format("GET /api/runs/0/stream HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", port);
+    CHECK(::send(socket, request.data(), request.size(), MSG_NOSIGNAL) > 0, "nobody listens");
+    std::string heard(1 << 16, '\0'), line;
+    while (!ends_) {
+      const ssize_t got = ::recv(socket, heard.data(), heard.size(), 0);
+      if (got == 0) break;
+      for (ssize_t i = 0; i < got; ++i) {
+        if (heard[static_cast<std::size_t>(i)] != '\n') {
+          line.push_back(heard[static_cast<std::size_t>(i)]);
+          continue;
+        }
+        take(line);
+        line.clear();
+      }
+    }
+    ::close(socket);
+  }
+  void take(std::string_view line) {
+    if (!line.starts_with("data:")) return;
+    constexpr std::string_view kKey = "\"newest\":";
+    const std::size_t at = line.find(kKey);
+    const std::scoped_lock lock(mutex_);
+    ++updates_;
+    double newest = 0.0;
+    if (at == std::string_view::npos) return;
+    std::from_chars(line.data() + at + kKey.size(), line.data() + line.size(), newest);
+    if (newest <= newest_) return;
+    // The first tells of all that was before this client came.
+    if (newest_ > 0.0) latencies_.push_back(unix_seconds() - newest);
+    newest_ = newest;
+  }
+
+  std::atomic<bool> ends_{false};
+  mutable std::mutex mutex_;
+  std::uint64_t updates_ = 0;
+  std::vector<double> latencies_;
+  double newest_ = 0.0;
+  std::thread thread_;
+};
+
+class Subscriber {
+ public:
+  explicit Subscriber(const std::string& address) : thread_([this, address] { follow(address); }) {}
+  std::uint64_t end() {
+    ends_ = true;
+    thread_.join();
+    return heard_;
+  }
+
+ private:
+  void follow(const std::string& address) {
+    zmq::context_t context(1);
+    zmq::socket_t socket(context, zmq::socket_type::sub);
+    socket.set(zmq::sockopt::subscribe, "");
+    socket.set(zmq::sockopt::rcvtimeo, 100);
+    socket.set(zmq::sockopt::linger, 0);
+    socket.connect(address);
+    while (!ends_) {
+      zmq::message_t frame;
+      if (socket.recv(frame) && !frame.more()) ++heard_;
+    }
+  }
+
+  std::atomic<bool> ends_{false};
+  std::uint64_t heard_ = 0;
+  std::thread thread_;
+};
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "watched-XXXXXX").string();
+    CHECK(::mkdtemp(name.data()) != nullptr, "no folder for a run");
+    path_ = name;
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string file(const std::string& name) const { return path_ / name; }
+  std::uint64_t bytes_of_event_files() const {
+    std::uint64_t bytes = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with("events.out.tfevents")) bytes += entry.file_size();
+    }
+    return bytes;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+config::Topology topology_of(const WatchedRunRequest& request) {
+  const std::string text = fmt::format(
+      "name: watched\nmodel: {{zoo: {}}}\n"
+      "data: {{train: synthetic, schema: lcd-fixed, synthetic: {{events: 512, seed: 1}}, "
+      "preprocessing: {{power: 0.35}}}}\n"
+      "train: {{micro_batch: 16, micro_batches: 2, iterations: {}, epochs: 1000}}\n"
+      "actors: {{replica: {{count: 2}}, checkpointer: {{every: none}}, validator: {{every: "
+      "none}}}}\n",
+      request.model, request.iterations);
+  auto loaded = config::parse_topology(text, "watched", ".", {});
+  CHECK(loaded.ok(), loaded.ok() ? "" : loaded.error().message);
+  return std::move(loaded->topology);
+}
+
+// Everything that watches, from before the run to after it.
+struct Watchers {
+  std::shared_ptr<telemetry::History> history;
+  std::unique_ptr<telemetry::PageServer> server;
+  std::vector<std::unique_ptr<Client>> clients;
+  std::unique_ptr<Subscriber> subscriber;
+};
+
+Watchers watch(const WatchedRunRequest& request, const Folder& folder,
+               actors::MonitorOptions& monitor) {
+  Watchers watchers;
+  watchers.history = std::make_shared<telemetry::History>();
+  monitor.sinks.history = watchers.history;
+  monitor.sinks.tensorboard_folder = std::filesystem::path(folder.file("x")).parent_path();
+  monitor.sinks.publish = "ipc://" + folder.file("stream");
+  telemetry::PageServerOptions options;
+  options.listen = "127.0.0.1:0";
+  telemetry::RunSource source;
+  source.name = "watched";
+  source.live = true;
+  source.history = watchers.history;
+  auto server = telemetry::PageServer::open(options, {source});
+  CHECK(server.ok(), server.ok() ? "" : server.error().message);
+  watchers.server = std::move(server).value();
+  for (int i = 0; i < request.clients; ++i) {
+    watchers.clients.push_back(std::make_unique<Client>(watchers.server->port()));
+  }
+  watchers.subscriber = std::make_unique<Subscriber>(monitor.sinks.publish);
+  return watchers;
+}
+
+}  // namespace
+
+WatchedRunEnd run_watched(const WatchedRunRequest& request) {
+  const Folder folder;
+  const config::Topology topology = topology_of(request);
+  runtime::Log log = runtime::Log::silent();
+  auto made = launch::set_up_training(topology, launch::size_of_run(topology, 0),
+                                      (std::filesystem::temp_directory_path() / "watched-data"),
+                                      false, log);
+  CHECK(made.ok(), made.ok() ? "" : made.error().message);
+  launch::TrainingSetup& setup = *made;
+  runtime::FileDisk disk;
+  actors::NodeParts parts = launch::computing_parts(setup, topology, disk, 0, 0);
+  const auto state = std::make_shared<const pipeline::TrainingState>(pipeline::initial_state(
+      *setup.gan, setup.options, setup.backend->numerics_class(), setup.identity.fingerprint));
+  parts.coordinator = launch::coordinator_options(setup, topology, 0, state);
+  parts.checkpointer.folder = folder.file("checkpoints");
+  CHECK(disk.make_folder(parts.checkpointer.folder).ok());
+  parts.monitor.sinks.metrics_path = folder.file("metrics.jsonl");
+  parts.monitor.losses = topology.model.gan.losses;
+  parts.monitor.schedule = setup.options.schedule;
+  parts.monitor.progress.iterations = setup.iterations;
+  parts.monitor.facts.iterations = setup.iterations;
+  parts.monitor.node = {"local", "", "all", 1, "running", ""};
+  for (const model::SlotKind slot : setup.options.schedule) {
+    parts.monitor.facts.schedule.push_back(model::slot_name(slot));
+  }
+
+  std::atomic<std::uint64_t> told{0};
+  runtime::Plan plan = setup.plan;
+  Watchers watchers;
+  if (request.watched) {
+    watchers = watch(request, folder, parts.monitor);
+    plan.actors.push_back({"flood", "flood", "coordinator", true});
+    plan.links.push_back({"flood", "samples", "monitor", "metrics", runtime::Lane::kMetrics, 64,
+                          std::int64_t{1} << 18, 0});
+  }
+  const auto make = actors::make_actor_factory(parts);
+  const auto factory = [&](const runtime::ActorPlan& actor) -> std::unique_ptr<runtime::Actor> {
+    if (actor.kind == "flood") return std::make_unique<Flood>(request.samples_per_second, told);
+    return make(actor);
+  };
+  const runtime::SteadyClock clock;
+  std::optional<runtime::Node> node;
+  if (request.watched) {
+    parts.monitor.sample = [&] { return launch::sample_node("local", *node); };
+  }
+  node.emplace(plan, factory, runtime::NodeOptions{}, clock, log);
+  const double cores = core_seconds();
+  const runtime::NodeEnd node_end = node->run();
+  WatchedRunEnd end;
+  end.core_seconds = core_seconds() - cores;
+  CHECK(!node_end.error, node_end.error ? node_end.error->message : "");
+  CHECK(parts.outcome->state != nullptr, "a run without an end");
+  end.state_hash = pipeline::hash_of_state(*parts.outcome->state);
+  end.events_per_second = static_cast<double>(parts.outcome->timed_events) / parts.outcome->seconds;
+  for (const runtime::LinkStats& link : node->link_stats()) {
+    end.dropped += static_cast<std::uint64_t>(link.dropped);
+  }
+  if (!request.watched) return end;
+  end.samples = told;
+  end.published = watchers.subscriber->end();
+  watchers.server.reset();
+  for (const auto& client : watchers.clients) client->add_to(end);
+  end.event_file_bytes = folder.bytes_of_event_files();
+  return end;
+}
+
+}  // namespace troupe::bench

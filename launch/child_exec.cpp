@@ -47,6 +47,7 @@ void become_program(const ExecPlan& plan) {
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   std::signal(SIGPIPE, SIG_DFL);
+  std::signal(SIGXFSZ, SIG_DFL);
 
   // Aside first: one of them may have the number that another is to get.
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);

@@ -76,6 +76,7 @@ int run_verb(const Arguments& words) {
 int main(int count, char** values) {
   troupe::runtime::keep_freed_memory();
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is as a full disk
   // `run` waits for it while it can write a checkpoint; before and after it must not kill.
   std::signal(SIGUSR1, SIG_IGN);
   const int internal = troupe::runtime::exit_code(troupe::runtime::ErrorKind::kInternal);

@@ -10,8 +10,8 @@ namespace {
 using runtime::Duration;
 using runtime::TimePoint;
 
-// Sums of two of them and their difference stay within 64 bits.
-constexpr TimePoint kFarthest{std::int64_t{1} << 61};
+// Sums of a few of them, and their differences, stay within 64 bits.
+constexpr TimePoint kFarthest{std::int64_t{1} << 59};
 
 bool is_near(TimePoint time) { return time > -kFarthest && time < kFarthest; }
 

@@ -18,7 +18,7 @@ class ClockOffset {
   explicit ClockOffset(std::size_t keep = 16);
 
   // Asked and heard on this clock, answered on the other one. What was heard before it was asked,
-  // or is centuries from now, is left out: the other node may say anything.
+  // or is decades from now, is left out: the other node may say anything.
   void add(runtime::TimePoint asked, runtime::TimePoint answered, runtime::TimePoint heard);
 
   struct Estimate {

@@ -19,8 +19,8 @@ constexpr std::string_view kMagic = "TRT1";
 // A record has a head, a start and an argument, a byte each at least.
 constexpr std::size_t kLeastRecordBytes = 3;
 
-// Times beyond, centuries from any, are none.
-constexpr TimePoint kFarthest{std::int64_t{1} << 61};
+// Times beyond, years of a machine that never rested, are none.
+constexpr TimePoint kFarthest{std::int64_t{1} << 59};
 
 // What a record's first number says below its name.
 constexpr std::uint64_t kSent = 1, kHasFlow = 2;

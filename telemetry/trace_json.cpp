@@ -77,6 +77,7 @@ class Printer {
 
   std::string text() {
     for (std::size_t node = 0; node < trace_.nodes.size(); ++node) add_node(node);
+    align_clocks();
     const Arrows arrows = join_ends(std::move(ends_));
     add_arrows(arrows);
     std::stable_sort(events_.begin(), events_.end(), comes_before);
@@ -144,6 +145,17 @@ class Printer {
           {record.flow, true, node, first_place + *found, record.start, span.start, span.end});
     }
     next_tid_ += rows.count();
+  }
+
+  // Closer than the offsets are known.
+  void align_clocks() {
+    const std::vector<Duration> moves = moves_of_clocks(ends_, trace_.nodes.size());
+    for (Event& event : events_) event.time += moves[event.pid - 1];
+    for (ArrowEnd& end : ends_) {
+      end.time += moves[end.node];
+      end.begins += moves[end.node];
+      end.end += moves[end.node];
+    }
   }
 
   void add_arrows(const Arrows& arrows) {

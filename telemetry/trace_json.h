@@ -33,8 +33,9 @@ struct Trace {
 // microseconds on the trace's clock.
 //
 // Arrows ("s" and "f" of one id) lead from the handler in which a message was sent to the one that
-// it was handled by, where both are told, and never back in time: where the nodes' clocks are not
-// known well enough for that, the arrow's ends move within their handlers, or it is left out.
+// it was handled by, where both are told, and never back in time: nodes' clocks are moved a little
+// where their offsets are not known well enough for that, an arrow's ends within their handlers, or
+// it is left out.
 // "otherData" says how many were, and what is missing.
 //
 // The trace of one node also has "ends", those of messages to and from other nodes, {"flow":

@@ -148,6 +148,34 @@ TEST(TraceArrows, NeverLeadBackInTime) {
   EXPECT_EQ(none.left_out, 1U);
 }
 
+ArrowEnd on(std::size_t node, ArrowEnd end) {
+  end.node = node;
+  return end;
+}
+
+// The second node's clock is 50 us behind, the third one's 20 us ahead, and neither is known.
+TEST(TraceArrows, MoveClocksAsLittleAsTheyHaveTo) {
+  const std::vector<ArrowEnd> ends = {
+      on(0, end(flow(1, 1), true, 100, 90, 110)),  on(1, end(flow(1, 1), false, 60, 60, 70)),
+      on(1, end(flow(2, 1), true, 65, 60, 70)),    on(0, end(flow(2, 1), false, 140, 140, 150)),
+      on(0, end(flow(3, 1), true, 200, 190, 210)), on(2, end(flow(3, 1), false, 240, 240, 250)),
+      on(2, end(flow(4, 1), true, 260, 255, 270)), on(0, end(flow(4, 1), false, 250, 250, 255))};
+  const auto moves = moves_of_clocks(ends, 3);
+  ASSERT_EQ(moves.size(), 3U);
+  EXPECT_EQ(moves[0], us(0));
+  EXPECT_EQ(moves[1], us(30));
+  EXPECT_EQ(moves[2], us(-5));
+}
+
+TEST(TraceArrows, MoveNoClockWhereNodesContradictEachOther) {
+  const auto moves = moves_of_clocks(
+      {on(0, end(flow(1, 1), true, 100, 90, 110)), on(1, end(flow(1, 1), false, 60, 60, 70)),
+       on(1, end(flow(2, 1), true, 65, 60, 70)), on(0, end(flow(2, 1), false, 30, 30, 40))},
+      2);
+  EXPECT_THAT(moves, testing::ElementsAre(us(0), us(0)));
+  EXPECT_TRUE(moves_of_clocks({}, 0).empty());
+}
+
 TEST(TraceArrows, WhatIsNotOneOfEachJoinsNothing) {
   const Arrows twice = join_ends({end(flow(1, 1), true, 1, 0, 2), end(flow(1, 1), true, 1, 0, 2),
                                   end(flow(1, 1), false, 3, 3, 4), end(flow(1, 2), false, 5, 5, 6),

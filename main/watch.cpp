@@ -218,11 +218,13 @@ int ask(const WatchArguments& arguments, const Ending& ending) {
   return 0;
 }
 
-// The first line of the file.
+// What stands in the file, as a run reads it too.
 Result<std::string> read_token(const std::string& path) {
   std::ifstream file(path);
   std::string token;
-  if (!std::getline(file, token) || token.empty()) {
+  std::getline(file >> std::ws, token);
+  while (!token.empty() && token.back() <= ' ') token.pop_back();
+  if (token.empty()) {
     return Error{ErrorKind::kUsage, fmt::format("--token: no word stands in {}", path)};
   }
   return token;

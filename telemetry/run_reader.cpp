@@ -196,8 +196,11 @@ RunReader::RunReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Result<std::unique_ptr<RunReader>> RunReader::open(const std::string& folder,
                                                    const RunReaderOptions& options) {
-  const bool has_run =
-      mark_of(folder + "/metrics.jsonl").size >= 0 || mark_of(folder + "/topology.yaml").size >= 0;
+  // A run that begins makes its lock before anything else.
+  bool has_run = false;
+  for (const char* name : {"/metrics.jsonl", "/topology.yaml", "/.lock"}) {
+    has_run = has_run || mark_of(folder + name).size >= 0;
+  }
   if (!has_run) {
     return Error{ErrorKind::kData,
                  fmt::format("{} holds no run (neither metrics.jsonl nor topology.yaml); name a "

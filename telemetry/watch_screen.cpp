@@ -5,6 +5,7 @@
 #include <cmath>
 #include <ctime>
 #include <limits>
+#include <utility>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -15,7 +16,7 @@ namespace troupe::telemetry {
 namespace {
 
 constexpr std::array<const char*, 8> kHeights{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-constexpr std::size_t kNameColumns = 14;
+constexpr std::size_t kNameColumns = 16;
 constexpr std::size_t kMarks = 4, kLogLines = 5, kMostNodes = 12;
 
 // Left-aligned in so many columns.
@@ -85,8 +86,9 @@ void add_curves(const RunView& run, std::size_t columns, std::vector<std::string
   };
   lines.emplace_back("losses");
   for (const std::string& slot : slots_of(run.facts)) add(slot, slot_loss(run, slot));
-  for (const char* name : {"events_per_second", "validation/total"}) {
-    const auto found = run.curves.find(name);
+  for (const auto& [series, name] : {std::pair{"events_per_second", "events/s"},
+                                     std::pair{"validation/total", "figure of merit"}}) {
+    const auto found = run.curves.find(series);
     if (found != run.curves.end()) add(name, found->second);
   }
 }

@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <thread>
@@ -76,6 +77,19 @@ TEST_F(ToyRun, WatchOfAFinishedRunSaysWhatBecameOfIt) {
   EXPECT_EQ(json.exit_code, 0) << json.err;
   EXPECT_EQ(last_line(json)["state"].text(), "ended");
   EXPECT_EQ(last_line(json)["steps"].integer(), 88u);
+}
+
+TEST_F(ToyRun, WatchDrawsInPlaceOnATerminal) {
+  const std::string script = "/usr/bin/script";
+  if (!std::filesystem::exists(script)) GTEST_SKIP() << "no program that offers a terminal";
+  run("a");
+  const std::string watch = "stty cols 60 rows 12; '" TROUPE_BINARY "' watch " + path("a");
+  const ProcessEnd end = Process({script, "-qec", watch, "/dev/null"}).wait();
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_THAT(end.out, HasSubstr("\x1b[K"));
+  EXPECT_THAT(end.out, HasSubstr("\x1b[?25h"));  // the cursor is back
+  const auto lines = std::count(end.out.begin(), end.out.end(), '\n');
+  EXPECT_GE(lines, 5);
 }
 
 TEST_F(ToyRun, WatchFollowsARunUntilItEnds) {

@@ -113,6 +113,18 @@ TEST(RunReader, FailureAndStopAreTold) {
   EXPECT_EQ(open(folder)->history()->progress().state, "stopped");
 }
 
+TEST(RunReader, RunThatHasOnlyItsLockYetIsOneThatBegins) {
+  const RunFiles folder;
+  folder.write(".lock", "");
+  const int lock = ::open((folder / ".lock").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(lock, LOCK_EX | LOCK_NB), 0);
+  const auto reader = open(folder);
+  EXPECT_TRUE(reader->live());
+  folder.write("metrics.jsonl", run_line() + step_lines(0, 4));
+  until([&] { return reader->history()->progress().steps == 4; });
+  ::close(lock);
+}
+
 TEST(RunReader, LinesThatAreAppendedAreFollowedToTheEnd) {
   const RunFiles folder;
   folder.write("metrics.jsonl", run_line());

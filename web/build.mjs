@@ -6,7 +6,7 @@ import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, extname, join, relative } from "node:path";
+import { dirname, extname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 
@@ -22,7 +22,7 @@ const TYPES = {
 };
 
 const here = dirname(fileURLToPath(import.meta.url));
-const output = process.argv[2];
+const output = process.argv[2] && resolve(process.argv[2]);
 if (!output) throw new Error("usage: node build.mjs OUTPUT_FOLDER");
 const page = join(output, "page");
 

@@ -42,16 +42,25 @@ export async function openPage(browser, address, options = {}) {
 // All panels are in sight and drawn; those of showers too, where there are any.
 export async function showAll(page, showers = true) {
   const { width } = page.viewportSize();
-  for (let again = 0; again < 3; ++again) {
-    const height = await page.evaluate(() => document.documentElement.scrollHeight);
-    await page.setViewportSize({ width, height: Math.min(12000, Math.max(600, height)) });
-    await page.waitForTimeout(700);
+  const height = () => page.evaluate(() => document.documentElement.scrollHeight);
+  const done = () => page.evaluate((all) => [...document.querySelectorAll("#losses .chart")]
+    .some((chart) => Number(chart.dataset.points) > 0) && (!all ||
+    (document.querySelectorAll("#physics .comparison svg").length >= 5 &&
+      Number(document.querySelector(".stage canvas").dataset.painted) > 0 &&
+      Number(document.querySelector("#merit .chart").dataset.points) > 0 &&
+      document.querySelector(".node svg rect") !== null)), showers);
+  // What is out of sight is not drawn, and far higher windows get no frames where the processor
+  // draws them; so all of it is scrolled past, until what is fetched meanwhile has come.
+  for (let pass = 0; pass < 60; ++pass) {
+    await page.setViewportSize({ width, height: Math.min(4000, Math.max(600, await height())) });
+    for (let y = 0; y < await height(); y += 3500) {
+      await page.evaluate((to) => window.scrollTo(0, to), y);
+      await page.waitForTimeout(600);
+    }
+    if (await done()) break;
   }
-  await page.waitForFunction(() => [...document.querySelectorAll("#losses .chart")].some((c) => Number(c.dataset.points) > 0));
-  if (!showers) return;
-  await page.waitForFunction(() => document.querySelectorAll("#physics .comparison svg").length >= 5 &&
-    Number(document.querySelector(".stage canvas").dataset.painted) > 0 &&
-    document.querySelector("#merit .chart").dataset.points > 0 && document.querySelector(".node svg rect"));
+  await page.evaluate(() => window.scrollTo(0, 0));
+  if (!(await done())) throw new Error("not all panels were drawn");
 }
 
 export async function keep(page, name) {

@@ -2,8 +2,12 @@
 
 import { after, afterEach, before } from "node:test";
 
+import { fileURLToPath } from "node:url";
+
 import { launch } from "./browser.mjs";
 import { MockServer, twoRuns } from "./mock_server.mjs";
+
+const built = fileURLToPath(new URL("../../build/release/web/page", import.meta.url));
 
 export function fixture(options = []) {
   const it = {};
@@ -11,7 +15,7 @@ export function fixture(options = []) {
     it.browser = await launch(options);
     it.runs = twoRuns();
     it.run = it.runs[0].run;
-    it.server = new MockServer(process.env.TROUPE_PAGE, it.runs);
+    it.server = new MockServer(process.env.TROUPE_PAGE ?? built, it.runs);
     it.address = await it.server.start();
     // Two iterations a second until a test wants it otherwise.
     it.timer = setInterval(() => {

@@ -144,7 +144,7 @@ std::string PageClient::request(const std::string& path, const std::string& fiel
   std::string access;
   // What has other letters would be more than one field.
   bool plain = !address_.token.empty();
-  for (const char letter : address_.token) plain = plain && letter > ' ' && letter <= '~';
+  for (const char letter : address_.token) plain = plain && letter >= ' ' && letter <= '~';
   if (plain) access = fmt::format("Authorization: Bearer {}\r\n", address_.token);
   return fmt::format("GET {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{}{}\r\n", path,
                      address_.text(), access, fields);

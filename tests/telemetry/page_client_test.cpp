@@ -93,9 +93,13 @@ TEST(PageClient, ReadsAnswersAndRefusals) {
 }
 
 TEST(PageClient, GivesItsToken) {
-  const Served served("secret");
-  PageClient client(served.address("secret"));
-  EXPECT_THAT(*client.get("/api/runs"), HasSubstr("toy"));
+  for (const char* token : {"secret", "two words", "=;%20\""}) {
+    const Served served(token);
+    PageClient client(served.address(token));
+    const auto told = client.get("/api/runs");
+    ASSERT_TRUE(told.ok()) << told.error().message;
+    EXPECT_THAT(*told, HasSubstr("toy"));
+  }
 }
 
 TEST(PageClient, FollowsAndGoesOnWhereItWas) {

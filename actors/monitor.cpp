@@ -104,7 +104,11 @@ void Monitor::finish(Context& context) {
         options_.sinks.metrics_path, made - written_));
   }
   tell_samples(context);
-  sinks_->flush();
+  if (sinks_->dropped() > 0) {
+    context.log().warning(fmt::format(
+        "{} lines of {} or events for TensorBoard found no room on their disk and are lost",
+        sinks_->dropped(), options_.sinks.metrics_path));
+  }
   progress_.finish(context.now());
   context.send_control("coordinator", Message::of(LastStateDone{}));
 }
@@ -192,6 +196,9 @@ void Monitor::tell_samples(Context& context) {
     sinks_->take(samples_line(board_.take_values(), options_.time_of_day(), next_step_));
   }
   sinks_->flush();
+  if (options_.sinks.history) {
+    options_.sinks.history->set_dropped(sinks_->dropped() + board_.left_out());
+  }
 }
 
 }  // namespace troupe::actors

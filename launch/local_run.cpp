@@ -290,7 +290,10 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
   const HeadHistory history = membership ? membership->history() : HeadHistory{};
   result.summary_json = summary_json(outcome, history, slots, node->peer_stats(), result.error);
   const auto written = write_end(result.summary_json, folder, disk, nodes);
-  if (!end.abandoned.empty()) abandon(end, log);
+  if (!end.abandoned.empty()) {
+    page.tell_end(result);
+    abandon(end, log);
+  }
   // What cannot be written does not hide how the run itself ended.
   if (!written.ok() && result.error) log.error(written.error().message);
   if (!written.ok() && !result.error) result.error = written.error();

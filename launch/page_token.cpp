@@ -76,7 +76,7 @@ Result<std::string> page_token(const config::MonitorSection& monitor, const RunF
   if (monitor.token) return read_token(*monitor.token);
   ASSIGN_OR_RETURN(const telemetry::ListenAddress address,
                    telemetry::parse_listen_address(monitor.listen));
-  if (telemetry::is_loopback_name(address.host)) return std::string();
+  if (telemetry::is_loopback_name(telemetry::address_text(address))) return std::string();
   return make_token(folder.file("page.token"));
 }
 

@@ -18,7 +18,7 @@ actors::MonitorOptions monitor_options(const LocalRunRequest& request, const Run
 
 // What metrics.jsonl of a run that goes on says of it up to now, as far as its last kMostRecalled
 // bytes go.
-inline constexpr std::uint64_t kMostRecalled = std::uint64_t{256} << 20;
+inline constexpr std::uint64_t kMostRecalled = std::uint64_t{64} << 20;
 void recall_metrics(const RunFolder& folder, telemetry::History& history);
 
 }  // namespace troupe::launch

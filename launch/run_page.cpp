@@ -1,5 +1,8 @@
 #include "launch/run_page.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <utility>
 
 #include <fmt/format.h>
@@ -51,13 +54,24 @@ runtime::Result<void> RunPage::open(const LocalRunRequest& request, const RunFol
   options.version = request.version;
   options.assets = request.page;
   ASSIGN_OR_RETURN(server_, telemetry::PageServer::open(options, {std::move(source)}));
+  writer_ = std::thread([this] { write_answers(); });
   const std::string token_file = monitor.token.value_or(folder.file("page.token"));
   log.info(fmt::format("watch it at {}{}", server_->address(),
                        token.empty() ? "" : " with the token in " + token_file));
   return {};
 }
 
-RunPage::~RunPage() { leave(); }
+RunPage::~RunPage() {
+  leave();
+  if (history_ != nullptr && !ended_) history_->end("failed", "the run could not begin");
+  server_.reset();
+  {
+    const std::scoped_lock lock(mutex_);
+    closed_ = true;
+  }
+  changed_.notify_one();
+  if (writer_.joinable()) writer_.join();
+}
 
 void RunPage::look_into(runtime::Node& node) {
   const std::scoped_lock lock(mutex_);
@@ -72,6 +86,7 @@ void RunPage::leave() {
 void RunPage::tell_end(const LocalRunResult& result) {
   if (history_ == nullptr) return;
   const char* const state = result.error ? "failed" : result.signal != 0 ? "stopped" : "ended";
+  ended_ = true;
   history_->end(state, result.error ? result.error->message : "");
   server_.reset();
 }
@@ -83,11 +98,26 @@ void RunPage::ask(actors::Probe::Wants wants, Answer answer) {
     return answer(Error{ErrorKind::kUsage, "the run does not train at the moment; ask it later"});
   }
   const auto done = [this, answer = std::move(answer)](actors::NodeAnswers answers) {
-    const std::scoped_lock again(mutex_);
-    writer_ =
-        std::jthread([answer, answers = std::move(answers)] { answer(actors::text_of(answers)); });
+    {
+      const std::scoped_lock again(mutex_);
+      tasks_.push_back({std::move(answers), answer});
+    }
+    changed_.notify_one();
   };
   node_->send_control("monitor", Message::of(actors::Question{wants, done}));
+}
+
+void RunPage::write_answers() {
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), telemetry::PageServer::kNice);
+  for (std::unique_lock lock(mutex_);;) {
+    changed_.wait(lock, [this] { return closed_ || !tasks_.empty(); });
+    if (closed_) return;
+    const Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    lock.unlock();
+    task.answer(actors::text_of(task.answers));
+    lock.lock();
+  }
 }
 
 }  // namespace troupe::launch

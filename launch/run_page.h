@@ -2,7 +2,8 @@
 
 // The page of a run that trains here, from before it begins to its end.
 
-#include <functional>
+#include <condition_variable>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -22,7 +23,8 @@ class RunPage {
  public:
   // Serves the run where its topology says, if it does, and says in the log where that is.
   RunPage(const LocalRunRequest& request, const RunFolder& folder, const runtime::Log& log);
-  // Not before the node it was given has ended.
+  // Not before the node it was given has ended. A run of which tell_end() did not tell could not
+  // begin.
   ~RunPage();
   RunPage(const RunPage&) = delete;
   RunPage& operator=(const RunPage&) = delete;
@@ -39,12 +41,23 @@ class RunPage {
                              const runtime::Log& log);
   using Answer = telemetry::RunSource::Answer;
   void ask(actors::Probe::Wants wants, Answer answer);
+  // Puts answers into words until there come no more. A thread's.
+  void write_answers();
+
+  struct Task {
+    actors::NodeAnswers answers;
+    Answer answer;
+  };
 
   const std::shared_ptr<telemetry::History> history_;
-  std::mutex mutex_;  // of the node
+  bool ended_ = false;  // as far as the history knows
+  std::mutex mutex_;    // of these
+  std::condition_variable changed_;
   runtime::Node* node_ = nullptr;
-  std::jthread writer_;                            // of the newest answer
-  std::unique_ptr<telemetry::PageServer> server_;  // ends first
+  std::deque<Task> tasks_;  // the server asks for one of a kind at a time
+  bool closed_ = false;
+  std::unique_ptr<telemetry::PageServer> server_;
+  std::thread writer_;
 };
 
 }  // namespace troupe::launch

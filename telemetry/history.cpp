@@ -1,6 +1,7 @@
 #include "telemetry/history.h"
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -53,6 +54,13 @@ struct Curve {
   }
 };
 
+bool is_up(const NodeState& node) { return node.state == "running" || node.state == "joining"; }
+
+// Bytes a second. Other nodes may say anything.
+double rate(std::int64_t before, std::int64_t now, double seconds) {
+  return (static_cast<double>(now) - static_cast<double>(before)) / seconds;
+}
+
 constexpr std::size_t kMostShowerSteps = 10'000;
 constexpr std::size_t kMostTexts = 16;
 
@@ -60,12 +68,18 @@ constexpr std::size_t kMostTexts = 16;
 
 struct History::Content {
   explicit Content(HistoryOptions wanted)
-      : options(wanted), marks(options.marks), validations(options.marks), log(options.log_lines) {}
+      : options(wanted), log(options.log_lines), marks(options.marks), validations(options.marks) {}
 
   const HistoryOptions options;
 
-  mutable std::mutex mutex;  // of all of these
-  std::uint64_t version = 1;
+  std::atomic<std::uint64_t> version{1};
+
+  // Of the log alone, so that whoever has something to log never waits for a text to be made. Taken
+  // behind the other.
+  mutable std::mutex log_mutex;
+  Newest<LogLine> log;
+
+  mutable std::mutex mutex;   // of all of these
   std::uint64_t cleared = 0;  // what has an older version has to be told all
   std::uint64_t run_version = 1, progress_version = 1, nodes_version = 1, showers_version = 1;
   RunFacts facts;
@@ -74,7 +88,6 @@ struct History::Content {
   std::map<std::string, Curve, std::less<>> curves;
   Newest<Mark> marks;
   Newest<Validation> validations;
-  Newest<LogLine> log;
   std::map<std::string, NodeState, std::less<>> nodes;
   std::vector<std::uint64_t> showers;
   double iteration_seconds = 0.0;
@@ -84,18 +97,23 @@ struct History::Content {
   mutable std::uint64_t texts_version = 0;
   mutable std::map<std::uint64_t, Text> texts;  // of texts_version, by the version they go on from
 
-  void point(const std::string& series, std::uint64_t x, double value);
+  void point(const std::string& series, std::uint64_t x, double value, bool sample = false);
   void make_step(const Record& record);
   void set_node(const NodeFacts& facts, double time);
+  void end_nodes();
+  void take_cores(const RecordPoint& point);
   std::uint64_t computing() const;
   RunProgress progress_now() const;
   HistoryNews gather(std::uint64_t since) const;
 };
 
-void History::Content::point(const std::string& series, std::uint64_t x, double value) {
+// Samples leave a quarter of the places to what is no sample, which comes later and matters more.
+void History::Content::point(const std::string& series, std::uint64_t x, double value,
+                             bool sample) {
   auto found = curves.find(series);
   if (found == curves.end()) {
-    if (curves.size() >= options.most_series) {
+    const std::size_t most = options.most_series - (sample ? options.most_series / 4 : 0);
+    if (curves.size() >= most) {
       ++left_out;
       return;
     }
@@ -133,18 +151,38 @@ void History::Content::set_node(const NodeFacts& told, double time) {
   node.cause = told.cause;
   if (!told.host.empty()) node.host = told.host;
   if (told.pid != 0) node.pid = told.pid;
-  if (told.state != "running") {
+  if (!is_up(node)) {
     clock.set_cores(told.name, 0.0);
     node.cores = node.sent_per_second = node.received_per_second = 0.0;
   }
   nodes_version = version;
 }
 
+void History::Content::end_nodes() {
+  for (auto& [name, node] : nodes) {
+    if (!is_up(node)) continue;
+    node.state = "ended";
+    node.cores = node.sent_per_second = node.received_per_second = 0.0;
+    clock.set_cores(name, 0.0);
+  }
+  nodes_version = version;
+}
+
+// "node/NAME/cores". What a node has told before it went may come behind that it did.
+void History::Content::take_cores(const RecordPoint& point) {
+  constexpr std::string_view kNode = "node/", kCores = "/cores";
+  const std::string_view series = point.series;
+  if (!series.starts_with(kNode) || !series.ends_with(kCores)) return;
+  if (series.size() < kNode.size() + kCores.size()) return;
+  const auto name = series.substr(kNode.size(), series.size() - kNode.size() - kCores.size());
+  const auto node = nodes.find(name);
+  if (node != nodes.end() && is_up(node->second)) clock.set_cores(std::string(name), point.value);
+}
+
 // A head of members computes nothing.
 std::uint64_t History::Content::computing() const {
   return static_cast<std::uint64_t>(std::count_if(nodes.begin(), nodes.end(), [](const auto& node) {
-    const NodeState& state = node.second;
-    return (state.state == "running" || state.state == "joining") && state.role != "head";
+    return is_up(node.second) && node.second.role != "head";
   }));
 }
 
@@ -157,6 +195,11 @@ RunProgress History::Content::progress_now() const {
   now.core_hours = clock.core_hours();
   now.cost = now.node_hours * facts.price_per_node_hour;
   now.dropped += left_out;
+  for (const auto& [name, node] : nodes) {
+    for (const LinkSample& link : node.sample.links) {
+      now.dropped += static_cast<std::uint64_t>(std::max<std::int64_t>(link.dropped, 0));
+    }
+  }
   const auto seconds = clock.seconds_per_iteration();
   if (seconds && now.state == "training" && facts.iterations >= now.iterations) {
     now.seconds_left = *seconds * static_cast<double>(facts.iterations - now.iterations);
@@ -167,9 +210,13 @@ RunProgress History::Content::progress_now() const {
 HistoryNews History::Content::gather(std::uint64_t since) const {
   const std::scoped_lock lock(mutex);
   HistoryNews news;
-  news.version = version;
-  news.whole = since == 0 || since < cleared || since > version;
-  if (news.whole) since = 0;
+  {
+    const std::scoped_lock log_lock(log_mutex);
+    news.version = version;
+    news.whole = since == 0 || since < cleared || since > news.version;
+    if (news.whole) since = 0;
+    news.log = log.since(since);
+  }
   news.now = clock.newest();
   if (run_version > since) news.run = facts;
   if (progress_version > since) news.progress = progress_now();
@@ -189,7 +236,6 @@ HistoryNews History::Content::gather(std::uint64_t since) const {
   }
   news.marks = marks.since(since);
   news.validations = validations.since(since);
-  news.log = log.since(since);
   return news;
 }
 
@@ -210,19 +256,15 @@ void History::take(const Record& record) {
     content.clock.begin(record.time);
     content.progress.state = "starting";
     content.progress.error.clear();
+    // Those of the session before; who is still there is told anew.
+    content.end_nodes();
   }
   content.clock.advance(record.time, content.computing());
   if (record.node) content.set_node(*record.node, record.time);
   if (record.made) content.make_step(record);
   for (const RecordPoint& point : record.points) {
-    content.point(point.series, record.step, point.value);
-    // "node/NAME/cores"
-    constexpr std::string_view kNode = "node/", kCores = "/cores";
-    const std::string_view series = point.series;
-    if (series.starts_with(kNode) && series.ends_with(kCores)) {
-      const auto name = series.substr(kNode.size(), series.size() - kNode.size() - kCores.size());
-      content.clock.set_cores(std::string(name), point.value);
-    }
+    content.point(point.series, record.step, point.value, record.kind == "samples");
+    content.take_cores(point);
   }
   if (!record.mark.empty()) {
     content.marks.add({record.kind, record.step, record.time, record.mark}, content.version);
@@ -230,7 +272,8 @@ void History::take(const Record& record) {
   if (!record.rows.empty()) {
     content.validations.add({record.step, record.time, record.rows}, content.version);
   }
-  if (record.kind == "showers" && content.showers.size() < kMostShowerSteps) {
+  if (record.kind == "showers") {
+    if (content.showers.size() == kMostShowerSteps) content.showers.erase(content.showers.begin());
     content.showers.push_back(record.step);
     content.showers_version = content.version;
   }
@@ -240,7 +283,7 @@ bool History::take_node(const NodeSample& sample, double time, double clock_erro
   Content& content = *content_;
   const std::scoped_lock lock(content.mutex);
   const auto found = content.nodes.find(sample.node);
-  if (found == content.nodes.end()) return false;
+  if (found == content.nodes.end() || !is_up(found->second)) return false;
   NodeState& node = found->second;
   const double passed = time - node.sampled;
   const NodeSample& before = node.sample;
@@ -250,9 +293,8 @@ bool History::take_node(const NodeSample& sample, double time, double clock_erro
       sample.sent_bytes >= before.sent_bytes && sample.received_bytes >= before.received_bytes;
   if (goes_on) {
     node.cores = (sample.cpu_seconds - before.cpu_seconds) / passed;
-    node.sent_per_second = static_cast<double>(sample.sent_bytes - before.sent_bytes) / passed;
-    node.received_per_second =
-        static_cast<double>(sample.received_bytes - before.received_bytes) / passed;
+    node.sent_per_second = rate(before.sent_bytes, sample.sent_bytes, passed);
+    node.received_per_second = rate(before.received_bytes, sample.received_bytes, passed);
   }
   node.sample = sample;
   node.sampled = time;
@@ -262,7 +304,7 @@ bool History::take_node(const NodeSample& sample, double time, double clock_erro
 }
 
 void History::take_log(LogLine line) {
-  const std::scoped_lock lock(content_->mutex);
+  const std::scoped_lock lock(content_->log_mutex);
   content_->log.add(std::move(line), ++content_->version);
 }
 
@@ -277,15 +319,13 @@ void History::end(std::string state, std::string error) {
   const std::scoped_lock lock(content_->mutex);
   content_->progress.state = std::move(state);
   content_->progress.error = std::move(error);
-  for (auto& [name, node] : content_->nodes) {
-    if (node.state == "running") node.state = "ended";
-  }
-  content_->nodes_version = content_->progress_version = ++content_->version;
+  content_->progress_version = ++content_->version;
+  content_->end_nodes();
 }
 
 void History::clear() {
   Content& content = *content_;
-  const std::scoped_lock lock(content.mutex);
+  const std::scoped_lock lock(content.mutex, content.log_mutex);
   content.cleared = ++content.version;
   content.run_version = content.progress_version = content.version;
   content.nodes_version = content.showers_version = content.version;
@@ -339,19 +379,11 @@ std::vector<LatestValue> History::latest() const {
 }
 
 std::vector<LogLine> History::log_tail() const {
-  const std::scoped_lock lock(content_->mutex);
+  const std::scoped_lock lock(content_->log_mutex);
   return content_->log.since(0);
 }
 
-std::vector<std::uint64_t> History::shower_steps() const {
-  const std::scoped_lock lock(content_->mutex);
-  return content_->showers;
-}
-
-std::uint64_t History::version() const {
-  const std::scoped_lock lock(content_->mutex);
-  return content_->version;
-}
+std::uint64_t History::version() const { return content_->version; }
 
 History::Text History::whole() const { return since(0); }
 

@@ -74,7 +74,9 @@ class History {
   // Of a node that a record told of; others are left out. `clock_error`: see NodeState. True: its
   // rates are those since the sample before.
   bool take_node(const NodeSample& sample, double time, double clock_error = 0.0);
+  // Waits for nobody that makes a text of all this.
   void take_log(LogLine line);
+  // What was left out so far, but for messages that found no room on a link, of which nodes tell.
   void set_dropped(std::uint64_t dropped);
   // "ended", "failed" with why, "stopped". Nodes that were running have ended.
   void end(std::string state, std::string error);
@@ -88,8 +90,6 @@ class History {
   std::optional<NodeState> node(const std::string& name) const;
   std::vector<LatestValue> latest() const;
   std::vector<LogLine> log_tail() const;
-  // Steps of which there are showers to look at, oldest first.
-  std::vector<std::uint64_t> shower_steps() const;
 
   // Grows with everything that is taken.
   std::uint64_t version() const;

@@ -30,8 +30,6 @@ using runtime::ErrorKind;
 using runtime::Result;
 
 constexpr int kPortsToTry = 100;
-// Training goes first.
-constexpr int kNice = 10;
 
 Result<asio::ip::address> resolve(const std::string& host, asio::io_context& io) {
   error_code failed;
@@ -110,7 +108,7 @@ std::thread thread_without_signals(std::function<void()> work) {
 }
 
 void run(PageService& service) {
-  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice);
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), PageServer::kNice);
   while (!service.io.stopped()) {
     try {
       service.io.run();

@@ -33,6 +33,9 @@ struct PageServerOptions {
 
 class PageServer {
  public:
+  // Of its thread, and of others that work for pages: training goes first.
+  static constexpr int kNice = 10;
+
   // Listens, and answers from now on. kUsage: the address is none, is taken, or leads beyond this
   // host while there is no token; the message says what to do.
   static runtime::Result<std::unique_ptr<PageServer>> open(const PageServerOptions& options,

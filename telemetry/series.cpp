@@ -10,8 +10,10 @@ namespace {
 
 // Of everything that two points stand for.
 SeriesPoint merged(const SeriesPoint& a, const SeriesPoint& b) {
-  const auto n = static_cast<double>(a.count), m = static_cast<double>(b.count);
-  return {b.x, a.count + b.count, (a.mean * n + b.mean * m) / (n + m), std::min(a.low, b.low),
+  const std::uint64_t count = a.count + b.count;
+  const double part = static_cast<double>(a.count) / static_cast<double>(count);
+  // Without their sum, which could be beyond a double.
+  return {b.x, count, a.mean * part + b.mean * (1.0 - part), std::min(a.low, b.low),
           std::max(a.high, b.high)};
 }
 

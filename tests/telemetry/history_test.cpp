@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <limits>
 #include <map>
 #include <thread>
 
@@ -189,8 +190,76 @@ TEST(History, CoresOfNodesAddUpUntilTheyAreGone) {
   history.take(step_line(0, 1000.0 + 3600.0));
   history.take(
       read(R"({"kind":"node","time":4600,"step":1,"node":"local","state":"dead","cause":"x"})"));
+  // What it told before comes behind that.
+  history.take(read(
+      R"({"kind":"samples","time":4600,"step":1,"values":{"node/local/cores":[1,1.7,1,2,2]}})"));
   history.take(step_line(1, 1000.0 + 7200.0));
   EXPECT_NEAR(history.progress().core_hours, 1.5, 1e-9);
+}
+
+TEST(History, NodesOfTheSessionBeforeHaveEnded) {
+  History history;
+  history.take(run_line(1000.0));
+  history.take(
+      read(R"({"kind":"node","time":1000,"step":1,"node":"member.2","state":"running","pid":8})"));
+  history.take(run_line(2000.0, 1));
+  const auto gone = history.node("member.2");
+  ASSERT_TRUE(gone);
+  EXPECT_EQ(gone->state, "ended");
+  EXPECT_EQ(history.node("local")->state, "running");
+  history.take(step_line(1, 2000.0 + 3600.0));
+  EXPECT_NEAR(history.progress().node_hours, 1.0, 1e-9);
+  NodeSample late;
+  late.node = "member.2";
+  EXPECT_FALSE(history.take_node(late, 2001.0));
+}
+
+TEST(History, SamplesLeaveRoomForWhatIsNoSample) {
+  HistoryOptions options;
+  options.most_series = 4;
+  History history(options);
+  for (int i = 0; i < 5; ++i) {
+    history.take(read(fmt::format(
+        R"({{"kind":"samples","time":1,"step":1,"values":{{"s{}":[1,1,1,1,1]}}}})", i)));
+  }
+  EXPECT_EQ(history.latest().size(), 3);
+  history.take(run_line(100.0));
+  history.take(step_line(1, 101.0));
+  EXPECT_EQ(history.latest().size(), 4);
+}
+
+TEST(History, NumbersOfAnySizeStayNumbers) {
+  HistoryOptions options;
+  options.points = 4;
+  History history(options);
+  history.take(run_line(1000.0));
+  for (std::uint64_t step = 0; step < 20; ++step) {
+    history.take(read(fmt::format(
+        R"({{"kind":"samples","time":1,"step":{},"values":{{"s":[1,1.7e308,1,1,1]}}}})", step)));
+  }
+  const json known = json::parse(*history.whole().json);
+  EXPECT_EQ(known["series"]["s"]["mean"].back(), 1.7e308);
+  NodeSample sample;
+  sample.node = "local";
+  sample.sent_bytes = std::numeric_limits<std::int64_t>::min();
+  history.take_node(sample, 1.0);
+  sample.sent_bytes = std::numeric_limits<std::int64_t>::max();
+  EXPECT_TRUE(history.take_node(sample, 2.0));
+  EXPECT_NEAR(history.node("local")->sent_per_second, 0x1p64, 1e4);
+}
+
+TEST(History, WhoLogsDoesNotWaitForATextToBeMade) {
+  HistoryOptions options;
+  options.log_lines = 2000;
+  History history(options);
+  history.take(run_line(1000.0));
+  Page page;
+  std::thread writer([&] {
+    for (int i = 0; i < 1000; ++i) history.take_log({1.0, "info", std::to_string(i)});
+  });
+  while (page.log.size() < 1000) page.take(history.since(page.version));
+  writer.join();
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(page.log[i]["text"], std::to_string(i));
 }
 
 TEST(History, NodeTellsBusyCoresAndBytesPerSecond) {
@@ -227,6 +296,13 @@ TEST(History, SeriesBeyondTheLimitAreCountedAsDropped) {
       R"({"kind":"samples","time":1,"step":1,"values":{"a":[1,1,1,1,1],"b":[1,1,1,1,1],"c":[1,1,1,1,1]}})"));
   EXPECT_EQ(history.latest().size(), 2);
   EXPECT_EQ(history.progress().dropped, 1);
+  NodeSample sample;
+  sample.node = "local";
+  sample.links.push_back({"replica.0", "monitor", "metrics", 9, 0, 8, 0, 5});
+  history.take(run_line(100.0));
+  history.take_node(sample, 101.0);
+  history.set_dropped(30);
+  EXPECT_EQ(history.progress().dropped, 36);
 }
 
 TEST(History, OldMarksAndLogLinesMakeRoom) {

@@ -31,10 +31,11 @@ test("Showers are turned by mouse, touch and keyboard", options, async () => {
     await grown(page, before);
     before = await painted(page);
   }
-  const box = await page.locator(".stage").boundingBox();
-  await page.mouse.move(box.x + 100, box.y + 100);
+  // Panels above may just have grown, and moved it.
+  const canvas = page.locator(".stage canvas");
+  await canvas.hover({ position: { x: 100, y: 100 } });
   await page.mouse.down();
-  await page.mouse.move(box.x + 160, box.y + 130, { steps: 3 });
+  await canvas.hover({ position: { x: 160, y: 130 } });
   await page.mouse.up();
   await grown(page, before);
   // Both halves show something: cells brighter than the ground.

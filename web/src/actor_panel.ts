@@ -73,7 +73,8 @@ export class ActorPanel implements Panel {
       else head.removeAttribute("aria-sort");
     }
     this.fill(rows.slice(0, MOST), runs.length > 1);
-    setText(this.note, rows.length > MOST ? `${rows.length - MOST} further ones: choose a node.` : "");
+    setText(this.note, rows.length > MOST ? `${rows.length - MOST} further ones: choose a node.`
+      : rows.length === 0 ? "No actors: they are told while a run is live." : "");
   }
 
   private sortBy(key: Key): void {

@@ -80,7 +80,9 @@ export class Chart {
   }
 
   get all(): Range {
-    return [this.xs[0] ?? 0, this.xs[this.xs.length - 1] ?? 0];
+    const last = this.xs[this.xs.length - 1] ?? 0;
+    // The mark of the end stands behind the last step.
+    return [this.xs[0] ?? 0, Math.max(last, ...(this.content?.marks.slice(-8).map((m) => m.x) ?? []))];
   }
 
   private get range(): Range {
@@ -115,7 +117,7 @@ export class Chart {
       if (curve.raw) series.push({ ...none, stroke: `${paint}55`, width: 1 });
       series.push({
         label: curve.label, stroke: paint, width: curve.filled || (curve.x.length > 400 && !curve.raw && !curve.low) ? 1 : 1.75, spanGaps: true,
-        dash: DASHES[curve.dash % DASHES.length]!, points: { show: curve.x.length === 1, size: 5 },
+        dash: DASHES[curve.dash % DASHES.length]!, points: { show: curve.x.length === 1, size: 6, fill: paint },
         ...(curve.filled ? { fill: paint } : {}),
       });
     }

@@ -37,7 +37,8 @@ export class HistoryAxis {
         colour: number, dash: number, smooth = true): Curve | undefined {
     const found = run.state.series.get(series);
     if (!found || found.length === 0) return undefined;
-    const points = smooth ? preference("smoothing") / found.width : 1;
+    // Not over more than a part of what there is, which would only hide how it began.
+    const points = smooth ? Math.min(preference("smoothing") / found.width, found.length / 8) : 1;
     const curve: Curve = {
       label: several ? `${run.label} ${label}` : label,
       unit, colour, dash,

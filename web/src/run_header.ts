@@ -47,8 +47,9 @@ export class RunHeader {
     setAttribute(this.bar, "aria-label", `Progress of ${run.label}`);
     const per = facts?.iterations_per_epoch ?? 0;
     const epochs = per > 0 && all > 0 ? Math.ceil(all / per) : 0;
-    this.set("Epoch", epochs > 0 && !run.state.finished
-      ? `${Math.min(progress.epochs + 1, epochs)} of ${epochs}` : count(progress.epochs));
+    this.set("Epoch", epochs > 0
+      ? `${Math.min(progress.epochs + Number(!run.state.finished), epochs)} of ${epochs}`
+      : count(progress.epochs));
     this.set("Iteration", all > 0 ? `${count(progress.iterations)} of ${count(all)}`
       : count(progress.iterations));
     this.set("Events/s", figure(progress.events_per_second));

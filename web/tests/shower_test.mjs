@@ -22,7 +22,7 @@ test("What draws in space is loaded when somebody looks at it", options, async (
 
 test("Showers are turned by mouse, touch and keyboard", options, async () => {
   const page = await openPage(it.browser, it.address);
-  await page.locator(".stage").scrollIntoViewIfNeeded();
+  await page.locator("#showers").scrollIntoViewIfNeeded();
   await grown(page, 0);
   let before = await painted(page);
   await page.locator(".stage").focus();

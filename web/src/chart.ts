@@ -8,7 +8,7 @@ import { evenTicks, linearRange, logRange, logTicks } from "./chart_scale.ts";
 import { ChartTable, legendValue, sentence } from "./chart_table.ts";
 import { make, setAttribute, setText, uniqueId } from "./elements.ts";
 import { count, dateAndTime, tickText, timeOfDay } from "./format.ts";
-import { colour, DASHES, seriesColour } from "./palette.ts";
+import { canvasFont, colour, DASHES, seriesColour } from "./palette.ts";
 import type { Range, Zoom } from "./zoom.ts";
 
 export interface ChartContent {
@@ -121,7 +121,7 @@ export class Chart {
         ...(curve.filled ? { fill: paint } : {}),
       });
     }
-    const line = { stroke: () => colour("muted"), font: `11px ${getComputedStyle(document.body).fontFamily}`,
+    const line = { stroke: () => colour("muted"), font: canvasFont(),
       grid: { stroke: () => colour("rule"), width: 1 }, ticks: { show: false } };
     this.u = new uPlot({
       width: Math.max(120, this.plot.clientWidth), height: this.plot.clientHeight || 200,

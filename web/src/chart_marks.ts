@@ -4,7 +4,7 @@
 import type uPlot from "uplot";
 
 import type { PlacedMark } from "./curve.ts";
-import { colour } from "./palette.ts";
+import { canvasFont, colour } from "./palette.ts";
 
 const LABEL = 26;
 const ROWS = 3;
@@ -45,7 +45,7 @@ export function marksPlugin(marks: () => readonly PlacedMark[]): uPlot.Plugin {
         const ends: number[] = Array.from({ length: ROWS }, () => -Infinity);
         const lastShape = new Map<string, number>();
         ctx.save();
-        ctx.font = `${11 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
+        ctx.font = canvasFont(ratio);
         ctx.lineWidth = ratio;
         ctx.textBaseline = "top";
         ctx.textAlign = "left";

@@ -7,6 +7,12 @@ export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
+// Text on a canvas, as large as other small text.
+export function canvasFont(ratio = 1): string {
+  const root = parseFloat(getComputedStyle(document.documentElement).fontSize);
+  return `${0.6875 * root * ratio}px ${getComputedStyle(document.body).fontFamily}`;
+}
+
 export function seriesColour(index: number): string {
   return colour(`series-${index % SERIES_COLOURS}`);
 }

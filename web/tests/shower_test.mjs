@@ -44,12 +44,13 @@ test("Showers are turned by mouse, touch and keyboard", options, async () => {
 });
 
 test("Step and event are chosen, for profiles and showers alike", options, async () => {
+  const select = (label) => page.locator("#showers label", { hasText: label }).locator("select");
   const page = await openPage(it.browser, it.address);
   await page.locator("#showers").scrollIntoViewIfNeeded();
   await grown(page, 0);
-  await page.getByLabel("Event").selectOption({ label: "3: 50.0 GeV" });
+  await select("Event").selectOption({ label: "3: 50.0 GeV" });
   assert.match(await page.textContent("#shower-words"), /3: 50\.0 GeV\. Data: /);
-  await page.locator("#showers select").first().selectOption("400");
+  await select("State before").selectOption("400");
   await page.waitForFunction(() => /step 400,/.test(document.querySelector("#shower-words").textContent));
   await page.waitForFunction(() => /step 400\./.test(document.querySelector("#physics").textContent));
 });

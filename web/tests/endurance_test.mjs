@@ -25,7 +25,7 @@ async function play(page, from, to) {
     it.run.state = "training";
     it.run.facts.iterations = 1e9;
     it.run.advance(1, 0.25);
-    if (i % 20 === 0) it.run.tell("info", `update ${i}`);
+    if (i % 4 === 0) it.run.tell("info", `update ${i}`);
     const update = it.run.since(stream.version);
     if (i % 10 !== 0) delete update.nodes;
     if (it.run.showers.length > 100) it.run.showers.shift();

@@ -118,7 +118,7 @@ void Coordinator::receive(Context& context, Message message) {
     if (const auto member = member_at(lost->node)) lose_member(context, *member, lost->error);
   } else if (const auto* left = message.as<runtime::PeerLeft>()) {
     const Error error{ErrorKind::kLostPeers, left->node + " has left the run"};
-    if (const auto member = member_at(left->node)) lose_member(context, *member, error, "left");
+    if (const auto member = member_at(left->node)) lose_member(context, *member, error, "ended");
   } else if (const auto* quarrel = message.as<FellowLost>()) {
     take_quarrel(context, *quarrel, from);
   } else if (message.as<Leaving>() != nullptr) {
@@ -286,7 +286,7 @@ void Coordinator::let_leave(Context& context, std::uint32_t member, const std::s
   const bool last = membership_.present() == std::set<std::uint32_t>{member};
   if (phase_ == Phase::kGathering || last) return stop_training(context, error);
   release(context, member, why);
-  lose_member(context, member, error, "left");
+  lose_member(context, member, error, "ended");
 }
 
 // When training is over only a validation takes long, and the state it validates is the last.

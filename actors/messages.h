@@ -385,7 +385,7 @@ struct NodeChange {
   std::string node, host;  // host: "" when it was told before
   std::uint64_t pid = 0;   // 0: the same
   std::string address;     // as the head sees it
-  std::string state;       // "joining" while it learns, "running", "left", "dead"
+  std::string state;       // "joining" while it learns, "running", "ended", "dead"
   std::string cause;       // of the last two
 };
 

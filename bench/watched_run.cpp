@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -62,6 +63,21 @@ class Flood final : public runtime::Actor {
   runtime::TimePoint next_{0};
 };
 
+int connect_to(std::uint16_t port, int receive_bytes) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (receive_bytes > 0) {
+    ::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof(receive_bytes));
+  }
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const auto* const where = reinterpret_cast<const sockaddr*>(&address);
+  if (::connect(socket, where, sizeof(address)) == 0) return socket;
+  ::close(socket);
+  return -1;
+}
+
 // Follows the page, and takes the time of every line's way: "newest" of an event's progress is the
 // time of the newest line in it.
 class Client {
@@ -80,15 +96,10 @@ class Client {
 
  private:
   void follow(std::uint16_t port) {
-    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const int socket = connect_to(port, 0);
+    CHECK(socket >= 0, "no page to follow");
     const timeval patience{0, 100'000};
     ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    const auto* const where = reinterpret_cast<const sockaddr*>(&address);
-    CHECK(::connect(socket, where, sizeof(address)) == 0, "no page to follow");
     const std::string request =
         fmt::format("GET /api/runs/0/stream HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", port);
     CHECK(::send(socket, request.data(), request.size(), MSG_NOSIGNAL) > 0, "nobody listens");
@@ -158,6 +169,48 @@ class Subscriber {
   std::thread thread_;
 };
 
+// Two hundred that follow and never read, and ten thousand that talk nonsense.
+class Crowd {
+ public:
+  explicit Crowd(std::uint16_t port) {
+    const std::string request =
+        fmt::format("GET /api/runs/0/stream HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", port);
+    for (int i = 0; i < 200; ++i) {
+      const int socket = connect_to(port, 4096);
+      CHECK(socket >= 0, "the page takes nobody more");
+      CHECK(::send(socket, request.data(), request.size(), MSG_NOSIGNAL) > 0, "nobody listens");
+      deaf_.push_back(socket);
+    }
+    thread_ = std::thread([this, port] { talk_nonsense(port); });
+  }
+  // How many have talked.
+  std::uint64_t end() {
+    ends_ = true;
+    thread_.join();
+    for (const int socket : deaf_) ::close(socket);
+    return talked_;
+  }
+
+ private:
+  void talk_nonsense(std::uint16_t port) {
+    std::mt19937_64 random(7);
+    for (int i = 0; i < 10'000 && !ends_; ++i) {
+      std::string bytes(random() % 2000, '\0');
+      for (char& byte : bytes) byte = static_cast<char>(random());
+      const int socket = connect_to(port, 0);
+      if (socket < 0) continue;
+      ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      ::close(socket);
+      ++talked_;
+    }
+  }
+
+  std::vector<int> deaf_;
+  std::atomic<bool> ends_{false};
+  std::uint64_t talked_ = 0;
+  std::thread thread_;
+};
+
 class Folder {
  public:
   Folder() {
@@ -200,6 +253,7 @@ struct Watchers {
   std::unique_ptr<telemetry::PageServer> server;
   std::vector<std::unique_ptr<Client>> clients;
   std::unique_ptr<Subscriber> subscriber;
+  std::unique_ptr<Crowd> crowd;
 };
 
 Watchers watch(const WatchedRunRequest& request, const Folder& folder,
@@ -220,6 +274,10 @@ Watchers watch(const WatchedRunRequest& request, const Folder& folder,
   watchers.server = std::move(server).value();
   for (int i = 0; i < request.clients; ++i) {
     watchers.clients.push_back(std::make_unique<Client>(watchers.server->port()));
+  }
+  if (request.beset) {
+    monitor.sinks.metrics_path = "/dev/full";
+    watchers.crowd = std::make_unique<Crowd>(watchers.server->port());
   }
   watchers.subscriber = std::make_unique<Subscriber>(monitor.sinks.publish);
   return watchers;
@@ -284,7 +342,9 @@ WatchedRunEnd run_watched(const WatchedRunRequest& request) {
   for (const runtime::LinkStats& link : node->link_stats()) {
     end.dropped += static_cast<std::uint64_t>(link.dropped);
   }
+  end.resident_bytes = launch::sample_node("local", *node).resident_bytes;
   if (!request.watched) return end;
+  if (watchers.crowd) end.garbage = watchers.crowd->end();
   end.samples = told;
   end.published = watchers.subscriber->end();
   watchers.server.reset();

@@ -1,7 +1,7 @@
 #pragma once
 
 // A training in this process, watched by everything that can watch one, or by nothing but
-// metrics.jsonl.
+// metrics.jsonl; or beset besides.
 
 #include <cstdint>
 #include <string>
@@ -18,6 +18,9 @@ struct WatchedRunRequest {
   // When watched: numbers a second that an actor tells the Monitor besides.
   int samples_per_second = 10'000;
   int clients = 3;  // that follow the page
+  // When watched, besides: 200 clients that follow the page and never read, 10,000 connections of
+  // random bytes, and a disk that is full.
+  bool beset = false;
 };
 
 struct WatchedRunEnd {
@@ -31,6 +34,8 @@ struct WatchedRunEnd {
   std::uint64_t samples = 0;      // numbers told by the actor besides
   std::uint64_t dropped = 0;      // messages of metrics that found no room
   std::uint64_t event_file_bytes = 0;
+  std::uint64_t garbage = 0;        // connections of random bytes made while it trained
+  std::int64_t resident_bytes = 0;  // of the process when it had ended
 };
 
 // In a folder of its own that is removed afterwards. CHECKs that it ends well.

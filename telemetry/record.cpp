@@ -123,7 +123,7 @@ void read_node(const json& line, Record& record) {
   const NodeFacts& node = *record.node;
   if (node.state == "dead") {
     record.mark = fmt::format("{} was lost: {}", node.name, node.cause);
-  } else if (node.state == "left") {
+  } else if (node.state == "ended") {
     record.mark = fmt::format("{} left: {}", node.name, node.cause);
   } else {
     record.mark = fmt::format("{} is {}{}{}", node.name, node.state,

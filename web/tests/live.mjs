@@ -40,9 +40,10 @@ async function shown(page, name, states) {
       node.querySelector("h4").textContent === wanted && ok.includes(node.dataset.state)), [name, states]));
 }
 
-async function story(page) {
-  await showAll(page, false);
+async function story(page, asked) {
   const before = await await_("curves", async () => (await points(page)) || undefined);
+  console.log(`the first curve is there ${Date.now() - asked} ms after the page was asked for`);
+  await showAll(page, false);
   const all = () => page.locator("#losses [role=slider]").first().getAttribute("aria-valuemax").then(Number);
   const step = await all();
   await await_("the curves to move", async () => (await all()) > step);
@@ -72,8 +73,9 @@ async function story(page) {
 
 const browser = await launch();
 try {
+  const asked = Date.now();
   const page = await openPage(browser, address);
-  await story(page);
+  await story(page, asked);
   const hosts = new Set(page.requests.map((url) => new URL(url).host));
   if (hosts.size !== 1) throw new Error(`requests went to ${[...hosts].join(", ")}`);
   if (page.errors.length > 0) throw new Error(`errors on the page: ${page.errors.join("; ")}`);

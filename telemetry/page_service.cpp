@@ -43,10 +43,17 @@ PageService::PageService(WebSite what, const PageLimits& most)
 
 std::shared_ptr<PageService> PageService::make(WebSite what, const PageLimits& most) {
   auto service = std::make_shared<PageService>(std::move(what), most);
-  // A run may answer when nobody is there any more.
-  service->questions.emplace([weak = std::weak_ptr(service)](std::function<void()> work) {
-    if (const auto alive = weak.lock()) asio::post(alive->io, std::move(work));
-  });
+  // A run may answer when nobody is there any more, neither a client nor the service.
+  service->questions.emplace(
+      [weak = std::weak_ptr(service)](std::function<void()> work) {
+        const auto alive = weak.lock();
+        if (alive == nullptr) return;
+        asio::post(alive->io, [service = alive.get(), work = std::move(work)] {
+          work();
+          service->tick_if_needed();
+        });
+      },
+      most.asking_time);
   return service;
 }
 
@@ -54,8 +61,9 @@ void PageService::accept() {
   acceptor.async_accept([this](const error_code& failed, tcp::socket socket) {
     if (!acceptor.is_open()) return;
     if (!failed) {
-      admit(std::move(socket));
-      return accept();
+      // The next one first: there may be no memory to admit this one.
+      accept();
+      return admit(std::move(socket));
     }
     // The process has no file left for it; another will be closed.
     next_accept_.expires_after(kAcceptAgain);
@@ -83,7 +91,12 @@ void PageService::admit(tcp::socket socket) {
   const auto connection = std::make_shared<PageConnection>(std::move(socket), *this);
   connections.insert(connection);
   connection->begin();
-  if (!ticking_) tick_later();
+  tick_if_needed();
+}
+
+void PageService::tick_if_needed() {
+  if (ticking_ || !acceptor.is_open()) return;
+  if (!connections.empty() || questions->keeps_answers()) tick_later();
 }
 
 void PageService::tick_later() {
@@ -97,8 +110,9 @@ void PageService::tick_later() {
 
 void PageService::tick() {
   // Before anything that may throw: without ticks nobody would be closed.
-  if (!connections.empty()) tick_later();
+  tick_if_needed();
   const auto now = std::chrono::steady_clock::now();
+  questions->tidy(now);
   const std::vector<Connection> all(connections.begin(), connections.end());
   for (const Connection& connection : all) connection->tick(now);
 }

@@ -47,6 +47,7 @@ struct PageService {
   void admit(boost::asio::ip::tcp::socket socket);
   void tick();
   void tick_later();
+  void tick_if_needed();
   void part(int tries);
 
   boost::asio::steady_timer next_tick_{io}, next_accept_{io};

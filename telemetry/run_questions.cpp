@@ -1,5 +1,7 @@
 #include "telemetry/run_questions.h"
 
+#include <algorithm>
+
 namespace troupe::telemetry {
 namespace {
 
@@ -19,8 +21,10 @@ void RunQuestions::ask(std::uint64_t id, const Ask& ask, Waiter waiter, Time now
     question.waiters.erase(question.waiters.begin());
   }
   question.waiters.push_back(std::move(waiter));
-  if (question.open) return;
+  // Nobody may have heard the question, or have kept the way to answer it.
+  if (question.open && now - question.asked < asking_time_) return;
   question.open = true;
+  question.asked = now;
   const std::uint64_t round = ++question.round;
   ask([this, post = post_, id, round](runtime::Result<std::string> answer) {
     auto brought = std::make_shared<runtime::Result<std::string>>(std::move(answer));
@@ -28,9 +32,15 @@ void RunQuestions::ask(std::uint64_t id, const Ask& ask, Waiter waiter, Time now
   });
 }
 
-std::size_t RunQuestions::waiting(std::uint64_t id) const {
-  const auto found = questions_.find(id);
-  return found == questions_.end() ? 0 : found->second.waiters.size();
+void RunQuestions::tidy(Time now) {
+  for (auto& [id, question] : questions_) {
+    if (now - question.answered >= kGoodFor) question.answer.reset();
+  }
+}
+
+bool RunQuestions::keeps_answers() const {
+  return std::any_of(questions_.begin(), questions_.end(),
+                     [](const auto& each) { return each.second.answer != nullptr; });
 }
 
 void RunQuestions::take(std::uint64_t id, std::uint64_t round,

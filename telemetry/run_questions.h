@@ -1,7 +1,7 @@
 #pragma once
 
 // Questions to live runs. However many ask, a run is asked once at a time, and what it said is good
-// for a second.
+// for a second. One that has lost a question is asked again by who comes after its time.
 
 #include <chrono>
 #include <cstdint>
@@ -27,18 +27,23 @@ class RunQuestions {
   using Time = std::chrono::steady_clock::time_point;
 
   // `post`: any thread; runs what it is given on this object's thread, if there still is one.
-  explicit RunQuestions(Post post) : post_(std::move(post)) {}
+  // `asking_time`: what a run has to answer.
+  RunQuestions(Post post, Time::duration asking_time)
+      : post_(std::move(post)), asking_time_(asking_time) {}
 
   // `question` tells questions apart. The waiter is called once, here or later, or never where the
   // run does not answer. Waiters are kept until then: whoever gives up stays on the list.
   void ask(std::uint64_t question, const Ask& ask, Waiter waiter, Time now);
-  // Waiters there are.
-  std::size_t waiting(std::uint64_t question) const;
+  // Forgets answers that are no longer good: that of a long run is tens of megabytes.
+  void tidy(Time now);
+  // Whether there is an answer to forget.
+  bool keeps_answers() const;
 
  private:
   struct Question {
     bool open = false;
     std::uint64_t round = 0;
+    Time asked;
     std::vector<Waiter> waiters;
     Text answer;
     Time answered;
@@ -46,6 +51,7 @@ class RunQuestions {
   void take(std::uint64_t question, std::uint64_t round, runtime::Result<std::string> answer);
 
   Post post_;
+  const Time::duration asking_time_;
   std::map<std::uint64_t, Question> questions_;
 };
 

@@ -22,7 +22,8 @@ struct RunSource {
   // are none.
   std::function<runtime::Result<std::string>(std::uint64_t step)> showers;
   // What is asked of a live run, answered once, sooner or later and by any thread, also after the
-  // server has gone. Called on the server's thread and never twice at once. Empty: there is none.
+  // server has gone. Called on the server's thread, and again only when it has answered or
+  // PageLimits::asking_time has passed. Empty: there is none.
   std::function<void(Answer)> trace, waits;
 };
 

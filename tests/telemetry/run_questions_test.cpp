@@ -15,7 +15,9 @@ using runtime::Result;
 using Time = RunQuestions::Time;
 
 struct Desk {
-  Desk() : questions([this](std::function<void()> work) { posted.push_back(std::move(work)); }) {}
+  Desk()
+      : questions([this](std::function<void()> work) { posted.push_back(std::move(work)); },
+                  std::chrono::seconds(30)) {}
   void ask(Time now) {
     questions.ask(
         3, [this](RunSource::Answer answer) { asked.push_back(std::move(answer)); },
@@ -72,8 +74,39 @@ TEST(RunQuestions, ErrorIsToldAndTheNextOneAsksAgain) {
 TEST(RunQuestions, RunThatNeverAnswersGathersNoCrowd) {
   Desk desk;
   for (int i = 0; i < 5000; ++i) desk.ask({});
+  ASSERT_EQ(desk.asked.size(), 1u);
+  desk.asked[0](std::string("after all"));
+  desk.work();
+  EXPECT_EQ(desk.heard.size(), 1024u);
+}
+
+TEST(RunQuestions, LostQuestionIsAskedAgainWhenItsTimeIsOver) {
+  Desk desk;
+  const Time now = std::chrono::steady_clock::now();
+  desk.ask(now);
+  desk.ask(now + std::chrono::seconds(29));
   EXPECT_EQ(desk.asked.size(), 1u);
-  EXPECT_LE(desk.questions.waiting(3), 1024u);
+  desk.ask(now + std::chrono::seconds(30));
+  ASSERT_EQ(desk.asked.size(), 2u);
+  desk.ask(now + std::chrono::seconds(59));  // the time of the second one
+  EXPECT_EQ(desk.asked.size(), 2u);
+  desk.asked[0](std::string("late"));
+  desk.work();
+  EXPECT_TRUE(desk.heard.empty());
+  desk.asked[1](std::string("trace"));
+  desk.work();
+  EXPECT_EQ(desk.heard, std::vector<std::string>(4, "trace"));
+}
+
+TEST(RunQuestions, AnswerIsForgottenWhenItIsNoLongerGood) {
+  Desk desk;
+  EXPECT_FALSE(desk.questions.keeps_answers());
+  desk.ask(std::chrono::steady_clock::now());
+  desk.asked[0](std::string("trace"));
+  desk.work();
+  EXPECT_TRUE(desk.questions.keeps_answers());
+  desk.questions.tidy(std::chrono::steady_clock::now() + std::chrono::seconds(1));
+  EXPECT_FALSE(desk.questions.keeps_answers());
 }
 
 }  // namespace

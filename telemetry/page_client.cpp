@@ -120,6 +120,17 @@ struct PageClient::Exchange {
     return std::string_view(piece.data(), bytes);
   }
 
+  // All the rest of it.
+  Result<std::string> read_all(std::size_t most, std::chrono::milliseconds patience) {
+    std::string body;
+    while (true) {
+      ASSIGN_OR_RETURN(const std::string_view more, read_some(patience));
+      if (more.empty()) return body;
+      body.append(more);
+      if (body.size() > most) return lost("the answer is too long");
+    }
+  }
+
   void end(const error_code& with) {
     failed = with;
     done = true;
@@ -157,13 +168,7 @@ Result<std::string> PageClient::get(const std::string& path, std::chrono::millis
   RETURN_IF_ERROR(exchange.ask(question, patience));
   const unsigned status = exchange.parser.get().result_int();
   const std::size_t most = status == 200 ? kMostAnswerBytes : kMostRefusalBytes;
-  std::string body;
-  while (true) {
-    ASSIGN_OR_RETURN(const std::string_view piece, exchange.read_some(patience));
-    if (piece.empty()) break;
-    body.append(piece);
-    if (body.size() > most) return exchange.lost("the answer is too long");
-  }
+  ASSIGN_OR_RETURN(std::string body, exchange.read_all(most, patience));
   if (status == 200) return body;
   return Error{ErrorKind::kUsage,
                fmt::format("{}{}: {}", address_.text(), path, words_of(status, body))};
@@ -179,11 +184,9 @@ Result<void> PageClient::follow(const std::string& path, const EventReader::Take
   RETURN_IF_ERROR(exchange.ask(question, patience));
   const unsigned status = exchange.parser.get().result_int();
   if (status != 200) {
-    std::string body;
-    const auto piece = exchange.read_some(patience);
-    if (piece.ok()) body = *piece;
-    return Error{ErrorKind::kUsage,
-                 fmt::format("{}{}: {}", address_.text(), path, words_of(status, body))};
+    const auto body = exchange.read_all(kMostRefusalBytes, patience);
+    return Error{ErrorKind::kUsage, fmt::format("{}{}: {}", address_.text(), path,
+                                                words_of(status, body.ok() ? *body : ""))};
   }
   EventReader reader(
       [&](const EventReader::Event& event) {

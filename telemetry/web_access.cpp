@@ -29,9 +29,16 @@ std::string_view without_port(std::string_view host) {
   return has_port ? host.substr(0, colon) : host;
 }
 
-// A page of another site may not read here. Browsers say where a page came from; others say
-// nothing.
+// A page of another site, or of another port of this host, may not read here, nor have the browser
+// fetch anything as its picture or script; a link to the page may be followed. Browsers say who
+// asks, mostly in one of two ways; others say nothing.
 bool is_foreign(const WebRequest& request) {
+  const std::string site = lower(request.fetch_site);
+  if (site == "cross-site" || site == "same-site") {
+    const bool follows_link = request.path == "/" && request.fetch_mode == "navigate" &&
+                              (request.fetch_dest.empty() || request.fetch_dest == "document");
+    if (!follows_link) return true;
+  }
   if (request.origin.empty()) return false;
   const std::string origin = lower(request.origin), host = lower(request.host);
   return origin != "http://" + host && origin != "https://" + host;
@@ -99,7 +106,8 @@ bool is_loopback_name(std::string_view host) {
 std::optional<WebAnswer> refuse(const WebRequest& request, const AccessRules& rules) {
   if (request.host.empty()) return refusal(400, "the request has no Host field");
   if (is_foreign(request)) {
-    return refusal(403, fmt::format("pages of {} may not read this one", request.origin));
+    return refusal(403, fmt::format("pages of {} may not read this one",
+                                    request.origin.empty() ? "other sites" : request.origin));
   }
   if (rules.token.empty()) {
     if (is_loopback_name(request.host)) return std::nullopt;

@@ -12,7 +12,8 @@ constexpr std::string_view kSafety =
     "Content-Security-Policy: default-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'\r\n"
     "X-Content-Type-Options: nosniff\r\n"
-    "Referrer-Policy: no-referrer\r\n";
+    "Referrer-Policy: no-referrer\r\n"
+    "Cross-Origin-Resource-Policy: same-origin\r\n";
 
 std::string_view reason(unsigned status) {
   switch (status) {

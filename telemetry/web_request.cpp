@@ -45,6 +45,9 @@ WebRequest request_of(const http::request_parser<http::empty_body>& parser) {
   request.accept_encoding = field(http::field::accept_encoding);
   request.last_event_id = std::string(message["Last-Event-ID"]);
   request.if_none_match = field(http::field::if_none_match);
+  request.fetch_site = std::string(message["Sec-Fetch-Site"]);
+  request.fetch_mode = std::string(message["Sec-Fetch-Mode"]);
+  request.fetch_dest = std::string(message["Sec-Fetch-Dest"]);
   return request;
 }
 

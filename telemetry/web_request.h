@@ -18,6 +18,8 @@ struct WebRequest {
   // Header fields; "" where there is none.
   std::string host, origin, authorization, cookie, accept, accept_encoding, last_event_id,
       if_none_match;
+  // What a browser says of who asks, and for what: "cross-site", "navigate", "document".
+  std::string fetch_site, fetch_mode, fetch_dest;
 };
 
 // Bytes of a connection become requests. One thread at a time.

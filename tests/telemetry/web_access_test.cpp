@@ -53,6 +53,33 @@ TEST(WebAccess, PagesOfOthersMayNotRead) {
   }
 }
 
+WebRequest fetched(const std::string& path, const std::string& site, const std::string& mode,
+                   const std::string& dest) {
+  WebRequest request = request_for(path, "localhost:8400");
+  request.fetch_site = site;
+  request.fetch_mode = mode;
+  request.fetch_dest = dest;
+  return request;
+}
+
+TEST(WebAccess, PagesOfOthersMayNotFetchButLinkToThePage) {
+  for (const AccessRules& rules : {kOpen, kGuarded}) {
+    for (const char* site : {"same-origin", "none", ""}) {
+      EXPECT_EQ(status(fetched("/healthz", site, "no-cors", "image"), rules), 200u) << site;
+    }
+    for (const char* site : {"cross-site", "same-site", "Cross-Site"}) {
+      for (const char* mode : {"no-cors", "cors", "navigate", ""}) {
+        EXPECT_EQ(status(fetched("/healthz", site, mode, ""), rules), 403u) << site << mode;
+      }
+      EXPECT_EQ(status(fetched("/", site, "no-cors", "script"), rules), 403u) << site;
+      EXPECT_EQ(status(fetched("/", site, "navigate", "iframe"), rules), 403u) << site;
+      EXPECT_EQ(status(fetched("/", site, "navigate", "document"), rules),
+                rules.token.empty() ? 200u : 401u)
+          << site;
+    }
+  }
+}
+
 TEST(WebAccess, TokenIsAskedForWhicheverWayItComes) {
   WebRequest request = request_for("/api/runs", "anything.example.org");
   EXPECT_EQ(status(request, kGuarded), 401u);

@@ -267,7 +267,7 @@ Watchers watch(const WatchedRunRequest& request, const Folder& folder,
   options.listen = "127.0.0.1:0";
   telemetry::RunSource source;
   source.name = "watched";
-  source.live = true;
+  source.live = [] { return true; };
   source.history = watchers.history;
   auto server = telemetry::PageServer::open(options, {source});
   CHECK(server.ok(), server.ok() ? "" : server.error().message);

@@ -22,7 +22,7 @@ telemetry::RunSource source_of(const LocalRunRequest& request, const RunFolder& 
   telemetry::RunSource source;
   source.name = request.topology.name;
   source.folder = folder.path();
-  source.live = true;
+  source.live = [] { return true; };
   source.history = request.history;
   source.showers = [path = folder.path()](std::uint64_t step) {
     return telemetry::read_showers(path, step);

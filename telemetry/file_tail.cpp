@@ -53,7 +53,7 @@ bool FileTail::look(const Reader& reader) {
   if (::fstat(file_, &now) != 0) return false;
   device_ = now.st_dev;
   inode_ = now.st_ino;
-  offset_ = 0;
+  offset_ = left_out_ = 0;
   line_.clear();
   skips_ = false;
   if (!had_one && size > from_end_) {

@@ -31,7 +31,7 @@ class FileTail {
 
   std::uint64_t bytes_read() const { return offset_; }
   std::uint64_t bytes() const { return size_; }
-  // Lines of more than kLongestLine bytes, which were left out.
+  // Lines of more than kLongestLine bytes, which were left out of the file as it is now.
   std::uint64_t left_out() const { return left_out_; }
   // Seconds since 1970 at which the file was last written; 0: there is none.
   double written() const { return written_; }

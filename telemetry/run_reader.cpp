@@ -87,6 +87,7 @@ struct RunReader::Impl {
   FileTail metrics, log;
   LogLine last_log;
   FileMark nodes_mark, summary_mark;
+  std::uint64_t not_understood = 0;  // lines that came whole
   bool told_end = false;
   bool follows = false;  // all that was there at first is read
   std::atomic<bool> live = false;
@@ -104,13 +105,13 @@ void RunReader::Impl::take_line(std::string_view line) {
   if (record.ok()) {
     history->take(*record);
   } else {
-    ++bad_lines;
+    ++not_understood;
   }
 }
 
 void RunReader::Impl::begin_anew() {
   history->clear();
-  bad_lines = 0;
+  not_understood = 0;
   nodes_mark = summary_mark = {};
   told_end = false;
 }
@@ -168,7 +169,12 @@ bool RunReader::Impl::read_all() {
   const FileMark summary = mark_of(folder + "/summary.json");
   const FileTail::Reader lines{[this](std::string_view line) { take_line(line); },
                                [this] { begin_anew(); }};
-  while (metrics.read_some(lines)) {
+  const auto read_some = [&] {
+    const bool more = metrics.read_some(lines);
+    bad_lines = not_understood + metrics.left_out();
+    return more;
+  };
+  while (read_some()) {
     if (options.progress && !follows && !options.progress(metrics.bytes_read(), metrics.bytes())) {
       return false;
     }
@@ -238,7 +244,7 @@ RunSource RunReader::source() const {
   RunSource source;
   source.name = impl_->history->facts().name;
   source.folder = impl_->folder;
-  source.live = live();
+  source.live = [impl = impl_.get()] { return impl->live.load(); };
   source.history = impl_->history;
   source.showers = [folder = impl_->folder](std::uint64_t step) {
     return read_showers(folder, step);

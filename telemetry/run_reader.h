@@ -39,7 +39,7 @@ class RunReader {
   // Any thread. Whether the run goes on, as far as can be told: it has not said how it ended, and
   // its folder is locked or was written to lately.
   bool live() const;
-  // Any thread. Lines of metrics.jsonl that could not be understood.
+  // Any thread. Lines of metrics.jsonl that could not be understood, or were too long to be any.
   std::uint64_t bad_lines() const;
   // For a page's server, which must end before this.
   RunSource source() const;

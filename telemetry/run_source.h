@@ -16,7 +16,8 @@ struct RunSource {
   using Answer = std::function<void(runtime::Result<std::string>)>;
 
   std::string name, folder;
-  bool live = false;
+  // Whether it goes on now. Called on the server's thread. Empty: it does not.
+  std::function<bool()> live;
   std::shared_ptr<const History> history;  // always there
   // JSON of the showers of a step. Called on the server's thread, so a file at most. Empty: there
   // are none.

@@ -42,12 +42,14 @@ std::optional<std::uint64_t> whole_number(std::string_view text) {
   return number;
 }
 
+bool is_live(const RunSource& run) { return run.live && run.live(); }
+
 WebAnswer list_runs(const WebSite& site) {
   std::vector<std::string> runs;
   for (std::size_t i = 0; i < site.runs.size(); ++i) {
     const RunSource& run = site.runs[i];
     runs.push_back(fmt::format(R"({{"id": {}, "name": {}, "folder": {}, "live": {}}})", i,
-                               json_string(run.name), json_string(run.folder), run.live));
+                               json_string(run.name), json_string(run.folder), is_live(run)));
   }
   return json_answer(std::make_shared<const std::string>(fmt::format(
       "{{\"version\": {}, \"runs\": [{}]}}\n", json_string(site.version), fmt::join(runs, ", "))));
@@ -55,8 +57,7 @@ WebAnswer list_runs(const WebSite& site) {
 
 WebAnswer metrics(const WebRequest& request, const WebSite& site) {
   if (site.runs.empty()) return refusal(404, "there is no run");
-  const auto live = std::find_if(site.runs.begin(), site.runs.end(),
-                                 [](const RunSource& run) { return run.live; });
+  const auto live = std::find_if(site.runs.begin(), site.runs.end(), is_live);
   const RunSource& run = live != site.runs.end() ? *live : site.runs.front();
   const MetricsFormat format = metrics_format(request.accept);
   return text_answer(open_metrics(*run.history, format), std::string(content_type(format)));

@@ -23,7 +23,7 @@ struct Served {
   explicit Served(PageServerOptions options = {}) {
     RunSource run;
     run.name = "toy";
-    run.live = true;
+    run.live = [] { return true; };
     run.history = history;
     run.trace = [this](RunSource::Answer answer) {
       ++traces;

@@ -130,6 +130,8 @@ TEST(RunReader, LinesThatAreAppendedAreFollowedToTheEnd) {
   folder.write("metrics.jsonl", run_line());
   const auto reader = open(folder);
   EXPECT_TRUE(reader->live());
+  const RunSource source = reader->source();
+  EXPECT_TRUE(source.live());
   const std::string lines = step_lines(0, 10);
   for (std::size_t at = 0; at < lines.size(); at += 100) {
     folder.append("metrics.jsonl", lines.substr(at, 100));
@@ -140,6 +142,7 @@ TEST(RunReader, LinesThatAreAppendedAreFollowedToTheEnd) {
   until([&] { return !reader->history()->log_tail().empty(); });
   folder.write("summary.json", kSummary);
   until([&] { return !reader->live(); });
+  EXPECT_FALSE(source.live());
   EXPECT_EQ(reader->history()->progress().state, "ended");
 }
 
@@ -173,7 +176,11 @@ TEST(RunReader, LinesThatAreNoneAreCountedAndTheOthersRead) {
   folder.write("log.txt", noise);
   const auto reader = open(folder);
   EXPECT_EQ(reader->history()->progress().steps, 4u);
-  EXPECT_GE(reader->bad_lines(), 5u);
+  // Empty lines are none; of the noise, one ends amid it.
+  EXPECT_EQ(reader->bad_lines(), 7u);
+  folder.replace("metrics.jsonl", run_line() + step_lines(0, 8));
+  until([&] { return reader->history()->progress().steps == 8u; });
+  until([&] { return reader->bad_lines() == 0u; });
 }
 
 TEST(RunReader, FolderWithoutARunIsADataError) {
@@ -254,6 +261,21 @@ TEST(FileTail, WholeLinesComeOnceAndACutFileFromItsBeginning) {
   folder.write("x", "1\n");
   tail.read_some(heard.reader);
   EXPECT_EQ(heard.lines.back(), "1");
+}
+
+TEST(FileTail, LinesThatAreTooLongAreCountedUntilAnotherFileComes) {
+  const RunFiles folder;
+  const std::string long_line(FileTail::kLongestLine + 1, 'x');
+  folder.write("x", long_line + "\none\n" + long_line + "\ntwo\n");
+  FileTail tail(folder / "x");
+  Heard heard;
+  while (tail.read_some(heard.reader)) {
+  }
+  EXPECT_THAT(heard.lines, ElementsAre("one", "two"));
+  EXPECT_EQ(tail.left_out(), 2u);
+  folder.replace("x", "three\n");
+  tail.read_some(heard.reader);
+  EXPECT_EQ(tail.left_out(), 0u);
 }
 
 TEST(FileTail, OfALongFileItsEndIsEnough) {

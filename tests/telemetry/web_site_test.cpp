@@ -30,7 +30,7 @@ WebSite site_of_two() {
   site.version = "1.2.3";
   site.assets = kAssets;
   site.runs = {run_named("a"), run_named("b")};
-  site.runs[1].live = true;
+  site.runs[1].live = [] { return true; };
   site.runs[1].showers = [](std::uint64_t step) -> runtime::Result<std::string> {
     if (step == 4) return std::string("{\"step\": 4}");
     return runtime::Error{runtime::ErrorKind::kData, "no showers of that step"};
@@ -93,6 +93,22 @@ TEST(WebSite, EveryAddressHasItsAnswer) {
   EXPECT_EQ(answer(request_for("/api/runs/1/waits"), site).run, 1u);
 }
 
+TEST(WebSite, RunIsLiveAsLongAsItSaysSo) {
+  WebSite site = site_of_two();
+  bool live = true;
+  site.runs[1].live = [&live] { return live; };
+  const auto history = std::make_shared<History>();
+  history->end("failed", "");
+  site.runs[1].history = history;
+  const auto text = [&](const char* path) { return *answer(request_for(path), site).text; };
+  EXPECT_THAT(text("/api/runs"), HasSubstr(R"("folder": "/tmp/b", "live": true)"));
+  EXPECT_THAT(text("/metrics"), HasSubstr("troupe_run_state{state=\"failed\"} 1"));
+  live = false;
+  EXPECT_THAT(text("/api/runs"), HasSubstr(R"("folder": "/tmp/b", "live": false)"));
+  // Of runs that have all ended, the first.
+  EXPECT_THAT(text("/metrics"), HasSubstr("troupe_run_state{state=\"failed\"} 0"));
+}
+
 TEST(WebSite, OnlyReads) {
   WebRequest request = request_for("/api/runs");
   for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "CONNECT", "get"}) {
@@ -145,6 +161,7 @@ TEST(WebSite, AnswersForbidWhatThePageDoesNotNeed) {
   EXPECT_THAT(head, HasSubstr("Content-Security-Policy: default-src 'self'; "));
   EXPECT_THAT(head, HasSubstr("X-Content-Type-Options: nosniff\r\n"));
   EXPECT_THAT(head, HasSubstr("Referrer-Policy: no-referrer\r\n"));
+  EXPECT_THAT(head, HasSubstr("Cross-Origin-Resource-Policy: same-origin\r\n"));
   EXPECT_THAT(head, Not(HasSubstr("Access-Control")));
 }
 

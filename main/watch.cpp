@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <span>
@@ -23,6 +22,7 @@
 #include "telemetry/page_server.h"
 #include "telemetry/run_reader.h"
 #include "telemetry/run_view.h"
+#include "telemetry/token_file.h"
 
 namespace troupe {
 namespace {
@@ -218,18 +218,6 @@ int ask(const WatchArguments& arguments, const Ending& ending) {
   return 0;
 }
 
-// What stands in the file, as a run reads it too.
-Result<std::string> read_token(const std::string& path) {
-  std::ifstream file(path);
-  std::string token;
-  std::getline(file >> std::ws, token);
-  while (!token.empty() && token.back() <= ' ') token.pop_back();
-  if (token.empty()) {
-    return Error{ErrorKind::kUsage, fmt::format("--token: no word stands in {}", path)};
-  }
-  return token;
-}
-
 // "": all is well.
 std::string contradiction(const WatchArguments& arguments) {
   if (arguments.runs.empty()) return "which run? Its page's address, or its folder";
@@ -289,7 +277,7 @@ int watch_command(const Arguments& arguments) {
     return line.usage_error(wrong);
   }
   if (line.has("token")) {
-    auto token = read_token(line.get<std::string>("token"));
+    auto token = telemetry::read_token_file(line.get<std::string>("token"), "--token");
     if (!token.ok()) return line.usage_error(token.error().message);
     parsed.token = std::move(*token);
   }

@@ -26,6 +26,7 @@ using runtime::Result;
 
 constexpr int kMostSubscriptionBytes = 1024;
 constexpr std::size_t kMostAddressBytes = 400;
+constexpr std::string_view kIpc = "ipc://";
 
 Error refused(const std::string& address, std::string_view why) {
   return Error{ErrorKind::kUsage, fmt::format("cannot publish at {}: {}", address, why)};
@@ -79,8 +80,9 @@ Result<std::string> endpoint(const std::string& address) {
   if (address.size() > kMostAddressBytes) {
     return Error{ErrorKind::kUsage, "cannot publish: the address is too long for one"};
   }
-  if (address.starts_with("ipc://") && address.size() > 6 && address[6] != '@')
-    return ipc_endpoint(address, address.substr(6));
+  if (address.starts_with(kIpc) && address.size() > kIpc.size() && address[kIpc.size()] != '@') {
+    return ipc_endpoint(address, address.substr(kIpc.size()));
+  }
   // The library takes 70000 for 4464.
   if (!std::regex_match(address, parts, kTcp) || (parts[2] != "*" && std::stoi(parts[2]) > 65535)) {
     return refused(address,
@@ -144,6 +146,10 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const PublisherOptions& optio
   ::zmq_getsockopt(sockets->socket, ZMQ_LAST_ENDPOINT, bound.data(), &size);
   std::unique_ptr<Publisher> publisher(new Publisher(std::move(sockets)));
   publisher->address_ = bound.data();
+  if (publisher->address_.starts_with(kIpc) &&
+      ::chmod(publisher->address_.c_str() + kIpc.size(), 0600) != 0) {
+    return refused(options.address, "the path cannot be kept from other users");
+  }
   return publisher;
 }
 

@@ -16,6 +16,7 @@ namespace troupe::telemetry {
 struct PublisherOptions {
   // "tcp://127.0.0.1:PORT", with "*" or 0 for any free port, "tcp://[::1]:PORT",
   // "tcp://localhost:PORT" or "ipc://PATH". Nothing is encrypted, so other hosts are not served.
+  // Of the latter only this user can connect, and the superuser.
   std::string address;
   // Messages that may wait for one subscriber. One that is slower loses what comes besides, and
   // holds up nobody.

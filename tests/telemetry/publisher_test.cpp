@@ -10,6 +10,7 @@
 #include <thread>
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <zmq.h>
 
 #include "tests/telemetry/scratch_folder.h"
@@ -179,6 +180,17 @@ TEST(Publisher, PlaceThatIsTakenIsRefused) {
     EXPECT_TRUE(subscriber.next(10'000)) << "the refused one took the place";
   }
   EXPECT_NE(publish_at("ipc://" + path), nullptr);
+}
+
+TEST(Publisher, PathIsOpenToItsOwnerAlone) {
+  ScratchFolder folder;
+  const std::string path = folder.path() / "stream";
+  const mode_t before = ::umask(0);
+  const auto publisher = publish_at("ipc://" + path);
+  ::umask(before);
+  struct stat status = {};
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
 }
 
 TEST(Publisher, FileThatHasTheNameStaysWhatItWas) {

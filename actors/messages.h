@@ -360,7 +360,7 @@ struct Probe {
 // waits for whom, text.
 struct NodeReport {
   static constexpr std::string_view kName = "node-report";
-  static constexpr std::size_t kMostContents = std::size_t{16} << 20;
+  static constexpr std::size_t kMostContents = std::size_t{4} << 20;
   std::uint64_t request = 0;  // these three as in the Probe
   runtime::TimePoint sent{0};
   Probe::Wants wants = Probe::Wants::kNothing;

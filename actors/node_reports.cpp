@@ -123,7 +123,8 @@ void NodeReports::take(std::string_view member, const NodeReport& report,
   if (found == questions_.end()) return;
   Question& question = found->second;
   if (report.wants != question.answers.wants || question.awaited.erase(name) == 0) return;
-  if (payloads.empty()) {
+  if (payloads.empty() || payloads.front().size() > options_.most_bytes ||
+      bytes_of_members() > options_.most_bytes - payloads.front().size()) {
     question.answers.missing.push_back(name);
   } else {
     // Copied: what came over a connection stays in its memory no longer than the message.
@@ -139,10 +140,14 @@ void NodeReports::tend(TimePoint now) {
   }
 }
 
-TimePoint NodeReports::due() const {
-  TimePoint due = TimePoint::max();
-  for (const auto& [request, question] : questions_) due = std::min(due, question.until);
-  return due;
+std::size_t NodeReports::bytes_of_members() const {
+  std::size_t bytes = 0;
+  for (const auto& [request, question] : questions_) {
+    const auto& answers = question.answers.answers;
+    // The first is this node's own.
+    for (std::size_t i = 1; i < answers.size(); ++i) bytes += answers[i].contents.size();
+  }
+  return bytes;
 }
 
 void NodeReports::finish(std::map<std::uint64_t, Question>::iterator question) {

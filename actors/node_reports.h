@@ -61,6 +61,9 @@ struct NodeReportsOptions {
   runtime::Duration patience = std::chrono::seconds(2);
   // Questions that wait for answers at a time.
   std::size_t most_questions = 8;
+  // What members said to all of those, together: who comes after that is missing. The trace of so
+  // much takes up to twelve times as much memory while it is made, see telemetry/trace_bytes.h.
+  std::size_t most_bytes = std::size_t{32} << 20;
 };
 
 // One thread's.
@@ -88,10 +91,8 @@ class NodeReports {
   // A report of the member of that name; whatever is in it, and whoever it is of. Heard at `now`.
   void take(std::string_view member, const NodeReport& report,
             std::span<const runtime::Buffer> payloads, runtime::TimePoint now);
-  // Gives up on those that had their time. To be called from due() on, or now and then.
+  // Gives up on those that had their time. To be called now and then.
   void tend(runtime::TimePoint now);
-  // max(): no question is open.
-  runtime::TimePoint due() const;
 
   // Of a member's clock; nothing: it has not answered yet.
   std::optional<telemetry::ClockOffset::Estimate> clock(std::string_view member) const;
@@ -106,6 +107,8 @@ class NodeReports {
 
   Probe probe(std::uint64_t request, Probe::Wants wants, runtime::TimePoint now);
   NodeAnswers::Answer own_answer(Probe::Wants wants) const;
+  // Of all open questions.
+  std::size_t bytes_of_members() const;
   void finish(std::map<std::uint64_t, Question>::iterator question);
 
   const NodeReportsOptions options_;

@@ -19,6 +19,13 @@ constexpr std::string_view kMagic = "TRT1";
 // A record has a head, a start and an argument, a byte each at least.
 constexpr std::size_t kLeastRecordBytes = 3;
 
+constexpr std::size_t kMostNameBytes = 64;
+
+// What came of a few bytes each, and was sent for that alone, must not fill the memory. Spans and
+// sendings of real actors have six bytes and more of times, sizes and numbers.
+constexpr std::size_t kMostTimesTheBytes = 12;
+constexpr std::size_t kSpareBytes = 4096;
+
 // Times beyond, years of a machine that never rested, are none.
 constexpr TimePoint kFarthest{std::int64_t{1} << 59};
 
@@ -39,9 +46,10 @@ class Writer {
   void integer(std::int64_t value) {
     number((static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63));
   }
-  void text(std::string_view value) {
-    number(value.size());
-    raw(value);
+  void name(std::string_view value) {
+    const std::string_view kept = value.substr(0, kMostNameBytes);
+    number(kept.size());
+    raw(kept);
   }
   void raw(std::string_view value) {
     const auto* const data = reinterpret_cast<const std::byte*>(value.data());
@@ -56,7 +64,8 @@ class Writer {
 // After the first thing that is wrong everything reads as zero.
 class Reader {
  public:
-  explicit Reader(std::span<const std::byte> rest) : rest_(rest) {}
+  explicit Reader(std::span<const std::byte> rest)
+      : rest_(rest), room_(kMostTimesTheBytes * rest.size() + kSpareBytes) {}
 
   std::uint64_t number() {
     std::uint64_t value = 0;
@@ -74,15 +83,22 @@ class Reader {
     const std::uint64_t value = number();
     return static_cast<std::int64_t>((value >> 1) ^ (~(value & 1) + 1));
   }
-  // How many things of at least `bytes` each follow.
-  std::size_t count(std::size_t bytes) {
+  // How many things of at least `bytes` each follow, of `memory` each.
+  std::size_t count(std::size_t bytes, std::size_t memory) {
     const std::uint64_t value = number();
-    if (value <= rest_.size() / bytes) return static_cast<std::size_t>(value);
+    if (value <= rest_.size() / bytes && value <= room_ / memory) {
+      room_ -= static_cast<std::size_t>(value) * memory;
+      return static_cast<std::size_t>(value);
+    }
     fail();
     return 0;
   }
-  std::string text() {
-    const std::size_t size = count(1);
+  std::string name() {
+    const std::size_t size = count(1, 1);
+    if (size > kMostNameBytes) {
+      fail();
+      return {};
+    }
     const std::string value(reinterpret_cast<const char*>(rest_.data()), size);
     rest_ = rest_.subspan(size);
     return value;
@@ -103,6 +119,7 @@ class Reader {
 
  private:
   std::span<const std::byte> rest_;
+  std::size_t room_;  // memory that what follows may take
   bool ok_ = true;
 };
 
@@ -149,12 +166,12 @@ TraceRecord read_record(std::size_t names, TimePoint before, Reader& in) {
 
 ActorTrace read_actor(Reader& in) {
   ActorTrace actor;
-  actor.name = in.text();
-  for (std::size_t left = in.count(1); left > 0 && in.ok(); --left) {
-    actor.trace.names.push_back(in.text());
-  }
+  actor.name = in.name();
+  const std::size_t names = in.count(1, sizeof(std::string));
+  actor.trace.names.reserve(names);
+  for (std::size_t i = 0; i < names && in.ok(); ++i) actor.trace.names.push_back(in.name());
   actor.trace.written = in.number();
-  const std::size_t records = in.count(kLeastRecordBytes);
+  const std::size_t records = in.count(kLeastRecordBytes, sizeof(TraceRecord));
   actor.trace.records.reserve(records);
   TimePoint before{0};
   for (std::size_t i = 0; i < records && in.ok(); ++i) {
@@ -171,9 +188,9 @@ std::vector<std::byte> pack_actors(const std::vector<ActorTrace>& actors) {
   out.raw(kMagic);
   out.number(actors.size());
   for (const ActorTrace& actor : actors) {
-    out.text(actor.name);
+    out.name(actor.name);
     out.number(actor.trace.names.size());
-    for (const std::string& name : actor.trace.names) out.text(name);
+    for (const std::string& name : actor.trace.names) out.name(name);
     out.number(actor.trace.written);
     out.number(actor.trace.records.size());
     TimePoint before{0};
@@ -189,9 +206,9 @@ runtime::Result<std::vector<ActorTrace>> unpack_actors(std::span<const std::byte
   Reader in(bytes);
   in.expect(kMagic);
   std::vector<ActorTrace> actors;
-  for (std::size_t left = in.count(4); left > 0 && in.ok(); --left) {
-    actors.push_back(read_actor(in));
-  }
+  const std::size_t count = in.count(4, sizeof(ActorTrace));
+  actors.reserve(count);
+  for (std::size_t i = 0; i < count && in.ok(); ++i) actors.push_back(read_actor(in));
   if (in.finished()) return actors;
   return runtime::Error{runtime::ErrorKind::kData, "these bytes are no trace"};
 }

@@ -12,11 +12,12 @@
 
 namespace troupe::telemetry {
 
-// Pure functions; any thread.
+// Pure functions; any thread. Names keep their first 64 bytes.
 std::vector<std::byte> pack_actors(const std::vector<runtime::ActorTrace>& actors);
 
 // Of bytes that anyone may have sent: what is no such trace, to its end, is an error (kData), and
-// costs no more memory than some ten times its bytes. Every name is within names.
+// so is what would take more memory than twelve times its bytes and 4 KiB, which no trace of actors
+// that ran does. Every name is within names.
 runtime::Result<std::vector<runtime::ActorTrace>> unpack_actors(std::span<const std::byte> bytes);
 
 }  // namespace troupe::telemetry

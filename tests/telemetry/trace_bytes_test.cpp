@@ -103,5 +103,50 @@ TEST(TraceBytes, CostNoMoreThanTheyAre) {
   EXPECT_FALSE(unpack_actors(bytes).ok());
 }
 
+// Nothing but records of three bytes, names of one or actors of four, whose memory is many times
+// that.
+TEST(TraceBytes, OfWhichLittleWouldBecomeMuchAreRefused) {
+  const auto refused = [](const std::vector<int>& head, const std::vector<int>& one, int times,
+                          const std::vector<int>& end) {
+    std::vector<std::byte> bytes;
+    const auto add = [&](const std::vector<int>& more) {
+      for (const int byte : more) bytes.push_back(static_cast<std::byte>(byte));
+    };
+    add({'T', 'R', 'T', '1'});
+    add(head);
+    for (int i = 0; i < times; ++i) add(one);
+    add(end);
+    return !unpack_actors(bytes).ok();
+  };
+  // 7 and 16,263 in bits of seven.
+  const std::vector<int> few{7}, many{0x87, 0x7f};
+  const auto one_actor = [](std::vector<int> before, const std::vector<int>& count) {
+    before.insert(before.end(), count.begin(), count.end());
+    return before;
+  };
+  const std::vector<int> record{1, 0, 0}, name{0}, actor{0, 0, 0, 0};
+  EXPECT_FALSE(refused(one_actor({1, 0, 0, 0}, few), record, 7, {}));
+  EXPECT_TRUE(refused(one_actor({1, 0, 0, 0}, many), record, 16'263, {}));
+  EXPECT_FALSE(refused(one_actor({1, 0}, few), name, 7, {0, 0}));
+  EXPECT_TRUE(refused(one_actor({1, 0}, many), name, 16'263, {0, 0}));
+  EXPECT_FALSE(refused(few, actor, 7, {}));
+  EXPECT_TRUE(refused(many, actor, 16'263, {}));
+}
+
+// Records may all have the same one.
+TEST(TraceBytes, NamesAreNoLongerThanNamesAre) {
+  std::vector<ActorTrace> actors{{std::string(1000, 'a'), {{std::string(1000, 'b')}, {}, 0}}};
+  std::vector<std::byte> bytes = pack_actors(actors);
+  const auto read = unpack_actors(bytes);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->front().name, std::string(64, 'a'));
+  EXPECT_EQ(read->front().trace.names.front(), std::string(64, 'b'));
+  // One byte more.
+  ASSERT_EQ(bytes[5], std::byte{64});
+  bytes[5] = std::byte{65};
+  bytes.insert(bytes.begin() + 6, std::byte{'a'});
+  EXPECT_FALSE(unpack_actors(bytes).ok());
+}
+
 }  // namespace
 }  // namespace troupe::telemetry

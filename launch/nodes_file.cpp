@@ -1,9 +1,6 @@
 #include "launch/nodes_file.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -16,6 +13,7 @@
 
 #include "config/yaml_value.h"
 #include "launch/utc_time.h"
+#include "runtime/base/host_name.h"
 #include "runtime/base/json_text.h"
 
 namespace troupe::launch {
@@ -51,11 +49,7 @@ const char* word(NodeState state) {
   return "?";
 }
 
-std::string host_name() {
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
-  return host.data();
-}
+std::string host_name() { return runtime::host_name(); }
 
 NodesFile::NodesFile(std::string path, runtime::Disk& disk, WallClock now)
     : path_(std::move(path)), disk_(disk), now_(std::move(now)) {}

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <csignal>
@@ -16,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/host_name.h"
 #include "telemetry/listen_address.h"
 #include "telemetry/page_service.h"
 
@@ -92,9 +92,8 @@ PageLimits limits_here(PageLimits limits) {
 
 std::string host_to_show(const ListenAddress& address, const asio::ip::address& bound) {
   if (!bound.is_unspecified()) return address.host;
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return address.host;
-  return name.data();
+  const std::string name = runtime::host_name();
+  return name.empty() ? address.host : name;
 }
 
 // Signals are for threads that look after them.

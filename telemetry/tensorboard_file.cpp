@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/base/host_name.h"
 #include "telemetry/tensorboard_event.h"
 
 namespace troupe::telemetry {
@@ -21,12 +22,6 @@ using runtime::Result;
 // Names that one second may need: sessions that end at once, and files that were removed.
 constexpr int kMostNames = 100;
 constexpr double kMostSeconds = 1e10;  // ten digits in a name; the year 2286
-
-std::string host_name() {
-  std::array<char, 256> name = {};
-  if (::gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "localhost";
-  return name.data();
-}
 
 std::string markdown(const RunFacts& run) {
   std::string text = fmt::format("**{}** (Troupe {})\n\n| | |\n|---|---|\n", run.name, run.version);
@@ -46,7 +41,8 @@ std::string markdown(const RunFacts& run) {
 }  // namespace
 
 Result<TensorboardFile> TensorboardFile::open(TensorboardOptions options) {
-  if (options.host.empty()) options.host = host_name();
+  if (options.host.empty()) options.host = runtime::host_name();
+  if (options.host.empty()) options.host = "localhost";
   for (char& letter : options.host) {
     if (letter == '/') letter = '_';
   }

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "runtime/base/host_name.h"
 #include "runtime/transport/resolve.h"
 
 namespace troupe::runtime {
@@ -50,12 +51,6 @@ std::uint16_t port_of(const std::string& endpoint) {
   const std::size_t colon = endpoint.rfind(':');
   std::from_chars(endpoint.data() + colon + 1, endpoint.data() + endpoint.size(), port);
   return port;
-}
-
-std::string host_name() {
-  char name[256] = "";
-  ::gethostname(name, sizeof(name) - 1);
-  return name;
 }
 
 std::int64_t most_frame_bytes(Lane lane, std::size_t chunk_bytes) {

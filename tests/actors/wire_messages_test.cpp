@@ -174,10 +174,6 @@ NodeReport draw_report(Draw& draw) {
   return body;
 }
 
-Parts bucket(std::int64_t begin, std::int64_t end, std::size_t bytes) {
-  return parts_of(RingBucket{{3, 0, 1, begin, end}, false, std::nullopt}, {Buffer::zeroed(bytes)});
-}
-
 // One of each body that can travel, with content drawn by `seed`.
 std::vector<Parts> one_of_each(std::uint64_t seed) {
   Draw draw(seed);
@@ -242,20 +238,6 @@ TEST(WireMessages, BodiesOfNumbersComeBack) {
   round_trip(StopTraining{});
   round_trip(CheckpointRequest{});
   EXPECT_EQ(round_trip(Release{"why"}).why, "why");
-}
-
-TEST(WireMessages, BucketsOfFloatsComeInTheirFormat) {
-  using pipeline::ReductionFormat;
-  for (const auto format :
-       {ReductionFormat::kFp32, ReductionFormat::kBf16, ReductionFormat::kInt8}) {
-    const std::size_t bytes = pipeline::encoded_bytes(format, 300);
-    const RingBucket body{{1, 0, 3, 100, 400, true}, true, format};
-    const auto back = round_trip(body, {Buffer::zeroed(bytes)});
-    EXPECT_TRUE(back.bucket.floats);
-    EXPECT_EQ(back.format, format);
-    EXPECT_NE(problem_of(parts_of(body, {Buffer::zeroed(bytes + 8)})), "");
-    EXPECT_NE(problem_of(parts_of(body, {Buffer::zeroed(300 * 8)})), "");
-  }
 }
 
 TEST(WireMessages, RandomHeadersAndMetricsComeBack) {
@@ -384,31 +366,6 @@ TEST(WireMessages, ChangedBytesNeverCrashAndCostAtMostFourTimesTheirSize) {
       ASSERT_LE(model::allocated_bytes_so_far() - before, 10000 + 4 * parts.bytes()) << parts.name;
     }
   }
-}
-
-TEST(WireMessages, BucketWithoutItsElementsIsRefused) {
-  EXPECT_EQ(problem_of(bucket(0, 2, 16)), "");
-  EXPECT_NE(problem_of(bucket(0, 2, 15)), "");
-  EXPECT_NE(problem_of(bucket(0, 2, 24)), "");
-  EXPECT_NE(problem_of(bucket(2, 2, 0)), "");
-  EXPECT_NE(problem_of(bucket(3, 2, 8)), "");
-  EXPECT_NE(problem_of(bucket(-1, 1, 16)), "");
-  EXPECT_NE(problem_of(bucket(kMostElements, kMostElements + 1, 8)), "");
-  Parts without = bucket(0, 2, 16);
-  without.payloads.clear();
-  EXPECT_NE(problem_of(without), "");
-  Parts twice = bucket(0, 2, 16);
-  twice.payloads.push_back(twice.payloads.front());
-  EXPECT_NE(problem_of(twice), "");
-  EXPECT_NE(problem_of(parts_of(RingBucket{{3, 0, kMostBuckets, 0, 1}, false, std::nullopt},
-                                {Buffer::zeroed(8)})),
-            "");
-}
-
-TEST(WireMessages, BucketOfMisalignedElementsIsRefused) {
-  Parts parts = bucket(0, 2, 16);
-  parts.payloads = {Buffer::zeroed(17).slice(1, 16)};
-  EXPECT_NE(problem_of(parts), "");
 }
 
 TEST(WireMessages, HeaderThatNoStepCanHaveIsRefused) {

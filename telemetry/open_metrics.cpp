@@ -50,7 +50,7 @@ void add_progress(const RunProgress& progress, MetricsText& text) {
   }
   if (progress.began > 0.0) {
     text.add({Type::kGauge, "troupe_began_time_seconds", "seconds",
-              "When the session began, since 1970."},
+              "When the run began, since 1970; of a resumed one, its first session."},
              progress.began);
   }
   if (progress.newest > 0.0) {

@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   WatchedRunRequest request;
-  request.iterations = small ? 4 : 60;
+  request.iterations = small ? 4 : 40;
   troupe::runtime::Hash128 hash;
   bool known = false;
   for (const Case& which : {Case{"watched", false}, Case{"beset", true}}) {

@@ -3,17 +3,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <fstream>
 #include <random>
-#include <sstream>
-#include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
 
 #include "telemetry/listen_address.h"
+#include "telemetry/token_file.h"
 #include "telemetry/web_access.h"
 
 namespace troupe::launch {
@@ -22,30 +19,6 @@ namespace {
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
-
-constexpr std::size_t kMostBytes = 256;
-
-Result<std::string> read_token(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMostBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  constexpr std::string_view kSpace = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string::npos || text.size() > kMostBytes) {
-    return Error{
-        ErrorKind::kUsage,
-        fmt::format("actors.monitor.token: {} is to hold a word of 1 to {} characters, and "
-                    "does not",
-                    path, kMostBytes)};
-  }
-  const std::string word = text.substr(first, text.find_last_not_of(kSpace) + 1 - first);
-  if (word.find_first_of(kSpace) != std::string::npos) {
-    return Error{ErrorKind::kUsage,
-                 fmt::format("actors.monitor.token: {} holds more than one word", path)};
-  }
-  return word;
-}
 
 // 128 bits from the system.
 std::string new_token() {
@@ -59,7 +32,7 @@ Result<std::string> make_token(const std::string& path) {
   const std::string token = new_token();
   const std::string line = token + "\n";
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (descriptor < 0 && errno == EEXIST) return read_token(path);
+  if (descriptor < 0 && errno == EEXIST) return telemetry::read_token_file(path, path);
   const bool written = descriptor >= 0 && ::write(descriptor, line.data(), line.size()) ==
                                               static_cast<ssize_t>(line.size());
   const int reason = errno;
@@ -73,7 +46,7 @@ Result<std::string> make_token(const std::string& path) {
 }  // namespace
 
 Result<std::string> page_token(const config::MonitorSection& monitor, const RunFolder& folder) {
-  if (monitor.token) return read_token(*monitor.token);
+  if (monitor.token) return telemetry::read_token_file(*monitor.token, "actors.monitor.token");
   ASSIGN_OR_RETURN(const telemetry::ListenAddress address,
                    telemetry::parse_listen_address(monitor.listen));
   if (telemetry::is_loopback_name(telemetry::address_text(address))) return std::string();

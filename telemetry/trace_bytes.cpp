@@ -21,8 +21,8 @@ constexpr std::size_t kLeastRecordBytes = 3;
 
 constexpr std::size_t kMostNameBytes = 64;
 
-// What came of a few bytes each, and was sent for that alone, must not fill the memory. Spans and
-// sendings of real actors have six bytes and more of times, sizes and numbers.
+// What came of a few bytes each, and was sent for that alone, must not fill the memory. Records of
+// actors that ran have five bytes and more of times, sizes and numbers.
 constexpr std::size_t kMostTimesTheBytes = 12;
 constexpr std::size_t kSpareBytes = 4096;
 

@@ -11,6 +11,9 @@ struct PageLimits {
   // Further ones take the place of one that has nothing to ask, or are refused. Never more than a
   // quarter of the files that the process may open.
   std::size_t connections = 256;
+  // Taken in each tenth of a second; others wait at the door, so that a flood of connections costs
+  // bounded time.
+  std::size_t arrivals = 100;
   std::size_t header_bytes = std::size_t{16} << 10;        // of a request
   std::chrono::milliseconds request_time{10'000};          // to ask, and between two requests
   std::chrono::milliseconds stalled_time{30'000};          // a client takes nothing of its answer

@@ -60,16 +60,23 @@ std::shared_ptr<PageService> PageService::make(WebSite what, const PageLimits& m
 void PageService::accept() {
   acceptor.async_accept([this](const error_code& failed, tcp::socket socket) {
     if (!acceptor.is_open()) return;
-    if (!failed) {
-      // The next one first: there may be no memory to admit this one.
-      accept();
-      return admit(std::move(socket));
-    }
     // The process has no file left for it; another will be closed.
-    next_accept_.expires_after(kAcceptAgain);
-    next_accept_.async_wait([this](const error_code& stopped) {
-      if (!stopped && acceptor.is_open()) accept();
-    });
+    if (failed) return accept_later();
+    // The next one first: there may be no memory to admit this one.
+    if (++arrived_ < limits.arrivals) {
+      accept();
+    } else {
+      accept_later();
+    }
+    admit(std::move(socket));
+  });
+}
+
+void PageService::accept_later() {
+  next_accept_.expires_after(kAcceptAgain);
+  next_accept_.async_wait([this](const error_code& stopped) {
+    arrived_ = 0;
+    if (!stopped && acceptor.is_open()) accept();
   });
 }
 

@@ -47,10 +47,13 @@ struct PageService {
   void admit(boost::asio::ip::tcp::socket socket);
   void tick();
   void tick_later();
+  // When a file may be free again, or the next tenth of a second begins.
+  void accept_later();
   void tick_if_needed();
   void part(int tries);
 
   boost::asio::steady_timer next_tick_{io}, next_accept_{io};
+  std::size_t arrived_ = 0;  // since accept_later()
   bool ticking_ = false;
 };
 

@@ -4,8 +4,8 @@
 //
 //   runtime/base <- model <- pipeline <- config <- actors <- launch <- main
 //
-// The rest of runtime, and telemetry, which see runtime/base alone and not each other, are seen from
-// config on. Headers of this repository are included by their path from its root, in quotes.
+// The rest of runtime, and telemetry, which see runtime/base alone and not each other, are seen
+// from config on. Headers of this repository are included by their path from its root, in quotes.
 
 #include <functional>
 #include <string>

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "config/cluster_plan.h"
-#include "telemetry/trace_bytes.h"
+#include "telemetry/trace/trace_bytes.h"
 
 namespace troupe::actors {
 

@@ -22,7 +22,7 @@
 #include "telemetry/node_sample.h"
 #include "telemetry/record.h"
 #include "telemetry/sample_board.h"
-#include "telemetry/sinks.h"
+#include "telemetry/sinks/sinks.h"
 
 namespace troupe::actors {
 

@@ -5,8 +5,8 @@
 #include <sstream>
 #include <utility>
 
-#include "telemetry/trace_bytes.h"
-#include "telemetry/trace_json.h"
+#include "telemetry/trace/trace_bytes.h"
+#include "telemetry/trace/trace_json.h"
 
 namespace troupe::actors {
 namespace {

@@ -24,7 +24,7 @@
 #include "runtime/base/buffer.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/trace.h"
-#include "telemetry/clock_offset.h"
+#include "telemetry/trace/clock_offset.h"
 
 namespace troupe::actors {
 
@@ -40,8 +40,9 @@ struct NodeAnswers {
   std::vector<std::string> missing;  // who did not answer, or could not tell, in time
 };
 
-// The trace of all, see telemetry/trace_json.h, or their wait-for graphs one after the other, with
-// the names of nodes that did not answer. Pure, any thread; a trace of many nodes takes a second.
+// The trace of all, see telemetry/trace/trace_json.h, or their wait-for graphs one after the other,
+// with the names of nodes that did not answer. Pure, any thread; a trace of many nodes takes a
+// second.
 std::string text_of(const NodeAnswers& answers);
 
 // Whoever runs the node -> Monitor, control: ask all nodes. Never leaves the node.
@@ -62,7 +63,8 @@ struct NodeReportsOptions {
   // Questions that wait for answers at a time.
   std::size_t most_questions = 8;
   // What members said to all of those, together: who comes after that is missing. The trace of so
-  // much takes up to twelve times as much memory while it is made, see telemetry/trace_bytes.h.
+  // much takes up to twelve times as much memory while it is made, see
+  // telemetry/trace/trace_bytes.h.
   std::size_t most_bytes = std::size_t{32} << 20;
 };
 

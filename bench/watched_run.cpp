@@ -23,10 +23,11 @@
 #include "actors/sample_teller.h"
 #include "actors/spawn.h"
 #include "bench/core_seconds.h"
+#include "bench/thread_share.h"
 #include "config/topology_file.h"
 #include "launch/node_sampler.h"
 #include "launch/training_setup.h"
-#include "telemetry/page_server.h"
+#include "telemetry/page/page_server.h"
 
 namespace troupe::bench {
 namespace {
@@ -293,6 +294,11 @@ Watchers watch(const WatchedRunRequest& request, const Folder& folder,
   return watchers;
 }
 
+std::vector<std::string> telling_threads(bool watched) {
+  if (!watched) return {"monitor"};
+  return {"monitor", "page", "flood", "ZMQbg/IO"};
+}
+
 }  // namespace
 
 WatchedRunEnd run_watched(const WatchedRunRequest& request) {
@@ -342,8 +348,10 @@ WatchedRunEnd run_watched(const WatchedRunRequest& request) {
   }
   node.emplace(plan, factory, runtime::NodeOptions{}, clock, log);
   const double cores = core_seconds();
+  ThreadShare telling(telling_threads(request.watched));
   const runtime::NodeEnd node_end = node->run();
   WatchedRunEnd end;
+  end.telling = telling.end();
   end.core_seconds = core_seconds() - cores;
   CHECK(!node_end.error, node_end.error ? node_end.error->message : "");
   CHECK(parts.outcome->state != nullptr, "a run without an end");

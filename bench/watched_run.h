@@ -27,6 +27,9 @@ struct WatchedRunEnd {
   runtime::Hash128 state_hash;
   double events_per_second = 0.0;
   double core_seconds = 0.0;  // of the process, from the first actor's start to the last one's end
+  // Share of them that the Monitor took, and where it is watched the page's server, the actor
+  // that tells numbers, and ZeroMQ at both ends of the stream.
+  double telling = 0.0;
   // Of a watched one.
   std::vector<double> latencies;  // seconds from a line's time to a client that has it
   std::uint64_t updates = 0;      // events of streams, all clients together

@@ -42,11 +42,15 @@ function(troupe_library name)
   target_link_libraries(${name} PUBLIC troupe_options ${ARG_LIBRARIES})
 endfunction()
 
-# troupe_test(NAME FOLDER dir LIBRARIES lib...): one GoogleTest program of every *_test.cpp in the
-# folder.
+# troupe_test(NAME FOLDERS dir... LIBRARIES lib...): one GoogleTest program of every source directly
+# in the folders.
 function(troupe_test name)
-  cmake_parse_arguments(ARG "" "FOLDER" "LIBRARIES" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_FOLDER}/*.cpp)
+  cmake_parse_arguments(ARG "" "" "FOLDERS;LIBRARIES" ${ARGN})
+  set(sources)
+  foreach(folder ${ARG_FOLDERS})
+    file(GLOB found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
+    list(APPEND sources ${found})
+  endforeach()
   if(NOT sources)
     return()
   endif()

@@ -51,7 +51,8 @@ runtime::Plan plan_of_two() {
                 {"replica.1", "snapshots", "checkpointer", "snapshots"},
                 {"replica.1", "metrics", "monitor", "metrics", runtime::Lane::kMetrics},
                 {"replica.0", "contributions", "reducer.0", "contributions"},
-                {"reducer.0", "reduced.0", "replica.0", "reduced"}};
+                {"reducer.0", "reduced.0", "replica.0", "reduced"},
+                {"node-1", "reports", "monitor", "metrics", runtime::Lane::kMetrics}};
   plan.links[0].tokens = 1;
   plan.links[5].tokens = 1;
   return plan;
@@ -81,11 +82,14 @@ std::unique_ptr<runtime::Actor> make_actor(const runtime::ActorPlan& plan,
     return std::make_unique<actors::Reducer>(options);
   }
   if (plan.kind == "monitor") {
+    static runtime::FileDisk disk;
     actors::MonitorOptions options;
-    options.metrics_path = "/dev/null";
+    options.sinks.metrics_path = "/dev/null";
+    options.sinks.history = std::make_shared<telemetry::History>();
+    options.sample = [] { return telemetry::NodeSample{}; };
     options.losses.resize(example.layout.loss_weights.size());
     options.schedule = example.options.schedule;
-    return std::make_unique<actors::Monitor>(options);
+    return std::make_unique<actors::Monitor>(options, disk);
   }
   return std::make_unique<Clerk>();
 }

@@ -6,8 +6,8 @@
 
 #include "fuzz/memory_meter.h"
 #include "runtime/base/error.h"
-#include "telemetry/event_stream.h"
-#include "telemetry/web_site.h"
+#include "telemetry/page/event_stream.h"
+#include "telemetry/page/web_site.h"
 
 namespace {
 

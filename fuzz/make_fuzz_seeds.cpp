@@ -16,9 +16,9 @@
 #include "config/topology.h"
 #include "fuzz/contributor.h"
 #include "fuzz/frames.h"
-#include "fuzz/page_requests.h"
 #include "fuzz/seed_folder.h"
 #include "fuzz/talk.h"
+#include "fuzz/watching_seeds.h"
 #include "fuzz/wire_script.h"
 #include "launch/invitation.h"
 #include "pipeline/checkpoint.h"
@@ -111,6 +111,17 @@ actors::ViewMessage view_of(pipeline::ViewId id, std::vector<std::uint32_t> ring
   return {std::make_shared<const pipeline::View>(std::move(view))};
 }
 
+actors::NodeReport node_report() {
+  actors::NodeReport report;
+  report.request = 9;
+  report.wants = actors::Probe::Wants::kTrace;
+  report.sample.node = "node-1";
+  report.sample.cpu_seconds = 1.5;
+  report.sample.actors = {{"replica.0", "waiting", 7}};
+  report.sample.links.resize(1);
+  return report;
+}
+
 void add_parcels(const Folder& folder) {
   runtime::WireTypes types;
   actors::add_wire_messages(types);
@@ -153,6 +164,9 @@ void add_parcels(const Folder& folder) {
   add_parcel(folder, types, actors::Leaving{});
   add_parcel(folder, types, actors::Expelled{*end.error});
   add_parcel(folder, types, actors::Release{"somebody has asked for it"});
+  add_parcel(folder, types,
+             actors::Probe{9, runtime::TimePoint(1000), actors::Probe::Wants::kTrace});
+  add_parcel(folder, types, node_report(), {Buffer::zeroed(16)});
   runtime::Parcel back;
   back.sequence = 4;
   back.sender = "replica.0";
@@ -264,6 +278,7 @@ std::vector<std::byte> training_talk(const runtime::WireTypes& types) {
   metrics.losses.resize(example.layout.loss_weights.size());
   member.send(3, 2, Message::of(actors::StepMetrics(metrics)));
   member.send(3, 2, Message::of(actors::SampleMetrics{{{"compute_seconds", 0.25}}}));
+  member.send(6, 2, Message::of(node_report()));
   const auto state = std::make_shared<const pipeline::TrainingState>(
       pipeline::initial_state(example.layout, example.options, "", {}));
   member.send(2, 1, Message::of(actors::Snapshot{state}));
@@ -476,7 +491,6 @@ int main(int count, char** arguments) {
   add_checkpoints(Folder(root / "fuzz_checkpoint"));
   add_topologies(Folder(root / "fuzz_topology"));
   add_invitations(Folder(root / "fuzz_invitation"));
-  const Folder requests(root / "fuzz_page_request");
-  for (const auto& [name, bytes] : fuzz::page_requests()) requests.add_text(name, bytes);
+  fuzz::add_watching_seeds(root);
   return 0;
 }

@@ -18,7 +18,7 @@
 #include "runtime/base/hash.h"
 #include "runtime/base/log.h"
 #include "telemetry/history.h"
-#include "telemetry/page_asset.h"
+#include "telemetry/page/page_asset.h"
 
 namespace troupe::launch {
 

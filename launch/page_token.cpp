@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
-#include "telemetry/listen_address.h"
-#include "telemetry/token_file.h"
-#include "telemetry/web_access.h"
+#include "telemetry/page/listen_address.h"
+#include "telemetry/page/token_file.h"
+#include "telemetry/page/web_access.h"
 
 namespace troupe::launch {
 namespace {

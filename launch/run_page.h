@@ -14,7 +14,7 @@
 #include "launch/run_folder.h"
 #include "runtime/base/log.h"
 #include "runtime/node.h"
-#include "telemetry/page_server.h"
+#include "telemetry/page/page_server.h"
 
 namespace troupe::launch {
 

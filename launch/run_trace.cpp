@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <span>
 
-#include "telemetry/trace_json.h"
+#include "telemetry/trace/trace_json.h"
 
 namespace troupe::launch {
 

@@ -2,8 +2,8 @@
 
 // What every actor did lately, for whoever asks why a run failed or what it did meanwhile: a file
 // per process, RUN/trace/local.json, or head.json and member.N.json, in the Trace Event format that
-// Perfetto (ui.perfetto.dev) and chrome://tracing open. See telemetry/trace_json.h for what is in
-// it.
+// Perfetto (ui.perfetto.dev) and chrome://tracing open. See telemetry/trace/trace_json.h for what
+// is in it.
 
 #include <string>
 #include <vector>

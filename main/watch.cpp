@@ -17,12 +17,12 @@
 #include "main/output_file.h"
 #include "main/watch_terminal.h"
 #include "runtime/base/disk.h"
-#include "telemetry/page_asset.h"
-#include "telemetry/page_client.h"
-#include "telemetry/page_server.h"
-#include "telemetry/run_reader.h"
-#include "telemetry/run_view.h"
-#include "telemetry/token_file.h"
+#include "telemetry/page/page_asset.h"
+#include "telemetry/page/page_server.h"
+#include "telemetry/page/token_file.h"
+#include "telemetry/watch/page_client.h"
+#include "telemetry/watch/run_reader.h"
+#include "telemetry/watch/run_view.h"
 
 namespace troupe {
 namespace {

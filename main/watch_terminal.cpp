@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "telemetry/watch_screen.h"
+#include "telemetry/watch/watch_screen.h"
 
 namespace troupe {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <string>
 
-#include "telemetry/run_view.h"
+#include "telemetry/watch/run_view.h"
 
 namespace troupe {
 

@@ -68,6 +68,7 @@ class Cell final : public Task {
 
   // Running thread.
   bool run_slice(int limit) override;
+  std::string_view name() const override { return plan_.name; }
   void flush_later(Inlet& link) { links_to_flush_.push_back(&link); }
   // A message leaves the actor. Reads no clock for an actor whose handlers are short.
   void trace_sent(TraceFlow flow, std::int64_t bytes) {

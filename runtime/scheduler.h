@@ -4,6 +4,7 @@
 // thread, order drawn from a seed, time under control).
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/clock.h"
@@ -23,6 +24,8 @@ class Task {
   // Handles at most `limit` events. True: there is more, run it again. False: it is idle until it
   // is enqueued. Never on two threads at once.
   virtual bool run_slice(int limit) = 0;
+  // For people who look at a thread of its own with top or a debugger.
+  virtual std::string_view name() const { return {}; }
 
  private:
   friend class ThreadScheduler;

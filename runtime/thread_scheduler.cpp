@@ -1,11 +1,14 @@
 #include "runtime/thread_scheduler.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -236,7 +239,12 @@ void ThreadScheduler::add(Task& task, bool own_thread, std::shared_ptr<void> kee
   Slot& slot = state_->slots.emplace_back();
   slot.task = &task;
   slot.keep_alive = std::move(keep_alive);
-  if (own_thread) slot.own = &state_->start_worker(state_, 0);
+  if (own_thread) {
+    slot.own = &state_->start_worker(state_, 0);
+    // The system keeps fifteen characters.
+    ::pthread_setname_np(slot.own->thread.native_handle(),
+                         std::string(task.name().substr(0, 15)).c_str());
+  }
   task.slot_ = &slot;
 }
 

@@ -1,4 +1,4 @@
-#include "telemetry/page_asset.h"
+#include "telemetry/page/page_asset.h"
 
 namespace troupe::telemetry {
 

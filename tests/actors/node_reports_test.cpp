@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "actors/member.h"
-#include "telemetry/trace_bytes.h"
+#include "telemetry/trace/trace_bytes.h"
 #include "tests/actors/theatre.h"
 
 namespace troupe::actors {

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "telemetry/page_client.h"
+#include "telemetry/watch/page_client.h"
 #include "tests/main/toy_run.h"
 
 namespace troupe {

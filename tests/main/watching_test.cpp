@@ -9,7 +9,7 @@
 #include <set>
 
 #include "tests/main/cluster_run.h"
-#include "tests/telemetry/raw_client.h"
+#include "tests/telemetry/page/raw_client.h"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "telemetry/page_asset.h"
+#include "telemetry/page/page_asset.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,9 +28,8 @@ std::string unpacked(const PageAsset& asset) {
       libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
   std::string text(4 << 20, '\0');
   std::size_t size = 0;
-  const auto status = libdeflate_gzip_decompress(unpacker.get(), asset.gzip.data(),
-                                                 asset.gzip.size(), text.data(), text.size(),
-                                                 &size);
+  const auto status = libdeflate_gzip_decompress(
+      unpacker.get(), asset.gzip.data(), asset.gzip.size(), text.data(), text.size(), &size);
   EXPECT_EQ(status, LIBDEFLATE_SUCCESS) << asset.path;
   text.resize(size);
   return text;

@@ -15,10 +15,10 @@
 #include "telemetry/histogram.h"
 #include "telemetry/history.h"
 #include "telemetry/open_metrics.h"
-#include "telemetry/png.h"
-#include "telemetry/publisher.h"
 #include "telemetry/record.h"
-#include "telemetry/tensorboard_file.h"
+#include "telemetry/sinks/png.h"
+#include "telemetry/sinks/publisher.h"
+#include "telemetry/sinks/tensorboard_file.h"
 
 namespace troupe::telemetry {
 namespace {

@@ -1,0 +1,128 @@
+#include "telemetry/page/web_access.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include <fmt/format.h>
+
+namespace troupe::telemetry {
+namespace {
+
+constexpr std::string_view kAskForToken =
+    "<!doctype html><title>Troupe</title><p>This page shows a training run to those who know its "
+    "token: add <code>?token=...</code> to the address. It is <code>monitor.token</code> of the "
+    "run's topology.</p>\n";
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return out;
+}
+
+// "localhost:8400" -> "localhost", "[::1]:8400" -> "[::1]".
+std::string_view without_port(std::string_view host) {
+  const std::size_t colon = host.rfind(':');
+  const std::size_t bracket = host.rfind(']');
+  const bool has_port =
+      colon != std::string_view::npos && (bracket == std::string_view::npos || bracket < colon);
+  return has_port ? host.substr(0, colon) : host;
+}
+
+// A page of another site, or of another port of this host, may not read here, nor have the browser
+// fetch anything as its picture or script; a link to the page may be followed. Browsers say who
+// asks, mostly in one of two ways; others say nothing.
+bool is_foreign(const WebRequest& request) {
+  const std::string site = lower(request.fetch_site);
+  if (site == "cross-site" || site == "same-site") {
+    const bool follows_link = request.path == "/" && request.fetch_mode == "navigate" &&
+                              (request.fetch_dest.empty() || request.fetch_dest == "document");
+    if (!follows_link) return true;
+  }
+  if (request.origin.empty()) return false;
+  const std::string origin = lower(request.origin), host = lower(request.host);
+  return origin != "http://" + host && origin != "https://" + host;
+}
+
+std::string cookie_value(std::string_view cookies, std::string_view name) {
+  while (!cookies.empty()) {
+    const std::size_t end = cookies.find(';');
+    std::string_view one = cookies.substr(0, end);
+    cookies.remove_prefix(end == std::string_view::npos ? cookies.size() : end + 1);
+    while (one.starts_with(' ')) one.remove_prefix(1);
+    const std::size_t equals = one.find('=');
+    if (equals != std::string_view::npos && one.substr(0, equals) == name) {
+      return percent_decoded(one.substr(equals + 1));
+    }
+  }
+  return {};
+}
+
+bool knows_token(const WebRequest& request, const AccessRules& rules) {
+  const std::string scheme = lower(std::string_view(request.authorization).substr(0, 7));
+  if (scheme == "bearer ") return same_secret(request.authorization.substr(7), rules.token);
+  return same_secret(cookie_value(request.cookie, rules.cookie), rules.token);
+}
+
+WebAnswer welcome(const AccessRules& rules) {
+  WebAnswer answer = text_answer("");
+  answer.status = 303;
+  answer.headers = {{"Location", "/"},
+                    {"Set-Cookie", fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict",
+                                               rules.cookie, percent_encoded(rules.token))}};
+  return answer;
+}
+
+WebAnswer unknown(const WebRequest& request) {
+  WebAnswer answer =
+      request.path == "/"
+          ? text_answer(std::string(kAskForToken), "text/html; charset=utf-8")
+          : refusal(401,
+                    "a token is needed: send it as 'Authorization: Bearer TOKEN', or open the "
+                    "page once at /?token=TOKEN");
+  answer.status = 401;
+  answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return answer;
+}
+
+}  // namespace
+
+bool same_secret(std::string_view given, std::string_view secret) {
+  unsigned difference = given.size() == secret.size() ? 0 : 1;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const char other = secret.empty() ? '\0' : secret[i % secret.size()];
+    difference |= static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(other);
+  }
+  return difference == 0;
+}
+
+bool is_loopback_name(std::string_view host) {
+  const std::string name = lower(without_port(host));
+  if (name == "localhost" || name == "[::1]") return true;
+  return name.starts_with("127.") &&
+         name.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+std::optional<WebAnswer> refuse(const WebRequest& request, const AccessRules& rules) {
+  if (request.host.empty()) return refusal(400, "the request has no Host field");
+  if (is_foreign(request)) {
+    return refusal(403, fmt::format("pages of {} may not read this one",
+                                    request.origin.empty() ? "other sites" : request.origin));
+  }
+  if (rules.token.empty()) {
+    if (is_loopback_name(request.host)) return std::nullopt;
+    return refusal(403, fmt::format("this server is not '{}': open it as localhost or 127.0.0.1, "
+                                    "or give it a token",
+                                    request.host));
+  }
+  // Says nothing of the run, and who looks after services has no token.
+  if (request.path == "/healthz") return std::nullopt;
+  if (request.path == "/" && request.query.find("token=") != std::string::npos) {
+    const bool right = same_secret(query_value(request.query, "token"), rules.token);
+    return right ? welcome(rules) : unknown(request);
+  }
+  if (knows_token(request, rules)) return std::nullopt;
+  return unknown(request);
+}
+
+}  // namespace troupe::telemetry

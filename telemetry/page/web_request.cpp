@@ -1,0 +1,158 @@
+#include "telemetry/page/web_request.h"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+namespace troupe::telemetry {
+namespace {
+
+namespace http = boost::beast::http;
+
+constexpr std::string_view kHexadecimal = "0123456789ABCDEF";
+
+std::string_view without_blanks(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+// Takes the part up to the separator off the front.
+std::string_view take_part(std::string_view& text, char separator) {
+  const std::size_t end = text.find(separator);
+  const std::string_view part = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return part;
+}
+
+WebRequest request_of(const http::request_parser<http::empty_body>& parser) {
+  const auto& message = parser.get();
+  const auto field = [&](http::field name) { return std::string(message[name]); };
+  WebRequest request;
+  request.method = std::string(message.method_string());
+  std::string_view target(message.target().data(), message.target().size());
+  request.path = std::string(take_part(target, '?'));
+  request.query = std::string(target);
+  request.keep_alive = parser.keep_alive();
+  request.host = field(http::field::host);
+  request.origin = field(http::field::origin);
+  request.authorization = field(http::field::authorization);
+  request.cookie = field(http::field::cookie);
+  request.accept = field(http::field::accept);
+  request.accept_encoding = field(http::field::accept_encoding);
+  request.last_event_id = std::string(message["Last-Event-ID"]);
+  request.if_none_match = field(http::field::if_none_match);
+  request.fetch_site = std::string(message["Sec-Fetch-Site"]);
+  request.fetch_mode = std::string(message["Sec-Fetch-Mode"]);
+  request.fetch_dest = std::string(message["Sec-Fetch-Dest"]);
+  return request;
+}
+
+}  // namespace
+
+struct RequestReader::Parser {
+  http::request_parser<http::empty_body> http;
+};
+
+RequestReader::RequestReader(std::size_t header_bytes) : header_bytes_(header_bytes) {}
+RequestReader::~RequestReader() = default;
+RequestReader::RequestReader(RequestReader&&) noexcept = default;
+
+RequestReader::Found RequestReader::take(std::string_view bytes) {
+  waiting_.append(bytes);
+  amid_ = true;
+  return parse();
+}
+
+RequestReader::Found RequestReader::next() {
+  parser_.reset();
+  amid_ = !waiting_.empty();
+  return waiting_.empty() ? Found::kMore : parse();
+}
+
+RequestReader::Found RequestReader::broken(unsigned status) {
+  status_ = status;
+  return Found::kBroken;
+}
+
+RequestReader::Found RequestReader::parse() {
+  if (parser_ == nullptr) {
+    parser_ = std::make_unique<Parser>();
+    parser_->http.header_limit(static_cast<std::uint32_t>(header_bytes_));
+    parser_->http.eager(true);
+  }
+  boost::beast::error_code failed;
+  const std::size_t used = parser_->http.put(boost::asio::buffer(waiting_), failed);
+  waiting_.erase(0, used);
+  if (failed == http::error::need_more) {
+    return waiting_.size() > header_bytes_ ? broken(431) : Found::kMore;
+  }
+  if (failed == http::error::header_limit) return broken(431);
+  if (failed == http::error::unexpected_body || failed == http::error::body_limit) {
+    return broken(413);
+  }
+  if (failed == http::error::bad_version) return broken(505);
+  if (failed) return broken(400);
+  if (!parser_->http.is_done()) return Found::kMore;
+  request_ = request_of(parser_->http);
+  return Found::kRequest;
+}
+
+std::string query_value(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    std::string_view value = take_part(query, '&');
+    if (take_part(value, '=') == name) return percent_decoded(value);
+  }
+  return {};
+}
+
+std::string percent_decoded(std::string_view text) {
+  std::string plain;
+  while (!text.empty()) {
+    unsigned char code = 0;
+    if (text.size() >= 3 && text[0] == '%' &&
+        std::from_chars(text.data() + 1, text.data() + 3, code, 16).ptr == text.data() + 3) {
+      plain += static_cast<char>(code);
+      text.remove_prefix(3);
+    } else {
+      plain += text[0];
+      text.remove_prefix(1);
+    }
+  }
+  return plain;
+}
+
+std::string percent_encoded(std::string_view text) {
+  std::string coded;
+  for (const char letter : text) {
+    const bool plain = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+                       (letter >= '0' && letter <= '9') ||
+                       std::string_view("-._~").find(letter) != std::string_view::npos;
+    const auto code = static_cast<unsigned char>(letter);
+    if (plain) {
+      coded += letter;
+    } else {
+      coded += {'%', kHexadecimal[code >> 4], kHexadecimal[code & 15]};
+    }
+  }
+  return coded;
+}
+
+bool accepts_gzip(std::string_view field) {
+  while (!field.empty()) {
+    std::string_view weight = take_part(field, ',');
+    const std::string_view coding = without_blanks(take_part(weight, ';'));
+    if (coding != "gzip" && coding != "*") continue;
+    weight = without_blanks(weight);
+    // "q=0", "q=0.0": all but this.
+    const bool never =
+        weight.starts_with("q=0") && weight.find_first_of("123456789") == std::string_view::npos;
+    if (!never) return true;
+  }
+  return false;
+}
+
+}  // namespace troupe::telemetry

@@ -1,0 +1,178 @@
+#include "telemetry/page/web_site.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "runtime/base/json_text.h"
+#include "telemetry/open_metrics.h"
+
+namespace troupe::telemetry {
+namespace {
+
+using runtime::json_string;
+
+constexpr std::string_view kWithoutPage =
+    "Troupe {}. This program was built without the page (it takes npm). What it tells all the "
+    "same:\n"
+    "\n"
+    "  /api/runs                     which runs there are\n"
+    "  /api/runs/0/history           all that is known, as JSON\n"
+    "  /api/runs/0/stream            the same as server-sent events, as it comes\n"
+    "  /api/runs/0/showers/STEP      profiles and showers of a step\n"
+    "  /api/runs/0/trace             what every actor did lately; Perfetto opens it\n"
+    "  /api/runs/0/waits             who waits for whom\n"
+    "  /metrics                      OpenMetrics, for Prometheus\n"
+    "  /healthz                      ok\n"
+    "\n"
+    "troupe watch ADDRESS shows it in a terminal.\n";
+constexpr std::string_view kRunsPath = "/api/runs/";
+constexpr std::string_view kShowersPath = "showers/";
+constexpr std::size_t kLeastToCompress = 1024;
+// What takes longer than a moment would hold up the others.
+constexpr std::size_t kMostToCompress = std::size_t{16} << 20;
+constexpr std::size_t kMostAssetBytes = std::size_t{64} << 20;
+
+std::optional<std::uint64_t> whole_number(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+bool is_live(const RunSource& run) { return run.live && run.live(); }
+
+WebAnswer list_runs(const WebSite& site) {
+  std::vector<std::string> runs;
+  for (std::size_t i = 0; i < site.runs.size(); ++i) {
+    const RunSource& run = site.runs[i];
+    runs.push_back(fmt::format(R"({{"id": {}, "name": {}, "folder": {}, "live": {}}})", i,
+                               json_string(run.name), json_string(run.folder), is_live(run)));
+  }
+  return json_answer(std::make_shared<const std::string>(fmt::format(
+      "{{\"version\": {}, \"runs\": [{}]}}\n", json_string(site.version), fmt::join(runs, ", "))));
+}
+
+WebAnswer metrics(const WebRequest& request, const WebSite& site) {
+  if (site.runs.empty()) return refusal(404, "there is no run");
+  const auto live = std::find_if(site.runs.begin(), site.runs.end(), is_live);
+  const RunSource& run = live != site.runs.end() ? *live : site.runs.front();
+  const MetricsFormat format = metrics_format(request.accept);
+  return text_answer(open_metrics(*run.history, format), std::string(content_type(format)));
+}
+
+WebAnswer showers(const RunSource& run, std::string_view step_text) {
+  const auto step = whole_number(step_text);
+  if (!step) return refusal(400, "a step is a number, such as /api/runs/0/showers/400");
+  if (!run.showers) return refusal(404, "this run keeps no showers");
+  auto json = run.showers(*step);
+  if (!json.ok()) return refusal(404, json.error().message);
+  return json_answer(std::make_shared<const std::string>(std::move(*json)));
+}
+
+WebAnswer ask_run(const RunSource& run, std::size_t id, WebAnswer::Rest what) {
+  const bool is_trace = what == WebAnswer::Rest::kTrace;
+  if (!(is_trace ? run.trace : run.waits)) {
+    return refusal(404, "only a run that goes on can tell that; this one is read from its folder");
+  }
+  WebAnswer answer;
+  answer.rest = what;
+  answer.run = id;
+  answer.content_type = is_trace ? "application/json" : "text/plain; charset=utf-8";
+  return answer;
+}
+
+// `rest`: what stands behind "/api/runs/".
+WebAnswer answer_of_run(std::string_view rest, const WebSite& site) {
+  const std::size_t slash = rest.find('/');
+  const auto id = whole_number(rest.substr(0, slash));
+  if (!id || *id >= site.runs.size()) {
+    return refusal(404, "there is no such run; /api/runs lists them");
+  }
+  const RunSource& run = site.runs[*id];
+  rest.remove_prefix(slash == std::string_view::npos ? rest.size() : slash + 1);
+  if (rest == "history") return json_answer(run.history->whole().json);
+  if (rest == "stream") {
+    WebAnswer answer;
+    answer.rest = WebAnswer::Rest::kStream;
+    answer.run = *id;
+    answer.content_type = "text/event-stream; charset=utf-8";
+    return answer;
+  }
+  if (rest == "trace") return ask_run(run, *id, WebAnswer::Rest::kTrace);
+  if (rest == "waits") return ask_run(run, *id, WebAnswer::Rest::kWaits);
+  if (rest.starts_with(kShowersPath)) return showers(run, rest.substr(kShowersPath.size()));
+  return refusal(404,
+                 "there is nothing here; /api/runs/0/history, stream, showers/STEP, trace and "
+                 "waits are");
+}
+
+WebAnswer answer_of_asset(const PageAsset& asset, const WebRequest& request) {
+  WebAnswer answer;
+  answer.content_type = asset.content_type;
+  // Names of the others change with their content.
+  const bool changes = asset.path == "/" || asset.path == "/licences.txt";
+  if (!changes) answer.cache = "public, max-age=31536000, immutable";
+  answer.headers = {{"ETag", std::string(asset.etag)}, {"Vary", "Accept-Encoding"}};
+  if (!asset.etag.empty() && request.if_none_match == asset.etag) {
+    answer.status = 304;
+    return answer;
+  }
+  const std::string_view packed(reinterpret_cast<const char*>(asset.gzip.data()),
+                                asset.gzip.size());
+  if (accepts_gzip(request.accept_encoding)) {
+    answer.fixed = packed;
+    answer.headers.emplace_back("Content-Encoding", "gzip");
+    return answer;
+  }
+  auto plain = gunzip(packed, kMostAssetBytes);
+  if (!plain) return refusal(500, "this file of the page is broken; build the program again");
+  answer.text = std::make_shared<const std::string>(std::move(*plain));
+  return answer;
+}
+
+std::optional<WebAnswer> page(const WebRequest& request, const WebSite& site) {
+  const auto found =
+      std::find_if(site.assets.begin(), site.assets.end(),
+                   [&](const PageAsset& asset) { return asset.path == request.path; });
+  if (found != site.assets.end()) return answer_of_asset(*found, request);
+  if (request.path == "/") {
+    return text_answer(fmt::format(fmt::runtime(kWithoutPage), site.version));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+WebAnswer answer(const WebRequest& request, const WebSite& site) {
+  if (auto refused = refuse(request, site.access)) return *refused;
+  if (request.method != "GET" && request.method != "HEAD") {
+    WebAnswer answer = refusal(405, "this server is read only: GET and HEAD");
+    answer.headers.emplace_back("Allow", "GET, HEAD");
+    return answer;
+  }
+  if (request.path == "/healthz") return text_answer("ok\n");
+  if (request.path == "/metrics") return metrics(request, site);
+  if (request.path == "/api/runs") return list_runs(site);
+  if (request.path.starts_with(kRunsPath)) {
+    return answer_of_run(std::string_view(request.path).substr(kRunsPath.size()), site);
+  }
+  if (auto found = page(request, site)) return *found;
+  return refusal(404, "there is nothing here; / is the page, /api/runs lists the runs");
+}
+
+void compress(WebAnswer& answer, const WebRequest& request, GzipCache& cache) {
+  if (answer.text == nullptr || answer.rest == WebAnswer::Rest::kStream) return;
+  const std::size_t bytes = answer.text->size();
+  if (bytes <= kLeastToCompress || bytes > kMostToCompress) return;
+  answer.headers.emplace_back("Vary", "Accept-Encoding");
+  if (!accepts_gzip(request.accept_encoding)) return;
+  auto smaller = cache.of(answer.text);
+  if (smaller == nullptr) return;
+  answer.text = std::move(smaller);
+  answer.headers.emplace_back("Content-Encoding", "gzip");
+}
+
+}  // namespace troupe::telemetry

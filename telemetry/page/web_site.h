@@ -1,0 +1,32 @@
+#pragma once
+
+// What the page's server answers to a request: decided here, without a socket.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "telemetry/page/gzip.h"
+#include "telemetry/page/page_asset.h"
+#include "telemetry/page/web_access.h"
+#include "telemetry/page/web_answer.h"
+#include "telemetry/page/web_request.h"
+#include "telemetry/run_source.h"
+
+namespace troupe::telemetry {
+
+struct WebSite {
+  std::string version;                // of this program
+  std::span<const PageAsset> assets;  // may be empty: built without the page
+  AccessRules access;
+  std::vector<RunSource> runs;
+};
+
+// docs/watching.md lists the addresses. Any request has an answer; those whose `rest` is not kBody
+// have to be completed by whoever has the socket.
+WebAnswer answer(const WebRequest& request, const WebSite& site);
+
+// Compresses a body of more than 1 kB for a client that takes it so.
+void compress(WebAnswer& answer, const WebRequest& request, GzipCache& cache);
+
+}  // namespace troupe::telemetry

@@ -1,0 +1,103 @@
+#include "telemetry/sinks/append_file.h"
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+namespace troupe::telemetry {
+namespace {
+
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+
+// So much at a time is written without being told to.
+constexpr std::size_t kWriteAt = 256u << 10;
+
+std::string cause(int error) { return std::generic_category().message(error); }
+
+}  // namespace
+
+Result<AppendFile> AppendFile::open(AppendFileOptions options) {
+  const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (options.fresh ? O_EXCL : 0);
+  const int descriptor = ::open(options.path.c_str(), flags, 0644);
+  if (descriptor < 0) {
+    return Error{ErrorKind::kData, fmt::format("cannot open {}: {}", options.path, cause(errno))};
+  }
+  return AppendFile(std::move(options), descriptor);
+}
+
+AppendFile::AppendFile(AppendFile&& other) noexcept
+    : options_(std::move(other.options_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      waiting_(std::move(other.waiting_)),
+      failure_(other.failure_),
+      reported_(other.reported_),
+      dropped_(other.dropped_) {}
+
+AppendFile& AppendFile::operator=(AppendFile&& other) noexcept {
+  if (this == &other) return *this;
+  close();
+  options_ = std::move(other.options_);
+  descriptor_ = std::exchange(other.descriptor_, -1);
+  waiting_ = std::move(other.waiting_);
+  failure_ = other.failure_;
+  reported_ = other.reported_;
+  dropped_ = other.dropped_;
+  return *this;
+}
+
+AppendFile::~AppendFile() { close(); }
+
+void AppendFile::close() {
+  if (descriptor_ < 0) return;
+  write_what_waits();
+  ::close(std::exchange(descriptor_, -1));
+}
+
+void AppendFile::add(std::string_view record) {
+  if (waiting_.size() + record.size() > options_.limit) {
+    ++dropped_;
+    return;
+  }
+  waiting_ += record;
+  // A disk that was full is asked again when the owner says so, not for every record.
+  if (waiting_.size() >= kWriteAt && failure_ == 0) failure_ = write_what_waits();
+}
+
+// 0, or why not all was written.
+int AppendFile::write_what_waits() {
+  std::size_t written = 0;
+  int failure = 0;
+  while (written < waiting_.size() && failure == 0) {
+    const ssize_t count =
+        ::write(descriptor_, waiting_.data() + written, waiting_.size() - written);
+    if (count > 0) written += static_cast<std::size_t>(count);
+    if (count == 0) failure = ENOSPC;
+    if (count < 0 && errno != EINTR) failure = errno;
+  }
+  waiting_.erase(0, written);
+  return failure;
+}
+
+Result<void> AppendFile::flush() {
+  failure_ = write_what_waits();
+  if (failure_ == std::exchange(reported_, failure_) || failure_ == 0) return {};
+  return Error{ErrorKind::kData,
+               fmt::format("cannot write {}: {}; up to {} KiB wait in memory and are written when "
+                           "that is over, what comes besides is left out",
+                           options_.path, cause(failure_), options_.limit >> 10)};
+}
+
+bool AppendFile::vanished() const {
+  struct stat status = {};
+  return ::fstat(descriptor_, &status) == 0 && status.st_nlink == 0;
+}
+
+}  // namespace troupe::telemetry

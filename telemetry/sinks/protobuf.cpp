@@ -1,0 +1,65 @@
+#include "telemetry/sinks/protobuf.h"
+
+#include <bit>
+
+namespace troupe::telemetry {
+namespace {
+
+// https://protobuf.dev/programming-guides/encoding
+enum WireType : unsigned { kVarint = 0, kFixed64 = 1, kLength = 2, kFixed32 = 5 };
+
+}  // namespace
+
+void append_little_endian(std::string& out, std::uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
+}
+
+void ProtobufMessage::varint(std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7) text_ += static_cast<char>((value & 0x7f) | 0x80);
+  text_ += static_cast<char>(value);
+}
+
+void ProtobufMessage::key(int field, unsigned wire_type) {
+  varint(static_cast<std::uint64_t>(field) << 3 | wire_type);
+}
+
+ProtobufMessage& ProtobufMessage::number(int field, std::uint64_t value) {
+  if (value == 0) return *this;
+  key(field, kVarint);
+  varint(value);
+  return *this;
+}
+
+ProtobufMessage& ProtobufMessage::real(int field, double value) {
+  key(field, kFixed64);
+  append_little_endian(text_, std::bit_cast<std::uint64_t>(value), 8);
+  return *this;
+}
+
+ProtobufMessage& ProtobufMessage::single(int field, float value) {
+  key(field, kFixed32);
+  append_little_endian(text_, std::bit_cast<std::uint32_t>(value), 4);
+  return *this;
+}
+
+ProtobufMessage& ProtobufMessage::reals(int field, std::span<const double> values) {
+  if (values.empty()) return *this;
+  key(field, kLength);
+  varint(8 * values.size());
+  for (const double value : values)
+    append_little_endian(text_, std::bit_cast<std::uint64_t>(value), 8);
+  return *this;
+}
+
+ProtobufMessage& ProtobufMessage::bytes(int field, std::string_view value) {
+  key(field, kLength);
+  varint(value.size());
+  text_ += value;
+  return *this;
+}
+
+ProtobufMessage& ProtobufMessage::message(int field, const ProtobufMessage& value) {
+  return bytes(field, value.text());
+}
+
+}  // namespace troupe::telemetry

@@ -1,0 +1,183 @@
+#include "telemetry/sinks/publisher.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <regex>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include <fmt/format.h>
+
+namespace troupe::telemetry {
+namespace {
+
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+
+constexpr int kMostSubscriptionBytes = 1024;
+constexpr std::size_t kMostAddressBytes = 400;
+constexpr std::string_view kIpc = "ipc://";
+
+Error refused(const std::string& address, std::string_view why) {
+  return Error{ErrorKind::kUsage, fmt::format("cannot publish at {}: {}", address, why)};
+}
+
+// The library ends the process when its threads find no descriptors.
+bool descriptors_left() {
+  std::array<int, 16> found = {};
+  for (int& descriptor : found) descriptor = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const bool all = std::all_of(found.begin(), found.end(), [](int it) { return it >= 0; });
+  for (const int descriptor : found) {
+    if (descriptor >= 0) ::close(descriptor);
+  }
+  return all;
+}
+
+bool somebody_listens(const sockaddr_un& name) {
+  const int descriptor = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (descriptor < 0) return false;
+  const int connected =
+      ::connect(descriptor, reinterpret_cast<const sockaddr*>(&name), sizeof name);
+  // EAGAIN: its queue is full.
+  const bool there = connected == 0 || errno == EAGAIN;
+  ::close(descriptor);
+  return there;
+}
+
+// The library would remove whatever has the name, to put its socket there.
+Result<std::string> ipc_endpoint(const std::string& address, const std::string& path) {
+  sockaddr_un name = {};
+  if (path.size() >= sizeof name.sun_path) {
+    return refused(address, fmt::format("the path has {} characters, and the system allows {}",
+                                        path.size(), sizeof name.sun_path - 1));
+  }
+  struct stat status = {};
+  if (::lstat(path.c_str(), &status) != 0) return address;
+  if (!S_ISSOCK(status.st_mode))
+    return refused(address, "there is a file of that name; choose another or remove it");
+  name.sun_family = AF_UNIX;
+  std::memcpy(name.sun_path, path.c_str(), path.size());
+  if (somebody_listens(name))
+    return refused(address, "another process publishes there; choose another path");
+  return address;
+}
+
+// What the library is to bind.
+Result<std::string> endpoint(const std::string& address) {
+  static const std::regex kTcp(R"(tcp://(\[[^\]/]+\]|[^:/\[\]]+):(\*|[0-9]{1,5}))");
+  static const std::regex kLoopback(R"(127(\.[0-9]{1,3}){3}|\[::1\]|localhost)");
+  std::smatch parts;
+  if (address.size() > kMostAddressBytes) {
+    return Error{ErrorKind::kUsage, "cannot publish: the address is too long for one"};
+  }
+  if (address.starts_with(kIpc) && address.size() > kIpc.size() && address[kIpc.size()] != '@') {
+    return ipc_endpoint(address, address.substr(kIpc.size()));
+  }
+  // The library takes 70000 for 4464.
+  if (!std::regex_match(address, parts, kTcp) || (parts[2] != "*" && std::stoi(parts[2]) > 65535)) {
+    return refused(address,
+                   "an address is tcp://127.0.0.1:PORT or ipc://PATH, the port * for any free one");
+  }
+  const std::string host = parts[1], port = parts[2];
+  if (!std::regex_match(host, kLoopback)) {
+    return refused(address, fmt::format("nothing is encrypted, so only this machine is served: "
+                                        "publish at tcp://127.0.0.1:{}, and let another reach it "
+                                        "through a tunnel, ssh -L {}:127.0.0.1:{} THIS-HOST",
+                                        port, port, port));
+  }
+  return fmt::format("tcp://{}:{}", host == "localhost" ? "127.0.0.1" : host,
+                     port == "0" ? "*" : port);
+}
+
+}  // namespace
+
+struct Publisher::Sockets {
+  void* context = nullptr;
+  void* socket = nullptr;
+
+  ~Sockets() {
+    if (socket != nullptr) ::zmq_close(socket);
+    // Returns at once: nothing lingers.
+    if (context != nullptr) ::zmq_ctx_term(context);
+  }
+  void set(int option, int value) { ::zmq_setsockopt(socket, option, &value, sizeof value); }
+};
+
+Publisher::Publisher(std::unique_ptr<Sockets> sockets) : sockets_(std::move(sockets)) {}
+
+Publisher::~Publisher() = default;
+
+Result<std::unique_ptr<Publisher>> Publisher::open(const PublisherOptions& options) {
+  ASSIGN_OR_RETURN(const std::string wanted, endpoint(options.address));
+  auto sockets = std::make_unique<Sockets>();
+  if (descriptors_left()) sockets->context = ::zmq_ctx_new();
+  if (sockets->context != nullptr) sockets->socket = ::zmq_socket(sockets->context, ZMQ_PUB);
+  if (sockets->socket == nullptr) {
+    return Error{ErrorKind::kInternal,
+                 fmt::format("cannot publish at {}: this process has too many files open; allow it "
+                             "more with ulimit -n",
+                             options.address)};
+  }
+  sockets->set(ZMQ_LINGER, 0);
+  sockets->set(ZMQ_SNDHWM, std::max(options.waiting, 1));
+  sockets->set(ZMQ_IPV6, wanted.starts_with("tcp://[") ? 1 : 0);
+  // Subscribers send nothing but what they subscribe to.
+  const std::int64_t most_bytes = kMostSubscriptionBytes;
+  ::zmq_setsockopt(sockets->socket, ZMQ_MAXMSGSIZE, &most_bytes, sizeof most_bytes);
+  sockets->set(ZMQ_XPUB_NODROP, 1);  // tells of loss, see push()
+  if (::zmq_bind(sockets->socket, wanted.c_str()) != 0) {
+    const int cause = ::zmq_errno();
+    return refused(options.address,
+                   fmt::format("{}{}", ::zmq_strerror(cause),
+                               cause == EADDRINUSE ? "; choose another port, or * for any" : ""));
+  }
+  std::array<char, 512> bound = {};
+  std::size_t size = bound.size();
+  ::zmq_getsockopt(sockets->socket, ZMQ_LAST_ENDPOINT, bound.data(), &size);
+  std::unique_ptr<Publisher> publisher(new Publisher(std::move(sockets)));
+  publisher->address_ = bound.data();
+  if (publisher->address_.starts_with(kIpc) &&
+      ::chmod(publisher->address_.c_str() + kIpc.size(), 0600) != 0) {
+    return refused(options.address, "the path cannot be kept from other users");
+  }
+  return publisher;
+}
+
+void Publisher::send(std::string_view topic, std::string_view body) {
+  push(topic, ZMQ_SNDMORE);
+  push(body, 0);
+}
+
+// With NODROP the library takes nothing while a subscriber has no room, and says so; without, it
+// leaves that subscriber out and serves the others.
+void Publisher::push(std::string_view frame, int flags) {
+  const auto send = [&] {
+    int taken = 0;
+    do {
+      taken = ::zmq_send(sockets_->socket, frame.data(), frame.size(), flags | ZMQ_DONTWAIT);
+    } while (taken < 0 && ::zmq_errno() == EINTR);
+    return taken >= 0;
+  };
+  if (send()) return;
+  // The library looks once in a while what subscribers have read meanwhile; now, when asked.
+  int events = 0;
+  std::size_t size = sizeof events;
+  ::zmq_getsockopt(sockets_->socket, ZMQ_EVENTS, &events, &size);
+  if (send()) return;
+  ++losses_;
+  sockets_->set(ZMQ_XPUB_NODROP, 0);
+  send();
+  sockets_->set(ZMQ_XPUB_NODROP, 1);
+}
+
+}  // namespace troupe::telemetry

@@ -1,0 +1,109 @@
+#include "telemetry/sinks/sinks.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "telemetry/sinks/shower_pictures.h"
+
+namespace troupe::telemetry {
+
+using runtime::Result;
+
+Sinks::Sinks(SinkOptions options) : options_(std::move(options)) {
+  if (options_.publish == "none") return;
+  if (auto publisher = Publisher::open({.address = options_.publish})) {
+    publisher_ = std::move(publisher).value();
+  } else {
+    tell(publisher.error());
+  }
+}
+
+void Sinks::begin(std::string line) {
+  const auto record = read_record(line);
+  if (record.ok() && options_.history) options_.history->take(*record);
+  begin_ = std::move(line);
+}
+
+void Sinks::take(std::string_view line) {
+  if (!std::exchange(open_, true)) open_files();
+  if (begin_) {
+    const std::string first = *std::exchange(begin_, std::nullopt);
+    write(first);
+    if (auto record = read_record(first); record.ok()) pass_on(std::move(record).value());
+  }
+  write(line);
+  auto record = read_record(line);
+  if (!record.ok()) {
+    ++not_understood_;
+    return;
+  }
+  if (options_.history) options_.history->take(*record);
+  pass_on(std::move(record).value());
+}
+
+void Sinks::open_files() {
+  if (auto file = AppendFile::open({.path = options_.metrics_path, .fresh = false})) {
+    metrics_.emplace(std::move(file).value());
+  } else {
+    options_.warn(fmt::format("{}; metrics are not written", file.error().message));
+  }
+  if (options_.tensorboard_folder.empty()) return;
+  TensorboardOptions tensorboard;
+  tensorboard.folder = options_.tensorboard_folder;
+  tensorboard.time = options_.time;
+  if (auto file = TensorboardFile::open(std::move(tensorboard))) {
+    tensorboard_.emplace(std::move(file).value());
+  } else {
+    tell(file.error());
+  }
+}
+
+void Sinks::write(std::string_view line) {
+  if (!metrics_) return;
+  metrics_->add(fmt::format("{}\n", line));
+  tell(metrics_->flush());
+}
+
+void Sinks::pass_on(Record record) {
+  if (publisher_) publisher_->send(record.kind, record.json);
+  if (!tensorboard_) return;
+  if (record.made) {
+    thinned_.add(record);
+    record.points.clear();
+  }
+  tensorboard_->take(record);
+}
+
+void Sinks::take_showers(std::string_view json, std::uint64_t step, double time) {
+  if (!tensorboard_) return;
+  const auto pictures = shower_pictures(json);
+  if (!pictures.ok()) return tell(pictures.error());
+  for (const auto& [name, image] : pictures->images) {
+    tell(tensorboard_->image("showers/" + name, step, time, image));
+  }
+  for (const auto& [name, histogram] : pictures->histograms) {
+    tensorboard_->histogram("showers/" + name, step, time, histogram);
+  }
+}
+
+void Sinks::flush() {
+  if (!tensorboard_) return;
+  for (const ThinnedPoints::Point& point : thinned_.take()) {
+    tensorboard_->scalar(point.series, point.step, point.time, point.mean);
+  }
+  tell(tensorboard_->flush());
+}
+
+std::string Sinks::published_at() const { return publisher_ ? publisher_->address() : ""; }
+
+std::uint64_t Sinks::dropped() const {
+  return not_understood_ + (metrics_ ? metrics_->dropped() : 0) +
+         (tensorboard_ ? tensorboard_->dropped() : 0);
+}
+
+void Sinks::tell(const Result<void>& result) {
+  if (!result.ok()) options_.warn(result.error().message);
+}
+
+}  // namespace troupe::telemetry

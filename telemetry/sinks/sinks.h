@@ -1,0 +1,73 @@
+#pragma once
+
+// Everything the lines of metrics.jsonl go into: that file, the history that pages are made of,
+// TensorBoard's event files and the stream of messages. None of them can fail the run: what goes
+// wrong is told once, and the others go on.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "telemetry/history.h"
+#include "telemetry/record.h"
+#include "telemetry/sinks/append_file.h"
+#include "telemetry/sinks/publisher.h"
+#include "telemetry/sinks/tensorboard_file.h"
+#include "telemetry/sinks/thinned_points.h"
+
+namespace troupe::telemetry {
+
+struct SinkOptions {
+  std::string metrics_path;          // appended to
+  std::shared_ptr<History> history;  // null: none
+  std::string tensorboard_folder;    // "": no event files
+  std::string publish = "none";      // as PublisherOptions::address; "none": nowhere
+  double time = 0.0;                 // seconds since 1970, now
+  // Called with a line for the log. Never empty.
+  std::function<void(const std::string&)> warn;
+};
+
+// One thread at a time; waits for nothing but the system's write().
+class Sinks {
+ public:
+  explicit Sinks(SinkOptions options);
+
+  // A session begins: the line of kind "run". At once in the history, elsewhere with the first line
+  // that follows, so that a session that does nothing leaves nothing.
+  void begin(std::string line);
+  // A line without its end. At once in the file: a process that is killed leaves all but the last.
+  // One that is not understood is in the file alone, and counted.
+  void take(std::string_view line);
+  // Of showers, as docs/watching.md has them: what TensorBoard shows of them.
+  void take_showers(std::string_view json, std::uint64_t step, double time);
+  // What may wait: to be called about once a second. Of steps, of which there may be many,
+  // TensorBoard gets the mean of each curve over that time.
+  void flush();
+
+  // Whether a line followed that of begin().
+  bool has_begun() const { return open_; }
+  // Where lines are published, with the port that was found; "": nowhere.
+  std::string published_at() const;
+  // Lines and events that found no room or were not understood.
+  std::uint64_t dropped() const;
+
+ private:
+  void open_files();
+  void write(std::string_view line);
+  // Into all that is no file of lines and no history.
+  void pass_on(Record record);
+  void tell(const runtime::Result<void>& result);
+
+  SinkOptions options_;
+  std::optional<std::string> begin_;  // the line, while nothing has followed it
+  bool open_ = false;
+  std::optional<AppendFile> metrics_;
+  std::optional<TensorboardFile> tensorboard_;
+  std::unique_ptr<Publisher> publisher_;
+  ThinnedPoints thinned_;
+  std::uint64_t not_understood_ = 0;
+};
+
+}  // namespace troupe::telemetry

@@ -1,0 +1,89 @@
+#include "telemetry/sinks/tensorboard_event.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "runtime/base/utf8.h"
+#include "telemetry/sinks/crc32c.h"
+
+namespace troupe::telemetry {
+namespace {
+
+using runtime::valid_utf8;
+
+ProtobufMessage event(double time, std::uint64_t step) {
+  // int64 in the file.
+  constexpr std::uint64_t kMostSteps = std::numeric_limits<std::int64_t>::max();
+  return ProtobufMessage().real(1, time).number(2, std::min(step, kMostSteps));
+}
+
+// Conversion of what no float can hold is undefined.
+float single(double value) {
+  if (std::abs(value) > std::numeric_limits<float>::max())
+    return std::copysign(std::numeric_limits<float>::infinity(),
+                         static_cast<float>(value < 0 ? -1 : 1));
+  return static_cast<float>(value);
+}
+
+ProtobufMessage tagged(std::string_view tag) { return ProtobufMessage().bytes(1, valid_utf8(tag)); }
+
+}  // namespace
+
+std::string tensorboard_record(std::string_view event) {
+  std::string record;
+  record.reserve(event.size() + 16);
+  append_little_endian(record, event.size(), 8);
+  append_little_endian(record, masked_crc32c(record), 4);
+  record += event;
+  append_little_endian(record, masked_crc32c(event), 4);
+  return record;
+}
+
+std::string version_event(double time) { return event(time, 0).bytes(3, "brain.Event:2").text(); }
+
+std::string session_event(double time, std::uint64_t step) {
+  constexpr std::uint64_t kStart = 1;
+  return event(time, step).message(7, ProtobufMessage().number(1, kStart)).text();
+}
+
+std::string summary_event(double time, std::uint64_t step,
+                          std::span<const ProtobufMessage> values) {
+  ProtobufMessage summary;
+  for (const ProtobufMessage& value : values) summary.message(1, value);
+  return event(time, step).message(5, summary).text();
+}
+
+ProtobufMessage scalar_value(std::string_view tag, double value) {
+  return tagged(tag).single(2, single(value));
+}
+
+ProtobufMessage histogram_value(std::string_view tag, const Histogram& histogram) {
+  ProtobufMessage content;
+  content.real(1, histogram.low).real(2, histogram.high).real(3, histogram.count);
+  content.real(4, histogram.sum).real(5, histogram.sum_squares);
+  // Upper edges.
+  const std::span edges(histogram.edges);
+  content.reals(6, edges.empty() ? edges : edges.subspan(1)).reals(7, histogram.counts);
+  return tagged(tag).message(5, content);
+}
+
+ProtobufMessage image_value(std::string_view tag, std::uint32_t width, std::uint32_t height,
+                            std::uint32_t channels, std::string_view png) {
+  ProtobufMessage content;
+  content.number(1, height).number(2, width).number(3, channels).bytes(4, png);
+  return tagged(tag).message(4, content);
+}
+
+ProtobufMessage text_value(std::string_view tag, std::string_view text) {
+  constexpr std::uint64_t kString = 7;       // DataType DT_STRING
+  constexpr std::uint64_t kTensorClass = 2;  // DataClass DATA_CLASS_TENSOR
+  const ProtobufMessage plugin = ProtobufMessage().bytes(1, "text");
+  const ProtobufMessage metadata = ProtobufMessage().message(1, plugin).number(4, kTensorClass);
+  const ProtobufMessage shape = ProtobufMessage().message(2, ProtobufMessage().number(1, 1));
+  ProtobufMessage tensor;
+  tensor.number(1, kString).message(2, shape).bytes(8, valid_utf8(text));
+  return tagged(tag).message(8, tensor).message(9, metadata);
+}
+
+}  // namespace troupe::telemetry

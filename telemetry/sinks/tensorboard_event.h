@@ -1,0 +1,41 @@
+#pragma once
+
+// What a TensorBoard event file holds: records, each an Event in the wire format of protocol
+// buffers. Field numbers are those of event.proto, summary.proto, histogram.proto and tensor.proto
+// of TensorFlow.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "telemetry/histogram.h"
+#include "telemetry/sinks/protobuf.h"
+
+namespace troupe::telemetry {
+
+// A record of the file (record_writer.cc of TensorFlow): length, checksum of the length, bytes,
+// checksum of the bytes.
+std::string tensorboard_record(std::string_view event);
+
+// Times are seconds since 1970.
+// The first event of every file.
+std::string version_event(double time);
+// A session begins: `step` is the first that it makes. Readers forget what they knew of that step
+// and those behind it, which were made by a session that this one does not follow.
+std::string session_event(double time, std::uint64_t step);
+// One or several numbers, pictures or texts of a step, made by the functions below.
+std::string summary_event(double time, std::uint64_t step, std::span<const ProtobufMessage> values);
+
+// Tags group at "/". Bytes that are not UTF-8 become U+FFFD.
+// Kept in single precision; NaN and infinities stay what they are, and what is beyond single
+// precision becomes infinite.
+ProtobufMessage scalar_value(std::string_view tag, double value);
+ProtobufMessage histogram_value(std::string_view tag, const Histogram& histogram);
+// A PNG; `channels` as Image has them.
+ProtobufMessage image_value(std::string_view tag, std::uint32_t width, std::uint32_t height,
+                            std::uint32_t channels, std::string_view png);
+// TensorBoard reads it as Markdown.
+ProtobufMessage text_value(std::string_view tag, std::string_view text);
+
+}  // namespace troupe::telemetry

@@ -1,0 +1,53 @@
+#include "telemetry/trace/trace_rows.h"
+
+#include <algorithm>
+
+namespace troupe::telemetry {
+namespace {
+
+using runtime::TimePoint;
+using runtime::TraceRecord;
+
+// Spans inside a handler's that may begin and end before the time that is looked for.
+constexpr std::size_t kMostLooks = 1000;
+
+bool comes_before(const TraceRecord& a, const TraceRecord& b) {
+  return a.start != b.start ? a.start < b.start : a.end > b.end;
+}
+
+// Of the spans on a row that go on, the outermost first, where each ends.
+bool fits(std::vector<TimePoint>& ends, const TraceRecord& span) {
+  while (!ends.empty() && ends.back() <= span.start) ends.pop_back();
+  return ends.empty() || span.end <= ends.back();
+}
+
+}  // namespace
+
+TraceRows::TraceRows(const std::vector<TraceRecord>& records) {
+  for (const TraceRecord& record : records) {
+    if (!record.sent && record.end >= record.start) spans_.push_back(record);
+  }
+  std::stable_sort(spans_.begin(), spans_.end(), comes_before);
+  std::vector<std::vector<TimePoint>> ends;  // by row
+  for (const TraceRecord& span : spans_) {
+    std::size_t row = 0;
+    while (row < ends.size() && !fits(ends[row], span)) ++row;
+    if (row == ends.size()) ends.emplace_back();
+    ends[row].push_back(span.end);
+    rows_.push_back(row);
+  }
+  count_ = std::max<std::size_t>(ends.size(), 1);
+}
+
+std::optional<std::size_t> TraceRows::span_at(TimePoint time) const {
+  const auto later =
+      std::upper_bound(spans_.begin(), spans_.end(), time,
+                       [](TimePoint at, const TraceRecord& span) { return at < span.start; });
+  std::size_t index = static_cast<std::size_t>(later - spans_.begin());
+  for (std::size_t looks = 0; index > 0 && looks < kMostLooks; ++looks) {
+    if (spans_[--index].end >= time) return index;
+  }
+  return std::nullopt;
+}
+
+}  // namespace troupe::telemetry

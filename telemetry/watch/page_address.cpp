@@ -1,0 +1,55 @@
+#include "telemetry/watch/page_address.h"
+
+#include <fmt/format.h>
+
+#include "telemetry/page/listen_address.h"
+#include "telemetry/page/web_request.h"
+
+namespace troupe::telemetry {
+namespace {
+
+constexpr std::string_view kScheme = "http://";
+
+}  // namespace
+
+std::string PageAddress::text() const { return address_text({host, port}); }
+
+bool looks_like_address(std::string_view text) {
+  return text.starts_with(kScheme) || text.starts_with("https://");
+}
+
+runtime::Result<PageAddress> parse_page_address(std::string_view text) {
+  const auto wrong = [&](std::string_view why) {
+    return runtime::Error{runtime::ErrorKind::kUsage,
+                          fmt::format("'{}' is no address of a page: {}; such as "
+                                      "http://127.0.0.1:8400 or http://host:8400/?token=TOKEN",
+                                      text, why)};
+  };
+  if (text.starts_with("https://")) {
+    return wrong("encrypted pages are not read here; reach it by ssh -L");
+  }
+  if (!text.starts_with(kScheme)) return wrong("it does not begin with http://");
+  const std::string_view rest = text.substr(kScheme.size());
+  const std::size_t end = rest.find_first_of("/?#");
+  std::string place(rest.substr(0, end));
+  const bool has_port = place.rfind(':') != std::string::npos && !place.ends_with(']');
+  if (!has_port) place += ":80";
+  const auto at = parse_listen_address(place);
+  if (!at.ok() || at->port == 0) return wrong("no host and port stand there");
+  PageAddress address;
+  address.host = at->host;
+  address.port = at->port;
+  for (const char unfit : address.host) {
+    if (unfit <= ' ' || unfit > '~') return wrong("no host has such a name");
+  }
+  if (end == std::string_view::npos) return address;
+  std::string_view behind = rest.substr(end);
+  behind = behind.substr(0, behind.find('#'));
+  const std::size_t query = behind.find('?');
+  if (query != std::string_view::npos) {
+    address.token = query_value(behind.substr(query + 1), "token");
+  }
+  return address;
+}
+
+}  // namespace troupe::telemetry

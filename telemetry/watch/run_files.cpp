@@ -1,0 +1,95 @@
+#include "telemetry/watch/run_files.h"
+
+#include <cstdio>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include <fmt/format.h>
+
+namespace troupe::telemetry {
+namespace {
+
+using nlohmann::json;
+
+std::string text_of(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// "2025-01-31T12:34:56.789Z" or "2025-01-31 12:34:56.789"; 0 for any other text. `rest`: what
+// stands behind it.
+double seconds_of(const char* text, const char* format, bool utc, const char** rest) {
+  std::tm parts{};
+  const char* behind = ::strptime(text, format, &parts);
+  int ms = 0, length = 0;
+  if (behind == nullptr || std::sscanf(behind, ".%3d%n", &ms, &length) != 1) return 0.0;
+  *rest = behind + length;
+  parts.tm_isdst = -1;
+  const std::time_t seconds = utc ? ::timegm(&parts) : ::mktime(&parts);
+  return static_cast<double>(seconds) + 1e-3 * ms;
+}
+
+}  // namespace
+
+std::optional<RunEnd> read_run_end(std::string_view summary_json) {
+  const json summary = json::parse(summary_json, nullptr, false);
+  if (!summary.is_object() || !summary.contains("state_hash")) return std::nullopt;
+  if (const std::string error = text_of(summary, "error"); !error.empty()) {
+    return RunEnd{"failed", error};
+  }
+  const auto stopped = summary.find("stopped");
+  if (stopped != summary.end() && *stopped == true) return RunEnd{"stopped", ""};
+  return RunEnd{"ended", ""};
+}
+
+std::vector<Record> read_nodes_file(std::string_view nodes_json) {
+  std::vector<Record> records;
+  const json nodes = json::parse(nodes_json, nullptr, false);
+  if (!nodes.is_array()) return records;
+  for (const json& node : nodes) {
+    if (!node.is_object() || text_of(node, "name").empty()) continue;
+    NodeFacts facts;
+    facts.name = text_of(node, "name");
+    facts.host = text_of(node, "host");
+    facts.role = text_of(node, "role");
+    facts.state = text_of(node, "state");
+    facts.cause = text_of(node, "cause");
+    const auto pid = node.find("pid");
+    if (pid != node.end() && pid->is_number_unsigned()) facts.pid = pid->get<std::uint64_t>();
+    Record record;
+    record.kind = "node";
+    const char* rest = nullptr;
+    record.time = seconds_of(text_of(node, "since").c_str(), "%Y-%m-%dT%H:%M:%S", true, &rest);
+    record.node = std::move(facts);
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+LogLine read_log_line(std::string_view line) {
+  const std::string text(line);
+  const char* rest = text.c_str();
+  const double time = seconds_of(text.c_str(), "%Y-%m-%d %H:%M:%S", false, &rest);
+  std::string_view behind(rest);
+  if (time == 0.0 || !behind.starts_with(' ')) return {0.0, "", text};
+  behind.remove_prefix(1);
+  const std::size_t blank = behind.find(' ');
+  if (blank == std::string_view::npos) return {0.0, "", text};
+  return {time, std::string(behind.substr(0, blank)), std::string(behind.substr(blank + 1))};
+}
+
+bool is_locked(std::string_view proc_locks, std::uint64_t inode) {
+  // "1: FLOCK  ADVISORY  WRITE 4242 08:01:131074 0 EOF"
+  std::istringstream lines{std::string(proc_locks)};
+  const std::string ending = fmt::format(":{}", inode);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string number, kind, strength, access, pid, file;
+    words >> number >> kind >> strength >> access >> pid >> file;
+    if (kind == "FLOCK" && access == "WRITE" && file.ends_with(ending)) return true;
+  }
+  return false;
+}
+
+}  // namespace troupe::telemetry

@@ -1,0 +1,241 @@
+#include "telemetry/watch/watch_screen.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <ctime>
+#include <limits>
+#include <utility>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "runtime/base/utf8.h"
+
+namespace troupe::telemetry {
+namespace {
+
+constexpr std::array<const char*, 8> kHeights{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+constexpr std::size_t kNameColumns = 16;
+constexpr std::size_t kMarks = 4, kLogLines = 5, kMostNodes = 12;
+
+// Left-aligned in so many columns.
+std::string cell(std::string_view text, std::size_t columns) {
+  std::string fitted = fit(text, columns);
+  const auto characters = static_cast<std::size_t>(
+      std::count_if(fitted.begin(), fitted.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
+  return fitted.append(columns - std::min(columns, characters), ' ');
+}
+
+std::string clock_text(double time) {
+  if (time <= 0.0 || time > 1e11) return "--:--:--";
+  return fmt::format("{:%H:%M:%S}", fmt::localtime(static_cast<std::time_t>(time)));
+}
+
+std::string bar(double fraction, std::size_t columns) {
+  const double part = std::isfinite(fraction) ? std::clamp(fraction, 0.0, 1.0) : 0.0;
+  const auto full = static_cast<std::size_t>(part * static_cast<double>(columns));
+  return fmt::format("[{}{}]", std::string(full, '#'), std::string(columns - full, '-'));
+}
+
+// Slots of the schedule, each once.
+std::vector<std::string> slots_of(const RunFacts& facts) {
+  std::vector<std::string> slots;
+  for (const std::string& slot : facts.schedule) {
+    if (std::find(slots.begin(), slots.end(), slot) == slots.end()) slots.push_back(slot);
+  }
+  return slots;
+}
+
+// The weighted sum of a slot's terms, which have their points at the same steps.
+std::vector<double> slot_loss(const RunView& run, const std::string& slot) {
+  std::vector<double> sum;
+  for (const auto& [term, weight] : run.facts.losses) {
+    const auto found = run.curves.find(fmt::format("loss/{}/{}", slot, term));
+    if (found == run.curves.end()) continue;
+    const std::vector<double>& curve = found->second;
+    sum.resize(sum.empty() ? curve.size() : std::min(sum.size(), curve.size()));
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += weight * curve[i];
+  }
+  return sum;
+}
+
+void add_head(const RunView& run, std::size_t columns, std::vector<std::string>& lines) {
+  lines.push_back(fmt::format("{}  {}  {}", run.facts.name.empty() ? "a run" : run.facts.name,
+                              run.facts.model, run.progress.state));
+  const double done = run.facts.iterations == 0 ? 0.0
+                                                : static_cast<double>(run.progress.iterations) /
+                                                      static_cast<double>(run.facts.iterations);
+  const std::size_t width = columns > 30 ? std::min<std::size_t>(columns - 12, 60) : 10;
+  lines.push_back(fmt::format("{} {:.1f} %", bar(done, width), 100.0 * done));
+  lines.push_back(watch_line(run));
+  if (run.progress.cost > 0.0) {
+    lines.push_back(fmt::format("{:.2f} node hours, {:.2f} core hours, cost {:.2f}",
+                                run.progress.node_hours, run.progress.core_hours,
+                                run.progress.cost));
+  }
+  if (!run.progress.error.empty()) lines.push_back("error: " + run.progress.error);
+}
+
+void add_curves(const RunView& run, std::size_t columns, std::vector<std::string>& lines) {
+  const std::size_t width = columns > 40 ? columns - 30 : 10;
+  const auto add = [&](const std::string& name, const std::vector<double>& curve) {
+    if (curve.empty()) return;
+    lines.push_back(fmt::format("  {} {:>10.4g}  {}", cell(name, kNameColumns), curve.back(),
+                                sparkline(curve, width)));
+  };
+  lines.emplace_back("losses");
+  for (const std::string& slot : slots_of(run.facts)) add(slot, slot_loss(run, slot));
+  for (const auto& [series, name] : {std::pair{"events_per_second", "events/s"},
+                                     std::pair{"validation/total", "figure of merit"}}) {
+    const auto found = run.curves.find(series);
+    if (found != run.curves.end()) add(name, found->second);
+  }
+}
+
+// What a step's time goes to, lately.
+void add_step_time(const RunView& run, std::size_t columns, std::vector<std::string>& lines) {
+  constexpr std::array<const char*, 4> kParts{"load", "compute", "reduce", "apply"};
+  std::array<double, 4> seconds{};
+  double sum = 0.0;
+  for (std::size_t i = 0; i < kParts.size(); ++i) {
+    const auto found = run.curves.find(fmt::format("seconds/{}", kParts[i]));
+    if (found == run.curves.end() || found->second.empty()) continue;
+    seconds[i] = std::max(found->second.back(), 0.0);
+    sum += seconds[i];
+  }
+  if (!(sum > 0.0) || !std::isfinite(sum)) return;
+  const double width = columns > 80 ? 40.0 : 20.0;
+  std::string drawn, told;
+  for (std::size_t i = 0; i < kParts.size(); ++i) {
+    const double share = seconds[i] / sum;
+    drawn.append(static_cast<std::size_t>(std::lround(share * width)),
+                 static_cast<char>(kParts[i][0] - 'a' + 'A'));
+    told += fmt::format("{} {:.0f} %  ", kParts[i], 100.0 * share);
+  }
+  lines.push_back(fmt::format("step time  {}|{}|", told, drawn));
+}
+
+void add_nodes(const RunView& run, std::vector<std::string>& lines) {
+  if (run.nodes.empty()) return;
+  lines.emplace_back("nodes");
+  for (std::size_t i = 0; i < run.nodes.size() && i < kMostNodes; ++i) {
+    const RunView::Node& node = run.nodes[i];
+    lines.push_back(fmt::format("  {} {} {:>6.2f} cores {:>9}  {} {}",
+                                cell(node.name, kNameColumns), cell(node.state, 8), node.cores,
+                                bytes_text(node.resident_bytes), node.host, node.cause));
+  }
+  if (run.nodes.size() > kMostNodes) {
+    lines.push_back(fmt::format("  and {} more", run.nodes.size() - kMostNodes));
+  }
+}
+
+void add_notes(const RunView& run, std::vector<std::string>& lines) {
+  if (!run.marks.empty()) lines.emplace_back("lately");
+  for (std::size_t i = run.marks.size() - std::min(kMarks, run.marks.size()); i < run.marks.size();
+       ++i) {
+    const RunView::Note& mark = run.marks[i];
+    lines.push_back(fmt::format("  {}  step {}  {}", clock_text(mark.time), mark.step, mark.text));
+  }
+  if (!run.log.empty()) lines.emplace_back("log");
+  for (std::size_t i = run.log.size() - std::min(kLogLines, run.log.size()); i < run.log.size();
+       ++i) {
+    const LogLine& line = run.log[i];
+    lines.push_back(
+        fmt::format("  {}  {} {}", clock_text(line.time), cell(line.level, 7), line.text));
+  }
+}
+
+}  // namespace
+
+std::string fit(std::string_view text, std::size_t columns) {
+  std::string out;
+  for (std::size_t used = 0; !text.empty() && used < columns; ++used) {
+    const std::size_t length = runtime::utf8_length(text);
+    const auto first = static_cast<unsigned char>(text[0]);
+    // C0, DEL, and the C1 controls U+0080 to U+009F, which some terminals obey.
+    const bool control =
+        first < 0x20 || first == 0x7F ||
+        (length == 2 && first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0);
+    if (length == 0 || control) {
+      out += '?';
+    } else {
+      out.append(text.substr(0, length));
+    }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return out;
+}
+
+std::string sparkline(std::span<const double> values, std::size_t columns) {
+  values = values.last(std::min(values.size(), columns));
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (const double value : values) {
+    if (!std::isfinite(value)) continue;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  std::string line;
+  for (const double value : values) {
+    if (!std::isfinite(value)) {
+      line += '?';
+      continue;
+    }
+    // Halves, since the difference may be too large for a number.
+    const double height = high > low ? (value / 2 - low / 2) / (high / 2 - low / 2) : 0.0;
+    line += kHeights[std::min<std::size_t>(static_cast<std::size_t>(8.0 * height), 7)];
+  }
+  return line;
+}
+
+std::string duration_text(double seconds) {
+  if (!(seconds >= 0.0) || seconds > 1e9) return "?";
+  const auto all = static_cast<std::uint64_t>(seconds + 0.5);
+  if (all < 60) return fmt::format("{} s", all);
+  if (all < 3600) return fmt::format("{}:{:02}", all / 60, all % 60);
+  if (all < 86400) return fmt::format("{}:{:02}:{:02}", all / 3600, all / 60 % 60, all % 60);
+  return fmt::format("{} d {} h", all / 86400, all / 3600 % 24);
+}
+
+std::string bytes_text(double bytes) {
+  constexpr std::array<const char*, 5> kUnits{"B", "kB", "MB", "GB", "TB"};
+  std::size_t unit = 0;
+  while (bytes >= 1000.0 && unit + 1 < kUnits.size()) {
+    bytes /= 1000.0;
+    ++unit;
+  }
+  const int decimals = unit == 0 || bytes >= 100.0 ? 0 : 1;
+  return fmt::format("{:.{}f} {}", bytes, decimals, kUnits[unit]);
+}
+
+std::string watch_line(const RunView& run) {
+  const RunProgress& progress = run.progress;
+  std::string line = fmt::format("iteration {}", progress.iterations);
+  if (run.facts.iterations > 0) line += fmt::format("/{}", run.facts.iterations);
+  line += fmt::format(", epoch {}", progress.epochs);
+  for (const std::string& slot : slots_of(run.facts)) {
+    const std::vector<double> loss = slot_loss(run, slot);
+    if (!loss.empty()) line += fmt::format(", {} {:.4g}", slot, loss.back());
+  }
+  if (progress.events_per_second > 0.0) {
+    line += fmt::format(", {:.4g} events/s", progress.events_per_second);
+  }
+  if (progress.seconds_left)
+    line += fmt::format(", {} left", duration_text(*progress.seconds_left));
+  if (progress.dropped > 0) line += fmt::format(", {} metrics dropped", progress.dropped);
+  return fit(line, 500);
+}
+
+std::vector<std::string> watch_screen(const RunView& run, std::size_t columns, std::size_t rows) {
+  std::vector<std::string> lines;
+  add_head(run, columns, lines);
+  add_curves(run, columns, lines);
+  add_step_time(run, columns, lines);
+  add_nodes(run, lines);
+  add_notes(run, lines);
+  if (lines.size() > rows) lines.resize(rows);
+  for (std::string& line : lines) line = fit(line, columns);
+  return lines;
+}
+
+}  // namespace troupe::telemetry

@@ -1,0 +1,258 @@
+// The page's server over real sockets: what it serves, and that nobody keeps it from doing so.
+
+#include "telemetry/page/page_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "telemetry/page/gzip.h"
+#include "tests/telemetry/page/raw_client.h"
+
+namespace troupe::telemetry {
+namespace {
+
+using runtime::Result;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Served {
+  explicit Served(PageServerOptions options = {}) {
+    RunSource run;
+    run.name = "toy";
+    run.live = [] { return true; };
+    run.history = history;
+    run.trace = [this](RunSource::Answer answer) {
+      ++traces;
+      std::thread([answer] { answer(std::string("[\"trace\"]")); }).detach();
+    };
+    run.waits = [this](RunSource::Answer answer) { unanswered.push_back(std::move(answer)); };
+    options.listen = "127.0.0.1:0";
+    options.version = "1.2.3";
+    auto opened = PageServer::open(options, {run});
+    CHECK(opened.ok(), opened.error().message);
+    server = std::move(*opened);
+    port = server->port();
+  }
+
+  std::shared_ptr<History> history = std::make_shared<History>();
+  std::atomic<int> traces = 0;
+  std::vector<RunSource::Answer> unanswered;
+  std::unique_ptr<PageServer> server;
+  std::uint16_t port = 0;
+};
+
+RawClient follower(std::uint16_t port, const std::string& fields = "", int receive_bytes = 0) {
+  RawClient client(port, receive_bytes);
+  client.say("GET /api/runs/0/stream HTTP/1.1\r\nHost: localhost\r\n" + fields + "\r\n");
+  return client;
+}
+
+bool serves(const Served& served) { return body_of(get(served.port, "/healthz")) == "ok\n"; }
+
+TEST(PageServer, ServesHistoryPageAndMetrics) {
+  const Served served;
+  EXPECT_EQ(served.server->address(), "http://127.0.0.1:" + std::to_string(served.port) + "/");
+  EXPECT_THAT(get(served.port, "/"), HasSubstr("without the page"));
+  EXPECT_THAT(body_of(get(served.port, "/api/runs")), HasSubstr("\"toy\""));
+  EXPECT_THAT(body_of(get(served.port, "/api/runs/0/history")), HasSubstr("\"whole\":true"));
+  EXPECT_THAT(get(served.port, "/metrics", "Accept: application/openmetrics-text\r\n"),
+              HasSubstr("# EOF"));
+  EXPECT_EQ(status_of(get(served.port, "/none")), 404);
+}
+
+TEST(PageServer, StreamTellsAllThenWhatIsNew) {
+  const Served served;
+  RawClient client = follower(served.port);
+  EXPECT_THAT(client.hear("\"whole\":true"), HasSubstr("event: history\n"));
+  client.hear("\n\n");
+  served.history->take_log({1.0, "info", "first news"});
+  EXPECT_THAT(client.hear("first news"), HasSubstr("event: update\n"));
+  served.history->take_log({1.0, "info", "second news"});
+  client.hear("second news");
+}
+
+TEST(PageServer, ClientThatComesBackGoesOnWhereItWas) {
+  const Served served;
+  std::string id;
+  {
+    RawClient client = follower(served.port);
+    const std::string heard = client.hear("\ndata: ");
+    const std::size_t at = heard.find("id: ") + 4;
+    id = heard.substr(at, heard.find('\n', at) - at);
+  }
+  served.history->take_log({1.0, "info", "meanwhile"});
+  RawClient again = follower(served.port, "Last-Event-ID: " + id + "\r\n");
+  EXPECT_THAT(again.hear("meanwhile"), HasSubstr("event: update\n"));
+  RawClient other = follower(served.port, "Last-Event-ID: 1-" + id + "\r\n");
+  EXPECT_THAT(other.hear("meanwhile"), HasSubstr("event: history\n"));
+}
+
+TEST(PageServer, HeadPipeliningAndCompression) {
+  const Served served;
+  for (int i = 0; i < 50; ++i) served.history->take_log({1.0, "info", std::string(100, 'a')});
+  RawClient client(served.port);
+  client.say(
+      "HEAD /api/runs/0/history HTTP/1.1\r\nHost: localhost\r\n\r\n"
+      "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+      "GET /api/runs/0/history HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n"
+      "Connection: close\r\n\r\n");
+  const std::string heard = client.rest();
+  const std::size_t second = heard.find("HTTP/1.1 200", 1);
+  EXPECT_EQ(body_of(heard.substr(0, second)), "");
+  const std::size_t third = heard.find("HTTP/1.1 200", second + 1);
+  EXPECT_EQ(body_of(heard.substr(second, third - second)), "ok\n");
+  EXPECT_EQ(gunzip(body_of(heard.substr(third)), 1 << 20), *served.history->whole().json);
+}
+
+TEST(PageServer, RunIsAskedForItsTraceOnceForAll) {
+  Served served;
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.emplace_back(served.port);
+    clients.back().say(
+        "GET /api/runs/0/trace HTTP/1.1\r\nHost: localhost\r\n"
+        "Connection: close\r\n\r\n");
+  }
+  for (RawClient& client : clients) EXPECT_EQ(body_of(client.rest()), "[\"trace\"]");
+  EXPECT_LT(served.traces, 20);
+}
+
+TEST(PageServer, RunThatDoesNotAnswerIsATimeout) {
+  PageServerOptions options;
+  options.limits.asking_time = std::chrono::milliseconds(50);
+  Served served(options);
+  EXPECT_EQ(status_of(get(served.port, "/api/runs/0/waits")), 504);
+  served.server.reset();
+  for (const auto& answer : served.unanswered) answer(std::string("too late"));
+}
+
+TEST(PageServer, BeyondThisHostATokenIsNeeded) {
+  PageServerOptions options;
+  options.listen = "0.0.0.0:0";
+  const auto refused = PageServer::open(options, {});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, runtime::ErrorKind::kUsage);
+  EXPECT_THAT(refused.error().message, HasSubstr("token"));
+  EXPECT_THAT(refused.error().message, HasSubstr("ssh -L"));
+  options.token = "secret";
+  EXPECT_TRUE(PageServer::open(options, {}).ok());
+}
+
+TEST(PageServer, TokenIsAskedOfEverybody) {
+  PageServerOptions options;
+  options.token = "secret";
+  const Served served(options);
+  EXPECT_EQ(status_of(get(served.port, "/api/runs")), 401);
+  EXPECT_EQ(status_of(get(served.port, "/api/runs", "Authorization: Bearer secret\r\n")), 200);
+  EXPECT_THAT(get(served.port, "/?token=secret"),
+              HasSubstr("Set-Cookie: troupe_" + std::to_string(served.port) + "=secret;"));
+  EXPECT_TRUE(serves(served));
+}
+
+TEST(PageServer, TakenPortIsRefusedOrTheNextOneTaken) {
+  const Served served;
+  PageServerOptions options;
+  options.listen = "127.0.0.1:" + std::to_string(served.port);
+  const auto refused = PageServer::open(options, {});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr(options.listen));
+  options.next_free_port = true;
+  const auto next = PageServer::open(options, {});
+  if (served.port < 65000) {
+    ASSERT_TRUE(next.ok());
+    EXPECT_GT((*next)->port(), served.port);
+  }
+  options.listen = "nonsense";
+  EXPECT_FALSE(PageServer::open(options, {}).ok());
+}
+
+TEST(PageServer, SilentStreamIsKeptAlive) {
+  PageServerOptions options;
+  options.limits.comment_time = std::chrono::milliseconds(20);
+  const Served served(options);
+  RawClient client = follower(served.port);
+  client.hear("\n:\n\n:\n\n");
+}
+
+TEST(PageServer, TwoHundredFollowersHearTheSame) {
+  const Served served;
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 200; ++i) clients.push_back(follower(served.port));
+  for (RawClient& client : clients) client.hear("\n\nevent: history");
+  served.history->take_log({1.0, "info", "news for all"});
+  for (RawClient& client : clients)
+    EXPECT_THAT(client.hear("news for all"), StartsWith("HTTP/1.1 200"));
+  EXPECT_TRUE(serves(served));
+}
+
+TEST(PageServer, WhoeverAsksSlowlyIsToldSoAndMakesRoom) {
+  PageServerOptions options;
+  options.limits.connections = 8;
+  options.limits.request_time = std::chrono::milliseconds(300);
+  const Served served(options);
+  RawClient half(served.port);
+  half.say("GET /healthz HT");
+  EXPECT_EQ(status_of(half.rest()), 408);
+  RawClient silent(served.port);
+  EXPECT_EQ(silent.rest(), "");
+  std::vector<RawClient> crowd;
+  for (int i = 0; i < 50; ++i) {
+    crowd.emplace_back(served.port);
+    crowd.back().say("GET ");
+    EXPECT_TRUE(serves(served));
+  }
+}
+
+TEST(PageServer, WhoeverArrivesTooFastWaitsAndIsServed) {
+  PageServerOptions options;
+  options.limits.arrivals = 1;
+  const Served served(options);
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(serves(served));
+  EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(300));
+}
+
+TEST(PageServer, FollowersBeyondTheLimitAreTurnedAway) {
+  PageServerOptions options;
+  options.limits.connections = 4;
+  const Served served(options);
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.push_back(follower(served.port));
+    clients.back().hear("event: history");
+  }
+  RawClient fifth(served.port);
+  EXPECT_EQ(status_of(fifth.hear("\r\n\r\n")), 503);
+  clients.pop_back();
+  // Its place is free once its end was heard.
+  while (status_of(get(served.port, "/healthz")) != 200) std::this_thread::yield();
+}
+
+// How the run ended, as a rule.
+TEST(PageServer, LastNewsAreToldBeforeItEnds) {
+  Served served;
+  RawClient client = follower(served.port);
+  client.hear("\n\nevent: history");
+  client.hear("}\n\n");
+  served.history->end("failed", "the reason");
+  served.server.reset();
+  EXPECT_THAT(client.rest(), HasSubstr("the reason"));
+}
+
+TEST(PageServer, EndsWhileClientsHang) {
+  Served served;
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 20; ++i) clients.push_back(follower(served.port, "", 4096));
+  clients.emplace_back(served.port);
+  clients.back().say("GET /");
+  served.server.reset();
+  for (RawClient& client : clients) client.rest();
+}
+
+}  // namespace
+}  // namespace troupe::telemetry

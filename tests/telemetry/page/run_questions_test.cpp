@@ -1,0 +1,113 @@
+#include "telemetry/page/run_questions.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <optional>
+#include <string>
+
+namespace troupe::telemetry {
+namespace {
+
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+using Time = RunQuestions::Time;
+
+struct Desk {
+  Desk()
+      : questions([this](std::function<void()> work) { posted.push_back(std::move(work)); },
+                  std::chrono::seconds(30)) {}
+  void ask(Time now) {
+    questions.ask(
+        3, [this](RunSource::Answer answer) { asked.push_back(std::move(answer)); },
+        [this](const Result<RunQuestions::Text>& text) {
+          heard.push_back(text.ok() ? **text : text.error().message);
+        },
+        now);
+  }
+  void work() {
+    for (auto& one : std::exchange(posted, {})) one();
+  }
+
+  std::deque<std::function<void()>> posted;
+  std::vector<RunSource::Answer> asked;
+  std::vector<std::string> heard;
+  RunQuestions questions;
+};
+
+TEST(RunQuestions, RunIsAskedOnceHoweverManyAsk) {
+  Desk desk;
+  const Time now = std::chrono::steady_clock::now();
+  for (int i = 0; i < 5; ++i) desk.ask(now);
+  ASSERT_EQ(desk.asked.size(), 1u);
+  desk.asked[0](std::string("trace"));
+  EXPECT_TRUE(desk.heard.empty());
+  desk.work();
+  EXPECT_EQ(desk.heard, std::vector<std::string>(5, "trace"));
+  desk.ask(std::chrono::steady_clock::now());  // good for a second
+  EXPECT_EQ(desk.heard.size(), 6u);
+  EXPECT_EQ(desk.asked.size(), 1u);
+  desk.ask(std::chrono::steady_clock::now() + std::chrono::seconds(5));
+  EXPECT_EQ(desk.asked.size(), 2u);
+}
+
+TEST(RunQuestions, SecondAnswerIsLeftOut) {
+  Desk desk;
+  desk.ask({});
+  desk.asked[0](std::string("one"));
+  desk.asked[0](std::string("two"));
+  desk.work();
+  EXPECT_EQ(desk.heard, std::vector<std::string>{"one"});
+}
+
+TEST(RunQuestions, ErrorIsToldAndTheNextOneAsksAgain) {
+  Desk desk;
+  desk.ask({});
+  desk.asked[0](Error{ErrorKind::kLostPeers, "nobody there"});
+  desk.work();
+  EXPECT_EQ(desk.heard, std::vector<std::string>{"nobody there"});
+  desk.ask({});
+  EXPECT_EQ(desk.asked.size(), 2u);
+}
+
+TEST(RunQuestions, RunThatNeverAnswersGathersNoCrowd) {
+  Desk desk;
+  for (int i = 0; i < 5000; ++i) desk.ask({});
+  ASSERT_EQ(desk.asked.size(), 1u);
+  desk.asked[0](std::string("after all"));
+  desk.work();
+  EXPECT_EQ(desk.heard.size(), 1024u);
+}
+
+TEST(RunQuestions, LostQuestionIsAskedAgainWhenItsTimeIsOver) {
+  Desk desk;
+  const Time now = std::chrono::steady_clock::now();
+  desk.ask(now);
+  desk.ask(now + std::chrono::seconds(29));
+  EXPECT_EQ(desk.asked.size(), 1u);
+  desk.ask(now + std::chrono::seconds(30));
+  ASSERT_EQ(desk.asked.size(), 2u);
+  desk.ask(now + std::chrono::seconds(59));  // the time of the second one
+  EXPECT_EQ(desk.asked.size(), 2u);
+  desk.asked[0](std::string("late"));
+  desk.work();
+  EXPECT_TRUE(desk.heard.empty());
+  desk.asked[1](std::string("trace"));
+  desk.work();
+  EXPECT_EQ(desk.heard, std::vector<std::string>(4, "trace"));
+}
+
+TEST(RunQuestions, AnswerIsForgottenWhenItIsNoLongerGood) {
+  Desk desk;
+  EXPECT_FALSE(desk.questions.keeps_answers());
+  desk.ask(std::chrono::steady_clock::now());
+  desk.asked[0](std::string("trace"));
+  desk.work();
+  EXPECT_TRUE(desk.questions.keeps_answers());
+  desk.questions.tidy(std::chrono::steady_clock::now() + std::chrono::seconds(1));
+  EXPECT_FALSE(desk.questions.keeps_answers());
+}
+
+}  // namespace
+}  // namespace troupe::telemetry

@@ -1,0 +1,136 @@
+#include "telemetry/page/web_access.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace troupe::telemetry {
+namespace {
+
+using testing::HasSubstr;
+
+const AccessRules kOpen{"", "troupe_1"};
+const AccessRules kGuarded{"a secret;=", "troupe_1"};
+
+WebRequest request_for(const std::string& path, const std::string& host) {
+  WebRequest request;
+  request.method = "GET";
+  request.path = path;
+  request.host = host;
+  return request;
+}
+
+unsigned status(const WebRequest& request, const AccessRules& rules) {
+  const auto refused = refuse(request, rules);
+  return refused ? refused->status : 200;
+}
+
+TEST(WebAccess, WithoutATokenOnlyNamesOfThisHostAreAnswered) {
+  for (const char* host : {"localhost", "LOCALHOST:8400", "127.0.0.1:1", "127.1.2.3", "[::1]:80"}) {
+    EXPECT_EQ(status(request_for("/", host), kOpen), 200u) << host;
+  }
+  // A stranger's name may lead here as well as to the stranger.
+  for (const char* host : {"example.org", "localhost.example.org:8400", "127.0.0.1.example.org",
+                           "10.0.0.1", "[::2]", "[::1].example.org", "0.0.0.0:8400", "127.0.0.x"}) {
+    EXPECT_EQ(status(request_for("/", host), kOpen), 403u) << host;
+  }
+  EXPECT_EQ(status(request_for("/", ""), kOpen), 400u);
+}
+
+TEST(WebAccess, PagesOfOthersMayNotRead) {
+  for (const AccessRules& rules : {kOpen, kGuarded}) {
+    WebRequest request = request_for("/healthz", "localhost:8400");
+    for (const char* origin : {"http://localhost:8400", "http://LOCALHOST:8400"}) {
+      request.origin = origin;
+      EXPECT_EQ(status(request, rules), 200u) << origin;
+    }
+    for (const char* origin : {"http://localhost:8401", "http://example.org", "null",
+                               "http://localhost:8400.example.org"}) {
+      request.origin = origin;
+      EXPECT_EQ(status(request, rules), 403u) << origin;
+    }
+  }
+}
+
+WebRequest fetched(const std::string& path, const std::string& site, const std::string& mode,
+                   const std::string& dest) {
+  WebRequest request = request_for(path, "localhost:8400");
+  request.fetch_site = site;
+  request.fetch_mode = mode;
+  request.fetch_dest = dest;
+  return request;
+}
+
+TEST(WebAccess, PagesOfOthersMayNotFetchButLinkToThePage) {
+  for (const AccessRules& rules : {kOpen, kGuarded}) {
+    for (const char* site : {"same-origin", "none", ""}) {
+      EXPECT_EQ(status(fetched("/healthz", site, "no-cors", "image"), rules), 200u) << site;
+    }
+    for (const char* site : {"cross-site", "same-site", "Cross-Site"}) {
+      for (const char* mode : {"no-cors", "cors", "navigate", ""}) {
+        EXPECT_EQ(status(fetched("/healthz", site, mode, ""), rules), 403u) << site << mode;
+      }
+      EXPECT_EQ(status(fetched("/", site, "no-cors", "script"), rules), 403u) << site;
+      EXPECT_EQ(status(fetched("/", site, "navigate", "iframe"), rules), 403u) << site;
+      EXPECT_EQ(status(fetched("/", site, "navigate", "document"), rules),
+                rules.token.empty() ? 200u : 401u)
+          << site;
+    }
+  }
+}
+
+TEST(WebAccess, TokenIsAskedForWhicheverWayItComes) {
+  WebRequest request = request_for("/api/runs", "anything.example.org");
+  EXPECT_EQ(status(request, kGuarded), 401u);
+  request.authorization = "Bearer a secret;=";
+  EXPECT_EQ(status(request, kGuarded), 200u);
+  for (const char* wrong : {"Bearer a secret;", "Bearer a secret;==", "Bearer ", "Bearer",
+                            "Basic a secret;=", "a secret;="}) {
+    request.authorization = wrong;
+    EXPECT_EQ(status(request, kGuarded), 401u) << wrong;
+  }
+  request.authorization.clear();
+  request.cookie = "x=1; troupe_1=a%20secret%3B%3D; y=2";
+  EXPECT_EQ(status(request, kGuarded), 200u);
+  for (const char* wrong :
+       {"troupe_2=a%20secret%3B%3D", "troupe_1=", "troupe_1", "xtroupe_1=a%20secret%3B%3D"}) {
+    request.cookie = wrong;
+    EXPECT_EQ(status(request, kGuarded), 401u) << wrong;
+  }
+}
+
+TEST(WebAccess, TokenInThePagesAddressBecomesACookie) {
+  WebRequest request = request_for("/", "host");
+  request.query = "token=a%20secret%3B%3D";
+  const auto welcome = refuse(request, kGuarded);
+  ASSERT_TRUE(welcome);
+  EXPECT_EQ(welcome->status, 303u);
+  const std::string head = answer_head(*welcome, true);
+  EXPECT_THAT(head, HasSubstr("Location: /\r\n"));
+  EXPECT_THAT(head, HasSubstr("Set-Cookie: troupe_1=a%20secret%3B%3D; Path=/; HttpOnly; "
+                              "SameSite=Strict\r\n"));
+  request.query = "token=wrong";
+  EXPECT_EQ(status(request, kGuarded), 401u);
+  request.path = "/api/runs";
+  request.query = "token=a%20secret%3B%3D";
+  EXPECT_EQ(status(request, kGuarded), 401u);
+}
+
+TEST(WebAccess, RefusalSpeaksToPeopleOnThePageAndToProgramsElsewhere) {
+  const auto page = refuse(request_for("/", "host"), kGuarded);
+  EXPECT_THAT(page->content_type, HasSubstr("text/html"));
+  const auto other = refuse(request_for("/metrics", "host"), kGuarded);
+  EXPECT_THAT(other->content_type, HasSubstr("application/json"));
+  EXPECT_THAT(*other->text, HasSubstr("\"error\""));
+}
+
+TEST(WebAccess, SecretsAreTheSameOnlyIfTheyAre) {
+  EXPECT_TRUE(same_secret("abc", "abc"));
+  for (const char* other : {"", "ab", "abcabc", "abd", "abcd"}) {
+    EXPECT_FALSE(same_secret(other, "abc")) << other;
+  }
+}
+
+}  // namespace
+}  // namespace troupe::telemetry

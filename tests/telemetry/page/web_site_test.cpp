@@ -1,0 +1,169 @@
+#include "telemetry/page/web_site.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace troupe::telemetry {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kPage = *gzip("<html>page</html>");
+const PageAsset kAssets[] = {
+    {"/", "text/html; charset=utf-8", "\"i\"", std::as_bytes(std::span(kPage))},
+    {"/index-12ab.js", "text/javascript", "\"j\"", std::as_bytes(std::span(kPage))},
+};
+
+RunSource run_named(const std::string& name) {
+  RunSource run;
+  run.name = name;
+  run.folder = "/tmp/" + name;
+  run.history = std::make_shared<History>();
+  return run;
+}
+
+WebSite site_of_two() {
+  WebSite site;
+  site.version = "1.2.3";
+  site.assets = kAssets;
+  site.runs = {run_named("a"), run_named("b")};
+  site.runs[1].live = [] { return true; };
+  site.runs[1].showers = [](std::uint64_t step) -> runtime::Result<std::string> {
+    if (step == 4) return std::string("{\"step\": 4}");
+    return runtime::Error{runtime::ErrorKind::kData, "no showers of that step"};
+  };
+  site.runs[1].trace = site.runs[1].waits = [](const RunSource::Answer&) {};
+  return site;
+}
+
+WebRequest request_for(const std::string& path) {
+  WebRequest request;
+  request.method = "GET";
+  request.host = "localhost:8400";
+  request.path = path;
+  return request;
+}
+
+TEST(WebSite, EveryAddressHasItsAnswer) {
+  const WebSite site = site_of_two();
+  const struct {
+    const char* path;
+    unsigned status;
+    const char* type;
+    const char* part;
+  } table[] = {
+      {"/", 200, "text/html", "page"},
+      {"/index-12ab.js", 200, "text/javascript", "page"},
+      {"/other.js", 404, "application/json", "error"},
+      {"/healthz", 200, "text/plain", "ok"},
+      {"/metrics", 200, "text/plain; version=0.0.4", "troupe_"},
+      {"/api/runs", 200, "application/json",
+       R"({"version": "1.2.3", "runs": [{"id": 0, "name": "a", "folder": "/tmp/a", "live": false}, )"},
+      {"/api/runs/0/history", 200, "application/json", R"("whole":true)"},
+      {"/api/runs/1/stream", 200, "text/event-stream", ""},
+      {"/api/runs/1/showers/4", 200, "application/json", R"({"step": 4})"},
+      {"/api/runs/1/showers/5", 404, "application/json", "no showers of that step"},
+      {"/api/runs/1/showers/../../x", 400, "application/json", "a step is a number"},
+      {"/api/runs/1/showers/-1", 400, "application/json", "a step is a number"},
+      {"/api/runs/0/showers/4", 404, "application/json", "keeps no showers"},
+      {"/api/runs/1/trace", 200, "application/json", ""},
+      {"/api/runs/1/waits", 200, "text/plain", ""},
+      {"/api/runs/0/trace", 404, "application/json", "read from its folder"},
+      {"/api/runs/2/history", 404, "application/json", "no such run"},
+      {"/api/runs/99999999999999999999/history", 404, "application/json", "no such run"},
+      {"/api/runs/x/history", 404, "application/json", "no such run"},
+      {"/api/runs/", 404, "application/json", "no such run"},
+      {"/api/runs/0", 404, "application/json", "nothing here"},
+      {"/api/runs/0/", 404, "application/json", "nothing here"},
+      {"/../etc/passwd", 404, "application/json", "nothing here"},
+      {"", 404, "application/json", "nothing here"},
+      {"*", 404, "application/json", "nothing here"},
+  };
+  for (const auto& row : table) {
+    const WebAnswer got = answer(request_for(row.path), site);
+    EXPECT_EQ(got.status, row.status) << row.path;
+    EXPECT_THAT(got.content_type, HasSubstr(row.type)) << row.path;
+    EXPECT_THAT(std::string(got.body()), HasSubstr(row.part)) << row.path;
+  }
+  EXPECT_EQ(answer(request_for("/api/runs/1/stream"), site).rest, WebAnswer::Rest::kStream);
+  EXPECT_EQ(answer(request_for("/api/runs/1/trace"), site).rest, WebAnswer::Rest::kTrace);
+  EXPECT_EQ(answer(request_for("/api/runs/1/waits"), site).run, 1u);
+}
+
+TEST(WebSite, RunIsLiveAsLongAsItSaysSo) {
+  WebSite site = site_of_two();
+  bool live = true;
+  site.runs[1].live = [&live] { return live; };
+  const auto history = std::make_shared<History>();
+  history->end("failed", "");
+  site.runs[1].history = history;
+  const auto text = [&](const char* path) { return *answer(request_for(path), site).text; };
+  EXPECT_THAT(text("/api/runs"), HasSubstr(R"("folder": "/tmp/b", "live": true)"));
+  EXPECT_THAT(text("/metrics"), HasSubstr("troupe_run_state{state=\"failed\"} 1"));
+  live = false;
+  EXPECT_THAT(text("/api/runs"), HasSubstr(R"("folder": "/tmp/b", "live": false)"));
+  // Of runs that have all ended, the first.
+  EXPECT_THAT(text("/metrics"), HasSubstr("troupe_run_state{state=\"failed\"} 0"));
+}
+
+TEST(WebSite, OnlyReads) {
+  WebRequest request = request_for("/api/runs");
+  for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "CONNECT", "get"}) {
+    request.method = method;
+    EXPECT_EQ(answer(request, site_of_two()).status, 405u) << method;
+  }
+}
+
+TEST(WebSite, WithoutThePageTheAddressesAreListed) {
+  WebSite site = site_of_two();
+  site.assets = {};
+  const WebAnswer got = answer(request_for("/"), site);
+  EXPECT_EQ(got.status, 200u);
+  EXPECT_THAT(*got.text, HasSubstr("/api/runs/0/stream"));
+  EXPECT_THAT(*got.text, HasSubstr("npm"));
+}
+
+TEST(WebSite, AssetsAreKeptByBrowsersAndThePageIsNot) {
+  const WebSite site = site_of_two();
+  WebRequest request = request_for("/index-12ab.js");
+  EXPECT_THAT(answer(request, site).cache, HasSubstr("immutable"));
+  EXPECT_EQ(answer(request_for("/"), site).cache, "no-store");
+  request.accept_encoding = "gzip";
+  EXPECT_EQ(answer(request, site).body(), kPage);
+  request.if_none_match = "\"j\"";
+  EXPECT_EQ(answer(request, site).status, 304u);
+  EXPECT_EQ(answer(request, site).body(), "");
+}
+
+TEST(WebSite, LongTextsAreCompressedForWhoTakesThemSo) {
+  GzipCache cache;
+  WebRequest request = request_for("/x");
+  const std::string text(5000, 'a');
+  WebAnswer plain = text_answer(text);
+  compress(plain, request, cache);
+  EXPECT_EQ(plain.body(), text);
+  request.accept_encoding = "gzip";
+  WebAnswer smaller = text_answer(text);
+  compress(smaller, request, cache);
+  EXPECT_LT(smaller.body().size(), 100u);
+  EXPECT_EQ(gunzip(smaller.body(), 5000), text);
+  EXPECT_FALSE(gunzip(smaller.body(), 4999));
+  WebAnswer small = text_answer("short");
+  compress(small, request, cache);
+  EXPECT_EQ(small.body(), "short");
+}
+
+TEST(WebSite, AnswersForbidWhatThePageDoesNotNeed) {
+  const std::string head = answer_head(answer(request_for("/"), site_of_two()), true);
+  EXPECT_THAT(head, HasSubstr("Content-Security-Policy: default-src 'self'; "));
+  EXPECT_THAT(head, HasSubstr("X-Content-Type-Options: nosniff\r\n"));
+  EXPECT_THAT(head, HasSubstr("Referrer-Policy: no-referrer\r\n"));
+  EXPECT_THAT(head, HasSubstr("Cross-Origin-Resource-Policy: same-origin\r\n"));
+  EXPECT_THAT(head, Not(HasSubstr("Access-Control")));
+}
+
+}  // namespace
+}  // namespace troupe::telemetry

@@ -1,0 +1,148 @@
+#include "telemetry/watch/watch_screen.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "runtime/base/random.h"
+
+namespace troupe::telemetry {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kHistory = R"({"version":5,"whole":true,"now":1.0,
+ "run":{"name":"quick","model":"gan3d_25","version":"1","schedule":["d_real","d_fake","g","g"],
+        "losses":[["generation",3.0],["energy",0.5]],"iterations":800,"iterations_per_epoch":200},
+ "progress":{"state":"training","error":"","steps":88,"iterations":200,"epochs":1,"events":1408,
+             "events_per_second":812.5,"seconds_left":107.0,"dropped":0,"began":1.0,"newest":2.0,
+             "node_hours":0.1,"core_hours":0.2,"cost":0.5},
+ "series":{"loss/g/generation":{"width":1,"from":0,"x":[2,6],"mean":[1.5,2.0],"low":[],"high":[]},
+           "loss/g/energy":{"width":1,"from":0,"x":[2,6],"mean":[1.0,4.0]},
+           "seconds/compute":{"width":1,"from":0,"x":[2],"mean":[0.75]},
+           "seconds/reduce":{"width":1,"from":0,"x":[2],"mean":[0.25]}},
+ "marks":[{"kind":"node","step":40,"time":3.0,"text":"member.1 was lost"}],
+ "nodes":[{"name":"head","host":"a","state":"running","cause":"","cores":0.5,
+           "resident_bytes":1234567}],
+ "log":[{"time":1.0,"level":"warning","text":"slow \u001b[2Jdisk"}]})";
+
+std::string screen_of(const RunView& run, std::size_t columns = 100, std::size_t rows = 40) {
+  std::string all;
+  for (const std::string& line : watch_screen(run, columns, rows)) all += line + "\n";
+  return all;
+}
+
+TEST(RunView, UpdatesReplaceAndAdd) {
+  RunView run;
+  ASSERT_TRUE(run.take(kHistory));
+  EXPECT_EQ(run.version, 5u);
+  ASSERT_TRUE(run.take(
+      R"({"version":6,"whole":false,"series":{"loss/g/generation":{"from":1,"mean":[2.5,3.5]}},
+          "marks":[{"kind":"view","step":41,"text":"3 members"}]})"));
+  EXPECT_THAT(run.curves["loss/g/generation"], ElementsAre(1.5, 2.5, 3.5));
+  EXPECT_EQ(run.marks.size(), 2u);
+  EXPECT_EQ(run.facts.name, "quick");
+  EXPECT_FALSE(run.is_over());
+  ASSERT_TRUE(run.take(R"({"version":7,"whole":true,"progress":{"state":"ended"}})"));
+  EXPECT_TRUE(run.curves.empty());
+  EXPECT_TRUE(run.is_over());
+}
+
+TEST(RunView, WhatIsNotUnderstoodIsLeftOut) {
+  RunView run;
+  for (const char* text : {"", "[]", "{}", "null", "{\"version\":-1}", "{\"version\":\"1\"}"}) {
+    EXPECT_FALSE(run.take(text)) << text;
+  }
+  EXPECT_TRUE(run.take(
+      R"({"version":1,"run":7,"progress":[],"series":{"a":1,"b":{"from":9,"mean":[1]}},"nodes":{},
+          "marks":7,"log":[1,[],{}]})"));
+  EXPECT_TRUE(run.curves["b"].empty());
+  // Any damage to a right text.
+  const std::string right = kHistory;
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    std::string damaged = right;
+    damaged[runtime::mix64(i) % damaged.size()] = static_cast<char>(runtime::mix64(i + 1) % 256);
+    damaged.resize(damaged.size() - (i % 3 == 0 ? runtime::mix64(i + 2) % 500 : 0));
+    RunView any;
+    any.take(damaged);
+    for (const std::string& line : watch_screen(any, 80, 24)) EXPECT_LE(line.size(), 320u);
+  }
+}
+
+TEST(RunView, NotesAndPointsAreBounded) {
+  RunView run;
+  std::string many;
+  for (int i = 0; i < 70'000; ++i) many += i == 0 ? "1" : ",1";
+  run.take(fmt::format(R"({{"version":1,"series":{{"a":{{"from":0,"mean":[{}]}}}}}})", many));
+  EXPECT_LE(run.curves["a"].size(), RunView::kMostPoints);
+  for (int i = 0; i < 300; ++i) run.take(R"({"version":2,"log":[{"text":"a"}],"marks":[{}]})");
+  EXPECT_LE(run.log.size(), RunView::kNotes);
+  EXPECT_LE(run.marks.size(), RunView::kNotes);
+}
+
+TEST(WatchScreen, ShowsWhatMattersInItsPlace) {
+  RunView run;
+  run.take(kHistory);
+  const std::string screen = screen_of(run);
+  EXPECT_THAT(screen, HasSubstr("quick  gan3d_25  training"));
+  EXPECT_THAT(screen, HasSubstr("25.0 %"));
+  EXPECT_THAT(screen, HasSubstr("iteration 200/800, epoch 1, g 8, 812.5 events/s, 1:47 left"));
+  EXPECT_THAT(screen, HasSubstr("▁█"));
+  EXPECT_THAT(screen, HasSubstr("compute 75 %  reduce 25 %"));
+  EXPECT_THAT(screen, HasSubstr("0.50 cores"));
+  EXPECT_THAT(screen, HasSubstr("1.2 MB"));
+  EXPECT_THAT(screen, HasSubstr("member.1 was lost"));
+  EXPECT_THAT(screen, HasSubstr("cost 0.50"));
+}
+
+TEST(WatchScreen, TextsOfARunCannotCommandTheTerminal) {
+  RunView run;
+  run.take(kHistory);
+  EXPECT_THAT(screen_of(run), HasSubstr("slow ?[2Jdisk"));
+  EXPECT_EQ(fit("a\x1b\x07\x7f\xc2\x9b\xff z", 20), "a????? z");
+}
+
+TEST(WatchScreen, FitsAnyTerminal) {
+  RunView run;
+  run.take(kHistory);
+  for (const std::size_t columns : {1u, 10u, 40u, 300u}) {
+    for (const std::size_t rows : {1u, 5u, 50u}) {
+      const auto lines = watch_screen(run, columns, rows);
+      EXPECT_LE(lines.size(), rows);
+      for (const std::string& line : lines) {
+        const auto characters = std::count_if(line.begin(), line.end(),
+                                              [](char byte) { return (byte & 0xC0) != 0x80; });
+        EXPECT_LE(static_cast<std::size_t>(characters), columns);
+      }
+    }
+  }
+}
+
+TEST(WatchScreen, ARunOfWhichNothingIsKnownIsShownToo) {
+  EXPECT_THAT(screen_of(RunView{}), HasSubstr("a run"));
+  EXPECT_EQ(watch_line(RunView{}), "iteration 0, epoch 0");
+}
+
+TEST(WatchScreen, FiguresForPeople) {
+  EXPECT_EQ(duration_text(46.6), "47 s");
+  EXPECT_EQ(duration_text(107.0), "1:47");
+  EXPECT_EQ(duration_text(7384.0), "2:03:04");
+  EXPECT_EQ(duration_text(3.2 * 86400.0), "3 d 4 h");
+  EXPECT_EQ(duration_text(-1.0), "?");
+  EXPECT_EQ(duration_text(std::numeric_limits<double>::quiet_NaN()), "?");
+  EXPECT_EQ(bytes_text(512.0), "512 B");
+  EXPECT_EQ(bytes_text(1.24e9), "1.2 GB");
+  EXPECT_EQ(bytes_text(999.0e6), "999 MB");
+  const double values[] = {1.0, std::numeric_limits<double>::quiet_NaN(), 2.0, 3.0};
+  EXPECT_EQ(sparkline(values, 3), "?▁█");
+  EXPECT_EQ(sparkline({}, 3), "");
+  EXPECT_EQ(sparkline(std::vector<double>{-1.7e308, 0.0, 1.7e308}, 3), "▁▅█");
+}
+
+}  // namespace
+}  // namespace troupe::telemetry

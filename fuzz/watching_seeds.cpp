@@ -55,8 +55,8 @@ void add_run_files(const Folder& folder) {
   for (const std::string& line : kLines) lines += "m" + line + "\n";
   folder.add_text("metrics", lines);
   folder.add_text("nodes",
-                  R"(n{"nodes":[{"name":"member.1","host":"b","pid":9,"state":"running"}]})");
-  folder.add_text("summary", R"(s{"outcome":"failed","error":"a disk is full"})");
+                  R"(n[{"name":"member.1","host":"b","pid":9,"state":"running"}])");
+  folder.add_text("summary", R"(s{"state_hash":"00","error":"a disk is full"})");
   folder.add_text("log", "l2025-01-31 12:34:56.789 warning loader: text\nl  more of it\n");
 }
 

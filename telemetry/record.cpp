@@ -5,31 +5,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "telemetry/json_fields.h"
+
 namespace troupe::telemetry {
 namespace {
 
 using nlohmann::json;
 
-// The field, or null where there is none or the value is no object.
-const json& field(const json& value, const char* name) {
-  static const json kNothing;
-  if (!value.is_object()) return kNothing;
-  const auto found = value.find(name);
-  return found == value.end() ? kNothing : *found;
-}
-
-std::string text(const json& value) { return value.is_string() ? value.get<std::string>() : ""; }
-
-double number(const json& value) { return value.is_number() ? value.get<double>() : 0.0; }
-
-std::uint64_t whole(const json& value) {
-  return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
-}
-
 std::vector<std::string> texts(const json& value) {
   std::vector<std::string> all;
-  if (!value.is_array()) return all;
-  for (const json& item : value) all.push_back(text(item));
+  for (const json& item : items(value)) all.push_back(text(item));
   return all;
 }
 

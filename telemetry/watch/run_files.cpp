@@ -7,15 +7,12 @@
 
 #include <fmt/format.h>
 
+#include "telemetry/json_fields.h"
+
 namespace troupe::telemetry {
 namespace {
 
 using nlohmann::json;
-
-std::string text_of(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 // "2025-01-31T12:34:56.789Z" or "2025-01-31 12:34:56.789"; 0 for any other text. `rest`: what
 // stands behind it.
@@ -35,7 +32,7 @@ double seconds_of(const char* text, const char* format, bool utc, const char** r
 std::optional<RunEnd> read_run_end(std::string_view summary_json) {
   const json summary = json::parse(summary_json, nullptr, false);
   if (!summary.is_object() || !summary.contains("state_hash")) return std::nullopt;
-  if (const std::string error = text_of(summary, "error"); !error.empty()) {
+  if (const std::string error = text(field(summary, "error")); !error.empty()) {
     return RunEnd{"failed", error};
   }
   const auto stopped = summary.find("stopped");
@@ -46,21 +43,19 @@ std::optional<RunEnd> read_run_end(std::string_view summary_json) {
 std::vector<Record> read_nodes_file(std::string_view nodes_json) {
   std::vector<Record> records;
   const json nodes = json::parse(nodes_json, nullptr, false);
-  if (!nodes.is_array()) return records;
-  for (const json& node : nodes) {
-    if (!node.is_object() || text_of(node, "name").empty()) continue;
+  for (const json& node : items(nodes)) {
+    if (text(field(node, "name")).empty()) continue;
     NodeFacts facts;
-    facts.name = text_of(node, "name");
-    facts.host = text_of(node, "host");
-    facts.role = text_of(node, "role");
-    facts.state = text_of(node, "state");
-    facts.cause = text_of(node, "cause");
-    const auto pid = node.find("pid");
-    if (pid != node.end() && pid->is_number_unsigned()) facts.pid = pid->get<std::uint64_t>();
+    facts.name = text(field(node, "name"));
+    facts.host = text(field(node, "host"));
+    facts.role = text(field(node, "role"));
+    facts.state = text(field(node, "state"));
+    facts.cause = text(field(node, "cause"));
+    facts.pid = whole(field(node, "pid"));
     Record record;
     record.kind = "node";
     const char* rest = nullptr;
-    record.time = seconds_of(text_of(node, "since").c_str(), "%Y-%m-%dT%H:%M:%S", true, &rest);
+    record.time = seconds_of(text(field(node, "since")).c_str(), "%Y-%m-%dT%H:%M:%S", true, &rest);
     record.node = std::move(facts);
     records.push_back(std::move(record));
   }
@@ -68,14 +63,14 @@ std::vector<Record> read_nodes_file(std::string_view nodes_json) {
 }
 
 LogLine read_log_line(std::string_view line) {
-  const std::string text(line);
-  const char* rest = text.c_str();
-  const double time = seconds_of(text.c_str(), "%Y-%m-%d %H:%M:%S", false, &rest);
+  const std::string all(line);
+  const char* rest = all.c_str();
+  const double time = seconds_of(all.c_str(), "%Y-%m-%d %H:%M:%S", false, &rest);
   std::string_view behind(rest);
-  if (time == 0.0 || !behind.starts_with(' ')) return {0.0, "", text};
+  if (time == 0.0 || !behind.starts_with(' ')) return {0.0, "", all};
   behind.remove_prefix(1);
   const std::size_t blank = behind.find(' ');
-  if (blank == std::string_view::npos) return {0.0, "", text};
+  if (blank == std::string_view::npos) return {0.0, "", all};
   return {time, std::string(behind.substr(0, blank)), std::string(behind.substr(blank + 1))};
 }
 

@@ -67,8 +67,8 @@ class Reports : public testing::Test {
     });
   }
 
-  std::optional<NodeReports> reports_;
   std::optional<NodeAnswers> answers_;
+  std::optional<NodeReports> reports_;  // answers what is open when it ends
 };
 
 TEST_F(Reports, AreCompleteWhenAllMembersHaveAnswered) {

@@ -18,8 +18,11 @@ bool finds_none(std::size_t bytes) {
 
 }  // namespace
 
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return finds_none(bytes) ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+}
 void* operator new(std::size_t bytes) {
-  void* const memory = finds_none(bytes) ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+  void* const memory = operator new(bytes, std::nothrow);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <deque>
 #include <memory>
 #include <string>
@@ -14,6 +13,7 @@
 #include "runtime/base/random.h"
 #include "telemetry/page/page_server.h"
 #include "tests/telemetry/page/raw_client.h"
+#include "tests/telemetry/page/resident_memory.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -32,15 +32,6 @@ std::unique_ptr<PageServer> serve(const std::shared_ptr<History>& history,
 }
 
 bool serves(const PageServer& server) { return body_of(get(server.port(), "/healthz")) == "ok\n"; }
-
-std::size_t resident_bytes() {
-  std::FILE* file = std::fopen("/proc/self/statm", "re");
-  CHECK(file != nullptr);
-  unsigned long size = 0, resident = 0;
-  CHECK(std::fscanf(file, "%lu %lu", &size, &resident) == 2);
-  std::fclose(file);
-  return resident * 4096;
-}
 
 // A request with pieces of it changed, left out, doubled or replaced by any bytes.
 class Mangler {

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <thread>
@@ -11,6 +10,7 @@
 #include "telemetry/page/page_server.h"
 #include "tests/telemetry/page/failing_memory.h"
 #include "tests/telemetry/page/raw_client.h"
+#include "tests/telemetry/page/resident_memory.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -38,17 +38,8 @@ TEST(PageMemory, ConnectionThatFindsNoneIsTheOnlyOneThatIsLost) {
   EXPECT_EQ(body_of(get(server->port(), "/healthz")), "ok\n");
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 // A sanitizer keeps what was freed.
-std::size_t resident_bytes() {
-  std::FILE* file = std::fopen("/proc/self/statm", "re");
-  CHECK(file != nullptr);
-  unsigned long size = 0, resident = 0;
-  CHECK(std::fscanf(file, "%lu %lu", &size, &resident) == 2);
-  std::fclose(file);
-  return resident * 4096;
-}
-
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(PageMemory, TraceIsGivenBackWhenNobodyIsThereAnyMore) {
   const auto server = serve();
   const std::size_t before = resident_bytes();

@@ -1,0 +1,21 @@
+#pragma once
+
+// Fields of JSON that anyone may have written: what is not as it should be reads as nothing.
+
+#include <cstdint>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace troupe::telemetry {
+
+// Null where there is none, or `value` is no object. Lives as long as `value`.
+const nlohmann::json& field(const nlohmann::json& value, const char* name);
+
+std::string text(const nlohmann::json& value);     // "" of what is no string
+double number(const nlohmann::json& value);        // 0 of what is no number
+std::uint64_t whole(const nlohmann::json& value);  // 0 of what is no natural number
+// The items of a list; none of anything else.
+const nlohmann::json::array_t& items(const nlohmann::json& value);
+
+}  // namespace troupe::telemetry

@@ -33,15 +33,16 @@ void ThreadShare::look() {
   double seconds = 0.0;
   std::vector<bool> found(names_.size());
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", ignored)) {
-    // A thread may end between any two of these.
+  // A thread may end between any two of these.
+  for (std::filesystem::directory_iterator entry("/proc/self/task", ignored), end;
+       !ignored && entry != end; entry.increment(ignored)) {
     std::string name;
-    if (!std::getline(std::ifstream(entry.path() / "comm"), name)) continue;
+    if (!std::getline(std::ifstream(entry->path() / "comm"), name)) continue;
     const auto kind = std::find_if(names_.begin(), names_.end(),
                                    [&](const std::string& one) { return name.starts_with(one); });
     if (kind == names_.end()) continue;
     std::uint64_t nanoseconds = 0;
-    if (!(std::ifstream(entry.path() / "schedstat") >> nanoseconds)) continue;
+    if (!(std::ifstream(entry->path() / "schedstat") >> nanoseconds)) continue;
     found[static_cast<std::size_t>(kind - names_.begin())] = true;
     seconds += static_cast<double>(nanoseconds) * 1e-9;
   }

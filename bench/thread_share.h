@@ -10,8 +10,8 @@
 
 namespace troupe::bench {
 
-// Looks ten times a second, from its construction to end(): of threads that end meanwhile, what
-// they took since the last look is not told.
+// Looks ten times a second, from its construction to end(). The threads should live as long: one
+// that has ended is not seen any more, and of one that was there before, all is counted.
 class ThreadShare {
  public:
   // Of threads whose names begin with one of these.

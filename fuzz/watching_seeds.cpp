@@ -45,24 +45,37 @@ const std::vector<std::string> kLines{
     R"("losses":{"generation":0.25},"seconds":{"compute":0.5,"reduce":0.25}})",
     R"({"kind":"node","time":102.0,"step":1,"node":"member.1","host":"b","role":"member",)"
     R"("state":"dead","cause":"was killed by signal 9"})",
-    R"({"kind":"validation","time":103.0,"step":2,"rows":[{"sample":"data","events":500}]})",
-    R"({"kind":"checkpoint","time":104.0,"step":2})",
-    R"({"kind":"samples","time":104.0,"step":2,"actor":"replica.0","samples":{"a/b":[1,2.5]}})",
+    R"({"kind":"view","step":2,"time":102.5,"fields":{"members":["member.0","member.2"],)"
+    R"("joined":["member.2"],"causes":["member.1 is gone"],"shared_anew":"by speed"}})",
+    R"({"kind":"validation","step":2,"time":103.0,"fields":{"rows":[{"name":"data","events":300,)"
+    R"("comparison":null},{"name":"generated","events":300,"comparison":{"longitudinal":0.25,)"
+    R"("merit":{"total":0.5,"moments":0.25}}}]}})",
+    R"({"kind":"checkpoint","step":2,"time":104.0,"fields":{"file":"step-2.h5","bytes":7}})",
+    R"({"kind":"showers","step":2,"time":104.0,"file":"showers/step-2.json"})",
+    R"({"kind":"samples","step":2,"time":104.5,"values":{"a/b":[2,1.5,1,2,2]}})",
 };
+
+// A line of which nothing comes would lead no target anywhere.
+telemetry::Record understood(const std::string& line) {
+  telemetry::Record record = telemetry::read_record(line).value();
+  CHECK(record.run || record.node || record.kind == "showers" || !record.points.empty() ||
+            !record.mark.empty(),
+        line);
+  return record;
+}
 
 void add_run_files(const Folder& folder) {
   std::string lines;
   for (const std::string& line : kLines) lines += "m" + line + "\n";
   folder.add_text("metrics", lines);
-  folder.add_text("nodes",
-                  R"(n[{"name":"member.1","host":"b","pid":9,"state":"running"}])");
+  folder.add_text("nodes", R"(n[{"name":"member.1","host":"b","pid":9,"state":"running"}])");
   folder.add_text("summary", R"(s{"state_hash":"00","error":"a disk is full"})");
   folder.add_text("log", "l2025-01-31 12:34:56.789 warning loader: text\nl  more of it\n");
 }
 
 void add_page_events(const Folder& folder) {
   telemetry::History history;
-  for (const std::string& line : kLines) history.take(telemetry::read_record(line).value());
+  for (const std::string& line : kLines) history.take(understood(line));
   const std::uint64_t version = history.version();
   const std::string whole =
       "retry: 2000\n\nevent: history\nid: 7-1\ndata: " + *history.whole().json;

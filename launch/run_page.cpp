@@ -1,8 +1,10 @@
 #include "launch/run_page.h"
 
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <exception>
 #include <utility>
 
 #include <fmt/format.h>
@@ -28,6 +30,15 @@ telemetry::RunSource source_of(const LocalRunRequest& request, const RunFolder& 
     return telemetry::read_showers(path, step);
   };
   return source;
+}
+
+// A trace may need much memory, which is no reason to end a run.
+Result<std::string> words_of(const actors::NodeAnswers& answers) {
+  try {
+    return actors::text_of(answers);
+  } catch (const std::exception& failure) {
+    return Error{ErrorKind::kInternal, fmt::format("the answer is too long: {}", failure.what())};
+  }
 }
 
 }  // namespace
@@ -108,6 +119,7 @@ void RunPage::ask(actors::Probe::Wants wants, Answer answer) {
 }
 
 void RunPage::write_answers() {
+  ::pthread_setname_np(::pthread_self(), "answers");  // for people with a debugger
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), telemetry::PageServer::kNice);
   for (std::unique_lock lock(mutex_);;) {
     changed_.wait(lock, [this] { return closed_ || !tasks_.empty(); });
@@ -115,7 +127,7 @@ void RunPage::write_answers() {
     const Task task = std::move(tasks_.front());
     tasks_.pop_front();
     lock.unlock();
-    task.answer(actors::text_of(task.answers));
+    task.answer(words_of(task.answers));
     lock.lock();
   }
 }

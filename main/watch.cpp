@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -97,6 +98,7 @@ int end(const RunView& run, const WatchArguments& arguments, WatchTerminal& term
 int watch_address(const WatchArguments& arguments, const Ending& ending) {
   WatchTerminal terminal(arguments.json ? stderr : stdout);
   RunView run;
+  bool lost = false;
   auto client = client_of(arguments.runs[0], arguments.token, [&] {
     terminal.show(run);
     return ending.signal() != 0 || run.is_over() || terminal.is_gone();
@@ -105,7 +107,7 @@ int watch_address(const WatchArguments& arguments, const Ending& ending) {
   while (true) {
     const auto followed =
         client->follow("/api/runs/0/stream", [&](const telemetry::EventReader::Event& event) {
-          if (run.take(event.data)) terminal.say("");
+          if (run.take(event.data) && std::exchange(lost, false)) terminal.say("");
         });
     if (terminal.is_gone()) return report(nobody_reads());
     if (ending.signal() != 0 || run.is_over()) return end(run, arguments, terminal, ending);
@@ -117,8 +119,12 @@ int watch_address(const WatchArguments& arguments, const Ending& ending) {
                                  "well: troupe watch DIR",
                                  followed.ok() ? arguments.runs[0] : followed.error().message)});
     }
-    terminal.say(fmt::format("{} does not answer any more{}; trying again", arguments.runs[0],
-                             followed.ok() ? "" : " (" + followed.error().message + ")"));
+    if (!std::exchange(lost, true)) {
+      terminal.say(fmt::format(
+          "{} does not answer any more{}; trying again until it does (if the "
+          "run is gone: troupe watch DIR)",
+          arguments.runs[0], followed.ok() ? "" : " (" + followed.error().message + ")"));
+    }
     terminal.show(run);
     if (!ending.pause(kTryAgain)) return end(run, arguments, terminal, ending);
   }
@@ -232,7 +238,9 @@ std::string contradiction(const WatchArguments& arguments) {
   }
   if (arguments.runs.size() > 1) return "one run at a time, or --web to compare several";
   if (!arguments.listen.empty()) return "--listen is for --web";
-  if (asks && !addresses) return "--trace and --waits ask a run that goes on: give its address";
+  if (asks && !addresses)
+    return "--trace and --waits ask a run that goes on: give its address, "
+           "http://HOST:PORT";
   if (asks && arguments.json) return "--json goes with neither --trace nor --waits";
   if (arguments.waits && !arguments.trace.empty()) return "--trace or --waits, not both";
   return "";

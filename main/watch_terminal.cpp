@@ -33,7 +33,7 @@ WatchTerminal::~WatchTerminal() {
 }
 
 void WatchTerminal::show(const telemetry::RunView& run) {
-  if (run.version == shown_version_ && !said_anew_) return;
+  if (run.version == shown_version_ && !(in_place_ && said_anew_)) return;
   const auto now = std::chrono::steady_clock::now();
   if (shown_version_ > 0 && now - shown_at_ < (in_place_ ? std::chrono::milliseconds(kDrawEvery)
                                                          : std::chrono::milliseconds(kLineEvery))) {

@@ -144,7 +144,9 @@ runtime::Result<Record> read_record(std::string_view line) {
   if (record.kind == "view") read_view(fields, record);
   if (record.kind == "node") read_node(value, record);
   if (record.kind == "samples") read_samples(value, record);
-  if (record.kind == "checkpoint") record.mark = text(field(fields, "file"));
+  if (record.kind == "checkpoint") {
+    record.mark = fmt::format("checkpoint {}", text(field(fields, "file")));
+  }
   return record;
 }
 

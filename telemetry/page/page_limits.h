@@ -11,8 +11,9 @@ struct PageLimits {
   // Further ones take the place of one that has nothing to ask, or are refused. Never more than a
   // quarter of the files that the process may open.
   std::size_t connections = 256;
-  // Taken in a tenth of a second, so that a flood of connections costs bounded time. So many others
-  // wait at the door, which is no more work; of those beyond, the system asks to come back.
+  // Taken between two pauses of a tenth of a second, so that a flood of connections costs bounded
+  // time. So many others wait at the door; those beyond are not answered, and try again by
+  // themselves in a second or more.
   std::size_t arrivals = 25;
   int waiting = 256;
   std::size_t header_bytes = std::size_t{16} << 10;        // of a request

@@ -47,12 +47,12 @@ Result<asio::ip::address> resolve(const std::string& host, asio::io_context& io)
 
 Result<void> check_reach(const asio::ip::address& address, const PageServerOptions& options) {
   if (address.is_loopback() || !options.token.empty()) return {};
-  return Error{
-      ErrorKind::kUsage,
-      fmt::format("the page would be open to everybody at {}: give it a token (monitor.token of "
-                  "a topology, or troupe watch --token), or listen at 127.0.0.1 and reach it "
-                  "from elsewhere by ssh -L 8400:127.0.0.1:8400",
-                  options.listen)};
+  return Error{ErrorKind::kUsage,
+               fmt::format("the page would be open to everybody at {}: give it a token "
+                           "(actors.monitor.token of a topology, or troupe watch --token), or "
+                           "listen at 127.0.0.1 and reach it "
+                           "from elsewhere by ssh -L 8400:127.0.0.1:8400",
+                           options.listen)};
 }
 
 error_code listen(tcp::acceptor& acceptor, const tcp::endpoint& at, int waiting) {
@@ -78,9 +78,13 @@ Result<void> listen_somewhere(tcp::acceptor& acceptor, const asio::ip::address& 
     if (failed != asio::error::address_in_use) break;
   }
   if (!failed) return {};
-  return Error{ErrorKind::kUsage, fmt::format("cannot listen at {}: {}; another port will do, or 0 "
-                                              "for any that is free",
-                                              options.listen, failed.message())};
+  const char* const what_to_do =
+      failed == asio::error::address_in_use ? "another port will do, or 0 for any that is free"
+      : failed == asio::error::access_denied
+          ? "ports below 1024 are the system's: take one above"
+          : "is this an address of this host? 127.0.0.1 is one, 0.0.0.0 means all of them";
+  return Error{ErrorKind::kUsage, fmt::format("cannot listen at {}: {}; {}", options.listen,
+                                              failed.message(), what_to_do)};
 }
 
 PageLimits limits_here(PageLimits limits) {

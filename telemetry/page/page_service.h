@@ -48,7 +48,7 @@ struct PageService {
   void admit(boost::asio::ip::tcp::socket socket);
   void tick();
   void tick_later();
-  // When a file may be free again, or the next tenth of a second begins.
+  // In a tenth of a second, when a file may be free again.
   void accept_later();
   void tick_if_needed();
   void part(int tries);

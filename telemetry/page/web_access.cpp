@@ -10,8 +10,9 @@ namespace {
 
 constexpr std::string_view kAskForToken =
     "<!doctype html><title>Troupe</title><p>This page shows a training run to those who know its "
-    "token: add <code>?token=...</code> to the address. It is <code>monitor.token</code> of the "
-    "run's topology.</p>\n";
+    "token, which was not sent, or is another one: add <code>?token=...</code> to the address. It "
+    "stands in the file <code>page.token</code> of the run's folder, or in the one that "
+    "<code>actors.monitor.token</code> of its topology names.</p>\n";
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -78,8 +79,9 @@ WebAnswer unknown(const WebRequest& request) {
       request.path == "/"
           ? text_answer(std::string(kAskForToken), "text/html; charset=utf-8")
           : refusal(401,
-                    "a token is needed: send it as 'Authorization: Bearer TOKEN', or open the "
-                    "page once at /?token=TOKEN");
+                    "the run's token is needed, and was not sent or is another one; it stands in "
+                    "RUN/page.token: troupe watch --token FILE, or open the page once at "
+                    "/?token=TOKEN, or send 'Authorization: Bearer TOKEN'");
   answer.status = 401;
   answer.headers.emplace_back("WWW-Authenticate", "Bearer");
   return answer;

@@ -121,6 +121,7 @@ class Printer {
       names_.push_back(std::make_unique<std::string>(json_string(name)));
     }
     const TraceRows rows(records);
+    spans_left_out_ += rows.left_out();
     for (std::size_t row = 0; row < rows.count(); ++row) {
       const std::string name = row == 0 ? actor.name : fmt::format("{} ({})", actor.name, row + 1);
       tell("thread_name", node + 1, next_tid_ + row,
@@ -196,7 +197,7 @@ class Printer {
     if (out_.size() == 0) fmt::format_to(out, "{{\"traceEvents\":[");
     fmt::format_to(out, "\n],\n\"displayTimeUnit\":\"ns\",\n\"otherData\":{{\"arrows_left_out\":{}",
                    arrows.left_out);
-    fmt::format_to(out, ",\"missing\":[");
+    fmt::format_to(out, ",\"spans_left_out\":{},\"missing\":[", spans_left_out_);
     for (std::size_t i = 0; i < trace_.missing.size(); ++i) {
       fmt::format_to(out, "{}{}", i == 0 ? "" : ",", json_string(trace_.missing[i]));
     }
@@ -227,6 +228,7 @@ class Printer {
   const Trace& trace_;
   const TimePoint from_;
   std::size_t next_tid_ = 1;  // rows of all nodes have numbers of their own
+  std::size_t spans_left_out_ = 0;
   std::vector<std::unique_ptr<std::string>> names_;
   std::vector<Place> places_;
   std::vector<Event> events_;

@@ -29,7 +29,8 @@ struct Trace {
 // One JSON object, its events in the order of their times: a process per node, a row per actor, a
 // span per handler with its name ("batch", "timer") and, as "argument", the bytes of the message it
 // took; an actor may add spans of its own, with arguments of its choice. Spans that overlap others
-// without lying inside them stand on further rows of their actor, "NAME (2)". Times are
+// without lying inside them stand on further rows of their actor, "NAME (2)", or are left out and
+// counted in "otherData" where that takes more than 32. Times are
 // microseconds on the trace's clock.
 //
 // Arrows ("s" and "f" of one id) lead from the handler in which a message was sent to the one that

@@ -10,6 +10,9 @@ using runtime::TraceRecord;
 
 // Spans inside a handler's that may begin and end before the time that is looked for.
 constexpr std::size_t kMostLooks = 1000;
+// An actor has few things under way at a time; what says otherwise need not be shown in full, but
+// must not cost the square of its length.
+constexpr std::size_t kMostRows = 32;
 
 bool comes_before(const TraceRecord& a, const TraceRecord& b) {
   return a.start != b.start ? a.start < b.start : a.end > b.end;
@@ -29,13 +32,18 @@ TraceRows::TraceRows(const std::vector<TraceRecord>& records) {
   }
   std::stable_sort(spans_.begin(), spans_.end(), comes_before);
   std::vector<std::vector<TimePoint>> ends;  // by row
+  std::size_t kept = 0;
   for (const TraceRecord& span : spans_) {
     std::size_t row = 0;
     while (row < ends.size() && !fits(ends[row], span)) ++row;
+    if (row == kMostRows) continue;
     if (row == ends.size()) ends.emplace_back();
     ends[row].push_back(span.end);
     rows_.push_back(row);
+    spans_[kept++] = span;
   }
+  left_out_ = spans_.size() - kept;
+  spans_.resize(kept);
   count_ = std::max<std::size_t>(ends.size(), 1);
 }
 

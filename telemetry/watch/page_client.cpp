@@ -185,8 +185,10 @@ Result<void> PageClient::follow(const std::string& path, const EventReader::Take
   const unsigned status = exchange.parser.get().result_int();
   if (status != 200) {
     const auto body = exchange.read_all(kMostRefusalBytes, patience);
-    return Error{ErrorKind::kUsage, fmt::format("{}{}: {}", address_.text(), path,
-                                                words_of(status, body.ok() ? *body : ""))};
+    // What the server cannot do now it can do later.
+    return Error{
+        status >= 500 ? ErrorKind::kLostPeers : ErrorKind::kUsage,
+        fmt::format("{}{}: {}", address_.text(), path, words_of(status, body.ok() ? *body : ""))};
   }
   EventReader reader(
       [&](const EventReader::Event& event) {

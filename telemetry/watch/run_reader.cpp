@@ -78,6 +78,7 @@ struct RunReader::Impl {
   void take_log_line(std::string_view line);
   void read_nodes();
   void judge_end(const FileMark& summary);
+  std::string why_it_is_silent(bool has_summary) const;
   bool is_held() const;
   void follow();
 
@@ -123,7 +124,7 @@ void RunReader::Impl::take_log_line(std::string_view text) {
     line.level = last_log.level.empty() ? "info" : last_log.level;
     line.time = last_log.time;
   }
-  last_log = {line.time, line.level, ""};
+  last_log = line;
   history->take_log(std::move(line));
 }
 
@@ -141,25 +142,32 @@ bool RunReader::Impl::is_held() const {
   return is_locked(text_of("/proc/locks"), static_cast<std::uint64_t>(lock.inode));
 }
 
+std::string RunReader::Impl::why_it_is_silent(bool has_summary) const {
+  if (has_summary) return fmt::format("{}/summary.json is damaged: how it ended is lost", folder);
+  if (last_log.level == "error") return last_log.text;
+  return fmt::format(
+      "it ended without a word: it was killed, or its host went down; go on with: "
+      "troupe run --resume {}",
+      folder);
+}
+
 void RunReader::Impl::judge_end(const FileMark& summary) {
   if (summary.size >= 0) {
     if (told_end && summary == summary_mark) return;
-    const auto end = read_run_end(text_of(folder + "/summary.json"));
-    if (!end) return;
-    history->end(end->state, end->error);
-    summary_mark = summary;
-    told_end = true;
-    live = false;
-    return;
+    if (const auto end = read_run_end(text_of(folder + "/summary.json"))) {
+      history->end(end->state, end->error);
+      summary_mark = summary;
+      told_end = true;
+      live = false;
+      return;
+    }
   }
   live = is_held() || static_cast<double>(std::time(nullptr)) - metrics.written() < kSilenceSeconds;
   if (live) {
     told_end = false;
   } else if (!told_end) {
-    history->end("failed",
-                 fmt::format("it ended without a word: it was killed, or its host went down; go on "
-                             "with: troupe run --resume {}",
-                             folder));
+    history->end("failed", why_it_is_silent(summary.size >= 0));
+    summary_mark = summary;
     told_end = true;
   }
 }

@@ -175,14 +175,15 @@ std::string sparkline(std::span<const double> values, std::size_t columns) {
     low = std::min(low, value);
     high = std::max(high, value);
   }
+  // Halves, since the difference may be too large for a number; or, of the smallest, none.
+  const double spread = high / 2 - low / 2;
   std::string line;
   for (const double value : values) {
     if (!std::isfinite(value)) {
       line += '?';
       continue;
     }
-    // Halves, since the difference may be too large for a number.
-    const double height = high > low ? (value / 2 - low / 2) / (high / 2 - low / 2) : 0.0;
+    const double height = spread > 0.0 ? (value / 2 - low / 2) / spread : 0.0;
     line += kHeights[std::min<std::size_t>(static_cast<std::size_t>(8.0 * height), 7)];
   }
   return line;

@@ -73,14 +73,19 @@ class Page {
   private async list(): Promise<void> {
     try {
       const response = await fetch("/api/runs");
+      if (!response.ok) {
+        this.tell(`The server says ${response.status}: ${(await response.text()).trim()}`);
+        return;
+      }
       const told = (await response.json()) as RunList;
       this.listed = told.runs;
       setText(this.version, `Troupe ${told.version}`);
       this.choose(this.chosen);
     } catch {
       if (this.runs.length === 0) this.tell("The server cannot be reached. Trying again.");
+    } finally {
+      window.setTimeout(() => void this.list(), this.runs.length === 0 ? 2000 : LIST_MS);
     }
-    window.setTimeout(() => void this.list(), this.runs.length === 0 ? 2000 : LIST_MS);
   }
 
   private choose(ids: number[]): void {

@@ -42,6 +42,15 @@ TEST(TraceRows, SpansThatCrossOthersHaveRowsOfTheirOwn) {
   EXPECT_EQ(rows.count(), 3U);
 }
 
+TEST(TraceRows, AreNoMoreThanSomeWhateverANodeSays) {
+  std::vector<TraceRecord> spans;
+  for (int i = 0; i < 400'000; ++i) spans.push_back(span(i, i + 400'000));
+  const TraceRows rows(spans);
+  EXPECT_EQ(rows.count(), 32U);
+  EXPECT_EQ(rows.spans().size() + rows.left_out(), spans.size());
+  EXPECT_EQ(rows.spans().size(), 32U);
+}
+
 TEST(TraceRows, LeaveOutWhatIsNoSpan) {
   const TraceRecord sent{.start = us(3), .end = us(3), .sent = true};
   const TraceRows rows({sent, span(5, 4)});

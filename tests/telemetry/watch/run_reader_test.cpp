@@ -183,6 +183,32 @@ TEST(RunReader, LinesThatAreNoneAreCountedAndTheOthersRead) {
   until([&] { return reader->bad_lines() == 0u; });
 }
 
+// Of a run that fell silent long ago, and so has ended.
+std::string reason_of(const RunFiles& folder) {
+  folder.write("metrics.jsonl", run_line() + step_lines(0, 4));
+  const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+  std::filesystem::last_write_time(folder / "metrics.jsonl", long_ago);
+  const auto reader = open(folder);
+  EXPECT_FALSE(reader->live());
+  EXPECT_EQ(reader->history()->progress().state, "failed");
+  return reader->history()->progress().error;
+}
+
+TEST(RunReader, RunThatTellsNoEndHasEndedWhenItIsSilent) {
+  const RunFiles folder;
+  EXPECT_THAT(reason_of(folder), HasSubstr("--resume " + folder.path()));
+  folder.write("summary.json", "garbage{");
+  EXPECT_THAT(reason_of(folder), HasSubstr("summary.json is damaged"));
+}
+
+TEST(RunReader, RunThatDiedOfAnErrorEndsWithIt) {
+  const RunFiles folder;
+  folder.write("log.txt",
+               "2025-01-31 12:34:56.789 info begun\n"
+               "2025-01-31 12:34:57.789 error cannot write a.h5: No space left\n");
+  EXPECT_EQ(reason_of(folder), "cannot write a.h5: No space left");
+}
+
 TEST(RunReader, FolderWithoutARunIsADataError) {
   const RunFiles folder;
   for (const std::string& path : {folder.path(), folder / "none"}) {

@@ -142,6 +142,7 @@ TEST(WatchScreen, FiguresForPeople) {
   EXPECT_EQ(sparkline(values, 3), "?▁█");
   EXPECT_EQ(sparkline({}, 3), "");
   EXPECT_EQ(sparkline(std::vector<double>{-1.7e308, 0.0, 1.7e308}, 3), "▁▅█");
+  EXPECT_EQ(sparkline(std::vector<double>{0.0, 5e-324}, 2), "▁▁");
 }
 
 }  // namespace

@@ -22,6 +22,11 @@ runtime::Result<std::string> read_showers(const std::string& run_folder, std::ui
   const std::string path = fmt::format("{}/showers/{}", run_folder, showers_file_name(step));
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"),
                                                              &std::fclose);
+  if (file == nullptr && errno == ENOENT) {
+    return Error{ErrorKind::kData, fmt::format("there are no showers of step {}: \"showers\" of "
+                                               "the run's history lists those there are",
+                                               step)};
+  }
   if (file == nullptr) {
     return Error{ErrorKind::kData,
                  fmt::format("{}: {}", path, std::generic_category().message(errno))};

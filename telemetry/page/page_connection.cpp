@@ -18,6 +18,20 @@ constexpr auto kDrainTime = std::chrono::seconds(2);
 constexpr std::size_t kMostIgnored = std::size_t{256} << 10;
 constexpr std::string_view kBegin = "retry: 2000\n\n";
 
+// Of RequestReader::status().
+const char* why_broken(unsigned status) {
+  switch (status) {
+    case 413:
+      return "a request with a body: nothing here takes one, ask with GET";
+    case 431:
+      return "the header of the request is too long";
+    case 505:
+      return "only HTTP/1.0 and 1.1 are spoken here";
+    default:
+      return "this is no HTTP request";
+  }
+}
+
 }  // namespace
 
 PageConnection::PageConnection(asio::ip::tcp::socket socket, PageService& service)
@@ -56,8 +70,7 @@ void PageConnection::take(RequestReader::Found found) {
       return serve();
     case RequestReader::Found::kBroken:
       head_only_ = false;
-      return send_answer(refusal(reader_.status(), "this is no request that can be answered"),
-                         false);
+      return send_answer(refusal(reader_.status(), why_broken(reader_.status())), false);
   }
 }
 

@@ -1,7 +1,9 @@
 #include "telemetry/page/token_file.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -19,7 +21,9 @@ runtime::Result<std::string> read_token_file(const std::string& path, std::strin
     return runtime::Error{runtime::ErrorKind::kUsage, fmt::format("{}: {} {}", what, path, why)};
   };
   std::ifstream file(path, std::ios::binary);
-  if (!file.is_open()) return refused("cannot be read");
+  if (!file.is_open()) {
+    return refused("cannot be read: " + std::generic_category().message(errno));
+  }
   std::string text(kMostBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));

@@ -217,6 +217,21 @@ TEST(PageServer, WhoeverArrivesTooFastWaitsAndIsServed) {
   EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(300));
 }
 
+TEST(PageServer, WhatIsNoRequestIsToldWhatIsWrongWithIt) {
+  const Served served;
+  const auto told = [&](const std::string& said) {
+    RawClient client(served.port);
+    client.say(said);
+    client.finish();
+    return client.rest();
+  };
+  const std::string get = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n";
+  EXPECT_THAT(told(get + "Content-Length: 5\r\n\r\nhello"), HasSubstr("ask with GET"));
+  EXPECT_THAT(told(get + "A: " + std::string(20'000, 'a')), HasSubstr("header of the request"));
+  EXPECT_THAT(told("GET / HTTP/9.9\r\n\r\n"), HasSubstr("only HTTP/1.0 and 1.1"));
+  EXPECT_THAT(told("good day\r\n\r\n"), HasSubstr("no HTTP request"));
+}
+
 TEST(PageServer, FollowersBeyondTheLimitAreTurnedAway) {
   PageServerOptions options;
   options.limits.connections = 4;

@@ -1,8 +1,5 @@
 #include "launch/memory_bounds.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <set>
 #include <string>
@@ -109,16 +106,6 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   return bounds;
 }
 
-UsableMemory usable_memory() {
-  const double physical =
-      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
-    return {physical, physical};
-  }
-  return {physical, std::min(physical, static_cast<double>(limit.rlim_cur))};
-}
-
 Result<void> check_memory(const RunBounds& bounds, const std::vector<std::uint32_t>& processes_here,
                           const UsableMemory& usable) {
   const double replicas =
@@ -133,14 +120,15 @@ Result<void> check_memory(const RunBounds& bounds, const std::vector<std::uint32
   if (largest > usable.process) {
     return too_large(fmt::format("a run needs {:.1f} GB of memory or more{}", largest / 1e9,
                                  several ? " in one process" : ""),
-                     fmt::format("{:.1f} GB are here", usable.process / 1e9), bounds, several);
+                     fmt::format("{:.1f} GB may be used here", usable.process / 1e9), bounds,
+                     several);
   }
   if (all <= usable.machine) return {};
   return too_large(
       fmt::format("a run needs {:.1f} GB of memory or more on this machine, for {} processes of up "
                   "to {:.1f} GB each",
                   all / 1e9, processes_here.size(), largest / 1e9),
-      fmt::format("{:.1f} GB are here", usable.machine / 1e9), bounds, several);
+      fmt::format("{:.1f} GB may be used here", usable.machine / 1e9), bounds, several);
 }
 
 }  // namespace troupe::launch

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/topology_file.h"
+#include "launch/usable_machine.h"
 #include "runtime/base/error.h"
 #include "runtime/plan.h"
 
@@ -30,13 +31,6 @@ struct RunBounds {
 // `members`: 0 for a run in one process. Errors (kTopology): networks that do not fit each other,
 // links that cannot work, shares of another number of members, each at its place.
 runtime::Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t members);
-
-// Bytes.
-struct UsableMemory {
-  double machine = 0;  // of all its processes together
-  double process = 0;  // of each: not more than the limit set on its address space
-};
-UsableMemory usable_memory();
 
 // kTopology when what processes of this machine compute with is more than there is, in one of them
 // or in all together: such a run would be ended by the system. `processes_here` are the members

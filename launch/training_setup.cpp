@@ -1,7 +1,5 @@
 #include "launch/training_setup.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -12,6 +10,7 @@
 #include "config/plan.h"
 #include "config/workers.h"
 #include "launch/backend_choice.h"
+#include "launch/usable_machine.h"
 #include "pipeline/sum_layout.h"
 #include "runtime/base/thread_team.h"
 
@@ -152,8 +151,7 @@ Result<TrainingSetup> set_up_training(const config::Topology& asked, const RunSi
                                       runtime::Log& log) {
   const config::Topology topology = config::scaled(asked, size.members);
   ASSIGN_OR_RETURN(TrainingSetup setup, set_up_networks(topology, size));
-  const int threads = static_cast<int>(std::max<long>(1, ::sysconf(_SC_NPROCESSORS_ONLN)));
-  runtime::ThreadTeam team(threads);
+  runtime::ThreadTeam team(usable_processors());
   ASSIGN_OR_RETURN(setup.data,
                    open_training_data(topology, data_folder, with_test_data, team, log));
   take_identity(topology, setup.data->identity(), setup);

@@ -1,11 +1,9 @@
-#include <unistd.h>
-
-#include <algorithm>
 #include <chrono>
 #include <iostream>
 
 #include <fmt/format.h>
 
+#include "launch/usable_machine.h"
 #include "main/command_line.h"
 #include "main/commands.h"
 #include "main/output_file.h"
@@ -22,10 +20,6 @@ using runtime::json_number;
 using runtime::json_string;
 
 constexpr double kDegree = 3.14159265358979323846 / 180.0;
-
-int default_threads() {
-  return static_cast<int>(std::max<long>(1, ::sysconf(_SC_NPROCESSORS_ONLN)));
-}
 
 // Prints on standard error every two seconds.
 pipeline::Progress progress_to_stderr() {
@@ -75,7 +69,7 @@ int make(const Arguments& arguments) {
       "min-angle", po::value<double>(), "degrees; lcd-angle-51 only")(
       "max-angle", po::value<double>(), "degrees; lcd-angle-51 only")(
       "gzip", po::value<int>()->default_value(1), "compression level, 0 for none")(
-      "threads", po::value<int>()->default_value(default_threads()), "compute threads")(
+      "threads", po::value<int>()->default_value(launch::usable_processors()), "compute threads")(
       "json", po::bool_switch(), "print one JSON object");
   if (const auto code = line.parse(arguments)) return *code;
   if (!line.has("file")) return line.usage_error("which file shall be made?");
@@ -184,8 +178,8 @@ int info(const Arguments& arguments) {
                    "event of a known schema.",
                    "troupe data info 'data/ele_*.h5'");
   line.positional("file");
-  line.add()("threads", po::value<int>()->default_value(default_threads()), "compute threads")(
-      "json", po::bool_switch(), "print one JSON object");
+  line.add()("threads", po::value<int>()->default_value(launch::usable_processors()),
+             "compute threads")("json", po::bool_switch(), "print one JSON object");
   if (const auto code = line.parse(arguments)) return *code;
   if (!line.has("file")) return line.usage_error("which file?");
   if (const auto code = line.check_threads()) return *code;

@@ -1,6 +1,3 @@
-#include <unistd.h>
-
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -13,6 +10,7 @@
 
 #include "config/topology_file.h"
 #include "launch/backend_choice.h"
+#include "launch/usable_machine.h"
 #include "main/command_line.h"
 #include "main/commands.h"
 #include "main/output_file.h"
@@ -208,9 +206,7 @@ int generate_command(const Arguments& arguments) {
       "angle", po::value<double>(), "of incidence, degrees; models with a variable angle only")(
       "events", po::value<std::uint64_t>()->default_value(1000), "how many")(
       "seed", po::value<std::uint64_t>()->default_value(1), "of the noise")(
-      "threads",
-      po::value<int>()->default_value(
-          static_cast<int>(std::max<long>(1, ::sysconf(_SC_NPROCESSORS_ONLN)))),
+      "threads", po::value<int>()->default_value(launch::usable_processors()),
       "compute threads; the showers do not depend on it")("json", po::bool_switch(),
                                                           "print one JSON object");
   if (const auto code = line.parse(arguments)) return *code;

@@ -1,0 +1,35 @@
+#include "launch/usable_machine.h"
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "launch/control_groups.h"
+
+namespace troupe::launch {
+
+UsableMemory usable_memory() {
+  double machine =
+      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  machine = std::min(machine, control_group_limits().memory_bytes.value_or(machine));
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+    return {machine, machine};
+  }
+  return {machine, std::min(machine, static_cast<double>(limit.rlim_cur))};
+}
+
+int usable_processors() {
+  // Those it may run on; of a machine with more than the set can hold, all that are on.
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  const bool known = ::sched_getaffinity(0, sizeof allowed, &allowed) == 0;
+  double count = known ? CPU_COUNT(&allowed) : static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN));
+  count = std::min(count, std::ceil(control_group_limits().processors.value_or(count)));
+  return std::max(1, static_cast<int>(count));
+}
+
+}  // namespace troupe::launch

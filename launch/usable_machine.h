@@ -1,0 +1,17 @@
+#pragma once
+
+// How much of this machine a process may use: what there is, but for what limits take from it.
+
+namespace troupe::launch {
+
+// Bytes.
+struct UsableMemory {
+  double machine = 0;  // of all its processes together, as of a container
+  double process = 0;  // of each: not more than the limit set on its address space
+};
+UsableMemory usable_memory();
+
+// Threads that can compute at once; at least 1.
+int usable_processors();
+
+}  // namespace troupe::launch

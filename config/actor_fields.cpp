@@ -1,5 +1,7 @@
 // The `actors` section: who does the work.
 
+#include <fmt/format.h>
+
 #include "config/list_codecs.h"
 #include "config/scalar_codecs.h"
 #include "config/topology_fields.h"
@@ -85,7 +87,8 @@ RecordOf<MonitorSection> monitor_record() {
              "its folder.")
       .field("publish", &MonitorSection::publish,
              text("none, or an address such as tcp://127.0.0.1:8500 or ipc:///tmp/run",
-                  R"(none|tcp://[^/ ]{1,253}:[0-9*]{1,5}|ipc://[^ ]{1,100})"),
+                  fmt::format(R"(none|tcp://[^/ ]{{1,253}}:(\*|{})|ipc://[^ ]{{1,100}})",
+                              kPortPattern)),
              Scope::kFree,
              "Where ZeroMQ publishes every line of metrics to whoever subscribes, or `none`.")
       .field("tensorboard", &MonitorSection::tensorboard, boolean(), Scope::kFree,

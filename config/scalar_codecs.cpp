@@ -156,10 +156,11 @@ CodecOf<std::string> text(std::string what, std::string pattern) {
 }
 
 CodecOf<std::string> host_and_port(bool or_none) {
+  const std::string what = "HOST:PORT such as 127.0.0.1:0 with a port of at most 65535";
   const std::string pattern =
-      R"(([A-Za-z0-9_.-]{1,253}|\*|\[[0-9A-Fa-f:.]{2,45}(%[A-Za-z0-9_.-]{1,15})?\]):[0-9]{1,5})";
-  return or_none ? text("HOST:PORT such as 127.0.0.1:0, or none", pattern + "|none")
-                 : text("HOST:PORT such as 127.0.0.1:0", pattern);
+      R"(([A-Za-z0-9_.-]{1,253}|\*|\[[0-9A-Fa-f:.]{2,45}(%[A-Za-z0-9_.-]{1,15})?\]):)" +
+      std::string(kPortPattern);
+  return or_none ? text(what + ", or none", pattern + "|none") : text(what, pattern);
 }
 
 CodecOf<std::string> path(std::string what) { return std::make_shared<PathCodec>(std::move(what)); }

@@ -23,6 +23,10 @@ CodecOf<bool> boolean();
 // expression the whole text must match (no back-references); `what` says the same in words.
 CodecOf<std::string> text(std::string what = "text", std::string pattern = "");
 
+// A pattern for text(): a port's number, 0 to 65535.
+inline constexpr const char* kPortPattern =
+    "([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])";
+
 // HOST:PORT, such as 127.0.0.1:0; with `or_none` also the word `none`.
 CodecOf<std::string> host_and_port(bool or_none = false);
 

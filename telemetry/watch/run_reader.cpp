@@ -28,6 +28,7 @@ using runtime::ErrorKind;
 using runtime::Result;
 
 constexpr std::uint64_t kLogBytes = 256 << 10;
+constexpr std::size_t kMessageBytes = 4 << 10;  // of a message of several lines, for its end
 constexpr std::size_t kMostFileBytes = std::size_t{16} << 20;
 // A run on another host, whose lock cannot be seen here, tells something at least so often.
 constexpr double kSilenceSeconds = 30.0;
@@ -86,7 +87,7 @@ struct RunReader::Impl {
   const RunReaderOptions options;
   const std::shared_ptr<History> history;
   FileTail metrics, log;
-  LogLine last_log;
+  LogLine last_log;  // the last message, with all its lines
   FileMark nodes_mark, summary_mark;
   std::uint64_t not_understood = 0;  // lines that came whole
   bool told_end = false;
@@ -119,12 +120,13 @@ void RunReader::Impl::begin_anew() {
 
 void RunReader::Impl::take_log_line(std::string_view text) {
   LogLine line = read_log_line(text);
-  // Of a message with several lines.
-  if (line.level.empty()) {
+  if (!line.level.empty()) {
+    last_log = line;
+  } else {  // of a message with several lines
     line.level = last_log.level.empty() ? "info" : last_log.level;
     line.time = last_log.time;
+    if (last_log.text.size() < kMessageBytes) last_log.text += "\n" + line.text;
   }
-  last_log = line;
   history->take_log(std::move(line));
 }
 
@@ -144,7 +146,10 @@ bool RunReader::Impl::is_held() const {
 
 std::string RunReader::Impl::why_it_is_silent(bool has_summary) const {
   if (has_summary) return fmt::format("{}/summary.json is damaged: how it ended is lost", folder);
-  if (last_log.level == "error") return last_log.text;
+  // It failed before it began to train, or was ended while it went on after the error.
+  if (last_log.level == "error") {
+    return fmt::format("it left no summary.json; the last its log says: {}", last_log.text);
+  }
   return fmt::format(
       "it ended without a word: it was killed, or its host went down; go on with: "
       "troupe run --resume {}",

@@ -201,12 +201,19 @@ TEST(RunReader, RunThatTellsNoEndHasEndedWhenItIsSilent) {
   EXPECT_THAT(reason_of(folder), HasSubstr("summary.json is damaged"));
 }
 
-TEST(RunReader, RunThatDiedOfAnErrorEndsWithIt) {
+TEST(RunReader, RunWithoutASummaryEndsWithTheErrorItsLogEndsWith) {
   const RunFiles folder;
   folder.write("log.txt",
                "2025-01-31 12:34:56.789 info begun\n"
-               "2025-01-31 12:34:57.789 error cannot write a.h5: No space left\n");
-  EXPECT_EQ(reason_of(folder), "cannot write a.h5: No space left");
+               "2025-01-31 12:34:57.789 error cannot go on:\n"
+               "  a.h5 cannot be written: No space left\n");
+  EXPECT_EQ(reason_of(folder),
+            "it left no summary.json; the last its log says: cannot go on:\n"
+            "  a.h5 cannot be written: No space left");
+  folder.write("log.txt",
+               "2025-01-31 12:34:56.789 error member.1 was lost\n"
+               "2025-01-31 12:34:57.789 info 1 other goes on\n");
+  EXPECT_THAT(reason_of(folder), HasSubstr("ended without a word"));
 }
 
 TEST(RunReader, FolderWithoutARunIsADataError) {

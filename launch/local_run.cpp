@@ -185,7 +185,9 @@ NodeEntry entry_of(const actors::NodeChange& change) {
   entry.pid = static_cast<pid_t>(change.pid);
   entry.role = "member";
   const bool is_here = change.state == "running" || change.state == "joining";
-  entry.state = is_here ? NodeState::kRunning : NodeState::kDead;
+  entry.state = is_here                   ? NodeState::kRunning
+                : change.state == "ended" ? NodeState::kEnded
+                                          : NodeState::kDead;
   entry.cause = change.cause;
   return entry;
 }

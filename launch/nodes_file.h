@@ -18,7 +18,7 @@ namespace troupe::launch {
 
 enum class NodeState : std::uint8_t {
   kRunning,  // it takes part
-  kEnded,    // it ended as it should
+  kEnded,    // it ended as it should; `cause` says why, if that was before the run's end
   kDead,     // it was lost; `cause` says how that was noticed
 };
 
@@ -31,7 +31,7 @@ struct NodeEntry {
   pid_t pid = 0;
   std::string role;  // "all", "head", "member"
   NodeState state = NodeState::kRunning;
-  std::string cause = {};  // of a dead one, else ""; "was killed by signal 9 (Killed)"
+  std::string cause = {};  // such as "was killed by signal 9 (Killed)"; "" while it runs
   bool operator==(const NodeEntry&) const = default;
 };
 

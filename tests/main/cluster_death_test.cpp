@@ -342,6 +342,8 @@ TEST_F(ClusterDeath, MemberToldToEndLeavesTheOthersToGoOn) {
   const ProcessEnd end = process.wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.err, HasSubstr("member.1 has left the run: it was told to end"));
+  EXPECT_EQ(nodes("a").at("member.1").state, "ended");
+  EXPECT_THAT(nodes("a").at("member.1").cause, HasSubstr("it was told to end"));
   EXPECT_EQ(last_line(end)["state_hash"].text(), whole);
   expect_clean_ledger(path("a"), 1200);
 }

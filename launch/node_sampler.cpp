@@ -1,15 +1,12 @@
 #include "launch/node_sampler.h"
 
-#include <fcntl.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <set>
 #include <string_view>
 #include <utility>
 
-#include "launch/descriptor.h"
+#include "launch/usable_machine.h"
 
 namespace troupe::launch {
 namespace {
@@ -22,18 +19,6 @@ double cpu_seconds() {
   ::rusage usage{};
   if (::getrusage(RUSAGE_SELF, &usage) != 0) return 0.0;
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-// The second number of statm is pages in memory.
-std::int64_t resident_bytes() {
-  const Descriptor file(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
-  char text[128];
-  const ssize_t size = file.is_open() ? ::read(file.number(), text, sizeof(text) - 1) : -1;
-  if (size <= 0) return 0;
-  text[size] = '\0';
-  char* rest = nullptr;
-  (void)std::strtoll(text, &rest, 10);
-  return std::strtoll(rest, nullptr, 10) * ::sysconf(_SC_PAGESIZE);
 }
 
 telemetry::LinkSample sample_of(const runtime::LinkStats& link) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "launch/usable_machine.h"
 #include "pipeline/synthetic.h"
 #include "runtime/base/disk.h"
 
@@ -14,17 +15,55 @@ namespace {
 using runtime::Log;
 using runtime::Result;
 
-// Says every few seconds how far the making of showers is.
-pipeline::Progress shower_progress(Log& log) {
-  auto last = std::chrono::steady_clock::now();
-  return [&log, last](std::uint64_t done, std::uint64_t total) mutable {
+// Says every few seconds how far work on events is.
+class ProgressTeller {
+ public:
+  ProgressTeller(const char* what, Log& log) : what_(what), log_(log) {}
+
+  void tell(std::uint64_t done, std::uint64_t total) {
     const auto now = std::chrono::steady_clock::now();
-    if (now - last > std::chrono::seconds(2)) {
-      last = now;
-      log.info(fmt::format("making showers: {} of {} ({:.0f} %)", done, total,
-                           100.0 * static_cast<double>(done) / static_cast<double>(total)));
-    }
+    if (now - last_ < std::chrono::seconds(2)) return;
+    last_ = now;
+    log_.info(fmt::format("{}: {} of {} events ({:.0f} %)", what_, done, total,
+                          100.0 * static_cast<double>(done) / static_cast<double>(total)));
+  }
+
+ private:
+  const char* what_;
+  Log& log_;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+pipeline::Progress shower_progress(Log& log) {
+  return [teller = ProgressTeller("making showers", log)](std::uint64_t done,
+                                                          std::uint64_t total) mutable {
+    teller.tell(done, total);
     return true;
+  };
+}
+
+// Of the memory that may be used, when opening data is given up: the rest is for training.
+constexpr double kMostMemory = 0.9;
+
+// The system would end the process, and not say why.
+runtime::Error no_memory_for(const pipeline::OpeningProgress& progress, double usable) {
+  return {runtime::ErrorKind::kData,
+          fmt::format("the training data do not fit into memory: after {} of {} events they take "
+                      "{:.2f} GB, and this process may have {:.2f} GB in all; set data.cache: "
+                      "none, or give data.train fewer files",
+                      progress.rows, progress.all_rows,
+                      static_cast<double>(progress.bytes_in_memory) / 1e9, usable / 1e9)};
+}
+
+pipeline::OpeningWatch opening_watch(const char* what, Log& log) {
+  return [teller = ProgressTeller(what, log), usable = usable_memory().process](
+             const pipeline::OpeningProgress& progress) mutable -> Result<void> {
+    const bool keeps = progress.bytes_in_memory > 0;
+    if (keeps && static_cast<double>(resident_bytes()) > kMostMemory * usable) {
+      return no_memory_for(progress, usable);
+    }
+    teller.tell(progress.rows, progress.all_rows);
+    return {};
   };
 }
 
@@ -71,14 +110,16 @@ Result<TrainingData> open_training_data(const config::Topology& topology,
     options.index_folder.clear();
   }
   options.split = pipeline::DataSplit::kTrain;
-  ASSIGN_OR_RETURN(pipeline::Dataset train, pipeline::Dataset::open(options));
+  ASSIGN_OR_RETURN(pipeline::Dataset train,
+                   pipeline::Dataset::open(options, opening_watch("reading training data", log)));
   describe("training", train, log);
 
   std::optional<pipeline::Dataset> test;
   if (with_test_data && validates(topology)) {
     if (train.report().other_split == 0) return nothing_to_validate(train.report(), options);
     options.split = pipeline::DataSplit::kTest;
-    ASSIGN_OR_RETURN(test, pipeline::Dataset::open(options));
+    ASSIGN_OR_RETURN(test,
+                     pipeline::Dataset::open(options, opening_watch("reading test data", log)));
     describe("test", *test, log);
   }
 

@@ -1,13 +1,16 @@
 #include "launch/usable_machine.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "launch/control_groups.h"
+#include "launch/descriptor.h"
 
 namespace troupe::launch {
 
@@ -20,6 +23,18 @@ UsableMemory usable_memory() {
     return {machine, machine};
   }
   return {machine, std::min(machine, static_cast<double>(limit.rlim_cur))};
+}
+
+// The second number of statm is pages in memory.
+std::int64_t resident_bytes() {
+  const Descriptor file(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
+  char text[128];
+  const ssize_t size = file.is_open() ? ::read(file.number(), text, sizeof(text) - 1) : -1;
+  if (size <= 0) return 0;
+  text[size] = '\0';
+  char* rest = nullptr;
+  (void)std::strtoll(text, &rest, 10);
+  return std::strtoll(rest, nullptr, 10) * ::sysconf(_SC_PAGESIZE);
 }
 
 int usable_processors() {

@@ -1,6 +1,9 @@
 #pragma once
 
-// How much of this machine a process may use: what there is, but for what limits take from it.
+// How much of this machine a process may use, which is what there is but for what limits take from
+// it, and how much this one does.
+
+#include <cstdint>
 
 namespace troupe::launch {
 
@@ -10,6 +13,9 @@ struct UsableMemory {
   double process = 0;  // of each: not more than the limit set on its address space
 };
 UsableMemory usable_memory();
+
+// Memory that this process holds now; 0 if that cannot be known.
+std::int64_t resident_bytes();
 
 // Threads that can compute at once; at least 1.
 int usable_processors();

@@ -185,7 +185,8 @@ int info(const Arguments& arguments) {
   if (const auto code = line.check_threads()) return *code;
   runtime::ThreadTeam team(line.get<int>("threads"));
   report_threads(line.get<int>("threads"), team.threads());
-  const auto found = pipeline::describe_dataset({line.get<std::string>("file")}, team);
+  const auto found =
+      pipeline::describe_dataset({line.get<std::string>("file")}, team, progress_to_stderr());
   if (!found.ok()) return report(found.error());
   if (line.get<bool>("json")) {
     std::cout << json(*found) << "\n";

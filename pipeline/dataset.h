@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -47,13 +48,24 @@ struct DatasetReport {
   std::vector<std::string> notes;       // what is slower or other than one may think
 };
 
+// How far opening is, which takes as long as reading all files where no index of them is kept, or
+// with a memory cache.
+struct OpeningProgress {
+  std::uint64_t rows = 0;             // stored events done with
+  std::uint64_t all_rows = 0;         // of the files that have some of the split
+  std::uint64_t bytes_in_memory = 0;  // of the packed events so far
+};
+// Told after each block, by any thread of the team, one at a time. An Error ends the opening.
+using OpeningWatch = std::function<runtime::Result<void>(const OpeningProgress& progress)>;
+
 // Owned and used by one thread at a time; its own ThreadTeam helps inside open() and read().
 class Dataset {
  public:
   // Expands the paths, checks every file against the schema, scans (or finds in index_folder) the
-  // index, applies the cuts, fills the memory cache. Every Error is kData and names file, dataset
-  // and event where there is one, and what was expected.
-  static runtime::Result<Dataset> open(const DatasetOptions& options);
+  // index, applies the cuts, fills the memory cache. Every Error but those of `watch` is kData and
+  // names file, dataset and event where there is one, and what was expected.
+  static runtime::Result<Dataset> open(const DatasetOptions& options,
+                                       const OpeningWatch& watch = {});
   Dataset(Dataset&&) noexcept;
   Dataset& operator=(Dataset&&) noexcept;
   ~Dataset();

@@ -81,8 +81,8 @@ Result<FileIndex> scan_file(const DatasetFile& file, const Preprocessing& prepro
     const std::size_t first = images.first_row(block);
     const std::size_t count = images.rows_of(block);
     for (std::size_t i = 0; i < count; ++i) judge(first + i, values.subspan(i * cells, cells));
-    if (visitor) visitor(block, std::span(index.states).subspan(first, count), values);
-    return {};
+    if (!visitor) return {};
+    return visitor(block, std::span(index.states).subspan(first, count), values);
   };
   std::vector<std::uint32_t> blocks(images.blocks());
   for (std::uint32_t i = 0; i < blocks.size(); ++i) blocks[i] = i;

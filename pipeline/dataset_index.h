@@ -36,11 +36,11 @@ struct FileIndex {
 };
 
 // Called with each block once its events are judged: its rows' states and stored images
-// [rows][X][Y][Z]. Blocks in any order, several at a time.
-using BlockVisitor = std::function<void(std::uint32_t block, std::span<const EventState> states,
-                                        std::span<const float> images)>;
+// [rows][X][Y][Z]. Blocks in any order, several at a time. An Error ends the reading.
+using BlockVisitor = std::function<runtime::Result<void>(
+    std::uint32_t block, std::span<const EventState> states, std::span<const float> images)>;
 
-// Reads the whole file. Errors (kData): what cannot be read.
+// Reads the whole file. Errors (kData): what cannot be read; those of the visitor.
 runtime::Result<FileIndex> scan_file(const DatasetFile& file, const Preprocessing& preprocessing,
                                      runtime::ThreadTeam& team, ChunkScratch& scratch,
                                      const BlockVisitor& visitor = {});

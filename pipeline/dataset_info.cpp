@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
@@ -13,6 +14,8 @@
 
 namespace troupe::pipeline {
 
+using runtime::Error;
+using runtime::ErrorKind;
 using runtime::Result;
 
 namespace {
@@ -72,11 +75,16 @@ Result<FileInfo> describe_file(const std::string& path) {
     for (const Hdf5Filter& filter : dataset.filters()) entry.filters.push_back(filter.name);
     info.datasets.push_back(std::move(entry));
   }
+  if (info.schema) {
+    ASSIGN_OR_RETURN(const Hdf5Dataset images, file.dataset(default_names(*info.schema).image));
+    info.events = images.rows();
+  }
   return info;
 }
 
 // Adds a file's events to the gauges, in order of rows so that the means do not depend on threads.
-Result<void> measure_file(FileInfo& file, runtime::ThreadTeam& team, Gauges& gauges,
+Result<void> measure_file(const FileInfo& file, runtime::ThreadTeam& team,
+                          const std::function<bool(std::uint64_t rows)>& going_on, Gauges& gauges,
                           DatasetInfo& info) {
   ASSIGN_OR_RETURN(const DatasetFile opened,
                    DatasetFile::open(file.path, *file.schema, default_names(*file.schema), {}));
@@ -84,13 +92,15 @@ Result<void> measure_file(FileInfo& file, runtime::ThreadTeam& team, Gauges& gau
   ChunkScratch scratch;
   std::vector<std::uint32_t> occupied(opened.rows());
   const auto count = [&](std::uint32_t block, std::span<const EventState> states,
-                         std::span<const float> images) {
+                         std::span<const float> images) -> Result<void> {
     const std::size_t first = opened.images().first_row(block);
     for (std::size_t i = 0; i < states.size(); ++i) {
       const auto image = images.subspan(i * cells, cells);
       occupied[first + i] = static_cast<std::uint32_t>(
           std::count_if(image.begin(), image.end(), [](float cell) { return cell > 0.0f; }));
     }
+    if (going_on(states.size())) return {};
+    return Error{ErrorKind::kData, file.path + ": reading it was stopped"};
   };
   ASSIGN_OR_RETURN(const FileIndex index, scan_file(opened, Preprocessing{}, team, scratch, count));
   for (std::size_t row = 0; row < index.rows(); ++row) {
@@ -100,8 +110,6 @@ Result<void> measure_file(FileInfo& file, runtime::ThreadTeam& team, Gauges& gau
     gauges.ecal.add(static_cast<double>(index.ecals[row]));
     gauges.occupied.add(occupied[row]);
   }
-  file.events = index.rows();
-  info.events += file.events;
   info.bad_events += index.bad;
   for (const std::string& event : index.bad_events) {
     if (info.bad_event_examples.size() < kExamples) info.bad_event_examples.push_back(event);
@@ -115,18 +123,29 @@ Result<void> measure_file(FileInfo& file, runtime::ThreadTeam& team, Gauges& gau
 }  // namespace
 
 Result<DatasetInfo> describe_dataset(const std::vector<std::string>& paths,
-                                     runtime::ThreadTeam& team) {
+                                     runtime::ThreadTeam& team, const Progress& progress) {
   ASSIGN_OR_RETURN(const std::vector<std::string> files, expand_paths(paths));
   DatasetInfo info;
-  Gauges gauges;
   for (const std::string& path : files) {
     ASSIGN_OR_RETURN(FileInfo file, describe_file(path));
-    if (file.schema) {
-      RETURN_IF_ERROR(measure_file(file, team, gauges, info));
-    } else {
-      info.notes.push_back(path + ": neither lcd-fixed nor lcd-angle; its events are not read");
-    }
+    info.events += file.events;
     info.files.push_back(std::move(file));
+  }
+  Gauges gauges;
+  std::mutex mutex;
+  std::uint64_t done = 0;
+  const auto going_on = [&](std::uint64_t rows) {
+    const std::scoped_lock lock(mutex);
+    done += rows;
+    return !progress || progress(done, info.events);
+  };
+  for (const FileInfo& file : info.files) {
+    if (file.schema) {
+      RETURN_IF_ERROR(measure_file(file, team, going_on, gauges, info));
+    } else {
+      info.notes.push_back(file.path +
+                           ": neither lcd-fixed nor lcd-angle; its events are not read");
+    }
   }
   info.schema = info.files.front().schema;
   for (const FileInfo& file : info.files) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "pipeline/dataset_options.h"
+#include "pipeline/progress.h"
 #include "runtime/base/error.h"
 #include "runtime/base/thread_team.h"
 
@@ -28,7 +29,7 @@ struct FileInfo {
   std::string path;
   std::uint64_t bytes = 0;
   std::optional<DataSchema> schema;  // kLcdFixed or kLcdAngle, if it is one
-  std::uint64_t events = 0;          // 0 where there is no schema
+  std::uint64_t events = 0;          // stored ones; 0 where there is no schema
   std::vector<DatasetEntryInfo> datasets;
   std::vector<std::pair<std::string, std::string>> attributes;  // of the root, as text
 };
@@ -56,8 +57,10 @@ struct DatasetInfo {
 };
 
 // `paths` as in DatasetOptions. Reads every event of files with a known schema, on the team.
-// Errors (kData): no such file, a glob without match, not HDF5, unreadable.
+// Errors (kData): no such file, a glob without match, not HDF5, unreadable. `progress` is told by
+// any thread of the team, one at a time.
 runtime::Result<DatasetInfo> describe_dataset(const std::vector<std::string>& paths,
-                                              runtime::ThreadTeam& team);
+                                              runtime::ThreadTeam& team,
+                                              const Progress& progress = {});
 
 }  // namespace troupe::pipeline

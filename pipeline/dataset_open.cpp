@@ -50,15 +50,22 @@ Dataset::State::State(const DatasetOptions& given)
       team(given.threads),
       shape(given.expected_shape) {}
 
-Result<Dataset> Dataset::open(const DatasetOptions& options) {
+Result<Dataset> Dataset::open(const DatasetOptions& options, const OpeningWatch& watch) {
   const DatasetNames names = options.names.value_or(default_names(options.schema));
   RETURN_IF_ERROR(check_options(options, names));
   auto state = std::make_unique<State>(options);
-  RETURN_IF_ERROR(state->open_all());
+  RETURN_IF_ERROR(state->open_all(watch));
   return Dataset(std::move(state));
 }
 
-Result<void> Dataset::State::open_all() {
+Result<void> Dataset::State::Opening::add(std::uint64_t rows, std::uint64_t packed_bytes) {
+  const std::scoped_lock lock(mutex);
+  progress.rows += rows;
+  progress.bytes_in_memory += packed_bytes;
+  return watch ? watch(progress) : Result<void>{};
+}
+
+Result<void> Dataset::State::open_all(const OpeningWatch& watch) {
   ASSIGN_OR_RETURN(const std::vector<std::string> paths, expand_paths(options.paths));
   std::vector<std::uint64_t> rows;
   for (const std::string& path : paths) {
@@ -70,7 +77,10 @@ Result<void> Dataset::State::open_all() {
     files.push_back({path, opened.stamp(), {}, {}});
   }
   const std::vector<RowRange> ranges = split_rows(paths, rows, options.split, options.test_one_in);
-  std::vector<std::unique_ptr<PackedEvents>> packed;
+  Opening opening{watch, {}, {}, {}};
+  for (std::uint32_t i = 0; i < files.size(); ++i) {
+    if (ranges[i].first != ranges[i].end) opening.progress.all_rows += rows[i];
+  }
   hash_rules(options, preprocessing, content);
   for (std::uint32_t i = 0; i < files.size(); ++i) {
     files[i].rows = ranges[i];
@@ -78,7 +88,7 @@ Result<void> Dataset::State::open_all() {
     if (ranges[i].first == ranges[i].end) {
       report.other_split += rows[i];
     } else {
-      RETURN_IF_ERROR(open_file(i, packed));
+      RETURN_IF_ERROR(open_file(i, opening));
     }
   }
   report.files = files.size();
@@ -95,27 +105,33 @@ Result<void> Dataset::State::open_all() {
   fingerprint = content.digest();
   // Two windows: a batch may begin in one and end in the next.
   store.reset(blocks.size(), options.cache == CacheMode::kMemory ? 0 : 2 * window);
-  for (std::uint32_t i = 0; i < packed.size(); ++i) store.put(i, std::move(packed[i]));
+  for (std::uint32_t i = 0; i < opening.packed.size(); ++i) {
+    store.put(i, std::move(opening.packed[i]));
+  }
   report.bytes_in_memory = store.bytes();
   return {};
 }
 
 // With a memory cache, appends the packed events of each of the file's blocks that has any.
-Result<void> Dataset::State::open_file(std::uint32_t file,
-                                       std::vector<std::unique_ptr<PackedEvents>>& packed) {
+Result<void> Dataset::State::open_file(std::uint32_t file, Opening& opening) {
   File& entry = files[file];
   ASSIGN_OR_RETURN(const DatasetFile opened,
                    DatasetFile::open(entry.path, options.schema, names, shape));
   const ChunkReader& images = opened.images();
-  std::vector<std::unique_ptr<PackedEvents>> in_file(images.blocks());
-  BlockVisitor visitor;
-  if (options.cache == CacheMode::kMemory) {
-    visitor = [&](std::uint32_t block, std::span<const EventState> states,
-                  std::span<const float> values) {
+  const bool keeps = options.cache == CacheMode::kMemory;
+  std::vector<std::unique_ptr<PackedEvents>> in_file(keeps ? images.blocks() : 0);
+  const BlockVisitor visitor = [&](std::uint32_t block, std::span<const EventState> states,
+                                   std::span<const float> values) {
+    std::uint64_t bytes = 0;
+    if (keeps) {
       in_file[block] = pack(entry, images.first_row(block), states, values);
-    };
-  }
-  ASSIGN_OR_RETURN(const FileIndex index, index_of(opened, visitor));
+      if (in_file[block]) bytes = in_file[block]->bytes();
+    }
+    return opening.add(states.size(), bytes);
+  };
+  const std::uint64_t rows_before = opening.progress.rows;
+  ASSIGN_OR_RETURN(const FileIndex index, index_of(opened, entry.rows, visitor));
+  opening.progress.rows = rows_before + index.rows();  // those that were not read, too
   take_index(file, index);
   if (index.bad > 0 && options.on_bad_event == BadEventPolicy::kFail) {
     return Error{ErrorKind::kData,
@@ -124,30 +140,32 @@ Result<void> Dataset::State::open_file(std::uint32_t file,
                              index.bad_events.front(), index.bad, index.rows())};
   }
   for (std::unique_ptr<PackedEvents>& events : in_file) {
-    if (events) packed.push_back(std::move(events));
+    if (events) opening.packed.push_back(std::move(events));
   }
   return {};
 }
 
-// Whichever way the index comes, `visitor` sees every block.
-Result<FileIndex> Dataset::State::index_of(const DatasetFile& opened, const BlockVisitor& visitor) {
+// With a memory cache `visitor` sees every block that has some of `rows`, whichever way the index
+// comes.
+Result<FileIndex> Dataset::State::index_of(const DatasetFile& opened, RowRange rows,
+                                           const BlockVisitor& visitor) {
   const IndexKey key{options.schema, names, preprocessing};
   if (options.index_folder.empty()) return scan_file(opened, preprocessing, team, scratch, visitor);
   auto kept = load_index(options.index_folder, key, opened.path(), opened.stamp());
   const ChunkReader& images = opened.images();
   if (kept && kept->shape == opened.shape() && kept->rows() == opened.rows() &&
       kept->block_rows == images.block_rows()) {
-    if (!visitor) return *std::move(kept);
-    std::vector<std::uint32_t> all(images.blocks());
-    for (std::uint32_t i = 0; i < all.size(); ++i) all[i] = i;
-    RETURN_IF_ERROR(images.read(
-        all, team, scratch, [&](std::uint32_t block, std::span<float> values, int) -> Result<void> {
-          visitor(block,
-                  std::span<const EventState>(kept->states)
-                      .subspan(images.first_row(block), images.rows_of(block)),
-                  values);
-          return {};
-        }));
+    if (options.cache == CacheMode::kNone) return *std::move(kept);
+    std::vector<std::uint32_t> needed;
+    for (std::uint32_t i = 0; i < images.blocks(); ++i) {
+      const std::uint64_t first = images.first_row(i);
+      if (first < rows.end && first + images.rows_of(i) > rows.first) needed.push_back(i);
+    }
+    const auto visit = [&](std::uint32_t block, std::span<float> values, int) {
+      const auto states = std::span<const EventState>(kept->states);
+      return visitor(block, states.subspan(images.first_row(block), images.rows_of(block)), values);
+    };
+    RETURN_IF_ERROR(images.read(needed, team, scratch, visit));
     return *std::move(kept);
   }
   ASSIGN_OR_RETURN(FileIndex index, scan_file(opened, preprocessing, team, scratch, visitor));

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -35,13 +36,24 @@ struct Dataset::State {
     std::uint32_t events;
   };
 
+  // What opening is at.
+  struct Opening {
+    const OpeningWatch& watch;
+    std::mutex mutex;  // of `progress`
+    OpeningProgress progress;
+    std::vector<std::unique_ptr<PackedEvents>> packed;  // of each block so far
+
+    // `rows` more are done. What `watch` says.
+    runtime::Result<void> add(std::uint64_t rows, std::uint64_t packed_bytes);
+  };
+
   explicit State(const DatasetOptions& given);
 
   // dataset_open.cpp
-  runtime::Result<void> open_all();
-  runtime::Result<void> open_file(std::uint32_t file,
-                                  std::vector<std::unique_ptr<PackedEvents>>& packed);
-  runtime::Result<FileIndex> index_of(const DatasetFile& opened, const BlockVisitor& visitor);
+  runtime::Result<void> open_all(const OpeningWatch& watch);
+  runtime::Result<void> open_file(std::uint32_t file, Opening& opening);
+  runtime::Result<FileIndex> index_of(const DatasetFile& opened, RowRange rows,
+                                      const BlockVisitor& visitor);
   runtime::Result<void> check_shape(const DatasetFile& opened);
   void take_index(std::uint32_t file, const FileIndex& index);
   runtime::Error nothing_left() const;

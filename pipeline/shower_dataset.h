@@ -7,16 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/progress.h"
 #include "pipeline/shower_generator.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/error.h"
 #include "runtime/base/thread_team.h"
 
 namespace troupe::pipeline {
-
-// Told how many of how many events are done; returns false to stop the work, which then leaves
-// nothing behind and ends in an Error.
-using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
 struct ShowerDatasetOptions {
   ShowerOptions showers;

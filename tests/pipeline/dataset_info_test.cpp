@@ -16,8 +16,14 @@ TEST(DatasetInfo, DescribesAGeneratedFile) {
   options.events = 300;
   options.files = 2;
   ASSERT_TRUE(write_shower_dataset(options, folder / "a.h5", team).ok());
-  const auto info = describe_dataset({folder / "a_*.h5"}, team);
+  std::uint64_t told = 0;
+  const auto info = describe_dataset({folder / "a_*.h5"}, team, [&](auto done, auto total) {
+    told = done;
+    return total == 300u;
+  });
   ASSERT_TRUE(info.ok()) << info.error().message;
+  EXPECT_EQ(told, 300u);
+  EXPECT_FALSE(describe_dataset({folder / "a_*.h5"}, team, [](auto, auto) { return false; }).ok());
   EXPECT_EQ(info->schema, DataSchema::kLcdFixed);
   EXPECT_EQ(info->events, 300u);
   EXPECT_EQ(info->shape, (std::array<std::uint64_t, 3>{12, 12, 12}));

@@ -97,6 +97,50 @@ TEST_F(ThreeFiles, AreOneDatasetInOrderOfNamesWhateverTheCacheAndThreads) {
   }
 }
 
+TEST_F(ThreeFiles, OpeningTellsHowFarItIsAndCanBeEnded) {
+  options_.threads = 3;
+  OpeningProgress last;
+  const auto keep = [&](const OpeningProgress& progress) -> runtime::Result<void> {
+    EXPECT_GT(progress.rows, last.rows);
+    EXPECT_GE(progress.bytes_in_memory, last.bytes_in_memory);
+    last = progress;
+    return {};
+  };
+  const auto opened = Dataset::open(options_, keep);
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  EXPECT_EQ(last.rows, 40u);
+  EXPECT_EQ(last.all_rows, 40u);
+  EXPECT_EQ(last.bytes_in_memory, opened->report().bytes_in_memory);
+
+  int told = 0;
+  const auto refuse = [&](const OpeningProgress& progress) -> runtime::Result<void> {
+    if (progress.rows < 24) return {};
+    ++told;
+    return runtime::Error{runtime::ErrorKind::kUsage, "enough"};
+  };
+  const auto ended = Dataset::open(options_, refuse);
+  ASSERT_FALSE(ended.ok());
+  EXPECT_EQ(ended.error().message, "enough");
+  EXPECT_GE(told, 1);
+}
+
+// Of a file whose index is kept only what belongs to the split is read again.
+TEST_F(ThreeFiles, OtherSplitIsNotReadTwice) {
+  options_.index_folder = folder_ / "index";
+  ASSERT_TRUE(Dataset::open(options_).ok());
+  options_.split = DataSplit::kTest;  // the last tenth of each file, in its last chunk
+  std::vector<std::uint64_t> rows;
+  const auto keep = [&](const OpeningProgress& progress) -> runtime::Result<void> {
+    rows.push_back(progress.rows);
+    return {};
+  };
+  const auto opened = Dataset::open(options_, keep);
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  EXPECT_EQ(opened->size(), 3u);
+  // Chunks of 4 and 5 rows; the file of 7 has none for testing.
+  EXPECT_EQ(rows, (std::vector<std::uint64_t>{4, 20 + 3}));
+}
+
 TEST_F(ThreeFiles, EventsComeInTheOrderAskedForAndMayRepeat) {
   options_.cache = CacheMode::kNone;
   Dataset dataset = open_dataset(options_);

@@ -38,7 +38,7 @@ pipeline::Progress shower_progress(Log& log) {
   return [teller = ProgressTeller("making showers", log)](std::uint64_t done,
                                                           std::uint64_t total) mutable {
     teller.tell(done, total);
-    return true;
+    return Result<void>{};
   };
 }
 

@@ -1,5 +1,7 @@
 #include <chrono>
+#include <functional>
 #include <iostream>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -21,17 +23,18 @@ using runtime::json_string;
 
 constexpr double kDegree = 3.14159265358979323846 / 180.0;
 
-// Prints on standard error every two seconds.
-pipeline::Progress progress_to_stderr() {
+// Prints on standard error every two seconds. `check`, if set, is asked each time.
+pipeline::Progress progress_to_stderr(std::function<runtime::Result<void>()> check = {}) {
   auto last = std::chrono::steady_clock::now();
-  return [last](std::uint64_t done, std::uint64_t total) mutable {
+  return [last, check = std::move(check)](std::uint64_t done,
+                                          std::uint64_t total) mutable -> runtime::Result<void> {
     const auto now = std::chrono::steady_clock::now();
     if (now - last > std::chrono::seconds(2)) {
       last = now;
       std::cerr << fmt::format("{} of {} events ({:.0f} %)\n", done, total,
                                100.0 * static_cast<double>(done) / static_cast<double>(total));
     }
-    return true;
+    return check ? check() : runtime::Result<void>{};
   };
 }
 
@@ -101,7 +104,10 @@ int make(const Arguments& arguments) {
   runtime::ThreadTeam team(line.get<int>("threads"));
   report_threads(line.get<int>("threads"), team.threads());
   const auto start = std::chrono::steady_clock::now();
-  const auto paths = pipeline::write_shower_dataset(options, file, team, progress_to_stderr());
+  const auto paths = pipeline::write_shower_dataset(
+      options, file, team, progress_to_stderr([] {
+        return check_room_for_output("spread it over several with --files");
+      }));
   if (!paths.ok()) return report(paths.error());
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

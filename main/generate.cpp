@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <memory>
 #include <numbers>
+#include <optional>
 #include <span>
 
 #include <fmt/format.h>
@@ -115,17 +117,27 @@ class TrainedShowers final : public pipeline::ShowerSource {
     trained_.maker->make(trained_.state.generator.weights, trained_.state.generator.moving, request,
                          cells);
     model::to_gev(cells, units_, cells);
+    const auto bad =
+        std::find_if(cells.begin(), cells.end(), [](float cell) { return !std::isfinite(cell); });
+    if (bad != cells.end() && !bad_event_) {
+      const std::size_t image = cells.size() / primaries.size();
+      bad_event_ = first + static_cast<std::uint64_t>(bad - cells.begin()) / image;
+    }
     for (auto& primary : primaries) {
       primary.energy_gev = static_cast<float>(request_.energy_gev);
       primary.theta_rad = with_angle_ ? angle : std::numbers::pi_v<float> / 2;
     }
   }
 
+  // The first that has a cell which is no number.
+  const std::optional<std::uint64_t>& bad_event() const { return bad_event_; }
+
  private:
   Trained& trained_;
   const Request& request_;
   model::ImageUnits units_;
   bool with_angle_;
+  std::optional<std::uint64_t> bad_event_;
 };
 
 // What can be refused before anything is read.
@@ -173,13 +185,19 @@ Result<double> generate(const Request& request) {
   TrainedShowers source(trained, request);
   const auto start = std::chrono::steady_clock::now();
   auto said = start;
-  const auto tell = [&](std::uint64_t done) {
+  const auto tell = [&](std::uint64_t done, std::uint64_t) -> Result<void> {
     const auto now = std::chrono::steady_clock::now();
     if (now - said > std::chrono::seconds(2)) {
       said = now;
       std::cerr << fmt::format("{} of {} showers\n", done, request.events);
     }
-    return true;
+    if (source.bad_event()) {
+      return Error{ErrorKind::kDiverged,
+                   fmt::format("{}: its generator makes NaN or infinite cells (event {}); take an "
+                               "older checkpoint of the run",
+                               request.checkpoint, *source.bad_event())};
+    }
+    return check_room_for_output("make fewer --events at a time, each with another --seed");
   };
   ASSIGN_OR_RETURN(const runtime::Buffer file,
                    pipeline::compose_shower_file(options, source, team, tell));

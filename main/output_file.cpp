@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "launch/usable_machine.h"
+
 namespace troupe {
 
 runtime::Result<void> check_output_file(const std::string& path) {
@@ -24,7 +26,22 @@ runtime::Result<void> check_output_file(const std::string& path) {
   if (!file.has_filename() || std::filesystem::is_directory(file, ignored)) {
     return refuse("it is a folder; name a file");
   }
+  // Devices and pipes would be replaced by a file.
+  if (std::filesystem::exists(file, ignored) && !std::filesystem::is_regular_file(file, ignored)) {
+    return refuse("it is there and is no file; name another");
+  }
   return {};
+}
+
+runtime::Result<void> check_room_for_output(const std::string& helps) {
+  constexpr double kMostShare = 0.45;
+  const double usable = launch::usable_memory().process;
+  if (static_cast<double>(launch::resident_bytes()) < kMostShare * usable) return {};
+  return runtime::Error{
+      runtime::ErrorKind::kData,
+      fmt::format("a file is made in memory, where {:.2f} GB may be used, and this one would take "
+                  "more; {}",
+                  usable / 1e9, helps)};
 }
 
 }  // namespace troupe

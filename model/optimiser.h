@@ -48,6 +48,10 @@ struct OptimiserCounters {
   bool operator==(const OptimiserCounters&) const = default;
 };
 
+// Gradients g for which update() is defined: |g| < 2^64. The square of a larger one is no float,
+// and an infinite mean square stops a weight for ever.
+inline constexpr int kLargestGradientExponent = 64;
+
 // Once per step, before update(): counts the step and multiplies the beta powers.
 void begin_update(const OptimiserOptions& options, OptimiserCounters& counters);
 

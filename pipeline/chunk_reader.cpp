@@ -36,7 +36,7 @@ Result<ChunkReader> ChunkReader::create(Hdf5Dataset dataset) {
   reader.note_ = reader.why_not_raw();
   reader.raw_ = reader.note_.empty();
   // Decoding here meets each chunk that is missing.
-  if (!reader.raw_) RETURN_IF_ERROR(d.check_chunks_written());
+  if (!reader.raw_) RETURN_IF_ERROR(d.check_written());
   if (d.chunk().empty()) {
     reader.block_rows_ = std::max<std::uint64_t>(1, kContiguousBlockBytes / 4 / d.row_size());
   } else {

@@ -19,6 +19,10 @@ namespace {
 // File handles are few (the usual limit is 1024), and a window seldom spans many files.
 constexpr std::size_t kOpenFiles = 16;
 
+Error changed(const std::string& path) {
+  return {ErrorKind::kData, fmt::format("{}: changed since the run opened it; start again", path)};
+}
+
 }  // namespace
 
 bool Dataset::State::takes(const File& file, std::uint64_t row, EventState state) const {
@@ -80,7 +84,10 @@ Result<void> Dataset::State::load_blocks(std::uint32_t file,
     store.put(index, std::move(events));
     return {};
   };
-  return reader->images().read(numbers, team, scratch, keep);
+  RETURN_IF_ERROR(reader->images().read(numbers, team, scratch, keep));
+  // Behind the reading: what was written meanwhile shows, too.
+  if (reader->stamp_now() != files[file].stamp) return changed(files[file].path);
+  return {};
 }
 
 Result<const DatasetFile*> Dataset::State::opened(std::uint32_t file) {
@@ -92,10 +99,7 @@ Result<const DatasetFile*> Dataset::State::opened(std::uint32_t file) {
   }
   const File& entry = files[file];
   ASSIGN_OR_RETURN(DatasetFile reader, DatasetFile::open(entry.path, options.schema, names, shape));
-  if (reader.stamp() != entry.stamp) {
-    return Error{ErrorKind::kData,
-                 fmt::format("{}: changed since the run opened it; start again", entry.path)};
-  }
+  if (reader.stamp() != entry.stamp) return changed(entry.path);
   if (open_files.size() == kOpenFiles) open_files.pop_back();
   open_files.emplace(open_files.begin(), file, std::move(reader));
   return &open_files.front().second;

@@ -65,7 +65,8 @@ Result<void> check_conditions(const Hdf5Dataset& dataset, std::uint64_t rows, in
     return described(column == 0 ? "(N) or (N, 1)" : fmt::format("(N, {} or more)", column + 1));
   }
   if (dataset.rows() != rows) return described(fmt::format("{} rows, one per image", rows));
-  return dataset.check_claims();
+  RETURN_IF_ERROR(dataset.check_claims());
+  return dataset.check_written();
 }
 
 // Files that say nothing are the published ones, in the units of the schema.
@@ -133,8 +134,16 @@ Result<DatasetFile> DatasetFile::open(const std::string& path, DataSchema schema
   for (const Hdf5Dataset& angle : opened.angle_) homes.insert(angle.home());
   homes.erase(path);
   for (const std::string& home : homes) add_to_stamp(home, stamp);
+  opened.other_homes_ = std::move(homes);
   opened.stamp_ = stamp;
   return opened;
+}
+
+FileStamp DatasetFile::stamp_now() const {
+  FileStamp stamp;
+  add_to_stamp(path_, stamp);
+  for (const std::string& home : other_homes_) add_to_stamp(home, stamp);
+  return stamp;
 }
 
 Result<EventConditions> DatasetFile::read_conditions() const {

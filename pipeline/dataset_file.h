@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ class DatasetFile {
 
   const std::string& path() const { return path_; }
   const FileStamp& stamp() const { return stamp_; }
+  // Of the files that are now at the paths it was opened from.
+  FileStamp stamp_now() const;
   std::uint64_t rows() const { return images_.rows(); }
   std::array<std::uint32_t, 3> shape() const { return shape_; }
   const ChunkReader& images() const { return images_; }
@@ -53,6 +56,7 @@ class DatasetFile {
   DatasetFile(std::string path, ChunkReader images, Hdf5Dataset energy);
 
   std::string path_;
+  std::set<std::string> other_homes_;  // of its datasets, which links may lead to
   FileStamp stamp_;
   ChunkReader images_;
   Hdf5Dataset energy_;

@@ -14,8 +14,6 @@
 
 namespace troupe::pipeline {
 
-using runtime::Error;
-using runtime::ErrorKind;
 using runtime::Result;
 
 namespace {
@@ -84,8 +82,8 @@ Result<FileInfo> describe_file(const std::string& path) {
 
 // Adds a file's events to the gauges, in order of rows so that the means do not depend on threads.
 Result<void> measure_file(const FileInfo& file, runtime::ThreadTeam& team,
-                          const std::function<bool(std::uint64_t rows)>& going_on, Gauges& gauges,
-                          DatasetInfo& info) {
+                          const std::function<Result<void>(std::uint64_t rows)>& add_rows,
+                          Gauges& gauges, DatasetInfo& info) {
   ASSIGN_OR_RETURN(const DatasetFile opened,
                    DatasetFile::open(file.path, *file.schema, default_names(*file.schema), {}));
   const std::size_t cells = opened.images().row_size();
@@ -99,8 +97,7 @@ Result<void> measure_file(const FileInfo& file, runtime::ThreadTeam& team,
       occupied[first + i] = static_cast<std::uint32_t>(
           std::count_if(image.begin(), image.end(), [](float cell) { return cell > 0.0f; }));
     }
-    if (going_on(states.size())) return {};
-    return Error{ErrorKind::kData, file.path + ": reading it was stopped"};
+    return add_rows(states.size());
   };
   ASSIGN_OR_RETURN(const FileIndex index, scan_file(opened, Preprocessing{}, team, scratch, count));
   for (std::size_t row = 0; row < index.rows(); ++row) {
@@ -134,14 +131,14 @@ Result<DatasetInfo> describe_dataset(const std::vector<std::string>& paths,
   Gauges gauges;
   std::mutex mutex;
   std::uint64_t done = 0;
-  const auto going_on = [&](std::uint64_t rows) {
+  const auto add_rows = [&](std::uint64_t rows) -> Result<void> {
     const std::scoped_lock lock(mutex);
     done += rows;
-    return !progress || progress(done, info.events);
+    return progress ? progress(done, info.events) : Result<void>{};
   };
   for (const FileInfo& file : info.files) {
     if (file.schema) {
-      RETURN_IF_ERROR(measure_file(file, team, going_on, gauges, info));
+      RETURN_IF_ERROR(measure_file(file, team, add_rows, gauges, info));
     } else {
       info.notes.push_back(file.path +
                            ": neither lcd-fixed nor lcd-angle; its events are not read");

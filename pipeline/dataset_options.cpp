@@ -45,7 +45,10 @@ std::optional<DataSchema> parse_schema(std::string_view word) {
 
 Preprocessing default_preprocessing(DataSchema schema) {
   Preprocessing preprocessing;
-  if (schema == DataSchema::kLcdFixed) preprocessing.threshold = 1e-6f;
+  if (schema == DataSchema::kLcdFixed) {
+    preprocessing.threshold = 1e-6f;
+    preprocessing.min_ecal = 0;
+  }
   if (schema == DataSchema::kLcdAngle) {
     preprocessing.min_ecal = 10;
     preprocessing.power = 0.85;

@@ -49,8 +49,9 @@ struct Preprocessing {
   double power = 1;     // exponent of every cell, by runtime/base/math.h
 };
 
-// What the schema is known by in the literature: lcd-fixed (threshold 1e-6), lcd-angle (keep
-// ecal > 10, power 0.85), custom (nothing).
+// What the schema is known by in the literature: lcd-fixed (threshold 1e-6; events without any
+// energy are cut, as losses divide by it), lcd-angle (keep ecal > 10, power 0.85), custom
+// (nothing).
 Preprocessing default_preprocessing(DataSchema schema);
 // ECAL and target column 1; ECAL, energy and theta; nothing.
 DatasetNames default_names(DataSchema schema);

@@ -1,9 +1,12 @@
 #include "pipeline/dataset_paths.h"
 
 #include <glob.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -21,12 +24,24 @@ std::string particle(const std::string& path) {
   return name.substr(0, name.find('_'));
 }
 
+// What cannot be looked at keeps its place, for whoever opens it to say why.
+void remove_other_names(std::vector<std::string>& sorted) {
+  std::set<std::pair<::dev_t, ::ino_t>> seen;
+  std::erase_if(sorted, [&](const std::string& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) return false;
+    return !seen.emplace(status.st_dev, status.st_ino).second;
+  });
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
-    if (path.find_first_of("*?[") == std::string::npos) {
+    struct stat file {};
+    const bool has_pattern = path.find_first_of("*?[") != std::string::npos;
+    if (!has_pattern || ::stat(path.c_str(), &file) == 0) {
       files.push_back(path);
       continue;
     }
@@ -43,6 +58,7 @@ Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& pa
   if (files.empty()) return Error{ErrorKind::kData, "no data files are named"};
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
+  remove_other_names(files);
   return files;
 }
 

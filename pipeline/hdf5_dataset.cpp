@@ -232,9 +232,16 @@ Result<void> Hdf5Dataset::check_claims() const {
   return {};
 }
 
-Result<void> Hdf5Dataset::check_chunks_written() const {
+Result<void> Hdf5Dataset::check_written() const {
   const Hdf5Lock lock;
-  if (chunk_.empty()) return {};
+  if (chunk_.empty()) {
+    const std::uint64_t bytes = rows() * row_size() * element_bytes_;
+    if (stored_bytes_ >= bytes) return {};
+    return data_error(
+        fmt::format("{}: only {} of its {} bytes were written; the file is cut short or its writer "
+                    "was stopped",
+                    place(), stored_bytes_, bytes));
+  }
   std::uint64_t chunks = 1;
   for (std::size_t i = 0; i < shape_.size(); ++i) chunks *= (shape_[i] + chunk_[i] - 1) / chunk_[i];
   const Hdf5Handle space(H5Dget_space(handle_.id()));

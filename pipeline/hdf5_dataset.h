@@ -55,8 +55,8 @@ class Hdf5Dataset {
   // An Error where its values are in other files than home(), or its size or that of its chunks is
   // more than home() can hold: nothing is to be made as large as it claims before.
   runtime::Result<void> check_claims() const;
-  // An Error where chunks were never written, for which the library would give fill values.
-  runtime::Result<void> check_chunks_written() const;
+  // An Error where values were never written, for which the library would give fill values.
+  runtime::Result<void> check_written() const;
 
   // Rows [first, first + count), converted by the library; out has count x row_size() elements.
   runtime::Result<void> read_rows(std::uint64_t first, std::uint64_t count, float* out) const;

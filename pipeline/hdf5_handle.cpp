@@ -1,5 +1,7 @@
 #include "pipeline/hdf5_handle.h"
 
+#include <atomic>
+#include <cstdint>
 #include <mutex>
 
 namespace troupe::pipeline {
@@ -37,6 +39,11 @@ std::string hdf5_cause() {
   std::string cause = "no reason given";
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, &cause);
   return cause;
+}
+
+std::string hdf5_memory_name() {
+  static std::atomic<std::uint64_t> names = 0;
+  return "memory-" + std::to_string(names++);
 }
 
 Hdf5Handle& Hdf5Handle::operator=(Hdf5Handle&& other) noexcept {

@@ -36,7 +36,8 @@ Result<Hdf5Output> Hdf5Output::create() {
   const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS));
   if (H5Pset_fapl_core(access.id(), kGrowBytes, false) < 0) return failed("work in memory");
   Hdf5Output output;
-  output.file_ = Hdf5Handle(H5Fcreate("memory", H5F_ACC_TRUNC, H5P_DEFAULT, access.id()));
+  output.file_ =
+      Hdf5Handle(H5Fcreate(hdf5_memory_name().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id()));
   if (!output.file_.valid()) return failed("create a file in memory");
   return output;
 }

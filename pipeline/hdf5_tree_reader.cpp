@@ -82,7 +82,7 @@ Hdf5TreeReader::Hdf5TreeReader(std::span<const std::byte> image, std::string nam
   H5Pset_fapl_core(access.id(), 1u << 16, false);
   // The library copies the image and asks for a pointer to what it could change.
   if (H5Pset_file_image(access.id(), const_cast<std::byte*>(image.data()), image.size()) >= 0) {
-    file_ = Hdf5Handle(H5Fopen("memory", H5F_ACC_RDONLY, access.id()));
+    file_ = Hdf5Handle(H5Fopen(hdf5_memory_name().c_str(), H5F_ACC_RDONLY, access.id()));
   }
   if (!file_.valid()) {
     fail("its HDF5 part cannot be opened: " + hdf5_cause());

@@ -44,7 +44,8 @@ Hdf5TreeWriter::Hdf5TreeWriter(std::uint64_t user_block_bytes) {
   require(H5Pset_userblock(creation.id(), user_block_bytes) >= 0 &&
               H5Pset_fapl_core(access.id(), kGrowBytes, false) >= 0,
           "prepare a file in memory");
-  file_ = Hdf5Handle(H5Fcreate("memory", H5F_ACC_TRUNC, creation.id(), access.id()));
+  file_ =
+      Hdf5Handle(H5Fcreate(hdf5_memory_name().c_str(), H5F_ACC_TRUNC, creation.id(), access.id()));
   require(file_.valid(), "create a file in memory");
 }
 

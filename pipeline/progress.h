@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <functional>
 
+#include "runtime/base/error.h"
+
 namespace troupe::pipeline {
 
-// Told how many of how many events are done; returns false to stop the work, which then leaves
-// nothing behind and ends in an Error.
-using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
+// Told how many of how many events are done. An Error stops the work, which then leaves nothing
+// behind and ends in it.
+using Progress = std::function<runtime::Result<void>(std::uint64_t done, std::uint64_t total)>;
 
 }  // namespace troupe::pipeline

@@ -86,8 +86,8 @@ Result<std::vector<std::string>> write_shower_dataset(const ShowerDatasetOptions
     const std::uint64_t first = options.events * file / options.files;
     const std::uint64_t end = options.events * (file + 1) / options.files;
     GeneratedShowers showers(generator, first, team);
-    const auto report = [&](std::uint64_t done) {
-      return !progress || progress(first + done, options.events);
+    const Progress report = [&](std::uint64_t done, std::uint64_t) -> Result<void> {
+      return progress ? progress(first + done, options.events) : Result<void>{};
     };
     paths.push_back(numbered(path, file, options.files));
     Result<Buffer> image = compose_shower_file(

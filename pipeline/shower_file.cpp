@@ -41,8 +41,7 @@ class FileWriter {
     round_chunks_ = std::max<std::size_t>(1, kRoundBytes / (chunk_events_ * image_bytes));
   }
 
-  // `report` is told the events done of this file; false stops.
-  Result<Buffer> compose(const std::function<bool(std::uint64_t)>& report) {
+  Result<Buffer> compose(const Progress& progress) {
     ASSIGN_OR_RETURN(Hdf5Output output, Hdf5Output::create());
     RETURN_IF_ERROR(add_attributes(output));
     const auto& shape = options_.shape;
@@ -55,7 +54,7 @@ class FileWriter {
       generate(done, count);
       RETURN_IF_ERROR(write_chunks(output, images, done));
       done += count;
-      if (report && !report(done)) return Error{ErrorKind::kData, "stopped on request"};
+      if (progress) RETURN_IF_ERROR(progress(done, events_));
     }
     RETURN_IF_ERROR(add_columns(output));
     return output.image();
@@ -163,9 +162,8 @@ class FileWriter {
 }  // namespace
 
 Result<Buffer> compose_shower_file(const ShowerFileOptions& options, ShowerSource& source,
-                                   runtime::ThreadTeam& team,
-                                   const std::function<bool(std::uint64_t done)>& going_on) {
-  return FileWriter(options, source, team).compose(going_on);
+                                   runtime::ThreadTeam& team, const Progress& progress) {
+  return FileWriter(options, source, team).compose(progress);
 }
 
 }  // namespace troupe::pipeline

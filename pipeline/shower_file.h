@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "pipeline/dataset_options.h"
+#include "pipeline/progress.h"
 #include "pipeline/shower_generator.h"
 #include "runtime/base/buffer.h"
 #include "runtime/base/error.h"
@@ -39,10 +40,11 @@ struct ShowerFileOptions {
 };
 
 // lcd-fixed: ECAL, target (11, energy); lcd-angle: ECAL, energy, theta, mtheta (the angle measured
-// on the stored cells by the barycentre formula of the models' angle head), sum. `going_on`, if
+// on the stored cells by the barycentre formula of the models' angle head), sum. `progress`, if
 // set, is told the events done; false ends in an Error (kData). Other errors are kInternal.
-runtime::Result<runtime::Buffer> compose_shower_file(
-    const ShowerFileOptions& options, ShowerSource& source, runtime::ThreadTeam& team,
-    const std::function<bool(std::uint64_t done)>& going_on = {});
+runtime::Result<runtime::Buffer> compose_shower_file(const ShowerFileOptions& options,
+                                                     ShowerSource& source,
+                                                     runtime::ThreadTeam& team,
+                                                     const Progress& progress = {});
 
 }  // namespace troupe::pipeline

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "model/exact_sum.h"
+#include "model/optimiser.h"
 #include "runtime/base/random.h"
 
 namespace troupe::pipeline {
@@ -35,6 +36,19 @@ bool add_floats(std::span<const float> values, std::span<float> sum) {
     sum[i] += values[i];
   }
   return finite;
+}
+
+// The first gradient that the optimisers are not defined for; nullptr: there is none.
+const model::ContributionTensor* too_large(const StepHeader& header,
+                                           const model::ContributionLayout& tensors) {
+  using Role = model::ContributionTensor::Role;
+  for (std::size_t i = 0; i < header.exponents.size(); ++i) {
+    const model::ContributionTensor& tensor = tensors.tensors.at(i);
+    const bool is_gradient =
+        tensor.role == Role::kGeneratorGradient || tensor.role == Role::kDiscriminatorGradient;
+    if (is_gradient && header.exponents[i] > model::kLargestGradientExponent) return &tensor;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -122,6 +136,13 @@ Verdict judge(const StepHeader& header, const model::ContributionLayout& tensors
         place(header.step, slots), tensors.tensors.at(header.non_finite.tensor).name,
         header.non_finite.micro_batch));
   }
+  if (const auto* tensor = too_large(header, tensors)) {
+    return diverged(fmt::format(
+        "{}: {} is 1.8e19 or more in a micro-batch, which the optimiser cannot square; start again "
+        "with a lower learning rate or another seed, and look for events with extreme cells "
+        "(troupe data info)",
+        place(header.step, slots), tensor->name));
+  }
   if (!header.flagged && header.check_minimum < header.check_maximum) {
     return diverged(
         fmt::format("{}: {}; one of their hosts has bad memory or computes "
@@ -141,8 +162,11 @@ Verdict judge(const StepHeader& header, const model::ContributionLayout& tensors
 std::optional<runtime::Error> overflow(const StepRecord& record, const SumLayout& sums,
                                        const model::ContributionLayout& tensors) {
   const std::span<const float> floats = sums.floats_of(record.sums);
-  const auto first =
-      std::find_if(floats.begin(), floats.end(), [](float sum) { return !std::isfinite(sum); });
+  // Of a NaN it is false, too.
+  const float bound =
+      std::ldexp(static_cast<float>(record.header.micro_batches), model::kLargestGradientExponent);
+  const auto first = std::find_if(floats.begin(), floats.end(),
+                                  [bound](float sum) { return !(std::abs(sum) < bound); });
   if (first == floats.end()) return std::nullopt;
   const std::int64_t element = first - floats.begin();
   const auto tensor =
@@ -150,8 +174,8 @@ std::optional<runtime::Error> overflow(const StepRecord& record, const SumLayout
                    [&](const auto& each) { return element < each.offset + each.size; });
   return runtime::Error{
       runtime::ErrorKind::kDiverged,
-      fmt::format("step {}: the sum of {} is too large for the format it is sent in; start again "
-                  "with a lower learning rate, another seed or reduction: exact",
+      fmt::format("step {}: the sum of {} is too large for the optimiser or the format it is sent "
+                  "in; start again with a lower learning rate or another seed",
                   record.header.step, tensor->name)};
 }
 

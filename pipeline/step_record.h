@@ -83,8 +83,9 @@ struct Diverged {
 };
 using Verdict = std::variant<Commit, Retry, Diverged>;
 // `tensors` names the contribution's tensors. A flag in attempt 1 can only come of memory that has
-// changed between the two. States that differ come before a NaN, which they may explain, and a NaN
-// before a retry. `checks` names the members whose spot check does not agree.
+// changed between the two. States that differ come before a NaN, which they may explain, and a NaN,
+// or a gradient too large for an optimiser (model/optimiser.h), before a retry. `checks` names the
+// members whose spot check does not agree.
 Verdict judge(const StepHeader& header, const model::ContributionLayout& tensors,
               std::uint32_t slots, const SpotChecks& checks = {});
 
@@ -105,7 +106,9 @@ struct StepRecord {
 };
 
 // Single values are finite, and yet their sum is not: floats can overflow in the sum, and more so
-// in a narrow format. kDiverged, naming step and tensor; nothing for a record that can be applied.
+// in a narrow format. Or their mean is too large for an optimiser, which judge() sees in exponents
+// that floats do not have. kDiverged, naming step and tensor; nothing for a record that can be
+// applied.
 // All members have the same sums.
 std::optional<runtime::Error> overflow(const StepRecord& record, const SumLayout& sums,
                                        const model::ContributionLayout& tensors);

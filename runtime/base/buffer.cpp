@@ -2,19 +2,26 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "runtime/base/error.h"
 
 namespace troupe::runtime {
 
 Buffer Buffer::allocate(std::size_t bytes) {
+  std::optional<Buffer> buffer = try_allocate(bytes);
+  CHECK(buffer, "out of memory");
+  return std::move(*buffer);
+}
+
+std::optional<Buffer> Buffer::try_allocate(std::size_t bytes) {
   Buffer buffer;
   if (bytes == 0) return buffer;
   // Not by aligned allocation: glibc before 2.38 searches for a larger block than it then takes, so
   // that it never finds a freed one of the same size again, and every Buffer would get fresh pages.
-  CHECK(bytes <= SIZE_MAX - kAlignment, "a size that nobody has");
+  if (bytes > SIZE_MAX - kAlignment) return std::nullopt;
   auto* raw = static_cast<std::byte*>(std::malloc(bytes + kAlignment - 1));
-  CHECK(raw != nullptr, "out of memory");
+  if (raw == nullptr) return std::nullopt;
   const auto beyond = reinterpret_cast<std::uintptr_t>(raw) % kAlignment;
   buffer.data_ = beyond == 0 ? raw : raw + (kAlignment - beyond);
   buffer.storage_ = std::shared_ptr<std::byte>(buffer.data_, [raw](std::byte*) { std::free(raw); });

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace troupe::runtime {
@@ -22,6 +23,8 @@ class Buffer {
 
   // Uninitialised bytes. Never fails: running out of memory ends the process.
   static Buffer allocate(std::size_t bytes);
+  // Nothing when there is no memory for it, which ends the process in allocate().
+  static std::optional<Buffer> try_allocate(std::size_t bytes);
   static Buffer zeroed(std::size_t bytes);
   static Buffer copy_of(std::span<const std::byte> bytes);
   // Bytes that something else holds in memory, which `owner` keeps there: it is dropped with the

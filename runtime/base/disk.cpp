@@ -8,7 +8,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -48,9 +50,26 @@ int write_all_and_sync(int descriptor, std::span<const std::byte> bytes) {
   return ::fsync(descriptor) == 0 ? 0 : errno;
 }
 
+// Where a link leads, also to a file that is not there yet; without a link the path itself.
+Result<std::string> file_behind(const std::string& path) {
+  std::error_code cause;
+  const auto status = std::filesystem::symlink_status(path, cause);
+  if (!std::filesystem::exists(status) || std::filesystem::is_regular_file(status)) return path;
+  if (!std::filesystem::is_symlink(status)) {
+    return Error{ErrorKind::kData, fmt::format("cannot replace {}: it is no file", path)};
+  }
+  const auto target = std::filesystem::weakly_canonical(path, cause);
+  if (cause) return disk_error("cannot follow", path, cause.value());
+  if (std::filesystem::exists(target, cause) && !std::filesystem::is_regular_file(target, cause)) {
+    return Error{ErrorKind::kData, fmt::format("cannot replace {}: it is no file", path)};
+  }
+  return target.string();
+}
+
 }  // namespace
 
-Result<void> FileDisk::replace(const std::string& path, std::span<const std::byte> bytes) {
+Result<void> FileDisk::replace(const std::string& name, std::span<const std::byte> bytes) {
+  ASSIGN_OR_RETURN(const std::string path, file_behind(name));
   const std::string temporary = path + ".part";
   {
     const Descriptor file(
@@ -76,12 +95,19 @@ Result<void> FileDisk::replace(const std::string& path, std::span<const std::byt
 }
 
 Result<Buffer> FileDisk::read(const std::string& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Opening a pipe would wait for its writer.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.number() < 0) return disk_error("cannot open", path, errno);
   struct stat status {};
   if (::fstat(file.number(), &status) != 0) return disk_error("cannot read", path, errno);
   if (!S_ISREG(status.st_mode)) return Error{ErrorKind::kData, path + " is not a regular file"};
-  Buffer buffer = Buffer::allocate(static_cast<std::size_t>(status.st_size));
+  std::optional<Buffer> room = Buffer::try_allocate(static_cast<std::size_t>(status.st_size));
+  if (!room) {
+    return Error{
+        ErrorKind::kData,
+        fmt::format("cannot read {}: its {} bytes do not fit into memory", path, status.st_size)};
+  }
+  Buffer buffer = std::move(*room);
   std::size_t done = 0;
   while (done < buffer.size()) {
     const ssize_t got = ::read(file.number(), buffer.mutable_data() + done, buffer.size() - done);

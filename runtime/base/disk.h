@@ -16,9 +16,12 @@ class Disk {
  public:
   virtual ~Disk() = default;
   // Replaces `path` by `bytes` so that a crash at any moment leaves either the old file or the new
-  // one: temporary name beside it, fsync, rename, fsync of the folder. On an error the old file
-  // stands and the temporary one is removed. Errors are kData and name the path and the cause.
+  // one: temporary name beside it, fsync, rename, fsync of the folder. A link is followed. On an
+  // error the old file stands and the temporary one is removed, except that after the last fsync
+  // has failed the new one stands, but might not outlive a crash. Errors are kData and name the
+  // path and the cause, such as that there is something else but a file.
   virtual Result<void> replace(const std::string& path, std::span<const std::byte> bytes) = 0;
+  // Errors are kData: no such file, something else but a file, more than memory holds.
   virtual Result<Buffer> read(const std::string& path) = 0;
   virtual Result<void> remove(const std::string& path) = 0;
   // Names (not paths) of the files in a folder, sorted bytewise.

@@ -18,12 +18,18 @@ TEST(DatasetInfo, DescribesAGeneratedFile) {
   ASSERT_TRUE(write_shower_dataset(options, folder / "a.h5", team).ok());
   std::uint64_t told = 0;
   const auto info = describe_dataset({folder / "a_*.h5"}, team, [&](auto done, auto total) {
+    EXPECT_EQ(total, 300u);
     told = done;
-    return total == 300u;
+    return runtime::Result<void>{};
   });
   ASSERT_TRUE(info.ok()) << info.error().message;
   EXPECT_EQ(told, 300u);
-  EXPECT_FALSE(describe_dataset({folder / "a_*.h5"}, team, [](auto, auto) { return false; }).ok());
+  const auto ended =
+      describe_dataset({folder / "a_*.h5"}, team, [](auto, auto) -> runtime::Result<void> {
+        return runtime::Error{runtime::ErrorKind::kUsage, "enough"};
+      });
+  ASSERT_FALSE(ended.ok());
+  EXPECT_EQ(ended.error().message, "enough");
   EXPECT_EQ(info->schema, DataSchema::kLcdFixed);
   EXPECT_EQ(info->events, 300u);
   EXPECT_EQ(info->shape, (std::array<std::uint64_t, 3>{12, 12, 12}));

@@ -186,14 +186,16 @@ TEST_F(ShowerDataset, ProgressReachesTheEndAndCanStop) {
                                    [&](std::uint64_t done, std::uint64_t total) {
                                      EXPECT_EQ(total, 10u);
                                      seen.push_back(done);
-                                     return true;
+                                     return runtime::Result<void>{};
                                    })
                   .ok());
   EXPECT_EQ(seen, (std::vector<std::uint64_t>{5, 10}));
-  const auto stopped = write_shower_dataset(small(10), folder_ / "b.h5", team_,
-                                            [](std::uint64_t, std::uint64_t) { return false; });
+  const auto stopped =
+      write_shower_dataset(small(10), folder_ / "b.h5", team_, [](std::uint64_t, std::uint64_t) {
+        return runtime::Result<void>(runtime::Error{runtime::ErrorKind::kUsage, "enough"});
+      });
   ASSERT_FALSE(stopped.ok());
-  EXPECT_NE(stopped.error().message.find("b.h5: stopped on request"), std::string::npos);
+  EXPECT_NE(stopped.error().message.find("b.h5: enough"), std::string::npos);
   EXPECT_EQ(folder_.names(), (std::vector<std::string>{"a_0.h5", "a_1.h5"}));
 }
 
@@ -251,7 +253,10 @@ TEST_F(ShowerDataset, SyntheticIsMadeOnceAndFoundAgain) {
   options.events = 20;
   options.folder = folder_ / "cache/data";
   int calls = 0;
-  const Progress count = [&](std::uint64_t, std::uint64_t) { return ++calls > 0; };
+  const Progress count = [&](std::uint64_t, std::uint64_t) {
+    ++calls;
+    return runtime::Result<void>{};
+  };
   const auto first = make_synthetic(options, team_, count);
   ASSERT_TRUE(first.ok()) << first.error().message;
   EXPECT_EQ(*first, options.folder + "/synthetic-lcd-fixed-12-v1-20-seed1.h5");

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -137,6 +138,25 @@ TEST_F(Judge, NamesStepMicroBatchAndTensorOfANaN) {
   EXPECT_THAT(message, HasSubstr("discriminator/hidden/bias of micro-batch 7"));
 }
 
+TEST_F(Judge, NamesAGradientThatNoOptimiserCanSquare) {
+  using Role = model::ContributionTensor::Role;
+  for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
+    const model::ContributionTensor& tensor = layout_.tensors[i];
+    StepHeader header = header_;
+    header.exponents.assign(layout_.tensors.size(), 3);
+    header.exponents[i] = 64;
+    EXPECT_EQ(divergence(header), "");
+    header.exponents[i] = 65;
+    header.flagged = true;
+    if (tensor.role == Role::kDiscriminatorGradient) {
+      EXPECT_THAT(divergence(header), HasSubstr("step 14"));
+      EXPECT_THAT(divergence(header), HasSubstr(": " + tensor.name + " is 1.8e19 or more"));
+    } else {
+      EXPECT_EQ(divergence(header), "") << tensor.name;
+    }
+  }
+}
+
 TEST_F(Judge, NamesTheMembersWhoseSpotCheckDoesNotAgree) {
   const SpotChecks checks{4, 1, 4, 1, {0, 1}, {0, 0, 1}};
   const auto check = checks.of(header_.step / 4);
@@ -172,6 +192,7 @@ class Overflow : public ::testing::Test {
  protected:
   Overflow() {
     record_.header = header_of(14);
+    record_.header.micro_batches = 4;
     record_.floats = sums_.floats;
     record_.sums = runtime::Buffer::zeroed(sums_.bytes());
     std::ranges::fill(floats(), 0.5F);
@@ -187,9 +208,10 @@ class Overflow : public ::testing::Test {
   StepRecord record_;
 };
 
-TEST_F(Overflow, ThereIsNoneInFiniteSumsHoweverLarge) {
+TEST_F(Overflow, ThereIsNoneInSumsWhoseMeanCanBeSquaredHoweverLargeTheIntegers) {
   EXPECT_FALSE(overflow(record_, sums_, layout_));
-  std::ranges::fill(floats(), -std::numeric_limits<float>::max());
+  const float bound = 0x1p64F * static_cast<float>(record_.header.micro_batches);
+  std::ranges::fill(floats(), -std::nextafter(bound, 0.0F));
   std::ranges::fill(sums_.parts_of(record_.sums).integers, INT64_MIN);
   EXPECT_FALSE(overflow(record_, sums_, layout_));
 }
@@ -198,7 +220,8 @@ TEST_F(Overflow, NamesTheStepAndTheFirstTensorThatHasOneAtWhicheverElement) {
   ASSERT_GT(tensor(1).size, 0);
   for (const float bad :
        {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
-        std::numeric_limits<float>::quiet_NaN()}) {
+        std::numeric_limits<float>::quiet_NaN(),
+        0x1p64F * static_cast<float>(record_.header.micro_batches)}) {
     for (const std::int64_t element : {std::int64_t{0}, tensor(1).size - 1}) {
       floats().back() = bad;
       floats()[static_cast<std::size_t>(tensor(1).offset + element)] = bad;

@@ -50,20 +50,19 @@ int write_all_and_sync(int descriptor, std::span<const std::byte> bytes) {
   return ::fsync(descriptor) == 0 ? 0 : errno;
 }
 
-// Where a link leads, also to a file that is not there yet; without a link the path itself.
+// Where links lead, also to a file that is not there yet; without any the path itself.
 Result<std::string> file_behind(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as many as Linux follows
+  std::filesystem::path file = path;
   std::error_code cause;
-  const auto status = std::filesystem::symlink_status(path, cause);
-  if (!std::filesystem::exists(status) || std::filesystem::is_regular_file(status)) return path;
-  if (!std::filesystem::is_symlink(status)) {
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(file, cause); ++i) {
+    file = file.parent_path() / std::filesystem::read_symlink(file, cause);
+  }
+  const auto status = std::filesystem::symlink_status(file, cause);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     return Error{ErrorKind::kData, fmt::format("cannot replace {}: it is no file", path)};
   }
-  const auto target = std::filesystem::weakly_canonical(path, cause);
-  if (cause) return disk_error("cannot follow", path, cause.value());
-  if (std::filesystem::exists(target, cause) && !std::filesystem::is_regular_file(target, cause)) {
-    return Error{ErrorKind::kData, fmt::format("cannot replace {}: it is no file", path)};
-  }
-  return target.string();
+  return file.string();
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <sys/stat.h>
+
 #include <filesystem>
 
 #include "tests/main/toy_run.h"
@@ -159,6 +161,48 @@ TEST(Verbs, FileThatCannotBeMadeIsRefusedAtOnce) {
     EXPECT_EQ(end.exit_code, 4) << end.err;
     EXPECT_THAT(end.err, HasSubstr(file));
   }
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(Verbs, OutputThatIsNoFileIsLeftAlone) {
+  const pipeline::TemporaryFolder folder;
+  const std::string pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const ProcessEnd end = call({"data", "make", pipe, "--detector", "lcd-fixed-12"});
+  EXPECT_EQ(end.exit_code, 4) << end.err;
+  EXPECT_THAT(end.err, HasSubstr(pipe + ": it is there and is no file"));
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  // Nor does reading one wait for a writer.
+  for (const char* verb : {"inspect", "generate"}) {
+    const ProcessEnd refused = call({verb, pipe, "--out", folder / "x.h5"});
+    EXPECT_FALSE(refused.timed_out) << verb;
+  }
+}
+
+TEST(Verbs, LinkAsOutputIsFollowed) {
+  const pipeline::TemporaryFolder folder;
+  std::filesystem::create_symlink("there.h5", folder / "link.h5");
+  const Words words{"data",     "make", folder / "link.h5", "--detector", "lcd-fixed-12",
+                    "--events", "5"};
+  for (int i = 0; i < 2; ++i) {
+    const ProcessEnd end = call(words);
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_TRUE(std::filesystem::is_symlink(folder / "link.h5"));
+    EXPECT_TRUE(std::filesystem::is_regular_file(folder / "there.h5"));
+  }
+}
+
+// The file has room for more events than memory.
+TEST(Verbs, FileThatDoesNotFitIntoMemoryIsGivenUpWithWhatHelps) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need their address space";
+#endif
+  const pipeline::TemporaryFolder folder;
+  const ProcessEnd end =
+      call({"data", "make", folder / "a.h5", "--events", "20000", "--gzip", "0", "--threads", "1"},
+           {.largest_memory_bytes = 400 << 20});
+  EXPECT_EQ(end.exit_code, 4) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("spread it over several with --files"));
   EXPECT_TRUE(folder.names().empty());
 }
 

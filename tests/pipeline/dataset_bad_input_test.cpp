@@ -268,6 +268,34 @@ TEST_F(BadInput, WriterStoppedHalfwayBehindAFilterTheLibraryDecodes) {
   expect("dataset ECAL: only 5 of its 10 chunks were written");
 }
 
+// What a writer made room for and did not come to; the library would read fill values.
+TEST_F(BadInput, DataThatWereNeverWritten) {
+  const std::vector<float> others(20 * 60, 1.0f);
+  {
+    Hdf5Scribe file(path_);
+    file.add_unfinished("ECAL", {20, 3, 4, 5}, {}, {});
+    file.add("HCAL", {20, 3, 4, 5}, others);  // a file large enough for what is claimed
+    file.add("target", {20, 2}, data_.target);
+  }
+  expect("dataset ECAL: only 0 of its 4800 bytes were written");
+  {
+    Hdf5Scribe file(path_);
+    file.add("ECAL", {20, 3, 4, 5}, data_.cells);
+    file.add_unfinished("target", {20, 2}, {}, {.chunk = {10, 2}});
+  }
+  expect("dataset target: only 0 of its 2 chunks were written");
+}
+
+TEST_F(BadInput, EmptyShowersAreCutSinceLossesDivideByEnergy) {
+  for (std::size_t i = 0; i < 60; ++i) data_.cells[7 * 60 + i] = 0.0f;
+  data_.write(path_);
+  options_.preprocessing.reset();
+  const auto dataset = Dataset::open(options_);
+  ASSERT_TRUE(dataset.ok()) << dataset.error().message;
+  EXPECT_EQ(dataset->size(), 19u);
+  EXPECT_EQ(dataset->report().cut, 1u);
+}
+
 TEST_F(BadInput, EventsThatASmallFileClaimsBehindAFilterOfWhichNothingIsKnown) {
   {
     Hdf5Scribe file(path_);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "tests/pipeline/data_fixture.h"
@@ -26,6 +27,26 @@ TEST(DatasetPaths, PatternsExpandSortedBytewiseWithoutRepeats) {
   ASSERT_TRUE(paths.ok());
   EXPECT_EQ(*paths, (std::vector<std::string>{folder / "Z_1.h5", folder / "e_1.h5",
                                               folder / "e_10.h5", folder / "e_2.h5"}));
+}
+
+TEST(DatasetPaths, OfSeveralNamesOfAFileTheFirstIsKept) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "e_1.h5") << "x";
+  std::filesystem::create_symlink(folder / "e_1.h5", folder / "latest.h5");
+  std::filesystem::create_hard_link(folder / "e_1.h5", folder / "copy.h5");
+  const auto paths = expand_paths({folder / "*.h5", folder.path() + "/./e_1.h5"});
+  ASSERT_TRUE(paths.ok());
+  EXPECT_EQ(*paths, std::vector<std::string>{folder.path() + "/./e_1.h5"});
+}
+
+TEST(DatasetPaths, NameOfAFileIsNoPatternThoughItLooksLikeOne) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "sweep[12]");
+  std::filesystem::create_directory(folder / "sweep1");
+  for (const char* name : {"sweep[12]/a.h5", "sweep1/a.h5"}) std::ofstream(folder / name) << "x";
+  const auto paths = expand_paths({folder / "sweep[12]/a.h5"});
+  ASSERT_TRUE(paths.ok());
+  EXPECT_EQ(*paths, std::vector<std::string>{folder / "sweep[12]/a.h5"});
 }
 
 TEST(DatasetPaths, PatternWithoutMatchIsAnError) {

@@ -304,6 +304,21 @@ TEST_F(ThreeFiles, UncommonLayoutIsReported) {
       << dataset.report().notes[0];
 }
 
+// Also one that is open already, and of which other chunks have been read.
+TEST_F(ThreeFiles, OpenFileThatIsOverwrittenIsAnErrorNotOtherData) {
+  options_.cache = CacheMode::kNone;
+  Dataset dataset = open_dataset(options_);
+  Batch batch;
+  ASSERT_TRUE(dataset.read(std::vector<std::uint64_t>{0}, batch).ok());
+  std::vector<std::byte> bytes = file_bytes(folder_ / "part_0.h5");
+  bytes.back() ^= std::byte{1};
+  write_file(folder_ / "part_0.h5", bytes);
+  const auto result = dataset.read(std::vector<std::uint64_t>{19}, batch);
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(result.error().message.find("changed since the run opened it"), std::string::npos)
+      << result.error().message;
+}
+
 TEST_F(ThreeFiles, FileThatChangesWhileInUseIsAnErrorNotOtherData) {
   options_.cache = CacheMode::kNone;
   Dataset dataset = open_dataset(options_);

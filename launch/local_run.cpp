@@ -67,7 +67,9 @@ Result<Prepared> prepare(const LocalRunRequest& request, const RunFolder& folder
     if (request.returns) {
       ASSIGN_OR_RETURN(prepared.told_step, folder.mend_metrics());
     } else {
-      ASSIGN_OR_RETURN(validated, folder.cut_metrics(step));
+      ASSIGN_OR_RETURN(const RunFolder::CutMetrics cut, folder.cut_metrics(step));
+      if (!cut.problem.empty()) log.warning(cut.problem);
+      validated = cut.validated;
     }
     if (step > 0) prepared.saved_step = step;
     if (validated) prepared.validated_step = step;

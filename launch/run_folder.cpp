@@ -26,6 +26,17 @@ bool holds_run(const std::string& path) {
   return std::filesystem::exists(path + "/topology.yaml", ignored);
 }
 
+// Whether a run that is not whole has left what another would mix with its own.
+bool holds_remains(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::file_size(path + "/metrics.jsonl", ignored) > 0 && !ignored) return true;
+  for (const auto& entry : std::filesystem::directory_iterator(path + "/checkpoints", ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("step-") && name.ends_with(".h5")) return true;
+  }
+  return false;
+}
+
 // The step a metrics line belongs to; none for a line that is not whole.
 std::optional<std::uint64_t> step_of(std::string_view line) {
   constexpr std::string_view kKey = "\"step\":";
@@ -57,14 +68,22 @@ Result<RunFolder> RunFolder::create(const std::string& path, runtime::Disk& disk
                              "another folder with --out",
                              path, path)};
   }
-  RETURN_IF_ERROR(folder.remove_temporary_files());
+  if (holds_remains(path)) {
+    return Error{ErrorKind::kUsage,
+                 fmt::format("{} holds checkpoints or metrics of a run, though no topology.yaml: "
+                             "put that back to go on with it, or choose another folder with --out",
+                             path)};
+  }
   return folder;
 }
 
 Result<RunFolder> RunFolder::reopen(const std::string& path, runtime::Disk& disk) {
   if (!holds_run(path)) {
     return Error{ErrorKind::kUsage,
-                 fmt::format("{} holds no run to resume (no topology.yaml in it)", path)};
+                 fmt::format("{} holds no run to resume (no topology.yaml in it); one that was "
+                             "stopped before it began to train is begun again: troupe run "
+                             "TOPOLOGY --out {}",
+                             path, path)};
   }
   RunFolder folder(path, disk);
   RETURN_IF_ERROR(folder.lock());
@@ -96,7 +115,14 @@ Result<void> RunFolder::remove(const std::string& name) const {
 }
 
 Result<void> RunFolder::remove_temporary_files() const {
-  for (const std::string& folder : {path_, checkpoints()}) {
+  // In the folder itself there may be files of people.
+  for (const char* name : {"topology.yaml", "summary.json", "nodes.json", "metrics.jsonl",
+                           "metrics.jsonl.unreadable", "page.token"}) {
+    RETURN_IF_ERROR(remove(fmt::format("{}.part", name)));
+  }
+  std::error_code ignored;
+  for (const std::string& folder : {checkpoints(), file("showers"), file("trace")}) {
+    if (!std::filesystem::exists(folder, ignored)) continue;
     ASSIGN_OR_RETURN(const auto names, disk_.list(folder));
     for (const std::string& name : names) {
       if (name.ends_with(".part"))
@@ -106,26 +132,44 @@ Result<void> RunFolder::remove_temporary_files() const {
   return {};
 }
 
-Result<bool> RunFolder::cut_metrics(std::uint64_t step) const {
+Result<RunFolder::CutMetrics> RunFolder::cut_metrics(std::uint64_t step) const {
   const std::string path = file("metrics.jsonl");
+  CutMetrics result;
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return false;
+  if (!std::filesystem::exists(path, ignored)) {
+    if (step > 0) result.problem = path + " is gone, and with it what the run told so far";
+    return result;
+  }
   ASSIGN_OR_RETURN(const runtime::Buffer old, disk_.read(path));
   std::string_view rest(reinterpret_cast<const char*>(old.data()), old.size());
   std::string kept;
-  bool validated = false;
+  std::uint64_t unreadable = 0, steps = 0;
   while (!rest.empty()) {
     const std::size_t end = rest.find('\n');
     const std::string_view line = rest.substr(0, end);
     const auto found = step_of(line);
-    const bool of_state = found == step && !line.starts_with(R"({"kind":"step")");
-    if (of_state && line.starts_with(R"({"kind":"validation")")) validated = true;
-    if (of_state || (found && *found < step)) kept.append(line).push_back('\n');
+    const bool is_step = line.starts_with(R"({"kind":"step")");
+    const bool of_state = found == step && !is_step;
+    if (of_state && line.starts_with(R"({"kind":"validation")")) result.validated = true;
+    if (of_state || (found && *found < step)) {
+      kept.append(line).push_back('\n');
+      steps += is_step;
+    }
     if (end == std::string_view::npos) break;
+    unreadable += !found;
     rest.remove_prefix(end + 1);
   }
+  if (unreadable > 0) RETURN_IF_ERROR(disk_.replace(path + ".unreadable", old.bytes()));
   RETURN_IF_ERROR(disk_.replace(path, std::as_bytes(std::span{kept})));
-  return validated;
+  if (unreadable > 0) {
+    result.problem = fmt::format(
+        "{}: {} lines cannot be read and are left out; the file with them is kept as "
+        "metrics.jsonl.unreadable",
+        path, unreadable);
+  } else if (steps < step) {
+    result.problem = fmt::format("{}: tells of {} of the {} steps so far", path, steps, step);
+  }
+  return result;
 }
 
 Result<std::optional<std::uint64_t>> RunFolder::mend_metrics() const {

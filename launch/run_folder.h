@@ -13,11 +13,13 @@ namespace troupe::launch {
 
 class RunFolder {
  public:
-  // Both take the lock, then remove the temporary files of writes that were cut off.
+  // Both take the lock.
   //
-  // Makes the folder. One that holds a run already is refused (kUsage) and --resume suggested.
+  // Makes the folder. One that holds a run already, or what is left of one, is refused (kUsage) and
+  // what can be done suggested. Nothing of what is there is touched.
   static runtime::Result<RunFolder> create(const std::string& path, runtime::Disk& disk);
-  // Finds a run again; a folder without one is refused (kUsage).
+  // Finds a run again, and removes the temporary files of its writes that were cut off; a folder
+  // without one is refused (kUsage).
   static runtime::Result<RunFolder> reopen(const std::string& path, runtime::Disk& disk);
   RunFolder(RunFolder&& other) noexcept;
   RunFolder& operator=(RunFolder&&) = delete;
@@ -27,9 +29,15 @@ class RunFolder {
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   std::string checkpoints() const { return file("checkpoints"); }
 
+  struct CutMetrics {
+    bool validated = false;  // the state's validation is among what is left
+    // What the file lacks, to be told to people; "" if nothing. Lines that cannot be read are left
+    // out, and the file with them is kept as metrics.jsonl.unreadable.
+    std::string problem;
+  };
   // Leaves in metrics.jsonl only what happened up to the state before `step`, and what was said of
-  // that state itself. True: its validation is among that.
-  runtime::Result<bool> cut_metrics(std::uint64_t step) const;
+  // that state itself.
+  runtime::Result<CutMetrics> cut_metrics(std::uint64_t step) const;
   // Leaves in metrics.jsonl all but a last line that is not whole. The newest step it tells of;
   // none: of no step.
   runtime::Result<std::optional<std::uint64_t>> mend_metrics() const;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <iostream>
@@ -73,7 +74,8 @@ int make(const Arguments& arguments) {
       "max-angle", po::value<double>(), "degrees; lcd-angle-51 only")(
       "gzip", po::value<int>()->default_value(1), "compression level, 0 for none")(
       "threads", po::value<int>()->default_value(launch::usable_processors()), "compute threads")(
-      "json", po::bool_switch(), "print one JSON object");
+      "force", po::bool_switch(), "replace files that are there")("json", po::bool_switch(),
+                                                                  "print one JSON object");
   if (const auto code = line.parse(arguments)) return *code;
   if (!line.has("file")) return line.usage_error("which file shall be made?");
   const auto kind = find_detector(line.get<std::string>("detector"));
@@ -86,8 +88,12 @@ int make(const Arguments& arguments) {
     return line.usage_error("--events must be 1 to 4294967295");
   }
   const std::string file = line.get<std::string>("file");
-  if (const auto possible = check_output_file(file); !possible.ok()) {
-    return report(possible.error());
+  const auto files = line.get<std::uint32_t>("files");
+  const auto checked = std::min<std::uint64_t>(files, line.get<std::uint64_t>("events"));
+  for (std::uint32_t i = 0; i < checked; ++i) {
+    const auto possible =
+        check_output_file(pipeline::shower_file_name(file, i, files), line.get<bool>("force"));
+    if (!possible.ok()) return report(possible.error());
   }
   pipeline::ShowerDatasetOptions options;
   options.showers.detector = *kind;
@@ -99,7 +105,7 @@ int make(const Arguments& arguments) {
   if (line.has("max-angle"))
     options.showers.max_angle_rad = line.get<double>("max-angle") * kDegree;
   options.events = line.get<std::uint64_t>("events");
-  options.files = line.get<std::uint32_t>("files");
+  options.files = files;
   options.gzip_level = line.get<int>("gzip");
   runtime::ThreadTeam team(line.get<int>("threads"));
   report_threads(line.get<int>("threads"), team.threads());
@@ -179,20 +185,20 @@ std::string json(const pipeline::DatasetInfo& info) {
 }
 
 int info(const Arguments& arguments) {
-  CommandLine line("data info FILE.h5 [--json]",
-                   "Says what a file, or the files a quoted glob matches, hold, and checks every "
-                   "event of a known schema.",
+  CommandLine line("data info FILE.h5 ... [--json]",
+                   "Says what files, named or matched by quoted patterns, hold, and checks every "
+                   "event of a\nknown schema.",
                    "troupe data info 'data/ele_*.h5'");
-  line.positional("file");
+  line.positional_rest("files");
   line.add()("threads", po::value<int>()->default_value(launch::usable_processors()),
              "compute threads")("json", po::bool_switch(), "print one JSON object");
   if (const auto code = line.parse(arguments)) return *code;
-  if (!line.has("file")) return line.usage_error("which file?");
+  if (!line.has("files")) return line.usage_error("which file?");
   if (const auto code = line.check_threads()) return *code;
   runtime::ThreadTeam team(line.get<int>("threads"));
   report_threads(line.get<int>("threads"), team.threads());
-  const auto found =
-      pipeline::describe_dataset({line.get<std::string>("file")}, team, progress_to_stderr());
+  const auto found = pipeline::describe_dataset(line.get<std::vector<std::string>>("files"), team,
+                                                progress_to_stderr());
   if (!found.ok()) return report(found.error());
   if (line.get<bool>("json")) {
     std::cout << json(*found) << "\n";

@@ -42,6 +42,7 @@ struct Request {
   std::uint64_t events = 1000;
   std::uint64_t seed = 1;
   int threads = 1;
+  bool force = false;  // replace what is there
 };
 
 // A trained generator, ready to make showers.
@@ -158,7 +159,7 @@ Result<void> check(const Request& request) {
     return Error{ErrorKind::kUsage,
                  fmt::format("--out {} is the checkpoint itself; name another file", request.out)};
   }
-  return check_output_file(request.out);
+  return check_output_file(request.out, request.force);
 }
 
 Result<double> generate(const Request& request) {
@@ -225,8 +226,9 @@ int generate_command(const Arguments& arguments) {
       "events", po::value<std::uint64_t>()->default_value(1000), "how many")(
       "seed", po::value<std::uint64_t>()->default_value(1), "of the noise")(
       "threads", po::value<int>()->default_value(launch::usable_processors()),
-      "compute threads; the showers do not depend on it")("json", po::bool_switch(),
-                                                          "print one JSON object");
+      "compute threads; the showers do not depend on it")(
+      "force", po::bool_switch(), "replace a file that is there")("json", po::bool_switch(),
+                                                                  "print one JSON object");
   if (const auto code = line.parse(arguments)) return *code;
   if (!line.has("checkpoint")) return line.usage_error("which checkpoint?");
   if (!line.has("out")) return line.usage_error("--out: which file shall be written?");
@@ -237,6 +239,7 @@ int generate_command(const Arguments& arguments) {
   request.events = line.get<std::uint64_t>("events");
   request.seed = line.get<std::uint64_t>("seed");
   request.threads = line.get<int>("threads");
+  request.force = line.get<bool>("force");
   if (const auto code = line.check_threads()) return *code;
   if (line.has("angle")) {
     request.angle_given = true;

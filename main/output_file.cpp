@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-runtime::Result<void> check_output_file(const std::string& path) {
+runtime::Result<void> check_output_file(const std::string& path, bool replaced) {
   const auto refuse = [&](const std::string& cause) {
     return runtime::Error{runtime::ErrorKind::kData,
                           fmt::format("cannot write {}: {}", path, cause)};
@@ -26,11 +26,15 @@ runtime::Result<void> check_output_file(const std::string& path) {
   if (!file.has_filename() || std::filesystem::is_directory(file, ignored)) {
     return refuse("it is a folder; name a file");
   }
+  if (!std::filesystem::exists(file, ignored)) return {};
   // Devices and pipes would be replaced by a file.
-  if (std::filesystem::exists(file, ignored) && !std::filesystem::is_regular_file(file, ignored)) {
+  if (!std::filesystem::is_regular_file(file, ignored)) {
     return refuse("it is there and is no file; name another");
   }
-  return {};
+  if (replaced) return {};
+  return runtime::Error{
+      runtime::ErrorKind::kUsage,
+      fmt::format("{} is there already; name another file, or replace it with --force", path)};
 }
 
 runtime::Result<void> check_room_for_output(const std::string& helps) {

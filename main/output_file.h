@@ -10,7 +10,8 @@ namespace troupe {
 
 // Looks before the work whose result the file will hold: kData when its folder is missing or may
 // not be written, or when the name is that of a folder, a device or anything else but a file.
-runtime::Result<void> check_output_file(const std::string& path);
+// kUsage when there is a file, and it may not be `replaced`.
+runtime::Result<void> check_output_file(const std::string& path, bool replaced);
 
 // While a file is composed in memory, which takes twice its size in the end: kData, with what
 // `helps`, when this process is about to have more than it may.

@@ -203,7 +203,7 @@ int serve_folders(const WatchArguments& arguments, const Ending& ending) {
 
 int ask(const WatchArguments& arguments, const Ending& ending) {
   if (!arguments.trace.empty()) {
-    if (const auto writable = check_output_file(arguments.trace); !writable.ok()) {
+    if (const auto writable = check_output_file(arguments.trace, true); !writable.ok()) {
       return report(writable.error());
     }
   }

@@ -273,8 +273,17 @@ Result<void> Hdf5Dataset::read_as(std::uint64_t first, std::uint64_t count, hid_
   const bool selected = H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, start.data(), nullptr,
                                             extent.data(), nullptr) >= 0;
   if (!selected || H5Dread(handle_.id(), type, memory.id(), space.id(), H5P_DEFAULT, out) < 0) {
+    const std::string cause = hdf5_cause();
+    for (const Hdf5Filter& filter : filters_) {
+      if (H5Zfilter_avail(filter.id) > 0) continue;
+      return data_error(
+          fmt::format("{}: it is stored with {}, which the HDF5 library here cannot "
+                      "decode; rewrite it: h5repack -f GZIP=1 OLD.h5 NEW.h5 (where "
+                      "that filter is installed)",
+                      place(), filter.name));
+    }
     return data_error(fmt::format("{}: rows {} to {} cannot be read: {}", place(), first,
-                                  first + count - 1, hdf5_cause()));
+                                  first + count - 1, cause));
   }
   return {};
 }

@@ -92,8 +92,20 @@ bool Hdf5File::contains(const std::string& name) const {
 Result<Hdf5Dataset> Hdf5File::dataset(const std::string& name) const {
   const Hdf5Lock lock;
   if (!contains(name)) {
-    return data_error(fmt::format("{}: no dataset {}; the file has {}", path_, name,
-                                  fmt::join(dataset_names(), ", ")));
+    H5O_info_t info;
+    const bool leads_nowhere =
+        H5Lexists(handle_.id(), name.c_str(), H5P_DEFAULT) > 0 &&
+        H5Oget_info_by_name2(handle_.id(), name.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0;
+    if (leads_nowhere) {
+      return data_error(
+          fmt::format("{}: {} is a link to a file or dataset that is not there or "
+                      "cannot be opened",
+                      path_, name));
+    }
+    const std::vector<std::string> names = dataset_names();
+    return data_error(
+        fmt::format("{}: no dataset {}; the file has {}", path_, name,
+                    names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
   }
   return Hdf5Dataset::open(handle_, path_, name);
 }

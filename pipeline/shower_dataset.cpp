@@ -15,14 +15,6 @@ using runtime::Result;
 
 namespace {
 
-std::string numbered(const std::string& path, std::uint32_t file, std::uint32_t files) {
-  if (files == 1) return path;
-  const bool suffixed = path.size() > 3 && path.ends_with(".h5");
-  const std::size_t digits = fmt::format("{}", files - 1).size();
-  return fmt::format("{}_{:0{}}.h5", suffixed ? path.substr(0, path.size() - 3) : path, file,
-                     digits);
-}
-
 Result<void> check_options(const ShowerDatasetOptions& options, const std::string& path) {
   const auto refuse = [](std::string message) {
     return Error{ErrorKind::kUsage, std::move(message)};
@@ -72,6 +64,14 @@ ShowerFileOptions file_options(const ShowerDatasetOptions& options, const Detect
 
 }  // namespace
 
+std::string shower_file_name(const std::string& path, std::uint32_t file, std::uint32_t files) {
+  if (files == 1) return path;
+  const bool suffixed = path.size() > 3 && path.ends_with(".h5");
+  const std::size_t digits = fmt::format("{}", files - 1).size();
+  return fmt::format("{}_{:0{}}.h5", suffixed ? path.substr(0, path.size() - 3) : path, file,
+                     digits);
+}
+
 Result<std::vector<std::string>> write_shower_dataset(const ShowerDatasetOptions& options,
                                                       const std::string& path,
                                                       runtime::ThreadTeam& team,
@@ -89,7 +89,7 @@ Result<std::vector<std::string>> write_shower_dataset(const ShowerDatasetOptions
     const Progress report = [&](std::uint64_t done, std::uint64_t) -> Result<void> {
       return progress ? progress(first + done, options.events) : Result<void>{};
     };
-    paths.push_back(numbered(path, file, options.files));
+    paths.push_back(shower_file_name(path, file, options.files));
     Result<Buffer> image = compose_shower_file(
         file_options(options, generator.detector(), end - first), showers, team, report);
     if (!image.ok()) {

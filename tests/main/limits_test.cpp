@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 TEST_F(ToyRun, ARunThatNeedsMoreMemoryThanThereIsIsRefusedBeforeItsFolderExists) {
   const Words huge{"--set", "train.micro_batch=65536", "--set", "train.micro_batches=65536"};
-  expect_refused(run("a", huge), 3, {"a run needs", "GB are here", "train.micro_batches"});
+  expect_refused(run("a", huge), 3, {"a run needs", "GB may be used here", "train.micro_batches"});
   EXPECT_FALSE(std::filesystem::exists(path("a")));
 
   Words check{"check", path("toy.yaml")};
@@ -44,7 +44,7 @@ TEST_F(ToyRun, ALimitOnAddressSpaceCountsAsMemory) {
 #endif
   const Words large{"--set", "train.micro_batch=65536", "--set", "train.micro_batches=64"};
   expect_refused(run("a", large, {.largest_memory_bytes = std::uint64_t{2} << 30}), 3,
-                 {"a run needs", "and 2.1 GB are here"});
+                 {"a run needs", "and 2.1 GB may be used here"});
 }
 
 TEST_F(ToyRun, ThreadsAreCapped) {

@@ -245,6 +245,45 @@ TEST_F(Interrupted, ResumeSweepsUpWhatAnEndedWriteLeftAndTheOldSummary) {
   EXPECT_TRUE(std::filesystem::exists(path("a/summary.json")));
 }
 
+TEST_F(Interrupted, NewRunLeavesWhatIsInItsFolderAlone) {
+  std::filesystem::create_directories(path("b/checkpoints"));
+  write_text(path("b/film.part"), "mine");
+  write_text(path("b/checkpoints/notes.part"), "mine");
+  run("b");
+  EXPECT_EQ(read_text(path("b/film.part")), "mine");
+  EXPECT_EQ(read_text(path("b/checkpoints/notes.part")), "mine");
+}
+
+TEST_F(Interrupted, NewRunIsNotMixedWithWhatIsLeftOfAnother) {
+  run("a");
+  std::filesystem::remove(path("a/topology.yaml"));
+  expect_refused(call(run_words("a", {})), 2,
+                 {path("a"), "checkpoints or metrics of a run", "--out"});
+  std::filesystem::remove_all(path("a/checkpoints"));
+  expect_refused(call(run_words("a", {})), 2, {path("a"), "checkpoints or metrics of a run"});
+  std::filesystem::remove(path("a/metrics.jsonl"));
+  EXPECT_EQ(run("a").exit_code, 0);
+}
+
+TEST_F(Interrupted, ResumeSaysWhatTheMetricsLack) {
+  run("a");
+  const std::string metrics = read_text(path("a/metrics.jsonl"));
+  const auto resumed_with = [&](const std::string& text) {
+    write_text(path("a/metrics.jsonl"), text);
+    const ProcessEnd end = call({"run", "--resume", path("a")});
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    return end.err;
+  };
+  EXPECT_THAT(resumed_with(metrics), Not(HasSubstr("metrics.jsonl")));
+  const std::string damaged = "garbage\n" + metrics;
+  EXPECT_THAT(resumed_with(damaged), HasSubstr("1 lines cannot be read and are left out"));
+  EXPECT_EQ(read_text(path("a/metrics.jsonl.unreadable")), damaged);
+  const std::size_t first = metrics.find("\n{\"kind\":\"step\"") + 1;
+  const std::size_t second = metrics.find('\n', first) + 1;
+  EXPECT_THAT(resumed_with(metrics.substr(0, first) + metrics.substr(second)),
+              HasSubstr("tells of 87 of the 88 steps so far"));
+}
+
 TEST_F(Interrupted, TopologyOfAResumedRunStillSaysWhereItsValuesCameFrom) {
   run("a", {"--seed", "5"});
   const std::string before = read_text(path("a/topology.yaml"));

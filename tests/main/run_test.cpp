@@ -104,7 +104,7 @@ TEST_F(ToyRun, SummaryThatCannotBeWrittenDoesNotHideHowTheRunEnded) {
   process.send(SIGTERM);
   const ProcessEnd end = process.wait();
   EXPECT_EQ(end.exit_code, 4);
-  EXPECT_THAT(end.err, HasSubstr("cannot rename to " + path("a/summary.json")));
+  EXPECT_THAT(end.err, HasSubstr("cannot replace " + path("a/summary.json")));
   EXPECT_THAT(end.err, HasSubstr("stopped by signal 15"));
   EXPECT_TRUE(last_line(end)["stopped"].truth());
   EXPECT_EQ(parse_json(read_text(path("a/nodes.json"))).list()[0]["state"].text(), "ended");

@@ -182,14 +182,29 @@ TEST(Verbs, OutputThatIsNoFileIsLeftAlone) {
 TEST(Verbs, LinkAsOutputIsFollowed) {
   const pipeline::TemporaryFolder folder;
   std::filesystem::create_symlink("there.h5", folder / "link.h5");
-  const Words words{"data",     "make", folder / "link.h5", "--detector", "lcd-fixed-12",
-                    "--events", "5"};
+  Words words{"data", "make", folder / "link.h5", "--detector", "lcd-fixed-12", "--events", "5"};
   for (int i = 0; i < 2; ++i) {
     const ProcessEnd end = call(words);
     EXPECT_EQ(end.exit_code, 0) << end.err;
     EXPECT_TRUE(std::filesystem::is_symlink(folder / "link.h5"));
     EXPECT_TRUE(std::filesystem::is_regular_file(folder / "there.h5"));
+    words.push_back("--force");
   }
+}
+
+TEST_F(ToyRun, OutputThatIsThereIsReplacedOnlyByForce) {
+  write_text(path("a.h5"), "precious");
+  write_text(path("b_1.h5"), "precious");
+  const auto make = [&](const std::string& name, const Words& more) {
+    Words words{"data", "make", path(name), "--detector", "lcd-fixed-12", "--events", "5"};
+    words.insert(words.end(), more.begin(), more.end());
+    return call(words);
+  };
+  expect_refused(make("a.h5", {}), 2, {path("a.h5"), "is there already", "--force"});
+  expect_refused(make("b.h5", {"--files", "2"}), 2, {path("b_1.h5"), "--force"});
+  EXPECT_EQ(read_text(path("a.h5")), "precious");
+  EXPECT_EQ(make("a.h5", {"--force"}).exit_code, 0);
+  EXPECT_EQ(call({"data", "info", path("a.h5"), path("a.h5")}).exit_code, 0);
 }
 
 // The file has room for more events than memory.

@@ -83,6 +83,17 @@ TEST_F(BadInput, MissingDatasetNamesThoseThereAre) {
   expect("no dataset energy");
 }
 
+TEST_F(BadInput, LinkThatLeadsNowhereAndFileWithNothing) {
+  {
+    Hdf5Scribe file(path_);
+    file.add_link("ECAL", folder_ / "none.h5");
+    file.add("target", {20, 2}, data_.target);
+  }
+  expect(": ECAL is a link to a file or dataset that is not there");
+  { const Hdf5Scribe file(path_); }
+  expect(": no dataset ECAL; the file has none");
+}
+
 TEST_F(BadInput, GroupInsteadOfDataset) {
   {
     Hdf5Scribe file(path_);

@@ -1,6 +1,7 @@
 #include "launch/training_data.h"
 
 #include <chrono>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,7 +19,7 @@ using runtime::Result;
 // Says every few seconds how far work on events is.
 class ProgressTeller {
  public:
-  ProgressTeller(const char* what, Log& log) : what_(what), log_(log) {}
+  ProgressTeller(std::string what, Log& log) : what_(std::move(what)), log_(log) {}
 
   void tell(std::uint64_t done, std::uint64_t total) {
     const auto now = std::chrono::steady_clock::now();
@@ -29,7 +30,7 @@ class ProgressTeller {
   }
 
  private:
-  const char* what_;
+  std::string what_;
   Log& log_;
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
@@ -46,21 +47,24 @@ pipeline::Progress shower_progress(Log& log) {
 constexpr double kMostMemory = 0.9;
 
 // The system would end the process, and not say why.
-runtime::Error no_memory_for(const pipeline::OpeningProgress& progress, double usable) {
+runtime::Error no_memory_for(const std::string& data, const pipeline::OpeningProgress& progress,
+                             double usable) {
   return {runtime::ErrorKind::kData,
-          fmt::format("the training data do not fit into memory: after {} of {} events they take "
-                      "{:.2f} GB, and this process may have {:.2f} GB in all; set data.cache: "
-                      "none, or give data.train fewer files",
-                      progress.rows, progress.all_rows,
-                      static_cast<double>(progress.bytes_in_memory) / 1e9, usable / 1e9)};
+          fmt::format("the data do not fit into memory: after {} of {} events of the {} data this "
+                      "process has {:.2f} of the {:.2f} GB it may use; set data.cache: none, or "
+                      "give data.train fewer files",
+                      progress.rows, progress.all_rows, data,
+                      static_cast<double>(resident_bytes()) / 1e9, usable / 1e9)};
 }
 
-pipeline::OpeningWatch opening_watch(const char* what, Log& log) {
-  return [teller = ProgressTeller(what, log), usable = usable_memory().process](
+// `data`: "training" or "test".
+pipeline::OpeningWatch opening_watch(const std::string& data, Log& log) {
+  return [data, teller = ProgressTeller(fmt::format("reading {} data", data), log),
+          usable = usable_memory().process](
              const pipeline::OpeningProgress& progress) mutable -> Result<void> {
     const bool keeps = progress.bytes_in_memory > 0;
     if (keeps && static_cast<double>(resident_bytes()) > kMostMemory * usable) {
-      return no_memory_for(progress, usable);
+      return no_memory_for(data, progress, usable);
     }
     teller.tell(progress.rows, progress.all_rows);
     return {};
@@ -111,15 +115,14 @@ Result<TrainingData> open_training_data(const config::Topology& topology,
   }
   options.split = pipeline::DataSplit::kTrain;
   ASSIGN_OR_RETURN(pipeline::Dataset train,
-                   pipeline::Dataset::open(options, opening_watch("reading training data", log)));
+                   pipeline::Dataset::open(options, opening_watch("training", log)));
   describe("training", train, log);
 
   std::optional<pipeline::Dataset> test;
   if (with_test_data && validates(topology)) {
     if (train.report().other_split == 0) return nothing_to_validate(train.report(), options);
     options.split = pipeline::DataSplit::kTest;
-    ASSIGN_OR_RETURN(test,
-                     pipeline::Dataset::open(options, opening_watch("reading test data", log)));
+    ASSIGN_OR_RETURN(test, pipeline::Dataset::open(options, opening_watch("test", log)));
     describe("test", *test, log);
   }
 

@@ -39,7 +39,8 @@ pipeline::Progress shower_progress(Log& log) {
   return [teller = ProgressTeller("making showers", log)](std::uint64_t done,
                                                           std::uint64_t total) mutable {
     teller.tell(done, total);
-    return Result<void>{};
+    return check_room_for_file(
+        "lower data.synthetic.events, or make several files with troupe data make --files");
   };
 }
 

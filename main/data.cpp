@@ -112,7 +112,7 @@ int make(const Arguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   const auto paths = pipeline::write_shower_dataset(
       options, file, team, progress_to_stderr([] {
-        return check_room_for_output("spread it over several with --files");
+        return launch::check_room_for_file("spread it over several with --files");
       }));
   if (!paths.ok()) return report(paths.error());
   const double seconds =

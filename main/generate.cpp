@@ -198,7 +198,7 @@ Result<double> generate(const Request& request) {
                                "older checkpoint of the run",
                                request.checkpoint, *source.bad_event())};
     }
-    return check_room_for_output("make fewer --events at a time, each with another --seed");
+    return launch::check_room_for_file("make fewer --events at a time, each with another --seed");
   };
   ASSIGN_OR_RETURN(const runtime::Buffer file,
                    pipeline::compose_shower_file(options, source, team, tell));

@@ -8,8 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "launch/usable_machine.h"
-
 namespace troupe {
 
 runtime::Result<void> check_output_file(const std::string& path, bool replaced) {
@@ -35,17 +33,6 @@ runtime::Result<void> check_output_file(const std::string& path, bool replaced) 
   return runtime::Error{
       runtime::ErrorKind::kUsage,
       fmt::format("{} is there already; name another file, or replace it with --force", path)};
-}
-
-runtime::Result<void> check_room_for_output(const std::string& helps) {
-  constexpr double kMostShare = 0.45;
-  const double usable = launch::usable_memory().process;
-  if (static_cast<double>(launch::resident_bytes()) < kMostShare * usable) return {};
-  return runtime::Error{
-      runtime::ErrorKind::kData,
-      fmt::format("a file is made in memory, where {:.2f} GB may be used, and this one would take "
-                  "more; {}",
-                  usable / 1e9, helps)};
 }
 
 }  // namespace troupe

@@ -13,8 +13,4 @@ namespace troupe {
 // kUsage when there is a file, and it may not be `replaced`.
 runtime::Result<void> check_output_file(const std::string& path, bool replaced);
 
-// While a file is composed in memory, which takes twice its size in the end: kData, with what
-// `helps`, when this process is about to have more than it may.
-runtime::Result<void> check_room_for_output(const std::string& helps);
-
 }  // namespace troupe

@@ -20,9 +20,9 @@ using runtime::json_string;
 bool is_name(const std::string& name) {
   constexpr std::size_t kMostCharacters = 100;
   const auto is_control = [](unsigned char c) { return c < ' ' || c == 0x7f; };
-  // "until" in the list is followed by a moment.
+  // The word "until" in the list is followed by a moment.
   return !name.empty() && name.size() <= kMostCharacters &&
-         name.find("until ") == std::string::npos &&
+         (" " + name + " ").find(" until ") == std::string::npos &&
          std::none_of(name.begin(), name.end(), is_control);
 }
 
@@ -43,7 +43,7 @@ int keygen_command(const Arguments& arguments) {
   if (name.empty()) name = "node";
   if (line.has("name")) name = line.get<std::string>("name");
   if (!is_name(name))
-    return line.usage_error("--name: a name of 1 to 100 characters, without 'until', is needed");
+    return line.usage_error("--name: a name of 1 to 100 characters, without the word 'until', is needed");
   const auto folder = line.get<std::string>("folder");
   runtime::FileDisk disk;
   const auto keys = launch::make_key_folder(folder, name, disk);

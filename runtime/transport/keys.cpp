@@ -24,19 +24,30 @@ constexpr std::size_t kMostFileBytes = std::size_t{4} << 20;
 
 Error usage(std::string message) { return Error{ErrorKind::kUsage, std::move(message)}; }
 
-// Takes " until 2026-01-31T12:00:00Z" off the end of the name, if it is there; false: it is there,
-// but says something else.
+// Between words of a line.
+constexpr std::string_view kSpaces = " \t\r";
+
+// Takes "until 2026-01-31T12:00:00Z" off the end of the name, if the word is there; false: it is
+// there, and no moment follows it, or more than that.
 bool take_until(AllowedKey& entry) {
-  constexpr std::string_view kWord = "until ";
-  const std::size_t at = entry.name.rfind(kWord);
-  if (at == std::string::npos || (at > 0 && entry.name[at - 1] != ' ')) return true;
-  const std::string moment = entry.name.substr(at + kWord.size());
+  const std::string rest = std::move(entry.name);
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  const auto next_word = [&] {
+    begin = std::min(rest.find_first_not_of(kSpaces, end), rest.size());
+    end = std::min(rest.find_first_of(kSpaces, begin), rest.size());
+    return rest.substr(begin, end - begin);
+  };
+  std::string word = next_word();
+  while (!word.empty() && word != "until") word = next_word();
+  entry.name = rest.substr(0, begin);
+  entry.name.resize(entry.name.find_last_not_of(kSpaces) + 1);
+  if (word.empty()) return true;
+  const std::string moment = next_word();
   std::tm parts{};
-  const char* end = ::strptime(moment.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  if (end == nullptr || *end != '\0') return false;
-  const std::time_t time = ::timegm(&parts);
-  entry.until = std::chrono::sys_seconds(std::chrono::seconds(time));
-  entry.name.resize(at == 0 ? 0 : at - 1);
+  const char* after = ::strptime(moment.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  if (after == nullptr || *after != '\0' || !next_word().empty()) return false;
+  entry.until = std::chrono::sys_seconds(std::chrono::seconds(::timegm(&parts)));
   return true;
 }
 
@@ -102,7 +113,6 @@ struct Line {
 
 // Lines that say something.
 std::vector<Line> lines_of(std::string_view text) {
-  constexpr std::string_view kSpaces = " \t\r";
   std::vector<Line> lines;
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -233,7 +243,7 @@ Result<std::vector<AllowedKey>> read_allow_list(const std::string& path) {
     if (!take_until(entry)) {
       return usage(
           fmt::format("{}:{}: 'until' is followed by a moment such as "
-                      "2026-01-31T12:00:00Z",
+                      "2026-01-31T12:00:00Z, which ends the line",
                       path, line.number));
     }
     allowed.push_back(std::move(entry));

@@ -44,7 +44,7 @@ TEST_F(Keygen, RefusesToOverwriteAndNamesItCannotWrite) {
   EXPECT_EQ(again.out, "");
   EXPECT_THAT(again.err, HasSubstr("keys are never overwritten"));
   EXPECT_EQ(read_text(path("keys/secret.key")), secret);
-  for (const char* name : {"", "a\nb", "a until b"}) {
+  for (const char* name : {"", "a\nb", "a until b", "a until", "until"}) {
     const ProcessEnd bad = call({"keygen", path("other"), "--name", name});
     EXPECT_EQ(bad.exit_code, 2);
     EXPECT_THAT(bad.err, HasSubstr("--name"));

@@ -116,12 +116,34 @@ TEST_F(Keys, AnAllowListMaySayUntilWhen) {
 }
 
 TEST_F(Keys, AMomentThatIsNoneIsRefusedByLine) {
-  for (const char* moment : {"tomorrow", "2026-01-31", "2026-01-31T12:00:00Z or so"}) {
+  for (const char* moment : {"tomorrow", "2026-01-31", "2026-01-31T12:00:00Z or so", "", "\t",
+                             "2026-01-31T12:00:00Z until 2027-01-31T12:00:00Z", "until"}) {
     const auto read = read_allow_list(
         file("list", fmt::format("# a comment\n{} a until {}\n", keys_.public_key, moment)));
     ASSERT_FALSE(read.ok()) << moment;
     EXPECT_THAT(read.error().message, HasSubstr("list:2: 'until' is followed by"));
   }
+}
+
+// A key that seems to expire, and does not, would admit whoever finds it for ever.
+TEST_F(Keys, AMomentCountsWhateverStandsBetweenTheWords) {
+  for (const char* rest : {"bob until\t1970-01-01T00:00:01Z", "bob\tuntil 1970-01-01T00:00:01Z",
+                           "\tbob \t until \t1970-01-01T00:00:01Z \t\r"}) {
+    const auto allowed =
+        read_allow_list(file("list", fmt::format("{} {}\n", keys_.public_key, rest)));
+    ASSERT_TRUE(allowed.ok()) << allowed.error().message;
+    EXPECT_EQ(allowed->at(0).name, "bob") << rest;
+    EXPECT_EQ(allowed->at(0).until, std::chrono::sys_seconds(std::chrono::seconds(1))) << rest;
+  }
+  for (const char* rest : {"bob until", "until", "bob\tuntil\r"}) {
+    const auto read = read_allow_list(file("list", fmt::format("{} {}\n", keys_.public_key, rest)));
+    ASSERT_FALSE(read.ok()) << rest;
+    EXPECT_THAT(read.error().message, HasSubstr("list:1: 'until' is followed by")) << rest;
+  }
+  const auto named = read_allow_list(file("list", keys_.public_key + " until_later untilled\n"));
+  ASSERT_TRUE(named.ok()) << named.error().message;
+  EXPECT_EQ(named->at(0).name, "until_later untilled");
+  EXPECT_FALSE(named->at(0).until);
 }
 
 TEST_F(Keys, ASecretKeyHasItsPublicOneInIt) {

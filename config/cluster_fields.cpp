@@ -165,10 +165,12 @@ std::shared_ptr<Record<ClusterSection>> cluster_record() {
       .field("rebalance", &ClusterSection::rebalance, boolean(), Scope::kFree,
              "Whether micro-batches are shared out anew, by how fast each worker turned out to be, "
              "when an epoch has ended. Not where `assign` tells the shares.")
-      .field("listen", &ClusterSection::listen, host_and_port(), Scope::kFree,
-             "Where the head waits for members; port 0: any that is free. Beyond this machine only "
-             "with keys. Members that are all of this machine use the file system's sockets, or "
-             "tcp where this is a port of the loopback.")
+      .field(
+          "listen", &ClusterSection::listen, host_and_port(), Scope::kFree,
+          "Where the head waits for members, those that join later too. Beyond this machine only "
+          "with keys. Port 0 of the loopback: nobody joins from elsewhere, and the members use "
+          "the file system's sockets; as they do, with a warning, where `--workers` starts them "
+          "on a machine that has no such address.")
       .field("keys", &ClusterSection::keys, optional(path("a folder")), Scope::kFree,
              "Folder of the node keys (`troupe keygen`); by default none.")
       .field(

@@ -1,6 +1,7 @@
 #include "launch/placement.h"
 
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -57,29 +58,34 @@ std::string where_members_listen(const config::ClusterSection& cluster,
   return {};
 }
 
+Error refused(const config::LoadedTopology& loaded, const std::string& why) {
+  const std::string message =
+      fmt::format("cluster.listen: {} {}", loaded.topology.cluster.listen, why);
+  return {runtime::ErrorKind::kTopology,
+          config::Problem{place_of_listen(loaded.origins), message}.text()};
+}
+
+// `away`: a host that is not this one.
 Result<void> meet_on_network(const config::LoadedTopology& loaded, const std::string& away,
                              Placement& placement) {
   const config::ClusterSection& cluster = loaded.topology.cluster;
-  const auto refused = [&](const std::string& why) {
-    const std::string message = fmt::format("cluster.listen: {} {}", cluster.listen, why);
-    return Error{runtime::ErrorKind::kTopology,
-                 config::Problem{place_of_listen(loaded.origins), message}.text()};
-  };
   const auto address = runtime::parse_address(cluster.listen);
-  if (!address.ok()) return refused("is no address: " + address.error().message);
+  if (!address.ok()) return refused(loaded, "is no address: " + address.error().message);
   const auto resolved = runtime::resolve(*address);
   if (!resolved.ok()) {
-    placement.unresolved = refused("leads nowhere: " + resolved.error().message);
+    placement.unresolved = refused(loaded, "leads nowhere: " + resolved.error().message);
     return {};
   }
   if (resolved->loopback) {
     return refused(
+        loaded,
         fmt::format("is reached from this machine only, and members are to run on {}; give an "
                     "address of this machine that others reach, with a port, and cluster.keys",
                     away));
   }
   if (address->port == 0) {
     return refused(
+        loaded,
         "has no port of its own, so that other hosts cannot be told where to join; give a port "
         "other than 0");
   }
@@ -88,14 +94,41 @@ Result<void> meet_on_network(const config::LoadedTopology& loaded, const std::st
   return {};
 }
 
-// All members are here, and the topology asks for tcp between them by a port of the loopback; where
-// other hosts would join is no business of a run without them.
-void meet_on_loopback(const config::ClusterSection& cluster, Placement& placement) {
+// Why this machine cannot wait at an address that is not the loopback's, if so.
+std::optional<Error> cannot_wait_here(const config::LoadedTopology& loaded,
+                                      const runtime::Address& address,
+                                      const runtime::ResolvedAddress& resolved) {
+  if (!resolved.any && !is_this_host(address.host)) {
+    return refused(loaded, "is no address of this machine");
+  }
+  if (!loaded.topology.cluster.keys) {
+    return refused(loaded, "is reached from other machines, which needs cluster.keys");
+  }
+  return std::nullopt;
+}
+
+// All members are here. Others may still join later, where cluster.listen says.
+Result<void> meet_here(const config::LoadedTopology& loaded, bool on_trial, Placement& placement) {
+  const config::ClusterSection& cluster = loaded.topology.cluster;
   const auto address = runtime::parse_address(cluster.listen);
-  if (!address.ok() || address->port == 0) return;
+  if (!address.ok()) return refused(loaded, "is no address: " + address.error().message);
   const auto resolved = runtime::resolve(*address);
-  if (!resolved.ok() || !resolved->loopback) return;
-  placement.network = {cluster.listen, cluster.listen, runtime::endpoint_with_port(*resolved, 0)};
+  if (resolved.ok() && resolved->loopback) {
+    if (address->port == 0) return {};
+    placement.network = {cluster.listen, cluster.listen, runtime::endpoint_with_port(*resolved, 0)};
+    return {};
+  }
+  const Result<void> met = meet_on_network(loaded, "", placement);
+  if (!on_trial) return met;
+  std::optional<Error> why = std::exchange(placement.unresolved, std::nullopt);
+  if (!met.ok()) why = met.error();
+  if (!why) why = cannot_wait_here(loaded, *address, *resolved);
+  if (!why) return {};
+  placement.network.reset();
+  placement.unheeded = fmt::format(
+      "{}; the members that --workers starts meet without it, and none joins them from elsewhere",
+      why->message);
+  return {};
 }
 
 }  // namespace
@@ -114,7 +147,7 @@ Result<Placement> place_run(const config::LoadedTopology& loaded,
   if (placement.here.size() < placement.members) {
     RETURN_IF_ERROR(meet_on_network(loaded, away, placement));
   } else if (placement.members > 0) {
-    meet_on_loopback(loaded.topology.cluster, placement);
+    RETURN_IF_ERROR(meet_here(loaded, workers.has_value(), placement));
   }
   return placement;
 }

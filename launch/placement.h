@@ -27,12 +27,15 @@ struct Placement {
   std::uint32_t members = 0;
   // Those of this machine, by number.
   std::vector<std::uint32_t> here;
-  // None when all are here, who meet in the file system then, unless cluster.listen is a port of
-  // the loopback.
+  // None when all are here, who meet in the file system then: cluster.listen is any port of the
+  // loopback, or one of which `unheeded` tells.
   std::optional<MeetingPlace> network;
   // Why there is none although it is needed: the name of cluster.listen leads nowhere on this
   // machine, which need not be the one that is to run it. kTopology, at its place in the file.
   std::optional<runtime::Error> unresolved;
+  // Why nobody can join from elsewhere although cluster.listen is meant for it, for people:
+  // --workers tries on this machine what is made for others. At its place in the file.
+  std::optional<std::string> unheeded{};
 
   // The processes of this machine that compute, as check_memory() takes them.
   std::vector<std::uint32_t> computing_here() const {

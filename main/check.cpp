@@ -77,6 +77,7 @@ int check_command(const Arguments& arguments) {
   if (placement->unresolved) {
     std::cerr << "troupe: warning: " << placement->unresolved->message << "\n";
   }
+  if (placement->unheeded) std::cerr << "troupe: warning: " << *placement->unheeded << "\n";
   if (const auto fits =
           launch::check_memory(*bounds, placement->computing_here(), launch::usable_memory());
       !fits.ok()) {

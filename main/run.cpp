@@ -189,6 +189,7 @@ int look_after(const config::LoadedTopology& loaded, launch::Placement placement
                const RunArguments& arguments) {
   auto log = runtime::Log::open({});
   if (!log.ok()) return report(log.error());
+  if (placement.unheeded) log->warning(*placement.unheeded);
   launch::SuperviseRequest request;
   request.program = std::filesystem::read_symlink("/proc/self/exe").string();
   request.head_words = head_words(arguments);

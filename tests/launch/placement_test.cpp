@@ -61,11 +61,47 @@ TEST(Placement, MembersOfOneMachineMeetAtAPortOfTheLoopbackIfTheyAreToldTo) {
   ASSERT_TRUE(asked->network.has_value());
   EXPECT_EQ(asked->network->listen, "127.0.0.1:8500");
   EXPECT_EQ(asked->network->fellows, "tcp://127.0.0.1:0");
-  // Not where nobody can be told the port, nor where only others would come.
-  for (const char* listen : {"127.0.0.1:0", "*:8500"}) {
+  // Not where nobody can be told the port.
+  const auto silent = place("  listen: \"127.0.0.1:0\"\n  keys: k\n", 2);
+  ASSERT_TRUE(silent.ok()) << silent.error().message;
+  EXPECT_FALSE(silent->network.has_value());
+  EXPECT_FALSE(silent->unheeded.has_value());
+}
+
+// "Start here, burst onto extra nodes": those come later, and nobody can move the head then.
+TEST(Placement, MembersThatAreAllHereMeetWhereOthersMayJoinLater) {
+  const std::string open = "  listen: \"*:8500\"\n  keys: k\n";
+  for (const auto& placement :
+       {place(open, 2), place("  hosts: [{address: localhost, workers: 2}]\n" + open)}) {
+    ASSERT_TRUE(placement.ok()) << placement.error().message;
+    EXPECT_EQ(placement->here.size(), 2u);
+    ASSERT_TRUE(placement->network.has_value());
+    EXPECT_EQ(placement->network->listen, "*:8500");
+    EXPECT_EQ(placement->network->dial, "tcp://127.0.0.1:8500");
+    EXPECT_FALSE(placement->unheeded.has_value());
+  }
+  const auto at =
+      place("  hosts: [{address: localhost}]\n  listen: \"192.0.2.7:8500\"\n  keys: k\n");
+  ASSERT_TRUE(at.ok()) << at.error().message;
+  ASSERT_TRUE(at->network.has_value());
+  EXPECT_EQ(at->network->dial, "192.0.2.7:8500");
+  EXPECT_EQ(at->network->fellows, "tcp://192.0.2.7:0");
+  expect_refused(place("  hosts: [{address: localhost}]\n  listen: \"*:0\"\n  keys: k\n"),
+                 "t.yaml:5:11: cluster.listen: ", "has no port of its own");
+}
+
+// One file is for one machine and for many.
+TEST(Placement, WorkersMeetWithoutAnAddressThatThisMachineHasNotAndSaySo) {
+  for (const auto& [listen, why] : {std::pair{"192.0.2.7:8500", "is no address of this machine"},
+                                    std::pair{"nowhere.invalid:8500", "leads nowhere"},
+                                    std::pair{"*:0", "no port of its own"}}) {
     const auto placement = place(fmt::format("  listen: \"{}\"\n  keys: k\n", listen), 2);
     ASSERT_TRUE(placement.ok()) << placement.error().message;
     EXPECT_FALSE(placement->network.has_value()) << listen;
+    EXPECT_FALSE(placement->unresolved.has_value()) << listen;
+    ASSERT_TRUE(placement->unheeded.has_value()) << listen;
+    EXPECT_THAT(*placement->unheeded, StartsWith("t.yaml:4:11: cluster.listen: "));
+    EXPECT_THAT(*placement->unheeded, HasSubstr(why));
   }
 }
 

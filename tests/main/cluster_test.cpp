@@ -257,6 +257,28 @@ TEST_F(Cluster, MembersHereAndElsewhereMakeOneRun) {
   EXPECT_EQ(nodes("a").size(), 3u);
 }
 
+// The head waits there although it needs nobody yet.
+TEST_F(Cluster, MembersThatAreAllHereAreJoinedFromElsewhereLater) {
+  const std::string keys = make_keys("keys");
+  const int port = free_port();
+  Words words = kEndlessRun;
+  words.insert(words.end(), {"--set", "cluster.keys=" + keys, "--set",
+                             fmt::format("cluster.listen=\"*:{}\"", port), "--set",
+                             "cluster.hosts=[{address: localhost}]"});
+  Process run(command(run_words("a", words)));
+  wait_until_training(run, "a");
+  Process newcomer(
+      command({"join", fmt::format("127.0.0.1:{}#{}", port, public_key(keys)), "--key", keys}));
+  EXPECT_TRUE(wait_until(newcomer, [&] {
+    return read_text(path("a/metrics.jsonl")).find(R"("joined":["member.)") != std::string::npos;
+  }));
+  run.send(SIGTERM);
+  const ProcessEnd end = run.wait();
+  EXPECT_EQ(end.exit_code, 143) << end.err;
+  const ProcessEnd joined = newcomer.wait();
+  EXPECT_EQ(joined.exit_code, 0) << joined.err;
+}
+
 struct Span {
   double start = 0, end = 0;  // microseconds
 };

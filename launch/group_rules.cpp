@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -9,8 +10,9 @@ namespace troupe::launch {
 
 using runtime::TimePoint;
 
-GroupRules::GroupRules(std::size_t processes, runtime::Duration member_grace)
-    : member_grace_(member_grace), processes_(processes) {
+GroupRules::GroupRules(std::size_t processes, runtime::Duration ask_after,
+                       runtime::Duration member_grace)
+    : ask_after_(ask_after), member_grace_(member_grace), processes_(processes) {
   CHECK(processes > 0, "a group needs a head");
 }
 
@@ -35,21 +37,28 @@ std::vector<GroupAction> GroupRules::on_end(std::size_t process, const ChildEnd&
   processes_[process].ended = true;
   if (process == kHeadProcess) {
     head_end_ = end;
-    deadline_ = now + member_grace_;
-    // It has released nobody.
-    if (end.signal != 0) return ask_all();
+    ask_at_ = now + (end.signal == 0 ? ask_after_ : runtime::Duration{0});
+    kill_at_ = now + member_grace_;
+    return on_time(now);
   }
   return {};
 }
 
 std::vector<GroupAction> GroupRules::on_time(TimePoint now) {
-  if (!deadline_ || now < *deadline_) return {};
-  deadline_.reset();
-  return kill_all();
+  const auto is_due = [now](std::optional<TimePoint>& moment) {
+    const bool due = moment && now >= *moment;
+    if (due) moment.reset();
+    return due;
+  };
+  const bool ask = is_due(ask_at_);
+  if (is_due(kill_at_)) return kill_all();
+  return ask ? ask_all() : std::vector<GroupAction>{};
 }
 
 std::optional<TimePoint> GroupRules::deadline() const {
-  return finished() ? std::nullopt : deadline_;
+  if (finished()) return std::nullopt;
+  if (ask_at_ && kill_at_) return std::min(*ask_at_, *kill_at_);
+  return ask_at_ ? ask_at_ : kill_at_;
 }
 
 void GroupRules::add() { processes_.emplace_back(); }
@@ -59,10 +68,12 @@ bool GroupRules::finished() const {
                      [](const Process& process) { return process.ended; });
 }
 
-std::vector<GroupAction> GroupRules::ask_all() const {
+std::vector<GroupAction> GroupRules::ask_all() {
   std::vector<GroupAction> actions;
   for (std::size_t i = 0; i < processes_.size(); ++i) {
-    if (!processes_[i].ended && !processes_[i].killed) actions.push_back({i, SIGTERM});
+    Process& process = processes_[i];
+    if (process.ended || process.killed || std::exchange(process.asked, true)) continue;
+    actions.push_back({i, SIGTERM});
   }
   return actions;
 }

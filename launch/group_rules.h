@@ -36,21 +36,22 @@ struct GroupEnd {
 // second kills everything; a SIGUSR1 is passed on to it. A member that ends before the head changes
 // nothing here: the head is told of it, and another may take its place. Once the head has ended for
 // good, members have `member_grace` to do so too and are then killed, as they are by a signal in
-// that time; if a signal killed it, they are asked to.
+// that time. After `ask_after` they are asked to, for a head that has failed has released nobody,
+// and some may still be dialing it; if a signal killed it, at once.
 //
 // One thread. Each call returns what has to be done now.
 class GroupRules {
  public:
   // `processes` run, the head among them.
-  GroupRules(std::size_t processes, runtime::Duration member_grace);
+  GroupRules(std::size_t processes, runtime::Duration ask_after, runtime::Duration member_grace);
 
   std::vector<GroupAction> on_signal(int number);
   // Of a process that has not ended before.
   std::vector<GroupAction> on_end(std::size_t process, const ChildEnd& end, runtime::TimePoint now);
   std::vector<GroupAction> on_time(runtime::TimePoint now);
 
-  // Asks those that run and were not killed yet to end.
-  std::vector<GroupAction> ask_all() const;
+  // Asks those that run to end, each once: a second request ends a process at once.
+  std::vector<GroupAction> ask_all();
 
   // When on_time() has something to do at the latest; none: never.
   std::optional<runtime::TimePoint> deadline() const;
@@ -72,15 +73,18 @@ class GroupRules {
  private:
   struct Process {
     bool ended = false;
+    bool asked = false;  // by ask_all()
     bool killed = false;
   };
   // Of those that run and were not killed yet.
   std::vector<GroupAction> kill_all();
 
+  const runtime::Duration ask_after_;
   const runtime::Duration member_grace_;
   std::vector<Process> processes_;
   std::optional<ChildEnd> head_end_;
-  std::optional<runtime::TimePoint> deadline_;
+  std::optional<runtime::TimePoint> ask_at_;
+  std::optional<runtime::TimePoint> kill_at_;
   int passed_on_ = 0;      // the signal that asked the head to end
   int ending_signal_ = 0;  // the signal by which everything was killed while the head ran
 };

@@ -21,7 +21,7 @@ ProcessGroup::ProcessGroup(ProcessGroupOptions options, const runtime::Clock& cl
     : options_(std::move(options)),
       clock_(clock),
       log_(log),
-      rules_(1 + options_.members.size(), options_.member_grace),
+      rules_(1 + options_.members.size(), options_.ask_after, options_.member_grace),
       reported_(1 + options_.members.size(), false),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       watch_([this](int number) { take(number); }) {

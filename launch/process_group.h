@@ -57,6 +57,9 @@ struct ProcessGroupOptions {
   std::vector<GroupProcess> replacements;
   // How long that moment is: what killed the member may kill the next. Default 1 s.
   runtime::Duration replace_after = std::chrono::seconds(1);
+  // When the members that have not ended are asked to, once the head has. Default 1 s: those that
+  // it has released need no more.
+  runtime::Duration ask_after = std::chrono::seconds(1);
   // Time the members have to end once the head has; then they are killed. Default 10 s.
   runtime::Duration member_grace = std::chrono::seconds(10);
   // Called on the thread of run() at every start and end; may be null, the default.

@@ -13,6 +13,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr std::size_t kGroup = 3;  // a head and two members
+constexpr auto kAskAfter = seconds(2);
 constexpr auto kGrace = seconds(10);
 
 std::string text(const std::vector<GroupAction>& actions) {
@@ -47,13 +48,18 @@ const std::vector<Course>& courses_without_signals() {
       {"a member that is lost changes nothing",
        {{kKilled, 2, SIGKILL}, {kTime, 1000}, {kExit, 0}, {kExit, 1}},
        0},
-      {"members that stay are killed after the grace",
+      {"members that stay are asked once, and killed after the grace",
        {{kExit, 0, 3},
+        {kTime, 1},
+        {kTime, 2, 0, "1:15 2:15 "},
         {kTime, 9},
         {kExit, 1},
         {kTime, 10, 0, "2:9 "},
         {kTime, 99},
         {kKilled, 2, SIGKILL}},
+       3},
+      {"members that end when they are asked",
+       {{kExit, 0, 3}, {kExit, 2}, {kTime, 2, 0, "1:15 "}, {kExit, 1, 143}},
        3},
       {"a head that was killed",
        {{kKilled, 0, SIGSEGV, "1:15 2:15 "},
@@ -156,7 +162,7 @@ TEST(GroupRules, DoWhatEachCourseAsksFor) {
   }
   for (const Course& course : all) {
     SCOPED_TRACE(course.what);
-    GroupRules rules(kGroup, kGrace);
+    GroupRules rules(kGroup, kAskAfter, kGrace);
     seconds now{0};
     for (std::size_t i = 0; i < course.events.size(); ++i) {
       EXPECT_FALSE(rules.finished()) << i;
@@ -173,11 +179,13 @@ TEST(GroupRules, DoWhatEachCourseAsksFor) {
 }
 
 TEST(GroupRules, TheDeadlineBeginsWithTheEndOfTheHead) {
-  GroupRules rules(kGroup, kGrace);
+  GroupRules rules(kGroup, kAskAfter, kGrace);
   EXPECT_FALSE(rules.deadline().has_value());
   rules.on_end(1, {0, 0}, seconds(5));
   EXPECT_FALSE(rules.deadline().has_value());
   rules.on_end(kHeadProcess, {0, 0}, seconds(7));
+  EXPECT_EQ(rules.deadline(), runtime::TimePoint(seconds(9)));
+  rules.on_time(seconds(9));
   EXPECT_EQ(rules.deadline(), runtime::TimePoint(seconds(17)));
   rules.on_time(seconds(17));
   EXPECT_FALSE(rules.deadline().has_value()) << "a member that cannot be killed must not spin";
@@ -186,7 +194,7 @@ TEST(GroupRules, TheDeadlineBeginsWithTheEndOfTheHead) {
 }
 
 TEST(GroupRules, AHeadAloneIsAGroup) {
-  GroupRules rules(1, kGrace);
+  GroupRules rules(1, kAskAfter, kGrace);
   rules.on_end(kHeadProcess, {6, 0}, seconds(0));
   EXPECT_TRUE(rules.finished());
   EXPECT_EQ(rules.end().exit_code, 6);

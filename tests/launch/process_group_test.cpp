@@ -31,15 +31,16 @@ std::string waits_for(const std::string& path) {
 
 class Group : public Talker {
  public:
-  Group(const std::string& grace_ms, const std::vector<std::string>& scripts)
-      : Talker(words(grace_ms, scripts)) {}
+  Group(const std::string& grace_ms, const std::vector<std::string>& scripts,
+        const std::string& ask_ms = kLongGrace)
+      : Talker(words(ask_ms, grace_ms, scripts)) {}
 
   pid_t pid(const std::string& name) { return pid_in(line_with("started " + name + " ")); }
 
  private:
-  static std::vector<std::string> words(const std::string& grace,
+  static std::vector<std::string> words(const std::string& ask, const std::string& grace,
                                         const std::vector<std::string>& scripts) {
-    std::vector<std::string> words{TROUPE_LAUNCH_HELPER, "group", grace};
+    std::vector<std::string> words{TROUPE_LAUNCH_HELPER, "group", ask, grace};
     words.insert(words.end(), scripts.begin(), scripts.end());
     return words;
   }
@@ -84,6 +85,22 @@ TEST(ProcessGroup, ASignalReachesTheHeadAloneAndMembersAreKilledAfterTheGrace) {
   group.line_with("member.0 was killed by signal 9 (Killed) lost=0 killed=1");
   group.line_with("the run has ended, and it has not");
   EXPECT_THAT(group.text(), Not(HasSubstr("member.0 | got TERM")));
+}
+
+// A start that fails: the members still dial, and would until they are killed.
+TEST(ProcessGroup, MembersThatGoOnWithoutTheHeadAreAskedToEndAndNotCalledKilled) {
+  const Folder folder;
+  const std::string ready = folder.file("ready");
+  Group group(
+      kLongGrace,
+      {waits_for(ready) + "; exit 3",
+       "trap 'echo got TERM; exit 143' TERM; echo > " + ready + "; while :; do sleep 0.01; done",
+       ""},
+      "10");
+  EXPECT_EQ(group.wait(), (ChildEnd{3, 0}));
+  group.line_with("member.0 | got TERM");
+  group.line_with("member.0 ended with exit code 143 lost=0 killed=0");
+  EXPECT_THAT(group.text(), Not(HasSubstr("is killed")));
 }
 
 TEST(ProcessGroup, ASecondSignalKillsAll) {

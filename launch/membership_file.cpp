@@ -137,12 +137,20 @@ Result<void> MembershipFile::add_view(const std::string& json, bool first) {
   return write(fmt::format("{}{}{}{}}}", kViewHead, first, kViewBody, json));
 }
 
-// A line that only part of could be written is none to who reads it.
+// What only part of could be written is taken back, or the next line would be glued to it.
 Result<void> MembershipFile::write(const std::string& line) {
-  const std::string text = line + "\n";
+  const std::string text = (torn_ ? "\n" : "") + line + "\n";
   const ssize_t written = ::write(file_.number(), text.data(), text.size());
-  if (written == static_cast<ssize_t>(text.size())) return {};
-  if (written >= 0) errno = ENOSPC;
+  if (written == static_cast<ssize_t>(text.size())) {
+    torn_ = false;
+    return {};
+  }
+  const int why = written < 0 ? errno : ENOSPC;
+  if (written > 0) {
+    const off_t end = ::lseek(file_.number(), 0, SEEK_CUR);
+    if (end < written || ::ftruncate(file_.number(), end - written) != 0) torn_ = true;
+  }
+  errno = why;
   return cannot("write", path_);
 }
 

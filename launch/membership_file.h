@@ -51,7 +51,7 @@ class MembershipFile {
   // As it was when the file was opened.
   const HeadHistory& history() const { return history_; }
 
-  // Each kData when the line cannot be written.
+  // Each kData when the line cannot be written; it is left out then, and those that follow are not.
   runtime::Result<void> add_head(std::uint32_t term, std::uint64_t incarnation);
   runtime::Result<void> add_place(
       const std::string& member,
@@ -69,6 +69,7 @@ class MembershipFile {
   std::string path_;
   Descriptor file_;
   HeadHistory history_;
+  bool torn_ = false;  // the file ends within a line that could not be taken back
 };
 
 }  // namespace troupe::launch

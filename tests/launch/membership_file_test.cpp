@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <csignal>
+#include <filesystem>
 #include <fstream>
 
 #include "tests/launch/launch_support.h"
@@ -93,6 +96,28 @@ TEST(MembershipFile, LinesThatAreNotWholeOrNotItsOwnAreLeftOut) {
     ASSERT_TRUE(file.add_place("member.2").ok());
   }
   EXPECT_THAT(opened(path, true).history().places, ElementsAre("member.0", "member.1", "member.2"));
+}
+
+// The operating system's own refusal stands for a disk that is full for a while.
+TEST(MembershipFile, ALineThatDoesNotFitIsAnErrorAndTheNextOneIsWhole) {
+  const Folder folder;
+  const std::string path = folder.file("membership.jsonl");
+  MembershipFile file = opened(path, false);
+  write_some(file);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = std::filesystem::file_size(path) + 5;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const auto torn = file.add_place("member.2");
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(torn.ok());
+  EXPECT_EQ(torn.error().kind, runtime::ErrorKind::kData);
+  // Nobody has opened it anew meanwhile, who would have mended it.
+  ASSERT_TRUE(file.add_place("member.3").ok());
+  EXPECT_THAT(opened(path, true).history().places, ElementsAre("member.0", "member.1", "member.3"));
 }
 
 TEST(MembershipFile, NobodyElseMayReadIt) {

@@ -97,9 +97,14 @@ std::string without_expired(std::string_view text, const std::vector<runtime::Al
   return kept;
 }
 
-Result<void> write_files(const std::string& folder, const KeyFolder& keys, runtime::Disk& disk) {
+// `made` grows by every file that this call makes; who has made the first two makes the list.
+Result<void> write_files(const std::string& folder, const KeyFolder& keys, runtime::Disk& disk,
+                         std::vector<std::string>& made) {
   RETURN_IF_ERROR(runtime::write_secret_key(secret_key_file(folder), keys.own));
+  made.push_back(secret_key_file(folder));
   RETURN_IF_ERROR(runtime::write_public_key(public_key_file(folder), keys.own));
+  made.push_back(public_key_file(folder));
+  made.push_back(allowed_keys_file(folder));
   return write_list(folder, new_list(keys.allowed.front()), disk);
 }
 
@@ -116,11 +121,12 @@ Result<KeyFolder> make_key_folder(const std::string& folder, const std::string& 
   KeyFolder keys;
   ASSIGN_OR_RETURN(keys.own, runtime::make_keys());
   keys.allowed.push_back({keys.own.public_key, name});
-  const auto written = write_files(folder, keys, disk);
+  std::vector<std::string> own_files;
+  const auto written = write_files(folder, keys, disk, own_files);
   if (written.ok()) return keys;
-  // None of them existed before.
+  // What another process has made meanwhile is that one's.
   std::error_code ignored;
-  for (const std::string& file : files_of(folder)) std::filesystem::remove(file, ignored);
+  for (const std::string& file : own_files) std::filesystem::remove(file, ignored);
   return written.error();
 }
 

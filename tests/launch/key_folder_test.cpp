@@ -77,6 +77,30 @@ TEST_F(KeyFolderTest, NoneIsLeftOfWhatCouldNotBeWritten) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
+TEST_F(KeyFolderTest, OfThoseThatMakeOneAtOnceOneDoesAndKeepsItsKeys) {
+  constexpr int kThreads = 4, kRounds = 50;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::string folder = temporary_.file(std::to_string(round));
+    std::atomic<int> ready = 0;
+    std::vector<std::string> made(kThreads);
+    std::vector<std::thread> threads;
+    for (std::string& public_key : made) {
+      threads.emplace_back([&] {
+        runtime::FileDisk disk;
+        for (++ready; ready < kThreads;) std::this_thread::yield();
+        const auto keys = make_key_folder(folder, "box", disk);
+        if (keys.ok()) public_key = keys->own.public_key;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    std::erase(made, "");
+    ASSERT_EQ(made.size(), 1u);
+    const auto read = read_key_folder(folder);
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    EXPECT_EQ(read->own.public_key, made.front());
+  }
+}
+
 TEST_F(KeyFolderTest, WhatIsWrongWithAFolderIsNamed) {
   const auto message = [&] {
     const auto read = read_key_folder(folder_);

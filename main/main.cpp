@@ -3,12 +3,14 @@
 #include <exception>
 #include <iostream>
 #include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 
 #include "main/commands.h"
 #include "runtime/base/error.h"
 #include "runtime/base/heap.h"
+#include "runtime/base/start_thread.h"
 
 namespace {
 
@@ -83,6 +85,14 @@ int main(int count, char** values) {
   int code = internal;
   try {
     code = run_verb(Arguments(values + 1, values + count));
+  } catch (const std::system_error& error) {
+    const bool thread = error.code() == std::errc::resource_unavailable_try_again;
+    std::cerr << "troupe: "
+              << (thread
+                      ? troupe::runtime::no_thread("a part of the program", error.code().message())
+                            .message
+                      : fmt::format("internal error: {}", error.what()))
+              << "\n";
   } catch (const std::exception& error) {
     std::cerr << "troupe: internal error: " << error.what() << "\n";
   }

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/start_thread.h"
+
 namespace troupe::runtime {
 namespace {
 
@@ -144,9 +146,14 @@ void NodeCore::begin(const std::shared_ptr<NodeCore>& self) {
   phase_ = Phase::kBegun;
   const TimePoint now = clock_.now();
   watch_.emplace(options_.stuck_after, now);
-  for (const auto& cell : cells_) scheduler_->add(*cell, cell->own_thread(), self);
   const std::scoped_lock lock(tree_mutex_);
   last_handled_.assign(cells_.size(), {0, now});
+  if (const auto started = start_threads(self); !started.ok()) {
+    // Nobody is asked to stop: there is not one who could hear it.
+    error_ = started.error();
+    halted_.store(true);
+    return;
+  }
   Supervisor::Orders orders;
   for (const ActorId actor : supervisor_.subtree(supervisor_.root())) {
     orders.push_back({Supervisor::Order::Kind::kStart, actor, {}});
@@ -154,13 +161,26 @@ void NodeCore::begin(const std::shared_ptr<NodeCore>& self) {
   // A request to stop may have come before there was anyone to hear it.
   if (stop_requested_) orders.push_back({Supervisor::Order::Kind::kStop, supervisor_.root(), {}});
   carry_out(std::move(orders));
-  // Only now does everyone here hear what others have to say.
-  if (gate_ && gate_has_thread_) {
-    gate_thread_ = std::thread([this] {
-      ::pthread_setname_np(::pthread_self(), "gate");  // for people with a debugger
-      while (!gate_->closed()) gate_->turn(TimePoint::max());
-    });
+}
+
+// Under the tree's lock, and before any actor is opened: all begins, or nothing does.
+Result<void> NodeCore::start_threads(const std::shared_ptr<NodeCore>& self) {
+  const auto refused = [&] {
+    return own_scheduler_ ? own_scheduler_->refused() : std::optional<Error>();
+  };
+  if (const auto error = refused()) return *error;
+  for (const auto& cell : cells_) {
+    scheduler_->add(*cell, cell->own_thread(), self);
+    if (const auto error = refused()) return *error;
   }
+  if (!gate_ || !gate_has_thread_) return {};
+  ASSIGN_OR_RETURN(gate_thread_, start_thread("connections", [this] {
+                     ::pthread_setname_np(::pthread_self(), "gate");  // for people with a debugger
+                     // Everyone here is to hear what others have to say.
+                     { const std::scoped_lock everyone_is_open(tree_mutex_); }
+                     while (!gate_->closed()) gate_->turn(TimePoint::max());
+                   }));
+  return {};
 }
 
 void NodeCore::carry_out(Supervisor::Orders orders) {

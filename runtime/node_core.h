@@ -80,6 +80,7 @@ class NodeCore {
   // `number`: its position in the whole plan. `nodes`: see actor_nodes().
   using ActorNodes = std::unordered_map<std::string_view, std::string_view>;
   void wire_link(const LinkPlan& link, std::uint32_t number, const ActorNodes& nodes);
+  Result<void> start_threads(const std::shared_ptr<NodeCore>& self);
   void close_gate();
   std::unique_ptr<Actor> make_actor(ActorId actor);
   void carry_out(Supervisor::Orders orders);  // under tree_mutex_

@@ -8,11 +8,14 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/start_thread.h"
 
 namespace troupe::runtime {
 namespace {
@@ -73,7 +76,8 @@ Slot* pop(Worker& worker) {
 struct ThreadScheduler::State {
   explicit State(const Clock& clock_in) : clock(clock_in) {}
 
-  Worker& start_worker(const std::shared_ptr<State>& self, std::uint64_t shared_bit);
+  bool start(const std::shared_ptr<State>& self, Worker& worker, std::string_view whom);
+  Worker* start_own_worker(const std::shared_ptr<State>& self, std::string_view whom);
   void work(Worker& worker);
   Slot* next(Worker& worker, Slot* before, bool again);
   Slot* find_work(Worker& worker, std::unique_lock<std::mutex>& lock);
@@ -92,19 +96,32 @@ struct ThreadScheduler::State {
   std::mutex add_mutex;  // of the two lists
   std::deque<Worker> workers;
   std::deque<Slot> slots;
+  std::optional<Error> refused;
 
   std::mutex wait_mutex;
   std::condition_variable wait_changed;
   bool woken = false;
 };
 
-Worker& ThreadScheduler::State::start_worker(const std::shared_ptr<State>& self,
-                                             std::uint64_t shared_bit) {
+// False: the system gives none, and `refused` tells.
+bool ThreadScheduler::State::start(const std::shared_ptr<State>& self, Worker& worker,
+                                   std::string_view whom) {
+  auto thread = start_thread(whom, [self, &worker] { self->work(worker); });
+  if (!thread.ok()) {
+    if (!refused) refused = thread.error();
+    return false;
+  }
+  worker.thread = std::move(*thread);
+  return true;
+}
+
+Worker* ThreadScheduler::State::start_own_worker(const std::shared_ptr<State>& self,
+                                                 std::string_view whom) {
   Worker& worker = workers.emplace_back();
-  worker.shared_bit = shared_bit;
   worker.home = this;
-  worker.thread = std::thread([self, &worker] { self->work(worker); });
-  return worker;
+  if (start(self, worker, whom)) return &worker;
+  workers.pop_back();
+  return nullptr;
 }
 
 void ThreadScheduler::State::work(Worker& worker) {
@@ -228,7 +245,7 @@ ThreadScheduler::ThreadScheduler(int threads, const Clock& clock)
     shared.push_back(&worker);
   }
   for (Worker* worker : shared) {
-    worker->thread = std::thread([state = state_, worker] { state->work(*worker); });
+    if (!state_->start(state_, *worker, "the scheduler")) return;
   }
 }
 
@@ -239,13 +256,18 @@ void ThreadScheduler::add(Task& task, bool own_thread, std::shared_ptr<void> kee
   Slot& slot = state_->slots.emplace_back();
   slot.task = &task;
   slot.keep_alive = std::move(keep_alive);
-  if (own_thread) {
-    slot.own = &state_->start_worker(state_, 0);
-    // The system keeps fifteen characters.
-    ::pthread_setname_np(slot.own->thread.native_handle(),
-                         std::string(task.name().substr(0, 15)).c_str());
-  }
   task.slot_ = &slot;
+  if (!own_thread) return;
+  slot.own = state_->start_own_worker(state_, task.name());
+  if (slot.own == nullptr) return;
+  // The system keeps fifteen characters.
+  ::pthread_setname_np(slot.own->thread.native_handle(),
+                       std::string(task.name().substr(0, 15)).c_str());
+}
+
+std::optional<Error> ThreadScheduler::refused() const {
+  const std::scoped_lock lock(state_->add_mutex);
+  return state_->refused;
 }
 
 void ThreadScheduler::enqueue(Task& task) {
@@ -269,11 +291,14 @@ void ThreadScheduler::enqueue(Task& task) {
 }
 
 std::vector<Task*> ThreadScheduler::retire(const std::vector<Task*>& tasks, Duration patience) {
-  for (Task* task : tasks) static_cast<Slot*>(task->slot_)->retired.store(true);
+  for (Task* task : tasks) {
+    if (task->slot_ != nullptr) static_cast<Slot*>(task->slot_)->retired.store(true);
+  }
   const auto give_up_at = std::chrono::steady_clock::now() + patience;
   std::vector<Task*> busy;
   for (Task* task : tasks) {
     auto* slot = static_cast<Slot*>(task->slot_);
+    if (slot == nullptr) continue;
     while (state_->running(slot) && std::chrono::steady_clock::now() < give_up_at) {
       std::this_thread::sleep_for(kRetirePoll);
     }

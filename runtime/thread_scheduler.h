@@ -7,8 +7,10 @@
 // worker without work steals. No enqueue waits longer for an idle worker than kRescan.
 
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/scheduler.h"
 
 namespace troupe::runtime {
@@ -22,6 +24,10 @@ class ThreadScheduler final : public Scheduler {
   // When every task is retired: ends the threads, leaving behind those that are still in one. The
   // destructor does so too.
   void shut_down();
+
+  // The first thread that the system did not give, a shared one or an added task's own. Whoever is
+  // told so enqueues nothing, and retires what was added.
+  std::optional<Error> refused() const;
 
   void add(Task& task, bool own_thread, std::shared_ptr<void> keep_alive) override;
   void enqueue(Task& task) override;

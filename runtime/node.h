@@ -41,8 +41,8 @@ struct NodeOptions {
   // wait-for graph is logged and the culprit named. If then nothing but timers can move, the run
   // ends with that as its error; if some handler is still running, it goes on and is named again
   // after as long. When nothing at all can move any more, not even a timer, the run ends at once.
-  // Of several nodes the plan's first one judges: if no actor of any node has moved for so long,
-  // the run ends, also while a handler on another node still runs.
+  // Of several nodes the plan's first one judges for all, in the same way, except that a handler
+  // which has been running for eight times as long ends the run too: it hangs.
   Duration stuck_after = std::chrono::seconds(60);
   // Trace records kept per actor (a power of two), of 40 bytes; every handler writes one, and every
   // message that is sent. 0: none are kept.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 
 #include "runtime/node_core.h"
 
@@ -11,8 +13,23 @@ namespace {
 
 // For the answers of other nodes to who waits for whom.
 constexpr std::chrono::seconds kGraphPatience{2};
+// Of several nodes: times stuck_after for which a handler is taken to be slow. One that hangs, with
+// its process alive, would else hold up all others for good.
+constexpr int kSlowHandlers = 8;
+// Where people say what stuck_after is.
+constexpr std::string_view kSetting = "(cluster.failure.stuck_after)";
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+// None: no handler runs anywhere.
+std::optional<Duration> longest_handler(const WaitGraph& graph) {
+  std::optional<Duration> longest;
+  for (const ActorWait& actor : graph.actors) {
+    if (actor.activity != ActorWait::Activity::kRunning) continue;
+    longest = std::max(longest.value_or(actor.running_for), actor.running_for);
+  }
+  return longest;
+}
 
 }  // namespace
 
@@ -117,8 +134,8 @@ void NodeCore::watch(TimePoint now) {
         if (first_node_) ask_all_nodes(now);
         return;
       }
-      fail_stuck(
-          fmt::format("nothing but timers has moved for {:.1f} s", seconds(options_.stuck_after)));
+      fail_stuck(fmt::format("nothing but timers has moved for {:.1f} s {}",
+                             seconds(options_.stuck_after), kSetting));
       return;
     case ProgressWatch::Verdict::kDeadlock:
       fail_stuck("nothing can move any more");
@@ -140,9 +157,20 @@ void NodeCore::watch_all_nodes(TimePoint now) {
   graphs_due_ = TimePoint::max();
   if (activity().progress != progress_when_asked_) return;
   answers.graphs.push_back(wait_graph());
-  fail_stuck(
-      fmt::format("nothing has moved on any node for {:.1f} s", seconds(options_.stuck_after)),
-      merge(answers.graphs));
+  const WaitGraph graph = merge(answers.graphs);
+  const double patience = seconds(options_.stuck_after);
+  const std::optional<Duration> handler = longest_handler(graph);
+  if (!handler) {
+    fail_stuck(fmt::format("nothing has moved on any node for {:.1f} s {}", patience, kSetting),
+               graph);
+  } else if (*handler < kSlowHandlers * options_.stuck_after) {
+    log_.warning(fmt::format("no progress on any node for {:.1f} s\n{}", patience, print(graph)));
+  } else {
+    fail_stuck(fmt::format("nothing has moved on any node while a handler ran for {:.1f} s, {} "
+                           "times as long as it may {}; if it only takes its time, allow it more",
+                           seconds(*handler), kSlowHandlers, kSetting),
+               graph);
+  }
 }
 
 void NodeCore::fail_stuck(std::string_view what) { fail_stuck(what, wait_graph()); }

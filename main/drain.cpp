@@ -13,6 +13,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/transport/drain.h"
+#include "runtime/transport/node_name.h"
 
 namespace troupe {
 namespace {
@@ -47,6 +48,12 @@ int drain_command(const Arguments& arguments) {
   if (const auto code = line.parse(arguments)) return *code;
   if (!line.has("address")) return line.usage_error("which address?");
   if (!line.has("node")) return line.usage_error("which member, such as member.2?");
+  const auto node = line.get<std::string>("node");
+  if (!runtime::is_node_name(node)) {
+    return line.usage_error(fmt::format(
+        "which member? A name, such as member.2, has 1 to {} bytes without control characters",
+        runtime::kMostNodeName));
+  }
   launch::NodeCredentials credentials;
   if (const auto code = take_credentials(line, credentials)) return *code;
   const auto within_s = line.get<std::uint32_t>("within");
@@ -55,7 +62,7 @@ int drain_command(const Arguments& arguments) {
   }
   runtime::DrainOptions options;
   options.address = line.get<std::string>("address");
-  options.request.node = line.get<std::string>("node");
+  options.request.node = node;
   options.request.host = launch::host_name();
   options.request.pid = static_cast<std::uint64_t>(::getpid());
   options.within = options.left_within = std::chrono::seconds(within_s);

@@ -7,6 +7,7 @@
 #include "main/command_line.h"
 #include "main/commands.h"
 #include "main/credentials.h"
+#include "runtime/transport/node_name.h"
 
 namespace troupe {
 namespace {
@@ -71,7 +72,14 @@ int join_command(const Arguments& arguments) {
   launch::MemberRequest request;
   request.address = line.get<std::string>("address");
   if (const auto code = take_credentials(line, request.credentials)) return *code;
-  if (line.has("node")) request.node = line.get<std::string>("node");
+  if (line.has("node")) {
+    request.node = line.get<std::string>("node");
+    if (!runtime::is_node_name(request.node)) {
+      return line.usage_error(fmt::format(
+          "--node: a name, such as member.2, has 1 to {} bytes without control characters",
+          runtime::kMostNodeName));
+    }
+  }
   if (line.has("listen")) request.listen = line.get<std::string>("listen");
   if (line.has("data")) {
     request.data_folder = line.get<std::string>("data");

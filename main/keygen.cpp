@@ -43,7 +43,8 @@ int keygen_command(const Arguments& arguments) {
   if (name.empty()) name = "node";
   if (line.has("name")) name = line.get<std::string>("name");
   if (!is_name(name))
-    return line.usage_error("--name: a name of 1 to 100 characters, without the word 'until', is needed");
+    return line.usage_error(
+        "--name: a name of 1 to 100 characters, without the word 'until', is needed");
   const auto folder = line.get<std::string>("folder");
   runtime::FileDisk disk;
   const auto keys = launch::make_key_folder(folder, name, disk);

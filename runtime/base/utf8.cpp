@@ -1,5 +1,6 @@
 #include "runtime/base/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace troupe::runtime {
@@ -23,16 +24,38 @@ std::size_t utf8_length(std::string_view text) {
   return overlong || surrogate || beyond ? 0 : length;
 }
 
-std::string valid_utf8(std::string_view text) {
+namespace {
+
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+
+// Of a well-formed sequence: U+0000 to U+001F and U+007F to U+009F.
+bool is_control(std::string_view character) {
+  const auto first = static_cast<std::uint8_t>(character[0]);
+  if (character.size() == 1) return first < 0x20 || first == 0x7F;
+  return first == 0xC2 && static_cast<std::uint8_t>(character[1]) < 0xA0;
+}
+
+template <class Keeps>
+std::string replaced(std::string_view text, const Keeps& keeps) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);
-    if (length == 0) out += "\xef\xbf\xbd";
-    if (length != 0) out.append(text.substr(0, length));
-    text.remove_prefix(length == 0 ? 1 : length);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+    out.append(length != 0 && keeps(character) ? character : kReplacement);
+    text.remove_prefix(character.size());
   }
   return out;
+}
+
+}  // namespace
+
+std::string valid_utf8(std::string_view text) {
+  return replaced(text, [](std::string_view) { return true; });
+}
+
+std::string printable(std::string_view text) {
+  return replaced(text, [](std::string_view character) { return !is_control(character); });
 }
 
 }  // namespace troupe::runtime

@@ -15,4 +15,9 @@ std::size_t utf8_length(std::string_view text);
 // Every byte that is no part of such a sequence becomes U+FFFD.
 std::string valid_utf8(std::string_view text);
 
+// The same for every control character as well, line breaks among them: what others have written
+// becomes part of one line of a log or a terminal, and can neither forge lines there nor command
+// it.
+std::string printable(std::string_view text);
+
 }  // namespace troupe::runtime

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/utf8.h"
+#include "runtime/transport/node_name.h"
 #include "runtime/transport/wire_error.h"
 
 namespace troupe::runtime {
@@ -29,7 +31,7 @@ enum class Kind : std::uint8_t {
 };
 constexpr std::uint64_t kLastKind = static_cast<std::uint64_t>(Kind::kDrained);
 
-constexpr std::size_t kMostName = 256;
+constexpr std::size_t kMostName = kMostNodeName;
 constexpr std::size_t kMostAddress = 512;
 constexpr std::size_t kMostKey = 64;
 constexpr std::size_t kMostText = 16384;
@@ -55,6 +57,9 @@ void get(WireReader& in, LaneCounts& counts) {
   in.list(counts.size());
   for (std::uint64_t& count : counts) count = in.number();
 }
+
+// What messages quote of whoever is at the other end, and need not know yet.
+std::string get_words(WireReader& in, std::size_t most) { return printable(in.text(most)); }
 
 constexpr std::size_t kIntroductionFields = 10;
 constexpr std::size_t kRequestFields = 4;
@@ -90,19 +95,19 @@ template <class Body>
 Body get_introduction(WireReader& in) {
   Body body;
   if (!get_version(in, body.version)) return body;
-  body.node = in.text(kMostName);
+  body.node = get_words(in, kMostName);
   body.incarnation = in.number();
   if (in.ok() && body.incarnation == 0) in.fail("incarnation 0");
   body.peer_incarnation = in.number();
-  body.host = in.text(kMostName);
+  body.host = get_words(in, kMostName);
   body.pid = in.number();
   const std::size_t terms = in.list_up_to(64);
   for (std::size_t i = 0; i < terms && in.ok(); ++i) {
     in.list(2);
     std::string name = in.text(kMostName);
-    body.terms.push_back({std::move(name), in.text(kMostText)});
+    body.terms.push_back({std::move(name), get_words(in, kMostText)});
   }
-  body.address = in.text(kMostAddress);
+  body.address = get_words(in, kMostAddress);
   get(in, body.received);
   body.given_up = in.flag();
   return body;
@@ -204,8 +209,8 @@ template <class Request>
 Request get_request(WireReader& in) {
   Request request;
   if (!get_version(in, request.version)) return request;
-  request.node = in.text(kMostName);
-  request.host = in.text(kMostName);
+  request.node = get_words(in, kMostName);
+  request.host = get_words(in, kMostName);
   request.pid = in.number();
   return request;
 }
@@ -284,6 +289,7 @@ Result<AnyPacket> get(Kind kind, WireReader& in, const Packet& packet, const Wir
     case Kind::kRefusal: {
       Refusal refusal;
       refusal.error = read_error(in);
+      refusal.error.message = printable(refusal.error.message);
       return AnyPacket(std::move(refusal));
     }
     case Kind::kAccount:
@@ -299,7 +305,7 @@ Result<AnyPacket> get(Kind kind, WireReader& in, const Packet& packet, const Wir
     case Kind::kEnrolment:
       return AnyPacket(get_request<Enrolment>(in));
     case Kind::kInvitation: {
-      Invitation invitation{in.text(kMostName), {}};
+      Invitation invitation{get_words(in, kMostName), {}};
       invitation.contents = in.attachment();
       return AnyPacket(std::move(invitation));
     }

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/transport/node_name.h"
+
 namespace troupe::runtime {
 namespace {
 
@@ -67,6 +69,40 @@ TEST(Packets, AnIntroductionTellsWhereItsNodeIsDialed) {
   EXPECT_TRUE(std::get<Hello>(*unpack(pack(hello), WireTypes())).given_up);
   hello.address = std::string(513, 'a');
   EXPECT_FALSE(unpack(pack(hello), WireTypes()).ok());
+}
+
+// They stand in lines of the log of whoever reads them.
+TEST(Packets, NamesAndReasonsOfOthersComeOutWithoutControlCharacters) {
+  const std::string bad = "a\n\x1b[31m", clean = "a\xEF\xBF\xBD\xEF\xBF\xBD[31m";
+  DrainRequest request;
+  request.node = request.host = bad;
+  const auto asked = unpack(pack(request), WireTypes());
+  ASSERT_TRUE(asked.ok()) << asked.error().message;
+  EXPECT_EQ(std::get<DrainRequest>(*asked).node, clean);
+  EXPECT_EQ(std::get<DrainRequest>(*asked).host, clean);
+  Hello hello;
+  hello.incarnation = 5;
+  hello.node = hello.host = hello.address = bad;
+  hello.terms = {{"topology", bad, ErrorKind::kTopology}};
+  const auto met = unpack(pack(hello), WireTypes());
+  ASSERT_TRUE(met.ok()) << met.error().message;
+  const auto& back = std::get<Hello>(*met);
+  EXPECT_EQ(back.node, clean);
+  EXPECT_EQ(back.host, clean);
+  EXPECT_EQ(back.address, clean);
+  EXPECT_EQ(back.terms.front().value, clean);
+  const auto refused = unpack(pack(Refusal{{ErrorKind::kUsage, bad}}), WireTypes());
+  ASSERT_TRUE(refused.ok()) << refused.error().message;
+  EXPECT_EQ(std::get<Refusal>(*refused).error.message, clean);
+}
+
+TEST(Packets, OnlyNamesThatOthersReadAreNamesOfNodes) {
+  EXPECT_TRUE(is_node_name("member.2"));
+  EXPECT_TRUE(is_node_name(std::string(256, 'n')));
+  for (const std::string& name :
+       {std::string(), std::string(257, 'n'), std::string("a\nb"), std::string("\xFF")}) {
+    EXPECT_FALSE(is_node_name(name)) << name;
+  }
 }
 
 TEST(Packets, WhoAsksThatANodeLeaveIsReadAsItWasWritten) {

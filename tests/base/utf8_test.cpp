@@ -1,0 +1,23 @@
+#include "runtime/base/utf8.h"
+
+#include <gtest/gtest.h>
+
+namespace troupe::runtime {
+namespace {
+
+TEST(Utf8, WhatIsNotWellFormedIsReplaced) {
+  EXPECT_EQ(valid_utf8("a\n\xC3\xA9"), "a\n\xC3\xA9");
+  EXPECT_EQ(valid_utf8("\xC3z\xED\xA0\x80"), "\xEF\xBF\xBDz\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
+  EXPECT_EQ(valid_utf8(""), "");
+}
+
+// U+009B alone begins a command to some terminals.
+TEST(Utf8, WhatCouldCommandATerminalIsReplaced) {
+  const std::string mark = "\xEF\xBF\xBD";
+  EXPECT_EQ(printable("bad\nname\x1b[31m"), "bad" + mark + "name" + mark + "[31m");
+  EXPECT_EQ(printable("\r\t\x7f\xC2\x9B\xFF"), mark + mark + mark + mark + mark);
+  EXPECT_EQ(printable("\xC2\xA0 \xC3\xA9~\xF0\x9F\x98\x80"), "\xC2\xA0 \xC3\xA9~\xF0\x9F\x98\x80");
+}
+
+}  // namespace
+}  // namespace troupe::runtime

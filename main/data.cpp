@@ -14,6 +14,7 @@
 #include "pipeline/shower_dataset.h"
 #include "runtime/base/json_text.h"
 #include "runtime/base/thread_team.h"
+#include "runtime/base/utf8.h"
 
 namespace troupe {
 namespace {
@@ -21,6 +22,7 @@ namespace {
 namespace po = boost::program_options;
 using runtime::json_number;
 using runtime::json_string;
+using runtime::printable;
 
 constexpr double kDegree = 3.14159265358979323846 / 180.0;
 
@@ -135,20 +137,23 @@ void print_range(const char* what, const pipeline::Range& range, const char* uni
                            range.max, range.mean, unit);
 }
 
+// Names and texts are the files', and those may be anybody's.
 void print_for_people(const pipeline::DatasetInfo& info) {
   for (const auto& file : info.files) {
-    std::cout << fmt::format("{}: {}, {} events, {:.2f} MB\n", file.path,
+    std::cout << fmt::format("{}: {}, {} events, {:.2f} MB\n", printable(file.path),
                              file.schema ? pipeline::text(*file.schema) : "no known schema",
                              file.events, static_cast<double>(file.bytes) / 1e6);
     for (const auto& entry : file.datasets) {
       std::cout << fmt::format(
-          "  {:<12} {} {}{}{}\n", entry.name, entry.type, fmt::join(entry.shape, " x "),
+          "  {:<12} {} {}{}{}\n", printable(entry.name), printable(entry.type),
+          fmt::join(entry.shape, " x "),
           entry.chunk.empty() ? ", contiguous"
                               : fmt::format(", chunks {}", fmt::join(entry.chunk, " x ")),
-          entry.filters.empty() ? "" : fmt::format(", {}", fmt::join(entry.filters, ", ")));
+          entry.filters.empty() ? ""
+                                : printable(fmt::format(", {}", fmt::join(entry.filters, ", "))));
     }
     for (const auto& [name, value] : file.attributes) {
-      std::cout << fmt::format("  @{:<11} {}\n", name, value);
+      std::cout << fmt::format("  @{:<11} {}\n", printable(name), printable(value));
     }
   }
   if (info.schema) {
@@ -160,8 +165,8 @@ void print_for_people(const pipeline::DatasetInfo& info) {
     std::cout << fmt::format("  {:<16} {:.6g} (stored units per GeV)\n", "ecal / energy",
                              info.ecal_per_energy);
   }
-  for (const auto& bad : info.bad_event_examples) std::cout << "  bad: " << bad << "\n";
-  for (const auto& note : info.notes) std::cout << "  note: " << note << "\n";
+  for (const auto& bad : info.bad_event_examples) std::cout << "  bad: " << printable(bad) << "\n";
+  for (const auto& note : info.notes) std::cout << "  note: " << printable(note) << "\n";
 }
 
 std::string range_json(const pipeline::Range& range) {

@@ -8,11 +8,13 @@
 #include "pipeline/checkpoint.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/json_text.h"
+#include "runtime/base/utf8.h"
 
 namespace troupe {
 namespace {
 
 using runtime::json_string;
+using runtime::printable;
 
 bool is_right(const pipeline::CheckpointSummary& summary) {
   return summary.recomputed_hash == summary.state_hash;
@@ -22,17 +24,19 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
   return fmt::format("{}", fmt::join(shape, " x "));
 }
 
+// Names and texts are the file's, and that may be anybody's.
 void print_for_people(const pipeline::CheckpointSummary& summary) {
   std::cout << fmt::format(
       "{}\n  format version {}, model {}\n  next step: epoch {}, iteration {}, slot {}; seed {}; "
       "{} micro-batches of {}\n  numerics class: {}\n  data fingerprint {}\n  topology hash {}\n"
       "  state hash {} ({})\n\n",
-      summary.path, summary.version, summary.model, summary.epoch, summary.iteration, summary.slot,
-      summary.seed, summary.micro_batches, summary.micro_batch, summary.numerics_class,
-      summary.data_fingerprint.text(), summary.topology_hash.text(), summary.recomputed_hash.text(),
+      printable(summary.path), summary.version, printable(summary.model), summary.epoch,
+      summary.iteration, summary.slot, summary.seed, summary.micro_batches, summary.micro_batch,
+      printable(summary.numerics_class), summary.data_fingerprint.text(),
+      summary.topology_hash.text(), summary.recomputed_hash.text(),
       is_right(summary) ? "as stored" : "STORED: " + summary.state_hash.text());
   for (const auto& tensor : summary.tensors) {
-    std::cout << fmt::format("  {:<64} {}\n", tensor.path, shape_text(tensor.shape));
+    std::cout << fmt::format("  {:<64} {}\n", printable(tensor.path), shape_text(tensor.shape));
   }
 }
 

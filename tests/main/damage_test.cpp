@@ -106,6 +106,21 @@ TEST_F(Damage, HashThatIsNotTheContentsIsPrintedBesideTheRealOneAndRefused) {
   EXPECT_THAT(for_people.out, AllOf(HasSubstr(hash), HasSubstr(other)));
 }
 
+// It may be anybody's file.
+TEST_F(Damage, TextsOfACheckpointDoNotCommandTheTerminal) {
+  run("a");
+  const std::string newest = checkpoint("a", 0);
+  const std::string numerics =
+      last_line(call({"inspect", newest, "--json"}))["numerics_class"].text();
+  std::string bytes = read_text(newest);
+  const std::size_t at = bytes.find(numerics);
+  ASSERT_NE(at, std::string::npos);
+  reseal(newest, pipeline::kCheckpointVersion, bytes.replace(at, 4, "\n\x1b[3"));
+  const std::string said = call({"inspect", newest}).out;
+  EXPECT_THAT(said, HasSubstr("numerics class: \xEF\xBF\xBD\xEF\xBF\xBD[3" + numerics.substr(4)));
+  EXPECT_EQ(said.find('\x1b'), std::string::npos);
+}
+
 // As on a disk that is full from now on: what is there stays whole, and the run says what failed.
 TEST_F(Damage, FullDiskLeavesTheOlderCheckpointsAsTheyAre) {
   for (const char* workers : {"0", "2"}) {

@@ -79,6 +79,10 @@ TEST(Verbs, UsageErrorsExitWithTwoAndSayNothingOnStandardOutput) {
       {"drain", "127.0.0.1:8500", "member.0", "--key", "keys", "--token", "token"},
       {"drain", "127.0.0.1:8500", "member.0", "--key", "keys"},
       {"drain", "127.0.0.1", "member.0"},
+      {"drain", "127.0.0.1:1", std::string(300, 'n')},
+      {"drain", "127.0.0.1:1", "bad\nname\x1b[31m"},
+      {"join", "127.0.0.1:1", "--node", std::string(300, 'n')},
+      {"join", "127.0.0.1:1", "--node", ""},
       {"join", "127.0.0.1:8500", "--key", "keys", "--token", "token"},
       {"join", "127.0.0.1:8500", "--preemption-every", "0"},
       {"watch"},
@@ -281,6 +285,21 @@ TEST_F(ToyRun, InspectShowsCountersShapesAndHash) {
   EXPECT_EQ(object["model"].text(), "toy");
   EXPECT_EQ(object["recomputed_hash"].text(), object["state_hash"].text());
   EXPECT_FALSE(object["tensors"].list().empty());
+}
+
+// A file from elsewhere may hold anything.
+TEST(Verbs, NamesInDataDoNotCommandTheTerminal) {
+  const pipeline::TemporaryFolder folder;
+  {
+    pipeline::Hdf5Scribe file(folder / "a.h5");
+    file.add("bad\x1b[31m", {1}, {1.0f});
+    file.attribute("worse\n\x1b[32m", 1.0);
+  }
+  const ProcessEnd end = call({"data", "info", folder / "a.h5"});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("bad\xEF\xBF\xBD[31m"));
+  EXPECT_THAT(end.out, HasSubstr("@worse\xEF\xBF\xBD\xEF\xBF\xBD[32m"));
+  EXPECT_EQ(end.out.find('\x1b'), std::string::npos);
 }
 
 TEST_F(ToyRun, GeneratedShowersDoNotDependOnThreadsAndAreReadAsData) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
-#include <filesystem>
 #include <map>
 
 #include "pipeline/checkpoint.h"
@@ -13,6 +12,7 @@
 #include "pipeline/checkpoint_seal.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/random.h"
+#include "tests/pipeline/data_fixture.h"
 #include "tests/pipeline/state_example.h"
 
 namespace troupe::pipeline {
@@ -182,11 +182,9 @@ TEST_F(DamagedCheckpoint, TornFileIsRefusedAndTheNextOlderOneIsWhole) {
 
 // The operating system's own refusal, on real files.
 TEST_F(DamagedCheckpoint, FileSizeLimitLeavesTheOlderFileAndNoOther) {
-  const std::string folder = ::testing::TempDir() + "troupe_full_disk";
-  std::filesystem::remove_all(folder);
+  const TemporaryFolder folder;
   runtime::FileDisk disk;
-  ASSERT_TRUE(disk.make_folder(folder).ok());
-  const std::string path = folder + "/step-000000000004.h5";
+  const std::string path = folder / "step-000000000004.h5";
   const auto write = [&] { return disk.replace(path, encode().bytes()); };
   ASSERT_TRUE(write().ok());
 
@@ -202,9 +200,8 @@ TEST_F(DamagedCheckpoint, FileSizeLimitLeavesTheOlderFileAndNoOther) {
 
   ASSERT_FALSE(failed.ok());
   EXPECT_THAT(failed.error().message, HasSubstr(path));
-  EXPECT_EQ(disk.list(folder).value(), std::vector<std::string>{"step-000000000004.h5"});
+  EXPECT_EQ(disk.list(folder.path()).value(), std::vector<std::string>{"step-000000000004.h5"});
   EXPECT_EQ(refusal(disk.read(path).value()), "");
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 
 #include "model/exact_sum.h"
 #include "pipeline/hdf5_handle.h"
 #include "runtime/base/disk.h"
+#include "tests/pipeline/data_fixture.h"
 #include "tests/pipeline/state_example.h"
 
 namespace troupe::pipeline {
@@ -180,10 +180,9 @@ class CheckpointOnDisk : public CheckpointFile {
   void SetUp() override {
     ASSERT_TRUE(runtime::FileDisk().replace(path_, encode(example_).bytes()).ok());
   }
-  void TearDown() override { std::filesystem::remove(path_); }
 
-  const std::string path_ = ::testing::TempDir() + "troupe_checkpoint_" +
-                            ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".h5";
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "a.h5";
 };
 
 TEST_F(CheckpointOnDisk, OpensWithThePlainHdf5Library) {

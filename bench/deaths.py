@@ -181,6 +181,8 @@ def main():
             more_waits, more_between = with_deaths(troupe, folder, number, whole, dice)
             waits += more_waits
             between += more_between
+        if not waits:
+            fail(folder, f"no worker was killed while it trained, in {runs} runs: they are too short")
         show("Troupe: kill -9 to the next step", waits)
         show("Troupe: between steps", between)
         print(f"  {runs} runs, all in the state of one without deaths; 0 steps made again")

@@ -13,6 +13,8 @@ its process had at most. Every run has to end in the same state.
 
 import json
 import os
+import random
+import socket
 import statistics
 import subprocess
 import sys
@@ -28,7 +30,7 @@ actors: {checkpointer: {every: none}, validator: {every: none}}
 SLOTS = 4
 FIXED = ["--set", "cluster.joiners=0", "--set", "cluster.failure.restart=0",
          "--set", "cluster.rebalance=false"]
-PORT = 8570
+PORTS = 4  # the head's three, and the relay's
 
 
 def fail(folder, what):
@@ -98,10 +100,24 @@ def peak_of_members(out):
     return peak
 
 
+def free_port():
+    """A port that is free with those behind it, as far as can be told."""
+    for _ in range(100):
+        port = random.randrange(20000, 32000)  # where the system hands out none by itself
+        try:
+            for offset in range(PORTS):
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", port + offset))
+            return port
+        except OSError:
+            continue
+    sys.exit("elastic.py: no port is free")
+
+
 def with_join(troupe, folder, number, iterations):
     """Of one join: what the docstring says, in seconds and bytes."""
     out = f"{folder}/join-{number}"
-    address = f"tcp://127.0.0.1:{PORT + 4 * (number % 8)}"
+    address = f"tcp://127.0.0.1:{free_port()}"
     run = start(troupe, folder, out, ["--set", "cluster.listen=" + address[6:]])
     steps, joiner, joined_at, peak, looks = Steps(f"{out}/metrics.jsonl"), None, None, 0, 0
     while run.poll() is None:

@@ -88,7 +88,8 @@ void Gate::begin_close() {
 }
 
 void Gate::turn(TimePoint until) {
-  wire_.poll(*this, std::min(until, next_due()));
+  turn_until_ = std::min(until, next_due());
+  wire_.poll(*this, turn_until_);
   {
     const std::scoped_lock lock(peers_mutex_);
     // Asked before: what actors posted until they ended is taken below.
@@ -232,11 +233,18 @@ void Gate::tend_peer(std::size_t position, TimePoint now) {
   if (!peer.connection && now >= peer.next_dial) to_dial_.push_back(position);
 }
 
+// A turn that nothing bounds may take as long as nobody comes, and that is no sleep.
+bool Gate::has_overslept(TimePoint now) const {
+  const Duration least = options_.dead_after / 2;
+  return now - last_turn_ >= least && turn_until_ <= now - (least - options_.heartbeat);
+}
+
 // A process that was stopped, or a machine that slept, has heard of nobody meanwhile, and that is
 // nobody's fault.
 void Gate::excuse_own_sleep(TimePoint now) {
+  const bool overslept = has_overslept(now);
   const Duration pause = now - std::exchange(last_turn_, now);
-  if (pause < options_.dead_after / 2) return;
+  if (!overslept) return;
   woke_at_ = now;
   for (const auto& peer : peers_) {
     if (!peer->over()) peer->excuse(pause, now);
@@ -250,8 +258,7 @@ void Gate::excuse_own_sleep(TimePoint now) {
 // woke is heard before the sleep is excused.
 bool Gate::has_just_woken() const {
   const TimePoint now = clock_.now();
-  return now - last_turn_ >= options_.dead_after / 2 ||
-         (woke_at_ && now - *woke_at_ < 2 * options_.dead_after);
+  return has_overslept(now) || (woke_at_ && now - *woke_at_ < 2 * options_.dead_after);
 }
 
 bool Gate::say_goodbye(std::size_t position) {

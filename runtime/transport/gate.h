@@ -319,6 +319,7 @@ class Gate final : public WireEvents {
   void tend_peer(std::size_t position, TimePoint now);
   void dial_due();
   void excuse_own_sleep(TimePoint now);
+  bool has_overslept(TimePoint now) const;
   bool has_just_woken() const;
   void tend_closing(TimePoint now);
   // The node ends: false if there is still something to wait for.
@@ -354,8 +355,9 @@ class Gate final : public WireEvents {
   std::map<ConnectionId, std::size_t> by_connection_;
   std::map<std::uint32_t, std::uint64_t> credits_told_;  // messages, by link
   TimePoint last_turn_{0};
-  std::optional<TimePoint> woke_at_;  // from the newest own sleep; none: there was none
-  std::vector<std::size_t> to_dial_;  // peers
+  TimePoint turn_until_ = TimePoint::max();  // the newest turn was to wait no longer
+  std::optional<TimePoint> woke_at_;         // from the newest own sleep; none: there was none
+  std::vector<std::size_t> to_dial_;         // peers
   std::vector<Outgoing> taken_;
   // At the plan's first node: of the directory, and of every two others by their names in order.
   std::uint64_t edition_ = 0;

@@ -163,6 +163,31 @@ TEST_F(GateReturn, OneThatWakesAfterItWasGivenUpStaysLost) {
   EXPECT_THAT(notes_["b"], ElementsAre("joined a", "away a", "lost a"));
 }
 
+// "a" waits for its first node for so long that it is not even looked after, and what it says is
+// held up later on. It has not slept, and the trouble is that node's.
+TEST_F(GateReturn, OneThatWaitedIdlyHasNotStoodStill) {
+  for (const bool sleeps : {false, true}) {
+    plan_ = {};
+    make_world(7);
+    lay_out(100000);
+    int given_up = 0;
+    ProcessSetup setup;
+    setup.gate.incarnation = kFirst;
+    setup.gate.given_up_by = [&](const std::string&) { ++given_up; };
+    add("a", setup);
+    ProcessSetup late;
+    late.gate.first_returns_within = 60s;
+    late.start = 20s;
+    add("b", late);
+    world_->at(21s, [this, sleeps] {
+      if (sleeps) world_->pause(0, 23500ms);
+      if (!sleeps) world_->network().block(0, 1, 23500ms);
+    });
+    world_->run(26s);
+    EXPECT_EQ(given_up > 0, sleeps);
+  }
+}
+
 // While it is away a node may end: nobody has to hear of it.
 TEST_F(GateReturn, ANodeMayEndWhileItIsAway) {
   lay_out(400);

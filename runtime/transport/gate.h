@@ -205,6 +205,7 @@ class Gate final : public WireEvents {
   // See WireEvents; called by the wire within turn().
   void connected(ConnectionId connection, const ConnectionInfo& info) override;
   void arrived(ConnectionId connection, Lane lane, Packet packet) override;
+  void arriving(ConnectionId connection) override;
   void disconnected(ConnectionId connection, const Error& why) override;
 
  private:
@@ -318,8 +319,8 @@ class Gate final : public WireEvents {
   void tend(TimePoint now);
   void tend_peer(std::size_t position, TimePoint now);
   void dial_due();
-  void excuse_own_sleep(TimePoint now);
   bool has_overslept(TimePoint now) const;
+  void excuse_own_sleep(TimePoint now);
   bool has_just_woken() const;
   void tend_closing(TimePoint now);
   // The node ends: false if there is still something to wait for.

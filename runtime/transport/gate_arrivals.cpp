@@ -33,6 +33,11 @@ void Gate::arrived(ConnectionId connection, Lane lane, Packet packet) {
   }
 }
 
+void Gate::arriving(ConnectionId connection) {
+  const std::scoped_lock lock(peers_mutex_);
+  if (const auto position = find_peer(connection)) peers_[*position]->heard(clock_.now());
+}
+
 void Gate::take_packet(std::size_t position, Lane lane, AnyPacket& packet) {
   Peer& peer = *peers_[position];
   peer.heard(clock_.now());

@@ -61,6 +61,8 @@ class WireEvents {
   virtual void connected(ConnectionId connection, const ConnectionInfo& info) = 0;
   // FIFO per connection and lane. Payload Buffers begin at a multiple of 8 bytes.
   virtual void arrived(ConnectionId connection, Lane lane, Packet packet) = 0;
+  // A part of a packet that is not whole yet: the other end is alive, however long the rest takes.
+  virtual void arriving(ConnectionId connection) { (void)connection; }
   // Also of a dial() that was refused for good (its key, its version). Nothing follows. What was
   // sent and has not arrived may be lost. `why` is kUsage when the ends cannot be meant to work
   // together (other releases) or the process lacks descriptors, kInternal when the library refuses

@@ -35,6 +35,7 @@ namespace troupe::runtime {
 inline constexpr std::uint16_t kWireVersion = 1;
 // Of data sockets per connection; of one chunk; of one payload.
 inline constexpr int kMostStripes = 16;
+inline constexpr std::size_t kSmallChunkBytes = std::size_t{256} << 10;  // but of the data lane
 inline constexpr std::size_t kLeastChunkBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kMostChunkBytes = std::size_t{4} << 20;
 inline constexpr std::uint64_t kMostPayloadBytes = std::uint64_t{16} << 30;

@@ -30,7 +30,8 @@ int PacketCutter::next_stripe() {
   return stripe;
 }
 
-PayloadEntry PacketCutter::place(const Buffer& payload, SharedSender* shared) {
+PayloadEntry PacketCutter::place(const Buffer& payload, std::size_t inline_bytes,
+                                 SharedSender* shared) {
   PayloadEntry entry;
   entry.bytes = payload.size();
   if (shared != nullptr && payload.size() >= limits_.shared_from_bytes) {
@@ -41,7 +42,9 @@ PayloadEntry PacketCutter::place(const Buffer& payload, SharedSender* shared) {
       return entry;
     }
   }
-  if (payload.size() > limits_.chunk_bytes) entry.how = PayloadEntry::How::kChunks;
+  const bool fits = payload.size() <= limits_.chunk_bytes &&
+                    payload.size() <= limits_.message_bytes - inline_bytes;
+  if (!fits) entry.how = PayloadEntry::How::kChunks;
   return entry;
 }
 
@@ -51,7 +54,7 @@ void PacketCutter::cut(const Packet& packet, SharedSender* shared, const Out& ou
   std::vector<Buffer> frames(1);
   std::size_t inline_bytes = 0;
   for (const Buffer& payload : packet.payloads) {
-    entries.push_back(place(payload, shared));
+    entries.push_back(place(payload, inline_bytes, shared));
     if (entries.back().how != PayloadEntry::How::kFrame) continue;
     inline_bytes += payload.size();
     frames.push_back(payload);
@@ -135,7 +138,9 @@ std::string PacketAssembler::take_payloads(Assembly& assembly, const PacketFrame
       }
       payload = std::move(frames[taken++]);
     } else {
-      if (entry.bytes <= limits_.chunk_bytes) return "a small payload in chunks";
+      const bool may_be_small = limits_.message_bytes != SIZE_MAX;
+      const std::uint64_t least = may_be_small ? 1 : limits_.chunk_bytes + 1;
+      if (entry.bytes < least) return "a small payload in chunks";
       Chunked chunked;
       chunked.bytes = entry.bytes;
       chunked.missing = chunks_of(entry.bytes, limits_.chunk_bytes);

@@ -3,9 +3,9 @@
 // Packets of one lane of one connection, cut into ZeroMQ messages and put together again.
 //
 // A packet is a kPacket message: its header, how each payload travels, and the payloads that fit a
-// chunk as frames of their own. Larger payloads go through shared memory if there is room, and in
-// chunks over all of the lane's stripes otherwise. Order over stripes is nobody's promise, so
-// packets carry numbers and come out in their order.
+// chunk and the message as frames of their own. Other payloads go through shared memory if there is
+// room, and in chunks over all of the lane's stripes otherwise. Order over stripes is nobody's
+// promise, so packets carry numbers and come out in their order.
 
 #include <cstdint>
 #include <functional>
@@ -27,6 +27,9 @@ struct PacketLimits {
   std::size_t chunk_bytes = kLeastChunkBytes;
   int stripes = 1;
   std::size_t shared_from_bytes = 0;  // payloads from this size on try shared memory
+  // Of payloads in one message; those above it travel in chunks, of which a small one is the only
+  // one. Less than SIZE_MAX: over one stripe.
+  std::size_t message_bytes = SIZE_MAX;
 };
 
 // The sending end of a lane. Every stripe is given packets and chunks in the order of their
@@ -44,7 +47,8 @@ class PacketCutter {
   std::uint64_t payloads_shared() const { return payloads_shared_; }
 
  private:
-  PayloadEntry place(const Buffer& payload, SharedSender* shared);
+  // Of a packet with so many bytes in its message so far.
+  PayloadEntry place(const Buffer& payload, std::size_t inline_bytes, SharedSender* shared);
   int next_stripe();
 
   const PacketLimits limits_;

@@ -20,9 +20,10 @@ void ZmqTraffic::agree_on(std::size_t chunk_bytes, int stripes) {
   lanes_.clear();
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     const bool data = static_cast<Lane>(lane) == Lane::kData;
-    lanes_.emplace_back(PacketLimits{data ? chunk_bytes : kLeastChunkBytes, data ? stripes : 1,
-                                     options_.shared_from_bytes},
-                        sink_.memory());
+    lanes_.emplace_back(
+        data ? PacketLimits{chunk_bytes, stripes, options_.shared_from_bytes}
+             : PacketLimits{kSmallChunkBytes, 1, options_.shared_from_bytes, kSmallChunkBytes},
+        sink_.memory());
   }
 }
 
@@ -74,7 +75,9 @@ std::string ZmqTraffic::take(ConnectionId id, Lane lane, int stripe, std::span<B
   if (std::string wrong = assembler.take(frames, theirs_.get()); !wrong.empty()) {
     return wrong;
   }
-  while (auto packet = assembler.next()) sink_.arrived(id, lane, std::move(*packet));
+  bool whole = false;
+  for (; auto packet = assembler.next(); whole = true) sink_.arrived(id, lane, std::move(*packet));
+  if (!whole) sink_.arriving(id);
   return "";
 }
 

@@ -4,7 +4,8 @@
 // say goodbye. Sockets are somebody else's: frames go out through a function and come in by take().
 //
 // Lanes have numbers of their own and know nothing of each other. The data lane has the stripes and
-// chunks that were agreed on; control and metrics have one stripe and chunks of 1 MiB.
+// chunks that were agreed on; control and metrics have one stripe and chunks of kSmallChunkBytes,
+// and no more than that in one message: signs of life wait behind it on a slow line.
 
 #include <functional>
 #include <memory>
@@ -32,6 +33,7 @@ class ZmqSink {
   // As WireEvents has them: connected() once, then arrived(), then disconnected() once.
   virtual void connected(ConnectionId connection, ConnectionInfo info) = 0;
   virtual void arrived(ConnectionId connection, Lane lane, Packet packet) = 0;
+  virtual void arriving(ConnectionId connection) = 0;
   virtual void disconnected(ConnectionId connection, Error why) = 0;
   // A message of nobody, or a damaged one.
   virtual void dropped() = 0;

@@ -75,12 +75,13 @@ struct ZmqWire::Impl final : ZmqSink {
     Lane lane;
     Packet packet;
   };
+  struct Arriving {};
   struct Disconnected {
     Error why;
   };
   struct Event {
     ConnectionId id;
-    std::variant<Connected, Arrived, Disconnected> what;
+    std::variant<Connected, Arrived, Arriving, Disconnected> what;
   };
 
   // Takes over the descriptor.
@@ -96,6 +97,7 @@ struct ZmqWire::Impl final : ZmqSink {
   void arrived(ConnectionId id, Lane lane, Packet packet) override {
     events.push_back({id, Arrived{lane, std::move(packet)}});
   }
+  void arriving(ConnectionId id) override { events.push_back({id, Arriving{}}); }
   void disconnected(ConnectionId id, Error why) override {
     events.push_back({id, Disconnected{std::move(why)}});
   }
@@ -161,6 +163,8 @@ void ZmqWire::Impl::tell(WireEvents& driver) {
       driver.connected(event.id, connected->info);
     } else if (auto* arrived = std::get_if<Arrived>(&event.what)) {
       driver.arrived(event.id, arrived->lane, std::move(arrived->packet));
+    } else if (std::holds_alternative<Arriving>(event.what)) {
+      driver.arriving(event.id);
     } else {
       known.erase(event.id);
       driver.disconnected(event.id, std::get<Disconnected>(event.what).why);

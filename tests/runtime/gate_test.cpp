@@ -213,6 +213,37 @@ TEST_F(Gates, SilentPeerIsLostAfterDeadAfter) {
   }
 }
 
+// Shortly after each would have given up the other, whose connection was gone before they slept.
+TEST_F(Gates, NodesThatSleepUntilAPeerIsOverdueLoseNobody) {
+  actor("a", "root.a", root("a", 1));
+  actor("b", "root.b", root("b", 1));
+  add("a");
+  add("b");
+  world_->at(1s, [&] {
+    world_->network().block(0, 1, 3250ms);
+    world_->network().block(1, 0, 3250ms);
+    for (const sim::ConnectionId each : world_->network().connections()) {
+      world_->network().drop(each);
+    }
+  });
+  world_->at(1200ms, [&] {
+    for (const sim::ProcessId each : {0, 1}) world_->pause(each, 3300ms);
+  });
+  EXPECT_FALSE(world_->run(20s)) << "nobody has ended";
+  for (const std::string node : {"a", "b"}) EXPECT_THAT(told_[node], SizeIs(1)) << node;
+}
+
+// Its signs of life wait behind a packet that takes three times as long as it may be silent.
+TEST_F(Gates, PeerWhosePacketIsOnItsWayIsNotSilent) {
+  actor("a", "root.a", root("a", 1));
+  actor("b", "root.b", root("b", 1));
+  add("a");
+  add("b");
+  world_->at(1s, [&] { world_->network().trickle(0, 1, 7s); });
+  EXPECT_FALSE(world_->run(20s)) << "nobody has ended";
+  for (const std::string node : {"a", "b"}) EXPECT_THAT(told_[node], SizeIs(1)) << node;
+}
+
 TEST_F(Gates, NodesThatWereAllAsleepLoseNobody) {
   std::vector<std::int64_t> numbers;
   actor("a", "root.a", root("a", 1));

@@ -4,6 +4,13 @@
 
 namespace troupe::sim {
 
+namespace {
+
+// Between two parts of what trickles.
+constexpr Duration kPartPause = std::chrono::milliseconds(100);
+
+}  // namespace
+
 using runtime::ConnectionInfo;
 using runtime::Result;
 using runtime::WireEvents;
@@ -45,6 +52,11 @@ TimePoint SimNetwork::clear_from(ProcessId from, ProcessId to) const {
 void SimNetwork::block(ProcessId from, ProcessId to, TimePoint until) {
   TimePoint& blocked = blocked_until_[{from, to}];
   blocked = std::max(blocked, until);
+}
+
+void SimNetwork::trickle(ProcessId from, ProcessId to, TimePoint until) {
+  block(from, to, until);
+  next_part_[{from, to}] = clock_.now();
 }
 
 void SimNetwork::slow(ProcessId from, ProcessId to, int factor, TimePoint until) {
@@ -185,6 +197,8 @@ void SimNetwork::look_at(std::uint64_t number, const Connection& connection, std
     offer(Due::Kind::kConnected, std::max(own.due, clear), 0);
     return;
   }
+  const auto part = next_part_.find({other, own.process});
+  if (part != next_part_.end() && part->second < clear) offer(Due::Kind::kPart, part->second, 0);
   bool empty = true;
   for (std::size_t lane = 0; lane < own.lanes.size(); ++lane) {
     if (own.lanes[lane].empty()) continue;
@@ -246,6 +260,11 @@ void SimNetwork::tell(const Due& due, WireEvents& events) {
   End& own = connections_.at(due.connection).ends[due.end];
   const ProcessId other = connections_.at(due.connection).ends[1 - due.end].process;
   const ConnectionId id{due.connection};
+  if (due.kind == Due::Kind::kPart) {
+    next_part_[{other, own.process}] = clock_.now() + kPartPause;
+    events.arriving(id);
+    return;
+  }
   if (due.kind == Due::Kind::kConnected) {
     own.told = true;
     for (NetworkWatcher* watcher : watchers_) watcher->connected(id, own.process, other);

@@ -122,6 +122,8 @@ class SimNetwork {
   void drop(ConnectionId connection);
   // Nothing gets through from one to the other until then; it waits.
   void block(ProcessId from, ProcessId to, TimePoint until);
+  // So too, but it is on its way, and the receiver sees parts of it come all the time.
+  void trickle(ProcessId from, ProcessId to, TimePoint until);
   // Packets take `factor` times as long until then.
   void slow(ProcessId from, ProcessId to, int factor, TimePoint until);
   // The process is silent from now on, its connections break, and nobody listens there.
@@ -163,7 +165,7 @@ class SimNetwork {
   };
   // What is to be told next at one end.
   struct Due {
-    enum class Kind { kNone, kDial, kConnected, kPacket, kEnd } kind = Kind::kNone;
+    enum class Kind { kNone, kDial, kConnected, kPart, kPacket, kEnd } kind = Kind::kNone;
     TimePoint when = TimePoint::max();
     std::uint64_t connection = 0;
     std::size_t end = 0;
@@ -195,6 +197,7 @@ class SimNetwork {
   std::map<std::uint64_t, Connection> connections_;
   std::uint64_t next_number_ = 1;
   std::map<std::pair<ProcessId, ProcessId>, TimePoint> blocked_until_;
+  std::map<std::pair<ProcessId, ProcessId>, TimePoint> next_part_;  // of those that trickle
   std::map<std::pair<ProcessId, ProcessId>, std::pair<int, TimePoint>> slow_until_;
   std::vector<NetworkWatcher*> watchers_;
 };

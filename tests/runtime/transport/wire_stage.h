@@ -30,6 +30,7 @@ class WireDiary : public WireEvents {
   void arrived(ConnectionId connection, Lane lane, Packet packet) override {
     packets.push_back({connection, lane, std::move(packet)});
   }
+  void arriving(ConnectionId) override { ++parts; }
   void disconnected(ConnectionId connection, const Error& why) override {
     ends[connection] = why.message;
     kinds[connection] = why.kind;
@@ -38,6 +39,7 @@ class WireDiary : public WireEvents {
   std::vector<ConnectionId> open;  // ever
   std::map<ConnectionId, ConnectionInfo> infos;
   std::vector<ArrivedPacket> packets;
+  int parts = 0;  // of packets that were not whole by them
   std::map<ConnectionId, std::string> ends;
   std::map<ConnectionId, ErrorKind> kinds;  // of the ends
 };

@@ -83,6 +83,31 @@ PacketAssembler waiting_for(std::uint64_t bytes) {
   return assembler;
 }
 
+// Whatever a packet has, no message of it brings more than a lane has agreed on.
+TEST(Packets, MessagesOfABoundedLaneAreSmallAndComeOutWhole) {
+  constexpr PacketLimits kBounded{1000, 1, SIZE_MAX, 1000};
+  const std::vector<std::vector<std::size_t>> sizes = {
+      {}, {0, 1000, 0}, {400, 600, 1}, {1001, 999, 0, 5}, std::vector<std::size_t>(1024, 300)};
+  PacketCutter cutter(kBounded);
+  PacketAssembler assembler(kBounded, memory());
+  for (std::uint64_t i = 0; i < sizes.size(); ++i) {
+    std::vector<CutMessage> messages = cut_up(cutter, packet_of(i, sizes[i]));
+    for (CutMessage& message : messages) {
+      std::size_t bytes = 0;
+      for (std::size_t k = 1; k < message.frames.size(); ++k) bytes += message.frames[k].size();
+      EXPECT_LE(bytes, 1000U);
+      EXPECT_FALSE(assembler.next()) << "nothing is whole before its last message";
+      ASSERT_EQ(take(assembler, std::move(message.frames)), "");
+    }
+    const auto packet = assembler.next();
+    ASSERT_TRUE(packet);
+    EXPECT_TRUE(is_packet(*packet, i, sizes[i]));
+  }
+  const PayloadEntry nothing{0, PayloadEntry::How::kChunks, {}};
+  EXPECT_EQ(take(assembler, {write_packet(sizes.size(), {&nothing, 1}, {})}),
+            "a small payload in chunks");
+}
+
 TEST(Packets, ChunksThatDoNotFitAreRefused) {
   const auto told = [](const ChunkFrame& place, std::size_t bytes) {
     PacketAssembler assembler = waiting_for(2 * kChunk + 1);

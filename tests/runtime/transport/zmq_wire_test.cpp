@@ -309,6 +309,25 @@ TEST(ZmqWire, EndsOfDifferentChunksAgreeOnTheLesser) {
   EXPECT_TRUE(is_packet(listener.diary.packets[0].packet, 2, {9 << 20}));
 }
 
+// On a slow line each of its messages takes long, and nothing else is a sign of life meanwhile.
+TEST(ZmqWire, LargePacketOfControlIsSeenToComeInParts) {
+  ZmqWireOptions options = plain();
+  options.shared_memory = false;
+  options.listen = fresh_ipc_address();
+  StageEnd listener(options);
+  options.listen = "";
+  StageEnd dialer(options);
+  const ConnectionId id = dialer.dial(listener.wire->address());
+  ASSERT_TRUE(play({&dialer, &listener}, [&] { return dialer.diary.infos.contains(id); }));
+  const std::vector<std::size_t> sizes{1 << 20, 0, 100'000, 200'000, 1, 300'000, 256 << 10, 7};
+  dialer.wire->send(id, Lane::kControl, packet_of(1, sizes));
+  dialer.wire->send(id, Lane::kControl, packet_of(2, {5}));
+  ASSERT_TRUE(play({&dialer, &listener}, [&] { return listener.diary.packets.size() == 2; }));
+  EXPECT_TRUE(is_packet(listener.diary.packets[0].packet, 1, sizes));
+  EXPECT_TRUE(is_packet(listener.diary.packets[1].packet, 2, {5}));
+  EXPECT_GE(listener.diary.parts, 7) << "1.9 MB in messages of 256 KiB";
+}
+
 TEST(ZmqWire, WakeEndsAWaitFromAnotherThread) {
   StageEnd end(plain());
   std::thread waker([&] { end.wire->wake(); });

@@ -46,7 +46,11 @@ void Member::receive(Context& context, Message message) {
     // The others notice, as when it dies.
     if (leaves_) context.finish();
   } else if (const auto* joined = message.as<runtime::PeerJoined>()) {
-    if (joined->node == config::kHeadNode && head_is_away_) tell_again(context);
+    if (joined->node == config::kHeadNode) {
+      if (head_is_away_) tell_again(context);
+    } else if (!options_.reducer.empty()) {
+      context.send_control(options_.reducer, Message::of(FellowMet{joined->node}));
+    }
   } else if (const auto* own = message.as<OwnState>()) {
     if (!orphaned_) return;
     options_.outcome->orphan_state = own->state;

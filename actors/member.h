@@ -32,6 +32,7 @@ struct MemberOutcome {
 
 struct MemberOptions {
   std::string replica;  // that is asked for the state; "": none is
+  std::string reducer;  // that is told of fellows; "": none is
   // What is told of the node when the Monitor asks: what it does, its traces() and its
   // wait_for_graph(). Called in the Member's handlers; short. Null: nothing is told.
   std::function<telemetry::NodeSample()> sample = nullptr;

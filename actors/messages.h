@@ -65,6 +65,13 @@ struct Teach {
   bool begins = true;
 };
 
+// Member -> its Reducer, control: the node has met that fellow, so that it can be taught. Never
+// leaves the node.
+struct FellowMet {
+  static constexpr std::string_view kName = "fellow-met";
+  std::string node;
+};
+
 // Reducer -> Coordinator, control: that member learns more slowly than steps are made, and is
 // taught no more.
 struct TooSlow {

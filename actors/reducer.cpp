@@ -46,6 +46,8 @@ void Reducer::receive(Context& context, Message message) {
     take_view(context, change->view, who);
   } else if (const auto* lesson = message.as<Teach>()) {
     teach(context, *lesson);
+  } else if (const auto* met = message.as<FellowMet>()) {
+    take_met(context, *met);
   } else if (const auto* beginning = message.as<Lesson>()) {
     if (view_ != nullptr || learns_) return refuse(context, who, "a lesson");
     learns_ = true;

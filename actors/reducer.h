@@ -129,6 +129,9 @@ class Reducer final : public runtime::Actor {
   void hand_over(runtime::Context& context);
   void take_handed_over(runtime::Context& context, runtime::Message message, std::string_view who);
   void teach(runtime::Context& context, const Teach& body);
+  void begin_to_teach(runtime::Context& context, std::uint32_t member);
+  // Who cannot be reached is sent nothing: it would wait here, and no step with it.
+  void take_met(runtime::Context& context, const FellowMet& body);
   void take_lesson(runtime::Context& context, runtime::Message message, std::string_view who);
   // The sums of a step from elsewhere: takes in one message. True: they are complete.
   bool take_sums(runtime::Context& context, std::optional<Round>& round, runtime::Message message,
@@ -192,6 +195,8 @@ class Reducer final : public runtime::Actor {
   std::optional<Round> given_;  // step next_step_, as far as another member's sums are here
   bool learns_ = false;         // all it knows it is taught
   std::set<std::uint32_t> taught_;
+  std::set<std::uint32_t> untaught_;    // to be taught as soon as they are met
+  std::set<std::string> met_;           // nodes of others
   std::optional<Round> newest_;         // the step before next_step_, with its sums
   std::deque<runtime::Message> early_;  // of the ring, of a View that is not entered yet
   // What lacks credit yet, in order.

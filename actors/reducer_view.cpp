@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "actors/reducer.h"
+#include "config/cluster_plan.h"
 
 namespace troupe::actors {
 
@@ -112,11 +113,27 @@ void Reducer::send_sums(Context& context, std::uint32_t member, pipeline::ViewId
 void Reducer::teach(Context& context, const Teach& body) {
   if (!body.begins) {
     taught_.erase(body.member);
-    return;
+    untaught_.erase(body.member);
+  } else if (met_.contains(config::member_name(body.member))) {
+    begin_to_teach(context, body.member);
+  } else {
+    untaught_.insert(body.member);
   }
-  if (view_ == nullptr || view_->has(body.member) || !taught_.insert(body.member).second) return;
-  post(context, outbox_to(context, body.member), Message::of(Lesson{next_step_}));
-  post(context, replicas_.front(), Message::of(ShareState{body.member}));
+}
+
+void Reducer::take_met(Context& context, const FellowMet& body) {
+  met_.insert(body.node);
+  for (const std::uint32_t member : std::set<std::uint32_t>(untaught_)) {
+    if (config::member_name(member) != body.node) continue;
+    untaught_.erase(member);
+    begin_to_teach(context, member);
+  }
+}
+
+void Reducer::begin_to_teach(Context& context, std::uint32_t member) {
+  if (view_ == nullptr || view_->has(member) || !taught_.insert(member).second) return;
+  post(context, outbox_to(context, member), Message::of(Lesson{next_step_}));
+  post(context, replicas_.front(), Message::of(ShareState{member}));
 }
 
 void Reducer::pass_on(Context& context) {

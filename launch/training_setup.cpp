@@ -197,6 +197,7 @@ actors::NodeParts computing_parts(TrainingSetup& setup, const config::Topology& 
   parts.replica.checkpoint = topology.checkpointer.every;
   parts.replica.validation = topology.validator.every;
   parts.reducer.member = member;
+  parts.member.reducer = fmt::format("reducer.{}", member);
   parts.reducer.first_replica = member * topology.replica.count;
   parts.reducer.replicas = topology.replica.count;
   parts.reducer.micro_batches = setup.options.micro_batches;

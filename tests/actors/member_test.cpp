@@ -228,6 +228,36 @@ TEST(Member, WhatItHasToldItTellsTheNextHeadAgain) {
   EXPECT_FALSE(played.error) << played.error->message;
 }
 
+TEST(Member, ItsReducerHearsWhichFellowsTheNodeHasMet) {
+  std::vector<std::string> met;
+  Script coordinator;
+  coordinator.start = [](Context& context) {
+    for (const char* node : {"head", "member.2", "member.1"}) {
+      context.send_control("member.0", Message::of(PeerJoined{node, "", "", 0}));
+    }
+    context.after(std::chrono::seconds(1));
+  };
+  coordinator.timer = [](Context& context, runtime::TimerId) {
+    context.send_control("member.0", Message::of(Release{}));
+  };
+  coordinator.child_ended = [](Context& context, const ChildEnd& end) {
+    if (end.name == "member.0") context.finish();
+    return ChildDecision::kIgnore;
+  };
+  Script reducer;
+  reducer.receive = [&](Context&, const Message& message) {
+    met.push_back(message.as<FellowMet>()->node);
+  };
+  MemberOptions options;
+  options.reducer = "reducer.0";
+  Play play;
+  play.actor("coordinator", coordinator);
+  play.actor("member.0", [&] { return std::make_unique<Member>(options); });
+  play.actor("reducer.0", reducer);
+  EXPECT_FALSE(play.run(1).error);
+  EXPECT_THAT(met, ElementsAre("member.2", "member.1"));
+}
+
 TEST(Member, ToldToEndWhileTheHeadIsAwayItEndsAtOnce) {
   for (const bool away_first : {true, false}) {
     const Played played = play_member([&](Context& context) {

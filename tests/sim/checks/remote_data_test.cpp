@@ -70,7 +70,7 @@ TEST(RemoteData, NewcomerWithoutItMayDieAfterEveryMessage) {
   const TrainingEnd whole = play(cast, {});
   ASSERT_EQ(whole.joined, 1U);
   std::size_t joined = 0;
-  for (std::uint64_t after = whole.arrivals / 6; after < whole.arrivals * 3 / 4; after += 2) {
+  for (std::uint64_t after = whole.arrivals / 6; after < whole.arrivals * 9 / 10; after += 2) {
     const TrainingEnd end = play(cast, {{after, 3, after % 4 == 0}});
     ASSERT_TRUE(end.over) << "after " << after;
     ASSERT_FALSE(end.head_error) << "after " << after << ": " << end.head_error->message;

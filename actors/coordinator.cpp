@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -256,7 +257,9 @@ void Coordinator::take_quarrel(Context& context, const FellowLost& lost, std::st
 }
 
 // Members that cannot reach each other cannot stand in one ring. Usually one of the two is dead and
-// the head is about to notice; else the one goes that more have lost, of equals the later one.
+// the head is about to notice; else the one goes that still learns, of equals the one that more
+// have lost, and then the later one. What learners say counts for no other quarrel: however many of
+// them cannot reach a member, the others can.
 void Coordinator::settle_quarrels(Context& context) {
   const auto is_over = [&](const Quarrel& quarrel) {
     return lost_.contains(quarrel.from) || lost_.contains(quarrel.about);
@@ -265,11 +268,16 @@ void Coordinator::settle_quarrels(Context& context) {
   if (quarrels_.empty() || context.now() - quarrels_.front().since < options_.parting_grace) return;
   const Quarrel quarrel = quarrels_.front();
   const auto complaints = [&](std::uint32_t member) {
+  const auto learns = [&](std::uint32_t member) {
+    return !membership_.present().contains(member) || teachers_.contains(member);
+  };
     return std::count_if(quarrels_.begin(), quarrels_.end(), [&](const Quarrel& each) {
       return each.from == member || each.about == member;
     });
   };
-  const auto rank = [&](std::uint32_t member) { return std::pair{complaints(member), member}; };
+  const auto rank = [&](std::uint32_t member) {
+    return std::tuple{learns(member), complaints(member), member};
+  };
   const std::uint32_t leaves =
       rank(quarrel.from) > rank(quarrel.about) ? quarrel.from : quarrel.about;
   const Error error{quarrel.error.kind,

@@ -37,11 +37,12 @@ inline std::string name(const char* kind, std::uint32_t number) {
   return fmt::format("{}.{}", kind, number);
 }
 
-// A Coordinator and members of one replica each, all scripts, until their replicas end at 20 s.
+// A Coordinator and members of one replica each, all scripts, until their replicas end at 20 s. The
+// last `newcomers` are in no View at first.
 class Company {
  public:
-  explicit Company(std::uint32_t members)
-      : next_step(members, 5), kept_bytes(members, 0), members_(members) {}
+  explicit Company(std::uint32_t members, std::uint32_t newcomers = 0)
+      : next_step(members, 5), kept_bytes(members, 0), members_(members), newcomers_(newcomers) {}
 
   // What the member's root says then.
   void cue(std::uint32_t member, milliseconds at, std::function<Message()> line) {
@@ -56,6 +57,17 @@ class Company {
   }
   void quarrel(std::uint32_t from, std::uint32_t about, milliseconds at) {
     cue(from, at, [about] { return Message::of(FellowLost{name("member", about), kDeath}); });
+  }
+
+  void join(std::uint32_t member, milliseconds at) {
+    cue(member, at, [member] {
+      return Message::of(PeerJoined{name("member", member), "", "", 1});
+    });
+  }
+  // What its replica says then, and where its reducer is from then on.
+  void learn(std::uint32_t member, std::chrono::seconds at, const Learned& learned,
+             std::uint64_t next) {
+    lessons_[member][at] = {learned, next};
   }
 
   // As the head's gate passes on what somebody asks for; answers as they come, "left" or why not.
@@ -88,7 +100,7 @@ class Company {
   // Of the actor, in order: "halt 1.2", "view 1.2 of 0 2 from 5", "release", "expelled: why",
   // "stop".
   std::map<std::string, std::vector<std::string>> heard;
-  std::map<std::string, runtime::TimePoint> expelled_at;
+  std::map<std::string, runtime::TimePoint> expelled_at, released_at;
   std::vector<std::string> changes;                     // that the monitor was told
   std::vector<std::uint64_t> next_step, kept_bytes;     // that members tell when they halt
   runtime::TimePoint saving_from{0}, flushing_from{0};  // for 3 s each
@@ -111,7 +123,7 @@ class Company {
     options.membership.ring.clear();
     options.places.clear();
     for (std::uint32_t i = 0; i < members_; ++i) {
-      options.membership.ring.push_back(i);
+      if (!is_new(i)) options.membership.ring.push_back(i);
       options.places.push_back({name("member", i), name("reducer", i)});
     }
     options.membership.weights.assign(members_, 1);
@@ -124,6 +136,8 @@ class Company {
     };
     return options;
   }
+
+  bool is_new(std::uint32_t member) const { return member + newcomers_ >= members_; }
 
   bool owns(std::uint32_t replica) const {
     if (outcome->changes.empty()) return true;
@@ -139,7 +153,7 @@ class Company {
     Script script;
     script.start = [this, number](Context& context) {
       for (const auto& [at, line] : cues_[number]) context.after(at);
-      if (number == absent) return;
+      if (number == absent || is_new(number)) return;
       context.send_control("coordinator",
                            Message::of(PeerJoined{name("member", number), "", "", 1}));
     };
@@ -151,6 +165,7 @@ class Company {
     script.receive = [this](Context& context, const Message& message) {
       if (const auto* release = message.as<Release>()) {
         note(context, release->why.empty() ? "release" : "release: " + release->why);
+        released_at.try_emplace(std::string(context.name()), context.now());
       }
       if (const auto* expelled = message.as<Expelled>()) {
         note(context, "expelled: " + expelled->error.message);
@@ -189,6 +204,11 @@ class Company {
     script.start = [](Context& context) { context.after(std::chrono::seconds(1)); };
     script.timer = [this, number, shared](Context& context, runtime::TimerId) {
       if (context.now() >= std::chrono::seconds(20)) return (*shared)(context);
+      const auto lesson = lessons_[number].find(context.now());
+      if (lesson != lessons_[number].end()) {
+        next_step[number] = lesson->second.second;
+        context.send_control("coordinator", Message::of(Learned(lesson->second.first)));
+      }
       if (!speeds.empty() && owns(number)) {
         context.send_control("coordinator",
                              Message::of(Pace{number, 100, 1000, 1000 / speeds[number]}));
@@ -238,7 +258,8 @@ class Company {
   }
 
   Toy toy_;
-  const std::uint32_t members_;
+  const std::uint32_t members_, newcomers_;
+  std::map<std::uint32_t, std::map<runtime::TimePoint, std::pair<Learned, std::uint64_t>>> lessons_;
   std::vector<std::uint32_t> lost_;
   std::shared_ptr<runtime::DrainAnswers> answers_ = std::make_shared<runtime::DrainAnswers>([] {});
   std::vector<std::string> drained_;

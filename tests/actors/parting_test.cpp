@@ -119,6 +119,37 @@ TEST(Parting, OneThatMoreHaveLostIsExpelledAlthoughOthersAreLater) {
   EXPECT_TRUE(company.expelled_at.size() == 1) << "one is enough";
 }
 
+// Two that cannot reach the only one that makes steps are two against one.
+TEST(Parting, QuarrelOfALearnerAndAMemberCostsTheLearner) {
+  Company company(4, 2);
+  company.join(2, milliseconds(500));
+  company.join(3, milliseconds(500));
+  for (const std::uint32_t learner : {2, 3}) {
+    company.quarrel(learner, 0, milliseconds(1000));
+    company.quarrel(1, learner, milliseconds(1100));
+  }
+  company.run();
+  expect_good_end(company);
+  EXPECT_THAT(company.heard["member.2"], ElementsAre(StartsWith("expelled: member.2 has lost")));
+  EXPECT_THAT(company.heard["member.3"], ElementsAre(StartsWith("expelled: member.3 has lost")));
+  EXPECT_THAT(company.heard["member.0"], Not(Contains(StartsWith("expelled"))));
+  EXPECT_THAT(company.heard["reducer.0"], Not(Contains(StartsWith("view 1.2"))));
+}
+
+// Nor does what learners say decide between two members.
+TEST(Parting, OnlyMembersComplaintsCountBetweenMembers) {
+  Company company(4, 1);
+  company.join(3, milliseconds(500));
+  company.quarrel(1, 2, milliseconds(1000));
+  company.quarrel(3, 1, milliseconds(1000));
+  company.quarrel(3, 1, milliseconds(1001));
+  company.run();
+  expect_good_end(company);
+  EXPECT_THAT(company.heard["member.2"], ElementsAre(StartsWith("expelled: member.1 has lost")));
+  EXPECT_THAT(company.heard["member.3"], ElementsAre(StartsWith("expelled: member.3 has lost")));
+  EXPECT_EQ(company.heard["reducer.0"].back(), "view 1.2 of 0 1 from 5");
+}
+
 TEST(Parting, NobodyIsExpelledWhenOneOfTheTwoIsLostHere) {
   Company company(3);
   company.quarrel(0, 2, milliseconds(1000));

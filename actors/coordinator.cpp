@@ -91,6 +91,7 @@ void Coordinator::look_after_members(Context& context) {
   // Those that could still have come may be lost by now.
   if (membership_.is_short() && membership_.unheard().empty()) wait_for_members(context);
   settle_quarrels(context);
+  let_waiting_leave(context);
 }
 
 void Coordinator::receive(Context& context, Message message) {
@@ -267,12 +268,13 @@ void Coordinator::settle_quarrels(Context& context) {
   std::erase_if(quarrels_, is_over);
   if (quarrels_.empty() || context.now() - quarrels_.front().since < options_.parting_grace) return;
   const Quarrel quarrel = quarrels_.front();
-  const auto complaints = [&](std::uint32_t member) {
   const auto learns = [&](std::uint32_t member) {
     return !membership_.present().contains(member) || teachers_.contains(member);
   };
+  const auto complaints = [&](std::uint32_t member) {
     return std::count_if(quarrels_.begin(), quarrels_.end(), [&](const Quarrel& each) {
-      return each.from == member || each.about == member;
+      return (each.from == member || each.about == member) && !learns(each.from) &&
+             !learns(each.about);
     });
   };
   const auto rank = [&](std::uint32_t member) {
@@ -284,17 +286,6 @@ void Coordinator::settle_quarrels(Context& context) {
                     fmt::format("{} has lost {}: {}", options_.places[quarrel.from].node,
                                 options_.places[quarrel.about].node, quarrel.error.message)};
   expel(context, leaves, error);
-}
-
-void Coordinator::let_leave(Context& context, std::uint32_t member, const std::string& why) {
-  const Error error{ErrorKind::kLostPeers, fmt::format("{} has left the run: it was told to end",
-                                                       options_.places[member].node)};
-  // In a run that ends all are released in the end.
-  if (stopping_ || phase_ > Phase::kTraining) return;
-  const bool last = membership_.present() == std::set<std::uint32_t>{member};
-  if (phase_ == Phase::kGathering || last) return stop_training(context, error);
-  release(context, member, why);
-  lose_member(context, member, error, "ended");
 }
 
 // When training is over only a validation takes long, and the state it validates is the last.

@@ -172,8 +172,6 @@ class Coordinator final : public runtime::Actor {
   void lose_member(runtime::Context& context, std::uint32_t member, const runtime::Error& error,
                    const char* state = "dead");
   void go_on_without(runtime::Context& context, std::uint32_t member, const runtime::Error& error);
-  // `why` is told to it; "" when it knows.
-  void let_leave(runtime::Context& context, std::uint32_t member, const std::string& why);
   void take_halted(runtime::Context& context, const Halted& halted, std::string_view reducer);
   void take_end(runtime::Context& context, const ReplicaEnd& end);
   void take_validation(runtime::Context& context, const ValidationResult& result);
@@ -186,11 +184,18 @@ class Coordinator final : public runtime::Actor {
   void end_run(runtime::Context& context);
   void take_done(runtime::Context& context, std::string_view actor,
                  const std::optional<runtime::Error>& error);
-  // coordinator_drain.cpp: who is asked to leave from outside, and whoever asks, which is answered
-  // when that one has left.
+  // coordinator_drain.cpp: who wants to leave, or is asked to from outside, and whoever asks, which
+  // is answered when that one has left. `why` is told to it; "" when it knows. One that alone has
+  // what all others are still to be taught stays until one of these has it.
+  void let_leave(runtime::Context& context, std::uint32_t member, const std::string& why);
+  void let_waiting_leave(runtime::Context& context);
+  bool is_last(std::uint32_t member) const;
+  bool alone_knows(std::uint32_t member) const;
   void take_drains(runtime::Context& context, const runtime::Message& message);
   void drain(runtime::Context& context, const runtime::DrainAsked& asked);
   std::optional<runtime::Error> objection_to_drain(const std::string& node) const;
+  runtime::Error objection_to_last(std::uint32_t member) const;
+  void answer_drains(std::uint32_t member, const runtime::Result<void>& answer);
   LastState last_state() const;
   bool awaits(std::string_view actor) const;
   std::uint32_t leading_replica() const {
@@ -216,8 +221,10 @@ class Coordinator final : public runtime::Actor {
     // Of replicas that have a state: in how many steps they have made of it what the others have.
     std::map<std::uint32_t, std::uint64_t> steps;
   };
-  std::map<std::uint32_t, Learner> learners_;        // that are in no View yet
-  std::map<std::uint32_t, std::uint32_t> teachers_;  // of those that have joined
+  std::map<std::uint32_t, Learner> learners_;  // that are in no View yet
+  // Of those that have joined, and have not shown that they have all they were taught.
+  std::map<std::uint32_t, std::uint32_t> teachers_;
+  std::map<std::uint32_t, std::string> leaving_;  // that stay for now, and why they leave
   std::multimap<std::uint32_t, std::shared_ptr<runtime::DrainReply>> drains_;  // by member
   // Per replica, as measured since micro-batches were shared out; of one that owns none, before.
   pipeline::Speeds speeds_;

@@ -26,8 +26,13 @@ void Coordinator::teach(Context& context, std::uint32_t member) {
 }
 
 void Coordinator::take_learned(Context& context, const Learned& learned) {
+  if (phase_ != Phase::kTraining || stopping_) return;
+  if (learned.complete) {
+    teachers_.erase(member_of(learned.replica));
+    return let_waiting_leave(context);
+  }
   const auto learner = learners_.find(member_of(learned.replica));
-  if (learner == learners_.end() || phase_ != Phase::kTraining || stopping_) return;
+  if (learner == learners_.end()) return;
   learner->second.steps[learned.replica] = learned.steps;
   if (!may_join(learner->first)) return;
   if (!membership_.change()) changing_since_ = context.now();

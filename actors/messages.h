@@ -96,11 +96,14 @@ struct ShareState {
 };
 
 // Replica -> Coordinator, control: it was taught a state, and has since made of it in `steps` steps
-// what the others have made of theirs: none, and again when they are kProvenSteps.
+// what the others have made of theirs: none, and again when they are kProvenSteps. Once more when
+// it takes up the first View that it is in.
 struct Learned {
   static constexpr std::string_view kName = "learned";
   std::uint32_t replica = 0;
   std::uint64_t steps = 0;
+  // Its node has all that the View is to go on from, and lacks nothing of who has taught it.
+  bool complete = false;
 };
 inline constexpr std::uint64_t kProvenSteps = 2;
 

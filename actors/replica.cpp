@@ -87,7 +87,7 @@ void Replica::receive(Context& context, Message message) {
     // Of a second one nothing is wanted: another member may say anything.
     if (phase_ != Phase::kAwaiting) return;
     begin(context, beginning->state);
-    if (message.sender_name() != "coordinator") tell_learned(context, 0);
+    if (message.sender_name() != "coordinator") tell_learned(context, false);
     for (Message& lesson : std::exchange(lessons_, {})) receive(context, std::move(lesson));
   } else if (phase_ == Phase::kAwaiting && message.port() == "reduced") {
     lessons_.push_back(std::move(message));

@@ -105,7 +105,7 @@ class Replica final : public runtime::Actor {
   void begin(runtime::Context& context, const StatePointer& state);
   void share_state(runtime::Context& context, std::uint32_t member);
   bool learns() const { return phase_ == Phase::kTraining && view_ == nullptr; }
-  void tell_learned(runtime::Context& context, std::uint64_t steps);
+  void tell_learned(runtime::Context& context, bool complete);
   void learn(runtime::Context& context, const BucketMessage& body, const runtime::Buffer& sums);
   void learn(runtime::Context& context, const pipeline::StepHeader& header);
   void take_view(runtime::Context& context, ViewPointer view);

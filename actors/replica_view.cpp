@@ -37,8 +37,9 @@ void Replica::tell_state(Context& context, std::string_view whom) {
   context.send_control(whom, Message::of(OwnState{std::move(state)}));
 }
 
-void Replica::tell_learned(Context& context, std::uint64_t steps) {
-  context.send_control("coordinator", Message::of(Learned{options_.replica, steps}));
+void Replica::tell_learned(Context& context, bool complete) {
+  context.send_control("coordinator",
+                       Message::of(Learned{options_.replica, learned_steps_, complete}));
 }
 
 void Replica::learn(Context& context, const BucketMessage& body, const Buffer& sums) {
@@ -79,7 +80,7 @@ void Replica::learn(Context& context, const pipeline::StepHeader& header) {
     record.scales =
         pipeline::scales_for_attempt(record.scales, header, training_.options.micro_batches);
   }
-  if (++learned_steps_ == kProvenSteps) tell_learned(context, learned_steps_);
+  if (++learned_steps_ == kProvenSteps) tell_learned(context, false);
   commit(context, record);
 }
 
@@ -95,6 +96,9 @@ void Replica::take_view(Context& context, ViewPointer view) {
   // It and those that wrote down what the leader tells have begun anew, and ask for what they lack.
   const bool is_of_another_head = !first && view->id.term != view_->id.term;
   view_ = std::move(view);
+  if (view_->is_new(options_.replica / options_.checks.replicas_per_member)) {
+    tell_learned(context, true);
+  }
   contributions_.messages.clear();
   pace_.restart();
 

@@ -95,15 +95,17 @@ void unpack(WireReader& in, TellSteps& body) {
 }
 
 void pack(WireWriter& out, const Learned& body) {
-  out.list(2);
+  out.list(3);
   out.number(body.replica);
   out.number(body.steps);
+  out.flag(body.complete);
 }
 
 void unpack(WireReader& in, Learned& body) {
-  in.list(2);
+  in.list(3);
   body.replica = in.number32();
   body.steps = in.number();
+  body.complete = in.flag();
 }
 
 void pack(WireWriter& out, const TooSlow& body) {

@@ -259,6 +259,51 @@ TEST(Parting, NobodyIsLetGoBeforeAllHaveComeAndAnAskerWhoWaitsHearsOfTheEnd) {
   EXPECT_THAT(company.drained(), ElementsAre("the run has ended, and its members with it"));
 }
 
+// Member 1 is in a View from 3 s on, and lacks steps before it that member 0 is sending.
+Company with_newcomer_in_view() {
+  Company company(2, 1);
+  company.next_step = {9, 0};
+  company.join(1, milliseconds(1000));
+  company.learn(1, std::chrono::seconds(2), {1, 0}, 7);
+  company.learn(1, std::chrono::seconds(3), {1, kProvenSteps}, 7);
+  return company;
+}
+
+TEST(Parting, WhoAloneHasWhatANewcomerLacksStaysUntilThatOneHasItToo) {
+  for (const bool asked : {true, false}) {
+    Company company = with_newcomer_in_view();
+    company.learn(1, std::chrono::seconds(6), {1, kProvenSteps, true}, 9);
+    if (asked) company.drain("member.0", milliseconds(4000));
+    if (!asked) company.cue(0, milliseconds(4000), [] { return Message::of(Leaving{}); });
+    company.run();
+    expect_good_end(company);
+    EXPECT_THAT(company.heard["reducer.1"], ElementsAre("halt 1.2", "view 1.2 of 0 1 from 9",
+                                                        "halt 1.3", "view 1.3 of 1 from 9"));
+    EXPECT_EQ(company.released_at["member.0"], runtime::TimePoint(milliseconds(6000)));
+    EXPECT_NE(company.outcome->state, nullptr);
+  }
+}
+
+// It has not lost what the newcomer was to have, and goes on with it.
+TEST(Parting, WhoStaysForANewcomerThatIsLostIsTheLastOne) {
+  Company asked = with_newcomer_in_view();
+  asked.drain("member.0", milliseconds(4000));
+  asked.lose(1, milliseconds(5000));
+  asked.run();
+  expect_good_end(asked);
+  EXPECT_THAT(asked.drained(), ElementsAre(HasSubstr("member.0 is the last member that makes")));
+  EXPECT_EQ(asked.heard["reducer.0"].back(), "view 1.3 of 0 from 9");
+
+  Company told = with_newcomer_in_view();
+  told.drain("member.0", milliseconds(4000));
+  told.cue(0, milliseconds(4001), [] { return Message::of(Leaving{}); });
+  told.lose(1, milliseconds(5000));
+  told.run();
+  ASSERT_TRUE(told.end.error);
+  EXPECT_THAT(told.end.error->message, HasSubstr("member.0 has left the run: it was told"));
+  EXPECT_TRUE(told.outcome->saved);
+}
+
 // By then nobody needs the members any more, and they may end in any order.
 TEST(Parting, TroubleOfMembersWhileTheLastStateIsSavedChangesNothing) {
   for (const bool while_metrics_are_written : {false, true}) {

@@ -191,7 +191,7 @@ std::vector<Parts> one_of_each(std::uint64_t seed) {
   all.push_back(parts_of(Teach{draw.number32(), draw.flag()}));
   all.push_back(parts_of(TooSlow{draw.number32()}));
   all.push_back(parts_of(Lesson{draw.number()}));
-  all.push_back(parts_of(Learned{draw.number32(), draw.number()}));
+  all.push_back(parts_of(Learned{draw.number32(), draw.number(), draw.flag()}));
   all.push_back(parts_of(Pace{draw.number32(), draw.number(), draw.number(), draw.real()}));
   all.push_back(parts_of(draw_view(draw)));
   all.push_back(parts_of(draw_feed(draw)));
@@ -216,9 +216,10 @@ std::vector<Parts> one_of_each(std::uint64_t seed) {
 }
 
 TEST(WireMessages, BodiesOfNumbersComeBack) {
-  const auto learned = round_trip(Learned{4, 2});
+  const auto learned = round_trip(Learned{4, 2, true});
   EXPECT_EQ(learned.replica, 4U);
   EXPECT_EQ(learned.steps, 2U);
+  EXPECT_TRUE(learned.complete);
   const auto pace = round_trip(Pace{4, 9, 80, 0.25});
   EXPECT_EQ(pace.replica, 4U);
   EXPECT_EQ(pace.iteration, 9U);

@@ -117,6 +117,33 @@ TEST(SimulatedWaiting, WhenTheLastThatCouldJoinDiesTheRunEndsToo) {
   EXPECT_GT(ended, 10);
 }
 
+// Two train and a third one learns when the second is told to end, and what the first says to the
+// third is held up: so these two may be a View in which the third lacks steps that only the first
+// has. That one is told to end then.
+TEST(SimulatedWaiting, WhoAloneHasTheStepsMayBeToldToEndAndTheStateIsNotLost) {
+  TrainingStage stage;
+  const std::string expected = stage.undisturbed().text();
+  const auto play = [&](const std::vector<Death>& deaths) {
+    SimDisk disk;
+    return play_training(stage, 7, 2, stage.initial_state(), disk, Fate::kNothing, deaths, {100ms});
+  };
+  const TrainingEnd whole = play({});
+  ASSERT_EQ(whole.joined, 1U);
+  int handed_over = 0;
+  for (std::uint64_t first = whole.arrivals / 2; first < whole.arrivals * 9 / 10; ++first) {
+    std::vector<Death> leave{{first, 2, true, 1, 3, 300ms}, {first + 1 + first % 40, 1}};
+    for (Death& each : leave) each.leaves = true;
+    const TrainingEnd end = play(leave);
+    ASSERT_TRUE(end.over) << "from " << first;
+    ASSERT_NE(end.state, nullptr) << "from " << first;
+    ASSERT_TRUE(end.saved) << "from " << first;
+    if (end.head_error) continue;  // nobody else was in the View
+    ASSERT_EQ(hash_of(end.state), expected) << "from " << first;
+    handed_over += static_cast<int>(end.joined);
+  }
+  EXPECT_GT(handed_over, 20);
+}
+
 // A teacher keeps a kilobyte for it, which is less than a step.
 TEST(SimulatedWaiting, NewcomerTooSlowToLearnIsSentAwayAndTheOthersDoNotNotice) {
   TrainingStage stage(

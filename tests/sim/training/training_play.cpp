@@ -250,6 +250,10 @@ class Company final : public NetworkWatcher {
     const bool runs = world_.has_node(victim) && !world_.end(victim);
     if (victim == head_ && !runs) return;
     if (death.stands_still) return world_.pause(victim, now + *death.stands_still);
+    if (death.leaves) {
+      if (runs) world_.node(victim).request_stop();
+      return;
+    }
     world_.kill(victim);
     end_.killed = end_.killed || world_.killed(victim);
     if (victim != head_) {

@@ -106,6 +106,8 @@ struct Death {
   // Of the head: it does not die, but stands still for so long. If it has been given up then,
   // another one takes its place.
   std::optional<Duration> stands_still{};
+  // Of a member: it does not die, but is told to end.
+  bool leaves = false;
 };
 
 struct TrainingEnd {

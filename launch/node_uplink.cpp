@@ -65,6 +65,7 @@ runtime::Result<std::unique_ptr<runtime::Wire>> open_wire(const std::string& lis
   options.log = log;
   if (credentials.token) {
     ASSIGN_OR_RETURN(options.keys, runtime::keys_of_secret(*credentials.token));
+    options.keys_of_token = true;
   } else if (credentials.key_folder) {
     ASSIGN_OR_RETURN(KeyFolder keys, read_key_folder(*credentials.key_folder));
     options.keys = std::move(keys.own);

@@ -196,8 +196,13 @@ bool ZmqDialer::strand_failed(StrandId id, ZmqEvent::What what, TimePoint now) {
   if (state_ == State::kEnded || state_ == State::kResting) return false;
   if (state_ == State::kOpen) return strand_failed(id, what, now);
   if (what == ZmqEvent::What::kRefused) {
-    end(fmt::format("{} does not know this node's key: add {} to its allow-list", address_.text(),
-                    options_.keys ? options_.keys->public_key : "it"));
+    // The key of a token must not end on a list, where it would be good for ever.
+    end(options_.keys_of_token
+            ? fmt::format("{} does not take this token: it has expired, or belongs to other keys; "
+                          "ask for a new one, which 'troupe token DIR' makes there",
+                          address_.text())
+            : fmt::format("{} does not know this node's key: add {} to its allow-list",
+                          address_.text(), options_.keys ? options_.keys->public_key : "it"));
   } else if (what == ZmqEvent::What::kOtherMechanism) {
     end(server_key_.empty()
             ? fmt::format("{} takes encrypted connections only: name this node's keys and the key "

@@ -156,6 +156,20 @@ TEST(ZmqWireFailure, AKeyThatIsNotOnTheListIsRefusedByName) {
   EXPECT_THAT(lines[0], HasSubstr(dialer.public_key));
 }
 
+TEST(ZmqWireFailure, ATokenThatIsNotGoodIsNotToBePutOnTheList) {
+  const KeyPair listener = *make_keys();
+  const KeyPair token = *make_keys();
+  ZmqWireOptions listening = with_keys("tcp://127.0.0.1:0", listener);
+  listening.allowed = {{make_keys()->public_key, "another"}};
+  ZmqWireOptions dialing = with_keys("", token);
+  dialing.keys_of_token = true;
+  const std::string why = refusal(listening, dialing, "#" + listener.public_key);
+  EXPECT_THAT(why, HasSubstr("does not take this token: it has expired"));
+  EXPECT_THAT(why, HasSubstr("troupe token DIR"));
+  EXPECT_THAT(why, testing::Not(HasSubstr(token.public_key)));
+  EXPECT_THAT(why, testing::Not(HasSubstr("allow-list")));
+}
+
 TEST(ZmqWireFailure, AnAllowedKeyIsLetInWithTheKeyInTheAddress) {
   const KeyPair keys = *make_keys();
   const KeyPair dialer = *make_keys();

@@ -23,6 +23,14 @@ Error not_understood(std::string_view text, std::string_view why) {
                            text, why)};
 }
 
+Error wrong_key(std::string_view text) {
+  const std::size_t mark = text.find('#');
+  return Error{ErrorKind::kUsage,
+               fmt::format("cannot understand the address '{}#KEY': the key after # has {} "
+                           "characters, {} are expected; give the whole key, in single quotes",
+                           text.substr(0, mark), text.size() - mark - 1, kKeyBytes)};
+}
+
 Result<Address> parse_ipc(std::string_view text, std::string_view path) {
   if (path.empty()) return not_understood(text, "it has no path");
   if (path.find('\0') != std::string::npos)
@@ -121,6 +129,8 @@ Result<Address> parse_address(std::string_view text) {
     if (rest.starts_with(kTcp)) rest.remove_prefix(kTcp.size());
     if (rest.find("://") != std::string_view::npos)
       return not_understood(text, "it is neither tcp nor ipc");
+    // No host and no port holds one.
+    if (rest.find('#') != std::string_view::npos) return wrong_key(text);
     address = parse_tcp(text, rest);
   }
   if (address.ok()) address->key = key;

@@ -50,6 +50,18 @@ TEST(Address, WhatCannotBeMeantIsQuoted) {
   EXPECT_THAT(complaint(""), HasSubstr("no port"));
 }
 
+TEST(Address, AKeyOfAnotherLengthIsNoPort) {
+  const std::string key = "0123456789#12345678901234567890123456789";
+  ASSERT_EQ(key.size(), 40u);
+  EXPECT_EQ(complaint("tcp://a:1#" + key), "");
+  for (const std::string address : {"tcp://a:1", "a:1", "[::1]:1"}) {
+    EXPECT_THAT(complaint(address + "#" + key.substr(1)),
+                HasSubstr("'" + address + "#KEY': the key after # has 39 characters, 40 are"));
+    EXPECT_THAT(complaint(address + "#" + key + "0"), HasSubstr("has 41 characters, 40 are"));
+    EXPECT_THAT(complaint(address + "#"), HasSubstr("has 0 characters, 40 are"));
+  }
+}
+
 TEST(Resolve, LoopbackIsToldFromTheRest) {
   const auto loopback = [](const char* text) { return resolve(*parse_address(text))->loopback; };
   EXPECT_TRUE(loopback("127.0.0.1:1"));

@@ -125,7 +125,9 @@ void tell_members(const LocalRunRequest& request, const runtime::Wire& wire,
   for (std::uint32_t i = 0; i < request.members; ++i) {
     begin_here += here.contains(config::member_name(i)) ? 1 : 0;
   }
-  if (begin_here == request.members) return;
+  const bool awaits_others = begin_here < request.members;
+  // Without keys nothing is listened to beyond this machine.
+  if (!awaits_others && (cluster.joiners == 0 || !cluster.keys)) return;
   std::string key;
   if (cluster.keys) {
     const auto keys = read_key_folder(*cluster.keys);
@@ -133,6 +135,10 @@ void tell_members(const LocalRunRequest& request, const runtime::Wire& wire,
   }
   const auto addresses =
       addresses_to_dial(request.listen, wire.address(), cluster.hosts, interface_addresses());
+  if (!awaits_others) {
+    log.info(newcomer_lines(addresses, key));
+    return;
+  }
   const std::string lines = join_lines(cluster, request.members, here, addresses, key);
   if (!lines.empty()) log.info("waiting for members of other hosts; type there:" + lines);
 }

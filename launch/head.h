@@ -36,7 +36,8 @@ std::function<void(const std::string& node)> make_room_for_next(RunSignals& sign
                                                                 const runtime::Log& log);
 
 // Says in the log in which order members of several hosts stand in the ring, and which of them
-// other hosts are to start, with the line to type there. May ask the system's resolver.
+// other hosts are to start, with the line to type there; or, of a run with keys that awaits nobody,
+// the line with which others join. May ask the system's resolver.
 void tell_members(const LocalRunRequest& request, const runtime::Wire& wire,
                   const runtime::Log& log);
 

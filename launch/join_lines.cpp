@@ -50,6 +50,16 @@ std::string quoted(const std::string& address, const std::string& public_key) {
                             : fmt::format("'{}#{}'", address, public_key);
 }
 
+// A line for each address but the first.
+std::string further(const std::vector<std::string>& addresses, const std::string& public_key) {
+  std::string lines;
+  for (std::size_t i = 1; i < addresses.size(); ++i) {
+    lines +=
+        fmt::format("\n  or, where that is not reached, at {}", quoted(addresses[i], public_key));
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::vector<std::string> addresses_to_dial(const std::string& listen, const std::string& bound,
@@ -85,12 +95,15 @@ std::string join_lines(const config::ClusterSection& cluster, std::uint32_t memb
     lines += fmt::format("\n  on {}: troupe join {}{} --node {}", hosts[i],
                          quoted(addresses.front(), public_key), key, member);
   }
-  for (std::size_t i = 1; i < addresses.size() && !lines.empty(); ++i) {
-    lines +=
-        fmt::format("\n  or, where that is not reached, at {}", quoted(addresses[i], public_key));
-  }
-  if (!lines.empty()) lines += "\n  and where the data is not, with --data remote";
-  return lines;
+  if (lines.empty()) return lines;
+  return lines + further(addresses, public_key) +
+         "\n  and where the data is not, with --data remote";
+}
+
+std::string newcomer_lines(const std::vector<std::string>& addresses,
+                           const std::string& public_key) {
+  return fmt::format("others may join: troupe join {}{}{}", quoted(addresses.front(), public_key),
+                     public_key.empty() ? "" : " --key DIR", further(addresses, public_key));
 }
 
 }  // namespace troupe::launch

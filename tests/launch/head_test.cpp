@@ -1,8 +1,14 @@
 #include "launch/head.h"
 
 #include <gmock/gmock.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <string>
 
 #include "launch/invitation.h"
+#include "launch/key_folder.h"
+#include "runtime/base/disk.h"
 
 namespace troupe::launch {
 namespace {
@@ -35,6 +41,50 @@ TEST_F(HeadWire, ATopologyThatMembersCannotBeToldIsRefusedAtOnce) {
   ASSERT_FALSE(wire.ok());
   EXPECT_EQ(wire.error().kind, runtime::ErrorKind::kTopology);
   EXPECT_THAT(wire.error().message, HasSubstr("members can be told"));
+}
+
+// What a head says whose first members are all on this machine.
+class HeadThatAwaitsNobody : public HeadWire {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "/head-XXXXXX";
+    folder_ = ::mkdtemp(name.data());
+    request_.members = 1;
+    request_.members_here = {"member.0"};
+    request_.listen = "127.0.0.1:0";
+    request_.topology.cluster.keys = folder_ + "/keys";
+    runtime::FileDisk disk;
+    key_ = make_key_folder(*request_.topology.cluster.keys, "here", disk)->own.public_key;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string told() {
+    std::string lines;
+    runtime::LogOptions options;
+    options.to_stderr = false;
+    options.also = [&](runtime::LogLevel, std::string_view line) { lines += line; };
+    const auto log = runtime::Log::open(options);
+    const auto wire = open();
+    address_ = (*wire)->address();
+    tell_members(request_, **wire, *log);
+    return lines;
+  }
+
+  std::string folder_, key_, address_;
+};
+
+TEST_F(HeadThatAwaitsNobody, TellsWhereOthersMayJoin) {
+  const std::string lines = told();
+  EXPECT_THAT(lines,
+              HasSubstr("others may join: troupe join '" + address_ + "#" + key_ + "' --key DIR"));
+  EXPECT_THAT(address_, testing::Not(testing::EndsWith(":0")));
+}
+
+TEST_F(HeadThatAwaitsNobody, IsSilentWhenNobodyMayOrCan) {
+  request_.topology.cluster.joiners = 0;
+  EXPECT_EQ(told(), "");
+  request_.topology.cluster.joiners = 8;
+  request_.topology.cluster.keys.reset();
+  EXPECT_EQ(told(), "");
 }
 
 }  // namespace

@@ -76,5 +76,12 @@ TEST(JoinLines, FurtherAddressesFollowAndAllCarryTheKey) {
             "\n  and where the data is not, with --data remote");
 }
 
+TEST(NewcomerLines, TellTheCommandAndTheFurtherAddresses) {
+  EXPECT_EQ(newcomer_lines({"tcp://a:1"}, ""), "others may join: troupe join 'tcp://a:1'");
+  EXPECT_EQ(newcomer_lines({"tcp://a:1", "tcp://b:1"}, "K"),
+            "others may join: troupe join 'tcp://a:1#K' --key DIR\n"
+            "  or, where that is not reached, at 'tcp://b:1#K'");
+}
+
 }  // namespace
 }  // namespace troupe::launch

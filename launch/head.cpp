@@ -19,6 +19,7 @@
 #include "launch/nodes_file.h"
 #include "launch/this_host.h"
 #include "launch/training_setup.h"
+#include "runtime/transport/resolve.h"
 
 namespace troupe::launch {
 
@@ -36,6 +37,13 @@ std::vector<std::string> awaited_first(const std::vector<std::string>& awaited,
     if (first.contains(name)) needed.push_back(name);
   }
   return needed.empty() ? awaited : needed;
+}
+
+bool stays_on_this_machine(const std::string& listen) {
+  const auto address = runtime::parse_address(listen);
+  if (!address.ok()) return false;
+  const auto resolved = runtime::resolve(*address);
+  return resolved.ok() && resolved->loopback;
 }
 
 }  // namespace
@@ -136,7 +144,7 @@ void tell_members(const LocalRunRequest& request, const runtime::Wire& wire,
   const auto addresses =
       addresses_to_dial(request.listen, wire.address(), cluster.hosts, interface_addresses());
   if (!awaits_others) {
-    log.info(newcomer_lines(addresses, key));
+    log.info(newcomer_lines(addresses, key, stays_on_this_machine(request.listen)));
     return;
   }
   const std::string lines = join_lines(cluster, request.members, here, addresses, key);

@@ -100,9 +100,10 @@ std::string join_lines(const config::ClusterSection& cluster, std::uint32_t memb
          "\n  and where the data is not, with --data remote";
 }
 
-std::string newcomer_lines(const std::vector<std::string>& addresses,
-                           const std::string& public_key) {
-  return fmt::format("others may join: troupe join {}{}{}", quoted(addresses.front(), public_key),
+std::string newcomer_lines(const std::vector<std::string>& addresses, const std::string& public_key,
+                           bool this_machine) {
+  return fmt::format("others may join{}: troupe join {}{}{}",
+                     this_machine ? " on this machine" : "", quoted(addresses.front(), public_key),
                      public_key.empty() ? "" : " --key DIR", further(addresses, public_key));
 }
 

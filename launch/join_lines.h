@@ -28,8 +28,9 @@ std::string join_lines(const config::ClusterSection& cluster, std::uint32_t memb
                        const std::string& public_key);
 
 // For a run that awaits nobody, and takes in others while it goes on: the command that joins it,
-// and below it the further addresses. Ends without a line break.
-std::string newcomer_lines(const std::vector<std::string>& addresses,
-                           const std::string& public_key);
+// and below it the further addresses. `this_machine`: from elsewhere they are not reached. Ends
+// without a line break.
+std::string newcomer_lines(const std::vector<std::string>& addresses, const std::string& public_key,
+                           bool this_machine);
 
 }  // namespace troupe::launch

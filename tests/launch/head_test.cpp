@@ -74,8 +74,8 @@ class HeadThatAwaitsNobody : public HeadWire {
 
 TEST_F(HeadThatAwaitsNobody, TellsWhereOthersMayJoin) {
   const std::string lines = told();
-  EXPECT_THAT(lines,
-              HasSubstr("others may join: troupe join '" + address_ + "#" + key_ + "' --key DIR"));
+  EXPECT_THAT(lines, HasSubstr("others may join on this machine: troupe join '" + address_ + "#" +
+                               key_ + "' --key DIR"));
   EXPECT_THAT(address_, testing::Not(testing::EndsWith(":0")));
 }
 

@@ -77,8 +77,9 @@ TEST(JoinLines, FurtherAddressesFollowAndAllCarryTheKey) {
 }
 
 TEST(NewcomerLines, TellTheCommandAndTheFurtherAddresses) {
-  EXPECT_EQ(newcomer_lines({"tcp://a:1"}, ""), "others may join: troupe join 'tcp://a:1'");
-  EXPECT_EQ(newcomer_lines({"tcp://a:1", "tcp://b:1"}, "K"),
+  EXPECT_EQ(newcomer_lines({"tcp://a:1"}, "", true),
+            "others may join on this machine: troupe join 'tcp://a:1'");
+  EXPECT_EQ(newcomer_lines({"tcp://a:1", "tcp://b:1"}, "K", false),
             "others may join: troupe join 'tcp://a:1#K' --key DIR\n"
             "  or, where that is not reached, at 'tcp://b:1#K'");
 }

@@ -14,6 +14,9 @@ namespace {
 
 constexpr int kMostThreads = 1024;
 
+// Of this process, which carries out one verb.
+std::string failure;
+
 // No option takes one, and Boost would read -1 as the largest unsigned number.
 std::optional<std::string> negative_number(const po::parsed_options& parsed) {
   for (const auto& option : parsed.options) {
@@ -74,6 +77,7 @@ std::optional<int> CommandLine::check_threads() const {
 }
 
 int CommandLine::usage_error(const std::string& what) const {
+  note_failure(what);
   const std::string verb = synopsis_.substr(0, synopsis_.find(' '));
   std::cerr << fmt::format("troupe {}: {}\nusage: troupe {}\ntry: troupe {} --help\n", verb, what,
                            synopsis_, verb);
@@ -93,7 +97,12 @@ void report_threads(int asked, int given) {
                            asked);
 }
 
+void note_failure(const std::string& what) { failure = what; }
+
+const std::string& noted_failure() { return failure; }
+
 int report(const runtime::Error& error) {
+  note_failure(error.message);
   std::cerr << "troupe: " << error.message << "\n";
   return runtime::exit_code(error.kind);
 }

@@ -44,7 +44,7 @@ class CommandLine {
   }
   // For verbs with --threads N: an exit code when N is no number of threads (printed).
   std::optional<int> check_threads() const;
-  // Prints "troupe VERB: what" and a pointer to --help; returns 2.
+  // Prints "troupe VERB: what" and a pointer to --help, notes what; returns 2.
   int usage_error(const std::string& what) const;
 
  private:
@@ -59,7 +59,11 @@ class CommandLine {
 
 // Says on standard error that the system gave fewer threads than --threads asked for, if it did.
 void report_threads(int asked, int given);
-// Prints the error for people and returns its exit code.
+// Prints the error for people, notes it and returns its exit code.
 int report(const runtime::Error& error);
+// Remembers what went wrong, for --json: the verb has printed no object that tells of it.
+void note_failure(const std::string& what);
+// "" when nothing was noted.
+const std::string& noted_failure();
 
 }  // namespace troupe

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <exception>
@@ -7,9 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "main/command_line.h"
 #include "main/commands.h"
 #include "runtime/base/error.h"
 #include "runtime/base/heap.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/start_thread.h"
 
 namespace {
@@ -73,6 +76,33 @@ int run_verb(const Arguments& words) {
   return troupe::runtime::exit_code(troupe::runtime::ErrorKind::kUsage);
 }
 
+int run_guarded(const Arguments& words) {
+  using troupe::runtime::Error;
+  using troupe::runtime::ErrorKind;
+  try {
+    return run_verb(words);
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::resource_unavailable_try_again) {
+      const std::string why = error.code().message();
+      return troupe::report(troupe::runtime::no_thread("a part of the program", why));
+    }
+    return troupe::report(
+        Error{ErrorKind::kInternal, fmt::format("internal error: {}", error.what())});
+  } catch (const std::exception& error) {
+    return troupe::report(
+        Error{ErrorKind::kInternal, fmt::format("internal error: {}", error.what())});
+  }
+}
+
+// For scripts that read what --json prints, where the verb had nothing to print.
+void print_failure(const Arguments& words, int code) {
+  const bool has_json = !words.empty() && (words[0] == "run" || words[0] == "check") &&
+                        std::find(words.begin(), words.end(), "--json") != words.end();
+  if (!has_json || code == 0 || troupe::noted_failure().empty()) return;
+  std::cout << fmt::format("{{\"error\":{},\"exit_code\":{}}}\n",
+                           troupe::runtime::json_string(troupe::noted_failure()), code);
+}
+
 }  // namespace
 
 int main(int count, char** values) {
@@ -81,22 +111,10 @@ int main(int count, char** values) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is as a full disk
   // `run` waits for it while it can write a checkpoint; before and after it must not kill.
   std::signal(SIGUSR1, SIG_IGN);
-  const int internal = troupe::runtime::exit_code(troupe::runtime::ErrorKind::kInternal);
-  int code = internal;
-  try {
-    code = run_verb(Arguments(values + 1, values + count));
-  } catch (const std::system_error& error) {
-    const bool thread = error.code() == std::errc::resource_unavailable_try_again;
-    std::cerr << "troupe: "
-              << (thread
-                      ? troupe::runtime::no_thread("a part of the program", error.code().message())
-                            .message
-                      : fmt::format("internal error: {}", error.what()))
-              << "\n";
-  } catch (const std::exception& error) {
-    std::cerr << "troupe: internal error: " << error.what() << "\n";
-  }
+  const Arguments words(values + 1, values + count);
+  const int code = run_guarded(words);
+  print_failure(words, code);
   if (std::cout.flush()) return code;
   std::cerr << "troupe: cannot write standard output; is the disk full, or its reader gone?\n";
-  return code == 0 ? internal : code;
+  return code == 0 ? troupe::runtime::exit_code(troupe::runtime::ErrorKind::kInternal) : code;
 }

@@ -106,8 +106,10 @@ int finish(const launch::LocalRunResult& result, const RunArguments& arguments,
     std::cerr << fmt::format("run folder: {}\n", arguments.out);
   }
   if (result.signal != 0) {
-    log.info(fmt::format("stopped by signal {}; go on with: troupe run --resume {}", result.signal,
-                         arguments.out));
+    // The process above a head has its own signal for it, whatever it was itself asked to end with.
+    const std::string by =
+        arguments.head_at.empty() ? fmt::format(" by signal {}", result.signal) : "";
+    log.info(fmt::format("stopped{}; go on with: troupe run --resume {}", by, arguments.out));
   }
   if (result.error) return fail(*result.error, log);
   return result.signal == 0 ? 0 : 128 + result.signal;
@@ -139,7 +141,10 @@ int train(const config::LoadedTopology& loaded, const launch::RunFolder& folder,
   request.progress = stderr;
   request.progress_on_terminal = ::isatty(STDERR_FILENO) == 1;
   const auto result = launch::run_locally(request, folder, disk, *log);
-  if (!result.ok()) return fail(result.error(), *log);
+  if (!result.ok()) {
+    note_failure(result.error().message);
+    return fail(result.error(), *log);
+  }
   return finish(*result, arguments, *log);
 }
 
@@ -201,7 +206,10 @@ int look_after(const config::LoadedTopology& loaded, launch::Placement placement
   if (arguments.trace) request.trace_folder = arguments.out + "/trace";
   const auto end = launch::supervise(request, *log);
   if (!end.ok()) return report(end.error());
-  if (end->error) log->error(end->error->message);
+  if (end->error) {
+    note_failure(end->error->message);
+    log->error(end->error->message);
+  }
   return end->exit_code;
 }
 
@@ -250,7 +258,8 @@ int run_command(const Arguments& arguments) {
       "workers", po::value<std::uint32_t>(),
       "member processes on this host; 0: all in one process (default: those of cluster.hosts)")(
       "seed", po::value<std::uint64_t>(), "the same as --set train.seed=S")(
-      "json", po::bool_switch(), "ends standard output with the summary as one JSON object")(
+      "json", po::bool_switch(),
+      "ends standard output with the summary as one JSON object, or with what went wrong")(
       "trace", po::bool_switch(),
       "writes DIR/trace/ at the end, and not only when the run fails: what every actor of every\n"
       "process here did lately");

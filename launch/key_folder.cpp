@@ -132,6 +132,14 @@ Result<KeyFolder> make_key_folder(const std::string& folder, const std::string& 
 
 Result<KeyFolder> read_key_folder(const std::string& folder) {
   KeyFolder keys;
+  std::error_code unknown;
+  if (std::filesystem::status(secret_key_file(folder), unknown).type() ==
+      std::filesystem::file_type::not_found) {
+    return Error{ErrorKind::kUsage,
+                 fmt::format("there are no keys in {0}: {1} is missing; 'troupe keygen {0}' makes "
+                             "them",
+                             folder, secret_key_file(folder))};
+  }
   ASSIGN_OR_RETURN(keys.own, runtime::read_secret_key(secret_key_file(folder)));
   ASSIGN_OR_RETURN(keys.allowed, runtime::read_allow_list(allowed_keys_file(folder)));
   if (keys.allowed.empty()) {

@@ -37,8 +37,17 @@ runtime::Result<std::string> MemberNames::choose(const std::string& wanted, cons
     return *best;
   }
   if (!wanted.empty()) {
-    return Error{ErrorKind::kUsage,
-                 fmt::format("{} is not awaited, or another process is about to be it", wanted)};
+    std::vector<std::string> others;
+    for (const std::string& name : awaited) {
+      if (may_have(name, "", host, now)) others.push_back(name);
+    }
+    const std::string advice =
+        others.empty() ? "; nor is any other"
+                       : fmt::format("; leave out --node, or name one that is awaited: {}",
+                                     fmt::join(others, ", "));
+    return Error{
+        ErrorKind::kUsage,
+        fmt::format("{} is not awaited, or another process is about to be it{}", wanted, advice)};
   }
   return Error{ErrorKind::kUsage, "all members of the run are there, or about to come"};
 }

@@ -107,7 +107,7 @@ TEST_F(KeyFolderTest, WhatIsWrongWithAFolderIsNamed) {
     EXPECT_TRUE(read.ok() || read.error().kind == runtime::ErrorKind::kUsage);
     return read.ok() ? std::string() : read.error().message;
   };
-  EXPECT_THAT(message(), HasSubstr("secret.key"));
+  EXPECT_THAT(message(), HasSubstr("secret.key is missing; 'troupe keygen " + folder_ + "'"));
   ASSERT_TRUE(make_key_folder(folder_, "box", disk_).ok());
   ASSERT_EQ(::chmod(secret_key_file(folder_).c_str(), 0644), 0);
   EXPECT_THAT(message(), HasSubstr("chmod 600"));

@@ -47,6 +47,17 @@ TEST_F(MemberNamesTest, OneThatWasPromisedIsGivenAgainWhenNobodyCame) {
   EXPECT_EQ(by_name("member.1", "b", kLater), "member.1");
 }
 
+TEST_F(MemberNamesTest, OneThatCannotBeGivenIsAnsweredWithThoseThatCan) {
+  MemberNames names({"member.0"});
+  const auto taken = names.choose("member.7", "a", kAll, kStart);
+  ASSERT_FALSE(taken.ok());
+  EXPECT_THAT(taken.error().message,
+              HasSubstr("leave out --node, or name one that is awaited: member.1, member.2"));
+  const auto none = names.choose("member.7", "a", {}, kStart);
+  ASSERT_FALSE(none.ok());
+  EXPECT_THAT(none.error().message, HasSubstr("nor is any other"));
+}
+
 // A process that failed at its data is tried again as soon as that is mended.
 TEST_F(MemberNamesTest, OneThatWasPromisedIsGivenToTheSameHostAtOnce) {
   EXPECT_EQ(by_name("member.1", "a"), "member.1");

@@ -68,10 +68,11 @@ void Coordinator::look_for_returned(Context& context) {
   }
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(options_.return_within);
   if (!error_) {
+    const std::string why =
+        awaited.empty() ? "all of them were lost with the head or after it"
+                        : fmt::format("none did within {} s of its restart", seconds.count());
     error_ = Error{ErrorKind::kLostPeers,
-                   fmt::format("no member that trains has come back to the head within {} s of its "
-                               "restart",
-                               seconds.count())};
+                   fmt::format("no member that trains has come back to the head: {}", why)};
   }
   end_run(context);
 }

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <filesystem>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -109,6 +110,18 @@ TEST_F(ClusterHead, HeadAndAMemberMayBeLostTogether) {
 }
 
 // While it validates what members have sent, and the members have nothing left to do.
+TEST_F(ClusterHead, ThatIsLostWithAllMembersEndsTheRunAndSaysSo) {
+  Words words = run_words("a", kEndlessRun);
+  words.insert(words.end(), {"--workers", "2"});
+  Process process(command(words));
+  wait_until_training(process, "a");
+  const std::vector<pid_t> all{member(0), member(1), head()};
+  for (const pid_t each : all) ::kill(each, SIGKILL);
+  const ProcessEnd end = process.wait();
+  EXPECT_EQ(end.exit_code, 5) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("has come back to the head: all of them were lost with the head"));
+}
+
 TEST_F(ClusterHead, OneThatIsLostAtTheVeryEndIsReplacedToo) {
   const Words iterations =
       until_iteration(40, {"--set", "actors.validator={every: 4 iterations, events: 20}"});

@@ -53,8 +53,8 @@ struct NodeOptions {
 };
 
 struct NodeEnd {
-  // Why the run failed: of the root actor, or kInternal for a deadlock or for actors that did not
-  // stop. None: the root actor finished. It is not in the log yet.
+  // Why the run failed: of the root actor, or kInternal for a deadlock, for actors that did not
+  // stop or a thread that was refused. None: the root actor finished. It is not in the log yet.
   std::optional<Error> error;
   // Actors given up because they did not end by their deadline or by a second request_stop().
   std::vector<std::string> unstopped;

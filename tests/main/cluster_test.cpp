@@ -281,6 +281,14 @@ TEST_F(Cluster, MembersThatAreAllHereAreJoinedFromElsewhereLater) {
   EXPECT_EQ(joined.exit_code, 0) << joined.err;
 }
 
+// The head refuses before it has met anybody; that is all that there is to say.
+TEST_F(Cluster, MembersOfAStartThatFailsEndUnkilled) {
+  run("a");
+  const ProcessEnd end = run("a", {"--workers", "2"});
+  expect_refused(end, 2, {"holds a run already"});
+  EXPECT_EQ(end.err.find("is killed"), std::string::npos) << end.err;
+}
+
 struct Span {
   double start = 0, end = 0;  // microseconds
 };

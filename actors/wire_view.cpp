@@ -61,6 +61,8 @@ std::vector<std::uint32_t> unpack_numbers32(WireReader& in, std::size_t most) {
 }
 
 void pack_view(WireWriter& out, const pipeline::View& view) {
+  CHECK(view.ring.size() <= kMostViewMembers && view.owners.size() <= kMostMicroBatches,
+        "a View that no member can read");
   out.list(7);
   pack_id(out, view.id);
   out.number(view.first_step);

@@ -8,7 +8,6 @@
 #include "config/list_codecs.h"
 #include "config/scalar_codecs.h"
 #include "config/topology_fields.h"
-#include "config/workers.h"
 
 namespace troupe::config {
 namespace {
@@ -107,19 +106,10 @@ RecordOf<FailureSection> failure_record() {
   return record;
 }
 
-void check_members(const ClusterSection& cluster, Reader& reader) {
-  std::uint64_t members = 0;
-  for (const HostSection& host : cluster.hosts) members += host.workers;
-  if (members > kMostMembers) {
-    problem_at(reader, "hosts",
-               fmt::format("{} workers together; a run has at most {}", members, kMostMembers));
-  }
+void check_shares(const ClusterSection& cluster, Reader& reader) {
   const std::vector<std::uint64_t>& shares = cluster.shares;
   if (!shares.empty() && std::all_of(shares.begin(), shares.end(), [](auto s) { return s == 0; })) {
     problem_at(reader, "assign", "shares of 0 leave every micro-batch to nobody");
-  }
-  if (!shares.empty() && members > 0 && shares.size() != members) {
-    problem_at(reader, "assign", shares_mismatch(shares.size(), members));
   }
 }
 
@@ -183,7 +173,7 @@ std::shared_ptr<Record<ClusterSection>> cluster_record() {
              "more it is too slow and has to go.")
       .section("failure", &ClusterSection::failure, failure_record(), "Limits and patience.")
       .check([](const YamlValue&, const ClusterSection& cluster, Reader& reader) {
-        check_members(cluster, reader);
+        check_shares(cluster, reader);
         check_bandwidth(cluster, reader);
         check_listen(cluster, reader);
       });

@@ -9,6 +9,9 @@
 #include "config/suggestion.h"
 
 namespace troupe::config {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 std::string below(const std::string& path, std::string_view name) {
@@ -51,10 +54,13 @@ Reader::Step::Step(Reader& reader, std::string_view name)
 Reader::Step::~Step() { reader_.path_.resize(length_); }
 
 void Reader::problem(const Place& place, std::string_view message) {
-  problems_.add(place,
-                path_.empty() ? std::string(message) : fmt::format("{}: {}", path_, message));
-  if (paths_with_problems_.empty() || paths_with_problems_.back() != path_) {
-    paths_with_problems_.push_back(path_);
+  problem_at(path_, place, message);
+}
+
+void Reader::problem_at(const std::string& path, const Place& place, std::string_view message) {
+  problems_.add(place, path.empty() ? std::string(message) : fmt::format("{}: {}", path, message));
+  if (paths_with_problems_.empty() || paths_with_problems_.back() != path) {
+    paths_with_problems_.push_back(path);
   }
 }
 
@@ -97,14 +103,32 @@ bool Reader::has_problem_below(std::string_view path) const {
       });
 }
 
-std::string Reader::resolve(const std::string& path, const Place& place) const {
-  namespace fs = std::filesystem;
+std::string Reader::folder_of(const Place& place, std::error_code& error) const {
   // An override has no lines; a file named without a folder lies in the current one.
   const bool from_here = place.line == 0 || folder_.empty();
+  return from_here ? fs::current_path(error).string() : fs::absolute(folder_, error).string();
+}
+
+std::string Reader::resolve(const std::string& path, const Place& place) const {
   std::error_code error;
-  const fs::path base = from_here ? fs::current_path(error) : fs::absolute(folder_, error);
+  const fs::path base = folder_of(place, error);
   if (error || path.empty()) return path;
   return (base / path).lexically_normal().string();
+}
+
+std::string Reader::resolve_pattern(const std::string& pattern, const Place& place) const {
+  if (pattern.find_first_of("*?[") == std::string::npos) return resolve(pattern, place);
+  std::error_code error;
+  std::string base;
+  for (const char c : folder_of(place, error)) {
+    const bool in_brackets = c == '*' || c == '?' || c == '[';
+    if (in_brackets) base += '[';
+    if (c == '\\') base += '\\';
+    base += c;
+    if (in_brackets) base += ']';
+  }
+  if (error) return pattern;
+  return (fs::path(base) / pattern).lexically_normal().string();
 }
 
 TypeDescription TypeDescription::of(Kind kind, std::string name) {

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "config/place.h"
@@ -56,6 +57,8 @@ class Reader {
   const std::string& path() const { return path_; }
   // The message is preceded by the path.
   void problem(const Place& place, std::string_view message);
+  // The message is preceded by `path`, a whole one, which need not be below the current path.
+  void problem_at(const std::string& path, const Place& place, std::string_view message);
   // "expected `what`, found ...".
   void expected(const YamlValue& value, std::string_view what);
   // An unknown key of the section at the current path.
@@ -64,6 +67,7 @@ class Reader {
   void remember(const Place& place);
   // Of the value at a path; the default's if none was remembered.
   Place origin(const std::string& path) const;
+  const Origins& origins() const { return origins_; }
   // The list at a path lost an item: what is remembered of the later ones moves up.
   void forget_item(const std::string& list, std::size_t index);
   // Whether anything at or below a path had a problem so far.
@@ -71,8 +75,14 @@ class Reader {
   // A path in the file as an absolute one: relative to the file, or to the current folder when it
   // was given on the command line.
   std::string resolve(const std::string& path, const Place& place) const;
+  // The same where the text may be a pattern of glob(3): what the folder's name has of its signs
+  // stands for itself then.
+  std::string resolve_pattern(const std::string& pattern, const Place& place) const;
 
  private:
+  // What a relative path at the place is relative to.
+  std::string folder_of(const Place& place, std::error_code& error) const;
+
   Problems& problems_;
   Origins& origins_;
   std::string folder_;

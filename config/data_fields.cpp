@@ -1,5 +1,8 @@
 // The `data` section: what to train on and how it is read.
 
+#include <fmt/format.h>
+
+#include "config/field_to_mend.h"
 #include "config/list_codecs.h"
 #include "config/scalar_codecs.h"
 #include "config/topology_fields.h"
@@ -56,7 +59,7 @@ class SourceCodec final : public Codec<DataSection> {
   }
 
  private:
-  CodecOf<std::string> path_ = path("a path or pattern (*, ?, [..])");
+  CodecOf<std::string> path_ = path_or_pattern("a path or pattern (*, ?, [..])");
   CodecOf<std::vector<std::string>> paths_ = list(path_, 1, 10'000);
 };
 
@@ -103,22 +106,31 @@ RecordOf<SyntheticOptions> synthetic_record() {
              "GeV.")
       .field("max_energy", shower(&ShowerOptions::max_energy_gev), number(energy), Scope::kState,
              "GeV; energies are uniform between the two.")
-      .field("min_angle", shower(&ShowerOptions::min_angle_rad), optional(number(0.5, 2.7)),
-             Scope::kState, "Rad; by default the detector's least.")
-      .field("max_angle", shower(&ShowerOptions::max_angle_rad), optional(number(0.5, 2.7)),
+      .field("min_angle", shower(&ShowerOptions::min_angle_rad), optional(number(1.047, 2.095)),
+             Scope::kState,
+             "Rad; the detector of schema lcd-angle takes pi / 3 to 2 pi / 3, others none. By "
+             "default its least.")
+      .field("max_angle", shower(&ShowerOptions::max_angle_rad), optional(number(1.047, 2.095)),
              Scope::kState, "Rad; by default the detector's largest.")
       .field("threshold", shower(&ShowerOptions::threshold_gev), number(0.0, 1.0), Scope::kState,
              "GeV; cells under it are stored as 0.")
       .field("folder", &SyntheticOptions::folder, path("a folder"), Scope::kFree,
              "Where the file is kept and found again; by default the command's choice.")
-      .check([](const YamlValue& section, const SyntheticOptions& options, Reader& reader) {
+      .check([](const YamlValue&, const SyntheticOptions& options, Reader& reader) {
         const ShowerOptions& showers = options.showers;
+        const std::string path = reader.path() + ".";
         if (showers.min_energy_gev > showers.max_energy_gev) {
-          reader.problem(section.place, "min_energy is above max_energy");
+          report_rule({path + "min_energy", path + "max_energy"},
+                      fmt::format("min_energy ({}) is above max_energy ({})",
+                                  showers.min_energy_gev, showers.max_energy_gev),
+                      reader);
         }
         if (showers.min_angle_rad && showers.max_angle_rad &&
             *showers.min_angle_rad > *showers.max_angle_rad) {
-          reader.problem(section.place, "min_angle is above max_angle");
+          report_rule({path + "min_angle", path + "max_angle"},
+                      fmt::format("min_angle ({}) is above max_angle ({})", *showers.min_angle_rad,
+                                  *showers.max_angle_rad),
+                      reader);
         }
       });
   return record;
@@ -160,6 +172,35 @@ void add_reading_fields(Record<Topology>& record) {
           "Where the index of each file is kept; by default data/index beside the run's folder.");
 }
 
+// Given and no default, at its own place: what a run would not look at. Defaults are left alone, as
+// the topologies of runs hold every field.
+void refuse_without_effect(const YamlValue& given, const YamlValue& usual, const std::string& when,
+                           Reader& reader) {
+  for (const YamlMember& field : given.members) {
+    const Reader::Step step(reader, field.key);
+    const YamlValue* plain = usual.find(field.key);
+    const bool is_usual = plain != nullptr && flow_yaml(*plain) == flow_yaml(field.value);
+    const Place place = reader.origin(reader.path());
+    if (!is_usual && !place.is_default()) reader.problem(place, "acts only with " + when);
+  }
+}
+
+void check_effects(const YamlValue&, const Topology& topology, Reader& reader) {
+  const DatasetOptions& options = topology.data.dataset;
+  if (!topology.data.synthetic) {
+    const Reader::Step step(reader, "synthetic");
+    const auto record = synthetic_record();
+    refuse_without_effect(record->write(topology.data.showers, Selection::kAll),
+                          record->write(SyntheticOptions{}, Selection::kAll), "train: synthetic",
+                          reader);
+  }
+  if (options.cache == CacheMode::kMemory &&
+      options.window_bytes != DatasetOptions{}.window_bytes) {
+    const Reader::Step step(reader, "window");
+    reader.problem(reader.origin(reader.path()), "acts only with cache: none");
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<Record<Topology>> data_record() {
@@ -183,6 +224,7 @@ std::shared_ptr<Record<Topology>> data_record() {
   record->section(
       "synthetic", [](auto& t) -> auto& { return t.data.showers; }, synthetic_record(),
       "With `train: synthetic`: showers made once and kept.");
+  record->check(check_effects);
   return record;
 }
 

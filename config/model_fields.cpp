@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "config/field_to_mend.h"
 #include "config/layer_kinds.h"
 #include "config/list_codecs.h"
 #include "config/network_fields.h"
@@ -39,14 +40,18 @@ RecordOf<LatentDescription> latent_record() {
                  {{"prepend", LatentMode::kPrepend}, {"multiply", LatentMode::kMultiply}}),
              Scope::kState,
              "`prepend`: the conditions, then noise; `multiply`: the first condition times noise.")
-      .check([](const YamlValue& section, const LatentDescription& latent, Reader& reader) {
+      .check([](const YamlValue&, const LatentDescription& latent, Reader& reader) {
+        const std::string path = reader.path() + ".";
         const auto conditions = static_cast<std::int64_t>(latent.conditions.size());
         if (latent.mode == LatentMode::kMultiply && conditions != 1) {
-          reader.problem(section.place, "mode multiply takes exactly one condition");
+          report_rule({path + "mode", path + "conditions"},
+                      "mode multiply takes exactly one condition", reader);
         }
         if (latent.mode == LatentMode::kPrepend && latent.size > 0 && latent.size <= conditions) {
-          reader.problem(section.place, fmt::format("size {} leaves no noise beside {} conditions",
-                                                    latent.size, conditions));
+          report_rule(
+              {path + "size", path + "conditions", path + "mode"},
+              fmt::format("size {} leaves no noise beside {} conditions", latent.size, conditions),
+              reader);
         }
       });
   return record;
@@ -129,7 +134,9 @@ class LossesCodec final : public Codec<GanDescription> {
       term.output = member.key;
       into.losses.push_back(std::move(term));
     }
-    if (into.losses.empty()) reader.problem(value.place, "no loss is left");
+    if (into.losses.empty()) {
+      report_rule({"model.losses", "model.discriminator.outputs"}, "no loss is left", reader);
+    }
     if (!reader.has_problem_below("model")) leave_out_unused(into.discriminator, reader);
   }
   YamlValue write(const GanDescription& gan, Selection selection) const override {

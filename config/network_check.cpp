@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "config/field_to_mend.h"
 #include "config/suggestion.h"
 #include "config/zoo.h"
 
@@ -26,28 +27,38 @@ std::string place_of(const model::NetworkProblem& problem, const std::string& pa
   return problem.message.starts_with("output ") ? path + ".outputs" : path;
 }
 
+// A part of the zoo is not what is wrong: where the author has changed the network at `path`, the
+// newest way first. Else where the part stands.
+Place place_to_mend(const std::string& at, const std::string& path, const Reader& reader) {
+  const Place place = reader.origin(at);
+  if (!is_from_zoo(place)) return place;
+  std::vector<std::string> changed{at};
+  for (const auto& [field, origin] : reader.origins()) {
+    if (field.starts_with(path + ".")) changed.push_back(field);
+  }
+  return reader.origin(field_to_mend(changed, reader.origins()));
+}
+
 // Shapes of a network at `path`, its problems reported; without problems when `ok`.
 NetworkShapes check_network(const NetworkDescription& network, const std::string& path,
                             Reader& reader) {
   NetworkShapes shapes = model::infer_shapes(network);
   for (const model::NetworkProblem& problem : shapes.problems) {
     const std::string at = place_of(problem, path);
-    const Reader::Step step(reader, at);
-    reader.problem(reader.origin(at), problem.message);
+    reader.problem_at(at, place_to_mend(at, path, reader), problem.message);
   }
   if (!shapes.problems.empty()) return shapes;
   for (std::size_t i = 0; i < shapes.layers.size(); ++i) {
     if (shapes.layers[i].elements() <= kMostElements) continue;
     const std::string at = fmt::format("{}.layers.{}", path, i);
-    const Reader::Step step(reader, at);
-    reader.problem(reader.origin(at), fmt::format("{} makes more than {} values for one event",
-                                                  shapes.layers[i].text(), kMostElements));
+    reader.problem_at(at, place_to_mend(at, path, reader),
+                      fmt::format("{} makes more than {} values for one event",
+                                  shapes.layers[i].text(), kMostElements));
   }
   const std::int64_t parameters = model::layout_parameters(network, shapes).size();
   if (parameters > kMostParameters) {
-    const Reader::Step step(reader, path);
-    reader.problem(reader.origin(path),
-                   fmt::format("{} parameters, more than {}", parameters, kMostParameters));
+    reader.problem_at(path, place_to_mend(path, path, reader),
+                      fmt::format("{} parameters, more than {}", parameters, kMostParameters));
   }
   return shapes;
 }
@@ -99,11 +110,11 @@ void check_losses(const GanDescription& gan, Reader& reader) {
   }
   for (const std::string& output : gan.discriminator.outputs) {
     if (judged.contains(output)) continue;
-    const Reader::Step step(reader, "model.losses");
-    reader.problem(reader.origin("model.losses"),
-                   fmt::format("output \"{}\" of the discriminator has no loss; give it one or "
-                               "take it out of model.discriminator.outputs",
-                               shown(output)));
+    report_rule({"model.losses", "model.discriminator.outputs"},
+                fmt::format("output \"{}\" of the discriminator has no loss; give it one or "
+                            "take it out of model.discriminator.outputs",
+                            shown(output)),
+                reader);
   }
 }
 

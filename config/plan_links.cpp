@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "config/cluster_plan.h"
+#include "config/plan.h"
 #include "pipeline/buckets.h"
 #include "runtime/message.h"
 
@@ -14,6 +17,9 @@ namespace {
 using runtime::Lane;
 using runtime::LinkPlan;
 using runtime::Plan;
+
+// Actors that a topology has no word for.
+constexpr std::string_view kMemberKind = "member";
 
 constexpr std::int64_t kMetricsMessages = 1024;
 // What an actor tells in several seconds.
@@ -54,6 +60,25 @@ void add_metrics_link(const std::string& from, Plan& plan) {
 // The kind of an actor of the plan: its name up to the dot.
 std::string_view kind_of(std::string_view actor) { return actor.substr(0, actor.find('.')); }
 
+// "replica -> reducer" and so on.
+using KindPair = std::pair<std::string, std::string>;
+
+// Of every link that some run has, in one process or several, between actors that a topology can
+// name.
+std::vector<KindPair> kinds_of_links() {
+  ClusterPlanOptions cluster;
+  cluster.members = 2;
+  std::vector<KindPair> pairs;
+  for (const auto& plan : {make_local_plan({}, {}, {}), make_cluster_plan(cluster, {}, {})}) {
+    for (const LinkPlan& link : plan->links) {
+      KindPair pair{kind_of(link.from), kind_of(link.to)};
+      const bool known = std::find(pairs.begin(), pairs.end(), pair) != pairs.end();
+      if (!known && pair.first != kMemberKind) pairs.push_back(std::move(pair));
+    }
+  }
+  return pairs;
+}
+
 // Sets what the topology says about links, and collects what is wrong with it.
 class Changes {
  public:
@@ -70,14 +95,22 @@ class Changes {
       link.byte_credits = change.bytes.value_or(link.byte_credits);
       link.tokens = change.tokens.value_or(link.tokens);
     }
-    if (!found) {
-      complain("", fmt::format("there is no link from {} to {}; there are {}", change.from,
-                               change.to, fmt::join(links(), ", ")));
-    }
+    if (!found) check_kinds(change);
   }
   const Problems& problems() const { return problems_; }
 
  private:
+  // A link that this run lacks may be one of the same topology on other machines.
+  void check_kinds(const LinkOverride& change) {
+    const std::vector<KindPair> pairs = kinds_of_links();
+    const KindPair asked{change.from, change.to};
+    if (std::find(pairs.begin(), pairs.end(), asked) != pairs.end()) return;
+    std::vector<std::string> names;
+    for (const auto& [from, to] : pairs) names.push_back(fmt::format("{} -> {}", from, to));
+    complain("", fmt::format("there is no link from {} to {}; there are {}", change.from, change.to,
+                             fmt::join(names, ", ")));
+  }
+
   void check(const LinkPlan& link, const LinkOverride& change) {
     if (link.to_port == "ring") check_ring(link, change);
     if (link.to_port == "reduced" && change.tokens == 0) {
@@ -109,15 +142,6 @@ class Changes {
     const auto origin = origins_.find(path);
     problems_.add(origin == origins_.end() ? Place{} : origin->second,
                   fmt::format("{}: {}", path, message));
-  }
-
-  std::vector<std::string> links() const {
-    std::vector<std::string> names;
-    for (const LinkPlan& link : plan_.links) {
-      std::string name = fmt::format("{} -> {}", kind_of(link.from), kind_of(link.to));
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-    }
-    return names;
   }
 
   const Origins& origins_;

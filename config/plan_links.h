@@ -71,7 +71,10 @@ void add_report_links(const std::vector<std::string>& members, runtime::Plan& pl
 // Sets what `overrides` name on every link between actors of their kinds (a kind is the actor's
 // name up to the dot).
 //
-// kTopology: every override that names no link of the plan, or leaves a link too little for
+// One that names a link which other runs have, in one process or several, sets nothing: a topology
+// is to do for all of them.
+//
+// kTopology: every override that names no link of any run, or leaves a link too little for
 // anything to move, each at its place in the file. `origins` are those of the topology. The plan is
 // then half changed and of no use.
 runtime::Result<void> apply_link_overrides(const std::vector<LinkOverride>& overrides,

@@ -72,10 +72,12 @@ class TextCodec final : public Codec<std::string> {
 
 class PathCodec final : public Codec<std::string> {
  public:
-  explicit PathCodec(std::string what) : what_(std::move(what)) {}
+  PathCodec(std::string what, bool or_pattern) : what_(std::move(what)), or_pattern_(or_pattern) {}
 
   void read(const YamlValue& value, std::string& into, Reader& reader) const override {
-    if (check_text(value, what_, reader)) into = reader.resolve(value.scalar, value.place);
+    if (!check_text(value, what_, reader)) return;
+    into = or_pattern_ ? reader.resolve_pattern(value.scalar, value.place)
+                       : reader.resolve(value.scalar, value.place);
   }
   YamlValue write(const std::string& value, Selection) const override {
     return value.empty() ? YamlValue{} : YamlValue::text(value);
@@ -86,6 +88,7 @@ class PathCodec final : public Codec<std::string> {
 
  private:
   std::string what_;
+  bool or_pattern_;
 };
 
 // Values written as one scalar that a pair of functions parses and prints.
@@ -163,7 +166,13 @@ CodecOf<std::string> host_and_port(bool or_none) {
   return or_none ? text(what + ", or none", pattern + "|none") : text(what, pattern);
 }
 
-CodecOf<std::string> path(std::string what) { return std::make_shared<PathCodec>(std::move(what)); }
+CodecOf<std::string> path(std::string what) {
+  return std::make_shared<PathCodec>(std::move(what), false);
+}
+
+CodecOf<std::string> path_or_pattern(std::string what) {
+  return std::make_shared<PathCodec>(std::move(what), true);
+}
 
 CodecOf<runtime::Duration> duration(runtime::Duration least) {
   return std::make_shared<QuantityCodec<runtime::Duration>>("a duration such as 500ms, 2s or 10min",

@@ -32,6 +32,8 @@ CodecOf<std::string> host_and_port(bool or_none = false);
 
 // One path, made absolute (Reader::resolve).
 CodecOf<std::string> path(std::string what = "path");
+// The same for one that may be a pattern (Reader::resolve_pattern).
+CodecOf<std::string> path_or_pattern(std::string what);
 
 // "500ms", "2s", ...: units.h. Less than `least` is refused.
 CodecOf<runtime::Duration> duration(runtime::Duration least);

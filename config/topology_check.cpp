@@ -6,9 +6,11 @@
 #include <cmath>
 #include <optional>
 
+#include "config/field_to_mend.h"
 #include "config/network_check.h"
 #include "config/workers.h"
 #include "config/zoo.h"
+#include "pipeline/shower_generator.h"
 
 namespace troupe::config {
 namespace {
@@ -52,17 +54,9 @@ void check_precision(const Topology& topology, Reader& reader) {
       topology.model.kernels == Kernels::kPortable) {
     return;
   }
-  const Reader::Step step(reader, "model.precision");
-  reader.problem(reader.origin("model.precision"),
-                 "bf16 is only computed by `model.kernels: portable`; leave one of the two out");
-}
-
-// The author's words nearest to a path.
-Place nearest_origin(std::string path, const Reader& reader) {
-  while (reader.origin(path).is_default() && path.find('.') != std::string::npos) {
-    path.resize(path.rfind('.'));
-  }
-  return reader.origin(path);
+  report_rule({"model.precision", "model.kernels"},
+              "bf16 is only computed by `model.kernels: portable`; leave one of the two out",
+              reader);
 }
 
 // Targets that are taken before data.preprocessing.power need outputs that undo it.
@@ -75,16 +69,15 @@ void check_power(const Topology& topology, Reader& reader) {
   for (const model::LossTerm& term : topology.model.gan.losses) {
     const auto exponent = exponent_of_cells(topology.model.gan.discriminator, term);
     if (!exponent || std::abs(*exponent * power - 1.0) < 1e-6) continue;
-    const std::string at = "data.preprocessing.power";
     const std::string otherwise =
         power == 1.0 ? std::string("the image itself")
                      : fmt::format("a `power` layer of exponent {:.9g}", 1.0 / power);
-    const Reader::Step step(reader, at);
-    reader.problem(nearest_origin(at, reader),
-                   fmt::format("is {}, but the output \"{}\" reads cells to the power {} for a "
-                               "target taken before any power; set it to {:.9g}, or let that "
-                               "output read {}",
-                               power, shown(term.output), *exponent, 1.0 / *exponent, otherwise));
+    report_rule({"data.preprocessing.power"},
+                fmt::format("is {}, but the output \"{}\" reads cells to the power {} for a "
+                            "target taken before any power; set it to {:.9g}, or let that "
+                            "output read {}",
+                            power, shown(term.output), *exponent, 1.0 / *exponent, otherwise),
+                reader);
   }
 }
 
@@ -93,23 +86,24 @@ void check_synthetic(const Topology& topology, Reader& reader) {
       reader.has_problem_below("data") || !model_is_complete(topology.model.gan)) {
     return;
   }
-  const Reader::Step step(reader, "data");
   const auto schema = topology.data.dataset.schema;
   const Shape& image = topology.model.gan.discriminator.input;
   const auto kind = pipeline::find_detector(schema, image_shape(topology.model.gan));
   if (!kind) {
-    return reader.problem(reader.origin("data.train"),
-                          fmt::format("no detector of the shower generator has schema {} and {} "
-                                      "cells; give files",
-                                      pipeline::text(schema), image.text()));
+    return report_rule({"data.train", "data.schema", "model.discriminator.input"},
+                       fmt::format("no detector of the shower generator has schema {} and {} "
+                                   "cells; give files",
+                                   pipeline::text(schema), image.text()),
+                       reader);
   }
-  const auto& showers = topology.data.showers.showers;
-  if (*kind != pipeline::DetectorKind::kAngle51 &&
-      (showers.min_angle_rad || showers.max_angle_rad)) {
-    reader.problem(reader.origin("data.synthetic"),
-                   fmt::format("showers of schema {} come at 90 degrees; leave the angles out",
-                               pipeline::text(schema)));
-  }
+  pipeline::ShowerOptions showers = topology.data.showers.showers;
+  showers.detector = *kind;
+  const auto made = pipeline::ShowerGenerator::create(showers);
+  if (made.ok()) return;
+  std::vector<std::string> fields{"data.synthetic.max_angle", "data.synthetic.min_angle"};
+  showers.max_angle_rad.reset();
+  if (!pipeline::ShowerGenerator::create(showers).ok()) std::reverse(fields.begin(), fields.end());
+  report_rule(fields, made.error().message, reader);
 }
 
 // A run on too few events would end when it has made them.
@@ -118,20 +112,9 @@ void check_event_count(const Topology& topology, Reader& reader) {
       reader.has_problem_below("train")) {
     return;
   }
-  const std::uint64_t events = topology.data.showers.events;
-  const std::uint64_t one_in = topology.data.dataset.test_one_in;
-  const std::uint64_t training = events - (one_in == 0 ? 0 : events / one_in);
-  const auto& options = topology.train.options;
-  std::uint64_t taken = std::uint64_t{options.micro_batch} * options.micro_batches;
-  const bool weak = topology.train.scaling == Scaling::kWeak;
-  if (weak) taken *= std::max(workers_of(topology, std::nullopt), 1U);
-  if (training < taken) {
-    const Reader::Step step(reader, "data.synthetic.events");
-    reader.problem(reader.origin("data.synthetic.events"),
-                   fmt::format("{} events leave {} for training, but an iteration takes "
-                               "micro_batch x micro_batches{} = {}",
-                               events, training, weak ? " x workers" : "", taken));
-  }
+  // How many workers there will be is not known yet: see check_workers().
+  const std::string what = event_shortage(topology, 1);
+  if (!what.empty()) report_rule(event_shortage_fields(), what, reader);
 }
 
 void check_custom_names(const Topology& topology, Reader& reader) {
@@ -150,9 +133,10 @@ void check_validator(const Topology& topology, Reader& reader) {
   if (reader.has_problem_below("data") || reader.has_problem_below("actors.validator")) return;
   const bool validates = topology.validator.every.unit != Every::Unit::kNever;
   if (validates && topology.data.dataset.test_one_in == 0) {
-    const Reader::Step step(reader, "data.test_one_in");
-    reader.problem(reader.origin("data.test_one_in"),
-                   "0 leaves no events for actors.validator, whose `every` is then none");
+    report_rule(
+        {"data.test_one_in", "actors.validator.every"},
+        "data.test_one_in 0 leaves no events for actors.validator, whose `every` is then none",
+        reader);
   }
 }
 

@@ -42,10 +42,12 @@ CodecOf<std::vector<LinkOverride>> links() {
 std::shared_ptr<Record<Topology>> make_topology_record() {
   auto record = std::make_shared<Record<Topology>>("a topology");
   record
-      ->field(
-          "name", &Topology::name,
-          text("a name of letters, digits, '-', '_' and '.'", "[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"),
-          Scope::kFixed, "Names the run's folder.")
+      ->field("name", &Topology::name,
+              text("a name of at most 100 letters, digits, '-', '_' and '.', of which '-' and '.' "
+                   "are not "
+                   "its first",
+                   "[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"),
+              Scope::kFixed, "Names the run's folder.")
       .section("model", kSelf, RecordOf<Topology>(model_record()),
                "What is trained: a model of the zoo, networks described here, or the first changed "
                "by the second.")

@@ -1,15 +1,20 @@
 #include "config/topology_file.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
-#include <memory>
 
 #include "config/override.h"
 #include "config/topology_check.h"
 #include "config/topology_fields.h"
+#include "config/utf8.h"
 #include "config/zoo.h"
 
 namespace troupe::config {
@@ -57,25 +62,75 @@ void lay_over_zoo(YamlValue& root, const std::string& zoo, Problems& problems) {
   }
 }
 
+// Closed with it.
+struct OpenFile {
+  int descriptor;
+  explicit OpenFile(int opened) : descriptor(opened) {}
+  ~OpenFile() {
+    if (descriptor >= 0) ::close(descriptor);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+};
+
+// Whether all of it is text.
+bool is_text(const YamlValue& value) {
+  return is_utf8(value.scalar) && std::all_of(value.items.begin(), value.items.end(), is_text) &&
+         std::all_of(value.members.begin(), value.members.end(), [](const YamlMember& member) {
+           return is_utf8(member.key) && is_text(member.value);
+         });
+}
+
+// The path of the field of a printed topology that most likely keeps it from being read: one that
+// is no text, else the largest one.
+std::string fault_of(const YamlValue& tree) {
+  std::string largest;
+  std::size_t most = 0;
+  for (const YamlMember& section : tree.members) {
+    const bool is_section = section.value.is_map();
+    const std::vector<YamlMember> itself{section};
+    for (const YamlMember& field : is_section ? section.value.members : itself) {
+      const std::string path = is_section ? section.key + "." + field.key : section.key;
+      if (!is_text(field.value)) return path;
+      const std::size_t size = flow_yaml(field.value).size();
+      if (size > most) largest = path;
+      most = std::max(most, size);
+    }
+  }
+  return largest;
+}
+
 }  // namespace
 
 Result<std::string> read_topology_text(const std::string& path) {
-  std::error_code status;
-  if (std::filesystem::is_directory(path, status)) {
-    return Error{ErrorKind::kTopology, path + ": is a folder; give a topology file"};
+  const auto refused = [&](const std::string& why) {
+    return Error{ErrorKind::kTopology, path + ": " + why};
+  };
+  const auto last_error = [] { return std::error_code(errno, std::generic_category()).message(); };
+  // A pipe without a writer would be waited for when it is opened.
+  const OpenFile file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
+  struct stat status {};
+  if (file.descriptor < 0 || ::fstat(file.descriptor, &status) != 0) {
+    return refused("cannot be opened: " + last_error());
   }
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                             std::fclose);
-  if (file == nullptr) {
-    return Error{ErrorKind::kTopology,
-                 fmt::format("{}: cannot be opened: {}", path,
-                             std::error_code(errno, std::generic_category()).message())};
+  if (S_ISDIR(status.st_mode)) return refused("is a folder; give a topology file");
+  if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode) && !S_ISCHR(status.st_mode)) {
+    return refused("is neither a file nor a pipe; give a topology file");
   }
   std::string text(kMostYamlBytes + 1, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
-  if (std::ferror(file.get()) != 0) {
-    return Error{ErrorKind::kTopology, path + ": cannot be read"};
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const ::ssize_t count = ::read(file.descriptor, text.data() + size, text.size() - size);
+    if (count == 0) break;
+    if (count > 0) size += static_cast<std::size_t>(count);
+    if (count > 0 || errno == EINTR) continue;
+    if (errno != EAGAIN) return refused("cannot be read: " + last_error());
+    pollfd readable{file.descriptor, POLLIN, 0};
+    ::poll(&readable, 1, -1);
   }
+  if (size == 0 && S_ISFIFO(status.st_mode)) return refused("is a pipe that nobody writes to");
+  if (size > kMostYamlBytes) return Error{ErrorKind::kTopology, too_large_text(path).text()};
+  text.resize(size);
   return text;
 }
 
@@ -113,6 +168,21 @@ std::string print_topology(const LoadedTopology& loaded) {
   YamlValue tree = topology_record().write(loaded.topology, Selection::kAll);
   annotate(tree, loaded.origins);
   return print_yaml(tree, true);
+}
+
+Result<void> check_printed(const LoadedTopology& loaded) {
+  const std::string text = print_topology(loaded);
+  const auto again = parse_topology(text, "topology.yaml", "/");
+  if (again.ok()) return {};
+  const std::string path = fault_of(topology_record().write(loaded.topology, Selection::kAll));
+  const auto origin = loaded.origins.find(path);
+  const std::string& why = again.error().message;
+  const Problem problem{
+      origin == loaded.origins.end() ? Place{} : origin->second,
+      fmt::format("{}: the topology of a run is kept in its folder with every path in full, and "
+                  "there it could not be read again, so that the run could not be resumed: {}",
+                  path, why.substr(0, why.find('\n')))};
+  return Error{ErrorKind::kTopology, problem.text()};
 }
 
 }  // namespace troupe::config

@@ -36,7 +36,13 @@ runtime::Result<LoadedTopology> parse_topology(std::string_view text, const std:
 // same topology again, whatever the folder and the zoo of the program then are.
 std::string print_topology(const LoadedTopology& loaded);
 
-// The whole file as text. kTopology: missing, a folder, unreadable, larger than kMostYamlBytes.
+// That print_topology() of it can be read again, as a run that is resumed does. kTopology: it
+// cannot, with what is too large or no text.
+runtime::Result<void> check_printed(const LoadedTopology& loaded);
+
+// The whole file as text. Of a pipe it waits for what others write, as long as somebody does.
+// kTopology: missing, unreadable, neither a file nor a pipe, a pipe that nobody writes to, larger
+// than kMostYamlBytes.
 runtime::Result<std::string> read_topology_text(const std::string& path);
 
 }  // namespace troupe::config

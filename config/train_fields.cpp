@@ -1,8 +1,10 @@
 // The `train` section: batches, steps, optimisers and rates.
 
+#include "config/field_to_mend.h"
 #include "config/list_codecs.h"
 #include "config/scalar_codecs.h"
 #include "config/topology_fields.h"
+#include "config/workers.h"
 
 namespace troupe::config {
 namespace {
@@ -74,9 +76,10 @@ RecordOf<LearningRateOptions> rate_record() {
       .field("min_rate", &Options::min_rate, number(from_zero), Scope::kState,
              "The rate is not reduced below it.")
       .used_if("policy: plateau", plateau)
-      .check([](const YamlValue& section, const Options& options, Reader& reader) {
+      .check([](const YamlValue&, const Options& options, Reader& reader) {
         if (options.kind == LearningRateKind::kWarmup && options.warmup_iterations == 0) {
-          reader.problem(section.place, "policy warmup needs warmup_iterations of at least 1");
+          report_rule({reader.path() + ".warmup_iterations", reader.path() + ".policy"},
+                      "policy warmup needs warmup_iterations of at least 1", reader);
         }
       });
   return record;
@@ -147,7 +150,7 @@ void add_batch_fields(Record<Topology>& record) {
              integer<std::uint32_t>(1, 1 << 16), Scope::kState,
              "b: events computed as one; batch norm's statistics are theirs.")
       .field("micro_batches", option(&TrainingOptions::micro_batches),
-             integer<std::uint32_t>(1, 1 << 16), Scope::kState,
+             integer<std::uint32_t>(1, kMostMicroBatches), Scope::kState,
              "M: micro-batches of an iteration; a step uses M x b events.")
       .field("scaling", train(&TrainSection::scaling),
              word<Scaling>({{"strong", Scaling::kStrong}, {"weak", Scaling::kWeak}}), Scope::kState,

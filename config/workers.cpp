@@ -4,13 +4,29 @@
 
 #include <fmt/format.h>
 
+#include "config/field_to_mend.h"
+
 namespace troupe::config {
 namespace {
 
-runtime::Error error_at(const Origins& origins, const std::string& field, const std::string& what) {
+// What is wrong, at the one of these fields that is to be changed.
+Problem problem_of(const std::vector<std::string>& fields, const std::string& what,
+                   const Origins& origins) {
+  const std::string field = field_to_mend(fields, origins);
   const auto origin = origins.find(field);
-  const Problem problem{origin == origins.end() ? Place{} : origin->second, field + ": " + what};
-  return {runtime::ErrorKind::kTopology, problem.text()};
+  return {origin == origins.end() ? Place{} : origin->second, field + ": " + what};
+}
+
+std::string counted(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+// "": as many shares as workers, or none.
+std::string shares_mismatch(const Topology& topology, std::uint32_t workers) {
+  const std::size_t shares = topology.cluster.shares.size();
+  if (shares == 0 || shares == workers) return "";
+  return fmt::format("{} for {}; give one for each, or auto", counted(shares, "share"),
+                     counted(workers, "worker"));
 }
 
 }  // namespace
@@ -22,21 +38,73 @@ std::uint32_t workers_of(const Topology& topology, std::optional<std::uint32_t> 
   return workers;
 }
 
+runtime::Result<void> check_workers(const Topology& topology, std::uint32_t workers,
+                                    const Origins& origins) {
+  Problems problems;
+  const auto complain = [&](const std::vector<std::string>& fields, const std::string& what) {
+    Problem problem = problem_of(fields, what, origins);
+    problems.add(std::move(problem.place), std::move(problem.message));
+  };
+  if (workers > kMostMembers) {
+    complain({"cluster.hosts"},
+             fmt::format("{} workers together; a run has at most {}", workers, kMostMembers));
+  }
+  const std::uint64_t each = topology.train.options.micro_batches;
+  const bool weak = topology.train.scaling == Scaling::kWeak;
+  if (weak && each * std::max(workers, 1U) > kMostMicroBatches) {
+    complain({"train.micro_batches"},
+             fmt::format("scaling: weak makes {} x {} = {} of them in an iteration, which has at "
+                         "most {}",
+                         each, counted(workers, "worker"), each * workers, kMostMicroBatches));
+  }
+  if (const std::string what = event_shortage(topology, workers); weak && !what.empty()) {
+    complain(event_shortage_fields(), what);
+  }
+  if (workers > 0) {
+    if (const std::string what = shares_mismatch(topology, workers); !what.empty()) {
+      complain({"cluster.assign"}, what);
+    }
+    const std::uint32_t least = topology.cluster.failure.min_members;
+    if (least > workers) {
+      complain({"cluster.failure.min_members"},
+               fmt::format("{} is more than the {} that the run begins with", least,
+                           counted(workers, "worker")));
+    }
+  }
+  if (!problems.empty()) return problems.error();
+  return {};
+}
+
+std::string event_shortage(const Topology& topology, std::uint32_t workers) {
+  if (!topology.data.synthetic) return "";
+  const std::uint64_t events = topology.data.showers.events;
+  const std::uint64_t one_in = topology.data.dataset.test_one_in;
+  const std::uint64_t training = events - (one_in == 0 ? 0 : events / one_in);
+  const auto& options = topology.train.options;
+  const bool weak = topology.train.scaling == Scaling::kWeak && workers > 1;
+  const std::uint64_t taken =
+      std::uint64_t{options.micro_batch} * options.micro_batches * (weak ? workers : 1);
+  if (training >= taken) return "";
+  return fmt::format(
+      "{} generated events with test_one_in {} leave {} for training, but an iteration takes "
+      "micro_batch x micro_batches{} = {}",
+      events, one_in, training, weak ? " x workers" : "", taken);
+}
+
+const std::vector<std::string>& event_shortage_fields() {
+  static const std::vector<std::string> kFields{"data.synthetic.events", "data.test_one_in",
+                                                "train.micro_batches", "train.micro_batch",
+                                                "train.scaling"};
+  return kFields;
+}
+
 runtime::Result<std::vector<std::uint64_t>> member_shares(const Topology& topology,
                                                           std::uint32_t workers,
                                                           const Origins& origins) {
-  const std::vector<std::uint64_t>& shares = topology.cluster.shares;
-  if (shares.empty() || shares.size() == workers) return shares;
-  return error_at(origins, "cluster.assign", shares_mismatch(shares.size(), workers));
-}
-
-runtime::Result<void> enough_members(const Topology& topology, std::uint32_t workers,
-                                     const Origins& origins) {
-  const std::uint32_t least = topology.cluster.failure.min_members;
-  if (least <= workers) return {};
-  return error_at(origins, "cluster.failure.min_members",
-                  fmt::format("{} is more than the {} worker{} that the run begins with", least,
-                              workers, workers == 1 ? "" : "s"));
+  const std::string what = shares_mismatch(topology, workers);
+  if (what.empty()) return topology.cluster.shares;
+  return runtime::Error{runtime::ErrorKind::kTopology,
+                        problem_of({"cluster.assign"}, what, origins).text()};
 }
 
 Topology scaled(const Topology& topology, std::uint32_t members) {
@@ -46,11 +114,6 @@ Topology scaled(const Topology& topology, std::uint32_t members) {
   }
   result.train.scaling = Scaling::kStrong;
   return result;
-}
-
-std::string shares_mismatch(std::size_t shares, std::uint64_t members) {
-  return fmt::format("{} share{} for {} worker{}; give one for each, or auto", shares,
-                     shares == 1 ? "" : "s", members, members == 1 ? "" : "s");
 }
 
 }  // namespace troupe::config

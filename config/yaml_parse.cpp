@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "config/utf8.h"
 #include "config/yaml_value.h"
 
 namespace troupe::config {
@@ -34,6 +35,8 @@ class TreeBuilder final : public YAML::EventHandler {
       : text_(text), source_(source), problems_(problems) {}
 
   YamlValue take() { return std::move(root_); }
+  // A limit was passed.
+  bool is_full() const { return overflow_; }
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
@@ -195,26 +198,6 @@ class TreeBuilder final : public YAML::EventHandler {
   bool overflow_ = false;
 };
 
-// Bytes of the UTF-8 character at `at`, 0 if it is none (overlong forms and surrogates included).
-std::size_t character_bytes(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-  };
-  const unsigned first = byte(at), second = byte(at + 1);
-  const auto continues = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return continues(at + 1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    const bool fits = (first != 0xE0 || second >= 0xA0) && (first != 0xED || second < 0xA0);
-    return fits && continues(at + 1) && continues(at + 2) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    const bool fits = (first != 0xF0 || second >= 0x90) && (first != 0xF4 || second < 0x90);
-    return fits && continues(at + 1) && continues(at + 2) && continues(at + 3) ? 4 : 0;
-  }
-  return 0;
-}
-
 // Finds the first byte that is no text; true if there is none.
 bool check_text(std::string_view text, const std::string& source, Problems& problems) {
   int line = 1, column = 1;
@@ -234,6 +217,31 @@ bool check_text(std::string_view text, const std::string& source, Problems& prob
   return true;
 }
 
+// The line of the text, from 0, without its end.
+std::string_view line_of(std::string_view text, int line) {
+  for (; line > 0; --line) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  return text.substr(0, text.find('\n'));
+}
+
+// What of the line is known to confuse the parser; empty: nothing.
+std::string hint(std::string_view line) {
+  const std::size_t first = line.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return "";
+  if (line.substr(0, first).find('\t') != std::string_view::npos) {
+    return "; the line is indented by a tab, and YAML takes spaces only";
+  }
+  // "listen: [::1]:8400": a bracket begins a list, which ends in the middle of the value.
+  const std::size_t open = line.find(": [");
+  const std::size_t close = open == std::string_view::npos ? open : line.find("]:", open);
+  if (close != std::string_view::npos) {
+    const std::size_t end = std::min(line.find_first_of(" \t\r,}", close), line.size());
+    const std::string_view value = line.substr(open + 2, end - open - 2);
+    return fmt::format("; a value that begins with [ and is no list needs quotes: \"{}\"",
+                       shown(value));
+  }
+  return "";
+}
+
 void parse_events(std::string_view text, const std::string& source, TreeBuilder& builder,
                   Problems& problems) {
   try {
@@ -245,10 +253,13 @@ void parse_events(std::string_view text, const std::string& source, TreeBuilder&
       problems.add(ignored.take().place, "a second document; a topology file holds one");
     }
   } catch (const YAML::Exception& error) {
+    // The limit is passed and told of: that the library gives up besides is no news.
+    if (builder.is_full()) return;
     const bool placed = !error.mark.is_null();
+    const int line = placed ? error.mark.line : 0;
     const int column = placed ? characters_before(text, error.mark) + 1 : 1;
-    problems.add({source, placed ? error.mark.line + 1 : 1, column},
-                 "not valid YAML: " + error.msg);
+    problems.add({source, line + 1, column},
+                 fmt::format("not valid YAML: {}{}", error.msg, hint(line_of(text, line))));
   } catch (const std::exception& error) {
     problems.add({source, 1, 1}, std::string("cannot be read as YAML: ") + error.what());
   }
@@ -256,10 +267,15 @@ void parse_events(std::string_view text, const std::string& source, TreeBuilder&
 
 }  // namespace
 
+Problem too_large_text(const std::string& source) {
+  return {{source, 1, 1},
+          fmt::format("larger than {} bytes, too large for a topology file", kMostYamlBytes)};
+}
+
 YamlValue parse_yaml(std::string_view text, const std::string& source, Problems& problems) {
   if (text.size() > kMostYamlBytes) {
-    problems.add({source, 1, 1}, fmt::format("larger than {} bytes, too large for a topology file",
-                                             kMostYamlBytes));
+    const Problem problem = too_large_text(source);
+    problems.add(problem.place, problem.message);
     return {};
   }
   if (!check_text(text, source, problems)) return {};

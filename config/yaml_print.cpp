@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "config/utf8.h"
 #include "config/yaml_value.h"
 
 namespace troupe::config {
@@ -73,7 +74,7 @@ std::string comment(const YamlValue& value) {
   std::vector<std::string> places;
   collect_places(value, places);
   if (places.size() > 1) std::erase(places, "default");
-  return shown(fmt::format("{}", fmt::join(places, ", ")), 400);
+  return shown(as_utf8(fmt::format("{}", fmt::join(places, ", "))), 400);
 }
 
 class Printer {

@@ -58,6 +58,9 @@ inline constexpr std::size_t kMostYamlBytes = 1 << 20;
 inline constexpr int kMostYamlDepth = 40;
 inline constexpr std::size_t kMostYamlValues = 50'000;  // aliases count as what they stand for
 
+// That a text has more than kMostYamlBytes.
+Problem too_large_text(const std::string& source);
+
 // The one document in `text`; `source` names it in every place. Adds to `problems` (not UTF-8,
 // syntax, duplicate keys, tags, a second document, beyond a limit) and returns what could be read;
 // an empty document is null. Never throws.

@@ -51,9 +51,13 @@ struct Prepared {
 
 Result<Prepared> prepare(const LocalRunRequest& request, const RunFolder& folder,
                          runtime::Disk& disk, runtime::Log& log) {
+  if (request.resume) {
+    RETURN_IF_ERROR(
+        check_weak_scaling(folder, disk, request.topology, request.members, request.origins));
+  }
   ASSIGN_OR_RETURN(TrainingSetup setup,
                    set_up_training(request.topology, size_of_run(request.topology, request.members),
-                                   request.data_folder, true, log));
+                                   request.data_folder, true, log, request.origins));
   Prepared prepared{std::move(setup), {}, {}, {}, {}, {}};
   const pipeline::TrainingOptions& options = prepared.setup.options;
   const RunIdentity identity{request.topology_hash, prepared.setup.backend->numerics_class(),

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "config/codec.h"
 #include "config/topology.h"
 #include "launch/run_folder.h"
 #include "runtime/base/clock.h"
@@ -24,6 +25,7 @@ namespace troupe::launch {
 
 struct LocalRunRequest {
   config::Topology topology;
+  config::Origins origins;  // of the topology
   // Members that compute in other processes; 0: everything is in this one.
   std::uint32_t members = 0;
   // Those of them that somebody starts on this host anyway, by name.

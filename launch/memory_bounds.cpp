@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "config/cluster_plan.h"
 #include "config/workers.h"
 #include "launch/backend_choice.h"
 #include "launch/training_setup.h"
@@ -48,6 +49,22 @@ std::vector<std::int64_t> shares(const config::Topology& topology,
   return bytes;
 }
 
+// The plan has places for members that may come later: what stays is what the run begins with.
+void leave_out_places(std::uint32_t members, runtime::Plan& plan) {
+  if (members == 0) return;
+  std::set<std::string> nodes{config::kHeadNode};
+  for (std::uint32_t i = 0; i < members; ++i) nodes.insert(config::member_name(i));
+  std::set<std::string> actors;
+  std::erase_if(plan.actors, [&](const runtime::ActorPlan& actor) {
+    const bool stays = nodes.contains(actor.node);
+    if (stays) actors.insert(actor.name);
+    return !stays;
+  });
+  std::erase_if(plan.links, [&](const runtime::LinkPlan& link) {
+    return !actors.contains(link.from) || !actors.contains(link.to);
+  });
+}
+
 // A reducer sends to the next of its ring alone, one member at a time sends snapshots, and one
 // loader feeds a replica, although any of them may have to.
 class AlternativeLinks {
@@ -75,7 +92,9 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
                    model::Gan::compile(topology.model.gan, *backend, options.micro_batch));
   RunBounds bounds;
   AlternativeLinks first_of_its_kind;
-  ASSIGN_OR_RETURN(bounds.plan, make_plan(topology, loaded.origins, *gan, {members, members, 0}));
+  ASSIGN_OR_RETURN(bounds.plan, make_plan(loaded.topology, loaded.origins, *gan,
+                                          size_of_run(topology, members)));
+  leave_out_places(members, bounds.plan);
   for (const runtime::LinkPlan& link : bounds.plan.links) {
     if (first_of_its_kind(link)) bounds.message_bytes += link.byte_credits;
   }

@@ -109,6 +109,32 @@ Result<pipeline::TrainingState> read_newest_state(const RunFolder& folder, runti
                                              folder.checkpoints(), reasons)};
 }
 
+Result<void> check_weak_scaling(const RunFolder& folder, runtime::Disk& disk,
+                                const config::Topology& asked, std::uint32_t members,
+                                const config::Origins& origins) {
+  if (asked.train.scaling != config::Scaling::kWeak) return {};
+  const std::uint32_t each = asked.train.options.micro_batches;
+  const std::uint32_t now = std::max(members, 1U);
+  ASSIGN_OR_RETURN(const auto files, disk.list(folder.checkpoints()));
+  for (const std::string& name : pipeline::checkpoints_newest_first(files)) {
+    const std::string path = folder.checkpoints() + "/" + name;
+    const auto file = disk.read(path);
+    if (!file.ok()) continue;
+    const auto found = pipeline::inspect_checkpoint(*file, path);
+    if (!found.ok()) continue;
+    const std::uint32_t before = found->micro_batches / each;
+    if (found->micro_batches % each != 0 || before == now) return {};
+    const auto place = origins.find("train.scaling");
+    const config::Problem problem{
+        place == origins.end() ? config::Place{} : place->second,
+        fmt::format("train.scaling: weak was begun with {} worker{} and cannot go on with {}; "
+                    "resume with --workers {}",
+                    before, before == 1 ? "" : "s", now, before)};
+    return Error{ErrorKind::kTopology, problem.text()};
+  }
+  return {};
+}
+
 std::optional<pipeline::BestCheckpoint> read_best(const RunFolder& folder, runtime::Disk& disk,
                                                   std::uint64_t step, runtime::Log& log) {
   const auto names = disk.list(folder.checkpoints());

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "config/codec.h"
+#include "config/topology.h"
 #include "launch/run_folder.h"
 #include "model/gan.h"
 #include "pipeline/checkpoint_folder.h"
@@ -34,6 +36,13 @@ struct RunIdentity {
 runtime::Result<pipeline::TrainingState> read_newest_state(
     const RunFolder& folder, runtime::Disk& disk, const model::Gan& gan,
     const pipeline::TrainingOptions& options, const RunIdentity& identity, runtime::Log& log);
+
+// With weak scaling the workers are part of what is trained: kTopology, at train.scaling, when the
+// newest checkpoint that can be read was written with another number of them than `members` (0: one
+// process). `asked` is the topology before it was scaled; of a strong one nothing is read.
+runtime::Result<void> check_weak_scaling(const RunFolder& folder, runtime::Disk& disk,
+                                         const config::Topology& asked, std::uint32_t members,
+                                         const config::Origins& origins);
 
 // The best checkpoint of the run up to `step`, as the run left it; none when it had no validation
 // by then or the file is gone.

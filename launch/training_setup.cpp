@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/wire_view.h"
 #include "config/cluster_plan.h"
 #include "config/member_ring.h"
 #include "config/plan.h"
@@ -18,6 +19,9 @@ namespace troupe::launch {
 namespace {
 
 using runtime::Result;
+
+static_assert(config::kMostMicroBatches == actors::kMostMicroBatches,
+              "every iteration that a topology may ask for finds room in a View");
 
 config::TrainingSizes sizes_of(const config::Topology& topology, const model::Gan& gan) {
   config::TrainingSizes sizes;
@@ -91,13 +95,12 @@ RunSize size_of_run(const config::Topology& topology, std::uint32_t members) {
 
 Result<runtime::Plan> make_plan(const config::Topology& asked, const config::Origins& origins,
                                 const model::Gan& gan, const RunSize& size) {
+  RETURN_IF_ERROR(config::check_workers(asked, size.members, origins));
   const config::Topology topology = config::scaled(asked, size.members);
   if (size.members == 0) {
     config::LocalPlanOptions options{sizes_of(topology, gan), topology.replica.count};
     return config::make_local_plan(options, topology.links, origins);
   }
-  RETURN_IF_ERROR(config::member_shares(topology, size.members, origins));
-  RETURN_IF_ERROR(config::enough_members(topology, size.members, origins));
   return config::make_cluster_plan(cluster_options(topology, gan, size.places, {}), topology.links,
                                    origins);
 }
@@ -112,14 +115,16 @@ Result<std::vector<std::uint64_t>> replica_weights(const config::Topology& topol
 namespace {
 
 // All but the data, and what follows from it.
-Result<TrainingSetup> set_up_networks(const config::Topology& topology, const RunSize& size) {
+Result<TrainingSetup> set_up_networks(const config::Topology& asked, const RunSize& size,
+                                      const config::Origins& origins) {
   const std::uint32_t members = size.members;
+  const config::Topology topology = config::scaled(asked, members);
   ASSIGN_OR_RETURN(auto backend, make_backend(topology.model));
   pipeline::TrainingOptions options = topology.train.options;
   options.lossy = format_of(topology.reducer.reduction);
   ASSIGN_OR_RETURN(auto gan,
                    model::Gan::compile(topology.model.gan, *backend, options.micro_batch));
-  ASSIGN_OR_RETURN(runtime::Plan plan, make_plan(topology, {}, *gan, size));
+  ASSIGN_OR_RETURN(runtime::Plan plan, make_plan(asked, origins, *gan, size));
   ASSIGN_OR_RETURN(auto weights, replica_weights(topology, *gan, members));
   // Who joins later counts as one that no share was given for.
   weights.resize(std::max<std::size_t>(weights.size(), size.places * topology.replica.count), 1);
@@ -148,9 +153,9 @@ void take_identity(const config::Topology& topology, const DataIdentity& identit
 
 Result<TrainingSetup> set_up_training(const config::Topology& asked, const RunSize& size,
                                       const std::string& data_folder, bool with_test_data,
-                                      runtime::Log& log) {
+                                      runtime::Log& log, const config::Origins& origins) {
   const config::Topology topology = config::scaled(asked, size.members);
-  ASSIGN_OR_RETURN(TrainingSetup setup, set_up_networks(topology, size));
+  ASSIGN_OR_RETURN(TrainingSetup setup, set_up_networks(asked, size, origins));
   runtime::ThreadTeam team(usable_processors());
   ASSIGN_OR_RETURN(setup.data,
                    open_training_data(topology, data_folder, with_test_data, team, log));
@@ -160,9 +165,8 @@ Result<TrainingSetup> set_up_training(const config::Topology& asked, const RunSi
 
 Result<TrainingSetup> set_up_training(const config::Topology& asked, const RunSize& size,
                                       const DataIdentity& of_head) {
-  const config::Topology topology = config::scaled(asked, size.members);
-  ASSIGN_OR_RETURN(TrainingSetup setup, set_up_networks(topology, size));
-  take_identity(topology, of_head, setup);
+  ASSIGN_OR_RETURN(TrainingSetup setup, set_up_networks(asked, size, {}));
+  take_identity(asked, of_head, setup);
   return setup;
 }
 

@@ -48,7 +48,7 @@ struct RunSize {
 RunSize size_of_run(const config::Topology& topology, std::uint32_t members);
 
 // The plan of the topology for a run of that size. `origins` say where in the file something stands
-// that cannot be done.
+// that cannot be done, that for so many workers (config::check_workers) included.
 runtime::Result<runtime::Plan> make_plan(const config::Topology& topology,
                                          const config::Origins& origins, const model::Gan& gan,
                                          const RunSize& size);
@@ -60,10 +60,12 @@ runtime::Result<std::vector<std::uint64_t>> replica_weights(const config::Topolo
                                                             std::uint32_t members);
 
 // Compiles the networks, makes or opens the data. First what is quick, so that what cannot run is
-// refused before data is made. `with_test_data`: as far as the topology asks for any.
+// refused before data is made. `with_test_data`: as far as the topology asks for any. `origins` as
+// in make_plan().
 runtime::Result<TrainingSetup> set_up_training(const config::Topology& topology,
                                                const RunSize& size, const std::string& data_folder,
-                                               bool with_test_data, runtime::Log& log);
+                                               bool with_test_data, runtime::Log& log,
+                                               const config::Origins& origins = {});
 
 // The same for a member of a run whose head has data that is said to be this: none is looked for.
 runtime::Result<TrainingSetup> set_up_training(const config::Topology& topology,

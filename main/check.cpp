@@ -64,6 +64,9 @@ int check_command(const Arguments& arguments) {
   if (line.has("set")) overrides = line.get<std::vector<std::string>>("set");
   const auto loaded = config::load_topology(line.get<std::string>("topology"), overrides);
   if (!loaded.ok()) return report(loaded.error());
+  if (const auto printed = config::check_printed(*loaded); !printed.ok()) {
+    return report(printed.error());
+  }
   std::optional<std::uint32_t> workers;
   if (line.has("workers")) workers = line.get<std::uint32_t>("workers");
   if (workers.value_or(0) > config::kMostMembers) {

@@ -123,6 +123,7 @@ int train(const config::LoadedTopology& loaded, const launch::RunFolder& folder,
 
   launch::LocalRunRequest request;
   request.topology = loaded.topology;
+  request.origins = loaded.origins;
   request.effective_topology = config::print_topology(loaded);
   request.topology_hash = config::topology_hash(loaded.topology);
   request.resume = arguments.resume;
@@ -155,12 +156,24 @@ Result<launch::Placement> place(const config::LoadedTopology& loaded,
   if (!arguments.head_at.empty()) {
     return launch::Placement{config::workers_of(loaded.topology, arguments.workers), {}, {}, {}};
   }
+  RETURN_IF_ERROR(config::check_printed(loaded));
   ASSIGN_OR_RETURN(launch::Placement placement, launch::place_run(loaded, arguments.workers));
   if (placement.unresolved) return *placement.unresolved;
   ASSIGN_OR_RETURN(const launch::RunBounds bounds, launch::run_bounds(loaded, placement.members));
   RETURN_IF_ERROR(
       launch::check_memory(bounds, placement.computing_here(), launch::usable_memory()));
   return placement;
+}
+
+// What several processes are to read is there for each of them.
+Result<void> check_readable_again(const std::string& topology) {
+  std::error_code error;
+  if (topology.empty() || std::filesystem::is_regular_file(topology, error)) return {};
+  return runtime::Error{
+      runtime::ErrorKind::kTopology,
+      topology +
+          ": is no file that can be read twice, and the processes of a run with workers "
+          "read it each; write it to a file and give that"};
 }
 
 // Verb and arguments that make another process the head of this run.
@@ -192,6 +205,8 @@ std::vector<std::string> next_head_words(const RunArguments& arguments) {
 // The run takes several processes, and this one looks after them.
 int look_after(const config::LoadedTopology& loaded, launch::Placement placement,
                const RunArguments& arguments) {
+  const auto readable = check_readable_again(arguments.topology);
+  if (!readable.ok()) return report(readable.error());
   auto log = runtime::Log::open({});
   if (!log.ok()) return report(log.error());
   if (placement.unheeded) log->warning(*placement.unheeded);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -24,6 +25,29 @@ std::string particle(const std::string& path) {
   return name.substr(0, name.find('_'));
 }
 
+// A pattern without what it does to let signs of patterns stand for themselves: "run[[]1]" names
+// the folder "run[1]".
+std::string plain(const std::string& pattern) {
+  std::string name;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const bool bracketed = i + 2 < pattern.size() && pattern[i] == '[' && pattern[i + 2] == ']' &&
+                           std::string_view("*?[").find(pattern[i + 1]) != std::string_view::npos;
+    if (bracketed) {
+      name += pattern[i + 1];
+      i += 2;
+      continue;
+    }
+    if (pattern[i] == '\\' && i + 1 < pattern.size()) ++i;
+    name += pattern[i];
+  }
+  return name;
+}
+
+bool is_there(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0;
+}
+
 // What cannot be looked at keeps its place, for whoever opens it to say why.
 void remove_other_names(std::vector<std::string>& sorted) {
   std::set<std::pair<::dev_t, ::ino_t>> seen;
@@ -39,10 +63,13 @@ void remove_other_names(std::vector<std::string>& sorted) {
 Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
-    struct stat file {};
     const bool has_pattern = path.find_first_of("*?[") != std::string::npos;
-    if (!has_pattern || ::stat(path.c_str(), &file) == 0) {
+    if (!has_pattern || is_there(path)) {
       files.push_back(path);
+      continue;
+    }
+    if (const std::string name = plain(path); is_there(name)) {
+      files.push_back(name);
       continue;
     }
     glob_t found{};

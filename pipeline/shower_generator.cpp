@@ -216,7 +216,7 @@ Result<ShowerGenerator> ShowerGenerator::create(const ShowerOptions& options) {
   }
   state->min_angle = std::clamp(from, lowest, highest);
   state->max_angle = std::clamp(to, state->min_angle, highest);
-  if (!(options.threshold_gev >= 0.0 && options.threshold_gev < 1.0)) {
+  if (!(options.threshold_gev >= 0.0 && options.threshold_gev <= 1.0)) {
     return refuse(fmt::format("cell threshold {} GeV: expected 0 to 1", options.threshold_gev));
   }
   double depth_mm = 0;

@@ -103,21 +103,37 @@ TEST(WireMessages, ViewThatNoCoordinatorTellsIsRefused) {
               HasSubstr("that nobody has reached"));
 }
 
+// As a coordinator would tell it that packs whatever it is given.
+std::string problem_of_sizes(std::size_t members, std::size_t micro_batches) {
+  std::vector<std::uint32_t> ring(members);
+  std::iota(ring.begin(), ring.end(), 0U);
+  runtime::WireWriter out;
+  out.list(7);
+  pack_id(out, {1, 3});
+  out.number(10);
+  pack_numbers(out, ring);
+  pack_numbers(out, std::vector<std::uint32_t>(members, 10));
+  pack_numbers(out, std::vector<std::uint32_t>(micro_batches, 0));
+  out.list(0);
+  out.list(0);
+  const runtime::Buffer header = out.take_header();
+  runtime::WireReader in(header.bytes());
+  unpack_view(in);
+  return in.problem();
+}
+
 TEST(WireMessages, ViewOfMoreThanThereCanBeIsRefused) {
-  const auto members = [](std::size_t count) {
-    return problem_of_view([count](pipeline::View& view) {
-      view.ring.resize(count);
-      std::iota(view.ring.begin(), view.ring.end(), 0U);
-      view.reached.assign(count, 10);
-    });
-  };
-  EXPECT_EQ(members(kMostViewMembers), "");
-  EXPECT_NE(members(kMostViewMembers + 1), "");
-  const auto owners = [](std::size_t count) {
-    return problem_of_view([count](pipeline::View& view) { view.owners.assign(count, 2); });
-  };
-  EXPECT_EQ(owners(kMostMicroBatches), "");
-  EXPECT_NE(owners(kMostMicroBatches + 1), "");
+  EXPECT_EQ(problem_of_sizes(kMostViewMembers, kMostMicroBatches), "");
+  EXPECT_NE(problem_of_sizes(kMostViewMembers + 1, 1), "");
+  EXPECT_NE(problem_of_sizes(1, kMostMicroBatches + 1), "");
+}
+
+TEST(WireMessages, ViewThatNoMemberCanReadIsNotPacked) {
+  EXPECT_EQ(problem_of_view([](pipeline::View& view) { view.owners.assign(kMostMicroBatches, 2); }),
+            "");
+  EXPECT_DEATH(
+      problem_of_view([](pipeline::View& view) { view.owners.assign(kMostMicroBatches + 1, 2); }),
+      "no member can read");
 }
 
 }  // namespace

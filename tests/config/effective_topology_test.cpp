@@ -50,7 +50,6 @@ data:
   window: 1GiB
   on_bad_event: skip
   index_folder: index
-  synthetic: {events: 100, seed: 9, min_energy: 20, max_angle: 2, folder: made}
 train:
   epochs: 7
   iterations: 70
@@ -105,7 +104,6 @@ TEST(EffectiveTopology, ReadsEveryField) {
   EXPECT_EQ(t.data.dataset.cache, pipeline::CacheMode::kNone);
   EXPECT_EQ(t.data.dataset.window_bytes, 1ull << 30);
   EXPECT_EQ(t.data.dataset.index_folder, "/folder/index");
-  EXPECT_EQ(t.data.showers.showers.max_angle_rad, 2.0);
   EXPECT_EQ(t.train.iterations, 70u);
   EXPECT_EQ(t.train.options.seed, 9223372036854775807u);
   EXPECT_EQ(t.train.options.generator_optimiser.rho, 0.95);
@@ -224,6 +222,19 @@ TEST(EffectiveTopology, AnOutputOfTheZooGoesWithItsLossAndTheLayersOnlyItNeeds) 
   EXPECT_THAT(message_of(parse(kLeast, {"model.losses.auxiliary=null", "model.losses.ecal=null",
                                         "model.losses.generation=null"})),
               HasSubstr("model.losses: no loss is left"));
+}
+
+// Signs of patterns in the folder's name are no pattern of the author's.
+TEST(EffectiveTopology, PatternsLeaveTheFolderTheyAreRelativeToAsItIs) {
+  const std::string text = "model: {zoo: toy}\ndata: {train: [\"*.h5\", a.h5, \"/b[1]/*.h5\"]}\n";
+  const auto loaded = parse_topology(text, "t.yaml", R"(/run[1]*?\)");
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  const std::vector<std::string> expected{R"(/run[[]1][*][?]\\/*.h5)", R"(/run[1]*?\/a.h5)",
+                                          "/b[1]/*.h5"};
+  EXPECT_EQ(loaded->topology.data.dataset.paths, expected);
+  const auto again = parse_topology(print_topology(*loaded), "own.yaml", "/other[2]");
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(again->topology.data.dataset.paths, expected);
 }
 
 }  // namespace

@@ -81,6 +81,20 @@ TEST(LocalPlan, OverridesThatCannotRunAreAllRefusedAtTheirPlaces) {
   EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 1) << message;
 }
 
+TEST(LocalPlan, OverridesOfLinksThatOtherRunsHaveSetNothing) {
+  const auto plan = plan_with("  - {from: reducer, to: reducer, credits: 1}\n");
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const auto without = make_local_plan(options(), {}, {});
+  EXPECT_EQ(runtime::print(*plan), runtime::print(*without));
+}
+
+TEST(LocalPlan, OnlyLinksThatCanBeNamedAreOffered) {
+  const auto plan = plan_with("  - {from: monitor, to: loader, credits: 8}\n");
+  ASSERT_FALSE(plan.ok());
+  EXPECT_THAT(plan.error().message, HasSubstr("reducer -> reducer"));
+  EXPECT_THAT(plan.error().message, Not(HasSubstr("member")));
+}
+
 TEST(LocalPlan, OneMicroBatchPassesAloneWhateverItsBytes) {
   LocalPlanOptions one = options();
   one.micro_batches = 2;

@@ -29,7 +29,7 @@ const std::vector<std::string> kStateChanges{
     "data.preprocessing.min_ecal=1",
     "data.test_one_in=5",
     "data.cache=none",
-    "data.window=1GiB",
+    "data={train: synthetic, cache: none, window: 1GiB}",
     "data.on_bad_event=skip",
     "data.names.image=CELLS",
     "data.synthetic.events=5000",

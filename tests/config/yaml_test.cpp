@@ -77,6 +77,22 @@ TEST(Yaml, NestingBeyondTheLimitIsRefusedQuickly) {
   EXPECT_NE(problems_of(dashes), "");
 }
 
+TEST(Yaml, PassingALimitIsToldOfOnce) {
+  const std::string problems = problems_of(std::string(100, '['));
+  EXPECT_THAT(problems, HasSubstr("nested deeper than 40 levels"));
+  EXPECT_THAT(problems, testing::Not(HasSubstr("\n")))
+      << "what the parser gives up with is no news";
+}
+
+TEST(Yaml, CommonMistakesAreHintedAt) {
+  EXPECT_THAT(problems_of("model:\n\tzoo: toy\n"),
+              HasSubstr("; the line is indented by a tab, and YAML takes spaces only"));
+  EXPECT_THAT(problems_of("a:\n  listen: [::1]:8400\nb: 1\n"),
+              HasSubstr("y:2:16: not valid YAML: end of map not found; a value that begins with [ "
+                        "and is no list needs quotes: \"[::1]:8400\""));
+  EXPECT_THAT(problems_of("a: [1, 2\n"), testing::Not(HasSubstr("needs quotes")));
+}
+
 TEST(Yaml, AliasesStandForCopies) {
   const YamlValue root = parse_well("a: &x {b: 1}\nc: *x\n");
   EXPECT_EQ(root.find("c")->find("b")->scalar, "1");

@@ -86,6 +86,46 @@ TEST(RunBounds, SharesAreThoseOfTheMembers) {
   EXPECT_FALSE(run_bounds(*loaded, 2).ok()) << "shares of three";
 }
 
+TEST(RunBounds, LinksAreJudgedAsInTheRunThatHasPlacesForOthers) {
+  const auto bounds_with = [](const std::string& link) {
+    const auto loaded = config::parse_topology(
+        "model: {zoo: toy}\ndata: {train: toy.h5}\ncluster: {failure: {restart: 2}, joiners: 3}\n"
+        "links: [{from: reducer, to: reducer, " +
+            link + "}]\n",
+        "t.yaml", ".");
+    EXPECT_TRUE(loaded.ok());
+    return run_bounds(*loaded, 2);
+  };
+  const auto refused = bounds_with("credits: 1");
+  ASSERT_FALSE(refused.ok());
+  const std::string& message = refused.error().message;
+  const std::size_t at = message.rfind("give ");
+  ASSERT_NE(at, std::string::npos) << message;
+  const auto advised = bounds_with("credits: " + std::to_string(std::stoi(message.substr(at + 5))));
+  ASSERT_TRUE(advised.ok()) << advised.error().message;
+  const auto loaded = config::parse_topology(
+      "model: {zoo: toy}\ndata: {train: toy.h5}\ncluster: {failure: {restart: 2}, joiners: 3}\n",
+      "t.yaml", ".");
+  const auto plain = run_bounds(*loaded, 2);
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ(runtime::print(advised->plan), runtime::print(plain->plan));
+  EXPECT_THAT(runtime::print(plain->plan), HasSubstr("member.1"));
+  EXPECT_THAT(runtime::print(plain->plan), Not(HasSubstr("member.2")));
+  EXPECT_TRUE(runtime::check(plain->plan).empty());
+}
+
+TEST(RunBounds, WorkersAreJudgedWithTheScalingThatWasAskedFor) {
+  const auto loaded = config::parse_topology(
+      "model: {zoo: toy}\ndata: {train: toy.h5}\n"
+      "train: {micro_batches: 40000, scaling: weak}\n",
+      "t.yaml", ".");
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  EXPECT_TRUE(run_bounds(*loaded, 1).ok());
+  const auto two = run_bounds(*loaded, 2);
+  ASSERT_FALSE(two.ok());
+  EXPECT_THAT(two.error().message, HasSubstr("t.yaml:3:24: train.micro_batches: scaling: weak"));
+}
+
 // Every reducer has a link to every other one, and uses that to the next in the ring; one member at
 // a time sends snapshots; and a replica is fed by its member's loader or by the head's.
 TEST(RunBounds, CountOneLinkOfEveryReducerToAnother) {

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "tests/main/toy_run.h"
 
 namespace troupe {
@@ -144,6 +146,33 @@ data: {train: none.h5}
 TEST_F(BadTopology, NotYamlAndMissingFile) {
   expect_topology_error("name: [unclosed\n", {"bad.yaml:"});
   expect_refused(call({"run", path("none.yaml")}), 3, {"none.yaml", "No such file"});
+}
+
+// They would only be refused where a View has no room for them, or when data have been made.
+TEST_F(BadTopology, WorkersThatWeakScalingCannotHaveAreRefusedBeforeTheRun) {
+  const Words more{"--workers",         "2", "--set", "train.micro_batches=40000", "--set",
+                   "train.scaling=weak"};
+  Words check{"check", path("toy.yaml")};
+  check.insert(check.end(), more.begin(), more.end());
+  const std::string why = "train.micro_batches: scaling: weak makes 40000 x 2 workers";
+  expect_refused(call(check), 3, {"--set train.micro_batches=40000: " + why});
+  expect_refused(run("a", more), 3, {"--set train.micro_batches=40000: " + why});
+  EXPECT_FALSE(std::filesystem::exists(path("a")));
+}
+
+// A run keeps it with paths in full, and reads that when it is resumed.
+TEST_F(BadTopology, OneThatCouldNotBeReadAgainIsRefusedBeforeTheRun) {
+  std::string files;
+  for (int i = 0; i < 10'000; ++i) files += fmt::format("{:a>80}.h5, ", i);
+  expect_topology_error("model: {zoo: toy}\ndata: {train: [" + files + "]}\n",
+                        {"bad.yaml:2:15: data.train: ", "larger than 1048576 bytes"});
+}
+
+TEST_F(BadTopology, PipeIsRefusedWhereSeveralProcessesReadIt) {
+  Process piped({"/bin/sh", "-c", "cat \"$2\" | \"$0\" run /dev/stdin --workers 2 --out \"$1\"",
+                 command({}).front(), path("b"), path("toy.yaml")});
+  expect_refused(piped.wait(), 3, {"/dev/stdin: is no file that can be read twice", "write it to"});
+  EXPECT_FALSE(std::filesystem::exists(path("b")));
 }
 
 TEST_F(BadTopology, SettingsOnTheCommandLineAreNamedToo) {

@@ -188,6 +188,19 @@ TEST_F(Interrupted, ResumeWithAnotherSeedModelOrBatchIsRefusedNamingTheField) {
   EXPECT_EQ(read_text(path("a/topology.yaml")), before);
 }
 
+// The workers are part of what it trains; no checkpoint is to blame.
+TEST_F(Interrupted, WeakScalingGoesOnWithAsManyWorkersOnly) {
+  run("a", {"--set", "train.scaling=weak"});
+  const auto before = checkpoints("a");
+  const ProcessEnd end = call({"run", "--resume", path("a"), "--workers", "2"});
+  expect_refused(end, 3,
+                 {"train.scaling: weak was begun with 1 worker and cannot go on with 2; resume "
+                  "with --workers 1"});
+  EXPECT_THAT(end.err, Not(HasSubstr("trying the next older checkpoint")));
+  EXPECT_EQ(checkpoints("a"), before);
+  resumed("a", {"--set", "train.epochs=3"});
+}
+
 TEST_F(Interrupted, ResumeWithoutARunIsAUsageError) {
   expect_refused(call({"run", "--resume", path("none")}), 2, {path("none"), "holds no run"});
 }

@@ -49,6 +49,19 @@ TEST(DatasetPaths, NameOfAFileIsNoPatternThoughItLooksLikeOne) {
   EXPECT_EQ(*paths, std::vector<std::string>{folder / "sweep[12]/a.h5"});
 }
 
+TEST(DatasetPaths, SignsOfPatternsStandForThemselvesInBrackets) {
+  const TemporaryFolder folder;
+  const std::string odd = folder / R"(run[1]*\x)", escaped = folder / R"(run[[]1][*]\\x)";
+  std::filesystem::create_directory(odd);
+  for (const char* name : {"/a1.h5", "/a[1].h5", "/b.h5"}) std::ofstream(odd + name) << "x";
+  const auto all = expand_paths({escaped + "/*.h5"});
+  ASSERT_TRUE(all.ok()) << all.error().message;
+  EXPECT_EQ(*all, (std::vector<std::string>{odd + "/a1.h5", odd + "/a[1].h5", odd + "/b.h5"}));
+  const auto named = expand_paths({escaped + "/a[1].h5"});
+  ASSERT_TRUE(named.ok()) << named.error().message;
+  EXPECT_EQ(*named, (std::vector<std::string>{odd + "/a[1].h5"}));
+}
+
 TEST(DatasetPaths, PatternWithoutMatchIsAnError) {
   const TemporaryFolder folder;
   const auto paths = expand_paths({folder / "nothing_*.h5"});

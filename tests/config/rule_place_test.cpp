@@ -1,0 +1,91 @@
+// Rules over several fields are told of at the one that its author has to change.
+
+#include <gmock/gmock.h>
+
+#include "tests/config/config_support.h"
+
+namespace troupe::config {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// Of a 12 x 12 x 12 model whose data are generated.
+const std::string kBase =
+    "model: {zoo: gan3d_12}\n"
+    "data: {train: synthetic, preprocessing: {power: 0.35}, synthetic: {events: 500}}\n";
+const std::string kAngled =
+    "model: {zoo: gan3d_51}\n"
+    "data: {train: synthetic, schema: lcd-angle}\n";
+
+TEST(RulePlace, IsTheOverrideThatBreaksIt) {
+  const struct {
+    std::string change, field;
+  } cases[] = {
+      {"model.generator.latent.conditions=[energy,energy]", "model.generator.latent.conditions"},
+      {"model.generator.latent.mode=multiply", ""},
+      {"model.discriminator.outputs=[features]", ""},
+      {"data.synthetic.min_energy=600", "data.synthetic.min_energy"},
+      {"data.test_one_in=1", "data.test_one_in"},
+      {"train.micro_batch=1000", "train.micro_batch"},
+      {"train.learning_rate.g={policy: warmup}", "train.learning_rate.g.policy"},
+      {"data.test_one_in=0", "data.test_one_in"},
+      {"model.discriminator.input=[2, 2, 2, 1]", ""},
+  };
+  for (const auto& [change, field] : cases) {
+    const auto result = parse(kBase, {change});
+    if (result.ok() && field.empty()) continue;  // no mistake in this model
+    const std::string message = message_of(result);
+    EXPECT_THAT(message, HasSubstr("--set " + change + ": " + field)) << change;
+    EXPECT_THAT(message, Not(HasSubstr("zoo/"))) << change;
+    EXPECT_THAT(message, Not(HasSubstr("t.yaml"))) << change;
+  }
+}
+
+TEST(RulePlace, IsWhatTheAuthorWroteRatherThanTheZoo) {
+  const std::string text =
+      "data: {train: a.h5, preprocessing: {power: 0.35}}\n"
+      "model:\n"
+      "  zoo: gan3d_12\n"
+      "  discriminator:\n"
+      "    outputs: [features]\n";
+  const std::string message = message_of(parse(text));
+  EXPECT_THAT(message, HasSubstr("t.yaml:5:14: model.discriminator.outputs: no loss is left"));
+  EXPECT_THAT(message, Not(HasSubstr("zoo/")));
+}
+
+TEST(RulePlace, ShowersAreJudgedByTheirGenerator) {
+  EXPECT_TRUE(parse(kBase, {"data.synthetic.threshold=1"}).ok());
+  EXPECT_THAT(message_of(parse(kBase, {"data.synthetic.threshold=1.1"})),
+              HasSubstr("data.synthetic.threshold: expected a number from 0 to 1"));
+  EXPECT_TRUE(parse(kAngled, {"data.synthetic.min_angle=1.2"}).ok());
+  EXPECT_TRUE(parse(kAngled, {"data.synthetic.max_angle=2.094"}).ok());
+  EXPECT_THAT(message_of(parse(kAngled, {"data.synthetic.min_angle=1.047"})),
+              StartsWith("--set data.synthetic.min_angle=1.047: data.synthetic.min_angle: shower "
+                         "angles from 1.047 to 2.094 rad"));
+  EXPECT_THAT(message_of(parse(kAngled, {"data.synthetic.max_angle=2.095"})),
+              StartsWith("--set data.synthetic.max_angle=2.095: data.synthetic.max_angle: shower"));
+  EXPECT_THAT(message_of(parse(kBase, {"data.synthetic.max_angle=1.2"})),
+              HasSubstr("data.synthetic.max_angle: shower angles from 1.571 to 1.2 rad"));
+}
+
+TEST(FieldsWithoutEffect, AreRefusedUnlessTheyAreTheDefaults) {
+  const std::string files = "model: {zoo: toy}\ndata: {train: a.h5}\n";
+  EXPECT_THAT(message_of(parse(files, {"data.synthetic.events=20"})),
+              StartsWith("--set data.synthetic.events=20: data.synthetic.events: acts only with "
+                         "train: synthetic"));
+  EXPECT_THAT(
+      message_of(parse("model: {zoo: toy}\ndata:\n  train: a.h5\n  synthetic: {seed: 3}\n")),
+      StartsWith("t.yaml:4:21: data.synthetic.seed: acts only with train: synthetic"));
+  EXPECT_THAT(message_of(parse(files, {"data.window=1GiB"})),
+              StartsWith("--set data.window=1GiB: data.window: acts only with cache: none"));
+  EXPECT_TRUE(parse(files, {"data.window=1GiB", "data.cache=none"}).ok());
+  // A run's own topology holds them all.
+  const LoadedTopology loaded = parsed(files);
+  EXPECT_THAT(print_topology(loaded), HasSubstr("synthetic:"));
+  EXPECT_EQ(values_of(parsed(print_topology(loaded)).topology), values_of(loaded.topology));
+}
+
+}  // namespace
+}  // namespace troupe::config

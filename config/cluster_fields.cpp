@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "config/bandwidth_fields.h"
+#include "config/field_to_mend.h"
 #include "config/list_codecs.h"
 #include "config/scalar_codecs.h"
 #include "config/topology_fields.h"
@@ -96,12 +97,12 @@ RecordOf<FailureSection> failure_record() {
           "the run goes on; and how often its head is restarted.")
       .check([](const YamlValue&, const FailureSection& failure, Reader& reader) {
         if (failure.dead_after > 2 * failure.heartbeat) return;
-        const bool given = !reader.origin(reader.path() + ".dead_after").is_default();
-        problem_at(
-            reader, given ? "dead_after" : "heartbeat",
+        report_rule(
+            {reader.path() + ".dead_after", reader.path() + ".heartbeat"},
             fmt::format("dead_after ({}) must be more than twice the heartbeat ({}), or one "
                         "late message counts as a death",
-                        print_duration(failure.dead_after), print_duration(failure.heartbeat)));
+                        print_duration(failure.dead_after), print_duration(failure.heartbeat)),
+            reader);
       });
   return record;
 }

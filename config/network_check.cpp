@@ -158,19 +158,20 @@ void check_networks(const GanDescription& gan, Reader& reader) {
 
 void check_fake_conditions(const GanDescription& gan, Reader& reader) {
   if (gan.fake_conditions != model::FakeConditions::kUniform) return;
-  const Reader::Step step(reader, "train.fake_conditions");
-  const Place place = reader.origin("train.fake_conditions");
+  const std::string at = "train.fake_conditions";
   if (model::uses_angle(gan.latent)) {
-    reader.problem(place,
-                   "uniform draws energies only, but the model is asked for angles; use "
-                   "batch");
+    report_rule({at, "model.generator.latent.conditions"},
+                "uniform draws energies only, but the model is asked for angles; use batch",
+                reader);
   }
   for (const model::LossTerm& term : gan.losses) {
     if (term.target != model::Target::kAngle && term.target != model::Target::kBins) continue;
-    reader.problem(place, fmt::format("uniform draws energies only, but loss \"{}\" compares "
-                                      "fakes with {} of the real batch; use batch",
-                                      shown(term.output),
-                                      term.target == model::Target::kAngle ? "angles" : "bins"));
+    report_rule(
+        {at, fmt::format("model.losses.{}.target", term.output)},
+        fmt::format("uniform draws energies only, but loss \"{}\" compares fakes with {} of "
+                    "the real batch; use batch",
+                    shown(term.output), term.target == model::Target::kAngle ? "angles" : "bins"),
+        reader);
   }
 }
 

@@ -121,11 +121,11 @@ void check_custom_names(const Topology& topology, Reader& reader) {
   const DatasetOptions& options = topology.data.dataset;
   if (options.schema != pipeline::DataSchema::kCustom || reader.has_problem_below("data")) return;
   if (topology.data.synthetic || options.names.value_or(pipeline::DatasetNames{}).energy.empty()) {
-    const Reader::Step step(reader, "data.schema");
-    reader.problem(reader.origin("data.schema"),
-                   topology.data.synthetic
-                       ? "generated showers have schema lcd-fixed or lcd-angle"
-                       : "custom needs data.names with the names of image and energy");
+    const bool made = topology.data.synthetic;
+    report_rule({"data.schema", made ? "data.train" : "data.names"},
+                made ? "generated showers have schema lcd-fixed or lcd-angle"
+                     : "custom needs data.names with the names of image and energy",
+                reader);
   }
 }
 

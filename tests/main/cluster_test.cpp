@@ -185,7 +185,9 @@ TEST_F(Cluster, RunStoppedInSeveralProcessesGoesOnInAnyNumberToTheSameHash) {
     ASSERT_EQ(end.exit_code, first ? 143 : 130) << end.err;
     EXPECT_THAT(end.err, HasSubstr("--resume " + path("a")));
     // Whatever the process above it asks the head with.
-    if (!first) EXPECT_THAT(end.err, testing::Not(HasSubstr("signal 15")));
+    if (!first) {
+      EXPECT_THAT(end.err, testing::Not(HasSubstr("signal 15")));
+    }
     const JsonValue summary = parse_json(read_text(path("a/summary.json")));
     EXPECT_TRUE(summary["stopped"].truth());
     EXPECT_EQ(summary["steps"].integer(), newest_step("a"));

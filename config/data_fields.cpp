@@ -172,35 +172,6 @@ void add_reading_fields(Record<Topology>& record) {
           "Where the index of each file is kept; by default data/index beside the run's folder.");
 }
 
-// Given and no default, at its own place: what a run would not look at. Defaults are left alone, as
-// the topologies of runs hold every field.
-void refuse_without_effect(const YamlValue& given, const YamlValue& usual, const std::string& when,
-                           Reader& reader) {
-  for (const YamlMember& field : given.members) {
-    const Reader::Step step(reader, field.key);
-    const YamlValue* plain = usual.find(field.key);
-    const bool is_usual = plain != nullptr && flow_yaml(*plain) == flow_yaml(field.value);
-    const Place place = reader.origin(reader.path());
-    if (!is_usual && !place.is_default()) reader.problem(place, "acts only with " + when);
-  }
-}
-
-void check_effects(const YamlValue&, const Topology& topology, Reader& reader) {
-  const DatasetOptions& options = topology.data.dataset;
-  if (!topology.data.synthetic) {
-    const Reader::Step step(reader, "synthetic");
-    const auto record = synthetic_record();
-    refuse_without_effect(record->write(topology.data.showers, Selection::kAll),
-                          record->write(SyntheticOptions{}, Selection::kAll), "train: synthetic",
-                          reader);
-  }
-  if (options.cache == CacheMode::kMemory &&
-      options.window_bytes != DatasetOptions{}.window_bytes) {
-    const Reader::Step step(reader, "window");
-    reader.problem(reader.origin(reader.path()), "acts only with cache: none");
-  }
-}
-
 }  // namespace
 
 std::shared_ptr<Record<Topology>> data_record() {
@@ -224,7 +195,6 @@ std::shared_ptr<Record<Topology>> data_record() {
   record->section(
       "synthetic", [](auto& t) -> auto& { return t.data.showers; }, synthetic_record(),
       "With `train: synthetic`: showers made once and kept.");
-  record->check(check_effects);
   return record;
 }
 

@@ -85,20 +85,10 @@ TEST(RulePlace, ShowersAreJudgedByTheirGenerator) {
               HasSubstr("data.synthetic.max_angle: shower angles from 1.571 to 1.2 rad"));
 }
 
-TEST(FieldsWithoutEffect, AreRefusedUnlessTheyAreTheDefaults) {
-  const std::string files = "model: {zoo: toy}\ndata: {train: a.h5}\n";
-  EXPECT_THAT(message_of(parse(files, {"data.synthetic.events=20"})),
-              StartsWith("--set data.synthetic.events=20: data.synthetic.events: acts only with "
-                         "train: synthetic"));
-  EXPECT_THAT(
-      message_of(parse("model: {zoo: toy}\ndata:\n  train: a.h5\n  synthetic: {seed: 3}\n")),
-      StartsWith("t.yaml:4:21: data.synthetic.seed: acts only with train: synthetic"));
-  EXPECT_THAT(message_of(parse(files, {"data.window=1GiB"})),
-              StartsWith("--set data.window=1GiB: data.window: acts only with cache: none"));
-  EXPECT_TRUE(parse(files, {"data.window=1GiB", "data.cache=none"}).ok());
-  // A run's own topology holds them all.
-  const LoadedTopology loaded = parsed(files);
-  EXPECT_THAT(print_topology(loaded), HasSubstr("synthetic:"));
+// One topology with made showers, and with files by --set; a run's own topology holds both.
+TEST(SyntheticShowers, MayBeDescribedBesideFiles) {
+  const std::string made = "model: {zoo: toy}\ndata: {train: synthetic, synthetic: {seed: 3}}\n";
+  const LoadedTopology loaded = parsed(made, {"data.train=a.h5"});
   EXPECT_EQ(values_of(parsed(print_topology(loaded)).topology), values_of(loaded.topology));
 }
 

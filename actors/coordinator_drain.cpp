@@ -124,7 +124,7 @@ void Coordinator::drain(Context& context, const runtime::DrainAsked& asked) {
     return;
   }
   const std::string why = fmt::format("{} has asked for it (troupe drain)", asked.by);
-  context.log().info(fmt::format("{} is to leave: {}", asked.node, why));
+  context.log().info(fmt::format("{} is let go: {}", asked.node, why));
   drains_.emplace(*member, asked.reply);
   let_leave(context, *member, why);
 }

@@ -76,7 +76,9 @@ RecordOf<FailureSection> failure_record() {
       .field("dead_after", &FailureSection::dead_after, duration(milliseconds(1)), Scope::kFree,
              "Silence after which a node is given up; more than twice the heartbeat.")
       .field("stuck_after", &FailureSection::stuck_after, duration(milliseconds(100)), Scope::kFree,
-             "Without progress of any actor.")
+             "How long no actor of any node may have moved before the run ends and names the "
+             "culprit. While a handler runs it is only named in a warning; of several nodes, until "
+             "it has run eight times as long.")
       .field("check_every", &FailureSection::check_every, integer<std::uint64_t>(0, 1'000'000'000),
              Scope::kFree,
              "Steps of which one has a micro-batch computed twice, on two members, and compared, "

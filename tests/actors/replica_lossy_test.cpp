@@ -236,7 +236,7 @@ TEST(ReplicaLossy, SumBeyondTheFormatEndsTheRunBeforeItIsApplied) {
   ASSERT_TRUE(report.error);
   EXPECT_EQ(report.error->kind, runtime::ErrorKind::kDiverged);
   EXPECT_THAT(report.error->message, HasSubstr("step 5: the sum of discriminator/"));
-  EXPECT_THAT(report.error->message, HasSubstr("too large for the format"));
+  EXPECT_THAT(report.error->message, HasSubstr("too large for the optimiser or the format"));
   EXPECT_EQ(report.state->step(4), 5U);
   EXPECT_EQ(report.last_step->step, 4U);
 }

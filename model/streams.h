@@ -1,7 +1,8 @@
 #pragma once
 
-// The one table of random streams (RandomPosition::stream). Part of the numerics: changing a number
-// changes every trained bit, so kRandomVersion must grow with it.
+// The one table of random streams (RandomPosition::stream), but for those of the shower generator,
+// which have a slot of their own (pipeline/shower_random.h). Part of the numerics: changing a
+// number changes every trained bit, so kRandomVersion must grow with it.
 
 #include <cstdint>
 
@@ -11,7 +12,6 @@ inline constexpr std::uint32_t kLatentStream = 1;     // noise of the generator'
 inline constexpr std::uint32_t kFlipStream = 2;       // label flips, per event
 inline constexpr std::uint32_t kConditionStream = 3;  // of fakes drawn uniformly, per event
 inline constexpr std::uint32_t kValidationStream = 4;  // noise of validation and of `generate`
-inline constexpr std::uint32_t kSamplerStream = 5;     // permutation of the events
 
 // Dropout of layer i of network n (0 generator, 1 discriminator).
 constexpr std::uint32_t dropout_stream(int network_number, int layer) {
@@ -24,8 +24,5 @@ constexpr std::uint32_t initialiser_stream(int network_number, int tensor) {
   return 0x10000u + 0x1000u * static_cast<std::uint32_t>(network_number) +
          static_cast<std::uint32_t>(tensor);
 }
-
-// 0x100000 and above: the shower generator (pipeline/shower_generator.h).
-inline constexpr std::uint32_t kShowerStreams = 0x100000u;
 
 }  // namespace troupe::model

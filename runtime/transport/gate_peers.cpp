@@ -284,9 +284,7 @@ void Gate::come_up(std::size_t position, ConnectionId connection, const Connecti
 // Sends again what the other end does not have.
 void Gate::become_ready(Peer& peer) {
   peer.ready = peer.met = true;
-  const bool again = peer.stats().connections > 1;
   for (const Lane lane : {Lane::kControl, Lane::kData, Lane::kMetrics}) {
-    if (again) peer.count_sent_again(peer.kept(lane).size());
     for (const Peer::Kept& kept : peer.kept(lane)) {
       wire_.send(*peer.connection, lane, kept.packet);
     }

@@ -6,8 +6,8 @@
 //
 // A key file is text: comment lines begin with '#', and then "public KEY" and, in the secret file,
 // "secret KEY". An allow-list has one "KEY NAME" per line, or
-// "KEY NAME until 2026-01-31T12:00:00Z", where spaces and tabs are the same; so no name has the word
-// "until". A comment begins with '#' at the start of a line (a key itself may hold one).
+// "KEY NAME until 2026-01-31T12:00:00Z", where spaces and tabs are the same; so no name has the
+// word "until". A comment begins with '#' at the start of a line (a key itself may hold one).
 
 #include <chrono>
 #include <optional>

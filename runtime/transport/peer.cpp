@@ -78,10 +78,7 @@ bool Peer::all_acknowledged() const {
 
 Peer::Arrival Peer::arrival(Lane lane, std::uint64_t sequence, std::size_t bytes) {
   std::uint64_t& received = received_[index(lane)];
-  if (sequence <= received) {
-    ++received_again_;
-    return Arrival::kAgain;
-  }
+  if (sequence <= received) return Arrival::kAgain;
   if (sequence != received + 1) return Arrival::kGap;
   received = sequence;
   bytes_received_ += static_cast<std::int64_t>(bytes);
@@ -101,14 +98,8 @@ PeerStats Peer::stats() const {
   stats.node = node_;
   stats.state = kWords[static_cast<std::size_t>(state_)];
   stats.connections = connections_;
-  for (const std::uint64_t sent : sent_) stats.packets_sent += static_cast<std::int64_t>(sent);
-  for (const std::uint64_t received : received_) {
-    stats.packets_received += static_cast<std::int64_t>(received);
-  }
   stats.bytes_sent = bytes_sent_;
   stats.bytes_received = bytes_received_;
-  stats.packets_sent_again = sent_again_;
-  stats.packets_received_again = received_again_;
   return stats;
 }
 

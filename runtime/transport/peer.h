@@ -35,10 +35,8 @@ struct PeerStats {
   std::string node;
   std::string state;  // "awaited", "up", "down", "away", "gone", "lost"
   std::int64_t connections = 0;
-  std::int64_t packets_sent = 0, packets_received = 0;  // with sequence numbers
-  std::int64_t bytes_sent = 0, bytes_received = 0;      // theirs, headers and payloads
-  std::int64_t packets_sent_again = 0;
-  std::int64_t packets_received_again = 0;  // and ignored
+  // Of packets with sequence numbers: headers and payloads.
+  std::int64_t bytes_sent = 0, bytes_received = 0;
 };
 
 class Peer {
@@ -132,7 +130,6 @@ class Peer {
   TimePoint next_heartbeat{0};
   std::optional<WaitGraph> graph;  // the newest answer
   PeerStats stats() const;
-  void count_sent_again(std::size_t packets) { sent_again_ += static_cast<std::int64_t>(packets); }
 
  private:
   static std::size_t index(Lane lane) { return static_cast<std::size_t>(lane); }
@@ -149,7 +146,6 @@ class Peer {
   LaneCounts sent_{}, received_{};
   std::array<std::deque<Kept>, kLanes> kept_;
   std::int64_t connections_ = 0, bytes_sent_ = 0, bytes_received_ = 0;
-  std::int64_t sent_again_ = 0, received_again_ = 0;
 };
 
 }  // namespace troupe::runtime

@@ -137,7 +137,7 @@ TEST_F(ClusterRemote, OneThatIsKilledCostsWhatAnyOtherCosts) {
   const ProcessEnd end = process.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_EQ(last_line(end)["state_hash"].text(), whole);
-  EXPECT_EQ(last_line(end)["failures_survived"].integer(), 1U);
+  EXPECT_EQ(last_line(end)["failures_survived"].integer(), 1U) << read_text(path("a/log.txt"));
   expect_clean_ledger(path("a"), 4000);
 }
 

@@ -23,7 +23,8 @@ class CustomSchema : public ToyRun {
   }
 
   JsonValue generate(const std::string& name, const Words& more = {}) const {
-    Words words{"generate", checkpoint(name, 0), "--out", path(name + ".h5"), "--events", "20"};
+    Words words{"generate", checkpoint(name, 0), "--out", path(name + ".h5"), "--events", "20",
+                "--force"};
     words.insert(words.end(), more.begin(), more.end());
     const ProcessEnd end = call(words);
     EXPECT_EQ(end.exit_code, 0) << end.err;

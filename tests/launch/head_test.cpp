@@ -1,14 +1,13 @@
 #include "launch/head.h"
 
 #include <gmock/gmock.h>
-#include <stdlib.h>
 
-#include <filesystem>
 #include <string>
 
 #include "launch/invitation.h"
 #include "launch/key_folder.h"
 #include "runtime/base/disk.h"
+#include "tests/launch/launch_support.h"
 
 namespace troupe::launch {
 namespace {
@@ -47,16 +46,13 @@ TEST_F(HeadWire, ATopologyThatMembersCannotBeToldIsRefusedAtOnce) {
 class HeadThatAwaitsNobody : public HeadWire {
  protected:
   void SetUp() override {
-    std::string name = testing::TempDir() + "/head-XXXXXX";
-    folder_ = ::mkdtemp(name.data());
     request_.members = 1;
     request_.members_here = {"member.0"};
     request_.listen = "127.0.0.1:0";
-    request_.topology.cluster.keys = folder_ + "/keys";
+    request_.topology.cluster.keys = folder_.file("keys");
     runtime::FileDisk disk;
     key_ = make_key_folder(*request_.topology.cluster.keys, "here", disk)->own.public_key;
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string told() {
     std::string lines;
     runtime::LogOptions options;
@@ -69,7 +65,8 @@ class HeadThatAwaitsNobody : public HeadWire {
     return lines;
   }
 
-  std::string folder_, key_, address_;
+  const Folder folder_;
+  std::string key_, address_;
 };
 
 TEST_F(HeadThatAwaitsNobody, TellsWhereOthersMayJoin) {

@@ -211,7 +211,7 @@ TEST_F(ToyRun, OutputThatIsThereIsReplacedOnlyByForce) {
   EXPECT_EQ(call({"data", "info", path("a.h5"), path("a.h5")}).exit_code, 0);
 }
 
-// The file has room for more events than memory.
+// A file is composed in memory: one that would take more than there is must not end in an abort.
 TEST(Verbs, FileThatDoesNotFitIntoMemoryIsGivenUpWithWhatHelps) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers need their address space";

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -31,6 +32,12 @@ using testing::Not;
 // threads of their own.
 class StuckNodes : public testing::Test {
  protected:
+  StuckNodes() {
+    std::string name = testing::TempDir() + "troupe-stuck-XXXXXX";
+    CHECK(::mkdtemp(name.data()) != nullptr, "no temporary folder");
+    folder_ = name;
+  }
+  ~StuckNodes() override { std::filesystem::remove_all(folder_); }
   // What a makes of b, whose actor is in its handler until `over` says so.
   NodeEnd run(const std::function<bool()>& over) {
     plan_.actors = {{"root.a", "", "", false, "a"},
@@ -42,7 +49,7 @@ class StuckNodes : public testing::Test {
       if (message.as<PeerLeft>() != nullptr) context.finish();
     };
     scripts_ = {{"root.a", left}, {"root.b", root_of(1)}, {"busy", busy_until(over)}};
-    const std::string address = fmt::format("ipc://{}/a", folder());
+    const std::string address = fmt::format("ipc://{}/a", folder_);
     auto other = std::thread([this, address] { (void)run_node("b", "", address); });
     const NodeEnd end = run_node("a", address, "");
     other.join();
@@ -54,10 +61,6 @@ class StuckNodes : public testing::Test {
   }
 
  private:
-  static std::string folder() {
-    std::string name = testing::TempDir() + "/stuck-XXXXXX";
-    return ::mkdtemp(name.data());
-  }
   Script busy_until(const std::function<bool()>& over) {
     Script script;
     script.start = [over](Context& context) {
@@ -91,6 +94,7 @@ class StuckNodes : public testing::Test {
     return node.run();
   }
 
+  std::string folder_;  // of the socket
   SteadyClock clock_;
   Plan plan_;
   std::map<std::string, Script> scripts_;

@@ -14,8 +14,8 @@
 #include "config/override.h"
 #include "config/topology_check.h"
 #include "config/topology_fields.h"
-#include "config/utf8.h"
 #include "config/zoo.h"
+#include "runtime/base/utf8.h"
 
 namespace troupe::config {
 namespace {
@@ -75,9 +75,10 @@ struct OpenFile {
 
 // Whether all of it is text.
 bool is_text(const YamlValue& value) {
-  return is_utf8(value.scalar) && std::all_of(value.items.begin(), value.items.end(), is_text) &&
+  return runtime::is_utf8(value.scalar) &&
+         std::all_of(value.items.begin(), value.items.end(), is_text) &&
          std::all_of(value.members.begin(), value.members.end(), [](const YamlMember& member) {
-           return is_utf8(member.key) && is_text(member.value);
+           return runtime::is_utf8(member.key) && is_text(member.value);
          });
 }
 

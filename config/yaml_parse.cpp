@@ -9,8 +9,8 @@
 #include <set>
 #include <sstream>
 
-#include "config/utf8.h"
 #include "config/yaml_value.h"
+#include "runtime/base/utf8.h"
 
 namespace troupe::config {
 namespace {
@@ -202,7 +202,7 @@ class TreeBuilder final : public YAML::EventHandler {
 bool check_text(std::string_view text, const std::string& source, Problems& problems) {
   int line = 1, column = 1;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t bytes = character_bytes(text, at);
+    const std::size_t bytes = runtime::utf8_length(text.substr(at));
     const auto byte = static_cast<unsigned char>(text[at]);
     const bool control = byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t';
     if (bytes == 0 || control) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "config/utf8.h"
 #include "config/yaml_value.h"
+#include "runtime/base/utf8.h"
 
 namespace troupe::config {
 namespace {
@@ -74,7 +74,7 @@ std::string comment(const YamlValue& value) {
   std::vector<std::string> places;
   collect_places(value, places);
   if (places.size() > 1) std::erase(places, "default");
-  return shown(as_utf8(fmt::format("{}", fmt::join(places, ", "))), 400);
+  return shown(runtime::valid_utf8(fmt::format("{}", fmt::join(places, ", "))), 400);
 }
 
 class Printer {

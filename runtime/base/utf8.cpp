@@ -50,6 +50,15 @@ std::string replaced(std::string_view text, const Keeps& keeps) {
 
 }  // namespace
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 std::string valid_utf8(std::string_view text) {
   return replaced(text, [](std::string_view) { return true; });
 }

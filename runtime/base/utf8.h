@@ -12,6 +12,7 @@ namespace troupe::runtime {
 // overlong forms are none, nor is an empty text).
 std::size_t utf8_length(std::string_view text);
 
+bool is_utf8(std::string_view text);
 // Every byte that is no part of such a sequence becomes U+FFFD.
 std::string valid_utf8(std::string_view text);
 

@@ -9,6 +9,9 @@ TEST(Utf8, WhatIsNotWellFormedIsReplaced) {
   EXPECT_EQ(valid_utf8("a\n\xC3\xA9"), "a\n\xC3\xA9");
   EXPECT_EQ(valid_utf8("\xC3z\xED\xA0\x80"), "\xEF\xBF\xBDz\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
   EXPECT_EQ(valid_utf8(""), "");
+  EXPECT_TRUE(is_utf8("a\n\xC3\xA9"));
+  EXPECT_FALSE(is_utf8("a\xC3"));
+  EXPECT_FALSE(is_utf8("\xED\xA0\x80"));
 }
 
 // U+009B alone begins a command to some terminals.

@@ -44,7 +44,10 @@ std::string view_json(const RunOutcome::ViewChange& change) {
 }
 
 Coordinator::Coordinator(CoordinatorOptions options, std::shared_ptr<RunOutcome> outcome)
-    : options_(std::move(options)), outcome_(std::move(outcome)), membership_(options_.membership) {
+    : options_(std::move(options)),
+      outcome_(std::move(outcome)),
+      membership_(options_.membership),
+      balancer_(options_.membership.weights.size()) {
   const pipeline::MembershipOptions& membership = options_.membership;
   CHECK(options_.places.size() * membership.replicas_per_member == membership.weights.size(),
         "a place for each member");

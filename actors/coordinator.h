@@ -226,8 +226,7 @@ class Coordinator final : public runtime::Actor {
   std::map<std::uint32_t, std::uint32_t> teachers_;
   std::map<std::uint32_t, std::string> leaving_;  // that stay for now, and why they leave
   std::multimap<std::uint32_t, std::shared_ptr<runtime::DrainReply>> drains_;  // by member
-  // Per replica, as measured since micro-batches were shared out; of one that owns none, before.
-  pipeline::Speeds speeds_;
+  pipeline::Balancer balancer_;
   std::string shares_anew_;  // with the View that is under way, and why
   bool told_short_ = false;  // that it waits for members
   std::vector<Quarrel> quarrels_;

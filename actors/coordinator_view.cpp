@@ -101,8 +101,7 @@ void Coordinator::take_pace(Context& context, const Pace& pace) {
   const bool counts = options_.shares_anew && phase_ == Phase::kTraining && !stopping_ &&
                       !is_late && pace.replica < weights.size() && pace.seconds > 0.0;
   if (!counts) return;
-  speeds_.resize(weights.size(), 0.0);
-  speeds_[pace.replica] = static_cast<double>(pace.micro_batches) / pace.seconds;
+  balancer_.measure(pace.replica, static_cast<double>(pace.micro_batches), pace.seconds);
   if (membership_.change()) return;
   std::vector<bool> present;
   for (std::uint32_t replica = 0; replica < weights.size(); ++replica) {
@@ -110,13 +109,11 @@ void Coordinator::take_pace(Context& context, const Pace& pace) {
   }
   const View& view = membership_.view();
   const auto& owners = view.later.empty() ? view.owners : view.later.back().owners;
-  auto better = pipeline::balance(owners, weights, speeds_, present);
+  auto better = balancer_.judge(owners, weights, present);
   if (!better) return;
   shares_anew_ = fmt::format("an iteration takes {:.3g} s and would take {:.3g} s",
                              better->seconds_now, better->seconds_then);
   context.log().info("sharing out micro-batches anew: " + shares_anew_);
-  // One that owns nothing any more cannot be measured, and what it was remains true of it.
-  for (const std::uint32_t owner : better->owners) speeds_[owner] = 0.0;
   changing_since_ = context.now();
   membership_.share_anew(std::move(better->weights));
   halt(context);

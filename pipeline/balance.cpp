@@ -25,7 +25,7 @@ double longest(std::span<const std::uint32_t> quotas, const Speeds& speeds) {
 
 std::optional<Balance> balance(std::span<const std::uint32_t> owners,
                                std::span<const std::uint64_t> weights, const Speeds& speeds,
-                               const std::vector<bool>& present) {
+                               const std::vector<bool>& present, const WorthwhileGain& gain) {
   CHECK(weights.size() == speeds.size() && present.size() == speeds.size(), "one of each replica");
   std::vector<std::uint32_t> quotas(speeds.size(), 0);
   for (const std::uint32_t owner : owners) ++quotas.at(owner);
@@ -57,8 +57,48 @@ std::optional<Balance> balance(std::span<const std::uint32_t> owners,
   const auto count = static_cast<std::uint32_t>(owners.size());
   result.owners = assign_micro_batches(count, those_here);
   result.seconds_then = longest(micro_batch_quotas(count, those_here), assumed);
-  if (result.seconds_then > (1.0 - kWorthwhileGain) * result.seconds_now) return std::nullopt;
+  const double saved = result.seconds_now - result.seconds_then;
+  if (saved < gain.share * result.seconds_now || saved < gain.seconds) return std::nullopt;
   return result;
+}
+
+Speeds Balancer::speeds(const std::vector<Pace>& paces) {
+  Speeds speeds;
+  for (const Pace& pace : paces) speeds.push_back(pace.speed());
+  return speeds;
+}
+
+void Balancer::measure(std::uint32_t replica, double micro_batches, double seconds) {
+  told_.at(replica) = {micro_batches, seconds};
+  fresh_[replica] = true;
+}
+
+std::optional<Balance> Balancer::judge(std::span<const std::uint32_t> owners,
+                                       std::span<const std::uint64_t> weights,
+                                       const std::vector<bool>& present) {
+  if (!std::all_of(owners.begin(), owners.end(), [&](auto owner) { return fresh_.at(owner); })) {
+    return std::nullopt;
+  }
+  fresh_.assign(fresh_.size(), false);
+  if (present != present_) {
+    present_ = present;
+    epochs_ = 0;
+    has_shared_ = false;
+  }
+  WorthwhileGain gain;
+  if (has_shared_) gain.share *= 2;
+  const bool speaks_for_it = balance(owners, weights, speeds(told_), present, gain).has_value();
+  if (epochs_ == 0 || !speaks_for_it) sums_.assign(told_.size(), {});
+  epochs_ = speaks_for_it ? epochs_ + 1 : 0;
+  for (std::size_t replica = 0; replica < told_.size(); ++replica) {
+    sums_[replica].micro_batches += told_[replica].micro_batches;
+    sums_[replica].seconds += told_[replica].seconds;
+  }
+  if (epochs_ < kEpochs) return std::nullopt;
+  epochs_ = 0;
+  auto better = balance(owners, weights, speeds(sums_), present, gain);
+  if (better) has_shared_ = true;
+  return better;
 }
 
 }  // namespace troupe::pipeline

@@ -1,7 +1,7 @@
 #pragma once
 
-// Whether micro-batches should be shared out anew, by how fast replicas turned out to be. A pure
-// function of what was measured; nothing that is trained depends on it.
+// Whether micro-batches should be shared out anew, by how fast replicas turned out to be. It
+// depends on measured times; nothing that is trained depends on it.
 
 #include <cstdint>
 #include <optional>
@@ -13,9 +13,14 @@ namespace troupe::pipeline {
 // Micro-batches of an iteration a replica gets through per second; 0: it was not measured.
 using Speeds = std::vector<double>;
 
-// An iteration lasts as long as the replica that takes longest; another assignment is worth its
-// change of View when it makes that shorter by this share.
-inline constexpr double kWorthwhileGain = 0.1;
+// What another assignment must save of an iteration. The iteration lasts as long as its slowest
+// replica.
+struct WorthwhileGain {
+  double share = 0.1;
+  // A change of View halts all members for some milliseconds, and iterations this short differ by
+  // as much for no reason.
+  double seconds = 0.005;
+};
 
 struct Balance {
   std::vector<std::uint64_t> weights;  // in proportion to the speeds, 1 at least; see below
@@ -27,9 +32,43 @@ struct Balance {
 // What assign_micro_batches() would make of the speeds of those that have owned micro-batches.
 // `weights` are those so far, per replica: one of 0 keeps it, and one that was not measured counts
 // as fast as the mean. `present`, per replica, may own something. None: an owner was not measured,
-// or it would not be worthwhile.
+// or the gain is too small.
 std::optional<Balance> balance(std::span<const std::uint32_t> owners,
                                std::span<const std::uint64_t> weights, const Speeds& speeds,
+                               const std::vector<bool>& present, const WorthwhileGain& gain = {});
+
+// Gathers evidence until a change is justified. A change has to be worthwhile by the speeds of each
+// of some epochs in a row, and by their mean. The next change has to gain twice as much, so that
+// work does not wander to and fro; this lasts until other replicas are present. One thread.
+class Balancer {
+ public:
+  static constexpr int kEpochs = 3;
+
+  explicit Balancer(std::size_t replicas) : told_(replicas), sums_(replicas) {}
+
+  // At the end of an epoch the replica has got through so many micro-batches in so many seconds,
+  // both over 0.
+  void measure(std::uint32_t replica, double micro_batches, double seconds);
+
+  // Judges what was measured once all owners have told of an epoch. Arguments as for balance().
+  std::optional<Balance> judge(std::span<const std::uint32_t> owners,
+                               std::span<const std::uint64_t> weights,
                                const std::vector<bool>& present);
+
+ private:
+  struct Pace {
+    double micro_batches = 0.0, seconds = 0.0;
+    double speed() const { return seconds > 0.0 ? micro_batches / seconds : 0.0; }
+  };
+  static Speeds speeds(const std::vector<Pace>& paces);
+
+  // Of the epoch under way, and of the epochs that count as evidence. What a replica was told to
+  // be stays true of it when it owns nothing any more.
+  std::vector<Pace> told_, sums_;
+  std::vector<bool> fresh_ = std::vector<bool>(told_.size(), false);  // told since judged
+  std::vector<bool> present_;
+  int epochs_ = 0;  // in a row whose speeds speak for a change
+  bool has_shared_ = false;
+};
 
 }  // namespace troupe::pipeline

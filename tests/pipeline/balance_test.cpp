@@ -62,6 +62,13 @@ TEST(Balance, ThoseThatAreGoneGetNothingAndCountAsTheMean) {
   EXPECT_DOUBLE_EQ(better->seconds_then, 0.2);
 }
 
+TEST(Balance, LeavesAloneWhatWouldGainAMoment) {
+  const std::vector<std::uint32_t> owners{0, 0, 0, 1, 1, 1};
+  const std::vector<std::uint64_t> weights{1, 1};
+  EXPECT_FALSE(balance(owners, weights, {500.0, 1000.0}, {true, true})) << "2 ms of 6";
+  EXPECT_TRUE(balance(owners, weights, {150.0, 300.0}, {true, true})) << "6.7 ms of 20";
+}
+
 // By its own account, and it does not ask for the same again.
 TEST(Balance, IsNeverWorseThanBeforeAndSettlesAtOnce) {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
@@ -78,10 +85,75 @@ TEST(Balance, IsNeverWorseThanBeforeAndSettlesAtOnce) {
     const std::vector<bool> present(replicas, true);
     const auto better = balance(owners, weights, speeds, present);
     if (!better) continue;
-    ASSERT_LE(better->seconds_then, (1 - kWorthwhileGain) * better->seconds_now) << seed;
+    ASSERT_LE(better->seconds_then, (1 - WorthwhileGain{}.share) * better->seconds_now) << seed;
     const auto anew = assign_micro_batches(count, better->weights);
     ASSERT_FALSE(balance(anew, better->weights, speeds, present)) << seed;
   }
+}
+
+// Two replicas that own three micro-batches each, until they are shared out anew.
+class TwoReplicas : public testing::Test {
+ protected:
+  // Both tell of an epoch; how many micro-batches the first owns from then on if that changes.
+  std::optional<int> epoch(double speed, double other) {
+    balancer_.measure(0, 100, 100 / speed);
+    EXPECT_FALSE(balancer_.judge(owners_, weights_, {true, true}));
+    balancer_.measure(1, 100, 100 / other);
+    auto better = balancer_.judge(owners_, weights_, {true, true});
+    if (!better) return std::nullopt;
+    owners_ = better->owners;
+    weights_ = better->weights;
+    return static_cast<int>(std::ranges::count(owners_, 0U));
+  }
+
+  Balancer balancer_{2};
+  std::vector<std::uint32_t> owners_{0, 0, 0, 1, 1, 1};
+  std::vector<std::uint64_t> weights_{1, 1};
+};
+
+TEST_F(TwoReplicas, WorkMovesWhenThreeEpochsInARowSpeakForIt) {
+  EXPECT_EQ(epoch(10, 20), std::nullopt);
+  EXPECT_EQ(epoch(10, 20), std::nullopt);
+  EXPECT_EQ(epoch(10, 10), std::nullopt) << "the evidence begins anew";
+  EXPECT_EQ(epoch(10, 20), std::nullopt);
+  EXPECT_EQ(epoch(10, 20), std::nullopt);
+  EXPECT_EQ(epoch(10, 20), 2);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(epoch(10, 20), std::nullopt);
+}
+
+TEST_F(TwoReplicas, WorkMovesByTheMeanOfTheEpochs) {
+  epoch(10, 15);
+  epoch(10, 15);
+  EXPECT_EQ(epoch(10, 60), 2) << "the last epoch alone would leave it 1";
+}
+
+TEST_F(TwoReplicas, SpeedsThatChangeFromEpochToEpochMoveNothing) {
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_EQ(epoch(i % 3 == 0 ? 20 : 10, i % 3 == 0 ? 10 : 20), std::nullopt);
+  }
+}
+
+TEST_F(TwoReplicas, WorkMovesBackForTwiceTheGainOnly) {
+  for (int i = 0; i < 3; ++i) epoch(10, 20);
+  ASSERT_THAT(micro_batch_quotas(6, weights_), ElementsAre(2, 4));
+  // 4 micro-batches take 0.333 s, 3 would take 0.273 s: 18 % less.
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(epoch(11, 12), std::nullopt);
+  for (int i = 0; i < 2; ++i) epoch(12, 12);
+  EXPECT_EQ(epoch(12, 12), 3) << "25 % less";
+}
+
+TEST_F(TwoReplicas, FirstMoveAmongOtherReplicasNeedsNoMoreThanTheVeryFirst) {
+  for (int i = 0; i < 3; ++i) epoch(10, 20);
+  Balancer& balancer = balancer_;
+  const auto alone = [&] {
+    balancer.measure(0, 100, 10);
+    balancer.measure(1, 100, 5);
+    return balancer.judge(owners_, weights_, {true, false}).has_value();
+  };
+  EXPECT_FALSE(alone()) << "nothing can be owned otherwise than by the one that is present";
+  owners_ = {0, 0, 1, 1, 1, 1};
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(epoch(11, 12), std::nullopt);
+  EXPECT_EQ(epoch(11, 12), 3) << "18 % are enough again";
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 #pragma once
 
 // A replica that besides its own work tells the Coordinator now and then how fast it is, as if its
-// machine were fast one time and slow the next. Nothing that is simulated takes time to compute.
+// machine were fast for a while and slow for the next. Nothing that is simulated takes time to
+// compute.
 
 #include <cstdint>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "actors/messages.h"
+#include "pipeline/balance.h"
 #include "runtime/actor.h"
 #include "tests/sim/world.h"
 
@@ -21,7 +23,7 @@ class SpeedTeller final : public runtime::Actor {
 
   void start(runtime::Context& context) override {
     actor_->start(context);
-    next_ = context.after(std::chrono::milliseconds(40));
+    next_ = context.after(kEvery);
   }
   void receive(runtime::Context& context, runtime::Message message) override {
     actor_->receive(context, std::move(message));
@@ -31,9 +33,13 @@ class SpeedTeller final : public runtime::Actor {
   }
   void timer(runtime::Context& context, runtime::TimerId id) override {
     if (id != next_) return actor_->timer(context, id);
-    const actors::Pace pace{replica_, 0, 16, static_cast<double>(1 + dice_.below(20))};
-    context.send_control("coordinator", runtime::Message::of(actors::Pace(pace)));
-    next_ = context.after(std::chrono::milliseconds(40));
+    // As long as the Coordinator needs to believe it.
+    if (told_++ % (pipeline::Balancer::kEpochs + 1) == 0) {
+      seconds_ = static_cast<double>(1 + dice_.below(20));
+    }
+    context.send_control("coordinator",
+                         runtime::Message::of(actors::Pace{replica_, 0, 16, seconds_}));
+    next_ = context.after(kEvery);
   }
   void undeliverable(runtime::Context& context, runtime::Message message,
                      const runtime::Error& cause) override {
@@ -47,9 +53,13 @@ class SpeedTeller final : public runtime::Actor {
   std::string waiting_for() const override { return actor_->waiting_for(); }
 
  private:
+  static constexpr auto kEvery = std::chrono::milliseconds(10);
+
   std::unique_ptr<runtime::Actor> actor_;
   std::uint32_t replica_;
   Dice& dice_;
+  int told_ = 0;
+  double seconds_ = 0.0;
   runtime::TimerId next_;
 };
 

@@ -88,8 +88,19 @@ Result<void> Checkpointer::write(Context& context, const StatePointer& state) {
   return {};
 }
 
+bool Checkpointer::is_in_folder(const std::vector<std::string>& names,
+                                const StatePointer& state) const {
+  const std::string name = pipeline::checkpoint_name(state->step(training_.schedule.size()));
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Somebody may have removed the newest file.
 Result<void> Checkpointer::keep_newest(Context& context, const StatePointer& state) {
-  if (!is_new(state)) return {};
+  if (!is_new(state)) {
+    ASSIGN_OR_RETURN(const auto names, disk_.list(options_.folder));
+    const bool is_newest = written_step_ == state->step(training_.schedule.size());
+    if (!is_newest || is_in_folder(names, state)) return {};
+  }
   RETURN_IF_ERROR(write(context, state));
   remove_old(context);
   return {};
@@ -101,8 +112,7 @@ Result<void> Checkpointer::keep_best(Context& context, const ValidatedState& val
   if (!std::isfinite(figure) || (best_ && figure >= best_->figure_of_merit)) return {};
   const std::uint64_t step = validated.state->step(training_.schedule.size());
   ASSIGN_OR_RETURN(const auto names, disk_.list(options_.folder));
-  if (is_new(validated.state) ||
-      std::find(names.begin(), names.end(), pipeline::checkpoint_name(step)) == names.end()) {
+  if (is_new(validated.state) || !is_in_folder(names, validated.state)) {
     RETURN_IF_ERROR(write(context, validated.state));
   }
   const pipeline::BestCheckpoint best{step, figure};

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "actors/messages.h"
 #include "actors/sample_teller.h"
@@ -45,6 +46,7 @@ class Checkpointer final : public runtime::Actor {
 
  private:
   bool is_new(const StatePointer& state) const;
+  bool is_in_folder(const std::vector<std::string>& names, const StatePointer& state) const;
   runtime::Result<void> keep_newest(runtime::Context& context, const StatePointer& state);
   runtime::Result<void> keep_best(runtime::Context& context, const ValidatedState& validated);
   runtime::Result<void> write(runtime::Context& context, const StatePointer& state);

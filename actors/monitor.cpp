@@ -55,6 +55,7 @@ void Monitor::start(Context& context) {
 void Monitor::timer(Context& context, runtime::TimerId id) {
   if (id == look_) return look_for_steps(context);
   progress_.show(context.now());
+  look_after_files();
   tell_samples(context);
   context.after(kShowEvery);
 }
@@ -86,6 +87,10 @@ void Monitor::receive(Context& context, Message message) {
   }
 }
 
+void Monitor::look_after_files() {
+  if (options_.files_are_gone && options_.files_are_gone()) sinks_->put_back();
+}
+
 void Monitor::look_for_steps(Context& context) {
   if (!finish_) return;
   if (++looks_ == kMostLooks) return finish(context);
@@ -94,6 +99,7 @@ void Monitor::look_for_steps(Context& context) {
 }
 
 void Monitor::finish(Context& context) {
+  look_after_files();
   const auto newest = std::move(finish_->newest);
   finish_.reset();
   if (newest && is_to_come(*newest)) take_step(context, *newest);

@@ -43,6 +43,9 @@ struct MonitorOptions {
   // Another Monitor was told steps that it may not have written; what comes before they are told
   // again is left out.
   bool told_before = false;
+  // Called about once a second on the Monitor's thread, and may block. True: the files of metrics
+  // were removed with their folder, which is there again. Default: they stay.
+  std::function<bool()> files_are_gone;
   // Called with every change of another node, on the Monitor's thread; may block. Default: nobody.
   std::function<void(const NodeChange&)> on_node;
   // Seconds since 1970. Default: of the system.
@@ -65,6 +68,7 @@ class Monitor final : public runtime::Actor {
   bool is_to_come(const StepMetrics& step) const;
   void take_step(runtime::Context& context, const StepMetrics& step);
   void take_change(runtime::Context& context, const NodeChange& change);
+  void look_after_files();
   void look_for_steps(runtime::Context& context);
   void take_showers(runtime::Context& context, const ShowersMetrics& showers);
   void take_report(runtime::Context& context, const runtime::Message& message,

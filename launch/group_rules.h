@@ -32,8 +32,8 @@ struct GroupEnd {
   std::optional<runtime::Error> error;
 };
 
-// The rules: the head decides how a run ends. The first SIGINT, SIGTERM or SIGHUP asks it to, the
-// second kills everything; a SIGUSR1 is passed on to it. A member that ends before the head changes
+// The rules: the head decides how a run ends. The first request to end asks it to, the second
+// kills everything; a SIGUSR1 is passed on to it. A member that ends before the head changes
 // nothing here: the head is told of it, and another may take its place. Once the head has ended for
 // good, members have `member_grace` to do so too and are then killed, as they are by a signal in
 // that time. After `ask_after` they are asked to, for a head that has failed has released nobody,
@@ -45,6 +45,7 @@ class GroupRules {
   // `processes` run, the head among them.
   GroupRules(std::size_t processes, runtime::Duration ask_after, runtime::Duration member_grace);
 
+  // SIGUSR1, or a signal that begins a request to end (EndRequests).
   std::vector<GroupAction> on_signal(int number);
   // Of a process that has not ended before.
   std::vector<GroupAction> on_end(std::size_t process, const ChildEnd& end, runtime::TimePoint now);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <span>
@@ -22,6 +24,8 @@
 #include "launch/node_sampler.h"
 #include "launch/node_uplink.h"
 #include "launch/nodes_file.h"
+#include "launch/orphan_folder.h"
+#include "launch/run_disk.h"
 #include "launch/run_monitor.h"
 #include "launch/run_page.h"
 #include "launch/run_signals.h"
@@ -163,16 +167,34 @@ void tell_dropped(const std::vector<runtime::LinkStats>& links, const RunFolder&
                   folder.file("metrics.jsonl"), dropped));
 }
 
-// For a run that failed.
-void tell_unsaved(const actors::RunOutcome& outcome, std::size_t slots, const RunFolder& folder,
-                  runtime::Log& log) {
-  if (outcome.saved) return;
-  const std::string lost =
-      outcome.state == nullptr
-          ? std::string("what was trained after the newest checkpoint")
-          : fmt::format("the state after {} steps", outcome.state->step(slots));
-  log.warning(fmt::format("{} was not saved; --resume {} goes on from the newest checkpoint", lost,
-                          folder.path()));
+// The last state, which the run's own folder did not take: in a folder of its own. Returns from
+// which folder to go on. A disk that `hangs` is not asked again.
+std::string save_elsewhere(const LocalRunRequest& request, const Prepared& prepared,
+                           const actors::RunOutcome& outcome, const RunFolder& folder, bool hangs,
+                           runtime::Disk& disk, runtime::Log& log) {
+  const std::string newest =
+      fmt::format("--resume {} goes on from the newest checkpoint", folder.path());
+  if (outcome.state == nullptr) {
+    log.warning("what was trained after the newest checkpoint was not saved; " + newest);
+    return folder.path();
+  }
+  const std::string what = fmt::format("the state after {} steps",
+                                       outcome.state->step(prepared.setup.options.schedule.size()));
+  const std::string name = orphan_folder(request.topology.name + "-saved", std::time(nullptr));
+  std::vector<std::string> places{name, (std::filesystem::temp_directory_path() / name).string()};
+  if (hangs) places.clear();
+  std::string why = "the disk does not answer";
+  for (const std::string& place : places) {
+    const auto written = write_orphan(place, request.topology, request.effective_topology,
+                                      prepared.setup, *outcome.state, disk);
+    if (written.ok()) {
+      log.warning(fmt::format("{} is saved in {}: go on with --resume {}", what, place, place));
+      return place;
+    }
+    why = written.error().message;
+  }
+  log.warning(fmt::format("{} was not saved ({}); {}", what, why, newest));
+  return folder.path();
 }
 
 Result<void> write_end(const std::string& summary_json, const RunFolder& folder,
@@ -200,9 +222,10 @@ NodeEntry entry_of(const actors::NodeChange& change) {
 
 }  // namespace
 
-Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFolder& folder,
-                                   runtime::Disk& disk, runtime::Log& log) {
-  RunSignals signals(request.members > 0, request.returns);
+Result<LocalRunResult> run_locally(const LocalRunRequest& request, RunFolder& folder,
+                                   runtime::Disk& plain_disk, runtime::Log& log) {
+  RunDisk disk(folder, plain_disk, log);
+  RunSignals signals({.supervised = request.members > 0, .returns = request.returns});
   // Until there is one of this session, a head that is lost is not replaced.
   if (!request.returns) RETURN_IF_ERROR(folder.remove(MembershipFile::kName));
   LostMembers lost_members(!request.members_here.empty());
@@ -234,7 +257,7 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
   RETURN_IF_ERROR(disk.replace(folder.file("topology.yaml"),
                                std::as_bytes(std::span{request.effective_topology})));
   RETURN_IF_ERROR(folder.remove("summary.json"));  // it tells how the session before ended
-  NodesFile nodes(folder.file("nodes.json"), disk);
+  NodesFile nodes(folder.file("nodes.json"), plain_disk);
   if (request.returns) nodes.load();
   const telemetry::NodeFacts& self = parts.monitor.node;
   RETURN_IF_ERROR(nodes.set({self.name, self.host, ::getpid(), self.role, NodeState::kRunning}));
@@ -243,6 +266,24 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
     if (!written.ok()) log.warning(written.error().message);
   };
 
+  std::optional<runtime::Node> node;
+  disk.on_made_again([&](runtime::Disk& plain) {
+    const auto tell = [&](const Result<void>& result) {
+      if (!result.ok()) log.warning(result.error().message);
+    };
+    tell(plain.replace(folder.file("topology.yaml"),
+                       std::as_bytes(std::span{request.effective_topology})));
+    tell(nodes.write_again());
+    if (membership) tell(membership->put_back());
+    if (node) {
+      node->send_control("coordinator", runtime::Message::of(actors::CheckpointRequest{}));
+    }
+  });
+  parts.monitor.files_are_gone = [&disk, seen = 0]() mutable {
+    (void)disk.hold();
+    const int made = disk.made_again();
+    return std::exchange(seen, made) != made;
+  };
   runtime::NodeOptions options;
   options.scheduler_threads = kSchedulerThreads;
   options.shutdown_deadline = request.shutdown_deadline;
@@ -264,7 +305,6 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
     if (term <= restart) gate.given_up_by = make_room_for_next(signals, log);
     RETURN_IF_ERROR(membership->add_head(parts.coordinator.membership.term, gate.incarnation));
   }
-  std::optional<runtime::Node> node;
   // The Monitor asks while the node runs, and not before.
   parts.monitor.sample = [&] { return sample_node(self.name, *node); };
   parts.monitor.trace = [&] { return node->traces(); };
@@ -288,7 +328,11 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
   const actors::RunOutcome& outcome = *parts.outcome;
   const std::size_t slots = prepared.setup.options.schedule.size();
   tell_dropped(node->link_stats(), folder, log);
-  if (end.error) tell_unsaved(outcome, slots, folder, log);
+  result.resume_from = folder.path();
+  if (!outcome.saved && (end.error || outcome.state != nullptr)) {
+    const bool hangs = !end.abandoned.empty();
+    result.resume_from = save_elsewhere(request, prepared, outcome, folder, hangs, plain_disk, log);
+  }
   if (end.error || request.trace) {
     const char* const name = request.members == 0 ? "trace/local.json" : "trace/head.json";
     const auto traced = write_trace(folder.file(name), disk, node->traces());

@@ -55,6 +55,9 @@ struct LocalRunResult {
   std::string table;                    // data against generated, text; empty without validation
   std::optional<runtime::Error> error;  // the run failed after it had begun
   int signal = 0;                       // it was stopped by this signal
+  // From where --resume goes on: the run's folder, or another if the state could not be saved in
+  // it.
+  std::string resume_from;
 };
 
 // Runs the topology to its end, a signal or a failure. On the first SIGINT, SIGTERM or SIGHUP the
@@ -64,7 +67,7 @@ struct LocalRunResult {
 // An Error comes back when the run could not begin (data, checkpoint, model). When an actor's
 // handler has not returned by the deadline of a stop, this writes the summary and ends the process
 // with the error's exit code.
-runtime::Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFolder& folder,
+runtime::Result<LocalRunResult> run_locally(const LocalRunRequest& request, RunFolder& folder,
                                             runtime::Disk& disk, runtime::Log& log);
 
 }  // namespace troupe::launch

@@ -194,7 +194,7 @@ Result<MemberResult> join_run(const MemberRequest& request, RunSignals& signals,
 }  // namespace
 
 Result<MemberResult> run_member(const MemberRequest& request, runtime::Log& log) {
-  RunSignals signals;
+  RunSignals signals({.supervised = request.supervised});
   const runtime::SteadyClock clock;
   PreemptionNotice notice(request.preemption, log);
   MemberResult away;

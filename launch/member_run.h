@@ -28,6 +28,8 @@ struct MemberRequest {
   // What tells that this machine is about to be taken away; then the member leaves the run, as when
   // it is told to by a signal.
   PreemptionOptions preemption;
+  // `troupe run` started this process on this machine, and ends it when it has to.
+  bool supervised = false;
   // How long there may be no way to the address, and then nobody answer at it.
   runtime::Duration within = std::chrono::seconds(60);
   runtime::Duration shutdown_deadline = std::chrono::minutes(5);

@@ -108,7 +108,7 @@ Result<MembershipFile> MembershipFile::open(const std::string& path, bool goes_o
       whole = end + 1;
     }
   }
-  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   if (!file.is_open() || ::fchmod(file.number(), 0600) != 0) return cannot("open", path);
   if (::ftruncate(file.number(), static_cast<off_t>(whole)) != 0) return cannot("write", path);
   return MembershipFile(path, std::move(file), std::move(history));

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "launch/descriptor.h"
+#include "runtime/base/disk.h"
 #include "runtime/base/error.h"
 #include "runtime/transport/relay_token.h"
 
@@ -60,6 +61,8 @@ class MembershipFile {
                                     std::uint64_t number);
   // `json`: an object with "members" and "causes", lists of texts; `first`: of the run.
   runtime::Result<void> add_view(const std::string& json, bool first);
+  // The file was removed or moved away: makes it anew at its path (runtime::put_back).
+  runtime::Result<void> put_back() const { return runtime::put_back(file_.number(), path_); }
 
  private:
   MembershipFile(std::string path, Descriptor file, HeadHistory history)

@@ -109,6 +109,11 @@ Result<void> NodesFile::set(NodeEntry entry) {
   return write();
 }
 
+Result<void> NodesFile::write_again() {
+  const std::scoped_lock lock(mutex_);
+  return write();
+}
+
 Result<void> NodesFile::write() {
   std::vector<std::string> nodes;
   for (const auto& [entry, since] : nodes_) {

@@ -60,6 +60,8 @@ class NodesFile {
   // pid keeps the host and pid that are known. kData: it could not be written; the entry is set all
   // the same, and the next change writes it too.
   runtime::Result<void> set(NodeEntry entry);
+  // Writes the file although nothing has changed: it was removed.
+  runtime::Result<void> write_again();
   // Says of all nodes that are not dead yet that they have ended.
   runtime::Result<void> end_all();
   // A copy of all entries, in the order in which they came.

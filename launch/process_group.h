@@ -15,6 +15,7 @@
 
 #include "launch/child_process.h"
 #include "launch/descriptor.h"
+#include "launch/end_requests.h"
 #include "launch/group_rules.h"
 #include "launch/signal_watch.h"
 #include "runtime/base/clock.h"
@@ -62,12 +63,14 @@ struct ProcessGroupOptions {
   runtime::Duration ask_after = std::chrono::seconds(1);
   // Time the members have to end once the head has; then they are killed. Default 10 s.
   runtime::Duration member_grace = std::chrono::seconds(10);
+  // How far signals of one request to end may lie apart.
+  runtime::Duration moment = EndRequests::kMoment;
   // Called on the thread of run() at every start and end; may be null, the default.
   std::function<void(const ProcessChange&)> changed;
 };
 
 // Make it before any other thread of the process: it takes over SIGINT, SIGTERM, SIGHUP and SIGUSR1
-// from there on (SignalWatch). A third ending signal ends this process at once, and with it the
+// from there on (SignalWatch). A third request to end ends this process at once, and with it the
 // children, in case it hangs while it writes their lines.
 class ProcessGroup {
  public:
@@ -108,7 +111,7 @@ class ProcessGroup {
   Descriptor wake_;                // an eventfd: a signal has come
   std::mutex mutex_;
   std::vector<int> signals_;  // not yet looked at
-  int ending_signals_ = 0;    // so far; the watch's thread only
+  EndRequests requests_;      // the watch's thread only
   SignalWatch watch_;         // the last to begin and the first to end
 };
 

@@ -2,8 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
@@ -26,6 +29,31 @@ bool holds_run(const std::string& path) {
   return std::filesystem::exists(path + "/topology.yaml", ignored);
 }
 
+// The names of what a run makes in its folder.
+constexpr std::array kOwnNames = {"topology.yaml",    "metrics.jsonl", "summary.json",
+                                  "membership.jsonl", "nodes.json",    "log.txt",
+                                  "page.token",       ".lock",         "checkpoints",
+                                  "showers",          "trace",         "metrics.jsonl.unreadable"};
+
+bool is_own_name(const std::string& name) {
+  return std::find(kOwnNames.begin(), kOwnNames.end(), name) != kOwnNames.end() ||
+         name.starts_with("events.out.tfevents.");
+}
+
+Result<void> check_no_links(const std::string& path) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(path, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!is_own_name(name) || !entry.is_symlink(ignored)) continue;
+    return Error{
+        ErrorKind::kUsage,
+        fmt::format("{}/{} is a link, and what the run writes would end elsewhere; put the "
+                    "file or folder itself there",
+                    path, name)};
+  }
+  return {};
+}
+
 // Whether a run that is not whole has left what another would mix with its own.
 bool holds_remains(const std::string& path) {
   std::error_code ignored;
@@ -35,6 +63,34 @@ bool holds_remains(const std::string& path) {
     if (name.starts_with("step-") && name.ends_with(".h5")) return true;
   }
   return false;
+}
+
+// Files with a point in front do not show, and a new file system has its lost+found.
+bool counts(const std::string& name) { return !name.starts_with('.') && name != "lost+found"; }
+
+Result<void> check_free(const std::string& path) {
+  if (holds_run(path)) {
+    return Error{ErrorKind::kUsage,
+                 fmt::format("{} holds a run already; go on with it by --resume {}, or choose "
+                             "another folder with --out",
+                             path, path)};
+  }
+  if (holds_remains(path)) {
+    return Error{ErrorKind::kUsage,
+                 fmt::format("{} holds checkpoints or metrics of a run, though no topology.yaml: "
+                             "put that back to go on with it, or choose another folder with --out",
+                             path)};
+  }
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(path, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (is_own_name(name) || !counts(name)) continue;
+    return Error{ErrorKind::kUsage,
+                 fmt::format("{} is not empty (it holds {}), and a run has its folder to itself; "
+                             "choose another with --out, such as {}",
+                             path, name, (std::filesystem::path(path) / "run").string())};
+  }
+  return check_no_links(path);
 }
 
 // The step a metrics line belongs to; none for a line that is not whole.
@@ -51,29 +107,14 @@ std::optional<std::uint64_t> step_of(std::string_view line) {
 
 }  // namespace
 
-RunFolder::RunFolder(RunFolder&& other) noexcept
-    : path_(std::move(other.path_)), disk_(other.disk_), lock_(std::exchange(other.lock_, -1)) {}
-
-RunFolder::~RunFolder() {
-  if (lock_ >= 0) ::close(lock_);
-}
-
 Result<RunFolder> RunFolder::create(const std::string& path, runtime::Disk& disk) {
+  if (path.empty()) return Error{ErrorKind::kUsage, "a run needs a folder: --out is empty"};
+  RETURN_IF_ERROR(check_free(path));
   RunFolder folder(path, disk);
   RETURN_IF_ERROR(disk.make_folder(folder.checkpoints()));
   RETURN_IF_ERROR(folder.lock());
-  if (holds_run(path)) {
-    return Error{ErrorKind::kUsage,
-                 fmt::format("{} holds a run already; go on with it by --resume {}, or choose "
-                             "another folder with --out",
-                             path, path)};
-  }
-  if (holds_remains(path)) {
-    return Error{ErrorKind::kUsage,
-                 fmt::format("{} holds checkpoints or metrics of a run, though no topology.yaml: "
-                             "put that back to go on with it, or choose another folder with --out",
-                             path)};
-  }
+  // Another run may have begun in it since.
+  RETURN_IF_ERROR(check_free(path));
   return folder;
 }
 
@@ -85,6 +126,7 @@ Result<RunFolder> RunFolder::reopen(const std::string& path, runtime::Disk& disk
                              "TOPOLOGY --out {}",
                              path, path)};
   }
+  RETURN_IF_ERROR(check_no_links(path));
   RunFolder folder(path, disk);
   RETURN_IF_ERROR(folder.lock());
   RETURN_IF_ERROR(folder.remove_temporary_files());
@@ -93,19 +135,50 @@ Result<RunFolder> RunFolder::reopen(const std::string& path, runtime::Disk& disk
 
 Result<void> RunFolder::lock() {
   const std::string name = file(".lock");
-  lock_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (lock_ < 0) {
+  const auto failed = [&](const std::string& what) {
     return Error{ErrorKind::kData,
-                 fmt::format("cannot open {}: {}", name, std::generic_category().message(errno))};
+                 fmt::format("{}: {}", what, std::generic_category().message(errno))};
+  };
+  Descriptor folder(::open(path_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.is_open()) return failed("cannot open " + path_);
+  Descriptor lock(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!lock.is_open()) return failed("cannot open " + name);
+  if (::flock(lock.number(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) {
+      return Error{ErrorKind::kUsage,
+                   fmt::format("{} belongs to a run that is still going on", path_)};
+    }
+    return failed(
+        fmt::format("cannot lock {} (a run's folder must be on a file system with locks)", name));
   }
-  if (::flock(lock_, LOCK_EX | LOCK_NB) == 0) return {};
-  if (errno == EWOULDBLOCK) {
-    return Error{ErrorKind::kUsage,
-                 fmt::format("{} belongs to a run that is still going on", path_)};
+  lock_ = std::move(lock);
+  folder_ = std::move(folder);
+  return {};
+}
+
+bool RunFolder::is_there() const {
+  struct stat own {};
+  struct stat found {};
+  if (::fstat(folder_.number(), &own) != 0) return true;
+  if (::stat(path_.c_str(), &found) != 0) return errno != ENOENT && errno != ENOTDIR;
+  return own.st_dev == found.st_dev && own.st_ino == found.st_ino;
+}
+
+std::string RunFolder::where() const {
+  constexpr std::string_view kRemoved = " (deleted)";
+  std::error_code unknown;
+  const std::string leads_to =
+      std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", folder_.number()), unknown)
+          .string();
+  return leads_to.ends_with(kRemoved) ? "" : leads_to;
+}
+
+Result<void> RunFolder::make_again() {
+  if (holds_run(path_)) {
+    return Error{ErrorKind::kUsage, fmt::format("another run has taken the place of {}", path_)};
   }
-  return Error{ErrorKind::kData, fmt::format("cannot lock {}: {}; a run's folder must be on a file "
-                                             "system with locks",
-                                             name, std::generic_category().message(errno))};
+  RETURN_IF_ERROR(disk_.make_folder(checkpoints()));
+  return lock();
 }
 
 Result<void> RunFolder::remove(const std::string& name) const {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "launch/descriptor.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/error.h"
 
@@ -15,19 +16,25 @@ class RunFolder {
  public:
   // Both take the lock.
   //
-  // Makes the folder. One that holds a run already, or what is left of one, is refused (kUsage) and
-  // what can be done suggested. Nothing of what is there is touched.
+  // Makes the folder. One that holds anything but what a run that could not begin leaves is refused
+  // (kUsage), and what can be done suggested. Nothing of what is there is touched.
   static runtime::Result<RunFolder> create(const std::string& path, runtime::Disk& disk);
-  // Finds a run again, and removes the temporary files of its writes that were cut off; a folder
-  // without one is refused (kUsage).
+  // Finds a run again, and removes the temporary files of its writes that were cut off. Refused
+  // (kUsage) are a folder without a run, and one in which a link has the name of a file of the run:
+  // what the run writes would end elsewhere.
   static runtime::Result<RunFolder> reopen(const std::string& path, runtime::Disk& disk);
-  RunFolder(RunFolder&& other) noexcept;
-  RunFolder& operator=(RunFolder&&) = delete;
-  ~RunFolder();
 
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   std::string checkpoints() const { return file("checkpoints"); }
+
+  // Any thread, both. Whether the folder at the path is still the one that is locked, neither
+  // removed nor moved away; and where the locked one is now, "" if it was removed.
+  bool is_there() const;
+  std::string where() const;
+  // It is not: makes and locks another one at its path. kUsage: something else has taken its place.
+  // kData: it cannot be made. Not while another call of this object runs.
+  runtime::Result<void> make_again();
 
   struct CutMetrics {
     bool validated = false;  // the state's validation is among what is left
@@ -52,7 +59,8 @@ class RunFolder {
 
   std::string path_;
   runtime::Disk& disk_;
-  int lock_ = -1;
+  Descriptor lock_;    // the file ".lock"
+  Descriptor folder_;  // the folder itself
 };
 
 }  // namespace troupe::launch

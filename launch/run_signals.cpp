@@ -9,14 +9,8 @@
 
 namespace troupe::launch {
 
-namespace {
-
-constexpr auto kSameRequest = std::chrono::seconds(1);
-
-}  // namespace
-
-RunSignals::RunSignals(bool supervised, bool returns)
-    : supervised_(supervised), returns_(returns), watch_([this](int number) { take(number); }) {}
+RunSignals::RunSignals(const RunSignalsOptions& options)
+    : options_(options), requests_(options.moment), watch_([this](int number) { take(number); }) {}
 
 runtime::NodeEnd RunSignals::run(runtime::Node& node) {
   {
@@ -54,13 +48,12 @@ void RunSignals::take(int number) {
     node_->send_control("coordinator", runtime::Message::of(actors::CheckpointRequest{}));
     return;
   }
-  const auto now = std::chrono::steady_clock::now();
-  if (supervised_ && stopped_by_ != 0 && now - stopped_at_ < kSameRequest) return;
-  const bool nothing_to_save = node_ == nullptr && !has_run_ && !returns_;
-  if (stopped_by_ != 0 || nothing_to_save) ::_exit(128 + number);
+  const auto request = requests_.hear(clock_.now());
+  if (!request || (options_.supervised && *request > 1)) return;
+  const bool nothing_to_save = node_ == nullptr && !has_run_ && !options_.returns;
+  if (*request > 1 || nothing_to_save) ::_exit(128 + number);
   stopped_by_ = number;
-  stopped_at_ = now;
-  // A second request would give up on what has not ended yet.
+  // The node would give up what has not ended yet if it were asked twice.
   if (node_ != nullptr && !leaving_) node_->request_stop();
 }
 

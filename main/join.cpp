@@ -103,7 +103,8 @@ int join_command(const Arguments& arguments) {
         fmt::format("--preemption-every: 1 to {} seconds", kLongestWaitSeconds));
   }
   request.preemption.every = std::chrono::seconds(every_s);
-  if (line.get<bool>("patient")) request.within = kPatience;
+  request.supervised = line.get<bool>("patient");
+  if (request.supervised) request.within = kPatience;
   return join(request);
 }
 

@@ -109,14 +109,14 @@ int finish(const launch::LocalRunResult& result, const RunArguments& arguments,
     // The process above a head has its own signal for it, whatever it was itself asked to end with.
     const std::string by =
         arguments.head_at.empty() ? fmt::format(" by signal {}", result.signal) : "";
-    log.info(fmt::format("stopped{}; go on with: troupe run --resume {}", by, arguments.out));
+    log.info(fmt::format("stopped{}; go on with: troupe run --resume {}", by, result.resume_from));
   }
   if (result.error) return fail(*result.error, log);
   return result.signal == 0 ? 0 : 128 + result.signal;
 }
 
-int train(const config::LoadedTopology& loaded, const launch::RunFolder& folder,
-          runtime::Disk& disk, const RunArguments& arguments) {
+int train(const config::LoadedTopology& loaded, launch::RunFolder& folder, runtime::Disk& disk,
+          const RunArguments& arguments) {
   auto history = std::make_shared<telemetry::History>();
   auto log = launch::open_run_log(folder, history);
   if (!log.ok()) return report(log.error());
@@ -237,7 +237,7 @@ int begin(RunArguments arguments) {
   const bool supervises = placement->members > 0 && arguments.head_at.empty();
   if (supervises) return look_after(*loaded, *placement, arguments);
   runtime::FileDisk disk;
-  const auto folder = launch::RunFolder::create(arguments.out, disk);
+  auto folder = launch::RunFolder::create(arguments.out, disk);
   if (!folder.ok()) return report(folder.error());
   return train(*loaded, *folder, disk, arguments);
 }

@@ -37,8 +37,8 @@ class Descriptor {
   int number_;
 };
 
-// 0 or the errno of the write or fsync that failed.
-int write_all_and_sync(int descriptor, std::span<const std::byte> bytes) {
+// 0 or the errno of the write that failed.
+int write_all(int descriptor, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
     if (written < 0) {
@@ -47,6 +47,12 @@ int write_all_and_sync(int descriptor, std::span<const std::byte> bytes) {
     }
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
+  return 0;
+}
+
+// The same of the write or fsync that failed.
+int write_all_and_sync(int descriptor, std::span<const std::byte> bytes) {
+  if (const int cause = write_all(descriptor, bytes); cause != 0) return cause;
   return ::fsync(descriptor) == 0 ? 0 : errno;
 }
 
@@ -137,6 +143,32 @@ Result<void> FileDisk::make_folder(const std::string& folder) {
   std::error_code cause;
   std::filesystem::create_directories(folder, cause);
   if (cause) return disk_error("cannot create folder", folder, cause.value());
+  return {};
+}
+
+Result<void> put_back(int descriptor, const std::string& path) {
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) return disk_error("cannot copy to", path, errno);
+  const int flags = O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC;
+  const Descriptor copy(::open(path.c_str(), flags, status.st_mode & 0777));
+  if (copy.number() < 0) return disk_error("cannot create", path, errno);
+  std::vector<std::byte> block(std::size_t{1} << 20);
+  off_t at = 0;
+  while (true) {
+    const ssize_t got = ::pread(descriptor, block.data(), block.size(), at);
+    if (got < 0 && errno == EINTR) continue;
+    int cause = got < 0 ? errno : 0;
+    if (got > 0) cause = write_all(copy.number(), {block.data(), static_cast<std::size_t>(got)});
+    if (cause != 0) {
+      ::unlink(path.c_str());
+      return disk_error("cannot write", path, cause);
+    }
+    if (got == 0) break;
+    at += got;
+  }
+  if (::dup3(copy.number(), descriptor, O_CLOEXEC) < 0) {
+    return disk_error("cannot open", path, errno);
+  }
   return {};
 }
 

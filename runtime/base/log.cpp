@@ -1,13 +1,58 @@
 #include "runtime/base/log.h"
 
+#include <fcntl.h>
 #include <spdlog/logger.h>
-#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <mutex>
+#include <system_error>
+#include <utility>
+
+#include "runtime/base/disk.h"
+#include "runtime/base/utf8.h"
 
 namespace troupe::runtime {
+
+namespace {
+
+// The library's own cannot be put back.
+class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  FileSink(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+  ~FileSink() override { ::close(descriptor_); }
+  FileSink(const FileSink&) = delete;
+  FileSink& operator=(const FileSink&) = delete;
+
+  Result<void> put_back() {
+    const std::scoped_lock lock(mutex_);
+    return runtime::put_back(descriptor_, path_);
+  }
+
+ private:
+  // A line that cannot be written is given up.
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    const char* at = line.data();
+    for (std::size_t left = line.size(); left > 0;) {
+      const ssize_t written = ::write(descriptor_, at, left);
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) return;
+      at += written;
+      left -= static_cast<std::size_t>(written);
+    }
+  }
+  void flush_() override {}
+
+  const std::string path_;
+  const int descriptor_;
+};
+
+}  // namespace
 
 struct Log::Sinks {
   explicit Sinks(const LogOptions& options)
@@ -15,6 +60,7 @@ struct Log::Sinks {
 
   LogLevel level;
   spdlog::logger logger;
+  std::shared_ptr<FileSink> file;  // null: none
   std::mutex also_mutex;
   std::function<void(LogLevel, std::string_view)> also;
 };
@@ -39,19 +85,20 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
 
 Result<Log> Log::open(const LogOptions& options) {
   auto sinks = std::make_shared<Sinks>(options);
-  try {
-    if (options.to_stderr) {
-      sinks->logger.sinks().push_back(std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    }
-    if (!options.file.empty()) {
-      sinks->logger.sinks().push_back(
-          std::make_shared<spdlog::sinks::basic_file_sink_mt>(options.file));
-    }
-    sinks->logger.set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ %v");
-  } catch (const std::exception& failure) {
-    return Error{ErrorKind::kData,
-                 "cannot open the log file '" + options.file + "': " + failure.what()};
+  if (options.to_stderr) {
+    sinks->logger.sinks().push_back(std::make_shared<spdlog::sinks::stderr_sink_mt>());
   }
+  if (!options.file.empty()) {
+    const int flags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC;
+    const int descriptor = ::open(options.file.c_str(), flags, 0644);
+    if (descriptor < 0) {
+      return Error{ErrorKind::kData, "cannot open the log file '" + options.file +
+                                         "': " + std::generic_category().message(errno)};
+    }
+    sinks->file = std::make_shared<FileSink>(options.file, descriptor);
+    sinks->logger.sinks().push_back(sinks->file);
+  }
+  sinks->logger.set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ %v");
   sinks->logger.set_level(spdlog_level(options.level));
   sinks->logger.flush_on(spdlog::level::debug);
   // Without a handler spdlog prints its own troubles to standard error.
@@ -71,9 +118,14 @@ Log Log::named(std::string name) const {
   return log;
 }
 
+Result<void> Log::put_back() const {
+  return sinks_->file == nullptr ? Result<void>{} : sinks_->file->put_back();
+}
+
 void Log::write(LogLevel level, std::string_view text) const {
   if (level < sinks_->level) return;
-  const std::string line = name_.empty() ? std::string(text) : name_ + ": " + std::string(text);
+  const std::string line =
+      printable_lines(name_.empty() ? std::string(text) : name_ + ": " + std::string(text));
   sinks_->logger.log(spdlog_level(level), "{}", line);
   if (sinks_->also) {
     const std::scoped_lock lock(sinks_->also_mutex);

@@ -3,6 +3,10 @@
 // Lines for people, to standard error and perhaps a file. Handed in, never global; a copy shares
 // sinks and differs at most in its name. A line in the file reads
 // "2025-01-31 12:34:56.789 warning loader: text".
+//
+// A text may hold names that others chose. What would command a terminal is written as an escape
+// (printable_lines), and the second and further lines of a text are indented, so that no text can
+// pass for a line of the log.
 
 #include <cstdint>
 #include <functional>
@@ -38,6 +42,10 @@ class Log {
 
   // The same sinks; its lines begin with the name.
   Log named(std::string name) const;
+
+  // Any thread. The log's file was removed or moved away: makes it anew at its place, with all that
+  // it holds (runtime::put_back). Without a file nothing.
+  Result<void> put_back() const;
 
   // Any thread. A line that cannot be written (full disk) is given up.
   void debug(std::string_view text) const { write(LogLevel::kDebug, text); }

@@ -1,7 +1,10 @@
 #include "runtime/base/utf8.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+
+#include <fmt/format.h>
 
 namespace troupe::runtime {
 
@@ -26,29 +29,35 @@ std::size_t utf8_length(std::string_view text) {
 
 namespace {
 
-constexpr std::string_view kReplacement = "\xef\xbf\xbd";
-
-// Of a well-formed sequence: U+0000 to U+001F and U+007F to U+009F.
-bool is_control(std::string_view character) {
-  const auto first = static_cast<std::uint8_t>(character[0]);
-  if (character.size() == 1) return first < 0x20 || first == 0x7F;
-  return first == 0xC2 && static_cast<std::uint8_t>(character[1]) < 0xA0;
+// Of a well-formed sequence.
+char32_t code_point(std::string_view character) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(character[i]); };
+  constexpr std::array<std::uint8_t, 5> kLeadBits = {0, 0x7F, 0x1F, 0x0F, 0x07};
+  char32_t point = byte(0) & kLeadBits[character.size()];
+  for (std::size_t i = 1; i < character.size(); ++i) point = point << 6 | (byte(i) & 0x3F);
+  return point;
 }
 
-template <class Keeps>
-std::string replaced(std::string_view text, const Keeps& keeps) {
-  std::string out;
-  out.reserve(text.size());
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
-    out.append(length != 0 && keeps(character) ? character : kReplacement);
-    text.remove_prefix(character.size());
-  }
-  return out;
+bool is_control_point(char32_t point) {
+  const auto within = [point](char32_t first, char32_t last) {
+    return point >= first && point <= last;
+  };
+  // C0 and C1; marks, separators, embeddings and isolates of Unicode's bidirectional algorithm.
+  return point < 0x20 || within(0x7F, 0x9F) || point == 0x61C || within(0x200E, 0x200F) ||
+         within(0x2028, 0x202E) || within(0x2066, 0x2069);
+}
+
+std::string escape_of(char32_t point) {
+  if (point == '\n') return "\\n";
+  if (point == '\r') return "\\r";
+  if (point == '\t') return "\\t";
+  return point < 0x100 ? fmt::format("\\x{:02x}", static_cast<std::uint32_t>(point))
+                       : fmt::format("\\u{:04x}", static_cast<std::uint32_t>(point));
 }
 
 }  // namespace
+
+bool is_control(std::string_view character) { return is_control_point(code_point(character)); }
 
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
@@ -60,11 +69,47 @@ bool is_utf8(std::string_view text) {
 }
 
 std::string valid_utf8(std::string_view text) {
-  return replaced(text, [](std::string_view) { return true; });
+  constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    out.append(length == 0 ? kReplacement : text.substr(0, length));
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return out;
 }
 
 std::string printable(std::string_view text) {
-  return replaced(text, [](std::string_view character) { return !is_control(character); });
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+    if (length == 0) {
+      out += fmt::format("\\x{:02x}", static_cast<std::uint8_t>(character[0]));
+    } else if (const char32_t point = code_point(character); is_control_point(point)) {
+      out += escape_of(point);
+    } else {
+      out.append(character);
+    }
+    text.remove_prefix(character.size());
+  }
+  return out;
+}
+
+std::string printable_lines(std::string_view text) {
+  constexpr std::string_view kIndent = "  ";
+  std::string out;
+  for (bool first = true;; first = false) {
+    const std::size_t end = text.find('\n');
+    const std::string line = printable(text.substr(0, end));
+    if (!first && !line.starts_with(kIndent) && !line.empty()) out += kIndent;
+    out += line;
+    if (end == std::string_view::npos) return out;
+    out += '\n';
+    text.remove_prefix(end + 1);
+  }
 }
 
 }  // namespace troupe::runtime

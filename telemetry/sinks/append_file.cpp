@@ -25,7 +25,7 @@ std::string cause(int error) { return std::generic_category().message(error); }
 }  // namespace
 
 Result<AppendFile> AppendFile::open(AppendFileOptions options) {
-  const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (options.fresh ? O_EXCL : 0);
+  const int flags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (options.fresh ? O_EXCL : 0);
   const int descriptor = ::open(options.path.c_str(), flags, 0644);
   if (descriptor < 0) {
     return Error{ErrorKind::kData, fmt::format("cannot open {}: {}", options.path, cause(errno))};

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/disk.h"
 #include "runtime/base/error.h"
 
 namespace troupe::telemetry {
@@ -42,6 +43,8 @@ class AppendFile {
   std::uint64_t dropped() const { return dropped_; }
   // Nobody can read it any more: its name was removed.
   bool vanished() const;
+  // Makes it anew at its path, with what it holds; see runtime::put_back.
+  runtime::Result<void> put_back() const { return runtime::put_back(descriptor_, options_.path); }
 
  private:
   AppendFile(AppendFileOptions options, int descriptor)

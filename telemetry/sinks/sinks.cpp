@@ -95,6 +95,11 @@ void Sinks::flush() {
   tell(tensorboard_->flush());
 }
 
+void Sinks::put_back() {
+  if (metrics_) tell(metrics_->put_back());
+  if (tensorboard_) tell(tensorboard_->put_back());
+}
+
 std::string Sinks::published_at() const { return publisher_ ? publisher_->address() : ""; }
 
 std::uint64_t Sinks::dropped() const {

@@ -46,6 +46,10 @@ class Sinks {
   // TensorBoard gets the mean of each curve over that time.
   void flush();
 
+  // The files were removed or moved away with their folder, and the folder is there again: makes
+  // them anew, with all that they hold.
+  void put_back();
+
   // Whether a line followed that of begin().
   bool has_begun() const { return open_; }
   // Where lines are published, with the port that was found; "": nowhere.

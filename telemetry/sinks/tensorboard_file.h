@@ -53,6 +53,9 @@ class TensorboardFile {
   // another begun, or none could be.
   runtime::Result<void> flush();
 
+  // The folder was removed or moved away, and is there again: makes the file anew in it.
+  runtime::Result<void> put_back() const { return file_->put_back(); }
+
   const std::string& path() const { return file_->path(); }
   // Events left out so far.
   std::uint64_t dropped() const { return dropped_before_ + file_->dropped(); }

@@ -152,12 +152,7 @@ std::string fit(std::string_view text, std::size_t columns) {
   std::string out;
   for (std::size_t used = 0; !text.empty() && used < columns; ++used) {
     const std::size_t length = runtime::utf8_length(text);
-    const auto first = static_cast<unsigned char>(text[0]);
-    // C0, DEL, and the C1 controls U+0080 to U+009F, which some terminals obey.
-    const bool control =
-        first < 0x20 || first == 0x7F ||
-        (length == 2 && first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0);
-    if (length == 0 || control) {
+    if (length == 0 || runtime::is_control(text.substr(0, length))) {
       out += '?';
     } else {
       out.append(text.substr(0, length));

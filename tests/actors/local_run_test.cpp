@@ -34,7 +34,7 @@ void run_on(runtime::Disk& disk, const std::string& folder) {
       "train: {micro_batch: 4, micro_batches: 2}\nactors: {validator: {every: none}}\n",
       "toy.yaml", folder);
   auto log = runtime::Log::open({}).value();
-  const auto run_folder = RunFolder::create(folder + "/run", disk);
+  auto run_folder = RunFolder::create(folder + "/run", disk);
   LocalRunRequest request;
   request.topology = loaded.value().topology;
   request.data_folder = folder + "/data";
@@ -48,7 +48,7 @@ TEST(LocalRun, HandlerThatNeverReturnsIsNamedAndTheProcessEndsWithTheSummaryWrit
   HangingDisk disk;
   EXPECT_EXIT(run_on(disk, folder.path()), testing::ExitedWithCode(1),
               testing::AllOf(HasSubstr("checkpointer: a handler has been running for"),
-                             HasSubstr("steps was not saved; --resume"),
+                             HasSubstr("steps was not saved (the disk does not answer); --resume"),
                              HasSubstr("abandoned: checkpointer")));
   for (const char* name : {"run/summary.json", "run/trace/local.json"}) {
     EXPECT_TRUE(disk.read(folder / name).ok()) << name;

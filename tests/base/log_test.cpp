@@ -49,6 +49,32 @@ TEST_F(LogFile, ThatCannotBeOpenedIsAnErrorNamingIt) {
   EXPECT_NE(log.error().message.find(options.file), std::string::npos);
 }
 
+// A text may hold names that others chose.
+TEST_F(LogFile, CannotBeForgedNorCommandTheTerminal) {
+  LogOptions options;
+  options.to_stderr = false;
+  options.file = path_;
+  const Log log = Log::open(options).value();
+  log.info("reading bad\x1b[2J\r\n2026-01-01 00:00:00.000 error the disk is full");
+  EXPECT_NE(content().find("info reading bad\\x1b[2J\\r\n  2026-01-01"), std::string::npos)
+      << content();
+  EXPECT_EQ(content().find('\x1b'), std::string::npos);
+}
+
+TEST_F(LogFile, ThatWasRemovedIsPutBackWithItsLines) {
+  LogOptions options;
+  options.to_stderr = false;
+  options.file = path_;
+  const Log log = Log::open(options).value();
+  log.info("before");
+  std::filesystem::remove(path_);
+  ASSERT_TRUE(log.named("a").put_back().ok());
+  log.info("after");
+  EXPECT_NE(content().find("before\n"), std::string::npos);
+  EXPECT_NE(content().find("after\n"), std::string::npos);
+  EXPECT_FALSE(log.put_back().ok()) << "there is a file";
+}
+
 TEST(Log, TellsItsListenerToo) {
   std::vector<std::string> lines;
   LogOptions options;

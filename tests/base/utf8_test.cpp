@@ -15,11 +15,22 @@ TEST(Utf8, WhatIsNotWellFormedIsReplaced) {
 }
 
 // U+009B alone begins a command to some terminals.
-TEST(Utf8, WhatCouldCommandATerminalIsReplaced) {
-  const std::string mark = "\xEF\xBF\xBD";
-  EXPECT_EQ(printable("bad\nname\x1b[31m"), "bad" + mark + "name" + mark + "[31m");
-  EXPECT_EQ(printable("\r\t\x7f\xC2\x9B\xFF"), mark + mark + mark + mark + mark);
+TEST(Utf8, WhatCouldCommandATerminalIsEscaped) {
+  EXPECT_EQ(printable("bad\nname\x1b[31m"), "bad\\nname\\x1b[31m");
+  EXPECT_EQ(printable("\r\t\x7f\xC2\x9B\xFF"), "\\r\\t\\x7f\\x9b\\xff");
   EXPECT_EQ(printable("\xC2\xA0 \xC3\xA9~\xF0\x9F\x98\x80"), "\xC2\xA0 \xC3\xA9~\xF0\x9F\x98\x80");
+}
+
+TEST(Utf8, WhatCouldTurnTheDirectionOfReadingIsEscaped) {
+  EXPECT_EQ(printable("a\u202Eb\u2066c\u200Fd\u2028e"), "a\\u202eb\\u2066c\\u200fd\\u2028e");
+  EXPECT_TRUE(is_control("\u202E"));
+  EXPECT_FALSE(is_control("\u00E9"));
+}
+
+TEST(Utf8, LinesOfATextStayApartAndOnlyTheFirstBeginsAtTheMargin) {
+  EXPECT_EQ(printable_lines("one"), "one");
+  EXPECT_EQ(printable_lines("one\ntwo\n  three\n\n    four\x1b\n"),
+            "one\n  two\n  three\n\n    four\\x1b\n");
 }
 
 }  // namespace

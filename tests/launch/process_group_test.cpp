@@ -32,15 +32,16 @@ std::string waits_for(const std::string& path) {
 class Group : public Talker {
  public:
   Group(const std::string& grace_ms, const std::vector<std::string>& scripts,
-        const std::string& ask_ms = kLongGrace)
-      : Talker(words(ask_ms, grace_ms, scripts)) {}
+        const std::string& ask_ms = kLongGrace, const std::string& moment_ms = "0")
+      : Talker(words(ask_ms, grace_ms, moment_ms, scripts)) {}
 
   pid_t pid(const std::string& name) { return pid_in(line_with("started " + name + " ")); }
 
  private:
   static std::vector<std::string> words(const std::string& ask, const std::string& grace,
+                                        const std::string& moment,
                                         const std::vector<std::string>& scripts) {
-    std::vector<std::string> words{TROUPE_LAUNCH_HELPER, "group", ask, grace};
+    std::vector<std::string> words{TROUPE_LAUNCH_HELPER, "group", ask, grace, moment};
     words.insert(words.end(), scripts.begin(), scripts.end());
     return words;
   }
@@ -115,6 +116,16 @@ TEST(ProcessGroup, ASecondSignalKillsAll) {
   EXPECT_TRUE(is_gone(head));
   EXPECT_TRUE(is_gone(member));
   group.line_with("head was killed by signal 9 (Killed) lost=0 killed=1");
+}
+
+// As `timeout` sends them: to its child, and then to the child's process group.
+TEST(ProcessGroup, SignalsOfOneMomentAreOneRequest) {
+  Group group(kLongGrace, {"trap '' TERM; echo ready; sleep 0.3; exit 143", "", ""}, kLongGrace,
+              kLongGrace);
+  group.line_with("head | ready");
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGTERM}) group.child().send(number);
+  EXPECT_EQ(group.wait().signal, 0);
+  group.line_with("head ended with exit code 143 lost=0 killed=0");
 }
 
 TEST(ProcessGroup, ACheckpointIsAskedOfTheHead) {

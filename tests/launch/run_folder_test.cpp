@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "launch/run_disk.h"
 #include "tests/launch/launch_support.h"
 
 namespace troupe::launch {
@@ -31,17 +32,119 @@ TEST(RunFolder, TemporaryFilesOfItsOwnWritesAreRemovedWhereverTheRunWrites) {
   }
 }
 
-TEST(RunFolder, ThatIsNewKeepsEverything) {
+using testing::AllOf;
+using testing::HasSubstr;
+
+void write(const std::string& path) { std::ofstream(path) << "x"; }
+
+// "" when the folder is taken.
+std::string complaint(const runtime::Result<RunFolder>& folder) {
+  return folder.ok() ? "" : folder.error().message;
+}
+
+TEST(RunFolder, WhatARunThatCouldNotBeginHasLeftStays) {
   const Folder folder;
   runtime::FileDisk disk;
   std::filesystem::create_directories(folder.file("checkpoints"));
-  for (const char* name : {"a.part", "checkpoints/a.part"}) {
-    std::ofstream(folder.file(name)) << "x";
-  }
-  ASSERT_TRUE(RunFolder::create(folder.file(""), disk).ok());
-  for (const char* name : {"a.part", "checkpoints/a.part"}) {
+  std::filesystem::create_directories(folder.file("lost+found"));
+  const std::vector<std::string> names{"log.txt", "page.token", ".hidden", "checkpoints/a.part"};
+  for (const std::string& name : names) write(folder.file(name));
+  EXPECT_EQ(complaint(RunFolder::create(folder.file(""), disk)), "");
+  for (const std::string& name : names) {
     EXPECT_TRUE(std::filesystem::exists(folder.file(name))) << name;
   }
+}
+
+TEST(RunFolder, OneThatHoldsAnythingElseIsRefusedAndStaysAsItIs) {
+  const Folder folder;
+  runtime::FileDisk disk;
+  write(folder.file("thesis.tex"));
+  EXPECT_THAT(complaint(RunFolder::create(folder.file(""), disk)),
+              AllOf(HasSubstr("is not empty (it holds thesis.tex)"), HasSubstr("--out")));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("checkpoints")));
+  EXPECT_THAT(complaint(RunFolder::create("/", disk)), HasSubstr("is not empty"));
+  EXPECT_THAT(complaint(RunFolder::create("", disk)), HasSubstr("--out is empty"));
+}
+
+TEST(RunFolder, LinksInThePlaceOfItsFilesAreRefused) {
+  for (const char* name : {"log.txt", "nodes.json", "showers", "checkpoints", ".lock"}) {
+    const Folder folder, elsewhere;
+    runtime::FileDisk disk;
+    std::filesystem::create_symlink(elsewhere.file("target"), folder.file(name));
+    EXPECT_THAT(complaint(RunFolder::create(folder.file(""), disk)),
+                HasSubstr(std::string(name) + " is a link"));
+    write(folder.file("topology.yaml"));
+    EXPECT_THAT(complaint(RunFolder::reopen(folder.file(""), disk)),
+                HasSubstr(std::string(name) + " is a link"));
+    EXPECT_FALSE(std::filesystem::exists(elsewhere.file("target")));
+  }
+}
+
+// A disk that keeps a run's folder, whose log has a file in it.
+class KeptFolder : public testing::Test {
+ protected:
+  KeptFolder() {
+    run_disk_.on_made_again([this](runtime::Disk& disk) {
+      EXPECT_TRUE(disk.replace(run_ + "/topology.yaml", {}).ok());
+    });
+  }
+  runtime::Log open_log() const {
+    runtime::LogOptions options;
+    options.to_stderr = false;
+    options.file = run_ + "/log.txt";
+    return *runtime::Log::open(options);
+  }
+  runtime::Result<void> replace(const std::string& name) {
+    return run_disk_.replace(run_ + "/" + name, {});
+  }
+  bool exists(const std::string& name) const { return std::filesystem::exists(run_ + "/" + name); }
+
+  const Folder place_;
+  const std::string run_ = place_.file("run");
+  runtime::FileDisk disk_;
+  RunFolder folder_ = *RunFolder::create(run_, disk_);
+  const runtime::Log log_ = open_log();
+  RunDisk run_disk_{folder_, disk_, log_};
+};
+
+TEST_F(KeptFolder, OneThatIsThereIsLeftAlone) {
+  EXPECT_TRUE(replace("checkpoints/a").ok());
+  EXPECT_EQ(run_disk_.made_again(), 0);
+  EXPECT_FALSE(exists("topology.yaml"));
+}
+
+TEST_F(KeptFolder, OneThatWasRemovedIsMadeAgainWithWhatItsOpenFilesHeld) {
+  log_.info("before");
+  std::filesystem::remove_all(run_);
+  EXPECT_TRUE(replace("checkpoints/a").ok());
+  EXPECT_EQ(run_disk_.made_again(), 1);
+  EXPECT_TRUE(exists("checkpoints/a"));
+  EXPECT_TRUE(exists("topology.yaml"));
+  EXPECT_THAT(text_of(run_ + "/log.txt"),
+              AllOf(HasSubstr("before"), HasSubstr("run was removed while the run goes on")));
+  EXPECT_THAT(complaint(RunFolder::reopen(run_, disk_)), HasSubstr("still going on"));
+}
+
+TEST_F(KeptFolder, OneThatWasMovedIsMadeAgainAndItsNewPlaceIsTold) {
+  std::filesystem::rename(run_, place_.file("archive"));
+  EXPECT_TRUE(run_disk_.hold().ok());
+  EXPECT_THAT(text_of(run_ + "/log.txt"), HasSubstr("was moved to " + place_.file("archive")));
+  EXPECT_THAT(complaint(RunFolder::reopen(run_, disk_)), HasSubstr("still going on"));
+}
+
+TEST_F(KeptFolder, AnotherRunInItsPlaceIsLeftAlone) {
+  std::filesystem::remove_all(run_);
+  std::filesystem::create_directories(run_ + "/checkpoints");
+  write(run_ + "/topology.yaml");
+  for (int i = 0; i < 2; ++i) {
+    const auto replaced = replace("checkpoints/a");
+    ASSERT_FALSE(replaced.ok());
+    EXPECT_THAT(replaced.error().message, HasSubstr("another run has taken the place"));
+  }
+  EXPECT_FALSE(exists("checkpoints/a"));
+  EXPECT_FALSE(exists("log.txt"));
+  std::filesystem::remove_all(run_);
+  EXPECT_TRUE(replace("checkpoints/a").ok()) << "it has gone";
 }
 
 }  // namespace

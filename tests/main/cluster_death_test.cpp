@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "launch/end_requests.h"
 #include "tests/main/cluster_run.h"
 #include "tests/main/ledger_check.h"
 
@@ -372,6 +373,8 @@ TEST_F(ClusterDeath, SecondSignalEndsEverythingAtOnce) {
   const ProcessEnd end = process.wait();
   EXPECT_EQ(end.exit_code, 143) << end.err;
   EXPECT_TRUE(all_gone());
+  // What arrives within a moment belongs to the same request.
+  std::this_thread::sleep_for(launch::EndRequests::kMoment);
   expect_goes_on({"--workers", "2"});
 }
 

@@ -330,15 +330,48 @@ TEST_F(Interrupted, RunUnderNohupOutlivesItsTerminal) {
 }
 
 // Both wait for the process when it goes on, so that it has no time to end by the first.
-TEST_F(Interrupted, SecondSignalEndsTheProcessAtOnceAndTheRunGoesOnToTheSameHash) {
+TEST_F(Interrupted, SignalsThatArriveTogetherAreOneRequestAndTheStateIsSaved) {
   Process process(command(run_words("a", kEndless)));
   wait_for_checkpoint(process, "a", 12);
   for (const int number : {SIGSTOP, SIGINT, SIGTERM, SIGCONT}) process.send(number);
-  EXPECT_EQ(process.wait().exit_code, 143);
-  EXPECT_FALSE(std::filesystem::exists(path("a/summary.json")));
+  const ProcessEnd end = process.wait();
+  EXPECT_EQ(end.exit_code, 130) << end.err;
+  EXPECT_EQ(parse_json(read_text(path("a/summary.json")))["steps"].integer(), newest_step("a"));
+}
+
+TEST_F(Interrupted, FolderThatIsRemovedInMidRunIsMadeAgainAndTheRunGoesOnToTheSameHash) {
+  Process process(command(run_words("a", kEndless)));
+  wait_for_checkpoint(process, "a", 12);
+  std::filesystem::rename(path("a"), path("away"));
+  wait_for_checkpoint(process, "a", 16);
+  process.send(SIGTERM);
+  const ProcessEnd end = process.wait();
+  EXPECT_EQ(end.exit_code, 143) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("was moved to " + path("away")));
+  EXPECT_EQ(metric_steps("a").size(), newest_step("a")) << "the lines from before it was moved too";
   const std::uint64_t iterations = newest_step("a") / 4 + 5;
   const std::string whole = hash_of("whole", until(iterations));
   EXPECT_EQ(resumed("a", until(iterations))["state_hash"].text(), whole);
+}
+
+// Nothing can be made below a file.
+TEST_F(Interrupted, StateThatTheFolderDoesNotTakeIsSavedElsewhereAndGoesOnToTheSameHash) {
+  std::filesystem::create_directories(path("deep"));
+  Process process(command(run_words("deep/a", kEndless)), {.folder = folder_.path()});
+  wait_for_checkpoint(process, "deep/a", 12);
+  std::filesystem::remove_all(path("deep"));
+  write_text(path("deep"), "");
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  process.send(SIGTERM);
+  const ProcessEnd end = process.wait();
+  EXPECT_EQ(end.exit_code, 4) << end.err;
+  const std::string place = std::filesystem::directory_iterator(path("runs"))->path();
+  EXPECT_THAT(end.err, HasSubstr("is saved in runs/"));
+  EXPECT_THAT(end.err, HasSubstr("go on with: troupe run --resume runs/"));
+  std::filesystem::rename(place, path("b"));
+  const std::uint64_t iterations = newest_step("b") / 4 + 5;
+  const std::string whole = hash_of("whole", until(iterations));
+  EXPECT_EQ(resumed("b", until(iterations))["state_hash"].text(), whole);
 }
 
 TEST_F(Interrupted, SignalWhileShowersAreMadeEndsAtOnceAndLeavesTheFolderFree) {

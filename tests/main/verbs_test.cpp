@@ -297,8 +297,8 @@ TEST(Verbs, NamesInDataDoNotCommandTheTerminal) {
   }
   const ProcessEnd end = call({"data", "info", folder / "a.h5"});
   EXPECT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_THAT(end.out, HasSubstr("bad\xEF\xBF\xBD[31m"));
-  EXPECT_THAT(end.out, HasSubstr("@worse\xEF\xBF\xBD\xEF\xBF\xBD[32m"));
+  EXPECT_THAT(end.out, HasSubstr("bad\\x1b[31m"));
+  EXPECT_THAT(end.out, HasSubstr("@worse\\n\\x1b[32m"));
   EXPECT_EQ(end.out.find('\x1b'), std::string::npos);
 }
 

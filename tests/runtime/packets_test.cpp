@@ -73,7 +73,7 @@ TEST(Packets, AnIntroductionTellsWhereItsNodeIsDialed) {
 
 // They stand in lines of the log of whoever reads them.
 TEST(Packets, NamesAndReasonsOfOthersComeOutWithoutControlCharacters) {
-  const std::string bad = "a\n\x1b[31m", clean = "a\xEF\xBF\xBD\xEF\xBF\xBD[31m";
+  const std::string bad = "a\n\x1b[31m", clean = "a\\n\\x1b[31m";
   DrainRequest request;
   request.node = request.host = bad;
   const auto asked = unpack(pack(request), WireTypes());

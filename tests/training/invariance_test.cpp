@@ -40,8 +40,7 @@ std::string trained_hash(const Scratch& scratch, const std::string& model,
   const config::Topology topology = zoo_topology(model, overrides);
   runtime::FileDisk disk;
   auto log = runtime::Log::silent();
-  const auto folder =
-      launch::RunFolder::create(scratch.path() + "/run" + std::to_string(number++), disk);
+  auto folder = launch::RunFolder::create(scratch.path() + "/run" + std::to_string(number++), disk);
   CHECK(folder.ok(), folder.ok() ? "" : folder.error().message);
   launch::LocalRunRequest request;
   request.topology = topology;

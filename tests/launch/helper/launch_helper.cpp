@@ -1,7 +1,8 @@
 // A parent for the tests of processes, which can be killed as the test program cannot.
 //
-//   launch_helper children SCRIPT...        starts a shell for each, prints "started PID", and
-//   stays launch_helper group ASK_MS GRACE_MS HEAD MEMBER...
+//   launch_helper children SCRIPT...
+//       starts a shell for each, prints "started PID", and stays
+//   launch_helper group ASK_MS GRACE_MS MOMENT_MS HEAD MEMBER...
 //       a ProcessGroup of shell scripts; prints "started NAME PID", "NAME | line" (the last member
 //       shares our output, its lines have no name), "NAME TEXT lost=0 killed=0" at each end, and at
 //       last "end CODE MESSAGE". A script "missing" is a program that does not exist.
@@ -44,10 +45,11 @@ int run_group(const Arguments& arguments) {
   ProcessGroupOptions options;
   options.ask_after = std::chrono::milliseconds(std::stoi(arguments.at(0)));
   options.member_grace = std::chrono::milliseconds(std::stoi(arguments.at(1)));
-  options.head = process_of("head", arguments.at(2), false);
-  for (std::size_t i = 3; i < arguments.size(); ++i) {
+  options.moment = std::chrono::milliseconds(std::stoi(arguments.at(2)));
+  options.head = process_of("head", arguments.at(3), false);
+  for (std::size_t i = 4; i < arguments.size(); ++i) {
     options.members.push_back(
-        process_of(fmt::format("member.{}", i - 3), arguments[i], i + 1 == arguments.size()));
+        process_of(fmt::format("member.{}", i - 4), arguments[i], i + 1 == arguments.size()));
   }
   options.changed = [](const ProcessChange& change) {
     if (!change.end) return say(fmt::format("started {} {}", change.name, change.pid));

@@ -1,0 +1,65 @@
+#include "launch/run_disk.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace troupe::launch {
+
+using runtime::Result;
+
+Result<void> RunDisk::hold() {
+  const std::scoped_lock lock(mutex_);
+  if (folder_.is_there()) return {};
+  const std::string where = folder_.where();
+  const std::string what =
+      where.empty() ? fmt::format("the run's folder {} was removed", folder_.path())
+                    : fmt::format("the run's folder {} was moved to {}", folder_.path(), where);
+  if (auto made = folder_.make_again(); !made.ok()) {
+    if (!std::exchange(told_, true)) {
+      log_.error(
+          fmt::format("{}, and cannot be made again: {}. Training goes on; its last state is "
+                      "saved elsewhere in the end",
+                      what, made.error().message));
+    }
+    return made;
+  }
+  told_ = false;
+  ++made_again_;
+  const auto logged = log_.put_back();
+  log_.error(fmt::format("{} while the run goes on. It is made again, with a checkpoint; {}", what,
+                         where.empty() ? "earlier checkpoints and showers are lost"
+                                       : "earlier checkpoints and showers stay where it is now"));
+  if (!logged.ok()) log_.warning(logged.error().message);
+  if (put_back_) put_back_(disk_);
+  return {};
+}
+
+int RunDisk::made_again() const {
+  const std::scoped_lock lock(mutex_);
+  return made_again_;
+}
+
+Result<void> RunDisk::replace(const std::string& path, std::span<const std::byte> bytes) {
+  RETURN_IF_ERROR(hold());
+  return disk_.replace(path, bytes);
+}
+
+Result<runtime::Buffer> RunDisk::read(const std::string& path) { return disk_.read(path); }
+
+Result<void> RunDisk::remove(const std::string& path) {
+  RETURN_IF_ERROR(hold());
+  return disk_.remove(path);
+}
+
+Result<std::vector<std::string>> RunDisk::list(const std::string& folder) {
+  RETURN_IF_ERROR(hold());
+  return disk_.list(folder);
+}
+
+Result<void> RunDisk::make_folder(const std::string& folder) {
+  RETURN_IF_ERROR(hold());
+  return disk_.make_folder(folder);
+}
+
+}  // namespace troupe::launch

@@ -44,7 +44,7 @@ std::string address_of(std::string host, std::uint16_t port) {
   return address.text();
 }
 
-// Quoted: keys are full of what means something to a shell.
+// Quoted: some shells take brackets and # for more than they are.
 std::string quoted(const std::string& address, const std::string& public_key) {
   return public_key.empty() ? fmt::format("'{}'", address)
                             : fmt::format("'{}#{}'", address, public_key);

@@ -90,7 +90,7 @@ std::string without_expired(std::string_view text, const std::vector<runtime::Al
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     const bool expired = std::any_of(listed.begin(), listed.end(), [&](const auto& key) {
-      return key.key == key_in(line) && key.until && *key.until <= now;
+      return key.key == runtime::key_of_text(key_in(line)) && key.until && *key.until <= now;
     });
     if (!expired) kept.append(line).push_back('\n');
   }

@@ -1,21 +1,72 @@
 #include "main/credentials.h"
 
+#include <cstdlib>
+#include <iostream>
 #include <string>
+
+#include "telemetry/page/token_file.h"
 
 namespace troupe {
 
 namespace po = boost::program_options;
+using runtime::Result;
+
+namespace {
+
+constexpr const char* kVariable = "TROUPE_TOKEN";
+constexpr const char* kStandardInput = "-";
+
+// The first line of standard input, without the spaces around it.
+Result<std::string> typed_token() {
+  constexpr const char* kSpaces = " \t\r";
+  std::string line;
+  std::getline(std::cin, line);
+  const std::size_t first = line.find_first_not_of(kSpaces);
+  if (first == std::string::npos) {
+    return runtime::Error{runtime::ErrorKind::kUsage,
+                          "standard input holds no token; its first line is to be one"};
+  }
+  return line.substr(first, line.find_last_not_of(kSpaces) + 1 - first);
+}
+
+Result<std::string> token_of(const CommandLine& line) {
+  if (line.has("token-file")) {
+    const auto& file = line.get<std::string>("token-file");
+    return file == kStandardInput ? typed_token()
+                                  : telemetry::read_token_file(file, "--token-file");
+  }
+  const auto& token = line.get<std::string>("token");
+  if (token == kStandardInput) return typed_token();
+  std::cerr << "troupe: warning: everybody on this machine can read a token on the command line; "
+               "give it by --token-file FILE, by --token-file - or as "
+            << kVariable << "\n";
+  return token;
+}
+
+}  // namespace
 
 void add_credential_options(CommandLine& line) {
   line.add()("key", po::value<std::string>(), "folder of keys, as troupe keygen makes it")(
+      "token-file", po::value<std::string>(),
+      "instead of keys: file with what troupe token has printed; - reads a line of standard input. "
+      "The environment variable TROUPE_TOKEN does as well")(
       "token", po::value<std::string>(),
-      "instead of keys: what troupe token has printed; between machines one of both is needed");
+      "the token itself, which other users of this machine can then read; - as for --token-file");
 }
 
 std::optional<int> take_credentials(const CommandLine& line, launch::NodeCredentials& credentials) {
-  if (line.has("key") && line.has("token")) return line.usage_error("--key or --token, not both");
-  if (line.has("key")) credentials.key_folder = line.get<std::string>("key");
-  if (line.has("token")) credentials.token = line.get<std::string>("token");
+  if (line.has("key") + line.has("token") + line.has("token-file") > 1) {
+    return line.usage_error("one of --key, --token-file and --token, not several");
+  }
+  if (line.has("key")) {
+    credentials.key_folder = line.get<std::string>("key");
+  } else if (line.has("token") || line.has("token-file")) {
+    auto token = token_of(line);
+    if (!token.ok()) return line.usage_error(token.error().message);
+    credentials.token = std::move(*token);
+  } else if (const char* token = std::getenv(kVariable); token != nullptr && *token != '\0') {
+    credentials.token = token;
+  }
   return std::nullopt;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// --key and --token of the verbs that talk to the head of a run.
+// How the verbs that talk to the head of a run prove who they are: --key, --token-file, --token or
+// the environment variable TROUPE_TOKEN, which counts when none of these is given.
 
 #include <optional>
 
@@ -11,7 +12,8 @@ namespace troupe {
 
 // Before CommandLine::parse().
 void add_credential_options(CommandLine& line);
-// After it. An exit code when both were given (printed).
+// After it. May read standard input. An exit code when several were given, or one that cannot be
+// read (printed).
 std::optional<int> take_credentials(const CommandLine& line, launch::NodeCredentials& credentials);
 
 }  // namespace troupe

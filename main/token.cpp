@@ -41,8 +41,10 @@ int token_command(const Arguments& arguments) {
   if (!token.ok()) return report(token.error());
   std::cout << *token << "\n";
   std::cerr << fmt::format(
-      "until {}; on the other machine: troupe join 'ADDRESS#{}' --token='{}'\n",
-      runtime::time_text(until), keys->own.public_key, *token);
+      "until {}; on the other machine, with the token in a file: troupe join 'ADDRESS#{}' "
+      "--token-file FILE\n(--token-file - reads it from standard input, and TROUPE_TOKEN does "
+      "without a file)\n",
+      runtime::time_text(until), keys->own.public_key);
   return 0;
 }
 

@@ -11,14 +11,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <ctime>
 
 namespace troupe::runtime {
 namespace {
 
-constexpr std::size_t kKeyCharacters = 40;
-constexpr std::size_t kKeyBytes = 32;
 // Many times what any of these files has.
 constexpr std::size_t kMostFileBytes = std::size_t{4} << 20;
 
@@ -140,14 +139,15 @@ Result<KeyPair> parse_keys(const std::string& path, std::string_view text) {
     if (key == nullptr) {
       return usage(fmt::format("{}:{}: expected 'public KEY' or 'secret KEY'", path, line.number));
     }
-    if (!is_key(line.rest)) {
-      return usage(fmt::format("{}:{}: that is not a key: a key has 40 characters of Z85", path,
-                               line.number));
+    const std::string value = key_of_text(line.rest);
+    if (value.empty()) {
+      return usage(fmt::format("{}:{}: that is not a key: a key has {} hexadecimal digits", path,
+                               line.number, kKeyDigits));
     }
     if (!key->empty()) {
       return usage(fmt::format("{}:{}: a second {} key", path, line.number, line.first));
     }
-    *key = line.rest;
+    *key = value;
   }
   if (keys.public_key.empty()) return usage(fmt::format("{}: it holds no public key", path));
   return keys;
@@ -156,24 +156,43 @@ Result<KeyPair> parse_keys(const std::string& path, std::string_view text) {
 }  // namespace
 
 Result<KeyPair> make_keys() {
-  std::array<char, kKeyCharacters + 1> open{};
-  std::array<char, kKeyCharacters + 1> secret{};
+  std::array<char, kZ85KeyCharacters + 1> open{};
+  std::array<char, kZ85KeyCharacters + 1> secret{};
   if (::zmq_curve_keypair(open.data(), secret.data()) != 0) {
     return Error{ErrorKind::kInternal,
                  fmt::format("cannot make keys: {}; libzmq must be built with CURVE",
                              ::zmq_strerror(::zmq_errno()))};
   }
-  return KeyPair{open.data(), secret.data()};
+  return KeyPair{key_of_text(open.data()), key_of_text(secret.data())};
 }
 
 bool is_key(std::string_view text) {
-  // Z85 also has groups of characters that stand for no number; the library knows.
-  if (text.size() != kKeyCharacters) return false;
-  constexpr std::string_view kAlphabet =
+  return text.size() == kKeyDigits && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+std::string key_of_text(std::string_view text) {
+  if (is_key(text)) return std::string(text);
+  constexpr std::string_view kZ85 =
       "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
-  if (text.find_first_not_of(kAlphabet) != text.npos) return false;
+  const bool may_be = text.size() == kZ85KeyCharacters && text.find_first_not_of(kZ85) == text.npos;
   std::array<std::uint8_t, kKeyBytes> bytes{};
-  return ::zmq_z85_decode(bytes.data(), std::string(text).c_str()) != nullptr;
+  // Some groups of these characters stand for no number; the library knows which.
+  if (!may_be || ::zmq_z85_decode(bytes.data(), std::string(text).c_str()) == nullptr) return {};
+  return key_of_bytes(bytes);
+}
+
+std::string key_of_bytes(std::span<const std::uint8_t, kKeyBytes> bytes) {
+  return fmt::format("{:02x}", fmt::join(bytes, ""));
+}
+
+std::array<std::uint8_t, kKeyBytes> bytes_of_key(std::string_view key) {
+  CHECK(is_key(key), "a key in digits");
+  std::array<std::uint8_t, kKeyBytes> bytes{};
+  for (std::size_t i = 0; i < kKeyBytes; ++i) {
+    const char* const digits = key.data() + 2 * i;
+    (void)std::from_chars(digits, digits + 2, bytes[i], 16);
+  }
+  return bytes;
 }
 
 Result<void> write_public_key(const std::string& path, const KeyPair& keys) {
@@ -205,21 +224,29 @@ Result<KeyPair> read_secret_key(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, read_text(path, true));
   ASSIGN_OR_RETURN(KeyPair keys, parse_keys(path, text));
   if (keys.secret_key.empty()) return usage(fmt::format("{}: it holds no secret key", path));
-  std::array<char, kKeyCharacters + 1> derived{};
-  if (::zmq_curve_public(derived.data(), keys.secret_key.c_str()) != 0 ||
-      keys.public_key != derived.data()) {
+  ASSIGN_OR_RETURN(const KeyPair derived, keys_of_secret(keys.secret_key));
+  if (keys.public_key != derived.public_key) {
     return usage(fmt::format("{}: its public key does not belong to its secret key", path));
   }
   return keys;
 }
 
-Result<KeyPair> keys_of_secret(const std::string& secret_key) {
-  KeyPair keys{std::string(kKeyCharacters + 1, '\0'), secret_key};
-  if (!is_key(secret_key) || ::zmq_curve_public(keys.public_key.data(), secret_key.c_str()) != 0) {
-    return usage("this is no key: 40 characters are expected, as 'troupe token' prints them");
+Result<KeyPair> keys_of_secret(std::string_view secret_key) {
+  const std::string secret = key_of_text(secret_key);
+  if (secret.empty()) {
+    return usage(
+        fmt::format("this is no key: {} hexadecimal digits are expected, as 'troupe token' "
+                    "prints them",
+                    kKeyDigits));
   }
-  keys.public_key.resize(kKeyCharacters);
-  return keys;
+  std::array<char, kZ85KeyCharacters + 1> text{};
+  std::array<char, kZ85KeyCharacters + 1> derived{};
+  ::zmq_z85_encode(text.data(), bytes_of_key(secret).data(), kKeyBytes);
+  if (::zmq_curve_public(derived.data(), text.data()) != 0) {
+    return Error{ErrorKind::kInternal,
+                 "libzmq cannot derive a public key; it must be built with CURVE"};
+  }
+  return KeyPair{key_of_text(derived.data()), secret};
 }
 
 std::string time_text(std::chrono::sys_seconds time) {
@@ -231,15 +258,16 @@ Result<std::vector<AllowedKey>> read_allow_list(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, read_text(path, false));
   std::vector<AllowedKey> allowed;
   for (Line& line : lines_of(text)) {
-    if (!is_key(line.first)) {
+    const std::string key = key_of_text(line.first);
+    if (key.empty()) {
       return usage(fmt::format("{}:{}: '{}' is not a key: expected KEY NAME", path, line.number,
                                line.first));
     }
-    const auto same = [&](const AllowedKey& other) { return other.key == line.first; };
+    const auto same = [&](const AllowedKey& other) { return other.key == key; };
     if (std::any_of(allowed.begin(), allowed.end(), same)) {
       return usage(fmt::format("{}:{}: this key stands in the list already", path, line.number));
     }
-    AllowedKey entry{std::move(line.first), std::move(line.rest)};
+    AllowedKey entry{key, std::move(line.rest)};
     if (!take_until(entry)) {
       return usage(
           fmt::format("{}:{}: 'until' is followed by a moment such as "

@@ -8,13 +8,14 @@
 #include <charconv>
 #include <memory>
 
+#include "runtime/transport/keys.h"
+
 namespace troupe::runtime {
 namespace {
 
 // A socket's name has 108 bytes with its end, and the other lanes' names have up to 8 more.
 constexpr std::size_t kMostPathBytes = 99;
 constexpr std::size_t kMostHostBytes = 253;
-constexpr std::size_t kKeyBytes = 40;
 
 Error not_understood(std::string_view text, std::string_view why) {
   return Error{ErrorKind::kUsage,
@@ -27,8 +28,8 @@ Error wrong_key(std::string_view text) {
   const std::size_t mark = text.find('#');
   return Error{ErrorKind::kUsage,
                fmt::format("cannot understand the address '{}#KEY': the key after # has {} "
-                           "characters, {} are expected; give the whole key, in single quotes",
-                           text.substr(0, mark), text.size() - mark - 1, kKeyBytes)};
+                           "characters, {} hexadecimal digits are expected; give the whole key",
+                           text.substr(0, mark), text.size() - mark - 1, kKeyDigits)};
 }
 
 Result<Address> parse_ipc(std::string_view text, std::string_view path) {
@@ -111,17 +112,22 @@ std::string Address::text() const {
   return fmt::format("tcp://{}:{}", bracketed(host), port);
 }
 
-// A key may itself hold '#', so it is told by its length.
+// A key in Z85 may itself hold '#', so a key is told by its length.
 std::string_view without_key(std::string_view text) {
-  const bool has_key = text.size() > kKeyBytes && text[text.size() - kKeyBytes - 1] == '#';
-  return has_key ? text.substr(0, text.size() - kKeyBytes - 1) : text;
+  for (const std::size_t length : {kKeyDigits, kZ85KeyCharacters}) {
+    if (text.size() <= length) continue;
+    const std::size_t mark = text.size() - length - 1;
+    const bool has_digits = length != kKeyDigits || is_key(text.substr(mark + 1));
+    if (text[mark] == '#' && has_digits) return text.substr(0, mark);
+  }
+  return text;
 }
 
 Result<Address> parse_address(std::string_view text) {
   constexpr std::string_view kTcp = "tcp://";
   constexpr std::string_view kIpc = "ipc://";
   std::string_view rest = without_key(text);
-  const std::string_view key = rest == text ? "" : text.substr(rest.size() + 1);
+  const std::string_view written = rest == text ? "" : text.substr(rest.size() + 1);
   Result<Address> address = Error{};
   if (rest.starts_with(kIpc)) {
     address = parse_ipc(text, rest.substr(kIpc.size()));
@@ -133,7 +139,13 @@ Result<Address> parse_address(std::string_view text) {
     if (rest.find('#') != std::string_view::npos) return wrong_key(text);
     address = parse_tcp(text, rest);
   }
-  if (address.ok()) address->key = key;
+  if (!address.ok() || written.empty()) return address;
+  address->key = key_of_text(written);
+  if (address->key.empty()) {
+    return Error{ErrorKind::kUsage, fmt::format("cannot understand the address '{}#KEY': what "
+                                                "follows # is not a key",
+                                                without_key(text))};
+  }
   return address;
 }
 

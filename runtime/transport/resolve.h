@@ -4,7 +4,7 @@
 // same), "ipc://PATH". A host is a name, an IPv4 address or an IPv6 address in brackets; "*" is
 // every IPv4 address of this machine, and makes sense for listening only.
 //
-// An address may end in "#KEY", the public key (Z85, 40 characters) that the other end must prove.
+// An address may end in "#KEY", the public key (see keys.h) that the other end must prove.
 
 #include <cstdint>
 #include <string>
@@ -21,7 +21,7 @@ struct Address {
   std::string host;        // of kTcp, without brackets
   std::uint16_t port = 0;  // of kTcp; 0 is "any", for listening only
   std::string path;        // of kIpc
-  std::string key;         // "" for none
+  std::string key;         // in digits; "" for none
 
   // As it would be written, without the key.
   std::string text() const;

@@ -47,7 +47,7 @@ struct ConnectionInfo {
   // Of the other end: "tcp://10.0.0.2:41234", or anything that is not tcp. For people, and to tell
   // which machine it is on.
   std::string address;
-  std::string key;  // of the peer, proven by the transport (Z85); "" where nothing is encrypted
+  std::string key;  // of the peer, proven by the transport (keys.h); "" where nothing is encrypted
   // The key has expired, and connects because it has done so before: good for nodes of the run to
   // come back with, and for nobody new.
   bool key_expired = false;

@@ -2,15 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <zmq.hpp>
-
-#include <array>
 #include <string_view>
 
 namespace troupe::runtime {
 namespace {
 
-constexpr std::size_t kKeyBytes = 32;
 constexpr std::size_t kRequestFrames = 7;
 
 std::string_view text_of(const Buffer& frame) {
@@ -25,10 +21,8 @@ std::string key_of(std::span<const Buffer> request) {
       text_of(request[5]) != "CURVE" || request[6].size() != kKeyBytes) {
     return "";
   }
-  std::array<char, kKeyBytes / 4 * 5 + 1> text{};
-  ::zmq_z85_encode(text.data(), reinterpret_cast<const std::uint8_t*>(request[6].data()),
-                   kKeyBytes);
-  return text.data();
+  return key_of_bytes(std::span<const std::uint8_t, kKeyBytes>(
+      reinterpret_cast<const std::uint8_t*>(request[6].data()), kKeyBytes));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ namespace troupe::runtime {
 struct AdmissionAnswer {
   std::vector<Buffer> frames;  // the reply
   Admission admission = Admission::kRefused;
-  std::string key;  // that asked (Z85); "" when the request cannot be understood
+  std::string key;  // that asked; "" when the request cannot be understood
 };
 
 // The answer to one request, whatever it holds. `admits` is asked about a key that has the form of

@@ -75,14 +75,18 @@ int milliseconds(Duration duration) {
 
 void set_security(zmq::socket_t& socket, const ZmqSocketOptions& options) {
   if (!options.keys) return;
-  socket.set(zmq::sockopt::curve_secretkey, options.keys->secret_key);
+  const auto set_key = [&](auto option, const std::string& key) {
+    const auto bytes = bytes_of_key(key);
+    socket.set(option, zmq::const_buffer(bytes.data(), bytes.size()));
+  };
+  set_key(zmq::sockopt::curve_secretkey, options.keys->secret_key);
   if (options.role == ZmqSocketOptions::Role::kRouter) {
     socket.set(zmq::sockopt::curve_server, true);
     // Without a domain the library asks nobody whom to let in.
     socket.set(zmq::sockopt::zap_domain, "troupe");
   } else {
-    socket.set(zmq::sockopt::curve_publickey, options.keys->public_key);
-    socket.set(zmq::sockopt::curve_serverkey, options.server_key);
+    set_key(zmq::sockopt::curve_publickey, options.keys->public_key);
+    set_key(zmq::sockopt::curve_serverkey, options.server_key);
   }
 }
 

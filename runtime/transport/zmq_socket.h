@@ -73,7 +73,7 @@ struct ZmqEvent {
 // Where a message came from.
 struct ZmqOrigin {
   int descriptor = -1;  // of its connection, -1 if unknown
-  std::string key;      // proven (Z85), "" without CURVE
+  std::string key;      // proven; "" without CURVE
   bool key_expired = false;
   std::string address;  // of the peer, for people
 

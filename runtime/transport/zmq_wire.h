@@ -50,7 +50,8 @@ struct ZmqWireOptions {
   // What the time is, for keys that expire; same thread. Default: as the system has it.
   std::function<std::chrono::sys_seconds()> wall_time;
 
-  // The key (Z85) a dialed listener must prove, where the address names none ("#KEY" at its end).
+  // The key (keys.h) a dialed listener must prove, where the address names none ("#KEY" at its
+  // end).
   // "" with a loopback address: the connection is not encrypted.
   std::string server_key;
 

@@ -158,8 +158,8 @@ TEST_F(ClusterDrain, KeysDecideWhoMayAsk) {
   expect_refused(call({"drain", address, "member.1", "--key", stranger}), 5, {"key"});
   expect_refused(call({"drain", address_, "member.1", "--within", "2"}), 5, {address_});
   const ProcessEnd token = call({"token", keys, "--for", "10min"});
-  const std::string secret = token.out.substr(0, token.out.find('\n'));
-  const ProcessEnd drained = call({"drain", address, "member.1", "--token=" + secret});
+  write_text(path("token"), token.out);
+  const ProcessEnd drained = call({"drain", address, "member.1", "--token-file", path("token")});
   EXPECT_EQ(drained.exit_code, 0) << drained.err;
   EXPECT_EQ(second.wait().exit_code, 0);
   EXPECT_TRUE(head.running());

@@ -30,7 +30,7 @@ TEST_F(Keygen, PrintsOneObjectOnRequest) {
   const JsonValue made = parse_json(end.out);
   EXPECT_EQ(made["folder"].text(), path("keys"));
   EXPECT_EQ(made["name"].text(), "node a");
-  EXPECT_EQ(made["public_key"].text().size(), 40u);
+  EXPECT_THAT(made["public_key"].text(), testing::MatchesRegex("[0-9a-f]+"));
   EXPECT_THAT(read_text(path("keys/allowed.keys")),
               HasSubstr("\n" + made["public_key"].text() + " node a\n"));
   EXPECT_THAT(read_text(path("keys/secret.key")), HasSubstr(made["public_key"].text()));
@@ -57,9 +57,35 @@ TEST_F(Keygen, ATokenIsPrintedAloneAndAdmitsForAWhile) {
   ASSERT_EQ(call({"keygen", path("keys")}).exit_code, 0);
   const ProcessEnd made = call({"token", path("keys"), "--for", "10min"});
   EXPECT_EQ(made.exit_code, 0) << made.err;
-  EXPECT_EQ(made.out.size(), 41u);
-  EXPECT_THAT(made.err, HasSubstr("--token='" + made.out.substr(0, 40) + "'"));
+  EXPECT_EQ(made.out.size(), 65u);
+  EXPECT_THAT(made.err, HasSubstr("--token-file FILE"));
+  EXPECT_THAT(made.err, testing::Not(HasSubstr(made.out.substr(0, 64)))) << "it goes into logs";
   EXPECT_THAT(read_text(path("keys/allowed.keys")), testing::ContainsRegex(" token until 20"));
+}
+
+// A text that is no key is refused before anything is dialed, so it shows what was read.
+TEST_F(Keygen, ATokenComesFromAFileStandardInputOrTheEnvironment) {
+  write_text(path("token"), "nonsense\n");
+  const std::string drain =
+      std::string(TROUPE_BINARY " drain 127.0.0.1:1#") + std::string(64, 'a') + " member.0 ";
+  const auto shell = [](const std::string& script) {
+    return Process({"/bin/sh", "-c", script}).wait();
+  };
+  for (const std::string& script :
+       {drain + "--token-file " + path("token"), "echo nonsense | " + drain + "--token-file -",
+        "echo nonsense | " + drain + "--token -", "TROUPE_TOKEN=nonsense " + drain,
+        drain + "--token nonsense"}) {
+    const ProcessEnd end = shell(script);
+    EXPECT_EQ(end.exit_code, 2) << script;
+    EXPECT_THAT(end.err, HasSubstr("this is no key")) << script;
+    const bool is_told = script.ends_with("--token nonsense");
+    EXPECT_EQ(end.err.find("everybody on this machine can read") != std::string::npos, is_told);
+  }
+  EXPECT_THAT(shell("TROUPE_TOKEN=nonsense " + drain + "--key " + path("none")).err,
+              HasSubstr("there are no keys in"))
+      << "the option counts more than the environment";
+  EXPECT_THAT(shell(drain + "--token-file - </dev/null").err, HasSubstr("holds no token"));
+  EXPECT_THAT(shell(drain + "--token-file a --key b").err, HasSubstr("not several"));
 }
 
 TEST_F(Keygen, ATokenNeedsKeysAndATime) {

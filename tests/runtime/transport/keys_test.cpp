@@ -154,13 +154,34 @@ TEST_F(Keys, ASecretKeyHasItsPublicOneInIt) {
   EXPECT_FALSE(keys_of_secret(std::string(40, '"')).ok());
 }
 
-TEST(KeyForm, OnlyFortyCharactersThatStandForBytes) {
-  EXPECT_FALSE(is_key(""));
-  EXPECT_FALSE(is_key(std::string(39, '0')));
-  EXPECT_TRUE(is_key(std::string(40, '0')));
-  EXPECT_FALSE(is_key(std::string(40, '#')));  // a group beyond 32 bits
-  EXPECT_FALSE(is_key(std::string(40, ' ')));
-  EXPECT_FALSE(is_key(std::string(40, '\xff')));
+// Section "Test Case 1" of ZeroMQ's RFC 32 encodes the first eight of these bytes as "HelloWorld".
+const std::string kZ85 = "HelloWorldHelloWorldHelloWorldHelloWorld";
+const std::string kDigits = "864fd26fb559f75b864fd26fb559f75b864fd26fb559f75b864fd26fb559f75b";
+
+TEST(KeyForm, KeyOfEarlierReleasesIsTheSameKeyInDigits) {
+  EXPECT_EQ(key_of_text(kZ85), kDigits);
+  EXPECT_EQ(key_of_text(kDigits), kDigits);
+  EXPECT_EQ(key_of_bytes(bytes_of_key(kDigits)), kDigits);
+}
+
+TEST(KeyForm, TextThatStandsForNoKeyIsNone) {
+  for (const std::string& text :
+       {std::string(), std::string(39, '0'), std::string(41, '0'), std::string(63, '0'),
+        std::string(65, '0'), std::string(64, 'A'), std::string(40, ' '), std::string(40, '\xff'),
+        std::string(40, '#')}) {
+    EXPECT_EQ(key_of_text(text), "") << text;
+  }
+  EXPECT_NE(key_of_text(std::string(40, '0')), "");
+}
+
+TEST_F(Keys, FilesOfEarlierReleasesAreRead) {
+  const auto list = read_allow_list(file("list", kZ85 + " old\n" + keys_.public_key + " new\n"));
+  ASSERT_TRUE(list.ok()) << list.error().message;
+  EXPECT_EQ(list->at(0).key, kDigits);
+  EXPECT_EQ(*read_public_key(file("old.public", "public " + kZ85 + "\n")), kDigits);
+  const auto twice = read_allow_list(file("twice", kZ85 + " old\n" + kDigits + " new\n"));
+  ASSERT_FALSE(twice.ok());
+  EXPECT_THAT(twice.error().message, HasSubstr("twice:2: this key stands in the list already"));
 }
 
 }  // namespace

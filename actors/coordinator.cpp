@@ -269,11 +269,22 @@ void Coordinator::settle_quarrels(Context& context) {
     return lost_.contains(quarrel.from) || lost_.contains(quarrel.about);
   };
   std::erase_if(quarrels_, is_over);
-  if (quarrels_.empty() || context.now() - quarrels_.front().since < options_.parting_grace) return;
-  const Quarrel quarrel = quarrels_.front();
   const auto learns = [&](std::uint32_t member) {
     return !membership_.present().contains(member) || teachers_.contains(member);
   };
+  // Both live, or the others do not need the one that goes.
+  const auto is_clear = [&](const Quarrel& quarrel) {
+    if (learns(quarrel.from) || learns(quarrel.about)) return true;
+    return std::any_of(quarrels_.begin(), quarrels_.end(), [&](const Quarrel& other) {
+      return other.from == quarrel.about && other.about == quarrel.from;
+    });
+  };
+  const auto due = std::find_if(quarrels_.begin(), quarrels_.end(), [&](const Quarrel& quarrel) {
+    const auto grace = is_clear(quarrel) ? options_.parting_grace : options_.accused_grace;
+    return context.now() - quarrel.since >= grace;
+  });
+  if (due == quarrels_.end()) return;
+  const Quarrel quarrel = *due;
   const auto complaints = [&](std::uint32_t member) {
     return std::count_if(quarrels_.begin(), quarrels_.end(), [&](const Quarrel& each) {
       return (each.from == member || each.about == member) && !learns(each.from) &&

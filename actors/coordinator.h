@@ -91,8 +91,10 @@ struct CoordinatorOptions {
   // Asked now and then until training is over: processes that have ended since. May be null.
   std::function<std::vector<MissingMember>()> ended;
   // Two members have lost each other: how long one of them may take to be lost here too, before
-  // the others go on without one of them.
+  // the others go on without one of them. Only one of them says so: this node may have more
+  // patience with the other, which may be dead.
   runtime::Duration parting_grace = std::chrono::seconds(2);
+  runtime::Duration accused_grace = std::chrono::seconds(20);
   bool validate = true;     // there is a Validator
   bool shares_anew = true;  // micro-batches, when it is worthwhile
   // What the coordinators before this one have left. None: the run begins.

@@ -74,7 +74,8 @@ RecordOf<FailureSection> failure_record() {
       ->field("heartbeat", &FailureSection::heartbeat, duration(milliseconds(1)), Scope::kFree,
               "How often nodes tell each other that they live.")
       .field("dead_after", &FailureSection::dead_after, duration(milliseconds(1)), Scope::kFree,
-             "Silence after which a node is given up; more than twice the heartbeat.")
+             "Least silence after which a node is given up; more than twice the heartbeat. On busy "
+             "hosts, and for processes of the same machine, it is up to ten times as long.")
       .field("stuck_after", &FailureSection::stuck_after, duration(milliseconds(100)), Scope::kFree,
              "How long no actor of any node may have moved before the run ends and names the "
              "culprit. While a handler runs it is only named in a warning; of several nodes, until "

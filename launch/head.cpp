@@ -97,18 +97,21 @@ runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSet
   };
   gate.invite = [&request, &clock, &membership, &relay, names, identity = setup.identity](
                     const runtime::Enrolment& enrolment,
-                    const std::vector<std::string>& awaited) -> Result<runtime::Invitation> {
+                    const std::vector<std::string>& awaited) -> Result<runtime::EnrolmentAnswer> {
     // Before there was a View a process that failed may be started again as the same member.
     const HeadHistory& history = membership.history();
     std::vector<std::string> free;
     for (const std::string& name : awaited) {
       if (history.members.empty() || !history.places.contains(name)) free.push_back(name);
     }
-    ASSIGN_OR_RETURN(std::string name,
-                     names->choose(enrolment.node, enrolment.host,
-                                   awaited_first(free, request.members), clock.now()));
-    const auto relay_token = relay.admit(name);
-    RETURN_IF_ERROR(membership.add_place(name, relay_token));
+    const auto name = names->choose(enrolment.node, enrolment.host,
+                                    awaited_first(free, request.members), clock.now());
+    if (!name) {
+      ASSIGN_OR_RETURN(runtime::NotNow not_now, names->why_none(enrolment.node, free));
+      return runtime::EnrolmentAnswer(std::move(not_now));
+    }
+    const auto relay_token = relay.admit(*name);
+    RETURN_IF_ERROR(membership.add_place(*name, relay_token));
     MemberInvitation contents;
     contents.relay_port = relay.port();
     if (relay_token) contents.relay_token = *relay_token;
@@ -118,7 +121,7 @@ runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSet
     contents.data_folder = std::filesystem::absolute(request.data_folder).string();
     contents.host = host_name();
     contents.data = identity;
-    return runtime::Invitation{std::move(name), pack_invitation(contents)};
+    return runtime::EnrolmentAnswer(runtime::Invitation{*name, pack_invitation(contents)});
   };
   return gate;
 }

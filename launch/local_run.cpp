@@ -32,9 +32,11 @@
 #include "launch/run_summary.h"
 #include "launch/run_trace.h"
 #include "launch/starting_state.h"
+#include "launch/this_host.h"
 #include "launch/training_setup.h"
 #include "launch/utc_time.h"
 #include "runtime/node.h"
+#include "runtime/transport/patience.h"
 
 namespace troupe::launch {
 namespace {
@@ -148,7 +150,9 @@ void take_place(const HeadHistory& history, const config::FailureSection& failur
   coordinator.predecessor->made_all =
       coordinator.state->iteration >= parts.monitor.progress.iterations;
   // As long as a member may take to notice that the head it knew is gone, and the way here.
-  coordinator.return_within = 2 * failure.dead_after + std::chrono::seconds(1);
+  const runtime::Patience patience(failure.dead_after);
+  coordinator.return_within =
+      2 * patience.limit(runtime::TimePoint{0}, host_load()) + std::chrono::seconds(1);
   parts.monitor.told_before = true;
 }
 

@@ -19,9 +19,9 @@ bool MemberNames::may_have(const std::string& name, const std::string& wanted,
   return promise->second.host == host || now - promise->second.made >= kPromise;
 }
 
-runtime::Result<std::string> MemberNames::choose(const std::string& wanted, const std::string& host,
-                                                 const std::vector<std::string>& awaited,
-                                                 runtime::TimePoint now) {
+std::optional<std::string> MemberNames::choose(const std::string& wanted, const std::string& host,
+                                               const std::vector<std::string>& awaited,
+                                               runtime::TimePoint now) {
   const std::string* best = nullptr;
   // Those never promised count as promised before all others.
   const auto promised_at = [&](const std::string& name) {
@@ -32,24 +32,31 @@ runtime::Result<std::string> MemberNames::choose(const std::string& wanted, cons
     if (!may_have(name, wanted, host, now)) continue;
     if (best == nullptr || promised_at(name) < promised_at(*best)) best = &name;
   }
-  if (best != nullptr) {
-    promised_[*best] = {now, host};
-    return *best;
+  if (best == nullptr) return std::nullopt;
+  promised_[*best] = {now, host};
+  return *best;
+}
+
+runtime::Result<runtime::NotNow> MemberNames::why_none(
+    const std::string& wanted, const std::vector<std::string>& awaited) const {
+  std::vector<std::string> open;
+  for (const std::string& name : awaited) {
+    if (!reserved_.contains(name)) open.push_back(name);
   }
-  if (!wanted.empty()) {
-    std::vector<std::string> others;
-    for (const std::string& name : awaited) {
-      if (may_have(name, "", host, now)) others.push_back(name);
-    }
-    const std::string advice =
-        others.empty() ? "; nor is any other"
-                       : fmt::format("; leave out --node, or name one that is awaited: {}",
-                                     fmt::join(others, ", "));
-    return Error{
-        ErrorKind::kUsage,
-        fmt::format("{} is not awaited, or another process is about to be it{}", wanted, advice)};
+  const bool is_open = std::find(open.begin(), open.end(), wanted) != open.end();
+  if (wanted.empty() ? !open.empty() : is_open) {
+    return runtime::NotNow{wanted.empty() ? "every place of the run is promised to another process"
+                                          : wanted + " is promised to another process"};
   }
-  return Error{ErrorKind::kUsage, "all members of the run are there, or about to come"};
+  if (wanted.empty()) {
+    return Error{ErrorKind::kUsage,
+                 "every place of the run is taken; a run with a higher cluster.joiners has more"};
+  }
+  const std::string advice =
+      open.empty() ? "; nor is any other"
+                   : fmt::format("; leave out --node, or name one that is awaited: {}",
+                                 fmt::join(open, ", "));
+  return Error{ErrorKind::kUsage, fmt::format("{} is not awaited{}", wanted, advice)};
 }
 
 }  // namespace troupe::launch

@@ -3,6 +3,7 @@
 // Which of the awaited members a process shall be that asks to be one.
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
+#include "runtime/transport/packets.h"
 
 namespace troupe::launch {
 
@@ -30,10 +32,16 @@ class MemberNames {
 
   // `wanted`: "" for any. `host`: of the process; what was promised to one of the same host is
   // given again at once, as it most likely has failed there and is tried again. `awaited`: those
-  // that have not come. kUsage: there is none to give, or not the wanted one.
-  runtime::Result<std::string> choose(const std::string& wanted, const std::string& host,
-                                      const std::vector<std::string>& awaited,
-                                      runtime::TimePoint now);
+  // that have not come, and that may be given now. None: there is none to give, or not the wanted
+  // one.
+  std::optional<std::string> choose(const std::string& wanted, const std::string& host,
+                                    const std::vector<std::string>& awaited,
+                                    runtime::TimePoint now);
+
+  // Why choose() gave none. `awaited`: all that have not come. NotNow: one that suits the process
+  // is promised to another, or not to be given yet. kUsage: there is none left for it.
+  runtime::Result<runtime::NotNow> why_none(const std::string& wanted,
+                                            const std::vector<std::string>& awaited) const;
 
  private:
   struct Promise {

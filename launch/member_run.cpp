@@ -88,13 +88,19 @@ Result<std::uint32_t> number_of(const std::string& node, std::uint32_t members) 
 }
 
 Result<Call> ask_head(const MemberRequest& request, runtime::Wire& wire,
-                      const runtime::Clock& clock, RunSignals& signals) {
+                      const runtime::Clock& clock, RunSignals& signals, const runtime::Log& log) {
   runtime::EnrolOptions options;
   options.address = request.address;
   options.request.node = request.node;
   options.request.host = host_name();
   options.request.pid = static_cast<std::uint64_t>(::getpid());
   options.within = request.within;
+  options.for_a_place = request.for_a_place;
+  options.waits = [&](const std::string& why) {
+    const std::chrono::duration<double> most = request.for_a_place;
+    log.info(fmt::format("{}; waiting for one that becomes free, {:.0f} s at most (--wait)", why,
+                         most.count()));
+  };
   options.cancelled = [&signals] { return signals.is_leaving(); };
   ASSIGN_OR_RETURN(const runtime::Invitation answer, runtime::enrol(wire, options, clock));
   Call call;
@@ -139,7 +145,7 @@ Result<MemberResult> join_run(const MemberRequest& request, RunSignals& signals,
                               const runtime::Clock& clock, runtime::Log& log) {
   FellowKeys fellows;
   ASSIGN_OR_RETURN(const auto own_wire, open_member_wire(request, fellows, clock, log));
-  ASSIGN_OR_RETURN(const Call call, ask_head(request, *own_wire, clock, signals));
+  ASSIGN_OR_RETURN(const Call call, ask_head(request, *own_wire, clock, signals, log));
   const MemberInvitation& invitation = call.invitation;
   std::optional<RelayedMember> relayed;
   if (request.listen == kNoListener) {

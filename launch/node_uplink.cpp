@@ -11,6 +11,7 @@
 
 #include "actors/wire_messages.h"
 #include "launch/nodes_file.h"
+#include "launch/this_host.h"
 #include "pipeline/state_layout.h"
 #include "runtime/transport/resolve.h"
 #include "runtime/transport/zmq_wire.h"
@@ -93,6 +94,8 @@ runtime::GateOptions gate_options(const std::string& name, const config::Failure
   options.incarnation = draw_number();
   options.host = host_name();
   options.pid = static_cast<std::uint64_t>(::getpid());
+  options.machine = machine_identity();
+  options.host_load = host_load;
   options.terms = std::move(terms);
   options.heartbeat = failure.heartbeat;
   options.dead_after = failure.dead_after;

@@ -5,10 +5,13 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <system_error>
 
@@ -122,6 +125,25 @@ bool is_this_host(const std::string& host) {
   std::string number = resolved->host;
   if (number.starts_with('[')) number = number.substr(1, number.size() - 2);
   return can_bind(number);
+}
+
+std::string machine_identity() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  std::error_code failed;
+  const auto network = std::filesystem::read_symlink("/proc/self/ns/net", failed);
+  return boot.empty() || failed ? std::string() : boot + " " + network.string();
+}
+
+// The fourth word of the file is "RUNNABLE/ALL".
+double host_load() {
+  std::ifstream file("/proc/loadavg");
+  std::string average;
+  double runnable = 0.0;
+  for (int i = 0; i < 3; ++i) file >> average;
+  if (!(file >> runnable)) return 0.0;
+  const long processors = ::sysconf(_SC_NPROCESSORS_ONLN);
+  return runnable / static_cast<double>(std::max(processors, 1L));
 }
 
 }  // namespace troupe::launch

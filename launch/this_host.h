@@ -1,6 +1,6 @@
 #pragma once
 
-// This machine as others see it: which names and numbers are its own.
+// This machine as others see it: which names and numbers are its own, and how busy it is.
 
 #include <string>
 #include <vector>
@@ -22,5 +22,13 @@ std::vector<std::string> interface_addresses();
 // The address of this machine from which it reaches that one, both as numbers (IPv6 with or without
 // brackets, without in the answer). Nothing is sent. Errors (kLostPeers): there is no way.
 runtime::Result<std::string> address_towards(const std::string& number);
+
+// Equal for two processes that run under the same kernel in the same network namespace; see
+// runtime::Introduction. "" where the system does not tell.
+std::string machine_identity();
+
+// Threads that run or want to, per processor; 0 where the system does not tell. Counts those of all
+// users, as a processor is shared with them.
+double host_load();
 
 }  // namespace troupe::launch

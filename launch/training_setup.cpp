@@ -14,6 +14,7 @@
 #include "launch/usable_machine.h"
 #include "pipeline/sum_layout.h"
 #include "runtime/base/thread_team.h"
+#include "runtime/transport/patience.h"
 
 namespace troupe::launch {
 namespace {
@@ -225,6 +226,7 @@ actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
   options.state = std::move(state);
   options.validate = setup.data && setup.data->test;
   options.parting_grace = topology.cluster.failure.dead_after;
+  options.accused_grace = runtime::Patience(options.parting_grace).most();
   options.membership.replicas_per_member = topology.replica.count;
   options.membership.weights = setup.replica_weights;
   options.membership.micro_batches = setup.options.micro_batches;

@@ -41,7 +41,8 @@ int join_command(const Arguments& arguments) {
   CommandLine line(
       "join ADDRESS [--key DIR] [--node NAME] [--listen ADDRESS]\n"
       "            [--data DIR or remote]\n"
-      "            [--trace FILE] [--within SECONDS] [--preemption-file FILE]\n"
+      "            [--trace FILE] [--within SECONDS] [--wait SECONDS]\n"
+      "            [--preemption-file FILE]\n"
       "            [--preemption-command COMMAND] [--preemption-every SECONDS]",
       "Makes this process a member of the run whose head listens at ADDRESS: it gets\n"
       "the topology from there, opens the data itself or, with --data remote, is sent\n"
@@ -59,7 +60,9 @@ int join_command(const Arguments& arguments) {
       "none, the head sends what is to be computed (a folder of that name is './remote')")(
       "trace", po::value<std::string>(), "file for what its actors did lately, written at its end");
   line.add()("within", po::value<std::uint32_t>()->default_value(60),
-             "seconds in which the head must answer for the first time");
+             "seconds in which the head must answer for the first time")(
+      "wait", po::value<std::uint32_t>()->default_value(600),
+      "seconds to wait while every place is promised to other processes; 0: not at all");
   line.add()("preemption-file", po::value<std::string>(),
              "leaves the run when this file is there: this machine is about to be taken away")(
       "preemption-command", po::value<std::string>(),
@@ -91,6 +94,11 @@ int join_command(const Arguments& arguments) {
     return line.usage_error(fmt::format("--within: 1 to {} seconds", kLongestWaitSeconds));
   }
   request.within = std::chrono::seconds(within_s);
+  const auto wait_s = line.get<std::uint32_t>("wait");
+  if (wait_s > kLongestWaitSeconds) {
+    return line.usage_error(fmt::format("--wait: 0 to {} seconds", kLongestWaitSeconds));
+  }
+  request.for_a_place = std::chrono::seconds(wait_s);
   if (line.has("preemption-file")) {
     request.preemption.file = line.get<std::string>("preemption-file");
   }

@@ -127,7 +127,7 @@ void NodeCore::watch(TimePoint now) {
       return;
     case ProgressWatch::Verdict::kSlow:
       log_.warning(fmt::format("no progress for {:.1f} s\n{}", seconds(options_.stuck_after),
-                               print(wait_graph())));
+                               print_with_culprit(wait_graph())));
       return;
     case ProgressWatch::Verdict::kStuck:
       if (gate_) {
@@ -164,7 +164,8 @@ void NodeCore::watch_all_nodes(TimePoint now) {
     fail_stuck(fmt::format("nothing has moved on any node for {:.1f} s {}", patience, kSetting),
                graph);
   } else if (*handler < kSlowHandlers * options_.stuck_after) {
-    log_.warning(fmt::format("no progress on any node for {:.1f} s\n{}", patience, print(graph)));
+    log_.warning(fmt::format("no progress on any node for {:.1f} s\n{}", patience,
+                             print_with_culprit(graph)));
   } else {
     fail_stuck(fmt::format("nothing has moved on any node while a handler ran for {:.1f} s, {} "
                            "times as long as it may {}; if it only takes its time, allow it more",
@@ -184,7 +185,8 @@ void NodeCore::fail_stuck(std::string_view what, const WaitGraph& graph) {
     if (timers_.next_due() == TimerQueue::kNever) give_up(what, &graph);
     return;
   }
-  error_ = Error{ErrorKind::kInternal, fmt::format("stuck: {}\n{}", what, print(graph))};
+  error_ =
+      Error{ErrorKind::kInternal, fmt::format("stuck: {}\n{}", what, print_with_culprit(graph))};
   log_.warning(fmt::format("stuck: {}; everyone is asked to stop", what));
   carry_out(supervisor_.ask_stop(supervisor_.root(), clock_.now()));
 }
@@ -199,7 +201,7 @@ void NodeCore::give_up(std::string_view why, const WaitGraph* graph) {
     }
   }
   std::string text = fmt::format("{}; not stopped: {}", why, fmt::join(unstopped_, ", "));
-  if (graph != nullptr) text += fmt::format("\n{}", print(*graph));
+  if (graph != nullptr) text += fmt::format("\n{}", print_with_culprit(*graph));
   if (error_) {
     log_.error(text);
   } else {

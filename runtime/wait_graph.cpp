@@ -68,6 +68,7 @@ std::vector<std::size_t> find_circle(const Edges& edges) {
 std::string describe(const WaitGraph& graph, std::size_t index) {
   const ActorWait& actor = graph.actors[index];
   std::vector<std::string> parts;
+  std::map<std::string, std::vector<std::string>> silent;  // senders, by port
   if (actor.stopping) parts.emplace_back("stopping");
   if (actor.activity == Activity::kRunning) {
     parts.push_back(
@@ -87,9 +88,11 @@ std::string describe(const WaitGraph& graph, std::size_t index) {
                                   link.message_credits, graph.actors[link.from].name));
     }
     if (link.to == index && starves(graph, link)) {
-      parts.push_back(
-          fmt::format("no message on {} from {}", link.to_port, graph.actors[link.from].name));
+      silent[link.to_port].push_back(graph.actors[link.from].name);
     }
+  }
+  for (const auto& [port, senders] : silent) {
+    parts.push_back(fmt::format("no message on {} from {}", port, fmt::join(senders, ", ")));
   }
   if (actor.activity == Activity::kElsewhere) parts.emplace_back("on another node");
   if (parts.empty()) parts.emplace_back("idle");
@@ -178,11 +181,15 @@ std::string culprit(const WaitGraph& graph) {
 }
 
 std::string print(const WaitGraph& graph) {
-  std::string text;
+  std::vector<std::string> lines;
   for (std::size_t i = 0; i < graph.actors.size(); ++i) {
-    if (graph.actors[i].activity != Activity::kEnded) text += "  " + describe(graph, i) + "\n";
+    if (graph.actors[i].activity != Activity::kEnded) lines.push_back("  " + describe(graph, i));
   }
-  return text + "  culprit: " + culprit(graph);
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+std::string print_with_culprit(const WaitGraph& graph) {
+  return fmt::format("{}\n  culprit: {}", print(graph), culprit(graph));
 }
 
 }  // namespace troupe::runtime

@@ -54,7 +54,9 @@ WaitGraph merge(const std::vector<WaitGraph>& graphs);
 // else one that waits for nobody while others wait for it.
 std::string culprit(const WaitGraph& graph);
 
-// One line per live actor, then the culprit. No trailing newline.
+// One line per live actor, and, of a graph in which nothing moves any more, the culprit. No
+// trailing newline.
 std::string print(const WaitGraph& graph);
+std::string print_with_culprit(const WaitGraph& graph);
 
 }  // namespace troupe::runtime

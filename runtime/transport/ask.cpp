@@ -25,7 +25,7 @@ Error failed(const AskOptions& options, const std::string& why,
 class Asker final : public WireEvents {
  public:
   Asker(Wire& wire, const AskOptions& options, const Clock& clock)
-      : wire_(wire), options_(options), clock_(clock), since_(clock.now()) {}
+      : wire_(wire), options_(options), clock_(clock), since_(clock.now() + options.after) {}
 
   // The wire may listen for later, and nobody is expected yet.
   void connected(ConnectionId connection, const ConnectionInfo& info) override {
@@ -90,13 +90,20 @@ class Asker final : public WireEvents {
 
 Result<AnyPacket> ask(Wire& wire, const AskOptions& options, const Clock& clock) {
   Asker asker(wire, options, clock);
+  const auto poll = [&](TimePoint until) {
+    wire.poll(asker, std::min(until, clock.now() + kLook));
+    if (!asker.answer() && options.cancelled && options.cancelled()) {
+      asker.fail("it was cancelled");
+    }
+  };
+  const TimePoint dials_at = clock.now() + options.after;
+  while (!asker.answer() && clock.now() < dials_at) poll(dials_at);
+  if (asker.answer()) return asker.take_answer();
   ASSIGN_OR_RETURN(const ConnectionId connection, wire.dial(options.address));
   asker.has_dialed(connection);
   while (!asker.answer()) {
-    wire.poll(asker, std::min(asker.deadline(), clock.now() + kLook));
-    if (asker.answer()) break;
-    if (clock.now() >= asker.deadline()) asker.give_up();
-    if (options.cancelled && options.cancelled()) asker.fail("it was cancelled");
+    poll(asker.deadline());
+    if (!asker.answer() && clock.now() >= asker.deadline()) asker.give_up();
   }
   wire.close(connection);
   return asker.take_answer();

@@ -18,6 +18,8 @@ struct AskOptions {
   Packet question;
   // Begins the errors, before the address: "cannot join".
   std::string failure;
+  // How long to wait before it dials.
+  Duration after{0};
   // How long nobody may answer at the address.
   Duration within = std::chrono::seconds(60);
   // How long a connected node may take to answer, and what to say when it has not.

@@ -3,7 +3,10 @@
 #include <utility>
 #include <variant>
 
+#include <fmt/format.h>
+
 #include "runtime/transport/ask.h"
+#include "runtime/transport/resolve.h"
 
 namespace troupe::runtime {
 
@@ -15,10 +18,21 @@ Result<Invitation> enrol(Wire& wire, const EnrolOptions& options, const Clock& c
   ask_options.within = options.within;
   ask_options.answer_within = options.answer_within;
   ask_options.cancelled = options.cancelled;
-  ASSIGN_OR_RETURN(AnyPacket answer, ask(wire, ask_options, clock));
-  auto* invitation = std::get_if<Invitation>(&answer);
-  if (invitation == nullptr) return strange_answer(ask_options);
-  return std::move(*invitation);
+  const TimePoint until = clock.now() + options.for_a_place;
+  for (bool told = false;; told = true) {
+    ASSIGN_OR_RETURN(AnyPacket answer, ask(wire, ask_options, clock));
+    if (auto* invitation = std::get_if<Invitation>(&answer)) return std::move(*invitation);
+    const auto* not_now = std::get_if<NotNow>(&answer);
+    if (not_now == nullptr) return strange_answer(ask_options);
+    if (clock.now() >= until) {
+      const std::chrono::duration<double> waited = options.for_a_place;
+      return Error{ErrorKind::kLostPeers,
+                   fmt::format("cannot join {}: {}, and no place became free within {:.0f} s",
+                               without_key(options.address), not_now->why, waited.count())};
+    }
+    if (!told && options.waits) options.waits(not_now->why);
+    ask_options.after = options.pause;
+  }
 }
 
 }  // namespace troupe::runtime

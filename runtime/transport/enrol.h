@@ -1,7 +1,8 @@
 #pragma once
 
 // How a process that is no node yet becomes one: it dials a node of the run, says who it is, and is
-// told which node it shall be and of what.
+// told which node it shall be and of what. While every place is promised to other processes it asks
+// again and again.
 
 #include <functional>
 #include <string>
@@ -20,12 +21,18 @@ struct EnrolOptions {
   Duration within = std::chrono::seconds(60);
   // How long a connected node may take to answer.
   Duration answer_within = std::chrono::seconds(10);
+  // How long it asks again, and after which pause.
+  Duration for_a_place = std::chrono::minutes(10);
+  Duration pause = std::chrono::seconds(1);
+  // Told once why it waits. May be null.
+  std::function<void(const std::string& why)> waits;
   // Asked now and then while waiting; true gives up. May be null.
   std::function<bool()> cancelled;
 };
 
-// Errors: as the other end says when it refuses; kLostPeers when nobody answers; kUsage for an
-// address that cannot be dialed, and for another release of Troupe at the other end.
+// Errors: as the other end says when it refuses; kLostPeers when nobody answers, or no place became
+// free; kUsage for an address that cannot be dialed, and for another release of Troupe at the other
+// end.
 Result<Invitation> enrol(Wire& wire, const EnrolOptions& options, const Clock& clock);
 
 }  // namespace troupe::runtime

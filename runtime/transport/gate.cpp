@@ -54,12 +54,13 @@ std::size_t Gate::peer_of(const std::string& node) {
   const auto [found, added] = positions_.emplace(node, peers_.size());
   if (added) {
     const bool first = node == fellowship_.first();
-    peers_.push_back(
-        std::make_unique<Peer>(node, first ? options_.first_address : std::string(), clock_.now()));
+    peers_.push_back(std::make_unique<Peer>(node, first ? options_.first_address : std::string(),
+                                            clock_.now(), Patience(options_.dead_after)));
     peers_.back()->in_directory = !first && !fellowship_.fellows_of(node).empty();
     outsiders_.push_back(
         std::make_unique<RemoteOrigin>(found->second, std::string(kOutsideName), "control"));
     accounts_due_.push_back(std::make_unique<std::atomic<bool>>(false));
+    here_.push_back(std::make_unique<std::atomic<bool>>(false));
   }
   return found->second;
 }
@@ -125,15 +126,16 @@ void Gate::dial_due() {
 TimePoint Gate::next_due() const {
   if (closed()) return TimePoint::max();
   const std::scoped_lock lock(peers_mutex_);
+  const TimePoint now = clock_.now();
   TimePoint due = close_by_;
   bool watching = !strangers_.empty();
   for (const auto& peer : peers_) {
     switch (peer->state()) {
       case Peer::State::kUp:
-        due = std::min({due, peer->next_heartbeat, peer->last_heard() + options_.dead_after});
+        due = std::min({due, peer->next_heartbeat, peer->last_heard() + patience_with(*peer, now)});
         break;
       case Peer::State::kDown:
-        due = std::min(due, peer->since() + options_.dead_after);
+        due = std::min(due, peer->since() + patience_with(*peer, now));
         watching = true;
         [[fallthrough]];
       case Peer::State::kAwaited:
@@ -153,7 +155,7 @@ TimePoint Gate::next_due() const {
     }
   }
   for (const auto& [connection, stranger] : strangers_) {
-    due = std::min(due, stranger.since + options_.dead_after);
+    due = std::min(due, stranger.since + patience_with_strangers(now));
   }
   // Whatever is awaited with a deadline is looked at as often as a peer that is up: so a longer
   // pause is this node's own sleep; see excuse_own_sleep().
@@ -163,15 +165,17 @@ TimePoint Gate::next_due() const {
 
 // What happens because time has passed.
 void Gate::tend(TimePoint now) {
+  measure_load(now);
   excuse_own_sleep(now);
   for (std::size_t i = 0; i < peers_.size(); ++i) tend_peer(i, now);
   std::vector<ConnectionId> silent;
   for (const auto& [connection, stranger] : strangers_) {
-    if (now - stranger.since >= options_.dead_after) silent.push_back(connection);
+    if (now - stranger.since >= patience_with_strangers(now)) silent.push_back(connection);
   }
   for (const ConnectionId connection : silent) {
     log_.warning(fmt::format("{} connected and said nothing for {:.1f} s: cut off",
-                             strangers_.at(connection).info.address, seconds(options_.dead_after)));
+                             strangers_.at(connection).info.address,
+                             seconds(patience_with_strangers(now))));
     strangers_.erase(connection);
     wire_.close(connection);
   }
@@ -190,26 +194,30 @@ void Gate::tend_peer(std::size_t position, TimePoint now) {
   Peer& peer = *peers_[position];
   if (peer.over()) return;
   if (peer.state() == Peer::State::kUp) {
-    if (now - peer.last_heard() >= options_.dead_after) {
+    if (now - peer.last_heard() >= patience_with(peer, now)) {
       give_up(position,
               {ErrorKind::kLostPeers,
                fmt::format("{} has not been heard of for {:.1f} s: its process is stopped "
-                           "or overloaded, its machine or the network is down",
-                           peer.node(), seconds(now - peer.last_heard()))});
+                           "or overloaded, its machine or the network is down; if it was only "
+                           "slow, raise cluster.failure.dead_after ({:.1f} s)",
+                           peer.node(), seconds(now - peer.last_heard()),
+                           seconds(options_.dead_after))});
       return;
     }
     if (now >= peer.next_heartbeat) {
       peer.next_heartbeat = now + options_.heartbeat;
       const auto progress = static_cast<std::uint64_t>(core_.own_progress());
-      wire_.send(*peer.connection, Lane::kControl, pack(Heartbeat{progress}));
+      const auto load = static_cast<std::uint32_t>(std::min(100.0 * load_.value(now), 1e9));
+      wire_.send(*peer.connection, Lane::kControl, pack(Heartbeat{progress, load}));
     }
     if (accounts_due_[position]->exchange(false)) send_account(position);
     return;
   }
-  if (peer.state() == Peer::State::kDown && now - peer.since() >= options_.dead_after) {
+  if (peer.state() == Peer::State::kDown && now - peer.since() >= patience_with(peer, now)) {
     give_up(position, {ErrorKind::kLostPeers,
-                       fmt::format("{} is lost: {}, and no new connection came within {:.1f} s",
-                                   peer.node(), peer.end().message, seconds(options_.dead_after))});
+                       fmt::format("{} is lost: {}, and no new connection came within {:.1f} s "
+                                   "(cluster.failure.dead_after)",
+                                   peer.node(), peer.end().message, seconds(now - peer.since()))});
     return;
   }
   if (peer.state() == Peer::State::kAway && now - peer.since() >= options_.first_returns_within) {
@@ -231,6 +239,30 @@ void Gate::tend_peer(std::size_t position, TimePoint now) {
     return;
   }
   if (!peer.connection && now >= peer.next_dial) to_dial_.push_back(position);
+}
+
+// A gap in which this process slept tells nothing of the peer.
+void Gate::hear(Peer& peer) {
+  const TimePoint now = clock_.now();
+  if (peer.state() == Peer::State::kUp && !has_overslept(now)) {
+    peer.patience.add_gap(now - peer.last_heard(), now);
+  }
+  peer.heard(now);
+}
+
+Duration Gate::patience_with(const Peer& peer, TimePoint now) const {
+  const bool lives = peer.on_this_machine && peer.state() == Peer::State::kUp;
+  return lives ? peer.patience.most() : peer.patience.limit(now, load_.value(now));
+}
+
+Duration Gate::patience_with_strangers(TimePoint now) const {
+  return Patience(options_.dead_after).limit(now, load_.value(now));
+}
+
+void Gate::measure_load(TimePoint now) {
+  if (!options_.host_load || now < next_measure_) return;
+  load_.add(options_.host_load(), now);
+  next_measure_ = now + options_.heartbeat;
 }
 
 // A turn that nothing bounds may take as long as nobody comes, and that is no sleep.
@@ -355,8 +387,12 @@ void Gate::add_to(WaitGraph& graph) const {
                            .byte_credits = stats.plan.byte_credits,
                            .queued = stats.queued});
   };
-  for (const auto& [link, outlet] : outlets_) add(outlet->sending_stats(), outlet->sender_waits());
-  for (const auto& [link, inlet] : inlets_) add(inlet->stats(), false);
+  for (const auto& [link, outlet] : outlets_) {
+    if (*here_[outlet->peer()]) add(outlet->sending_stats(), outlet->sender_waits());
+  }
+  for (const auto& [link, inlet] : inlets_) {
+    if (*here_[inlet->RemoteOrigin::peer()]) add(inlet->stats(), false);
+  }
 }
 
 std::vector<LinkStats> Gate::link_stats() const {

@@ -13,9 +13,12 @@
 // dialed, or else can less well (Reach in whereabouts.h); of equals the one that the plan names
 // later. So a node need not listen at all, as long as the others do.
 //
-// Failure is noticed by three signals: a closed connection that does not come back, silence for
-// dead_after, and a peer's own word. A lost peer is lost for good: what was kept for it comes back
-// undeliverable, what it held gives its credit back, and the node's root actor is told PeerLost.
+// Failure is noticed by three signals: a closed connection that does not come back, silence, and a
+// peer's own word. A busy host delays its processes, so the patience with silence grows from
+// dead_after on with what is measured (patience.h). A process of this machine is known to live
+// while its connection is open: it is only given up for the longest silence. A lost peer is lost
+// for good: what was kept for it comes back undeliverable, what it held gives its credit back, and
+// the node's root actor is told PeerLost.
 //
 // Only in the place of the plan's first node another process may come, which says that it knows
 // whom the one before it knew (predecessors). Until it does the first node is away: what is said to
@@ -114,11 +117,17 @@ struct GateOptions {
   // For people.
   std::string host;
   std::uint64_t pid = 0;
+  // See Introduction. Default: every peer counts as one of another machine.
+  std::string machine;
+  // Threads of this host that run or want to, per processor; asked once a heartbeat, on the driving
+  // thread. Null: 0.
+  std::function<double()> host_load;
   // What all nodes must have in common. Another value at the other end is refused, naming both.
   std::vector<Term> terms;
   // How often a sign of life is given.
   Duration heartbeat = std::chrono::milliseconds(500);
-  // How long a peer may be silent, or its connection away, before it is lost; over 2 heartbeats.
+  // How long a peer may be silent, or its connection away, before it is lost, where nothing speaks
+  // for more patience; over 2 heartbeats.
   Duration dead_after = std::chrono::seconds(2);
   // How long a node that it dials may take to answer for the first time.
   Duration dial_within = std::chrono::seconds(60);
@@ -129,8 +138,8 @@ struct GateOptions {
   std::function<bool(const std::string& host)> is_this_machine;
   // What a process that asks to be a node is answered; `awaited` are the nodes that have not come
   // yet, in the plan's order. Default: it is refused.
-  std::function<Result<Invitation>(const Enrolment& enrolment,
-                                   const std::vector<std::string>& awaited)>
+  std::function<Result<EnrolmentAnswer>(const Enrolment& enrolment,
+                                        const std::vector<std::string>& awaited)>
       invite;
   // Told of the nodes that share links with this one and have not ended, whenever the plan's first
   // node tells of them, and before any of them is told to dial: from then on they are to be let in.
@@ -193,8 +202,8 @@ class Gate final : public WireEvents {
   Graphs graphs() const;
   // Any thread, also after the end.
   std::vector<PeerStats> peer_stats() const;
-  // Any thread. Adds what links to and from other nodes tell to the node's own graph, whose actors
-  // are `positions`.
+  // Any thread. Adds what links to and from other nodes tell to the node's own graph. Nobody waits
+  // for a node that has not come, or has ended.
   void add_to(WaitGraph& graph) const;
   // Any thread, also after the end: of each link, the end that is here.
   std::vector<LinkStats> link_stats() const;
@@ -319,6 +328,10 @@ class Gate final : public WireEvents {
   void tend(TimePoint now);
   void tend_peer(std::size_t position, TimePoint now);
   void dial_due();
+  void hear(Peer& peer);
+  Duration patience_with(const Peer& peer, TimePoint now) const;
+  Duration patience_with_strangers(TimePoint now) const;
+  void measure_load(TimePoint now);
   bool has_overslept(TimePoint now) const;
   void excuse_own_sleep(TimePoint now);
   bool has_just_woken() const;
@@ -344,6 +357,7 @@ class Gate final : public WireEvents {
   std::map<std::string, std::unique_ptr<RemoteOrigin>> senders_;  // by actor elsewhere
   std::vector<std::unique_ptr<RemoteOrigin>> outsiders_;          // by peer: no actor there
   std::vector<std::unique_ptr<std::atomic<bool>>> accounts_due_;  // by peer
+  std::vector<std::unique_ptr<std::atomic<bool>>> here_;          // by peer: has come, is not over
 
   std::mutex outgoing_mutex_;
   std::vector<Outgoing> outgoing_;
@@ -357,8 +371,10 @@ class Gate final : public WireEvents {
   std::map<std::uint32_t, std::uint64_t> credits_told_;  // messages, by link
   TimePoint last_turn_{0};
   TimePoint turn_until_ = TimePoint::max();  // the newest turn was to wait no longer
-  std::optional<TimePoint> woke_at_;         // from the newest own sleep; none: there was none
-  std::vector<std::size_t> to_dial_;         // peers
+  FadingMaximum load_;                       // of this host
+  TimePoint next_measure_{0};
+  std::optional<TimePoint> woke_at_;  // from the newest own sleep; none: there was none
+  std::vector<std::size_t> to_dial_;  // peers
   std::vector<Outgoing> taken_;
   // At the plan's first node: of the directory, and of every two others by their names in order.
   std::uint64_t edition_ = 0;

@@ -35,12 +35,12 @@ void Gate::arrived(ConnectionId connection, Lane lane, Packet packet) {
 
 void Gate::arriving(ConnectionId connection) {
   const std::scoped_lock lock(peers_mutex_);
-  if (const auto position = find_peer(connection)) peers_[*position]->heard(clock_.now());
+  if (const auto position = find_peer(connection)) hear(*peers_[*position]);
 }
 
 void Gate::take_packet(std::size_t position, Lane lane, AnyPacket& packet) {
   Peer& peer = *peers_[position];
-  peer.heard(clock_.now());
+  hear(peer);
   if (auto* welcome = std::get_if<Welcome>(&packet)) {
     take_welcome(position, *peer.connection, *welcome);
     return;
@@ -65,6 +65,7 @@ void Gate::take_packet(std::size_t position, Lane lane, AnyPacket& packet) {
     const auto progress = static_cast<std::int64_t>(heartbeat->progress);
     peers_progress_.fetch_add(progress - static_cast<std::int64_t>(peer.progress()));
     peer.progressed(heartbeat->progress);
+    peer.patience.add_load(heartbeat->load_percent / 100.0, clock_.now());
   } else if (std::holds_alternative<GraphRequest>(packet)) {
     wire_.send(*peer.connection, Lane::kControl, pack(GraphAnswer{core_.wait_graph()}));
   } else if (auto* answer = std::get_if<GraphAnswer>(&packet)) {

@@ -71,6 +71,7 @@ Introduction Gate::introduction_for(const Peer& peer) const {
   introduction.peer_incarnation = peer.incarnation();
   introduction.host = options_.host;
   introduction.pid = options_.pid;
+  introduction.machine = options_.machine;
   introduction.terms = options_.terms;
   introduction.address = wire_.address();
   introduction.received = peer.received();
@@ -199,15 +200,18 @@ void Gate::answer_enrolment(ConnectionId connection, const Stranger& stranger,
   for (const auto& peer : peers_) {
     if (peer->state() == Peer::State::kAwaited && !peer->dialed()) awaited.push_back(peer->node());
   }
-  Result<Invitation> invitation = options_.invite(enrolment, awaited);
-  if (!invitation.ok()) {
-    refuse(connection, who, invitation.error());
+  const Result<EnrolmentAnswer> answer = options_.invite(enrolment, awaited);
+  if (!answer.ok()) {
+    refuse(connection, who, answer.error());
     return;
   }
-  if (const auto peer = positions_.find(invitation->node); peer != positions_.end()) {
-    peers_[peer->second]->invited = true;
+  if (const auto* invitation = std::get_if<Invitation>(&*answer)) {
+    if (const auto peer = positions_.find(invitation->node); peer != positions_.end()) {
+      peers_[peer->second]->invited = true;
+    }
   }
-  wire_.send(connection, Lane::kControl, pack(*invitation));
+  wire_.send(connection, Lane::kControl,
+             std::visit([](const auto& a) { return pack(a); }, *answer));
   wire_.close(connection);
 }
 
@@ -261,9 +265,11 @@ void Gate::come_up(std::size_t position, ConnectionId connection, const Connecti
     wire_.close(*peer.connection);
   }
   by_connection_[connection] = position;
+  here_[position]->store(true);
   const bool first = peer.incarnation() == 0;
   peer.ready = false;
   peer.process = fmt::format("process {} on {}", other.pid, other.host);
+  peer.on_this_machine = !options_.machine.empty() && other.machine == options_.machine;
   peer.come_up(connection, other.incarnation, clock_.now());
   // What was said of others over an earlier connection may not have been heard.
   peer.directory_due = is_first();
@@ -340,6 +346,7 @@ void Gate::let_go(std::size_t position, Error error) {
 
 void Gate::lose(std::size_t position, Error error, bool unheard) {
   Peer& peer = *peers_[position];
+  here_[position]->store(false);
   part_from(peer);
   peers_progress_.fetch_sub(static_cast<std::int64_t>(peer.progress()));
   peer.progressed(0);
@@ -353,6 +360,7 @@ void Gate::lose(std::size_t position, Error error, bool unheard) {
 
 void Gate::leave(std::size_t position) {
   Peer& peer = *peers_[position];
+  here_[position]->store(false);
   part_from(peer);
   peer.finish(Peer::State::kGone, {ErrorKind::kInternal, peer.node() + " has ended"}, clock_.now());
   return_kept(position);

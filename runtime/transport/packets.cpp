@@ -28,8 +28,9 @@ enum class Kind : std::uint8_t {
   kDirectoryHeard,
   kDrainRequest,
   kDrained,
+  kNotNow,
 };
-constexpr std::uint64_t kLastKind = static_cast<std::uint64_t>(Kind::kDrained);
+constexpr std::uint64_t kLastKind = static_cast<std::uint64_t>(Kind::kNotNow);
 
 constexpr std::size_t kMostName = kMostNodeName;
 constexpr std::size_t kMostAddress = 512;
@@ -61,7 +62,7 @@ void get(WireReader& in, LaneCounts& counts) {
 // What messages quote of whoever is at the other end, and need not know yet.
 std::string get_words(WireReader& in, std::size_t most) { return printable(in.text(most)); }
 
-constexpr std::size_t kIntroductionFields = 10;
+constexpr std::size_t kIntroductionFields = 11;
 constexpr std::size_t kRequestFields = 4;
 
 Packet pack_introduction(Kind kind, const Introduction& introduction) {
@@ -73,6 +74,7 @@ Packet pack_introduction(Kind kind, const Introduction& introduction) {
   out.number(introduction.peer_incarnation);
   out.text(introduction.host);
   out.number(introduction.pid);
+  out.text(introduction.machine);
   out.list(introduction.terms.size());
   for (const Term& term : introduction.terms) {
     out.list(2);
@@ -101,6 +103,7 @@ Body get_introduction(WireReader& in) {
   body.peer_incarnation = in.number();
   body.host = get_words(in, kMostName);
   body.pid = in.number();
+  body.machine = get_words(in, kMostName);
   const std::size_t terms = in.list_up_to(64);
   for (std::size_t i = 0; i < terms && in.ok(); ++i) {
     in.list(2);
@@ -111,6 +114,11 @@ Body get_introduction(WireReader& in) {
   get(in, body.received);
   body.given_up = in.flag();
   return body;
+}
+
+Heartbeat get_heartbeat(WireReader& in) {
+  const std::uint64_t progress = in.number(INT64_MAX);
+  return {progress, in.number32()};
 }
 
 Account get_account(WireReader& in) {
@@ -259,12 +267,13 @@ std::size_t fields_of(Kind kind) {
     case Kind::kWelcome:
       return kIntroductionFields;
     case Kind::kRefusal:
-    case Kind::kHeartbeat:
     case Kind::kInvitation:
     case Kind::kDirectoryHeard:
     case Kind::kDrained:
+    case Kind::kNotNow:
       return 1;
     case Kind::kAccount:
+    case Kind::kHeartbeat:
     case Kind::kGraphAnswer:
     case Kind::kDirectory:
       return 2;
@@ -295,7 +304,7 @@ Result<AnyPacket> get(Kind kind, WireReader& in, const Packet& packet, const Wir
     case Kind::kAccount:
       return AnyPacket(get_account(in));
     case Kind::kHeartbeat:
-      return AnyPacket(Heartbeat{in.number(INT64_MAX)});
+      return AnyPacket(get_heartbeat(in));
     case Kind::kBye:
       return AnyPacket(Bye{});
     case Kind::kGraphRequest:
@@ -321,6 +330,8 @@ Result<AnyPacket> get(Kind kind, WireReader& in, const Packet& packet, const Wir
       return AnyPacket(get_request<DrainRequest>(in));
     case Kind::kDrained:
       return AnyPacket(Drained{in.text(kMostName)});
+    case Kind::kNotNow:
+      return AnyPacket(NotNow{get_words(in, kMostText)});
   }
   return Error{ErrorKind::kInternal, "a packet of no kind"};
 }
@@ -366,8 +377,9 @@ Packet pack(const Account& account) {
 
 Packet pack(const Heartbeat& heartbeat) {
   WireWriter out;
-  begin(out, Kind::kHeartbeat, 1);
+  begin(out, Kind::kHeartbeat, 2);
   out.number(heartbeat.progress);
+  out.number(heartbeat.load_percent);
   return finish(out);
 }
 
@@ -401,6 +413,13 @@ Packet pack(const Drained& drained) {
   WireWriter out;
   begin(out, Kind::kDrained, 1);
   out.text(drained.node);
+  return finish(out);
+}
+
+Packet pack(const NotNow& answer) {
+  WireWriter out;
+  begin(out, Kind::kNotNow, 1);
+  put_text(out, answer.why);
   return finish(out);
 }
 

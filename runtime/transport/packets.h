@@ -19,7 +19,7 @@
 namespace troupe::runtime {
 
 // Grows with every change that an older build would misread.
-inline constexpr std::uint32_t kProtocolVersion = 1;
+inline constexpr std::uint32_t kProtocolVersion = 2;
 
 // Per lane: packets with a sequence number that have arrived, ever.
 using LaneCounts = std::array<std::uint64_t, kLanes>;
@@ -42,6 +42,9 @@ struct Introduction {
   std::uint64_t peer_incarnation = 0;  // of the other end as met before; 0: never met
   std::string host;
   std::uint64_t pid = 0;
+  // Equal for two processes whose closed connections the same system reports to each of them; ""
+  // when it is not known.
+  std::string machine;
   std::vector<Term> terms;
   // Where its fellows can dial it; "" when it does not listen, and dials them; "relay://..." when
   // it does so too, but for those that do the same, which reach it through the relay. Only the
@@ -74,6 +77,8 @@ struct Account {
 // Control, at every heartbeat.
 struct Heartbeat {
   std::uint64_t progress = 0;  // of the node's actors; see Activity
+  // Threads of the sender's host that run or want to, in percent of its processors.
+  std::uint32_t load_percent = 0;
 };
 
 // Control: everything was said and acknowledged, and nothing more is expected. See gate.h for why
@@ -98,6 +103,14 @@ struct Invitation {
   Buffer contents;  // the inviter's, opaque here
 };
 
+// Instead of an Invitation: every place is promised to another process, which may not come. The
+// connection ends with it, and the process may ask again.
+struct NotNow {
+  std::string why;
+};
+
+using EnrolmentAnswer = std::variant<Invitation, NotNow>;
+
 // Control, from the plan's first node alone: where nodes are that the receiver shares links with,
 // and who they are, so that nobody else is taken for them. All that is known of them, whenever some
 // of it is new, and over every new connection, each node once. It has no sequence number, and
@@ -105,7 +118,7 @@ struct Invitation {
 struct DirectoryEntry {
   std::string node;
   std::string address;  // as its Introduction has it
-  std::string key;      // that it has proven to the first node (Z85); "" without keys
+  std::string key;      // that it has proven to the first node (keys.h); "" without keys
   // The one by which these two nodes introduce themselves to each other, both of them: drawn by the
   // first node for the two, so that no third one can pose as either. 0: it has ended, and nobody is
   // to wait for it any more.
@@ -148,9 +161,9 @@ struct Parcel {
   Message message;  // not attached to any origin
 };
 
-using AnyPacket =
-    std::variant<Hello, Welcome, Refusal, Account, Heartbeat, Bye, GraphRequest, GraphAnswer,
-                 Enrolment, Invitation, Parcel, Directory, DirectoryHeard, DrainRequest, Drained>;
+using AnyPacket = std::variant<Hello, Welcome, Refusal, Account, Heartbeat, Bye, GraphRequest,
+                               GraphAnswer, Enrolment, Invitation, Parcel, Directory,
+                               DirectoryHeard, DrainRequest, Drained, NotNow>;
 
 Packet pack(const Hello& hello);
 Packet pack(const Welcome& welcome);
@@ -166,6 +179,7 @@ Packet pack(const Directory& directory);
 Packet pack(const DirectoryHeard& heard);
 Packet pack(const DrainRequest& request);
 Packet pack(const Drained& drained);
+Packet pack(const NotNow& answer);
 // The message stays as it is; its payloads are shared.
 Packet pack(const Parcel& parcel, const WireTypes& types);
 

@@ -27,6 +27,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/message.h"
 #include "runtime/transport/packets.h"
+#include "runtime/transport/patience.h"
 #include "runtime/transport/whereabouts.h"
 
 namespace troupe::runtime {
@@ -55,8 +56,8 @@ class Peer {
 
   // `address`: where this node dials it; "" for one that dials this node, or of which nobody has
   // told yet.
-  Peer(std::string node, std::string address, TimePoint now)
-      : node_(std::move(node)), address_(std::move(address)), since_(now) {}
+  Peer(std::string node, std::string address, TimePoint now, Patience patience)
+      : patience(patience), node_(std::move(node)), address_(std::move(address)), since_(now) {}
 
   const std::string& node() const { return node_; }
   const std::string& address() const { return address_; }
@@ -103,6 +104,9 @@ class Peer {
   const LaneCounts& received() const { return received_; }
 
   // Signs of life.
+  Patience patience;
+  // It runs on the same machine: while its connection is open, its process is not dead.
+  bool on_this_machine = false;
   void heard(TimePoint now) { last_heard_ = now; }
   TimePoint last_heard() const { return last_heard_; }
   // This node itself was asleep for so long: nobody could be heard.

@@ -106,6 +106,7 @@ class Company {
   runtime::TimePoint saving_from{0}, flushing_from{0};  // for 3 s each
   std::uint32_t absent = UINT32_MAX;                    // this member never comes
   std::uint32_t min_members = 1;
+  milliseconds accused_grace{2000};
   bool shares_anew = true;
   std::uint64_t iterations = 0;
   std::vector<double>
@@ -120,6 +121,7 @@ class Company {
     options.first_step = 5;
     options.validate = false;
     options.parting_grace = milliseconds(2000);
+    options.accused_grace = accused_grace;
     options.membership.ring.clear();
     options.places.clear();
     for (std::uint32_t i = 0; i < members_; ++i) {

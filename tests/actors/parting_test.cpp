@@ -108,6 +108,28 @@ TEST(Parting, TheLaterOfTwoThatHaveLostEachOtherIsExpelledAfterTheGrace) {
   EXPECT_EQ(company.heard["reducer.0"].back(), "view 1.2 of 0 1 from 5");
 }
 
+// The head may be about to notice that the accused is dead; it has more patience than a member.
+TEST(Parting, OneThatIsAccusedAndDoesNotAccuseHasMoreTimeToBeLost) {
+  Company company(3);
+  company.accused_grace = milliseconds(6000);
+  company.quarrel(0, 2, milliseconds(1000));
+  company.lose(2, milliseconds(5000));
+  company.run();
+  expect_good_end(company);
+  EXPECT_TRUE(company.expelled_at.empty());
+  EXPECT_EQ(company.heard["reducer.0"].back(), "view 1.2 of 0 1 from 5");
+}
+
+TEST(Parting, TwoThatAccuseEachOtherBothLiveAndOneOfThemGoesSooner) {
+  Company company(3);
+  company.accused_grace = milliseconds(60000);
+  company.quarrel(0, 2, milliseconds(1000));
+  company.quarrel(2, 0, milliseconds(1500));
+  company.run();
+  expect_good_end(company);
+  EXPECT_LT(company.expelled_at["member.2"], runtime::TimePoint(milliseconds(3200)));
+}
+
 TEST(Parting, OneThatMoreHaveLostIsExpelledAlthoughOthersAreLater) {
   Company company(3);
   company.quarrel(1, 2, milliseconds(1000));

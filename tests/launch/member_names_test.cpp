@@ -15,8 +15,7 @@ const std::vector<std::string> kAll{"member.0", "member.1", "member.2"};
 // "" when there is none to give.
 std::string given(MemberNames& names, const std::string& wanted, const std::string& host,
                   TimePoint now = kStart, const std::vector<std::string>& awaited = kAll) {
-  const auto name = names.choose(wanted, host, awaited, now);
-  return name.ok() ? *name : "";
+  return names.choose(wanted, host, awaited, now).value_or("");
 }
 
 class MemberNamesTest : public testing::Test {
@@ -33,27 +32,32 @@ class MemberNamesTest : public testing::Test {
 
 TEST_F(MemberNamesTest, AreGivenInOrderAndOnce) {
   for (const std::string& name : kAll) EXPECT_EQ(any("a"), name);
-  const auto fourth = names_.choose("", "b", kAll, kStart);
-  ASSERT_FALSE(fourth.ok());
-  EXPECT_EQ(fourth.error().kind, runtime::ErrorKind::kUsage);
-  EXPECT_THAT(fourth.error().message, HasSubstr("all members of the run are there"));
+  EXPECT_EQ(any("b"), "");
+  const auto later = names_.why_none("", kAll);
+  ASSERT_TRUE(later.ok()) << "they are promised, and may not come";
+  EXPECT_THAT(later->why, HasSubstr("every place of the run is promised"));
+  const auto never = names_.why_none("", {});
+  ASSERT_FALSE(never.ok());
+  EXPECT_EQ(never.error().kind, runtime::ErrorKind::kUsage);
+  EXPECT_THAT(never.error().message, HasSubstr("every place of the run is taken"));
 }
 
 TEST_F(MemberNamesTest, OneThatWasPromisedIsGivenAgainWhenNobodyCame) {
   EXPECT_EQ(by_name("member.1", "a"), "member.1");
-  const auto early = names_.choose("member.1", "b", kAll, kLater - runtime::Duration(1));
-  ASSERT_FALSE(early.ok());
-  EXPECT_THAT(early.error().message, HasSubstr("member.1"));
+  EXPECT_EQ(by_name("member.1", "b", kLater - runtime::Duration(1)), "");
+  const auto later = names_.why_none("member.1", kAll);
+  ASSERT_TRUE(later.ok());
+  EXPECT_EQ(later->why, "member.1 is promised to another process");
   EXPECT_EQ(by_name("member.1", "b", kLater), "member.1");
 }
 
 TEST_F(MemberNamesTest, OneThatCannotBeGivenIsAnsweredWithThoseThatCan) {
   MemberNames names({"member.0"});
-  const auto taken = names.choose("member.7", "a", kAll, kStart);
+  const auto taken = names.why_none("member.7", kAll);
   ASSERT_FALSE(taken.ok());
   EXPECT_THAT(taken.error().message,
               HasSubstr("leave out --node, or name one that is awaited: member.1, member.2"));
-  const auto none = names.choose("member.7", "a", {}, kStart);
+  const auto none = names.why_none("member.7", {});
   ASSERT_FALSE(none.ok());
   EXPECT_THAT(none.error().message, HasSubstr("nor is any other"));
 }
@@ -82,6 +86,8 @@ TEST_F(MemberNamesTest, ReservedOnesAreGivenByNameOnlyAndOnce) {
   EXPECT_EQ(given(names, "member.1", "a"), "member.1");
   EXPECT_EQ(given(names, "member.0", "a"), "member.0");
   EXPECT_EQ(given(names, "member.0", "a", kLater), "");
+  EXPECT_TRUE(names.why_none("", {"member.0", "member.2"}).ok());
+  EXPECT_FALSE(names.why_none("", {"member.0"}).ok()) << "it is for somebody else";
 }
 
 TEST_F(MemberNamesTest, ThoseThatHaveComeAreNotGiven) {

@@ -32,5 +32,10 @@ TEST(ThisHost, AddressesOfItsInterfacesAreItsOwnWithIPv4First) {
   }
 }
 
+TEST(ThisHost, ProcessesOfOneMachineHaveOneIdentityAndALoad) {
+  EXPECT_EQ(machine_identity(), machine_identity());
+  EXPECT_GE(host_load(), 0.0);
+}
+
 }  // namespace
 }  // namespace troupe::launch

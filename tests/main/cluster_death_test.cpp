@@ -23,6 +23,10 @@ using testing::HasSubstr;
 using testing::Le;
 using testing::Not;
 
+// A process of this machine is given up after two seconds of silence.
+const Words kImpatient{"--set", "cluster.failure.heartbeat=50ms", "--set",
+                       "cluster.failure.dead_after=200ms"};
+
 class ClusterDeath : public ClusterRun {
  protected:
   Words endless(const std::string& name, Words more = {}) const {
@@ -257,7 +261,9 @@ TEST_F(ClusterDeath, KilledSupervisorLeavesNoProcess) {
 
 TEST_F(ClusterDeath, StoppedMemberIsNoticedBySilenceAndEndsWhenItWakes) {
   const std::string address = fmt::format("127.0.0.1:{}", free_port());
-  Process process(command(head_words("a", address, 2, kEndlessRun)));
+  Words words = kEndlessRun;
+  words.insert(words.end(), kImpatient.begin(), kImpatient.end());
+  Process process(command(head_words("a", address, 2, words)));
   Process first(command({"join", address}));
   Process second(command({"join", address}));
   wait_until_training(process, "a");
@@ -283,7 +289,7 @@ TEST_F(ClusterDeath, StoppedMemberIsNoticedBySilenceAndEndsWhenItWakes) {
 
 // The members of a supervisor that it has to kill, because they cannot end.
 TEST_F(ClusterDeath, StoppedMemberOfThisHostIsKilledWhenTheRunHasEnded) {
-  Process process(endless("a"));
+  Process process(endless("a", kImpatient));
   wait_until_training(process, "a");
   ::kill(member(0), SIGSTOP);
   wait_until_gone_on(process, "a");
@@ -298,8 +304,7 @@ TEST_F(ClusterDeath, StoppedMemberOfThisHostIsKilledWhenTheRunHasEnded) {
 TEST_F(ClusterDeath, RunThatSleptAsAWholeGoesOnToTheSameHash) {
   Words words = run_words("a", kEndlessRun);
   words.insert(words.end(), {"--workers", "2", "--set",
-                             "cluster.failure={heartbeat: 500ms, "
-                             "dead_after: 3s}"});
+                             "cluster.failure={heartbeat: 100ms, dead_after: 300ms}"});
   Process process(command(words));
   wait_for_checkpoint(process, "a", 12);
   const std::vector<pid_t> all{process.pid(), head(), member(0), member(1)};
@@ -308,7 +313,7 @@ TEST_F(ClusterDeath, RunThatSleptAsAWholeGoesOnToTheSameHash) {
       ASSERT_GT(one, 0);
       ::kill(one, number);
     }
-    // Longer than dead_after, which is what is tested.
+    // Longer than a process of this machine may be silent, which is what is tested.
     if (number == SIGSTOP) std::this_thread::sleep_for(std::chrono::milliseconds(4500));
   }
   wait_for_checkpoint(process, "a", newest_step("a") + 40);
@@ -367,14 +372,13 @@ TEST_F(ClusterDeath, SecondSignalEndsEverythingAtOnce) {
   wait_for_checkpoint(process, "a", 12);
   // A head that does not answer the first.
   ::kill(head(), SIGSTOP);
-  // Two of a kind may arrive as one.
   process.send(SIGINT);
+  // What arrives within a moment belongs to the same request.
+  std::this_thread::sleep_for(launch::EndRequests::kMoment);
   process.send(SIGTERM);
   const ProcessEnd end = process.wait();
   EXPECT_EQ(end.exit_code, 143) << end.err;
   EXPECT_TRUE(all_gone());
-  // What arrives within a moment belongs to the same request.
-  std::this_thread::sleep_for(launch::EndRequests::kMoment);
   expect_goes_on({"--workers", "2"});
 }
 

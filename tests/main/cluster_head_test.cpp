@@ -72,12 +72,13 @@ TEST_F(ClusterHead, OneThatStoodStillMakesRoomForAnotherWhenItWakes) {
   const std::string whole = hash_of("whole", iterations);
   Words words = run_words("a", iterations);
   words.insert(words.end(), {"--workers", "2", "--json", "--set",
-                             "cluster.failure={heartbeat: 200ms, dead_after: 1s}"});
+                             "cluster.failure={heartbeat: 50ms, dead_after: 200ms}"});
   Process process(command(words));
   wait_until_training(process, "a");
   const pid_t before = head();
   ASSERT_GT(before, 0);
   ::kill(before, SIGSTOP);
+  // Longer than a process of this machine may be silent.
   std::this_thread::sleep_for(std::chrono::seconds(3));
   ::kill(before, SIGCONT);
   ASSERT_TRUE(wait_until(process, [&] { return head() > 0 && head() != before; }))

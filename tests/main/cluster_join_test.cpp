@@ -108,10 +108,31 @@ TEST_F(ClusterJoin, OneMemberTooManyAndUnknownNamesAreRefusedOnBothSides) {
   EXPECT_THAT(log(), AllOf(HasSubstr("was refused"), HasSubstr("member.7 is not awaited")));
   Process member(command({"join", address_, "--node", "member.0"}));
   wait_until_training(*head, "a");
-  expect_refused(join({address_}), 2, {"all members of the run are there"});
-  EXPECT_THAT(log(), HasSubstr("all members of the run are there"));
+  expect_refused(join({address_}), 2, {"every place of the run is taken"});
+  EXPECT_THAT(log(), HasSubstr("every place of the run is taken"));
   expect_unharmed(*head);
   EXPECT_EQ(member.wait().exit_code, 0);
+}
+
+// A batch job starts all processes at once, and places for newcomers open when the run begins.
+TEST_F(ClusterJoin, OneThatComesBeforeTheFirstMembersWaitsForAPlace) {
+  Words words = kEndlessRun;
+  words.insert(words.end(), {"--member-here", "member.0"});
+  auto head = std::make_unique<Process>(command(head_words("a", address_, 1, words)));
+  expect_refused(join({address_, "--wait", "0"}), 5, {"no place became free within 0 s"});
+  Process early({"/bin/sh", "-c", "exec " TROUPE_BINARY " join " + address_ + " 2> early.txt"},
+                {.folder = folder_.path()});
+  ASSERT_TRUE(wait_until(early, [&] {
+    return read_text(path("early.txt")).find("is promised to another process; waiting") !=
+           std::string::npos;
+  }));
+  Process first(command({"join", address_, "--node", "member.0"}));
+  EXPECT_TRUE(wait_until(*head, [&] {
+    return read_text(path("a/metrics.jsonl")).find(R"("joined":["member.1"])") != std::string::npos;
+  }));
+  expect_unharmed(*head);
+  EXPECT_EQ(first.wait().exit_code, 0);
+  EXPECT_EQ(early.wait().exit_code, 0);
 }
 
 TEST_F(ClusterJoin, WrongKeysAreRefusedWithTheirCauses) {

@@ -135,7 +135,7 @@ TEST_F(GateDrain, OtherVersionsExpiredKeysAndNodesThatAreNoHeadAreRefused) {
   lost.ask("sim://1", 1s, 5s);
   stop_at(6s);
   ASSERT_TRUE(world_->run(60s));
-  EXPECT_THAT(newer.heard, HasSubstr("protocol version 1 here, 2 there"));
+  EXPECT_THAT(newer.heard, HasSubstr("protocol version 2 here, 3 there"));
   EXPECT_THAT(expired.heard, HasSubstr("the token has expired"));
   EXPECT_THAT(lost.heard, HasSubstr("b is not the head of the run; ask a for that"));
   EXPECT_THAT(asked_, ElementsAre());

@@ -110,7 +110,7 @@ TEST_F(Gates, StrangersAreAnsweredWithWhatIsWrongAndCutOff) {
   std::vector<Case> cases;
   Hello other = hello;
   other.version = 99;
-  cases.push_back({pack(other), "protocol version 1 here, 99 there", "protocol version 1 here"});
+  cases.push_back({pack(other), "protocol version 2 here, 99 there", "protocol version 2 here"});
   other = hello;
   other.node = "nobody";
   cases.push_back({pack(other), "a waits for no node of the name 'nobody'", "waits for no node"});
@@ -169,7 +169,7 @@ TEST_F(Gates, ExpiredKeysAdmitNobodyNew) {
     actor("b", "root.b", root("b", 1));
     ProcessSetup host;
     host.gate.invite = [](const Enrolment&, const std::vector<std::string>& awaited) {
-      return Result<Invitation>(Invitation{awaited.empty() ? "none" : awaited.front(), {}});
+      return EnrolmentAnswer(Invitation{awaited.empty() ? "none" : awaited.front(), {}});
     };
     add("a", host);
     std::vector<std::unique_ptr<Stranger>> strangers;

@@ -58,7 +58,7 @@ TEST(Look, NodesMayBeLookedAtWhileTheyBeginAndAreGivenUp) {
     ASSERT_TRUE(end.error.has_value());
     EXPECT_THAT(end.error->message, HasSubstr("asked a second time to stop"));
     EXPECT_EQ(end.unstopped.size(), 21U);
-    EXPECT_THAT(node.wait_for_graph(), HasSubstr("culprit"));
+    EXPECT_THAT(node.wait_for_graph(), HasSubstr("root"));
   }
 }
 

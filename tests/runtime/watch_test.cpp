@@ -136,8 +136,18 @@ TEST(WaitGraph, EndedActorsAreNotWaitedFor) {
   graph.actors[1].words = "the end of the epoch";
   EXPECT_EQ(print(graph),
             "  b: waits for the end of the epoch\n"
+            "  c: no message on in from b");
+  EXPECT_EQ(print_with_culprit(graph),
+            "  b: waits for the end of the epoch\n"
             "  c: no message on in from b\n"
             "  culprit: b, which others wait for and which waits for nobody");
+}
+
+TEST(WaitGraph, SendersThatAreSilentOnOnePortShareALine) {
+  WaitGraph graph = three();
+  add_link(graph, 0, 2, false);
+  add_link(graph, 1, 2, false);
+  EXPECT_THAT(print(graph), HasSubstr("c: no message on in from a, b"));
 }
 
 TEST(WaitGraph, NobodyIsBlamedWhenNobodyWaits) { EXPECT_THAT(culprit(three()), HasSubstr("none")); }

@@ -1,0 +1,31 @@
+#include "runtime/transport/patience.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe::runtime {
+namespace {
+
+constexpr double kHalfLifeSeconds = 60.0;
+constexpr double kGapsAllowed = 4.0;
+
+}  // namespace
+
+void FadingMaximum::add(double value, TimePoint now) {
+  value_ = std::max(value, this->value(now));
+  at_ = now;
+}
+
+double FadingMaximum::value(TimePoint now) const {
+  const std::chrono::duration<double> age = now - at_;
+  return value_ * std::exp2(-age.count() / kHalfLifeSeconds);
+}
+
+Duration Patience::limit(TimePoint now, double own_load) const {
+  const auto floor = static_cast<double>(dead_after_.count());
+  const double waiting = std::max(load_.value(now), own_load) - 1.0;
+  const double wanted = std::max(kGapsAllowed * gap_.value(now), floor * waiting);
+  return Duration(static_cast<Duration::rep>(std::clamp(wanted, floor, kMost * floor)));
+}
+
+}  // namespace troupe::runtime

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <ctime>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <set>
 #include <span>
@@ -201,6 +202,28 @@ std::string save_elsewhere(const LocalRunRequest& request, const Prepared& prepa
   return folder.path();
 }
 
+// Into a folder that was made again; see RunDisk.
+void put_back(const LocalRunRequest& request, const RunFolder& folder, runtime::Disk& disk,
+              NodesFile& nodes, const std::optional<MembershipFile>& membership,
+              const runtime::Log& log) {
+  const auto tell = [&](const Result<void>& result) {
+    if (!result.ok()) log.warning(result.error().message);
+  };
+  tell(disk.replace(folder.file("topology.yaml"),
+                    std::as_bytes(std::span{request.effective_topology})));
+  tell(nodes.write_again());
+  if (membership) tell(membership->put_back());
+}
+
+// For MonitorOptions::files_are_gone.
+std::function<bool()> looks_after(RunDisk& disk) {
+  return [&disk, seen = 0]() mutable {
+    (void)disk.hold();
+    const int made = disk.made_again();
+    return std::exchange(seen, made) != made;
+  };
+}
+
 Result<void> write_end(const std::string& summary_json, const RunFolder& folder,
                        runtime::Disk& disk, NodesFile& nodes) {
   const std::string summary = summary_json + "\n";
@@ -272,22 +295,12 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, RunFolder& fo
 
   std::optional<runtime::Node> node;
   disk.on_made_again([&](runtime::Disk& plain) {
-    const auto tell = [&](const Result<void>& result) {
-      if (!result.ok()) log.warning(result.error().message);
-    };
-    tell(plain.replace(folder.file("topology.yaml"),
-                       std::as_bytes(std::span{request.effective_topology})));
-    tell(nodes.write_again());
-    if (membership) tell(membership->put_back());
+    put_back(request, folder, plain, nodes, membership, log);
     if (node) {
       node->send_control("coordinator", runtime::Message::of(actors::CheckpointRequest{}));
     }
   });
-  parts.monitor.files_are_gone = [&disk, seen = 0]() mutable {
-    (void)disk.hold();
-    const int made = disk.made_again();
-    return std::exchange(seen, made) != made;
-  };
+  parts.monitor.files_are_gone = looks_after(disk);
   runtime::NodeOptions options;
   options.scheduler_threads = kSchedulerThreads;
   options.shutdown_deadline = request.shutdown_deadline;

@@ -153,7 +153,7 @@ void take_place(const HeadHistory& history, const config::FailureSection& failur
   // As long as a member may take to notice that the head it knew is gone, and the way here.
   const runtime::Patience patience(failure.dead_after);
   coordinator.return_within =
-      2 * patience.limit(runtime::TimePoint{0}, host_load()) + std::chrono::seconds(1);
+      2 * patience.with_absence(runtime::TimePoint{0}, host_load()) + std::chrono::seconds(1);
   parts.monitor.told_before = true;
 }
 

@@ -251,12 +251,13 @@ void Gate::hear(Peer& peer) {
 }
 
 Duration Gate::patience_with(const Peer& peer, TimePoint now) const {
-  const bool lives = peer.on_this_machine && peer.state() == Peer::State::kUp;
-  return lives ? peer.patience.most() : peer.patience.limit(now, load_.value(now));
+  const double load = load_.value(now);
+  if (peer.state() != Peer::State::kUp) return peer.patience.with_absence(now, load);
+  return peer.on_this_machine ? peer.patience.most() : peer.patience.with_silence(now, load);
 }
 
 Duration Gate::patience_with_strangers(TimePoint now) const {
-  return Patience(options_.dead_after).limit(now, load_.value(now));
+  return Patience(options_.dead_after).with_absence(now, load_.value(now));
 }
 
 void Gate::measure_load(TimePoint now) {

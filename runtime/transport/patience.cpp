@@ -7,7 +7,7 @@ namespace troupe::runtime {
 namespace {
 
 constexpr double kHalfLifeSeconds = 60.0;
-constexpr double kGapsAllowed = 4.0;
+constexpr double kGapsAllowed = 3.0;
 
 }  // namespace
 
@@ -21,11 +21,18 @@ double FadingMaximum::value(TimePoint now) const {
   return value_ * std::exp2(-age.count() / kHalfLifeSeconds);
 }
 
-Duration Patience::limit(TimePoint now, double own_load) const {
+Duration Patience::limited(double wanted) const {
   const auto floor = static_cast<double>(dead_after_.count());
-  const double waiting = std::max(load_.value(now), own_load) - 1.0;
-  const double wanted = std::max(kGapsAllowed * gap_.value(now), floor * waiting);
   return Duration(static_cast<Duration::rep>(std::clamp(wanted, floor, kMost * floor)));
+}
+
+Duration Patience::with_absence(TimePoint now, double own_load) const {
+  const double waiting = std::max(load_.value(now), own_load) - 1.0;
+  return limited(static_cast<double>(dead_after_.count()) * waiting);
+}
+
+Duration Patience::with_silence(TimePoint now, double own_load) const {
+  return std::max(with_absence(now, own_load), limited(kGapsAllowed * gap_.value(now)));
 }
 
 }  // namespace troupe::runtime

@@ -31,12 +31,17 @@ class Patience {
   // Threads that run or want to, per processor of the peer's host.
   void add_load(double load, TimePoint now) { load_.add(load, now); }
 
-  // At least four times the longest gap, and as many times dead_after as threads wait for each
-  // processor. `own_load` is this host's load, which delays what it hears.
-  Duration limit(TimePoint now, double own_load) const;
+  // With silence: at least three times the longest gap, and as many times dead_after as threads
+  // wait for each processor. `own_load` is this host's load, which delays what it hears.
+  Duration with_silence(TimePoint now, double own_load) const;
+  // With a closed connection, which most often means that the process is dead: the load counts
+  // alone.
+  Duration with_absence(TimePoint now, double own_load) const;
   Duration most() const { return kMost * dead_after_; }
 
  private:
+  Duration limited(double wanted) const;
+
   Duration dead_after_;
   FadingMaximum gap_, load_;
 };

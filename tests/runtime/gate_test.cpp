@@ -213,6 +213,77 @@ TEST_F(Gates, SilentPeerIsLostAfterDeadAfter) {
   }
 }
 
+// Nothing is heard either way for `silence`; whether both nodes are still there long after.
+struct Silence {
+  const char* what;
+  std::string machine_of_a, machine_of_b;
+  double load_of_a = 0.0, load_of_b = 0.0;
+  Duration longest_gap{0};  // some time before
+  Duration tolerated{0};
+};
+
+TEST_F(Gates, PatienceWithSilenceGrowsWithWhatIsKnownOfThePeer) {
+  const std::vector<Silence> cases{
+      {"nothing speaks for more", "x", "y", 1.5, 0.5, 0s, 1500ms},
+      {"nobody knows its machine", "", "", 0.0, 0.0, 0s, 1500ms},
+      {"it runs on this machine", "x", "x", 0.0, 0.0, 0s, 18s},
+      {"its host is busy, as it has said", "x", "y", 0.0, 6.0, 0s, 8s},
+      {"this host is busy", "x", "y", 6.0, 0.0, 0s, 8s},
+      {"it was slow before", "x", "y", 0.0, 0.0, 1400ms, 3500ms},
+  };
+  for (const Silence& example : cases) {
+    for (const bool is_too_long : {false, true}) {
+      SCOPED_TRACE(std::string(example.what) + (is_too_long ? ", too long" : ""));
+      plan_ = {};
+      told_.clear();
+      make_world(1);
+      actor("a", "root.a", root("a", 1));
+      actor("b", "root.b", root("b", 1));
+      sim::ProcessSetup setup;
+      setup.gate.machine = example.machine_of_a;
+      setup.gate.host_load = [&] { return example.load_of_a; };
+      add("a", setup);
+      setup.gate.machine = example.machine_of_b;
+      setup.gate.host_load = [&] { return example.load_of_b; };
+      add("b", setup);
+      const auto fall_silent = [&](Duration time) {
+        const TimePoint until = world_->clock().now() + time;
+        world_->network().block(0, 1, until);
+        world_->network().block(1, 0, until);
+      };
+      if (example.longest_gap > 0s) world_->at(2s, [&] { fall_silent(example.longest_gap); });
+      const Duration silence = is_too_long ? 2 * example.tolerated : example.tolerated;
+      world_->at(5s, [&] { fall_silent(silence); });
+      const bool has_ended = world_->run(60s);
+      EXPECT_EQ(has_ended, is_too_long) << told("a") << told("b");
+      world_.reset();
+    }
+  }
+}
+
+// A closed connection is no silence: the kernel closes those of a process that dies.
+TEST_F(Gates, PeerThatDiesIsLostAfterDeadAfterHoweverPatientTheOtherIsWithSilence) {
+  for (const std::string machine : {"x", "y"}) {
+    SCOPED_TRACE(machine);
+    plan_ = {};
+    told_.clear();
+    make_world(1);
+    actor("a", "root.a", root("a", 1));
+    actor("b", "root.b", root("b", 1));
+    sim::ProcessSetup setup;
+    setup.gate.machine = "x";
+    add("a", setup);
+    setup.gate.machine = machine;
+    add("b", setup);
+    world_->at(1s, [&] { world_->network().block(1, 0, 2500ms); });
+    world_->at(5s, [&] { world_->kill(1); });
+    ASSERT_TRUE(world_->run(60s));
+    ASSERT_THAT(told_["a"], SizeIs(2));
+    EXPECT_LT(told_["a"][1].when, 5s + 2s + 500ms);
+    world_.reset();
+  }
+}
+
 // Shortly after each would have given up the other, whose connection was gone before they slept.
 TEST_F(Gates, NodesThatSleepUntilAPeerIsOverdueLoseNobody) {
   actor("a", "root.a", root("a", 1));

@@ -8,6 +8,7 @@ import { make, setText } from "./elements.ts";
 import { GraphPanel } from "./graph_panel.ts";
 import { LogPanel } from "./log_panel.ts";
 import { LossPanel } from "./loss_panel.ts";
+import { MarkPanel } from "./mark_panel.ts";
 import { MeritPanel } from "./merit_panel.ts";
 import { PacePanel } from "./pace_panel.ts";
 import type { Panel, ShownRun } from "./panel.ts";
@@ -44,8 +45,8 @@ class Page {
   constructor(private readonly version: HTMLElement) {
     const zoom = new Zoom();
     const store = new ShowerStore(() => this.later());
-    this.panels = [new LossPanel(zoom), new PacePanel(zoom), new GraphPanel(), new MeritPanel(),
-      new PhysicsPanel(store), new ShowerPanel(store), new ActorPanel(), new LogPanel(),
+    this.panels = [new MeritPanel(), new LossPanel(zoom), new PhysicsPanel(store), new ShowerPanel(store),
+      new PacePanel(zoom), new GraphPanel(), new MarkPanel(), new LogPanel(), new ActorPanel(),
       new QuestionPanel()];
   }
 

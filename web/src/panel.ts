@@ -21,10 +21,11 @@ export interface Panel {
   repaint?(): void;
 }
 
-export function section(id: string, title: string, ...content: (HTMLElement | string)[]):
-    HTMLElement {
+// `tools` stand beside the title.
+export function section(id: string, title: string, tools: HTMLElement | undefined,
+                        ...content: HTMLElement[]): HTMLElement {
   return make("section", { class: `panel ${id}`, id, "aria-labelledby": `${id}-title` },
-    make("h2", { id: `${id}-title` }, title), ...content);
+    make("div", { class: "head" }, make("h2", { id: `${id}-title` }, title), tools), ...content);
 }
 
 // Tells whether what a panel is made of has changed since it last asked.

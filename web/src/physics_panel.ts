@@ -1,7 +1,8 @@
-// Shower profiles and histograms, data against generated.
+// Shower profiles and histograms, data against generated, and what the validations say of them.
 
 import { ComparisonPlot, type ComparisonContent } from "./comparison_plot.ts";
 import { make, setText, toggle } from "./elements.ts";
+import { ErrorFigures } from "./error_figures.ts";
 import { count } from "./format.ts";
 import { Fingerprint, type Panel, section, type ShownRun } from "./panel.ts";
 import type { Showers } from "./protocol.ts";
@@ -20,6 +21,7 @@ export class PhysicsPanel implements Panel {
   private legend = make("ul", { class: "legend" });
   private grid = make("div", { class: "charts small" });
   private plots: ComparisonPlot[] = [];
+  private errors = new ErrorFigures();
   private log = false;
   private seen = new Fingerprint();
   private last: readonly ShownRun[] = [];
@@ -30,13 +32,16 @@ export class PhysicsPanel implements Panel {
       this.log = on;
       this.show(this.last);
     });
-    this.element = section("physics", "Physics", make("div", { class: "tools", role: "group", "aria-label": "Profiles" },
-      this.steps.element, log.element), this.legend, this.note, this.grid);
+    this.element = section("physics", "Physics",
+      make("div", { class: "tools", role: "group", "aria-label": "Profiles" }, this.steps.element,
+        log.element),
+      make("div", { class: "captions" }, this.legend, this.note), this.grid, this.errors.element);
   }
 
   show(runs: readonly ShownRun[]): void {
     this.last = runs;
     this.steps.show(runs);
+    this.errors.show(runs);
     const entries = runs.map((run) => this.store.get(run));
     const key = runs.map((r) => `${r.listed.id}${r.label}:${this.store.stepOf(r)}`);
     if (!this.seen.changed(this.store.version, this.log, ...key)) return;
@@ -66,6 +71,10 @@ export class PhysicsPanel implements Panel {
       }
       plot.show(content);
     });
+  }
+
+  repaint(): void {
+    this.errors.repaint();
   }
 }
 

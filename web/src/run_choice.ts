@@ -11,8 +11,8 @@ export class RunChoice {
   private list = make("div", { class: "choices" });
 
   constructor(private readonly chosen: (ids: number[]) => void) {
-    this.element = make("fieldset", { class: "runs", hidden: true },
-      make("legend", {}, `Runs (up to ${MOST_RUNS} at once)`), this.list);
+    this.element = make("div", { class: "runs", role: "group", hidden: true, "aria-label": "Runs" },
+      make("span", { class: "note" }, `Runs, up to ${MOST_RUNS} at once`), this.list);
   }
 
   show(runs: readonly ListedRun[], labels: Map<number, string>, ids: readonly number[]): void {

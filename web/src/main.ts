@@ -11,6 +11,7 @@ import { LossPanel } from "./loss_panel.ts";
 import { MarkPanel } from "./mark_panel.ts";
 import { MeritPanel } from "./merit_panel.ts";
 import { PacePanel } from "./pace_panel.ts";
+import { isPrinted, onPaper } from "./paper.ts";
 import type { Panel, ShownRun } from "./panel.ts";
 import { PhysicsPanel } from "./physics_panel.ts";
 import { onPreference } from "./preferences.ts";
@@ -26,6 +27,9 @@ import { Zoom } from "./zoom.ts";
 
 // Drawing more often would tell an eye nothing and cost a phone its battery.
 const DRAW_MS = 400;
+// What is out of sight is drawn so seldom, and so is there at once when somebody scrolls to it, and
+// in a picture of the whole page.
+const UNSEEN_MS = 5000;
 const LIST_MS = 10000;
 
 class Page {
@@ -41,10 +45,14 @@ class Page {
   private visible = new Set<Element>();
   private waiting = false;
   private drawn = 0;
+  private unseenDrawn = { at: 0, what: "" };
 
   constructor(private readonly version: HTMLElement) {
     const zoom = new Zoom();
-    const store = new ShowerStore(() => this.later());
+    const store = new ShowerStore(() => {
+      this.unseenDrawn.what = "";
+      this.later();
+    });
     this.panels = [new MeritPanel(), new LossPanel(zoom), new PhysicsPanel(store), new ShowerPanel(store),
       new PacePanel(zoom), new GraphPanel(), new MarkPanel(), new LogPanel(), new ActorPanel(),
       new QuestionPanel()];
@@ -62,6 +70,7 @@ class Page {
     }, { rootMargin: "300px" });
     for (const panel of this.panels) watch.observe(panel.element);
     onPreference(() => this.later());
+    onPaper(() => this.draw());
     onTheme(() => this.panels.forEach((panel) => panel.repaint?.()));
     window.addEventListener("hashchange", () => {
       if (location.hash.startsWith("#runs=")) this.choose(idsOfAddress());
@@ -140,10 +149,15 @@ class Page {
     document.title = first ? `${first.label}${state ? `, ${state}` : ""} – Troupe` : "Troupe";
     const shown = this.runs.filter((run) => run.state.version >= 0);
     document.body.dataset["ready"] = String(shown.length > 0);
-    for (const panel of this.panels) {
-      if (this.visible.has(panel.element)) panel.show(shown);
-    }
     this.drawn = performance.now();
+    const what = shown.map((run) => `${run.listed.id}:${run.state.wholes}`).join();
+    const all = shown.length > 0 && (isPrinted() || what !== this.unseenDrawn.what ||
+      this.drawn - this.unseenDrawn.at > UNSEEN_MS);
+    if (all) this.unseenDrawn = { at: this.drawn, what };
+    for (const panel of this.panels) {
+      const inSight = isPrinted() || this.visible.has(panel.element);
+      if (all || inSight) panel.show(shown, inSight);
+    }
   }
 }
 

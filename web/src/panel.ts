@@ -15,8 +15,9 @@ export interface ShownRun {
 
 export interface Panel {
   readonly element: HTMLElement;
-  // Called when anything has changed, a few times a second at most, while the panel is in sight.
-  show(runs: readonly ShownRun[]): void;
+  // Called when anything has changed: a few times a second at most while the panel is in sight, now
+  // and then while it is not, and before the page is printed.
+  show(runs: readonly ShownRun[], inSight: boolean): void;
   // Colours have changed.
   repaint?(): void;
 }

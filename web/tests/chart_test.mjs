@@ -43,8 +43,7 @@ test("A slow first step does not flatten the steps after it, and is told", optio
   await page.mouse.move(box.x + 1, box.y + 20);
   await pace.locator("[role=slider]").focus();
   for (let i = 0; i < 8; ++i) await page.keyboard.press("+");
-  await page.waitForFunction(() => Object.keys(window.texts["Seconds per step"]).includes("40"),
-    undefined, { timeout: 20_000 });
+  await page.waitForFunction(() => Object.keys(window.texts["Seconds per step"]).includes("40"));
   assert.ok(await pace.locator(".outside").isHidden());
 });
 

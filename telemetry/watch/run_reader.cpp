@@ -255,7 +255,6 @@ std::uint64_t RunReader::bad_lines() const { return impl_->bad_lines; }
 
 RunSource RunReader::source() const {
   RunSource source;
-  source.name = impl_->history->facts().name;
   source.folder = impl_->folder;
   source.live = [impl = impl_.get()] { return impl->live.load(); };
   source.history = impl_->history;

@@ -100,7 +100,7 @@ TEST(RunReader, FinishedRunIsReadWithItsEndNodesAndLog) {
   EXPECT_EQ(log[0].text, "loader: slow");
   EXPECT_EQ(log[1].level, "warning");
   EXPECT_EQ(log[1].time, log[0].time);
-  EXPECT_EQ(reader->source().name, "toy");
+  EXPECT_EQ(reader->source().history->facts().name, "toy");
 }
 
 TEST(RunReader, FailureAndStopAreTold) {

@@ -169,6 +169,7 @@ void RunReader::Impl::judge_end(const FileMark& summary) {
   }
   live = is_held() || static_cast<double>(std::time(nullptr)) - metrics.written() < kSilenceSeconds;
   if (live) {
+    if (told_end) history->begin_again();
     told_end = false;
   } else if (!told_end) {
     history->end("failed", why_it_is_silent(summary.size >= 0));

@@ -2,6 +2,7 @@
 
 import { Chart } from "./chart.ts";
 import { make } from "./elements.ts";
+import { SERIES_COLOURS } from "./palette.ts";
 import { Fingerprint, type Panel, section, type ShownRun } from "./panel.ts";
 import { validationCurve } from "./validation_curve.ts";
 import { meritOf } from "./validations.ts";
@@ -28,7 +29,7 @@ export class MeritPanel implements Panel {
     this.chart.show({
       title: "Figure of merit", marks: [], log: true, axis: "epoch",
       curves: runs.map((run, i) =>
-        validationCurve(run, runs.length > 1 ? run.label : "generated", "", i, i, meritOf)),
+        validationCurve(run, runs.length > 1 ? run.label : "generated", "", i % SERIES_COLOURS, i, meritOf)),
     });
   }
 

@@ -6,6 +6,7 @@ import { make, setText } from "./elements.ts";
 import { Figures } from "./figures.ts";
 import { count, duration, figure } from "./format.ts";
 import { HistoryAxis, historyKey } from "./history_curves.ts";
+import { SERIES_COLOURS } from "./palette.ts";
 import { Fingerprint, type Panel, section, type ShownRun } from "./panel.ts";
 import type { Zoom } from "./zoom.ts";
 
@@ -43,7 +44,7 @@ export class PacePanel implements Panel {
     this.rate.show({
       title: "Events per second", marks, log: false, axis: axis.axis,
       curves: runs.map((run, i) => axis.curve(run, several, "events_per_second",
-        several ? "" : "events/s", "", i, i)).filter((curve) => curve !== undefined),
+        several ? "" : "events/s", "", i % SERIES_COLOURS, i)).filter((curve) => curve !== undefined),
     });
     while (this.parts.length > runs.length) this.parts.pop()!.element.remove();
     runs.forEach((run, i) => {

@@ -4,6 +4,7 @@ import { ComparisonPlot, type ComparisonContent } from "./comparison_plot.ts";
 import { make, setText, toggle } from "./elements.ts";
 import { ErrorFigures } from "./error_figures.ts";
 import { count } from "./format.ts";
+import { SERIES_COLOURS } from "./palette.ts";
 import { Fingerprint, type Panel, section, type ShownRun } from "./panel.ts";
 import type { Showers } from "./protocol.ts";
 import { entryText, isShowers, type ShowerStore } from "./shower_store.ts";
@@ -59,7 +60,8 @@ export class PhysicsPanel implements Panel {
     }
     this.legend.replaceChildren(...found.length === 0 ? [] : [
       make("li", {}, make("span", { class: "swatch dots" }), make("span", { class: "name" }, "data")),
-      ...found.map(({ run }, i) => make("li", {}, make("span", { class: `swatch colour-${i}` }),
+      ...found.map(({ run }, i) => make("li", {},
+        make("span", { class: `swatch colour-${i % SERIES_COLOURS}` }),
         make("span", { class: "name" }, runs.length > 1 ? run.label : "generated")))]);
     const contents = contentsOf(found, runs.length > 1, this.log);
     while (this.plots.length > contents.length) this.plots.pop()!.element.remove();
@@ -88,7 +90,8 @@ function contentsOf(found: readonly Found[], several: boolean, log: boolean): Co
     return [{
       title: `Profile along ${axis}`, xName: `cell in ${axis}`, yName: "mean GeV", low: 0,
       high: data.length, data, log,
-      generated: found.flatMap((one, colour) => {
+      generated: found.flatMap((one, i) => {
+        const colour = i % SERIES_COLOURS;
         const values = one.showers.profiles[axis]?.generated;
         return values?.length === data.length ? [{ label: label(one), values, colour }] : [];
       }),
@@ -97,7 +100,8 @@ function contentsOf(found: readonly Found[], several: boolean, log: boolean): Co
   const histograms = first.histograms.map((histogram): ComparisonContent => ({
     title: histogram.name, xName: histogram.name, yName: "events",
     low: histogram.low, high: histogram.high, data: histogram.data, log,
-    generated: found.flatMap((one, colour) => {
+    generated: found.flatMap((one, i) => {
+      const colour = i % SERIES_COLOURS;
       const same = one.showers.histograms.find((other) => other.name === histogram.name);
       return same?.generated.length === histogram.data.length
         ? [{ label: label(one), values: same.generated, colour }] : [];

@@ -56,7 +56,7 @@ void answer_both_ways(const telemetry::WebRequest& request) {
     telemetry::compress(answer, request, cache);
     check_head(answer_head(answer, request.keep_alive));
     if (answer.rest == WebAnswer::Rest::kStream) {
-      telemetry::EventStream(7, request.last_event_id).next(*open.runs[0].history);
+      telemetry::EventStream(7, request.last_event_id, answer.runs).next(open.runs);
     }
   }
 }

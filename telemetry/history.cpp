@@ -323,6 +323,15 @@ void History::end(std::string state, std::string error) {
   content_->end_nodes();
 }
 
+void History::begin_again() {
+  const std::scoped_lock lock(content_->mutex);
+  RunProgress& progress = content_->progress;
+  if (progress.state == "starting" || progress.state == "training") return;
+  progress.state = "starting";
+  progress.error.clear();
+  content_->progress_version = ++content_->version;
+}
+
 void History::clear() {
   Content& content = *content_;
   const std::scoped_lock lock(content.mutex, content.log_mutex);

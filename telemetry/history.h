@@ -80,6 +80,9 @@ class History {
   void set_dropped(std::uint64_t dropped);
   // "ended", "failed" with why, "stopped". Nodes that were running have ended.
   void end(std::string state, std::string error);
+  // A run that had ended is being resumed, and has told nothing yet: it is "starting". One that has
+  // told something since is left as it is.
+  void begin_again();
   // Forgets all that was taken: the same run will be told from its beginning. Versions go on, and
   // of those before this since() gives whole().
   void clear();

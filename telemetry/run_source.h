@@ -15,7 +15,8 @@ namespace troupe::telemetry {
 struct RunSource {
   using Answer = std::function<void(runtime::Result<std::string>)>;
 
-  std::string name, folder;
+  std::string name;  // until the history tells one
+  std::string folder;
   // Whether it goes on now. Called on the server's thread. Empty: it does not.
   std::function<bool()> live;
   std::shared_ptr<const History> history;  // always there

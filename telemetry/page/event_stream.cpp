@@ -4,34 +4,69 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/error.h"
+
 namespace troupe::telemetry {
 namespace {
 
-// The version in "START-VERSION", if it is of this start.
-std::optional<std::uint64_t> version_of(std::string_view id, std::uint64_t start) {
-  const char* const end = id.data() + id.size();
-  std::uint64_t of = 0, version = 0;
-  const auto first = std::from_chars(id.data(), end, of);
-  if (first.ec != std::errc{} || first.ptr == end || *first.ptr != '-' || of != start) {
-    return std::nullopt;
+std::optional<std::uint64_t> number_of(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// The versions in "START-VERSION,VERSION", one per run, if they are of this start and all there. A
+// run that the client has heard nothing of yet has none.
+std::vector<std::optional<std::uint64_t>> versions_of(std::string_view id, std::uint64_t start,
+                                                      std::size_t runs) {
+  const std::vector<std::optional<std::uint64_t>> none(runs);
+  const std::size_t dash = id.find('-');
+  if (dash == std::string_view::npos || number_of(id.substr(0, dash)) != start) return none;
+  std::vector<std::optional<std::uint64_t>> versions;
+  for (std::size_t at = dash; at != std::string_view::npos && versions.size() <= runs;) {
+    const std::size_t behind = id.find(',', at + 1);
+    const std::string_view text = id.substr(at + 1, behind - at - 1);
+    versions.push_back(number_of(text));
+    if (!versions.back() && !text.empty()) return none;
+    at = behind;
   }
-  const auto second = std::from_chars(first.ptr + 1, end, version);
-  if (second.ec != std::errc{} || second.ptr != end) return std::nullopt;
-  return version;
+  return versions.size() == runs ? versions : none;
 }
 
 }  // namespace
 
-EventStream::EventStream(std::uint64_t start, std::string_view last_event_id)
-    : start_(start), version_(version_of(last_event_id, start)) {}
+EventStream::EventStream(std::uint64_t start, std::string_view last_event_id,
+                         std::vector<std::size_t> runs)
+    : start_(start) {
+  CHECK(!runs.empty(), "a stream follows at least one run");
+  const auto versions = versions_of(last_event_id, start, runs.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) runs_.push_back({runs[i], false, versions[i]});
+}
 
-std::optional<EventStream::Event> EventStream::next(const History& history) {
-  if (begun_ && history.version() == *version_) return std::nullopt;
-  begun_ = true;
-  const History::Text text = version_ ? history.since(*version_) : history.whole();
-  const std::string_view kind = version_ ? "update" : "history";
-  version_ = text.version;
-  return Event{fmt::format("event: {}\nid: {}-{}\ndata: ", kind, start_, text.version), text.json};
+std::string EventStream::id() const {
+  std::string text = fmt::format("{}-", start_);
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    if (i > 0) text += ',';
+    if (runs_[i].version) text += fmt::format("{}", *runs_[i].version);
+  }
+  return text;
+}
+
+std::optional<EventStream::Event> EventStream::next(const std::vector<RunSource>& sources) {
+  for (std::size_t tried = 0; tried < runs_.size(); ++tried) {
+    Followed& one = runs_[turn_];
+    turn_ = (turn_ + 1) % runs_.size();
+    const History& history = *sources[one.run].history;
+    if (one.begun && history.version() == *one.version) continue;
+    one.begun = true;
+    const History::Text text = one.version ? history.since(*one.version) : history.whole();
+    const std::string_view kind = one.version ? "update" : "history";
+    one.version = text.version;
+    const std::string which = runs_.size() > 1 ? fmt::format(" {}", one.run) : "";
+    return Event{fmt::format("event: {}{}\nid: {}\ndata: ", kind, which, id()), text.json};
+  }
+  return std::nullopt;
 }
 
 }  // namespace troupe::telemetry

@@ -89,7 +89,8 @@ void PageConnection::ask_run(const WebAnswer& answer) {
   state_ = State::kAsking;
   const Time now = std::chrono::steady_clock::now();
   deadline_ = now + service_.limits.asking_time;
-  const RunSource& run = service_.site.runs[answer.run];
+  const std::size_t which = answer.runs.front();
+  const RunSource& run = service_.site.runs[which];
   const bool is_trace = answer.rest == WebAnswer::Rest::kTrace;
   const auto waiter = [weak = weak_from_this(),
                        answer](const runtime::Result<RunQuestions::Text>& told) {
@@ -102,37 +103,39 @@ void PageConnection::ask_run(const WebAnswer& answer) {
     compress(complete, self->reader_.request(), self->service_.compressed);
     self->send_answer(std::move(complete), self->keep_alive_);
   };
-  service_.questions->ask(2 * answer.run + (is_trace ? 1 : 0), is_trace ? run.trace : run.waits,
-                          waiter, now);
+  service_.questions->ask(2 * which + (is_trace ? 1 : 0), is_trace ? run.trace : run.waits, waiter,
+                          now);
 }
 
 void PageConnection::follow(const WebAnswer& answer) {
   state_ = State::kFollowing;
-  run_ = answer.run;
-  stream_.emplace(service_.start, reader_.request().last_event_id);
+  stream_.emplace(service_.start, reader_.request().last_event_id, answer.runs);
   send(answer_head(answer, false), nullptr, kBegin);
   listen_for_end();
 }
 
-void PageConnection::offer(Time now) {
-  auto event = stream_->next(*service_.site.runs[run_].history);
-  if (event) {
-    send(std::move(event->head), std::move(event->json), EventStream::kEnd);
-  } else if (now - sent_at_ > service_.limits.comment_time) {
-    send(std::string(EventStream::kComment), nullptr, {});
-  }
+// An event of each run that has news, one after the other.
+void PageConnection::offer() {
+  if (turns_ == 0) return;
+  --turns_;
+  auto event = stream_->next(service_.site.runs);
+  if (event) send(std::move(event->head), std::move(event->json), EventStream::kEnd);
 }
 
 bool PageConnection::say_last() {
   if (state_ != State::kFollowing) return true;
   if (sending_) return false;
-  const auto event = stream_->next(*service_.site.runs[run_].history);
-  if (!event) return true;
-  error_code ignored;
-  socket_.non_blocking(true, ignored);
-  const std::array<asio::const_buffer, 3> all{asio::buffer(event->head), asio::buffer(*event->json),
-                                              asio::buffer(EventStream::kEnd)};
-  socket_.write_some(all, ignored);
+  error_code failed;
+  socket_.non_blocking(true, failed);
+  for (std::size_t i = 0; i < stream_->runs() && !failed; ++i) {
+    const auto event = stream_->next(service_.site.runs);
+    if (!event) return true;
+    const std::array<asio::const_buffer, 3> all{
+        asio::buffer(event->head), asio::buffer(*event->json), asio::buffer(EventStream::kEnd)};
+    const std::size_t bytes = asio::buffer_size(all);
+    // Behind a part of an event another one would be read as more of it.
+    if (socket_.write_some(all, failed) < bytes) return true;
+  }
   return true;
 }
 
@@ -186,7 +189,7 @@ void PageConnection::sent() {
   head_.clear();
   sending_ = false;
   sent_at_ = std::chrono::steady_clock::now();
-  if (state_ == State::kFollowing) return;
+  if (state_ == State::kFollowing) return offer();
   if (!keep_alive_) return drain();
   state_ = State::kReading;
   deadline_ = sent_at_ + service_.limits.request_time;
@@ -214,7 +217,14 @@ void PageConnection::drain() {
 
 void PageConnection::tick(Time now) {
   if (state_ == State::kClosed) return;
-  if (state_ == State::kFollowing && !sending_) return offer(now);
+  if (state_ == State::kFollowing && !sending_) {
+    turns_ = stream_->runs();
+    offer();
+    if (!sending_ && now - sent_at_ > service_.limits.comment_time) {
+      send(std::string(EventStream::kComment), nullptr, {});
+    }
+    return;
+  }
   if (now >= deadline_) time_out();
 }
 

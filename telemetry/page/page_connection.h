@@ -52,7 +52,7 @@ class PageConnection : public std::enable_shared_from_this<PageConnection> {
   void serve();
   void ask_run(const WebAnswer& answer);
   void follow(const WebAnswer& answer);
-  void offer(Time now);
+  void offer();
   void send_answer(WebAnswer answer, bool keep_alive);
   void send(std::string head, TextBudget::Text text, std::string_view rest);
   void send_some();
@@ -81,7 +81,7 @@ class PageConnection : public std::enable_shared_from_this<PageConnection> {
 
   // Of one that follows.
   std::optional<EventStream> stream_;
-  std::size_t run_ = 0;
+  std::size_t turns_ = 0;  // events that it may still be sent before the next tick
 };
 
 }  // namespace troupe::telemetry

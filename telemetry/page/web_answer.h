@@ -16,8 +16,8 @@ struct WebAnswer {
   // Where the body comes from.
   enum class Rest : std::uint8_t {
     kBody,    // it is here
-    kStream,  // events of `run`, without end
-    kTrace,   // `run` has to be asked
+    kStream,  // events of `runs`, without end
+    kTrace,   // the only one of `runs` has to be asked
     kWaits,   // the same
   };
 
@@ -26,7 +26,7 @@ struct WebAnswer {
   std::string cache = "no-store";
   std::vector<std::pair<std::string, std::string>> headers;  // further ones
   Rest rest = Rest::kBody;
-  std::size_t run = 0;
+  std::vector<std::size_t> runs;
   // The body: a text that others may have too, or one that is part of the program.
   std::shared_ptr<const std::string> text;
   std::string_view fixed;

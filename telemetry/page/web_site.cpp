@@ -21,6 +21,7 @@ constexpr std::string_view kWithoutPage =
     "  /api/runs                     which runs there are\n"
     "  /api/runs/0/history           all that is known, as JSON\n"
     "  /api/runs/0/stream            the same as server-sent events, as it comes\n"
+    "  /api/runs/0,1/stream          those of several runs\n"
     "  /api/runs/0/showers/STEP      profiles and showers of a step\n"
     "  /api/runs/0/trace             what every actor did lately; Perfetto opens it\n"
     "  /api/runs/0/waits             who waits for whom\n"
@@ -44,12 +45,17 @@ std::optional<std::uint64_t> whole_number(std::string_view text) {
 
 bool is_live(const RunSource& run) { return run.live && run.live(); }
 
+std::string name_of(const RunSource& run) {
+  const std::string told = run.history->facts().name;
+  return told.empty() ? run.name : told;
+}
+
 WebAnswer list_runs(const WebSite& site) {
   std::vector<std::string> runs;
   for (std::size_t i = 0; i < site.runs.size(); ++i) {
     const RunSource& run = site.runs[i];
     runs.push_back(fmt::format(R"({{"id": {}, "name": {}, "folder": {}, "live": {}}})", i,
-                               json_string(run.name), json_string(run.folder), is_live(run)));
+                               json_string(name_of(run)), json_string(run.folder), is_live(run)));
   }
   return json_answer(std::make_shared<const std::string>(fmt::format(
       "{{\"version\": {}, \"runs\": [{}]}}\n", json_string(site.version), fmt::join(runs, ", "))));
@@ -79,30 +85,45 @@ WebAnswer ask_run(const RunSource& run, std::size_t id, WebAnswer::Rest what) {
   }
   WebAnswer answer;
   answer.rest = what;
-  answer.run = id;
+  answer.runs = {id};
   answer.content_type = is_trace ? "application/json" : "text/plain; charset=utf-8";
   return answer;
+}
+
+// Those in "0" or "0,2", each once; empty: one of them is none.
+std::vector<std::size_t> runs_in(std::string_view text, const WebSite& site) {
+  std::vector<std::size_t> runs;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t behind = std::min(text.find(',', at), text.size());
+    const auto id = whole_number(text.substr(at, behind - at));
+    if (!id || *id >= site.runs.size()) return {};
+    if (std::find(runs.begin(), runs.end(), *id) != runs.end()) return {};
+    runs.push_back(*id);
+    at = behind + 1;
+  }
+  return runs;
 }
 
 // `rest`: what stands behind "/api/runs/".
 WebAnswer answer_of_run(std::string_view rest, const WebSite& site) {
   const std::size_t slash = rest.find('/');
-  const auto id = whole_number(rest.substr(0, slash));
-  if (!id || *id >= site.runs.size()) {
-    return refusal(404, "there is no such run; /api/runs lists them");
-  }
-  const RunSource& run = site.runs[*id];
+  const std::vector<std::size_t> ids = runs_in(rest.substr(0, slash), site);
+  if (ids.empty()) return refusal(404, "there is no such run; /api/runs lists them");
   rest.remove_prefix(slash == std::string_view::npos ? rest.size() : slash + 1);
-  if (rest == "history") return json_answer(run.history->whole().json);
   if (rest == "stream") {
     WebAnswer answer;
     answer.rest = WebAnswer::Rest::kStream;
-    answer.run = *id;
+    answer.runs = ids;
     answer.content_type = "text/event-stream; charset=utf-8";
     return answer;
   }
-  if (rest == "trace") return ask_run(run, *id, WebAnswer::Rest::kTrace);
-  if (rest == "waits") return ask_run(run, *id, WebAnswer::Rest::kWaits);
+  if (ids.size() > 1)
+    return refusal(404, "only the stream is of several runs: /api/runs/0,1/stream");
+  const std::size_t id = ids.front();
+  const RunSource& run = site.runs[id];
+  if (rest == "history") return json_answer(run.history->whole().json);
+  if (rest == "trace") return ask_run(run, id, WebAnswer::Rest::kTrace);
+  if (rest == "waits") return ask_run(run, id, WebAnswer::Rest::kWaits);
   if (rest.starts_with(kShowersPath)) return showers(run, rest.substr(kShowersPath.size()));
   return refusal(404,
                  "there is nothing here; /api/runs/0/history, stream, showers/STEP, trace and "

@@ -169,6 +169,7 @@ void RunReader::Impl::judge_end(const FileMark& summary) {
   }
   live = is_held() || static_cast<double>(std::time(nullptr)) - metrics.written() < kSilenceSeconds;
   if (live) {
+    if (told_end) history->begin_again();
     told_end = false;
   } else if (!told_end) {
     history->end("failed", why_it_is_silent(summary.size >= 0));
@@ -255,7 +256,6 @@ std::uint64_t RunReader::bad_lines() const { return impl_->bad_lines; }
 
 RunSource RunReader::source() const {
   RunSource source;
-  source.name = impl_->history->facts().name;
   source.folder = impl_->folder;
   source.live = [impl = impl_.get()] { return impl->live.load(); };
   source.history = impl_->history;

@@ -6,11 +6,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "telemetry/watch/page_client.h"
+#include "telemetry/watch/run_view.h"
 #include "tests/main/toy_run.h"
 
 namespace troupe {
@@ -168,6 +174,83 @@ TEST_F(ToyRun, WatchServesThePageOfSeveralFolders) {
 
   page.process().send(SIGTERM);
   EXPECT_EQ(page.process().wait().exit_code, 143);
+}
+
+// What the page says of its runs, by their numbers: the stream of all of them, read on a thread of
+// its own until it is told to stop.
+class FollowedRuns {
+ public:
+  FollowedRuns(const std::string& address, const std::string& path) {
+    auto parsed = telemetry::parse_page_address(address);
+    CHECK(parsed.ok(), parsed.error().message);
+    thread_ = std::thread([this, path, page = *parsed] {
+      telemetry::PageClient client(page, [this] { return stop_.load(); });
+      (void)client.follow(path, [this](const auto& event) { take(event); });
+    });
+  }
+  ~FollowedRuns() {
+    stop_ = true;
+    thread_.join();
+  }
+  FollowedRuns(const FollowedRuns&) = delete;
+  FollowedRuns& operator=(const FollowedRuns&) = delete;
+
+  // Waits until all runs are in these states; the steps of each. CHECKs that it comes to that.
+  std::vector<std::uint64_t> until(const std::vector<std::string>& states) {
+    std::vector<std::string> now;
+    for (int tries = 0; tries < 12'000; ++tries) {
+      {
+        const std::scoped_lock lock(mutex_);
+        now.clear();
+        std::vector<std::uint64_t> steps;
+        for (const auto& [number, run] : runs_) {
+          now.push_back(run.progress.state);
+          steps.push_back(run.progress.steps);
+        }
+        if (now == states) return steps;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    CHECK(false, fmt::format("the runs are {}", fmt::join(now, ", ")));
+    return {};
+  }
+
+ private:
+  void take(const telemetry::EventReader::Event& event) {
+    const std::scoped_lock lock(mutex_);
+    runs_[event.name.substr(event.name.find(' ') + 1)].take(event.data);
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, telemetry::RunView> runs_;
+  std::atomic<bool> stop_ = false;
+  std::thread thread_;
+};
+
+TEST_F(ToyRun, WatchFollowsAllLiveRunsOfItsPageToTheirEndsAndWhenTheyAreResumed) {
+  const Words long_one{"--set", "train.epochs=100000"};
+  Process a(command(run_words("a", long_one))), b(command(run_words("b", long_one)));
+  for (const char* lines : {"a/metrics.jsonl", "b/metrics.jsonl"}) {
+    while (!std::filesystem::exists(path(lines)) && a.running() && b.running()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+  const WatchPage page({path("a"), path("b")});
+  FollowedRuns followed(page.address(), "/api/runs/0,1/stream");
+  followed.until({"training", "training"});
+  EXPECT_TRUE(parse_json(page.get("/api/runs"))["runs"].list()[1]["live"].truth());
+  a.send(SIGTERM);
+  EXPECT_EQ(a.wait().exit_code, 143);
+  const auto before = followed.until({"stopped", "training"});
+  EXPECT_GT(before[0], 0u);
+  Process again(command({"run", "--resume", path("a")}));
+  followed.until({"training", "training"});
+  b.send(SIGTERM);
+  EXPECT_EQ(b.wait().exit_code, 143);
+  followed.until({"training", "stopped"});
+  again.send(SIGTERM);
+  EXPECT_EQ(again.wait().exit_code, 143);
+  EXPECT_GE(followed.until({"stopped", "stopped"})[0], before[0]);
 }
 
 TEST_F(ToyRun, WatchSaysThatAnAddressHasGoneAndGoesOnWhenItIsBack) {

@@ -3,11 +3,12 @@
 import uPlot from "uplot";
 
 import { column, type Curve, type PlacedMark, pointAt, union } from "./curve.ts";
-import { isLine, marksPlugin } from "./chart_marks.ts";
-import { evenTicks, linearRange, logRange, logTicks } from "./chart_scale.ts";
-import { ChartTable, legendValue, sentence } from "./chart_table.ts";
+import { type Extent, extentOf, outsideText } from "./chart_extent.ts";
+import { marksPlugin, roomForMarks } from "./chart_marks.ts";
+import { evenTicks, logTicks } from "./chart_scale.ts";
+import { ChartTable, legendValue, sentence, valueText } from "./chart_table.ts";
 import { make, setAttribute, setText, uniqueId } from "./elements.ts";
-import { count, dateAndTime, tickText, timeOfDay } from "./format.ts";
+import { count, dateAndTime, tickTexts, timeOfDay } from "./format.ts";
 import { canvasFont, colour, DASHES, seriesColour } from "./palette.ts";
 import type { Range, Zoom } from "./zoom.ts";
 
@@ -31,9 +32,11 @@ export class Chart {
 
   private heading = make("h3", {});
   private legend = make("ul", { class: "legend" });
+  private outside = make("p", { class: "note outside", hidden: true });
   private summary = make("p", { class: "for-readers", id: uniqueId("summary") });
   private table = new ChartTable(() => this.fillTable());
   private content: ChartContent | undefined;
+  private extent: Extent = extentOf([], [0, 1], false, 0);
   private u: uPlot | undefined;
   private shape = "";
   private xs: number[] = [];
@@ -46,13 +49,17 @@ export class Chart {
       onkeydown: (event: KeyboardEvent) => this.key(event),
     });
     // It has neither name nor value before there is something to show.
-    this.element = make("figure", { class: "chart", hidden: true }, this.heading, this.legend, this.plot,
+    this.element = make("figure", { class: "chart", hidden: true }, this.heading, this.legend, this.outside,
+      this.plot,
       this.summary, this.table.element);
     new ResizeObserver(() => this.resize()).observe(this.plot);
     zoom.onChange(() => this.place());
   }
 
-  show(content: ChartContent): void {
+  show(given: ChartContent): void {
+    // Nothing of a curve that is never above 0 is seen on a logarithmic scale.
+    const log = given.log && given.curves.some((curve) => curve.y.some((v) => v > 0));
+    const content = { ...given, log };
     this.content = content;
     this.element.hidden = false;
     this.points = content.curves.reduce((sum, curve) => sum + curve.x.length, 0);
@@ -60,9 +67,10 @@ export class Chart {
     setText(this.heading, content.title);
     this.table.name(content.title);
     this.xs = union(content.curves);
-    const shape = JSON.stringify([content.log, content.axis,
+    const shape = JSON.stringify([content.log, content.axis, roomForMarks(content.marks),
       content.curves.map((c) => [c.label, c.colour, c.dash, !!c.low, !!c.raw, !!c.filled])]);
     const data = this.columns(content);
+    this.measure(content);
     if (!this.u || shape !== this.shape) {
       this.shape = shape;
       this.build(content, data);
@@ -70,7 +78,7 @@ export class Chart {
       this.u.setData(data, false);
     }
     this.place();
-    setText(this.summary, `${sentence(content.title, content.curves, this.extent())} ${KEYS}`);
+    setText(this.summary, `${sentence(content.title, content.curves, this.span())} ${KEYS}`);
   }
 
   // After the colours have changed.
@@ -125,36 +133,37 @@ export class Chart {
       grid: { stroke: () => colour("rule"), width: 1 }, ticks: { show: false } };
     this.u = new uPlot({
       width: Math.max(120, this.plot.clientWidth), height: this.plot.clientHeight || 200,
-      padding: [content.marks.length || content.axis !== "epoch" ? 20 : 8, 10, 0, 0],
+      padding: [roomForMarks(content.marks), 16, 0, 0],
       legend: { show: false }, series, bands,
       cursor: { drag: { x: true, y: false, setScale: false }, sync: { key: content.axis, scales: ["x", null] },
         points: { show: false } },
       scales: {
         x: { time: content.axis === "time", auto: false, range: () => this.spread() },
-        y: content.log ? { distr: 3, range: (_u, low, high) => logRange(low, high, this.roof()) }
-          : { range: (_u, low, high) => linearRange(low, high, this.roof()) },
+        y: { distr: content.log ? 3 : 1, range: () => this.extent.range },
       },
       axes: [
         { ...line, space: 70, size: 26,
           ...(content.axis === "time" ? {} : { values: (_u: uPlot, v: number[]) =>
             v.map((x) => Number.isInteger(x) ? count(x) : "") }) },
-        { ...line, size: 52,
+        { ...line, size: (u, texts) => widthOf(u, texts ?? []),
           splits: (u, _i, low, high) => (content.log ? logTicks : evenTicks)(low, high, u.height / 45),
           filter: (_u, ticks) => ticks,
-          values: (_u, ticks) => ticks.map((v) => tickText(v)) },
+          values: (_u, ticks) => tickTexts(ticks) },
       ],
       hooks: {
         setSelect: [(u) => this.select(u)],
         setCursor: [(u) => this.follow(u)],
       },
-      plugins: [marksPlugin(() => this.content?.marks ?? [])],
+      plugins: [marksPlugin(() => this.content?.marks ?? [], () => this.extent)],
     }, data, this.plot);
     this.u.over.addEventListener("dblclick", () => this.zoom.set(null));
   }
 
-  // Labels of marks stand above the curves.
-  private roof(): number {
-    return this.content?.marks.some(isLine) ? 0.22 : 0.07;
+  private measure(content: ChartContent): void {
+    this.extent = extentOf(content.curves, this.spread(), content.log, 0.07);
+    const text = outsideText(this.extent, (value) => valueText(value, content.curves[0]?.unit ?? ""));
+    setText(this.outside, text);
+    this.outside.hidden = text === "";
   }
 
   private spread(): Range {
@@ -164,6 +173,7 @@ export class Chart {
 
   private place(): void {
     if (!this.u || !this.content) return;
+    this.measure(this.content);
     const [low, high] = this.spread();
     this.u.setScale("x", { min: low, max: high });
     const [from, to] = this.all;
@@ -193,7 +203,7 @@ export class Chart {
     return axis === "time" ? timeOfDay(x) : `${axis ?? "step"} ${count(Math.round(x))}`;
   }
 
-  private extent(): string {
+  private span(): string {
     const [from, to] = this.all;
     if (this.content?.axis === "time") return `${dateAndTime(from)} to ${dateAndTime(to)}`;
     return `${this.content?.axis ?? "step"}s ${count(from)} to ${count(to)}`;
@@ -257,4 +267,10 @@ export class Chart {
     const { clientWidth, clientHeight } = this.plot;
     if (this.u && clientWidth > 0) this.u.setSize({ width: clientWidth, height: clientHeight });
   }
+}
+
+// What ticks take beside the curves, in pixels.
+function widthOf(u: uPlot, texts: readonly string[]): number {
+  u.ctx.font = canvasFont();
+  return Math.max(52, 14 + Math.ceil(Math.max(0, ...texts.map((text) => u.ctx.measureText(text).width))));
 }

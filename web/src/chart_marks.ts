@@ -1,22 +1,54 @@
 // Marks of a run across its curves: members that come and go as lines with a label, checkpoints
-// and validations, of which there are many, as small shapes above.
+// and validations, of which there are many, as small shapes. Shapes and labels stand above the
+// curves, points outside of the scale as arrows at its edge.
 
 import type uPlot from "uplot";
 
+import type { Extent } from "./chart_extent.ts";
 import type { PlacedMark } from "./curve.ts";
-import { canvasFont, colour } from "./palette.ts";
+import { canvasFont, canvasTextSize, colour } from "./palette.ts";
 
 const LABEL = 26;
-const ROWS = 3;
+const ROWS = 2;
+// In pixels: from the curves up to the labels, and between two rows of them.
+const SHAPES = 20;
+const LEADING = 1.3;
 const shapes = ["checkpoint", "validation"];
 
-export function isLine(mark: PlacedMark): boolean {
+function isLine(mark: PlacedMark): boolean {
   return !shapes.includes(mark.kind) && mark.text !== "";
+}
+
+// Room that marks take above the curves, in pixels.
+export function roomForMarks(marks: readonly PlacedMark[]): number {
+  if (marks.length === 0) return 8;
+  return SHAPES + (marks.some(isLine) ? Math.ceil(ROWS * LEADING * canvasTextSize()) : 0);
 }
 
 function short(text: string): string {
   const first = text.split(/[:;(]/)[0]!.trim();
   return first.length > LABEL ? `${first.slice(0, LABEL - 1)}…` : first;
+}
+
+export interface Label {
+  begin: number;
+  row: number;  // counted from the curves
+}
+
+// Where labels `widths` wide stand, whose lines are at `xs`, in ascending order; undefined: there is
+// no room for that one. The newest come first. A line passes below all labels to its right.
+export function placeLabels(xs: readonly number[], widths: readonly number[], gap: number, end: number):
+    (Label | undefined)[] {
+  const taken: number[] = Array.from({ length: ROWS }, () => Infinity);
+  const placed = xs.map((): Label | undefined => undefined);
+  for (let i = xs.length - 1; i >= 0; --i) {
+    const begin = Math.min(xs[i]! + gap, end - widths[i]!);
+    const row = taken.findIndex((other) => begin + widths[i]! + gap <= other);
+    if (row < 0) continue;
+    taken[row] = Math.min(begin, xs[i]!);
+    placed[i] = { begin, row };
+  }
+  return placed;
 }
 
 function drawShape(ctx: CanvasRenderingContext2D, kind: string, x: number, y: number, r: number):
@@ -35,56 +67,92 @@ function drawShape(ctx: CanvasRenderingContext2D, kind: string, x: number, y: nu
   else ctx.fill();
 }
 
-export function marksPlugin(marks: () => readonly PlacedMark[]): uPlot.Plugin {
+// Of many that would smear some are left out; the list beside has them all.
+function drawShapes(u: uPlot, marks: readonly PlacedMark[], place: (mark: PlacedMark) => number): void {
+  const ratio = devicePixelRatio;
+  const last = new Map<string, number>();
+  u.ctx.strokeStyle = u.ctx.fillStyle = colour("muted");
+  for (const mark of marks) {
+    const x = place(mark);
+    if (x - (last.get(mark.kind) ?? -Infinity) < 9 * ratio) continue;
+    last.set(mark.kind, x);
+    drawShape(u.ctx, mark.kind, x, u.bbox.top - (mark.kind === "checkpoint" ? 13 : 5) * ratio, 3 * ratio);
+  }
+}
+
+function drawLines(u: uPlot, marks: readonly PlacedMark[], place: (mark: PlacedMark) => number): void {
+  const { ctx } = u;
+  const ratio = devicePixelRatio;
+  const { left, top, width, height } = u.bbox;
+  const texts = marks.map((mark) => isLine(mark) ? short(mark.text) : "");
+  const labels = placeLabels(marks.map(place), texts.map((text) => ctx.measureText(text).width), 4 * ratio,
+    left + width);
+  marks.forEach((mark, i) => {
+    const label = isLine(mark) ? labels[i] : undefined;
+    const rows = label ? label.row + 1 : 0;
+    ctx.setLineDash([ratio, 3 * ratio]);
+    ctx.strokeStyle = colour(isLine(mark) ? "ink" : "rule");
+    ctx.beginPath();
+    ctx.moveTo(place(mark), top - (label ? SHAPES * ratio + rows * LEADING * canvasTextSize() * ratio : 0));
+    ctx.lineTo(place(mark), top + height);
+    ctx.stroke();
+  });
+  ctx.setLineDash([]);
+  // Behind the lines, so that none crosses a text.
+  labels.forEach((label, i) => {
+    if (!label || texts[i] === "") return;
+    const size = canvasTextSize() * ratio;
+    const y = top - SHAPES * ratio - (label.row + 1) * LEADING * size;
+    ctx.fillStyle = colour("surface");
+    ctx.fillRect(label.begin - ratio, y, ctx.measureText(texts[i]!).width + 2 * ratio, LEADING * size);
+    ctx.fillStyle = colour("ink");
+    ctx.fillText(texts[i]!, label.begin, y);
+  });
+}
+
+// One arrow for points that lie close together.
+function drawArrows(u: uPlot, xs: ReadonlySet<number>, up: boolean): void {
+  const { ctx } = u;
+  const ratio = devicePixelRatio;
+  const edge = up ? u.bbox.top : u.bbox.top + u.bbox.height;
+  const down = (up ? 1 : -1) * ratio;
+  let last = -Infinity;
+  ctx.fillStyle = colour("bad");
+  for (const at of [...xs].sort((a, b) => a - b)) {
+    const x = u.valToPos(at, "x", true);
+    if (x - last < 8 * ratio) continue;
+    last = x;
+    ctx.beginPath();
+    ctx.moveTo(x, edge);
+    ctx.lineTo(x - 4 * ratio, edge + 7 * down);
+    ctx.lineTo(x + 4 * ratio, edge + 7 * down);
+    ctx.closePath();
+    ctx.fill();
+  }
+}
+
+export function marksPlugin(marks: () => readonly PlacedMark[], extent: () => Extent): uPlot.Plugin {
   return {
     hooks: {
       draw: (u) => {
-        const ctx = u.ctx;
-        const ratio = devicePixelRatio;
-        const { left, top, width, height } = u.bbox;
-        const ends: number[] = Array.from({ length: ROWS }, () => -Infinity);
-        const lastShape = new Map<string, number>();
+        const { ctx } = u;
+        const { left, width } = u.bbox;
+        const place = (mark: PlacedMark) => Math.round(u.valToPos(mark.x, "x", true)) + 0.5;
+        const seen = marks().filter((m) => place(m) >= left - 1 && place(m) <= left + width + 1)
+          .sort((a, b) => a.x - b.x);
         ctx.save();
-        ctx.font = canvasFont(ratio);
-        ctx.lineWidth = ratio;
+        ctx.font = canvasFont(devicePixelRatio);
+        ctx.lineWidth = devicePixelRatio;
         ctx.textBaseline = "top";
         ctx.textAlign = "left";
-        // What has no label first, so that it hides nothing.
-        const order = [...marks()].sort((a, b) => Number(isLine(a)) - Number(isLine(b)));
-        for (const mark of order) {
-          const x = Math.round(u.valToPos(mark.x, "x", true)) + 0.5;
-          if (!(x >= left - 1 && x <= left + width + 1)) continue;
-          ctx.strokeStyle = ctx.fillStyle = colour("muted");
-          ctx.setLineDash([]);
-          if (shapes.includes(mark.kind)) {
-            // Of many that would smear some are left out; the list beside has them all.
-            if (x - (lastShape.get(mark.kind) ?? -Infinity) < 9 * ratio) continue;
-            lastShape.set(mark.kind, x);
-            const y = top - (mark.kind === "checkpoint" ? 13 : 5) * ratio;
-            drawShape(ctx, mark.kind, x, y, 3 * ratio);
-            continue;
-          }
-          ctx.setLineDash([ratio, 3 * ratio]);
-          ctx.strokeStyle = colour(isLine(mark) ? "ink" : "rule");
-          ctx.beginPath();
-          ctx.moveTo(x, top);
-          ctx.lineTo(x, top + height);
-          ctx.stroke();
-          if (!isLine(mark)) continue;
-          const text = short(mark.text);
-          const wide = ctx.measureText(text).width;
-          const begin = x + 4 * ratio + wide > left + width ? x - 4 * ratio - wide : x + 4 * ratio;
-          const row = ends.findIndex((end) => begin > end);
-          if (row < 0) continue;
-          ends[row] = begin + wide + 6 * ratio;
-          const y = top + (3 + row * 15) * ratio;
-          ctx.fillStyle = colour("surface");
-          ctx.globalAlpha = 0.85;
-          ctx.fillRect(begin - 2 * ratio, y - ratio, wide + 4 * ratio, 14 * ratio);
-          ctx.globalAlpha = 1;
-          ctx.fillStyle = colour("ink");
-          ctx.fillText(text, begin, y);
-        }
+        ctx.setLineDash([]);
+        drawShapes(u, seen.filter((mark) => shapes.includes(mark.kind)), place);
+        // Labelled lines last, so that they are seen where several are at one place.
+        const lines = seen.filter((mark) => !shapes.includes(mark.kind));
+        drawLines(u, lines.filter((mark) => !isLine(mark)), place);
+        drawLines(u, lines.filter(isLine), place);
+        drawArrows(u, extent().above.xs, true);
+        drawArrows(u, extent().below.xs, false);
         ctx.restore();
       },
     },

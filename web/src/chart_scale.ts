@@ -2,6 +2,14 @@
 
 import type { Range } from "./zoom.ts";
 
+// Of fewer values none is left out of a scale.
+const FEW = 10;
+// This part of the values may lie outside at either end; two always may.
+const TAIL = 0.02;
+// Values are left out only where the scale, from 0 if it is linear, would be so many times as wide
+// with them.
+const WORTH = 4;
+
 const known = (low: number | null, high: number | null): boolean =>
   low !== null && high !== null && Number.isFinite(low) && Number.isFinite(high);
 
@@ -18,6 +26,30 @@ export function logRange(low: number | null, high: number | null, roof = 0.06): 
   if (!known(low, high) || low! <= 0) return [0.1, 10];
   const span = Math.max(1.5, high! / low!);
   return [low! / Math.pow(span, 0.06), high! * Math.pow(span, roof)];
+}
+
+// The range of `values` without the few at its ends that would flatten all others, such as the first
+// step of a run: those that lie further from the bulk than the bulk is wide. The newest value is
+// left out only where it stands alone, so that a curve that rises is followed. null: no values.
+export function usualRange(values: readonly number[], log: boolean): Range | null {
+  const usable = values.filter((v) => Number.isFinite(v) && (!log || v > 0));
+  const sorted = Float64Array.from(usable).sort();
+  const last = sorted.length - 1;
+  if (last < 0) return null;
+  const all: Range = [sorted[0]!, sorted[last]!];
+  if (last + 1 < FEW) return all;
+  const scale = log ? Math.log10 : (v: number) => v;
+  const tail = Math.max(2, Math.floor(TAIL * sorted.length));
+  const [low, high] = [scale(sorted[tail]!), scale(sorted[last - tail]!)];
+  const newest = usable.slice(-2);
+  const from = Math.min(low - (high - low), scale(Math.max(...newest)));
+  const to = Math.max(high + (high - low), scale(Math.min(...newest)));
+  const inside = sorted.filter((v) => scale(v) >= from && scale(v) <= to);
+  const usual: Range = [inside[0]!, inside[inside.length - 1]!];
+  const width = ([a, b]: Range) => log ? scale(b) - scale(a) : Math.max(b, 0) - Math.min(a, 0);
+  const worth = (more: Range, less: Range) => width(less) > 0 && width(more) > WORTH * width(less);
+  const top = worth([usual[0], all[1]], usual) ? usual[1] : all[1];
+  return [worth([all[0], top], [usual[0], top]) ? usual[0] : all[0], top];
 }
 
 // At most about `most` ticks at powers of ten, their 2, 3 and 5 fold, or, where the range is narrow,

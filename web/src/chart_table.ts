@@ -9,9 +9,12 @@ const ROWS = 20;
 
 export function legendValue(curve: Curve, index: number): string {
   if (index < 0) return "–";
-  const value = (curve.values ?? curve.y)[index];
-  if (curve.unit === "s") return duration(value);
-  return curve.unit ? `${figure(value)} ${curve.unit}` : figure(value);
+  return valueText((curve.values ?? curve.y)[index], curve.unit);
+}
+
+export function valueText(value: number | undefined, unit: string): string {
+  if (unit === "s") return duration(value);
+  return unit ? `${figure(value)} ${unit}` : figure(value);
 }
 
 export class ChartTable {

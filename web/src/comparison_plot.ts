@@ -2,7 +2,7 @@
 
 import { evenTicks, linearRange, logRange, logTicks } from "./chart_scale.ts";
 import { draw, make, setAttribute, setText } from "./elements.ts";
-import { figure, tickText } from "./format.ts";
+import { figure, tickTexts } from "./format.ts";
 import type { Range } from "./zoom.ts";
 
 export interface ComparisonContent {
@@ -57,7 +57,8 @@ export class ComparisonPlot {
     const content = this.content;
     const width = this.box.clientWidth;
     if (!content || width < 60 || content.data.length === 0) return;
-    const svg = draw("svg", { width, height: TOP + GAP + RATIO + BOTTOM, "aria-hidden": "true" });
+    const height = TOP + GAP + RATIO + BOTTOM;
+    const svg = draw("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
     const bins = content.data.length;
     const x = (edge: number) => LEFT + ((width - LEFT - RIGHT) * edge) / bins;
     const all = [content.data, ...content.generated.map((g) => g.values)].flat()
@@ -94,9 +95,11 @@ export class ComparisonPlot {
     const bins = content.data.length;
     const per = (content.high - content.low) / bins;
     const bottom = TOP + GAP + RATIO;
-    const marks = evenTicks(content.low, content.high, width / 60).map((v) => draw("text", {
+    const ticks = evenTicks(content.low, content.high, width / 60);
+    const texts = tickTexts(ticks);
+    const marks = ticks.map((v, i) => draw("text", {
       class: "tick", x: x((v - content.low) / per), y: bottom + 14, "text-anchor": "middle",
-    }, tickText(v)));
+    }, texts[i]));
     return [...marks, draw("text", { class: "axis-name", x: width - RIGHT, y: bottom + 29, "text-anchor": "end" },
       content.xName)];
   }
@@ -117,9 +120,10 @@ export class ComparisonPlot {
 }
 
 function ticks(values: number[], y: (v: number) => number, width: number): SVGElement[] {
-  return values.flatMap((v) => [
+  const texts = tickTexts(values);
+  return values.flatMap((v, i) => [
     draw("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y(v), y2: y(v) }),
-    draw("text", { class: "tick", x: LEFT - 5, y: y(v) + 4, "text-anchor": "end" }, tickText(v)),
+    draw("text", { class: "tick", x: LEFT - 5, y: y(v) + 4, "text-anchor": "end" }, texts[i]),
   ]);
 }
 

@@ -1,5 +1,6 @@
-// The stream of one run: what comes is applied to its state; when the server is gone that is told
-// at once, and it is tried again until it is back.
+// How fresh what is known of a run is, and the one stream over which the runs that are looked at
+// come: what comes is applied to the state of its run; when the server is gone that is told at once,
+// and it is tried again until it is back.
 
 import type { Update } from "./protocol.ts";
 import { RunState } from "./run_state.ts";
@@ -19,58 +20,13 @@ const REOPEN_MS = 60000;
 export class Connection {
   link: Link = { kind: "connecting", since: Date.now() };
 
-  private source: EventSource | undefined;
-  private retry: number | undefined;
-  private watch: number;
   private heard = Date.now();
-  private opened = Date.now();
   private stepsBefore = 0;
   private lostSince: number | undefined;
 
-  // `changed` is called after each change of the state or of the link.
-  constructor(
-    readonly id: number,
-    readonly state: RunState,
-    private readonly changed: () => void,
-  ) {
-    this.open();
-    this.watch = window.setInterval(() => this.look(), 1000);
-    window.addEventListener("online", this.again);
-    window.addEventListener("offline", this.gone);
-  }
+  constructor(readonly id: number, readonly state: RunState) {}
 
-  close(): void {
-    this.source?.close();
-    window.clearTimeout(this.retry);
-    window.clearInterval(this.watch);
-    window.removeEventListener("online", this.again);
-    window.removeEventListener("offline", this.gone);
-  }
-
-  private open(): void {
-    window.clearTimeout(this.retry);
-    this.source?.close();
-    this.opened = Date.now();
-    const source = new EventSource(`/api/runs/${this.id}/stream`);
-    this.source = source;
-    const take = (event: MessageEvent<string>) => this.take(event.data);
-    source.addEventListener("history", take);
-    source.addEventListener("update", take);
-    source.onopen = () => {
-      this.heard = Date.now();
-    };
-    source.onerror = () => {
-      if (this.source !== source) return;
-      this.gone();
-      // After a refusal the browser does not try again by itself. If only the connection was lost
-      // it does, and sends Last-Event-ID.
-      if (source.readyState === EventSource.CLOSED) {
-        this.retry = window.setTimeout(() => this.open(), RETRY_MS);
-      }
-    };
-  }
-
-  private take(text: string): void {
+  take(text: string): void {
     let update: Update;
     try {
       update = JSON.parse(text) as Update;
@@ -88,30 +44,96 @@ export class Connection {
     } else if (this.link.kind !== "live") {
       this.link = { kind: "live" };
     }
-    this.changed();
   }
 
-  private look(): void {
-    if (this.link.kind === "live" && this.link.back && Date.now() - this.link.back.at > 20000) {
-      this.link = { kind: "live" };
-      this.changed();
-    }
-    if (this.state.finished || this.lostSince !== undefined) return;
-    const silent = Date.now() - this.heard;
-    if (silent > SILENT_MS && this.link.kind === "live") {
-      this.link = { kind: "silent", since: this.heard };
-      this.changed();
-    }
-    if (silent > REOPEN_MS && Date.now() - this.opened > REOPEN_MS) this.open();
-  }
-
-  private readonly gone = (): void => {
+  // The server does not answer.
+  gone(): void {
     if (this.lostSince !== undefined) return;
     this.lostSince = Date.now();
     this.stepsBefore = this.state.progress?.steps ?? 0;
     this.link = { kind: "lost", since: this.lostSince };
-    this.changed();
-  };
+  }
 
-  private readonly again = (): void => this.open();
+  // Called now and then: links grow old.
+  look(): void {
+    if (this.link.kind === "live" && this.link.back && Date.now() - this.link.back.at > 20000) {
+      this.link = { kind: "live" };
+    }
+    if (this.link.kind === "live" && this.silence > SILENT_MS) {
+      this.link = { kind: "silent", since: this.heard };
+    }
+  }
+
+  // For how long a run that should have told something has not; 0 of any other.
+  get silence(): number {
+    return this.state.finished || this.lostSince !== undefined ? 0 : Date.now() - this.heard;
+  }
+
+  // The stream begins anew.
+  wait(): void {
+    this.heard = Date.now();
+  }
+}
+
+// One connection for all runs: a browser keeps six to a host, whatever the number of its tabs.
+export class Feed {
+  private followed: readonly Connection[] = [];
+  private source: EventSource | undefined;
+  private retry: number | undefined;
+  private opened = Date.now();
+
+  // `changed` is called after each change of a state or of a link.
+  constructor(private readonly changed: () => void) {
+    window.setInterval(() => this.look(), 1000);
+    window.addEventListener("online", () => this.open());
+    window.addEventListener("offline", () => this.gone());
+  }
+
+  // From now on these and no others.
+  follow(connections: readonly Connection[]): void {
+    const before = this.followed;
+    this.followed = connections;
+    if (connections.length !== before.length || connections.some((one, i) => one !== before[i])) this.open();
+  }
+
+  private open(): void {
+    window.clearTimeout(this.retry);
+    this.source?.close();
+    this.source = undefined;
+    if (this.followed.length === 0) return;
+    this.opened = Date.now();
+    const source = new EventSource(`/api/runs/${this.followed.map((one) => one.id).join(",")}/stream`);
+    this.source = source;
+    for (const one of this.followed) {
+      one.wait();
+      const which = this.followed.length > 1 ? ` ${one.id}` : "";
+      const take = (event: MessageEvent<string>) => {
+        one.take(event.data);
+        this.changed();
+      };
+      source.addEventListener(`history${which}`, take);
+      source.addEventListener(`update${which}`, take);
+    }
+    source.onerror = () => {
+      if (this.source !== source) return;
+      this.gone();
+      // After a refusal the browser does not try again by itself. If only the connection was lost
+      // it does, and sends Last-Event-ID.
+      if (source.readyState === EventSource.CLOSED) {
+        this.retry = window.setTimeout(() => this.open(), RETRY_MS);
+      }
+    };
+  }
+
+  private look(): void {
+    for (const one of this.followed) one.look();
+    const silent = this.followed.some((one) => one.silence > REOPEN_MS);
+    if (silent && Date.now() - this.opened > REOPEN_MS) this.open();
+    this.changed();
+  }
+
+  private gone(): void {
+    for (const one of this.followed) one.gone();
+    this.changed();
+  }
 }

@@ -19,13 +19,19 @@ export function figure(value: number | null | undefined, digits = 3): string {
   return text.replaceAll("-", MINUS);
 }
 
-// At an axis: without the digits that say nothing.
-export function tickText(value: number): string {
-  const size = Math.abs(value);
-  const text = size !== 0 && (size >= 1e5 || size < 1e-3)
-    ? value.toExponential(2).replace(/\.?0+e/, "e").replace("e+", "e")
-    : String(Number(value.toPrecision(4)));
-  return text.replaceAll("-", MINUS);
+// Neighbours at an axis: with the digits that tell them apart, and no others.
+export function tickTexts(values: readonly number[]): string[] {
+  const gaps = values.slice(1).map((v, i) => Math.abs(v - values[i]!)).filter((gap) => gap > 0);
+  return values.map((value) => {
+    const size = Math.abs(value);
+    if (size === 0 || !Number.isFinite(size)) return String(value);
+    const apart = gaps.length > 0 ? Math.log10(size / Math.min(...gaps)) : 0;
+    const digits = Math.min(15, Math.max(4, Math.ceil(apart) + 2));
+    const text = size >= 1e5 || size < 1e-3
+      ? value.toExponential(digits - 1).replace(/\.?0+e/, "e").replace("e+", "e")
+      : String(Number(value.toPrecision(digits)));
+    return text.replaceAll("-", MINUS);
+  });
 }
 
 export function percent(fraction: number | null | undefined): string {
@@ -45,6 +51,7 @@ export function bytes(value: number): string {
 
 export function duration(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
+  if (seconds > 0 && seconds < 0.000995) return `${figure(seconds * 1e6)} µs`;
   if (seconds < 0.0995) return `${figure(seconds * 1000)} ms`;
   if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
   const whole = Math.round(seconds);

@@ -5,7 +5,6 @@ import type { Curve } from "./curve.ts";
 import { make } from "./elements.ts";
 import { HistoryAxis, historyKey } from "./history_curves.ts";
 import { historyTools } from "./history_tools.ts";
-import { MarkList } from "./mark_list.ts";
 import { SERIES_COLOURS } from "./palette.ts";
 import { Fingerprint, type Panel, section, type ShownRun } from "./panel.ts";
 import { preference } from "./preferences.ts";
@@ -15,8 +14,7 @@ export class LossPanel implements Panel {
   readonly element: HTMLElement;
   private charts = new Map<string, Chart>();
   private grid = make("div", { class: "charts" });
-  private empty = make("p", { class: "empty" }, "No step has been made yet.");
-  private marks = new MarkList();
+  private empty = make("p", { class: "empty", hidden: true }, "No step has been made yet.");
   private seen = new Fingerprint();
 
   constructor(private readonly zoom: Zoom) {
@@ -25,13 +23,11 @@ export class LossPanel implements Panel {
       make("p", { class: "legend-of-marks", "aria-hidden": true },
         make("span", { class: "mark of-checkpoint" }, make("span", { class: "shape" }), "checkpoint"),
         make("span", { class: "mark of-validation" }, make("span", { class: "shape" }), "validation"),
-        make("span", { class: "mark of-node" }, make("span", { class: "shape" }), "members come and go")),
-      this.empty,
-      make("div", { class: "with-list" }, this.grid, this.marks.element));
+        make("span", { class: "mark of-node" }, make("span", { class: "shape" }), "members")),
+      this.empty, this.grid);
   }
 
   show(runs: readonly ShownRun[]): void {
-    this.marks.show(runs);
     if (!this.seen.changed(historyKey(runs))) return;
     const axis = new HistoryAxis();
     const marks = axis.marks(runs);

@@ -3,19 +3,21 @@
 
 import { ActorPanel } from "./actor_panel.ts";
 import { Announcer } from "./announcer.ts";
-import { Connection } from "./connection.ts";
+import { Connection, Feed } from "./connection.ts";
 import { make, setText } from "./elements.ts";
 import { GraphPanel } from "./graph_panel.ts";
 import { LogPanel } from "./log_panel.ts";
 import { LossPanel } from "./loss_panel.ts";
+import { MarkPanel } from "./mark_panel.ts";
 import { MeritPanel } from "./merit_panel.ts";
 import { PacePanel } from "./pace_panel.ts";
+import { isPrinted, onPaper } from "./paper.ts";
 import type { Panel, ShownRun } from "./panel.ts";
 import { PhysicsPanel } from "./physics_panel.ts";
 import { onPreference } from "./preferences.ts";
 import type { ListedRun, RunList } from "./protocol.ts";
 import { QuestionPanel } from "./question_panel.ts";
-import { labelsOf, MOST_RUNS, RunChoice } from "./run_choice.ts";
+import { labelsOf, MOST_RUNS, RunChoice, runsToFollow } from "./run_choice.ts";
 import { RunHeader } from "./run_header.ts";
 import { RunState } from "./run_state.ts";
 import { ShowerPanel } from "./shower_panel.ts";
@@ -25,12 +27,17 @@ import { Zoom } from "./zoom.ts";
 
 // Drawing more often would tell an eye nothing and cost a phone its battery.
 const DRAW_MS = 400;
-const LIST_MS = 10000;
+// What is out of sight is drawn so seldom, and so is there at once when somebody scrolls to it, and
+// in a picture of the whole page.
+const UNSEEN_MS = 5000;
+const LIST_MS = 5000;
 
 class Page {
   private runs: ShownRun[] = [];
   private listed: ListedRun[] = [];
-  private chosen: number[] = idsOfAddress();
+  private chosen: number[] = idsOfAddress();  // empty: those that are live
+  private followed: number[] = [];
+  private feed = new Feed(() => this.later());
   private headers: RunHeader[] = [];
   private headerBox = make("div", { class: "run-headers" });
   private notice = make("p", { class: "notice", role: "status" }, "Connecting.");
@@ -40,12 +47,16 @@ class Page {
   private visible = new Set<Element>();
   private waiting = false;
   private drawn = 0;
+  private unseenDrawn = { at: 0, what: "" };
 
   constructor(private readonly version: HTMLElement) {
     const zoom = new Zoom();
-    const store = new ShowerStore(() => this.later());
-    this.panels = [new LossPanel(zoom), new PacePanel(zoom), new GraphPanel(), new MeritPanel(),
-      new PhysicsPanel(store), new ShowerPanel(store), new ActorPanel(), new LogPanel(),
+    const store = new ShowerStore(() => {
+      this.unseenDrawn.what = "";
+      this.later();
+    });
+    this.panels = [new MeritPanel(), new LossPanel(zoom), new PhysicsPanel(store), new ShowerPanel(store),
+      new PacePanel(zoom), new GraphPanel(), new MarkPanel(), new LogPanel(), new ActorPanel(),
       new QuestionPanel()];
   }
 
@@ -61,12 +72,11 @@ class Page {
     }, { rootMargin: "300px" });
     for (const panel of this.panels) watch.observe(panel.element);
     onPreference(() => this.later());
+    onPaper(() => this.draw());
     onTheme(() => this.panels.forEach((panel) => panel.repaint?.()));
     window.addEventListener("hashchange", () => {
       if (location.hash.startsWith("#runs=")) this.choose(idsOfAddress());
     });
-    // States of the connection grow old without anything coming.
-    window.setInterval(() => this.later(), 1000);
     void this.list();
   }
 
@@ -89,22 +99,26 @@ class Page {
   }
 
   private choose(ids: number[]): void {
+    this.chosen = ids;
     const known = ids.filter((id) => this.listed.some((run) => run.id === id)).slice(0, MOST_RUNS);
-    const first = this.listed.find((run) => run.live) ?? this.listed[this.listed.length - 1];
-    this.chosen = known.length > 0 ? known : first ? [first.id] : [];
+    this.followed = runsToFollow(this.listed, this.followed);
+    const newest = this.listed.slice(-1).map((run) => run.id);
+    const shown = [known, this.followed, newest].find((some) => some.length > 0) ?? [];
     const labels = labelsOf(this.listed);
-    for (const run of this.runs) if (!this.chosen.includes(run.listed.id)) run.connection.close();
-    this.runs = this.chosen.map((id) => {
+    this.runs = shown.map((id) => {
       const listed = this.listed.find((run) => run.id === id)!;
       const label = labels.get(id) ?? listed.name;
       const found = this.runs.find((run) => run.listed.id === id);
       if (found) return { ...found, listed, label };
       const state = new RunState();
-      return { listed, label, state, connection: new Connection(id, state, () => this.later()) };
+      return { listed, label, state, connection: new Connection(id, state) };
     });
-    const hash = this.listed.length > 1 ? `#runs=${this.chosen.join(",")}` : "";
-    if (hash && location.hash !== hash) history.replaceState(null, "", hash);
-    this.choice.show(this.listed, labels, this.chosen);
+    this.feed.follow(this.runs.map((run) => run.connection));
+    // Only what somebody has chosen: who opens the address later wants what is live then.
+    const hash = known.length > 0 ? `#runs=${known.join(",")}` : "";
+    if (this.listed.length > 1 && location.hash !== hash) {
+      history.replaceState(null, "", location.pathname + location.search + hash);
+    }
     this.tell(this.listed.length === 0 ? "There is no run to look at yet." : "");
     this.later();
   }
@@ -122,6 +136,12 @@ class Page {
     window.setTimeout(() => requestAnimationFrame(() => this.draw()), wait);
   }
 
+  // Of a run that is followed its last news tell, sooner than the list.
+  private isLive(listed: ListedRun): boolean {
+    const state = this.runs.find((run) => run.listed.id === listed.id)?.state;
+    return state?.progress ? !state.finished : listed.live;
+  }
+
   private draw(): void {
     this.waiting = false;
     while (this.headers.length > this.runs.length) this.headers.pop()!.element.remove();
@@ -133,16 +153,23 @@ class Page {
       }
       header.show(run);
     });
+    this.choice.show(this.listed.map((run) => ({ ...run, live: this.isLive(run) })),
+      labelsOf(this.listed), this.runs.map((run) => run.listed.id));
     this.announcer.look(this.runs);
     const first = this.runs[0];
     const state = first?.state.progress?.state;
     document.title = first ? `${first.label}${state ? `, ${state}` : ""} – Troupe` : "Troupe";
     const shown = this.runs.filter((run) => run.state.version >= 0);
     document.body.dataset["ready"] = String(shown.length > 0);
-    for (const panel of this.panels) {
-      if (this.visible.has(panel.element)) panel.show(shown);
-    }
     this.drawn = performance.now();
+    const what = shown.map((run) => `${run.listed.id}:${run.state.wholes}`).join();
+    const all = shown.length > 0 && (isPrinted() || what !== this.unseenDrawn.what ||
+      this.drawn - this.unseenDrawn.at > UNSEEN_MS);
+    if (all) this.unseenDrawn = { at: this.drawn, what };
+    for (const panel of this.panels) {
+      const inSight = isPrinted() || this.visible.has(panel.element);
+      if (all || inSight) panel.show(shown, inSight);
+    }
   }
 }
 

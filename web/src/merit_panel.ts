@@ -1,104 +1,39 @@
-// How the generated showers compare with the data, epoch by epoch, in figures.
+// The figure of merit, validation by validation.
 
 import { Chart } from "./chart.ts";
-import type { Curve } from "./curve.ts";
 import { make } from "./elements.ts";
-import { count, figure, percent } from "./format.ts";
+import { SERIES_COLOURS } from "./palette.ts";
 import { Fingerprint, type Panel, section, type ShownRun } from "./panel.ts";
-import type { Comparison, Spread, ValidationRow } from "./protocol.ts";
+import { validationCurve } from "./validation_curve.ts";
+import { meritOf } from "./validations.ts";
 import { Zoom } from "./zoom.ts";
-
-const ERRORS: [keyof Omit<Comparison, "merit">, string][] = [
-  ["sampling_fraction_error", "sampling fraction"], ["longitudinal_error", "longitudinal"],
-  ["transverse_error", "transverse"], ["hits_error", "hits"],
-];
 
 export class MeritPanel implements Panel {
   readonly element: HTMLElement;
-  private zoom = new Zoom();
-  private merit = new Chart(this.zoom);
-  private errors = new Chart(this.zoom);
-  private tables = make("div", { class: "scroll", tabindex: 0, role: "region",
-    "aria-label": "Last validation" });
-  private empty = make("p", { class: "empty" }, "No validation has been made yet.");
-  private body: HTMLElement;
+  private chart = new Chart(new Zoom());
+  private empty = make("p", { class: "empty", hidden: true }, "No validation has been made yet.");
   private seen = new Fingerprint();
 
   constructor() {
-    this.body = make("div", {}, make("div", { class: "charts" }, this.merit.element,
-      this.errors.element), this.tables);
-    this.element = section("merit", "Figure of merit", this.empty, this.body);
+    this.element = section("merit", "Figure of merit, less is better", undefined, this.empty,
+      make("div", { class: "charts" }, this.chart.element));
   }
 
   show(runs: readonly ShownRun[]): void {
     const key = runs.map((r) => `${r.listed.id}${r.label}:${r.state.changes.validations}:${r.state.changes.run}`);
     if (!this.seen.changed(...key)) return;
-    const several = runs.length > 1;
     const any = runs.some((run) => run.state.validations.length > 0);
     this.empty.hidden = any;
-    this.body.hidden = !any;
+    this.chart.element.hidden = !any;
     if (!any) return;
-    this.merit.show({
-      title: "Figure of merit, less is better", marks: [], log: true, axis: "epoch",
-      curves: runs.map((run, dash) => curve(run, several ? run.label : "generated", "", dash, dash,
-        (c) => c.merit?.total)),
+    this.chart.show({
+      title: "Figure of merit", marks: [], log: true, axis: "epoch",
+      curves: runs.map((run, i) =>
+        validationCurve(run, runs.length > 1 ? run.label : "generated", "", i % SERIES_COLOURS, i, meritOf)),
     });
-    this.errors.show({
-      title: "Difference from the data", marks: [], log: true, axis: "epoch",
-      curves: runs.flatMap((run, dash) => ERRORS.map(([name, label], colour) =>
-        curve(run, several ? `${run.label} ${label}` : label, "%", colour, dash,
-          (c) => c[name] === null ? null : 100 * c[name]!))),
-    });
-    this.tables.replaceChildren(...runs.filter((run) => run.state.validations.length > 0)
-      .map((run) => table(run, several)));
   }
 
   repaint(): void {
-    this.merit.repaint();
-    this.errors.repaint();
+    this.chart.repaint();
   }
-}
-
-function curve(run: ShownRun, label: string, unit: string, colour: number, dash: number,
-               value: (comparison: Comparison) => number | null | undefined): Curve {
-  const facts = run.state.run;
-  const steps = Math.max(1, (facts?.iterations_per_epoch ?? 1) * (facts?.schedule.length || 1));
-  const result: Curve = { label, unit, colour, dash, x: [], y: [] };
-  for (const one of run.state.validations) {
-    const comparison = generated(one.rows)?.comparison;
-    const found = comparison && value(comparison);
-    if (found === null || found === undefined || !Number.isFinite(found)) continue;
-    const x = one.step / steps;
-    if (result.x.length > 0 && x <= result.x[result.x.length - 1]!) continue;
-    result.x.push(x);
-    result.y.push(found);
-  }
-  return result;
-}
-
-function generated(rows: readonly ValidationRow[]): ValidationRow | undefined {
-  return rows.find((row) => row.name === "generated") ?? rows[rows.length - 1];
-}
-
-const spread = (s: Spread | undefined, factor: number, unit: string) =>
-  !s || s.mean === null ? "–"
-    : `${figure(factor * s.mean)} ± ${figure(factor * (s.deviation ?? 0), 2)}${unit}`;
-
-function table(run: ShownRun, several: boolean): HTMLElement {
-  const last = run.state.validations[run.state.validations.length - 1]!;
-  const head = ["Sample", "Events", "Sampling fraction", "Error", "Longitudinal", "Transverse",
-    "Hits", "Error", "Merit"];
-  const rows = last.rows.map((row) => {
-    const c = row.comparison;
-    const cells = [count(row.events), spread(row.sampling_fraction, 100, " %"),
-      percent(c?.sampling_fraction_error), percent(c?.longitudinal_error),
-      percent(c?.transverse_error), figure(row.hits?.mean), percent(c?.hits_error),
-      figure(c?.merit?.total)];
-    return make("tr", {}, make("th", { scope: "row" }, row.name),
-      ...cells.map((cell) => make("td", {}, cell)));
-  });
-  return make("table", { class: "figures" },
-    make("caption", {}, `${several ? `${run.label}: v` : "V"}alidation of step ${count(last.step)}`),
-    make("thead", {}, make("tr", {}, ...head.map((h) => make("th", { scope: "col" }, h)))),
-    make("tbody", {}, ...rows));
 }

@@ -1,9 +1,12 @@
-// How fast the run is, and what its steps spend their time on.
+// How fast the run is, what its steps spend their time on, and what it took.
 
 import { Chart } from "./chart.ts";
 import type { Curve } from "./curve.ts";
-import { make } from "./elements.ts";
+import { make, setText } from "./elements.ts";
+import { Figures } from "./figures.ts";
+import { count, duration, figure } from "./format.ts";
 import { HistoryAxis, historyKey } from "./history_curves.ts";
+import { SERIES_COLOURS } from "./palette.ts";
 import { Fingerprint, type Panel, section, type ShownRun } from "./panel.ts";
 import type { Zoom } from "./zoom.ts";
 
@@ -14,15 +17,26 @@ export class PacePanel implements Panel {
   private rate: Chart;
   private parts: Chart[] = [];
   private grid: HTMLElement;
+  private costs: Cost[] = [];
+  private costBox = make("div", { class: "costs" });
   private seen = new Fingerprint();
 
   constructor(private readonly zoom: Zoom) {
     this.rate = new Chart(zoom);
     this.grid = make("div", { class: "charts" }, this.rate.element);
-    this.element = section("pace", "Pace", this.grid);
+    this.element = section("pace", "Pace and cost", undefined, this.grid, this.costBox);
   }
 
   show(runs: readonly ShownRun[]): void {
+    while (this.costs.length > runs.length) this.costs.pop()!.element.remove();
+    runs.forEach((run, i) => {
+      let cost = this.costs[i];
+      if (!cost) {
+        this.costs.push((cost = new Cost()));
+        this.costBox.append(cost.element);
+      }
+      cost.show(run, runs.length > 1);
+    });
     if (!this.seen.changed(historyKey(runs))) return;
     const axis = new HistoryAxis();
     const marks = axis.marks(runs);
@@ -30,7 +44,7 @@ export class PacePanel implements Panel {
     this.rate.show({
       title: "Events per second", marks, log: false, axis: axis.axis,
       curves: runs.map((run, i) => axis.curve(run, several, "events_per_second",
-        several ? "" : "events/s", "", i, i)).filter((curve) => curve !== undefined),
+        several ? "" : "events/s", "", i % SERIES_COLOURS, i)).filter((curve) => curve !== undefined),
     });
     while (this.parts.length > runs.length) this.parts.pop()!.element.remove();
     runs.forEach((run, i) => {
@@ -48,6 +62,25 @@ export class PacePanel implements Panel {
   repaint(): void {
     this.rate.repaint();
     for (const chart of this.parts) chart.repaint();
+  }
+}
+
+// What a run took so far.
+class Cost {
+  private name = make("h3", {});
+  private figures = new Figures("What it took");
+  readonly element = make("div", {}, this.name, this.figures.element);
+
+  show({ label, state: { progress, run } }: ShownRun, several: boolean): void {
+    setText(this.name, label);
+    this.name.hidden = !several;
+    if (!progress) return;
+    this.figures.set("Events/s", figure(progress.events_per_second));
+    this.figures.set("Time taken", duration(progress.newest - progress.began));
+    this.figures.set("Node hours", figure(progress.node_hours));
+    this.figures.set("Core hours", figure(progress.core_hours));
+    this.figures.set("Cost", run && run.price_per_node_hour > 0 ? figure(progress.cost, 4) : undefined);
+    this.figures.set("Metrics dropped", count(progress.dropped), progress.dropped > 0);
   }
 }
 

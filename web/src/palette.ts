@@ -7,10 +7,13 @@ export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
-// Text on a canvas, as large as other small text.
+// Size of text on a canvas, as large as other small text, in pixels of the page.
+export function canvasTextSize(): number {
+  return 0.6875 * parseFloat(getComputedStyle(document.documentElement).fontSize);
+}
+
 export function canvasFont(ratio = 1): string {
-  const root = parseFloat(getComputedStyle(document.documentElement).fontSize);
-  return `${0.6875 * root * ratio}px ${getComputedStyle(document.body).fontFamily}`;
+  return `${canvasTextSize() * ratio}px ${getComputedStyle(document.body).fontFamily}`;
 }
 
 export function seriesColour(index: number): string {

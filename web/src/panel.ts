@@ -15,16 +15,18 @@ export interface ShownRun {
 
 export interface Panel {
   readonly element: HTMLElement;
-  // Called when anything has changed, a few times a second at most, while the panel is in sight.
-  show(runs: readonly ShownRun[]): void;
+  // Called when anything has changed: a few times a second at most while the panel is in sight, now
+  // and then while it is not, and before the page is printed.
+  show(runs: readonly ShownRun[], inSight: boolean): void;
   // Colours have changed.
   repaint?(): void;
 }
 
-export function section(id: string, title: string, ...content: (HTMLElement | string)[]):
-    HTMLElement {
+// `tools` stand beside the title.
+export function section(id: string, title: string, tools: HTMLElement | undefined,
+                        ...content: HTMLElement[]): HTMLElement {
   return make("section", { class: `panel ${id}`, id, "aria-labelledby": `${id}-title` },
-    make("h2", { id: `${id}-title` }, title), ...content);
+    make("div", { class: "head" }, make("h2", { id: `${id}-title` }, title), tools), ...content);
 }
 
 // Tells whether what a panel is made of has changed since it last asked.

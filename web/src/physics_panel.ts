@@ -1,8 +1,10 @@
-// Shower profiles and histograms, data against generated.
+// Shower profiles and histograms, data against generated, and what the validations say of them.
 
 import { ComparisonPlot, type ComparisonContent } from "./comparison_plot.ts";
 import { make, setText, toggle } from "./elements.ts";
+import { ErrorFigures } from "./error_figures.ts";
 import { count } from "./format.ts";
+import { SERIES_COLOURS } from "./palette.ts";
 import { Fingerprint, type Panel, section, type ShownRun } from "./panel.ts";
 import type { Showers } from "./protocol.ts";
 import { entryText, isShowers, type ShowerStore } from "./shower_store.ts";
@@ -20,6 +22,7 @@ export class PhysicsPanel implements Panel {
   private legend = make("ul", { class: "legend" });
   private grid = make("div", { class: "charts small" });
   private plots: ComparisonPlot[] = [];
+  private errors = new ErrorFigures();
   private log = false;
   private seen = new Fingerprint();
   private last: readonly ShownRun[] = [];
@@ -30,13 +33,16 @@ export class PhysicsPanel implements Panel {
       this.log = on;
       this.show(this.last);
     });
-    this.element = section("physics", "Physics", make("div", { class: "tools", role: "group", "aria-label": "Profiles" },
-      this.steps.element, log.element), this.legend, this.note, this.grid);
+    this.element = section("physics", "Physics",
+      make("div", { class: "tools", role: "group", "aria-label": "Profiles" }, this.steps.element,
+        log.element),
+      make("div", { class: "captions" }, this.legend, this.note), this.grid, this.errors.element);
   }
 
   show(runs: readonly ShownRun[]): void {
     this.last = runs;
     this.steps.show(runs);
+    this.errors.show(runs);
     const entries = runs.map((run) => this.store.get(run));
     const key = runs.map((r) => `${r.listed.id}${r.label}:${this.store.stepOf(r)}`);
     if (!this.seen.changed(this.store.version, this.log, ...key)) return;
@@ -54,7 +60,8 @@ export class PhysicsPanel implements Panel {
     }
     this.legend.replaceChildren(...found.length === 0 ? [] : [
       make("li", {}, make("span", { class: "swatch dots" }), make("span", { class: "name" }, "data")),
-      ...found.map(({ run }, i) => make("li", {}, make("span", { class: `swatch colour-${i}` }),
+      ...found.map(({ run }, i) => make("li", {},
+        make("span", { class: `swatch colour-${i % SERIES_COLOURS}` }),
         make("span", { class: "name" }, runs.length > 1 ? run.label : "generated")))]);
     const contents = contentsOf(found, runs.length > 1, this.log);
     while (this.plots.length > contents.length) this.plots.pop()!.element.remove();
@@ -66,6 +73,10 @@ export class PhysicsPanel implements Panel {
       }
       plot.show(content);
     });
+  }
+
+  repaint(): void {
+    this.errors.repaint();
   }
 }
 
@@ -79,7 +90,8 @@ function contentsOf(found: readonly Found[], several: boolean, log: boolean): Co
     return [{
       title: `Profile along ${axis}`, xName: `cell in ${axis}`, yName: "mean GeV", low: 0,
       high: data.length, data, log,
-      generated: found.flatMap((one, colour) => {
+      generated: found.flatMap((one, i) => {
+        const colour = i % SERIES_COLOURS;
         const values = one.showers.profiles[axis]?.generated;
         return values?.length === data.length ? [{ label: label(one), values, colour }] : [];
       }),
@@ -88,7 +100,8 @@ function contentsOf(found: readonly Found[], several: boolean, log: boolean): Co
   const histograms = first.histograms.map((histogram): ComparisonContent => ({
     title: histogram.name, xName: histogram.name, yName: "events",
     low: histogram.low, high: histogram.high, data: histogram.data, log,
-    generated: found.flatMap((one, colour) => {
+    generated: found.flatMap((one, i) => {
+      const colour = i % SERIES_COLOURS;
       const same = one.showers.histograms.find((other) => other.name === histogram.name);
       return same?.generated.length === histogram.data.length
         ? [{ label: label(one), values: same.generated, colour }] : [];

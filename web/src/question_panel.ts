@@ -10,7 +10,7 @@ export class QuestionPanel implements Panel {
   private seen = new Fingerprint();
 
   constructor() {
-    this.element = section("questions", "Ask the run", this.rows);
+    this.element = section("questions", "Ask the run", undefined, this.rows);
   }
 
   show(runs: readonly ShownRun[]): void {

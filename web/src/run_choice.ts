@@ -3,16 +3,26 @@
 import { make } from "./elements.ts";
 import type { ListedRun } from "./protocol.ts";
 
-// A browser keeps few connections to one host, and each run takes one.
-export const MOST_RUNS = 4;
+// More would be told apart neither by colour nor by dashes.
+export const MOST_RUNS = 8;
+
+// Those that are followed where nobody has chosen any: all that are live, and those that have ended
+// since, until others need their place. `before`: what this gave last.
+export function runsToFollow(listed: readonly ListedRun[], before: readonly number[]): number[] {
+  const live = listed.filter((run) => run.live).map((run) => run.id);
+  const all = [...before, ...live.filter((id) => !before.includes(id))]
+    .filter((id) => listed.some((run) => run.id === id));
+  let ended = Math.max(0, MOST_RUNS - live.length);
+  return all.filter((id) => live.includes(id) || ended-- > 0).slice(0, MOST_RUNS);
+}
 
 export class RunChoice {
   readonly element: HTMLElement;
   private list = make("div", { class: "choices" });
 
   constructor(private readonly chosen: (ids: number[]) => void) {
-    this.element = make("fieldset", { class: "runs", hidden: true },
-      make("legend", {}, `Runs (up to ${MOST_RUNS} at once)`), this.list);
+    this.element = make("div", { class: "runs", role: "group", hidden: true, "aria-label": "Runs" },
+      make("span", { class: "note" }, `Runs, up to ${MOST_RUNS} at once`), this.list);
   }
 
   show(runs: readonly ListedRun[], labels: Map<number, string>, ids: readonly number[]): void {

@@ -1,9 +1,11 @@
-// Who a run is, how far it has come, how fast it goes, and whether what is seen is of now.
+// Who a run is, how far it has come, how good its showers are, and whether what is seen is of now.
 
 import type { Link } from "./connection.ts";
 import { make, setAttribute, setText } from "./elements.ts";
-import { count, dateAndTime, duration, figure, timeOfDay } from "./format.ts";
+import { Figures } from "./figures.ts";
+import { count, dateAndTime, duration, figure, percent, timeOfDay } from "./format.ts";
 import type { ShownRun } from "./panel.ts";
+import { bestMerit, comparisonOf, ERRORS, meritOf } from "./validations.ts";
 
 const STATES: Record<string, string> = {
   starting: "starting", training: "training", ended: "finished", failed: "failed",
@@ -19,13 +21,13 @@ export class RunHeader {
   private error = make("p", { class: "error", hidden: true });
   private bar = make("div", { class: "bar", role: "progressbar", "aria-valuemin": 0,
     "aria-valuemax": 100 }, make("div", {}));
-  private figures = make("dl", {});
-  private values = new Map<string, { box: HTMLElement; value: HTMLElement }>();
+  private progress = new Figures("Progress");
+  private quality = new Figures("Generated showers against the data");
 
   constructor() {
     this.element = make("article", { class: "run" },
       make("div", { class: "title" }, this.name, this.model, this.state, this.link),
-      this.bar, this.error, this.figures);
+      this.bar, this.error, make("div", { class: "glance" }, this.quality.element, this.progress.element));
   }
 
   show(run: ShownRun): void {
@@ -45,39 +47,36 @@ export class RunHeader {
     (this.bar.firstElementChild as HTMLElement).style.width = `${done}%`;
     setAttribute(this.bar, "aria-valuenow", done.toFixed(0));
     setAttribute(this.bar, "aria-label", `Progress of ${run.label}`);
-    const per = facts?.iterations_per_epoch ?? 0;
-    const epochs = per > 0 && all > 0 ? Math.ceil(all / per) : 0;
-    this.set("Epoch", epochs > 0
-      ? `${Math.min(progress.epochs + Number(!run.state.finished), epochs)} of ${epochs}`
-      : count(progress.epochs));
-    this.set("Iteration", all > 0 ? `${count(progress.iterations)} of ${count(all)}`
-      : count(progress.iterations));
-    this.set("Events/s", figure(progress.events_per_second));
-    if (run.state.finished) {
-      this.set("Time left", undefined);
-      this.set("Ended", progress.newest > 0 ? dateAndTime(progress.newest) : "–");
-    } else {
-      this.set("Time left", duration(progress.seconds_left));
-      this.set("Ended", undefined);
-    }
-    this.set("Taken", duration(progress.newest - progress.began));
-    this.set("Node hours", figure(progress.node_hours));
-    this.set("Core hours", figure(progress.core_hours));
-    this.set("Cost", facts && facts.price_per_node_hour > 0 ? figure(progress.cost, 4) : undefined);
-    this.set("Metrics dropped", count(progress.dropped), progress.dropped > 0);
+    this.showProgress(run);
+    this.showQuality(run);
   }
 
-  private set(name: string, text: string | undefined, warn = false): void {
-    let entry = this.values.get(name);
-    if (!entry) {
-      const value = make("dd", {});
-      entry = { box: make("div", {}, make("dt", {}, name), value), value };
-      this.values.set(name, entry);
-      this.figures.append(entry.box);
+  private showProgress({ state }: ShownRun): void {
+    const { run: facts, progress } = state;
+    if (!progress) return;
+    const all = facts?.iterations ?? 0;
+    const per = facts?.iterations_per_epoch ?? 0;
+    const epochs = per > 0 && all > 0 ? Math.ceil(all / per) : 0;
+    this.progress.set("Epoch", epochs > 0
+      ? `${Math.min(progress.epochs + Number(!state.finished), epochs)} of ${epochs}`
+      : count(progress.epochs));
+    this.progress.set("Iteration", all > 0 ? `${count(progress.iterations)} of ${count(all)}`
+      : count(progress.iterations));
+    this.progress.set("Time left", state.finished ? undefined : duration(progress.seconds_left));
+    this.progress.set("Ended", !state.finished ? undefined
+      : progress.newest > 0 ? dateAndTime(progress.newest) : "–");
+  }
+
+  private showQuality({ state }: ShownRun): void {
+    const last = state.validations[state.validations.length - 1];
+    const [merit, best] = [meritOf(last), bestMerit(state.validations)];
+    this.quality.set("Figure of merit", last ? figure(merit) : "none yet");
+    this.quality.set("Best so far", last && figure(best));
+    for (const [name, label] of ERRORS) {
+      const error = comparisonOf(last)?.[name] ?? undefined;
+      this.quality.set(label[0]!.toUpperCase() + label.slice(1),
+        error === undefined ? undefined : `${percent(error)} off`);
     }
-    entry.box.hidden = text === undefined;
-    entry.box.classList.toggle("warn", warn);
-    setText(entry.value, text ?? "");
   }
 }
 

@@ -1,5 +1,6 @@
 // One curve: points that stand for `width` numbers each, kept as the server keeps them.
 
+import { usualRange } from "./chart_scale.ts";
 import type { SeriesPatch } from "./protocol.ts";
 
 export class Series {
@@ -31,13 +32,16 @@ export class Series {
 }
 
 // Averages that forget exponentially: a point weighs half as much `points` / 2 later. Points that
-// stand for many numbers are smooth already, so `points` counts numbers, not points.
+// stand for many numbers are smooth already, so `points` counts numbers, not points. What lies far
+// outside of all others, as a slow first step does, stays as it is and enters no average.
 export function smoothed(values: readonly number[], points: number): number[] {
   if (points <= 1) return [...values];
+  const [least, most] = usualRange(values, false) ?? [0, 0];
   const keep = Math.pow(0.5, 2 / points);
   let sum = 0;
   let weight = 0;
   return values.map((value) => {
+    if (value < least || value > most) return value;
     sum = keep * sum + (1 - keep) * value;
     weight = keep * weight + (1 - keep);
     return sum / weight;

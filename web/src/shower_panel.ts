@@ -28,6 +28,7 @@ export class ShowerPanel implements Panel {
   private display = make("div", { class: "display" });
   private words = make("p", { class: "for-readers", id: "shower-words" });
   private table = new ShowerTable();
+  private unseen = make("p", { class: "unseen" }, "They are drawn in space when this comes into sight.");
   private fallback = make("p", { class: "note", hidden: true }, "This browser shows no WebGL, so " +
     "the showers cannot be drawn in space; the table below lists their brightest cells.");
   private scene: ShowerScene | undefined;
@@ -43,7 +44,8 @@ export class ShowerPanel implements Panel {
     this.stage = make("div", { class: "stage", tabindex: 0, role: "group",
       "aria-label": "Showers in space. Arrow keys turn them, plus and minus come nearer and go " +
       "away, 0 turns back.", "aria-describedby": "shower-words",
-      onkeydown: (e: KeyboardEvent) => this.key(e) }, this.canvas, make("span", { class: "parting" }), ...this.titles);
+      onkeydown: (e: KeyboardEvent) => this.key(e) }, this.canvas, make("span", { class: "parting" }), ...this.titles,
+      this.unseen);
     this.display.append(this.stage, this.legend);
     this.element = section("showers", "Showers", make("div", { class: "tools", role: "group", "aria-label": "Showers" },
       this.runChoice, this.steps.element, event.element,
@@ -58,7 +60,7 @@ export class ShowerPanel implements Panel {
     new ResizeObserver(() => this.scene?.later()).observe(this.canvas);
   }
 
-  show(runs: readonly ShownRun[]): void {
+  show(runs: readonly ShownRun[], inSight: boolean): void {
     this.last = runs;
     this.steps.show(runs);
     setOptions(this.runSelect, runs.map((r) => [String(r.listed.id), r.label]), this.run);
@@ -68,23 +70,24 @@ export class ShowerPanel implements Panel {
     this.run = String(run.listed.id);
     this.runSelect.value = this.run;
     const entry = this.store.get(run);
-    if (!this.seen.changed(this.run, this.event, this.store.version, this.store.stepOf(run))) return;
+    const draws = inSight || this.scene !== undefined;
+    if (!this.seen.changed(this.run, this.event, this.store.version, this.store.stepOf(run), draws)) return;
     setText(this.note, entryText(entry));
     const some = isShowers(entry) && entry.events.length > 0;
     if (entry === "loading") return;  // what was shown stays until then
     this.display.hidden = !some || !this.fallback.hidden;
     this.table.element.hidden = !some;
-    if (some) this.paint(entry);
+    if (some) this.paint(entry, draws);
     else if (isShowers(entry)) setText(this.note, "No single showers of this step.");
   }
 
   private again(change: () => void): void {
     change();
     this.seen.forget();
-    this.show(this.last);
+    this.show(this.last, true);
   }
 
-  private paint(showers: Showers): void {
+  private paint(showers: Showers, draws: boolean): void {
     setOptions(this.eventSelect, showers.events.map((e, i) => [String(i), eventText(e, i)]),
       String(this.event));
     this.event = Math.min(this.event, showers.events.length - 1);
@@ -99,6 +102,7 @@ export class ShowerPanel implements Panel {
       `Data: ${told(event.data)}. Generated: ${told(event.generated)}.`);
     this.table.show(event, showers.space);
     this.fillLegend(low, high);
+    if (!draws) return;
     void this.load().then(() => this.scene?.show({ space: showers.space, data: event.data,
       generated: event.generated, low, high }));
   }
@@ -109,6 +113,7 @@ export class ShowerPanel implements Panel {
     try {
       const { ShowerScene: Loaded } = await import("./shower_scene.ts");
       this.scene = new Loaded(this.canvas);
+      this.unseen.hidden = true;
     } catch {
       this.fallback.hidden = false;
       this.display.hidden = true;

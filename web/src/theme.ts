@@ -1,12 +1,14 @@
 // Light or dark: as the system has it, or as was chosen.
 
 import { choice } from "./elements.ts";
+import { isPrinted, onPaper } from "./paper.ts";
 import { onPreference, prefer, preference, type Preferences } from "./preferences.ts";
 
 const system = window.matchMedia("(prefers-color-scheme: dark)");
 const listeners = new Set<() => void>();
 
 export function isDark(): boolean {
+  if (isPrinted()) return false;
   const theme = preference("theme");
   return theme === "system" ? system.matches : theme === "dark";
 }
@@ -27,6 +29,7 @@ function apply(): void {
 export function startTheme(): void {
   system.addEventListener("change", apply);
   onPreference(apply);
+  onPaper(apply);
   apply();
 }
 

@@ -24,6 +24,7 @@ export async function openPage(browser, address, options = {}) {
   // Long enough for a machine that does much else.
   context.setDefaultTimeout(240_000);
   const page = await context.newPage();
+  if (options.texts) await page.addInitScript(keepTexts);
   page.requests = [];
   page.errors = [];
   page.on("request", (request) => page.requests.push(request.url()));
@@ -37,6 +38,18 @@ export async function openPage(browser, address, options = {}) {
   await page.goto(address);
   await page.waitForSelector("body[data-ready=true]");
   return page;
+}
+
+// Remembers where charts wrote which text last: window.texts by the chart's title, then the text, in
+// pixels from the top of the chart's canvas.
+function keepTexts() {
+  const write = CanvasRenderingContext2D.prototype.fillText;
+  window.texts = {};
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...rest) {
+    const title = this.canvas.closest(".chart")?.querySelector("h3").textContent;
+    if (title) (window.texts[title] ??= {})[text] = y / devicePixelRatio;
+    return write.call(this, text, x, y, ...rest);
+  };
 }
 
 // All panels are in sight and drawn; those of showers too, where there are any.
@@ -63,11 +76,11 @@ export async function showAll(page, showers = true) {
   if (!(await done())) throw new Error("not all panels were drawn");
 }
 
-export async function keep(page, name) {
+export async function keep(page, name, fullPage = true) {
   const folder = process.env.TROUPE_SCREENSHOTS;
   if (!folder) return;
   mkdirSync(folder, { recursive: true });
-  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage });
 }
 
 export async function points(page) {

@@ -26,10 +26,10 @@ async function play(page, from, to) {
     it.run.facts.iterations = 1e9;
     it.run.advance(1, 0.25);
     if (i % 4 === 0) it.run.tell("info", `update ${i}`);
-    const update = it.run.since(stream.version);
+    const update = it.run.since(stream.versions.get(0));
     if (i % 10 !== 0) delete update.nodes;
     if (it.run.showers.length > 100) it.run.showers.shift();
-    if (!it.server.send(stream, "update", update)) {
+    if (!it.server.send(stream, 0, "update", update)) {
       await new Promise((done) => stream.response.once("drain", done));
     }
   }

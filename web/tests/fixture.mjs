@@ -9,11 +9,11 @@ import { MockServer, twoRuns } from "./mock_server.mjs";
 
 const built = fileURLToPath(new URL("../../build/release/web/page", import.meta.url));
 
-export function fixture(options = []) {
+export function fixture(options = [], runs = twoRuns) {
   const it = {};
   before(async () => {
     it.browser = await launch(options);
-    it.runs = twoRuns();
+    it.runs = runs();
     it.run = it.runs[0].run;
     it.server = new MockServer(process.env.TROUPE_PAGE ?? built, it.runs);
     it.address = await it.server.start();

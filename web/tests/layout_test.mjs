@@ -16,7 +16,7 @@ for (const width of [320, 390, 768, 1100, 1440, 1920, 3840]) {
       await showAll(page);
       const wide = await page.evaluate(() => {
         const limit = document.documentElement.clientWidth;
-        const inScroll = (e) => e.parentElement?.closest(".scroll, .waits, .for-readers");
+        const inScroll = (e) => e.parentElement?.closest(".scroll, .waits, .for-readers, .site, .runs, .tools");
         return { page: document.documentElement.scrollWidth, limit,
           beyond: [...document.querySelectorAll("body *")].filter((e) => !inScroll(e) &&
             e.getBoundingClientRect().right > limit + 1 && !e.closest(".for-readers, .u-wrap, svg"))

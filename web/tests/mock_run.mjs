@@ -46,6 +46,8 @@ class MockSeries {
 export class MockRun {
   constructor(options = {}) {
     const { name = "gan3d_25-night", members = 3, iterations = 4000, seed = 1, price = 0.42 } = options;
+    // What losses and figures of merit are multiplied by, and what the first step takes longer.
+    Object.assign(this, { size: options.size ?? 1, wait: options.wait ?? 0 });
     this.random = new Random(seed);
     this.began = options.began ?? Date.now() / 1000;
     this.time = this.began;
@@ -128,11 +130,11 @@ export class MockRun {
       for (const slot of SCHEDULE) {
         const t = this.step / 1500;
         const noise = () => Math.exp(0.12 * this.random.gauss());
-        const level = { d_real: 0.35, d_fake: 0.5, g: 1.6 }[slot];
+        const level = this.size * { d_real: 0.35, d_fake: 0.5, g: 1.6 }[slot];
         this.add(`loss/${slot}/generation`, level * (1 + Math.exp(-t * 3)) * noise());
         this.add(`loss/${slot}/auxiliary`, (4 + 60 * Math.exp(-t * 2)) * noise() * (slot === "g" ? 1.3 : 1));
         this.add(`loss/${slot}/ecal`, (3 + 90 * Math.exp(-t * 2.6)) * noise() * (slot === "d_fake" ? 1.8 : 1));
-        const per = (seconds / 4) * (3 / Math.max(1, alive));
+        const per = (seconds / 4) * (3 / Math.max(1, alive)) + (this.step === 0 ? this.wait : 0);
         for (const [part, share] of [["load", 0.04], ["compute", 0.72], ["reduce", 0.18], ["apply", 0.06]]) {
           this.add(`seconds/${part}`, per * share * noise());
         }
@@ -149,15 +151,16 @@ export class MockRun {
 
   epoch() {
     const quality = 1 - Math.exp(-this.step / 900);
-    const error = (scale) => scale * (1.02 - quality) * Math.exp(0.2 * this.random.gauss());
+    const error = (scale) => this.size * scale * (1.02 - quality) * Math.exp(0.2 * this.random.gauss());
     const row = (name, comparison) => ({ name, events: 500, empty_events: 0, invalid_events: 0,
       sampling_fraction: { mean: 0.0204, deviation: 0.0012 }, hits: { mean: 412.3, deviation: 31 }, comparison });
     const compared = (s) => ({ merit: { total: s * error(1.4) }, sampling_fraction_error: s * error(0.4),
       hits_error: s * error(0.5), longitudinal_error: s * error(0.9), transverse_error: s * error(0.7) });
     this.mark("checkpoint", `checkpoint ${this.step} saved`);
-    this.mark("validation", `figure of merit ${error(1).toPrecision(3)}`);
+    const generated = compared(1);
+    this.mark("validation", `figure of merit ${generated.merit.total.toPrecision(4)}`);
     this.validations.push({ step: this.step, time: this.time,
-      rows: [row("data", null), row("untrained", compared(4)), row("generated", compared(1))] });
+      rows: [row("data", null), row("untrained", compared(4)), row("generated", generated)] });
     this.showers.push(this.step);
     this.tell("info", `epoch ${this.iteration / 50}: checkpoint ${this.step} saved`);
   }

@@ -32,9 +32,10 @@ export class MockServer {
   // Sends what is new to all streams.
   push() {
     for (const stream of this.streams) {
-      const { run } = this.runs[stream.id];
-      if (run.version === stream.version) continue;
-      this.send(stream, "update", run.since(stream.version));
+      for (const [id, version] of stream.versions) {
+        const { run } = this.runs[id];
+        if (run.version !== version) this.send(stream, id, "update", run.since(version));
+      }
     }
   }
 
@@ -46,9 +47,11 @@ export class MockServer {
     await new Promise((done) => this.server.close(done));
   }
 
-  send(stream, event, update) {
-    stream.version = update.version;
-    return stream.response.write(`event: ${event}\nid: ${update.version}\ndata: ${JSON.stringify(update)}\n\n`);
+  send(stream, id, event, update) {
+    stream.versions.set(id, update.version);
+    const name = stream.versions.size > 1 ? `${event} ${id}` : event;
+    return stream.response.write(
+      `event: ${name}\nid: ${[...stream.versions.values()].join()}\ndata: ${JSON.stringify(update)}\n\n`);
   }
 
   answer(request, response) {
@@ -60,6 +63,7 @@ export class MockServer {
       return json(response, { version: "0.1.0", runs: this.runs.map(({ run, folder, live }, i) =>
         ({ id: i, name: run.facts.name, folder, live })) });
     }
+    if (what === "stream") return this.stream(request, response, id.split(",").map(Number));
     const found = this.runs[Number(id)];
     if (!found) return json(response, { error: `there is no run ${id}` }, 404);
     if (what === "history") return json(response, found.run.whole());
@@ -71,24 +75,25 @@ export class MockServer {
       return response.end("replica.0 waits for reducer.0: reduced of step 88\nreducer.0 waits for reducer.2: ring\n");
     }
     if (what === "trace") return json(response, { traceEvents: [] });
-    if (what === "stream") return this.stream(request, response, Number(id));
     return json(response, { error: "there is nothing at this address" }, 404);
   }
 
-  stream(request, response, id) {
+  stream(request, response, ids) {
     response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
     response.write("retry: 1000\n\n");
-    const stream = { response, id, version: 0 };
+    const stream = { response, versions: new Map(ids.map((id) => [id, 0])) };
     this.streams.add(stream);
     response.on("close", () => this.streams.delete(stream));
-    const last = Number(request.headers["last-event-id"] ?? 0);
-    const { run } = this.runs[id];
-    if (run.cursors.has(last)) {
-      ++this.resumed;
-      this.send(stream, "update", run.since(last));
-    } else {
-      this.send(stream, "history", run.whole());
-    }
+    const last = String(request.headers["last-event-id"] ?? "").split(",").map(Number);
+    ids.forEach((id, i) => {
+      const { run } = this.runs[id];
+      if (run.cursors.has(last[i])) {
+        ++this.resumed;
+        this.send(stream, id, "update", run.since(last[i]));
+      } else {
+        this.send(stream, id, "history", run.whole());
+      }
+    });
   }
 
   file(path, response) {

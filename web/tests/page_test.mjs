@@ -19,7 +19,7 @@ test("The page shows a run that trains, and its curves move", options, async () 
     .reduce((sum, chart) => sum + Number(chart.dataset.points), 0) > n, before);
   const charts = await page.locator("#losses .chart h3").allTextContents();
   assert.deepEqual(charts, ["generation, weight 3", "auxiliary, weight 0.1", "ecal, weight 0.1"]);
-  assert.match(await page.textContent("#losses .marks"), /member\.1 was lost/);
+  assert.match(await page.textContent("#happened"), /member\.1 was lost/);
   assert.match(await page.textContent("#log"), /was killed by signal 9/);
   assert.deepEqual(page.errors, []);
   await keep(page, "light-1440");
@@ -43,8 +43,7 @@ test("A member dies and another joins, and the page shows both without being loa
     await page.waitForFunction(() => [...document.querySelectorAll(".node")]
       .some((n) => n.textContent.includes("member.7") && n.dataset.state === "running"));
     await page.waitForFunction(() => /member\.7 has joined/.test(document.querySelector("[aria-live]").textContent));
-    await page.locator("#losses").scrollIntoViewIfNeeded();
-    await page.waitForFunction(() => /member\.7 has joined/.test(document.querySelector(".marks").textContent));
+    await page.waitForFunction(() => /member\.7 has joined/.test(document.querySelector("#happened").textContent));
   });
 
 test("A server that goes away is told at once, the curves stay, and it is back by itself", options,
@@ -92,8 +91,8 @@ test("Two runs are compared: curves of both with their names, and a header each"
   const legend = await page.locator("#losses .legend").first().textContent();
   assert.match(legend, /gan3d_25-night g/);
   assert.match(legend, /gan3d_25-two-workers g/);
-  assert.match(await page.textContent("#merit"), /gan3d_25-two-workers: validation of step 2.400/);
-  await page.waitForFunction(() => document.querySelectorAll("#physics .legend li").length === 3);
+  assert.match(await page.textContent("#physics"), /gan3d_25-two-workers: validation of step 2.400/);
+  await page.waitForFunction(() => document.querySelectorAll("#physics .captions .legend li").length === 3);
   // The address tells what is compared, so that it can be sent to somebody.
   assert.match(page.url(), /#runs=0,1$/);
   await keep(page, "compare-1440");

@@ -18,6 +18,7 @@ namespace {
 
 using runtime::Result;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 struct Served {
@@ -74,6 +75,34 @@ TEST(PageServer, StreamTellsAllThenWhatIsNew) {
   EXPECT_THAT(client.hear("first news"), HasSubstr("event: update\n"));
   served.history->take_log({1.0, "info", "second news"});
   client.hear("second news");
+}
+
+TEST(PageServer, OneStreamTellsOfSeveralRunsToTheirEnds) {
+  std::vector<std::shared_ptr<History>> histories;
+  std::vector<RunSource> runs(3);
+  for (RunSource& run : runs) run.history = histories.emplace_back(std::make_shared<History>());
+  PageServerOptions options;
+  options.listen = "127.0.0.1:0";
+  auto server = PageServer::open(options, runs);
+  ASSERT_TRUE(server.ok()) << server.error().message;
+  RawClient client((*server)->port());
+  client.say("GET /api/runs/0,2/stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  client.hear("event: history 0\n");
+  client.hear("event: history 2\n");
+  histories[1]->take_log({1.0, "info", "of a run that is not followed"});
+  histories[0]->take_log({1.0, "info", "news of the first"});
+  histories[2]->take_log({1.0, "info", "news of the last"});
+  EXPECT_THAT(client.hear("news of the first"), HasSubstr("event: update 0\n"));
+  EXPECT_THAT(client.hear("news of the last"), HasSubstr("event: update 2\n"));
+  // The last news of all of them, as the server ends.
+  histories[0]->end("ended", "");
+  histories[2]->end("failed", "the power failed");
+  server->reset();
+  const std::string rest = client.rest();
+  const std::string heard = client.heard() + rest;
+  EXPECT_THAT(heard, HasSubstr(R"("state":"ended")"));
+  EXPECT_THAT(heard, HasSubstr("the power failed"));
+  EXPECT_THAT(heard, Not(HasSubstr("not followed")));
 }
 
 TEST(PageServer, ClientThatComesBackGoesOnWhereItWas) {

@@ -8,6 +8,7 @@
 namespace troupe::telemetry {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -64,6 +65,11 @@ TEST(WebSite, EveryAddressHasItsAnswer) {
        R"({"version": "1.2.3", "runs": [{"id": 0, "name": "a", "folder": "/tmp/a", "live": false}, )"},
       {"/api/runs/0/history", 200, "application/json", R"("whole":true)"},
       {"/api/runs/1/stream", 200, "text/event-stream", ""},
+      {"/api/runs/1,0/stream", 200, "text/event-stream", ""},
+      {"/api/runs/0,0/stream", 404, "application/json", "no such run"},
+      {"/api/runs/0,2/stream", 404, "application/json", "no such run"},
+      {"/api/runs/0,/stream", 404, "application/json", "no such run"},
+      {"/api/runs/0,1/history", 404, "application/json", "only the stream"},
       {"/api/runs/1/showers/4", 200, "application/json", R"({"step": 4})"},
       {"/api/runs/1/showers/5", 404, "application/json", "no showers of that step"},
       {"/api/runs/1/showers/../../x", 400, "application/json", "a step is a number"},
@@ -90,7 +96,8 @@ TEST(WebSite, EveryAddressHasItsAnswer) {
   }
   EXPECT_EQ(answer(request_for("/api/runs/1/stream"), site).rest, WebAnswer::Rest::kStream);
   EXPECT_EQ(answer(request_for("/api/runs/1/trace"), site).rest, WebAnswer::Rest::kTrace);
-  EXPECT_EQ(answer(request_for("/api/runs/1/waits"), site).run, 1u);
+  EXPECT_THAT(answer(request_for("/api/runs/1/waits"), site).runs, ElementsAre(1u));
+  EXPECT_THAT(answer(request_for("/api/runs/1,0/stream"), site).runs, ElementsAre(1u, 0u));
 }
 
 TEST(WebSite, RunIsLiveAsLongAsItSaysSo) {
@@ -107,6 +114,18 @@ TEST(WebSite, RunIsLiveAsLongAsItSaysSo) {
   EXPECT_THAT(text("/api/runs"), HasSubstr(R"("folder": "/tmp/b", "live": false)"));
   // Of runs that have all ended, the first.
   EXPECT_THAT(text("/metrics"), HasSubstr("troupe_run_state{state=\"failed\"} 0"));
+}
+
+TEST(WebSite, RunHasTheNameThatItsHistoryTells) {
+  WebSite site = site_of_two();
+  const auto history = std::make_shared<History>();
+  site.runs[0].history = history;
+  const auto list = [&] { return *answer(request_for("/api/runs"), site).text; };
+  EXPECT_THAT(list(), HasSubstr(R"("name": "a")"));
+  const auto record = read_record(R"({"kind":"run","time":1.0,"step":0,"name":"first light"})");
+  ASSERT_TRUE(record.ok());
+  history->take(*record);
+  EXPECT_THAT(list(), HasSubstr(R"("name": "first light")"));
 }
 
 TEST(WebSite, OnlyReads) {

@@ -100,7 +100,7 @@ TEST(RunReader, FinishedRunIsReadWithItsEndNodesAndLog) {
   EXPECT_EQ(log[0].text, "loader: slow");
   EXPECT_EQ(log[1].level, "warning");
   EXPECT_EQ(log[1].time, log[0].time);
-  EXPECT_EQ(reader->source().name, "toy");
+  EXPECT_EQ(reader->source().history->facts().name, "toy");
 }
 
 TEST(RunReader, FailureAndStopAreTold) {
@@ -162,6 +162,21 @@ TEST(RunReader, RunThatIsResumedIsToldAnew) {
   folder.write("summary.json", kSummary);
   until([&] { return reader->history()->progress().state == "ended"; });
   EXPECT_EQ(reader->history()->progress().steps, 60u);
+}
+
+TEST(RunReader, RunThatIsResumedIsStartingBeforeItTellsAnything) {
+  const RunFiles folder;
+  folder.write("metrics.jsonl", run_line() + step_lines(0, 40));
+  folder.write("summary.json", R"({"state_hash":null,"error":"all is lost"})");
+  const auto reader = open(folder);
+  EXPECT_EQ(reader->history()->progress().state, "failed");
+  std::filesystem::remove(folder / "summary.json");
+  until([&] { return reader->live(); });
+  until([&] { return reader->history()->progress().state == "starting"; });
+  EXPECT_EQ(reader->history()->progress().error, "");
+  EXPECT_EQ(reader->history()->progress().steps, 40u);
+  folder.append("metrics.jsonl", run_line(40) + step_lines(40, 60));
+  until([&] { return reader->history()->progress().state == "training"; });
 }
 
 TEST(RunReader, LinesThatAreNoneAreCountedAndTheOthersRead) {

@@ -2,12 +2,12 @@
 
 import { make, toggle } from "./elements.ts";
 import { count, timeOfDay } from "./format.ts";
-import { Fingerprint, type ShownRun } from "./panel.ts";
+import { Fingerprint, type Panel, section, type ShownRun } from "./panel.ts";
 import type { Mark } from "./protocol.ts";
 
 const NEWEST = 200;
 
-export class MarkList {
+export class MarkPanel implements Panel {
   readonly element: HTMLElement;
   private list = make("ol", { class: "marks" });
   private seen = new Fingerprint();
@@ -20,10 +20,10 @@ export class MarkList {
       this.seen.forget();
       this.show(this.last);
     });
-    this.element = make("div", { class: "mark-list" },
-      make("div", { class: "head" }, make("h3", { id: "marks-title" }, "What happened"), members.element),
-      make("div", { class: "scroll", tabindex: 0, role: "region", "aria-labelledby": "marks-title" },
-        this.list));
+    this.element = section("happened", "What happened",
+      make("div", { class: "tools" }, members.element),
+      make("div", { class: "scroll tall", tabindex: 0, role: "region",
+        "aria-label": "List of what happened" }, this.list));
   }
 
   show(runs: readonly ShownRun[]): void {

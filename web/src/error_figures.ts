@@ -1,0 +1,67 @@
+// How far generated showers are from the data: over the epochs, and as a table of the last validation.
+
+import { Chart } from "./chart.ts";
+import { make } from "./elements.ts";
+import { count, figure, percent } from "./format.ts";
+import { Fingerprint, type ShownRun } from "./panel.ts";
+import type { Spread } from "./protocol.ts";
+import { validationCurve } from "./validation_curve.ts";
+import { comparisonOf, ERRORS } from "./validations.ts";
+import { Zoom } from "./zoom.ts";
+
+export class ErrorFigures {
+  readonly element: HTMLElement;
+  private chart = new Chart(new Zoom());
+  private tables = make("div", { class: "scroll", tabindex: 0, role: "region",
+    "aria-label": "Last validation" });
+  private seen = new Fingerprint();
+
+  constructor() {
+    this.element = make("div", { class: "errors", hidden: true }, this.chart.element, this.tables);
+  }
+
+  show(runs: readonly ShownRun[]): void {
+    const key = runs.map((r) => `${r.listed.id}${r.label}:${r.state.changes.validations}:${r.state.changes.run}`);
+    if (!this.seen.changed(...key)) return;
+    const several = runs.length > 1;
+    const validated = runs.filter((run) => run.state.validations.length > 0);
+    this.element.hidden = validated.length === 0;
+    if (validated.length === 0) return;
+    this.chart.show({
+      title: "Difference from the data", marks: [], log: true, axis: "epoch",
+      curves: runs.flatMap((run, dash) => ERRORS.map(([name, label], colour) =>
+        validationCurve(run, several ? `${run.label} ${label}` : label, "%", colour, dash, (one) => {
+          const error = comparisonOf(one)?.[name] ?? undefined;
+          return error === undefined ? undefined : 100 * error;
+        }))),
+    });
+    this.tables.replaceChildren(...validated.map((run) => table(run, several)));
+  }
+
+  repaint(): void {
+    this.chart.repaint();
+  }
+}
+
+const spread = (s: Spread | undefined, factor: number, unit: string) =>
+  !s || s.mean === null ? "–"
+    : `${figure(factor * s.mean)} ± ${figure(factor * (s.deviation ?? 0), 2)}${unit}`;
+
+function table(run: ShownRun, several: boolean): HTMLElement {
+  const last = run.state.validations[run.state.validations.length - 1]!;
+  const head = ["Sample", "Events", "Sampling fraction", "Error", "Longitudinal", "Transverse",
+    "Hits", "Error", "Merit"];
+  const rows = last.rows.map((row) => {
+    const c = row.comparison;
+    const cells = [count(row.events), spread(row.sampling_fraction, 100, " %"),
+      percent(c?.sampling_fraction_error), percent(c?.longitudinal_error),
+      percent(c?.transverse_error), figure(row.hits?.mean), percent(c?.hits_error),
+      figure(c?.merit?.total)];
+    return make("tr", {}, make("th", { scope: "row" }, row.name),
+      ...cells.map((cell) => make("td", {}, cell)));
+  });
+  return make("table", { class: "figures" },
+    make("caption", {}, `${several ? `${run.label}: v` : "V"}alidation of step ${count(last.step)}`),
+    make("thead", {}, make("tr", {}, ...head.map((h) => make("th", { scope: "col" }, h)))),
+    make("tbody", {}, ...rows));
+}

@@ -1,0 +1,24 @@
+// What validations say of the generated showers.
+
+import type { Comparison, Validation, ValidationRow } from "./protocol.ts";
+
+export const ERRORS: [keyof Omit<Comparison, "merit">, string][] = [
+  ["sampling_fraction_error", "sampling fraction"], ["longitudinal_error", "longitudinal"],
+  ["transverse_error", "transverse"], ["hits_error", "hits"],
+];
+
+// Of the generator as it was then, against the data.
+export function comparisonOf(one: Validation | undefined): Comparison | undefined {
+  const rows: readonly ValidationRow[] = one?.rows ?? [];
+  return (rows.find((row) => row.name === "generated") ?? rows[rows.length - 1])?.comparison ?? undefined;
+}
+
+export function meritOf(one: Validation | undefined): number | undefined {
+  return comparisonOf(one)?.merit?.total ?? undefined;
+}
+
+// The least figure of merit so far; undefined: there is none.
+export function bestMerit(all: readonly Validation[]): number | undefined {
+  const known = all.map(meritOf).filter((merit) => merit !== undefined);
+  return known.length > 0 ? Math.min(...known) : undefined;
+}

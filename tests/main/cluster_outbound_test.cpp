@@ -18,8 +18,6 @@
 namespace troupe {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 

@@ -46,7 +46,7 @@ class ClusterRemote : public ClusterRun {
   // The member ended well, has said what it does without, and has left nothing behind.
   void expect_bare(Process& member) const {
     const ProcessEnd end = member.wait();
-    EXPECT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_EQ(end.exit_code, 0) << end.err << read_text(path("a/log.txt"));
     EXPECT_THAT(end.err, HasSubstr("without data of its own: the head sends the micro-batches"));
     EXPECT_THAT(end.err, Not(HasSubstr("training data:")));
     EXPECT_TRUE(std::filesystem::is_empty(path("bare")));

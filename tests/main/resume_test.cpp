@@ -339,7 +339,8 @@ TEST_F(Interrupted, SecondSignalEndsTheProcessAtOnceAndTheRunGoesOnToTheSameHash
 }
 
 TEST_F(Interrupted, SignalWhileShowersAreMadeEndsAtOnceAndLeavesTheFolderFree) {
-  const Words words{"run",   TROUPE_SOURCE_DIR "/config/topologies/quickstart.yaml",
+  const std::string shipped = TROUPE_SOURCE_DIR "/config/topologies/quickstart.yaml";
+  const Words words{"run",   shipped,
                     "--set", "data.synthetic.events=10000000",
                     "--out", path("a")};
   for (const auto& [number, code] : {std::pair{SIGTERM, 143}, {SIGINT, 130}, {SIGHUP, 129}}) {

@@ -37,13 +37,13 @@ using runtime::ZmqWireOptions;
 
 // So much may be under way, like the credits of a generous link: enough to keep a pipe full.
 constexpr std::size_t kWindowBytes = std::size_t{64} << 20;
-constexpr std::size_t kWindowPayloads = 64;
 
 struct Load {
   std::size_t payload_bytes;
-  std::size_t payloads;  // timed, after as many as the window holds twice, which are not
+  std::size_t payloads;         // timed, after as many as the window holds twice, which are not
+  std::size_t window_payloads;  // most that may be under way
   std::size_t window() const {
-    return std::clamp<std::size_t>(kWindowBytes / payload_bytes, 2, kWindowPayloads);
+    return std::clamp<std::size_t>(kWindowBytes / payload_bytes, 2, window_payloads);
   }
   std::size_t warming() const { return 2 * window(); }
   std::size_t all() const { return warming() + payloads; }
@@ -315,8 +315,8 @@ bool compare(const Load& load, int repeats) {
     for (Contender& contender : all) {
       // The first round looks at every byte and is not counted.
       const bool whole = repeat < 0;
-      const Load round{load.payload_bytes,
-                       whole ? std::min<std::size_t>(load.payloads, 20) : load.payloads};
+      Load round = load;
+      if (whole) round.payloads = std::min<std::size_t>(load.payloads, 20);
       const Measured measured = contender.run(round, whole);
       if (!measured.right) {
         fmt::print(stderr, "{} at {} bytes: wrong payloads\n", contender.name, load.payload_bytes);
@@ -346,12 +346,15 @@ bool compare(const Load& load, int repeats) {
 }
 
 int run(bool small, std::vector<std::size_t> sizes_kib) {
+  if (sizes_kib.empty() && small) sizes_kib = {64, 1024};
   if (sizes_kib.empty()) sizes_kib = {64, 1024, 16 << 10, 64 << 10};
-  const std::size_t total = std::size_t{small ? 128u : 1024u} << 20;
+  const std::size_t total = std::size_t{small ? 16u : 1024u} << 20;
+  const std::size_t most_payloads = small ? 8 : 64;
   bool right = true;
   for (const std::size_t kib : sizes_kib) {
     const std::size_t bytes = kib << 10;
-    right &= compare({bytes, std::max<std::size_t>(2, total / bytes)}, small ? 1 : 7);
+    const Load load{bytes, std::max<std::size_t>(2, total / bytes), most_payloads};
+    right &= compare(load, small ? 1 : 7);
   }
   return right ? 0 : 1;
 }
@@ -359,7 +362,7 @@ int run(bool small, std::vector<std::size_t> sizes_kib) {
 }  // namespace
 }  // namespace troupe::bench
 
-// [--small] [KIB...]: other sizes than the usual four.
+// [--small] [KIB...]: other sizes than the usual ones.
 int main(int argc, char** argv) {
   bool small = false;
   std::vector<std::size_t> sizes_kib;

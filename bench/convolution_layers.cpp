@@ -9,7 +9,7 @@ using namespace troupe::model;
 const std::vector<Layer>& convolution_layers() {
   constexpr ActivationKind kLeaky = ActivationKind::kLeakyRelu;
   constexpr ActivationKind kRelu = ActivationKind::kRelu;
-  static const std::vector<Layer> layers = {
+  static const std::vector<Layer> kLayers = {
       {"12 D1", {12, 12, 12}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}, 1, 8, kLeaky},
       {"12 D2", {12, 12, 12}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, 8, 8, kLeaky},
       {"12 D3", {6, 6, 6}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, 8, 16, kLeaky},
@@ -37,7 +37,7 @@ const std::vector<Layer>& convolution_layers() {
       {"51 G6", {52, 52, 28}, {3, 3, 3}, {1, 1, 0}, {1, 1, 0}, 6, 6, kRelu},
       {"51 G7", {52, 52, 26}, {2, 2, 2}, {0, 0, 0}, {0, 0, 0}, 6, 1, kRelu},
   };
-  return layers;
+  return kLayers;
 }
 
 std::int64_t cells(const Extent& e) { return e[0] * e[1] * e[2]; }
@@ -54,7 +54,8 @@ ConvolutionGeometry geometry_of(const Layer& layer, std::int64_t batch, bool sma
                         .bias = true};
   g.upsample = layer.upsample;
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    if (small) g.in[axis] = std::min<std::int64_t>(g.in[axis], 11);
+    const std::int64_t few = (11 + g.upsample[axis] - 1) / g.upsample[axis];
+    if (small) g.in[axis] = std::min(g.in[axis], few);
     g.out[axis] =
         g.in[axis] * g.upsample[axis] + g.pad_before[axis] + g.pad_after[axis] - g.kernel[axis] + 1;
   }

@@ -8,7 +8,7 @@ moments; every run must end in the state of one that nothing happened to, with e
 Timed from the kill to the first step that is committed in another View, beside the median time
 between steps of the same runs. Beside it PyTorch's torchrun with DistributedDataParallel over Gloo
 (elastic_peer.py), which starts all workers anew from a checkpoint of every tenth iteration: from the
-kill to the next iteration, and how many are made again.
+kill to the next iteration, and how many are made again. With --small the model is gan3d_12.
 """
 
 import json
@@ -25,8 +25,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 WORKERS = 3
 
 TOPOLOGY = """name: deaths
-model: {zoo: gan3d_25, kernels: fastest}
-data: {train: synthetic, synthetic: {events: 200, seed: 1}}
+model: {zoo: MODEL, kernels: fastest}
+data: {train: synthetic, synthetic: {events: 200, seed: 1}, preprocessing: {power: POWER}}
 train: {epochs: 1000, iterations: ITERATIONS, micro_batch: 1, micro_batches: 3, seed: 1}
 actors: {checkpointer: {every: none}, validator: {every: none}}
 """
@@ -91,7 +91,7 @@ def with_deaths(troupe, folder, number, whole, dice):
     process = start(command, folder)
     tail, told, between, waits = Tail(f"{out}/metrics.jsonl"), [], [], []
     last = killed = None  # when the newest step was seen, and when one was killed since
-    viewed, next_kill = False, None
+    viewed, next_step, next_kill = False, None, None  # from which step on, and then when
     while process.poll() is None:
         now = time.monotonic()
         for line in map(json.loads, tail.lines()):
@@ -101,14 +101,18 @@ def with_deaths(troupe, folder, number, whole, dice):
             told.append(line["step"])
             if killed is None and last is not None:
                 between.append(now - last)
-            if next_kill is None or (killed is not None and viewed):
+            if next_step is None or (killed is not None and viewed):
                 if killed is not None:
                     waits.append(now - killed)
-                killed, next_kill = None, now + dice.uniform(0.2, 0.8)
+                killed, next_step = None, line["step"] + dice.randint(1, 5)
+            elif killed is None and next_kill is None and line["step"] >= next_step:
+                next_kill = now + dice.random() * (now - last)
             last = now
-        if killed is None and next_kill is not None and now > next_kill and len(waits) < WORKERS - 1:
-            killed, viewed = time.monotonic(), False
-            os.kill(dice.choice(children_with("--patient", folder)), signal.SIGKILL)
+        if next_kill is not None and now > next_kill and len(waits) < WORKERS - 1:
+            victims = children_with("--patient", folder)
+            if victims:  # else the run is just over
+                killed, viewed, next_kill = time.monotonic(), False, None
+                os.kill(dice.choice(victims), signal.SIGKILL)
         time.sleep(0.001)
     told += [line["step"] for line in map(json.loads, tail.lines()) if line["kind"] == "step"]
     with open(f"{out}/summary.json") as file:
@@ -169,12 +173,14 @@ def main():
     if len(words) != 1:
         sys.exit(__doc__)
     troupe = os.path.abspath(words[0])
-    runs, iterations, kills = (1, 8, 1) if small else (25, 12, 20)
+    runs, iterations, kills = (1, 24, 1) if small else (25, 12, 20)
+    model, power = ("gan3d_12", "0.35") if small else ("gan3d_25", "1")
     dice = random.Random(1)
     print(f"{'':<46} {'':>5} {'least':>9} {'median':>9} {'90 %':>9} {'most':>9}  ms")
     with tempfile.TemporaryDirectory(prefix="troupe-bench-deaths-") as folder:
         with open(f"{folder}/run.yaml", "w") as file:
-            file.write(TOPOLOGY.replace("ITERATIONS", str(iterations)))
+            file.write(TOPOLOGY.replace("ITERATIONS", str(iterations)).replace("MODEL", model)
+                       .replace("POWER", power))
         whole = undisturbed(troupe, folder)
         waits, between = [], []
         for number in range(runs):

@@ -1,6 +1,6 @@
 # Target `syntax_check`: a second compiler's opinion. clang++ reads every source of every target
 # with warnings as errors and writes nothing but a stamp per file, so that a second run looks only
-# at what changed. Not part of `all`.
+# at what changed. ./dev lint makes the stamps it wants. Not part of `all`.
 
 find_program(TROUPE_CLANG clang++)
 

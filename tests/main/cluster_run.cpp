@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -14,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/error.h"
+#include "tests/main/ledger_check.h"
 
 namespace troupe {
 namespace {
@@ -119,11 +121,42 @@ std::map<std::string, NodeLine> ClusterRun::nodes(const std::string& name) const
 }
 
 std::size_t ClusterRun::steps(const std::string& name) const {
-  constexpr std::string_view kStep = R"("kind":"step")";
+  return count(name, R"("kind":"step")");
+}
+
+std::size_t ClusterRun::count(const std::string& name, const std::string& what) const {
   const std::string text = read_text(path(name + "/metrics.jsonl"));
-  std::size_t count = 0;
-  for (std::size_t at = 0; (at = text.find(kStep, at)) != std::string::npos; ++at) ++count;
-  return count;
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; ++at) ++found;
+  return found;
+}
+
+bool ClusterRun::wait_until_told(Process& process, const std::string& name,
+                                 const std::string& what) const {
+  return wait_until(process, [&] { return count(name, what) > 0; });
+}
+
+ProcessEnd ClusterRun::stop(Process& process) const {
+  EXPECT_TRUE(process.running()) << process.wait().err;
+  process.send(SIGTERM);
+  ProcessEnd end = process.wait();
+  EXPECT_EQ(end.exit_code, 143) << end.err;
+  return end;
+}
+
+void ClusterRun::expect_goes_on(const Words& resumed_with, const Words& more,
+                                std::uint64_t events_per_step) const {
+  const std::uint64_t iterations = (checkpoints("a").empty() ? 0 : newest_step("a") / 4) + 5;
+  const std::string whole = hash_of("whole", until_iteration(iterations, more));
+  EXPECT_EQ(resumed("a", until_iteration(iterations, resumed_with))["state_hash"].text(), whole);
+  expect_clean_ledger(path("a"), 4 * iterations, events_per_step);
+  std::filesystem::remove_all(path("whole"));
+}
+
+void ClusterRun::stop_and_expect_whole(Process& process, const Words& more,
+                                       std::uint64_t events_per_step) const {
+  stop(process);
+  expect_goes_on({}, more, events_per_step);
 }
 
 void ClusterRun::wait_until_training(Process& process, const std::string& name,

@@ -46,6 +46,22 @@ class ClusterRun : public ToyRun {
   // Waits until the run has trained for a moment.
   void wait_until_training(Process& process, const std::string& name, std::size_t steps = 20) const;
 
+  // How often metrics.jsonl of the run says `what`.
+  std::size_t count(const std::string& name, const std::string& what) const;
+  // Waits until metrics.jsonl of the run says `what`.
+  bool wait_until_told(Process& process, const std::string& name, const std::string& what) const;
+
+  // Stops a run that trains, which saves its state.
+  ProcessEnd stop(Process& process) const;
+  // Whatever has happened to run "a", which has ended, it goes on to the hash of a run of one
+  // process that nothing happened to, and has made every step once. `more` is what both set
+  // differently from the toy topology; `resumed_with` is for the one that goes on.
+  void expect_goes_on(const Words& resumed_with = {}, const Words& more = {},
+                      std::uint64_t events_per_step = 16) const;
+  // Both of them.
+  void stop_and_expect_whole(Process& process, const Words& more = {},
+                             std::uint64_t events_per_step = 16) const;
+
   // A port of this host that is free, with the three that follow it.
   static std::uint16_t free_port();
   // Makes path(NAME), and lets in the key of each of the others.
@@ -57,9 +73,12 @@ class ClusterRun : public ToyRun {
                    const Words& more = {}) const;
 };
 
-// Without an end: a test stops it at a step, not at a time.
-inline const Words kEndlessRun{"--set", "train.epochs=1000000", "--set",
-                               "actors.checkpointer={every: 3 iterations, keep: 3}"};
+// Without an end: a test stops it at a step, not at a time. No line of its metrics is dropped,
+// however busy the machine is.
+inline const Words kEndlessRun{
+    "--set", "train.epochs=1000000",
+    "--set", "actors.checkpointer={every: 3 iterations, keep: 3}",
+    "--set", "links=[{from: replica, to: monitor, credits: 100000, bytes: 100 MiB}]"};
 
 // Which ends after so many iterations.
 Words until_iteration(std::uint64_t iterations, Words more = {});

@@ -32,9 +32,6 @@ class Cluster : public ClusterRun {
     process.send(signal_number);
     return process.wait();
   }
-  std::uint64_t newest_step(const std::string& name) const {
-    return std::stoull(checkpoints(name).front().substr(5, 12));
-  }
   // Run, head and joined members; the head's end.
   ProcessEnd by_hand(const Words& head_line, int members, const std::string& address,
                      const Words& join_more) const {

@@ -33,9 +33,6 @@ class Interrupted : public ToyRun {
                              fmt::format("train.iterations={}", iterations)});
     return more;
   }
-  std::uint64_t newest_step(const std::string& name) const {
-    return std::stoull(checkpoints(name).front().substr(5, 12));
-  }
   // Starts or goes on with run "a" and stops it some steps after its newest checkpoint.
   ProcessEnd interrupt(int signal_number, std::uint32_t draw) const {
     const bool fresh = !std::filesystem::exists(path("a"));
@@ -375,7 +372,8 @@ TEST_F(Interrupted, StateThatTheFolderDoesNotTakeIsSavedElsewhereAndGoesOnToTheS
 }
 
 TEST_F(Interrupted, SignalWhileShowersAreMadeEndsAtOnceAndLeavesTheFolderFree) {
-  const Words words{"run",   TROUPE_SOURCE_DIR "/config/topologies/quickstart.yaml",
+  const std::string shipped = TROUPE_SOURCE_DIR "/config/topologies/quickstart.yaml";
+  const Words words{"run",   shipped,
                     "--set", "data.synthetic.events=10000000",
                     "--out", path("a")};
   for (const auto& [number, code] : {std::pair{SIGTERM, 143}, {SIGINT, 130}, {SIGHUP, 129}}) {

@@ -141,6 +141,10 @@ std::string ToyRun::checkpoint(const std::string& name, std::size_t age) const {
   return path(name + "/checkpoints/" + checkpoints(name).at(age));
 }
 
+std::uint64_t ToyRun::newest_step(const std::string& name) const {
+  return std::stoull(checkpoints(name).front().substr(5, 12));
+}
+
 void ToyRun::wait_for_checkpoint(Process& process, const std::string& name,
                                  std::uint64_t step) const {
   const std::string wanted = fmt::format("step-{:012}.h5", step);

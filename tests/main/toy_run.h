@@ -58,6 +58,8 @@ class ToyRun : public testing::Test {
   // Names in NAME/checkpoints, newest first.
   std::vector<std::string> checkpoints(const std::string& name) const;
   std::string checkpoint(const std::string& name, std::size_t age) const;
+  // The step of its newest checkpoint, of which there is one.
+  std::uint64_t newest_step(const std::string& name) const;
   // Waits until the run has a checkpoint of `step` or a later one.
   void wait_for_checkpoint(Process& process, const std::string& name, std::uint64_t step) const;
   // Expects exit `code`, nothing on standard output, and all `parts` in standard error.

@@ -8,7 +8,8 @@
 // it, by up to a per cent.
 //
 // Fixtures hold each tensor's norm and 8 projections on random signs. With TROUPE_ORACLE_WHOLE set
-// to a folder of whole tensors (tests/oracle/run_slow) every element is compared.
+// to a folder of whole tensors (tests/oracle/run_slow) every element is compared. gan3d_51 takes 20
+// seconds in double, so the suite plays only its first slot.
 
 #include <algorithm>
 #include <cmath>
@@ -21,6 +22,7 @@
 
 #include "runtime/base/disk.h"
 #include "runtime/base/random.h"
+#include "tests/one_in.h"
 #include "tests/training/alone.h"
 
 namespace troupe::training_test {
@@ -270,8 +272,10 @@ class Oracle : public testing::TestWithParam<const char*> {};
 
 TEST_P(Oracle, WholeIterationAgreesWithPyTorchInDouble) {
   const std::string name = GetParam();
-  const Fixture fixture = read_fixture(name);
+  Fixture fixture = read_fixture(name);
   ASSERT_EQ(fixture.slots.size(), 4U);
+  const char* whole = std::getenv("TROUPE_ORACLE_WHOLE");
+  if (name == "gan3d_51" && whole == nullptr) fixture.slots.resize(4 / one_in(4));
   config::Topology topology =
       zoo_topology(name, {"train.micro_batch=" + std::to_string(fixture.batch),
                           "train.micro_batches=1", "train.seed=20"});
@@ -284,7 +288,6 @@ TEST_P(Oracle, WholeIterationAgreesWithPyTorchInDouble) {
   pipeline::TrainingState state = alone.initial_state();
   state.iteration = kIteration;
   const pipeline::MicroBatch events = alone.micro_batch(kMicroBatch, kDataSeed);
-  const char* whole = std::getenv("TROUPE_ORACLE_WHOLE");
   for (const FixtureSlot& want : fixture.slots) {
     const model::SlotKind kind = alone.options().schedule[state.slot];
     const model::ContributionLayout& layout = alone.gan().contributions(kind);

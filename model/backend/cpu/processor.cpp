@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstring>
-#include <string_view>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -11,20 +10,23 @@
 namespace troupe::model::cpu {
 
 std::string processor_name() {
-  std::string name;
+  std::string brand;
 #if defined(__x86_64__)
   for (unsigned leaf = 0x80000002; leaf <= 0x80000004; ++leaf) {
     std::array<unsigned, 4> words{};
     if (__get_cpuid(leaf, &words[0], &words[1], &words[2], &words[3]) == 0) break;
     std::array<char, sizeof(words)> text{};
     std::memcpy(text.data(), words.data(), sizeof(words));
-    name.append(text.data(), text.size());
+    brand.append(text.data(), text.size());
   }
 #endif
-  // Padded with zeros behind and, by some makers, with blanks before or behind.
-  name.resize(name.find_last_not_of(std::string_view("\0 ", 2)) + 1);
-  name.erase(0, name.find_first_not_of(' '));
-  return name.empty() ? "unnamed processor" : name;
+  return name_in_brand(brand);
+}
+
+std::string name_in_brand(std::string_view brand) {
+  brand = brand.substr(0, brand.find_last_not_of(std::string_view("\0 ", 2)) + 1);
+  if (brand.empty()) return "unnamed processor";
+  return std::string(brand.substr(brand.find_first_not_of(' ')));
 }
 
 std::string isa_name(dnnl::cpu_isa isa) {

@@ -12,6 +12,7 @@
 
 #include "runtime/base/random.h"
 #include "telemetry/page/page_server.h"
+#include "tests/one_in.h"
 #include "tests/telemetry/page/raw_client.h"
 #include "tests/telemetry/page/resident_memory.h"
 
@@ -97,14 +98,14 @@ class Mangler {
   std::uint64_t seed_, drawn_ = 0;
 };
 
-TEST(HostileClients, TenThousandMangledRequestsHurtNobody) {
+TEST(HostileClients, MangledRequestsHurtNobody) {
   const auto history = std::make_shared<History>();
   PageLimits limits;
   limits.arrivals = 10'000;
   const auto server = serve(history, limits);
   Mangler mangler(20260101);
   std::deque<RawClient> kept;
-  for (int i = 0; i < 10'000; ++i) {
+  for (std::uint64_t i = 0; i < 10'000; i += one_in(10)) {
     RawClient client(server->port());
     client.say(mangler.request());
     switch (mangler.below(4)) {

@@ -4,6 +4,7 @@
 #include <regex>
 
 #include "runtime/base/nearest_word.h"
+#include "runtime/base/utf8.h"
 
 namespace troupe::config {
 namespace {
@@ -27,14 +28,26 @@ class BooleanCodec final : public Codec<bool> {
   }
 };
 
+// The file has none, but quoted text may spell it: "\e", "\u202E".
+bool check_characters(const YamlValue& value, Reader& reader) {
+  for (std::string_view rest = value.scalar; !rest.empty();) {
+    const std::string_view character =
+        rest.substr(0, std::max<std::size_t>(runtime::utf8_length(rest), 1));
+    if (runtime::is_hidden(character)) {
+      reader.problem(value.place, runtime::hidden_name(character) + " is taken in no text");
+      return false;
+    }
+    rest.remove_prefix(character.size());
+  }
+  return true;
+}
+
 bool check_text(const YamlValue& value, const std::string& what, Reader& reader) {
-  const bool readable = std::all_of(value.scalar.begin(), value.scalar.end(), [](char c) {
-    return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F;
-  });
-  if (!value.is_scalar() || value.scalar.empty() || !readable) {
+  if (!value.is_scalar() || value.scalar.empty()) {
     reader.expected(value, what);
     return false;
   }
+  if (!check_characters(value, reader)) return false;
   if (value.scalar.size() > kLongestText) {
     reader.problem(value.place, fmt::format("longer than {} bytes", kLongestText));
     return false;

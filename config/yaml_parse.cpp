@@ -198,16 +198,22 @@ class TreeBuilder final : public YAML::EventHandler {
   bool overflow_ = false;
 };
 
-// Finds the first byte that is no text; true if there is none.
+// Finds the first byte that is no text, or character that is hidden; true if there is none.
 bool check_text(std::string_view text, const std::string& source, Problems& problems) {
   int line = 1, column = 1;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t bytes = runtime::utf8_length(text.substr(at));
     const auto byte = static_cast<unsigned char>(text[at]);
-    const bool control = byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t';
-    if (bytes == 0 || control) {
+    const std::string_view character = text.substr(at, bytes);
+    const bool lays_out = byte == '\n' || byte == '\r' || byte == '\t';
+    if (bytes == 0) {
       problems.add({source, line, column},
                    fmt::format("byte 0x{:02x} is not UTF-8 text; is this a topology file?", byte));
+      return false;
+    }
+    if (!lays_out && runtime::is_hidden(character)) {
+      problems.add({source, line, column},
+                   runtime::hidden_name(character) + " stands here; take it out");
       return false;
     }
     line += byte == '\n' ? 1 : 0;

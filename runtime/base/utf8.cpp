@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <fmt/format.h>
+
 namespace troupe::runtime {
 
 std::size_t utf8_length(std::string_view text) {
@@ -28,11 +30,22 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 
-// Of a well-formed sequence: U+0000 to U+001F and U+007F to U+009F.
-bool is_control(std::string_view character) {
+// Of a well-formed sequence.
+char32_t code_point(std::string_view character) {
   const auto first = static_cast<std::uint8_t>(character[0]);
-  if (character.size() == 1) return first < 0x20 || first == 0x7F;
-  return first == 0xC2 && static_cast<std::uint8_t>(character[1]) < 0xA0;
+  if (character.size() == 1) return first;
+  char32_t code = first & (0x7Fu >> character.size());
+  for (const char byte : character.substr(1)) {
+    code = code << 6 | (static_cast<std::uint8_t>(byte) & 0x3Fu);
+  }
+  return code;
+}
+
+bool is_control(char32_t code) { return code < 0x20 || (code >= 0x7F && code < 0xA0); }
+
+bool turns_direction(char32_t code) {
+  return code == 0x200E || code == 0x200F || (code >= 0x202A && code <= 0x202E) ||
+         (code >= 0x2066 && code <= 0x2069);
 }
 
 template <class Keeps>
@@ -63,8 +76,20 @@ std::string valid_utf8(std::string_view text) {
   return replaced(text, [](std::string_view) { return true; });
 }
 
+bool is_hidden(std::string_view character) {
+  const char32_t code = code_point(character);
+  return is_control(code) || turns_direction(code);
+}
+
+std::string hidden_name(std::string_view character) {
+  const char32_t code = code_point(character);
+  const auto number = static_cast<std::uint32_t>(code);
+  if (is_control(code)) return fmt::format("the control character U+{:04X}", number);
+  return fmt::format("U+{:04X} (it turns the direction of writing)", number);
+}
+
 std::string printable(std::string_view text) {
-  return replaced(text, [](std::string_view character) { return !is_control(character); });
+  return replaced(text, [](std::string_view character) { return !is_hidden(character); });
 }
 
 }  // namespace troupe::runtime

@@ -255,6 +255,14 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{kModel + kData + "cluster: {failure: {stuck_after: 60}}\n",
                 "expected a duration such as 500ms"}));
 
+TEST(TopologyErrors, SpelledCharacterThatDoesNotShowIsRefused) {
+  EXPECT_EQ(message_of(parse("model: {zoo: toy}\ndata: {train: \"a\\u202Eb.h5\"}\n")),
+            "t.yaml:2:15: data.train: U+202E (it turns the direction of writing) is taken in no "
+            "text");
+  EXPECT_THAT(message_of(parse(kLeast, {"name=\"\\e[31m\""})),
+              HasSubstr("name: the control character U+001B is taken in no text"));
+}
+
 // Each with its line, all at once, before anything is compiled.
 TEST(TopologyErrors, LossesAndConditionsThatCannotBeComparedStandAtTheirPlaces) {
   const std::string message = message_of(parse(R"(model:

@@ -138,6 +138,12 @@ TypeDescription TypeDescription::of(Kind kind, std::string name) {
   return type;
 }
 
+std::string later_word_refused(const TypeDescription& type, std::string_view word) {
+  return fmt::format("only {} {} available in this version, not {}{}{}",
+                     fmt::join(type.words, ", "), type.words.size() == 1 ? "is" : "are", word,
+                     type.why_later.empty() ? "" : ": ", type.why_later);
+}
+
 void annotate(YamlValue& tree, const Origins& origins) { annotate_below(tree, "", origins); }
 
 }  // namespace troupe::config

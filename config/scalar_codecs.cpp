@@ -211,8 +211,9 @@ CodecOf<std::int64_t> rate(std::int64_t least) {
 
 CodecOf<Every> every() { return std::make_shared<EveryCodec>(); }
 
-WordTable::WordTable(std::vector<std::string> words, std::vector<std::string> later)
-    : words_(std::move(words)), later_(std::move(later)) {}
+WordTable::WordTable(std::vector<std::string> words, std::vector<std::string> later,
+                     std::string why)
+    : words_(std::move(words)), later_(std::move(later)), why_later_(std::move(why)) {}
 
 std::optional<std::size_t> WordTable::read(const YamlValue& value, Reader& reader) const {
   const std::string choice =
@@ -224,12 +225,11 @@ std::optional<std::size_t> WordTable::read(const YamlValue& value, Reader& reade
   const auto at = std::find(words_.begin(), words_.end(), value.scalar);
   if (at != words_.end()) return static_cast<std::size_t>(at - words_.begin());
   if (std::find(later_.begin(), later_.end(), value.scalar) != later_.end()) {
-    reader.problem(value.place, fmt::format("only {} {} available in this version, not {}",
-                                            fmt::join(words_, ", "),
-                                            words_.size() == 1 ? "is" : "are", value.scalar));
+    reader.problem(value.place, later_word_refused(describe(), value.scalar));
     return std::nullopt;
   }
-  const std::string meant = runtime::nearest_word(value.scalar, words_);
+  // The only word there is need not be suggested.
+  const std::string meant = words_.size() == 1 ? "" : runtime::nearest_word(value.scalar, words_);
   reader.problem(value.place,
                  fmt::format("expected {}, found {}{}", choice, value.found(),
                              meant.empty() ? "" : fmt::format("; did you mean \"{}\"?", meant)));
@@ -240,6 +240,8 @@ TypeDescription WordTable::describe() const {
   TypeDescription type = TypeDescription::of(TypeDescription::Kind::kWord,
                                              fmt::format("{}", fmt::join(words_, " | ")));
   type.words = words_;
+  type.later_words = later_;
+  type.why_later = why_later_;
   return type;
 }
 

@@ -4,6 +4,7 @@
 #include <regex>
 
 #include "runtime/base/nearest_word.h"
+#include "runtime/base/remote_path.h"
 #include "runtime/base/utf8.h"
 
 namespace troupe::config {
@@ -89,6 +90,9 @@ class PathCodec final : public Codec<std::string> {
 
   void read(const YamlValue& value, std::string& into, Reader& reader) const override {
     if (!check_text(value, what_, reader)) return;
+    if (runtime::is_remote(value.scalar)) {
+      return reader.problem(value.place, runtime::remote_refused(value.scalar));
+    }
     into = or_pattern_ ? reader.resolve_pattern(value.scalar, value.place)
                        : reader.resolve(value.scalar, value.place);
   }

@@ -268,6 +268,19 @@ TEST(TopologyErrors, DeviceThatThisVersionLacksIsNoMistypedOne) {
               Not(HasSubstr("did you mean")));
 }
 
+TEST(TopologyErrors, AddressOfRemoteStorageIsNoPath) {
+  for (const char* address :
+       {"s3://bucket/a.h5", "gs://b/*.h5", "https://host/a.h5", "root://h/a"}) {
+    EXPECT_EQ(message_of(parse(kLeast, {fmt::format("data.train=[b.h5, \"{}\"]", address)})),
+              fmt::format("--set data.train=[b.h5, \"{0}\"]: data.train.1: {0}: remote storage is "
+                          "not read; mount it or copy what is there to this machine, and give that "
+                          "path",
+                          address));
+  }
+  EXPECT_THAT(message_of(parse(kLeast + "cluster: {keys: \"s3://bucket/keys\"}\n")),
+              HasSubstr("t.yaml:3:17: cluster.keys: s3://bucket/keys: remote storage"));
+}
+
 TEST(TopologyErrors, SpelledCharacterThatDoesNotShowIsRefused) {
   EXPECT_EQ(message_of(parse("model: {zoo: toy}\ndata: {train: \"a\\u202Eb.h5\"}\n")),
             "t.yaml:2:15: data.train: U+202E (it turns the direction of writing) is taken in no "

@@ -248,6 +248,19 @@ std::string hint(std::string_view line) {
   return "";
 }
 
+// The same for a line in which the parser takes a star for an alias: "train: *.h5".
+std::string star_hint(std::string_view line, const YAML::Exception& error) {
+  using namespace YAML::ErrorMsg;
+  const std::string_view what = error.msg;
+  if (!what.starts_with(UNKNOWN_ANCHOR) && !what.starts_with(ALIAS_NOT_FOUND)) return "";
+  const std::size_t star =
+      line.rfind('*', static_cast<std::size_t>(std::max(error.mark.column, 0)));
+  if (star == std::string_view::npos) return "";
+  const std::string_view value = line.substr(star);
+  return fmt::format("; a value that begins with * needs quotes: \"{}\"",
+                     shown(value.substr(0, value.find_first_of(" \t\r,]}"))));
+}
+
 void parse_events(std::string_view text, const std::string& source, TreeBuilder& builder,
                   Problems& problems) {
   try {
@@ -264,8 +277,9 @@ void parse_events(std::string_view text, const std::string& source, TreeBuilder&
     const bool placed = !error.mark.is_null();
     const int line = placed ? error.mark.line : 0;
     const int column = placed ? characters_before(text, error.mark) + 1 : 1;
-    problems.add({source, line + 1, column},
-                 fmt::format("not valid YAML: {}{}", error.msg, hint(line_of(text, line))));
+    const std::string_view wrong = line_of(text, line);
+    problems.add({source, line + 1, column}, fmt::format("not valid YAML: {}{}{}", error.msg,
+                                                         hint(wrong), star_hint(wrong, error)));
   } catch (const std::exception& error) {
     problems.add({source, 1, 1}, std::string("cannot be read as YAML: ") + error.what());
   }

@@ -92,6 +92,8 @@ TEST(Yaml, CommonMistakesAreHintedAt) {
               HasSubstr("y:2:16: not valid YAML: end of map not found; a value that begins with [ "
                         "and is no list needs quotes: \"[::1]:8400\""));
   EXPECT_THAT(problems_of("a: [1, 2\n"), testing::Not(HasSubstr("needs quotes")));
+  EXPECT_THAT(problems_of("a: [data/*.h5, *.h5]\n"),
+              HasSubstr("; a value that begins with * needs quotes: \"*.h5\""));
 }
 
 TEST(Yaml, CharactersThatDoNotShowAreNamedWithTheirPlaces) {

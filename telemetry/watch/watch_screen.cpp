@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/utf8.h"
+#include "telemetry/epoch_count.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -213,7 +214,9 @@ std::string watch_line(const RunView& run) {
   const RunProgress& progress = run.progress;
   std::string line = fmt::format("iteration {}", progress.iterations);
   if (run.facts.iterations > 0) line += fmt::format("/{}", run.facts.iterations);
-  line += fmt::format(", epoch {}", progress.epochs);
+  const EpochCount epochs =
+      count_epochs(progress.iterations, run.facts.iterations, run.facts.iterations_per_epoch);
+  if (epochs.epoch > 0) line += ", " + epoch_text(epochs);
   for (const std::string& slot : slots_of(run.facts)) {
     const std::vector<double> loss = slot_loss(run, slot);
     if (!loss.empty()) line += fmt::format(", {} {:.4g}", slot, loss.back());

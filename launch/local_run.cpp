@@ -296,7 +296,11 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
   }
   if (outcome.validation) result.table = outcome.validation->table;
   const HeadHistory history = membership ? membership->history() : HeadHistory{};
-  result.summary_json = summary_json(outcome, history, slots, node->peer_stats(), result.error);
+  const auto summary = [&] {
+    return summary_json(outcome, history, slots, node->peer_stats(), result.error,
+                        result.exit_code());
+  };
+  result.summary_json = summary();
   const auto written = write_end(result.summary_json, folder, disk, nodes);
   if (!end.abandoned.empty()) {
     page.tell_end(result);
@@ -304,7 +308,10 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
   }
   // What cannot be written does not hide how the run itself ended.
   if (!written.ok() && result.error) log.error(written.error().message);
-  if (!written.ok() && !result.error) result.error = written.error();
+  if (!written.ok() && !result.error) {
+    result.error = written.error();
+    result.summary_json = summary();
+  }
   page.tell_end(result);
   return result;
 }

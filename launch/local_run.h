@@ -55,6 +55,12 @@ struct LocalRunResult {
   std::string table;                    // data against generated, text; empty without validation
   std::optional<runtime::Error> error;  // the run failed after it had begun
   int signal = 0;                       // it was stopped by this signal
+
+  // What the process is to end with.
+  int exit_code() const {
+    if (error) return runtime::exit_code(error->kind);
+    return signal == 0 ? 0 : 128 + signal;
+  }
 };
 
 // Runs the topology to its end, a signal or a failure. On the first SIGINT, SIGTERM or SIGHUP the

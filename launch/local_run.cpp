@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <set>
 #include <span>
@@ -198,11 +199,24 @@ NodeEntry entry_of(const actors::NodeChange& change) {
   return entry;
 }
 
+// Says so, and leaves no folder of a run behind that holds none. That of the data is for all runs
+// beside it.
+std::function<void(int)> early_end(const LocalRunRequest& request, const RunFolder& folder,
+                                   const runtime::Log& log) {
+  return [&request, &folder, &log](int number) {
+    const std::string what = fmt::format("ended by signal {} before training {}", number,
+                                         request.resume ? "went on" : "began");
+    log.error(request.resume ? what : what + "; its folder is removed");
+    if (request.last_words) request.last_words(summary_of_failure(what, 128 + number));
+    folder.discard();
+  };
+}
+
 }  // namespace
 
 Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFolder& folder,
                                    runtime::Disk& disk, runtime::Log& log) {
-  RunSignals signals(request.members > 0, request.returns);
+  RunSignals signals(request.members > 0, request.returns, early_end(request, folder, log));
   // Until there is one of this session, a head that is lost is not replaced.
   if (!request.returns) RETURN_IF_ERROR(folder.remove(MembershipFile::kName));
   LostMembers lost_members(!request.members_here.empty());
@@ -231,6 +245,7 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
     return missing;
   };
   // From here on the folder holds a run; one that could not begin leaves it free.
+  signals.begin();
   RETURN_IF_ERROR(disk.replace(folder.file("topology.yaml"),
                                std::as_bytes(std::span{request.effective_topology})));
   RETURN_IF_ERROR(folder.remove("summary.json"));  // it tells how the session before ended
@@ -304,6 +319,7 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, const RunFold
   const auto written = write_end(result.summary_json, folder, disk, nodes);
   if (!end.abandoned.empty()) {
     page.tell_end(result);
+    if (request.last_words) request.last_words(result.summary_json);
     abandon(end, log);
   }
   // What cannot be written does not hide how the run itself ended.

@@ -49,10 +49,24 @@ std::optional<std::uint64_t> step_of(std::string_view line) {
   return step;
 }
 
+// The folder and those above it that do not exist, the deepest first.
+std::vector<std::string> missing_folders(const std::string& folder) {
+  std::vector<std::string> missing;
+  std::error_code ignored;
+  for (std::filesystem::path path = folder;
+       !path.empty() && !std::filesystem::exists(path, ignored); path = path.parent_path()) {
+    missing.push_back(path.string());
+  }
+  return missing;
+}
+
 }  // namespace
 
 RunFolder::RunFolder(RunFolder&& other) noexcept
-    : path_(std::move(other.path_)), disk_(other.disk_), lock_(std::exchange(other.lock_, -1)) {}
+    : path_(std::move(other.path_)),
+      disk_(other.disk_),
+      lock_(std::exchange(other.lock_, -1)),
+      new_(std::move(other.new_)) {}
 
 RunFolder::~RunFolder() {
   if (lock_ >= 0) ::close(lock_);
@@ -60,6 +74,13 @@ RunFolder::~RunFolder() {
 
 Result<RunFolder> RunFolder::create(const std::string& path, runtime::Disk& disk) {
   RunFolder folder(path, disk);
+  std::error_code ignored;
+  for (const char* name : {".lock", "log.txt", "page.token"}) {
+    if (!std::filesystem::exists(folder.file(name), ignored))
+      folder.new_.push_back(folder.file(name));
+  }
+  const auto folders = missing_folders(folder.checkpoints());
+  folder.new_.insert(folder.new_.end(), folders.begin(), folders.end());
   RETURN_IF_ERROR(disk.make_folder(folder.checkpoints()));
   RETURN_IF_ERROR(folder.lock());
   if (holds_run(path)) {
@@ -106,6 +127,11 @@ Result<void> RunFolder::lock() {
   return Error{ErrorKind::kData, fmt::format("cannot lock {}: {}; a run's folder must be on a file "
                                              "system with locks",
                                              name, std::generic_category().message(errno))};
+}
+
+void RunFolder::discard() const {
+  std::error_code ignored;
+  for (const std::string& path : new_) std::filesystem::remove(path, ignored);
 }
 
 Result<void> RunFolder::remove(const std::string& name) const {

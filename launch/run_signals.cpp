@@ -15,19 +15,27 @@ constexpr auto kSameRequest = std::chrono::seconds(1);
 
 }  // namespace
 
-RunSignals::RunSignals(bool supervised, bool returns)
-    : supervised_(supervised), returns_(returns), watch_([this](int number) { take(number); }) {}
+RunSignals::RunSignals(bool supervised, bool returns, std::function<void(int)> early)
+    : supervised_(supervised),
+      returns_(returns),
+      early_(std::move(early)),
+      watch_([this](int number) { take(number); }) {}
+
+void RunSignals::begin() {
+  const std::scoped_lock lock(mutex_);
+  begun_ = true;
+}
 
 runtime::NodeEnd RunSignals::run(runtime::Node& node) {
   {
     const std::scoped_lock lock(mutex_);
+    begun_ = true;
     node_ = &node;
     if (leaving_ || stopped_by_ != 0) node.request_stop();
   }
   runtime::NodeEnd end = node.run();
   const std::scoped_lock lock(mutex_);
   node_ = nullptr;
-  has_run_ = true;
   return end;
 }
 
@@ -56,7 +64,8 @@ void RunSignals::take(int number) {
   }
   const auto now = std::chrono::steady_clock::now();
   if (supervised_ && stopped_by_ != 0 && now - stopped_at_ < kSameRequest) return;
-  const bool nothing_to_save = node_ == nullptr && !has_run_ && !returns_;
+  const bool nothing_to_save = !begun_ && !returns_;
+  if (nothing_to_save && early_) early_(number);
   if (stopped_by_ != 0 || nothing_to_save) ::_exit(128 + number);
   stopped_by_ = number;
   stopped_at_ = now;

@@ -4,12 +4,16 @@
 
 namespace troupe {
 
-namespace po = boost::program_options;
-
-void add_credential_options(CommandLine& line) {
-  line.add()("key", po::value<std::string>(), "folder of keys, as troupe keygen makes it")(
-      "token", po::value<std::string>(),
-      "instead of keys: what troupe token has printed; between machines one of both is needed");
+std::vector<Option> credential_options() {
+  return {{.name = "key",
+           .value = "DIR",
+           .about = "folder of keys, as troupe keygen makes it",
+           .takes = Takes::kFolder},
+          {.name = "token",
+           .value = "TOKEN",
+           .about = "instead of keys: what troupe token has printed; between machines one of both "
+                    "is needed",
+           .takes = Takes::kText}};
 }
 
 std::optional<int> take_credentials(const CommandLine& line, launch::NodeCredentials& credentials) {

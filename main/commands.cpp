@@ -4,9 +4,9 @@ namespace troupe {
 
 const std::vector<const Command*>& all_verbs() {
   static const std::vector<const Command*> kVerbs{
-      &run_verb(),     &join_verb(),      &drain_verb(),     &watch_verb(),
-      &check_verb(),   &data_make_verb(), &data_info_verb(), &generate_verb(),
-      &inspect_verb(), &keygen_verb(),    &token_verb()};
+      &run_verb(),       &join_verb(),        &drain_verb(),    &watch_verb(),   &check_verb(),
+      &data_make_verb(), &data_info_verb(),   &generate_verb(), &inspect_verb(), &keygen_verb(),
+      &token_verb(),     &completions_verb(), &manual_verb()};
   return kVerbs;
 }
 

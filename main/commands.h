@@ -20,6 +20,8 @@ const Command& generate_verb();
 const Command& inspect_verb();
 const Command& keygen_verb();
 const Command& token_verb();
+const Command& completions_verb();
+const Command& manual_verb();
 
 // All of them, in the order of help.
 const std::vector<const Command*>& all_verbs();

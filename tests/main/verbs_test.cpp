@@ -18,7 +18,8 @@ using testing::StartsWith;
 TEST(Verbs, HelpOfEachShowsUsageAndAnExample) {
   const std::vector<Words> verbs{{"run"},          {"check"},    {"data"},    {"data", "make"},
                                  {"data", "info"}, {"generate"}, {"inspect"}, {"keygen"},
-                                 {"join"},         {"drain"},    {"watch"},   {"token"}};
+                                 {"join"},         {"drain"},    {"watch"},   {"token"},
+                                 {"completions"}};
   for (Words verb : verbs) {
     const std::string name = verb.size() == 1 ? verb[0] : verb[0] + " " + verb[1];
     verb.push_back("--help");
@@ -34,7 +35,7 @@ TEST(Verbs, BinaryListsItsVerbsAndItsVersion) {
   const ProcessEnd help = call({"--help"});
   EXPECT_EQ(help.exit_code, 0);
   for (const char* verb : {"run", "join", "drain", "check", "data make", "data info", "generate",
-                           "inspect", "keygen", "token", "watch"}) {
+                           "inspect", "keygen", "token", "watch", "completions"}) {
     EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + verb + " "));
   }
   const ProcessEnd version = call({"--version"});

@@ -10,6 +10,7 @@
 #include "main/usage_hint.h"
 #include "runtime/base/nearest_word.h"
 #include "runtime/base/remote_path.h"
+#include "runtime/base/utf8.h"
 #include "telemetry/watch/page_address.h"
 
 namespace troupe {
@@ -164,8 +165,8 @@ std::string CommandLine::find_missing() const {
 
 int CommandLine::usage_error(const std::string& what) const {
   note_failure(what);
-  std::cerr << fmt::format("troupe {}: {}\ntry: troupe {} --help\n", command_.name, what,
-                           command_.name);
+  std::cerr << fmt::format("troupe {}: {}\ntry: troupe {} --help\n", command_.name,
+                           runtime::printable(what), command_.name);
   return runtime::exit_code(runtime::ErrorKind::kUsage);
 }
 

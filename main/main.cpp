@@ -14,6 +14,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/heap.h"
 #include "runtime/base/start_thread.h"
+#include "runtime/base/utf8.h"
 
 namespace {
 
@@ -35,7 +36,7 @@ int print_version() {
 
 int usage_error(const std::string& what) {
   troupe::note_failure(what);
-  std::cerr << fmt::format("troupe: {}\ntry: troupe --help\n", what);
+  std::cerr << fmt::format("troupe: {}\ntry: troupe --help\n", troupe::runtime::printable(what));
   return troupe::runtime::exit_code(troupe::runtime::ErrorKind::kUsage);
 }
 

@@ -142,8 +142,12 @@ std::string stray_setting(const std::string& word, const std::string& before) {
 }
 
 std::string word_behind_setting(const std::string& setting, const std::string& word) {
-  return fmt::format("{} stands behind --set {}, which is one word; {}", word,
-                     without_option(setting), in_quotes(without_option(setting)));
+  const std::string first = without_option(setting);
+  const char begin = first.back() == '=' ? ' ' : first[first.find('=') + 1];
+  const bool is_list = begin == '[' || begin == '{';
+  return fmt::format(
+      "{} stands behind --set {}, which is one word; {}", word, first,
+      is_list ? fmt::format("quotes keep it whole: --set '{} {}'", first, word) : in_quotes(first));
 }
 
 bool names_topology(const std::string& word) {

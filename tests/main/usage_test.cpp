@@ -98,6 +98,10 @@ TEST(Usage, SettingInSeveralWordsIsAnsweredWithOne) {
       {{"run", "a.yaml", "--set", "data.train=a.h5", "b.h5", "c.h5"},
        "troupe run: b.h5 stands behind --set data.train=a.h5, which is one word; quotes keep a "
        "pattern in one word: --set 'data.train=\"*.h5\"'"},
+      {{"run", "a.yaml", "--set", "train.schedule=[d_real,", "g]"},
+       "troupe run: g] stands behind --set train.schedule=[d_real,, which is one word; quotes keep "
+       "it whole: --set 'train.schedule=[d_real, g]'"},
+      {{"run", "a.yaml", "--\x1b[31m"}, "troupe run: no option --\xEF\xBF\xBD[31m"},
       {{"run", "--set", "data.train=a.h5", "b.h5", "a.yaml"},
        "troupe run: b.h5 stands behind --set data.train=a.h5, which is one word; quotes keep a "
        "pattern in one word: --set 'data.train=\"*.h5\"'"},

@@ -74,7 +74,10 @@ Result<void> Checkpointer::write(Context& context, const StatePointer& state) {
                    pipeline::encode_checkpoint(checkpoint, gan_, training_));
   const std::string name = pipeline::checkpoint_name(step);
   RETURN_IF_ERROR(disk_.replace(options_.folder + "/" + name, file.bytes()));
-  if (is_new(state)) written_step_ = step;
+  if (is_new(state)) {
+    written_step_ = step;
+    link(context, pipeline::kLatestLink, step);
+  }
   if (metrics_.valid()) {
     context.send(metrics_, Message::of(EventMetrics{
                                "checkpoint", step,
@@ -120,8 +123,18 @@ Result<void> Checkpointer::keep_best(Context& context, const ValidatedState& val
   RETURN_IF_ERROR(disk_.replace(options_.folder + "/" + pipeline::BestCheckpoint::kFile,
                                 std::as_bytes(std::span{text})));
   best_ = best;
+  link(context, pipeline::kBestLink, step);
   remove_old(context);
   return {};
+}
+
+void Checkpointer::link(Context& context, const char* name, std::uint64_t step) {
+  if (!has_links_) return;
+  const auto linked = disk_.link(options_.folder + "/" + name, pipeline::checkpoint_name(step));
+  has_links_ = linked.ok();
+  if (!linked.ok()) {
+    context.log().warning(linked.error().message + "; the names of checkpoints and best.json tell");
+  }
 }
 
 // A file that cannot be removed costs space, not the run.

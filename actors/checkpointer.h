@@ -51,6 +51,8 @@ class Checkpointer final : public runtime::Actor {
   runtime::Result<void> keep_best(runtime::Context& context, const ValidatedState& validated);
   runtime::Result<void> write(runtime::Context& context, const StatePointer& state);
   void remove_old(runtime::Context& context);
+  // Of the folder; where that fails once there are none.
+  void link(runtime::Context& context, const char* name, std::uint64_t step);
   void finish_metrics(runtime::Context& context, runtime::Message end);
 
   CheckpointerOptions options_;
@@ -59,6 +61,7 @@ class Checkpointer final : public runtime::Actor {
   const pipeline::TrainingOptions& training_;
   runtime::PortId metrics_;
   SampleTeller samples_;
+  bool has_links_ = true;
   std::optional<std::uint64_t> written_step_;  // the newest
   std::optional<pipeline::BestCheckpoint> best_;
 };

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "telemetry/epoch_count.h"
+
 namespace troupe::actors {
 namespace {
 
@@ -68,12 +70,11 @@ std::string ProgressLine::text(TimePoint now) const {
   const double left = since > 0 ? elapsed / static_cast<double>(since) *
                                       static_cast<double>(options_.iterations - done_)
                                 : 0.0;
-  const std::uint64_t per_epoch = options_.iterations_per_epoch;
+  const std::string epoch = telemetry::epoch_text(
+      telemetry::count_epochs(done_, options_.iterations, options_.iterations_per_epoch));
   return fmt::format(
-      "epoch {}/{} [{}{}] {:.0f} %  iteration {}/{}  loss d {:.3g} g {:.3g}  {:.3g} events/s  {} "
-      "left",
-      (done_ + per_epoch - 1) / per_epoch, (options_.iterations + per_epoch - 1) / per_epoch,
-      std::string(filled, '#'), std::string(kBarWidth - filled, '.'), 100.0 * part, done_,
+      "{} [{}{}] {:.0f} %  iteration {}/{}  loss d {:.3g} g {:.3g}  {:.3g} events/s  {} left",
+      epoch, std::string(filled, '#'), std::string(kBarWidth - filled, '.'), 100.0 * part, done_,
       options_.iterations, discriminator_loss_, generator_loss_, rate,
       since > 0 ? clock_text(left) : "--:--");
 }

@@ -30,7 +30,9 @@ RecordOf<ReplicaSection> replica_record() {
   record
       ->field("count", &ReplicaSection::count, integer<std::uint32_t>(1, 1024), Scope::kFree,
               "Compute streams of a node; they share its reducer.")
-      .field("device", &ReplicaSection::device, word<Device>({{"cpu", Device::kCpu}}, {"cuda"}),
+      .field("device", &ReplicaSection::device,
+             word<Device>({{"cpu", Device::kCpu}}, {"cuda", "gpu", "tpu"},
+                          "no backend for other devices is built in"),
              Scope::kState, "What they compute on.")
       .field("threads", &ReplicaSection::threads, integer<std::uint32_t>(1, 1024), Scope::kFree,
              "Micro-batches each computes at a time, one thread for each; for a single one all "

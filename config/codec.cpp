@@ -6,7 +6,9 @@
 #include <charconv>
 #include <filesystem>
 
+#include "config/field_search.h"
 #include "config/suggestion.h"
+#include "runtime/base/nearest_word.h"
 
 namespace troupe::config {
 
@@ -69,8 +71,17 @@ void Reader::expected(const YamlValue& value, std::string_view what) {
 }
 
 void Reader::unknown_key(const YamlMember& member, std::span<const std::string> known) {
-  problem(member.key_place,
-          fmt::format("unknown key \"{}\"{}", shown(member.key), suggestion(member.key, known)));
+  std::string meant = suggestion(member.key, known);
+  // A key of another section. Nobody reads what a hostile file has beyond those that are shown.
+  const bool is_near = !runtime::nearest_word(member.key, known).empty();
+  if (!is_near && problems_.size() < Problems::kMostShown) {
+    std::vector<std::string> elsewhere = fields_named(member.key);
+    if (elsewhere.empty()) elsewhere = fields_near(member.key);
+    if (!elsewhere.empty()) {
+      meant = fmt::format("; did you mean {}?", fmt::join(elsewhere, " or "));
+    }
+  }
+  problem(member.key_place, fmt::format("unknown key \"{}\"{}", shown(member.key), meant));
 }
 
 void Reader::remember(const Place& place) { origins_[path_] = place; }
@@ -136,6 +147,12 @@ TypeDescription TypeDescription::of(Kind kind, std::string name) {
   type.kind = kind;
   type.name = std::move(name);
   return type;
+}
+
+std::string later_word_refused(const TypeDescription& type, std::string_view word) {
+  return fmt::format("only {} {} available in this version, not {}{}{}",
+                     fmt::join(type.words, ", "), type.words.size() == 1 ? "is" : "are", word,
+                     type.why_later.empty() ? "" : ": ", type.why_later);
 }
 
 void annotate(YamlValue& tree, const Origins& origins) { annotate_below(tree, "", origins); }

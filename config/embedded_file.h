@@ -14,5 +14,7 @@ struct EmbeddedFile {
 
 // config/zoo/*.yaml, sorted by name.
 std::span<const EmbeddedFile> embedded_zoo();
+// config/topologies/*.yaml, likewise.
+std::span<const EmbeddedFile> embedded_topologies();
 
 }  // namespace troupe::config

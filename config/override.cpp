@@ -73,8 +73,16 @@ runtime::Result<Override> parse_override(std::string_view text, Problems& proble
     if (dot == std::string_view::npos) break;
     keys.remove_prefix(dot + 1);
   }
+  const std::string_view value = text.substr(equals + 1);
+  if (value.starts_with('*')) {
+    problems.add(parsed.place,
+                 fmt::format("a pattern that begins with * needs two pairs of quotes, "
+                             "one for the shell and one for YAML: --set '{}=\"{}\"'",
+                             shown(text.substr(0, equals)), shown(value)));
+    return parsed;
+  }
   Problems of_value;
-  parsed.value = parse_yaml(text.substr(equals + 1), "value", of_value);
+  parsed.value = parse_yaml(value, "value", of_value);
   for (const Problem& problem : of_value.sorted()) {
     problems.add(parsed.place, problem.message);
   }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "runtime/base/utf8.h"
+
 namespace troupe::config {
 namespace {
 
@@ -59,16 +61,16 @@ runtime::Error Problems::error() const {
 }
 
 std::string shown(std::string_view text, std::size_t most) {
-  std::string result(text.substr(0, most));
-  // Never half a UTF-8 character.
-  while (result.size() < text.size() && !result.empty() &&
-         (static_cast<unsigned char>(text[result.size()]) & 0xC0) == 0x80) {
-    result.pop_back();
+  std::string result;
+  const std::string_view all = text;
+  while (!text.empty()) {
+    // What is not UTF-8 stays as it is.
+    const std::string_view character =
+        text.substr(0, std::max<std::size_t>(runtime::utf8_length(text), 1));
+    if (all.size() - text.size() + character.size() > most) return result + "...";
+    result += runtime::is_hidden(character) ? " " : character;
+    text.remove_prefix(character.size());
   }
-  for (char& c : result) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
-  }
-  if (result.size() < text.size()) result += "...";
   return result;
 }
 

@@ -4,6 +4,8 @@
 #include <regex>
 
 #include "runtime/base/nearest_word.h"
+#include "runtime/base/remote_path.h"
+#include "runtime/base/utf8.h"
 
 namespace troupe::config {
 namespace {
@@ -27,14 +29,26 @@ class BooleanCodec final : public Codec<bool> {
   }
 };
 
+// The file has none, but quoted text may spell it: "\e", "\u202E".
+bool check_characters(const YamlValue& value, Reader& reader) {
+  for (std::string_view rest = value.scalar; !rest.empty();) {
+    const std::string_view character =
+        rest.substr(0, std::max<std::size_t>(runtime::utf8_length(rest), 1));
+    if (runtime::is_hidden(character)) {
+      reader.problem(value.place, runtime::hidden_name(character) + " is taken in no text");
+      return false;
+    }
+    rest.remove_prefix(character.size());
+  }
+  return true;
+}
+
 bool check_text(const YamlValue& value, const std::string& what, Reader& reader) {
-  const bool readable = std::all_of(value.scalar.begin(), value.scalar.end(), [](char c) {
-    return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F;
-  });
-  if (!value.is_scalar() || value.scalar.empty() || !readable) {
+  if (!value.is_scalar() || value.scalar.empty()) {
     reader.expected(value, what);
     return false;
   }
+  if (!check_characters(value, reader)) return false;
   if (value.scalar.size() > kLongestText) {
     reader.problem(value.place, fmt::format("longer than {} bytes", kLongestText));
     return false;
@@ -76,6 +90,9 @@ class PathCodec final : public Codec<std::string> {
 
   void read(const YamlValue& value, std::string& into, Reader& reader) const override {
     if (!check_text(value, what_, reader)) return;
+    if (runtime::is_remote(value.scalar)) {
+      return reader.problem(value.place, runtime::remote_refused(value.scalar));
+    }
     into = or_pattern_ ? reader.resolve_pattern(value.scalar, value.place)
                        : reader.resolve(value.scalar, value.place);
   }
@@ -198,8 +215,9 @@ CodecOf<std::int64_t> rate(std::int64_t least) {
 
 CodecOf<Every> every() { return std::make_shared<EveryCodec>(); }
 
-WordTable::WordTable(std::vector<std::string> words, std::vector<std::string> later)
-    : words_(std::move(words)), later_(std::move(later)) {}
+WordTable::WordTable(std::vector<std::string> words, std::vector<std::string> later,
+                     std::string why)
+    : words_(std::move(words)), later_(std::move(later)), why_later_(std::move(why)) {}
 
 std::optional<std::size_t> WordTable::read(const YamlValue& value, Reader& reader) const {
   const std::string choice =
@@ -211,12 +229,11 @@ std::optional<std::size_t> WordTable::read(const YamlValue& value, Reader& reade
   const auto at = std::find(words_.begin(), words_.end(), value.scalar);
   if (at != words_.end()) return static_cast<std::size_t>(at - words_.begin());
   if (std::find(later_.begin(), later_.end(), value.scalar) != later_.end()) {
-    reader.problem(value.place, fmt::format("only {} {} available in this version, not {}",
-                                            fmt::join(words_, ", "),
-                                            words_.size() == 1 ? "is" : "are", value.scalar));
+    reader.problem(value.place, later_word_refused(describe(), value.scalar));
     return std::nullopt;
   }
-  const std::string meant = runtime::nearest_word(value.scalar, words_);
+  // The only word there is need not be suggested.
+  const std::string meant = words_.size() == 1 ? "" : runtime::nearest_word(value.scalar, words_);
   reader.problem(value.place,
                  fmt::format("expected {}, found {}{}", choice, value.found(),
                              meant.empty() ? "" : fmt::format("; did you mean \"{}\"?", meant)));
@@ -227,6 +244,8 @@ TypeDescription WordTable::describe() const {
   TypeDescription type = TypeDescription::of(TypeDescription::Kind::kWord,
                                              fmt::format("{}", fmt::join(words_, " | ")));
   type.words = words_;
+  type.later_words = later_;
+  type.why_later = why_later_;
   return type;
 }
 

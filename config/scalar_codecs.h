@@ -55,8 +55,9 @@ struct Word {
 // The part of a word codec that needs no type: indices into `words`.
 class WordTable {
  public:
-  // `later`: words that only a later version takes; they are refused by saying what there is now.
-  WordTable(std::vector<std::string> words, std::vector<std::string> later);
+  // `later`: words that only a later version takes; they are refused by saying what there is now,
+  // and `why` if that is given.
+  WordTable(std::vector<std::string> words, std::vector<std::string> later, std::string why);
   // The index of the word, or nothing after reporting what was meant or may be given.
   std::optional<std::size_t> read(const YamlValue& value, Reader& reader) const;
   const std::string& word(std::size_t index) const { return words_[index]; }
@@ -65,14 +66,15 @@ class WordTable {
  private:
   std::vector<std::string> words_;
   std::vector<std::string> later_;
+  std::string why_later_;
 };
 
 // Every value of E that can occur has a word: writing another one is a broken invariant.
 template <class E>
 class WordCodec final : public Codec<E> {
  public:
-  WordCodec(std::vector<Word<E>> words, std::vector<std::string> later)
-      : words_(std::move(words)), table_(texts(words_), std::move(later)) {}
+  WordCodec(std::vector<Word<E>> words, std::vector<std::string> later, std::string why_later)
+      : words_(std::move(words)), table_(texts(words_), std::move(later), std::move(why_later)) {}
 
   void read(const YamlValue& value, E& into, Reader& reader) const override {
     if (const auto index = table_.read(value, reader)) into = words_[*index].value;
@@ -100,8 +102,9 @@ class WordCodec final : public Codec<E> {
 // The first word is shown first, else their order means nothing. E may be std::string, for words
 // that are values themselves.
 template <class E>
-CodecOf<E> word(std::vector<Word<E>> words, std::vector<std::string> later = {}) {
-  return std::make_shared<WordCodec<E>>(std::move(words), std::move(later));
+CodecOf<E> word(std::vector<Word<E>> words, std::vector<std::string> later = {},
+                std::string why_later = {}) {
+  return std::make_shared<WordCodec<E>>(std::move(words), std::move(later), std::move(why_later));
 }
 
 // Reports an unquoted scalar that is no number; false then.

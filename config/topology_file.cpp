@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "config/override.h"
+#include "config/shipped.h"
 #include "config/topology_check.h"
 #include "config/topology_fields.h"
 #include "config/zoo.h"
@@ -101,6 +102,16 @@ std::string fault_of(const YamlValue& tree) {
   return largest;
 }
 
+// What is said of a folder in place of a topology.
+std::string folder_refused(const std::string& path) {
+  std::error_code ignored;
+  const std::string own = path + (path.ends_with('/') ? "" : "/") + "topology.yaml";
+  if (!std::filesystem::exists(own, ignored)) return "is a folder; give a topology file";
+  return fmt::format(
+      "is the folder of a run; troupe run --resume {} goes on with it, and its topology is {}",
+      path, own);
+}
+
 }  // namespace
 
 Result<std::string> read_topology_text(const std::string& path) {
@@ -108,13 +119,16 @@ Result<std::string> read_topology_text(const std::string& path) {
     return Error{ErrorKind::kTopology, path + ": " + why};
   };
   const auto last_error = [] { return std::error_code(errno, std::generic_category()).message(); };
+  if (const auto shipped = shipped_text(path)) return std::string(*shipped);
   // A pipe without a writer would be waited for when it is opened.
   const OpenFile file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
   struct stat status {};
   if (file.descriptor < 0 || ::fstat(file.descriptor, &status) != 0) {
-    return refused("cannot be opened: " + last_error());
+    const bool is_missing = errno == ENOENT;
+    const std::string why = "cannot be opened: " + last_error();
+    return refused(is_missing ? why + shipped_suggestion(path) : why);
   }
-  if (S_ISDIR(status.st_mode)) return refused("is a folder; give a topology file");
+  if (S_ISDIR(status.st_mode)) return refused(folder_refused(path));
   if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode) && !S_ISCHR(status.st_mode)) {
     return refused("is neither a file nor a pipe; give a topology file");
   }

@@ -40,7 +40,8 @@ std::string print_topology(const LoadedTopology& loaded);
 // cannot, with what is too large or no text.
 runtime::Result<void> check_printed(const LoadedTopology& loaded);
 
-// The whole file as text. Of a pipe it waits for what others write, as long as somebody does.
+// The whole file as text; where there is none, that of the shipped topology of this name
+// (shipped.h). Of a pipe it waits for what others write, as long as somebody does.
 // kTopology: missing, unreadable, neither a file nor a pipe, a pipe that nobody writes to, larger
 // than kMostYamlBytes.
 runtime::Result<std::string> read_topology_text(const std::string& path);

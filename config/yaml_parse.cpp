@@ -198,16 +198,22 @@ class TreeBuilder final : public YAML::EventHandler {
   bool overflow_ = false;
 };
 
-// Finds the first byte that is no text; true if there is none.
+// Finds the first byte that is no text, or character that is hidden; true if there is none.
 bool check_text(std::string_view text, const std::string& source, Problems& problems) {
   int line = 1, column = 1;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t bytes = runtime::utf8_length(text.substr(at));
     const auto byte = static_cast<unsigned char>(text[at]);
-    const bool control = byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t';
-    if (bytes == 0 || control) {
+    const std::string_view character = text.substr(at, bytes);
+    const bool lays_out = byte == '\n' || byte == '\r' || byte == '\t';
+    if (bytes == 0) {
       problems.add({source, line, column},
                    fmt::format("byte 0x{:02x} is not UTF-8 text; is this a topology file?", byte));
+      return false;
+    }
+    if (!lays_out && runtime::is_hidden(character)) {
+      problems.add({source, line, column},
+                   runtime::hidden_name(character) + " stands here; take it out");
       return false;
     }
     line += byte == '\n' ? 1 : 0;
@@ -242,6 +248,19 @@ std::string hint(std::string_view line) {
   return "";
 }
 
+// The same for a line in which the parser takes a star for an alias: "train: *.h5".
+std::string star_hint(std::string_view line, const YAML::Exception& error) {
+  using namespace YAML::ErrorMsg;
+  const std::string_view what = error.msg;
+  if (!what.starts_with(UNKNOWN_ANCHOR) && !what.starts_with(ALIAS_NOT_FOUND)) return "";
+  const std::size_t star =
+      line.rfind('*', static_cast<std::size_t>(std::max(error.mark.column, 0)));
+  if (star == std::string_view::npos) return "";
+  const std::string_view value = line.substr(star);
+  return fmt::format("; a value that begins with * needs quotes: \"{}\"",
+                     shown(value.substr(0, value.find_first_of(" \t\r,]}"))));
+}
+
 void parse_events(std::string_view text, const std::string& source, TreeBuilder& builder,
                   Problems& problems) {
   try {
@@ -258,8 +277,9 @@ void parse_events(std::string_view text, const std::string& source, TreeBuilder&
     const bool placed = !error.mark.is_null();
     const int line = placed ? error.mark.line : 0;
     const int column = placed ? characters_before(text, error.mark) + 1 : 1;
-    problems.add({source, line + 1, column},
-                 fmt::format("not valid YAML: {}{}", error.msg, hint(line_of(text, line))));
+    const std::string_view wrong = line_of(text, line);
+    problems.add({source, line + 1, column}, fmt::format("not valid YAML: {}{}{}", error.msg,
+                                                         hint(wrong), star_hint(wrong, error)));
   } catch (const std::exception& error) {
     problems.add({source, 1, 1}, std::string("cannot be read as YAML: ") + error.what());
   }

@@ -47,6 +47,8 @@ void become_program(const ExecPlan& plan) {
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   std::signal(SIGPIPE, SIG_DFL);
+  // Shells have it ignored in the background; here it comes from the parent, which means it.
+  std::signal(SIGINT, SIG_DFL);
   std::signal(SIGXFSZ, SIG_DFL);
 
   // Aside first: one of them may have the number that another is to get.

@@ -25,7 +25,7 @@ std::vector<GroupAction> GroupRules::on_signal(int number) {
   if (head_end_) return kill_all();
   if (passed_on_ == 0) {
     passed_on_ = number;
-    return {{kHeadProcess, SIGTERM}};
+    return {{kHeadProcess, number}};
   }
   if (ending_signal_ == 0) ending_signal_ = number;
   return kill_all();
@@ -91,13 +91,10 @@ std::vector<GroupAction> GroupRules::kill_all() {
 GroupEnd GroupRules::end() const {
   CHECK(finished() && head_end_.has_value(), "a group ends when all its processes have");
   constexpr int kBySignal = 128;
-  if (head_end_->signal == 0) {
-    const bool answers = passed_on_ != 0 && head_end_->exit_code == kBySignal + SIGTERM;
-    return {answers ? kBySignal + passed_on_ : head_end_->exit_code, {}};
-  }
+  if (head_end_->signal == 0) return {head_end_->exit_code, {}};
   if (ending_signal_ != 0) return {kBySignal + ending_signal_, {}};
   // It came before the head could take it.
-  if (passed_on_ != 0 && head_end_->signal == SIGTERM) return {kBySignal + passed_on_, {}};
+  if (passed_on_ != 0 && head_end_->signal == passed_on_) return {kBySignal + passed_on_, {}};
   return {kBySignal + head_end_->signal,
           runtime::Error{runtime::ErrorKind::kInternal,
                          fmt::format("the head {}; the run can be gone on with by --resume",

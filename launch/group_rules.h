@@ -66,9 +66,8 @@ class GroupRules {
   bool was_killed(std::size_t process) const { return processes_[process].killed; }
   bool head_has_ended() const { return head_end_.has_value(); }
 
-  // Once finished. The head's exit code; where it answers a signal that was passed on as SIGTERM
-  // (by 143, or by dying of it), that signal's own (130 for SIGINT); 128 + N after the second
-  // signal N, and when signal N of others has killed the head.
+  // Once finished. The head's exit code; 128 + N where it died of the signal N that was passed on
+  // to it, after the second signal N, and when signal N of others has killed the head.
   GroupEnd end() const;
 
  private:

@@ -247,12 +247,27 @@ NodeEntry entry_of(const actors::NodeChange& change) {
   return entry;
 }
 
+// Says so, and leaves no folder of a run behind that holds none. That of the data is for all runs
+// beside it.
+std::function<void(int)> early_end(const LocalRunRequest& request, const RunFolder& folder,
+                                   const runtime::Log& log) {
+  return [&request, &folder, &log](int number) {
+    const std::string what = fmt::format("ended by signal {} before training {}", number,
+                                         request.resume ? "went on" : "began");
+    log.error(request.resume ? what : what + "; its folder is removed");
+    if (request.last_words) request.last_words(summary_of_failure(what, 128 + number));
+    folder.discard();
+  };
+}
+
 }  // namespace
 
 Result<LocalRunResult> run_locally(const LocalRunRequest& request, RunFolder& folder,
                                    runtime::Disk& plain_disk, runtime::Log& log) {
   RunDisk disk(folder, plain_disk, log);
-  RunSignals signals({.supervised = request.members > 0, .returns = request.returns});
+  RunSignals signals({.supervised = request.members > 0,
+                      .returns = request.returns,
+                      .early = early_end(request, folder, log)});
   // Until there is one of this session, a head that is lost is not replaced.
   if (!request.returns) RETURN_IF_ERROR(folder.remove(MembershipFile::kName));
   LostMembers lost_members(!request.members_here.empty());
@@ -281,6 +296,7 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, RunFolder& fo
     return missing;
   };
   // From here on the folder holds a run; one that could not begin leaves it free.
+  signals.begin();
   RETURN_IF_ERROR(disk.replace(folder.file("topology.yaml"),
                                std::as_bytes(std::span{request.effective_topology})));
   RETURN_IF_ERROR(folder.remove("summary.json"));  // it tells how the session before ended
@@ -357,15 +373,23 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, RunFolder& fo
   }
   if (outcome.validation) result.table = outcome.validation->table;
   const HeadHistory history = membership ? membership->history() : HeadHistory{};
-  result.summary_json = summary_json(outcome, history, slots, node->peer_stats(), result.error);
+  const auto summary = [&] {
+    return summary_json(outcome, history, slots, node->peer_stats(), result.error,
+                        result.exit_code());
+  };
+  result.summary_json = summary();
   const auto written = write_end(result.summary_json, folder, disk, nodes);
   if (!end.abandoned.empty()) {
     page.tell_end(result);
+    if (request.last_words) request.last_words(result.summary_json);
     abandon(end, log);
   }
   // What cannot be written does not hide how the run itself ended.
   if (!written.ok() && result.error) log.error(written.error().message);
-  if (!written.ok() && !result.error) result.error = written.error();
+  if (!written.ok() && !result.error) {
+    result.error = written.error();
+    result.summary_json = summary();
+  }
   page.tell_end(result);
   return result;
 }

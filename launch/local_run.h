@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -44,7 +45,10 @@ struct LocalRunRequest {
   // caller's to give it.
   std::shared_ptr<telemetry::History> history;
   std::span<const telemetry::PageAsset> page;  // files of the page that shows the history
-  std::FILE* progress = nullptr;               // null: silent
+  // Given the summary where this ends the process: by a signal before the run has begun, on a
+  // thread of its own, or by a handler that has not returned. May be null.
+  std::function<void(const std::string& summary_json)> last_words;
+  std::FILE* progress = nullptr;  // null: silent
   bool progress_on_terminal = false;
   // A turn of a large model can take tens of seconds; a stop waits for the one that runs.
   runtime::Duration shutdown_deadline = std::chrono::minutes(5);
@@ -58,11 +62,18 @@ struct LocalRunResult {
   // From where --resume goes on: the run's folder, or another if the state could not be saved in
   // it.
   std::string resume_from;
+
+  // What the process is to end with.
+  int exit_code() const {
+    if (error) return runtime::exit_code(error->kind);
+    return signal == 0 ? 0 : 128 + signal;
+  }
 };
 
 // Runs the topology to its end, a signal or a failure. On the first SIGINT, SIGTERM or SIGHUP the
 // step in flight is abandoned and the last committed state saved; a second one ends the process at
-// once. SIGUSR1 writes a checkpoint. Must be called before other threads are started.
+// once, and so does the first before the run has begun, when the folder is discarded. SIGUSR1
+// writes a checkpoint. Must be called before other threads are started.
 //
 // An Error comes back when the run could not begin (data, checkpoint, model). When an actor's
 // handler has not returned by the deadline of a stop, this writes the summary and ends the process

@@ -200,7 +200,9 @@ Result<MemberResult> join_run(const MemberRequest& request, RunSignals& signals,
 }  // namespace
 
 Result<MemberResult> run_member(const MemberRequest& request, runtime::Log& log) {
-  RunSignals signals({.supervised = request.supervised});
+  RunSignals signals({.supervised = request.supervised, .early = [&log](int number) {
+                        log.error(fmt::format("ended by signal {} before it had joined", number));
+                      }});
   const runtime::SteadyClock clock;
   PreemptionNotice notice(request.preemption, log);
   MemberResult away;

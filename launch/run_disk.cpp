@@ -62,4 +62,9 @@ Result<void> RunDisk::make_folder(const std::string& folder) {
   return disk_.make_folder(folder);
 }
 
+Result<void> RunDisk::link(const std::string& path, const std::string& target) {
+  RETURN_IF_ERROR(hold());
+  return disk_.link(path, target);
+}
+
 }  // namespace troupe::launch

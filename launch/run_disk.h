@@ -41,6 +41,7 @@ class RunDisk final : public runtime::Disk {
   runtime::Result<void> remove(const std::string& path) override;
   runtime::Result<std::vector<std::string>> list(const std::string& folder) override;
   runtime::Result<void> make_folder(const std::string& folder) override;
+  runtime::Result<void> link(const std::string& path, const std::string& target) override;
 
  private:
   RunFolder& folder_;

@@ -105,12 +105,30 @@ std::optional<std::uint64_t> step_of(std::string_view line) {
   return step;
 }
 
+// The folder and those above it that do not exist, the deepest first.
+std::vector<std::string> missing_folders(const std::string& folder) {
+  std::vector<std::string> missing;
+  std::error_code ignored;
+  for (std::filesystem::path path = folder;
+       !path.empty() && !std::filesystem::exists(path, ignored); path = path.parent_path()) {
+    missing.push_back(path.string());
+  }
+  return missing;
+}
+
 }  // namespace
 
 Result<RunFolder> RunFolder::create(const std::string& path, runtime::Disk& disk) {
   if (path.empty()) return Error{ErrorKind::kUsage, "a run needs a folder: --out is empty"};
   RETURN_IF_ERROR(check_free(path));
   RunFolder folder(path, disk);
+  std::error_code ignored;
+  for (const char* name : {".lock", "log.txt", "page.token"}) {
+    if (!std::filesystem::exists(folder.file(name), ignored))
+      folder.new_.push_back(folder.file(name));
+  }
+  const auto folders = missing_folders(folder.checkpoints());
+  folder.new_.insert(folder.new_.end(), folders.begin(), folders.end());
   RETURN_IF_ERROR(disk.make_folder(folder.checkpoints()));
   RETURN_IF_ERROR(folder.lock());
   // Another run may have begun in it since.
@@ -179,6 +197,11 @@ Result<void> RunFolder::make_again() {
   }
   RETURN_IF_ERROR(disk_.make_folder(checkpoints()));
   return lock();
+}
+
+void RunFolder::discard() const {
+  std::error_code ignored;
+  for (const std::string& path : new_) std::filesystem::remove(path, ignored);
 }
 
 Result<void> RunFolder::remove(const std::string& name) const {

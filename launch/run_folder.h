@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "launch/descriptor.h"
 #include "runtime/base/disk.h"
@@ -48,6 +49,9 @@ class RunFolder {
   // Leaves in metrics.jsonl all but a last line that is not whole. The newest step it tells of;
   // none: of no step.
   runtime::Result<std::optional<std::uint64_t>> mend_metrics() const;
+  // Of a run that did not begin: removes what create() has made, and the log. What was there before
+  // stays, and so do folders in which somebody else has put something.
+  void discard() const;
   // Removes a file of the folder; that there is none is no error.
   runtime::Result<void> remove(const std::string& name) const;
 
@@ -59,8 +63,9 @@ class RunFolder {
 
   std::string path_;
   runtime::Disk& disk_;
-  Descriptor lock_;    // the file ".lock"
-  Descriptor folder_;  // the folder itself
+  Descriptor lock_;               // the file ".lock"
+  Descriptor folder_;             // the folder itself
+  std::vector<std::string> new_;  // what create() did not find, what lies deepest first
 };
 
 }  // namespace troupe::launch

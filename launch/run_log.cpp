@@ -1,5 +1,6 @@
 #include "launch/run_log.h"
 
+#include <array>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -7,29 +8,43 @@
 namespace troupe::launch {
 namespace {
 
-const char* word(runtime::LogLevel level) {
-  switch (level) {
-    case runtime::LogLevel::kDebug:
-      return "debug";
-    case runtime::LogLevel::kInfo:
-      return "info";
-    case runtime::LogLevel::kWarning:
-      return "warning";
-    case runtime::LogLevel::kError:
-      return "error";
+using runtime::LogLevel;
+
+constexpr std::array kLevels{
+    std::pair{LogLevel::kDebug, "debug"}, std::pair{LogLevel::kInfo, "info"},
+    std::pair{LogLevel::kWarning, "warning"}, std::pair{LogLevel::kError, "error"}};
+
+}  // namespace
+
+std::vector<std::string> log_level_words() {
+  std::vector<std::string> words;
+  for (const auto& [level, word] : kLevels) words.emplace_back(word);
+  return words;
+}
+
+std::string log_level_word(LogLevel level) {
+  for (const auto& [each, word] : kLevels) {
+    if (each == level) return word;
   }
   return "info";
 }
 
-}  // namespace
+std::optional<LogLevel> parse_log_level(std::string_view text) {
+  for (const auto& [level, word] : kLevels) {
+    if (word == text) return level;
+  }
+  return std::nullopt;
+}
 
 runtime::Result<runtime::Log> open_run_log(const RunFolder& folder,
-                                           std::shared_ptr<telemetry::History> history) {
+                                           std::shared_ptr<telemetry::History> history,
+                                           LogLevel level) {
   runtime::LogOptions options;
+  options.level = level;
   options.file = folder.file("log.txt");
-  options.also = [history = std::move(history)](runtime::LogLevel level, std::string_view line) {
+  options.also = [history = std::move(history)](LogLevel of_line, std::string_view line) {
     const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
-    history->take_log({now.count(), word(level), std::string(line)});
+    history->take_log({now.count(), log_level_word(of_line), std::string(line)});
   };
   return runtime::Log::open(options);
 }

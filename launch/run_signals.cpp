@@ -12,16 +12,21 @@ namespace troupe::launch {
 RunSignals::RunSignals(const RunSignalsOptions& options)
     : options_(options), requests_(options.moment), watch_([this](int number) { take(number); }) {}
 
+void RunSignals::begin() {
+  const std::scoped_lock lock(mutex_);
+  begun_ = true;
+}
+
 runtime::NodeEnd RunSignals::run(runtime::Node& node) {
   {
     const std::scoped_lock lock(mutex_);
+    begun_ = true;
     node_ = &node;
     if (leaving_ || stopped_by_ != 0) node.request_stop();
   }
   runtime::NodeEnd end = node.run();
   const std::scoped_lock lock(mutex_);
   node_ = nullptr;
-  has_run_ = true;
   return end;
 }
 
@@ -50,7 +55,8 @@ void RunSignals::take(int number) {
   }
   const auto request = requests_.hear(clock_.now());
   if (!request || (options_.supervised && *request > 1)) return;
-  const bool nothing_to_save = node_ == nullptr && !has_run_ && !options_.returns;
+  const bool nothing_to_save = !begun_ && !options_.returns;
+  if (nothing_to_save && options_.early) options_.early(number);
   if (*request > 1 || nothing_to_save) ::_exit(128 + number);
   stopped_by_ = number;
   // The node would give up what has not ended yet if it were asked twice.

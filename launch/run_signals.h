@@ -1,12 +1,13 @@
 #pragma once
 
-// Signals of a run. The first request to end (SIGINT, SIGTERM, SIGHUP; see EndRequests) asks the
-// node to stop. A second request ends the process at once, without waiting for a disk. So does the
-// first one before there is a node, because nothing is there to save. SIGUSR1 asks for a
+// What signals mean to a run. The first request to end (SIGINT, SIGTERM, SIGHUP; see EndRequests)
+// asks its node to stop. A second request ends the process at once, without waiting for a disk. So
+// does the first one before the run has begun, when there is nothing to save. SIGUSR1 asks for a
 // checkpoint.
 //
 // Below a supervisor a second request changes nothing: the supervisor hears it too, and kills.
 
+#include <functional>
 #include <mutex>
 
 #include "launch/end_requests.h"
@@ -20,6 +21,9 @@ struct RunSignalsOptions {
   bool supervised = false;  // `troupe run` started this process, and looks after it
   // Other processes have a state to save before this one has a node.
   bool returns = false;
+  // Called on the watch's thread with the signal that ends the process before the run has begun;
+  // may be null.
+  std::function<void(int)> early = {};
   runtime::Duration moment = EndRequests::kMoment;
 };
 
@@ -28,8 +32,11 @@ class RunSignals {
  public:
   explicit RunSignals(const RunSignalsOptions& options);
 
-  // The node runs on the calling thread until it ends; meanwhile signals reach it. Returns how it
-  // ended.
+  // From here on there is something to save: a signal waits until there is a node to stop. Not
+  // while `early` runs.
+  void begin();
+  // Begins, if that was not done. The node runs on the calling thread until it ends; meanwhile
+  // signals reach it. Returns how it ended.
   runtime::NodeEnd run(runtime::Node& node);
   // The signal that asked the run to stop; 0 for none. Any thread.
   int stopped_by();
@@ -44,7 +51,7 @@ class RunSignals {
   const RunSignalsOptions options_;
   std::mutex mutex_;
   runtime::Node* node_ = nullptr;
-  bool has_run_ = false;
+  bool begun_ = false;
   bool leaving_ = false;
   int stopped_by_ = 0;
   const runtime::SteadyClock clock_;

@@ -19,6 +19,11 @@ sigset_t watched_signals() {
 
 }  // namespace
 
+void hold_signals() {
+  const sigset_t watched = watched_signals();
+  pthread_sigmask(SIG_BLOCK, &watched, nullptr);
+}
+
 SignalWatch::SignalWatch(std::function<void(int)> on_signal) : watched_(watched_signals()) {
   pthread_sigmask(SIG_BLOCK, &watched_, nullptr);
   thread_ = std::thread([this, on_signal = std::move(on_signal)] {

@@ -9,6 +9,10 @@
 
 namespace troupe::launch {
 
+// The signals a SignalWatch takes wait for the next one that is made, so that what comes between is
+// not cut off in the middle.
+void hold_signals();
+
 class SignalWatch {
  public:
   // Make it before any other thread: those inherit the blocked signals. `on_signal(number)` runs on

@@ -61,6 +61,8 @@ std::vector<GroupProcess> member_processes(const SuperviseRequest& request,
     if (request.key_folder) {
       member.program.words.insert(member.program.words.end(), {"--key", *request.key_folder});
     }
+    member.program.words.insert(member.program.words.end(), request.member_words.begin(),
+                                request.member_words.end());
     if (!request.trace_folder.empty()) {
       member.program.words.insert(
           member.program.words.end(),

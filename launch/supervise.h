@@ -24,7 +24,8 @@ struct SuperviseRequest {
   Placement placement;        // with one member at least
   std::uint32_t restart = 0;  // lost members of this host that are replaced, and heads
   std::optional<std::string> key_folder;
-  std::string trace_folder;  // where each member leaves NAME.json; "": they do not
+  std::vector<std::string> member_words{};  // further ones of each member
+  std::string trace_folder;                 // where each member leaves NAME.json; "": they do not
 };
 
 // Gives the head `--head-at ADDRESS` and `--member-here NAME` for each besides its words, each

@@ -1,69 +1,74 @@
 #pragma once
 
-// Parsing of one verb's arguments: Boost.Program_options with our words for what goes wrong.
+// The words behind a verb, read by its table (command.h).
 
+#include <charconv>
+#include <concepts>
+#include <map>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <vector>
 
-#include <boost/program_options.hpp>
-
-#include "main/commands.h"
+#include "main/answer.h"
+#include "main/command.h"
 #include "runtime/base/error.h"
 
 namespace troupe {
 
+// One thread. Options and places are asked for by their names.
 class CommandLine {
  public:
-  // `synopsis` is the line after "usage: troupe ", `example` a command that works, `about` one or
-  // two sentences.
-  CommandLine(std::string synopsis, std::string about, std::string example);
+  // The command outlives this.
+  explicit CommandLine(const Command& command) : command_(command) {}
 
-  // Options are added as with Boost: add()("seed", value<uint64_t>(), "what it does").
-  boost::program_options::options_description_easy_init add() { return options_.add_options(); }
-  // Names the positional arguments in order; each is also an option of that name, hidden from help.
-  void positional(const std::string& name);
+  // An exit code when there is nothing to carry out: 0 after --help (printed), 2 after an error
+  // (printed and noted). Otherwise every value is of the kind that the table says.
+  std::optional<int> parse(const Arguments& words);
 
-  // All that are left of them: a vector of strings.
-  void positional_rest(const std::string& name);
-
-  // What only this program gives itself, when it starts another process of its own.
-  void hidden_flag(const std::string& name);
-  template <class T>
-  void hidden_value(const std::string& name) {
-    hidden_.add_options()(name.c_str(), boost::program_options::value<T>(), "");
-  }
-
-  // An exit code when there is nothing to run: 0 after --help (printed), 2 after an error
-  // (printed).
-  std::optional<int> parse(const Arguments& arguments);
-
+  // Whether it was given, or has a preset.
   bool has(const std::string& name) const { return values_.count(name) > 0; }
+  // A number, text, all values of what repeats as std::vector<std::string>, or whether a flag was
+  // given. CHECKs that has(name), but for flags.
   template <class T>
-  const T& get(const std::string& name) const {
-    return values_[name].as<T>();
-  }
-  // For verbs with --threads N: an exit code when N is no number of threads (printed).
-  std::optional<int> check_threads() const;
+  T get(const std::string& name) const;
+
   // Prints "troupe VERB: what" and a pointer to --help, notes what; returns 2.
   int usage_error(const std::string& what) const;
 
  private:
-  void print_help() const;
+  // Each returns what is wrong; empty: nothing.
+  std::string read(const Arguments& words);
+  std::string read_option(const Arguments& words, std::size_t& at);
+  std::string read_place(const Arguments& words, std::size_t at);
+  std::string find_missing() const;
 
-  std::string synopsis_, about_, example_;
-  boost::program_options::options_description options_;
-  boost::program_options::options_description hidden_;
-  boost::program_options::positional_options_description positional_;
-  boost::program_options::variables_map values_;
+  const Option* find(const std::string& name) const;
+  const std::vector<std::string>& values(const std::string& name) const;
+
+  const Command& command_;
+  std::map<std::string, std::vector<std::string>> values_;
+  std::size_t places_taken_ = 0;
+  // The first word without an option that stood directly behind a setting.
+  std::optional<std::size_t> behind_setting_;
 };
 
-// Says on standard error that the system gave fewer threads than --threads asked for, if it did.
-void report_threads(int asked, int given);
-// Prints the error for people, notes it and returns its exit code.
-int report(const runtime::Error& error);
-// Remembers what went wrong, for --json: the verb has printed no object that tells of it.
-void note_failure(const std::string& what);
-// "" when nothing was noted.
-const std::string& noted_failure();
+template <class T>
+T CommandLine::get(const std::string& name) const {
+  if constexpr (std::same_as<T, bool>) {
+    return has(name);
+  } else if constexpr (std::same_as<T, std::vector<std::string>>) {
+    return values(name);
+  } else if constexpr (std::same_as<T, std::string>) {
+    return values(name).back();
+  } else {
+    static_assert(std::is_arithmetic_v<T>);
+    const std::string& text = values(name).back();
+    T number{};
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+    CHECK(read.ec == std::errc(), name);
+    return number;
+  }
+}
 
 }  // namespace troupe

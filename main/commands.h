@@ -1,25 +1,38 @@
 #pragma once
 
-// The verbs of the binary. Each takes its own arguments (without the verb) and returns the exit
-// code; results go to standard output, everything else to standard error.
+// The verbs of the program, each made by its file.
 
-#include <span>
 #include <string>
 #include <vector>
 
+#include "main/command.h"
+
 namespace troupe {
 
-using Arguments = std::vector<std::string>;
+const Command& run_verb();
+const Command& join_verb();
+const Command& drain_verb();
+const Command& watch_verb();
+const Command& check_verb();
+const Command& data_make_verb();
+const Command& data_info_verb();
+const Command& generate_verb();
+const Command& inspect_verb();
+const Command& keygen_verb();
+const Command& token_verb();
+const Command& completions_verb();
+const Command& manual_verb();
 
-int run_command(const Arguments& arguments);
-int join_command(const Arguments& arguments);
-int drain_command(const Arguments& arguments);
-int watch_command(const Arguments& arguments);
-int check_command(const Arguments& arguments);
-int data_command(const Arguments& arguments);
-int inspect_command(const Arguments& arguments);
-int generate_command(const Arguments& arguments);
-int keygen_command(const Arguments& arguments);
-int token_command(const Arguments& arguments);
+// All of them, in the order of help.
+const std::vector<const Command*>& all_verbs();
+
+// Those of the list above that are shown.
+std::vector<const Command*> shown_verbs();
+
+// The options of the program itself, such as --version, without dashes.
+const std::vector<std::string>& program_options();
+
+// What stands between the words of a name: "data" of "data make"; empty for other verbs.
+std::string group_of(const Command& verb);
 
 }  // namespace troupe

@@ -8,7 +8,6 @@
 
 namespace troupe {
 
-namespace po = boost::program_options;
 using runtime::Result;
 
 namespace {
@@ -45,13 +44,21 @@ Result<std::string> token_of(const CommandLine& line) {
 
 }  // namespace
 
-void add_credential_options(CommandLine& line) {
-  line.add()("key", po::value<std::string>(), "folder of keys, as troupe keygen makes it")(
-      "token-file", po::value<std::string>(),
-      "instead of keys: file with what troupe token has printed; - reads a line of standard input. "
-      "The environment variable TROUPE_TOKEN does as well")(
-      "token", po::value<std::string>(),
-      "the token itself, which other users of this machine can then read; - as for --token-file");
+std::vector<Option> credential_options() {
+  return {{.name = "key",
+           .value = "DIR",
+           .about = "folder of keys, as troupe keygen makes it",
+           .takes = Takes::kFolder},
+          {.name = "token-file",
+           .value = "FILE",
+           .about = "instead of keys: file with what troupe token has printed; - reads a line of "
+                    "standard input. The environment variable TROUPE_TOKEN does as well",
+           .takes = Takes::kFile},
+          {.name = "token",
+           .value = "TOKEN",
+           .about = "the token itself, which other users of this machine can then read; - as for "
+                    "--token-file",
+           .takes = Takes::kText}};
 }
 
 std::optional<int> take_credentials(const CommandLine& line, launch::NodeCredentials& credentials) {

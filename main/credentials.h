@@ -4,16 +4,16 @@
 // the environment variable TROUPE_TOKEN, which counts when none of these is given.
 
 #include <optional>
+#include <vector>
 
 #include "launch/node_uplink.h"
 #include "main/command_line.h"
 
 namespace troupe {
 
-// Before CommandLine::parse().
-void add_credential_options(CommandLine& line);
-// After it. May read standard input. An exit code when several were given, or one that cannot be
-// read (printed).
+std::vector<Option> credential_options();
+// May read standard input. An exit code when several were given, or one that cannot be read
+// (printed).
 std::optional<int> take_credentials(const CommandLine& line, launch::NodeCredentials& credentials);
 
 }  // namespace troupe

@@ -9,6 +9,7 @@
 #include "launch/usable_machine.h"
 #include "main/command_line.h"
 #include "main/commands.h"
+#include "main/common_options.h"
 #include "main/output_file.h"
 #include "pipeline/dataset_info.h"
 #include "pipeline/shower_dataset.h"
@@ -19,7 +20,6 @@
 namespace troupe {
 namespace {
 
-namespace po = boost::program_options;
 using runtime::json_number;
 using runtime::json_string;
 using runtime::printable;
@@ -45,60 +45,23 @@ const std::vector<pipeline::DetectorKind> kDetectors{pipeline::DetectorKind::kFi
                                                      pipeline::DetectorKind::kAngle51,
                                                      pipeline::DetectorKind::kFixed12};
 
-std::optional<pipeline::DetectorKind> find_detector(const std::string& name) {
-  for (const auto kind : kDetectors) {
-    if (pipeline::detector(kind).name == name) return kind;
-  }
-  return std::nullopt;
-}
-
-std::string detector_names() {
-  std::string names;
-  for (const auto kind : kDetectors) {
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", pipeline::detector(kind).name);
-  }
+std::vector<std::string> detector_names() {
+  std::vector<std::string> names;
+  for (const auto kind : kDetectors) names.emplace_back(pipeline::detector(kind).name);
   return names;
 }
 
-int make(const Arguments& arguments) {
-  CommandLine line("data make FILE.h5 [--detector NAME] [--events N] [--seed S] ...",
-                   "Makes electron showers and writes them as HDF5 in the schema of the detector.",
-                   "troupe data make showers.h5 --detector lcd-fixed-12 --events 1000 --seed 7");
-  line.positional("file");
-  line.add()("detector", po::value<std::string>()->default_value("lcd-fixed-25"),
-             ("one of " + detector_names()).c_str())(
-      "events", po::value<std::uint64_t>()->default_value(1000), "how many")(
-      "files", po::value<std::uint32_t>()->default_value(1), "spread over so many files")(
-      "seed", po::value<std::uint64_t>()->default_value(1), "the same seed gives the same showers")(
-      "min-energy", po::value<double>()->default_value(10.0), "GeV")(
-      "max-energy", po::value<double>()->default_value(500.0), "GeV")(
-      "min-angle", po::value<double>(), "degrees; lcd-angle-51 only")(
-      "max-angle", po::value<double>(), "degrees; lcd-angle-51 only")(
-      "gzip", po::value<int>()->default_value(1), "compression level, 0 for none")(
-      "threads", po::value<int>()->default_value(launch::usable_processors()), "compute threads")(
-      "force", po::bool_switch(), "replace files that are there")("json", po::bool_switch(),
-                                                                  "print one JSON object");
-  if (const auto code = line.parse(arguments)) return *code;
-  if (!line.has("file")) return line.usage_error("which file shall be made?");
-  const auto kind = find_detector(line.get<std::string>("detector"));
-  if (!kind) {
-    return line.usage_error(fmt::format("no detector '{}'; there are {}",
-                                        line.get<std::string>("detector"), detector_names()));
+pipeline::DetectorKind detector_named(const std::string& name) {
+  for (const auto kind : kDetectors) {
+    if (pipeline::detector(kind).name == name) return kind;
   }
-  if (const auto code = line.check_threads()) return *code;
-  if (line.get<std::uint64_t>("events") > UINT32_MAX) {
-    return line.usage_error("--events must be 1 to 4294967295");
-  }
-  const std::string file = line.get<std::string>("file");
-  const auto files = line.get<std::uint32_t>("files");
-  const auto checked = std::min<std::uint64_t>(files, line.get<std::uint64_t>("events"));
-  for (std::uint32_t i = 0; i < checked; ++i) {
-    const auto possible =
-        check_output_file(pipeline::shower_file_name(file, i, files), line.get<bool>("force"));
-    if (!possible.ok()) return report(possible.error());
-  }
+  CHECK(false, name);
+  return kDetectors.front();
+}
+
+pipeline::ShowerDatasetOptions dataset_options(const CommandLine& line) {
   pipeline::ShowerDatasetOptions options;
-  options.showers.detector = *kind;
+  options.showers.detector = detector_named(line.get<std::string>("detector"));
   options.showers.seed = line.get<std::uint64_t>("seed");
   options.showers.min_energy_gev = line.get<double>("min-energy");
   options.showers.max_energy_gev = line.get<double>("max-energy");
@@ -107,8 +70,20 @@ int make(const Arguments& arguments) {
   if (line.has("max-angle"))
     options.showers.max_angle_rad = line.get<double>("max-angle") * kDegree;
   options.events = line.get<std::uint64_t>("events");
-  options.files = files;
+  options.files = line.get<std::uint32_t>("files");
   options.gzip_level = line.get<int>("gzip");
+  return options;
+}
+
+int make(const CommandLine& line) {
+  const pipeline::ShowerDatasetOptions options = dataset_options(line);
+  const std::string file = line.get<std::string>("file");
+  const auto checked = std::min<std::uint64_t>(options.files, options.events);
+  for (std::uint32_t i = 0; i < checked; ++i) {
+    const auto possible = check_output_file(pipeline::shower_file_name(file, i, options.files),
+                                            line.get<bool>("force"));
+    if (!possible.ok()) return report(possible.error());
+  }
   runtime::ThreadTeam team(line.get<int>("threads"));
   report_threads(line.get<int>("threads"), team.threads());
   const auto start = std::chrono::steady_clock::now();
@@ -120,11 +95,10 @@ int make(const Arguments& arguments) {
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (line.get<bool>("json")) {
-    std::string names;
-    for (const auto& path : *paths) names += (names.empty() ? "" : ",") + json_string(path);
-    std::cout << fmt::format(R"({{"files":[{}],"events":{},"seconds":{}}})", names, options.events,
-                             json_number(seconds))
-              << "\n";
+    std::vector<std::string> names;
+    for (const auto& path : *paths) names.push_back(json_string(path));
+    answer(fmt::format(R"("files":[{}],"events":{},"seconds":{})", fmt::join(names, ","),
+                       options.events, json_number(seconds)));
   } else {
     for (const auto& path : *paths) std::cout << path << "\n";
     std::cerr << fmt::format("{} events in {:.1f} s\n", options.events, seconds);
@@ -174,6 +148,7 @@ std::string range_json(const pipeline::Range& range) {
                      json_number(range.max), json_number(range.mean));
 }
 
+// The members of the object.
 std::string json(const pipeline::DatasetInfo& info) {
   std::string files;
   for (const auto& file : info.files) {
@@ -181,52 +156,108 @@ std::string json(const pipeline::DatasetInfo& info) {
                          json_string(file.path), file.bytes, file.events);
   }
   return fmt::format(
-      R"({{"schema":{},"events":{},"bad_events":{},"shape":[{}],"files":[{}],"energy_gev":{},)"
-      R"("theta_rad":{},"ecal":{},"occupied_cells":{},"ecal_per_energy":{}}})",
+      R"("schema":{},"events":{},"bad_events":{},"shape":[{}],"files":[{}],"energy_gev":{},)"
+      R"("theta_rad":{},"ecal":{},"occupied_cells":{},"ecal_per_energy":{})",
       info.schema ? json_string(pipeline::text(*info.schema)) : "null", info.events,
       info.bad_events, fmt::join(info.shape, ","), files, range_json(info.energy_gev),
       range_json(info.theta_rad), range_json(info.ecal), range_json(info.occupied_cells),
       json_number(info.ecal_per_energy));
 }
 
-int info(const Arguments& arguments) {
-  CommandLine line("data info FILE.h5 ... [--json]",
-                   "Says what files, named or matched by quoted patterns, hold, and checks every "
-                   "event of a\nknown schema.",
-                   "troupe data info 'data/ele_*.h5'");
-  line.positional_rest("files");
-  line.add()("threads", po::value<int>()->default_value(launch::usable_processors()),
-             "compute threads")("json", po::bool_switch(), "print one JSON object");
-  if (const auto code = line.parse(arguments)) return *code;
-  if (!line.has("files")) return line.usage_error("which file?");
-  if (const auto code = line.check_threads()) return *code;
+int info(const CommandLine& line) {
   runtime::ThreadTeam team(line.get<int>("threads"));
   report_threads(line.get<int>("threads"), team.threads());
   const auto found = pipeline::describe_dataset(line.get<std::vector<std::string>>("files"), team,
                                                 progress_to_stderr());
   if (!found.ok()) return report(found.error());
   if (line.get<bool>("json")) {
-    std::cout << json(*found) << "\n";
+    answer(json(*found));
   } else {
     print_for_people(*found);
   }
   return 0;
 }
 
+Option degrees_option(const std::string& name) {
+  return {.name = name,
+          .value = "DEGREES",
+          .about = "of incidence; lcd-angle-51 only",
+          .takes = Takes::kNumber};
+}
+
+std::vector<Option> make_options() {
+  return {{.name = "detector",
+           .value = "NAME",
+           .about = "which calorimeter",
+           .takes = Takes::kWord,
+           .preset = "lcd-fixed-25",
+           .words = detector_names()},
+          {.name = "events",
+           .value = "N",
+           .about = "how many showers",
+           .takes = Takes::kWhole,
+           .preset = "1000",
+           .most = UINT32_MAX},
+          {.name = "files",
+           .value = "N",
+           .about = "spreads them over so many files",
+           .takes = Takes::kWhole,
+           .preset = "1",
+           .most = UINT32_MAX},
+          {.name = "seed",
+           .value = "S",
+           .about = "the same seed gives the same showers",
+           .takes = Takes::kWhole,
+           .preset = "1"},
+          {.name = "min-energy",
+           .value = "GEV",
+           .about = "the least energy of a primary particle",
+           .takes = Takes::kNumber,
+           .preset = "10"},
+          {.name = "max-energy",
+           .value = "GEV",
+           .about = "the largest",
+           .takes = Takes::kNumber,
+           .preset = "500"},
+          degrees_option("min-angle"),
+          degrees_option("max-angle"),
+          {.name = "gzip",
+           .value = "LEVEL",
+           .about = "compression; 0 for none",
+           .takes = Takes::kWhole,
+           .preset = "1",
+           .most = 9},
+          threads_option("compute threads"),
+          {.name = "force", .about = "replaces files that are there"},
+          json_option()};
+}
+
 }  // namespace
 
-int data_command(const Arguments& arguments) {
-  const std::string verb = arguments.empty() ? "" : arguments[0];
-  const Arguments rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
-  if (verb == "make") return make(rest);
-  if (verb == "info") return info(rest);
-  const bool asked = verb == "--help" || verb == "-h";
-  (asked ? std::cout : std::cerr)
-      << "usage: troupe data make FILE.h5 ...   showers from the built-in generator\n"
-         "       troupe data info FILE.h5 ...   what files hold\n\n"
-         "Each has a --help of its own.\n\nExample:\n"
-         "  troupe data info 'data/ele_*.h5'\n";
-  return asked ? 0 : runtime::exit_code(runtime::ErrorKind::kUsage);
+const Command& data_make_verb() {
+  static const Command kVerb{
+      .name = "data make",
+      .summary = "showers from the built-in generator",
+      .about = "Makes electron showers and writes them as HDF5 in the schema of the detector.",
+      .example = "troupe data make showers.h5 --detector lcd-fixed-12 --events 1000 --seed 7",
+      .places = {{.name = "file", .asked = "which file shall be made?", .takes = Takes::kFile}},
+      .options = make_options(),
+      .carry_out = make};
+  return kVerb;
+}
+
+const Command& data_info_verb() {
+  static const Command kVerb{
+      .name = "data info",
+      .summary = "what files hold",
+      .about =
+          "Says what files, named or matched by quoted patterns, hold, and checks every event "
+          "of a known schema.",
+      .example = "troupe data info 'data/ele_*.h5'",
+      .places = {{.name = "files", .asked = "which file?", .takes = Takes::kFile, .repeats = true}},
+      .options = {threads_option("compute threads"), json_option()},
+      .carry_out = info};
+  return kVerb;
 }
 
 }  // namespace troupe

@@ -13,8 +13,10 @@
 #include "config/topology_file.h"
 #include "launch/backend_choice.h"
 #include "launch/usable_machine.h"
+#include "main/chosen_checkpoint.h"
 #include "main/command_line.h"
 #include "main/commands.h"
+#include "main/common_options.h"
 #include "main/output_file.h"
 #include "model/physics/observables.h"
 #include "pipeline/checkpoint.h"
@@ -26,7 +28,6 @@
 namespace troupe {
 namespace {
 
-namespace po = boost::program_options;
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
@@ -148,9 +149,6 @@ Result<void> check(const Request& request) {
                  fmt::format("--energy must be {} to {} GeV, not {}", kLeastEnergyGev,
                              kMostEnergyGev, request.energy_gev)};
   }
-  if (request.events == 0 || request.events > UINT32_MAX) {
-    return Error{ErrorKind::kUsage, "--events must be 1 to 4294967295"};
-  }
   if (!(request.angle_degrees > 0.0 && request.angle_degrees < 180.0)) {
     return Error{ErrorKind::kUsage, "--angle must lie between 0 and 180 degrees"};
   }
@@ -209,29 +207,7 @@ Result<double> generate(const Request& request) {
   return seconds;
 }
 
-}  // namespace
-
-int generate_command(const Arguments& arguments) {
-  CommandLine line("generate CHECKPOINT --out F.h5 [--energy GEV] [--events N] ...",
-                   "Makes showers with a trained generator and writes them in the schema it was\n"
-                   "trained on; for one trained on a custom schema in lcd-fixed, or in lcd-angle "
-                   "when\nit was told angles, taking its cells for GeV.",
-                   "troupe generate runs/demo/checkpoints/step-000000000400.h5 --energy 100 "
-                   "--events 1000 --out showers.h5");
-  line.positional("checkpoint");
-  line.add()("out", po::value<std::string>(), "the file to write (HDF5)")(
-      "energy", po::value<double>()->default_value(100.0),
-      "of the primary particle, GeV; 0.001 to 1e6")(
-      "angle", po::value<double>(), "of incidence, degrees; models with a variable angle only")(
-      "events", po::value<std::uint64_t>()->default_value(1000), "how many")(
-      "seed", po::value<std::uint64_t>()->default_value(1), "of the noise")(
-      "threads", po::value<int>()->default_value(launch::usable_processors()),
-      "compute threads; the showers do not depend on it")(
-      "force", po::bool_switch(), "replace a file that is there")("json", po::bool_switch(),
-                                                                  "print one JSON object");
-  if (const auto code = line.parse(arguments)) return *code;
-  if (!line.has("checkpoint")) return line.usage_error("which checkpoint?");
-  if (!line.has("out")) return line.usage_error("--out: which file shall be written?");
+Request read_request(const CommandLine& line) {
   Request request;
   request.checkpoint = line.get<std::string>("checkpoint");
   request.out = line.get<std::string>("out");
@@ -240,23 +216,80 @@ int generate_command(const Arguments& arguments) {
   request.seed = line.get<std::uint64_t>("seed");
   request.threads = line.get<int>("threads");
   request.force = line.get<bool>("force");
-  if (const auto code = line.check_threads()) return *code;
   if (line.has("angle")) {
     request.angle_given = true;
     request.angle_degrees = line.get<double>("angle");
   }
+  return request;
+}
+
+int generate_showers(const CommandLine& line) {
+  if (!line.has("out")) return line.usage_error("--out: which file shall be written?");
+  Request request = read_request(line);
+  runtime::FileDisk disk;
+  auto checkpoint = checkpoint_at(request.checkpoint, disk);
+  if (!checkpoint.ok()) return report(checkpoint.error());
+  request.checkpoint = std::move(*checkpoint);
   const auto seconds = generate(request);
   if (!seconds.ok()) return report(seconds.error());
   if (line.get<bool>("json")) {
-    std::cout << fmt::format(R"({{"file":{},"events":{},"seconds":{}}})",
-                             runtime::json_string(request.out), request.events,
-                             runtime::json_number(*seconds))
-              << "\n";
+    answer(fmt::format(R"("file":{},"checkpoint":{},"events":{},"seconds":{})",
+                       runtime::json_string(request.out), runtime::json_string(request.checkpoint),
+                       request.events, runtime::json_number(*seconds)));
   } else {
     std::cout << request.out << "\n";
     std::cerr << fmt::format("{} showers in {:.2f} s\n", request.events, *seconds);
   }
   return 0;
+}
+
+std::vector<Option> generate_options() {
+  return {
+      {.name = "out", .value = "FILE", .about = "the file to write (HDF5)", .takes = Takes::kFile},
+      {.name = "energy",
+       .value = "GEV",
+       .about = "of the primary particle; 0.001 to 1e6",
+       .takes = Takes::kNumber,
+       .preset = "100"},
+      {.name = "angle",
+       .value = "DEGREES",
+       .about = "of incidence; models with a variable angle only",
+       .takes = Takes::kNumber},
+      {.name = "events",
+       .value = "N",
+       .about = "how many showers",
+       .takes = Takes::kWhole,
+       .preset = "1000",
+       .least = 1,
+       .most = UINT32_MAX},
+      {.name = "seed",
+       .value = "S",
+       .about = "of the noise",
+       .takes = Takes::kWhole,
+       .preset = "1"},
+      threads_option("compute threads; the showers do not depend on it"),
+      {.name = "force", .about = "replaces a file that is there"},
+      json_option()};
+}
+
+}  // namespace
+
+const Command& generate_verb() {
+  static const Command kVerb{
+      .name = "generate",
+      .summary = "showers from a trained generator",
+      .about =
+          "Makes showers with a trained generator and writes them in the schema it was "
+          "trained on; for one trained on a custom schema in lcd-fixed, or in lcd-angle when "
+          "it was told angles, taking its cells for GeV. A run's folder stands for its best "
+          "checkpoint, or the newest where none was validated.",
+      .example = "troupe generate runs/demo --energy 100 --events 1000 --out showers.h5",
+      .forms = {"CHECKPOINT --out FILE [OPTION]..."},
+      .places = {{.name = "checkpoint", .asked = "which checkpoint?", .takes = Takes::kFile}},
+      .options = generate_options(),
+      .synonyms = {"sample"},
+      .carry_out = generate_showers};
+  return kVerb;
 }
 
 }  // namespace troupe

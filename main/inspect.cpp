@@ -1,10 +1,12 @@
-#include <cstdio>
 #include <iostream>
+#include <optional>
 
 #include <fmt/format.h>
 
+#include "main/chosen_checkpoint.h"
 #include "main/command_line.h"
 #include "main/commands.h"
+#include "main/common_options.h"
 #include "pipeline/checkpoint.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/json_text.h"
@@ -40,6 +42,7 @@ void print_for_people(const pipeline::CheckpointSummary& summary) {
   }
 }
 
+// The members of the object.
 std::string json(const pipeline::CheckpointSummary& summary) {
   std::string tensors;
   for (const auto& tensor : summary.tensors) {
@@ -47,9 +50,9 @@ std::string json(const pipeline::CheckpointSummary& summary) {
                            json_string(tensor.path), fmt::join(tensor.shape, ","));
   }
   return fmt::format(
-      R"({{"path":{},"version":{},"model":{},"epoch":{},"iteration":{},"slot":{},"seed":{},)"
+      R"("path":{},"version":{},"model":{},"epoch":{},"iteration":{},"slot":{},"seed":{},)"
       R"("micro_batch":{},"micro_batches":{},"numerics_class":{},"data_fingerprint":"{}",)"
-      R"("topology_hash":"{}","state_hash":"{}","recomputed_hash":"{}","tensors":[{}]}})",
+      R"("topology_hash":"{}","state_hash":"{}","recomputed_hash":"{}","tensors":[{}])",
       json_string(summary.path), summary.version, json_string(summary.model), summary.epoch,
       summary.iteration, summary.slot, summary.seed, summary.micro_batch, summary.micro_batches,
       json_string(summary.numerics_class), summary.data_fingerprint.text(),
@@ -57,34 +60,45 @@ std::string json(const pipeline::CheckpointSummary& summary) {
       tensors);
 }
 
-}  // namespace
-
-int inspect_command(const Arguments& arguments) {
-  namespace po = boost::program_options;
-  CommandLine line("inspect CHECKPOINT [--json]",
-                   "Says what a checkpoint holds: counters, shapes, and the state hash computed "
-                   "anew from its content.",
-                   "troupe inspect runs/demo/checkpoints/step-000000000400.h5");
-  line.positional("checkpoint");
-  line.add()("json", po::bool_switch(), "print one JSON object");
-  if (const auto code = line.parse(arguments)) return *code;
-  if (!line.has("checkpoint")) return line.usage_error("which checkpoint?");
-  const std::string path = line.get<std::string>("checkpoint");
+int inspect(const CommandLine& line) {
   runtime::FileDisk disk;
-  const auto file = disk.read(path);
+  const auto path = checkpoint_at(line.get<std::string>("checkpoint"), disk);
+  if (!path.ok()) return report(path.error());
+  const auto file = disk.read(*path);
   if (!file.ok()) return report(file.error());
-  const auto summary = pipeline::inspect_checkpoint(*file, path);
+  const auto summary = pipeline::inspect_checkpoint(*file, *path);
   if (!summary.ok()) return report(summary.error());
+  std::optional<runtime::Error> wrong;
+  if (!is_right(*summary)) {
+    wrong = {runtime::ErrorKind::kData,
+             fmt::format("{}: its state has hash {}, it says {}: a defect wrote it, and no run "
+                         "resumes from it",
+                         *path, summary->recomputed_hash.text(), summary->state_hash.text())};
+  }
   if (line.get<bool>("json")) {
-    std::cout << json(*summary) << "\n";
+    answer(json(*summary), wrong ? wrong->message : "",
+           wrong ? runtime::exit_code(wrong->kind) : 0);
   } else {
     print_for_people(*summary);
   }
-  if (is_right(*summary)) return 0;
-  return report({runtime::ErrorKind::kData,
-                 fmt::format("{}: its state has hash {}, it says {}: a defect wrote it, and no run "
-                             "resumes from it",
-                             path, summary->recomputed_hash.text(), summary->state_hash.text())});
+  return wrong ? report(*wrong) : 0;
+}
+
+}  // namespace
+
+const Command& inspect_verb() {
+  static const Command kVerb{
+      .name = "inspect",
+      .summary = "what a checkpoint holds",
+      .about =
+          "Says what a checkpoint holds: counters, shapes, and the state hash computed anew "
+          "from its content. A run's folder stands for its best checkpoint, or the newest "
+          "where none was validated.",
+      .example = "troupe inspect runs/demo/checkpoints/step-000000000400.h5",
+      .places = {{.name = "checkpoint", .asked = "which checkpoint?", .takes = Takes::kFile}},
+      .options = {json_option()},
+      .carry_out = inspect};
+  return kVerb;
 }
 
 }  // namespace troupe

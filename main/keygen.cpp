@@ -7,13 +7,13 @@
 #include "launch/nodes_file.h"
 #include "main/command_line.h"
 #include "main/commands.h"
+#include "main/common_options.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/json_text.h"
 
 namespace troupe {
 namespace {
 
-namespace po = boost::program_options;
 using runtime::json_string;
 
 // It stands at the end of a line of the list.
@@ -26,19 +26,7 @@ bool is_name(const std::string& name) {
          std::none_of(name.begin(), name.end(), is_control);
 }
 
-}  // namespace
-
-int keygen_command(const Arguments& arguments) {
-  CommandLine line("keygen DIR [--name NAME] [--json]",
-                   "Makes the keys of a node, which connections between machines need: the secret\n"
-                   "key, the public key, and the list of keys that may connect, with itself in it.",
-                   "troupe keygen keys");
-  line.positional("folder");
-  line.add()("name", po::value<std::string>(),
-             "what the list calls the key; by default this machine's name")(
-      "json", po::bool_switch(), "print one JSON object");
-  if (const auto code = line.parse(arguments)) return *code;
-  if (!line.has("folder")) return line.usage_error("which folder?");
+int make_keys(const CommandLine& line) {
   std::string name = launch::host_name();
   if (name.empty()) name = "node";
   if (line.has("name")) name = line.get<std::string>("name");
@@ -50,10 +38,8 @@ int keygen_command(const Arguments& arguments) {
   const auto keys = launch::make_key_folder(folder, name, disk);
   if (!keys.ok()) return report(keys.error());
   if (line.get<bool>("json")) {
-    std::cout << fmt::format(R"({{"folder":{},"name":{},"public_key":{}}})"
-                             "\n",
-                             json_string(folder), json_string(name),
-                             json_string(keys->own.public_key));
+    answer(fmt::format(R"("folder":{},"name":{},"public_key":{})", json_string(folder),
+                       json_string(name), json_string(keys->own.public_key)));
     return 0;
   }
   std::cout << fmt::format(
@@ -64,6 +50,27 @@ int keygen_command(const Arguments& arguments) {
       launch::secret_key_file(folder), launch::public_key_file(folder),
       launch::allowed_keys_file(folder), folder);
   return 0;
+}
+
+}  // namespace
+
+const Command& keygen_verb() {
+  static const Command kVerb{
+      .name = "keygen",
+      .summary = "node keys, for connections between machines",
+      .about =
+          "Makes the keys of a node, which connections between machines need: the secret key, "
+          "the public key, and the list of keys that may connect, with itself in it.",
+      .example = "troupe keygen keys",
+      .forms = {"DIR [OPTION]..."},
+      .places = {{.name = "folder", .asked = "which folder?", .takes = Takes::kFolder}},
+      .options = {{.name = "name",
+                   .value = "NAME",
+                   .about = "what the list calls the key; by default this machine's name",
+                   .takes = Takes::kText},
+                  json_option()},
+      .carry_out = make_keys};
+  return kVerb;
 }
 
 }  // namespace troupe

@@ -1,79 +1,89 @@
-#include <algorithm>
-#include <array>
 #include <csignal>
 #include <exception>
 #include <iostream>
-#include <string>
 #include <system_error>
 
 #include <fmt/format.h>
 
+#include "config/field_search.h"
+#include "main/answer.h"
 #include "main/command_line.h"
 #include "main/commands.h"
+#include "main/help.h"
+#include "main/usage_hint.h"
 #include "runtime/base/error.h"
 #include "runtime/base/heap.h"
-#include "runtime/base/json_text.h"
 #include "runtime/base/start_thread.h"
+#include "runtime/base/utf8.h"
 
 namespace {
 
 using troupe::Arguments;
+using troupe::Command;
 
-struct Verb {
-  const char* name;
-  const char* about;
-  int (*run)(const Arguments&);
-};
-
-constexpr std::array kVerbs{
-    Verb{"run", "train: launch a topology file, all of it", troupe::run_command},
-    Verb{"join", "make this process a member of a run that goes on elsewhere",
-         troupe::join_command},
-    Verb{"drain", "let a member leave a run that goes on without it", troupe::drain_command},
-    Verb{"watch", "show a run that goes on, or what became of it", troupe::watch_command},
-    Verb{"check", "say everything that is wrong with a topology file, or what it would do",
-         troupe::check_command},
-    Verb{"data", "make showers, or say what files hold", troupe::data_command},
-    Verb{"generate", "showers from a trained generator", troupe::generate_command},
-    Verb{"inspect", "what a checkpoint holds", troupe::inspect_command},
-    Verb{"keygen", "node keys, for connections between machines", troupe::keygen_command},
-    Verb{"token", "let a machine without keys join, for a while", troupe::token_command},
-};
-
-void print_help(std::ostream& out) {
-  out << "Troupe trains generative models of particle detectors; the trained bits do not depend\n"
-         "on how many workers there were.\n\nusage: troupe VERB ...\n\n";
-  for (const Verb& verb : kVerbs) out << fmt::format("  {:<10}{}\n", verb.name, verb.about);
-  out << "\n  --version says what this build can do; troupe VERB --help shows options and an "
-         "example.\n";
-}
-
+// What a topology may ask for, from the table that reads it.
 int print_version() {
-  std::cout << "troupe " TROUPE_VERSION
-               "\n"
-               "backends: portable (fp32), cpu (fp32), reference (fp32, fp64)\n"
-               "kernels: portable, fastest (oneDNN for wide layers)\n"
-               "venues: one process, several processes and hosts\n"
-               "reduction: exact, fp32, bf16, int8\n";
+  std::cout << "troupe " TROUPE_VERSION "\n";
+  for (const auto& [what, field] : {std::pair{"devices", "actors.replica.device"},
+                                    {"kernels", "model.kernels"},
+                                    {"precision", "model.precision"},
+                                    {"reduction", "actors.reducer.reduction"},
+                                    {"data schemas", "data.schema"}}) {
+    std::cout << fmt::format("{}: {}\n", what, fmt::join(troupe::config::words_of(field), ", "));
+  }
   return 0;
 }
 
-int run_verb(const Arguments& words) {
-  if (words.empty()) {
-    print_help(std::cerr);
-    return troupe::runtime::exit_code(troupe::runtime::ErrorKind::kUsage);
-  }
-  if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
-    print_help(std::cout);
-    return 0;
-  }
-  if (words[0] == "--version") return print_version();
-  for (const Verb& verb : kVerbs) {
-    if (words[0] == verb.name) return verb.run(Arguments(words.begin() + 1, words.end()));
-  }
-  std::cerr << "troupe: no verb '" << words[0] << "'\n\n";
-  print_help(std::cerr);
+int usage_error(const std::string& what) {
+  troupe::note_failure(what);
+  std::cerr << fmt::format("troupe: {}\ntry: troupe --help\n", troupe::runtime::printable(what));
   return troupe::runtime::exit_code(troupe::runtime::ErrorKind::kUsage);
+}
+
+// The verb that the words begin with, taken off; null: they begin with none.
+const Command* take_verb(Arguments& words) {
+  for (const Command* verb : troupe::all_verbs()) {
+    const bool below = !troupe::group_of(*verb).empty();
+    const std::ptrdiff_t count = below ? 2 : 1;
+    if (std::ssize(words) < count) continue;
+    if ((below ? words[0] + " " + words[1] : words[0]) != verb->name) continue;
+    words.erase(words.begin(), words.begin() + count);
+    return verb;
+  }
+  return nullptr;
+}
+
+bool is_group(const std::string& word) {
+  for (const Command* verb : troupe::shown_verbs()) {
+    if (troupe::group_of(*verb) == word) return true;
+  }
+  return false;
+}
+
+int print(const std::string& text) {
+  std::cout << text;
+  return 0;
+}
+
+int run_verb(Arguments words) {
+  if (words.empty()) return usage_error("which verb?");
+  const auto asks = [](const std::string& word) { return word == "--help" || word == "-h"; };
+  if (words[0] == "help") {  // "help run" is "run --help"
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  if (asks(words[0])) return print(troupe::help_of_program());
+  if (words[0] == "--version") return print_version();
+  if (words.size() > 1 && is_group(words[0]) && asks(words[1])) {
+    return print(troupe::help_of_group(words[0]));
+  }
+  const Arguments all = words;
+  const Command* verb = take_verb(words);
+  if (verb == nullptr) return usage_error(troupe::unknown_verb(all));
+  troupe::set_failed_object(verb->failed);
+  troupe::CommandLine line(*verb);
+  if (const auto code = line.parse(words)) return *code;
+  return verb->carry_out(line);
 }
 
 int run_guarded(const Arguments& words) {
@@ -94,15 +104,6 @@ int run_guarded(const Arguments& words) {
   }
 }
 
-// For scripts that read what --json prints, where the verb had nothing to print.
-void print_failure(const Arguments& words, int code) {
-  const bool has_json = !words.empty() && (words[0] == "run" || words[0] == "check") &&
-                        std::find(words.begin(), words.end(), "--json") != words.end();
-  if (!has_json || code == 0 || troupe::noted_failure().empty()) return;
-  std::cout << fmt::format("{{\"error\":{},\"exit_code\":{}}}\n",
-                           troupe::runtime::json_string(troupe::noted_failure()), code);
-}
-
 }  // namespace
 
 int main(int count, char** values) {
@@ -112,9 +113,5 @@ int main(int count, char** values) {
   // `run` waits for it while it can write a checkpoint; before and after it must not kill.
   std::signal(SIGUSR1, SIG_IGN);
   const Arguments words(values + 1, values + count);
-  const int code = run_guarded(words);
-  print_failure(words, code);
-  if (std::cout.flush()) return code;
-  std::cerr << "troupe: cannot write standard output; is the disk full, or its reader gone?\n";
-  return code == 0 ? troupe::runtime::exit_code(troupe::runtime::ErrorKind::kInternal) : code;
+  return troupe::finish(words, run_guarded(words));
 }

@@ -13,6 +13,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "config/shipped.h"
 #include "config/topology_file.h"
 #include "config/topology_identity.h"
 #include "config/workers.h"
@@ -20,15 +21,17 @@
 #include "launch/memory_bounds.h"
 #include "launch/placement.h"
 #include "launch/run_log.h"
+#include "launch/run_summary.h"
+#include "launch/signal_watch.h"
 #include "launch/supervise.h"
 #include "launch/training_setup.h"
 #include "main/command_line.h"
 #include "main/commands.h"
+#include "main/common_options.h"
 
 namespace troupe {
 namespace {
 
-namespace po = boost::program_options;
 using runtime::Result;
 
 // Between a value and its origin in what print_topology writes.
@@ -41,6 +44,7 @@ struct RunArguments {
   bool resume = false;
   bool json = false;
   bool trace = false;
+  runtime::LogLevel log_level = runtime::LogLevel::kInfo;
   std::optional<std::uint32_t> workers;
   // Of a head that another process of ours has started: where it listens, and which members that
   // process starts besides.
@@ -91,17 +95,11 @@ std::string default_out(const std::string& name) {
   return fmt::format("runs/{}-{:%Y%m%d-%H%M%S}", name, fmt::localtime(std::time(nullptr)));
 }
 
-// The log has it for later, and for the terminal.
-int fail(const runtime::Error& error, const runtime::Log& log) {
-  log.error(error.message);
-  return runtime::exit_code(error.kind);
-}
-
-int finish(const launch::LocalRunResult& result, const RunArguments& arguments,
-           const runtime::Log& log) {
+int finish_run(const launch::LocalRunResult& result, const RunArguments& arguments,
+               const runtime::Log& log) {
   if (!result.table.empty()) std::cout << result.table;
   if (arguments.json) {
-    std::cout << result.summary_json << "\n";
+    answer_object(result.summary_json);
   } else {
     std::cerr << fmt::format("run folder: {}\n", arguments.out);
   }
@@ -111,14 +109,14 @@ int finish(const launch::LocalRunResult& result, const RunArguments& arguments,
         arguments.head_at.empty() ? fmt::format(" by signal {}", result.signal) : "";
     log.info(fmt::format("stopped{}; go on with: troupe run --resume {}", by, result.resume_from));
   }
-  if (result.error) return fail(*result.error, log);
-  return result.signal == 0 ? 0 : 128 + result.signal;
+  if (result.error) log.error(result.error->message);
+  return result.exit_code();
 }
 
 int train(const config::LoadedTopology& loaded, launch::RunFolder& folder, runtime::Disk& disk,
           const RunArguments& arguments) {
   auto history = std::make_shared<telemetry::History>();
-  auto log = launch::open_run_log(folder, history);
+  auto log = launch::open_run_log(folder, history, arguments.log_level);
   if (!log.ok()) return report(log.error());
 
   launch::LocalRunRequest request;
@@ -139,14 +137,17 @@ int train(const config::LoadedTopology& loaded, launch::RunFolder& folder, runti
   }
   request.data_folder =
       (std::filesystem::absolute(arguments.out) / "../data").lexically_normal().string();
+  if (arguments.json) request.last_words = answer_object;
   request.progress = stderr;
   request.progress_on_terminal = ::isatty(STDERR_FILENO) == 1;
   const auto result = launch::run_locally(request, folder, disk, *log);
   if (!result.ok()) {
+    // The log has it for later, and for the terminal.
     note_failure(result.error().message);
-    return fail(result.error(), *log);
+    log->error(result.error().message);
+    return runtime::exit_code(result.error().kind);
   }
-  return finish(*result, arguments, *log);
+  return finish_run(*result, arguments, *log);
 }
 
 // Decides where the run is carried out, and refuses what can be refused before there is a folder.
@@ -169,6 +170,7 @@ Result<launch::Placement> place(const config::LoadedTopology& loaded,
 Result<void> check_readable_again(const std::string& topology) {
   std::error_code error;
   if (topology.empty() || std::filesystem::is_regular_file(topology, error)) return {};
+  if (config::shipped_text(topology)) return {};
   return runtime::Error{
       runtime::ErrorKind::kTopology,
       topology +
@@ -188,6 +190,8 @@ std::vector<std::string> head_words(const RunArguments& arguments) {
     words.insert(words.end(), {"--workers", std::to_string(*arguments.workers)});
   if (arguments.json) words.emplace_back("--json");
   if (arguments.trace) words.emplace_back("--trace");
+  const auto level = log_level_words(arguments.log_level);
+  words.insert(words.end(), level.begin(), level.end());
   return words;
 }
 
@@ -207,7 +211,9 @@ int look_after(const config::LoadedTopology& loaded, launch::Placement placement
                const RunArguments& arguments) {
   const auto readable = check_readable_again(arguments.topology);
   if (!readable.ok()) return report(readable.error());
-  auto log = runtime::Log::open({});
+  runtime::LogOptions log_options;
+  log_options.level = arguments.log_level;
+  auto log = runtime::Log::open(log_options);
   if (!log.ok()) return report(log.error());
   if (placement.unheeded) log->warning(*placement.unheeded);
   launch::SuperviseRequest request;
@@ -218,6 +224,7 @@ int look_after(const config::LoadedTopology& loaded, launch::Placement placement
   request.placement = std::move(placement);
   request.restart = launch::size_of_run(loaded.topology, request.placement.members).restart;
   request.key_folder = loaded.topology.cluster.keys;
+  request.member_words = log_level_words(arguments.log_level);
   if (arguments.trace) request.trace_folder = arguments.out + "/trace";
   const auto end = launch::supervise(request, *log);
   if (!end.ok()) return report(end.error());
@@ -236,6 +243,7 @@ int begin(RunArguments arguments) {
   if (arguments.out.empty()) arguments.out = default_out(loaded->topology.name);
   const bool supervises = placement->members > 0 && arguments.head_at.empty();
   if (supervises) return look_after(*loaded, *placement, arguments);
+  launch::hold_signals();  // from the first folder that is made
   runtime::FileDisk disk;
   auto folder = launch::RunFolder::create(arguments.out, disk);
   if (!folder.ok()) return report(folder.error());
@@ -256,59 +264,89 @@ int resume(const RunArguments& arguments) {
   return look_after(*loaded, *placement, arguments);
 }
 
-}  // namespace
-
-int run_command(const Arguments& arguments) {
-  CommandLine line(
-      "run T.yaml [--workers N] [--set a.b=c]... [--out DIR] [--seed S] [--json] [--trace]\n"
-      "           | run --resume DIR",
-      "Trains what the topology file describes. Progress and logs go to standard error; the table\n"
-      "data against generated, and with --json the summary, to standard output.",
-      "troupe run config/topologies/quickstart.yaml --set train.epochs=1 --out runs/first");
-  line.positional("topology");
-  line.add()("set", po::value<std::vector<std::string>>()->composing(),
-             "a.b=c: sets one value of the topology; may be repeated")(
-      "out", po::value<std::string>(), "folder of the run (default runs/NAME-TIME)")(
-      "resume", po::value<std::string>(), "goes on with the run in this folder")(
-      "workers", po::value<std::uint32_t>(),
-      "member processes on this host; 0: all in one process (default: those of cluster.hosts)")(
-      "seed", po::value<std::uint64_t>(), "the same as --set train.seed=S")(
-      "json", po::bool_switch(),
-      "ends standard output with the summary as one JSON object, or with what went wrong")(
-      "trace", po::bool_switch(),
-      "writes DIR/trace/ at the end, and not only when the run fails: what every actor of every\n"
-      "process here did lately");
-  line.hidden_value<std::string>("head-at");
-  line.hidden_value<std::vector<std::string>>("member-here");
-  line.hidden_flag("head-returns");
-  if (const auto code = line.parse(arguments)) return *code;
+RunArguments read_arguments(const CommandLine& line) {
   RunArguments parsed;
   if (line.has("workers")) parsed.workers = line.get<std::uint32_t>("workers");
-  if (parsed.workers.value_or(0) > config::kMostMembers) {
-    return line.usage_error(fmt::format("--workers: at most {}", config::kMostMembers));
-  }
   if (line.has("head-at")) parsed.head_at = line.get<std::string>("head-at");
   if (line.has("member-here")) {
     parsed.members_here = line.get<std::vector<std::string>>("member-here");
   }
   parsed.returns = line.get<bool>("head-returns");
   if (line.has("topology")) parsed.topology = line.get<std::string>("topology");
-  if (line.has("set")) parsed.overrides = line.get<std::vector<std::string>>("set");
+  parsed.overrides = settings(line);
   if (line.has("seed")) {
     parsed.overrides.push_back(fmt::format("train.seed={}", line.get<std::uint64_t>("seed")));
-  }
-  if (line.has("out") && line.has("resume")) {
-    return line.usage_error("--resume names the folder already; leave out --out");
   }
   if (line.has("out")) parsed.out = without_slashes_behind(line.get<std::string>("out"));
   if (line.has("resume")) {
     parsed.out = without_slashes_behind(line.get<std::string>("resume"));
     parsed.resume = true;
   }
-  if (parsed.topology.empty() && !parsed.resume) return line.usage_error("which topology file?");
   parsed.json = line.get<bool>("json");
   parsed.trace = line.get<bool>("trace");
+  parsed.log_level = log_level(line);
+  return parsed;
+}
+
+int run(const CommandLine& line) {
+  if (line.has("out") && line.has("resume")) {
+    return line.usage_error("--resume names the folder already; leave out --out");
+  }
+  RunArguments parsed = read_arguments(line);
+  if (parsed.topology.empty() && !parsed.resume) return line.usage_error("which topology file?");
+  if (parsed.head_at.empty()) tell_if_shipped(parsed.topology);
   return parsed.resume ? resume(parsed) : begin(std::move(parsed));
+}
+
+std::vector<Option> run_options() {
+  return {setting_option(),
+          {.name = "out",
+           .value = "DIR",
+           .about = "folder of the run (default runs/NAME-TIME)",
+           .takes = Takes::kFolder},
+          {.name = "resume",
+           .value = "DIR",
+           .about = "goes on with the run in this folder",
+           .takes = Takes::kFolder},
+          workers_option("member processes on this host; 0: all in one process (default: those of "
+                         "cluster.hosts)"),
+          {.name = "seed",
+           .value = "S",
+           .about = "the same as --set train.seed=S",
+           .takes = Takes::kWhole},
+          {.name = "trace",
+           .about = "writes DIR/trace/ at the end, and not only when the run fails: what every "
+                    "actor of every process here did lately"},
+          log_level_option(),
+          json_option(),
+          {.name = "head-at", .value = "ADDRESS", .takes = Takes::kText, .hidden = true},
+          {.name = "member-here",
+           .value = "NAME",
+           .takes = Takes::kText,
+           .repeats = true,
+           .hidden = true},
+          {.name = "head-returns", .hidden = true}};
+}
+
+}  // namespace
+
+const Command& run_verb() {
+  static const Command kVerb{
+      .name = "run",
+      .summary = "train: launch a topology file, all of it",
+      .about =
+          "Trains what the topology file describes, or the topology of that name that comes "
+          "with the program. Progress and logs go to standard error; the table data against "
+          "generated, and with --json the summary, to standard output.",
+      .example =
+          "troupe run config/topologies/quickstart.yaml --set train.epochs=1 --out runs/first",
+      .forms = {"TOPOLOGY [OPTION]...", "--resume DIR [OPTION]..."},
+      .places = {{.name = "topology", .takes = Takes::kTopology}},
+      .options = run_options(),
+      .synonyms = {"train", "start", "launch", "fit"},
+      .failed = launch::summary_of_failure,
+      .carry_out = run};
+  return kVerb;
 }
 
 }  // namespace troupe

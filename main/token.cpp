@@ -12,20 +12,7 @@
 namespace troupe {
 namespace {
 
-namespace po = boost::program_options;
-
-}  // namespace
-
-int token_command(const Arguments& arguments) {
-  CommandLine line("token DIR [--for TIME]",
-                   "Prints a token with which a machine without keys may join, for a while, runs\n"
-                   "whose cluster.keys is DIR; also one that goes on already.",
-                   "troupe token keys --for 30min");
-  line.positional("folder");
-  line.add()("for", po::value<std::string>()->default_value("1h"),
-             "how long it admits: 30s, 10min, 1h");
-  if (const auto code = line.parse(arguments)) return *code;
-  if (!line.has("folder")) return line.usage_error("which folder of keys?");
+int print_token(const CommandLine& line) {
   const auto text = line.get<std::string>("for");
   const auto lifetime = config::parse_duration(text);
   if (!lifetime || *lifetime < std::chrono::seconds(1)) {
@@ -46,6 +33,27 @@ int token_command(const Arguments& arguments) {
       "without a file)\n",
       runtime::time_text(until), keys->own.public_key);
   return 0;
+}
+
+}  // namespace
+
+const Command& token_verb() {
+  static const Command kVerb{
+      .name = "token",
+      .summary = "let a machine without keys join, for a while",
+      .about =
+          "Prints a token with which a machine without keys may join, for a while, runs whose "
+          "cluster.keys is DIR; also one that goes on already.",
+      .example = "troupe token keys --for 30min",
+      .forms = {"DIR [OPTION]..."},
+      .places = {{.name = "folder", .asked = "which folder of keys?", .takes = Takes::kFolder}},
+      .options = {{.name = "for",
+                   .value = "TIME",
+                   .about = "how long it admits: 30s, 10min, 1h",
+                   .takes = Takes::kText,
+                   .preset = "1h"}},
+      .carry_out = print_token};
+  return kVerb;
 }
 
 }  // namespace troupe

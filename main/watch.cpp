@@ -15,6 +15,7 @@
 #include "launch/signal_watch.h"
 #include "main/command_line.h"
 #include "main/commands.h"
+#include "main/common_options.h"
 #include "main/output_file.h"
 #include "main/watch_terminal.h"
 #include "runtime/base/disk.h"
@@ -28,7 +29,6 @@
 namespace troupe {
 namespace {
 
-namespace po = boost::program_options;
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
@@ -41,8 +41,10 @@ constexpr auto kLook = std::chrono::milliseconds(50);
 constexpr auto kTryAgain = std::chrono::seconds(2);
 constexpr std::uint64_t kLargeBytes = std::uint64_t{32} << 20;
 
-Error nobody_reads() {
-  return {ErrorKind::kInternal, "cannot write standard output; is its reader gone?"};
+// Where the terminal could not be written.
+int nobody_reads() {
+  if (reader_is_gone()) return kReaderGone;
+  return report({ErrorKind::kInternal, "cannot write what is watched; is the disk full?"});
 }
 
 struct WatchArguments {
@@ -91,7 +93,7 @@ int end(const RunView& run, const WatchArguments& arguments, WatchTerminal& term
   } else if (run.progress.state == "stopped") {
     std::cerr << "the run was stopped; troupe run --resume goes on with it\n";
   }
-  if (arguments.json) std::cout << run.progress_json << "\n";
+  if (arguments.json) answer(run.progress_members, run.progress.error, ending.code(0));
   return ending.code(0);
 }
 
@@ -109,7 +111,7 @@ int watch_address(const WatchArguments& arguments, const Ending& ending) {
         client->follow("/api/runs/0/stream", [&](const telemetry::EventReader::Event& event) {
           if (run.take(event.data) && std::exchange(lost, false)) terminal.say("");
         });
-    if (terminal.is_gone()) return report(nobody_reads());
+    if (terminal.is_gone()) return nobody_reads();
     if (ending.signal() != 0 || run.is_over()) return end(run, arguments, terminal, ending);
     const bool refused = !followed.ok() && followed.error().kind == ErrorKind::kUsage;
     if (refused || run.version == 0) {
@@ -168,7 +170,7 @@ int watch_folder(const WatchArguments& arguments, const Ending& ending) {
     }
     if (!live && run.is_over()) break;
     terminal.show(run);
-    if (terminal.is_gone()) return report(nobody_reads());
+    if (terminal.is_gone()) return nobody_reads();
     if (!ending.pause(kLook)) break;
   }
   report_bad_lines(**reader, arguments.runs[0]);
@@ -226,7 +228,6 @@ int ask(const WatchArguments& arguments, const Ending& ending) {
 
 // "": all is well.
 std::string contradiction(const WatchArguments& arguments) {
-  if (arguments.runs.empty()) return "which run? Its page's address, or its folder";
   const bool asks = arguments.waits || !arguments.trace.empty();
   const auto is_address = [](const std::string& run) { return telemetry::looks_like_address(run); };
   const bool addresses = std::any_of(arguments.runs.begin(), arguments.runs.end(), is_address);
@@ -254,28 +255,9 @@ int watch(const WatchArguments& arguments) {
   return watch_folder(arguments, ending);
 }
 
-}  // namespace
-
-int watch_command(const Arguments& arguments) {
-  CommandLine line(
-      "watch ADDRESS or DIR [--json] | watch --web DIR... [--listen HOST:PORT]\n"
-      "           | watch ADDRESS --trace FILE | watch ADDRESS --waits",
-      "Shows a run in the terminal until it ends: one that goes on, by the address of its page or\n"
-      "by its folder, or what became of one. With --web as a page, several beside each other.",
-      "troupe watch --web runs/first runs/second");
-  line.positional_rest("runs");
-  line.add()("web", po::bool_switch(), "serves the page for these folders until it is ended")(
-      "listen", po::value<std::string>(),
-      "HOST:PORT of that page (default 127.0.0.1:8400, or the next free port)")(
-      "token", po::value<std::string>(),
-      "file with the token that the page asks for; --web needs one beyond this host")(
-      "json", po::bool_switch(), "ends standard output with the progress as one JSON object")(
-      "trace", po::value<std::string>(),
-      "file to write what every actor of the run did lately, for Perfetto")(
-      "waits", po::bool_switch(), "prints who waits for whom in the run");
-  if (const auto code = line.parse(arguments)) return *code;
+int watch_run(const CommandLine& line) {
   WatchArguments parsed;
-  if (line.has("runs")) parsed.runs = line.get<std::vector<std::string>>("runs");
+  parsed.runs = line.get<std::vector<std::string>>("runs");
   parsed.web = line.get<bool>("web");
   parsed.json = line.get<bool>("json");
   parsed.waits = line.get<bool>("waits");
@@ -290,6 +272,46 @@ int watch_command(const Arguments& arguments) {
     parsed.token = std::move(*token);
   }
   return watch(parsed);
+}
+
+std::vector<Option> watch_options() {
+  return {{.name = "web", .about = "serves the page for these folders until it is ended"},
+          {.name = "listen",
+           .value = "HOST:PORT",
+           .about = "of that page (default 127.0.0.1:8400, or the next free port)",
+           .takes = Takes::kText},
+          {.name = "token",
+           .value = "FILE",
+           .about = "with the token that the page asks for; --web needs one beyond this host",
+           .takes = Takes::kFile},
+          {.name = "trace",
+           .value = "FILE",
+           .about = "writes there what every actor of the run did lately, for Perfetto",
+           .takes = Takes::kFile},
+          {.name = "waits", .about = "prints who waits for whom in the run"},
+          json_option()};
+}
+
+}  // namespace
+
+const Command& watch_verb() {
+  static const Command kVerb{
+      .name = "watch",
+      .summary = "show a run that goes on, or what became of it",
+      .about =
+          "Shows a run in the terminal until it ends: one that goes on, by the address of its "
+          "page or by its folder, or what became of one. With --web as a page, several beside "
+          "each other.",
+      .example = "troupe watch --web runs/first runs/second",
+      .forms = {"RUN [--json]", "--web RUN... [--listen HOST:PORT]", "ADDRESS --trace FILE",
+                "ADDRESS --waits"},
+      .places = {{.name = "runs",
+                  .asked = "which run? Its page's address, or its folder",
+                  .takes = Takes::kRun,
+                  .repeats = true}},
+      .options = watch_options(),
+      .carry_out = watch_run};
+  return kVerb;
 }
 
 }  // namespace troupe

@@ -1,7 +1,8 @@
 #pragma once
 
-// What lies in a run's checkpoints folder: a file per kept step, named by it, and best.json, which
-// says which of them is the best. Pure functions; any thread.
+// What lies in a run's checkpoints folder: a file per kept step, named by it, best.json, which says
+// which of them is the best, and links to the newest and the best, where the file system has links.
+// Pure functions; any thread.
 
 #include <cstdint>
 #include <optional>
@@ -13,6 +14,10 @@ namespace troupe::pipeline {
 
 // File name of a step's checkpoint: "step-000000000123.h5", so that names sort by step.
 std::string checkpoint_name(std::uint64_t step);
+
+// Names of the links.
+inline constexpr const char* kLatestLink = "latest";
+inline constexpr const char* kBestLink = "best";
 
 // Names in a folder's listing that are checkpoints, newest first. Others, such as the temporary
 // file of a write that was cut off, are left out.

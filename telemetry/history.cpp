@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 
+#include "telemetry/epoch_count.h"
 #include "telemetry/history_json.h"
 #include "telemetry/run_clock.h"
 
@@ -188,6 +189,10 @@ std::uint64_t History::Content::computing() const {
 
 RunProgress History::Content::progress_now() const {
   RunProgress now = progress;
+  const EpochCount count =
+      count_epochs(now.iterations, facts.iterations, facts.iterations_per_epoch);
+  now.epoch = count.epoch;
+  now.all_epochs = count.all;
   now.began = clock.began();
   now.newest = clock.newest();
   now.events_per_second = clock.events_per_second();

@@ -46,12 +46,13 @@ struct LatestValue {
 struct RunProgress {
   std::string state;  // "starting", "training", "ended", "failed", "stopped"
   std::string error;  // of "failed"
-  std::uint64_t steps = 0, iterations = 0, epochs = 0, events = 0;
-  double events_per_second = 0.0;                         // lately
-  std::optional<double> seconds_left;                     // nothing: cannot be told
-  std::uint64_t dropped = 0;                              // metrics that found no room
-  double began = 0.0, newest = 0.0;                       // seconds since 1970
-  double node_hours = 0.0, core_hours = 0.0, cost = 0.0;  // so far
+  std::uint64_t steps = 0, iterations = 0, epochs = 0, events = 0;  // made
+  std::uint64_t epoch = 0, all_epochs = 0;                          // as EpochCount has them
+  double events_per_second = 0.0;                                   // lately
+  std::optional<double> seconds_left;                               // nothing: cannot be told
+  std::uint64_t dropped = 0;                                        // metrics that found no room
+  double began = 0.0, newest = 0.0;                                 // seconds since 1970
+  double node_hours = 0.0, core_hours = 0.0, cost = 0.0;            // so far
 };
 
 struct HistoryOptions {

@@ -47,11 +47,12 @@ void print_run(std::string& out, const RunFacts& run) {
 void print_progress(std::string& out, const RunProgress& now) {
   fmt::format_to(
       Out(out),
-      R"(,"progress":{{"state":{},"error":{},"steps":{},"iterations":{},"epochs":{},"events":{},)"
+      R"(,"progress":{{"state":{},"error":{},"steps":{},"iterations":{},"epochs":{},"epoch":{},)"
+      R"("all_epochs":{},"events":{},)"
       R"("events_per_second":{},"seconds_left":{},"dropped":{},"began":{},"newest":{},)"
       R"("node_hours":{},"core_hours":{},"cost":{}}})",
       json_string(now.state), json_string(now.error), now.steps, now.iterations, now.epochs,
-      now.events, json_number(now.events_per_second),
+      now.epoch, now.all_epochs, now.events, json_number(now.events_per_second),
       now.seconds_left ? json_number(*now.seconds_left) : "null", now.dropped, time_text(now.began),
       time_text(now.newest), json_number(now.node_hours), json_number(now.core_hours),
       json_number(now.cost));

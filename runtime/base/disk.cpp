@@ -172,4 +172,18 @@ Result<void> put_back(int descriptor, const std::string& path) {
   return {};
 }
 
+Result<void> FileDisk::link(const std::string& path, const std::string& target) {
+  const std::string temporary = path + ".part";
+  ::unlink(temporary.c_str());
+  if (::symlink(target.c_str(), temporary.c_str()) != 0) {
+    return disk_error("cannot make the link", path, errno);
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    const int cause = errno;
+    ::unlink(temporary.c_str());
+    return disk_error("cannot make the link", path, cause);
+  }
+  return {};
+}
+
 }  // namespace troupe::runtime

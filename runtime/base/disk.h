@@ -28,6 +28,9 @@ class Disk {
   virtual Result<std::vector<std::string>> list(const std::string& folder) = 0;
   // Creates the folder and those above it; one that exists is no error.
   virtual Result<void> make_folder(const std::string& folder) = 0;
+  // Makes `path` a symbolic link to the file `target` of the same folder, at once in place of one
+  // that is there. Errors are kData, among them that the file system has no such links.
+  virtual Result<void> link(const std::string& path, const std::string& target) = 0;
 };
 
 // The file system.
@@ -38,6 +41,7 @@ class FileDisk : public Disk {
   Result<void> remove(const std::string& path) override;
   Result<std::vector<std::string>> list(const std::string& folder) override;
   Result<void> make_folder(const std::string& folder) override;
+  Result<void> link(const std::string& path, const std::string& target) override;
 };
 
 // Writes what an open file holds into a new file at `path`, and makes the descriptor lead to that

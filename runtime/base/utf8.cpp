@@ -38,14 +38,18 @@ char32_t code_point(std::string_view character) {
   return point;
 }
 
-bool is_control_point(char32_t point) {
-  const auto within = [point](char32_t first, char32_t last) {
-    return point >= first && point <= last;
-  };
-  // C0 and C1; marks, separators, embeddings and isolates of Unicode's bidirectional algorithm.
-  return point < 0x20 || within(0x7F, 0x9F) || point == 0x61C || within(0x200E, 0x200F) ||
-         within(0x2028, 0x202E) || within(0x2066, 0x2069);
+// Marks, embeddings and isolates of Unicode's bidirectional algorithm.
+bool turns_direction(char32_t point) {
+  return point == 0x61C || point == 0x200E || point == 0x200F ||
+         (point >= 0x202A && point <= 0x202E) || (point >= 0x2066 && point <= 0x2069);
 }
+
+// C0 and C1, and what breaks lines and paragraphs.
+bool is_control_point(char32_t point) {
+  return point < 0x20 || (point >= 0x7F && point <= 0x9F) || point == 0x2028 || point == 0x2029;
+}
+
+bool is_hidden_point(char32_t point) { return is_control_point(point) || turns_direction(point); }
 
 std::string escape_of(char32_t point) {
   if (point == '\n') return "\\n";
@@ -56,8 +60,6 @@ std::string escape_of(char32_t point) {
 }
 
 }  // namespace
-
-bool is_control(std::string_view character) { return is_control_point(code_point(character)); }
 
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
@@ -80,6 +82,15 @@ std::string valid_utf8(std::string_view text) {
   return out;
 }
 
+bool is_hidden(std::string_view character) { return is_hidden_point(code_point(character)); }
+
+std::string hidden_name(std::string_view character) {
+  const char32_t point = code_point(character);
+  const auto number = static_cast<std::uint32_t>(point);
+  if (is_control_point(point)) return fmt::format("the control character U+{:04X}", number);
+  return fmt::format("U+{:04X} (it turns the direction of writing)", number);
+}
+
 std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -88,7 +99,7 @@ std::string printable(std::string_view text) {
     const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
     if (length == 0) {
       out += fmt::format("\\x{:02x}", static_cast<std::uint8_t>(character[0]));
-    } else if (const char32_t point = code_point(character); is_control_point(point)) {
+    } else if (const char32_t point = code_point(character); is_hidden_point(point)) {
       out += escape_of(point);
     } else {
       out.append(character);

@@ -1,5 +1,7 @@
 #include "telemetry/watch/page_address.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "telemetry/page/listen_address.h"
@@ -10,12 +12,21 @@ namespace {
 
 constexpr std::string_view kScheme = "http://";
 
+// "host:8400", perhaps with "/" and what follows it.
+bool begins_with_port(std::string_view text) {
+  const std::string_view place = text.substr(0, text.find('/'));
+  const std::size_t colon = place.rfind(':');
+  if (colon == std::string_view::npos || colon == 0 || colon + 1 == place.size()) return false;
+  const std::string_view port = place.substr(colon + 1);
+  return std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
 }  // namespace
 
 std::string PageAddress::text() const { return address_text({host, port}); }
 
 bool looks_like_address(std::string_view text) {
-  return text.starts_with(kScheme) || text.starts_with("https://");
+  return text.starts_with(kScheme) || text.starts_with("https://") || begins_with_port(text);
 }
 
 runtime::Result<PageAddress> parse_page_address(std::string_view text) {
@@ -28,8 +39,9 @@ runtime::Result<PageAddress> parse_page_address(std::string_view text) {
   if (text.starts_with("https://")) {
     return wrong("encrypted pages are not read here; reach it by ssh -L");
   }
-  if (!text.starts_with(kScheme)) return wrong("it does not begin with http://");
-  const std::string_view rest = text.substr(kScheme.size());
+  const bool has_scheme = text.starts_with(kScheme);
+  if (!has_scheme && !begins_with_port(text)) return wrong("it does not begin with http://");
+  const std::string_view rest = has_scheme ? text.substr(kScheme.size()) : text;
   const std::size_t end = rest.find_first_of("/?#");
   std::string place(rest.substr(0, end));
   const bool has_port = place.rfind(':') != std::string::npos && !place.ends_with(']');

@@ -1,6 +1,6 @@
 #pragma once
 
-// "http://host:8400/?token=x": where a page is, and what it asks for.
+// "http://host:8400/?token=x", "host:8400": where a page is, and what it asks for.
 
 #include <cstdint>
 #include <string>

@@ -80,7 +80,10 @@ bool RunView::take(std::string_view text_of_all) {
   if (const json& run = field(news, "run"); run.is_object()) facts = read_facts(run);
   if (const json& told = field(news, "progress"); told.is_object()) {
     progress = read_progress(told);
-    progress_json = told.dump(-1, ' ', false, json::error_handler_t::replace);
+    json others = told;
+    others.erase("error");
+    const std::string object = others.dump(-1, ' ', false, json::error_handler_t::replace);
+    progress_members = object.substr(1, object.size() - 2);
   }
   if (const json& series = field(news, "series"); series.is_object()) {
     for (const auto& [name, told] : series.items()) {

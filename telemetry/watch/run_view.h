@@ -27,7 +27,7 @@ struct RunView {
   std::uint64_t version = 0;
   RunFacts facts;
   RunProgress progress;
-  std::string progress_json = "null";                 // as it was told
+  std::string progress_members;  // of the JSON object, as it was told; without error
   std::map<std::string, std::vector<double>> curves;  // means by series
   std::vector<Node> nodes;
   std::deque<Note> marks;   // the newest

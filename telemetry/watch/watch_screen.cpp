@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/utf8.h"
+#include "telemetry/epoch_count.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -152,7 +153,7 @@ std::string fit(std::string_view text, std::size_t columns) {
   std::string out;
   for (std::size_t used = 0; !text.empty() && used < columns; ++used) {
     const std::size_t length = runtime::utf8_length(text);
-    if (length == 0 || runtime::is_control(text.substr(0, length))) {
+    if (length == 0 || runtime::is_hidden(text.substr(0, length))) {
       out += '?';
     } else {
       out.append(text.substr(0, length));
@@ -208,7 +209,9 @@ std::string watch_line(const RunView& run) {
   const RunProgress& progress = run.progress;
   std::string line = fmt::format("iteration {}", progress.iterations);
   if (run.facts.iterations > 0) line += fmt::format("/{}", run.facts.iterations);
-  line += fmt::format(", epoch {}", progress.epochs);
+  const EpochCount epochs =
+      count_epochs(progress.iterations, run.facts.iterations, run.facts.iterations_per_epoch);
+  if (epochs.epoch > 0) line += ", " + epoch_text(epochs);
   for (const std::string& slot : slots_of(run.facts)) {
     const std::vector<double> loss = slot_loss(run, slot);
     if (!loss.empty()) line += fmt::format(", {} {:.4g}", slot, loss.back());

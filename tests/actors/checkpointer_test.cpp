@@ -68,7 +68,7 @@ class CheckpointFiles : public testing::Test {
     play.link("checkpointer", "metrics", "monitor", "metrics", runtime::Lane::kMetrics);
     const auto end = play.run(1);
     EXPECT_FALSE(end.error) << end.error->message;
-    EXPECT_EQ(play.log_lines(), "");
+    EXPECT_EQ(play.log_lines(), expected_log_);
     auto names = pipeline::checkpoints_newest_first(disk_.list("run").value());
     std::vector<std::uint64_t> steps;
     for (const std::string& name : names) steps.push_back(std::stoull(name.substr(5)));
@@ -88,6 +88,7 @@ class CheckpointFiles : public testing::Test {
   std::vector<std::function<void(Context&)>> told_;
   int answers_ = 0;
   int written_ = 0;
+  std::string expected_log_;
 };
 
 TEST_F(CheckpointFiles, NewestAndBestRemain) {
@@ -97,6 +98,28 @@ TEST_F(CheckpointFiles, NewestAndBestRemain) {
   }
   EXPECT_THAT(left(), ElementsAre(8, 16));
   EXPECT_EQ(best(), (pipeline::BestCheckpoint{8, 0.5}));
+}
+
+TEST_F(CheckpointFiles, LinksLeadToTheNewestAndTheBest) {
+  for (const std::uint64_t iteration : {1, 2, 3, 4}) {
+    snapshot(iteration);
+    validated(iteration, iteration == 2 ? 0.5 : 0.7);
+  }
+  left();
+  EXPECT_THAT(disk_.links(),
+              ElementsAre(testing::Pair("run/best", pipeline::checkpoint_name(8)),
+                          testing::Pair("run/latest", pipeline::checkpoint_name(16))));
+}
+
+TEST_F(CheckpointFiles, WhereThereAreNoLinksItIsSaidOnceAndCheckpointsAreKept) {
+  disk_.refuse_links();
+  expected_log_ =
+      "checkpointer: no links for run/latest; the names of checkpoints and best.json tell\n";
+  snapshot(1);
+  validated(1, 0.5);
+  snapshot(2);
+  EXPECT_THAT(left(), ElementsAre(4, 8));
+  EXPECT_EQ(best(), (pipeline::BestCheckpoint{4, 0.5}));
 }
 
 TEST_F(CheckpointFiles, BestIsWrittenAgainWhenItsVerdictComesAfterItHadToMakeRoom) {

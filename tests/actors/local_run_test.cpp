@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdio>
 #include <thread>
 
 #include <unistd.h>
@@ -39,6 +40,7 @@ void run_on(runtime::Disk& disk, const std::string& folder) {
   request.topology = loaded.value().topology;
   request.data_folder = folder + "/data";
   request.shutdown_deadline = std::chrono::milliseconds(200);
+  request.last_words = [](const std::string& summary) { std::fputs(summary.c_str(), stderr); };
   (void)run_locally(request, run_folder.value(), disk, log);
 }
 
@@ -49,7 +51,7 @@ TEST(LocalRun, HandlerThatNeverReturnsIsNamedAndTheProcessEndsWithTheSummaryWrit
   EXPECT_EXIT(run_on(disk, folder.path()), testing::ExitedWithCode(1),
               testing::AllOf(HasSubstr("checkpointer: a handler has been running for"),
                              HasSubstr("steps was not saved (the disk does not answer); --resume"),
-                             HasSubstr("abandoned: checkpointer")));
+                             HasSubstr("\"exit_code\":1,"), HasSubstr("abandoned: checkpointer")));
   for (const char* name : {"run/summary.json", "run/trace/local.json"}) {
     EXPECT_TRUE(disk.read(folder / name).ok()) << name;
   }

@@ -46,6 +46,18 @@ Result<std::vector<std::string>> MemoryDisk::list(const std::string& folder) {
   return names;
 }
 
+runtime::Result<void> MemoryDisk::link(const std::string& path, const std::string& target) {
+  const std::scoped_lock lock(mutex_);
+  if (!has_links_) return runtime::Error{runtime::ErrorKind::kData, "no links for " + path};
+  links_[path] = target;
+  return {};
+}
+
+std::map<std::string, std::string> MemoryDisk::links() const {
+  const std::scoped_lock lock(mutex_);
+  return links_;
+}
+
 std::string MemoryDisk::text(const std::string& path) const {
   const std::scoped_lock lock(mutex_);
   const auto found = files_.find(path);

@@ -27,12 +27,18 @@ class MemoryDisk final : public runtime::Disk {
   runtime::Result<void> remove(const std::string& path) override;
   runtime::Result<std::vector<std::string>> list(const std::string& folder) override;
   runtime::Result<void> make_folder(const std::string&) override { return {}; }
+  // Apart from the files; nothing follows it.
+  runtime::Result<void> link(const std::string& path, const std::string& target) override;
 
   std::string text(const std::string& path) const;
+  std::map<std::string, std::string> links() const;
+  void refuse_links() { has_links_ = false; }
 
  private:
   mutable std::mutex mutex_;
   std::map<std::string, runtime::Buffer> files_;
+  std::map<std::string, std::string> links_;  // targets by path
+  bool has_links_ = true;
 };
 
 // What the toy of the zoo is trained with; its schedule has 4 slots.

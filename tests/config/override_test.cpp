@@ -95,6 +95,15 @@ TEST(Override, AValueMayHoldEqualsSignsAndMustBeYaml) {
   EXPECT_THAT(message_of(parse(kLeast, {"train.seed="})), HasSubstr("found nothing"));
 }
 
+TEST(Override, APatternThatBeginsWithAStarIsShownInItsQuotes) {
+  EXPECT_EQ(
+      message_of(parse(kLeast, {"data.train=*.h5"})),
+      "--set data.train=*.h5: a pattern that begins with * needs two pairs of quotes, one for "
+      "the shell and one for YAML: --set 'data.train=\"*.h5\"'");
+  EXPECT_EQ(parsed(kLeast, {"data.train=\"*.h5\""}).topology.data.dataset.paths[0],
+            (std::filesystem::current_path() / "*.h5").string());
+}
+
 TEST(Override, WithoutAnEqualsSignItIsAUsageError) {
   for (const char* text : {"train.seed", "=3", "a..b=3", ".a=3", "a.=3", ""}) {
     const auto result = parse(kLeast, {text});

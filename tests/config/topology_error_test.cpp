@@ -67,7 +67,8 @@ constexpr const char* kAllProblems[] = {
     "\"weak\"?",
     "t.yaml:17:21: actors.loader.credits: expected a whole number from 1 to 1024, found the "
     "number 0",
-    "t.yaml:18:21: actors.replica.device: only cpu is available in this version, not cuda",
+    "t.yaml:18:21: actors.replica.device: only cpu is available in this version, not cuda: no "
+    "backend for other devices is built in",
     "t.yaml:18:34: actors.replica.count: expected a whole number from 1",
     "t.yaml:19:24: actors.reducer.reduction: expected one of exact, fp32, bf16, int8, found text "
     "\"int4\"",
@@ -254,6 +255,39 @@ INSTANTIATE_TEST_SUITE_P(
                 "which needs keys"},
         Mistake{kModel + kData + "cluster: {failure: {stuck_after: 60}}\n",
                 "expected a duration such as 500ms"}));
+
+TEST(TopologyErrors, DeviceThatThisVersionLacksIsNoMistypedOne) {
+  for (const char* device : {"gpu", "tpu", "cuda"}) {
+    EXPECT_EQ(message_of(parse(kLeast, {fmt::format("actors.replica.device={}", device)})),
+              fmt::format("--set actors.replica.device={0}: actors.replica.device: only cpu is "
+                          "available in this version, not {0}: no backend for other devices is "
+                          "built in",
+                          device));
+  }
+  EXPECT_THAT(message_of(parse(kLeast, {"actors.replica.device=npu"})),
+              Not(HasSubstr("did you mean")));
+}
+
+TEST(TopologyErrors, AddressOfRemoteStorageIsNoPath) {
+  for (const char* address :
+       {"s3://bucket/a.h5", "gs://b/*.h5", "https://host/a.h5", "root://h/a"}) {
+    EXPECT_EQ(message_of(parse(kLeast, {fmt::format("data.train=[b.h5, \"{}\"]", address)})),
+              fmt::format("--set data.train=[b.h5, \"{0}\"]: data.train.1: {0}: remote storage is "
+                          "not read; mount it or copy what is there to this machine, and give that "
+                          "path",
+                          address));
+  }
+  EXPECT_THAT(message_of(parse(kLeast + "cluster: {keys: \"s3://bucket/keys\"}\n")),
+              HasSubstr("t.yaml:3:17: cluster.keys: s3://bucket/keys: remote storage"));
+}
+
+TEST(TopologyErrors, SpelledCharacterThatDoesNotShowIsRefused) {
+  EXPECT_EQ(message_of(parse("model: {zoo: toy}\ndata: {train: \"a\\u202Eb.h5\"}\n")),
+            "t.yaml:2:15: data.train: U+202E (it turns the direction of writing) is taken in no "
+            "text");
+  EXPECT_THAT(message_of(parse(kLeast, {"name=\"\\e[31m\""})),
+              HasSubstr("name: the control character U+001B is taken in no text"));
+}
 
 // Each with its line, all at once, before anything is compiled.
 TEST(TopologyErrors, LossesAndConditionsThatCannotBeComparedStandAtTheirPlaces) {

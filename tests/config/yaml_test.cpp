@@ -56,7 +56,8 @@ TEST(Yaml, SyntaxErrorsHaveAPlace) {
 
 TEST(Yaml, BytesThatAreNoTextAreRefusedWithTheirPlace) {
   EXPECT_THAT(problems_of("a: 1\nb: \xff\n"), HasSubstr("y:2:4: byte 0xff"));
-  EXPECT_THAT(problems_of(std::string_view("a\0b", 3)), HasSubstr("y:1:2: byte 0x00"));
+  EXPECT_THAT(problems_of(std::string_view("a\0b", 3)),
+              HasSubstr("y:1:2: the control character U+0000"));
   EXPECT_THAT(problems_of("\xff\xfe"
                           "a\0"),
               HasSubstr("byte 0xff"));
@@ -91,6 +92,19 @@ TEST(Yaml, CommonMistakesAreHintedAt) {
               HasSubstr("y:2:16: not valid YAML: end of map not found; a value that begins with [ "
                         "and is no list needs quotes: \"[::1]:8400\""));
   EXPECT_THAT(problems_of("a: [1, 2\n"), testing::Not(HasSubstr("needs quotes")));
+  EXPECT_THAT(problems_of("a: [data/*.h5, *.h5]\n"),
+              HasSubstr("; a value that begins with * needs quotes: \"*.h5\""));
+}
+
+TEST(Yaml, CharactersThatDoNotShowAreNamedWithTheirPlaces) {
+  EXPECT_EQ(problems_of("a: 1\nb: \x1b[31m\n"),
+            "y:2:4: the control character U+001B stands here; take it out");
+  EXPECT_EQ(problems_of(std::string("a: \0", 4)),
+            "y:1:4: the control character U+0000 stands here; take it out");
+  EXPECT_EQ(problems_of("\u00e4: a\u202etxt.h5\n"),
+            "y:1:5: U+202E (it turns the direction of writing) stands here; take it out");
+  EXPECT_EQ(problems_of("# \u2066\n"),
+            "y:1:3: U+2066 (it turns the direction of writing) stands here; take it out");
 }
 
 TEST(Yaml, AliasesStandForCopies) {

@@ -21,8 +21,8 @@ const std::string kStubborn =
     "trap 'echo got TERM' TERM; trap 'echo got USR1' USR1; echo ready; while :; do sleep 0.01; "
     "done";
 
-std::string ends_on_term(int code) {
-  return "trap 'exit " + std::to_string(code) + "' TERM; echo ready; while :; do sleep 0.01; done";
+std::string ends_on_interrupt(int code) {
+  return "trap 'exit " + std::to_string(code) + "' INT; echo ready; while :; do sleep 0.01; done";
 }
 
 std::string waits_for(const std::string& path) {
@@ -78,7 +78,7 @@ TEST(ProcessGroup, ALostMemberIsToldAndTheHeadGoesOn) {
 }
 
 TEST(ProcessGroup, ASignalReachesTheHeadAloneAndMembersAreKilledAfterTheGrace) {
-  Group group("100", {ends_on_term(143), kStubborn, ""});
+  Group group("100", {ends_on_interrupt(130), kStubborn, ""});
   group.line_with("head | ready");
   group.line_with("member.0 | ready");
   group.child().send(SIGINT);

@@ -147,5 +147,42 @@ TEST_F(KeptFolder, AnotherRunInItsPlaceIsLeftAlone) {
   EXPECT_TRUE(replace("checkpoints/a").ok()) << "it has gone";
 }
 
+TEST(RunFolder, ThatIsDiscardedLeavesNothingThatItMade) {
+  const Folder folder;
+  runtime::FileDisk disk;
+  const std::string path = folder.file("runs/a");
+  {
+    const auto run = RunFolder::create(path, disk);
+    ASSERT_TRUE(run.ok());
+    std::ofstream(run->file("log.txt")) << "x";
+    run->discard();
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder.file("runs")));
+}
+
+TEST(RunFolder, ThatIsDiscardedLeavesWhatOthersMade) {
+  const Folder folder;
+  runtime::FileDisk disk;
+  const std::string path = folder.file("runs/a");
+  std::filesystem::create_directories(path);
+  for (const char* name : {"/log.txt", "/.notes"}) std::ofstream(path + name) << "x";
+  {
+    const auto run = RunFolder::create(path, disk);
+    ASSERT_TRUE(run.ok());
+    std::ofstream(folder.file("runs/b")) << "x";
+    run->discard();
+  }
+  EXPECT_FALSE(std::filesystem::exists(path + "/checkpoints"));
+  for (const char* name : {"runs/a/log.txt", "runs/a/.notes", "runs/b"}) {
+    EXPECT_TRUE(std::filesystem::exists(folder.file(name))) << name;
+  }
+  ASSERT_TRUE(std::filesystem::remove(path + "/log.txt"));
+  std::ofstream(path + "/topology.yaml") << "x";
+  const auto again = RunFolder::reopen(path, disk);
+  ASSERT_TRUE(again.ok());
+  again->discard();
+  EXPECT_TRUE(std::filesystem::exists(path + "/topology.yaml"));
+}
+
 }  // namespace
 }  // namespace troupe::launch

@@ -51,7 +51,7 @@ TEST_F(ToyRun, ThreadsAreCapped) {
   for (const Words& words : {Words{"data", "make", path("x.h5"), "--threads", "100000"},
                              Words{"data", "info", path("toy.h5"), "--threads", "1025"},
                              Words{"generate", "c.h5", "--out", "g.h5", "--threads", "1025"}}) {
-    expect_refused(call(words), 2, {"--threads must be 1 to 1024, not 1"});
+    expect_refused(call(words), 2, {"--threads: a whole number from 1 to 1024, not 1"});
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tests/main/toy_run.h"
@@ -17,7 +18,8 @@ using testing::StartsWith;
 TEST(Verbs, HelpOfEachShowsUsageAndAnExample) {
   const std::vector<Words> verbs{{"run"},          {"check"},    {"data"},    {"data", "make"},
                                  {"data", "info"}, {"generate"}, {"inspect"}, {"keygen"},
-                                 {"join"},         {"drain"},    {"watch"}};
+                                 {"join"},         {"drain"},    {"watch"},   {"token"},
+                                 {"completions"}};
   for (Words verb : verbs) {
     const std::string name = verb.size() == 1 ? verb[0] : verb[0] + " " + verb[1];
     verb.push_back("--help");
@@ -32,16 +34,18 @@ TEST(Verbs, HelpOfEachShowsUsageAndAnExample) {
 TEST(Verbs, BinaryListsItsVerbsAndItsVersion) {
   const ProcessEnd help = call({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* verb :
-       {"run", "join", "drain", "check", "data", "generate", "inspect", "keygen", "watch"}) {
+  for (const char* verb : {"run", "join", "drain", "check", "data make", "data info", "generate",
+                           "inspect", "keygen", "token", "watch", "completions"}) {
     EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + verb + " "));
   }
   const ProcessEnd version = call({"--version"});
   EXPECT_EQ(version.exit_code, 0);
+  EXPECT_THAT(version.out, HasSubstr("\nprecision: fp32, bf16\n"));
+  EXPECT_THAT(version.out, HasSubstr("\ndevices: cpu\n"));
   EXPECT_THAT(version.out, testing::MatchesRegex("troupe [0-9]+\\.[0-9]+\\.[0-9]+\n.*\n"));
 }
 
-TEST(Verbs, UsageErrorsExitWithTwoAndSayNothingOnStandardOutput) {
+TEST(Verbs, UsageErrorsExitWithTwoAndSayNothingOnStandardOutputButForJson) {
   const std::vector<Words> wrong{
       {},
       {"frobnicate"},
@@ -103,7 +107,8 @@ TEST(Verbs, UsageErrorsExitWithTwoAndSayNothingOnStandardOutput) {
   for (const Words& words : wrong) {
     const ProcessEnd end = call(words, {.folder = folder.path()});
     EXPECT_EQ(end.exit_code, 2) << testing::PrintToString(words) << end.err;
-    EXPECT_EQ(end.out, "");
+    const bool json = std::find(words.begin(), words.end(), "--json") != words.end();
+    EXPECT_EQ(end.out.empty(), !json) << end.out;
     EXPECT_NE(end.err, "");
   }
   EXPECT_TRUE(folder.names().empty());
@@ -262,12 +267,50 @@ TEST_F(ToyRun, CheckSaysWhatWouldRunWithoutOpeningData) {
   const ProcessEnd end = call({"check", path("toy.yaml")});
   EXPECT_EQ(end.exit_code, 0) << end.err;
   for (const char* part :
-       {"generator", "discriminator", "replica.1", "bounds:", "placement:", "topology hash: "}) {
+       {"generator", "discriminator", "replica.0..1", "bounds:", "placement:", "topology hash: "}) {
     EXPECT_THAT(end.out, HasSubstr(part));
   }
   const JsonValue object = last_line(call({"check", path("toy.yaml"), "--json"}));
   EXPECT_THAT(end.out, HasSubstr(object["topology_hash"].text()));
   EXPECT_GT(object["message_bytes"].integer(), 0);
+}
+
+std::ptrdiff_t lines_of(const ProcessEnd& end) {
+  return std::count(end.out.begin(), end.out.end(), '\n');
+}
+
+TEST_F(ToyRun, CheckTellsEqualActorsAndLinksTogetherUnlessAllAreAskedFor) {
+  const ProcessEnd few = call({"check", path("toy.yaml"), "--workers", "2"});
+  const ProcessEnd many = call({"check", path("toy.yaml"), "--workers", "64"});
+  EXPECT_EQ(lines_of(few), lines_of(many));
+  EXPECT_LE(lines_of(many), 40) << many.out;
+  EXPECT_THAT(many.out,
+              HasSubstr("\n  replica.0..127 -> reducer.0..63: contributions, 128 links, "));
+  const ProcessEnd all = call({"check", path("toy.yaml"), "--workers", "64", "--links"});
+  EXPECT_THAT(all.out,
+              HasSubstr("\n  replica.127.contributions -> reducer.63.contributions  data"));
+  EXPECT_THAT(all.out, HasSubstr("average_pool1"));
+  const JsonValue object =
+      last_line(call({"check", path("toy.yaml"), "--workers", "64", "--json"}));
+  EXPECT_THAT(object["plan"].text(), HasSubstr("replica.127.contributions"));
+}
+
+// The output is larger than what waits in a pipe.
+TEST_F(ToyRun, ReaderThatGoesEndsTheProgramSilentlyAsOthers) {
+  const std::string script = "'" TROUPE_BINARY "' check " + path("toy.yaml") +
+                             " --workers 64 --links | head -n 3 >&2; echo ${PIPESTATUS[0]}";
+  const ProcessEnd end = Process({"/usr/bin/env", "bash", "-c", script}).wait();
+  EXPECT_EQ(end.out, "141\n");
+  EXPECT_EQ(std::count(end.err.begin(), end.err.end(), '\n'), 3) << end.err;
+}
+
+TEST_F(ToyRun, LogLevelHoldsForAllProcessesOfARun) {
+  const ProcessEnd quiet = run("a", {"--workers", "1", "--log-level", "warning"});
+  EXPECT_EQ(quiet.exit_code, 0);
+  EXPECT_THAT(quiet.err, testing::Not(HasSubstr(" info ")));
+  EXPECT_EQ(read_text(path("a/log.txt")), "");
+  const ProcessEnd loud = run("b", {"--workers", "1", "--log-level=debug"});
+  EXPECT_THAT(loud.err, HasSubstr(" info "));
 }
 
 TEST_F(ToyRun, InspectShowsCountersShapesAndHash) {

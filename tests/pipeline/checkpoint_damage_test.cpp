@@ -51,6 +51,7 @@ class MemoryDisk final : public runtime::Disk {
     return names;
   }
   runtime::Result<void> make_folder(const std::string&) override { return {}; }
+  runtime::Result<void> link(const std::string&, const std::string&) override { return {}; }
 
   std::map<std::string, Buffer> files;
   std::size_t capacity = SIZE_MAX;

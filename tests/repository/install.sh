@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # install.sh BUILD_DIR VERSION: installs into a scratch folder; the program there knows its version
-# and accepts the topologies installed beside it.
+# and accepts the topologies installed beside it, and the manual page and the completions lie where
+# man and the shells look for them.
 set -euo pipefail
 build_dir=$1 version=$2
 
@@ -11,4 +12,9 @@ cmake --install "$build_dir" --prefix "$prefix" >/dev/null
 for topology in "$prefix"/share/troupe/topologies/*.yaml; do
   "$prefix/bin/troupe" check "$topology" >/dev/null
   echo "accepted ${topology##*/}"
+done
+for file in man/man1/troupe.1 bash-completion/completions/troupe zsh/site-functions/_troupe \
+  fish/vendor_completions.d/troupe.fish; do
+  grep -q troupe "$prefix/share/$file"
+  echo "found $file"
 done

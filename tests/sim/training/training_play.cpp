@@ -351,6 +351,9 @@ Result<std::vector<std::string>> SimDisk::list(const std::string& folder) {
   return files_.list(folder);
 }
 Result<void> SimDisk::make_folder(const std::string& folder) { return files_.make_folder(folder); }
+Result<void> SimDisk::link(const std::string& path, const std::string& target) {
+  return files_.link(path, target);
+}
 
 TrainingStage::TrainingStage(const std::string& sections, RingOrder ring_order)
     : ring_order_(ring_order) {

@@ -67,9 +67,23 @@ TEST(PageAddress, IsReadAsPeopleCopyIt) {
   EXPECT_EQ(text("http://host"), "host:80|");
   EXPECT_EQ(text("http://host:1/?token=a%20b#x"), "host:1|a b");
   EXPECT_EQ(text("http://host:1?x=1&token=c"), "host:1|c");
-  for (const char* wrong : {"", "host:1", "https://host:1", "http://", "http://:80", "http://h:0",
-                            "http://h:x", "http://a b:1", "http://h:99999", "runs/first"}) {
+  EXPECT_EQ(text("127.0.0.1:8400"), "127.0.0.1:8400|");
+  EXPECT_EQ(text("host:1/?token=c"), "host:1|c");
+  for (const char* wrong :
+       {"", "host", "host:x", ":1", "host:0", "https://host:1", "http://", "http://:80",
+        "http://h:0", "http://h:x", "http://a b:1", "http://h:99999", "runs/first"}) {
     EXPECT_EQ(text(wrong), "no") << wrong;
+  }
+}
+
+TEST(PageAddress, IsToldFromAFolder) {
+  for (const char* address :
+       {"http://host", "https://host", "127.0.0.1:8400", "[::1]:8400", "localhost:8400/?token=a"}) {
+    EXPECT_TRUE(looks_like_address(address)) << address;
+  }
+  for (const char* folder :
+       {"", "runs", "runs/first", "runs/a:1", "a:", ":1", "a:1b", "s3://b/run"}) {
+    EXPECT_FALSE(looks_like_address(folder)) << folder;
   }
 }
 

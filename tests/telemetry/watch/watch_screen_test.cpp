@@ -91,7 +91,7 @@ TEST(WatchScreen, ShowsWhatMattersInItsPlace) {
   const std::string screen = screen_of(run);
   EXPECT_THAT(screen, HasSubstr("quick  gan3d_25  training"));
   EXPECT_THAT(screen, HasSubstr("25.0 %"));
-  EXPECT_THAT(screen, HasSubstr("iteration 200/800, epoch 1, g 8, 812.5 events/s, 1:47 left"));
+  EXPECT_THAT(screen, HasSubstr("iteration 200/800, epoch 2/4, g 8, 812.5 events/s, 1:47 left"));
   EXPECT_THAT(screen, HasSubstr("▁█"));
   EXPECT_THAT(screen, HasSubstr("compute 75 %  reduce 25 %"));
   EXPECT_THAT(screen, HasSubstr("0.50 cores"));
@@ -125,7 +125,7 @@ TEST(WatchScreen, FitsAnyTerminal) {
 
 TEST(WatchScreen, ARunOfWhichNothingIsKnownIsShownToo) {
   EXPECT_THAT(screen_of(RunView{}), HasSubstr("a run"));
-  EXPECT_EQ(watch_line(RunView{}), "iteration 0, epoch 0");
+  EXPECT_EQ(watch_line(RunView{}), "iteration 0");
 }
 
 TEST(WatchScreen, FiguresForPeople) {

@@ -1,0 +1,41 @@
+#pragma once
+
+// How a verb ends: what --json prints, and what went wrong. Of this process, which carries out one
+// verb; one thread.
+
+#include <string>
+
+#include "main/command.h"
+#include "runtime/base/error.h"
+
+namespace troupe {
+
+// Prints the object that --json promises: `members` ("\"a\":1,\"b\":2"), then error, null when it
+// is empty, and exit_code.
+void answer(const std::string& members, const std::string& error = "", int exit_code = 0);
+// The same for one that has all of that already.
+void answer_object(const std::string& object);
+
+// Remembers what went wrong, for finish(), where a log has told people already.
+void note_failure(const std::string& what);
+// Prints the error for people, notes it and returns its exit code.
+int report(const runtime::Error& error);
+// Says on standard error that the system gave fewer threads than --threads asked for, if it did.
+void report_threads(int asked, int given);
+
+// Once a reader of standard output has gone, nobody wants the rest: what a shell says of a program
+// that SIGPIPE has ended.
+inline constexpr int kReaderGone = 141;
+// Whether standard output leads to somebody who has gone, as `head` has after its lines.
+bool reader_is_gone();
+
+// What finish() prints of a verb that failed: null, the beginning, error and exit_code alone.
+using FailedObject = std::string (*)(const std::string& error, int exit_code);
+void set_failed_object(FailedObject object);
+
+// The last of the program. Where the words ask for --json and the verb failed without an object,
+// prints that of a failed verb. Returns the exit code: `code`, or kReaderGone or 1 when a
+// verb that succeeded could not write what it found.
+int finish(const Arguments& words, int code);
+
+}  // namespace troupe

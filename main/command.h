@@ -1,0 +1,71 @@
+#pragma once
+
+// A verb as data. Parsing, --help, the manual page, the completions of shells and the suggestions
+// are all made from it.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+class CommandLine;
+
+// The words behind the verb.
+using Arguments = std::vector<std::string>;
+
+// What an option, or a place on the command line, is given.
+enum class Takes : std::uint8_t {
+  kNothing,  // a flag
+  kText,
+  kWhole,     // a number within the option's bounds
+  kNumber,    // a finite one
+  kWord,      // one of the option's words
+  kSetting,   // a.b=c of a topology
+  kFile,      // of this machine
+  kFolder,    // likewise
+  kTopology,  // a file, or the name of one that comes with the program
+  kRun,       // a folder, or the address of a run's page
+};
+
+struct Option {
+  std::string name{};   // without dashes
+  std::string value{};  // how help calls what it takes: "N"; empty for a flag
+  std::string about{};  // what it does; its default, unless that is `preset`
+  Takes takes = Takes::kNothing;
+  std::string preset{};        // what it has where it is not given; empty: nothing
+  std::string preset_shown{};  // in words, where that differs from machine to machine
+  std::uint64_t least = 0, most = UINT64_MAX;  // with kWhole
+  std::vector<std::string> words{};            // with kWord
+  bool repeats = false;
+  bool hidden = false;  // for processes that the program starts itself
+};
+
+// A word without dashes; its place is that in Command::places.
+struct Place {
+  std::string name{};   // help shows it in capitals
+  std::string asked{};  // what is said where it is missing: "which checkpoint?"; empty: it may be
+  Takes takes = Takes::kText;
+  bool repeats = false;              // the last place may take all that are left
+  std::vector<std::string> words{};  // with kWord
+};
+
+struct Command {
+  std::string name{};     // "run"; "data make" for a verb below another
+  std::string summary{};  // a line, for the list of verbs
+  std::string about{};    // one or two sentences
+  std::string example{};  // a command that works
+  // How it is called, without "troupe" and the name; empty: the places, then the options.
+  std::vector<std::string> forms{};
+  std::vector<Place> places{};
+  std::vector<Option> options{};
+  std::vector<std::string> synonyms{};  // what others call it
+  bool hidden = false;
+  // What --json prints where the verb failed without an object; null: error and exit_code alone.
+  std::string (*failed)(const std::string& error, int exit_code) = nullptr;
+  // With its words read. Returns the exit code; results go to standard output, all else to standard
+  // error.
+  int (*carry_out)(const CommandLine& line) = nullptr;
+};
+
+}  // namespace troupe

@@ -1,0 +1,156 @@
+// The manual page and what shells complete with: made from the tables that --help is made from, and
+// taken by the programs that read them, where those are installed.
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "tests/main/toy_run.h"
+
+namespace troupe {
+namespace {
+
+using testing::HasSubstr;
+
+const std::vector<Words>& verbs() {
+  static const std::vector<Words> kVerbs{
+      {"run"},          {"join"},  {"drain"},    {"watch"},   {"check"},  {"data", "make"},
+      {"data", "info"}, {"token"}, {"generate"}, {"inspect"}, {"keygen"}, {"completions"}};
+  return kVerbs;
+}
+
+// The options that the verb's help lists, with dashes.
+std::vector<std::string> options_of(Words verb) {
+  verb.push_back("--help");
+  std::vector<std::string> options;
+  std::istringstream lines(call(verb).out);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("  --")) options.push_back(line.substr(2, line.find(' ', 2) - 2));
+  }
+  return options;
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+bool is_installed(const std::string& program) {
+  return Process({"/bin/sh", "-c", "command -v " + program}).wait().exit_code == 0;
+}
+
+class Shells : public testing::Test {
+ protected:
+  // What the shell prints of the script; skips the test where there is no such shell.
+  ProcessEnd shell(const std::string& name, const std::string& script) {
+    return Process({"/usr/bin/env", name, "-c", script}).wait();
+  }
+  std::string completions(const std::string& name) {
+    const ProcessEnd end = call({"completions", name});
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    write_text(folder_ / name, end.out);
+    return folder_ / name;
+  }
+  // What bash offers for the last of the words.
+  std::vector<std::string> offered(const Words& words) {
+    const std::string script = fmt::format(
+        "source {}; COMP_WORDS=({}); COMP_CWORD={}; cd {}; _troupe; printf '%s\\n' "
+        "\"${{COMPREPLY[@]}}\"",
+        completions("bash"), fmt::format("'{}'", fmt::join(words, "' '")), words.size() - 1,
+        folder_.path());
+    const ProcessEnd end = shell("bash", script);
+    EXPECT_EQ(end.err, "");
+    std::vector<std::string> lines;
+    std::istringstream text(end.out);
+    for (std::string line; std::getline(text, line);) {
+      if (!line.empty()) lines.push_back(line);
+    }
+    return lines;
+  }
+
+  pipeline::TemporaryFolder folder_;
+};
+
+TEST_F(Shells, EveryVerbAndOptionIsInTheManualAndInAllCompletions) {
+  const std::string manual = replaced(call({"manual"}).out, "\\-", "-");
+  const std::string bash = call({"completions", "bash"}).out;
+  const std::string zsh = call({"completions", "zsh"}).out;
+  const std::string fish = call({"completions", "fish"}).out;
+  for (const Words& verb : verbs()) {
+    const std::string name = fmt::format("{}", fmt::join(verb, " "));
+    EXPECT_THAT(manual, HasSubstr(".SS troupe " + name + "\n"));
+    EXPECT_THAT(bash, HasSubstr("'" + name + "')"));
+    EXPECT_THAT(zsh, HasSubstr("'" + name + "')"));
+    EXPECT_THAT(fish, HasSubstr("__fish_seen_subcommand_from " + verb.back() + "'"));
+    const auto options = options_of(verb);
+    ASSERT_FALSE(options.empty()) << name;
+    const std::string section = manual.substr(manual.find(".SS troupe " + name + "\n"));
+    for (const std::string& option : options) {
+      EXPECT_THAT(section.substr(0, section.find("\n.SS ", 1)), HasSubstr("\\fB" + option)) << name;
+      EXPECT_THAT(bash.substr(bash.find("'" + name + "')")), HasSubstr(option)) << name;
+      EXPECT_THAT(zsh.substr(zsh.find("'" + name + "')")), HasSubstr(option + "[")) << name;
+      EXPECT_THAT(fish, HasSubstr(verb.back() + "' -l " + option.substr(2) + " ")) << name;
+    }
+  }
+}
+
+TEST_F(Shells, HelpListsTheSameVerbs) {
+  const std::string help = call({"--help"}).out;
+  for (const Words& verb : verbs()) {
+    EXPECT_THAT(help, HasSubstr(fmt::format("\n  {} ", fmt::join(verb, " "))));
+  }
+  EXPECT_EQ(help.find("manual"), std::string::npos);
+}
+
+TEST_F(Shells, BashOffersVerbsOptionsAndValues) {
+  using testing::Contains;
+  using testing::ElementsAre;
+  if (!is_installed("bash")) GTEST_SKIP() << "no bash";
+  EXPECT_THAT(offered({"troupe", "ru"}), ElementsAre("run"));
+  EXPECT_THAT(offered({"troupe", "data", ""}), ElementsAre("make", "info"));
+  EXPECT_THAT(offered({"troupe", "data", "make", "--det"}), ElementsAre("--detector"));
+  EXPECT_THAT(offered({"troupe", "data", "make", "--detector", "lcd-a"}),
+              ElementsAre("lcd-angle-51"));
+  EXPECT_THAT(offered({"troupe", "run", "--log-level", "w"}), ElementsAre("warning"));
+  EXPECT_THAT(offered({"troupe", "run", "gan3d_2"}), ElementsAre("gan3d_25"));
+  EXPECT_THAT(offered({"troupe", "help", "insp"}), ElementsAre("inspect"));
+  std::filesystem::create_directory(folder_ / "first run");
+  write_text(folder_ / "file.h5", "");
+  EXPECT_THAT(offered({"troupe", "run", "--out", "f"}), ElementsAre("first run"));
+  EXPECT_THAT(offered({"troupe", "inspect", "f"}),
+              testing::UnorderedElementsAre("first run", "file.h5"));
+}
+
+TEST_F(Shells, ZshAndFishReadTheirCompletions) {
+  if (!is_installed("zsh") && !is_installed("fish")) GTEST_SKIP() << "neither zsh nor fish";
+  for (const char* name : {"zsh", "fish"}) {
+    if (!is_installed(name)) continue;
+    const ProcessEnd end = Process({"/usr/bin/env", name, "-n", completions(name)}).wait();
+    EXPECT_EQ(end.exit_code, 0) << name;
+    EXPECT_EQ(end.err, "") << name;
+  }
+}
+
+TEST_F(Shells, ManualIsTakenByWhatReadsManuals) {
+  if (!is_installed("groff") && !is_installed("mandoc")) GTEST_SKIP() << "neither groff nor mandoc";
+  const std::string page = folder_ / "troupe.1";
+  write_text(page, call({"manual"}).out);
+  for (const Words& reader : {Words{"groff", "-man", "-Tutf8", "-ww", "-z", page},
+                              Words{"mandoc", "-T", "lint", "-W", "error", page}}) {
+    if (!is_installed(reader.front())) continue;
+    Words words{"/usr/bin/env"};
+    words.insert(words.end(), reader.begin(), reader.end());
+    const ProcessEnd end = Process(words).wait();
+    EXPECT_EQ(end.exit_code, 0) << reader.front();
+    EXPECT_EQ(end.out + end.err, "") << reader.front();
+  }
+}
+
+}  // namespace
+}  // namespace troupe

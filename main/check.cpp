@@ -1,13 +1,13 @@
 #include <iostream>
 #include <optional>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "config/member_ring.h"
 #include "config/topology_file.h"
 #include "config/topology_identity.h"
-#include "launch/memory_bounds.h"
-#include "launch/placement.h"
+#include "launch/judgement.h"
 #include "main/command_line.h"
 #include "main/commands.h"
 #include "runtime/base/json_text.h"
@@ -46,56 +46,65 @@ void print_for_people(const config::LoadedTopology& loaded, const launch::RunBou
             << "topology hash: " << config::topology_hash(loaded.topology).text() << "\n";
 }
 
+// As troupe run does; says on standard error what such a run would go without, and what keeps this
+// machine from it, as the run may be meant for another.
+runtime::Result<launch::Judgement> judge(const config::LoadedTopology& loaded,
+                                         std::optional<std::uint32_t> workers, bool with_data) {
+  ASSIGN_OR_RETURN(launch::Judgement judgement, launch::judge_run(loaded, workers));
+  runtime::LogOptions lines;
+  lines.to_stderr = false;
+  lines.also = [](runtime::LogLevel level, std::string_view line) {
+    const bool warns = level == runtime::LogLevel::kWarning;
+    std::cerr << "troupe: " << (warns ? "warning: " : "") << line << "\n";
+  };
+  ASSIGN_OR_RETURN(runtime::Log log, runtime::Log::open(lines));
+  const auto opened = launch::judge_by_opening(loaded, with_data, log, judgement);
+  for (const runtime::Error& here : judgement.here) log.warning(here.message);
+  for (const std::string& warning : judgement.warnings) log.warning(warning);
+  RETURN_IF_ERROR(opened);
+  return judgement;
+}
+
 }  // namespace
 
 int check_command(const Arguments& arguments) {
-  CommandLine line("check T.yaml [--workers N] [--set a.b=c]... [--json]",
-                   "Says everything that is wrong with a topology file, each with its place; else\n"
-                   "prints the networks, the wiring and the bounds it would run with.",
-                   "troupe check config/topologies/gan3d_25.yaml");
+  CommandLine line(
+      "check T.yaml [--workers N] [--set a.b=c]... [--no-data] [--json]",
+      "Says everything that is wrong with a topology file, each with its place, and all\n"
+      "else for which troupe run would refuse it here: it reads the data files, which\n"
+      "takes as long as a run's first look at them. Else prints the networks, the\n"
+      "wiring and the bounds it would run with.",
+      "troupe check config/topologies/gan3d_25.yaml");
   line.positional("topology");
   line.add()("set", po::value<std::vector<std::string>>()->composing(),
              "a.b=c: sets one value of the topology; may be repeated")(
-      "workers", po::value<std::uint32_t>(), "as in troupe run")("json", po::bool_switch(),
-                                                                 "print one JSON object");
+      "workers", po::value<std::uint32_t>(), "as in troupe run")(
+      "no-data", po::bool_switch(), "leave the data files alone")("json", po::bool_switch(),
+                                                                  "print one JSON object");
   if (const auto code = line.parse(arguments)) return *code;
   if (!line.has("topology")) return line.usage_error("which topology file?");
   std::vector<std::string> overrides;
   if (line.has("set")) overrides = line.get<std::vector<std::string>>("set");
   const auto loaded = config::load_topology(line.get<std::string>("topology"), overrides);
   if (!loaded.ok()) return report(loaded.error());
-  if (const auto printed = config::check_printed(*loaded); !printed.ok()) {
-    return report(printed.error());
-  }
   std::optional<std::uint32_t> workers;
   if (line.has("workers")) workers = line.get<std::uint32_t>("workers");
   if (workers.value_or(0) > config::kMostMembers) {
     return line.usage_error(fmt::format("--workers: at most {}", config::kMostMembers));
   }
-  const auto placement = launch::place_run(*loaded, workers);
-  if (!placement.ok()) return report(placement.error());
-  const auto bounds = launch::run_bounds(*loaded, placement->members);
-  if (!bounds.ok()) return report(bounds.error());
-  // The run may be meant for another machine.
-  if (placement->unresolved) {
-    std::cerr << "troupe: warning: " << placement->unresolved->message << "\n";
-  }
-  if (placement->unheeded) std::cerr << "troupe: warning: " << *placement->unheeded << "\n";
-  if (const auto fits =
-          launch::check_memory(*bounds, placement->computing_here(), launch::usable_memory());
-      !fits.ok()) {
-    std::cerr << "troupe: warning: " << fits.error().message << "\n";
-  }
+  const auto judged = judge(*loaded, workers, !line.get<bool>("no-data"));
+  if (!judged.ok()) return report(judged.error());
+  const launch::RunBounds& bounds = judged->bounds;
   if (!line.get<bool>("json")) {
-    print_for_people(*loaded, *bounds, *placement);
+    print_for_people(*loaded, bounds, judged->placement);
   } else {
     std::cout << fmt::format(
         R"({{"topology_hash":"{}","actors":{},"links":{},"message_bytes":{},"arena_bytes":{},)"
         R"("state_bytes":{},"iteration_bytes":{},"plan":{}}})"
         "\n",
-        config::topology_hash(loaded->topology).text(), bounds->plan.actors.size(),
-        bounds->plan.links.size(), bounds->message_bytes, bounds->arena_bytes, bounds->state_bytes,
-        bounds->iteration_bytes, runtime::json_string(runtime::print(bounds->plan)));
+        config::topology_hash(loaded->topology).text(), bounds.plan.actors.size(),
+        bounds.plan.links.size(), bounds.message_bytes, bounds.arena_bytes, bounds.state_bytes,
+        bounds.iteration_bytes, runtime::json_string(runtime::print(bounds.plan)));
   }
   return 0;
 }

@@ -41,20 +41,9 @@ pipeline::Progress progress_to_stderr(std::function<runtime::Result<void>()> che
   };
 }
 
-const std::vector<pipeline::DetectorKind> kDetectors{pipeline::DetectorKind::kFixed25,
-                                                     pipeline::DetectorKind::kAngle51,
-                                                     pipeline::DetectorKind::kFixed12};
-
-std::optional<pipeline::DetectorKind> find_detector(const std::string& name) {
-  for (const auto kind : kDetectors) {
-    if (pipeline::detector(kind).name == name) return kind;
-  }
-  return std::nullopt;
-}
-
 std::string detector_names() {
   std::string names;
-  for (const auto kind : kDetectors) {
+  for (const auto kind : pipeline::kDetectorKinds) {
     names += fmt::format("{}{}", names.empty() ? "" : ", ", pipeline::detector(kind).name);
   }
   return names;
@@ -80,7 +69,7 @@ int make(const Arguments& arguments) {
                                                                   "print one JSON object");
   if (const auto code = line.parse(arguments)) return *code;
   if (!line.has("file")) return line.usage_error("which file shall be made?");
-  const auto kind = find_detector(line.get<std::string>("detector"));
+  const auto kind = pipeline::find_detector(line.get<std::string>("detector"));
   if (!kind) {
     return line.usage_error(fmt::format("no detector '{}'; there are {}",
                                         line.get<std::string>("detector"), detector_names()));
@@ -140,9 +129,11 @@ void print_range(const char* what, const pipeline::Range& range, const char* uni
 // Names and texts are the files', and those may be anybody's.
 void print_for_people(const pipeline::DatasetInfo& info) {
   for (const auto& file : info.files) {
-    std::cout << fmt::format("{}: {}, {} events, {:.2f} MB\n", printable(file.path),
-                             file.schema ? pipeline::text(*file.schema) : "no known schema",
-                             file.events, static_cast<double>(file.bytes) / 1e6);
+    const std::string what =
+        file.schema ? fmt::format("{}, {} events", pipeline::text(*file.schema), file.events)
+                    : "no known schema";
+    std::cout << fmt::format("{}: {}, {:.2f} MB\n", printable(file.path), what,
+                             static_cast<double>(file.bytes) / 1e6);
     for (const auto& entry : file.datasets) {
       std::cout << fmt::format(
           "  {:<12} {} {}{}{}\n", printable(entry.name), printable(entry.type),
@@ -210,7 +201,9 @@ int info(const Arguments& arguments) {
   } else {
     print_for_people(*found);
   }
-  return 0;
+  if (found->not_understood.empty()) return 0;
+  return report(
+      {runtime::ErrorKind::kData, fmt::format("{}", fmt::join(found->not_understood, "\n"))});
 }
 
 }  // namespace

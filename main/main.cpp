@@ -10,6 +10,7 @@
 
 #include "main/command_line.h"
 #include "main/commands.h"
+#include "runtime/base/descriptors.h"
 #include "runtime/base/error.h"
 #include "runtime/base/heap.h"
 #include "runtime/base/json_text.h"
@@ -107,6 +108,7 @@ void print_failure(const Arguments& words, int code) {
 
 int main(int count, char** values) {
   troupe::runtime::keep_freed_memory();
+  troupe::runtime::raise_descriptor_limit();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is as a full disk
   // `run` waits for it while it can write a checkpoint; before and after it must not kill.

@@ -5,12 +5,13 @@ import type { Curve } from "./curve.ts";
 import { make } from "./elements.ts";
 import { count, figure, percent } from "./format.ts";
 import { Fingerprint, type Panel, section, type ShownRun } from "./panel.ts";
-import type { Comparison, Spread, ValidationRow } from "./protocol.ts";
+import type { Comparison, ValidationRow } from "./protocol.ts";
 import { Zoom } from "./zoom.ts";
 
-const ERRORS: [keyof Omit<Comparison, "merit">, string][] = [
-  ["sampling_fraction_error", "sampling fraction"], ["longitudinal_error", "longitudinal"],
+const ERRORS: [keyof Omit<Comparison, "merit" | "unlike">, string][] = [
+  ["sampling_fraction_error", "response"], ["longitudinal_error", "longitudinal"],
   ["transverse_error", "transverse"], ["hits_error", "hits"],
+  ["sampling_fraction_width_error", "width of the response"],
 ];
 
 export class MeritPanel implements Panel {
@@ -47,7 +48,7 @@ export class MeritPanel implements Panel {
       title: "Difference from the data", marks: [], log: true, axis: "epoch",
       curves: runs.flatMap((run, dash) => ERRORS.map(([name, label], colour) =>
         curve(run, several ? `${run.label} ${label}` : label, "%", colour, dash,
-          (c) => c[name] === null ? null : 100 * c[name]!))),
+          (c) => percentage(c[name])))),
     });
     this.tables.replaceChildren(...runs.filter((run) => run.state.validations.length > 0)
       .map((run) => table(run, several)));
@@ -80,25 +81,32 @@ function generated(rows: readonly ValidationRow[]): ValidationRow | undefined {
   return rows.find((row) => row.name === "generated") ?? rows[rows.length - 1];
 }
 
-const spread = (s: Spread | undefined, factor: number, unit: string) =>
-  !s || s.mean === null ? "–"
-    : `${figure(factor * s.mean)} ± ${figure(factor * (s.deviation ?? 0), 2)}${unit}`;
+const percentage = (error: number | null | undefined) =>
+  error === null || error === undefined ? null : 100 * error;
+
+// The merit alone does not tell noise from showers.
+function warnings(rows: readonly ValidationRow[], columns: number): HTMLElement[] {
+  return rows.filter((row) => row.comparison?.unlike?.length).map((row) =>
+    make("tr", {}, make("td", { colspan: columns }, `! ${row.name}: nothing like the data (`
+      + `${row.comparison!.unlike!.join(", ")}), so that its merit means nothing`)));
+}
 
 function table(run: ShownRun, several: boolean): HTMLElement {
   const last = run.state.validations[run.state.validations.length - 1]!;
-  const head = ["Sample", "Events", "Sampling fraction", "Error", "Longitudinal", "Transverse",
-    "Hits", "Error", "Merit"];
+  const head = ["Sample", "Events", "Response", "Error", "Width", "Error", "Longitudinal",
+    "Transverse", "Hits", "Error", "Merit"];
   const rows = last.rows.map((row) => {
     const c = row.comparison;
-    const cells = [count(row.events), spread(row.sampling_fraction, 100, " %"),
-      percent(c?.sampling_fraction_error), percent(c?.longitudinal_error),
+    const cells = [count(row.events), percent(row.sampling_fraction?.mean),
+      percent(c?.sampling_fraction_error), percent(row.sampling_fraction?.deviation),
+      percent(c?.sampling_fraction_width_error), percent(c?.longitudinal_error),
       percent(c?.transverse_error), figure(row.hits?.mean), percent(c?.hits_error),
-      figure(c?.merit?.total)];
+      `${figure(c?.merit?.total)}${c?.unlike?.length ? " !" : ""}`];
     return make("tr", {}, make("th", { scope: "row" }, row.name),
       ...cells.map((cell) => make("td", {}, cell)));
   });
   return make("table", { class: "figures" },
     make("caption", {}, `${several ? `${run.label}: v` : "V"}alidation of step ${count(last.step)}`),
     make("thead", {}, make("tr", {}, ...head.map((h) => make("th", { scope: "col" }, h)))),
-    make("tbody", {}, ...rows));
+    make("tbody", {}, ...rows), make("tfoot", {}, ...warnings(last.rows, head.length)));
 }

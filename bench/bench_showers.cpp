@@ -63,8 +63,7 @@ int run(bool small) {
   runtime::ThreadTeam one(1);
   runtime::ThreadTeam two(2);
   const std::size_t events = small ? 60 : 1000;
-  for (const DetectorKind kind :
-       {DetectorKind::kFixed25, DetectorKind::kAngle51, DetectorKind::kFixed12}) {
+  for (const DetectorKind kind : pipeline::kDetectorKinds) {
     const auto name = pipeline::detector(kind).name;
     const double found = response(kind, small ? 150 : 1000, two);
     if (std::fabs(found - 1) > 0.03) {

@@ -81,6 +81,17 @@ void check_power(const Topology& topology, Reader& reader) {
   }
 }
 
+// "lcd-fixed and 25x25x25 cells, ...": all that showers can be made for.
+std::string made_showers() {
+  std::vector<std::string> all;
+  for (const pipeline::DetectorKind kind : pipeline::kDetectorKinds) {
+    const pipeline::Detector& each = pipeline::detector(kind);
+    all.push_back(
+        fmt::format("{} and {} cells", pipeline::text(each.schema), fmt::join(each.shape, "x")));
+  }
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
 void check_synthetic(const Topology& topology, Reader& reader) {
   if (!topology.data.synthetic || reader.has_problem_below("model") ||
       reader.has_problem_below("data") || !model_is_complete(topology.model.gan)) {
@@ -92,8 +103,8 @@ void check_synthetic(const Topology& topology, Reader& reader) {
   if (!kind) {
     return report_rule({"data.train", "data.schema", "model.discriminator.input"},
                        fmt::format("no detector of the shower generator has schema {} and {} "
-                                   "cells; give files",
-                                   pipeline::text(schema), image.text()),
+                                   "cells; give files, or one of: {}",
+                                   pipeline::text(schema), image.text(), made_showers()),
                        reader);
   }
   pipeline::ShowerOptions showers = topology.data.showers.showers;
@@ -131,12 +142,19 @@ void check_custom_names(const Topology& topology, Reader& reader) {
 
 void check_validator(const Topology& topology, Reader& reader) {
   if (reader.has_problem_below("data") || reader.has_problem_below("actors.validator")) return;
-  const bool validates = topology.validator.every.unit != Every::Unit::kNever;
-  if (validates && topology.data.dataset.test_one_in == 0) {
+  if (topology.validator.every.unit == Every::Unit::kNever) return;
+  const std::uint32_t one_in = topology.data.dataset.test_one_in;
+  if (one_in == 0) {
     report_rule(
         {"data.test_one_in", "actors.validator.every"},
         "data.test_one_in 0 leaves no events for actors.validator, whose `every` is then none",
         reader);
+  } else if (topology.data.synthetic && one_in > topology.data.showers.events) {
+    report_rule({"data.test_one_in", "data.synthetic.events", "actors.validator.every"},
+                fmt::format("one in {} of {} generated events leaves none for actors.validator; "
+                            "lower it, or set actors.validator.every to none",
+                            one_in, topology.data.showers.events),
+                reader);
   }
 }
 

@@ -17,10 +17,17 @@ namespace {
 // Where descriptors wait until their own numbers are free.
 constexpr int kAside = 16;
 
-[[noreturn]] void give_up(int report) {
-  const int code = errno;
-  const ssize_t written = ::write(report, &code, sizeof code);
-  ::_exit(written == sizeof code ? 127 : 126);
+[[noreturn]] void give_up(int report, bool in_exec = false) {
+  const ExecFailure failure{errno, in_exec};
+  const ssize_t written = ::write(report, &failure, sizeof failure);
+  ::_exit(written == sizeof failure ? 127 : 126);
+}
+
+// A copy from kAside on. Where no number may be so large there is none left.
+int aside_of(int number) {
+  const int copy = ::fcntl(number, F_DUPFD_CLOEXEC, kAside);
+  if (copy < 0 && errno == EINVAL) errno = EMFILE;
+  return copy;
 }
 
 // Not every kernel can do it for all at once.
@@ -37,7 +44,7 @@ void close_rest_at_exec() {
 }  // namespace
 
 void become_program(const ExecPlan& plan) {
-  const int report = ::fcntl(plan.report, F_DUPFD_CLOEXEC, kAside);
+  const int report = aside_of(plan.report);
   if (report < 0) give_up(plan.report);
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) give_up(report);
   // Had the parent ended before, no signal would come.
@@ -60,7 +67,7 @@ void become_program(const ExecPlan& plan) {
   std::array<int, 4> aside{};
   for (std::size_t i = 0; i < moves.size(); ++i) {
     if (moves[i][0] < 0) continue;
-    aside[i] = ::fcntl(moves[i][0], F_DUPFD_CLOEXEC, kAside);
+    aside[i] = aside_of(moves[i][0]);
     if (aside[i] < 0) give_up(report);
   }
   for (std::size_t i = 0; i < moves.size(); ++i) {
@@ -68,7 +75,7 @@ void become_program(const ExecPlan& plan) {
   }
   close_rest_at_exec();
   ::execv(plan.words[0], plan.words);
-  give_up(report);
+  give_up(report, true);
 }
 
 }  // namespace troupe::launch

@@ -12,8 +12,14 @@ struct ExecPlan {
   char* const* words;  // the program's path and arguments; ends with null
   int out, err;        // become its standard output and error; -1: what they are
   int line;            // becomes kParentLineDescriptor
-  int report;          // takes the number of the error, an int, if it does not become the program
+  int report;          // takes an ExecFailure if it does not become the program
   pid_t parent;        // who forked
+};
+
+// Why a process did not become the program.
+struct ExecFailure {
+  int number;    // the errno
+  bool in_exec;  // it is about the program itself; else about what is made ready before
 };
 
 // In the child of a fork only. Makes sure that the process is killed when its parent ends, even if

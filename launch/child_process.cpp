@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "launch/child_exec.h"
+#include "runtime/base/descriptors.h"
 
 namespace troupe::launch {
 namespace {
@@ -34,6 +35,10 @@ struct Pipe {
 };
 
 Error failed(const ChildOptions& options, const char* what, int code) {
+  if (runtime::is_out_of_descriptors(code)) {
+    return runtime::out_of_descriptors(ErrorKind::kInternal,
+                                       fmt::format("starting {}", options.words.front()));
+  }
   return {ErrorKind::kInternal, fmt::format("{} cannot be started: {}: {}", options.words.front(),
                                             what, std::generic_category().message(code))};
 }
@@ -59,15 +64,15 @@ bool open_stream(const LineSink& sink, Pipe& pipe) {
   return open_pipe(pipe) && ::fcntl(pipe.read.number(), F_SETFL, O_NONBLOCK) == 0;
 }
 
-// The number of the error that kept the child from becoming the program; 0: it has become it, and
-// with that its end of the pipe has closed.
-int error_of_exec(const Descriptor& report) {
-  int code = 0;
+// None: the child has become the program, and with that its end of the pipe has closed.
+std::optional<ExecFailure> read_failure(const Descriptor& report) {
+  ExecFailure failure{};
   ssize_t got = 0;
   do {
-    got = ::read(report.number(), &code, sizeof code);
+    got = ::read(report.number(), &failure, sizeof failure);
   } while (got < 0 && errno == EINTR);
-  return got == sizeof code ? code : 0;
+  if (got != sizeof failure) return std::nullopt;
+  return failure;
 }
 
 // Where SIGCHLD is ignored, perhaps by who started us, nobody learns how a child ended.
@@ -106,12 +111,13 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const ChildOptions& op
   const int pidfd_error = process.is_open() ? 0 : errno;
   // Ours must close, or the report would never end.
   report.write.close();
-  const int exec_error = error_of_exec(report.read);
-  if (exec_error != 0 || pidfd_error != 0) {
+  const auto failure = read_failure(report.read);
+  if (failure || pidfd_error != 0) {
     ::kill(pid, SIGKILL);
     ::waitpid(pid, nullptr, 0);
-    return failed(options, exec_error != 0 ? "not a program" : "it cannot be watched",
-                  exec_error != 0 ? exec_error : pidfd_error);
+    if (!failure) return failed(options, "it cannot be watched", pidfd_error);
+    return failed(options, failure->in_exec ? "not a program" : "it cannot be made ready",
+                  failure->number);
   }
   return std::unique_ptr<ChildProcess>(
       new ChildProcess(pid, std::move(process), std::move(line.write),

@@ -52,14 +52,7 @@ Result<std::unique_ptr<runtime::Wire>> open_head_wire(const LocalRunRequest& req
                                                       const runtime::Clock& clock,
                                                       const runtime::Log& log) {
   if (request.members == 0) return std::unique_ptr<runtime::Wire>();
-  if (request.effective_topology.size() > MemberInvitation::kMostTopologyBytes) {
-    return runtime::Error{
-        runtime::ErrorKind::kTopology,
-        fmt::format(
-            "the topology with all its values is a text of {} bytes, and members can be "
-            "told {} at most; describe the networks in fewer words, or train in one process",
-            request.effective_topology.size(), MemberInvitation::kMostTopologyBytes)};
-  }
+  RETURN_IF_ERROR(check_topology_fits(request.effective_topology));
   return open_wire(request.listen, {request.topology.cluster.keys, std::nullopt}, clock, log);
 }
 

@@ -15,6 +15,15 @@ constexpr std::size_t kMostToken = 64;
 
 }  // namespace
 
+runtime::Result<void> check_topology_fits(const std::string& effective_topology) {
+  if (effective_topology.size() <= MemberInvitation::kMostTopologyBytes) return {};
+  return runtime::Error{
+      runtime::ErrorKind::kTopology,
+      fmt::format("the topology with all its values is a text of {} bytes, and members can be told "
+                  "{} at most; describe the networks in fewer words, or train in one process",
+                  effective_topology.size(), MemberInvitation::kMostTopologyBytes)};
+}
+
 runtime::Buffer pack_invitation(const MemberInvitation& invitation) {
   CHECK(invitation.topology.size() <= MemberInvitation::kMostTopologyBytes);
   runtime::WireWriter out;

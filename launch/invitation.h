@@ -31,6 +31,9 @@ struct MemberInvitation {
   bool operator==(const MemberInvitation&) const = default;
 };
 
+// kTopology, with what to do: the effective topology, as text, is longer than members can be told.
+runtime::Result<void> check_topology_fits(const std::string& effective_topology);
+
 // CHECKs that the topology is no longer than it may be.
 runtime::Buffer pack_invitation(const MemberInvitation& invitation);
 // kLostPeers: not what a head of this version sends.

@@ -45,12 +45,12 @@ Result<std::string> make_token(const std::string& path) {
 
 }  // namespace
 
-Result<std::string> page_token(const config::MonitorSection& monitor, const RunFolder& folder) {
+Result<std::string> page_token(const config::MonitorSection& monitor, const std::string& own_file) {
   if (monitor.token) return telemetry::read_token_file(*monitor.token, "actors.monitor.token");
   ASSIGN_OR_RETURN(const telemetry::ListenAddress address,
                    telemetry::parse_listen_address(monitor.listen));
   if (telemetry::is_loopback_name(telemetry::address_text(address))) return std::string();
-  return make_token(folder.file("page.token"));
+  return own_file.empty() ? new_token() : make_token(own_file);
 }
 
 }  // namespace troupe::launch

@@ -5,16 +5,15 @@
 #include <string>
 
 #include "config/topology.h"
-#include "launch/run_folder.h"
 #include "runtime/base/error.h"
 
 namespace troupe::launch {
 
 // What the topology's file has, without the white space around it; else, for a page that is reached
-// from other machines, that of RUN/page.token, which is made for its owner's eyes alone where there
-// is none; else "". kUsage: a file that cannot be read, is empty, or longer than any token; kData:
-// one that cannot be made.
+// from other machines, that of `own_file`, which is made for its owner's eyes alone where there is
+// none ("": a new one, which is written nowhere); else "". kUsage: a file that cannot be read, is
+// empty, or longer than any token; kData: one that cannot be made.
 runtime::Result<std::string> page_token(const config::MonitorSection& monitor,
-                                        const RunFolder& folder);
+                                        const std::string& own_file);
 
 }  // namespace troupe::launch

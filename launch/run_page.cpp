@@ -32,6 +32,17 @@ telemetry::RunSource source_of(const LocalRunRequest& request, const RunFolder& 
   return source;
 }
 
+telemetry::PageServerOptions server_options(const config::MonitorSection& monitor,
+                                            const std::string& token) {
+  telemetry::PageServerOptions options;
+  options.listen = monitor.listen;
+  options.next_free_port = true;
+  options.token = token;
+  return options;
+}
+
+std::string no_page(const Error& why) { return "there is no page: " + why.message; }
+
 // A trace may need much memory, which is no reason to end a run.
 Result<std::string> words_of(const actors::NodeAnswers& answers) {
   try {
@@ -43,25 +54,31 @@ Result<std::string> words_of(const actors::NodeAnswers& answers) {
 
 }  // namespace
 
+std::optional<std::string> try_page(const config::MonitorSection& monitor) {
+  if (monitor.listen == "none") return std::nullopt;
+  const auto token = page_token(monitor, "");
+  if (!token.ok()) return no_page(token.error());
+  const auto server = telemetry::PageServer::open(server_options(monitor, *token), {});
+  if (!server.ok()) return no_page(server.error());
+  return std::nullopt;
+}
+
 RunPage::RunPage(const LocalRunRequest& request, const RunFolder& folder, const runtime::Log& log)
     : history_(request.history) {
   if (history_ == nullptr || request.topology.monitor.listen == "none") return;
   if (const auto opened = open(request, folder, log); !opened.ok()) {
-    log.warning("there is no page: " + opened.error().message);
+    log.warning(no_page(opened.error()));
   }
 }
 
 runtime::Result<void> RunPage::open(const LocalRunRequest& request, const RunFolder& folder,
                                     const runtime::Log& log) {
   const config::MonitorSection& monitor = request.topology.monitor;
-  ASSIGN_OR_RETURN(const std::string token, page_token(monitor, folder));
+  ASSIGN_OR_RETURN(const std::string token, page_token(monitor, folder.file("page.token")));
   telemetry::RunSource source = source_of(request, folder);
   source.trace = [this](Answer answer) { ask(actors::Probe::Wants::kTrace, std::move(answer)); };
   source.waits = [this](Answer answer) { ask(actors::Probe::Wants::kWaits, std::move(answer)); };
-  telemetry::PageServerOptions options;
-  options.listen = monitor.listen;
-  options.next_free_port = true;
-  options.token = token;
+  telemetry::PageServerOptions options = server_options(monitor, token);
   options.version = request.version;
   options.assets = request.page;
   ASSIGN_OR_RETURN(server_, telemetry::PageServer::open(options, {std::move(source)}));

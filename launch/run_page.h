@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -17,6 +18,10 @@
 #include "telemetry/page/page_server.h"
 
 namespace troupe::launch {
+
+// Why a run would have no page here and now, as it would say so; nothing: it would, or none is
+// wanted. Opens one and closes it again.
+std::optional<std::string> try_page(const config::MonitorSection& monitor);
 
 // Whatever goes wrong with it is a line in the log; the run goes on without its page.
 class RunPage {

@@ -1,7 +1,9 @@
 #include "launch/training_data.h"
 
 #include <chrono>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,7 +18,7 @@ namespace {
 using runtime::Log;
 using runtime::Result;
 
-// Says every few seconds how far work on events is.
+// Says every few seconds how far work on events is, and how long the rest will take.
 class ProgressTeller {
  public:
   ProgressTeller(std::string what, Log& log) : what_(std::move(what)), log_(log) {}
@@ -25,14 +27,18 @@ class ProgressTeller {
     const auto now = std::chrono::steady_clock::now();
     if (now - last_ < std::chrono::seconds(2)) return;
     last_ = now;
-    log_.info(fmt::format("{}: {} of {} events ({:.0f} %)", what_, done, total,
-                          100.0 * static_cast<double>(done) / static_cast<double>(total)));
+    if (done == 0) return;
+    const double share = static_cast<double>(done) / static_cast<double>(total);
+    const double taken = std::chrono::duration<double>(now - start_).count();
+    log_.info(fmt::format("{}: {} of {} events ({:.0f} %), {:.0f} s to go", what_, done, total,
+                          100.0 * share, taken / share - taken));
   }
 
  private:
   std::string what_;
   Log& log_;
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point last_ = start_;
 };
 
 pipeline::Progress shower_progress(Log& log) {
@@ -91,29 +97,9 @@ runtime::Error nothing_to_validate(const pipeline::DatasetReport& report,
                       options.paths.front(), report.rows, options.test_one_in)};
 }
 
-}  // namespace
-
-bool validates(const config::Topology& topology) {
-  return topology.validator.every.unit != config::Every::Unit::kNever;
-}
-
-Result<TrainingData> open_training_data(const config::Topology& topology,
-                                        const std::string& data_folder, bool with_test_data,
-                                        runtime::ThreadTeam& team, Log& log) {
-  pipeline::DatasetOptions options = topology.data.dataset;
-  if (topology.data.synthetic) {
-    pipeline::SyntheticOptions synthetic = topology.data.showers;
-    if (synthetic.folder.empty()) synthetic.folder = data_folder;
-    ASSIGN_OR_RETURN(const std::string path,
-                     pipeline::make_synthetic(synthetic, team, shower_progress(log)));
-    log.info("synthetic showers in " + path);
-    options.paths = {path};
-  }
-  if (options.index_folder.empty()) options.index_folder = data_folder + "/index";
-  if (const auto made = runtime::FileDisk().make_folder(options.index_folder); !made.ok()) {
-    log.warning("indices are not kept (data.index_folder): " + made.error().message);
-    options.index_folder.clear();
-  }
+// `options` name the files and where their indices are kept.
+Result<TrainingData> open_files(const config::Topology& topology, pipeline::DatasetOptions options,
+                                bool with_test_data, Log& log) {
   options.split = pipeline::DataSplit::kTrain;
   ASSIGN_OR_RETURN(pipeline::Dataset train,
                    pipeline::Dataset::open(options, opening_watch("training", log)));
@@ -140,6 +126,45 @@ Result<TrainingData> open_training_data(const config::Topology& topology,
                          sampler.dropped_per_epoch()));
   }
   return TrainingData{std::move(train), std::move(test), std::move(sampler)};
+}
+
+}  // namespace
+
+bool validates(const config::Topology& topology) {
+  return topology.validator.every.unit != config::Every::Unit::kNever;
+}
+
+Result<TrainingData> open_training_data(const config::Topology& topology,
+                                        const std::string& data_folder, bool with_test_data,
+                                        runtime::ThreadTeam& team, Log& log) {
+  pipeline::DatasetOptions options = topology.data.dataset;
+  if (topology.data.synthetic) {
+    pipeline::SyntheticOptions synthetic = topology.data.showers;
+    if (synthetic.folder.empty()) synthetic.folder = data_folder;
+    ASSIGN_OR_RETURN(const std::string path,
+                     pipeline::make_synthetic(synthetic, team, shower_progress(log)));
+    log.info("synthetic showers in " + path);
+    options.paths = {path};
+  }
+  if (options.index_folder.empty()) options.index_folder = data_folder + "/index";
+  if (const auto made = runtime::FileDisk().make_folder(options.index_folder); !made.ok()) {
+    log.warning("indices are not kept (data.index_folder): " + made.error().message);
+    options.index_folder.clear();
+  }
+  return open_files(topology, std::move(options), with_test_data, log);
+}
+
+Result<void> try_training_data(const config::Topology& topology, Log& log) {
+  pipeline::DatasetOptions options = topology.data.dataset;
+  options.index_folder.clear();
+  if (topology.data.synthetic) {
+    const std::string path = pipeline::synthetic_path(topology.data.showers);
+    std::error_code ignored;
+    if (topology.data.showers.folder.empty() || !std::filesystem::exists(path, ignored)) return {};
+    options.paths = {path};
+  }
+  RETURN_IF_ERROR(open_files(topology, std::move(options), true, log));
+  return {};
 }
 
 }  // namespace troupe::launch

@@ -44,4 +44,9 @@ runtime::Result<TrainingData> open_training_data(const config::Topology& topolog
                                                  bool with_test_data, runtime::ThreadTeam& team,
                                                  runtime::Log& log);
 
+// Whether that can succeed, found out by opening the same data with the same code, which takes as
+// long as a run's own first look at them. Nothing is made or kept: of synthetic showers only those
+// are looked at that stand in data.synthetic.folder already.
+runtime::Result<void> try_training_data(const config::Topology& topology, runtime::Log& log);
+
 }  // namespace troupe::launch

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/json_text.h"
+#include "runtime/base/utf8.h"
 
 namespace troupe {
 namespace {
@@ -40,7 +41,7 @@ void note_failure(const std::string& what) { failure = what; }
 
 int report(const runtime::Error& error) {
   note_failure(error.message);
-  std::cerr << "troupe: " << error.message << "\n";
+  std::cerr << "troupe: " << runtime::printable_lines(error.message) << "\n";
   return runtime::exit_code(error.kind);
 }
 

@@ -1,14 +1,14 @@
 #include <algorithm>
 #include <iostream>
 #include <optional>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "config/member_ring.h"
 #include "config/topology_file.h"
 #include "config/topology_identity.h"
-#include "launch/memory_bounds.h"
-#include "launch/placement.h"
+#include "launch/judgement.h"
 #include "main/command_line.h"
 #include "main/commands.h"
 #include "main/common_options.h"
@@ -68,34 +68,38 @@ std::string json(const config::LoadedTopology& loaded, const launch::RunBounds& 
       bounds.iteration_bytes, runtime::json_string(runtime::print(bounds.plan)));
 }
 
+// As troupe run does; says on standard error what such a run would go without, and what keeps this
+// machine from it, as the run may be meant for another.
+runtime::Result<launch::Judgement> judge(const config::LoadedTopology& loaded,
+                                         std::optional<std::uint32_t> workers, bool with_data) {
+  ASSIGN_OR_RETURN(launch::Judgement judgement, launch::judge_run(loaded, workers));
+  runtime::LogOptions lines;
+  lines.to_stderr = false;
+  lines.also = [](runtime::LogLevel level, std::string_view line) {
+    const bool warns = level == runtime::LogLevel::kWarning;
+    std::cerr << "troupe: " << (warns ? "warning: " : "") << line << "\n";
+  };
+  ASSIGN_OR_RETURN(runtime::Log log, runtime::Log::open(lines));
+  const auto opened = launch::judge_by_opening(loaded, with_data, log, judgement);
+  for (const runtime::Error& here : judgement.here) log.warning(here.message);
+  for (const std::string& warning : judgement.warnings) log.warning(warning);
+  RETURN_IF_ERROR(opened);
+  return judgement;
+}
+
 int check(const CommandLine& line) {
   const auto path = line.get<std::string>("topology");
   tell_if_shipped(path);
   const auto loaded = config::load_topology(path, settings(line));
   if (!loaded.ok()) return report(loaded.error());
-  if (const auto printed = config::check_printed(*loaded); !printed.ok()) {
-    return report(printed.error());
-  }
   std::optional<std::uint32_t> workers;
   if (line.has("workers")) workers = line.get<std::uint32_t>("workers");
-  const auto placement = launch::place_run(*loaded, workers);
-  if (!placement.ok()) return report(placement.error());
-  const auto bounds = launch::run_bounds(*loaded, placement->members);
-  if (!bounds.ok()) return report(bounds.error());
-  // The run may be meant for another machine.
-  if (placement->unresolved) {
-    std::cerr << "troupe: warning: " << placement->unresolved->message << "\n";
-  }
-  if (placement->unheeded) std::cerr << "troupe: warning: " << *placement->unheeded << "\n";
-  if (const auto fits =
-          launch::check_memory(*bounds, placement->computing_here(), launch::usable_memory());
-      !fits.ok()) {
-    std::cerr << "troupe: warning: " << fits.error().message << "\n";
-  }
+  const auto judged = judge(*loaded, workers, !line.get<bool>("no-data"));
+  if (!judged.ok()) return report(judged.error());
   if (line.get<bool>("json")) {
-    answer(json(*loaded, *bounds));
+    answer(json(*loaded, judged->bounds));
   } else {
-    print_for_people(*loaded, *bounds, *placement, line.get<bool>("links"));
+    print_for_people(*loaded, judged->bounds, judged->placement, line.get<bool>("links"));
   }
   return 0;
 }
@@ -107,12 +111,15 @@ const Command& check_verb() {
       .name = "check",
       .summary = "say everything that is wrong with a topology file, or what it would do",
       .about =
-          "Says everything that is wrong with a topology file, each with its place; else "
-          "prints the networks, the wiring and the bounds it would run with.",
+          "Says everything that is wrong with a topology file, each with its place, and all else "
+          "for which troupe run would refuse it here: it reads the data files, which takes as long "
+          "as a run's first look at them. Else prints the networks, the wiring and the bounds it "
+          "would run with.",
       .example = "troupe check config/topologies/gan3d_25.yaml",
       .places = {{.name = "topology", .asked = "which topology file?", .takes = Takes::kTopology}},
       .options = {setting_option(),
                   workers_option("as in troupe run"),
+                  {.name = "no-data", .about = "leaves the data files alone"},
                   {.name = "links",
                    .about = "prints every layer, actor and link by itself, where there would be "
                             "groups and counts"},

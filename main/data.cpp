@@ -41,27 +41,17 @@ pipeline::Progress progress_to_stderr(std::function<runtime::Result<void>()> che
   };
 }
 
-const std::vector<pipeline::DetectorKind> kDetectors{pipeline::DetectorKind::kFixed25,
-                                                     pipeline::DetectorKind::kAngle51,
-                                                     pipeline::DetectorKind::kFixed12};
-
 std::vector<std::string> detector_names() {
   std::vector<std::string> names;
-  for (const auto kind : kDetectors) names.emplace_back(pipeline::detector(kind).name);
-  return names;
-}
-
-pipeline::DetectorKind detector_named(const std::string& name) {
-  for (const auto kind : kDetectors) {
-    if (pipeline::detector(kind).name == name) return kind;
+  for (const auto kind : pipeline::kDetectorKinds) {
+    names.emplace_back(pipeline::detector(kind).name);
   }
-  CHECK(false, name);
-  return kDetectors.front();
+  return names;
 }
 
 pipeline::ShowerDatasetOptions dataset_options(const CommandLine& line) {
   pipeline::ShowerDatasetOptions options;
-  options.showers.detector = detector_named(line.get<std::string>("detector"));
+  options.showers.detector = *pipeline::find_detector(line.get<std::string>("detector"));
   options.showers.seed = line.get<std::uint64_t>("seed");
   options.showers.min_energy_gev = line.get<double>("min-energy");
   options.showers.max_energy_gev = line.get<double>("max-energy");
@@ -114,9 +104,11 @@ void print_range(const char* what, const pipeline::Range& range, const char* uni
 // Names and texts are the files', and those may be anybody's.
 void print_for_people(const pipeline::DatasetInfo& info) {
   for (const auto& file : info.files) {
-    std::cout << fmt::format("{}: {}, {} events, {:.2f} MB\n", printable(file.path),
-                             file.schema ? pipeline::text(*file.schema) : "no known schema",
-                             file.events, static_cast<double>(file.bytes) / 1e6);
+    const std::string what =
+        file.schema ? fmt::format("{}, {} events", pipeline::text(*file.schema), file.events)
+                    : "no known schema";
+    std::cout << fmt::format("{}: {}, {:.2f} MB\n", printable(file.path), what,
+                             static_cast<double>(file.bytes) / 1e6);
     for (const auto& entry : file.datasets) {
       std::cout << fmt::format(
           "  {:<12} {} {}{}{}\n", printable(entry.name), printable(entry.type),
@@ -170,12 +162,14 @@ int info(const CommandLine& line) {
   const auto found = pipeline::describe_dataset(line.get<std::vector<std::string>>("files"), team,
                                                 progress_to_stderr());
   if (!found.ok()) return report(found.error());
+  const std::string problems = fmt::format("{}", fmt::join(found->not_understood, "\n"));
+  const int code = problems.empty() ? 0 : report({runtime::ErrorKind::kData, problems});
   if (line.get<bool>("json")) {
-    answer(json(*found));
+    answer(json(*found), problems, code);
   } else {
     print_for_people(*found);
   }
-  return 0;
+  return code;
 }
 
 Option degrees_option(const std::string& name) {

@@ -11,6 +11,7 @@
 #include "main/commands.h"
 #include "main/help.h"
 #include "main/usage_hint.h"
+#include "runtime/base/descriptors.h"
 #include "runtime/base/error.h"
 #include "runtime/base/heap.h"
 #include "runtime/base/start_thread.h"
@@ -108,6 +109,7 @@ int run_guarded(const Arguments& words) {
 
 int main(int count, char** values) {
   troupe::runtime::keep_freed_memory();
+  troupe::runtime::raise_descriptor_limit();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is as a full disk
   // `run` waits for it while it can write a checkpoint; before and after it must not kill.

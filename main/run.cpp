@@ -17,8 +17,8 @@
 #include "config/topology_file.h"
 #include "config/topology_identity.h"
 #include "config/workers.h"
+#include "launch/judgement.h"
 #include "launch/local_run.h"
-#include "launch/memory_bounds.h"
 #include "launch/placement.h"
 #include "launch/run_log.h"
 #include "launch/run_summary.h"
@@ -157,13 +157,9 @@ Result<launch::Placement> place(const config::LoadedTopology& loaded,
   if (!arguments.head_at.empty()) {
     return launch::Placement{config::workers_of(loaded.topology, arguments.workers), {}, {}, {}};
   }
-  RETURN_IF_ERROR(config::check_printed(loaded));
-  ASSIGN_OR_RETURN(launch::Placement placement, launch::place_run(loaded, arguments.workers));
-  if (placement.unresolved) return *placement.unresolved;
-  ASSIGN_OR_RETURN(const launch::RunBounds bounds, launch::run_bounds(loaded, placement.members));
-  RETURN_IF_ERROR(
-      launch::check_memory(bounds, placement.computing_here(), launch::usable_memory()));
-  return placement;
+  ASSIGN_OR_RETURN(launch::Judgement judgement, launch::judge_run(loaded, arguments.workers));
+  if (!judgement.here.empty()) return judgement.here.front();
+  return std::move(judgement.placement);
 }
 
 // What several processes are to read is there for each of them.

@@ -7,10 +7,13 @@
 #include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "pipeline/dataset_file.h"
 #include "pipeline/dataset_index.h"
 #include "pipeline/dataset_paths.h"
 #include "pipeline/hdf5_file.h"
+#include "runtime/base/utf8.h"
 
 namespace troupe::pipeline {
 
@@ -58,7 +61,16 @@ std::optional<DataSchema> schema_of(const Hdf5File& file) {
   return std::nullopt;
 }
 
-Result<FileInfo> describe_file(const std::string& path) {
+std::string looked_for(const FileInfo& file) {
+  std::vector<std::string> names;
+  for (const DatasetEntryInfo& entry : file.datasets) names.push_back(entry.name);
+  return fmt::format(
+      "{}: neither lcd-fixed (datasets ECAL and target) nor lcd-angle (ECAL, energy, and theta or "
+      "mtheta); it has {}. A topology names others: data.schema custom, data.names",
+      runtime::printable(file.path), names_text(names));
+}
+
+Result<FileInfo> describe_file(const std::string& path, std::vector<std::string>& notes) {
   ASSIGN_OR_RETURN(const Hdf5File file, Hdf5File::open(path));
   FileInfo info;
   info.path = path;
@@ -66,12 +78,19 @@ Result<FileInfo> describe_file(const std::string& path) {
   info.bytes = std::filesystem::file_size(path, cause);
   info.schema = schema_of(file);
   info.attributes = file.attributes();
-  for (const std::string& name : file.dataset_names()) {
-    ASSIGN_OR_RETURN(const Hdf5Dataset dataset, file.dataset(name));
-    DatasetEntryInfo entry{name, dataset.shape(),       dataset.type_text(), dataset.chunk(),
-                           {},   dataset.stored_bytes()};
+  ASSIGN_OR_RETURN(const Hdf5Walk walk, file.walk());
+  for (const Hdf5Dataset& dataset : walk.datasets) {
+    DatasetEntryInfo entry{
+        dataset.name(),        dataset.shape(), dataset.type_text(), dataset.chunk(), {},
+        dataset.stored_bytes()};
     for (const Hdf5Filter& filter : dataset.filters()) entry.filters.push_back(filter.name);
     info.datasets.push_back(std::move(entry));
+  }
+  if (!walk.complete) {
+    notes.push_back(
+        fmt::format("{}: not all that it holds is listed: it has more than {} links, or "
+                    "paths of more than {} bytes",
+                    path, kMostLinks, kMostPathBytes));
   }
   if (info.schema) {
     ASSIGN_OR_RETURN(const Hdf5Dataset images, file.dataset(default_names(*info.schema).image));
@@ -124,7 +143,7 @@ Result<DatasetInfo> describe_dataset(const std::vector<std::string>& paths,
   ASSIGN_OR_RETURN(const std::vector<std::string> files, expand_paths(paths));
   DatasetInfo info;
   for (const std::string& path : files) {
-    ASSIGN_OR_RETURN(FileInfo file, describe_file(path));
+    ASSIGN_OR_RETURN(FileInfo file, describe_file(path, info.notes));
     info.events += file.events;
     info.files.push_back(std::move(file));
   }
@@ -140,8 +159,7 @@ Result<DatasetInfo> describe_dataset(const std::vector<std::string>& paths,
     if (file.schema) {
       RETURN_IF_ERROR(measure_file(file, team, add_rows, gauges, info));
     } else {
-      info.notes.push_back(file.path +
-                           ": neither lcd-fixed nor lcd-angle; its events are not read");
+      info.not_understood.push_back(looked_for(file));
     }
   }
   info.schema = info.files.front().schema;

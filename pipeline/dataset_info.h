@@ -54,6 +54,8 @@ struct DatasetInfo {
   Range occupied_cells;        // cells above 0 of an event
   double ecal_per_energy = 0;  // mean ecal / mean energy, stored units per GeV
   std::vector<std::string> notes;
+  // For each file without a schema: the datasets that were looked for, and those that it has.
+  std::vector<std::string> not_understood;
 };
 
 // `paths` as in DatasetOptions. Reads every event of files with a known schema, on the team.

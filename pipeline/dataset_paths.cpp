@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/descriptors.h"
+
 namespace troupe::pipeline {
 
 using runtime::Error;
@@ -79,6 +81,7 @@ Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& pa
     }
     ::globfree(&found);
     if (status != 0) {
+      if (!runtime::descriptors_left(1)) return runtime::out_of_descriptors(ErrorKind::kData, path);
       return Error{ErrorKind::kData, fmt::format("{}: no file matches the pattern", path)};
     }
   }

@@ -100,13 +100,17 @@ std::optional<std::vector<hsize_t>> space_shape(hid_t space) {
 Result<Hdf5Dataset> Hdf5Dataset::open(const Hdf5Handle& file, const std::string& path,
                                       const std::string& name) {
   const Hdf5Lock lock;
+  Hdf5Handle handle(H5Dopen2(file.id(), name.c_str(), H5P_DEFAULT));
+  if (handle.valid()) return of(std::move(handle), path, name);
+  return data_error(fmt::format("{}: dataset {}: cannot be opened: {}", path, name, hdf5_cause()));
+}
+
+Result<Hdf5Dataset> Hdf5Dataset::of(Hdf5Handle handle, const std::string& path,
+                                    const std::string& name) {
   Hdf5Dataset dataset;
   dataset.file_ = path;
   dataset.name_ = name;
-  dataset.handle_ = Hdf5Handle(H5Dopen2(file.id(), name.c_str(), H5P_DEFAULT));
-  if (!dataset.handle_.valid()) {
-    return data_error(fmt::format("{}: cannot be opened: {}", dataset.place(), hdf5_cause()));
-  }
+  dataset.handle_ = std::move(handle);
   RETURN_IF_ERROR(dataset.describe());
   return dataset;
 }

@@ -33,6 +33,9 @@ class Hdf5Dataset {
   // `name` leads to no dataset or its description makes no sense.
   static runtime::Result<Hdf5Dataset> open(const Hdf5Handle& file, const std::string& path,
                                            const std::string& name);
+  // One that is open already.
+  static runtime::Result<Hdf5Dataset> of(Hdf5Handle dataset, const std::string& path,
+                                         const std::string& name);
 
   const std::string& name() const { return name_; }
   // The file it lies in: not the one that was opened where an external link leads on.

@@ -1,12 +1,13 @@
 #include "pipeline/hdf5_file.h"
 
-#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <system_error>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+
+#include "pipeline/hdf5_condition.h"
+#include "runtime/base/descriptors.h"
 
 namespace troupe::pipeline {
 
@@ -18,9 +19,14 @@ namespace {
 
 Error data_error(std::string message) { return {ErrorKind::kData, std::move(message)}; }
 
-herr_t collect_dataset(hid_t, const char* name, const H5O_info_t* info, void* out) {
-  if (info->type == H5O_TYPE_DATASET) static_cast<std::vector<std::string>*>(out)->push_back(name);
-  return 0;
+// Why the library does not open it; `is_hdf5`: it has the signature of one.
+Error not_opened(const std::string& path, bool is_hdf5, const std::string& cause) {
+  const std::string why = why_not_opened(path);
+  if (!runtime::descriptors_left(1)) return runtime::out_of_descriptors(ErrorKind::kData, path);
+  if (!why.empty()) return data_error(fmt::format("{}: {}", path, why));
+  if (!is_hdf5) return data_error(fmt::format("{}: not an HDF5 file", path));
+  return data_error(
+      fmt::format("{}: an HDF5 file, but damaged, or its writer was stopped: {}", path, cause));
 }
 
 // An attribute as text: numbers as the shortest decimal, strings as they are, else its size.
@@ -66,13 +72,10 @@ Result<Hdf5File> Hdf5File::open(const std::string& path) {
   Hdf5File file;
   file.path_ = path;
   const htri_t is_hdf5 = H5Fis_hdf5(path.c_str());
-  if (is_hdf5 == 0) return data_error(fmt::format("{}: not an HDF5 file", path));
-  file.handle_ = Hdf5Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
-  if (!file.handle_.valid()) {
-    return data_error(fmt::format(
-        "{}: {}: {}", path,
-        is_hdf5 > 0 ? "an HDF5 file, but damaged or cut short" : "cannot be opened", hdf5_cause()));
+  if (is_hdf5 > 0) {
+    file.handle_ = Hdf5Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
   }
+  if (!file.handle_.valid()) return not_opened(path, is_hdf5 > 0, hdf5_cause());
   return file;
 }
 
@@ -102,20 +105,13 @@ Result<Hdf5Dataset> Hdf5File::dataset(const std::string& name) const {
                       "cannot be opened",
                       path_, name));
     }
-    const std::vector<std::string> names = dataset_names();
+    ASSIGN_OR_RETURN(const Hdf5Walk found, walk());
+    std::vector<std::string> names;
+    for (const Hdf5Dataset& dataset : found.datasets) names.push_back(dataset.name());
     return data_error(
-        fmt::format("{}: no dataset {}; the file has {}", path_, name,
-                    names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+        fmt::format("{}: no dataset {}; the file has {}", path_, name, names_text(names)));
   }
   return Hdf5Dataset::open(handle_, path_, name);
-}
-
-std::vector<std::string> Hdf5File::dataset_names() const {
-  const Hdf5Lock lock;
-  std::vector<std::string> names;
-  H5Ovisit2(handle_.id(), H5_INDEX_NAME, H5_ITER_INC, collect_dataset, &names, H5O_INFO_BASIC);
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 std::optional<double> Hdf5File::number_attribute(const std::string& name) const {

@@ -9,13 +9,15 @@
 
 #include "pipeline/hdf5_dataset.h"
 #include "pipeline/hdf5_handle.h"
+#include "pipeline/hdf5_walk.h"
 #include "runtime/base/error.h"
 
 namespace troupe::pipeline {
 
 class Hdf5File {
  public:
-  // Errors are kData, name the path and say whether the file is missing, not HDF5, or cut short.
+  // Errors are kData, name the path and say whether the file is missing, not HDF5, open in another
+  // program, cut short or damaged, or that no descriptors are left.
   static runtime::Result<Hdf5File> open(const std::string& path);
 
   const std::string& path() const { return path_; }
@@ -23,8 +25,8 @@ class Hdf5File {
   bool contains(const std::string& name) const;
   // An Error names the datasets there are.
   runtime::Result<Hdf5Dataset> dataset(const std::string& name) const;
-  // Paths of all datasets, groups entered, sorted bytewise.
-  std::vector<std::string> dataset_names() const;
+  // All datasets, groups entered.
+  runtime::Result<Hdf5Walk> walk() const { return walk_datasets(handle_, path_); }
   // An attribute of the root as a number; nothing if it is missing or no number.
   std::optional<double> number_attribute(const std::string& name) const;
   // All attributes of the root as text, in order of name.

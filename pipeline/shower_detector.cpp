@@ -60,6 +60,9 @@ const Detector& detector(DetectorKind kind) {
                                 1.0,
                                 kRightAngle,
                                 kRightAngle};
+  static const Detector fixed4{
+      DetectorKind::kFixed4, "lcd-fixed-4", DataSchema::kLcdFixed, {4, 4, 4},  kCellMm * 25 / 4,
+      layers(2, 2),          1.0,           kRightAngle,           kRightAngle};
   switch (kind) {
     case DetectorKind::kFixed25:
       return fixed25;
@@ -67,13 +70,21 @@ const Detector& detector(DetectorKind kind) {
       return angle51;
     case DetectorKind::kFixed12:
       return fixed12;
+    case DetectorKind::kFixed4:
+      return fixed4;
   }
   CHECK(false, "no such detector");
 }
 
+std::optional<DetectorKind> find_detector(std::string_view name) {
+  for (const DetectorKind kind : kDetectorKinds) {
+    if (detector(kind).name == name) return kind;
+  }
+  return std::nullopt;
+}
+
 std::optional<DetectorKind> find_detector(DataSchema schema, std::array<std::uint32_t, 3> shape) {
-  for (const DetectorKind kind :
-       {DetectorKind::kFixed25, DetectorKind::kAngle51, DetectorKind::kFixed12}) {
+  for (const DetectorKind kind : kDetectorKinds) {
     if (detector(kind).schema == schema && detector(kind).shape == shape) return kind;
   }
   return std::nullopt;

@@ -89,6 +89,7 @@ void read_validation(const json& fields, Record& record) {
   const json& total = field(merit, "total");
   record.mark = total.is_number() ? fmt::format("figure of merit {:.4g}", number(total))
                                   : std::string("no figure of merit");
+  if (!texts(field(comparison, "unlike")).empty()) record.mark += ", nothing like the data";
 }
 
 void read_view(const json& fields, Record& record) {

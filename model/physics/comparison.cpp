@@ -13,6 +13,12 @@ namespace {
 constexpr std::size_t kComparedMoments = 2;
 constexpr double kSmallestProfileShare = 1e-6;
 
+// Bounds of Unlikeness.
+constexpr double kMostResponseError = 0.5;
+constexpr double kMostDisplacement = 0.25;
+constexpr double kLeastOfCorrelation = 0.5;  // times the data's
+constexpr double kTellingCorrelation = 0.5;  // data below it do not follow the energy themselves
+
 double total(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
@@ -50,6 +56,36 @@ double profile_energy_error(const std::vector<double>& data, const std::vector<d
   const double energy = total(data);
   if (energy == 0.0) return difference == 0.0 ? 0.0 : 1.0;
   return difference / energy;
+}
+
+double profile_displacement(const std::vector<double>& data, const std::vector<double>& generated) {
+  const double all_data = total(data), all_generated = total(generated);
+  if (all_data == 0.0 || all_generated == 0.0) return all_data == all_generated ? 0.0 : 1.0;
+  double difference = 0.0;
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    difference += std::abs(generated[i] / all_generated - data[i] / all_data);
+  }
+  return difference / 2.0;
+}
+
+// True also where the data themselves do not tell.
+bool follows_energy(const ShowerGroup& data, const ShowerGroup& generated) {
+  const std::optional<double> wanted = data.energy_correlation();
+  if (!wanted || *wanted < kTellingCorrelation) return true;
+  return generated.energy_correlation().value_or(0.0) >= kLeastOfCorrelation * *wanted;
+}
+
+std::vector<Unlikeness> unlikenesses(const Comparison& found, const ShowerGroup& data,
+                                     const ShowerGroup& generated) {
+  std::vector<Unlikeness> unlike;
+  const auto add_if = [&](bool holds, Unlikeness what) {
+    if (holds) unlike.push_back(what);
+  };
+  add_if(found.sampling_fraction_error > kMostResponseError, Unlikeness::kResponse);
+  add_if(found.longitudinal_displacement > kMostDisplacement, Unlikeness::kLongitudinal);
+  add_if(found.transverse_displacement > kMostDisplacement, Unlikeness::kTransverse);
+  add_if(!follows_energy(data, generated), Unlikeness::kEnergy);
+  return unlike;
 }
 
 std::array<double, 3> profile_cell_errors(const ShowerGroup& data, const ShowerGroup& generated,
@@ -124,9 +160,10 @@ Comparison compare(const ShowerStatistics& data, const ShowerStatistics& generat
   CHECK(data.options() == generated.options(),
         "samples measured with different options do not compare");
   const ShowerGroup &d = data.all(), &g = generated.all();
-  std::array<double, 3> energy_errors{};
+  std::array<double, 3> energy_errors{}, displacements{};
   for (std::size_t axis = 0; axis < 3; ++axis) {
     energy_errors[axis] = profile_energy_error(d.mean_profile(axis), g.mean_profile(axis));
+    displacements[axis] = profile_displacement(d.mean_profile(axis), g.mean_profile(axis));
   }
   std::int64_t skipped = 0;
   const auto cell_errors = profile_cell_errors(d, g, skipped);
@@ -135,12 +172,17 @@ Comparison compare(const ShowerStatistics& data, const ShowerStatistics& generat
   result.merit = figure_of_merit(data, generated);
   result.sampling_fraction_error =
       relative_error(d.sampling_fraction().mean, g.sampling_fraction().mean);
+  result.sampling_fraction_width_error =
+      relative_error(d.sampling_fraction().deviation, g.sampling_fraction().deviation);
   result.hits_error = relative_error(d.hits().mean, g.hits().mean);
   result.moments_error = moments_error(d, g);
   result.longitudinal_error = energy_errors[2];
   result.transverse_error = (energy_errors[0] + energy_errors[1]) / 2.0;
   result.longitudinal_cell_error = cell_errors[2];
   result.transverse_cell_error = (cell_errors[0] + cell_errors[1]) / 2.0;
+  result.longitudinal_displacement = displacements[2];
+  result.transverse_displacement = (displacements[0] + displacements[1]) / 2.0;
+  result.unlike = unlikenesses(result, d, g);
   result.correlation_difference = correlation_difference(d, g);
   result.ecal_separation = separation_power(d.ecal_histogram(), g.ecal_histogram());
   return result;

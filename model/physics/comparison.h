@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "model/physics/shower_statistics.h"
 
@@ -34,13 +35,24 @@ struct FigureOfMerit {
   std::int64_t profile_cells_skipped = 0;  // in all the bins and axes together
 };
 
+// A way in which a sample is nothing like the data, however small its figure of merit: noise, cells
+// that are filled at random and generators that have learnt nothing are. The bounds are wide: a
+// generator that makes showers at all, if bad ones, keeps them.
+enum class Unlikeness : std::uint8_t {
+  kResponse,      // its mean response is off by more than half of the data's
+  kLongitudinal,  // longitudinal_displacement is above a quarter
+  kTransverse,    // transverse_displacement is above a quarter
+  kEnergy,        // ecal follows the primary energy less than half as well: energy_correlation()
+};
+
 // Besides the figure of merit, figures over all events. Longitudinal is z; transverse the mean of x
 // and y.
 struct Comparison {
   // Nothing where every energy bin was left out.
   std::optional<FigureOfMerit> merit;
 
-  double sampling_fraction_error = 0.0;  // relative_error of the means, like the next two
+  double sampling_fraction_error = 0.0;        // relative_error of the means, like hits_error
+  double sampling_fraction_width_error = 0.0;  // relative_error of the standard deviations
   double hits_error = 0.0;
   double moments_error = 0.0;  // mean over axes and orders 1 and 2
 
@@ -52,6 +64,13 @@ struct Comparison {
   // mean_i |s_g[i] - s_d[i]| / s_d[i], cells as in S.
   double longitudinal_cell_error = 0.0;
   double transverse_cell_error = 0.0;
+
+  // The share of the energy that lies elsewhere when both profiles are scaled to the same energy:
+  // sum_i |s_g[i] / S_g - s_d[i] / S_d| / 2, from 0 to 1; 1 where one of them has none.
+  double longitudinal_displacement = 0.0;
+  double transverse_displacement = 0.0;
+  // In the order of the enumeration; empty: the sample resembles the data.
+  std::vector<Unlikeness> unlike;
 
   // Mean |r_d - r_g| over the pairs of the reduced correlations that are defined in both samples
   // (get_correlation_small of 3DGAN); nothing where none is.

@@ -174,6 +174,12 @@ std::array<std::optional<double>, kCorrelationPairs> ShowerGroup::correlations()
   return found;
 }
 
+std::optional<double> ShowerGroup::energy_correlation() const {
+  constexpr std::size_t kEcal = 6, kPrimary = 7;
+  constexpr std::size_t kPairsBefore = kEcal * (2 * kCorrelationFeatures - kEcal - 1) / 2;
+  return correlations()[kPairsBefore + kPrimary - kEcal - 1];
+}
+
 std::optional<double> ShowerGroup::mean_angle_error() const {
   if (angle_error_.count() == 0) return std::nullopt;
   return angle_error_.spread().mean;

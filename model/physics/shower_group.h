@@ -75,6 +75,8 @@ class ShowerGroup {
   // Pearson's r of each pair of features, (0,1) (0,2) ... (10,11); nothing where one of the two
   // does not vary.
   std::array<std::optional<double>, kCorrelationPairs> correlations() const;
+  // That of ecal and primary energy.
+  std::optional<double> energy_correlation() const;
 
   // Over the showers that were given an angle error.
   std::optional<double> mean_angle_error() const;

@@ -8,29 +8,24 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/error.h"
+
 namespace troupe::model {
 namespace {
 
-constexpr std::size_t kColumns = 9;
+constexpr std::size_t kColumns = 11;
 using Line = std::array<std::string, kColumns>;
 
-// One digit after the point while that says something, then three significant ones.
-std::string percent(double fraction) {
+// So many digits after the point while that says something, then three significant ones.
+std::string percent(double fraction, int digits = 1) {
   const double value = 100.0 * fraction;
-  return std::abs(value) < 1000.0 ? fmt::format("{:.1f} %", value) : fmt::format("{:.2e} %", value);
-}
-
-std::string spread_percent(const Spread& spread) {
-  const double largest = 100.0 * std::max(std::abs(spread.mean), spread.deviation);
-  if (largest >= 1000.0) {
-    return fmt::format("{:.2e} +- {:.1e} %", 100.0 * spread.mean, 100.0 * spread.deviation);
-  }
-  return fmt::format("{:.2f} +- {:.2f} %", 100.0 * spread.mean, 100.0 * spread.deviation);
+  return std::abs(value) < 1000.0 ? fmt::format("{:.{}f}%", value, digits)
+                                  : fmt::format("{:.2e}%", value);
 }
 
 Line headings() {
-  return {"",      "events", "sampling fraction", "error", "longitudinal", "transverse", "hits",
-          "error", "merit"};
+  return {"",           "events", "response", "error", "width", "error", "longitudinal",
+          "transverse", "hits",   "error",    "merit"};
 }
 
 Line line_of(const TableRow& row) {
@@ -38,16 +33,61 @@ Line line_of(const TableRow& row) {
   line.fill(std::string(1, '-'));
   line[0] = row.name;
   line[1] = fmt::format("{}", row.events);
-  line[2] = spread_percent(row.sampling_fraction);
-  line[6] = fmt::format("{:.1f}", row.hits.mean);
+  line[2] = percent(row.sampling_fraction.mean, 3);
+  line[4] = percent(row.sampling_fraction.deviation, 3);
+  line[8] = fmt::format("{:.1f}", row.hits.mean);
   if (!row.comparison.has_value()) return line;
   const Comparison& c = *row.comparison;
   line[3] = percent(c.sampling_fraction_error);
-  line[4] = percent(c.longitudinal_error);
-  line[5] = percent(c.transverse_error);
-  line[7] = percent(c.hits_error);
-  if (c.merit.has_value()) line[8] = fmt::format("{:.3g}", c.merit->total);
+  line[5] = percent(c.sampling_fraction_width_error);
+  line[6] = percent(c.longitudinal_error);
+  line[7] = percent(c.transverse_error);
+  line[9] = percent(c.hits_error);
+  if (c.merit.has_value()) {
+    line[10] = fmt::format("{:.3g}{}", c.merit->total, c.unlike.empty() ? "" : " !");
+  }
   return line;
+}
+
+const char* word_of(Unlikeness what) {
+  switch (what) {
+    case Unlikeness::kResponse:
+      return "response";
+    case Unlikeness::kLongitudinal:
+      return "longitudinal";
+    case Unlikeness::kTransverse:
+      return "transverse";
+    case Unlikeness::kEnergy:
+      return "energy";
+  }
+  CHECK(false, "no such unlikeness");
+}
+
+std::string told(Unlikeness what, const Comparison& c) {
+  switch (what) {
+    case Unlikeness::kResponse:
+      return fmt::format("the response is off by {}", percent(c.sampling_fraction_error));
+    case Unlikeness::kLongitudinal:
+      return fmt::format("{} of the energy lies elsewhere along z",
+                         percent(c.longitudinal_displacement));
+    case Unlikeness::kTransverse:
+      return fmt::format("{} of the energy lies elsewhere across",
+                         percent(c.transverse_displacement));
+    case Unlikeness::kEnergy:
+      return "the energy does not follow the primary's";
+  }
+  CHECK(false, "no such unlikeness");
+}
+
+// "" for a sample that resembles the data.
+std::string warning(const TableRow& row) {
+  if (!row.comparison || row.comparison->unlike.empty()) return {};
+  std::string text =
+      fmt::format("! {}: nothing like the data, so that its merit means nothing:\n", row.name);
+  for (const Unlikeness what : row.comparison->unlike) {
+    text += fmt::format("  {}\n", told(what, *row.comparison));
+  }
+  return text;
 }
 
 std::string number(double value) {
@@ -102,14 +142,22 @@ std::string merit_json(const std::optional<FigureOfMerit>& merit) {
 std::string comparison_json(const std::optional<Comparison>& comparison) {
   if (!comparison.has_value()) return "null";
   const Comparison& c = *comparison;
+  std::string unlike;
+  for (const Unlikeness what : c.unlike) {
+    unlike += fmt::format("{}\"{}\"", unlike.empty() ? "" : ", ", word_of(what));
+  }
   return object({{"merit", merit_json(c.merit)},
                  {"sampling_fraction_error", number(c.sampling_fraction_error)},
+                 {"sampling_fraction_width_error", number(c.sampling_fraction_width_error)},
                  {"hits_error", number(c.hits_error)},
                  {"moments_error", number(c.moments_error)},
                  {"longitudinal_error", number(c.longitudinal_error)},
                  {"transverse_error", number(c.transverse_error)},
                  {"longitudinal_cell_error", number(c.longitudinal_cell_error)},
                  {"transverse_cell_error", number(c.transverse_cell_error)},
+                 {"longitudinal_displacement", number(c.longitudinal_displacement)},
+                 {"transverse_displacement", number(c.transverse_displacement)},
+                 {"unlike", "[" + unlike + "]"},
                  {"correlation_difference", number(c.correlation_difference)},
                  {"ecal_separation", number(c.ecal_separation)}});
 }
@@ -153,10 +201,12 @@ std::string table_text(std::span<const TableRow> rows) {
     text += fmt::format("{}: {} showers without energy, {} not finite, negative or too large\n",
                         row.name, row.empty_events, row.invalid_events);
   }
+  for (const TableRow& row : rows) text += warning(row);
   return text +
-         "Errors are against the data; longitudinal, transverse: energy missing, extra or "
+         "Errors are against the data. response: energy in the cells / energy of the primary;\n"
+         "width: its standard deviation; longitudinal, transverse: energy missing, extra or "
          "misplaced;\n"
-         "merit: errors of moments + profiles + sampling fraction (+ angle), lower is better.\n";
+         "merit: errors of moments + profiles + response (+ angle), lower is better.\n";
 }
 
 std::string row_json(const TableRow& row) {

@@ -14,10 +14,13 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/descriptors.h"
+
 namespace troupe::runtime {
 namespace {
 
 Error disk_error(std::string_view doing, const std::string& path, int cause) {
+  if (is_out_of_descriptors(cause)) return out_of_descriptors(ErrorKind::kData, path);
   return Error{ErrorKind::kData,
                fmt::format("{} {}: {}", doing, path, std::generic_category().message(cause))};
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/descriptors.h"
+
 namespace troupe::runtime {
 namespace {
 

@@ -3,11 +3,8 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <zmq.hpp>
 
@@ -15,6 +12,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+
+#include "runtime/base/descriptors.h"
 
 namespace troupe::runtime {
 namespace {
@@ -132,7 +131,7 @@ Result<void> attempt(const std::string& endpoint, std::string_view verb, auto&& 
   } catch (const zmq::error_t& failure) {
     // Not from the exception: sanitizers need a descriptor to look into one.
     const int number = ::zmq_errno();
-    if (number == EMFILE || number == ENFILE) return out_of_descriptors();
+    if (is_out_of_descriptors(number)) return out_of_descriptors();
     std::string advice;
     if (number == EADDRINUSE) {
       advice = "; end the program that uses it ('ss -ltnp' shows it) or give another port";
@@ -177,27 +176,7 @@ std::size_t descriptors_of_threads(int io_threads) {
 
 }  // namespace
 
-bool descriptors_left(std::size_t count) {
-  std::vector<int> probes;
-  while (probes.size() < count) {
-    const int probe = ::eventfd(0, EFD_CLOEXEC);
-    if (probe < 0) break;
-    probes.push_back(probe);
-  }
-  for (const int probe : probes) ::close(probe);
-  return probes.size() == count;
-}
-
-Error out_of_descriptors() {
-  rlimit limit{};
-  ::getrlimit(RLIMIT_NOFILE, &limit);
-  return Error{
-      ErrorKind::kUsage,
-      fmt::format("no file descriptors are left for connections: this process may have {} "
-                  "('ulimit -n'); give it more, such as 'ulimit -n {}', and start again. The "
-                  "system as a whole may have none left, too",
-                  limit.rlim_cur, 4 * limit.rlim_cur)};
-}
+Error out_of_descriptors() { return out_of_descriptors(ErrorKind::kUsage, "connections"); }
 
 struct ZmqContext::Impl {
   explicit Impl(int io_threads)
@@ -259,7 +238,7 @@ Result<std::unique_ptr<ZmqSocket>> ZmqSocket::open(ZmqContext& context,
     return std::unique_ptr<ZmqSocket>(new ZmqSocket(
         std::make_unique<Impl>(context.impl_->context, context.impl_->monitors++, options)));
   } catch (const zmq::error_t& failure) {
-    if (failure.num() == EMFILE || failure.num() == ENFILE) return out_of_descriptors();
+    if (is_out_of_descriptors(failure.num())) return out_of_descriptors();
     return Error{ErrorKind::kInternal, fmt::format("cannot make a socket: {}", failure.what())};
   }
 }

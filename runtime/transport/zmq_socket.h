@@ -38,9 +38,7 @@ class ZmqContext {
   std::unique_ptr<Impl> impl_;
 };
 
-// Whether this process could open so many files more, now.
-bool descriptors_left(std::size_t count);
-// That it could not, and what to do.
+// As runtime/base/descriptors.h has it, for connections.
 Error out_of_descriptors();
 
 struct ZmqSocketOptions {

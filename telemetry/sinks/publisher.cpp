@@ -17,6 +17,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/descriptors.h"
+
 namespace troupe::telemetry {
 namespace {
 
@@ -27,20 +29,11 @@ using runtime::Result;
 constexpr int kMostSubscriptionBytes = 1024;
 constexpr std::size_t kMostAddressBytes = 400;
 constexpr std::string_view kIpc = "ipc://";
+// The library ends the process when its threads find none.
+constexpr std::size_t kDescriptors = 16;
 
 Error refused(const std::string& address, std::string_view why) {
   return Error{ErrorKind::kUsage, fmt::format("cannot publish at {}: {}", address, why)};
-}
-
-// The library ends the process when its threads find no descriptors.
-bool descriptors_left() {
-  std::array<int, 16> found = {};
-  for (int& descriptor : found) descriptor = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  const bool all = std::all_of(found.begin(), found.end(), [](int it) { return it >= 0; });
-  for (const int descriptor : found) {
-    if (descriptor >= 0) ::close(descriptor);
-  }
-  return all;
 }
 
 bool somebody_listens(const sockaddr_un& name) {
@@ -55,21 +48,21 @@ bool somebody_listens(const sockaddr_un& name) {
 }
 
 // The library would remove whatever has the name, to put its socket there.
-Result<std::string> ipc_endpoint(const std::string& address, const std::string& path) {
-  sockaddr_un name = {};
-  if (path.size() >= sizeof name.sun_path) {
-    return refused(address, fmt::format("the path has {} characters, and the system allows {}",
-                                        path.size(), sizeof name.sun_path - 1));
-  }
+Result<void> check_free(const std::string& address, const std::string& path) {
   struct stat status = {};
-  if (::lstat(path.c_str(), &status) != 0) return address;
+  if (::lstat(path.c_str(), &status) != 0) return {};
   if (!S_ISSOCK(status.st_mode))
     return refused(address, "there is a file of that name; choose another or remove it");
+  sockaddr_un name = {};
   name.sun_family = AF_UNIX;
   std::memcpy(name.sun_path, path.c_str(), path.size());
   if (somebody_listens(name))
     return refused(address, "another process publishes there; choose another path");
-  return address;
+  return {};
+}
+
+bool is_ipc(const std::string& address) {
+  return address.starts_with(kIpc) && address.size() > kIpc.size() && address[kIpc.size()] != '@';
 }
 
 // What the library is to bind.
@@ -80,8 +73,12 @@ Result<std::string> endpoint(const std::string& address) {
   if (address.size() > kMostAddressBytes) {
     return Error{ErrorKind::kUsage, "cannot publish: the address is too long for one"};
   }
-  if (address.starts_with(kIpc) && address.size() > kIpc.size() && address[kIpc.size()] != '@') {
-    return ipc_endpoint(address, address.substr(kIpc.size()));
+  if (is_ipc(address)) {
+    constexpr std::size_t kMost = sizeof sockaddr_un::sun_path - 1;
+    const std::size_t length = address.size() - kIpc.size();
+    if (length <= kMost) return address;
+    return refused(address, fmt::format("the path has {} characters, and the system allows {}",
+                                        length, kMost));
   }
   // The library takes 70000 for 4464.
   if (!std::regex_match(address, parts, kTcp) || (parts[2] != "*" && std::stoi(parts[2]) > 65535)) {
@@ -117,16 +114,22 @@ Publisher::Publisher(std::unique_ptr<Sockets> sockets) : sockets_(std::move(sock
 
 Publisher::~Publisher() = default;
 
+Result<void> Publisher::check_address(const std::string& address) {
+  RETURN_IF_ERROR(endpoint(address));
+  return {};
+}
+
 Result<std::unique_ptr<Publisher>> Publisher::open(const PublisherOptions& options) {
   ASSIGN_OR_RETURN(const std::string wanted, endpoint(options.address));
+  if (is_ipc(wanted)) {
+    RETURN_IF_ERROR(check_free(options.address, wanted.substr(kIpc.size())));
+  }
   auto sockets = std::make_unique<Sockets>();
-  if (descriptors_left()) sockets->context = ::zmq_ctx_new();
+  if (runtime::descriptors_left(kDescriptors)) sockets->context = ::zmq_ctx_new();
   if (sockets->context != nullptr) sockets->socket = ::zmq_socket(sockets->context, ZMQ_PUB);
   if (sockets->socket == nullptr) {
-    return Error{ErrorKind::kInternal,
-                 fmt::format("cannot publish at {}: this process has too many files open; allow it "
-                             "more with ulimit -n",
-                             options.address)};
+    return runtime::out_of_descriptors(ErrorKind::kInternal,
+                                       fmt::format("publishing at {}", options.address));
   }
   sockets->set(ZMQ_LINGER, 0);
   sockets->set(ZMQ_SNDHWM, std::max(options.waiting, 1));

@@ -26,6 +26,9 @@ struct PublisherOptions {
 // One thread at a time. Never throws, never waits.
 class Publisher {
  public:
+  // Whether an address can be one at all, on any machine: kUsage, as of open().
+  static runtime::Result<void> check_address(const std::string& address);
+
   // kUsage, saying what to do: the address cannot be meant, leads beyond this machine, is in use or
   // not allowed, or the path is that of a file. Asks no resolver. kInternal: no descriptors left.
   static runtime::Result<std::unique_ptr<Publisher>> open(const PublisherOptions& options);

@@ -171,6 +171,15 @@ TEST(EffectiveTopology, PrintedTopologyParsesToTheSameValues) {
   }
 }
 
+// On every processor, as the README promises; so they may also be tried in bf16.
+TEST(EffectiveTopology, ShippedTopologiesComputeWithPortableKernels) {
+  for (const std::string& path : shipped_topologies()) {
+    const auto loaded = load_topology(path, {"model.precision=bf16"});
+    ASSERT_TRUE(loaded.ok()) << message_of(loaded);
+    EXPECT_EQ(loaded->topology.model.kernels, Kernels::kPortable) << path;
+  }
+}
+
 TEST(EffectiveTopology, PrintedValuesSayWhereTheyCameFrom) {
   const std::string text = print_topology(parsed(
       kLeast + "train:\n  micro_batch: 2\n",

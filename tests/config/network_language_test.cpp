@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <map>
+
 #include "config/layer_kinds.h"
 #include "config/zoo.h"
 #include "tests/config/config_support.h"
@@ -43,6 +45,17 @@ TEST(Zoo, HoldsTheModelsThatAreShipped) {
 TEST(Zoo, EmbeddedModelsAreTheFiles) {
   for (const std::string& name : zoo_names()) {
     EXPECT_EQ(*zoo_text(name), file_text(source_path("config/zoo/" + name + ".yaml")));
+  }
+}
+
+TEST(Zoo, EveryModelTrainsOnMadeShowers) {
+  const std::map<std::string, std::string> data{{"gan3d_12", ", preprocessing: {power: 0.35}"},
+                                                {"gan3d_51", ", schema: lcd-angle"}};
+  for (const std::string& name : zoo_names()) {
+    const auto more = data.find(name);
+    EXPECT_EQ(message_of(parse(fmt::format("model: {{zoo: {}}}\ndata: {{train: synthetic{}}}\n",
+                                           name, more == data.end() ? "" : more->second))),
+              "");
   }
 }
 

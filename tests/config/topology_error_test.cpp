@@ -133,7 +133,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{
             kModel + "data: {train: synthetic, schema: lcd-angle}\n",
             "data.train: no detector of the shower generator has schema lcd-angle and 25x25x25x1"},
-        Mistake{"model: {zoo: toy}\n" + kData, "has schema lcd-fixed and 4x4x4x1 cells"},
+        Mistake{"model: {zoo: toy}\ndata: {train: synthetic, schema: lcd-angle}\n",
+                "lcd-angle and 4x4x4x1 cells; give files, or one of: lcd-fixed and 25x25x25 cells"},
         Mistake{kModel + "data: {train: synthetic, schema: custom}\n",
                 "data.schema: generated showers have schema lcd-fixed or lcd-angle"},
         Mistake{kModel + "data: {train: a.h5, schema: custom}\n",
@@ -150,6 +151,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "takes micro_batch x "
                 "micro_batches = 64"},
         Mistake{kModel + "data: {train: a.h5, test_one_in: 0}\n", "actors.validator"},
+        Mistake{kModel + "data: {train: synthetic, test_one_in: 5000}\n",
+                "t.yaml:2:39: data.test_one_in: one in 5000 of 4000 generated events leaves none"},
         Mistake{kModel + kData + "train: {learning_rate: 1e-3}\n",
                 "train.learning_rate: expected a section (g, d), found the number 1e-3"},
         Mistake{kModel + kData + "train: {learning_rate: {g: {policy: warmup}}}\n",

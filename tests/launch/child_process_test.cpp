@@ -11,6 +11,7 @@
 
 #include "launch/lost_member.h"
 #include "launch/parent_line.h"
+#include "tests/base/few_descriptors.h"
 #include "tests/launch/launch_support.h"
 
 namespace troupe::launch {
@@ -52,6 +53,23 @@ TEST(ChildProcess, AProgramThatCannotBeStartedIsNamed) {
   ASSERT_FALSE(folder.ok());
   EXPECT_THAT(folder.error().message,
               HasSubstr("/tmp cannot be started: not a program: Permission"));
+}
+
+TEST(ChildProcess, WithoutDescriptorsTheirLimitIsNamedAndNotTheProgram) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the sanitizer itself needs a descriptor to look at an object's type";
+#endif
+  const LineSink sink = [](std::string_view) {};
+  int refused = 0;
+  for (int more = 0; more < 20; ++more) {
+    const runtime::FewDescriptors few(more);
+    const auto child = ChildProcess::start({{"/bin/true"}, sink, sink});
+    if (child.ok()) continue;
+    ++refused;
+    EXPECT_THAT(child.error().message, HasSubstr("descriptors are left for starting /bin/true"));
+    EXPECT_THAT(child.error().message, HasSubstr("ulimit -n"));
+  }
+  EXPECT_GT(refused, 0);
 }
 
 TEST(ChildProcess, BothStreamsAreReadToTheLastByte) {

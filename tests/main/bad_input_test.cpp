@@ -44,7 +44,7 @@ TEST_F(BadData, NotHdf5) {
 
 TEST_F(BadData, Truncated) {
   std::filesystem::resize_file(file_, std::filesystem::file_size(file_) / 2);
-  expect_data_error({file_, "truncated"});
+  expect_data_error({file_, "it is cut short"});
 }
 
 TEST_F(BadData, MissingDataset) {

@@ -79,6 +79,13 @@ TEST_F(ToyRun, ItsTopologyFileRunsAgainToTheSameHash) {
   EXPECT_EQ(last_line(again)["state_hash"].text(), hash);
 }
 
+// The smallest model and no data: the least that anybody can try.
+TEST_F(ToyRun, ToyTrainsOnMadeShowers) {
+  const JsonValue summary =
+      summary_of("a", {"--set", "data.train=synthetic", "--set", "data.synthetic.events=200"});
+  EXPECT_EQ(summary["iterations"].integer(), 22);
+}
+
 TEST_F(ToyRun, TopologyGivenByARelativePathCanBeResumed) {
   const ProcessOptions here{.folder = folder_.path()};
   ASSERT_EQ(call({"run", "toy.yaml", "--out", "a"}, here).exit_code, 0);

@@ -233,7 +233,7 @@ TEST(Verbs, FileThatDoesNotFitIntoMemoryIsGivenUpWithWhatHelps) {
 TEST_F(ToyRun, OutputThatCannotBeWrittenIsAnError) {
   run("a");
   const ProcessOptions full{.largest_file_bytes = 200};
-  for (const Words& words : {Words{"check", path("toy.yaml")},
+  for (const Words& words : {Words{"check", path("toy.yaml"), "--no-data"},
                              {"inspect", checkpoint("a", 0)},
                              {"inspect", checkpoint("a", 0), "--json"},
                              {"--help"}}) {
@@ -262,15 +262,15 @@ TEST(Verbs, WhatALibraryThrowsIsAnInternalErrorAndNoCoreIsDumped) {
   EXPECT_TRUE(folder.names().empty());
 }
 
-TEST_F(ToyRun, CheckSaysWhatWouldRunWithoutOpeningData) {
+TEST_F(ToyRun, CheckWithoutDataSaysWhatWouldRun) {
   std::filesystem::remove(path("toy.h5"));
-  const ProcessEnd end = call({"check", path("toy.yaml")});
+  const ProcessEnd end = call({"check", path("toy.yaml"), "--no-data"});
   EXPECT_EQ(end.exit_code, 0) << end.err;
   for (const char* part :
        {"generator", "discriminator", "replica.0..1", "bounds:", "placement:", "topology hash: "}) {
     EXPECT_THAT(end.out, HasSubstr(part));
   }
-  const JsonValue object = last_line(call({"check", path("toy.yaml"), "--json"}));
+  const JsonValue object = last_line(call({"check", path("toy.yaml"), "--no-data", "--json"}));
   EXPECT_THAT(end.out, HasSubstr(object["topology_hash"].text()));
   EXPECT_GT(object["message_bytes"].integer(), 0);
 }
@@ -313,6 +313,29 @@ TEST_F(ToyRun, LogLevelHoldsForAllProcessesOfARun) {
   EXPECT_THAT(loud.err, HasSubstr(" info "));
 }
 
+TEST_F(ToyRun, CheckRefusesAsTheRunDoesAndLeavesNothingBehind) {
+  const auto names = folder_.names();
+  const auto expect_both = [&](int code, const std::string& why, const Words& more) {
+    Words check{"check", path("toy.yaml")};
+    check.insert(check.end(), more.begin(), more.end());
+    expect_refused(call(check), code, {why});
+    EXPECT_EQ(folder_.names(), names);
+    expect_refused(run("a", more), code, {why});
+    std::filesystem::remove_all(path("a"));
+    std::filesystem::remove_all(path("data"));
+  };
+  expect_both(4, "no file matches the pattern", {"--set", "data.train=" + path("none*.h5")});
+  expect_both(4, "180 events", {"--set", "train.micro_batches=64"});
+  expect_both(2, "cluster.keys: there are no keys in",
+              {"--workers", "2", "--set", "cluster.keys=" + path("keys")});
+  expect_both(3, "actors.monitor.publish: cannot publish at tcp://10.1.2.3:8500",
+              {"--set", "actors.monitor.publish=tcp://10.1.2.3:8500"});
+  const ProcessEnd good = call({"check", path("toy.yaml")});
+  EXPECT_EQ(good.exit_code, 0);
+  EXPECT_THAT(good.err, HasSubstr("troupe: training data: 180 events from 1 files"));
+  EXPECT_EQ(folder_.names(), names);
+}
+
 TEST_F(ToyRun, InspectShowsCountersShapesAndHash) {
   const JsonValue summary = summary_of("a");
   const ProcessEnd end = call({"inspect", checkpoint("a", 0)});
@@ -339,10 +362,30 @@ TEST(Verbs, NamesInDataDoNotCommandTheTerminal) {
     file.attribute("worse\n\x1b[32m", 1.0);
   }
   const ProcessEnd end = call({"data", "info", folder / "a.h5"});
-  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(end.exit_code, 4) << end.err;
   EXPECT_THAT(end.out, HasSubstr("bad\\x1b[31m"));
+  EXPECT_THAT(end.err, HasSubstr("bad\\x1b[31m"));
   EXPECT_THAT(end.out, HasSubstr("@worse\\n\\x1b[32m"));
-  EXPECT_EQ(end.out.find('\x1b'), std::string::npos);
+  EXPECT_EQ((end.out + end.err).find('\x1b'), std::string::npos);
+}
+
+// Its datasets are told all the same.
+TEST(Verbs, DataInfoOfAFileWithoutASchemaIsDescribedAndAnError) {
+  const pipeline::TemporaryFolder folder;
+  pipeline::Hdf5Scribe(folder / "a.h5").add("group/showers", {1}, {1.0f});
+  for (const Words& more : {Words{}, Words{"--json"}}) {
+    Words words{"data", "info", folder / "a.h5"};
+    words.insert(words.end(), more.begin(), more.end());
+    const ProcessEnd end = call(words);
+    EXPECT_EQ(end.exit_code, 4);
+    EXPECT_THAT(end.err, HasSubstr("a.h5: neither lcd-fixed"));
+    EXPECT_THAT(end.err, HasSubstr("it has group/showers"));
+    if (more.empty()) {
+      EXPECT_THAT(end.out, HasSubstr("group/showers float32"));
+    } else {
+      EXPECT_TRUE(last_line(end)["schema"].is_null());
+    }
+  }
 }
 
 TEST_F(ToyRun, GeneratedShowersDoNotDependOnThreadsAndAreReadAsData) {

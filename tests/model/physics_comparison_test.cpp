@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -46,11 +47,13 @@ TEST(Comparison, IdenticalSamplesDifferInNothing) {
   EXPECT_EQ(c.merit->angle, 0.0);
   EXPECT_EQ(c.merit->energy_bins, 5);
   for (const double error :
-       {c.sampling_fraction_error, c.hits_error, c.moments_error, c.longitudinal_error,
-        c.transverse_error, c.longitudinal_cell_error, c.transverse_cell_error,
+       {c.sampling_fraction_error, c.sampling_fraction_width_error, c.hits_error, c.moments_error,
+        c.longitudinal_error, c.transverse_error, c.longitudinal_cell_error,
+        c.transverse_cell_error, c.longitudinal_displacement, c.transverse_displacement,
         *c.correlation_difference, c.ecal_separation}) {
     EXPECT_EQ(error, 0.0);
   }
+  EXPECT_TRUE(c.unlike.empty());
 }
 
 TEST(Comparison, FigureOfMeritIsTheFormulaByHand) {
@@ -94,6 +97,63 @@ TEST(Comparison, DisplacementAlongXOrYIsTransverseAndAlongZLongitudinal) {
   EXPECT_EQ(compare(data, beside_x).longitudinal_error, 0.0);
   EXPECT_EQ(compare(data, measured({along_z(later)})).transverse_error, 0.0);
   EXPECT_NEAR(compare(data, measured({along_z(later)})).longitudinal_error, 1.0, 1e-12);
+}
+
+// Mean response 2 % in both; the generator's is spread five times as wide.
+TEST(Comparison, ResponseOfTheRightMeanAndTheWrongWidthIsTold) {
+  const auto spread = [](double width) {
+    std::vector<SampleEvent> sample;
+    for (const double response : {0.02 - width, 0.02 + width}) {
+      sample.push_back(along_z({100.0 * response / 4.0, 0, 0, 0, 0, 0, 0}));
+    }
+    return measured(sample);
+  };
+  const Comparison c = compare(spread(0.001), spread(0.005));
+  EXPECT_NEAR(c.sampling_fraction_error, 0.0, 1e-6);
+  EXPECT_NEAR(c.sampling_fraction_width_error, 4.0, 1e-4);
+}
+
+// Showers of 90 to 110 GeV in the middle of the front, each of 2 % of its energy times `factor`.
+std::vector<SampleEvent> showers(double factor, const std::vector<double>& x,
+                                 const std::vector<double>& z, bool energies_swapped = false) {
+  std::vector<SampleEvent> sample;
+  for (int i = 0; i <= 20; ++i) {
+    const double energy = 90.0 + i, follows = energies_swapped ? 200.0 - energy : energy;
+    SampleEvent event{separable_image(x, {0, 1, 2, 0}, z), energy};
+    const double sum = std::accumulate(event.gev.begin(), event.gev.end(), 0.0);
+    for (float& cell : event.gev) cell *= static_cast<float>(0.02 * factor * follows / sum);
+    sample.push_back(event);
+  }
+  return sample;
+}
+
+TEST(Comparison, ShowersUnlikeTheDataAreFoundByEachOfFourBounds) {
+  const std::vector<double> x{0, 1, 8, 1, 0}, z{1, 4, 6, 3, 1, 0.5, 0.1};
+  const auto data = measured(showers(1, x, z));
+  const auto unlike = [&](const std::vector<SampleEvent>& sample) {
+    return compare(data, measured(sample)).unlike;
+  };
+  using Found = std::vector<Unlikeness>;
+  EXPECT_EQ(unlike(showers(0.51, {0, 2, 7, 1, 0}, {1, 3, 5, 4, 2, 0.5, 0.1})), Found{});
+  EXPECT_EQ(unlike(showers(0.49, x, z)), Found{Unlikeness::kResponse});
+  EXPECT_EQ(unlike(showers(1.51, x, z)), Found{Unlikeness::kResponse});
+  EXPECT_EQ(unlike(showers(1, x, {0, 1, 4, 6, 3, 1, 0.5})), Found{Unlikeness::kLongitudinal});
+  EXPECT_EQ(unlike(showers(1, {1, 8, 1, 0, 0}, z)), Found{Unlikeness::kTransverse});
+  EXPECT_EQ(unlike(showers(1, x, z, true)), Found{Unlikeness::kEnergy});
+  // Random cells, whose sum is right.
+  std::vector<SampleEvent> noise = random_sample(9, 21);
+  for (std::size_t i = 0; i < noise.size(); ++i) {
+    const double factor = (90.0 + static_cast<double>(i)) / noise[i].energy_gev;
+    for (float& cell : noise[i].gev) cell *= static_cast<float>(factor);
+    noise[i].energy_gev *= factor;
+  }
+  EXPECT_EQ(unlike(noise), (Found{Unlikeness::kLongitudinal, Unlikeness::kTransverse}));
+}
+
+// Random cells as data, as in tests: of them nothing more can be asked.
+TEST(Comparison, NoiseResemblesNoise) {
+  EXPECT_TRUE(
+      compare(measured(random_sample(5, 50)), measured(random_sample(6, 50))).unlike.empty());
 }
 
 TEST(Comparison, EnergyWhereTheDataHaveNoneCountsInTheEnergyErrorOnly) {
@@ -185,13 +245,19 @@ TEST(Table, ColumnsAlignAndTheDataHaveNoErrors) {
     lines.push_back(text.substr(start, end - start));
     start = end + 1;
   }
-  ASSERT_EQ(lines.size(), 7u) << text;
+  ASSERT_EQ(lines.size(), 13u) << text;
   for (std::size_t i = 1; i < 4; ++i) EXPECT_EQ(lines[i].size(), lines[0].size()) << text;
-  EXPECT_NE(lines[1].find("2.00 +- 0.00 %"), std::string::npos) << text;
+  for (const std::string& line : lines) EXPECT_LE(line.size(), 100u) << line;
+  EXPECT_NE(lines[1].find(" 2.000%       -  0.000%       - "), std::string::npos) << text;
   EXPECT_EQ(lines[1].back(), '-');
-  EXPECT_NE(lines[3].find("100.0 %"), std::string::npos) << text;
-  EXPECT_EQ(lines[3].back(), '3');
+  EXPECT_NE(lines[3].find("100.0%"), std::string::npos) << text;
+  EXPECT_TRUE(lines[3].ends_with(" 3 !")) << text;
   EXPECT_EQ(lines[4], "untrained: 50 showers without energy, 0 not finite, negative or too large");
+  EXPECT_EQ(lines[5], "! untrained: nothing like the data, so that its merit means nothing:");
+  EXPECT_EQ(lines[6], "  the response is off by 100.0%");
+  EXPECT_EQ(lines[7], "  100.0% of the energy lies elsewhere along z");
+  EXPECT_EQ(lines[8], "  100.0% of the energy lies elsewhere across");
+  EXPECT_EQ(lines[9], "  the energy does not follow the primary's");
 }
 
 TEST(Table, JsonHasEveryFigureAndNullForAbsentOnes) {
@@ -205,6 +271,9 @@ TEST(Table, JsonHasEveryFigureAndNullForAbsentOnes) {
             R"("hits": {"mean": 0, "deviation": 0}, "comparison": null})");
   row.comparison = Comparison{};
   row.comparison->longitudinal_error = 0.125;
+  EXPECT_NE(row_json(row).find(R"("unlike": [])"), std::string::npos);
+  row.comparison->unlike = {Unlikeness::kResponse, Unlikeness::kEnergy};
+  EXPECT_NE(row_json(row).find(R"("unlike": ["response", "energy"])"), std::string::npos);
   EXPECT_NE(row_json(row).find(R"("longitudinal_error": 0.125)"), std::string::npos);
   EXPECT_NE(row_json(row).find(R"("merit": null)"), std::string::npos);
   row.comparison->merit = FigureOfMerit{};

@@ -93,8 +93,12 @@ TEST(DatasetInfo, UnknownFileIsDescribedWithoutItsEvents) {
   ASSERT_TRUE(info.ok());
   EXPECT_FALSE(info->schema.has_value());
   EXPECT_EQ(info->events, 0u);
-  ASSERT_EQ(info->notes.size(), 1u);
-  EXPECT_NE(info->notes[0].find("neither lcd-fixed nor lcd-angle"), std::string::npos);
+  ASSERT_EQ(info->not_understood.size(), 1u);
+  EXPECT_EQ(info->not_understood[0],
+            folder / "a.h5" +
+                ": neither lcd-fixed (datasets ECAL and target) nor lcd-angle (ECAL, energy, and "
+                "theta or mtheta); it has showers. A topology names others: data.schema custom, "
+                "data.names");
   EXPECT_FALSE(describe_dataset({folder / "b.h5"}, team).ok());
 }
 

@@ -136,8 +136,11 @@ TEST_F(ShowerDataset, LcdAngleIsFiftyTimesGevWithBothAngles) {
   const auto cells = images(paths, DataSchema::kLcdAngle);
   const auto file = Hdf5File::open(paths[0]);
   ASSERT_TRUE(file.ok());
-  EXPECT_EQ(file->dataset_names(),
-            (std::vector<std::string>{"ECAL", "energy", "mtheta", "sum", "theta"}));
+  const auto walk = file->walk();
+  ASSERT_TRUE(walk.ok());
+  std::vector<std::string> names;
+  for (const Hdf5Dataset& dataset : walk->datasets) names.push_back(dataset.name());
+  EXPECT_EQ(names, (std::vector<std::string>{"ECAL", "energy", "mtheta", "sum", "theta"}));
   std::map<std::string, std::vector<double>> columns;
   for (const char* name : {"energy", "theta", "mtheta", "sum"}) {
     const auto dataset = file->dataset(name);

@@ -71,10 +71,13 @@ TEST(ShowerGenerator, MeanResponseIsGeant4sWithinTwoPercentAtAllSevenEnergies) {
   }
 }
 
-TEST(ShowerGenerator, SmallDetectorHasTheSameResponse) {
-  for (const double energy : {10.0, 100.0, 500.0}) {
-    const ShowerMeans shower = means(DetectorKind::kFixed12, energy, 400);
-    EXPECT_NEAR(shower.sum_gev / reference_response(energy), 1.0, 0.03) << energy << " GeV";
+TEST(ShowerGenerator, SmallDetectorsHaveTheSameResponse) {
+  for (const DetectorKind kind : {DetectorKind::kFixed12, DetectorKind::kFixed4}) {
+    for (const double energy : {10.0, 100.0, 500.0}) {
+      const ShowerMeans shower = means(kind, energy, 400);
+      EXPECT_NEAR(shower.sum_gev / reference_response(energy), 1.0, 0.03)
+          << detector(kind).name << ", " << energy << " GeV";
+    }
   }
 }
 
@@ -228,8 +231,7 @@ TEST(ShowerGenerator, SeedsAndEventsDiffer) {
 // A change of these bits is a change of the generator: raise kShowerVersion with it.
 TEST(ShowerGenerator, BitsAreThoseOfVersionOne) {
   std::map<DetectorKind, std::string> found;
-  for (const DetectorKind kind :
-       {DetectorKind::kFixed25, DetectorKind::kAngle51, DetectorKind::kFixed12}) {
+  for (const DetectorKind kind : kDetectorKinds) {
     const ShowerGenerator generator = generator_of({.detector = kind, .seed = 2024});
     std::vector<float> cells(generator.detector().cells());
     runtime::Hasher hasher;
@@ -245,6 +247,7 @@ TEST(ShowerGenerator, BitsAreThoseOfVersionOne) {
   EXPECT_EQ(found[DetectorKind::kFixed25], "81e8bfe6691a656c6e1634996bd6c71f");
   EXPECT_EQ(found[DetectorKind::kAngle51], "beaac1f68bee39e8c348cc79263e4972");
   EXPECT_EQ(found[DetectorKind::kFixed12], "198eb5bb585e11d119a15228292831d9");
+  EXPECT_EQ(found[DetectorKind::kFixed4], "993765ed042a51fbf104060b3bd61474");
 }
 
 TEST(ShowerGenerator, CellsAreZeroOrAboveTheThreshold) {
@@ -277,14 +280,23 @@ TEST(ShowerGenerator, ImpossibleOptionsAreRefusedWithTheRange) {
             "accepted");
 }
 
-TEST(ShowerDetector, IsFoundBySchemaAndShape) {
-  EXPECT_EQ(find_detector(DataSchema::kLcdFixed, {12, 12, 12}), DetectorKind::kFixed12);
-  EXPECT_EQ(find_detector(DataSchema::kLcdAngle, {51, 51, 25}), DetectorKind::kAngle51);
+TEST(ShowerDetector, IsFoundByNameOrBySchemaAndShape) {
+  for (const DetectorKind kind : kDetectorKinds) {
+    const Detector& each = detector(kind);
+    EXPECT_EQ(find_detector(each.name), kind);
+    EXPECT_EQ(find_detector(each.schema, each.shape), kind);
+  }
+  EXPECT_EQ(find_detector("lcd-fixed-13"), std::nullopt);
   EXPECT_EQ(find_detector(DataSchema::kLcdFixed, {51, 51, 25}), std::nullopt);
-  double depth = 0;
-  for (const DetectorLayer& layer : detector(DetectorKind::kFixed12).layers)
-    depth += layer.depth_x0;
-  EXPECT_NEAR(depth, 22.95, 0.01);
+}
+
+TEST(ShowerDetector, EveryOneHasTheSameDepthAndALayerForEachCellAlongIt) {
+  for (const DetectorKind kind : kDetectorKinds) {
+    double depth = 0;
+    for (const DetectorLayer& layer : detector(kind).layers) depth += layer.depth_x0;
+    EXPECT_NEAR(depth, 22.95, 0.01) << detector(kind).name;
+    EXPECT_EQ(detector(kind).layers.size(), detector(kind).shape[2]) << detector(kind).name;
+  }
 }
 
 }  // namespace

@@ -85,6 +85,13 @@ TEST(Record, ValidationKeepsItsRowsAndTheFiguresOfTheLast) {
   EXPECT_EQ(record.mark, "figure of merit 0.5");
 }
 
+TEST(Record, MarkOfAValidationSaysThatItsShowersAreNothingLikeTheData) {
+  const Record record = read(
+      R"({"kind":"validation","time":1,"step":8,"fields":{"rows":[{"name":"generated",)"
+      R"("comparison":{"merit":{"total":0.5},"unlike":["response","energy"]}}]}})");
+  EXPECT_EQ(record.mark, "figure of merit 0.5, nothing like the data");
+}
+
 TEST(Record, SamplesBecomePointsOfTheirMeans) {
   const Record record = read(
       R"({"kind":"samples","time":1,"step":8,"values":{"node/head/cores":[2,1.5,1,2,2],"bad":[1]}})");

@@ -4,7 +4,7 @@ import { Chart } from "./chart.ts";
 import { make } from "./elements.ts";
 import { count, figure, percent } from "./format.ts";
 import { Fingerprint, type ShownRun } from "./panel.ts";
-import type { Spread } from "./protocol.ts";
+import type { ValidationRow } from "./protocol.ts";
 import { validationCurve } from "./validation_curve.ts";
 import { comparisonOf, ERRORS } from "./validations.ts";
 import { Zoom } from "./zoom.ts";
@@ -43,25 +43,29 @@ export class ErrorFigures {
   }
 }
 
-const spread = (s: Spread | undefined, factor: number, unit: string) =>
-  !s || s.mean === null ? "–"
-    : `${figure(factor * s.mean)} ± ${figure(factor * (s.deviation ?? 0), 2)}${unit}`;
+// The merit alone does not tell noise from showers.
+function warnings(rows: readonly ValidationRow[], columns: number): HTMLElement[] {
+  return rows.filter((row) => row.comparison?.unlike?.length).map((row) =>
+    make("tr", {}, make("td", { colspan: columns }, `! ${row.name}: nothing like the data (`
+      + `${row.comparison!.unlike!.join(", ")}), so that its merit means nothing`)));
+}
 
 function table(run: ShownRun, several: boolean): HTMLElement {
   const last = run.state.validations[run.state.validations.length - 1]!;
-  const head = ["Sample", "Events", "Sampling fraction", "Error", "Longitudinal", "Transverse",
-    "Hits", "Error", "Merit"];
+  const head = ["Sample", "Events", "Response", "Error", "Width", "Error", "Longitudinal",
+    "Transverse", "Hits", "Error", "Merit"];
   const rows = last.rows.map((row) => {
     const c = row.comparison;
-    const cells = [count(row.events), spread(row.sampling_fraction, 100, " %"),
-      percent(c?.sampling_fraction_error), percent(c?.longitudinal_error),
+    const cells = [count(row.events), percent(row.sampling_fraction?.mean),
+      percent(c?.sampling_fraction_error), percent(row.sampling_fraction?.deviation),
+      percent(c?.sampling_fraction_width_error), percent(c?.longitudinal_error),
       percent(c?.transverse_error), figure(row.hits?.mean), percent(c?.hits_error),
-      figure(c?.merit?.total)];
+      `${figure(c?.merit?.total)}${c?.unlike?.length ? " !" : ""}`];
     return make("tr", {}, make("th", { scope: "row" }, row.name),
       ...cells.map((cell) => make("td", {}, cell)));
   });
   return make("table", { class: "figures" },
     make("caption", {}, `${several ? `${run.label}: v` : "V"}alidation of step ${count(last.step)}`),
     make("thead", {}, make("tr", {}, ...head.map((h) => make("th", { scope: "col" }, h)))),
-    make("tbody", {}, ...rows));
+    make("tbody", {}, ...rows), make("tfoot", {}, ...warnings(last.rows, head.length)));
 }

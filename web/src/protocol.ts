@@ -101,9 +101,12 @@ export interface Spread {
 export interface Comparison {
   merit: { total: number | null } | null;
   sampling_fraction_error: number | null;
+  sampling_fraction_width_error?: number | null;
   hits_error: number | null;
   longitudinal_error: number | null;
   transverse_error: number | null;
+  // In what the sample is nothing like the data.
+  unlike?: string[];
 }
 
 export interface ValidationRow {

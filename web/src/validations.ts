@@ -2,9 +2,10 @@
 
 import type { Comparison, Validation, ValidationRow } from "./protocol.ts";
 
-export const ERRORS: [keyof Omit<Comparison, "merit">, string][] = [
-  ["sampling_fraction_error", "sampling fraction"], ["longitudinal_error", "longitudinal"],
+export const ERRORS: [keyof Omit<Comparison, "merit" | "unlike">, string][] = [
+  ["sampling_fraction_error", "response"], ["longitudinal_error", "longitudinal"],
   ["transverse_error", "transverse"], ["hits_error", "hits"],
+  ["sampling_fraction_width_error", "width of the response"],
 ];
 
 // Of the generator as it was then, against the data.

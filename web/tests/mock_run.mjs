@@ -155,6 +155,7 @@ export class MockRun {
     const row = (name, comparison) => ({ name, events: 500, empty_events: 0, invalid_events: 0,
       sampling_fraction: { mean: 0.0204, deviation: 0.0012 }, hits: { mean: 412.3, deviation: 31 }, comparison });
     const compared = (s) => ({ merit: { total: s * error(1.4) }, sampling_fraction_error: s * error(0.4),
+      sampling_fraction_width_error: s * error(0.6), unlike: s > 1 ? ["response", "transverse"] : [],
       hits_error: s * error(0.5), longitudinal_error: s * error(0.9), transverse_error: s * error(0.7) });
     this.mark("checkpoint", `checkpoint ${this.step} saved`);
     const generated = compared(1);

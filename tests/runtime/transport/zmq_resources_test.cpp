@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 
 #include "runtime/transport/zmq_frames.h"
 #include "runtime/transport/zmq_wire.h"
+#include "tests/base/few_descriptors.h"
 #include "tests/runtime/transport/wire_stage.h"
 
 namespace troupe::runtime {
@@ -27,27 +27,6 @@ ZmqWireOptions plain(const std::string& listen = "") {
   options.listen = listen;
   return options;
 }
-
-// While it lives, the process may have so many descriptors more than it has.
-class FewDescriptors {
- public:
-  explicit FewDescriptors(int more) {
-    CHECK(::getrlimit(RLIMIT_NOFILE, &before_) == 0, "no limit");
-    // The lowest free number is where the next one goes.
-    const int next = ::dup(0);
-    CHECK(next >= 0, "no descriptors");
-    ::close(next);
-    rlimit limit = before_;
-    limit.rlim_cur = static_cast<rlim_t>(next + more);
-    CHECK(::setrlimit(RLIMIT_NOFILE, &limit) == 0, "the limit stays");
-  }
-  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-  FewDescriptors(const FewDescriptors&) = delete;
-  FewDescriptors& operator=(const FewDescriptors&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 // Tests that leave the process without descriptors.
 class ZmqDescriptors : public testing::Test {

@@ -9,10 +9,10 @@
 #include <optional>
 #include <thread>
 
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <zmq.h>
 
+#include "tests/base/few_descriptors.h"
 #include "tests/telemetry/scratch_folder.h"
 
 namespace troupe::telemetry {
@@ -205,13 +205,8 @@ TEST(Publisher, FileThatHasTheNameStaysWhatItWas) {
 
 // The library would end the process.
 TEST(Publisher, ProcessWithoutDescriptorsIsToldSo) {
-  rlimit before = {};
-  ::getrlimit(RLIMIT_NOFILE, &before);
-  rlimit few = before;
-  few.rlim_cur = 8;
-  ::setrlimit(RLIMIT_NOFILE, &few);
+  const runtime::FewDescriptors few(8);
   const auto publisher = Publisher::open({.address = "tcp://127.0.0.1:*"});
-  ::setrlimit(RLIMIT_NOFILE, &before);
   ASSERT_FALSE(publisher.ok());
   EXPECT_THAT(publisher.error().message, HasSubstr("ulimit -n"));
 }

@@ -1,0 +1,44 @@
+#include "runtime/base/descriptors.h"
+
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace troupe::runtime {
+
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+bool descriptors_left(std::size_t count) {
+  std::vector<int> probes;
+  while (probes.size() < count) {
+    const int probe = ::eventfd(0, EFD_CLOEXEC);
+    if (probe < 0) break;
+    probes.push_back(probe);
+  }
+  for (const int probe : probes) ::close(probe);
+  return probes.size() == count;
+}
+
+bool is_out_of_descriptors(int number) { return number == EMFILE || number == ENFILE; }
+
+Error out_of_descriptors(ErrorKind kind, std::string_view whom) {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  return {kind,
+          fmt::format("no file descriptors are left for {}: this process may have {} ('ulimit "
+                      "-n'); give it more, such as 'ulimit -n {}', and start again. The system as "
+                      "a whole may have none left, too",
+                      whom, limit.rlim_cur, 4 * limit.rlim_cur)};
+}
+
+}  // namespace troupe::runtime

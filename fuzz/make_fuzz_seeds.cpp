@@ -41,6 +41,7 @@ runtime::Hello hello() {
   hello.peer_incarnation = 9;
   hello.host = "host";
   hello.pid = 4242;
+  hello.machine = "machine";
   hello.terms = {{"topology", "0123456789abcdef"}, {"numerics", "portable"}};
   hello.received = {1, 200, 70000};
   return hello;
@@ -59,6 +60,7 @@ void add_introductions(const Folder& folder) {
   folder.add("drain-request",
              pack(runtime::DrainRequest{runtime::kProtocolVersion, "member.2", "host", 4242}));
   folder.add("drained", pack(runtime::Drained{"member.2"}));
+  folder.add("not-now", pack(runtime::NotNow{"every place is promised"}));
   const std::string contents = "contents";
   folder.add("invitation", pack(runtime::Invitation{
                                "node-1", Buffer::copy_of(std::as_bytes(std::span(contents)))}));
@@ -66,7 +68,7 @@ void add_introductions(const Folder& folder) {
 
 void add_node_packets(const Folder& folder) {
   folder.add("account", pack(runtime::Account{{1, 2, 3}, {{0, 5, 600}, {3, 1, 70000}}}));
-  folder.add("heartbeat", pack(runtime::Heartbeat{12345}));
+  folder.add("heartbeat", pack(runtime::Heartbeat{12345, 350}));
   folder.add("bye", pack(runtime::Bye{}));
   folder.add("graph-request", pack(runtime::GraphRequest{}));
   runtime::Directory directory;

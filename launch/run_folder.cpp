@@ -29,6 +29,17 @@ bool holds_run(const std::string& path) {
   return std::filesystem::exists(path + "/topology.yaml", ignored);
 }
 
+Error still_going_on(const std::string& path) {
+  return Error{ErrorKind::kUsage, fmt::format("{} belongs to a run that is still going on", path)};
+}
+
+// Whether a process holds the lock of the run in the folder.
+bool is_going_on(const std::string& path) {
+  const Descriptor lock(
+      ::open((path + "/.lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  return lock.is_open() && ::flock(lock.number(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 // The names of what a run makes in its folder.
 constexpr std::array kOwnNames = {"topology.yaml",    "metrics.jsonl", "summary.json",
                                   "membership.jsonl", "nodes.json",    "log.txt",
@@ -70,6 +81,7 @@ bool counts(const std::string& name) { return !name.starts_with('.') && name != 
 
 Result<void> check_free(const std::string& path) {
   if (holds_run(path)) {
+    if (is_going_on(path)) return still_going_on(path);
     return Error{ErrorKind::kUsage,
                  fmt::format("{} holds a run already; go on with it by --resume {}, or choose "
                              "another folder with --out",
@@ -162,10 +174,7 @@ Result<void> RunFolder::lock() {
   Descriptor lock(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!lock.is_open()) return failed("cannot open " + name);
   if (::flock(lock.number(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) {
-      return Error{ErrorKind::kUsage,
-                   fmt::format("{} belongs to a run that is still going on", path_)};
-    }
+    if (errno == EWOULDBLOCK) return still_going_on(path_);
     return failed(
         fmt::format("cannot lock {} (a run's folder must be on a file system with locks)", name));
   }

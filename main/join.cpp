@@ -72,7 +72,8 @@ int join_run(const CommandLine& line) {
   return join(request, log_level(line));
 }
 
-Option seconds_option(std::string name, std::string about, std::string preset, int least = 1) {
+Option seconds_option(std::string name, std::string about, std::string preset,
+                      std::uint64_t least = 1) {
   return {.name = std::move(name),
           .value = "SECONDS",
           .about = std::move(about),

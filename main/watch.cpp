@@ -19,6 +19,7 @@
 #include "main/output_file.h"
 #include "main/watch_terminal.h"
 #include "runtime/base/disk.h"
+#include "runtime/base/utf8.h"
 #include "telemetry/page/page_asset.h"
 #include "telemetry/page/page_server.h"
 #include "telemetry/page/token_file.h"
@@ -89,7 +90,7 @@ int end(const RunView& run, const WatchArguments& arguments, WatchTerminal& term
   terminal.say("");
   if (run.version > 0) terminal.finish(run);
   if (run.progress.state == "failed") {
-    std::cerr << fmt::format("the run failed: {}\n", run.progress.error);
+    std::cerr << fmt::format("the run failed: {}\n", runtime::printable_lines(run.progress.error));
   } else if (run.progress.state == "stopped") {
     std::cerr << "the run was stopped; troupe run --resume goes on with it\n";
   }

@@ -258,7 +258,9 @@ TEST_F(ClusterDeath, StoppedMemberIsNoticedBySilenceAndEndsWhenItWakes) {
 
 // The members of a supervisor that it has to kill, because they cannot end.
 TEST_F(ClusterDeath, StoppedMemberOfThisHostIsKilledWhenTheRunHasEnded) {
-  Process process(endless("a", kImpatient));
+  Words words = endless("a");
+  words.insert(words.end(), kImpatient.begin(), kImpatient.end());
+  Process process(words);
   wait_until_training(process, "a");
   ::kill(member(0), SIGSTOP);
   wait_until_gone_on(process, "a");

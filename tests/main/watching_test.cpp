@@ -125,7 +125,7 @@ TEST_F(Watching, PageOfARunningTrainingTellsHowFarItIs) {
   EXPECT_EQ(seen["space"].list().size(), 3);
   EXPECT_EQ(status_of(get(port, "/api/runs/0/showers/3")), 404);
   EXPECT_THAT(body_of(get(port, "/api/runs/0/waits")),
-              AllOf(HasSubstr("local\n"), HasSubstr("replica.0: "), HasSubstr("culprit: ")));
+              AllOf(HasSubstr("local\n"), HasSubstr("replica.0: ")));
   const JsonValue trace = parse_json(body_of(get(port, "/api/runs/0/trace")));
   EXPECT_GT(trace["traceEvents"].list().size(), 100);
   // A stream begins with all that is known, and goes on.

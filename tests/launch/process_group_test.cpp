@@ -120,8 +120,8 @@ TEST(ProcessGroup, ASecondSignalKillsAll) {
 
 // As `timeout` sends them: to its child, and then to the child's process group.
 TEST(ProcessGroup, SignalsOfOneMomentAreOneRequest) {
-  Group group(kLongGrace, {"trap '' TERM; echo ready; sleep 0.3; exit 143", "", ""}, kLongGrace,
-              kLongGrace);
+  Group group(kLongGrace, {"trap '' TERM INT HUP; echo ready; sleep 0.3; exit 143", "", ""},
+              kLongGrace, kLongGrace);
   group.line_with("head | ready");
   for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGTERM}) group.child().send(number);
   EXPECT_EQ(group.wait().signal, 0);

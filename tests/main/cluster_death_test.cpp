@@ -341,8 +341,8 @@ TEST_F(ClusterDeath, SecondSignalEndsEverythingAtOnce) {
   // A head that does not answer the first.
   ::kill(head(), SIGSTOP);
   process.send(SIGINT);
-  // What arrives within a moment belongs to the same request.
-  std::this_thread::sleep_for(launch::EndRequests::kMoment);
+  // What arrives within a moment of when it is heard belongs to the same request.
+  std::this_thread::sleep_for(2 * launch::EndRequests::kMoment);
   process.send(SIGTERM);
   const ProcessEnd end = process.wait();
   EXPECT_EQ(end.exit_code, 143) << end.err;

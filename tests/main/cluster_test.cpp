@@ -106,7 +106,7 @@ TEST_F(Cluster, RingOrderedByBandwidthGivesTheHashOfOneProcessAndItsOwnLossySums
   const std::string ring =
       "ring: a1 (member.0) -> a2 (member.2) -> b1 (member.1) -> b2 (member.3) -> a1; slowest edge "
       "a2 -> b1, 100Mbit\n";
-  Words check{"check", path("toy.yaml")};
+  Words check{"check", path("toy.yaml"), "--links"};
   check.insert(check.end(), sites.begin(), sites.end());
   const ProcessEnd checked = call(check);
   EXPECT_EQ(checked.exit_code, 0) << checked.err;

@@ -56,14 +56,14 @@ TEST_F(EarlyEnd, OfSeveralProcessesIsSaidAndLeavesNoFolder) {
 
 TEST_F(EarlyEnd, LeavesWhatWasThere) {
   std::filesystem::create_directories(folder_ / "runs/a/checkpoints");
-  write_text(folder_ / "runs/a/notes.txt", "precious");
+  write_text(folder_ / "runs/a/.notes", "precious");
   const ProcessEnd end = ended_by(SIGINT, {});
   EXPECT_EQ(end.exit_code, 130) << end.err;
   std::vector<std::string> left;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ / "runs/a")) {
     left.push_back(entry.path().filename().string());
   }
-  EXPECT_THAT(left, testing::UnorderedElementsAre("checkpoints", "notes.txt"));
+  EXPECT_THAT(left, testing::UnorderedElementsAre("checkpoints", ".notes"));
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ TEST_F(Walk, PathsBeyondTheBoundAreLeftOutAndSaidSo) {
 
 TEST(NamesText, OfManyTheFirstOnesAreNamed) {
   EXPECT_EQ(names_text({}), "none");
-  EXPECT_EQ(names_text({"a", "b\x1b"}), "a, b\xEF\xBF\xBD");
+  EXPECT_EQ(names_text({"a", "b\x1b"}), "a, b\\x1b");
   std::vector<std::string> many(22, "x");
   EXPECT_THAT(names_text(many), testing::EndsWith("x, x and 2 more"));
 }

@@ -129,12 +129,12 @@ Result<void> Checkpointer::keep_best(Context& context, const ValidatedState& val
 }
 
 void Checkpointer::link(Context& context, const char* name, std::uint64_t step) {
-  if (!has_links_) return;
-  const auto linked = disk_.link(options_.folder + "/" + name, pipeline::checkpoint_name(step));
-  has_links_ = linked.ok();
-  if (!linked.ok()) {
-    context.log().warning(linked.error().message + "; the names of checkpoints and best.json tell");
-  }
+  const std::string path = options_.folder + "/" + name;
+  const auto linked = disk_.link(path, pipeline::checkpoint_name(step));
+  if (linked.ok()) return;
+  (void)disk_.remove(path);  // it would name one that is older
+  if (std::exchange(told_of_links_, true)) return;
+  context.log().warning(linked.error().message + "; the names of checkpoints and best.json tell");
 }
 
 // A file that cannot be removed costs space, not the run.

@@ -61,7 +61,7 @@ class Checkpointer final : public runtime::Actor {
   const pipeline::TrainingOptions& training_;
   runtime::PortId metrics_;
   SampleTeller samples_;
-  bool has_links_ = true;
+  bool told_of_links_ = false;                 // that the file system has none
   std::optional<std::uint64_t> written_step_;  // the newest
   std::optional<pipeline::BestCheckpoint> best_;
 };

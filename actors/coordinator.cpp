@@ -114,9 +114,8 @@ void Coordinator::receive(Context& context, Message message) {
     take_validation(context, *validation);
   } else if (const auto* done = message.as<LastStateDone>()) {
     take_done(context, from, done->error);
-  } else if (message.as<CheckpointRequest>() != nullptr && phase_ == Phase::kTraining) {
-    context.send_control(fmt::format("replica.{}", leading_replica()),
-                         Message::of(CheckpointRequest{}));
+  } else if (message.as<CheckpointRequest>() != nullptr) {
+    ask_for_checkpoint(context);
   } else if (const auto* joined = message.as<runtime::PeerJoined>()) {
     take_joined(context, *joined);
   } else if (const auto* lost = message.as<runtime::PeerLost>()) {
@@ -356,6 +355,16 @@ void Coordinator::take_end(Context& context, const ReplicaEnd& end) {
                                  "the head was lost while it ended the run; go on with --resume"});
   }
   replica_ended(context, end.replica);
+}
+
+// After training, the last state is written again where its file has gone.
+void Coordinator::ask_for_checkpoint(Context& context) {
+  if (phase_ == Phase::kTraining) {
+    context.send_control(fmt::format("replica.{}", leading_replica()),
+                         Message::of(CheckpointRequest{}));
+  } else if (phase_ > Phase::kTraining && outcome_->state != nullptr) {
+    context.send_control("checkpointer", Message::of(Snapshot{outcome_->state}));
+  }
 }
 
 void Coordinator::replica_ended(Context& context, std::uint32_t replica) {

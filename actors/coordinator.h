@@ -178,6 +178,7 @@ class Coordinator final : public runtime::Actor {
   void take_end(runtime::Context& context, const ReplicaEnd& end);
   void take_validation(runtime::Context& context, const ValidationResult& result);
   void stop_training(runtime::Context& context, std::optional<runtime::Error> error);
+  void ask_for_checkpoint(runtime::Context& context);
   void replica_ended(runtime::Context& context, std::uint32_t replica);
   void save(runtime::Context& context);
   void flush(runtime::Context& context);

@@ -97,10 +97,10 @@ runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSet
     for (const std::string& name : awaited) {
       if (history.members.empty() || !history.places.contains(name)) free.push_back(name);
     }
-    const auto name = names->choose(enrolment.node, enrolment.host,
-                                    awaited_first(free, request.members), clock.now());
+    const std::vector<std::string> now = awaited_first(free, request.members);
+    const auto name = names->choose(enrolment.node, enrolment.host, now, clock.now());
     if (!name) {
-      ASSIGN_OR_RETURN(runtime::NotNow not_now, names->why_none(enrolment.node, free));
+      ASSIGN_OR_RETURN(runtime::NotNow not_now, names->why_none(enrolment.node, now, free));
       return runtime::EnrolmentAnswer(std::move(not_now));
     }
     const auto relay_token = relay.admit(*name);

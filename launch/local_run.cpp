@@ -18,6 +18,7 @@
 #include "actors/spawn.h"
 #include "config/cluster_plan.h"
 #include "launch/abandon.h"
+#include "launch/doorkeeper.h"
 #include "launch/head.h"
 #include "launch/head_relay.h"
 #include "launch/lost_member.h"
@@ -36,6 +37,7 @@
 #include "launch/this_host.h"
 #include "launch/training_setup.h"
 #include "launch/utc_time.h"
+#include "pipeline/checkpoint_folder.h"
 #include "runtime/node.h"
 #include "runtime/transport/patience.h"
 
@@ -172,6 +174,20 @@ void tell_dropped(const std::vector<runtime::LinkStats>& links, const RunFolder&
                   folder.file("metrics.jsonl"), dropped));
 }
 
+// The last state was saved in the run's folder, and somebody may have removed it since.
+Result<void> keep_last_state(const LocalRunRequest& request, const Prepared& prepared,
+                             const pipeline::TrainingState& state, const RunFolder& folder,
+                             RunDisk& disk) {
+  RETURN_IF_ERROR(disk.hold());
+  const std::size_t slots = prepared.setup.options.schedule.size();
+  const std::string file =
+      fmt::format("{}/{}", folder.checkpoints(), pipeline::checkpoint_name(state.step(slots)));
+  std::error_code unknown;
+  if (std::filesystem::exists(file, unknown) || unknown) return {};
+  return write_state(folder, request.topology, request.effective_topology, prepared.setup, state,
+                     disk);
+}
+
 // The last state, which the run's own folder did not take: in a folder of its own. Returns from
 // which folder to go on. A disk that `hangs` is not asked again.
 std::string save_elsewhere(const LocalRunRequest& request, const Prepared& prepared,
@@ -186,7 +202,11 @@ std::string save_elsewhere(const LocalRunRequest& request, const Prepared& prepa
   const std::string what = fmt::format("the state after {} steps",
                                        outcome.state->step(prepared.setup.options.schedule.size()));
   const std::string name = orphan_folder(request.topology.name + "-saved", std::time(nullptr));
-  std::vector<std::string> places{name, (std::filesystem::temp_directory_path() / name).string()};
+  // The folder of temporary files is everybody's.
+  const std::string last_resort =
+      fmt::format("{}/troupe-{}-{}", std::filesystem::temp_directory_path().string(), ::getuid(),
+                  std::filesystem::path(name).filename().string());
+  std::vector<std::string> places{name, last_resort};
   if (hangs) places.clear();
   std::string why = "the disk does not answer";
   for (const std::string& place : places) {
@@ -205,7 +225,7 @@ std::string save_elsewhere(const LocalRunRequest& request, const Prepared& prepa
 // Into a folder that was made again; see RunDisk.
 void put_back(const LocalRunRequest& request, const RunFolder& folder, runtime::Disk& disk,
               NodesFile& nodes, const std::optional<MembershipFile>& membership,
-              const runtime::Log& log) {
+              const RunPage& page, const runtime::Log& log) {
   const auto tell = [&](const Result<void>& result) {
     if (!result.ok()) log.warning(result.error().message);
   };
@@ -213,6 +233,7 @@ void put_back(const LocalRunRequest& request, const RunFolder& folder, runtime::
                     std::as_bytes(std::span{request.effective_topology})));
   tell(nodes.write_again());
   if (membership) tell(membership->put_back());
+  tell(page.put_back(folder));
 }
 
 // For MonitorOptions::files_are_gone.
@@ -287,7 +308,11 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, RunFolder& fo
   if (wire && request.returns) {
     RETURN_IF_ERROR(begin_membership());
   }
+  // Members that come back to a head say nothing that a doorkeeper could answer.
+  std::optional<Doorkeeper> doorkeeper;
+  if (wire && !request.returns) doorkeeper.emplace(*wire, clock, "the head is opening its data");
   ASSIGN_OR_RETURN(Prepared prepared, prepare(request, folder, disk, log));
+  doorkeeper.reset();
   if (request.resume && request.history) recall_metrics(folder, *request.history);
   actors::NodeParts parts = make_parts(request, folder, disk, prepared);
   parts.coordinator.ended = [&] {
@@ -311,7 +336,7 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, RunFolder& fo
 
   std::optional<runtime::Node> node;
   disk.on_made_again([&](runtime::Disk& plain) {
-    put_back(request, folder, plain, nodes, membership, log);
+    put_back(request, folder, plain, nodes, membership, page, log);
     if (node) {
       node->send_control("coordinator", runtime::Message::of(actors::CheckpointRequest{}));
     }
@@ -362,8 +387,11 @@ Result<LocalRunResult> run_locally(const LocalRunRequest& request, RunFolder& fo
   const std::size_t slots = prepared.setup.options.schedule.size();
   tell_dropped(node->link_stats(), folder, log);
   result.resume_from = folder.path();
-  if (!outcome.saved && (end.error || outcome.state != nullptr)) {
-    const bool hangs = !end.abandoned.empty();
+  const bool hangs = !end.abandoned.empty();
+  const bool is_saved =
+      outcome.saved && (hangs || outcome.state == nullptr ||
+                        keep_last_state(request, prepared, *outcome.state, folder, disk).ok());
+  if (!is_saved && (end.error || outcome.state != nullptr)) {
     result.resume_from = save_elsewhere(request, prepared, outcome, folder, hangs, plain_disk, log);
   }
   if (end.error || request.trace) {

@@ -37,16 +37,29 @@ std::optional<std::string> MemberNames::choose(const std::string& wanted, const 
   return *best;
 }
 
-runtime::Result<runtime::NotNow> MemberNames::why_none(
-    const std::string& wanted, const std::vector<std::string>& awaited) const {
+std::vector<std::string> MemberNames::open_of(const std::vector<std::string>& names) const {
   std::vector<std::string> open;
-  for (const std::string& name : awaited) {
+  for (const std::string& name : names) {
     if (!reserved_.contains(name)) open.push_back(name);
   }
-  const bool is_open = std::find(open.begin(), open.end(), wanted) != open.end();
-  if (wanted.empty() ? !open.empty() : is_open) {
+  return open;
+}
+
+runtime::Result<runtime::NotNow> MemberNames::why_none(
+    const std::string& wanted, const std::vector<std::string>& now,
+    const std::vector<std::string>& awaited) const {
+  const std::vector<std::string> open = open_of(awaited);
+  const auto suits = [&](const std::vector<std::string>& names) {
+    return wanted.empty() ? !names.empty()
+                          : std::find(names.begin(), names.end(), wanted) != names.end();
+  };
+  if (suits(open_of(now))) {
     return runtime::NotNow{wanted.empty() ? "every place of the run is promised to another process"
                                           : wanted + " is promised to another process"};
+  }
+  if (suits(open)) {
+    return runtime::NotNow{
+        fmt::format("the run begins with {}, and others join it after that", fmt::join(now, ", "))};
   }
   if (wanted.empty()) {
     return Error{ErrorKind::kUsage,

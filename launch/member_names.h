@@ -38,9 +38,11 @@ class MemberNames {
                                     const std::vector<std::string>& awaited,
                                     runtime::TimePoint now);
 
-  // Why choose() gave none. `awaited`: all that have not come. NotNow: one that suits the process
-  // is promised to another, or not to be given yet. kUsage: there is none left for it.
+  // Why choose() gave none of `now`. `awaited`: all that have not come. NotNow: one that suits the
+  // process is promised to another, or not to be given before others. kUsage: there is none left
+  // for it.
   runtime::Result<runtime::NotNow> why_none(const std::string& wanted,
+                                            const std::vector<std::string>& now,
                                             const std::vector<std::string>& awaited) const;
 
  private:
@@ -48,6 +50,8 @@ class MemberNames {
     runtime::TimePoint made;
     std::string host;
   };
+  // Those of the names that nobody has reserved.
+  std::vector<std::string> open_of(const std::vector<std::string>& names) const;
   bool may_have(const std::string& name, const std::string& wanted, const std::string& host,
                 runtime::TimePoint now) const;
 

@@ -98,9 +98,10 @@ Result<Call> ask_head(const MemberRequest& request, runtime::Wire& wire,
   options.for_a_place = request.for_a_place;
   options.waits = [&](const std::string& why) {
     const std::chrono::duration<double> most = request.for_a_place;
-    log.info(fmt::format("{}; waiting for one that becomes free, {:.0f} s at most (--wait)", why,
-                         most.count()));
+    log.info(fmt::format("{}; asking again, for {:.0f} s at most (--wait)", why, most.count()));
   };
+  // Its supervisor is the head's, and tells people what it does.
+  if (request.supervised) options.waits = nullptr;
   options.cancelled = [&signals] { return signals.is_leaving(); };
   ASSIGN_OR_RETURN(const runtime::Invitation answer, runtime::enrol(wire, options, clock));
   Call call;

@@ -137,8 +137,14 @@ Result<void> MembershipFile::add_view(const std::string& json, bool first) {
   return write(fmt::format("{}{}{}{}}}", kViewHead, first, kViewBody, json));
 }
 
+Result<void> MembershipFile::put_back() const {
+  const std::scoped_lock lock(*mutex_);
+  return runtime::put_back(file_.number(), path_);
+}
+
 // What only part of could be written is taken back, or the next line would be glued to it.
 Result<void> MembershipFile::write(const std::string& line) {
+  const std::scoped_lock lock(*mutex_);
   const std::string text = (torn_ ? "\n" : "") + line + "\n";
   const ssize_t written = ::write(file_.number(), text.data(), text.size());
   if (written == static_cast<ssize_t>(text.size())) {

@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -39,8 +41,7 @@ struct HeadHistory {
   std::vector<std::string> members;  // of the newest View; empty: none was told
 };
 
-// One thread writes at a time. What is written is safe from the end of this process, not of the
-// machine.
+// Any thread. What is written is safe from the end of this process, not of the machine.
 class MembershipFile {
  public:
   static constexpr const char* kName = "membership.jsonl";
@@ -62,13 +63,14 @@ class MembershipFile {
   // `json`: an object with "members" and "causes", lists of texts; `first`: of the run.
   runtime::Result<void> add_view(const std::string& json, bool first);
   // The file was removed or moved away: makes it anew at its path (runtime::put_back).
-  runtime::Result<void> put_back() const { return runtime::put_back(file_.number(), path_); }
+  runtime::Result<void> put_back() const;
 
  private:
   MembershipFile(std::string path, Descriptor file, HeadHistory history)
       : path_(std::move(path)), file_(std::move(file)), history_(std::move(history)) {}
   runtime::Result<void> write(const std::string& line);
 
+  std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();  // of file_ and torn_
   std::string path_;
   Descriptor file_;
   HeadHistory history_;

@@ -16,10 +16,9 @@ std::string orphan_folder(const std::string& node, std::time_t now) {
   return fmt::format("runs/{}-{:%Y%m%d-%H%M%S}", node, fmt::localtime(now));
 }
 
-// The topology last: with it the folder is a run's.
-runtime::Result<void> write_orphan(const std::string& folder, const config::Topology& topology,
-                                   const std::string& effective, const TrainingSetup& setup,
-                                   const pipeline::TrainingState& state, runtime::Disk& disk) {
+runtime::Result<void> write_state(const RunFolder& folder, const config::Topology& topology,
+                                  const std::string& effective, const TrainingSetup& setup,
+                                  const pipeline::TrainingState& state, runtime::Disk& disk) {
   pipeline::Checkpoint checkpoint;
   checkpoint.state = state;
   checkpoint.topology = effective;
@@ -27,9 +26,16 @@ runtime::Result<void> write_orphan(const std::string& folder, const config::Topo
   checkpoint.model = topology.model.zoo.value_or(topology.name);
   ASSIGN_OR_RETURN(const runtime::Buffer file,
                    pipeline::encode_checkpoint(checkpoint, *setup.gan, setup.options));
-  ASSIGN_OR_RETURN(const RunFolder run, RunFolder::create(folder, disk));
   const std::string name = pipeline::checkpoint_name(state.step(setup.options.schedule.size()));
-  RETURN_IF_ERROR(disk.replace(run.checkpoints() + "/" + name, file.bytes()));
+  return disk.replace(folder.checkpoints() + "/" + name, file.bytes());
+}
+
+// The topology last: with it the folder is a run's.
+runtime::Result<void> write_orphan(const std::string& folder, const config::Topology& topology,
+                                   const std::string& effective, const TrainingSetup& setup,
+                                   const pipeline::TrainingState& state, runtime::Disk& disk) {
+  ASSIGN_OR_RETURN(const RunFolder run, RunFolder::create(folder, disk));
+  RETURN_IF_ERROR(write_state(run, topology, effective, setup, state, disk));
   return disk.replace(run.file("topology.yaml"), std::as_bytes(std::span{effective}));
 }
 

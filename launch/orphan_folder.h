@@ -7,6 +7,7 @@
 #include <string>
 
 #include "config/topology.h"
+#include "launch/run_folder.h"
 #include "launch/training_setup.h"
 #include "pipeline/training_state.h"
 #include "runtime/base/disk.h"
@@ -17,6 +18,11 @@ namespace troupe::launch {
 // "runs/member.2-20250131-123456", in local time: below the current folder, as those of `troupe
 // run` are.
 std::string orphan_folder(const std::string& node, std::time_t now);
+
+// Writes a checkpoint of the state into the folder of a run. kData: it cannot be written.
+runtime::Result<void> write_state(const RunFolder& folder, const config::Topology& topology,
+                                  const std::string& effective, const TrainingSetup& setup,
+                                  const pipeline::TrainingState& state, runtime::Disk& disk);
 
 // Makes the folder, with a checkpoint of the state and the topology that the head has told, whose
 // text is `effective`. A folder that holds a run is refused (kUsage); kData: it cannot be written.

@@ -16,4 +16,7 @@ namespace troupe::launch {
 runtime::Result<std::string> page_token(const config::MonitorSection& monitor,
                                         const std::string& own_file);
 
+// For its owner's eyes alone; a file that is there stays. kData: it cannot be written.
+runtime::Result<void> write_token(const std::string& path, const std::string& token);
+
 }  // namespace troupe::launch

@@ -10,11 +10,16 @@ using runtime::Result;
 
 Result<void> RunDisk::hold() {
   const std::scoped_lock lock(mutex_);
-  if (folder_.is_there()) return {};
-  const std::string where = folder_.where();
+  const bool is_there = folder_.is_there();
+  // Nothing is missing before the run has begun.
+  const bool is_whole = is_there && (!put_back_ || folder_.is_whole());
+  if (is_whole) told_ = false;
+  if (is_whole || (is_there && told_)) return {};
+  const std::string where = is_there ? folder_.path() : folder_.where();
   const std::string what =
-      where.empty() ? fmt::format("the run's folder {} was removed", folder_.path())
-                    : fmt::format("the run's folder {} was moved to {}", folder_.path(), where);
+      is_there        ? fmt::format("files of the run were removed from its folder {}", where)
+      : where.empty() ? fmt::format("the run's folder {} was removed", folder_.path())
+                      : fmt::format("the run's folder {} was moved to {}", folder_.path(), where);
   if (auto made = folder_.make_again(); !made.ok()) {
     if (!std::exchange(told_, true)) {
       log_.error(
@@ -22,16 +27,18 @@ Result<void> RunDisk::hold() {
                       "saved elsewhere in the end",
                       what, made.error().message));
     }
-    return made;
+    return is_there ? Result<void>{} : made;
   }
-  told_ = false;
   ++made_again_;
   const auto logged = log_.put_back();
-  log_.error(fmt::format("{} while the run goes on. It is made again, with a checkpoint; {}", what,
-                         where.empty() ? "earlier checkpoints and showers are lost"
-                                       : "earlier checkpoints and showers stay where it is now"));
+  const bool was_moved = !is_there && !where.empty();
+  log_.error(fmt::format(
+      "{} while the run goes on. What the run has is put back, and a checkpoint follows; {}", what,
+      was_moved ? "earlier checkpoints and showers stay where it is now"
+                : "earlier checkpoints and showers that were removed are lost"));
   if (!logged.ok()) log_.warning(logged.error().message);
   if (put_back_) put_back_(disk_);
+  told_ = put_back_ && !folder_.is_whole();
   return {};
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The disk of a run, which keeps its folder: when somebody removes or moves away the folder while
-// the run goes on, it is made again before anything is written.
+// The disk of a run, which keeps its folder: when somebody removes, empties or moves away the
+// folder while the run goes on, it is made again before anything is written.
 
 #include <functional>
 #include <mutex>
@@ -29,8 +29,8 @@ class RunDisk final : public runtime::Disk {
     put_back_ = std::move(put_back);
   }
 
-  // Makes the folder again if it is gone, and says so in the log at once. kData, kUsage: it cannot
-  // be made; said once.
+  // Makes the folder again if it or what is in it is gone, and says so in the log at once. kData,
+  // kUsage: it cannot be made; said once.
   runtime::Result<void> hold();
   // How often it was made again.
   int made_again() const;
@@ -50,7 +50,7 @@ class RunDisk final : public runtime::Disk {
   std::function<void(runtime::Disk& disk)> put_back_;
   mutable std::mutex mutex_;  // of what follows, and of the folder while it is made
   int made_again_ = 0;
-  bool told_ = false;  // that it cannot be made
+  bool told_ = false;  // that it cannot be made, or that what was in it cannot be put back
 };
 
 }  // namespace troupe::launch

@@ -17,6 +17,8 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/checkpoint_folder.h"
+
 namespace troupe::launch {
 namespace {
 
@@ -27,6 +29,16 @@ using runtime::Result;
 bool holds_run(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::exists(path + "/topology.yaml", ignored);
+}
+
+// Whether what was opened is still what the path leads to; true where nobody can tell.
+bool is_at(const Descriptor& opened, const std::string& path) {
+  const auto is_gone = [] { return errno == ENOENT || errno == ENOTDIR || errno == ESTALE; };
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return !is_gone();
+  struct stat own {};
+  if (::fstat(opened.number(), &own) != 0) return !is_gone();
+  return own.st_dev == found.st_dev && own.st_ino == found.st_ino;
 }
 
 Error still_going_on(const std::string& path) {
@@ -53,14 +65,23 @@ bool is_own_name(const std::string& name) {
 
 Result<void> check_no_links(const std::string& path) {
   std::error_code ignored;
+  const auto refused = [](const std::filesystem::path& link) {
+    return Error{ErrorKind::kUsage,
+                 fmt::format("{} is a link, and what the run writes would end elsewhere; put the "
+                             "file or folder itself there",
+                             link.string())};
+  };
   for (const auto& entry : std::filesystem::directory_iterator(path, ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (!is_own_name(name) || !entry.is_symlink(ignored)) continue;
-    return Error{
-        ErrorKind::kUsage,
-        fmt::format("{}/{} is a link, and what the run writes would end elsewhere; put the "
-                    "file or folder itself there",
-                    path, name)};
+    if (is_own_name(entry.path().filename().string()) && entry.is_symlink(ignored)) {
+      return refused(entry.path());
+    }
+  }
+  for (const char* folder : {"checkpoints", "showers", "trace"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(path + "/" + folder, ignored)) {
+      const std::string name = entry.path().filename().string();
+      const bool is_own = name == pipeline::kLatestLink || name == pipeline::kBestLink;
+      if (!is_own && entry.is_symlink(ignored)) return refused(entry.path());
+    }
   }
   return {};
 }
@@ -183,12 +204,14 @@ Result<void> RunFolder::lock() {
   return {};
 }
 
-bool RunFolder::is_there() const {
-  struct stat own {};
-  struct stat found {};
-  if (::fstat(folder_.number(), &own) != 0) return true;
-  if (::stat(path_.c_str(), &found) != 0) return errno != ENOENT && errno != ENOTDIR;
-  return own.st_dev == found.st_dev && own.st_ino == found.st_ino;
+bool RunFolder::is_there() const { return is_at(folder_, path_); }
+
+bool RunFolder::is_whole() const {
+  std::error_code unknown;
+  const auto exists = [&](const std::string& path) {
+    return std::filesystem::exists(path, unknown) || unknown;
+  };
+  return exists(file("topology.yaml")) && exists(checkpoints()) && is_at(lock_, file(".lock"));
 }
 
 std::string RunFolder::where() const {
@@ -201,11 +224,11 @@ std::string RunFolder::where() const {
 }
 
 Result<void> RunFolder::make_again() {
-  if (holds_run(path_)) {
+  if (!is_there() && holds_run(path_)) {
     return Error{ErrorKind::kUsage, fmt::format("another run has taken the place of {}", path_)};
   }
   RETURN_IF_ERROR(disk_.make_folder(checkpoints()));
-  return lock();
+  return is_at(lock_, file(".lock")) ? Result<void>{} : lock();
 }
 
 void RunFolder::discard() const {
@@ -215,7 +238,7 @@ void RunFolder::discard() const {
 
 Result<void> RunFolder::remove(const std::string& name) const {
   std::error_code ignored;
-  if (!std::filesystem::exists(file(name), ignored)) return {};
+  if (!std::filesystem::exists(std::filesystem::symlink_status(file(name), ignored))) return {};
   return disk_.remove(file(name));
 }
 

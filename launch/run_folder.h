@@ -29,12 +29,15 @@ class RunFolder {
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   std::string checkpoints() const { return file("checkpoints"); }
 
-  // Any thread, both. Whether the folder at the path is still the one that is locked, neither
-  // removed nor moved away; and where the locked one is now, "" if it was removed.
+  // Any thread, all three. Whether the folder at the path is still the one that is locked, neither
+  // removed nor moved away; where the locked one is now, "" if it was removed; and whether it holds
+  // what every run that has begun has in it: its topology, its checkpoints and its lock.
   bool is_there() const;
   std::string where() const;
-  // It is not: makes and locks another one at its path. kUsage: something else has taken its place.
-  // kData: it cannot be made. Not while another call of this object runs.
+  bool is_whole() const;
+  // Makes again, and locks, what of the folder is not there: itself, or its checkpoints and its
+  // lock. kUsage: another run has taken its place. kData: it cannot be made. Not while another call
+  // of this object runs.
   runtime::Result<void> make_again();
 
   struct CutMetrics {

@@ -41,6 +41,8 @@ telemetry::PageServerOptions server_options(const config::MonitorSection& monito
   return options;
 }
 
+constexpr const char* kPageToken = "page.token";
+
 std::string no_page(const Error& why) { return "there is no page: " + why.message; }
 
 // A trace may need much memory, which is no reason to end a run.
@@ -74,7 +76,8 @@ RunPage::RunPage(const LocalRunRequest& request, const RunFolder& folder, const 
 runtime::Result<void> RunPage::open(const LocalRunRequest& request, const RunFolder& folder,
                                     const runtime::Log& log) {
   const config::MonitorSection& monitor = request.topology.monitor;
-  ASSIGN_OR_RETURN(const std::string token, page_token(monitor, folder.file("page.token")));
+  ASSIGN_OR_RETURN(const std::string token, page_token(monitor, folder.file(kPageToken)));
+  if (!monitor.token) own_token_ = token;
   telemetry::RunSource source = source_of(request, folder);
   source.trace = [this](Answer answer) { ask(actors::Probe::Wants::kTrace, std::move(answer)); };
   source.waits = [this](Answer answer) { ask(actors::Probe::Wants::kWaits, std::move(answer)); };
@@ -83,7 +86,7 @@ runtime::Result<void> RunPage::open(const LocalRunRequest& request, const RunFol
   options.assets = request.page;
   ASSIGN_OR_RETURN(server_, telemetry::PageServer::open(options, {std::move(source)}));
   writer_ = std::thread([this] { write_answers(); });
-  const std::string token_file = monitor.token.value_or(folder.file("page.token"));
+  const std::string token_file = monitor.token.value_or(folder.file(kPageToken));
   log.info(fmt::format("watch it at {}{}", server_->address(),
                        token.empty() ? "" : " with the token in " + token_file));
   return {};
@@ -99,6 +102,10 @@ RunPage::~RunPage() {
   }
   changed_.notify_one();
   if (writer_.joinable()) writer_.join();
+}
+
+Result<void> RunPage::put_back(const RunFolder& folder) const {
+  return own_token_.empty() ? Result<void>{} : write_token(folder.file(kPageToken), own_token_);
 }
 
 void RunPage::look_into(runtime::Node& node) {

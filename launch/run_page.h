@@ -34,6 +34,8 @@ class RunPage {
   RunPage(const RunPage&) = delete;
   RunPage& operator=(const RunPage&) = delete;
 
+  // Writes the token that it made for itself into the folder, which somebody has emptied.
+  runtime::Result<void> put_back(const RunFolder& folder) const;
   // From here until leave() the run can be asked for its trace and for who waits for whom; its
   // Monitor answers. The node outlives that time.
   void look_into(runtime::Node& node);
@@ -55,8 +57,9 @@ class RunPage {
   };
 
   const std::shared_ptr<telemetry::History> history_;
-  bool ended_ = false;  // as far as the history knows
-  std::mutex mutex_;    // of these
+  std::string own_token_;  // "": none was made
+  bool ended_ = false;     // as far as the history knows
+  std::mutex mutex_;       // of these
   std::condition_variable changed_;
   runtime::Node* node_ = nullptr;
   std::deque<Task> tasks_;  // the server asks for one of a kind at a time

@@ -135,15 +135,18 @@ std::string machine_identity() {
   return boot.empty() || failed ? std::string() : boot + " " + network.string();
 }
 
-// The fourth word of the file is "RUNNABLE/ALL".
 double host_load() {
+  const long processors = ::sysconf(_SC_NPROCESSORS_ONLN);
   std::ifstream file("/proc/loadavg");
+  return runnable_threads(file) / static_cast<double>(std::max(processors, 1L));
+}
+
+// The fourth word is "RUNNABLE/ALL".
+double runnable_threads(std::istream& load_averages) {
   std::string average;
   double runnable = 0.0;
-  for (int i = 0; i < 3; ++i) file >> average;
-  if (!(file >> runnable)) return 0.0;
-  const long processors = ::sysconf(_SC_NPROCESSORS_ONLN);
-  return runnable / static_cast<double>(std::max(processors, 1L));
+  for (int i = 0; i < 3; ++i) load_averages >> average;
+  return load_averages >> runnable ? runnable : 0.0;
 }
 
 }  // namespace troupe::launch

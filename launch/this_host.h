@@ -2,6 +2,7 @@
 
 // This machine as others see it: which names and numbers are its own, and how busy it is.
 
+#include <istream>
 #include <string>
 #include <vector>
 
@@ -30,5 +31,7 @@ std::string machine_identity();
 // Threads that run or want to, per processor; 0 where the system does not tell. Counts those of all
 // users, as a processor is shared with them.
 double host_load();
+// Those threads, by the text of /proc/loadavg; 0: the text is another.
+double runnable_threads(std::istream& load_averages);
 
 }  // namespace troupe::launch

@@ -34,11 +34,16 @@ bool is_out_of_descriptors(int number) { return number == EMFILE || number == EN
 Error out_of_descriptors(ErrorKind kind, std::string_view whom) {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
+  const std::string advice =
+      limit.rlim_cur < limit.rlim_max
+          ? fmt::format("give it more, such as 'ulimit -n {}', and start again", limit.rlim_max)
+          : std::string(
+                "whoever administers the machine, the batch system or the container sets "
+                "that limit");
   return {kind,
           fmt::format("no file descriptors are left for {}: this process may have {} ('ulimit "
-                      "-n'); give it more, such as 'ulimit -n {}', and start again. The system as "
-                      "a whole may have none left, too",
-                      whom, limit.rlim_cur, 4 * limit.rlim_cur)};
+                      "-n'); {}. The system as a whole may have none left, too",
+                      whom, limit.rlim_cur, advice)};
 }
 
 }  // namespace troupe::runtime

@@ -80,8 +80,9 @@ Result<void> FileDisk::replace(const std::string& name, std::span<const std::byt
   ASSIGN_OR_RETURN(const std::string path, file_behind(name));
   const std::string temporary = path + ".part";
   {
-    const Descriptor file(
-        ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    // What is there is a remainder of ours, or a link that somebody has put there.
+    ::unlink(temporary.c_str());
+    const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     if (file.number() < 0) return disk_error("cannot create", temporary, errno);
     if (const int cause = write_all_and_sync(file.number(), bytes); cause != 0) {
       ::unlink(temporary.c_str());
@@ -152,6 +153,10 @@ Result<void> FileDisk::make_folder(const std::string& folder) {
 Result<void> put_back(int descriptor, const std::string& path) {
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) return disk_error("cannot copy to", path, errno);
+  struct stat found {};
+  const bool is_there = ::lstat(path.c_str(), &found) == 0 && found.st_dev == status.st_dev &&
+                        found.st_ino == status.st_ino;
+  if (is_there) return {};
   const int flags = O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC;
   const Descriptor copy(::open(path.c_str(), flags, status.st_mode & 0777));
   if (copy.number() < 0) return disk_error("cannot create", path, errno);

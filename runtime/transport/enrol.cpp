@@ -27,7 +27,7 @@ Result<Invitation> enrol(Wire& wire, const EnrolOptions& options, const Clock& c
     if (clock.now() >= until) {
       const std::chrono::duration<double> waited = options.for_a_place;
       return Error{ErrorKind::kLostPeers,
-                   fmt::format("cannot join {}: {}, and no place became free within {:.0f} s",
+                   fmt::format("cannot join {}: {}, still after {:.0f} s",
                                without_key(options.address), not_now->why, waited.count())};
     }
     if (!told && options.waits) options.waits(not_now->why);

@@ -171,7 +171,11 @@ bool is_key(std::string_view text) {
 }
 
 std::string key_of_text(std::string_view text) {
-  if (is_key(text)) return std::string(text);
+  std::string digits(text);
+  for (char& digit : digits) {
+    if (digit >= 'A' && digit <= 'F') digit = static_cast<char>(digit - 'A' + 'a');
+  }
+  if (is_key(digits)) return digits;
   constexpr std::string_view kZ85 =
       "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
   const bool may_be = text.size() == kZ85KeyCharacters && text.find_first_not_of(kZ85) == text.npos;

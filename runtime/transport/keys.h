@@ -52,7 +52,7 @@ inline constexpr std::size_t kKeyBytes = 32;
 inline constexpr std::size_t kKeyDigits = 2 * kKeyBytes;
 inline constexpr std::size_t kZ85KeyCharacters = 40;
 
-// The key that the text stands for, in either form; "" when it is none.
+// The key that the text stands for, in either form, its digits lower-case; "" when it is none.
 std::string key_of_text(std::string_view text);
 // Whether the text is a key in digits.
 bool is_key(std::string_view text);

@@ -117,7 +117,7 @@ std::string_view without_key(std::string_view text) {
   for (const std::size_t length : {kKeyDigits, kZ85KeyCharacters}) {
     if (text.size() <= length) continue;
     const std::size_t mark = text.size() - length - 1;
-    const bool has_digits = length != kKeyDigits || is_key(text.substr(mark + 1));
+    const bool has_digits = length != kKeyDigits || !key_of_text(text.substr(mark + 1)).empty();
     if (text[mark] == '#' && has_digits) return text.substr(0, mark);
   }
   return text;

@@ -5,7 +5,10 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <thread>
+#include <utility>
 
 #include <unistd.h>
 
@@ -29,11 +32,30 @@ class HangingDisk final : public runtime::FileDisk {
   }
 };
 
-void run_on(runtime::Disk& disk, const std::string& folder) {
-  const auto loaded = config::parse_topology(
-      "model: {zoo: toy}\ndata: {train: toy.h5}\n"
-      "train: {micro_batch: 4, micro_batches: 2}\nactors: {validator: {every: none}}\n",
-      "toy.yaml", folder);
+// The run's folder goes as soon as the state after the last step stands in it.
+class VanishingDisk final : public runtime::FileDisk {
+ public:
+  explicit VanishingDisk(std::string last) : last_(std::move(last)) {}
+  runtime::Result<void> replace(const std::string& path,
+                                std::span<const std::byte> bytes) override {
+    auto written = FileDisk::replace(path, bytes);
+    if (path == last_ && !std::exchange(gone_, true)) {
+      std::filesystem::remove_all(std::filesystem::path(path).parent_path().parent_path());
+    }
+    return written;
+  }
+
+ private:
+  const std::string last_;
+  bool gone_ = false;
+};
+
+void run_on(runtime::Disk& disk, const std::string& folder, const std::string& length = "") {
+  const auto loaded =
+      config::parse_topology(std::string("model: {zoo: toy}\ndata: {train: toy.h5}\n") +
+                                 "train: {micro_batch: 4, micro_batches: 2" + length +
+                                 "}\nactors: {validator: {every: none}}\n",
+                             "toy.yaml", folder);
   auto log = runtime::Log::open({}).value();
   auto run_folder = RunFolder::create(folder + "/run", disk);
   LocalRunRequest request;
@@ -55,6 +77,18 @@ TEST(LocalRun, HandlerThatNeverReturnsIsNamedAndTheProcessEndsWithTheSummaryWrit
   for (const char* name : {"run/summary.json", "run/trace/local.json"}) {
     EXPECT_TRUE(disk.read(folder / name).ok()) << name;
   }
+}
+
+TEST(LocalRun, StateThatIsRemovedAfterItWasSavedIsSavedAgain) {
+  const pipeline::TemporaryFolder folder;
+  actors::write_toy_data(folder / "toy.h5");
+  const std::string last = folder / "run/checkpoints/step-000000000012.h5";
+  VanishingDisk disk(last);
+  const auto run = [&] {
+    run_on(disk, folder.path(), ", iterations: 3");
+    std::exit(std::filesystem::exists(last) ? 0 : 1);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), HasSubstr("was removed while the run goes on"));
 }
 
 }  // namespace

@@ -33,10 +33,10 @@ class MemberNamesTest : public testing::Test {
 TEST_F(MemberNamesTest, AreGivenInOrderAndOnce) {
   for (const std::string& name : kAll) EXPECT_EQ(any("a"), name);
   EXPECT_EQ(any("b"), "");
-  const auto later = names_.why_none("", kAll);
+  const auto later = names_.why_none("", kAll, kAll);
   ASSERT_TRUE(later.ok()) << "they are promised, and may not come";
   EXPECT_THAT(later->why, HasSubstr("every place of the run is promised"));
-  const auto never = names_.why_none("", {});
+  const auto never = names_.why_none("", {}, {});
   ASSERT_FALSE(never.ok());
   EXPECT_EQ(never.error().kind, runtime::ErrorKind::kUsage);
   EXPECT_THAT(never.error().message, HasSubstr("every place of the run is taken"));
@@ -45,7 +45,7 @@ TEST_F(MemberNamesTest, AreGivenInOrderAndOnce) {
 TEST_F(MemberNamesTest, OneThatWasPromisedIsGivenAgainWhenNobodyCame) {
   EXPECT_EQ(by_name("member.1", "a"), "member.1");
   EXPECT_EQ(by_name("member.1", "b", kLater - runtime::Duration(1)), "");
-  const auto later = names_.why_none("member.1", kAll);
+  const auto later = names_.why_none("member.1", kAll, kAll);
   ASSERT_TRUE(later.ok());
   EXPECT_EQ(later->why, "member.1 is promised to another process");
   EXPECT_EQ(by_name("member.1", "b", kLater), "member.1");
@@ -53,11 +53,11 @@ TEST_F(MemberNamesTest, OneThatWasPromisedIsGivenAgainWhenNobodyCame) {
 
 TEST_F(MemberNamesTest, OneThatCannotBeGivenIsAnsweredWithThoseThatCan) {
   MemberNames names({"member.0"});
-  const auto taken = names.why_none("member.7", kAll);
+  const auto taken = names.why_none("member.7", kAll, kAll);
   ASSERT_FALSE(taken.ok());
   EXPECT_THAT(taken.error().message,
               HasSubstr("leave out --node, or name one that is awaited: member.1, member.2"));
-  const auto none = names.why_none("member.7", {});
+  const auto none = names.why_none("member.7", {}, {});
   ASSERT_FALSE(none.ok());
   EXPECT_THAT(none.error().message, HasSubstr("nor is any other"));
 }
@@ -86,8 +86,18 @@ TEST_F(MemberNamesTest, ReservedOnesAreGivenByNameOnlyAndOnce) {
   EXPECT_EQ(given(names, "member.1", "a"), "member.1");
   EXPECT_EQ(given(names, "member.0", "a"), "member.0");
   EXPECT_EQ(given(names, "member.0", "a", kLater), "");
-  EXPECT_TRUE(names.why_none("", {"member.0", "member.2"}).ok());
-  EXPECT_FALSE(names.why_none("", {"member.0"}).ok()) << "it is for somebody else";
+  const std::vector<std::string> both{"member.0", "member.2"}, one{"member.0"};
+  EXPECT_TRUE(names.why_none("", both, both).ok());
+  EXPECT_FALSE(names.why_none("", one, one).ok()) << "it is for somebody else";
+}
+
+TEST_F(MemberNamesTest, OneThatJoinsLaterIsToldWhomTheRunBeginsWith) {
+  for (const std::string wanted : {"", "member.2"}) {
+    MemberNames names({"member.0"});
+    const auto later = names.why_none(wanted, {"member.0"}, {"member.0", "member.2"});
+    ASSERT_TRUE(later.ok());
+    EXPECT_EQ(later->why, "the run begins with member.0, and others join it after that");
+  }
 }
 
 TEST_F(MemberNamesTest, ThoseThatHaveComeAreNotGiven) {

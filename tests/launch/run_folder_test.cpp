@@ -80,10 +80,22 @@ TEST(RunFolder, LinksInThePlaceOfItsFilesAreRefused) {
   }
 }
 
+TEST(RunFolder, LinksInItsFoldersAreRefusedButForThoseItMakes) {
+  const Folder folder, elsewhere;
+  runtime::FileDisk disk;
+  std::filesystem::create_directory(folder.file("checkpoints"));
+  std::filesystem::create_symlink("step-1.h5", folder.file("checkpoints/latest"));
+  EXPECT_TRUE(RunFolder::create(folder.file(""), disk).ok());
+  std::filesystem::create_symlink(elsewhere.file("a"), folder.file("checkpoints/best.json"));
+  EXPECT_THAT(complaint(RunFolder::create(folder.file(""), disk)),
+              HasSubstr("checkpoints/best.json is a link"));
+}
+
 // A disk that keeps a run's folder, whose log has a file in it.
 class KeptFolder : public testing::Test {
  protected:
   KeptFolder() {
+    write(run_ + "/topology.yaml");
     run_disk_.on_made_again([this](runtime::Disk& disk) {
       EXPECT_TRUE(disk.replace(run_ + "/topology.yaml", {}).ok());
     });
@@ -110,7 +122,29 @@ class KeptFolder : public testing::Test {
 TEST_F(KeptFolder, OneThatIsThereIsLeftAlone) {
   EXPECT_TRUE(replace("checkpoints/a").ok());
   EXPECT_EQ(run_disk_.made_again(), 0);
-  EXPECT_FALSE(exists("topology.yaml"));
+}
+
+// As by "rm -r RUN/*", or by removing the folder while something else is written into it.
+TEST_F(KeptFolder, OneThatWasEmptiedIsFilledAgain) {
+  for (const auto& names : std::vector<std::vector<const char*>>{
+           {"topology.yaml", "log.txt", "checkpoints"}, {"topology.yaml"}, {".lock"}}) {
+    const int before = run_disk_.made_again();
+    log_.info("before");
+    for (const char* name : names) std::filesystem::remove_all(run_ + "/" + name);
+    EXPECT_TRUE(replace("checkpoints/a").ok());
+    EXPECT_EQ(run_disk_.made_again(), before + 1) << names[0];
+    for (const char* name : names) EXPECT_TRUE(exists(name)) << name;
+    EXPECT_THAT(text_of(run_ + "/log.txt"),
+                AllOf(HasSubstr("before"), HasSubstr("files of the run were removed from")));
+    EXPECT_THAT(complaint(RunFolder::reopen(run_, disk_)), HasSubstr("still going on"));
+  }
+}
+
+TEST_F(KeptFolder, WhatCannotBePutBackIsSaidOnce) {
+  run_disk_.on_made_again([](runtime::Disk&) {});
+  std::filesystem::remove(run_ + "/topology.yaml");
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(replace("checkpoints/a").ok());
+  EXPECT_EQ(run_disk_.made_again(), 1);
 }
 
 TEST_F(KeptFolder, OneThatWasRemovedIsMadeAgainWithWhatItsOpenFilesHeld) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <sstream>
+
 #include "launch/nodes_file.h"
 
 namespace troupe::launch {
@@ -32,9 +35,16 @@ TEST(ThisHost, AddressesOfItsInterfacesAreItsOwnWithIPv4First) {
   }
 }
 
-TEST(ThisHost, ProcessesOfOneMachineHaveOneIdentityAndALoad) {
-  EXPECT_EQ(machine_identity(), machine_identity());
-  EXPECT_GE(host_load(), 0.0);
+TEST(ThisHost, ThreadsThatRunAreReadFromTheTextOfTheSystem) {
+  std::istringstream text("0.52 0.58 0.59 7/1043 12345\n"), other("no such file"), none;
+  EXPECT_EQ(runnable_threads(text), 7);
+  EXPECT_EQ(runnable_threads(other), 0);
+  EXPECT_EQ(runnable_threads(none), 0);
+}
+
+TEST(ThisHost, IsIdentifiedWhereTheSystemTellsWhichBootItIs) {
+  EXPECT_EQ(machine_identity().empty(),
+            !std::filesystem::exists("/proc/sys/kernel/random/boot_id"));
 }
 
 }  // namespace

@@ -161,13 +161,14 @@ const std::string kDigits = "864fd26fb559f75b864fd26fb559f75b864fd26fb559f75b864
 TEST(KeyForm, KeyOfEarlierReleasesIsTheSameKeyInDigits) {
   EXPECT_EQ(key_of_text(kZ85), kDigits);
   EXPECT_EQ(key_of_text(kDigits), kDigits);
+  EXPECT_EQ(key_of_text("864FD" + kDigits.substr(5)), kDigits);
   EXPECT_EQ(key_of_bytes(bytes_of_key(kDigits)), kDigits);
 }
 
 TEST(KeyForm, TextThatStandsForNoKeyIsNone) {
   for (const std::string& text :
        {std::string(), std::string(39, '0'), std::string(41, '0'), std::string(63, '0'),
-        std::string(65, '0'), std::string(64, 'A'), std::string(40, ' '), std::string(40, '\xff'),
+        std::string(65, '0'), std::string(64, 'G'), std::string(40, ' '), std::string(40, '\xff'),
         std::string(40, '#')}) {
     EXPECT_EQ(key_of_text(text), "") << text;
   }

@@ -1,0 +1,67 @@
+#include "launch/doorkeeper.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "runtime/transport/ask.h"
+#include "runtime/transport/enrol.h"
+#include "tests/runtime/transport/wire_stage.h"
+
+namespace troupe::launch {
+namespace {
+
+using runtime::StageEnd;
+
+class DoorkeeperTest : public testing::Test {
+ protected:
+  static runtime::ZmqWireOptions listening() {
+    runtime::ZmqWireOptions options;
+    options.clock = &runtime::stage_clock();
+    options.listen = runtime::fresh_ipc_address();
+    return options;
+  }
+
+  StageEnd head_{listening()};
+  StageEnd applicant_{listening()};
+  std::optional<Doorkeeper> doorkeeper_{std::in_place, *head_.wire, runtime::stage_clock(),
+                                        "the head is opening its data", runtime::Duration::zero()};
+};
+
+TEST_F(DoorkeeperTest, WhoAsksBeforeTheNodeRunsWaitsAndIsThenAnsweredByTheNode) {
+  std::string why;
+  runtime::EnrolOptions options;
+  options.address = head_.wire->address();
+  options.pause = std::chrono::milliseconds(1);
+  options.waits = [&](const std::string& told) {
+    why = told;
+    doorkeeper_.reset();
+  };
+  // What the node does when it runs.
+  options.cancelled = [&] {
+    if (doorkeeper_) return false;
+    head_.wire->poll(head_.diary, runtime::stage_clock().now() + std::chrono::milliseconds(1));
+    for (const auto& asked : std::exchange(head_.diary.packets, {})) {
+      head_.wire->send(asked.connection, runtime::Lane::kControl,
+                       pack(runtime::Invitation{"member.3", {}}));
+    }
+    return false;
+  };
+  const auto answer = enrol(*applicant_.wire, options, runtime::stage_clock());
+  ASSERT_TRUE(answer.ok()) << answer.error().message;
+  EXPECT_EQ(answer->node, "member.3");
+  EXPECT_EQ(why, "the head is opening its data");
+}
+
+TEST_F(DoorkeeperTest, WhoAsksForAnythingElseIsRefused) {
+  runtime::AskOptions options;
+  options.address = head_.wire->address();
+  options.question = pack(runtime::DrainRequest{runtime::kProtocolVersion, "member.0", "h", 1});
+  const auto answer = ask(*applicant_.wire, options, runtime::stage_clock());
+  ASSERT_FALSE(answer.ok());
+  EXPECT_THAT(answer.error().message, testing::HasSubstr("the head is opening its data"));
+}
+
+}  // namespace
+}  // namespace troupe::launch

@@ -198,6 +198,31 @@ TEST(EndOfARun, StopDuringTheLastValidationEndsItAndTheStateIsSaved) {
   }
 }
 
+// Its file may have been removed since.
+TEST(EndOfARun, CheckpointAskedForDuringTheLastValidationIsThatOfTheLastState) {
+  Toy toy;
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    Ending ending(toy);
+    std::uint64_t iteration = 0;
+    const auto receive = ending.checkpointer.receive;
+    ending.checkpointer.receive = [&](Context& context, Message message) {
+      if (const auto* asked = message.as<Snapshot>()) iteration = asked->state->iteration;
+      receive(context, std::move(message));
+    };
+    Script validator;
+    validator.receive = [&](Context& context, const Message& message) {
+      if (message.as<LastState>() == nullptr) return;
+      context.send_control("coordinator", Message::of(CheckpointRequest{}));
+      context.after(seconds(2));
+    };
+    validator.timer = [](Context& context, runtime::TimerId) {
+      context.send_control("coordinator", Message::of(LastStateDone{}));
+    };
+    EXPECT_FALSE(ending.run(seed, validator).error);
+    EXPECT_EQ(iteration, 3U);
+  }
+}
+
 TEST(EndOfARun, ValidatorThatFailsInTheLastValidationCostsNeitherStateNorMetrics) {
   Toy toy;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {

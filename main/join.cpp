@@ -68,7 +68,7 @@ int join_run(const CommandLine& line) {
   }
   request.preemption.every = std::chrono::seconds(line.get<std::uint32_t>("preemption-every"));
   request.supervised = line.get<bool>("patient");
-  if (request.supervised) request.within = kPatience;
+  if (request.supervised) request.within = request.for_a_place = kPatience;
   return join(request, log_level(line));
 }
 

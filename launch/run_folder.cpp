@@ -208,9 +208,10 @@ Result<void> RunFolder::make_again() {
   return lock();
 }
 
-void RunFolder::discard() const {
+bool RunFolder::discard() const {
   std::error_code ignored;
   for (const std::string& path : new_) std::filesystem::remove(path, ignored);
+  return !std::filesystem::exists(path_, ignored);
 }
 
 Result<void> RunFolder::remove(const std::string& name) const {

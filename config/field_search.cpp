@@ -64,6 +64,7 @@ std::vector<std::string> paths_where(const Meant& meant) {
 }  // namespace
 
 std::vector<std::string> fields_named(std::string_view word) {
+  if (word.empty()) return {};  // as which a field at the top has its section
   auto paths = paths_where([&](const KnownField& field) { return same(field.path, word); });
   if (paths.empty()) {
     paths = paths_where([&](const KnownField& field) { return same(field.name(), word); });

@@ -93,8 +93,11 @@ GroupEnd GroupRules::end() const {
   constexpr int kBySignal = 128;
   if (head_end_->signal == 0) return {head_end_->exit_code, {}};
   if (ending_signal_ != 0) return {kBySignal + ending_signal_, {}};
-  // It came before the head could take it.
-  if (passed_on_ != 0 && head_end_->signal == passed_on_) return {kBySignal + passed_on_, {}};
+  // It came before the head could take it, and tell of it.
+  if (passed_on_ != 0 && head_end_->signal == passed_on_) {
+    return {kBySignal + passed_on_, runtime::Error{runtime::ErrorKind::kInternal,
+                                                   fmt::format("ended by signal {}", passed_on_)}};
+  }
   return {kBySignal + head_end_->signal,
           runtime::Error{runtime::ErrorKind::kInternal,
                          fmt::format("the head {}; the run can be gone on with by --resume",

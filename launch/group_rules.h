@@ -28,7 +28,7 @@ struct GroupAction {
 struct GroupEnd {
   // What the supervisor ends with.
   int exit_code = 0;
-  // Set when that is not the head's own decision.
+  // Set when that is not the head's own decision, and nobody has told of it.
   std::optional<runtime::Error> error;
 };
 

@@ -275,9 +275,8 @@ std::function<void(int)> early_end(const LocalRunRequest& request, const RunFold
   return [&request, &folder, &log](int number) {
     const std::string what = fmt::format("ended by signal {} before training {}", number,
                                          request.resume ? "went on" : "began");
-    log.error(request.resume ? what : what + "; its folder is removed");
+    log.error(folder.discard() ? what + "; its folder is removed" : what);
     if (request.last_words) request.last_words(summary_of_failure(what, 128 + number));
-    folder.discard();
   };
 }
 

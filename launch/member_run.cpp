@@ -201,9 +201,14 @@ Result<MemberResult> join_run(const MemberRequest& request, RunSignals& signals,
 }  // namespace
 
 Result<MemberResult> run_member(const MemberRequest& request, runtime::Log& log) {
-  RunSignals signals({.supervised = request.supervised, .early = [&log](int number) {
-                        log.error(fmt::format("ended by signal {} before it had joined", number));
-                      }});
+  RunSignalsOptions options{.supervised = request.supervised};
+  // What has started it tells of its end.
+  if (!request.supervised) {
+    options.early = [&log](int number) {
+      log.error(fmt::format("ended by signal {} before it had joined", number));
+    };
+  }
+  RunSignals signals(options);
   const runtime::SteadyClock clock;
   PreemptionNotice notice(request.preemption, log);
   MemberResult away;

@@ -52,8 +52,8 @@ runtime::Result<void> check_credentials(const std::string& address,
       runtime::ErrorKind::kUsage,
       fmt::format("the address {0} has no key, as in '{0}#KEY', and a key of this process alone "
                   "encrypts nothing; give the address with the key, as the head has printed it, "
-                  "or, if the head has no keys, leave out --{1}",
-                  head.text(), credentials.token ? "token" : "key")};
+                  "or, if the head has no keys, leave out {1}",
+                  head.text(), credentials.token ? credentials.token->from : "--key")};
 }
 
 runtime::Result<std::unique_ptr<runtime::Wire>> open_wire(const std::string& listen,
@@ -65,8 +65,14 @@ runtime::Result<std::unique_ptr<runtime::Wire>> open_wire(const std::string& lis
   options.clock = &clock;
   options.log = log;
   if (credentials.token) {
-    ASSIGN_OR_RETURN(options.keys, runtime::keys_of_secret(*credentials.token));
-    options.keys_of_token = true;
+    const JoinToken& token = *credentials.token;
+    auto keys = runtime::keys_of_secret(token.text);
+    if (!keys.ok()) {
+      return runtime::Error{keys.error().kind,
+                            fmt::format("{}: {}", token.from, keys.error().message)};
+    }
+    options.keys = std::move(*keys);
+    options.token_from = token.from;
   } else if (credentials.key_folder) {
     ASSIGN_OR_RETURN(KeyFolder keys, read_key_folder(*credentials.key_folder));
     options.keys = std::move(keys.own);

@@ -26,10 +26,15 @@ namespace troupe::launch {
 // Not 0, and nobody can guess it.
 std::uint64_t draw_number();
 
+struct JoinToken {
+  std::string text;  // as make_join_token() makes it
+  std::string from;  // where it was found, for people: "--token-file FILE"
+};
+
 // How a process proves who it is; neither: nothing is encrypted, and nothing leaves the machine.
 struct NodeCredentials {
   std::optional<std::string> key_folder;  // as read_key_folder() takes it
-  std::optional<std::string> token;       // as make_join_token() makes it; for members
+  std::optional<JoinToken> token;         // for members
 };
 
 // Whether they suit a head at that address. Members meet each other as they meet the head, so a key

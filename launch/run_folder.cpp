@@ -231,9 +231,10 @@ Result<void> RunFolder::make_again() {
   return is_at(lock_, file(".lock")) ? Result<void>{} : lock();
 }
 
-void RunFolder::discard() const {
+bool RunFolder::discard() const {
   std::error_code ignored;
   for (const std::string& path : new_) std::filesystem::remove(path, ignored);
+  return !std::filesystem::exists(path_, ignored);
 }
 
 Result<void> RunFolder::remove(const std::string& name) const {

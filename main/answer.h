@@ -29,8 +29,10 @@ inline constexpr int kReaderGone = 141;
 // Whether standard output leads to somebody who has gone, as `head` has after its lines.
 bool reader_is_gone();
 
-// What finish() prints of a verb that failed: null, the beginning, error and exit_code alone.
+// Makes the object that --json prints of a verb that failed, from what went wrong and the exit
+// code.
 using FailedObject = std::string (*)(const std::string& error, int exit_code);
+// Which one finish() uses. Null, as at the beginning: its object has error and exit_code alone.
 void set_failed_object(FailedObject object);
 
 // The last of the program. Where the words ask for --json and the verb failed without an object,

@@ -41,11 +41,29 @@ std::string wrong_path(const std::string& path) {
   return runtime::is_remote(path) ? runtime::remote_refused(path) : "";
 }
 
+// The same of a run, which a page's address stands for as well.
+std::string wrong_run(const std::string& run) {
+  if (telemetry::looks_like_address(run)) return "";
+  if (runtime::is_remote(run) && runtime::path_of_file(run).empty()) {
+    return fmt::format("{}: neither a folder nor the address of a page, which is http://HOST:PORT",
+                       run);
+  }
+  return wrong_path(run);
+}
+
 std::string wrong_word(const std::string& word, const std::vector<std::string>& known) {
   if (std::find(known.begin(), known.end(), word) != known.end()) return "";
   const std::string meant = runtime::nearest_word(word, known);
   return fmt::format("one of {}, not {}{}", fmt::join(known, ", "), word,
                      meant.empty() ? "" : fmt::format("; did you mean {}?", meant));
+}
+
+// What is wrong with the word in that place; empty: nothing.
+std::string wrong_place(const Place& place, const std::string& word) {
+  if (word.empty()) return fmt::format("an empty word where {} belongs", shown_name(place));
+  if (place.takes == Takes::kWord) return wrong_word(word, place.words);
+  if (place.takes == Takes::kRun) return wrong_run(word);
+  return place.takes == Takes::kText ? "" : wrong_path(word);
 }
 
 // What is wrong with the option's value; empty: nothing.
@@ -144,13 +162,7 @@ std::string CommandLine::read_place(const Arguments& words, std::size_t at) {
     return surplus_word(command_, word);
   }
   const Place& place = command_.places[places_taken_];
-  if (word.empty()) return fmt::format("an empty word where {} belongs", shown_name(place));
-  std::string wrong = place.takes == Takes::kWord ? wrong_word(word, place.words) : "";
-  const bool is_page = place.takes == Takes::kRun && telemetry::looks_like_address(word);
-  if (place.takes != Takes::kText && place.takes != Takes::kWord && !is_page) {
-    wrong = wrong_path(word);
-  }
-  if (!wrong.empty()) return wrong;
+  if (const std::string wrong = wrong_place(place, word); !wrong.empty()) return wrong;
   values_[place.name].push_back(word);
   if (!place.repeats) ++places_taken_;
   return "";

@@ -108,13 +108,14 @@ _troupe() {{
   if [ -z "$before" ] && [[ $word == -* ]]; then
     COMPREPLY=($(compgen -W "$options" -- "$word"))
   elif [ -n "$choice" ]; then
+    [[ $choice == *\ -[df] ]] && compopt -o filenames
     local found
     found=$(eval "compgen $choice -- \"\$word\"")
     local IFS=$'\n'
     COMPREPLY=($found)
   fi
 }}
-complete -o filenames -F _troupe troupe
+complete -F _troupe troupe
 )",
                      fmt::join(program_words(), " "), fmt::join(first_words(), " "), groups_text,
                      verbs);

@@ -28,19 +28,27 @@ Result<std::string> typed_token() {
   return line.substr(first, line.find_last_not_of(kSpaces) + 1 - first);
 }
 
-Result<std::string> token_of(const CommandLine& line) {
+Result<launch::JoinToken> token_of(const CommandLine& line) {
   if (line.has("token-file")) {
-    const auto& file = line.get<std::string>("token-file");
-    return file == kStandardInput ? typed_token()
-                                  : telemetry::read_token_file(file, "--token-file");
+    const auto file = line.get<std::string>("token-file");
+    const bool typed = file == kStandardInput;
+    ASSIGN_OR_RETURN(std::string token,
+                     typed ? typed_token() : telemetry::read_token_file(file, "--token-file"));
+    return launch::JoinToken{std::move(token), "--token-file " + file};
   }
-  const auto& token = line.get<std::string>("token");
-  if (token == kStandardInput) return typed_token();
+  const auto token = line.get<std::string>("token");
+  if (token == kStandardInput) {
+    ASSIGN_OR_RETURN(std::string typed, typed_token());
+    return launch::JoinToken{std::move(typed), "--token -"};
+  }
   std::cerr << "troupe: warning: everybody on this machine can read a token on the command line; "
                "give it by --token-file FILE, by --token-file - or as "
             << kVariable << "\n";
-  return token;
+  return launch::JoinToken{token, "--token"};
 }
+
+// Whether the address is of a head with keys, which alone has a use for a token.
+bool has_key(const std::string& address) { return address.find('#') != std::string::npos; }
 
 }  // namespace
 
@@ -71,8 +79,9 @@ std::optional<int> take_credentials(const CommandLine& line, launch::NodeCredent
     auto token = token_of(line);
     if (!token.ok()) return line.usage_error(token.error().message);
     credentials.token = std::move(*token);
-  } else if (const char* token = std::getenv(kVariable); token != nullptr && *token != '\0') {
-    credentials.token = token;
+  } else if (const char* token = std::getenv(kVariable);
+             token != nullptr && *token != '\0' && has_key(line.get<std::string>("address"))) {
+    credentials.token = {token, kVariable};
   }
   return std::nullopt;
 }

@@ -159,7 +159,7 @@ std::string json(const pipeline::DatasetInfo& info) {
 int info(const CommandLine& line) {
   runtime::ThreadTeam team(line.get<int>("threads"));
   report_threads(line.get<int>("threads"), team.threads());
-  const auto found = pipeline::describe_dataset(line.get<std::vector<std::string>>("files"), team,
+  const auto found = pipeline::describe_dataset(line.get<std::vector<std::string>>("file"), team,
                                                 progress_to_stderr());
   if (!found.ok()) return report(found.error());
   const std::string problems = fmt::format("{}", fmt::join(found->not_understood, "\n"));
@@ -248,7 +248,7 @@ const Command& data_info_verb() {
           "Says what files, named or matched by quoted patterns, hold, and checks every event "
           "of a known schema.",
       .example = "troupe data info 'data/ele_*.h5'",
-      .places = {{.name = "files", .asked = "which file?", .takes = Takes::kFile, .repeats = true}},
+      .places = {{.name = "file", .asked = "which file?", .takes = Takes::kFile, .repeats = true}},
       .options = {threads_option("compute threads"), json_option()},
       .carry_out = info};
   return kVerb;

@@ -33,7 +33,7 @@ int make_keys(const CommandLine& line) {
   if (!is_name(name))
     return line.usage_error(
         "--name: a name of 1 to 100 characters, without the word 'until', is needed");
-  const auto folder = line.get<std::string>("folder");
+  const auto folder = line.get<std::string>("dir");
   runtime::FileDisk disk;
   const auto keys = launch::make_key_folder(folder, name, disk);
   if (!keys.ok()) return report(keys.error());
@@ -62,8 +62,7 @@ const Command& keygen_verb() {
           "Makes the keys of a node, which connections between machines need: the secret key, "
           "the public key, and the list of keys that may connect, with itself in it.",
       .example = "troupe keygen keys",
-      .forms = {"DIR [OPTION]..."},
-      .places = {{.name = "folder", .asked = "which folder?", .takes = Takes::kFolder}},
+      .places = {{.name = "dir", .asked = "which folder?", .takes = Takes::kFolder}},
       .options = {{.name = "name",
                    .value = "NAME",
                    .about = "what the list calls the key; by default this machine's name",

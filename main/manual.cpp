@@ -51,13 +51,13 @@ std::string exit_status() {
   for (const auto& [code, meaning] :
        {std::pair{"0", "Done."},
         {"1", "An internal error, or one of the environment."},
-        {"2", "A command line that cannot be meant."},
+        {"2", "A command line that is wrong."},
         {"3", "A topology that is wrong."},
         {"4", "Data or a checkpoint that cannot be read or written."},
         {"5", "The head or all members were lost, or cannot be reached."},
         {"6", "The training has diverged."},
         {"129, 130, 143", "Ended by SIGHUP, SIGINT or SIGTERM."},
-        {"141", "Whoever read standard output has gone."}}) {
+        {"141", "Nobody reads standard output any more."}}) {
     out += described(code, meaning);
   }
   return out;

@@ -104,10 +104,8 @@ int finish_run(const launch::LocalRunResult& result, const RunArguments& argumen
     std::cerr << fmt::format("run folder: {}\n", arguments.out);
   }
   if (result.signal != 0) {
-    // The process above a head has its own signal for it, whatever it was itself asked to end with.
-    const std::string by =
-        arguments.head_at.empty() ? fmt::format(" by signal {}", result.signal) : "";
-    log.info(fmt::format("stopped{}; go on with: troupe run --resume {}", by, result.resume_from));
+    log.info(fmt::format("stopped by signal {}; go on with: troupe run --resume {}", result.signal,
+                         result.resume_from));
   }
   if (result.error) log.error(result.error->message);
   return result.exit_code();
@@ -162,11 +160,16 @@ Result<launch::Placement> place(const config::LoadedTopology& loaded,
   return std::move(judgement.placement);
 }
 
+// Whether the topology is no pipe and not typed. "": the run's own.
+bool is_readable_again(const std::string& topology) {
+  std::error_code error;
+  return topology.empty() || std::filesystem::is_regular_file(topology, error) ||
+         config::shipped_text(topology);
+}
+
 // What several processes are to read is there for each of them.
 Result<void> check_readable_again(const std::string& topology) {
-  std::error_code error;
-  if (topology.empty() || std::filesystem::is_regular_file(topology, error)) return {};
-  if (config::shipped_text(topology)) return {};
+  if (is_readable_again(topology)) return {};
   return runtime::Error{
       runtime::ErrorKind::kTopology,
       topology +
@@ -234,12 +237,12 @@ int look_after(const config::LoadedTopology& loaded, launch::Placement placement
 int begin(RunArguments arguments) {
   const auto loaded = config::load_topology(arguments.topology, arguments.overrides);
   if (!loaded.ok()) return report(loaded.error());
+  launch::hold_signals();  // where it was waited for, too
   const auto placement = place(*loaded, arguments);
   if (!placement.ok()) return report(placement.error());
   if (arguments.out.empty()) arguments.out = default_out(loaded->topology.name);
   const bool supervises = placement->members > 0 && arguments.head_at.empty();
   if (supervises) return look_after(*loaded, *placement, arguments);
-  launch::hold_signals();  // from the first folder that is made
   runtime::FileDisk disk;
   auto folder = launch::RunFolder::create(arguments.out, disk);
   if (!folder.ok()) return report(folder.error());
@@ -289,6 +292,8 @@ int run(const CommandLine& line) {
     return line.usage_error("--resume names the folder already; leave out --out");
   }
   RunArguments parsed = read_arguments(line);
+  // Until there is somebody to tell of them. A topology may have to be waited for, which they end.
+  if (is_readable_again(parsed.topology)) launch::hold_signals();
   if (parsed.topology.empty() && !parsed.resume) return line.usage_error("which topology file?");
   if (parsed.head_at.empty()) tell_if_shipped(parsed.topology);
   return parsed.resume ? resume(parsed) : begin(std::move(parsed));

@@ -18,7 +18,7 @@ int print_token(const CommandLine& line) {
   if (!lifetime || *lifetime < std::chrono::seconds(1)) {
     return line.usage_error(fmt::format("--for: {} is no time such as 30s, 10min or 1h", text));
   }
-  const auto folder = line.get<std::string>("folder");
+  const auto folder = line.get<std::string>("dir");
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
   const auto until = now + std::chrono::ceil<std::chrono::seconds>(*lifetime);
   const auto keys = launch::read_key_folder(folder);
@@ -45,8 +45,7 @@ const Command& token_verb() {
           "Prints a token with which a machine without keys may join, for a while, runs whose "
           "cluster.keys is DIR; also one that goes on already.",
       .example = "troupe token keys --for 30min",
-      .forms = {"DIR [OPTION]..."},
-      .places = {{.name = "folder", .asked = "which folder of keys?", .takes = Takes::kFolder}},
+      .places = {{.name = "dir", .asked = "which folder of keys?", .takes = Takes::kFolder}},
       .options = {{.name = "for",
                    .value = "TIME",
                    .about = "how long it admits: 30s, 10min, 1h",

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "config/field_search.h"
+#include "config/shipped.h"
 #include "main/commands.h"
 #include "main/help.h"
 #include "runtime/base/nearest_word.h"
@@ -151,7 +152,7 @@ std::string word_behind_setting(const std::string& setting, const std::string& w
 }
 
 bool names_topology(const std::string& word) {
-  return word.ends_with(".yaml") || word.ends_with(".yml");
+  return word.ends_with(".yaml") || word.ends_with(".yml") || config::shipped_text(word);
 }
 
 std::string unknown_verb(const Arguments& words) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// What is said of words that cannot be meant, with what may have been. Pure, but that a word which
+// What is said of words that are wrong, with what may have been. Pure, but that a word which
 // is the name of a file is taken for that.
 
 #include <string>
@@ -23,7 +23,8 @@ std::string setting_without_equals(const std::string& key, const std::string& ne
 std::string stray_setting(const std::string& word, const std::string& before);
 // `--set SETTING WORD`, where the word turned out to have no place.
 std::string word_behind_setting(const std::string& setting, const std::string& word);
-// Whether the word is one in place of a topology, as far as its name tells.
+// Whether the word is one in place of a topology, as far as its name tells: one of a file, or of a
+// topology that comes with the program.
 bool names_topology(const std::string& word);
 
 // Words behind "troupe" that begin with no verb.

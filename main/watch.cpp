@@ -153,6 +153,14 @@ Result<std::unique_ptr<RunReader>> open_folder(const std::string& folder, const 
   return RunReader::open(folder, options);
 }
 
+// Of a folder that open_folder() has not read to its end.
+int report_unread(const runtime::Error& error, const std::string& folder, const Ending& ending) {
+  if (ending.signal() == 0) return report(error);
+  report({ErrorKind::kInternal,
+          fmt::format("ended by signal {} before {} was read", ending.signal(), folder)});
+  return ending.code(0);
+}
+
 void report_bad_lines(const RunReader& reader, const std::string& folder) {
   if (reader.bad_lines() == 0) return;
   std::cerr << fmt::format("{}/metrics.jsonl: {} lines could not be understood and were left out\n",
@@ -161,7 +169,7 @@ void report_bad_lines(const RunReader& reader, const std::string& folder) {
 
 int watch_folder(const WatchArguments& arguments, const Ending& ending) {
   const auto reader = open_folder(arguments.runs[0], ending);
-  if (!reader.ok()) return ending.signal() == 0 ? report(reader.error()) : ending.code(0);
+  if (!reader.ok()) return report_unread(reader.error(), arguments.runs[0], ending);
   WatchTerminal terminal(arguments.json ? stderr : stdout);
   RunView run;
   while (true) {
@@ -183,7 +191,7 @@ int serve_folders(const WatchArguments& arguments, const Ending& ending) {
   std::vector<telemetry::RunSource> sources;
   for (const std::string& folder : arguments.runs) {
     auto reader = open_folder(folder, ending);
-    if (!reader.ok()) return ending.signal() == 0 ? report(reader.error()) : ending.code(0);
+    if (!reader.ok()) return report_unread(reader.error(), folder, ending);
     report_bad_lines(**reader, folder);
     sources.push_back((*reader)->source());
     readers.push_back(std::move(*reader));
@@ -258,7 +266,7 @@ int watch(const WatchArguments& arguments) {
 
 int watch_run(const CommandLine& line) {
   WatchArguments parsed;
-  parsed.runs = line.get<std::vector<std::string>>("runs");
+  parsed.runs = line.get<std::vector<std::string>>("run");
   parsed.web = line.get<bool>("web");
   parsed.json = line.get<bool>("json");
   parsed.waits = line.get<bool>("waits");
@@ -306,7 +314,7 @@ const Command& watch_verb() {
       .example = "troupe watch --web runs/first runs/second",
       .forms = {"RUN [--json]", "--web RUN... [--listen HOST:PORT]", "ADDRESS --trace FILE",
                 "ADDRESS --waits"},
-      .places = {{.name = "runs",
+      .places = {{.name = "run",
                   .asked = "which run? Its page's address, or its folder",
                   .takes = Takes::kRun,
                   .repeats = true}},

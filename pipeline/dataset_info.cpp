@@ -79,7 +79,8 @@ Result<FileInfo> describe_file(const std::string& path, std::vector<std::string>
   info.schema = schema_of(file);
   info.attributes = file.attributes();
   ASSIGN_OR_RETURN(const Hdf5Walk walk, file.walk());
-  for (const Hdf5Dataset& dataset : walk.datasets) {
+  for (const Hdf5Place& place : walk.datasets) {
+    ASSIGN_OR_RETURN(const Hdf5Dataset dataset, file.dataset(place));
     DatasetEntryInfo entry{
         dataset.name(),        dataset.shape(), dataset.type_text(), dataset.chunk(), {},
         dataset.stored_bytes()};

@@ -6,8 +6,10 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -43,26 +45,43 @@ std::vector<std::byte> bytes_at(std::FILE* file, std::uint64_t offset) {
   return bytes;
 }
 
-// It stands at the start of the file or behind a block of somebody's own.
-std::optional<Hdf5Superblock> find_superblock(std::FILE* file, std::uint64_t file_bytes) {
+// What begins with the signature, which stands at the start of the file or behind a block of
+// somebody's own; empty where there is none.
+std::vector<std::byte> find_superblock(std::FILE* file, std::uint64_t file_bytes) {
   for (std::uint64_t at = 0; at < file_bytes; at = at == 0 ? 512 : 2 * at) {
-    const auto bytes = bytes_at(file, at);
-    if (has_signature(bytes)) return read_superblock(bytes);
+    auto bytes = bytes_at(file, at);
+    if (has_signature(bytes)) return bytes;
   }
-  return std::nullopt;
+  return {};
 }
 
-// The library locks a file that it writes for itself alone, and one that it reads against writers.
-// "": this process gets that lock.
-std::string why_not_locked(std::FILE* file) {
-  if (::flock(::fileno(file), LOCK_SH | LOCK_NB) == 0) return {};
-  if (errno == EWOULDBLOCK) {
-    return "is open in another program, which writes it; wait until it is closed there";
+// The library locks a file that it writes for itself alone, and one that it reads against writers,
+// unless it is told not to. Returns why this process does not get that lock, as errno has it; 0 for
+// one that gets it.
+int lock_error(std::FILE* file) {
+  const char* const told = std::getenv("HDF5_USE_FILE_LOCKING");
+  if (told != nullptr && (told == std::string_view("FALSE") || told == std::string_view("0"))) {
+    return 0;
   }
-  return fmt::format(
-      "cannot be locked ({}), which the HDF5 library wants; if nobody writes it, set "
-      "HDF5_USE_FILE_LOCKING=FALSE",
-      std::generic_category().message(errno));
+  return ::flock(::fileno(file), LOCK_SH | LOCK_NB) == 0 ? 0 : errno;
+}
+
+// "" where the superblock does not tell.
+std::string why_not_whole(const Hdf5Superblock& superblock, const std::string& path,
+                          std::uint64_t bytes) {
+  if (superblock.being_written) {
+    return fmt::format(
+        "is open in another program, or was not closed by the one that wrote it; if none has it "
+        "open any more: h5clear -s {}",
+        path);
+  }
+  if (superblock.end_of_file > bytes) {
+    return fmt::format(
+        "has {} of the {} bytes it needs: it is cut short, or not closed by the program that "
+        "writes it",
+        bytes, superblock.end_of_file);
+  }
+  return {};
 }
 
 }  // namespace
@@ -86,26 +105,24 @@ std::optional<Hdf5Superblock> read_superblock(std::span<const std::byte> bytes) 
 std::string why_not_opened(const std::string& path) {
   const File file(std::fopen(path.c_str(), "rbe"), &std::fclose);
   if (!file) return "cannot be opened: " + std::generic_category().message(errno);
-  if (const std::string why = why_not_locked(file.get()); !why.empty()) return why;
   std::error_code unknown;
   const std::uint64_t bytes = std::filesystem::file_size(path, unknown);
   if (unknown) return {};
+  const auto begin = find_superblock(file.get(), bytes);
+  if (begin.empty() && bytes > 0) return {};
+  const int unlocked = lock_error(file.get());
+  if (unlocked == EWOULDBLOCK) {
+    return "is open in another program, which writes it; wait until it is closed there";
+  }
   if (bytes == 0) return "is empty: its writer has not closed it, or was stopped";
-  const auto superblock = find_superblock(file.get(), bytes);
-  if (!superblock) return {};
-  if (superblock->being_written) {
-    return fmt::format(
-        "is open in another program, or was not closed by the one that wrote it; if none has it "
-        "open any more: h5clear -s {}",
-        path);
+  if (const auto superblock = read_superblock(begin)) {
+    if (std::string why = why_not_whole(*superblock, path, bytes); !why.empty()) return why;
   }
-  if (superblock->end_of_file > bytes) {
-    return fmt::format(
-        "has {} of the {} bytes it needs: it is cut short, or not closed by the program that "
-        "writes it",
-        bytes, superblock->end_of_file);
-  }
-  return {};
+  if (unlocked == 0) return {};
+  return fmt::format(
+      "cannot be locked ({}), which the HDF5 library wants; if nobody writes it, set "
+      "HDF5_USE_FILE_LOCKING=FALSE",
+      std::generic_category().message(unlocked));
 }
 
 }  // namespace troupe::pipeline

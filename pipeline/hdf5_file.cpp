@@ -107,11 +107,17 @@ Result<Hdf5Dataset> Hdf5File::dataset(const std::string& name) const {
     }
     ASSIGN_OR_RETURN(const Hdf5Walk found, walk());
     std::vector<std::string> names;
-    for (const Hdf5Dataset& dataset : found.datasets) names.push_back(dataset.name());
+    for (const Hdf5Place& place : found.datasets) names.push_back(place.name);
     return data_error(
         fmt::format("{}: no dataset {}; the file has {}", path_, name, names_text(names)));
   }
   return Hdf5Dataset::open(handle_, path_, name);
+}
+
+Result<Hdf5Dataset> Hdf5File::dataset(const Hdf5Place& place) const {
+  const Hdf5Lock lock;
+  return Hdf5Dataset::of(Hdf5Handle(H5Oopen_by_addr(handle_.id(), place.address)), path_,
+                         place.name);
 }
 
 std::optional<double> Hdf5File::number_attribute(const std::string& name) const {

@@ -25,6 +25,8 @@ class Hdf5File {
   bool contains(const std::string& name) const;
   // An Error names the datasets there are.
   runtime::Result<Hdf5Dataset> dataset(const std::string& name) const;
+  // One that walk() has found.
+  runtime::Result<Hdf5Dataset> dataset(const Hdf5Place& place) const;
   // All datasets, groups entered.
   runtime::Result<Hdf5Walk> walk() const { return walk_datasets(handle_, path_); }
   // An attribute of the root as a number; nothing if it is missing or no number.

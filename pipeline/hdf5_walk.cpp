@@ -17,17 +17,11 @@ using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
 
-// An object that was found and not opened yet.
-struct Found {
-  haddr_t address;
-  std::string path;  // "" for the root
-};
-
 struct Search {
   Hdf5Walk walk;
-  std::deque<Found> open;   // in the order in which they are entered
-  std::set<haddr_t> known;  // all that were ever in `open`
-  std::string group;        // whose links are being listed
+  std::deque<Hdf5Place> open;  // objects not looked at yet, in their order; the root has no name
+  std::set<haddr_t> known;     // all that were ever in `open`
+  std::string group;           // whose links are being listed
 };
 
 herr_t take_link(hid_t, const char* name, const H5L_info_t* link, void* data) {
@@ -43,7 +37,7 @@ herr_t take_link(hid_t, const char* name, const H5L_info_t* link, void* data) {
     search.walk.complete = false;
     return 0;
   }
-  search.open.push_back({link->u.address, std::move(path)});
+  search.open.push_back({std::move(path), link->u.address});
   return 0;
 }
 
@@ -59,23 +53,22 @@ Result<Hdf5Walk> walk_datasets(const Hdf5Handle& file, const std::string& path) 
   H5O_info_t root;
   if (H5Oget_info2(file.id(), &root, H5O_INFO_BASIC) < 0) return cannot("/", "opened");
   search.known.insert(root.addr);
-  search.open.push_back({root.addr, ""});
+  search.open.push_back({"", root.addr});
   for (; !search.open.empty(); search.open.pop_front()) {
-    const Found& found = search.open.front();
-    Hdf5Handle object(H5Oopen_by_addr(file.id(), found.address));
-    if (!object.valid()) return cannot(found.path, "opened");
+    Hdf5Place& found = search.open.front();
+    const Hdf5Handle object(H5Oopen_by_addr(file.id(), found.address));
+    if (!object.valid()) return cannot(found.name, "opened");
     const H5I_type_t type = H5Iget_type(object.id());
     if (type == H5I_DATASET) {
-      ASSIGN_OR_RETURN(Hdf5Dataset dataset, Hdf5Dataset::of(std::move(object), path, found.path));
-      search.walk.datasets.push_back(std::move(dataset));
+      search.walk.datasets.push_back(std::move(found));
     } else if (type == H5I_GROUP) {
-      search.group = found.path;
+      search.group = found.name;
       if (H5Literate(object.id(), H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, take_link, &search) < 0) {
-        return cannot(found.path, "listed");
+        return cannot(found.name, "listed");
       }
     }
   }
-  std::ranges::sort(search.walk.datasets, {}, &Hdf5Dataset::name);
+  std::ranges::sort(search.walk.datasets, {}, &Hdf5Place::name);
   return std::move(search.walk);
 }
 

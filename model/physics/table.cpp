@@ -71,7 +71,7 @@ std::string told(Unlikeness what, const Comparison& c) {
       return fmt::format("{} of the energy lies elsewhere along z",
                          percent(c.longitudinal_displacement));
     case Unlikeness::kTransverse:
-      return fmt::format("{} of the energy lies elsewhere across",
+      return fmt::format("{} of the energy lies elsewhere across the shower axis",
                          percent(c.transverse_displacement));
     case Unlikeness::kEnergy:
       return "the energy does not follow the primary's";
@@ -82,8 +82,8 @@ std::string told(Unlikeness what, const Comparison& c) {
 // "" for a sample that resembles the data.
 std::string warning(const TableRow& row) {
   if (!row.comparison || row.comparison->unlike.empty()) return {};
-  std::string text =
-      fmt::format("! {}: nothing like the data, so that its merit means nothing:\n", row.name);
+  std::string text = fmt::format("! {}: nothing like the data{}:\n", row.name,
+                                 row.comparison->merit ? ", so that its merit means nothing" : "");
   for (const Unlikeness what : row.comparison->unlike) {
     text += fmt::format("  {}\n", told(what, *row.comparison));
   }

@@ -17,7 +17,18 @@ bool is_remote(std::string_view path) {
          });
 }
 
+std::string_view path_of_file(std::string_view address) {
+  constexpr std::string_view kScheme = "file://";
+  if (!address.starts_with(kScheme)) return {};
+  const std::size_t path = address.find('/', kScheme.size());
+  return path == std::string_view::npos ? std::string_view() : address.substr(path);
+}
+
 std::string remote_refused(std::string_view path) {
+  if (const std::string_view file = path_of_file(path); !file.empty()) {
+    return fmt::format("{}: addresses of files are not read; give the path, {}", printable(path),
+                       printable(file));
+  }
   return fmt::format(
       "{}: remote storage is not read; mount it or copy what is there to this machine, and give "
       "that path",

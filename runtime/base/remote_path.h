@@ -10,7 +10,9 @@ namespace troupe::runtime {
 
 // Whether the text begins as an address does: a scheme and "://".
 bool is_remote(std::string_view path);
-// What is said of one.
+// The path in "file:///PATH", which is no remote one; "" for anything else.
+std::string_view path_of_file(std::string_view address);
+// What is said of an address, of either kind.
 std::string remote_refused(std::string_view path);
 
 }  // namespace troupe::runtime

@@ -199,12 +199,12 @@ bool ZmqDialer::strand_failed(StrandId id, ZmqEvent::What what, TimePoint now) {
   if (state_ == State::kOpen) return strand_failed(id, what, now);
   if (what == ZmqEvent::What::kRefused) {
     // The key of a token must not end on a list, where it would be good for ever.
-    end(options_.keys_of_token
-            ? fmt::format("{} does not take this token: it has expired, or belongs to other keys; "
-                          "ask for a new one, which 'troupe token DIR' makes there",
-                          address_.text())
-            : fmt::format("{} does not know this node's key: add {} to its allow-list",
-                          address_.text(), options_.keys ? options_.keys->public_key : "it"));
+    end(options_.token_from.empty()
+            ? fmt::format("{} does not know this node's key: add {} to its allow-list",
+                          address_.text(), options_.keys ? options_.keys->public_key : "it")
+            : fmt::format("{} does not take the token of {}: it has expired, or belongs to other "
+                          "keys; ask for a new one, which 'troupe token DIR' makes there",
+                          address_.text(), options_.token_from));
   } else if (what == ZmqEvent::What::kOtherMechanism) {
     end(server_key_.empty()
             ? fmt::format("{} takes encrypted connections only: name this node's keys and the key "

@@ -37,8 +37,9 @@ struct ZmqWireOptions {
 
   // This node's own keys. None: nothing is encrypted, and only loopback is possible.
   std::optional<KeyPair> keys;
-  // Whether they are those of a token, which admits for a while; for what is said of a refusal.
-  bool keys_of_token = false;
+  // Where the token was found that they are of, which admits for a while; for what is said of a
+  // refusal. "" for keys of a node.
+  std::string token_from;
 
   // Whom a listener with keys lets in. Empty: nobody. Whoever was let in may come again after its
   // key has expired; see AllowState.

@@ -56,6 +56,7 @@ inline const std::vector<std::string>& shipped_topologies() {
       source_path("config/topologies/gan3d_25.yaml"),
       source_path("config/topologies/gan3d_51.yaml"),
       source_path("config/topologies/three_hosts.yaml"),
+      source_path("config/topologies/toy.yaml"),
   };
   return kPaths;
 }

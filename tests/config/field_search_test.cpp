@@ -31,6 +31,10 @@ TEST(FieldSearch, MistypedNameFindsTheNearestAndAStrangeOneNothing) {
   EXPECT_THAT(fields_near("dvice"), ElementsAre("actors.replica.device"));
   EXPECT_THAT(fields_near("frobnicate"), IsEmpty());
   EXPECT_THAT(fields_near("x"), IsEmpty());
+}
+
+TEST(FieldSearch, EmptyNameFindsNothing) {
+  EXPECT_THAT(fields_named(""), IsEmpty());
   EXPECT_THAT(fields_near(""), IsEmpty());
 }
 

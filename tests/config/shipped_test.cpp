@@ -38,7 +38,8 @@ TEST(ShippedTopologies, AreSuggestedWhereThereIsNoFile) {
   EXPECT_THAT(load_topology("quickstart.yaml").error().message,
               HasSubstr("did you mean quickstart, which comes"));
   EXPECT_THAT(load_topology("mine").error().message,
-              HasSubstr("; with the program come gan3d_25, gan3d_51, quickstart, three_hosts"));
+              HasSubstr("; with the program come gan3d_25, gan3d_51, quickstart, three_hosts, "
+                        "toy"));
   EXPECT_EQ(shipped_suggestion("runs/gan3d_26"), "");
 }
 

@@ -28,14 +28,16 @@ TEST(NodeUplink, AKeyIsOfUseOnlyWithTheKeyOfTheHead) {
   const std::string key = "#" + std::string(40, 'k');
   NodeCredentials none, folder, token;
   folder.key_folder = "keys";
-  token.token = "secret";
+  token.token = {.text = "secret", .from = "--token-file secret.txt"};
   for (const NodeCredentials& credentials : {folder, token}) {
     EXPECT_TRUE(check_credentials(head + key, credentials).ok());
     const auto refused = check_credentials(head, credentials);
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().kind, runtime::ErrorKind::kUsage);
-    EXPECT_THAT(refused.error().message, AllOf(HasSubstr("tcp://10.0.0.5:8500#KEY"),
-                                               HasSubstr(credentials.token ? "--token" : "--key")));
+    EXPECT_THAT(refused.error().message,
+                AllOf(HasSubstr("tcp://10.0.0.5:8500#KEY"),
+                      HasSubstr(credentials.token ? "leave out --token-file secret.txt"
+                                                  : "leave out --key")));
   }
   // The wire itself says what is missing then.
   EXPECT_TRUE(check_credentials(head, none).ok());

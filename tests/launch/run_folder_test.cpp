@@ -189,7 +189,7 @@ TEST(RunFolder, ThatIsDiscardedLeavesNothingThatItMade) {
     const auto run = RunFolder::create(path, disk);
     ASSERT_TRUE(run.ok());
     std::ofstream(run->file("log.txt")) << "x";
-    run->discard();
+    EXPECT_TRUE(run->discard());
   }
   EXPECT_FALSE(std::filesystem::exists(folder.file("runs")));
 }
@@ -204,7 +204,7 @@ TEST(RunFolder, ThatIsDiscardedLeavesWhatOthersMade) {
     const auto run = RunFolder::create(path, disk);
     ASSERT_TRUE(run.ok());
     std::ofstream(folder.file("runs/b")) << "x";
-    run->discard();
+    EXPECT_FALSE(run->discard());
   }
   EXPECT_FALSE(std::filesystem::exists(path + "/checkpoints"));
   for (const char* name : {"runs/a/log.txt", "runs/a/.notes", "runs/b"}) {
@@ -214,7 +214,7 @@ TEST(RunFolder, ThatIsDiscardedLeavesWhatOthersMade) {
   std::ofstream(path + "/topology.yaml") << "x";
   const auto again = RunFolder::reopen(path, disk);
   ASSERT_TRUE(again.ok());
-  again->discard();
+  EXPECT_FALSE(again->discard());
   EXPECT_TRUE(std::filesystem::exists(path + "/topology.yaml"));
 }
 

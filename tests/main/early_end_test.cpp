@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "tests/main/toy_run.h"
 
 namespace troupe {
@@ -51,7 +53,45 @@ TEST_F(EarlyEnd, OfSeveralProcessesIsSaidAndLeavesNoFolder) {
   const ProcessEnd end = ended_by(SIGTERM, {"--workers", "1"});
   EXPECT_EQ(end.exit_code, 143) << end.err;
   EXPECT_THAT(end.err, HasSubstr("ended by signal 15 before training began"));
+  EXPECT_THAT(end.err, testing::Not(HasSubstr("before it had joined"))) << "it is the run's end";
   EXPECT_FALSE(std::filesystem::exists(folder_ / "runs/a"));
+}
+
+// Before anything was loaded. Signals that are held are told of once somebody listens.
+class FirstMoment : public ToyRun {
+ protected:
+  static bool holds(pid_t process, int signal) {
+    const std::string status = read_text(fmt::format("/proc/{}/status", process));
+    const std::string key = "SigBlk:\t";
+    const std::size_t at = status.find(key);
+    if (at == std::string::npos) return false;
+    return (std::stoull(status.substr(at + key.size()), nullptr, 16) >> (signal - 1) & 1) != 0;
+  }
+  static void expect_told(const Words& words) {
+    Process process(command(words));
+    while (process.running() && !holds(process.pid(), SIGINT)) std::this_thread::yield();
+    process.send(SIGINT);
+    const ProcessEnd end = process.wait();
+    const std::string name = testing::PrintToString(words);
+    EXPECT_EQ(end.exit_code, 130) << name << end.err;
+    EXPECT_THAT(end.err, HasSubstr("by signal 2")) << name;
+    EXPECT_EQ(last_line(end)["exit_code"].integer(), 130u) << name;
+  }
+};
+
+TEST_F(FirstMoment, OfARunIsLateEnoughForASignalToBeToldOf) {
+  expect_told(run_words("a", {"--json"}));
+  EXPECT_FALSE(std::filesystem::exists(path("a")));
+  expect_told(run_words("b", {"--json", "--workers", "1"}));
+}
+
+TEST_F(FirstMoment, OfARunThatGoesOnIsLateEnoughForASignalToBeToldOf) {
+  run("a");
+  for (const Words& more : {Words{}, {"--workers", "1"}}) {
+    Words words{"run", "--resume", path("a"), "--json", "--set", "train.epochs=1000000"};
+    words.insert(words.end(), more.begin(), more.end());
+    expect_told(words);
+  }
 }
 
 TEST_F(EarlyEnd, LeavesWhatWasThere) {
@@ -59,6 +99,7 @@ TEST_F(EarlyEnd, LeavesWhatWasThere) {
   write_text(folder_ / "runs/a/.notes", "precious");
   const ProcessEnd end = ended_by(SIGINT, {});
   EXPECT_EQ(end.exit_code, 130) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("ended by signal 2 before training began\n"));
   std::vector<std::string> left;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ / "runs/a")) {
     left.push_back(entry.path().filename().string());

@@ -71,13 +71,16 @@ TEST_F(Keygen, ATokenComesFromAFileStandardInputOrTheEnvironment) {
   const auto shell = [](const std::string& script) {
     return Process({"/bin/sh", "-c", script}).wait();
   };
-  for (const std::string& script :
-       {drain + "--token-file " + path("token"), "echo nonsense | " + drain + "--token-file -",
-        "echo nonsense | " + drain + "--token -", "TROUPE_TOKEN=nonsense " + drain,
-        drain + "--token nonsense"}) {
+  const std::vector<std::pair<std::string, std::string>> scripts{
+      {drain + "--token-file " + path("token"), "--token-file " + path("token")},
+      {"echo nonsense | " + drain + "--token-file -", "--token-file -"},
+      {"echo nonsense | " + drain + "--token -", "--token -"},
+      {"TROUPE_TOKEN=nonsense " + drain, "TROUPE_TOKEN"},
+      {drain + "--token nonsense", "--token"}};
+  for (const auto& [script, from] : scripts) {
     const ProcessEnd end = shell(script);
     EXPECT_EQ(end.exit_code, 2) << script;
-    EXPECT_THAT(end.err, HasSubstr("this is no key")) << script;
+    EXPECT_THAT(end.err, HasSubstr(from + ": this is no key")) << script;
     const bool is_told = script.ends_with("--token nonsense");
     EXPECT_EQ(end.err.find("everybody on this machine can read") != std::string::npos, is_told);
   }
@@ -86,6 +89,15 @@ TEST_F(Keygen, ATokenComesFromAFileStandardInputOrTheEnvironment) {
       << "the option counts more than the environment";
   EXPECT_THAT(shell(drain + "--token-file - </dev/null").err, HasSubstr("holds no token"));
   EXPECT_THAT(shell(drain + "--token-file a --key b").err, HasSubstr("not several"));
+}
+
+TEST_F(Keygen, ATokenInTheEnvironmentIsNothingToHeadsWithoutKeys) {
+  // The supervisor's members inherit it.
+  const ProcessEnd end = Process({"/usr/bin/env", "TROUPE_TOKEN=" + std::string(64, 'a'),
+                                  TROUPE_BINARY, "run", path("toy.yaml"), "--out", path("a"),
+                                  "--workers", "1", "--set", "train.iterations=2"})
+                             .wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
 }
 
 TEST_F(Keygen, ATokenNeedsKeysAndATime) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <sstream>
 
@@ -41,6 +42,13 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
+// From where it begins to where the next one does.
+std::string section(const std::string& text, const std::string& begin, const std::string& next) {
+  const std::size_t at = text.find(begin);
+  if (at == std::string::npos) return "";
+  return text.substr(at, text.find(next, at + 1) - at);
+}
+
 bool is_installed(const std::string& program) {
   return Process({"/bin/sh", "-c", "command -v " + program}).wait().exit_code == 0;
 }
@@ -57,17 +65,21 @@ class Shells : public testing::Test {
     write_text(folder_ / name, end.out);
     return folder_ / name;
   }
-  // What bash offers for the last of the words.
-  std::vector<std::string> offered(const Words& words) {
+  // What bash prints by `print` after it has completed the last of the words.
+  std::string completed(const Words& words, const std::string& print) {
     const std::string script = fmt::format(
-        "source {}; COMP_WORDS=({}); COMP_CWORD={}; cd {}; _troupe; printf '%s\\n' "
-        "\"${{COMPREPLY[@]}}\"",
+        "source {}; compopt() {{ asked=$*; }}; COMP_WORDS=({}); COMP_CWORD={}; cd {}; _troupe; ",
         completions("bash"), fmt::format("'{}'", fmt::join(words, "' '")), words.size() - 1,
         folder_.path());
-    const ProcessEnd end = shell("bash", script);
+    const ProcessEnd end = shell("bash", script + print);
     EXPECT_EQ(end.err, "");
+    return end.out;
+  }
+  // What it offers.
+  std::vector<std::string> offered(const Words& words) {
+    const std::string out = completed(words, "printf '%s\\n' \"${COMPREPLY[@]}\"");
     std::vector<std::string> lines;
-    std::istringstream text(end.out);
+    std::istringstream text(out);
     for (std::string line; std::getline(text, line);) {
       if (!line.empty()) lines.push_back(line);
     }
@@ -90,14 +102,39 @@ TEST_F(Shells, EveryVerbAndOptionIsInTheManualAndInAllCompletions) {
     EXPECT_THAT(fish, HasSubstr("__fish_seen_subcommand_from " + verb.back() + "'"));
     const auto options = options_of(verb);
     ASSERT_FALSE(options.empty()) << name;
-    const std::string section = manual.substr(manual.find(".SS troupe " + name + "\n"));
+    const std::string in_manual = section(manual, ".SS troupe " + name + "\n", "\n.SS ");
+    const std::string in_bash = section(bash, "\n    '" + name + "')", "\n    '");
+    const std::string in_zsh = section(zsh, "\n    '" + name + "')", "\n    '");
     for (const std::string& option : options) {
-      EXPECT_THAT(section.substr(0, section.find("\n.SS ", 1)), HasSubstr("\\fB" + option)) << name;
-      EXPECT_THAT(bash.substr(bash.find("'" + name + "')")), HasSubstr(option)) << name;
-      EXPECT_THAT(zsh.substr(zsh.find("'" + name + "')")), HasSubstr(option + "[")) << name;
+      EXPECT_THAT(in_manual, HasSubstr("\\fB" + option)) << name;
+      EXPECT_THAT(in_bash, testing::ContainsRegex(option + "[ ']")) << name;
+      EXPECT_THAT(in_zsh, HasSubstr(option + "[")) << name;
       EXPECT_THAT(fish, HasSubstr(verb.back() + "' -l " + option.substr(2) + " ")) << name;
     }
   }
+}
+
+// The manual leaves out what docs/commands.md explains of a code.
+TEST_F(Shells, ManualHasTheExitCodesOfTheDocumentation) {
+  const std::string documented = read_text(TROUPE_SOURCE_DIR "/docs/commands.md");
+  const std::string table = section(documented, "| exit code | meaning |\n|---|---|\n", "\n\n");
+  std::istringstream rows(table);
+  std::string row;
+  std::getline(rows, row);
+  std::getline(rows, row);
+  const std::string manual = call({"manual"}).out;
+  std::istringstream lines(section(manual, ".SH EXIT STATUS\n", "\n.SH "));
+  std::string line, code, meaning;
+  std::getline(lines, line);
+  while (std::getline(lines, line) && std::getline(lines, code) && std::getline(lines, meaning)) {
+    ASSERT_TRUE(std::getline(rows, row)) << code;
+    EXPECT_EQ(line, ".TP");
+    const std::string number = replaced(replaced(code, "\\fB", ""), "\\fR", "");
+    meaning.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(meaning.front())));
+    meaning.pop_back();
+    EXPECT_THAT(row, testing::StartsWith("| " + number + " | " + meaning));
+  }
+  EXPECT_FALSE(std::getline(rows, row)) << row;
 }
 
 TEST_F(Shells, HelpListsTheSameVerbs) {
@@ -125,6 +162,24 @@ TEST_F(Shells, BashOffersVerbsOptionsAndValues) {
   EXPECT_THAT(offered({"troupe", "run", "--out", "f"}), ElementsAre("first run"));
   EXPECT_THAT(offered({"troupe", "inspect", "f"}),
               testing::UnorderedElementsAre("first run", "file.h5"));
+}
+
+// It appends a slash to what it takes for one where there is a folder of that name.
+TEST_F(Shells, BashTakesForFilesWhatMayBeOne) {
+  if (!is_installed("bash")) GTEST_SKIP() << "no bash";
+  EXPECT_EQ(call({"completions", "bash"}).out.find("\ncomplete -o"), std::string::npos);
+  const std::string print = "echo $asked";
+  for (const Words& words : {Words{"troupe", "da"},
+                             {"troupe", "data", "ma"},
+                             {"troupe", "run", "--log-level", "w"},
+                             {"troupe", "run", "--o"}}) {
+    EXPECT_EQ(completed(words, print), "\n") << testing::PrintToString(words);
+  }
+  for (const Words& words : {Words{"troupe", "run", "quick"},
+                             {"troupe", "run", "--out", "f"},
+                             {"troupe", "inspect", "f"}}) {
+    EXPECT_EQ(completed(words, print), "-o filenames\n") << testing::PrintToString(words);
+  }
 }
 
 TEST_F(Shells, ZshAndFishReadTheirCompletions) {

@@ -1,4 +1,4 @@
-// What is said of a command line that cannot be meant: one line in the program's own words, with
+// What is said of a command line that is wrong: one line in the program's own words, with
 // what was probably meant, and where help is; usage only when somebody asks for it.
 
 #include <gmock/gmock.h>
@@ -60,6 +60,9 @@ TEST(Usage, OptionThatIsNoneIsAnsweredWithTheSettingOrTheOption) {
        "troupe run: no option --epochs; did you mean --set train.epochs=3?"},
       {{"check", "--epochs", "a.yaml"},
        "troupe check: no option --epochs; did you mean --set train.epochs=VALUE?"},
+      {{"run", "--epochs", "quickstart"},
+       "troupe run: no option --epochs; did you mean --set train.epochs=VALUE?"},
+      {{"run", "a.yaml", "--=3"}, "troupe run: no option --"},
       {{"run", "a.yaml", "--gpu"},
        "troupe run: no option --gpu; actors.replica.device: only cpu is available in this version, "
        "not gpu: no backend for other devices is built in"},
@@ -87,10 +90,13 @@ TEST(Usage, SettingInSeveralWordsIsAnsweredWithOne) {
        "troupe run: --set train.epochs: a setting is one word: --set train.epochs=3"},
       {{"run", "--set", "train.epochs", "a.yaml"},
        "troupe run: --set train.epochs: a setting is one word: --set train.epochs=VALUE"},
+      {{"check", "--set", "train.epochs", "quickstart"},
+       "troupe check: --set train.epochs: a setting is one word: --set train.epochs=VALUE"},
       {{"run", "a.yaml", "--set", "train.epochs"},
        "troupe run: --set train.epochs: a setting is one word: --set train.epochs=VALUE"},
       {{"run", "a.yaml", "epochs=3"},
        "troupe run: epochs=3: a setting needs its option; did you mean --set train.epochs=3?"},
+      {{"run", "a.yaml", "=3"}, "troupe run: =3 is one word too many behind TOPOLOGY"},
       // What shells make of --set data.train=*.h5.
       {{"run", "a.yaml", "--set", "data.train=a.h5", "data.train=b.h5"},
        "troupe run: data.train=b.h5: several words of one setting, as a shell makes them; quotes "
@@ -101,6 +107,8 @@ TEST(Usage, SettingInSeveralWordsIsAnsweredWithOne) {
       {{"run", "a.yaml", "--set", "train.schedule=[d_real,", "g]"},
        "troupe run: g] stands behind --set train.schedule=[d_real,, which is one word; quotes keep "
        "it whole: --set 'train.schedule=[d_real, g]'"},
+      {{"check", "--set", "train.epochs=1", "quickstart", "extra"},
+       "troupe check: extra is one word too many behind TOPOLOGY"},
       {{"run", "a.yaml", "--\x1b[31m"}, "troupe run: no option --\\x1b[31m"},
       {{"run", "--set", "data.train=a.h5", "b.h5", "a.yaml"},
        "troupe run: b.h5 stands behind --set data.train=a.h5, which is one word; quotes keep a "
@@ -130,6 +138,18 @@ TEST(Usage, ValueThatIsNoneIsNamedWithWhatWouldBe) {
   });
 }
 
+TEST(Usage, PlacesAreCalledAsHelpCallsThem) {
+  expect_said({
+      {{"keygen", "a", "b"}, "troupe keygen: b is one word too many behind DIR"},
+      {{"token", "a", "b"}, "troupe token: b is one word too many behind DIR"},
+      {{"watch", ""}, "troupe watch: an empty word where RUN belongs"},
+      {{"data", "info", ""}, "troupe data info: an empty word where FILE belongs"},
+  });
+  EXPECT_THAT(call({"keygen", "--help"}).out, HasSubstr("troupe keygen DIR [OPTION]...\n"));
+  EXPECT_THAT(call({"token", "--help"}).out, HasSubstr("troupe token DIR [OPTION]...\n"));
+  EXPECT_THAT(call({"watch", "--help"}).out, HasSubstr("troupe watch RUN [--json]\n"));
+}
+
 TEST(Usage, RemoteStorageIsNoFileAndNoFolder) {
   const std::string why =
       ": remote storage is not read; mount it or copy what is there to this machine, and give that "
@@ -139,7 +159,23 @@ TEST(Usage, RemoteStorageIsNoFileAndNoFolder) {
       {{"run", "--resume", "gs://bucket/run"}, "troupe run: --resume: gs://bucket/run" + why},
       {{"run", "https://host/a.yaml"}, "troupe run: https://host/a.yaml" + why},
       {{"data", "info", "root://host/a.h5"}, "troupe data info: root://host/a.h5" + why},
-      {{"watch", "s3://bucket/run"}, "troupe watch: s3://bucket/run" + why},
+  });
+}
+
+TEST(Usage, AddressThatIsNoneOfWhatIsReadIsAnsweredWithWhatWouldBe) {
+  const std::string neither =
+      ": neither a folder nor the address of a page, which is http://HOST:PORT";
+  expect_said({
+      {{"watch", "s3://bucket/run"}, "troupe watch: s3://bucket/run" + neither},
+      {{"watch", "tcp://127.0.0.1:8401"}, "troupe watch: tcp://127.0.0.1:8401" + neither},
+      {{"watch", "file:///tmp/run"},
+       "troupe watch: file:///tmp/run: addresses of files are not read; give the path, /tmp/run"},
+      {{"data", "info", "file:///tmp/a.h5"},
+       "troupe data info: file:///tmp/a.h5: addresses of files are not read; give the path, "
+       "/tmp/a.h5"},
+      {{"run", "a.yaml", "--out", "file://host/tmp/a"},
+       "troupe run: --out: file://host/tmp/a: addresses of files are not read; give the path, "
+       "/tmp/a"},
   });
 }
 
@@ -150,7 +186,7 @@ TEST(Usage, HelpOfAVerbIsAskedForInEitherOrder) {
   EXPECT_EQ(call({"help", "run"}).out, help);
   EXPECT_EQ(call({"run", "--bogus", "-h"}).out, help);
   EXPECT_THAT(call({"help", "data", "make"}).out, testing::StartsWith("usage: troupe data make "));
-  EXPECT_THAT(call({"data", "--help"}).out, HasSubstr("troupe data info FILES..."));
+  EXPECT_THAT(call({"data", "--help"}).out, HasSubstr("troupe data info FILE..."));
   EXPECT_THAT(help, Not(HasSubstr("head-at")));
 }
 

@@ -310,8 +310,6 @@ TEST_F(ToyRun, LogLevelHoldsForAllProcessesOfARun) {
   EXPECT_EQ(quiet.exit_code, 0);
   EXPECT_THAT(quiet.err, testing::Not(HasSubstr(" info ")));
   EXPECT_EQ(read_text(path("a/log.txt")), "");
-  const ProcessEnd loud = run("b", {"--workers", "1", "--log-level=debug"});
-  EXPECT_THAT(loud.err, HasSubstr(" info "));
 }
 
 TEST_F(ToyRun, CheckRefusesAsTheRunDoesAndLeavesNothingBehind) {

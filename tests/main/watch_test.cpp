@@ -299,6 +299,25 @@ TEST_F(ToyRun, WatchEndsOnASignal) {
   }
 }
 
+TEST_F(ToyRun, WatchSaysThatASignalEndedItBeforeAllWasRead) {
+  run("a");
+  std::filesystem::resize_file(path("a/metrics.jsonl"), std::uint64_t{1} << 38);  // takes no room
+  const std::string told = path("told"), said = path("said");
+  Process watching(
+      {"/bin/sh", "-c",
+       "exec '" TROUPE_BINARY "' watch " + path("a") + " --json > " + told + " 2> " + said});
+  while (read_text(said).empty() && watching.running()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  watching.send(SIGINT);
+  EXPECT_EQ(watching.wait().exit_code, 130);
+  const std::string why = "ended by signal 2 before " + path("a") + " was read";
+  EXPECT_THAT(read_text(said), HasSubstr(why));
+  const JsonValue object = parse_json(read_text(told));
+  EXPECT_EQ(object["error"].text(), why);
+  EXPECT_EQ(object["exit_code"].integer(), 130u);
+}
+
 TEST_F(ToyRun, WatchRefusesToServeBeyondTheHostWithoutAToken) {
   run("a");
   const ProcessEnd end = call({"watch", path("a"), "--web", "--listen", "0.0.0.0:0"});

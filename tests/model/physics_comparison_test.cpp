@@ -256,8 +256,21 @@ TEST(Table, ColumnsAlignAndTheDataHaveNoErrors) {
   EXPECT_EQ(lines[5], "! untrained: nothing like the data, so that its merit means nothing:");
   EXPECT_EQ(lines[6], "  the response is off by 100.0%");
   EXPECT_EQ(lines[7], "  100.0% of the energy lies elsewhere along z");
-  EXPECT_EQ(lines[8], "  100.0% of the energy lies elsewhere across");
+  EXPECT_EQ(lines[8], "  100.0% of the energy lies elsewhere across the shower axis");
   EXPECT_EQ(lines[9], "  the energy does not follow the primary's");
+}
+
+TEST(Table, WarningSpeaksOfAMeritWhereThereIsOne) {
+  TableRow row;
+  row.name = "one";
+  row.comparison = Comparison{};
+  row.comparison->unlike = {Unlikeness::kEnergy};
+  const auto text = [&] { return table_text(std::vector{row}); };
+  EXPECT_NE(text().find("! one: nothing like the data:\n"), std::string::npos) << text();
+  row.comparison->merit = FigureOfMerit{};
+  EXPECT_NE(text().find("! one: nothing like the data, so that its merit means nothing:\n"),
+            std::string::npos)
+      << text();
 }
 
 TEST(Table, JsonHasEveryFigureAndNullForAbsentOnes) {

@@ -33,7 +33,7 @@ class Walk : public testing::Test {
   }
   static std::vector<std::string> names(const Hdf5Walk& walk) {
     std::vector<std::string> all;
-    for (const Hdf5Dataset& each : walk.datasets) all.push_back(each.name());
+    for (const Hdf5Place& each : walk.datasets) all.push_back(each.name);
     return all;
   }
 
@@ -50,6 +50,14 @@ TEST_F(Walk, DatasetsOfAllGroupsComeSortedByName) {
   const Hdf5Walk walk = walked();
   EXPECT_THAT(names(walk), ElementsAre("a/deep/two", "m", "z/one"));
   EXPECT_TRUE(walk.complete);
+}
+
+TEST_F(Walk, NothingStaysOpen) {
+  dataset(file_, "a");
+  dataset(group(file_, "g"), "b");
+  const Hdf5Walk walk = walked();
+  EXPECT_EQ(walk.datasets.size(), 2);
+  EXPECT_EQ(H5Fget_obj_count(file_.id(), H5F_OBJ_DATASET | H5F_OBJ_GROUP), 0);
 }
 
 TEST_F(Walk, WorkGrowsWithTheNumberOfLinksAndNotWithTheirDepth) {

@@ -139,7 +139,7 @@ TEST_F(ShowerDataset, LcdAngleIsFiftyTimesGevWithBothAngles) {
   const auto walk = file->walk();
   ASSERT_TRUE(walk.ok());
   std::vector<std::string> names;
-  for (const Hdf5Dataset& dataset : walk->datasets) names.push_back(dataset.name());
+  for (const Hdf5Place& place : walk->datasets) names.push_back(place.name);
   EXPECT_EQ(names, (std::vector<std::string>{"ECAL", "energy", "mtheta", "sum", "theta"}));
   std::map<std::string, std::vector<double>> columns;
   for (const char* name : {"energy", "theta", "mtheta", "sum"}) {

@@ -162,9 +162,9 @@ TEST(ZmqWireFailure, ATokenThatIsNotGoodIsNotToBePutOnTheList) {
   ZmqWireOptions listening = with_keys("tcp://127.0.0.1:0", listener);
   listening.allowed = {{make_keys()->public_key, "another"}};
   ZmqWireOptions dialing = with_keys("", token);
-  dialing.keys_of_token = true;
+  dialing.token_from = "TROUPE_TOKEN";
   const std::string why = refusal(listening, dialing, "#" + listener.public_key);
-  EXPECT_THAT(why, HasSubstr("does not take this token: it has expired"));
+  EXPECT_THAT(why, HasSubstr("does not take the token of TROUPE_TOKEN: it has expired"));
   EXPECT_THAT(why, HasSubstr("troupe token DIR"));
   EXPECT_THAT(why, testing::Not(HasSubstr(token.public_key)));
   EXPECT_THAT(why, testing::Not(HasSubstr("allow-list")));

@@ -1,5 +1,6 @@
 // Runs that are stopped, killed or asked for a checkpoint, and go on to the same bits.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 
 #include <chrono>

@@ -45,9 +45,10 @@ class FileDisk : public Disk {
 };
 
 // Writes what an open file holds into a new file at `path`, and makes the descriptor lead to that
-// one, for appending. So a file that was removed or moved away while it is written comes back. The
-// descriptor is open for reading and appending, and nobody uses it meanwhile. kData: there is a
-// file at the path, or it cannot be written; the descriptor is then as before.
+// one, for appending. So a file that was removed or moved away while it is written comes back; one
+// that is still at the path is left alone. The descriptor is open for reading and appending, and
+// nobody uses it meanwhile. kData: there is another file at the path, or it cannot be written; the
+// descriptor is then as before.
 Result<void> put_back(int descriptor, const std::string& path);
 
 }  // namespace troupe::runtime

@@ -72,7 +72,10 @@ TEST_F(LogFile, ThatWasRemovedIsPutBackWithItsLines) {
   log.info("after");
   EXPECT_NE(content().find("before\n"), std::string::npos);
   EXPECT_NE(content().find("after\n"), std::string::npos);
-  EXPECT_FALSE(log.put_back().ok()) << "there is a file";
+  EXPECT_TRUE(log.put_back().ok()) << "it is there";
+  std::filesystem::remove(path_);
+  std::ofstream(path_) << "another's";
+  EXPECT_FALSE(log.put_back().ok());
 }
 
 TEST(Log, TellsItsListenerToo) {

@@ -69,7 +69,7 @@ TEST_F(ClusterWaiting, MoreThanTheRunBeginsWithAreRefused) {
 }
 
 TEST_F(ClusterWaiting, SlowMemberIsGivenLessAndTheBitsStay) {
-  const Words sizes{"--set", "train.micro_batches=8", "--set", "actors.replica.count=1"};
+  const Words sizes{"--set", "train.micro_batches=32", "--set", "actors.replica.count=1"};
   Words words = sizes;
   words.insert(words.end(), {"--set", "cluster.rebalance=true"});
   Process process(words_of(words));
@@ -81,16 +81,16 @@ TEST_F(ClusterWaiting, SlowMemberIsGivenLessAndTheBitsStay) {
   const auto is_shared_anew = [&] {
     for (int i = 0; i < 10; ++i) {
       ::kill(slow, SIGSTOP);
-      std::this_thread::sleep_for(std::chrono::milliseconds(40));
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
       ::kill(slow, SIGCONT);
-      std::this_thread::sleep_for(std::chrono::microseconds(500));
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     return read_text(path("a/metrics.jsonl")).find(R"("shared_anew":"an iteration takes)") !=
            std::string::npos;
   };
   ASSERT_TRUE(wait_until(process, is_shared_anew));
   stop(process);
-  expect_goes_on({"--workers", "2"}, sizes, 32);
+  expect_goes_on({"--workers", "2"}, sizes, 128);
 }
 
 }  // namespace

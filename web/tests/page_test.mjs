@@ -116,8 +116,7 @@ test("A run that was stopped amid an epoch tells of that epoch", options, async 
   run.advance(70);
   run.end("stopped", "");
   it.runs.push({ run, folder: "runs/stopped", live: false });
-  const page = await openPage(it.browser, `${it.address}#runs=2`);
-  it.runs.pop();
+  const page = await openPage(it.browser, `${it.address}#runs=${it.runs.length - 1}`);
   assert.equal(await page.textContent(".run .state"), "stopped");
   assert.match(await page.textContent(".glance"), /Epoch2 of 4Iteration70 of 200/);
 });
@@ -130,7 +129,7 @@ test("A figure of merit of showers that are nothing like the data is marked, and
   Object.assign(second, { merit: { total: 0.2 }, unlike: ["hits"] });
   Object.assign(last, { merit: { total: 0.3 }, unlike: ["response", "transverse"] });
   it.runs.push({ run, folder: "runs/noise", live: false });
-  const page = await openPage(it.browser, `${it.address}#runs=2`);
+  const page = await openPage(it.browser, `${it.address}#runs=${it.runs.length - 1}`);
   await page.waitForFunction(() => /Best so far/.test(document.querySelector(".glance").textContent));
   assert.match(await page.textContent(".glance"), /Figure of merit0\.300 !Best so far0\.500/);
   assert.equal(await page.textContent(".glance .warn dt"), "Figure of merit");
@@ -139,7 +138,6 @@ test("A figure of merit of showers that are nothing like the data is marked, and
   await keep(page, "unlike-1440", false);
   await page.goto(`${it.address}#runs=0`);
   await page.reload();
-  it.runs.pop();
   await page.waitForFunction(() => /Best so far/.test(document.querySelector(".glance").textContent));
   for (const warning of [".run .unlike", "#merit .warning"]) assert.ok(await page.locator(warning).isHidden(), warning);
 });

@@ -3,13 +3,15 @@
 // What a node knows of one other node: the state of their connection, what has been sent and not
 // yet acknowledged, what has arrived. Arithmetic without sockets; the Gate's thread.
 //
-//   awaited --hello/welcome--> up <--> down --dead_after--> lost
+//   awaited --hello/welcome--> up <--> down --patience--> lost
 //                              up --bye--> gone
 //
 // And of the plan's first node, where another process may take its place:
 //
-//   up, down --dead_after--> away --hello/welcome of another process--> up
-//                            away --first_returns_within--> lost
+//   up, down --patience--> away --hello/welcome of another process--> up
+//                          away --first_returns_within--> lost
+//
+// The patience (runtime/transport/patience.h) is dead_after or more.
 //
 // Every packet with a sequence number is kept until the peer has acknowledged it, so that a broken
 // connection costs nothing: when there is a new one, both sides say what has arrived and send the

@@ -19,7 +19,7 @@
 #include "pipeline/membership.h"
 #include "runtime/base/random.h"
 #include "tests/actors/theatre.h"
-#include "tests/one_in.h"
+#include "tests/stride.h"
 
 namespace troupe::actors {
 namespace {
@@ -354,7 +354,7 @@ TEST(ReducerView, SurvivorsGetEveryStepsSumOnceAndInOrderWhoeverIsLostWhenever) 
   for (const bool ahead : {false, true}) {
     for (std::uint32_t members = 2; members <= 5; ++members) {
       for (const std::uint32_t replicas : {1U, 2U}) {
-        for (std::uint64_t seed = 0; seed < 40; seed += one_in(5)) {
+        for (std::uint64_t seed = 0; seed < 40; seed += stride(5)) {
           const Told told = play({members, replicas, ahead, seed});
           const std::string which = fmt::format("{} members of {} replicas, seed {}{}", members,
                                                 replicas, seed, ahead ? ", ahead" : "");
@@ -366,8 +366,8 @@ TEST(ReducerView, SurvivorsGetEveryStepsSumOnceAndInOrderWhoeverIsLostWhenever) 
       }
     }
   }
-  EXPECT_GT(views, 600 / one_in(5));
-  EXPECT_GT(laggards, 50 / one_in(5));
+  EXPECT_GT(views, 600 / stride(5));
+  EXPECT_GT(laggards, 50 / stride(5));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include "config/zoo.h"
 #include "tests/config/config_support.h"
-#include "tests/one_in.h"
+#include "tests/stride.h"
 
 namespace troupe::config {
 namespace {
@@ -120,7 +120,7 @@ TEST(TopologyFuzz, SeedsAreSound) {
 TEST(TopologyFuzz, MutatedTopologiesAreReadOrRefused) {
   std::size_t read = 0;
   for (const std::string& text : seeds()) {
-    for (std::uint64_t seed = 0; seed < 400; seed += one_in(5)) {
+    for (std::uint64_t seed = 0; seed < 400; seed += stride(5)) {
       SCOPED_TRACE(fmt::format("seed {}", seed));
       const std::string mutated = Mutator(seed).mutate(text);
       read += parse(mutated).ok() ? 1 : 0;
@@ -128,7 +128,7 @@ TEST(TopologyFuzz, MutatedTopologiesAreReadOrRefused) {
     }
   }
   // Some mutations must do no harm, or the fuzzer would not reach behind the first check.
-  EXPECT_GT(read, 50 / one_in(5));
+  EXPECT_GT(read, 50 / stride(5));
 }
 
 TEST(TopologyFuzz, MutatedOverridesAreReadOrRefused) {

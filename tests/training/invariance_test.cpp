@@ -9,7 +9,7 @@
 #include "config/topology_identity.h"
 #include "launch/local_run.h"
 #include "pipeline/checkpoint.h"
-#include "tests/one_in.h"
+#include "tests/stride.h"
 #include "tests/training/alone.h"
 
 namespace troupe::training_test {
@@ -118,7 +118,7 @@ TEST(Resume, AtEverySlotOfAnIterationGivesTheSameBits) {
 
   // Step 0 is always flagged and made again, so stopping after it is stopping after a retry. One in
   // three stops still meets every slot.
-  for (std::uint64_t stop = 1 % one_in(3); stop < steps; stop += one_in(3)) {
+  for (std::uint64_t stop = 1 % stride(3); stop < steps; stop += stride(3)) {
     Alone first(topology, model::make_cpu_backend());
     TrainingState stopped = first.initial_state();
     for (std::uint64_t step = 0; step < stop; ++step) first.step(stopped);

@@ -22,7 +22,7 @@
 
 #include "runtime/base/disk.h"
 #include "runtime/base/random.h"
-#include "tests/one_in.h"
+#include "tests/stride.h"
 #include "tests/training/alone.h"
 
 namespace troupe::training_test {
@@ -275,7 +275,7 @@ TEST_P(Oracle, WholeIterationAgreesWithPyTorchInDouble) {
   Fixture fixture = read_fixture(name);
   ASSERT_EQ(fixture.slots.size(), 4U);
   const char* whole = std::getenv("TROUPE_ORACLE_WHOLE");
-  if (name == "gan3d_51" && whole == nullptr) fixture.slots.resize(4 / one_in(4));
+  if (name == "gan3d_51" && whole == nullptr) fixture.slots.resize(4 / stride(4));
   config::Topology topology =
       zoo_topology(name, {"train.micro_batch=" + std::to_string(fixture.batch),
                           "train.micro_batches=1", "train.seed=20"});

@@ -53,7 +53,7 @@ export class Chart {
       this.plot,
       this.summary, this.table.element);
     new ResizeObserver(() => this.resize()).observe(this.plot);
-    zoom.onChange(() => this.place());
+    zoom.onChange(() => this.zoomed());
   }
 
   show(given: ChartContent): void {
@@ -171,9 +171,14 @@ export class Chart {
     return high > low ? [low, high] : [low - 0.5, low + 0.5];
   }
 
+  private zoomed(): void {
+    if (!this.content) return;
+    this.measure(this.content);
+    this.place();
+  }
+
   private place(): void {
     if (!this.u || !this.content) return;
-    this.measure(this.content);
     const [low, high] = this.spread();
     this.u.setScale("x", { min: low, max: high });
     const [from, to] = this.all;

@@ -127,7 +127,9 @@ export class Feed {
 
   private look(): void {
     for (const one of this.followed) one.look();
-    const silent = this.followed.some((one) => one.silence > REOPEN_MS);
+    // Anew, all tell their whole history again: not where one of them alone is stuck.
+    const live = this.followed.filter((one) => !one.state.finished);
+    const silent = live.length > 0 && live.every((one) => one.silence > REOPEN_MS);
     if (silent && Date.now() - this.opened > REOPEN_MS) this.open();
     this.changed();
   }

@@ -3,6 +3,7 @@
 import { Chart } from "./chart.ts";
 import { make } from "./elements.ts";
 import { count, figure, percent } from "./format.ts";
+import { curveStyle } from "./palette.ts";
 import { Fingerprint, type ShownRun } from "./panel.ts";
 import type { ValidationRow } from "./protocol.ts";
 import { validationCurve } from "./validation_curve.ts";
@@ -29,8 +30,8 @@ export class ErrorFigures {
     if (validated.length === 0) return;
     this.chart.show({
       title: "Difference from the data", marks: [], log: true, axis: "epoch",
-      curves: runs.flatMap((run, dash) => ERRORS.map(([name, label], colour) =>
-        validationCurve(run, several ? `${run.label} ${label}` : label, "%", colour, dash, (one) => {
+      curves: runs.flatMap((run, i) => ERRORS.map(([name, label], e) =>
+        validationCurve(run, several ? `${run.label} ${label}` : label, "%", curveStyle(i, e, ERRORS.length), (one) => {
           const error = comparisonOf(one)?.[name] ?? undefined;
           return error === undefined ? undefined : 100 * error;
         }))),

@@ -1,6 +1,7 @@
 // Curves and marks of chosen runs on one axis, with what a viewer chose for all of them.
 
 import type { Curve, PlacedMark } from "./curve.ts";
+import type { CurveStyle } from "./palette.ts";
 import type { ShownRun } from "./panel.ts";
 import { preference } from "./preferences.ts";
 import { smoothed } from "./series.ts";
@@ -34,14 +35,14 @@ export class HistoryAxis {
 
   // The curve of one series; undefined where the run has none of that name.
   curve(run: ShownRun, several: boolean, series: string, label: string, unit: string,
-        colour: number, dash: number, smooth = true): Curve | undefined {
+        style: CurveStyle, smooth = true): Curve | undefined {
     const found = run.state.series.get(series);
     if (!found || found.length === 0) return undefined;
     // Not over more than a part of what there is, which would only hide how it began.
     const points = smooth ? Math.min(preference("smoothing") / found.width, found.length / 8) : 1;
     const curve: Curve = {
       label: several ? `${run.label} ${label}` : label,
-      unit, colour, dash,
+      unit, ...style,
       x: this.place(run, found.x),
       y: points > 1 ? smoothed(found.mean, points) : found.mean,
     };

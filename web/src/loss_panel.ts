@@ -5,7 +5,7 @@ import type { Curve } from "./curve.ts";
 import { make } from "./elements.ts";
 import { HistoryAxis, historyKey } from "./history_curves.ts";
 import { historyTools } from "./history_tools.ts";
-import { SERIES_COLOURS } from "./palette.ts";
+import { curveStyle } from "./palette.ts";
 import { Fingerprint, type Panel, section, type ShownRun } from "./panel.ts";
 import { preference } from "./preferences.ts";
 import type { Zoom } from "./zoom.ts";
@@ -81,8 +81,7 @@ function curvesOf(term: string, runs: readonly ShownRun[], axis: HistoryAxis): C
       .filter((parts) => parts[0] === "loss").map((parts) => parts[1]!);
     return [...told, ...others];
   }))];
-  // Colours go on from run to run, as dashes alone do not tell noisy curves apart.
   return runs.flatMap((run, i) => slots.map((slot, s) => axis.curve(run, runs.length > 1,
-    `loss/${slot}/${term}`, slot, "", (i * slots.length + s) % SERIES_COLOURS, i)))
+    `loss/${slot}/${term}`, slot, "", curveStyle(i, s, slots.length))))
     .filter((curve) => curve !== undefined);
 }

@@ -1,5 +1,5 @@
-// The page: fetches which runs there are, keeps a connection to each that was chosen, and lets the
-// panels show what they know.
+// The page: fetches which runs there are, follows those that are looked at over one stream, and lets
+// the panels show what is known of them.
 
 import { ActorPanel } from "./actor_panel.ts";
 import { Announcer } from "./announcer.ts";
@@ -151,7 +151,7 @@ class Page {
         this.headers.push((header = new RunHeader()));
         this.headerBox.append(header.element);
       }
-      header.show(run);
+      header.show(run, this.runs.length > 1);
     });
     this.choice.show(this.listed.map((run) => ({ ...run, live: this.isLive(run) })),
       labelsOf(this.listed), this.runs.map((run) => run.listed.id));

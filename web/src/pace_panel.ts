@@ -6,7 +6,7 @@ import { make, setText } from "./elements.ts";
 import { Figures } from "./figures.ts";
 import { count, duration, figure } from "./format.ts";
 import { HistoryAxis, historyKey } from "./history_curves.ts";
-import { SERIES_COLOURS } from "./palette.ts";
+import { curveStyle } from "./palette.ts";
 import { Fingerprint, type Panel, section, type ShownRun } from "./panel.ts";
 import type { Zoom } from "./zoom.ts";
 
@@ -44,7 +44,7 @@ export class PacePanel implements Panel {
     this.rate.show({
       title: "Events per second", marks, log: false, axis: axis.axis,
       curves: runs.map((run, i) => axis.curve(run, several, "events_per_second",
-        several ? "" : "events/s", "", i % SERIES_COLOURS, i)).filter((curve) => curve !== undefined),
+        several ? "" : "events/s", "", curveStyle(i))).filter((curve) => curve !== undefined),
     });
     while (this.parts.length > runs.length) this.parts.pop()!.element.remove();
     runs.forEach((run, i) => {
@@ -88,8 +88,8 @@ class Cost {
 function stacked(run: ShownRun, axis: HistoryAxis): Curve[] {
   const result: Curve[] = [];
   let below: number[] = [];
-  PARTS.forEach((part, colour) => {
-    const curve = axis.curve(run, false, `seconds/${part}`, part, "s", colour, 0);
+  PARTS.forEach((part, which) => {
+    const curve = axis.curve(run, false, `seconds/${part}`, part, "s", curveStyle(0, which));
     if (!curve) return;
     const { low: _low, high: _high, raw: _raw, ...plain } = curve;
     const top = curve.y.map((value, i) => value + (below[i] ?? 0));

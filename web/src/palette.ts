@@ -1,7 +1,19 @@
 // Colours come from the style sheet, so that light and dark stand in one place.
 
-export const DASHES: number[][] = [[], [7, 4], [2, 3], [9, 3, 2, 3]];
+// A run each; style/charts.css has the same for legends.
+export const DASHES: number[][] = [[], [7, 4], [2, 3], [9, 3, 2, 3], [16, 4], [9, 3, 2, 3, 2, 3]];
 export const SERIES_COLOURS = 6;
+
+export interface CurveStyle {
+  colour: number;
+  dash: number;
+}
+
+// Of curve `which` of the `each` that every run has in a chart. Colours go on from run to run, as
+// dashes alone do not tell noisy curves apart; no two of them are the same.
+export function curveStyle(run: number, which = 0, each = 1): CurveStyle {
+  return { colour: (run * each + which) % SERIES_COLOURS, dash: run % DASHES.length };
+}
 
 export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();

@@ -31,6 +31,9 @@ export interface Progress {
   steps: number;
   iterations: number;
   epochs: number;
+  // The one that is being trained, or was last, from 1, of all there are; 0: not known.
+  epoch: number;
+  all_epochs: number;
   events: number;
   events_per_second: number;
   seconds_left: number | null;

@@ -1,10 +1,11 @@
 // Which runs are looked at. More than one are compared: their curves lie over each other.
 
 import { make } from "./elements.ts";
+import { DASHES, SERIES_COLOURS } from "./palette.ts";
 import type { ListedRun } from "./protocol.ts";
 
 // More would be told apart neither by colour nor by dashes.
-export const MOST_RUNS = 8;
+export const MOST_RUNS = Math.min(DASHES.length, SERIES_COLOURS);
 
 // Those that are followed where nobody has chosen any: all that are live, and those that have ended
 // since, until others need their place. `before`: what this gave last.

@@ -5,7 +5,7 @@ import { make, setAttribute, setText } from "./elements.ts";
 import { Figures } from "./figures.ts";
 import { count, dateAndTime, duration, figure, percent, timeOfDay } from "./format.ts";
 import type { ShownRun } from "./panel.ts";
-import { bestMerit, comparisonOf, ERRORS, meritOf } from "./validations.ts";
+import { bestMerit, comparisonOf, ERRORS, meritOf, unlikeOf } from "./validations.ts";
 
 const STATES: Record<string, string> = {
   starting: "starting", training: "training", ended: "finished", failed: "failed",
@@ -19,6 +19,7 @@ export class RunHeader {
   private state = make("span", { class: "state" });
   private link = make("span", { class: "link" });
   private error = make("p", { class: "error", hidden: true });
+  private unlike = make("p", { class: "unlike", hidden: true });
   private bar = make("div", { class: "bar", role: "progressbar", "aria-valuemin": 0,
     "aria-valuemax": 100 }, make("div", {}));
   private progress = new Figures("Progress");
@@ -27,10 +28,13 @@ export class RunHeader {
   constructor() {
     this.element = make("article", { class: "run" },
       make("div", { class: "title" }, this.name, this.model, this.state, this.link),
-      this.bar, this.error, make("div", { class: "glance" }, this.quality.element, this.progress.element));
+      this.bar, this.error, make("div", { class: "glance" }, this.quality.element, this.progress.element),
+      this.unlike);
   }
 
-  show(run: ShownRun): void {
+  // `several`: it is one of a few, and so a line.
+  show(run: ShownRun, several: boolean): void {
+    this.element.classList.toggle("one-of-several", several);
     const { run: facts, progress } = run.state;
     setText(this.name, run.label);
     setText(this.model, facts?.model ?? "");
@@ -48,18 +52,15 @@ export class RunHeader {
     setAttribute(this.bar, "aria-valuenow", done.toFixed(0));
     setAttribute(this.bar, "aria-label", `Progress of ${run.label}`);
     this.showProgress(run);
-    this.showQuality(run);
+    this.showQuality(run, several);
   }
 
   private showProgress({ state }: ShownRun): void {
     const { run: facts, progress } = state;
     if (!progress) return;
     const all = facts?.iterations ?? 0;
-    const per = facts?.iterations_per_epoch ?? 0;
-    const epochs = per > 0 && all > 0 ? Math.ceil(all / per) : 0;
-    this.progress.set("Epoch", epochs > 0
-      ? `${Math.min(progress.epochs + Number(!state.finished), epochs)} of ${epochs}`
-      : count(progress.epochs));
+    this.progress.set("Epoch", progress.all_epochs > 0
+      ? `${count(progress.epoch)} of ${count(progress.all_epochs)}` : progress.epoch > 0 ? count(progress.epoch) : undefined);
     this.progress.set("Iteration", all > 0 ? `${count(progress.iterations)} of ${count(all)}`
       : count(progress.iterations));
     this.progress.set("Time left", state.finished ? undefined : duration(progress.seconds_left));
@@ -67,15 +68,19 @@ export class RunHeader {
       : progress.newest > 0 ? dateAndTime(progress.newest) : "–");
   }
 
-  private showQuality({ state }: ShownRun): void {
+  private showQuality({ state }: ShownRun, several: boolean): void {
     const last = state.validations[state.validations.length - 1];
-    const [merit, best] = [meritOf(last), bestMerit(state.validations)];
-    this.quality.set("Figure of merit", last ? figure(merit) : "none yet");
-    this.quality.set("Best so far", last && figure(best));
+    const unlike = unlikeOf(last);
+    this.quality.set("Figure of merit", last
+      ? `${figure(meritOf(last))}${unlike.length > 0 ? " !" : ""}` : "none yet", unlike.length > 0);
+    this.unlike.hidden = unlike.length === 0;
+    setText(this.unlike, `! The showers are nothing like the data (${unlike.join(", ")}), so that ` +
+      "their figure of merit means nothing.");
+    this.quality.set("Best so far", last && !several ? figure(bestMerit(state.validations)) : undefined);
     for (const [name, label] of ERRORS) {
       const error = comparisonOf(last)?.[name] ?? undefined;
       this.quality.set(label[0]!.toUpperCase() + label.slice(1),
-        error === undefined ? undefined : `${percent(error)} off`);
+        error === undefined || several ? undefined : `${percent(error)} off`);
     }
   }
 }

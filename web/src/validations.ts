@@ -18,8 +18,15 @@ export function meritOf(one: Validation | undefined): number | undefined {
   return comparisonOf(one)?.merit?.total ?? undefined;
 }
 
-// The least figure of merit so far; undefined: there is none.
+// In what the sample is nothing like the data, so that its merit means nothing: the merit alone does
+// not tell noise from showers.
+export function unlikeOf(one: Validation | undefined): readonly string[] {
+  return comparisonOf(one)?.unlike ?? [];
+}
+
+// The least figure of merit so far that means something; undefined: there is none.
 export function bestMerit(all: readonly Validation[]): number | undefined {
-  const known = all.map(meritOf).filter((merit) => merit !== undefined);
+  const known = all.filter((one) => unlikeOf(one).length === 0).map(meritOf)
+    .filter((merit) => merit !== undefined);
   return known.length > 0 ? Math.min(...known) : undefined;
 }

@@ -35,7 +35,7 @@ for (const [what, width, height, phone] of [["a screen", 1440, 900, false], ["a 
       for (const selector of [".run .state", ".run .bar", ".glance", "#merit .plot"]) {
         assert.ok(await whole(page, selector), selector);
       }
-      assert.match(await page.textContent(".glance"), /Figure of merit0\.\d+Best so far0\.\d+Sampling fraction/);
+      assert.match(await page.textContent(".glance"), /Figure of merit0\.\d+Best so far0\.\d+Response/);
       assert.match(await page.textContent(".glance"), /Longitudinal\d.* % off.*Hits\d.* % off.*Epoch1\d of 80/);
       assert.ok((await seen(page, "#losses .plot"))[0] > (phone ? 100 : 210), "losses");
       if (!phone) assert.ok((await seen(page, "#physics .comparison svg")).every((p) => p > 120), "physics");
@@ -46,6 +46,27 @@ for (const [what, width, height, phone] of [["a screen", 1440, 900, false], ["a 
       await keep(page, `first-screen-${scheme}-${width}`, false);
     });
   }
+}
+
+for (const [what, width, height, phone] of [["a screen", 1440, 900, false], ["a phone", 390, 844, true]]) {
+  test(`Two live runs are a line each, and leave ${what} its curves`, options, async () => {
+    const page = await openPage(it.browser, `${it.address}#runs=0,1`, { width, height, phone });
+    await page.waitForFunction((plots) => document.querySelectorAll("article.run").length === 2 &&
+      Number(document.querySelector("#losses .chart")?.dataset.points) > 0 &&
+      document.querySelectorAll("#physics .comparison svg").length >= plots, phone ? 0 : 5);
+    for (const run of await page.locator("article.run").all()) {
+      assert.ok((await run.boundingBox()).height < (phone ? 80 : 40), `${(await run.boundingBox()).height}`);
+      assert.match(await run.innerText(), phone ? /merit\s*0\.\d+/ : /merit\s*0\.\d+[^]*Epoch/);
+      for (const part of ["h2", ".state", ".bar", ".glance dd"]) {
+        const box = await run.locator(part).first().boundingBox();
+        assert.ok(box.width > 0 && box.x >= 0 && box.x + box.width <= width && box.y + box.height <= height, part);
+      }
+    }
+    assert.ok(await whole(page, "#merit .plot"), "merit");
+    assert.ok((await seen(page, "#losses .plot"))[0] > 100, "losses");
+    if (!phone) assert.ok((await seen(page, "#physics .comparison svg")).every((p) => p > 120), "physics");
+    await keep(page, `first-screen-two-${width}`, false);
+  });
 }
 
 test("Sections that nobody has scrolled to show what was measured", options, async () => {
@@ -85,10 +106,13 @@ test("What is printed is of now, whole and light, and the screen is dark again b
   ++it.run.version;
   it.server.push();
   await page.waitForTimeout(500);
+  // A change of media is told with a frame, and a picture makes one.
   await page.emulateMedia({ media: "print" });
+  await page.screenshot();
   await is("light");
   assert.equal(await page.locator("#happened li").count(), before + 1);
   await page.emulateMedia({ media: "screen" });
+  await page.screenshot();
   await is("dark");
   const paper = await page.evaluate(() => new Promise((done) => {
     window.addEventListener("beforeprint", () => done(document.documentElement.dataset.theme));

@@ -10,6 +10,7 @@ import { twoRuns } from "./mock_server.mjs";
 import { source } from "./source.mjs";
 
 const { MOST_RUNS, runsToFollow } = await source("run_choice.ts");
+const { curveStyle, DASHES, SERIES_COLOURS } = await source("palette.ts");
 
 test("Runs that are live are followed, and stay when they have ended while there is room", () => {
   const runs = (text) => [...text].map((state, id) => ({ id, name: "", folder: "", live: state === "l" }));
@@ -25,6 +26,15 @@ test("Runs that are live are followed, and stay when they have ended while there
     [`e${all}`, [0], [...all].map((_, id) => id + 1)],
   ]) {
     assert.deepEqual(runsToFollow(runs(listed), before), wanted, `${listed} after ${before}`);
+  }
+});
+
+test("No two curves of as many runs as are shown look the same", () => {
+  assert.equal(new Set(DASHES.map(String)).size, DASHES.length);
+  for (let each = 1; each <= SERIES_COLOURS; ++each) {
+    const styles = Array.from({ length: MOST_RUNS * each }, (_, i) =>
+      JSON.stringify(curveStyle(Math.floor(i / each), i % each, each)));
+    assert.equal(new Set(styles).size, styles.length, `${each} curves of each of ${MOST_RUNS} runs`);
   }
 });
 

@@ -155,7 +155,7 @@ export class MockRun {
     const row = (name, comparison) => ({ name, events: 500, empty_events: 0, invalid_events: 0,
       sampling_fraction: { mean: 0.0204, deviation: 0.0012 }, hits: { mean: 412.3, deviation: 31 }, comparison });
     const compared = (s) => ({ merit: { total: s * error(1.4) }, sampling_fraction_error: s * error(0.4),
-      sampling_fraction_width_error: s * error(0.6), unlike: s > 1 ? ["response", "transverse"] : [],
+      sampling_fraction_width_error: s * error(0.6), unlike: s * this.size > 1 ? ["response", "transverse"] : [],
       hits_error: s * error(0.5), longitudinal_error: s * error(0.9), transverse_error: s * error(0.7) });
     this.mark("checkpoint", `checkpoint ${this.step} saved`);
     const generated = compared(1);
@@ -196,12 +196,19 @@ export class MockRun {
     }
   }
 
+  // As the server counts them.
+  epochs() {
+    const { iterations, iterations_per_epoch: per } = this.facts;
+    const [epochs, all] = [Math.floor(this.iteration / per), Math.ceil(iterations / per)];
+    return { epochs, epoch: Math.min(epochs + 1, all), all_epochs: all };
+  }
+
   progress() {
     const rate = this.series.get("events_per_second")?.points.at(-1)?.[2] ?? 0;
     const left = (this.facts.iterations - this.iteration) * 64;
     const hours = ((this.time - this.began) / 3600) * this.nodes.filter((n) => n.role === "member").length;
     return { state: this.state, error: this.error, steps: this.step, iterations: this.iteration,
-      epochs: Math.floor(this.iteration / 50), events: this.iteration * 64,
+      ...this.epochs(), events: this.iteration * 64,
       events_per_second: this.state === "training" ? rate : 0, seconds_left: this.state !== "training" || rate === 0 ? null : left / rate,
       dropped: this.dropped, began: this.began, newest: this.time, node_hours: hours, core_hours: 2 * hours,
       cost: hours * this.facts.price_per_node_hour };

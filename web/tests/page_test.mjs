@@ -3,6 +3,7 @@ import { test } from "node:test";
 
 import { keep, openPage, points, showAll } from "./browser.mjs";
 import { fixture } from "./fixture.mjs";
+import { MockRun } from "./mock_run.mjs";
 
 const it = fixture();
 const options = { timeout: 900_000 };
@@ -108,6 +109,37 @@ test("A run that is over looks so", options, async () => {
   assert.equal(await page.getAttribute("article.run", "data-state"), "ended");
   assert.match(await page.textContent("#questions"), /is over/);
   await keep(page, "finished-1440");
+});
+
+test("A run that was stopped amid an epoch tells of that epoch", options, async () => {
+  const run = new MockRun({ name: "stopped", iterations: 200 });
+  run.advance(70);
+  run.end("stopped", "");
+  it.runs.push({ run, folder: "runs/stopped", live: false });
+  const page = await openPage(it.browser, `${it.address}#runs=${it.runs.length - 1}`);
+  assert.equal(await page.textContent(".run .state"), "stopped");
+  assert.match(await page.textContent(".glance"), /Epoch2 of 4Iteration70 of 200/);
+});
+
+test("A figure of merit of showers that are nothing like the data is marked, and no best one", options, async () => {
+  const run = new MockRun({ name: "noise" });
+  run.advance(150);
+  const [first, second, last] = run.validations.map((one) => one.rows.at(-1).comparison);
+  Object.assign(first, { merit: { total: 0.5 }, unlike: [] });
+  Object.assign(second, { merit: { total: 0.2 }, unlike: ["hits"] });
+  Object.assign(last, { merit: { total: 0.3 }, unlike: ["response", "transverse"] });
+  it.runs.push({ run, folder: "runs/noise", live: false });
+  const page = await openPage(it.browser, `${it.address}#runs=${it.runs.length - 1}`);
+  await page.waitForFunction(() => /Best so far/.test(document.querySelector(".glance").textContent));
+  assert.match(await page.textContent(".glance"), /Figure of merit0\.300 !Best so far0\.500/);
+  assert.equal(await page.textContent(".glance .warn dt"), "Figure of merit");
+  assert.match(await page.innerText(".run .unlike"), /nothing like the data \(response, transverse\)/);
+  assert.match(await page.innerText("#merit .warning"), /2 of 3 validations/);
+  await keep(page, "unlike-1440", false);
+  await page.goto(`${it.address}#runs=0`);
+  await page.reload();
+  await page.waitForFunction(() => /Best so far/.test(document.querySelector(".glance").textContent));
+  for (const warning of [".run .unlike", "#merit .warning"]) assert.ok(await page.locator(warning).isHidden(), warning);
 });
 
 test("Who waits for whom is asked for, and the trace can be saved", options, async () => {

@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/one_in.h"
 #include "tests/sim/training/training_play.h"
+#include "tests/stride.h"
 
 namespace troupe::sim {
 namespace {
@@ -47,7 +47,7 @@ TEST(SimulatedNextHead, GoesOnFromTheNewestViewThatAnybodyIsIn) {
   const std::string expected = stage().undisturbed().text();
   const std::uint64_t middle = play(4, {}).arrivals / 2;
   for (std::uint64_t held = 20; held < 36; held += 2) {
-    for (std::uint64_t lost = held + 1; lost < 52; lost += 2 * one_in(3)) {
+    for (std::uint64_t lost = held + 1; lost < 52; lost += 2 * stride(3)) {
       const TrainingEnd end = play(4, {{middle, 4},
                                        held_up(middle + held, 0, 2, 500ms),
                                        {middle + lost, 3, false},
@@ -85,7 +85,7 @@ TEST(SimulatedNextHead, DoesNotWaitForAMemberThatWillNeverHaveWhatItLacks) {
   std::size_t sent_away = 0;
   for (const TimePoint joins : {95ms, 105ms, 110ms, 115ms}) {
     const std::uint64_t in = let_in(joins);
-    for (std::uint64_t held = in - 36; held < in; held += 6 * one_in(3)) {
+    for (std::uint64_t held = in - 36; held < in; held += 6 * stride(3)) {
       for (std::uint64_t lost = in; lost < in + 30; lost += 10) {
         const TrainingEnd end = lose_the_teacher(held, lost, joins);
         ASSERT_TRUE(end.over) << held << " and " << lost;
@@ -97,7 +97,7 @@ TEST(SimulatedNextHead, DoesNotWaitForAMemberThatWillNeverHaveWhatItLacks) {
       }
     }
   }
-  EXPECT_GT(sent_away, 10 / one_in(3));
+  EXPECT_GT(sent_away, 10 / stride(3));
 }
 
 }  // namespace

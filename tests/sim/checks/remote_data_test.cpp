@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/one_in.h"
 #include "tests/sim/training/training_play.h"
+#include "tests/stride.h"
 
 namespace troupe::sim {
 namespace {
@@ -72,14 +72,14 @@ TEST(RemoteData, NewcomerWithoutItMayDieAfterEveryMessage) {
   ASSERT_EQ(whole.joined, 1U);
   std::size_t joined = 0;
   for (std::uint64_t after = whole.arrivals / 6; after < whole.arrivals * 9 / 10;
-       after += 2 * one_in(7)) {
+       after += 2 * stride(7)) {
     const TrainingEnd end = play(cast, {{after, 3, after % 4 == 0}});
     ASSERT_TRUE(end.over) << "after " << after;
     ASSERT_FALSE(end.head_error) << "after " << after << ": " << end.head_error->message;
     ASSERT_EQ(hash_of(end.state), expected) << "after " << after;
     joined += end.joined;
   }
-  EXPECT_GT(joined, 50 / one_in(7));
+  EXPECT_GT(joined, 50 / stride(7));
 }
 
 // Its micro-batches go to one that has to be sent them, in iterations under way too.
@@ -87,7 +87,7 @@ TEST(RemoteData, WhoHasDataMayDieAfterEveryMessage) {
   const std::string expected = stage().undisturbed().text();
   const Cast cast{3, {}, {1, 2}};
   const std::uint64_t arrivals = play(cast, {}).arrivals;
-  for (std::uint64_t after = arrivals / 4; after < arrivals / 2; after += one_in(7)) {
+  for (std::uint64_t after = arrivals / 4; after < arrivals / 2; after += stride(7)) {
     const TrainingEnd end = play(cast, {{after, 1, after % 2 == 0}});
     ASSERT_TRUE(end.over) << "after " << after;
     ASSERT_FALSE(end.head_error) << "after " << after << ": " << end.head_error->message;
@@ -106,7 +106,7 @@ TEST(RemoteData, HeadMayBeLostAfterEveryMessageAndTheNextOneFeedsThemAnew) {
     const std::uint64_t arrivals = play(cast, {}).arrivals;
     // A newcomer that the last head has not met when the run ends waits for another one.
     const std::uint64_t last = cast.joins.empty() ? arrivals : arrivals * 3 / 4;
-    for (std::uint64_t after = 1; after <= last; after += (after < 150 ? 2 : 5) * one_in(11)) {
+    for (std::uint64_t after = 1; after <= last; after += (after < 150 ? 2 : 5) * stride(11)) {
       const TrainingEnd end = play(cast, {head_lost(after, after % 3 == 0 ? kLate : kSoon)});
       ASSERT_TRUE(end.over) << "after " << after;
       ASSERT_FALSE(end.head_error) << "after " << after << ": " << end.head_error->message;
@@ -118,8 +118,8 @@ TEST(RemoteData, HeadMayBeLostAfterEveryMessageAndTheNextOneFeedsThemAnew) {
       changes += end.changes;
     }
   }
-  EXPECT_GT(heads, 300 / one_in(11));
-  EXPECT_GT(changes, 150 / one_in(11));
+  EXPECT_GT(heads, 300 / stride(11));
+  EXPECT_GT(changes, 150 / stride(11));
 }
 
 // Before the other is noticed, while it is away, while it asks, and when it has gone on.
@@ -128,7 +128,7 @@ TEST(RemoteData, HeadAndAMemberMayDieTogetherAndOneBehindTheOther) {
   const Cast cast{3, {}, {1, 2}};
   const std::uint64_t arrivals = play(cast, {}).arrivals;
   for (std::uint64_t first = arrivals / 3; first < arrivals / 2; first += 11) {
-    for (std::uint64_t later = 0; later < 48; later += 3 * one_in(7)) {
+    for (std::uint64_t later = 0; later < 48; later += 3 * stride(7)) {
       const ProcessId victim = 1 + (first + later) % 3;
       const std::uint64_t member = later % 2 == 0 ? first : first + later;
       const std::uint64_t head = later % 2 == 0 ? first + later : first;
@@ -146,7 +146,7 @@ TEST(RemoteData, HeadAndAMemberMayDieTogetherAndOneBehindTheOther) {
 TEST(RemoteData, HeadsAndMembersComeAndDieInAnyOrderAndCostNoBit) {
   const std::string expected = stage().undisturbed().text();
   std::size_t joined = 0, heads = 0, never_began = 0;
-  for (std::uint64_t seed = 0; seed < 300; seed += one_in(7)) {
+  for (std::uint64_t seed = 0; seed < 300; seed += stride(7)) {
     Dice dice(seed);
     Cast cast;
     cast.members = static_cast<std::uint32_t>(1 + dice.below(3));
@@ -178,9 +178,9 @@ TEST(RemoteData, HeadsAndMembersComeAndDieInAnyOrderAndCostNoBit) {
     joined += end.joined;
     heads += end.heads;
   }
-  EXPECT_LT(never_began, 40 / one_in(7));
-  EXPECT_GT(joined, 45 / one_in(7));
-  EXPECT_GT(heads, 350 / one_in(7));
+  EXPECT_LT(never_began, 40 / stride(7));
+  EXPECT_GT(joined, 45 / stride(7));
+  EXPECT_GT(heads, 350 / stride(7));
 }
 
 }  // namespace

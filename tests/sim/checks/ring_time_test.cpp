@@ -16,9 +16,9 @@
 #include "config/plan_links.h"
 #include "launch/node_uplink.h"
 #include "pipeline/buckets.h"
-#include "tests/one_in.h"
 #include "tests/runtime/stage.h"
 #include "tests/sim/training/training_play.h"
+#include "tests/stride.h"
 
 namespace troupe::sim {
 namespace {
@@ -196,7 +196,7 @@ TEST(RingTime, IsWhatTheModelSays) {
       {.members = 8, .elements = 1'000'000},
       {.members = 4, .segment_bytes = 16 << 10},
       {.members = 4, .segment_bytes = 16 << 10, .delay = 0.05},
-      {.members = static_cast<std::uint32_t>(64 / one_in(4)), .elements = 1'000'000},
+      {.members = static_cast<std::uint32_t>(64 / stride(4)), .elements = 1'000'000},
   };
   for (const Ring& ring : rings) {
     const double seconds = simulated(ring), model = predicted(ring);

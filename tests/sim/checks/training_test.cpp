@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "pipeline/checkpoint_folder.h"
-#include "tests/one_in.h"
 #include "tests/sim/training/training_play.h"
+#include "tests/stride.h"
 
 namespace troupe::sim {
 namespace {
@@ -33,7 +33,7 @@ std::string hash_when_resumed(std::uint64_t seed, runtime::Disk& disk) {
 
 TEST(SimulatedTraining, EndsInTheSameStateWhateverTroublesItHas) {
   const std::string expected = stage().undisturbed().text();
-  for (std::uint64_t seed = 0; seed < 150; seed += one_in(5)) {
+  for (std::uint64_t seed = 0; seed < 150; seed += stride(5)) {
     SimDisk disk;
     const Fate fate = seed % 4 == 0 ? Fate::kNothing : Fate::kShortTroubles;
     const TrainingEnd end =
@@ -64,7 +64,7 @@ TEST(SimulatedTraining, MemberThatComputesOtherwiseIsFoundAndNamed) {
 TEST(SimulatedTraining, MembersThatAreKilledCostNoBitAsLongAsOneIsLeft) {
   const std::string expected = stage().undisturbed().text();
   std::size_t killed = 0;
-  for (std::uint64_t seed = 0; seed < 300; seed += one_in(11)) {
+  for (std::uint64_t seed = 0; seed < 300; seed += stride(11)) {
     SimDisk disk;
     const std::uint32_t members = 2 + static_cast<std::uint32_t>(seed % 3);
     const Fate fate = seed % 2 == 0 ? Fate::kMemberKilled : Fate::kAllButOneKilled;
@@ -76,7 +76,7 @@ TEST(SimulatedTraining, MembersThatAreKilledCostNoBitAsLongAsOneIsLeft) {
     ASSERT_EQ(hash_of(stage().newest_state(disk)), expected) << "seed " << seed;
     killed += end.killed;
   }
-  EXPECT_GT(killed, 150 / one_in(11));
+  EXPECT_GT(killed, 150 / stride(11));
 }
 
 // Longer than it takes to go on without one that was told of, and shorter than dead_after.
@@ -104,7 +104,7 @@ TEST(SimulatedTraining, MemberMayDieAfterEveryMessageOfAnIteration) {
   const std::string expected = stage().undisturbed().text();
   const Window window = iteration_of_arrivals();
   for (ProcessId victim = 1; victim <= 3; ++victim) {
-    for (std::uint64_t after = window.first; after < window.last; after += one_in(11)) {
+    for (std::uint64_t after = window.first; after < window.last; after += stride(11)) {
       const TrainingEnd end = play_deaths({{after, victim, after % 2 == 0}});
       ASSERT_TRUE(end.over) << "member " << victim << " after " << after;
       ASSERT_FALSE(end.head_error) << "after " << after << ": " << end.head_error->message;
@@ -136,7 +136,7 @@ TEST(SimulatedTraining, SecondMemberMayDieAfterEveryMessageBehindTheFirst) {
   const Window window = iteration_of_arrivals();
   std::size_t changes = 0;
   for (std::uint64_t first = window.first; first < window.last; first += 13) {
-    for (std::uint64_t later = 0; later < 40; later += one_in(7)) {
+    for (std::uint64_t later = 0; later < 40; later += stride(7)) {
       const ProcessId spared = 1 + (first + later) % 3;
       const ProcessId one = 1 + spared % 3, other = 1 + one % 3;
       const TrainingEnd end =
@@ -147,14 +147,14 @@ TEST(SimulatedTraining, SecondMemberMayDieAfterEveryMessageBehindTheFirst) {
       changes += end.changes;
     }
   }
-  EXPECT_GT(changes, 100 / one_in(7));
+  EXPECT_GT(changes, 100 / stride(7));
 }
 
 TEST(SimulatedTraining, MembersMayDieOneAfterTheOtherAllThroughTheRun) {
   const std::string expected = stage().undisturbed().text();
   const std::uint64_t arrivals = play_deaths({}, 4).arrivals;
   std::size_t changes = 0;
-  for (std::uint64_t first = arrivals / 8; first < arrivals / 4; first += 3 * one_in(3)) {
+  for (std::uint64_t first = arrivals / 8; first < arrivals / 4; first += 3 * stride(3)) {
     const std::uint64_t pause = arrivals / 10 + first % 17;
     const ProcessId spared = 1 + first % 4;
     std::vector<Death> deaths;
@@ -167,7 +167,7 @@ TEST(SimulatedTraining, MembersMayDieOneAfterTheOtherAllThroughTheRun) {
     ASSERT_EQ(hash_of(end.state), expected) << "from " << first;
     changes += end.changes;
   }
-  EXPECT_GT(changes, 100 / one_in(3));
+  EXPECT_GT(changes, 100 / stride(3));
 }
 
 std::vector<TimePoint> random_joins(Dice& dice, std::uint64_t count) {
@@ -190,7 +190,7 @@ std::vector<Death> random_deaths(Dice& dice, std::size_t processes) {
 TEST(SimulatedTraining, MembersJoinAndDieInAnyOrderAndCostNoBit) {
   const std::string expected = stage().undisturbed().text();
   std::size_t joined = 0, killed = 0;
-  for (std::uint64_t seed = 0; seed < 400; seed += one_in(9)) {
+  for (std::uint64_t seed = 0; seed < 400; seed += stride(9)) {
     Dice dice(seed);
     const auto members = static_cast<std::uint32_t>(1 + dice.below(3));
     const std::vector<TimePoint> joins = random_joins(dice, 1 + dice.below(3));
@@ -207,8 +207,8 @@ TEST(SimulatedTraining, MembersJoinAndDieInAnyOrderAndCostNoBit) {
     joined += end.joined;
     killed += end.killed;
   }
-  EXPECT_GT(joined, 100 / one_in(9));
-  EXPECT_GT(killed, 150 / one_in(9));
+  EXPECT_GT(joined, 100 / stride(9));
+  EXPECT_GT(killed, 150 / stride(9));
 }
 
 // While it comes, is sent the state, is taught, is let in, and computes its first.
@@ -225,7 +225,7 @@ TEST(SimulatedTraining, WhoJoinsOrTeachesMayDieAfterEveryMessageMeanwhile) {
   std::size_t joined = 0;
   for (const ProcessId victim : {1, 3, 4}) {
     for (std::uint64_t after = whole.arrivals / 6; after < whole.arrivals / 2;
-         after += 2 * one_in(9)) {
+         after += 2 * stride(9)) {
       const TrainingEnd end = play({{after, victim, after % 4 == 0}});
       ASSERT_TRUE(end.over) << "process " << victim << " after " << after;
       ASSERT_FALSE(end.head_error)
@@ -236,7 +236,7 @@ TEST(SimulatedTraining, WhoJoinsOrTeachesMayDieAfterEveryMessageMeanwhile) {
       joined += end.joined;
     }
   }
-  EXPECT_GT(joined, 200 / one_in(9));
+  EXPECT_GT(joined, 200 / stride(9));
 }
 
 TEST(SimulatedTraining, LastMemberThatIsKilledEndsItWithWhatIsOnTheDiskResumable) {
@@ -277,7 +277,7 @@ TEST(SimulatedTraining, HeadMayBeLostAfterEveryMessageAndAnotherTakesItsPlace) {
   const std::string expected = stage().undisturbed().text();
   const std::uint64_t arrivals = play_deaths({}).arrivals;
   std::size_t heads = 0, changes = 0;
-  for (std::uint64_t after = 1; after <= arrivals; after += (after < 150 ? 1 : 7) * one_in(7)) {
+  for (std::uint64_t after = 1; after <= arrivals; after += (after < 150 ? 1 : 7) * stride(7)) {
     const auto returns = after % 3 == 0 ? kLate : kSoon;
     const TrainingEnd end = play_deaths({{after, 0, false, 0, 0, Duration{0}, returns}});
     ASSERT_TRUE(end.over) << "after " << after;
@@ -287,8 +287,8 @@ TEST(SimulatedTraining, HeadMayBeLostAfterEveryMessageAndAnotherTakesItsPlace) {
     heads += end.heads;
     changes += end.changes;
   }
-  EXPECT_GT(heads, 200 / one_in(7));
-  EXPECT_GT(changes, 100 / one_in(7));
+  EXPECT_GT(heads, 200 / stride(7));
+  EXPECT_GT(changes, 100 / stride(7));
 }
 
 // Longer than its members have patience, or nearly.
@@ -297,7 +297,7 @@ TEST(SimulatedTraining, HeadMayStandStillAfterEveryMessageAndAnotherTakesItsPlac
   const std::uint64_t arrivals = play_deaths({}).arrivals;
   std::size_t heads = 0;
   int plays = 0;
-  for (std::uint64_t after = 1; after <= arrivals; after += 5 * one_in(7), ++plays) {
+  for (std::uint64_t after = 1; after <= arrivals; after += 5 * stride(7), ++plays) {
     Death death;
     death.after = after;
     death.stands_still = std::chrono::milliseconds(1800 + 100 * (after % 13));
@@ -334,7 +334,7 @@ TEST(SimulatedTraining, HeadAndAMemberMayDieTogetherAndOneBehindTheOther) {
   const Window window = iteration_of_arrivals();
   std::size_t heads = 0;
   for (std::uint64_t first = window.first; first < window.last; first += 9) {
-    for (std::uint64_t later = 0; later < 48; later += (1 + first % 2) * one_in(11)) {
+    for (std::uint64_t later = 0; later < 48; later += (1 + first % 2) * stride(11)) {
       const bool member_first = later % 2 == 0;
       const ProcessId victim = 1 + (first + later / 2) % 3;
       const std::uint64_t one = member_first ? first + later : first;
@@ -348,14 +348,14 @@ TEST(SimulatedTraining, HeadAndAMemberMayDieTogetherAndOneBehindTheOther) {
       heads += end.heads;
     }
   }
-  EXPECT_GT(heads, 200 / one_in(11));
+  EXPECT_GT(heads, 200 / stride(11));
 }
 
 // Deaths of heads, members and newcomers in any order; the first member is spared.
 TEST(SimulatedTraining, HeadsAndMembersComeAndDieInAnyOrderAndCostNoBit) {
   const std::string expected = stage().undisturbed().text();
   std::size_t joined = 0, heads = 0, never_began = 0;
-  for (std::uint64_t seed = 0; seed < 300; seed += one_in(7)) {
+  for (std::uint64_t seed = 0; seed < 300; seed += stride(7)) {
     Dice dice(seed);
     const auto members = static_cast<std::uint32_t>(1 + dice.below(3));
     const std::vector<TimePoint> joins = random_joins(dice, dice.below(4));
@@ -382,15 +382,15 @@ TEST(SimulatedTraining, HeadsAndMembersComeAndDieInAnyOrderAndCostNoBit) {
     joined += end.joined;
     heads += end.heads;
   }
-  EXPECT_LT(never_began, 30 / one_in(7));
-  EXPECT_GT(joined, 45 / one_in(7));
-  EXPECT_GT(heads, 500 / one_in(7));
+  EXPECT_LT(never_began, 30 / stride(7));
+  EXPECT_GT(joined, 45 / stride(7));
+  EXPECT_GT(heads, 500 / stride(7));
 }
 
 TEST(SimulatedTraining, HeadThatIsKilledEndsTheMembersAndWhatIsOnTheDiskGoesOn) {
   const std::string expected = stage().undisturbed().text();
   std::size_t killed = 0, torn = 0;
-  for (std::uint64_t seed = 0; seed < 100; seed += one_in(5)) {
+  for (std::uint64_t seed = 0; seed < 100; seed += stride(5)) {
     SimDisk disk;
     const TrainingEnd end = play_training(stage(), seed, members_of(seed), stage().initial_state(),
                                           disk, Fate::kHeadKilled);
@@ -404,8 +404,8 @@ TEST(SimulatedTraining, HeadThatIsKilledEndsTheMembersAndWhatIsOnTheDiskGoesOn) 
     }
     ASSERT_EQ(hash_when_resumed(seed, disk), expected) << "seed " << seed;
   }
-  EXPECT_GT(killed, 20 / one_in(5));
-  EXPECT_GT(torn, 5 / one_in(5));
+  EXPECT_GT(killed, 20 / stride(5));
+  EXPECT_GT(torn, 5 / stride(5));
 }
 
 TEST(SimulatedTraining, FullDiskIsToldAndWhatWasWrittenBeforeGoesOn) {

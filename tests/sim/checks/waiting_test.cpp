@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/one_in.h"
 #include "tests/sim/training/training_play.h"
+#include "tests/stride.h"
 
 namespace troupe::sim {
 namespace {
@@ -37,7 +37,7 @@ TEST(SimulatedWaiting, TooFewMembersMakeNoStepUntilOneJoins) {
   const std::string expected = pair_stage().undisturbed().text();
   const std::uint64_t all = play_pair({}, {}).arrivals;
   std::size_t joined = 0;
-  for (std::uint64_t after = all / 3; after < all + 10; after += 3 * one_in(5)) {
+  for (std::uint64_t after = all / 3; after < all + 10; after += 3 * stride(5)) {
     const ProcessId victim = 1 + after % 2;
     const TrainingEnd end = play_pair({{after, victim, after % 4 < 2}}, {10s});
     ASSERT_TRUE(end.over) << "after " << after;
@@ -46,7 +46,7 @@ TEST(SimulatedWaiting, TooFewMembersMakeNoStepUntilOneJoins) {
     ASSERT_TRUE(end.joined == 0 || end.simulated > 10s) << "too early, after " << after;
     joined += end.joined;
   }
-  EXPECT_GT(joined, 100 / one_in(5));
+  EXPECT_GT(joined, 100 / stride(5));
 }
 
 TEST(SimulatedWaiting, NewcomerMayDieWhileTheyWaitAndTheNextIsLetIn) {
@@ -132,7 +132,7 @@ TEST(SimulatedWaiting, WhoAloneHasTheStepsMayBeToldToEndAndTheStateIsNotLost) {
   ASSERT_EQ(whole.joined, 1U);
   std::size_t handed_over = 0;
   for (std::uint64_t first = whole.arrivals / 2; first < whole.arrivals * 9 / 10;
-       first += one_in(7)) {
+       first += stride(7)) {
     std::vector<Death> leave{{first, 2, true, 1, 3, 300ms}, {first + 1 + first % 40, 1}};
     for (Death& each : leave) each.leaves = true;
     const TrainingEnd end = play(leave);
@@ -143,7 +143,7 @@ TEST(SimulatedWaiting, WhoAloneHasTheStepsMayBeToldToEndAndTheStateIsNotLost) {
     ASSERT_EQ(hash_of(end.state), expected) << "from " << first;
     handed_over += end.joined;
   }
-  EXPECT_GT(handed_over, 20 / one_in(7));
+  EXPECT_GT(handed_over, 20 / stride(7));
 }
 
 // A teacher keeps a kilobyte for it, which is less than a step.
@@ -154,7 +154,7 @@ TEST(SimulatedWaiting, NewcomerTooSlowToLearnIsSentAwayAndTheOthersDoNotNotice) 
       "cluster: {replay: 1 KiB, failure: {check_every: 8}}\n");
   const std::string expected = stage.undisturbed().text();
   std::size_t sent_away = 0;
-  for (std::uint64_t after = 1150; after < 1270; after += 3 * one_in(3)) {
+  for (std::uint64_t after = 1150; after < 1270; after += 3 * stride(3)) {
     SimDisk disk;
     // What member.0 says to it while it learns is held up.
     const std::vector<Death> deaths{{after, 2, true, 1, 4, 1s}};
@@ -167,7 +167,7 @@ TEST(SimulatedWaiting, NewcomerTooSlowToLearnIsSentAwayAndTheOthersDoNotNotice) 
                       end.member_error->message.find("learns more slowly") != std::string::npos;
     sent_away += slow ? 1 : 0;
   }
-  EXPECT_GT(sent_away, 10 / one_in(3));
+  EXPECT_GT(sent_away, 10 / stride(3));
 }
 
 TrainingStage& stage() {
@@ -178,7 +178,7 @@ TrainingStage& stage() {
 TEST(SimulatedSpeeds, WorkIsSharedOutAnewAndCostsNoBit) {
   const std::string expected = stage().undisturbed().text();
   std::size_t shared_anew = 0;
-  for (std::uint64_t seed = 0; seed < 100; seed += one_in(5)) {
+  for (std::uint64_t seed = 0; seed < 100; seed += stride(5)) {
     SimDisk disk;
     std::vector<Death> deaths;
     if (seed % 4 == 1) deaths.push_back({200 + 20 * seed, 2});
@@ -195,7 +195,7 @@ TEST(SimulatedSpeeds, WorkIsSharedOutAnewAndCostsNoBit) {
     ASSERT_EQ(hash_of(end.state), expected) << "seed " << seed;
     shared_anew += end.shared_anew;
   }
-  EXPECT_GT(shared_anew, 10 / one_in(5));
+  EXPECT_GT(shared_anew, 10 / stride(5));
 }
 
 // Their sums depend on who computes what, and theirs would differ with the speed of machines.

@@ -12,7 +12,7 @@
 
 #include "runtime/base/random.h"
 #include "telemetry/page/page_server.h"
-#include "tests/one_in.h"
+#include "tests/stride.h"
 #include "tests/telemetry/page/raw_client.h"
 #include "tests/telemetry/page/resident_memory.h"
 
@@ -105,7 +105,7 @@ TEST(HostileClients, MangledRequestsHurtNobody) {
   const auto server = serve(history, limits);
   Mangler mangler(20260101);
   std::deque<RawClient> kept;
-  for (std::uint64_t i = 0; i < 10'000; i += one_in(10)) {
+  for (std::uint64_t i = 0; i < 10'000; i += stride(10)) {
     RawClient client(server->port());
     client.say(mangler.request());
     switch (mangler.below(4)) {

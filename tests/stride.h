@@ -11,7 +11,7 @@ namespace troupe {
 // them each time; 1, so that it plays all of them, where TROUPE_THOROUGH is set, as in
 // ./dev test --slow. A loop that looks at its number modulo something takes an `n` that shares no
 // factor with it.
-inline std::uint64_t one_in(std::uint64_t n) {
+inline std::uint64_t stride(std::uint64_t n) {
   return std::getenv("TROUPE_THOROUGH") == nullptr ? n : 1;
 }
 

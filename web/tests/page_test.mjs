@@ -130,7 +130,7 @@ test("A figure of merit of showers that are nothing like the data is marked, and
   Object.assign(last, { merit: { total: 0.3 }, unlike: ["response", "transverse"] });
   it.runs.push({ run, folder: "runs/noise", live: false });
   const page = await openPage(it.browser, `${it.address}#runs=${it.runs.length - 1}`);
-  await page.waitForFunction(() => /Best so far/.test(document.querySelector(".glance").textContent));
+  await page.waitForFunction(() => /Best so far/.test(document.querySelector(".glance")?.textContent));
   assert.match(await page.textContent(".glance"), /Figure of merit0\.300 !Best so far0\.500/);
   assert.equal(await page.textContent(".glance .warn dt"), "Figure of merit");
   assert.match(await page.innerText(".run .unlike"), /nothing like the data \(response, transverse\)/);
@@ -138,7 +138,7 @@ test("A figure of merit of showers that are nothing like the data is marked, and
   await keep(page, "unlike-1440", false);
   await page.goto(`${it.address}#runs=0`);
   await page.reload();
-  await page.waitForFunction(() => /Best so far/.test(document.querySelector(".glance").textContent));
+  await page.waitForFunction(() => /Best so far/.test(document.querySelector(".glance")?.textContent));
   for (const warning of [".run .unlike", "#merit .warning"]) assert.ok(await page.locator(warning).isHidden(), warning);
 });
 

@@ -46,9 +46,12 @@ export class ErrorFigures {
 
 // The merit alone does not tell noise from showers.
 function warnings(rows: readonly ValidationRow[], columns: number): HTMLElement[] {
-  return rows.filter((row) => row.comparison?.unlike?.length).map((row) =>
-    make("tr", {}, make("td", { colspan: columns }, `! ${row.name}: nothing like the data (`
-      + `${row.comparison!.unlike!.join(", ")}), so that its merit means nothing`)));
+  return rows.filter((row) => row.comparison?.unlike?.length).map((row) => {
+    const why = `! ${row.name}: nothing like the data (${row.comparison!.unlike!.join(", ")})`;
+    const has_merit = typeof row.comparison!.merit?.total === "number";
+    return make("tr", {}, make("td", { colspan: columns },
+      has_merit ? `${why}, so that its merit means nothing` : why));
+  });
 }
 
 function table(run: ShownRun, several: boolean): HTMLElement {

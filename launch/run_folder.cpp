@@ -79,7 +79,9 @@ Result<void> check_no_links(const std::string& path) {
   for (const char* folder : {"checkpoints", "showers", "trace"}) {
     for (const auto& entry : std::filesystem::directory_iterator(path + "/" + folder, ignored)) {
       const std::string name = entry.path().filename().string();
-      const bool is_own = name == pipeline::kLatestLink || name == pipeline::kBestLink;
+      // One that was being made when the run was killed is replaced, and never followed.
+      const bool is_own =
+          name == pipeline::kLatestLink || name == pipeline::kBestLink || name.ends_with(".part");
       if (!is_own && entry.is_symlink(ignored)) return refused(entry.path());
     }
   }

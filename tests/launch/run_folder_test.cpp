@@ -84,7 +84,9 @@ TEST(RunFolder, LinksInItsFoldersAreRefusedButForThoseItMakes) {
   const Folder folder, elsewhere;
   runtime::FileDisk disk;
   std::filesystem::create_directory(folder.file("checkpoints"));
-  std::filesystem::create_symlink("step-1.h5", folder.file("checkpoints/latest"));
+  for (const char* own : {"latest", "latest.part"}) {
+    std::filesystem::create_symlink("step-1.h5", folder.file("checkpoints/") + own);
+  }
   EXPECT_TRUE(RunFolder::create(folder.file(""), disk).ok());
   std::filesystem::create_symlink(elsewhere.file("a"), folder.file("checkpoints/best.json"));
   EXPECT_THAT(complaint(RunFolder::create(folder.file(""), disk)),

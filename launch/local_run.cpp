@@ -178,7 +178,7 @@ void tell_dropped(const std::vector<runtime::LinkStats>& links, const RunFolder&
 Result<void> keep_last_state(const LocalRunRequest& request, const Prepared& prepared,
                              const pipeline::TrainingState& state, const RunFolder& folder,
                              RunDisk& disk) {
-  RETURN_IF_ERROR(disk.hold());
+  RETURN_IF_ERROR(disk.hold(true));
   const std::size_t slots = prepared.setup.options.schedule.size();
   const std::string file =
       fmt::format("{}/{}", folder.checkpoints(), pipeline::checkpoint_name(state.step(slots)));

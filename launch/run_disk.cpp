@@ -6,15 +6,23 @@
 
 namespace troupe::launch {
 
+using runtime::Error;
+using runtime::ErrorKind;
 using runtime::Result;
 
-Result<void> RunDisk::hold() {
+namespace {
+
+constexpr auto kPause = std::chrono::seconds(1);
+
+}  // namespace
+
+Result<void> RunDisk::hold(bool at_once) {
   const std::scoped_lock lock(mutex_);
   const bool is_there = folder_.is_there();
   // Nothing is missing before the run has begun.
   const bool is_whole = is_there && (!put_back_ || folder_.is_whole());
   if (is_whole) told_ = false;
-  if (is_whole || (is_there && told_)) return {};
+  if (is_whole || (is_there && told_ && !at_once && clock_.now() < try_again_)) return {};
   const std::string where = is_there ? folder_.path() : folder_.where();
   const std::string what =
       is_there        ? fmt::format("files of the run were removed from its folder {}", where)
@@ -27,18 +35,23 @@ Result<void> RunDisk::hold() {
                       "saved elsewhere in the end",
                       what, made.error().message));
     }
-    return is_there ? Result<void>{} : made;
+    try_again_ = clock_.now() + kPause;
+    if (is_there) return {};
+    return Error{ErrorKind::kData, made.error().message};
   }
   ++made_again_;
   const auto logged = log_.put_back();
   const bool was_moved = !is_there && !where.empty();
-  log_.error(fmt::format(
-      "{} while the run goes on. What the run has is put back, and a checkpoint follows; {}", what,
-      was_moved ? "earlier checkpoints and showers stay where it is now"
-                : "earlier checkpoints and showers that were removed are lost"));
-  if (!logged.ok()) log_.warning(logged.error().message);
+  if (!std::exchange(told_, true)) {
+    log_.error(fmt::format(
+        "{} while the run goes on. What the run has is put back, and a checkpoint follows; {}",
+        what,
+        was_moved ? "earlier checkpoints and showers stay where it is now"
+                  : "earlier checkpoints and showers that were removed are lost"));
+    if (!logged.ok()) log_.warning(logged.error().message);
+  }
   if (put_back_) put_back_(disk_);
-  told_ = put_back_ && !folder_.is_whole();
+  if (!folder_.is_whole()) try_again_ = clock_.now() + kPause;
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "launch/run_folder.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -29,9 +30,10 @@ class RunDisk final : public runtime::Disk {
     put_back_ = std::move(put_back);
   }
 
-  // Makes the folder again if it or what is in it is gone, and says so in the log at once. kData,
-  // kUsage: it cannot be made; said once.
-  runtime::Result<void> hold();
+  // Makes the folder again if it or what is in it is gone, and says so in the log at once; while
+  // files go on to be missing, again each second, or now where `at_once`. kData: it cannot be made;
+  // said once.
+  runtime::Result<void> hold(bool at_once = false);
   // How often it was made again.
   int made_again() const;
 
@@ -50,7 +52,9 @@ class RunDisk final : public runtime::Disk {
   std::function<void(runtime::Disk& disk)> put_back_;
   mutable std::mutex mutex_;  // of what follows, and of the folder while it is made
   int made_again_ = 0;
-  bool told_ = false;  // that it cannot be made, or that what was in it cannot be put back
+  bool told_ = false;  // since it was whole
+  const runtime::SteadyClock clock_;
+  runtime::TimePoint try_again_;
 };
 
 }  // namespace troupe::launch

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/checkpoint_folder.h"
+#include "runtime/base/utf8.h"
 
 namespace troupe {
 namespace {
@@ -38,7 +39,7 @@ runtime::Result<std::string> checkpoint_at(const std::string& path, runtime::Dis
   const std::string best = best_of(folder, names, disk);
   const std::string chosen = folder + "/" + (best.empty() ? newest.front() : best);
   std::cerr << fmt::format("troupe: taking the {} checkpoint, {}\n",
-                           best.empty() ? "newest" : "best", chosen);
+                           best.empty() ? "newest" : "best", runtime::printable(chosen));
   return chosen;
 }
 

@@ -11,6 +11,7 @@
 #include "main/command_line.h"
 #include "main/commands.h"
 #include "main/help.h"
+#include "main/shell_word.h"
 
 namespace troupe {
 namespace {
@@ -119,13 +120,6 @@ complete -F _troupe troupe
 )",
                      fmt::join(program_words(), " "), fmt::join(first_words(), " "), groups_text,
                      verbs);
-}
-
-// In single quotes, for zsh and fish.
-std::string quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
 }
 
 // Text within the brackets and between the colons of zsh's specifications.

@@ -28,6 +28,8 @@
 #include "main/command_line.h"
 #include "main/commands.h"
 #include "main/common_options.h"
+#include "main/shell_word.h"
+#include "runtime/base/utf8.h"
 
 namespace troupe {
 namespace {
@@ -101,11 +103,11 @@ int finish_run(const launch::LocalRunResult& result, const RunArguments& argumen
   if (arguments.json) {
     answer_object(result.summary_json);
   } else {
-    std::cerr << fmt::format("run folder: {}\n", arguments.out);
+    std::cerr << fmt::format("run folder: {}\n", runtime::printable(arguments.out));
   }
   if (result.signal != 0) {
     log.info(fmt::format("stopped by signal {}; go on with: troupe run --resume {}", result.signal,
-                         result.resume_from));
+                         shell_word(result.resume_from)));
   }
   if (result.error) log.error(result.error->message);
   return result.exit_code();

@@ -252,7 +252,10 @@ void Gate::hear(Peer& peer) {
 
 Duration Gate::patience_with(const Peer& peer, TimePoint now) const {
   const double load = load_.value(now);
-  if (peer.state() != Peer::State::kUp) return peer.patience.with_absence(now, load);
+  if (peer.state() != Peer::State::kUp) {
+    // A node that ends goes without a peer whose connection is gone, however busy the hosts are.
+    return closing_.load() ? options_.dead_after : peer.patience.with_absence(now, load);
+  }
   return peer.on_this_machine ? peer.patience.most() : peer.patience.with_silence(now, load);
 }
 

@@ -142,11 +142,21 @@ TEST_F(KeptFolder, OneThatWasEmptiedIsFilledAgain) {
   }
 }
 
-TEST_F(KeptFolder, WhatCannotBePutBackIsSaidOnce) {
-  run_disk_.on_made_again([](runtime::Disk&) {});
+// As by somebody who has not come to an end of removing.
+TEST_F(KeptFolder, WhatIsRemovedAgainIsPutBackAgainAndSaidOnce) {
+  int times = 0;
+  run_disk_.on_made_again([&](runtime::Disk& disk) {
+    if (++times == 1) return;
+    EXPECT_TRUE(disk.replace(run_ + "/topology.yaml", {}).ok());
+  });
   std::filesystem::remove(run_ + "/topology.yaml");
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(replace("checkpoints/a").ok());
-  EXPECT_EQ(run_disk_.made_again(), 1);
+  EXPECT_EQ(times, 1) << "not at each write";
+  EXPECT_TRUE(run_disk_.hold(true).ok());
+  EXPECT_EQ(times, 2);
+  EXPECT_TRUE(exists("topology.yaml"));
+  const std::string log = text_of(run_ + "/log.txt");
+  EXPECT_EQ(log.find("files of the run were removed"), log.rfind("files of the run were removed"));
 }
 
 TEST_F(KeptFolder, OneThatWasRemovedIsMadeAgainWithWhatItsOpenFilesHeld) {

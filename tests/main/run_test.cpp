@@ -158,6 +158,17 @@ TEST_F(ToyRun, LiveRunIsLocked) {
   EXPECT_EQ(live.wait().exit_code, 143);
 }
 
+TEST_F(ToyRun, NameOfItsFolderCommandsNoTerminalAndIsOneWordOfTheHint) {
+  const std::string name = "my run\x1b[31m";
+  Process live(command(run_words(name, {"--set", "train.epochs=1000000"})));
+  wait_for_checkpoint(live, name, 20);
+  live.send(SIGTERM);
+  const std::string said = live.wait().err;
+  EXPECT_EQ(said.find('\x1b'), std::string::npos);
+  EXPECT_THAT(said, HasSubstr("run folder: " + path("my run\\x1b[31m")));
+  EXPECT_THAT(said, HasSubstr("--resume '" + path("my run\\x1b[31m'")));
+}
+
 TEST_F(ToyRun, RunThatCannotBeginLeavesItsFolderFree) {
   std::filesystem::rename(path("toy.h5"), path("elsewhere.h5"));
   expect_refused(run("a"), 4, {path("toy.h5"), "no such file"});

@@ -284,6 +284,21 @@ TEST_F(Gates, PeerThatDiesIsLostAfterDeadAfterHoweverPatientTheOtherIsWithSilenc
   }
 }
 
+TEST_F(Gates, NodeThatEndsDoesNotWaitForAPeerThatIsGoneHoweverBusyItsHostIs) {
+  Script ends;
+  ends.start = [](Context& context) { (void)context.after(4s); };
+  ends.timer = [](Context& context, TimerId) { context.finish(); };
+  actor("a", "root.a", ends);
+  actor("b", "root.b", root("b", 1));
+  sim::ProcessSetup busy;
+  busy.gate.host_load = [] { return 6.0; };
+  add("a", busy);
+  add("b");
+  world_->at(1s, [&] { world_->kill(1); });
+  ASSERT_TRUE(world_->run(60s));
+  EXPECT_LT(world_->clock().now(), 4s + 500ms);
+}
+
 // Shortly after each would have given up the other, whose connection was gone before they slept.
 TEST_F(Gates, NodesThatSleepUntilAPeerIsOverdueLoseNobody) {
   actor("a", "root.a", root("a", 1));

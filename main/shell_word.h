@@ -1,0 +1,15 @@
+#pragma once
+
+// Texts as words of a command that people or shells read.
+
+#include <string>
+#include <string_view>
+
+namespace troupe {
+
+// In single quotes, which any shell takes for one word.
+std::string quoted(std::string_view text);
+// The same, without quotes where the text needs none.
+std::string shell_word(std::string_view text);
+
+}  // namespace troupe

@@ -54,7 +54,7 @@ class RunDisk final : public runtime::Disk {
   int made_again_ = 0;
   bool told_ = false;  // since it was whole
   const runtime::SteadyClock clock_;
-  runtime::TimePoint try_again_;
+  runtime::TimePoint try_again_{};
 };
 
 }  // namespace troupe::launch

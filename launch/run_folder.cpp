@@ -173,6 +173,14 @@ Result<RunFolder> RunFolder::create(const std::string& path, runtime::Disk& disk
 
 Result<RunFolder> RunFolder::reopen(const std::string& path, runtime::Disk& disk) {
   if (!holds_run(path)) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(path + "/.lock", ignored)) {
+      return Error{
+          ErrorKind::kUsage,
+          fmt::format("{} is no run's folder; --resume takes one that troupe run has made, "
+                      "such as runs/first",
+                      path)};
+    }
     return Error{ErrorKind::kUsage,
                  fmt::format("{} holds no run to resume (no topology.yaml in it); one that was "
                              "stopped before it began to train is begun again: troupe run "

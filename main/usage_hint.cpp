@@ -81,6 +81,12 @@ std::string meant_verb(const std::string& word) {
   for (const std::string& option : program_options()) {
     if (option == word) return fmt::format("--{}", option);
   }
+  if (word == "man") return "manual";
+  if (word == "-v" || word == "-V") return "--version";
+  if (word.starts_with("--")) {
+    const std::string nearest = runtime::nearest_word(word.substr(2), program_options());
+    return nearest.empty() ? "" : fmt::format("--{}", nearest);
+  }
   for (const Command* verb : shown_verbs()) {
     if (const Option* option = find_option(*verb, word); option != nullptr && is_shown(*option)) {
       const std::string value = option->value.empty() ? "" : " " + option->value;

@@ -201,7 +201,7 @@ TEST_F(Interrupted, WeakScalingGoesOnWithAsManyWorkersOnly) {
 }
 
 TEST_F(Interrupted, ResumeWithoutARunIsAUsageError) {
-  expect_refused(call({"run", "--resume", path("none")}), 2, {path("none"), "holds no run"});
+  expect_refused(call({"run", "--resume", path("none")}), 2, {path("none"), "is no run's folder"});
 }
 
 TEST_F(Interrupted, OtherDataInTheSameFileIsRefused) {

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <thread>
 
 #include <fmt/format.h>
@@ -45,13 +46,6 @@ int bound_socket(std::uint16_t port) {
   }
   ::close(number);
   return -1;
-}
-
-std::uint16_t port_of(int number) {
-  sockaddr_in address{};
-  socklen_t size = sizeof address;
-  CHECK(::getsockname(number, reinterpret_cast<sockaddr*>(&address), &size) == 0);
-  return ntohs(address.sin_port);
 }
 
 }  // namespace
@@ -164,22 +158,19 @@ void ClusterRun::wait_until_training(Process& process, const std::string& name,
   ASSERT_TRUE(wait_until(process, [&] { return steps(name) >= count; })) << process.wait().err;
 }
 
+// Below those that systems hand out, so that no connection takes one meanwhile.
 std::uint16_t ClusterRun::free_port() {
-  constexpr std::uint16_t kHighest = 65532;
+  std::random_device random;
+  std::uniform_int_distribution<int> ports(15000, 32000);
   for (int i = 0; i < 100; ++i) {
-    const int first = bound_socket(0);
-    const std::uint16_t port = port_of(first);
-    int sockets[4] = {first, -1, -1, -1};
-    if (port <= kHighest) {
-      for (std::uint16_t k = 1; k < 4; ++k) {
-        sockets[k] = bound_socket(static_cast<std::uint16_t>(port + k));
-      }
-    }
-    const bool free = sockets[1] >= 0 && sockets[2] >= 0 && sockets[3] >= 0;
-    for (const int number : sockets) {
+    const int port = ports(random);
+    bool free = true;
+    for (int k = 0; k < 4; ++k) {
+      const int number = bound_socket(static_cast<std::uint16_t>(port + k));
+      free = free && number >= 0;
       if (number >= 0) ::close(number);
     }
-    if (free) return port;
+    if (free) return static_cast<std::uint16_t>(port);
   }
   CHECK(false, "no free ports");
   return 0;

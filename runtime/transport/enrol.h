@@ -1,8 +1,8 @@
 #pragma once
 
 // How a process that is no node yet becomes one: it dials a node of the run, says who it is, and is
-// told which node it shall be and of what. While it is told to come later, as every place is promised
-// to other processes or the other end is not ready, it asks again and again.
+// told which node it shall be and of what. While it is told to come later, as every place is
+// promised to other processes or the other end is not ready, it asks again and again.
 
 #include <functional>
 #include <string>
@@ -31,8 +31,8 @@ struct EnrolOptions {
 };
 
 // Errors: as the other end says when it refuses; kLostPeers when nobody answers, or there was no
-// place for too long; kUsage for an address that cannot be dialed, and for another release of Troupe at the other
-// end.
+// place for too long; kUsage for an address that cannot be dialed, and for another release of
+// Troupe at the other end.
 Result<Invitation> enrol(Wire& wire, const EnrolOptions& options, const Clock& clock);
 
 }  // namespace troupe::runtime

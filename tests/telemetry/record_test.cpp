@@ -86,9 +86,9 @@ TEST(Record, ValidationKeepsItsRowsAndTheFiguresOfTheLast) {
 }
 
 TEST(Record, MarkOfAValidationSaysThatItsShowersAreNothingLikeTheData) {
-  const Record record = read(
-      R"({"kind":"validation","time":1,"step":8,"fields":{"rows":[{"name":"generated",)"
-      R"("comparison":{"merit":{"total":0.5},"unlike":["response","energy"]}}]}})");
+  const Record record =
+      read(R"({"kind":"validation","time":1,"step":8,"fields":{"rows":[{"name":"generated",)"
+           R"("comparison":{"merit":{"total":0.5},"unlike":["response","energy"]}}]}})");
   EXPECT_EQ(record.mark, "figure of merit 0.5, nothing like the data");
 }
 

@@ -51,7 +51,8 @@ class Checkpointer final : public runtime::Actor {
   runtime::Result<void> keep_best(runtime::Context& context, const ValidatedState& validated);
   runtime::Result<void> write(runtime::Context& context, const StatePointer& state);
   void remove_old(runtime::Context& context);
-  // Of the folder; where that fails once there are none.
+  // Makes the folder's link of that name lead to the checkpoint of the step. A link that cannot be
+  // made is removed, because it would lead to an older one; the log says so once.
   void link(runtime::Context& context, const char* name, std::uint64_t step);
   void finish_metrics(runtime::Context& context, runtime::Message end);
 

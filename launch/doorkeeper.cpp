@@ -1,5 +1,6 @@
 #include "launch/doorkeeper.h"
 
+#include <set>
 #include <utility>
 #include <variant>
 

@@ -1,10 +1,9 @@
 #pragma once
 
-// Who asks to join before the head's node runs is told to ask again.
+// The head of a run tells processes that ask to join before its node runs to ask again.
 
 #include <condition_variable>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
 
@@ -23,7 +22,7 @@ class Doorkeeper {
   // Drives the wire from `after` on until it ends; both outlive it. `why` is told: "the head ...".
   Doorkeeper(runtime::Wire& wire, const runtime::Clock& clock, std::string why,
              runtime::Duration after = kAfter);
-  // Whoever still has a connection is told too, and the wire has none any more.
+  // Tells the same to all that are still connected, and closes their connections.
   ~Doorkeeper();
   Doorkeeper(const Doorkeeper&) = delete;
   Doorkeeper& operator=(const Doorkeeper&) = delete;
@@ -37,7 +36,7 @@ class Doorkeeper {
   const runtime::Clock& clock_;
   const std::string why_;
   const runtime::Duration after_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // of ends_
   std::condition_variable changed_;
   bool ends_ = false;
   std::thread thread_;

@@ -52,9 +52,9 @@ class RunFolder {
   // Leaves in metrics.jsonl all but a last line that is not whole. The newest step it tells of;
   // none: of no step.
   runtime::Result<std::optional<std::uint64_t>> mend_metrics() const;
-  // Of a run that did not begin: removes what create() has made, and the log. What was there before
-  // stays, and so do folders in which somebody else has put something. Whether the folder itself is
-  // gone then.
+  // Removes what create() has made, and the log, when a run did not begin. Files that were there
+  // before stay, and so do folders in which somebody else has put something. Returns whether the
+  // folder itself is gone then.
   bool discard() const;
   // Removes a file of the folder; that there is none is no error.
   runtime::Result<void> remove(const std::string& name) const;

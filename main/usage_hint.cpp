@@ -37,7 +37,7 @@ std::string as_settings(const std::vector<std::string>& fields, const std::strin
   return fmt::format("; did you mean {}?", fmt::join(settings, " or "));
 }
 
-// Of a topology's field; empty: no field has to do with the name.
+// Suggests the settings of a topology that the name may stand for; empty: there is none.
 std::string field_hint(const std::string& name, const std::string& value) {
   std::vector<std::string> settings;
   for (const config::FieldOfWord& field : config::fields_taking(name)) {

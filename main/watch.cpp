@@ -153,7 +153,7 @@ Result<std::unique_ptr<RunReader>> open_folder(const std::string& folder, const 
   return RunReader::open(folder, options);
 }
 
-// Of a folder that open_folder() has not read to its end.
+// Tells why open_folder() has not read the folder to its end. Returns the exit code.
 int report_unread(const runtime::Error& error, const std::string& folder, const Ending& ending) {
   if (ending.signal() == 0) return report(error);
   report({ErrorKind::kInternal,

@@ -62,8 +62,8 @@ class Balancer {
   };
   static Speeds speeds(const std::vector<Pace>& paces);
 
-  // Of the epoch under way, and of the epochs that count as evidence. A replica that owns nothing
-  // any more keeps its last measured pace.
+  // `told_` belongs to the epoch under way, `sums_` to the epochs that count as evidence. A replica
+  // that owns nothing any more keeps its last measured pace.
   std::vector<Pace> told_, sums_;
   std::vector<bool> fresh_ = std::vector<bool>(told_.size(), false);  // told since judged
   std::vector<bool> present_;

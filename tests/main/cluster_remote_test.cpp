@@ -21,7 +21,7 @@ class ClusterRemote : public ClusterRun {
  protected:
   ClusterRemote() { std::filesystem::create_directory(path("bare")); }
 
-  // Of one member with data, which others may join.
+  // The run begins with one member that has data; others may join it.
   Words endless() const {
     Words words = run_words("a", kEndlessRun);
     words.insert(words.end(), {"--workers", "1", "--set", "cluster.listen=" + address_});

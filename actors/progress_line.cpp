@@ -23,6 +23,10 @@ std::string clock_text(double seconds) {
   return fmt::format("{:02}:{:02}", whole / 60, whole % 60);
 }
 
+std::string loss_text(const std::optional<double>& loss) {
+  return loss ? fmt::format("{:.3g}", *loss) : "-";
+}
+
 }  // namespace
 
 void ProgressLine::step(TimePoint now, std::uint64_t iteration, model::SlotKind slot, double loss,
@@ -73,9 +77,9 @@ std::string ProgressLine::text(TimePoint now) const {
   const std::string epoch = telemetry::epoch_text(
       telemetry::count_epochs(done_, options_.iterations, options_.iterations_per_epoch));
   return fmt::format(
-      "{} [{}{}] {:.0f} %  iteration {}/{}  loss d {:.3g} g {:.3g}  {:.3g} events/s  {} left",
+      "{} [{}{}] {:.0f} %  iteration {}/{}  loss d {} g {}  {:.3g} events/s  {} left",
       epoch, std::string(filled, '#'), std::string(kBarWidth - filled, '.'), 100.0 * part, done_,
-      options_.iterations, discriminator_loss_, generator_loss_, rate,
+      options_.iterations, loss_text(discriminator_loss_), loss_text(generator_loss_), rate,
       since > 0 ? clock_text(left) : "--:--");
 }
 

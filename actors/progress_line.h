@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 
 #include "model/gan.h"
@@ -39,7 +40,7 @@ class ProgressLine {
   ProgressOptions options_;
   std::uint64_t done_ = 0;  // finished iterations, counted over the whole run
   std::uint64_t events_ = 0;
-  double generator_loss_ = 0.0, discriminator_loss_ = 0.0;
+  std::optional<double> generator_loss_, discriminator_loss_;  // none: no such step was told yet
   runtime::TimePoint began_{0}, shown_{0};
   bool started_ = false;
 };

@@ -150,10 +150,10 @@ std::string RunReader::Impl::why_it_is_silent(bool has_summary) const {
   if (last_log.level == "error") {
     return fmt::format("it left no summary.json; the last its log says: {}", last_log.text);
   }
-  return fmt::format(
-      "it ended without a word: it was killed, or its host went down; go on with: "
-      "troupe run --resume {}",
-      folder);
+  const bool has_begun = mark_of(folder + "/topology.yaml").size >= 0;
+  return fmt::format("it ended without a word: it was killed, or its host went down; {}",
+                     has_begun ? "go on with: troupe run --resume " + folder
+                               : "it had not begun to train, so start it again");
 }
 
 void RunReader::Impl::judge_end(const FileMark& summary) {

@@ -211,6 +211,8 @@ std::string reason_of(const RunFiles& folder) {
 
 TEST(RunReader, RunThatTellsNoEndHasEndedWhenItIsSilent) {
   const RunFiles folder;
+  EXPECT_THAT(reason_of(folder), HasSubstr("it had not begun to train, so start it again"));
+  folder.write("topology.yaml", "name: a\n");
   EXPECT_THAT(reason_of(folder), HasSubstr("--resume " + folder.path()));
   folder.write("summary.json", "garbage{");
   EXPECT_THAT(reason_of(folder), HasSubstr("summary.json is damaged"));

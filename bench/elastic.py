@@ -156,6 +156,8 @@ def with_join(troupe, folder, number, iterations):
 
 
 def show(name, seconds):
+    if not seconds:  # a busy machine may show all steps of a part at once
+        return
     ordered = sorted(seconds)
     print(f"{name:<52} {len(ordered):>5} {ordered[0] * 1e3:>8.0f} "
           f"{statistics.median(ordered) * 1e3:>8.0f} {ordered[-1] * 1e3:>8.0f}", flush=True)
@@ -189,9 +191,7 @@ def main():
         show("all halted for its View", [one["halted"] for one in found])
         show("longest between two steps within 1 s of it", [one["worst"] for one in found])
         show("between steps before it came", sum((one["before"] for one in found), []))
-        learning = sum((one["learning"] for one in found), [])
-        if learning:
-            show("between steps while it learned", learning)
+        show("between steps while it learned", sum((one["learning"] for one in found), []))
         for key, name in (("kept", "kept for others then, by the member that kept most"),
                           ("peak", "peak memory of the largest member")):
             ordered = sorted(one[key] for one in found)

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/stride.h"
 
 namespace troupe::sim {
@@ -10,7 +12,8 @@ namespace {
 TEST(SimulatedTraining, WhateverHappensTheStateIsThatOfARunToWhichNothingDoes) {
   std::size_t joined = 0, heads = 0, changes = 0, shared_anew = 0;
   int resumed = 0;
-  for (std::uint64_t seed = 0; seed < 300; seed += stride(11)) {
+  // From 8 on, so that 19 is among those that a stride of 11 plays: its run ends and is resumed.
+  for (std::uint64_t seed = 8 % stride(11); seed < 300; seed += stride(11)) {
     const TrainingHistoryEnd history = play_training_history(seed);
     ASSERT_FALSE(history.failure) << "seed " << seed << ": " << *history.failure;
     joined += history.end.joined;
@@ -23,8 +26,8 @@ TEST(SimulatedTraining, WhateverHappensTheStateIsThatOfARunToWhichNothingDoes) {
   EXPECT_GT(heads, 350 / stride(11));
   EXPECT_GT(changes, 300 / stride(11));
   EXPECT_GT(shared_anew, 50 / stride(11));
-  EXPECT_TRUE(resumed > 0 || stride(11) > 1);
-  EXPECT_LE(resumed, 14 / static_cast<int>(stride(11)))
+  EXPECT_GT(resumed, 0);
+  EXPECT_LE(resumed, std::max(2, 14 / static_cast<int>(stride(11))))
       << "runs go on as long as one member is left";
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "actors/metrics_lines.h"
+#include "runtime/base/clock.h"
 #include "telemetry/shower_file.h"
 
 namespace troupe::actors {
@@ -21,10 +22,7 @@ constexpr auto kShowEvery = std::chrono::seconds(1);
 constexpr auto kLookEvery = std::chrono::milliseconds(50);
 constexpr int kMostLooks = 20;
 
-double system_time() {
-  using Seconds = std::chrono::duration<double>;
-  return Seconds(std::chrono::system_clock::now().time_since_epoch()).count();
-}
+double system_time() { return runtime::seconds_since_1970(runtime::wall_now()); }
 
 }  // namespace
 

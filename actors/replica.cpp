@@ -15,9 +15,7 @@ using runtime::Context;
 using runtime::Message;
 using runtime::TimePoint;
 
-double seconds(runtime::Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
+using runtime::seconds;
 
 }  // namespace
 

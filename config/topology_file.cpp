@@ -16,6 +16,8 @@
 #include "config/topology_check.h"
 #include "config/topology_fields.h"
 #include "config/zoo.h"
+#include "runtime/base/descriptor.h"
+#include "runtime/base/disk.h"
 #include "runtime/base/utf8.h"
 
 namespace troupe::config {
@@ -62,17 +64,6 @@ void lay_over_zoo(YamlValue& root, const std::string& zoo, Problems& problems) {
     root.add("model", std::move(base));
   }
 }
-
-// Closed with it.
-struct OpenFile {
-  int descriptor;
-  explicit OpenFile(int opened) : descriptor(opened) {}
-  ~OpenFile() {
-    if (descriptor >= 0) ::close(descriptor);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-};
 
 // Whether all of it is text.
 bool is_text(const YamlValue& value) {
@@ -121,9 +112,9 @@ Result<std::string> read_topology_text(const std::string& path) {
   const auto last_error = [] { return std::error_code(errno, std::generic_category()).message(); };
   if (const auto shipped = shipped_text(path)) return std::string(*shipped);
   // A pipe without a writer would be waited for when it is opened.
-  const OpenFile file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
+  const runtime::Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
-  if (file.descriptor < 0 || ::fstat(file.descriptor, &status) != 0) {
+  if (!file.is_open() || ::fstat(file.number(), &status) != 0) {
     const bool is_missing = errno == ENOENT;
     const std::string why = "cannot be opened: " + last_error();
     return refused(is_missing ? why + shipped_suggestion(path) : why);
@@ -132,20 +123,13 @@ Result<std::string> read_topology_text(const std::string& path) {
   if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode) && !S_ISCHR(status.st_mode)) {
     return refused("is neither a file nor a pipe; give a topology file");
   }
-  std::string text(kMostYamlBytes + 1, '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ::ssize_t count = ::read(file.descriptor, text.data() + size, text.size() - size);
-    if (count == 0) break;
-    if (count > 0) size += static_cast<std::size_t>(count);
-    if (count > 0 || errno == EINTR) continue;
-    if (errno != EAGAIN) return refused("cannot be read: " + last_error());
-    pollfd readable{file.descriptor, POLLIN, 0};
-    ::poll(&readable, 1, -1);
+  // One byte more tells that it is too large.
+  auto text = runtime::read_text(file, kMostYamlBytes + 1);
+  if (!text.ok()) return refused("cannot be read: " + text.error().message);
+  if (text->empty() && S_ISFIFO(status.st_mode)) return refused("is a pipe that nobody writes to");
+  if (text->size() > kMostYamlBytes) {
+    return Error{ErrorKind::kTopology, too_large_text(path).text()};
   }
-  if (size == 0 && S_ISFIFO(status.st_mode)) return refused("is a pipe that nobody writes to");
-  if (size > kMostYamlBytes) return Error{ErrorKind::kTopology, too_large_text(path).text()};
-  text.resize(size);
   return text;
 }
 

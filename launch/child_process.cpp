@@ -17,11 +17,12 @@
 #include <fmt/format.h>
 
 #include "launch/child_exec.h"
-#include "runtime/base/descriptors.h"
+#include "runtime/base/descriptor.h"
 
 namespace troupe::launch {
 namespace {
 
+using runtime::Descriptor;
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;

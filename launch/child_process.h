@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "launch/descriptor.h"
 #include "launch/line_splitter.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/descriptor.h"
 #include "runtime/base/error.h"
 
 namespace troupe::launch {
@@ -75,7 +75,7 @@ class ChildProcess {
 
   // One of its streams, or nothing when that is shared.
   struct Stream {
-    Descriptor pipe;
+    runtime::Descriptor pipe;
     LineSplitter lines;
 
     // Hands on what has arrived, at most `most` bytes; closes at the end.
@@ -83,13 +83,14 @@ class ChildProcess {
     void finish();
   };
 
-  ChildProcess(pid_t pid, Descriptor process, Descriptor line, Stream out, Stream err);
+  ChildProcess(pid_t pid, runtime::Descriptor process, runtime::Descriptor line, Stream out,
+               Stream err);
   // Reads what has arrived, and finds out whether it has ended.
   void look();
 
   const pid_t pid_;
-  Descriptor process_;  // a pidfd: readable once it has ended
-  Descriptor line_;     // our end of what it is told
+  runtime::Descriptor process_;  // a pidfd: readable once it has ended
+  runtime::Descriptor line_;     // our end of what it is told
   Stream streams_[2];
   std::optional<ChildEnd> end_;
 };

@@ -19,6 +19,7 @@
 #include "launch/nodes_file.h"
 #include "launch/this_host.h"
 #include "launch/training_setup.h"
+#include "runtime/base/secret.h"
 #include "runtime/transport/resolve.h"
 
 namespace troupe::launch {
@@ -83,7 +84,7 @@ runtime::GateOptions head_gate(const LocalRunRequest& request, const TrainingSet
     if (const auto found = known.find(std::minmax(one, other)); found != known.end()) {
       return found->second;
     }
-    const std::uint64_t number = draw_number();
+    const std::uint64_t number = runtime::secret_number();
     const auto written = membership.add_fellows(one, other, number);
     if (!written.ok()) log.warning(written.error().message);
     return number;

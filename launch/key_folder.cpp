@@ -13,11 +13,13 @@
 
 #include <fmt/format.h>
 
-#include "launch/descriptor.h"
+#include "runtime/base/descriptor.h"
+#include "runtime/base/utc_time.h"
 
 namespace troupe::launch {
 namespace {
 
+using runtime::Descriptor;
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
@@ -44,7 +46,7 @@ Result<void> make_folder(const std::string& folder, runtime::Disk& disk) {
 
 std::string line_of(const runtime::AllowedKey& key) {
   const std::string until =
-      key.until ? fmt::format(" until {}", runtime::time_text(*key.until)) : std::string();
+      key.until ? fmt::format(" until {}", runtime::utc_text(*key.until)) : std::string();
   return fmt::format("{} {}{}\n", key.key, key.name, until);
 }
 

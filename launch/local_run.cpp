@@ -2,13 +2,11 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -27,19 +25,16 @@
 #include "launch/node_uplink.h"
 #include "launch/nodes_file.h"
 #include "launch/orphan_folder.h"
+#include "launch/prepared_run.h"
 #include "launch/run_disk.h"
 #include "launch/run_monitor.h"
 #include "launch/run_page.h"
 #include "launch/run_signals.h"
 #include "launch/run_summary.h"
 #include "launch/run_trace.h"
-#include "launch/starting_state.h"
-#include "launch/this_host.h"
 #include "launch/training_setup.h"
-#include "launch/utc_time.h"
 #include "pipeline/checkpoint_folder.h"
 #include "runtime/node.h"
-#include "runtime/transport/patience.h"
 
 namespace troupe::launch {
 namespace {
@@ -47,117 +42,6 @@ namespace {
 using runtime::Result;
 
 constexpr int kSchedulerThreads = 1;
-
-// What the run begins with, prepared before any actor exists.
-struct Prepared {
-  TrainingSetup setup;
-  actors::StatePointer state;
-  // Of a run that goes on: what is known of it up to its state.
-  std::optional<std::uint64_t> saved_step, validated_step;
-  std::optional<std::uint64_t> told_step;  // the newest of metrics.jsonl, of one that returns
-  std::optional<pipeline::BestCheckpoint> best;
-};
-
-Result<Prepared> prepare(const LocalRunRequest& request, const RunFolder& folder,
-                         runtime::Disk& disk, runtime::Log& log) {
-  if (request.resume) {
-    RETURN_IF_ERROR(
-        check_weak_scaling(folder, disk, request.topology, request.members, request.origins));
-  }
-  ASSIGN_OR_RETURN(TrainingSetup setup,
-                   set_up_training(request.topology, size_of_run(request.topology, request.members),
-                                   request.data_folder, true, log, request.origins));
-  Prepared prepared{std::move(setup), {}, {}, {}, {}, {}};
-  const pipeline::TrainingOptions& options = prepared.setup.options;
-  const RunIdentity identity{request.topology_hash, prepared.setup.backend->numerics_class(),
-                             prepared.setup.identity.fingerprint};
-  pipeline::TrainingState state;
-  if (request.resume) {
-    ASSIGN_OR_RETURN(state,
-                     read_newest_state(folder, disk, *prepared.setup.gan, options, identity, log));
-    const std::uint64_t step = state.step(options.schedule.size());
-    bool validated = false;
-    if (request.returns) {
-      ASSIGN_OR_RETURN(prepared.told_step, folder.mend_metrics());
-    } else {
-      ASSIGN_OR_RETURN(const RunFolder::CutMetrics cut, folder.cut_metrics(step));
-      if (!cut.problem.empty()) log.warning(cut.problem);
-      validated = cut.validated;
-    }
-    if (step > 0) prepared.saved_step = step;
-    if (validated) prepared.validated_step = step;
-    prepared.best = read_best(folder, disk, step, log);
-  } else {
-    state = pipeline::initial_state(*prepared.setup.gan, options, identity.numerics_class,
-                                    identity.data_fingerprint);
-  }
-  if (options.lossy) {
-    log.info(
-        "actors.reducer.reduction is not exact: the result depends on the number of workers "
-        "and their order in the ring, and what rounding left over for later steps is lost when a "
-        "run is resumed");
-  }
-  if (request.resume && !request.returns && state.iteration >= prepared.setup.iterations) {
-    log.info(
-        fmt::format("already at iteration {} of {}: nothing to train; raise train.epochs or "
-                    "train.iterations to go on",
-                    state.iteration, prepared.setup.iterations));
-  }
-  prepared.state = std::make_shared<const pipeline::TrainingState>(std::move(state));
-  return prepared;
-}
-
-actors::NodeParts make_parts(const LocalRunRequest& request, const RunFolder& folder,
-                             runtime::Disk& disk, Prepared& prepared) {
-  const config::Topology& topology = request.topology;
-  const TrainingSetup& setup = prepared.setup;
-  actors::NodeParts parts = computing_parts(prepared.setup, topology, disk, request.members, 0);
-  parts.coordinator = coordinator_options(setup, topology, request.members, prepared.state);
-  parts.checkpointer = {folder.checkpoints(),
-                        topology.checkpointer.keep,
-                        request.effective_topology,
-                        request.topology_hash,
-                        topology.model.zoo.value_or(topology.name),
-                        prepared.saved_step,
-                        prepared.best};
-  parts.validator.events = topology.validator.events;
-  parts.validator.units = pipeline::image_units(topology.data.dataset);
-  parts.validator.told_step = prepared.validated_step;
-  const std::uint64_t first_step = prepared.told_step
-                                       ? *prepared.told_step + 1
-                                       : prepared.state->step(setup.options.schedule.size());
-  parts.monitor = monitor_options(request, folder, setup, first_step);
-  return parts;
-}
-
-// What the coordinator and the monitor need to know of the heads before this one, and leave for the
-// one after it.
-void take_place(const HeadHistory& history, const config::FailureSection& failure,
-                actors::NodeParts& parts) {
-  actors::CoordinatorOptions& coordinator = parts.coordinator;
-  coordinator.time_of_day = [] { return utc_text(std::chrono::system_clock::now()); };
-  coordinator.membership.term = history.term + 1;
-  if (history.members.empty()) return;
-  const auto numbers = [&](const auto& names) {
-    std::set<std::uint32_t> all;
-    for (std::uint32_t i = 0; i < coordinator.places.size(); ++i) {
-      const auto& node = coordinator.places[i].node;
-      if (std::find(names.begin(), names.end(), node) != names.end()) all.insert(i);
-    }
-    return all;
-  };
-  coordinator.predecessor = actors::CoordinatorOptions::Predecessor();
-  coordinator.predecessor->taken = numbers(history.places);
-  coordinator.predecessor->expected = numbers(history.members);
-  coordinator.predecessor->untold_step = parts.monitor.first_step;
-  coordinator.predecessor->made_all =
-      coordinator.state->iteration >= parts.monitor.progress.iterations;
-  // As long as a member may take to notice that the head it knew is gone, and the way here.
-  const runtime::Patience patience(failure.dead_after);
-  coordinator.return_within =
-      2 * patience.with_absence(runtime::TimePoint{0}, host_load()) + std::chrono::seconds(1);
-  parts.monitor.told_before = true;
-}
 
 // Besides the steps, which the Monitor counts, and samples, of which no file lacks a line.
 void tell_dropped(const std::vector<runtime::LinkStats>& links, const RunFolder& folder,
@@ -201,7 +85,8 @@ std::string save_elsewhere(const LocalRunRequest& request, const Prepared& prepa
   }
   const std::string what = fmt::format("the state after {} steps",
                                        outcome.state->step(prepared.setup.options.schedule.size()));
-  const std::string name = orphan_folder(request.topology.name + "-saved", std::time(nullptr));
+  const std::string name = orphan_folder(request.topology.name + "-saved",
+                                         std::chrono::system_clock::to_time_t(runtime::wall_now()));
   // The folder of temporary files is everybody's.
   const std::string last_resort =
       fmt::format("{}/troupe-{}-{}", std::filesystem::temp_directory_path().string(), ::getuid(),
@@ -245,8 +130,8 @@ std::function<bool()> looks_after(RunDisk& disk) {
   };
 }
 
-Result<void> write_end(const std::string& summary_json, const RunFolder& folder,
-                       runtime::Disk& disk, NodesFile& nodes) {
+Result<void> write_summary(const std::string& summary_json, const RunFolder& folder,
+                           runtime::Disk& disk, NodesFile& nodes) {
   const std::string summary = summary_json + "\n";
   const auto written =
       disk.replace(folder.file("summary.json"), std::as_bytes(std::span<const char>{summary}));
@@ -280,145 +165,218 @@ std::function<void(int)> early_end(const LocalRunRequest& request, const RunFold
   };
 }
 
-}  // namespace
+// One run of this process, in the order of its members: each needs those above it.
+class HeadRun {
+ public:
+  HeadRun(const LocalRunRequest& request, RunFolder& folder, runtime::Disk& disk, runtime::Log& log)
+      : request_(request),
+        folder_(folder),
+        plain_disk_(disk),
+        log_(log),
+        disk_(folder, disk, log),
+        signals_({.supervised = request.members > 0,
+                  .returns = request.returns,
+                  .early = early_end(request, folder, log)}),
+        lost_members_(!request.members_here.empty()),
+        page_(request, folder, log) {}
+  HeadRun(const HeadRun&) = delete;
+  HeadRun& operator=(const HeadRun&) = delete;
 
-Result<LocalRunResult> run_locally(const LocalRunRequest& request, RunFolder& folder,
-                                   runtime::Disk& plain_disk, runtime::Log& log) {
-  RunDisk disk(folder, plain_disk, log);
-  RunSignals signals({.supervised = request.members > 0,
-                      .returns = request.returns,
-                      .early = early_end(request, folder, log)});
+  // Data, state and the wire, which answers those that come too early.
+  Result<void> prepare();
+  // From here on the folder holds a run; one that could not begin leaves it free.
+  Result<void> begin_folder();
+  Result<void> make_node();
+  // To the run's end; returns it with what is kept of it.
+  LocalRunResult run();
+
+ private:
+  Result<void> begin_membership();
+  Result<runtime::GateOptions> take_the_head();
+  void keep_state(const runtime::NodeEnd& end, LocalRunResult& result);
+  void write_end(const runtime::NodeEnd& end, LocalRunResult& result);
+
+  const LocalRunRequest& request_;
+  RunFolder& folder_;
+  runtime::Disk& plain_disk_;
+  runtime::Log& log_;
+  RunDisk disk_;
+  RunSignals signals_;
+  LostMembers lost_members_;
+  const runtime::SteadyClock clock_;
+  RunPage page_;
+  std::unique_ptr<runtime::Wire> wire_;  // null: a run without members
+  std::optional<MembershipFile> membership_;
+  std::optional<HeadRelay> relay_;
+  std::optional<Prepared> prepared_;
+  std::optional<actors::NodeParts> parts_;
+  std::optional<NodesFile> nodes_;
+  std::optional<runtime::WireTypes> types_;
+  std::optional<runtime::Node> node_;
+};
+
+Result<void> HeadRun::begin_membership() {
+  ASSIGN_OR_RETURN(MembershipFile file,
+                   MembershipFile::open(folder_.file(MembershipFile::kName), request_.returns));
+  membership_.emplace(std::move(file));
+  relay_.emplace(request_.listen, membership_->history().relay_tokens, log_);
+  return {};
+}
+
+Result<void> HeadRun::prepare() {
   // Until there is one of this session, a head that is lost is not replaced.
-  if (!request.returns) RETURN_IF_ERROR(folder.remove(MembershipFile::kName));
-  LostMembers lost_members(!request.members_here.empty());
-  const runtime::SteadyClock clock;
-  RunPage page(request, folder, log);
-  ASSIGN_OR_RETURN(const auto wire, open_head_wire(request, clock, log));
-  std::optional<MembershipFile> membership;
-  std::optional<HeadRelay> relay;
-  const auto begin_membership = [&]() -> Result<void> {
-    ASSIGN_OR_RETURN(MembershipFile file,
-                     MembershipFile::open(folder.file(MembershipFile::kName), request.returns));
-    membership.emplace(std::move(file));
-    relay.emplace(request.listen, membership->history().relay_tokens, log);
-    return {};
-  };
+  if (!request_.returns) RETURN_IF_ERROR(folder_.remove(MembershipFile::kName));
+  ASSIGN_OR_RETURN(wire_, open_head_wire(request_, clock_, log_));
   // Members that reach each other through the relay have not much patience.
-  if (wire && request.returns) {
-    RETURN_IF_ERROR(begin_membership());
-  }
+  if (wire_ && request_.returns) RETURN_IF_ERROR(begin_membership());
   // Members that come back to a head say nothing that a doorkeeper could answer.
   std::optional<Doorkeeper> doorkeeper;
-  if (wire && !request.returns) doorkeeper.emplace(*wire, clock, "the head is opening its data");
-  ASSIGN_OR_RETURN(Prepared prepared, prepare(request, folder, disk, log));
+  if (wire_ && !request_.returns)
+    doorkeeper.emplace(*wire_, clock_, "the head is opening its data");
+  ASSIGN_OR_RETURN(prepared_, launch::prepare(request_, folder_, disk_, log_));
   doorkeeper.reset();
-  if (request.resume && request.history) recall_metrics(folder, *request.history);
-  actors::NodeParts parts = make_parts(request, folder, disk, prepared);
-  parts.coordinator.ended = [&] {
+  if (request_.resume && request_.history) recall_metrics(folder_, *request_.history);
+  parts_.emplace(make_parts(request_, folder_, disk_, *prepared_));
+  parts_->coordinator.ended = [this] {
     std::vector<actors::MissingMember> missing;
-    for (const LostMember& lost : lost_members.take()) missing.push_back({lost.name, lost.error()});
+    for (const LostMember& lost : lost_members_.take()) {
+      missing.push_back({lost.name, lost.error()});
+    }
     return missing;
   };
-  // From here on the folder holds a run; one that could not begin leaves it free.
-  signals.begin();
-  RETURN_IF_ERROR(disk.replace(folder.file("topology.yaml"),
-                               std::as_bytes(std::span{request.effective_topology})));
-  RETURN_IF_ERROR(folder.remove("summary.json"));  // it tells how the session before ended
-  NodesFile nodes(folder.file("nodes.json"), plain_disk);
-  if (request.returns) nodes.load();
-  const telemetry::NodeFacts& self = parts.monitor.node;
-  RETURN_IF_ERROR(nodes.set({self.name, self.host, ::getpid(), self.role, NodeState::kRunning}));
-  parts.monitor.on_node = [&](const actors::NodeChange& change) {
-    const auto written = nodes.set(entry_of(change));
-    if (!written.ok()) log.warning(written.error().message);
-  };
+  return {};
+}
 
-  std::optional<runtime::Node> node;
-  disk.on_made_again([&](runtime::Disk& plain) {
-    put_back(request, folder, plain, nodes, membership, page, log);
-    if (node) {
-      node->send_control("coordinator", runtime::Message::of(actors::CheckpointRequest{}));
+Result<void> HeadRun::begin_folder() {
+  signals_.begin();
+  RETURN_IF_ERROR(disk_.replace(folder_.file("topology.yaml"),
+                                std::as_bytes(std::span{request_.effective_topology})));
+  RETURN_IF_ERROR(folder_.remove("summary.json"));  // it tells how the session before ended
+  nodes_.emplace(folder_.file("nodes.json"), plain_disk_);
+  if (request_.returns) nodes_->load();
+  const telemetry::NodeFacts& self = parts_->monitor.node;
+  RETURN_IF_ERROR(nodes_->set({self.name, self.host, ::getpid(), self.role, NodeState::kRunning}));
+  parts_->monitor.on_node = [this](const actors::NodeChange& change) {
+    const auto written = nodes_->set(entry_of(change));
+    if (!written.ok()) log_.warning(written.error().message);
+  };
+  disk_.on_made_again([this](runtime::Disk& plain) {
+    put_back(request_, folder_, plain, *nodes_, membership_, page_, log_);
+    if (node_) {
+      node_->send_control("coordinator", runtime::Message::of(actors::CheckpointRequest{}));
     }
   });
-  parts.monitor.files_are_gone = looks_after(disk);
+  parts_->monitor.files_are_gone = looks_after(disk_);
+  return {};
+}
+
+// What makes this process the head of its members.
+Result<runtime::GateOptions> HeadRun::take_the_head() {
+  if (!membership_) RETURN_IF_ERROR(begin_membership());
+  take_place(membership_->history(), request_.topology.cluster.failure, *parts_);
+  parts_->coordinator.on_view = [this](const actors::RunOutcome::ViewChange& change) {
+    const bool first = !parts_->coordinator.predecessor && change.view.id.number == 1;
+    const auto written = membership_->add_view(actors::view_json(change), first);
+    if (!written.ok()) log_.warning(written.error().message);
+  };
+  runtime::GateOptions gate =
+      head_gate(request_, prepared_->setup, clock_, *membership_, *relay_, log_);
+  const std::uint32_t term = parts_->coordinator.membership.term;
+  const std::uint32_t restart = size_of_run(request_.topology, request_.members).restart;
+  if (term <= restart) gate.given_up_by = make_room_for_next(signals_, log_);
+  RETURN_IF_ERROR(membership_->add_head(term, gate.incarnation));
+  return gate;
+}
+
+Result<void> HeadRun::make_node() {
   runtime::NodeOptions options;
   options.scheduler_threads = kSchedulerThreads;
-  options.shutdown_deadline = request.shutdown_deadline;
-  options.stuck_after = request.topology.cluster.failure.stuck_after;
+  options.shutdown_deadline = request_.shutdown_deadline;
+  options.stuck_after = request_.topology.cluster.failure.stuck_after;
   runtime::GateOptions gate;
-  if (wire) {
-    if (!membership) {
-      RETURN_IF_ERROR(begin_membership());
-    }
-    take_place(membership->history(), request.topology.cluster.failure, parts);
-    parts.coordinator.on_view = [&](const actors::RunOutcome::ViewChange& change) {
-      const bool first = !parts.coordinator.predecessor && change.view.id.number == 1;
-      const auto written = membership->add_view(actors::view_json(change), first);
-      if (!written.ok()) log.warning(written.error().message);
-    };
-    gate = head_gate(request, prepared.setup, clock, *membership, *relay, log);
-    const std::uint32_t term = parts.coordinator.membership.term;
-    const std::uint32_t restart = size_of_run(request.topology, request.members).restart;
-    if (term <= restart) gate.given_up_by = make_room_for_next(signals, log);
-    RETURN_IF_ERROR(membership->add_head(parts.coordinator.membership.term, gate.incarnation));
+  if (wire_) {
+    ASSIGN_OR_RETURN(gate, take_the_head());
   }
   // The Monitor asks while the node runs, and not before.
-  parts.monitor.sample = [&] { return sample_node(self.name, *node); };
-  parts.monitor.trace = [&] { return node->traces(); };
-  parts.monitor.waits = [&] { return node->wait_for_graph(); };
-  const auto factory = actors::make_actor_factory(parts);
-  const runtime::WireTypes types = wire_types(*prepared.setup.gan, prepared.setup.options);
-  if (wire) {
-    tell_members(request, *wire, log);
-    node.emplace(prepared.setup.plan, factory, options, clock, log,
-                 runtime::Uplink{std::move(gate), *wire, types});
-  } else {
-    node.emplace(prepared.setup.plan, factory, options, clock, log);
+  parts_->monitor.sample = [this] { return sample_node(parts_->monitor.node.name, *node_); };
+  parts_->monitor.trace = [this] { return node_->traces(); };
+  parts_->monitor.waits = [this] { return node_->wait_for_graph(); };
+  const auto factory = actors::make_actor_factory(*parts_);
+  const TrainingSetup& setup = prepared_->setup;
+  if (!wire_) {
+    node_.emplace(setup.plan, factory, options, clock_, log_);
+    return {};
   }
-  page.look_into(*node);
-  const runtime::NodeEnd end = signals.run(*node);
-  page.leave();
+  types_ = wire_types(*setup.gan, setup.options);
+  tell_members(request_, *wire_, log_);
+  node_.emplace(setup.plan, factory, options, clock_, log_,
+                runtime::Uplink{std::move(gate), *wire_, *types_});
+  return {};
+}
 
-  LocalRunResult result;
-  result.error = end.error;
-  result.signal = signals.stopped_by();
-  const actors::RunOutcome& outcome = *parts.outcome;
-  const std::size_t slots = prepared.setup.options.schedule.size();
-  tell_dropped(node->link_stats(), folder, log);
-  result.resume_from = folder.path();
+// Where --resume goes on: the last state is in the run's folder, or in another one.
+void HeadRun::keep_state(const runtime::NodeEnd& end, LocalRunResult& result) {
+  const actors::RunOutcome& outcome = *parts_->outcome;
   const bool hangs = !end.abandoned.empty();
   const bool is_saved =
       outcome.saved && (hangs || outcome.state == nullptr ||
-                        keep_last_state(request, prepared, *outcome.state, folder, disk).ok());
-  if (!is_saved && (end.error || outcome.state != nullptr)) {
-    result.resume_from = save_elsewhere(request, prepared, outcome, folder, hangs, plain_disk, log);
+                        keep_last_state(request_, *prepared_, *outcome.state, folder_, disk_).ok());
+  result.resume_from = folder_.path();
+  if (is_saved || (!end.error && outcome.state == nullptr)) return;
+  result.resume_from =
+      save_elsewhere(request_, *prepared_, outcome, folder_, hangs, plain_disk_, log_);
+}
+
+LocalRunResult HeadRun::run() {
+  page_.look_into(*node_);
+  const runtime::NodeEnd end = signals_.run(*node_);
+  page_.leave();
+  LocalRunResult result;
+  result.error = end.error;
+  result.signal = signals_.stopped_by();
+  tell_dropped(node_->link_stats(), folder_, log_);
+  keep_state(end, result);
+  if (end.error || request_.trace) {
+    const char* const name = request_.members == 0 ? "trace/local.json" : "trace/head.json";
+    const auto traced = write_trace(folder_.file(name), disk_, node_->traces());
+    if (!traced.ok()) log_.warning(traced.error().message);
   }
-  if (end.error || request.trace) {
-    const char* const name = request.members == 0 ? "trace/local.json" : "trace/head.json";
-    const auto traced = write_trace(folder.file(name), disk, node->traces());
-    if (!traced.ok()) log.warning(traced.error().message);
-  }
-  if (outcome.validation) result.table = outcome.validation->table;
-  const HeadHistory history = membership ? membership->history() : HeadHistory{};
+  if (parts_->outcome->validation) result.table = parts_->outcome->validation->table;
+  write_end(end, result);
+  return result;
+}
+
+void HeadRun::write_end(const runtime::NodeEnd& end, LocalRunResult& result) {
+  const HeadHistory history = membership_ ? membership_->history() : HeadHistory{};
   const auto summary = [&] {
-    return summary_json(outcome, history, slots, node->peer_stats(), result.error,
-                        result.exit_code());
+    return summary_json(*parts_->outcome, history, prepared_->setup.options.schedule.size(),
+                        node_->peer_stats(), result.error, result.exit_code());
   };
   result.summary_json = summary();
-  const auto written = write_end(result.summary_json, folder, disk, nodes);
+  const auto written = write_summary(result.summary_json, folder_, disk_, *nodes_);
   if (!end.abandoned.empty()) {
-    page.tell_end(result);
-    if (request.last_words) request.last_words(result.summary_json);
-    abandon(end, log);
+    page_.tell_end(result);
+    if (request_.last_words) request_.last_words(result.summary_json);
+    abandon(end, log_);
   }
   // What cannot be written does not hide how the run itself ended.
-  if (!written.ok() && result.error) log.error(written.error().message);
+  if (!written.ok() && result.error) log_.error(written.error().message);
   if (!written.ok() && !result.error) {
     result.error = written.error();
     result.summary_json = summary();
   }
-  page.tell_end(result);
-  return result;
+  page_.tell_end(result);
+}
+
+}  // namespace
+
+Result<LocalRunResult> run_locally(const LocalRunRequest& request, RunFolder& folder,
+                                   runtime::Disk& disk, runtime::Log& log) {
+  HeadRun head(request, folder, disk, log);
+  RETURN_IF_ERROR(head.prepare());
+  RETURN_IF_ERROR(head.begin_folder());
+  RETURN_IF_ERROR(head.make_node());
+  return head.run();
 }
 
 }  // namespace troupe::launch

@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <random>
 #include <system_error>
 
 #include <fmt/format.h>
 
 #include "launch/this_host.h"
+#include "runtime/base/secret.h"
 #include "runtime/transport/resolve.h"
 
 namespace troupe::launch {
@@ -22,9 +22,9 @@ using runtime::Result;
 
 // Containers may share the folder and not their numbers of processes.
 Result<std::string> socket_beside(const std::string& head_path) {
-  std::random_device device;
   const std::filesystem::path folder = std::filesystem::absolute(head_path).parent_path();
-  const std::string name = fmt::format("member-{}-{:04x}", ::getpid(), device() & 0xffffU);
+  const std::string name =
+      fmt::format("member-{}-{:04x}", ::getpid(), runtime::secret_number() & 0xffffU);
   const std::string address = fmt::format("ipc://{}", (folder / name).string());
   if (const auto parsed = runtime::parse_address(address); !parsed.ok()) {
     return Error{ErrorKind::kUsage,

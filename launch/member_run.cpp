@@ -131,7 +131,8 @@ Result<TrainingSetup> set_up_member(const MemberRequest& request, const config::
 std::string save_orphan(const std::string& node, const config::Topology& topology,
                         const std::string& effective, const TrainingSetup& setup,
                         const pipeline::TrainingState& state, runtime::Disk& disk) {
-  const std::string folder = orphan_folder(node, std::time(nullptr));
+  const std::string folder =
+      orphan_folder(node, std::chrono::system_clock::to_time_t(runtime::wall_now()));
   const std::string what =
       fmt::format("its state after {} steps", state.step(setup.options.schedule.size()));
   const auto written = write_orphan(folder, topology, effective, setup, state, disk);

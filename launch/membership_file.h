@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "launch/descriptor.h"
+#include "runtime/base/descriptor.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/error.h"
 #include "runtime/transport/relay_token.h"
@@ -66,13 +66,13 @@ class MembershipFile {
   runtime::Result<void> put_back() const;
 
  private:
-  MembershipFile(std::string path, Descriptor file, HeadHistory history)
+  MembershipFile(std::string path, runtime::Descriptor file, HeadHistory history)
       : path_(std::move(path)), file_(std::move(file)), history_(std::move(history)) {}
   runtime::Result<void> write(const std::string& line);
 
   std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();  // of file_ and torn_
   std::string path_;
-  Descriptor file_;
+  runtime::Descriptor file_;
   HeadHistory history_;
   bool torn_ = false;  // the file ends within a line that could not be taken back
 };

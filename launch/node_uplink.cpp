@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <random>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include "launch/nodes_file.h"
 #include "launch/this_host.h"
 #include "pipeline/state_layout.h"
+#include "runtime/base/secret.h"
 #include "runtime/transport/resolve.h"
 #include "runtime/transport/zmq_wire.h"
 
@@ -38,11 +38,6 @@ LetIn live_list(const std::string& folder, std::vector<runtime::AllowedKey> firs
 }
 
 }  // namespace
-
-std::uint64_t draw_number() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32 | device()) | 1;
-}
 
 runtime::Result<void> check_credentials(const std::string& address,
                                         const NodeCredentials& credentials) {
@@ -97,7 +92,7 @@ runtime::GateOptions gate_options(const std::string& name, const config::Failure
                                   std::vector<runtime::Term> terms) {
   runtime::GateOptions options;
   options.node = name;
-  options.incarnation = draw_number();
+  options.incarnation = runtime::secret_number();
   options.host = host_name();
   options.pid = static_cast<std::uint64_t>(::getpid());
   options.machine = machine_identity();

@@ -23,9 +23,6 @@
 
 namespace troupe::launch {
 
-// Not 0, and nobody can guess it.
-std::uint64_t draw_number();
-
 struct JoinToken {
   std::string text;  // as make_join_token() makes it
   std::string from;  // where it was found, for people: "--token-file FILE"

@@ -12,9 +12,9 @@
 #include <fmt/format.h>
 
 #include "config/yaml_value.h"
-#include "launch/utc_time.h"
 #include "runtime/base/host_name.h"
 #include "runtime/base/json_text.h"
+#include "runtime/base/utc_time.h"
 
 namespace troupe::launch {
 namespace {
@@ -69,7 +69,8 @@ void NodesFile::load() {
     entry.role = field(node, "role");
     entry.state = state_of(field(node, "state"));
     entry.cause = field(node, "cause");
-    nodes_.push_back({std::move(entry), utc_time(field(node, "since"))});
+    nodes_.push_back(
+        {std::move(entry), runtime::read_utc(field(node, "since")).value_or(runtime::WallTime{})});
   }
 }
 
@@ -123,7 +124,7 @@ Result<void> NodesFile::write() {
     nodes.push_back(
         fmt::format(R"({{"name":{},"host":{},"pid":{},"role":{},"state":"{}","since":"{}"{}}})",
                     json_string(entry.name), json_string(entry.host), entry.pid,
-                    json_string(entry.role), word(entry.state), utc_text(since), cause));
+                    json_string(entry.role), word(entry.state), runtime::utc_text(since), cause));
   }
   const std::string text = fmt::format("[{}]\n", fmt::join(nodes, ",\n "));
   auto result = disk_.replace(path_, std::as_bytes(std::span{text}));

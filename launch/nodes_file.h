@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/error.h"
 
@@ -46,12 +47,11 @@ std::string host_name();
 class NodesFile {
  public:
   // The time of day, for people; handed in as all time is.
-  using WallClock = std::function<std::chrono::system_clock::time_point()>;
+  using WallClock = std::function<runtime::WallTime()>;
 
   // Nothing is written before the first set(). `disk` must outlive this.
   NodesFile(
-      std::string path, runtime::Disk& disk,
-      WallClock now = [] { return std::chrono::system_clock::now(); });
+      std::string path, runtime::Disk& disk, WallClock now = [] { return runtime::wall_now(); });
 
   // Takes over the nodes the file tells of; what cannot be understood of it is left out.
   void load();
@@ -70,7 +70,7 @@ class NodesFile {
  private:
   struct Known {
     NodeEntry entry;
-    std::chrono::system_clock::time_point since;  // of its state
+    runtime::WallTime since;  // of its state
   };
   // With the mutex held.
   runtime::Result<void> write();

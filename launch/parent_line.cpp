@@ -12,6 +12,7 @@
 
 #include "launch/line_splitter.h"
 #include "runtime/base/error.h"
+#include "runtime/base/start_thread.h"
 
 namespace troupe::launch {
 namespace {
@@ -35,7 +36,7 @@ ParentLine::ParentLine(int descriptor, std::function<void(const std::string& lin
     : line_(descriptor), stop_(::eventfd(0, EFD_CLOEXEC)) {
   CHECK(stop_.is_open(), "no eventfd");
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
-  thread_ = std::thread([this, sink = std::move(on_line)] {
+  thread_ = runtime::need_thread("the parent's line", [this, sink = std::move(on_line)] {
     read_lines(line_.number(), stop_.number(),
                LineSplitter([&sink](std::string_view text) { sink(std::string(text)); }));
   });

@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "launch/descriptor.h"
+#include "runtime/base/descriptor.h"
 
 namespace troupe::launch {
 
@@ -23,8 +23,8 @@ class ParentLine {
   ParentLine& operator=(const ParentLine&) = delete;
 
  private:
-  Descriptor line_;
-  Descriptor stop_;  // an eventfd
+  runtime::Descriptor line_;
+  runtime::Descriptor stop_;  // an eventfd
   std::thread thread_;
 };
 

@@ -10,8 +10,8 @@
 #include <thread>
 #include <utility>
 
-#include "launch/descriptor.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/descriptor.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 
@@ -69,8 +69,8 @@ class PreemptionWatch {
 
   PreemptionNotice& notice_;
   const std::function<void(const std::string&)> on_notice_;
-  const Descriptor wake_;  // an eventfd: it is to end
-  std::thread thread_;     // the last to begin
+  const runtime::Descriptor wake_;  // an eventfd: it is to end
+  std::thread thread_;              // the last to begin
 };
 
 }  // namespace troupe::launch

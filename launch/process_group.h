@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "launch/child_process.h"
-#include "launch/descriptor.h"
 #include "launch/end_requests.h"
 #include "launch/group_rules.h"
 #include "launch/signal_watch.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/descriptor.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 
@@ -108,7 +108,7 @@ class ProcessGroup {
   std::vector<bool> reported_;
   std::uint32_t heads_lost_ = 0;
   std::vector<std::string> told_;  // to heads so far, the next one too
-  Descriptor wake_;                // an eventfd: a signal has come
+  runtime::Descriptor wake_;       // an eventfd: a signal has come
   std::mutex mutex_;
   std::vector<int> signals_;  // not yet looked at
   EndRequests requests_;      // the watch's thread only

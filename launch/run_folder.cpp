@@ -22,6 +22,7 @@
 namespace troupe::launch {
 namespace {
 
+using runtime::Descriptor;
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/descriptor.h"
+#include "runtime/base/descriptor.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/error.h"
 
@@ -67,8 +67,8 @@ class RunFolder {
 
   std::string path_;
   runtime::Disk& disk_;
-  Descriptor lock_;               // the file ".lock"
-  Descriptor folder_;             // the folder itself
+  runtime::Descriptor lock_;      // the file ".lock"
+  runtime::Descriptor folder_;    // the folder itself
   std::vector<std::string> new_;  // what create() did not find, what lies deepest first
 };
 

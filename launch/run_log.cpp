@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/base/clock.h"
+
 namespace troupe::launch {
 namespace {
 
@@ -43,8 +45,8 @@ runtime::Result<runtime::Log> open_run_log(const RunFolder& folder,
   options.level = level;
   options.file = folder.file("log.txt");
   options.also = [history = std::move(history)](LogLevel of_line, std::string_view line) {
-    const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
-    history->take_log({now.count(), log_level_word(of_line), std::string(line)});
+    const double now = runtime::seconds_since_1970(runtime::wall_now());
+    history->take_log({now, log_level_word(of_line), std::string(line)});
   };
   return runtime::Log::open(options);
 }

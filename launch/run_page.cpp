@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "launch/page_token.h"
+#include "runtime/base/start_thread.h"
 #include "telemetry/shower_file.h"
 
 namespace troupe::launch {
@@ -85,7 +86,8 @@ runtime::Result<void> RunPage::open(const LocalRunRequest& request, const RunFol
   options.version = request.version;
   options.assets = request.page;
   ASSIGN_OR_RETURN(server_, telemetry::PageServer::open(options, {std::move(source)}));
-  writer_ = std::thread([this] { write_answers(); });
+  ASSIGN_OR_RETURN(writer_,
+                   runtime::start_thread("the page's answers", [this] { write_answers(); }));
   const std::string token_file = monitor.token.value_or(folder.file(kPageToken));
   log.info(fmt::format("watch it at {}{}", server_->address(),
                        token.empty() ? "" : " with the token in " + token_file));

@@ -3,6 +3,8 @@
 #include <ctime>
 #include <utility>
 
+#include "runtime/base/start_thread.h"
+
 namespace troupe::launch {
 namespace {
 
@@ -26,7 +28,7 @@ void hold_signals() {
 
 SignalWatch::SignalWatch(std::function<void(int)> on_signal) : watched_(watched_signals()) {
   pthread_sigmask(SIG_BLOCK, &watched_, nullptr);
-  thread_ = std::thread([this, on_signal = std::move(on_signal)] {
+  thread_ = runtime::need_thread("signals", [this, on_signal = std::move(on_signal)] {
     constexpr timespec kPause{0, 100'000'000};
     while (!ending_) {
       const int number = sigtimedwait(&watched_, nullptr, &kPause);

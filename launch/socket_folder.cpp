@@ -16,12 +16,14 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/transport/resolve.h"
 
 namespace troupe::launch {
 namespace {
 
 namespace fs = std::filesystem;
+using runtime::Descriptor;
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
@@ -67,7 +69,8 @@ bool is_left_behind(const fs::path& folder, pid_t process) {
   if (lock.is_open()) return ::flock(lock.number(), LOCK_EX | LOCK_NB) == 0;
   if (errno != ENOENT) return false;
   const bool gone = ::kill(process, 0) != 0 && errno == ESRCH;
-  return gone && facts.st_mtime + kMakingSeconds < std::time(nullptr);
+  return gone && facts.st_mtime + kMakingSeconds <
+                     std::chrono::system_clock::to_time_t(runtime::wall_now());
 }
 
 void sweep(const std::string& parent) {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "launch/descriptor.h"
+#include "runtime/base/descriptor.h"
 #include "runtime/base/error.h"
 
 namespace troupe::launch {
@@ -28,10 +28,10 @@ class SocketFolder {
   std::string address() const;
 
  private:
-  SocketFolder(std::string path, Descriptor lock);
+  SocketFolder(std::string path, runtime::Descriptor lock);
 
   std::string path_;  // "": moved from
-  Descriptor lock_;
+  runtime::Descriptor lock_;
 };
 
 }  // namespace troupe::launch

@@ -17,12 +17,14 @@
 
 #include <fmt/format.h>
 
-#include "launch/descriptor.h"
 #include "launch/nodes_file.h"
+#include "runtime/base/descriptor.h"
 #include "runtime/transport/resolve.h"
 
 namespace troupe::launch {
 namespace {
+
+using runtime::Descriptor;
 
 // Only addresses of this machine can be bound.
 bool can_bind(const std::string& numeric_host) {

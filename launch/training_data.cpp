@@ -10,6 +10,7 @@
 
 #include "launch/usable_machine.h"
 #include "pipeline/synthetic.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/disk.h"
 
 namespace troupe::launch {
@@ -24,7 +25,7 @@ class ProgressTeller {
   ProgressTeller(std::string what, Log& log) : what_(std::move(what)), log_(log) {}
 
   void tell(std::uint64_t done, std::uint64_t total) {
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = runtime::steady_now();
     if (now - last_ < std::chrono::seconds(2)) return;
     last_ = now;
     if (done == 0) return;
@@ -37,8 +38,8 @@ class ProgressTeller {
  private:
   std::string what_;
   Log& log_;
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point last_ = start_;
+  const runtime::TimePoint start_ = runtime::steady_now();
+  runtime::TimePoint last_ = start_;
 };
 
 pipeline::Progress shower_progress(Log& log) {

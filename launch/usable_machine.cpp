@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "launch/control_groups.h"
-#include "launch/descriptor.h"
+#include "runtime/base/descriptor.h"
 
 namespace troupe::launch {
 
@@ -29,7 +29,7 @@ UsableMemory usable_memory() {
 
 // The second number of statm is pages in memory.
 std::int64_t resident_bytes() {
-  const Descriptor file(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
+  const runtime::Descriptor file(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
   char text[128];
   const ssize_t size = file.is_open() ? ::read(file.number(), text, sizeof(text) - 1) : -1;
   if (size <= 0) return 0;

@@ -13,6 +13,7 @@
 #include "main/output_file.h"
 #include "pipeline/dataset_info.h"
 #include "pipeline/shower_dataset.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/json_text.h"
 #include "runtime/base/thread_team.h"
 #include "runtime/base/utf8.h"
@@ -28,10 +29,10 @@ constexpr double kDegree = 3.14159265358979323846 / 180.0;
 
 // Prints on standard error every two seconds. `check`, if set, is asked each time.
 pipeline::Progress progress_to_stderr(std::function<runtime::Result<void>()> check = {}) {
-  auto last = std::chrono::steady_clock::now();
+  auto last = runtime::steady_now();
   return [last, check = std::move(check)](std::uint64_t done,
                                           std::uint64_t total) mutable -> runtime::Result<void> {
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = runtime::steady_now();
     if (now - last > std::chrono::seconds(2)) {
       last = now;
       std::cerr << fmt::format("{} of {} events ({:.0f} %)\n", done, total,
@@ -76,14 +77,13 @@ int make(const CommandLine& line) {
   }
   runtime::ThreadTeam team(line.get<int>("threads"));
   report_threads(line.get<int>("threads"), team.threads());
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = runtime::steady_now();
   const auto paths = pipeline::write_shower_dataset(
       options, file, team, progress_to_stderr([] {
         return launch::check_room_for_file("spread it over several with --files");
       }));
   if (!paths.ok()) return report(paths.error());
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = std::chrono::duration<double>(runtime::steady_now() - start).count();
   if (line.get<bool>("json")) {
     std::vector<std::string> names;
     for (const auto& path : *paths) names.push_back(json_string(path));

@@ -22,6 +22,7 @@
 #include "pipeline/checkpoint.h"
 #include "pipeline/generation.h"
 #include "pipeline/shower_file.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/json_text.h"
 
@@ -182,10 +183,10 @@ Result<double> generate(const Request& request) {
                                                   pipeline::hash_of_state(trained.state).text())},
                         {"seed", request.seed}};
   TrainedShowers source(trained, request);
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = runtime::steady_now();
   auto said = start;
   const auto tell = [&](std::uint64_t done, std::uint64_t) -> Result<void> {
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = runtime::steady_now();
     if (now - said > std::chrono::seconds(2)) {
       said = now;
       std::cerr << fmt::format("{} of {} showers\n", done, request.events);
@@ -200,8 +201,7 @@ Result<double> generate(const Request& request) {
   };
   ASSIGN_OR_RETURN(const runtime::Buffer file,
                    pipeline::compose_shower_file(options, source, team, tell));
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = std::chrono::duration<double>(runtime::steady_now() - start).count();
   runtime::FileDisk disk;
   RETURN_IF_ERROR(disk.replace(request.out, file.bytes()));
   return seconds;

@@ -11,7 +11,7 @@
 #include "main/commands.h"
 #include "main/help.h"
 #include "main/usage_hint.h"
-#include "runtime/base/descriptors.h"
+#include "runtime/base/descriptor.h"
 #include "runtime/base/error.h"
 #include "runtime/base/heap.h"
 #include "runtime/base/start_thread.h"

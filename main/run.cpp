@@ -29,6 +29,7 @@
 #include "main/commands.h"
 #include "main/common_options.h"
 #include "main/shell_word.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/utf8.h"
 
 namespace troupe {
@@ -94,7 +95,8 @@ std::string without_slashes_behind(std::string folder) {
 }
 
 std::string default_out(const std::string& name) {
-  return fmt::format("runs/{}-{:%Y%m%d-%H%M%S}", name, fmt::localtime(std::time(nullptr)));
+  return fmt::format("runs/{}-{:%Y%m%d-%H%M%S}", name,
+                     fmt::localtime(std::chrono::system_clock::to_time_t(runtime::wall_now())));
 }
 
 int finish_run(const launch::LocalRunResult& result, const RunArguments& arguments,

@@ -7,7 +7,9 @@
 #include "launch/key_folder.h"
 #include "main/command_line.h"
 #include "main/commands.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/disk.h"
+#include "runtime/base/utc_time.h"
 
 namespace troupe {
 namespace {
@@ -19,7 +21,7 @@ int print_token(const CommandLine& line) {
     return line.usage_error(fmt::format("--for: {} is no time such as 30s, 10min or 1h", text));
   }
   const auto folder = line.get<std::string>("dir");
-  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const auto now = std::chrono::floor<std::chrono::seconds>(runtime::wall_now());
   const auto until = now + std::chrono::ceil<std::chrono::seconds>(*lifetime);
   const auto keys = launch::read_key_folder(folder);
   if (!keys.ok()) return report(keys.error());
@@ -31,7 +33,7 @@ int print_token(const CommandLine& line) {
       "until {}; on the other machine, with the token in a file: troupe join 'ADDRESS#{}' "
       "--token-file FILE\n(--token-file - reads it from standard input, and TROUPE_TOKEN does "
       "without a file)\n",
-      runtime::time_text(until), keys->own.public_key);
+      runtime::utc_text(until), keys->own.public_key);
   return 0;
 }
 

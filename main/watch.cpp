@@ -18,6 +18,7 @@
 #include "main/common_options.h"
 #include "main/output_file.h"
 #include "main/watch_terminal.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/utf8.h"
 #include "telemetry/page/page_asset.h"
@@ -62,8 +63,8 @@ class Ending {
   int signal() const { return signal_; }
   // False: it is time to end.
   bool pause(std::chrono::milliseconds time) const {
-    const auto until = std::chrono::steady_clock::now() + time;
-    while (signal_ == 0 && std::chrono::steady_clock::now() < until) {
+    const auto until = runtime::steady_now() + time;
+    while (signal_ == 0 && runtime::steady_now() < until) {
       std::this_thread::sleep_for(kLook);
     }
     return signal_ == 0;
@@ -137,10 +138,10 @@ int watch_address(const WatchArguments& arguments, const Ending& ending) {
 Result<std::unique_ptr<RunReader>> open_folder(const std::string& folder, const Ending& ending) {
   telemetry::RunReaderOptions options;
   const bool on_terminal = ::isatty(STDERR_FILENO) == 1;
-  auto told = std::chrono::steady_clock::now();
+  auto told = runtime::steady_now();
   options.progress = [&ending, &folder, on_terminal, told](std::uint64_t read,
                                                            std::uint64_t bytes) mutable {
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = runtime::steady_now();
     if (bytes > kLargeBytes && now - told > std::chrono::seconds(1)) {
       told = now;
       std::cerr << fmt::format("{}: read {:.0f} %{}", folder,

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/clock.h"
 #include "telemetry/watch/watch_screen.h"
 
 namespace troupe {
@@ -34,7 +35,7 @@ WatchTerminal::~WatchTerminal() {
 
 void WatchTerminal::show(const telemetry::RunView& run) {
   if (run.version == shown_version_ && !(in_place_ && said_anew_)) return;
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = runtime::steady_now();
   if (shown_version_ > 0 && now - shown_at_ < (in_place_ ? std::chrono::milliseconds(kDrawEvery)
                                                          : std::chrono::milliseconds(kLineEvery))) {
     return;

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <string>
 
+#include "runtime/base/clock.h"
 #include "telemetry/watch/run_view.h"
 
 namespace troupe {
@@ -40,7 +41,7 @@ class WatchTerminal {
   std::size_t drawn_lines_ = 0;
   std::uint64_t shown_version_ = 0;
   bool said_anew_ = false;
-  std::chrono::steady_clock::time_point shown_at_;
+  runtime::TimePoint shown_at_{};
 };
 
 }  // namespace troupe

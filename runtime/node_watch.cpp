@@ -19,8 +19,6 @@ constexpr int kSlowHandlers = 8;
 // Where people say what stuck_after is.
 constexpr std::string_view kSetting = "(cluster.failure.stuck_after)";
 
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
 // None: no handler runs anywhere.
 std::optional<Duration> longest_handler(const WaitGraph& graph) {
   std::optional<Duration> longest;

@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "runtime/base/start_thread.h"
 
@@ -294,12 +295,12 @@ std::vector<Task*> ThreadScheduler::retire(const std::vector<Task*>& tasks, Dura
   for (Task* task : tasks) {
     if (task->slot_ != nullptr) static_cast<Slot*>(task->slot_)->retired.store(true);
   }
-  const auto give_up_at = std::chrono::steady_clock::now() + patience;
+  const auto give_up_at = steady_now() + patience;
   std::vector<Task*> busy;
   for (Task* task : tasks) {
     auto* slot = static_cast<Slot*>(task->slot_);
     if (slot == nullptr) continue;
-    while (state_->running(slot) && std::chrono::steady_clock::now() < give_up_at) {
+    while (state_->running(slot) && steady_now() < give_up_at) {
       std::this_thread::sleep_for(kRetirePoll);
     }
     if (state_->running(slot)) {

@@ -13,8 +13,6 @@ namespace {
 using Activity = ActorWait::Activity;
 using Edges = std::vector<std::vector<std::size_t>>;
 
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
 bool lacks_credit(const WaitGraph& graph, std::size_t actor) {
   return std::any_of(graph.links.begin(), graph.links.end(),
                      [&](const LinkWait& link) { return link.from == actor && link.sender_waits; });

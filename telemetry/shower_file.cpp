@@ -1,11 +1,10 @@
 #include "telemetry/shower_file.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <memory>
-#include <system_error>
+#include <filesystem>
 
 #include <fmt/format.h>
+
+#include "runtime/base/disk.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -20,27 +19,13 @@ runtime::Result<std::string> read_showers(const std::string& run_folder, std::ui
   using runtime::Error;
   using runtime::ErrorKind;
   const std::string path = fmt::format("{}/showers/{}", run_folder, showers_file_name(step));
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"),
-                                                             &std::fclose);
-  if (file == nullptr && errno == ENOENT) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) {
     return Error{ErrorKind::kData, fmt::format("there are no showers of step {}: \"showers\" of "
                                                "the run's history lists those there are",
                                                step)};
   }
-  if (file == nullptr) {
-    return Error{ErrorKind::kData,
-                 fmt::format("{}: {}", path, std::generic_category().message(errno))};
-  }
-  std::string text(kMostBytes + 1, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
-  if (std::ferror(file.get()) != 0) {
-    return Error{ErrorKind::kData, fmt::format("{}: cannot be read", path)};
-  }
-  if (text.size() > kMostBytes) {
-    return Error{ErrorKind::kData,
-                 fmt::format("{}: larger than {} bytes, so it is not of a run", path, kMostBytes)};
-  }
-  return text;
+  return runtime::read_file(path, kMostBytes);
 }
 
 }  // namespace troupe::telemetry

@@ -10,6 +10,13 @@ namespace troupe::runtime {
 using Duration = std::chrono::nanoseconds;
 // Time since an arbitrary start; only differences mean something.
 using TimePoint = std::chrono::nanoseconds;
+// A time of day, which people and other programs read.
+using WallTime = std::chrono::system_clock::time_point;
+
+inline double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+inline double seconds_since_1970(WallTime time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
 
 class Clock {
  public:
@@ -23,6 +30,11 @@ class SteadyClock final : public Clock {
  public:
   TimePoint now() const override;
 };
+
+// What these read. Any thread.
+TimePoint steady_now();
+// The machine's time of day, which may be set back.
+WallTime wall_now();
 
 // A clock that stands still until it is told to move. One thread.
 class ManualClock final : public Clock {

@@ -1,6 +1,7 @@
 #include "runtime/base/disk.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,8 +15,6 @@
 
 #include <fmt/format.h>
 
-#include "runtime/base/descriptors.h"
-
 namespace troupe::runtime {
 namespace {
 
@@ -24,21 +23,6 @@ Error disk_error(std::string_view doing, const std::string& path, int cause) {
   return Error{ErrorKind::kData,
                fmt::format("{} {}: {}", doing, path, std::generic_category().message(cause))};
 }
-
-// Closes on scope exit.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 // 0 or the errno of the write that failed.
 int write_all(int descriptor, std::span<const std::byte> bytes) {
@@ -74,6 +58,15 @@ Result<std::string> file_behind(const std::string& path) {
   return file.string();
 }
 
+// Only regular files: a pipe's writer would be waited for.
+Result<Descriptor> open_to_read(const std::string& path, struct stat& status) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.is_open()) return disk_error("cannot open", path, errno);
+  if (::fstat(file.number(), &status) != 0) return disk_error("cannot read", path, errno);
+  if (!S_ISREG(status.st_mode)) return Error{ErrorKind::kData, path + " is not a regular file"};
+  return file;
+}
+
 }  // namespace
 
 Result<void> FileDisk::replace(const std::string& name, std::span<const std::byte> bytes) {
@@ -83,7 +76,7 @@ Result<void> FileDisk::replace(const std::string& name, std::span<const std::byt
     // What is there is a remainder of ours, or a link that somebody has put there.
     ::unlink(temporary.c_str());
     const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-    if (file.number() < 0) return disk_error("cannot create", temporary, errno);
+    if (!file.is_open()) return disk_error("cannot create", temporary, errno);
     if (const int cause = write_all_and_sync(file.number(), bytes); cause != 0) {
       ::unlink(temporary.c_str());
       return disk_error("cannot write", temporary, cause);
@@ -97,19 +90,15 @@ Result<void> FileDisk::replace(const std::string& name, std::span<const std::byt
   const std::string folder = std::filesystem::path(path).parent_path().string();
   const Descriptor opened(
       ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened.number() < 0 || ::fsync(opened.number()) != 0) {
+  if (!opened.is_open() || ::fsync(opened.number()) != 0) {
     return disk_error("cannot flush the folder of", path, errno);
   }
   return {};
 }
 
 Result<Buffer> FileDisk::read(const std::string& path) {
-  // Opening a pipe would wait for its writer.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.number() < 0) return disk_error("cannot open", path, errno);
   struct stat status {};
-  if (::fstat(file.number(), &status) != 0) return disk_error("cannot read", path, errno);
-  if (!S_ISREG(status.st_mode)) return Error{ErrorKind::kData, path + " is not a regular file"};
+  ASSIGN_OR_RETURN(const Descriptor file, open_to_read(path, status));
   std::optional<Buffer> room = Buffer::try_allocate(static_cast<std::size_t>(status.st_size));
   if (!room) {
     return Error{
@@ -150,6 +139,47 @@ Result<void> FileDisk::make_folder(const std::string& folder) {
   return {};
 }
 
+Result<std::string> read_file(const std::string& path, std::size_t most) {
+  struct stat status {};
+  ASSIGN_OR_RETURN(const Descriptor file, open_to_read(path, status));
+  auto text = read_text(file, most + 1);
+  if (!text.ok())
+    return Error{ErrorKind::kData, fmt::format("cannot read {}: {}", path, text.error().message)};
+  if (text->size() > most) {
+    return Error{ErrorKind::kData, fmt::format("{} holds more than {} bytes", path, most)};
+  }
+  return text;
+}
+
+Result<std::string> read_text(const Descriptor& file, std::size_t most) {
+  constexpr std::size_t kPiece = std::size_t{64} << 10;
+  std::string text;
+  while (text.size() < most) {
+    const std::size_t size = text.size();
+    text.resize(std::min(size + kPiece, most));
+    const ssize_t count = ::read(file.number(), text.data() + size, text.size() - size);
+    const int cause = count < 0 ? errno : 0;
+    text.resize(size + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+    if (count == 0) break;
+    if (cause == EAGAIN) {
+      pollfd readable{file.number(), POLLIN, 0};
+      ::poll(&readable, 1, -1);
+    } else if (cause != 0 && cause != EINTR) {
+      return Error{ErrorKind::kData, std::generic_category().message(cause)};
+    }
+  }
+  return text;
+}
+
+Result<void> write_new_file(const std::string& path, std::string_view text, mode_t mode) {
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  if (!file.is_open()) return disk_error("cannot create", path, errno);
+  const int cause = write_all_and_sync(file.number(), std::as_bytes(std::span(text)));
+  if (cause == 0) return {};
+  ::unlink(path.c_str());
+  return disk_error("cannot write", path, cause);
+}
+
 Result<void> put_back(int descriptor, const std::string& path) {
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) return disk_error("cannot copy to", path, errno);
@@ -159,7 +189,7 @@ Result<void> put_back(int descriptor, const std::string& path) {
   if (is_there) return {};
   const int flags = O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC;
   const Descriptor copy(::open(path.c_str(), flags, status.st_mode & 0777));
-  if (copy.number() < 0) return disk_error("cannot create", path, errno);
+  if (!copy.is_open()) return disk_error("cannot create", path, errno);
   std::vector<std::byte> block(std::size_t{1} << 20);
   off_t at = 0;
   while (true) {

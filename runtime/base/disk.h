@@ -1,13 +1,18 @@
 #pragma once
 
-// Durable files behind an interface, so that a test can fill or tear the disk.
+// Durable files behind an interface, so that a test can fill or tear the disk; and short texts,
+// which need none.
+
+#include <sys/types.h>
 
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/buffer.h"
+#include "runtime/base/descriptor.h"
 #include "runtime/base/error.h"
 
 namespace troupe::runtime {
@@ -43,6 +48,19 @@ class FileDisk : public Disk {
   Result<void> make_folder(const std::string& folder) override;
   Result<void> link(const std::string& path, const std::string& target) override;
 };
+
+// The text of a file. Errors (kData) name the path: there is no such file, it is something else, or
+// it holds more than `most` bytes.
+Result<std::string> read_file(const std::string& path, std::size_t most);
+
+// What an open file, pipe or device holds from where it stands to its end, or `most` bytes of it.
+// Waits for the writers of a pipe that was opened without waiting (O_NONBLOCK); where a pipe has
+// none, that is its end. Errors (kData) say why the system gives nothing.
+Result<std::string> read_text(const Descriptor& file, std::size_t most);
+
+// Makes a file that is on the disk when this returns. Errors (kData) name the path, as of one that
+// exists; what could be written in part is removed.
+Result<void> write_new_file(const std::string& path, std::string_view text, mode_t mode);
 
 // Writes what an open file holds into a new file at `path`, and makes the descriptor lead to that
 // one, for appending. So a file that was removed or moved away while it is written comes back; one

@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/base/descriptor.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/utf8.h"
 
@@ -22,14 +23,11 @@ namespace {
 // The library's own cannot be put back.
 class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  FileSink(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
-  ~FileSink() override { ::close(descriptor_); }
-  FileSink(const FileSink&) = delete;
-  FileSink& operator=(const FileSink&) = delete;
+  FileSink(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
 
   Result<void> put_back() {
     const std::scoped_lock lock(mutex_);
-    return runtime::put_back(descriptor_, path_);
+    return runtime::put_back(file_.number(), path_);
   }
 
  private:
@@ -39,7 +37,7 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
     formatter_->format(message, line);
     const char* at = line.data();
     for (std::size_t left = line.size(); left > 0;) {
-      const ssize_t written = ::write(descriptor_, at, left);
+      const ssize_t written = ::write(file_.number(), at, left);
       if (written < 0 && errno == EINTR) continue;
       if (written <= 0) return;
       at += written;
@@ -49,7 +47,7 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
   void flush_() override {}
 
   const std::string path_;
-  const int descriptor_;
+  const Descriptor file_;
 };
 
 }  // namespace
@@ -90,12 +88,12 @@ Result<Log> Log::open(const LogOptions& options) {
   }
   if (!options.file.empty()) {
     const int flags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC;
-    const int descriptor = ::open(options.file.c_str(), flags, 0644);
-    if (descriptor < 0) {
+    Descriptor file(::open(options.file.c_str(), flags, 0644));
+    if (!file.is_open()) {
       return Error{ErrorKind::kData, "cannot open the log file '" + options.file +
                                          "': " + std::generic_category().message(errno)};
     }
-    sinks->file = std::make_shared<FileSink>(options.file, descriptor);
+    sinks->file = std::make_shared<FileSink>(options.file, std::move(file));
     sinks->logger.sinks().push_back(sinks->file);
   }
   sinks->logger.set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ %v");

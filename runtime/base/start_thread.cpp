@@ -1,5 +1,6 @@
 #include "runtime/base/start_thread.h"
 
+#include <csignal>
 #include <system_error>
 #include <utility>
 
@@ -15,11 +16,26 @@ Error no_thread(std::string_view whom, std::string_view why) {
 }
 
 Result<std::thread> start_thread(std::string_view whom, std::function<void()> work) {
-  try {
-    return std::thread(std::move(work));
-  } catch (const std::system_error& error) {
-    return no_thread(whom, error.code().message());
+  sigset_t held, before;
+  sigemptyset(&held);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGCHLD}) {
+    sigaddset(&held, number);
   }
+  pthread_sigmask(SIG_BLOCK, &held, &before);
+  Result<std::thread> thread = Error{};
+  try {
+    thread = std::thread(std::move(work));
+  } catch (const std::system_error& error) {
+    thread = no_thread(whom, error.code().message());
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+std::thread need_thread(std::string_view whom, std::function<void()> work) {
+  auto thread = start_thread(whom, std::move(work));
+  CHECK(thread.ok(), thread.error().message);
+  return std::move(*thread);
 }
 
 }  // namespace troupe::runtime

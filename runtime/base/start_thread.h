@@ -1,6 +1,8 @@
 #pragma once
 
-// Threads that the system may refuse to give.
+// Threads, which the system may refuse to give. Signals that ask a process for something are never
+// handled by one that is made here: they belong to the main thread, or to who waits for them
+// (launch/signal_watch.h).
 
 #include <functional>
 #include <string_view>
@@ -16,5 +18,8 @@ Error no_thread(std::string_view whom, std::string_view why);
 
 // Errors (kInternal): the system gives none; see no_thread().
 Result<std::thread> start_thread(std::string_view whom, std::function<void()> work);
+
+// The same for one without which this process is of no use: ends it where the system gives none.
+std::thread need_thread(std::string_view whom, std::function<void()> work);
 
 }  // namespace troupe::runtime

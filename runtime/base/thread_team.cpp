@@ -1,24 +1,23 @@
 #include "runtime/base/thread_team.h"
 
-#include <system_error>
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/start_thread.h"
 
 namespace troupe::runtime {
 
 ThreadTeam::ThreadTeam(int threads, const std::function<void()>& on_thread_start) {
   CHECK(threads >= 1);
   others_.reserve(static_cast<std::size_t>(threads) - 1);
-  try {
-    for (int i = 1; i < threads; ++i) {
-      others_.emplace_back([this, i, on_thread_start] {
-        if (on_thread_start) on_thread_start();
-        work(i);
-      });
-    }
-  } catch (const std::system_error&) {
+  for (int i = 1; i < threads; ++i) {
+    auto thread = start_thread("computing", [this, i, on_thread_start] {
+      if (on_thread_start) on_thread_start();
+      work(i);
+    });
     // A limit of the system; any number of threads computes the same.
+    if (!thread.ok()) break;
+    others_.push_back(std::move(*thread));
   }
 }
 

@@ -14,8 +14,6 @@ namespace {
 
 constexpr Duration kLook = std::chrono::milliseconds(200);
 
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
 Error failed(const AskOptions& options, const std::string& why,
              ErrorKind kind = ErrorKind::kLostPeers) {
   return {kind, fmt::format("{} {}: {}", options.failure, without_key(options.address), why)};

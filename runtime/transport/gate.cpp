@@ -1,11 +1,11 @@
 #include "runtime/transport/gate.h"
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "runtime/base/secret.h"
 #include "runtime/node_core.h"
 #include "runtime/transport/resolve.h"
 
@@ -16,15 +16,9 @@ namespace {
 // after this.
 constexpr Duration kDialPause = std::chrono::milliseconds(100);
 
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
-std::uint64_t from_the_system(const std::string&, const std::string&) {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32 | device()) | 1;
-}
-
 GateOptions with_defaults(GateOptions options) {
-  if (!options.draw) options.draw = from_the_system;
+  if (!options.draw)
+    options.draw = [](const std::string&, const std::string&) { return secret_number(); };
   return options;
 }
 

@@ -1,19 +1,17 @@
 #include "runtime/transport/keys.h"
 
-#include <fcntl.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <zmq.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <ctime>
+#include <filesystem>
+
+#include "runtime/base/disk.h"
+#include "runtime/base/utc_time.h"
 
 namespace troupe::runtime {
 namespace {
@@ -43,64 +41,30 @@ bool take_until(AllowedKey& entry) {
   entry.name.resize(entry.name.find_last_not_of(kSpaces) + 1);
   if (word.empty()) return true;
   const std::string moment = next_word();
-  std::tm parts{};
-  const char* after = ::strptime(moment.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  if (after == nullptr || *after != '\0' || !next_word().empty()) return false;
-  entry.until = std::chrono::sys_seconds(std::chrono::seconds(::timegm(&parts)));
+  const auto until = read_utc(moment);
+  if (!until || !next_word().empty()) return false;
+  entry.until = std::chrono::floor<std::chrono::seconds>(*until);
   return true;
 }
 
 Result<void> write_new(const std::string& path, std::string_view text, mode_t mode) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-  if (file < 0) {
-    return usage(
-        fmt::format("cannot write the key file {}: {}{}", path, std::strerror(errno),
-                    errno == EEXIST ? "; keys are never overwritten, give another place" : ""));
-  }
-  std::size_t written = 0;
-  int failed = 0;
-  while (written < text.size() && failed == 0) {
-    const ssize_t step = ::write(file, text.data() + written, text.size() - written);
-    if (step > 0) {
-      written += static_cast<std::size_t>(step);
-    } else if (errno != EINTR) {
-      failed = errno;
-    }
-  }
-  if (failed == 0 && ::fsync(file) != 0) failed = errno;
-  if (::close(file) != 0 && failed == 0) failed = errno;
-  if (failed == 0) return {};
-  ::unlink(path.c_str());
-  return usage(fmt::format("cannot write the key file {}: {}", path, std::strerror(failed)));
+  const auto written = write_new_file(path, text, mode);
+  if (written.ok()) return {};
+  std::error_code ignored;
+  const bool exists = std::filesystem::exists(path, ignored);
+  return usage(written.error().message +
+               (exists ? "; keys are never overwritten, give another place" : ""));
 }
 
 // The text of a file. `secret`: refused when others than its owner can read it.
-Result<std::string> read_text(const std::string& path, bool secret) {
-  // Not blocking: a pipe by that name must not hang.
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return usage(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+Result<std::string> read_key_file(const std::string& path, bool secret) {
   struct stat facts {};
-  std::string problem;
-  if (::fstat(file, &facts) != 0 || !S_ISREG(facts.st_mode)) {
-    problem = fmt::format("cannot read {}: it is not a file", path);
-  } else if (secret && (facts.st_mode & 077) != 0) {
-    problem = fmt::format("other users can read the secret key {}: chmod 600 {}", path, path);
+  if (secret && ::stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) &&
+      (facts.st_mode & 077) != 0) {
+    return usage(fmt::format("other users can read the secret key {}: chmod 600 {}", path, path));
   }
-  std::string text;
-  std::array<char, 4096> part;
-  while (problem.empty()) {
-    const ssize_t count = ::read(file, part.data(), part.size());
-    if (count == 0) break;
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      problem = fmt::format("cannot read {}: {}", path, std::strerror(errno));
-    } else {
-      text.append(part.data(), static_cast<std::size_t>(count));
-      if (text.size() > kMostFileBytes) problem = fmt::format("{} is too large", path);
-    }
-  }
-  ::close(file);
-  if (!problem.empty()) return usage(problem);
+  auto text = read_file(path, kMostFileBytes);
+  if (!text.ok()) return usage(text.error().message);
   return text;
 }
 
@@ -216,7 +180,7 @@ Result<void> write_secret_key(const std::string& path, const KeyPair& keys) {
 }
 
 Result<std::string> read_public_key(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, read_text(path, false));
+  ASSIGN_OR_RETURN(const std::string text, read_key_file(path, false));
   ASSIGN_OR_RETURN(KeyPair keys, parse_keys(path, text));
   if (!keys.secret_key.empty()) {
     return usage(fmt::format("{}: this is a secret key; give the public one", path));
@@ -225,7 +189,7 @@ Result<std::string> read_public_key(const std::string& path) {
 }
 
 Result<KeyPair> read_secret_key(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, read_text(path, true));
+  ASSIGN_OR_RETURN(const std::string text, read_key_file(path, true));
   ASSIGN_OR_RETURN(KeyPair keys, parse_keys(path, text));
   if (keys.secret_key.empty()) return usage(fmt::format("{}: it holds no secret key", path));
   ASSIGN_OR_RETURN(const KeyPair derived, keys_of_secret(keys.secret_key));
@@ -253,13 +217,8 @@ Result<KeyPair> keys_of_secret(std::string_view secret_key) {
   return KeyPair{key_of_text(derived.data()), secret};
 }
 
-std::string time_text(std::chrono::sys_seconds time) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
-                     fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
-}
-
 Result<std::vector<AllowedKey>> read_allow_list(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, read_text(path, false));
+  ASSIGN_OR_RETURN(const std::string text, read_key_file(path, false));
   std::vector<AllowedKey> allowed;
   for (Line& line : lines_of(text)) {
     const std::string key = key_of_text(line.first);

@@ -45,9 +45,6 @@ Result<KeyPair> make_keys();
 // The pair of a secret key, in either form. Errors (kUsage): the text is no key.
 Result<KeyPair> keys_of_secret(std::string_view secret_key);
 
-// "2026-01-31T12:00:00Z", as allow-lists have it.
-std::string time_text(std::chrono::sys_seconds time);
-
 inline constexpr std::size_t kKeyBytes = 32;
 inline constexpr std::size_t kKeyDigits = 2 * kKeyBytes;
 inline constexpr std::size_t kZ85KeyCharacters = 40;

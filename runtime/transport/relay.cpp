@@ -14,6 +14,7 @@
 #include <map>
 #include <thread>
 
+#include "runtime/base/start_thread.h"
 #include "runtime/transport/relay_frames.h"
 #include "runtime/transport/splice.h"
 
@@ -266,7 +267,8 @@ Result<std::unique_ptr<Relay>> Relay::open(const RelayOptions& options) {
     auto impl = std::make_unique<Impl>(options);
     RETURN_IF_ERROR(impl->listen());
     impl->accept();
-    impl->thread = std::thread([impl = impl.get()] { impl->io.run(); });
+    ASSIGN_OR_RETURN(impl->thread,
+                     start_thread("the relay", [impl = impl.get()] { impl->io.run(); }));
     return std::unique_ptr<Relay>(new Relay(std::move(impl)));
   } catch (const std::exception& failure) {
     return Error{ErrorKind::kUsage, fmt::format("cannot relay: {}", failure.what())};

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/base/start_thread.h"
 #include "runtime/transport/relay_frames.h"
 #include "runtime/transport/splice.h"
 
@@ -88,7 +89,7 @@ struct RelayClient::Impl {
   void accept(Door& door, Lane lane);
   // Until it is answered, or too late.
   void call(const std::shared_ptr<StreamSocket>& caller, std::uint32_t client, Lane lane,
-            std::chrono::steady_clock::time_point until);
+            TimePoint until);
 
   const RelayClientOptions options;
   asio::io_context io{1};
@@ -213,7 +214,7 @@ void RelayClient::Impl::accept(Door& door, Lane lane) {
       io, [this, &door, lane](const error_code& failed, Local::socket socket) {
         if (!failed) {
           call(std::make_shared<StreamSocket>(std::move(socket)), door.client, lane,
-               std::chrono::steady_clock::now() + kCallWithin);
+               steady_now() + kCallWithin);
           return accept(door, lane);
         }
         // Without descriptors, say.
@@ -223,14 +224,14 @@ void RelayClient::Impl::accept(Door& door, Lane lane) {
 }
 
 void RelayClient::Impl::call(const std::shared_ptr<StreamSocket>& caller, std::uint32_t client,
-                             Lane lane, std::chrono::steady_clock::time_point until) {
+                             Lane lane, TimePoint until) {
   RelayFrame frame = introduction(RelayFrame::Kind::kCall);
   frame.other = client;
   frame.lane = lane;
   const auto line = std::make_shared<Line>(io);
   const auto again = [this, caller, client, lane, until, line] {
     line->close();
-    if (std::chrono::steady_clock::now() >= until) return;
+    if (steady_now() >= until) return;
     const auto later = std::make_shared<asio::steady_timer>(io, kPause);
     later->async_wait([this, caller, client, lane, until, later](const error_code&) {
       call(caller, client, lane, until);
@@ -257,8 +258,8 @@ RelayClient::RelayClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 RelayClient::~RelayClient() {
   constexpr auto kLastWordsWithin = std::chrono::seconds(1);
   constexpr auto kLook = std::chrono::milliseconds(5);
-  const auto until = std::chrono::steady_clock::now() + kLastWordsWithin;
-  while (impl_->alive.use_count() > 1 && std::chrono::steady_clock::now() < until) {
+  const auto until = steady_now() + kLastWordsWithin;
+  while (impl_->alive.use_count() > 1 && steady_now() < until) {
     std::this_thread::sleep_for(kLook);
   }
   impl_->io.stop();
@@ -277,7 +278,8 @@ Result<std::unique_ptr<RelayClient>> RelayClient::open(const RelayClientOptions&
     }
     impl->relay = tcp::endpoint(host, options.port);
     impl->attend();
-    impl->thread = std::thread([impl = impl.get()] { impl->io.run(); });
+    ASSIGN_OR_RETURN(impl->thread,
+                     start_thread("the relay", [impl = impl.get()] { impl->io.run(); }));
     return std::unique_ptr<RelayClient>(new RelayClient(std::move(impl)));
   } catch (const std::exception& failure) {
     return Error{ErrorKind::kUsage, fmt::format("cannot use a relay: {}", failure.what())};
@@ -286,8 +288,8 @@ Result<std::unique_ptr<RelayClient>> RelayClient::open(const RelayClientOptions&
 
 bool RelayClient::attends(Duration within) const {
   constexpr auto kLook = std::chrono::milliseconds(5);
-  const auto until = std::chrono::steady_clock::now() + within;
-  while (!impl_->attends && std::chrono::steady_clock::now() < until) {
+  const auto until = steady_now() + within;
+  while (!impl_->attends && steady_now() < until) {
     std::this_thread::sleep_for(kLook);
   }
   return impl_->attends;

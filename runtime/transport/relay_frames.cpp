@@ -6,6 +6,8 @@
 #include <charconv>
 #include <concepts>
 
+#include "runtime/base/bytes.h"
+
 namespace troupe::runtime {
 namespace {
 
@@ -19,18 +21,12 @@ static_assert(kTokenAt + std::tuple_size_v<RelayToken> == kRelayFrameBytes);
 
 template <std::unsigned_integral Number>
 void put(RelayFrameBytes& bytes, std::size_t at, Number number) {
-  for (std::size_t i = 0; i < sizeof(Number); ++i) {
-    bytes[at + i] = static_cast<std::byte>(static_cast<std::uint64_t>(number) >> (8 * i));
-  }
+  std::ranges::copy(to_little_endian(number), bytes.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
 template <std::unsigned_integral Number>
 Number get(std::span<const std::byte, kRelayFrameBytes> bytes, std::size_t at) {
-  std::uint64_t number = 0;
-  for (std::size_t i = 0; i < sizeof(Number); ++i) {
-    number |= std::to_integer<std::uint64_t>(bytes[at + i]) << (8 * i);
-  }
-  return static_cast<Number>(number);
+  return static_cast<Number>(from_little_endian(bytes.subspan(at, sizeof(Number))));
 }
 
 }  // namespace

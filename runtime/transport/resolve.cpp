@@ -5,9 +5,9 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
-#include <charconv>
 #include <memory>
 
+#include "runtime/base/host_port.h"
 #include "runtime/transport/keys.h"
 
 namespace troupe::runtime {
@@ -15,7 +15,6 @@ namespace {
 
 // A socket's name has 108 bytes with its end, and the other lanes' names have up to 8 more.
 constexpr std::size_t kMostPathBytes = 99;
-constexpr std::size_t kMostHostBytes = 253;
 
 Error not_understood(std::string_view text, std::string_view why) {
   return Error{ErrorKind::kUsage,
@@ -48,34 +47,12 @@ Result<Address> parse_ipc(std::string_view text, std::string_view path) {
 }
 
 Result<Address> parse_tcp(std::string_view text, std::string_view rest) {
-  const std::size_t colon = rest.rfind(':');
-  if (colon == std::string_view::npos) return not_understood(text, "it has no port");
-  std::string_view host = rest.substr(0, colon);
-  const std::string_view digits = rest.substr(colon + 1);
-  unsigned port = 0;
-  const auto end = digits.data() + digits.size();
-  const auto parsed = std::from_chars(digits.data(), end, port);
-  if (parsed.ec != std::errc() || parsed.ptr != end || port > UINT16_MAX) {
-    return not_understood(text, fmt::format("'{}' is not a port from 0 to 65535", digits));
-  }
-  if (host.starts_with('[') && host.ends_with(']') && host.size() > 2) {
-    host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != std::string_view::npos) {
-    return not_understood(text, "an IPv6 address stands in brackets");
-  }
-  if (host.empty()) return not_understood(text, "it has no host");
-  if (host.size() > kMostHostBytes ||
-      host.find_first_of(std::string_view("\0[]/ ", 5)) != std::string_view::npos) {
-    return not_understood(text, "that is not the name of a host");
-  }
+  auto at = parse_host_port(rest);
+  if (!at.ok()) return not_understood(text, at.error().message);
   Address address;
-  address.host = host;
-  address.port = static_cast<std::uint16_t>(port);
+  address.host = std::move(at->host);
+  address.port = at->port;
   return address;
-}
-
-std::string bracketed(const std::string& host) {
-  return host.find(':') == std::string_view::npos ? host : fmt::format("[{}]", host);
 }
 
 // The numeric form of one of the resolver's answers.
@@ -109,7 +86,7 @@ std::string number_of(const std::string& host) {
 
 std::string Address::text() const {
   if (kind == Kind::kIpc) return fmt::format("ipc://{}", path);
-  return fmt::format("tcp://{}:{}", bracketed(host), port);
+  return "tcp://" + HostPort{host, port}.text();
 }
 
 // A key in Z85 may itself hold '#', so a key is told by its length.

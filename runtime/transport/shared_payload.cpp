@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "runtime/base/descriptor.h"
+
 namespace troupe::runtime {
 namespace {
 
@@ -64,33 +66,28 @@ class SharedMapping {
 
 Result<std::unique_ptr<SharedSender>> SharedSender::create(std::size_t bytes,
                                                            std::array<std::byte, 16> token) {
-  const int file = ::memfd_create("troupe-payloads", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (file < 0) return cannot("make");
-  SharedOffer offer{static_cast<std::uint32_t>(::getpid()), static_cast<std::uint32_t>(file),
-                    whole_pages(bytes), token};
+  Descriptor file(::memfd_create("troupe-payloads", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file.is_open()) return cannot("make");
+  SharedOffer offer{static_cast<std::uint32_t>(::getpid()),
+                    static_cast<std::uint32_t>(file.number()), whole_pages(bytes), token};
   std::shared_ptr<SharedMapping> mapping;
-  if (::ftruncate(file, static_cast<off_t>(kFirstRange + offer.bytes)) == 0 &&
-      ::fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
-    mapping = SharedMapping::map(file, offer.bytes);
+  if (::ftruncate(file.number(), static_cast<off_t>(kFirstRange + offer.bytes)) == 0 &&
+      ::fcntl(file.number(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
+    mapping = SharedMapping::map(file.number(), offer.bytes);
   }
-  if (mapping == nullptr) {
-    Error error = cannot("lay out");
-    ::close(file);
-    return error;
-  }
+  if (mapping == nullptr) return cannot("lay out");
   mapping->head() = {kMagic, offer.bytes, token};
-  return std::unique_ptr<SharedSender>(new SharedSender(std::move(mapping), file, offer));
+  return std::unique_ptr<SharedSender>(
+      new SharedSender(std::move(mapping), std::move(file), offer));
 }
 
-SharedSender::SharedSender(std::shared_ptr<SharedMapping> mapping, int file,
+SharedSender::SharedSender(std::shared_ptr<SharedMapping> mapping, Descriptor file,
                            const SharedOffer& offer)
-    : mapping_(std::move(mapping)), file_(file), offer_(offer) {
+    : mapping_(std::move(mapping)), file_(std::move(file)), offer_(offer) {
   free_.emplace(0, offer.bytes);
   free_slots_.reserve(kSlots);
   for (std::uint32_t slot = kSlots; slot > 0; --slot) free_slots_.push_back(slot - 1);
 }
-
-SharedSender::~SharedSender() { ::close(file_); }
 
 void SharedSender::give_back(const Range& range) {
   free_slots_.push_back(range.slot);
@@ -184,15 +181,14 @@ Result<std::unique_ptr<SharedReceiver>> SharedReceiver::open(const SharedOffer& 
   struct stat facts {};
   if (::stat(path.c_str(), &facts) != 0) return refused(std::strerror(errno));
   if (!S_ISREG(facts.st_mode)) return refused("it is no memory");
-  const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (file < 0) return refused(std::strerror(errno));
-  const int seals = ::fcntl(file, F_GET_SEALS);
+  const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file.is_open()) return refused(std::strerror(errno));
+  const int seals = ::fcntl(file.number(), F_GET_SEALS);
   std::shared_ptr<SharedMapping> mapping;
-  if (seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && ::fstat(file, &facts) == 0 &&
+  if (seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && ::fstat(file.number(), &facts) == 0 &&
       static_cast<std::uint64_t>(facts.st_size) == kFirstRange + offer.bytes) {
-    mapping = SharedMapping::map(file, offer.bytes);
+    mapping = SharedMapping::map(file.number(), offer.bytes);
   }
-  ::close(file);
   if (mapping == nullptr) return refused("it can shrink, or has another size");
   const SegmentHead& head = mapping->head();
   if (head.magic != kMagic || head.bytes != offer.bytes || head.token != offer.token) {

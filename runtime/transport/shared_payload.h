@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "runtime/base/buffer.h"
+#include "runtime/base/descriptor.h"
 #include "runtime/base/error.h"
 
 namespace troupe::runtime {
@@ -55,7 +56,6 @@ class SharedSender {
   // the system gives no such memory; payloads then travel inline.
   static Result<std::unique_ptr<SharedSender>> create(std::size_t bytes,
                                                       std::array<std::byte, 16> token);
-  ~SharedSender();
   SharedSender(const SharedSender&) = delete;
   SharedSender& operator=(const SharedSender&) = delete;
 
@@ -71,14 +71,14 @@ class SharedSender {
     std::uint64_t offset;
     std::uint64_t bytes;
   };
-  SharedSender(std::shared_ptr<SharedMapping> mapping, int file, const SharedOffer& offer);
+  SharedSender(std::shared_ptr<SharedMapping> mapping, Descriptor file, const SharedOffer& offer);
   void reclaim(std::size_t most);
   std::optional<Range> find(std::uint64_t bytes);
   bool touch(const Range& range);
   void give_back(const Range& range);
 
   const std::shared_ptr<SharedMapping> mapping_;
-  const int file_;
+  const Descriptor file_;
   const SharedOffer offer_;
   std::map<std::uint64_t, std::uint64_t> free_;  // offset -> bytes, neighbours merged
   std::vector<std::uint32_t> free_slots_;

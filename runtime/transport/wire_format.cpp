@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <msgpack.hpp>
 
+#include "runtime/base/bytes.h"
 #include "runtime/base/error.h"
 #include "runtime/transport/wire.h"
 
@@ -22,20 +23,6 @@ struct Form {
   std::uint8_t kind;
   std::uint8_t bytes;
 };
-
-std::uint64_t big_endian(std::span<const std::byte> bytes) {
-  std::uint64_t value = 0;
-  for (const std::byte byte : bytes) value = value << 8 | std::to_integer<std::uint64_t>(byte);
-  return value;
-}
-
-// The last kBytes bytes of `value`, most significant first.
-template <std::size_t kBytes>
-std::array<std::byte, kBytes> to_big_endian(std::uint64_t value) {
-  std::array<std::byte, kBytes> bytes;
-  for (std::size_t i = kBytes; i-- > 0; value >>= 8) bytes[i] = static_cast<std::byte>(value);
-  return bytes;
-}
 
 }  // namespace
 
@@ -58,7 +45,7 @@ void WireWriter::integer(std::int64_t value) { packer_->out.pack_int64(value); }
 
 // By hand: the library turns 2.0 into the integer 2, which loses the sign of -0.0.
 void WireWriter::real(double value) {
-  const auto bits = to_big_endian<8>(std::bit_cast<std::uint64_t>(value));
+  const auto bits = to_big_endian(std::bit_cast<std::uint64_t>(value));
   const char lead = static_cast<char>(kFloat64);
   packer_->bytes.write(&lead, 1);
   packer_->bytes.write(reinterpret_cast<const char*>(bits.data()), bits.size());
@@ -87,8 +74,8 @@ void WireWriter::bytes(std::span<const std::byte> value) {
 
 void WireWriter::hash(const Hash128& value) {
   std::array<std::byte, kHashBytes> both;
-  std::ranges::copy(to_big_endian<8>(value.high), both.begin());
-  std::ranges::copy(to_big_endian<8>(value.low), both.begin() + 8);
+  std::ranges::copy(to_big_endian(value.high), both.begin());
+  std::ranges::copy(to_big_endian(value.low), both.begin() + 8);
   bytes(both);
 }
 
@@ -147,7 +134,7 @@ WireReader::Head WireReader::Head::of(std::span<const std::byte> bytes) {
   const Form form = kForms[lead - 0xc0U];
   if (bytes.size() < std::size_t{1} + form.bytes) return {};
   Head head{static_cast<Kind>(form.kind), std::size_t{1} + form.bytes,
-            big_endian(bytes.subspan(1, form.bytes))};
+            from_big_endian(bytes.subspan(1, form.bytes))};
   if (head.kind == kFlag) head.value = lead & 1U;
   if (head.kind == kReal && form.bytes == 4) {
     const auto single = std::bit_cast<float>(static_cast<std::uint32_t>(head.value));
@@ -268,7 +255,8 @@ std::span<const std::byte> WireReader::bytes(std::size_t most) {
 
 Hash128 WireReader::hash() {
   const auto both = bytes(kHashBytes);
-  if (both.size() == kHashBytes) return {big_endian(both.first(8)), big_endian(both.subspan(8))};
+  if (both.size() == kHashBytes)
+    return {from_big_endian(both.first(8)), from_big_endian(both.subspan(8))};
   fail(fmt::format("a hash has {} bytes, {} stand", kHashBytes, both.size()));
   return {};
 }

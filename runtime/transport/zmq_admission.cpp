@@ -4,6 +4,8 @@
 
 #include <string_view>
 
+#include "runtime/base/clock.h"
+
 namespace troupe::runtime {
 namespace {
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/base/buffer.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/transport/allow_state.h"
 #include "runtime/transport/keys.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/descriptors.h"
+#include "runtime/base/descriptor.h"
 
 namespace troupe::runtime {
 namespace {

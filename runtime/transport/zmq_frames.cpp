@@ -1,12 +1,12 @@
 #include "runtime/transport/zmq_frames.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "runtime/base/bytes.h"
 #include "runtime/base/error.h"
+#include "runtime/base/secret.h"
 #include "runtime/transport/wire.h"
 
 namespace troupe::runtime {
@@ -28,11 +28,9 @@ class FrameWriter {
     number<std::uint8_t>(static_cast<std::uint8_t>(kind));
     number<std::uint8_t>(0);
   }
-  template <class T>
+  template <std::unsigned_integral T>
   void number(T value) {
-    for (std::size_t i = 0; i < sizeof(T); ++i) {
-      *at_++ = static_cast<std::byte>(static_cast<std::uint64_t>(value) >> (8 * i));
-    }
+    bytes(to_little_endian(value));
   }
   void bytes(std::span<const std::byte> value) { at_ = std::copy(value.begin(), value.end(), at_); }
   Buffer take() {
@@ -52,12 +50,7 @@ class FrameReader {
       : rest_(frame.subspan(std::min(frame.size(), kPreludeBytes))) {}
   template <class T>
   T number() {
-    std::uint64_t value = 0;
-    const auto part = take(sizeof(T));
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      value |= std::to_integer<std::uint64_t>(part[i]) << (8 * i);
-    }
-    return static_cast<T>(value);
+    return static_cast<T>(from_little_endian(take(sizeof(T))));
   }
   Token token() {
     Token token{};
@@ -111,12 +104,7 @@ bool chunk_bytes_fit(std::uint32_t bytes) {
 
 Token random_token() {
   Token token;
-  std::size_t filled = 0;
-  while (filled < token.size()) {
-    const ssize_t step = ::getrandom(token.data() + filled, token.size() - filled, 0);
-    CHECK(step > 0 || errno == EINTR, "the system gives no random bytes");
-    if (step > 0) filled += static_cast<std::size_t>(step);
-  }
+  fill_secret(token);
   return token;
 }
 

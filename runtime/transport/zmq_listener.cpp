@@ -1,16 +1,13 @@
 #include "runtime/transport/zmq_listener.h"
 
 #include <fmt/format.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstring>
 
 #include "runtime/base/host_name.h"
+#include "runtime/base/socket_path.h"
 #include "runtime/transport/resolve.h"
 
 namespace troupe::runtime {
@@ -21,30 +18,6 @@ constexpr int kFewMessages = 64;
 constexpr int kManyMessages = 100'000;
 // Attached and not open yet: more than any cluster has, few enough to be no burden.
 constexpr std::size_t kMostUnopened = 4096;
-
-// libzmq removes whatever stands at the path, so it is looked at first.
-Result<void> check_path_is_free(const std::string& path) {
-  struct stat facts {};
-  if (::lstat(path.c_str(), &facts) != 0) return {};
-  if (!S_ISSOCK(facts.st_mode)) {
-    return Error{ErrorKind::kUsage,
-                 fmt::format("cannot listen on ipc://{}: a file of that name exists; give another "
-                             "path",
-                             path)};
-  }
-  sockaddr_un name{};
-  name.sun_family = AF_UNIX;
-  std::memcpy(name.sun_path, path.c_str(), std::min(path.size(), sizeof(name.sun_path) - 1));
-  const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (probe < 0) return {};
-  const int met = ::connect(probe, reinterpret_cast<const sockaddr*>(&name), sizeof(name));
-  ::close(probe);
-  if (met != 0 && errno == ECONNREFUSED) return {};  // left behind by a process that was killed
-  return Error{ErrorKind::kUsage,
-               fmt::format("cannot listen on ipc://{}: another process does; end it or give "
-                           "another path",
-                           path)};
-}
 
 std::uint16_t port_of(const std::string& endpoint) {
   std::uint16_t port = 0;
@@ -104,7 +77,11 @@ Result<void> ZmqListener::bind(ZmqContext& context) {
       const std::size_t port = address.port == 0 ? 0 : address.port + lane;
       endpoint = endpoint_with_port(resolved, static_cast<std::uint16_t>(port));
     } else {
-      RETURN_IF_ERROR(check_path_is_free(address.path + suffixes[lane]));
+      const std::string path = address.path + suffixes[lane];
+      if (const auto free = check_socket_path(path); !free.ok()) {
+        return Error{ErrorKind::kUsage,
+                     fmt::format("cannot listen on ipc://{}: {}", path, free.error().message)};
+      }
     }
     ASSIGN_OR_RETURN(routers_[lane].socket, ZmqSocket::open(context, socket));
     ASSIGN_OR_RETURN(const std::string bound, routers_[lane].socket->bind(endpoint));

@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "runtime/base/descriptors.h"
+#include "runtime/base/descriptor.h"
 
 namespace troupe::runtime {
 namespace {

@@ -38,7 +38,7 @@ class ZmqContext {
   std::unique_ptr<Impl> impl_;
 };
 
-// As runtime/base/descriptors.h has it, for connections.
+// As runtime/base/descriptor.h has it, for connections.
 Error out_of_descriptors();
 
 struct ZmqSocketOptions {

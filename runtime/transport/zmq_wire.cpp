@@ -11,6 +11,7 @@
 #include <thread>
 #include <variant>
 
+#include "runtime/base/descriptor.h"
 #include "runtime/transport/resolve.h"
 #include "runtime/transport/zmq_admission.h"
 #include "runtime/transport/zmq_dialer.h"
@@ -49,9 +50,7 @@ ZmqWireOptions with_defaults(ZmqWireOptions options) {
   if (options.data_stripes == 0) options.data_stripes = std::min(options.io_threads, kMostStripes);
   if (!options.resolve) options.resolve = resolve;
   if (!options.wall_time) {
-    options.wall_time = [] {
-      return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-    };
+    options.wall_time = [] { return std::chrono::floor<std::chrono::seconds>(wall_now()); };
   }
   return options;
 }
@@ -85,8 +84,8 @@ struct ZmqWire::Impl final : ZmqSink {
   };
 
   // Takes over the descriptor.
-  Impl(const ZmqWireOptions& wire_options, std::unique_ptr<ZmqContext> library, int wake_descriptor)
-      : options(wire_options), context(std::move(library)), wakes(wake_descriptor) {}
+  Impl(const ZmqWireOptions& wire_options, std::unique_ptr<ZmqContext> library, Descriptor wake)
+      : options(wire_options), context(std::move(library)), wakes(std::move(wake)) {}
   ~Impl() override;
 
   ConnectionId next_id() override { return {++last_id}; }
@@ -112,8 +111,8 @@ struct ZmqWire::Impl final : ZmqSink {
 
   const ZmqWireOptions options;
   std::unique_ptr<ZmqContext> context;  // outlives the sockets below
-  const int wakes;
-  RecycledMemory payload_memory;  // outlives the connections below
+  const Descriptor wakes;               // an eventfd
+  RecycledMemory payload_memory;        // outlives the connections below
   std::unique_ptr<ZmqAdmission> admission;
   std::unique_ptr<ZmqListener> listener;
   std::map<ConnectionId, std::unique_ptr<ZmqDialer>> dialers;
@@ -133,9 +132,8 @@ ZmqWire::Impl::~Impl() {
     dialer->part();
     dialer->add_to(sockets);
   }
-  if (!sockets.empty()) wait_for_any(sockets, wakes, kMomentMs);
+  if (!sockets.empty()) wait_for_any(sockets, wakes.number(), kMomentMs);
   for (auto& [id, dialer] : dialers) dialer->drop_if_lost();
-  ::close(wakes);
 }
 
 Result<ResolvedAddress> ZmqWire::Impl::lead(const Address& address) {
@@ -184,10 +182,11 @@ void ZmqWire::Impl::wait(TimePoint until) {
     until = std::min(until, dialer->next_deadline());
   }
   const bool waiting = events.empty();
-  wait_for_any(sockets, wakes, waiting ? milliseconds_until(until, options.clock->now()) : 0);
+  wait_for_any(sockets, wakes.number(),
+               waiting ? milliseconds_until(until, options.clock->now()) : 0);
   std::uint64_t count = 0;
   // Wakes that came until now are over with this poll.
-  [[maybe_unused]] const ssize_t taken = ::read(wakes, &count, sizeof(count));
+  [[maybe_unused]] const ssize_t taken = ::read(wakes.number(), &count, sizeof(count));
 }
 
 namespace {
@@ -206,9 +205,9 @@ Result<std::unique_ptr<ZmqWire>> ZmqWire::open(const ZmqWireOptions& options) {
   RETURN_IF_ERROR(check(options));
   const ZmqWireOptions complete = with_defaults(options);
   ASSIGN_OR_RETURN(auto context, ZmqContext::open(complete.io_threads));
-  const int wakes = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (wakes < 0) return out_of_descriptors();
-  auto impl = std::make_unique<Impl>(complete, std::move(context), wakes);
+  Descriptor wakes(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wakes.is_open()) return out_of_descriptors();
+  auto impl = std::make_unique<Impl>(complete, std::move(context), std::move(wakes));
   if (!options.listen.empty()) {
     if (options.keys) {
       ASSIGN_OR_RETURN(impl->admission, ZmqAdmission::open(*impl->context, who_is_allowed(complete),
@@ -273,7 +272,7 @@ void ZmqWire::poll(WireEvents& events, TimePoint until) {
 void ZmqWire::wake() {
   const std::uint64_t one = 1;
   // Full means that it is awake anyhow.
-  [[maybe_unused]] const ssize_t written = ::write(impl_->wakes, &one, sizeof(one));
+  [[maybe_unused]] const ssize_t written = ::write(impl_->wakes.number(), &one, sizeof(one));
 }
 
 ZmqWireCounters ZmqWire::counters() const { return impl_->counters; }

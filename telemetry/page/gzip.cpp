@@ -2,6 +2,10 @@
 
 #include <libdeflate.h>
 
+#include <span>
+
+#include "runtime/base/bytes.h"
+
 namespace troupe::telemetry {
 namespace {
 
@@ -26,11 +30,8 @@ std::optional<std::string> gzip(std::string_view text) {
 std::optional<std::string> gunzip(std::string_view compressed, std::size_t most_bytes) {
   // Its last four bytes: how long the text is, as far as that fits.
   if (compressed.size() < 18) return std::nullopt;
-  std::size_t size = 0;
-  for (std::size_t i = 0; i < 4; ++i) {
-    const auto byte = static_cast<unsigned char>(compressed[compressed.size() - 4 + i]);
-    size |= static_cast<std::size_t>(byte) << (8 * i);
-  }
+  const std::size_t size = runtime::from_little_endian(
+      std::as_bytes(std::span(compressed.substr(compressed.size() - 4))));
   if (size > most_bytes) return std::nullopt;
   const std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)>
       decompressor(libdeflate_alloc_decompressor(), &libdeflate_free_decompressor);

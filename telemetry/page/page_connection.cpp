@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
 
+#include "runtime/base/clock.h"
 #include "telemetry/page/page_service.h"
 
 namespace troupe::telemetry {
@@ -39,7 +40,7 @@ PageConnection::PageConnection(asio::ip::tcp::socket socket, PageService& servic
 
 void PageConnection::begin() {
   state_ = State::kReading;
-  deadline_ = std::chrono::steady_clock::now() + service_.limits.request_time;
+  deadline_ = runtime::steady_now() + service_.limits.request_time;
   read();
 }
 
@@ -87,7 +88,7 @@ void PageConnection::serve() {
 
 void PageConnection::ask_run(const WebAnswer& answer) {
   state_ = State::kAsking;
-  const Time now = std::chrono::steady_clock::now();
+  const Time now = runtime::steady_now();
   deadline_ = now + service_.limits.asking_time;
   const std::size_t which = answer.runs.front();
   const RunSource& run = service_.site.runs[which];
@@ -155,12 +156,12 @@ void PageConnection::send(std::string head, TextBudget::Text text, std::string_v
   rest_ = rest;
   done_ = 0;
   sending_ = true;
-  sending_since_ = std::chrono::steady_clock::now();
+  sending_since_ = runtime::steady_now();
   send_some();
 }
 
 void PageConnection::send_some() {
-  deadline_ = std::chrono::steady_clock::now() + service_.limits.stalled_time;
+  deadline_ = runtime::steady_now() + service_.limits.stalled_time;
   const std::string_view text = text_ != nullptr ? std::string_view(*text_) : std::string_view();
   std::array<asio::const_buffer, 3> left{asio::buffer(head_), asio::buffer(text),
                                          asio::buffer(rest_)};
@@ -188,7 +189,7 @@ void PageConnection::sent() {
   text_.reset();
   head_.clear();
   sending_ = false;
-  sent_at_ = std::chrono::steady_clock::now();
+  sent_at_ = runtime::steady_now();
   if (state_ == State::kFollowing) return offer();
   if (!keep_alive_) return drain();
   state_ = State::kReading;
@@ -208,7 +209,7 @@ void PageConnection::listen_for_end() {
 
 void PageConnection::drain() {
   state_ = State::kDraining;
-  deadline_ = std::chrono::steady_clock::now() + kDrainTime;
+  deadline_ = runtime::steady_now() + kDrainTime;
   error_code failed;
   socket_.shutdown(asio::socket_base::shutdown_send, failed);
   if (failed) return close();

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "telemetry/page/event_stream.h"
 #include "telemetry/page/text_budget.h"
@@ -25,7 +26,7 @@ struct PageService;
 // The server's thread. The service must outlive its handlers.
 class PageConnection : public std::enable_shared_from_this<PageConnection> {
  public:
-  using Time = std::chrono::steady_clock::time_point;
+  using Time = runtime::TimePoint;
 
   PageConnection(boost::asio::ip::tcp::socket socket, PageService& service);
 
@@ -69,11 +70,11 @@ class PageConnection : public std::enable_shared_from_this<PageConnection> {
   bool head_only_ = false;
   std::array<char, 4096> arrived_;
   std::size_t ignored_ = 0;  // bytes of a client that should be silent
-  Time deadline_;
+  Time deadline_{};
 
   // What is under way.
   bool sending_ = false;
-  Time sending_since_, sent_at_;
+  Time sending_since_{}, sent_at_{};
   std::string head_;
   TextBudget::Text text_;
   std::string_view rest_;  // behind the text

@@ -16,7 +16,8 @@
 #include <fmt/format.h>
 
 #include "runtime/base/host_name.h"
-#include "telemetry/page/listen_address.h"
+#include "runtime/base/host_port.h"
+#include "runtime/base/start_thread.h"
 #include "telemetry/page/page_service.h"
 
 namespace troupe::telemetry {
@@ -95,20 +96,10 @@ PageLimits limits_here(PageLimits limits) {
   return limits;
 }
 
-std::string host_to_show(const ListenAddress& address, const asio::ip::address& bound) {
+std::string host_to_show(const runtime::HostPort& address, const asio::ip::address& bound) {
   if (!bound.is_unspecified()) return address.host;
   const std::string name = runtime::host_name();
   return name.empty() ? address.host : name;
-}
-
-// Signals are for threads that look after them.
-std::thread thread_without_signals(std::function<void()> work) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(std::move(work));
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
 }
 
 void run(PageService& service) {
@@ -142,7 +133,14 @@ PageServer::~PageServer() {
 Result<std::unique_ptr<PageServer>> PageServer::open(const PageServerOptions& options,
                                                      std::vector<RunSource> runs) {
   for (const RunSource& run : runs) CHECK(run.history != nullptr, "a run without a history");
-  ASSIGN_OR_RETURN(ListenAddress address, parse_listen_address(options.listen));
+  auto wanted = runtime::parse_host_port(options.listen);
+  if (!wanted.ok()) {
+    return Error{ErrorKind::kUsage,
+                 fmt::format("'{}' is no address to listen at: {}; such as 127.0.0.1:8400 or "
+                             "[::1]:8400",
+                             options.listen, wanted.error().message)};
+  }
+  runtime::HostPort& address = *wanted;
   asio::io_context resolving;
   ASSIGN_OR_RETURN(const asio::ip::address bound, resolve(address.host, resolving));
   RETURN_IF_ERROR(check_reach(bound, options));
@@ -160,9 +158,10 @@ Result<std::unique_ptr<PageServer>> PageServer::open(const PageServerOptions& op
   if (failed) return Error{ErrorKind::kInternal, "cannot listen: " + failed.message()};
   server->port_ = address.port;
   address.host = host_to_show(address, bound);
-  server->address_ = fmt::format("http://{}/", address_text(address));
+  server->address_ = fmt::format("http://{}/", address.text());
   service.accept();
-  server->impl_->thread = thread_without_signals([&service] { run(service); });
+  ASSIGN_OR_RETURN(server->impl_->thread,
+                   runtime::start_thread("the page", [&service] { run(service); }));
   return server;
 }
 

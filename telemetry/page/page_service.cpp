@@ -10,6 +10,8 @@
 #include <exception>
 #include <vector>
 
+#include "runtime/base/clock.h"
+
 namespace troupe::telemetry {
 namespace {
 
@@ -22,9 +24,9 @@ constexpr auto kPartAgain = std::chrono::milliseconds(5);
 constexpr int kPartTries = 40;
 
 std::uint64_t start_number() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                        std::chrono::system_clock::now().time_since_epoch())
-                                        .count());
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(runtime::wall_now().time_since_epoch())
+          .count());
 }
 
 // As much of it as the system takes at once, which is all of it on a new connection.
@@ -62,7 +64,7 @@ void PageService::accept() {
     if (!acceptor.is_open()) return;
     // The process has no file left for it; another will be closed.
     if (failed) return accept_later();
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = runtime::steady_now();
     if (now - arrived_since_ >= kAcceptAgain) {
       arrived_since_ = now;
       arrived_ = 0;
@@ -122,7 +124,7 @@ void PageService::tick_later() {
 void PageService::tick() {
   // Before anything that may throw: without ticks nobody would be closed.
   tick_if_needed();
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = runtime::steady_now();
   questions->tidy(now);
   const std::vector<Connection> all(connections.begin(), connections.end());
   for (const Connection& connection : all) connection->tick(now);

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 
+#include "runtime/base/clock.h"
 #include "telemetry/page/gzip.h"
 #include "telemetry/page/page_connection.h"
 #include "telemetry/page/page_limits.h"
@@ -56,7 +57,7 @@ struct PageService {
   boost::asio::steady_timer next_tick_{io}, next_accept_{io};
   // How many since when, in the tenth of a second that has begun then.
   std::size_t arrived_ = 0;
-  std::chrono::steady_clock::time_point arrived_since_{};
+  runtime::TimePoint arrived_since_{};
   bool ticking_ = false;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/clock.h"
+
 namespace troupe::telemetry {
 namespace {
 
@@ -55,7 +57,7 @@ void RunQuestions::take(std::uint64_t id, std::uint64_t round,
   }
   const auto text = std::make_shared<const std::string>(std::move(*answer));
   question.answer = text;
-  question.answered = std::chrono::steady_clock::now();
+  question.answered = runtime::steady_now();
   for (const Waiter& waiter : waiters) waiter(text);
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "telemetry/run_source.h"
 
@@ -24,11 +25,11 @@ class RunQuestions {
   using Waiter = std::function<void(const runtime::Result<Text>&)>;
   using Post = std::function<void(std::function<void()>)>;
   using Ask = std::function<void(RunSource::Answer)>;
-  using Time = std::chrono::steady_clock::time_point;
+  using Time = runtime::TimePoint;
 
   // `post`: any thread; runs what it is given on this object's thread, if there still is one.
   // `asking_time`: what a run has to answer.
-  RunQuestions(Post post, Time::duration asking_time)
+  RunQuestions(Post post, runtime::Duration asking_time)
       : post_(std::move(post)), asking_time_(asking_time) {}
 
   // `question` tells questions apart. The waiter is called once, here or later, or never where the
@@ -43,15 +44,15 @@ class RunQuestions {
   struct Question {
     bool open = false;
     std::uint64_t round = 0;
-    Time asked;
+    Time asked{};
     std::vector<Waiter> waiters;
     Text answer;
-    Time answered;
+    Time answered{};
   };
   void take(std::uint64_t question, std::uint64_t round, runtime::Result<std::string> answer);
 
   Post post_;
-  const Time::duration asking_time_;
+  const runtime::Duration asking_time_;
   std::map<std::uint64_t, Question> questions_;
 };
 

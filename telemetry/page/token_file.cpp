@@ -1,11 +1,15 @@
 #include "telemetry/page/token_file.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
 #include <system_error>
 
 #include <fmt/format.h>
+
+#include "runtime/base/descriptor.h"
+#include "runtime/base/disk.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -20,13 +24,13 @@ runtime::Result<std::string> read_token_file(const std::string& path, std::strin
   const auto refused = [&](std::string_view why) {
     return runtime::Error{runtime::ErrorKind::kUsage, fmt::format("{}: {} {}", what, path, why)};
   };
-  std::ifstream file(path, std::ios::binary);
+  const runtime::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.is_open()) {
     return refused("cannot be read: " + std::generic_category().message(errno));
   }
-  std::string text(kMostBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
+  const auto read = runtime::read_text(file, kMostBytes + 1);
+  if (!read.ok()) return refused("cannot be read: " + read.error().message);
+  const std::string& text = *read;
   const std::size_t first = text.find_first_not_of(kSpace);
   const std::size_t last = text.find_last_not_of(kSpace);
   if (first == std::string::npos || text.size() > kMostBytes || last - first >= kMostCharacters) {

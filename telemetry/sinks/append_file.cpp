@@ -26,39 +26,27 @@ std::string cause(int error) { return std::generic_category().message(error); }
 
 Result<AppendFile> AppendFile::open(AppendFileOptions options) {
   const int flags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (options.fresh ? O_EXCL : 0);
-  const int descriptor = ::open(options.path.c_str(), flags, 0644);
-  if (descriptor < 0) {
+  runtime::Descriptor file(::open(options.path.c_str(), flags, 0644));
+  if (!file.is_open()) {
     return Error{ErrorKind::kData, fmt::format("cannot open {}: {}", options.path, cause(errno))};
   }
-  return AppendFile(std::move(options), descriptor);
+  return AppendFile(std::move(options), std::move(file));
 }
 
-AppendFile::AppendFile(AppendFile&& other) noexcept
-    : options_(std::move(other.options_)),
-      descriptor_(std::exchange(other.descriptor_, -1)),
-      waiting_(std::move(other.waiting_)),
-      failure_(other.failure_),
-      reported_(other.reported_),
-      dropped_(other.dropped_) {}
-
 AppendFile& AppendFile::operator=(AppendFile&& other) noexcept {
-  if (this == &other) return *this;
-  close();
-  options_ = std::move(other.options_);
-  descriptor_ = std::exchange(other.descriptor_, -1);
-  waiting_ = std::move(other.waiting_);
-  failure_ = other.failure_;
-  reported_ = other.reported_;
-  dropped_ = other.dropped_;
+  // What waits here is written by what is thrown away.
+  AppendFile mine(std::move(other));
+  std::swap(options_, mine.options_);
+  std::swap(file_, mine.file_);
+  std::swap(waiting_, mine.waiting_);
+  std::swap(failure_, mine.failure_);
+  std::swap(reported_, mine.reported_);
+  std::swap(dropped_, mine.dropped_);
   return *this;
 }
 
-AppendFile::~AppendFile() { close(); }
-
-void AppendFile::close() {
-  if (descriptor_ < 0) return;
-  write_what_waits();
-  ::close(std::exchange(descriptor_, -1));
+AppendFile::~AppendFile() {
+  if (file_.is_open()) write_what_waits();
 }
 
 void AppendFile::add(std::string_view record) {
@@ -77,7 +65,7 @@ int AppendFile::write_what_waits() {
   int failure = 0;
   while (written < waiting_.size() && failure == 0) {
     const ssize_t count =
-        ::write(descriptor_, waiting_.data() + written, waiting_.size() - written);
+        ::write(file_.number(), waiting_.data() + written, waiting_.size() - written);
     if (count > 0) written += static_cast<std::size_t>(count);
     if (count == 0) failure = ENOSPC;
     if (count < 0 && errno != EINTR) failure = errno;
@@ -97,7 +85,7 @@ Result<void> AppendFile::flush() {
 
 bool AppendFile::vanished() const {
   struct stat status = {};
-  return ::fstat(descriptor_, &status) == 0 && status.st_nlink == 0;
+  return ::fstat(file_.number(), &status) == 0 && status.st_nlink == 0;
 }
 
 }  // namespace troupe::telemetry

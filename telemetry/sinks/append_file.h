@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/descriptor.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/error.h"
 
@@ -26,7 +27,7 @@ class AppendFile {
  public:
   // kData: cannot be opened; names path and cause.
   static runtime::Result<AppendFile> open(AppendFileOptions options);
-  AppendFile(AppendFile&& other) noexcept;
+  AppendFile(AppendFile&&) = default;
   AppendFile& operator=(AppendFile&& other) noexcept;
   ~AppendFile();  // tries once more to write what waits
 
@@ -44,16 +45,17 @@ class AppendFile {
   // Nobody can read it any more: its name was removed.
   bool vanished() const;
   // Makes it anew at its path, with what it holds; see runtime::put_back.
-  runtime::Result<void> put_back() const { return runtime::put_back(descriptor_, options_.path); }
+  runtime::Result<void> put_back() const {
+    return runtime::put_back(file_.number(), options_.path);
+  }
 
  private:
-  AppendFile(AppendFileOptions options, int descriptor)
-      : options_(std::move(options)), descriptor_(descriptor) {}
+  AppendFile(AppendFileOptions options, runtime::Descriptor file)
+      : options_(std::move(options)), file_(std::move(file)) {}
   int write_what_waits();
-  void close();
 
   AppendFileOptions options_;
-  int descriptor_ = -1;
+  runtime::Descriptor file_;
   std::string waiting_;
   int failure_ = 0;   // errno of the last write; 0: it went well
   int reported_ = 0;  // failure that the owner knows of

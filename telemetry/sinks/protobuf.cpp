@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "runtime/base/bytes.h"
+
 namespace troupe::telemetry {
 namespace {
 
@@ -11,7 +13,8 @@ enum WireType : unsigned { kVarint = 0, kFixed64 = 1, kLength = 2, kFixed32 = 5 
 }  // namespace
 
 void append_little_endian(std::string& out, std::uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
+  const auto all = runtime::to_little_endian(value);
+  out.append(reinterpret_cast<const char*>(all.data()), static_cast<std::size_t>(bytes));
 }
 
 void ProtobufMessage::varint(std::uint64_t value) {

@@ -18,39 +18,22 @@ constexpr std::size_t kPiece = std::size_t{1} << 20;
 FileTail::FileTail(std::string path, std::uint64_t from_end)
     : path_(std::move(path)), from_end_(from_end) {}
 
-FileTail::~FileTail() {
-  if (file_ >= 0) ::close(file_);
-}
-
-FileTail::FileTail(FileTail&& other) noexcept
-    : path_(std::move(other.path_)),
-      from_end_(other.from_end_),
-      file_(std::exchange(other.file_, -1)),
-      device_(other.device_),
-      inode_(other.inode_),
-      offset_(other.offset_),
-      size_(other.size_),
-      left_out_(other.left_out_),
-      written_(other.written_),
-      line_(std::move(other.line_)),
-      skips_(other.skips_) {}
-
 bool FileTail::look(const Reader& reader) {
   struct stat now {};
   if (::stat(path_.c_str(), &now) != 0 || !S_ISREG(now.st_mode)) return false;
   const auto size = static_cast<std::uint64_t>(now.st_size);
-  const bool same = file_ >= 0 && now.st_dev == device_ && now.st_ino == inode_ && size >= offset_;
+  const bool same =
+      file_.is_open() && now.st_dev == device_ && now.st_ino == inode_ && size >= offset_;
   size_ = size;
   written_ =
       static_cast<double>(now.st_mtim.tv_sec) + 1e-9 * static_cast<double>(now.st_mtim.tv_nsec);
   if (same) return true;
   // The file that was read stays open until now, so that no other has its number.
-  const int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return false;
-  const bool had_one = file_ >= 0;
-  if (had_one) ::close(file_);
-  file_ = file;
-  if (::fstat(file_, &now) != 0) return false;
+  runtime::Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.is_open()) return false;
+  const bool had_one = file_.is_open();
+  file_ = std::move(file);
+  if (::fstat(file_.number(), &now) != 0) return false;
   device_ = now.st_dev;
   inode_ = now.st_ino;
   offset_ = left_out_ = 0;
@@ -68,7 +51,8 @@ bool FileTail::read_some(const Reader& reader) {
   if (!look(reader)) return false;
   std::vector<char> piece(std::min<std::uint64_t>(kPiece, size_ - offset_));
   if (piece.empty()) return false;
-  const ssize_t count = ::pread(file_, piece.data(), piece.size(), static_cast<off_t>(offset_));
+  const ssize_t count =
+      ::pread(file_.number(), piece.data(), piece.size(), static_cast<off_t>(offset_));
   if (count <= 0) return false;
   offset_ += static_cast<std::uint64_t>(count);
   take({piece.data(), static_cast<std::size_t>(count)}, reader);

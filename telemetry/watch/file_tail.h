@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/descriptor.h"
+
 namespace troupe::telemetry {
 
 // One thread.
@@ -17,8 +19,6 @@ class FileTail {
  public:
   // `from_end`: of a file that is there at first, only about so many bytes are read.
   explicit FileTail(std::string path, std::uint64_t from_end = UINT64_MAX);
-  ~FileTail();
-  FileTail(FileTail&& other) noexcept;
 
   struct Reader {
     std::function<void(std::string_view)> line;  // whole ones, without their end
@@ -45,7 +45,7 @@ class FileTail {
 
   std::string path_;
   std::uint64_t from_end_;
-  int file_ = -1;
+  runtime::Descriptor file_;
   dev_t device_ = 0;
   ino_t inode_ = 0;
   std::uint64_t offset_ = 0, size_ = 0, left_out_ = 0;

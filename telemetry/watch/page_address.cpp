@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "telemetry/page/listen_address.h"
+#include "runtime/base/host_port.h"
 #include "telemetry/page/web_request.h"
 
 namespace troupe::telemetry {
@@ -23,7 +23,7 @@ bool begins_with_port(std::string_view text) {
 
 }  // namespace
 
-std::string PageAddress::text() const { return address_text({host, port}); }
+std::string PageAddress::text() const { return runtime::HostPort{host, port}.text(); }
 
 bool looks_like_address(std::string_view text) {
   return text.starts_with(kScheme) || text.starts_with("https://") || begins_with_port(text);
@@ -46,7 +46,7 @@ runtime::Result<PageAddress> parse_page_address(std::string_view text) {
   std::string place(rest.substr(0, end));
   const bool has_port = place.rfind(':') != std::string::npos && !place.ends_with(']');
   if (!has_port) place += ":80";
-  const auto at = parse_listen_address(place);
+  const auto at = runtime::parse_host_port(place);
   if (!at.ok() || at->port == 0) return wrong("no host and port stand there");
   PageAddress address;
   address.host = at->host;

@@ -17,6 +17,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/clock.h"
+
 namespace troupe::telemetry {
 namespace {
 
@@ -58,13 +60,13 @@ struct PageClient::Exchange {
 
   // Runs until an operation that sets `done` has ended; an error when patience or stop() ends it.
   Result<void> await(std::chrono::milliseconds patience) {
-    const auto until = std::chrono::steady_clock::now() + patience;
+    const auto until = runtime::steady_now() + patience;
     io.restart();
     while (!done) {
       io.run_for(kLook);
       if (done) break;
       const bool gives_up = stop && stop();
-      if (!gives_up && std::chrono::steady_clock::now() < until) continue;
+      if (!gives_up && runtime::steady_now() < until) continue;
       close();
       return lost(gives_up ? "given up" : "no answer in time");
     }

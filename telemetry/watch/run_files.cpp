@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/clock.h"
+#include "runtime/base/utc_time.h"
 #include "telemetry/json_fields.h"
 
 namespace troupe::telemetry {
@@ -14,17 +16,16 @@ namespace {
 
 using nlohmann::json;
 
-// "2025-01-31T12:34:56.789Z" or "2025-01-31 12:34:56.789"; 0 for any other text. `rest`: what
-// stands behind it.
-double seconds_of(const char* text, const char* format, bool utc, const char** rest) {
+// Seconds since 1970 at "2025-01-31 12:34:56.789" here, as logs have it; 0 for any other text.
+// `rest`: what stands behind it.
+double local_seconds(const char* text, const char** rest) {
   std::tm parts{};
-  const char* behind = ::strptime(text, format, &parts);
+  const char* behind = ::strptime(text, "%Y-%m-%d %H:%M:%S", &parts);
   int ms = 0, length = 0;
   if (behind == nullptr || std::sscanf(behind, ".%3d%n", &ms, &length) != 1) return 0.0;
   *rest = behind + length;
   parts.tm_isdst = -1;
-  const std::time_t seconds = utc ? ::timegm(&parts) : ::mktime(&parts);
-  return static_cast<double>(seconds) + 1e-3 * ms;
+  return static_cast<double>(::mktime(&parts)) + 1e-3 * ms;
 }
 
 }  // namespace
@@ -54,8 +55,8 @@ std::vector<Record> read_nodes_file(std::string_view nodes_json) {
     facts.pid = whole(field(node, "pid"));
     Record record;
     record.kind = "node";
-    const char* rest = nullptr;
-    record.time = seconds_of(text(field(node, "since")).c_str(), "%Y-%m-%dT%H:%M:%S", true, &rest);
+    const auto since = runtime::read_utc(text(field(node, "since")));
+    record.time = since ? runtime::seconds_since_1970(*since) : 0.0;
     record.node = std::move(facts);
     records.push_back(std::move(record));
   }
@@ -65,7 +66,7 @@ std::vector<Record> read_nodes_file(std::string_view nodes_json) {
 LogLine read_log_line(std::string_view line) {
   const std::string all(line);
   const char* rest = all.c_str();
-  const double time = seconds_of(all.c_str(), "%Y-%m-%d %H:%M:%S", false, &rest);
+  const double time = local_seconds(all.c_str(), &rest);
   std::string_view behind(rest);
   if (time == 0.0 || !behind.starts_with(' ')) return {0.0, "", all};
   behind.remove_prefix(1);

@@ -1,13 +1,9 @@
 #include "telemetry/watch/run_reader.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <condition_variable>
-#include <csignal>
 #include <ctime>
 #include <mutex>
 #include <optional>
@@ -16,6 +12,9 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/clock.h"
+#include "runtime/base/disk.h"
+#include "runtime/base/start_thread.h"
 #include "telemetry/shower_file.h"
 #include "telemetry/watch/file_tail.h"
 #include "telemetry/watch/run_files.h"
@@ -48,18 +47,10 @@ FileMark mark_of(const std::string& path) {
           status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
 }
 
-// "" where there is no such file. Files of /proc have no size.
+// "" where there is no such file.
 std::string text_of(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return "";
-  std::string text;
-  std::array<char, 65536> piece;
-  ssize_t count = 0;
-  while (text.size() < kMostFileBytes && (count = ::read(file, piece.data(), piece.size())) > 0) {
-    text.append(piece.data(), static_cast<std::size_t>(count));
-  }
-  ::close(file);
-  return text;
+  auto text = runtime::read_file(path, kMostFileBytes);
+  return text.ok() ? std::move(*text) : "";
 }
 
 }  // namespace
@@ -167,7 +158,8 @@ void RunReader::Impl::judge_end(const FileMark& summary) {
       return;
     }
   }
-  live = is_held() || static_cast<double>(std::time(nullptr)) - metrics.written() < kSilenceSeconds;
+  live = is_held() ||
+         runtime::seconds_since_1970(runtime::wall_now()) - metrics.written() < kSilenceSeconds;
   if (live) {
     if (told_end) history->begin_again();
     told_end = false;
@@ -232,11 +224,8 @@ Result<std::unique_ptr<RunReader>> RunReader::open(const std::string& folder,
   std::unique_ptr<RunReader> reader(new RunReader(std::move(impl)));
   Impl& work = *reader->impl_;
   work.follows = true;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  work.thread = std::thread([&work] { work.follow(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ASSIGN_OR_RETURN(work.thread,
+                   runtime::start_thread("following a run", [&work] { work.follow(); }));
   return reader;
 }
 

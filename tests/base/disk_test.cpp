@@ -1,16 +1,23 @@
 #include "runtime/base/disk.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include <fmt/format.h>
 
 namespace troupe::runtime {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(FileDisk, LinkLeadsToAFileBesideItAndIsReplacedByTheNext) {
   const std::filesystem::path folder =
@@ -28,6 +35,64 @@ TEST(FileDisk, LinkLeadsToAFileBesideItAndIsReplacedByTheNext) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().kind, ErrorKind::kData);
   std::filesystem::remove_all(folder);
+}
+
+// A folder that goes with the test.
+struct Folder {
+  const std::filesystem::path path =
+      std::filesystem::path(testing::TempDir()) / fmt::format("disk_test_{}", ::getpid());
+  Folder() { std::filesystem::create_directories(path); }
+  ~Folder() { std::filesystem::remove_all(path); }
+  std::string operator/(const char* name) const { return (path / name).string(); }
+};
+
+TEST(ReadFile, GivesTextOfARegularFileUpToItsLimit) {
+  const Folder folder;
+  std::ofstream(folder / "text") << "12345";
+  EXPECT_EQ(read_file(folder / "text", 5).value(), "12345");
+  EXPECT_THAT(read_file(folder / "text", 4).error().message,
+              HasSubstr("text holds more than 4 bytes"));
+  // Its size is told to be 0.
+  EXPECT_THAT(read_file("/proc/self/status", 1 << 20).value(), HasSubstr("Pid:"));
+}
+
+TEST(ReadFile, RefusesWhatIsNoFileWithoutWaiting) {
+  const Folder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  for (const std::string& path : {folder / "none", folder.path.string(), folder / "pipe"}) {
+    const auto read = read_file(path, 100);
+    ASSERT_FALSE(read.ok()) << path;
+    EXPECT_EQ(read.error().kind, ErrorKind::kData);
+    EXPECT_THAT(read.error().message, HasSubstr(path));
+  }
+}
+
+TEST(ReadText, WaitsForTheWriterOfAPipe) {
+  const Folder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const Descriptor reader(::open((folder / "pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  EXPECT_EQ(read_text(reader, 100).value(), "") << "nobody writes to it";
+  Descriptor writer(::open((folder / "pipe").c_str(), O_WRONLY | O_CLOEXEC));
+  std::thread late([&writer] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(::write(writer.number(), "late", 4), 4);
+    writer.close();
+  });
+  EXPECT_EQ(read_text(reader, 100).value(), "late");
+  late.join();
+}
+
+TEST(WriteNewFile, WritesWithItsModeAndNeverOverAnother) {
+  const Folder folder;
+  ASSERT_TRUE(write_new_file(folder / "key", "secret", 0600).ok());
+  EXPECT_EQ(read_file(folder / "key", 100).value(), "secret");
+  EXPECT_EQ(std::filesystem::status(folder / "key").permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  const auto again = write_new_file(folder / "key", "other", 0600);
+  ASSERT_FALSE(again.ok());
+  EXPECT_THAT(again.error().message, HasSubstr(folder / "key"));
+  EXPECT_EQ(read_file(folder / "key", 100).value(), "secret");
+  EXPECT_FALSE(write_new_file("/dev/full", "text", 0600).ok()) << "it exists";
 }
 
 }  // namespace

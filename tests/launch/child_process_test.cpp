@@ -11,6 +11,7 @@
 
 #include "launch/lost_member.h"
 #include "launch/parent_line.h"
+#include "runtime/base/descriptor.h"
 #include "tests/base/few_descriptors.h"
 #include "tests/launch/launch_support.h"
 
@@ -140,8 +141,8 @@ TEST(ChildProcess, BlockedSignalsOfTheParentReachIt) {
 }
 
 TEST(ChildProcess, HasNoDescriptorsOfOursButTheLine) {
-  const Descriptor leaky(::open("/dev/null", O_RDONLY));
-  const Descriptor leaky_high(::fcntl(leaky.number(), F_DUPFD, 200));
+  const runtime::Descriptor leaky(::open("/dev/null", O_RDONLY));
+  const runtime::Descriptor leaky_high(::fcntl(leaky.number(), F_DUPFD, 200));
   ASSERT_TRUE(leaky_high.is_open());
   Talker talker({"/bin/ls", "/proc/self/fd"});
   talker.wait();
@@ -174,7 +175,7 @@ TEST(ChildProcess, ManyStartsLeaveNoDescriptorsAndNoProcesses) {
 }
 
 TEST(ChildProcess, WakesForTheDescriptorAndForTheTime) {
-  const Descriptor wake(::eventfd(1, EFD_CLOEXEC));
+  const runtime::Descriptor wake(::eventfd(1, EFD_CLOEXEC));
   Talker talker(shell("exec sleep 1000"));
   std::vector<std::unique_ptr<ChildProcess>> none;
   wait_for_children(none, wake.number());

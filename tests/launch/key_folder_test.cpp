@@ -7,6 +7,7 @@
 #include <atomic>
 #include <thread>
 
+#include "runtime/base/utc_time.h"
 #include "runtime/transport/allow_state.h"
 #include "tests/launch/launch_support.h"
 
@@ -150,14 +151,14 @@ TEST_F(KeyFolderTest, ATokenLeavesAllElseOfTheListAsItIs) {
                              "   b  \n# mine\n" + own->own.public_key + " a\n";
   // The last line has no end.
   std::ofstream(allowed_keys_file(folder_))
-      << before << gone->own.public_key << " c until " << runtime::time_text(now) << "\n#"
+      << before << gone->own.public_key << " c until " << runtime::utc_text(now) << "\n#"
       << gone->own.public_key << " was c";
   const auto token = make_join_token(folder_, now, now + seconds(60), disk_);
   ASSERT_TRUE(token.ok()) << token.error().message;
   EXPECT_EQ(text_of(allowed_keys_file(folder_)), before + "#" + gone->own.public_key + " was c\n" +
                                                      runtime::keys_of_secret(*token)->public_key +
                                                      " token until " +
-                                                     runtime::time_text(now + seconds(60)) + "\n");
+                                                     runtime::utc_text(now + seconds(60)) + "\n");
 }
 
 TEST_F(KeyFolderTest, TokensMadeAtOnceAreAllAdmitted) {

@@ -1,4 +1,5 @@
 #include "runtime/transport/keys.h"
+#include "runtime/base/utc_time.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -80,7 +81,7 @@ TEST_F(Keys, DamagedFilesAreNamedWithTheirLine) {
               HasSubstr("does not belong"));
   EXPECT_EQ(secret_error(line + "secret " + keys_.secret_key), "");
   EXPECT_THAT(read_secret_key(path("none")).error().message, HasSubstr("No such file"));
-  EXPECT_THAT(read_public_key(folder_).error().message, HasSubstr("is not a file"));
+  EXPECT_THAT(read_public_key(folder_).error().message, HasSubstr("is not a regular file"));
   EXPECT_THAT(read_public_key(path("bad")).error().message, HasSubstr("give the public one"));
 }
 
@@ -110,7 +111,7 @@ TEST_F(Keys, AnAllowListMaySayUntilWhen) {
   ASSERT_TRUE(allowed.ok()) << allowed.error().message;
   EXPECT_EQ(allowed->at(0).name, "a b");
   ASSERT_TRUE(allowed->at(0).until);
-  EXPECT_EQ(time_text(*allowed->at(0).until), "2026-01-31T12:00:00Z");
+  EXPECT_EQ(utc_text(*allowed->at(0).until), "2026-01-31T12:00:00Z");
   EXPECT_EQ(allowed->at(1).name, "");
   EXPECT_EQ(allowed->at(1).until, std::chrono::sys_seconds(std::chrono::seconds(1)));
 }

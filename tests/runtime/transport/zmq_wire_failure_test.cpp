@@ -229,7 +229,7 @@ TEST(ZmqWireFailure, APortInUseIsNamed) {
 TEST(ZmqWireFailure, APathInUseIsNamedAndStaysItsOwners) {
   const std::string address = fresh_ipc_address();
   StageEnd first(plain(address));
-  EXPECT_THAT(refusal_to_open(plain(address)), HasSubstr("another process does"));
+  EXPECT_THAT(refusal_to_open(plain(address)), HasSubstr("another process listens there"));
   StageEnd dialer(plain());
   dialer.dial(address);
   EXPECT_TRUE(play({&first, &dialer}, [&] { return !first.diary.open.empty(); }));

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "telemetry/page/listen_address.h"
 #include "telemetry/page/text_budget.h"
 
 namespace troupe::telemetry {
@@ -125,20 +124,6 @@ TEST(TextBudget, TextThatManyGetCountsOnce) {
   EXPECT_EQ(budget.bytes(), 10u);
   budget.release(other);
   EXPECT_EQ(budget.bytes(), 0u);
-}
-
-TEST(ListenAddress, HostAndPortOrARefusal) {
-  const auto text = [](const char* given) {
-    const auto address = parse_listen_address(given);
-    return address.ok() ? address_text(*address) : "no";
-  };
-  for (const char* right : {"127.0.0.1:8400", "localhost:0", "[::1]:65535", "*:8400"}) {
-    EXPECT_EQ(text(right), right);
-  }
-  for (const char* wrong : {"", "8400", ":8400", "::1:8400", "localhost", "localhost:",
-                            "localhost:65536", "localhost:-1", "localhost:80x", "[]:80"}) {
-    EXPECT_EQ(text(wrong), "no") << wrong;
-  }
 }
 
 }  // namespace

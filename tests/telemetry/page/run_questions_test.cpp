@@ -38,17 +38,17 @@ struct Desk {
 
 TEST(RunQuestions, RunIsAskedOnceHoweverManyAsk) {
   Desk desk;
-  const Time now = std::chrono::steady_clock::now();
+  const Time now = runtime::steady_now();
   for (int i = 0; i < 5; ++i) desk.ask(now);
   ASSERT_EQ(desk.asked.size(), 1u);
   desk.asked[0](std::string("trace"));
   EXPECT_TRUE(desk.heard.empty());
   desk.work();
   EXPECT_EQ(desk.heard, std::vector<std::string>(5, "trace"));
-  desk.ask(std::chrono::steady_clock::now());  // good for a second
+  desk.ask(runtime::steady_now());  // good for a second
   EXPECT_EQ(desk.heard.size(), 6u);
   EXPECT_EQ(desk.asked.size(), 1u);
-  desk.ask(std::chrono::steady_clock::now() + std::chrono::seconds(5));
+  desk.ask(runtime::steady_now() + std::chrono::seconds(5));
   EXPECT_EQ(desk.asked.size(), 2u);
 }
 
@@ -82,7 +82,7 @@ TEST(RunQuestions, RunThatNeverAnswersGathersNoCrowd) {
 
 TEST(RunQuestions, LostQuestionIsAskedAgainWhenItsTimeIsOver) {
   Desk desk;
-  const Time now = std::chrono::steady_clock::now();
+  const Time now = runtime::steady_now();
   desk.ask(now);
   desk.ask(now + std::chrono::seconds(29));
   EXPECT_EQ(desk.asked.size(), 1u);
@@ -101,11 +101,11 @@ TEST(RunQuestions, LostQuestionIsAskedAgainWhenItsTimeIsOver) {
 TEST(RunQuestions, AnswerIsForgottenWhenItIsNoLongerGood) {
   Desk desk;
   EXPECT_FALSE(desk.questions.keeps_answers());
-  desk.ask(std::chrono::steady_clock::now());
+  desk.ask(runtime::steady_now());
   desk.asked[0](std::string("trace"));
   desk.work();
   EXPECT_TRUE(desk.questions.keeps_answers());
-  desk.questions.tidy(std::chrono::steady_clock::now() + std::chrono::seconds(1));
+  desk.questions.tidy(runtime::steady_now() + std::chrono::seconds(1));
   EXPECT_FALSE(desk.questions.keeps_answers());
 }
 

@@ -173,7 +173,7 @@ TEST(Publisher, PlaceThatIsTakenIsRefused) {
   const std::string path = folder.path() / "stream";
   {
     const auto ipc = publish_at("ipc://" + path);
-    EXPECT_THAT(refusal("ipc://" + path), HasSubstr("another process publishes there"));
+    EXPECT_THAT(refusal("ipc://" + path), HasSubstr("another process listens there"));
     Subscriber subscriber("ipc://" + path);
     wait_for(*ipc, subscriber, "step");
     ipc->send("step", "{}");
@@ -197,7 +197,7 @@ TEST(Publisher, FileThatHasTheNameStaysWhatItWas) {
   ScratchFolder folder;
   const std::string path = folder.path() / "results";
   std::ofstream(path) << "a year's work";
-  EXPECT_THAT(refusal("ipc://" + path), HasSubstr("there is a file of that name"));
+  EXPECT_THAT(refusal("ipc://" + path), HasSubstr("a file of that name exists"));
   EXPECT_EQ(read_file(path), "a year's work");
   EXPECT_THAT(refusal("ipc:///nowhere/at/all"), HasSubstr("No such file or directory"));
   EXPECT_THAT(refusal("ipc:///" + std::string(200, 'x')), HasSubstr("the system allows 107"));

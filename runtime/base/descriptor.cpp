@@ -1,4 +1,4 @@
-#include "runtime/base/descriptors.h"
+#include "runtime/base/descriptor.h"
 
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -19,13 +19,12 @@ void raise_descriptor_limit() {
 }
 
 bool descriptors_left(std::size_t count) {
-  std::vector<int> probes;
+  std::vector<Descriptor> probes;
   while (probes.size() < count) {
-    const int probe = ::eventfd(0, EFD_CLOEXEC);
-    if (probe < 0) break;
-    probes.push_back(probe);
+    Descriptor probe(::eventfd(0, EFD_CLOEXEC));
+    if (!probe.is_open()) break;
+    probes.push_back(std::move(probe));
   }
-  for (const int probe : probes) ::close(probe);
   return probes.size() == count;
 }
 

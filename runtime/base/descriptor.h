@@ -1,12 +1,17 @@
 #pragma once
 
-// A file descriptor that closes itself.
+// Files, sockets and pipes: one that closes itself, how many this process may have open, and what
+// to say when there are none left.
 
 #include <unistd.h>
 
+#include <cstddef>
+#include <string_view>
 #include <utility>
 
-namespace troupe::launch {
+#include "runtime/base/error.h"
+
+namespace troupe::runtime {
 
 // Movable; owned by one thread at a time.
 class Descriptor {
@@ -37,4 +42,17 @@ class Descriptor {
   int number_ = -1;
 };
 
-}  // namespace troupe::launch
+// Allows this process, and those that it starts, as many as the system lets it ask for. For a
+// program to call once at its start.
+void raise_descriptor_limit();
+
+// Whether this process could open so many more, now.
+bool descriptors_left(std::size_t count);
+
+// Whether `number`, the errno of a call, says that there are none left.
+bool is_out_of_descriptors(int number);
+
+// That there are none left for `whom`, how many there may be, and what to do.
+Error out_of_descriptors(ErrorKind kind, std::string_view whom);
+
+}  // namespace troupe::runtime

@@ -1,0 +1,46 @@
+#pragma once
+
+// What a run is made from in the process that is its head, or that trains alone: data, state and
+// the options of its actors.
+
+#include <cstdint>
+#include <optional>
+
+#include "actors/spawn.h"
+#include "config/topology.h"
+#include "launch/local_run.h"
+#include "launch/membership_file.h"
+#include "launch/run_folder.h"
+#include "launch/training_setup.h"
+#include "pipeline/checkpoint_folder.h"
+#include "runtime/base/disk.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+
+namespace troupe::launch {
+
+// What the run begins with, prepared before any actor exists.
+struct Prepared {
+  TrainingSetup setup;
+  actors::StatePointer state;
+  // Of a run that goes on: what is known of it up to its state.
+  std::optional<std::uint64_t> saved_step, validated_step;
+  std::optional<std::uint64_t> told_step;  // the newest of metrics.jsonl, of one that returns
+  std::optional<pipeline::BestCheckpoint> best;
+};
+
+// Opens the data, and makes or reads the state. Errors: kData for either, kTopology for a model
+// that cannot be made.
+runtime::Result<Prepared> prepare(const LocalRunRequest& request, const RunFolder& folder,
+                                  runtime::Disk& disk, runtime::Log& log);
+
+// `prepared` and `disk` outlive the actors.
+actors::NodeParts make_parts(const LocalRunRequest& request, const RunFolder& folder,
+                             runtime::Disk& disk, Prepared& prepared);
+
+// What the coordinator and the monitor need to know of the heads before this one, and leave for the
+// one after it.
+void take_place(const HeadHistory& history, const config::FailureSection& failure,
+                actors::NodeParts& parts);
+
+}  // namespace troupe::launch

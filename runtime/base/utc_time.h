@@ -1,0 +1,18 @@
+#pragma once
+
+// Times of day as texts, in UTC: "2025-01-31T12:34:56.789Z", or "2025-01-31T12:34:56Z".
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+namespace troupe::runtime {
+
+// To the millisecond.
+std::string utc_text(std::chrono::system_clock::time_point time);
+// To the second.
+std::string utc_text(std::chrono::sys_seconds time);
+// Reads what either wrote; nothing for any other text, such as the 31st of a February.
+std::optional<std::chrono::system_clock::time_point> read_utc(const std::string& text);
+
+}  // namespace troupe::runtime

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/base/descriptors.h"
+#include "runtime/base/descriptor.h"
 
 namespace troupe::pipeline {
 

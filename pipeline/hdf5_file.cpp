@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/hdf5_condition.h"
-#include "runtime/base/descriptors.h"
+#include "runtime/base/descriptor.h"
 
 namespace troupe::pipeline {
 

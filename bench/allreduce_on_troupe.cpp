@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include "actors/message_fields.h"
 #include "actors/reducer.h"
-#include "actors/wire_messages.h"
 #include "bench/allreduce_case.h"
 #include "bench/forked.h"
 #include "config/plan_links.h"

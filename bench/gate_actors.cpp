@@ -21,8 +21,10 @@ struct Numbered {
   std::int64_t number = 0;
 };
 
-static void pack(runtime::WireWriter& out, const Numbered& body) { out.integer(body.number); }
-static void unpack(runtime::WireReader& in, Numbered& body) { body.number = in.integer(); }
+template <class Archive>
+void fields(Archive& archive, runtime::Like<Numbered> auto& body) {
+  archive.integer("number", body.number);
+}
 
 namespace {
 

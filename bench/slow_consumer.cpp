@@ -25,8 +25,10 @@ struct Numbered {
   static constexpr std::string_view kName = "numbered";
   std::int64_t number = 0;
 };
-void pack(runtime::WireWriter& out, const Numbered& body) { out.integer(body.number); }
-void unpack(runtime::WireReader& in, Numbered& body) { body.number = in.integer(); }
+template <class Archive>
+void fields(Archive& archive, runtime::Like<Numbered> auto& body) {
+  archive.integer("number", body.number);
+}
 
 namespace {
 

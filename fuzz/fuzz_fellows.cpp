@@ -7,9 +7,9 @@
 #include <span>
 
 #include "actors/member.h"
+#include "actors/message_fields.h"
 #include "actors/messages.h"
 #include "actors/reducer.h"
-#include "actors/wire_messages.h"
 #include "fuzz/contributor.h"
 #include "fuzz/talk.h"
 #include "fuzz/talk_wire.h"

@@ -6,10 +6,10 @@
 #include <span>
 
 #include "actors/coordinator.h"
+#include "actors/message_fields.h"
 #include "actors/messages.h"
 #include "actors/monitor.h"
 #include "actors/reducer.h"
-#include "actors/wire_messages.h"
 #include "fuzz/contributor.h"
 #include "fuzz/talk.h"
 #include "fuzz/talk_wire.h"

@@ -4,7 +4,7 @@
 #include <span>
 #include <variant>
 
-#include "actors/wire_messages.h"
+#include "actors/message_fields.h"
 #include "fuzz/frames.h"
 #include "fuzz/memory_meter.h"
 #include "runtime/base/error.h"

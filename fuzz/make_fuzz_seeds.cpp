@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/wire_messages.h"
+#include "actors/message_fields.h"
 #include "config/topology.h"
 #include "fuzz/contributor.h"
 #include "fuzz/frames.h"

@@ -4,6 +4,7 @@
 
 #include "config/topology.h"
 #include "runtime/transport/relay_token.h"
+#include "runtime/transport/wire_fields.h"
 #include "runtime/transport/wire_format.h"
 
 namespace troupe::launch {
@@ -14,6 +15,26 @@ constexpr std::uint64_t kMostIterations = std::uint64_t{1} << 32;
 constexpr std::size_t kMostToken = 64;
 
 }  // namespace
+
+template <class Archive>
+void fields(Archive& archive, runtime::Like<MemberInvitation> auto& invitation) {
+  archive.text("topology", invitation.topology, MemberInvitation::kMostTopologyBytes);
+  archive.number("members", invitation.members, config::kMostMembers);
+  archive.number("places", invitation.places, config::kMostMembers);
+  archive.text("data_folder", invitation.data_folder, kMostPath);
+  archive.text("host", invitation.host, kMostPath);
+  archive.hash("data_fingerprint", invitation.data.fingerprint);
+  archive.number("iterations_per_epoch", invitation.data.iterations_per_epoch, kMostIterations);
+  archive.number("relay_port", invitation.relay_port);
+  archive.converted("relay_token", invitation.relay_token, kMostToken, runtime::token_text,
+                    runtime::read_token);
+}
+
+static const char* fault_of(const MemberInvitation& invitation) {
+  if (invitation.data.iterations_per_epoch == 0) return "an epoch without iterations";
+  if (invitation.members == 0) return "a run without members";
+  return invitation.places < invitation.members ? "a run of more members than places" : nullptr;
+}
 
 runtime::Result<void> check_topology_fits(const std::string& effective_topology) {
   if (effective_topology.size() <= MemberInvitation::kMostTopologyBytes) return {};
@@ -27,37 +48,14 @@ runtime::Result<void> check_topology_fits(const std::string& effective_topology)
 runtime::Buffer pack_invitation(const MemberInvitation& invitation) {
   CHECK(invitation.topology.size() <= MemberInvitation::kMostTopologyBytes);
   runtime::WireWriter out;
-  out.list(9);
-  out.text(invitation.topology);
-  out.number(invitation.members);
-  out.number(invitation.places);
-  out.text(invitation.data_folder);
-  out.text(invitation.host);
-  out.hash(invitation.data.fingerprint);
-  out.number(invitation.data.iterations_per_epoch);
-  out.number(invitation.relay_port);
-  out.text(runtime::token_text(invitation.relay_token));
+  runtime::write_fields(out, invitation);
   return out.take_header();
 }
 
 runtime::Result<MemberInvitation> unpack_invitation(const runtime::Buffer& contents) {
   runtime::WireReader in(contents.bytes());
   MemberInvitation invitation;
-  in.list(9);
-  invitation.topology = in.text(MemberInvitation::kMostTopologyBytes);
-  invitation.members = static_cast<std::uint32_t>(in.number(config::kMostMembers));
-  invitation.places = static_cast<std::uint32_t>(in.number(config::kMostMembers));
-  invitation.data_folder = in.text(kMostPath);
-  invitation.host = in.text(kMostPath);
-  invitation.data.fingerprint = in.hash();
-  invitation.data.iterations_per_epoch = in.number(kMostIterations);
-  if (in.ok() && invitation.data.iterations_per_epoch == 0) in.fail("an epoch without iterations");
-  invitation.relay_port = static_cast<std::uint16_t>(in.number(UINT16_MAX));
-  const auto token = runtime::read_token(in.text(kMostToken));
-  if (in.ok() && !token) in.fail("a token of another length");
-  if (token) invitation.relay_token = *token;
-  if (in.ok() && invitation.members == 0) in.fail("a run without members");
-  if (invitation.places < invitation.members) in.fail("a run of more members than places");
+  runtime::read_fields(in, invitation);
   if (in.finished()) return invitation;
   return runtime::Error{runtime::ErrorKind::kLostPeers,
                         fmt::format("the invitation cannot be read ({})", in.problem())};

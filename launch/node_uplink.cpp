@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "actors/wire_messages.h"
+#include "actors/message_fields.h"
 #include "launch/nodes_file.h"
 #include "launch/this_host.h"
 #include "pipeline/state_layout.h"

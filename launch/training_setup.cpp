@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "actors/wire_view.h"
 #include "config/cluster_plan.h"
 #include "config/member_ring.h"
 #include "config/plan.h"
@@ -13,6 +12,7 @@
 #include "launch/backend_choice.h"
 #include "launch/usable_machine.h"
 #include "pipeline/sum_layout.h"
+#include "pipeline/view_fields.h"
 #include "runtime/base/thread_team.h"
 #include "runtime/transport/patience.h"
 
@@ -21,7 +21,7 @@ namespace {
 
 using runtime::Result;
 
-static_assert(config::kMostMicroBatches == actors::kMostMicroBatches,
+static_assert(config::kMostMicroBatches == pipeline::kMostMicroBatches,
               "every iteration that a topology may ask for finds room in a View");
 
 config::TrainingSizes sizes_of(const config::Topology& topology, const model::Gan& gan) {

@@ -5,11 +5,15 @@
 // of the list or its order is a new kCheckpointVersion.
 
 #include <array>
+#include <bit>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "pipeline/state_layout.h"
 #include "pipeline/training_state.h"
+#include "runtime/base/fields.h"
 
 namespace troupe::pipeline {
 
@@ -66,5 +70,48 @@ void visit_state(State& state, Visitor& visitor) {
   visitor.text("numerics_class", state.numerics_class);
   visitor.hash("data_fingerprint", state.data_fingerprint);
 }
+
+// No schedule has more slots.
+inline constexpr std::size_t kMostSlots = 256;
+
+// Hands what visit_state() finds to an archive (runtime/base/fields.h). Arrays travel as they stand
+// in memory, little-endian float32.
+template <class Archive>
+struct StateArchive {
+  static_assert(std::endian::native == std::endian::little);
+  static constexpr std::size_t kMostName = 4096;
+
+  Archive& archive;
+
+  void parameters(std::size_t network, ParameterPart, auto& values) {
+    archive.floats(kNetworkNames[network], values);
+  }
+  void scales(auto& slots) {
+    archive.list("scales", slots, kMostSlots, [](auto& of_slots, auto& slot) {
+      of_slots.list("slot", slot, SIZE_MAX,
+                    [](auto& exponents, auto& exponent) { exponents.integer("", exponent); });
+    });
+  }
+  template <class T>
+  void number(const std::string& name, T& value) {
+    if constexpr (std::floating_point<T>) {
+      archive.real(name, value);
+    } else {
+      archive.number(name, value);
+    }
+  }
+  void text(const std::string& name, auto& value) { archive.text(name, value, kMostName); }
+  void hash(const std::string& name, auto& value) { archive.hash(name, value); }
+};
+
+template <class Archive>
+void fields(Archive& archive, runtime::Like<TrainingState> auto& state) {
+  StateArchive<Archive> visitor{archive};
+  visit_state(state, visitor);
+}
+
+// Sound means: optimisers that keep whole arrays of the weights' size, and a slot of the schedule.
+// Whether the sizes are those of a model is for who has the model to say.
+const char* fault_of(const TrainingState& state);
 
 }  // namespace troupe::pipeline

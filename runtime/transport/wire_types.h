@@ -1,17 +1,10 @@
 #pragma once
 
-// Which message bodies can leave the process, and how. A body that can has two functions beside it,
-// in its own namespace:
+// Which message bodies can leave the process. A body that can has a list of its fields beside it
+// (runtime/base/fields.h) and is made known once: types.add<Batch>(). Payloads of the message
+// travel by themselves; what receivers rely on in their number or sizes says
 //
-//   void pack(runtime::WireWriter& out, const Batch& body);   // one value, and attachments
-//   void unpack(runtime::WireReader& in, Batch& body);        // the same ones; see WireReader
-//
-// and is made known once: types.add<Batch>(). Payloads of the message travel by themselves; a body
-// whose receivers rely on their number or sizes has, in the place of the second function,
-//
-//   void unpack(runtime::WireReader& in, Batch& body, std::span<const runtime::Buffer> payloads);
-//
-// What was unpacked is checked by unpack() for everything its receivers rely on (ranges, sizes).
+//   const char* fault_of(const Batch& body, std::span<const runtime::Buffer> payloads);
 
 #include <functional>
 #include <map>
@@ -23,6 +16,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/message.h"
+#include "runtime/transport/wire_fields.h"
 #include "runtime/transport/wire_format.h"
 
 namespace troupe::runtime {
@@ -30,7 +24,7 @@ namespace troupe::runtime {
 // Filled by one thread, then read by any.
 class WireTypes {
  public:
-  // What is wrong with a body of which unpack() cannot know it, such as its size; "": nothing.
+  // What is wrong with a body that only this process can know, such as its size; "": nothing.
   template <class Body>
   using Fault = std::function<std::string(const Body& body)>;
 
@@ -38,6 +32,10 @@ class WireTypes {
   // thread that unpacks; null: there is none.
   template <class Body>
   void add(Fault<Body> fault = nullptr);
+  template <class... Bodies>
+  void add_all() {
+    (add<Bodies>(), ...);
+  }
 
   // Whether bodies of that name can travel.
   bool knows(std::string_view name) const { return types_.contains(name); }
@@ -60,20 +58,19 @@ class WireTypes {
   std::map<std::string, Type, std::less<>> types_;
 };
 
-// Outside the class, whose own pack() and unpack() would hide those beside the body.
 template <class Body>
 void pack_body(WireWriter& out, const Message& message) {
-  pack(out, *message.as<Body>());
+  write_fields(out, *message.as<Body>());
 }
 
 template <class Body>
 Message unpack_body(WireReader& in, std::vector<Buffer> payloads,
                     const WireTypes::Fault<Body>& fault) {
   Body body{};
-  if constexpr (requires { unpack(in, body, std::span<const Buffer>(payloads)); }) {
-    unpack(in, body, std::span<const Buffer>(payloads));
-  } else {
-    unpack(in, body);
+  read_fields(in, body);
+  if constexpr (requires { fault_of(body, std::span<const Buffer>(payloads)); }) {
+    const char* const wrong = fault_of(body, std::span<const Buffer>(payloads));
+    if (in.ok() && wrong != nullptr) in.fail(wrong);
   }
   if (in.ok() && fault) {
     if (const std::string wrong = fault(body); !wrong.empty()) in.fail(wrong);

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "actors/wire_messages.h"
-#include "actors/wire_state.h"
+#include "actors/message_fields.h"
 #include "tests/actors/wire_parts.h"
 
 namespace troupe::actors {

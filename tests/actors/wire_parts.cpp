@@ -1,41 +1,60 @@
 #include "tests/actors/wire_parts.h"
 
-#include <memory>
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+
+#include "tests/actors/field_archives.h"
 
 namespace troupe::actors {
 
-runtime::Error draw_error(Draw& draw) { return {runtime::ErrorKind::kLostPeers, draw.text(200)}; }
-
 pipeline::ViewId draw_id(Draw& draw) { return {draw.number32(), draw.number32()}; }
 
-ViewMessage draw_view(Draw& draw) {
-  pipeline::View view;
-  view.id = draw_id(draw);
-  view.first_step = 1 + draw.number();
+pipeline::View make_sound(pipeline::View view, Draw& draw) {
+  view.first_step = std::max<std::uint64_t>(view.first_step, 1);
+  view.ring.clear();
+  view.reached.clear();
+  view.learners.clear();
   const std::size_t members = 1 + draw.up_to(9);
   for (std::uint32_t member = draw.number32() / 2; view.ring.size() < members; ++member) {
     view.ring.insert(view.ring.begin() + draw.index(view.ring.size()), member);
     view.reached.push_back(view.first_step - draw.up_to(1));
   }
   view.reached[draw.up_to(members - 1)] = view.first_step;
-  view.owners.resize(1 + draw.up_to(20));
-  for (std::uint32_t& owner : view.owners) owner = draw.number32();
-  return {std::make_shared<const pipeline::View>(std::move(view))};
+  view.owners.push_back(draw.number32());
+  return view;
 }
 
-Feed draw_feed(Draw& draw) {
-  Feed feed;
-  feed.replica = draw.number32();
-  feed.number = draw.number32();
-  feed.view = draw_view(draw).view;
-  feed.missing.resize(draw.up_to(2));
-  for (Feed::Missing& missing : feed.missing) {
-    missing.iteration = draw.number();
-    missing.micro_batches.resize(draw.up_to(9));
-    for (std::uint32_t& index : missing.micro_batches) index = draw.number32();
+pipeline::TrainingState make_sound(pipeline::TrainingState state, Draw& draw) {
+  for (pipeline::NetworkState* network : {&state.generator, &state.discriminator}) {
+    network->optimiser_arrays = draw.floats(network->weights.size() * draw.up_to(3));
   }
-  feed.iteration = draw.number();
-  return feed;
+  if (state.scales.empty()) state.scales.emplace_back();
+  state.slot = static_cast<std::uint32_t>(draw.up_to(state.scales.size() - 1));
+  return state;
+}
+
+RingHeader make_sound(RingHeader body, Draw& draw) {
+  pipeline::StepHeader& header = body.header;
+  for (auto& exponent : header.exponents) exponent = draw.exponent();
+  header.non_finite = {};
+  if (!header.exponents.empty() && draw.flag()) {
+    header.non_finite = {draw.number32(),
+                         static_cast<std::uint32_t>(draw.up_to(header.exponents.size() - 1))};
+  }
+  return body;
+}
+
+Sample make_sound(Sample sample, Draw& draw) {
+  constexpr std::string_view kLetters = "abcxyz0189_.-/";
+  sample.name.resize(std::max<std::size_t>(sample.name.size(), 1));
+  for (char& c : sample.name) c = kLetters[draw.up_to(kLetters.size() - 1)];
+  return sample;
+}
+
+telemetry::NodeSample make_sound(telemetry::NodeSample sample, Draw& draw) {
+  sample.cpu_seconds = 0.5 * draw.number32();
+  return sample;
 }
 
 runtime::WireTypes wire_types() {

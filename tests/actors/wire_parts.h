@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/wire_messages.h"
+#include "actors/message_fields.h"
 #include "model/exact_sum.h"
 
 namespace troupe::actors {
@@ -54,13 +54,7 @@ class Draw {
   std::mt19937_64 engine_;
 };
 
-runtime::Error draw_error(Draw& draw);
 pipeline::ViewId draw_id(Draw& draw);
-// As a coordinator tells one: some of its members may lack the newest step.
-ViewMessage draw_view(Draw& draw);
-// In such a View.
-Feed draw_feed(Draw& draw);
-
 // What a node of the run knows.
 runtime::WireTypes wire_types();
 

@@ -1,4 +1,4 @@
-#include "actors/wire_report.h"
+#include "actors/message_fields.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -68,15 +68,15 @@ TEST(WireReport, ReportsComeBack) {
 TEST(WireReport, NodesOfAnySizeAreToldAsFarAsThereIsRoom) {
   NodeReport report = example();
   report.sample.node = std::string(1000, 'n');
-  report.sample.actors.assign(2 * kMostSampleActors, ActorSample{"a", "waiting", 1});
+  report.sample.actors.assign(2 * telemetry::kMostSampleActors, ActorSample{"a", "waiting", 1});
   LinkSample link = report.sample.links.front();
   link.port = std::string(1000, 'p');
-  report.sample.links.assign(2 * kMostSampleLinks, link);
+  report.sample.links.assign(2 * telemetry::kMostSampleLinks, link);
   const NodeReport back = round_trip(report);
-  EXPECT_EQ(back.sample.node.size(), kMostActorName);
-  EXPECT_EQ(back.sample.actors.size(), kMostSampleActors);
-  ASSERT_EQ(back.sample.links.size(), kMostSampleLinks);
-  EXPECT_EQ(back.sample.links.front().port.size(), kMostActorName);
+  EXPECT_EQ(back.sample.node.size(), telemetry::kMostActorName);
+  EXPECT_EQ(back.sample.actors.size(), telemetry::kMostSampleActors);
+  ASSERT_EQ(back.sample.links.size(), telemetry::kMostSampleLinks);
+  EXPECT_EQ(back.sample.links.front().port.size(), telemetry::kMostActorName);
 }
 
 TEST(WireReport, WhatNobodyAskedForIsRefused) {

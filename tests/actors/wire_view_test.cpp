@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "tests/actors/field_archives.h"
 #include "tests/actors/wire_parts.h"
 
 namespace troupe::actors {
@@ -17,7 +18,7 @@ namespace {
 TEST(WireMessages, RandomViewsComeBack) {
   Draw draw(11);
   for (int round = 0; round < 200; ++round) {
-    const ViewMessage message = draw_view(draw);
+    const ViewMessage message = drawn<ViewMessage>(draw);
     const pipeline::View& view = *message.view;
     const ViewMessage back = round_trip(message);
     EXPECT_EQ(back.view->id, view.id);
@@ -36,7 +37,7 @@ TEST(WireMessages, HaltsAndTheirAnswersComeBack) {
   EXPECT_EQ(halted.kept_bytes, 0U);
   EXPECT_EQ(halted.view, nullptr);
   Draw draw(12);
-  const ViewPointer view = draw_view(draw).view;
+  const ViewPointer view = drawn<ViewMessage>(draw).view;
   const Halted inside = round_trip(Halted{{3, 4}, 5, 6, view});
   ASSERT_NE(inside.view, nullptr);
   EXPECT_EQ(inside.view->id, view->id);
@@ -107,33 +108,40 @@ TEST(WireMessages, ViewThatNoCoordinatorTellsIsRefused) {
 std::string problem_of_sizes(std::size_t members, std::size_t micro_batches) {
   std::vector<std::uint32_t> ring(members);
   std::iota(ring.begin(), ring.end(), 0U);
+  const auto put = [](runtime::WireWriter& out, const std::vector<std::uint32_t>& numbers) {
+    out.list(numbers.size());
+    for (const std::uint32_t number : numbers) out.number(number);
+  };
   runtime::WireWriter out;
   out.list(7);
-  pack_id(out, {1, 3});
+  put(out, {1, 3});
   out.number(10);
-  pack_numbers(out, ring);
-  pack_numbers(out, std::vector<std::uint32_t>(members, 10));
-  pack_numbers(out, std::vector<std::uint32_t>(micro_batches, 0));
+  put(out, ring);
+  put(out, std::vector<std::uint32_t>(members, 10));
+  put(out, std::vector<std::uint32_t>(micro_batches, 0));
   out.list(0);
   out.list(0);
   const runtime::Buffer header = out.take_header();
   runtime::WireReader in(header.bytes());
-  unpack_view(in);
+  pipeline::View view;
+  runtime::read_fields(in, view);
   return in.problem();
 }
 
 TEST(WireMessages, ViewOfMoreThanThereCanBeIsRefused) {
-  EXPECT_EQ(problem_of_sizes(kMostViewMembers, kMostMicroBatches), "");
-  EXPECT_NE(problem_of_sizes(kMostViewMembers + 1, 1), "");
-  EXPECT_NE(problem_of_sizes(1, kMostMicroBatches + 1), "");
+  EXPECT_EQ(problem_of_sizes(pipeline::kMostViewMembers, pipeline::kMostMicroBatches), "");
+  EXPECT_NE(problem_of_sizes(pipeline::kMostViewMembers + 1, 1), "");
+  EXPECT_NE(problem_of_sizes(1, pipeline::kMostMicroBatches + 1), "");
 }
 
 TEST(WireMessages, ViewThatNoMemberCanReadIsNotPacked) {
-  EXPECT_EQ(problem_of_view([](pipeline::View& view) { view.owners.assign(kMostMicroBatches, 2); }),
+  EXPECT_EQ(problem_of_view(
+                [](pipeline::View& view) { view.owners.assign(pipeline::kMostMicroBatches, 2); }),
             "");
-  EXPECT_DEATH(
-      problem_of_view([](pipeline::View& view) { view.owners.assign(kMostMicroBatches + 1, 2); }),
-      "no member can read");
+  EXPECT_DEATH(problem_of_view([](pipeline::View& view) {
+                 view.owners.assign(pipeline::kMostMicroBatches + 1, 2);
+               }),
+               "owners");
 }
 
 }  // namespace

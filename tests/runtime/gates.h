@@ -18,8 +18,10 @@
 
 namespace troupe::runtime {
 
-inline void pack(WireWriter& out, const Number& body) { out.integer(body.value); }
-inline void unpack(WireReader& in, Number& body) { body.value = in.integer(); }
+template <class Archive>
+void fields(Archive& archive, Like<Number> auto& body) {
+  archive.integer("value", body.value);
+}
 
 inline const WireTypes& number_types() {
   static const WireTypes kTypes = [] {

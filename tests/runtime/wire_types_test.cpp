@@ -10,15 +10,10 @@ struct Note {
   std::uint64_t number = 0;
   std::string text;
 };
-void pack(WireWriter& out, const Note& body) {
-  out.list(2);
-  out.number(body.number);
-  out.text(body.text);
-}
-void unpack(WireReader& in, Note& body) {
-  in.list(2);
-  body.number = in.number(1000);
-  body.text = in.text(8);
+template <class Archive>
+void fields(Archive& archive, Like<Note> auto& body) {
+  archive.number("number", body.number, 1000);
+  archive.text("text", body.text, 8);
 }
 
 // Has one payload of as many bytes as it says.
@@ -26,10 +21,13 @@ struct Block {
   static constexpr std::string_view kName = "block";
   std::uint64_t size = 0;
 };
-void pack(WireWriter& out, const Block& body) { out.number(body.size); }
-void unpack(WireReader& in, Block& body, std::span<const Buffer> payloads) {
-  body.size = in.number();
-  if (payloads.size() != 1 || payloads[0].size() != body.size) in.fail("a block without its bytes");
+template <class Archive>
+void fields(Archive& archive, Like<Block> auto& body) {
+  archive.number("size", body.size);
+}
+const char* fault_of(const Block& body, std::span<const Buffer> payloads) {
+  const bool sound = payloads.size() == 1 && payloads[0].size() == body.size;
+  return sound ? nullptr : "a block without its bytes";
 }
 
 WireTypes both() {

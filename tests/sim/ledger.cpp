@@ -9,23 +9,6 @@ namespace troupe::sim {
 
 using runtime::Buffer;
 using runtime::Message;
-using runtime::WireReader;
-using runtime::WireWriter;
-
-void pack(WireWriter& out, const Item& item) {
-  out.list(2);
-  out.number(item.link);
-  out.number(item.number);
-}
-
-void unpack(WireReader& in, Item& item) {
-  in.list(2);
-  item.link = in.number32();
-  item.number = in.number();
-}
-
-void pack(WireWriter& out, const EndNow&) { out.list(0); }
-void unpack(WireReader& in, EndNow&) { in.list(0); }
 
 const runtime::WireTypes& item_types() {
   static const runtime::WireTypes kTypes = [] {

@@ -28,15 +28,18 @@ struct Item {
   std::uint32_t link = 0;  // position in the plan
   std::uint64_t number = 0;
 };
-void pack(runtime::WireWriter& out, const Item& item);
-void unpack(runtime::WireReader& in, Item& item);
+template <class Archive>
+void fields(Archive& archive, runtime::Like<Item> auto& item) {
+  archive.number("link", item.link);
+  archive.number("number", item.number);
+}
 
 // What a root tells another one, past all links: end now.
 struct EndNow {
   static constexpr std::string_view kName = "end-now";
 };
-void pack(runtime::WireWriter& out, const EndNow& body);
-void unpack(runtime::WireReader& in, EndNow& body);
+template <class Archive>
+void fields(Archive&, runtime::Like<EndNow> auto&) {}
 
 // Knows both.
 const runtime::WireTypes& item_types();

@@ -1,0 +1,279 @@
+#pragma once
+
+// The fields of every body of actors/messages.h that can leave its process, in the order of
+// messages.h (runtime/base/fields.h); docs/protocol.md describes them. What only the receiver can
+// know, such as which step is next, remains the receiver's to compare.
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "actors/messages.h"
+#include "pipeline/state_fields.h"
+#include "pipeline/view_fields.h"
+#include "runtime/base/buffer.h"
+#include "runtime/base/error_fields.h"
+#include "runtime/base/fields.h"
+#include "runtime/transport/wire_types.h"
+#include "telemetry/node_sample_fields.h"
+
+namespace troupe::actors {
+
+using runtime::Like;
+
+// No contribution vector is longer (8 TiB), and none is cut in more buckets (1 TiB of 1 MiB): what
+// a receiver keeps by number, or multiplies, stays small or exact.
+inline constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
+inline constexpr std::uint32_t kMostBuckets = 1U << 20;
+// No model has more loss terms.
+inline constexpr std::size_t kMostLosses = 256;
+// Iterations under way when a View begins.
+inline constexpr std::size_t kMostIncomplete = 4;
+inline constexpr std::size_t kMostReason = 4096;
+
+template <class Archive>
+void fields(Archive& archive, Like<BeginTraining> auto& body) {
+  archive.inlined(body.state);
+}
+
+template <class Archive>
+void fields(Archive& archive, Like<Halt> auto& body) {
+  archive.inlined(body.change);
+}
+
+template <class Archive>
+void fields(Archive& archive, Like<Halted> auto& body) {
+  archive.object("change", body.change);
+  archive.number("next_step", body.next_step);
+  archive.number("kept_bytes", body.kept_bytes);
+  archive.last("view", body.view);
+}
+
+template <class Archive>
+void fields(Archive& archive, Like<ViewMessage> auto& body) {
+  archive.inlined(body.view);
+}
+
+template <class Archive>
+void fields(Archive& archive, Like<Teach> auto& body) {
+  archive.number("member", body.member);
+  archive.flag("begins", body.begins);
+}
+
+template <class Archive>
+void fields(Archive& archive, Like<TooSlow> auto& body) {
+  archive.number("member", body.member);
+}
+
+template <class Archive>
+void fields(Archive& archive, Like<Lesson> auto& body) {
+  archive.number("next_step", body.next_step);
+}
+
+template <class Archive>
+void fields(Archive& archive, Like<Learned> auto& body) {
+  archive.number("replica", body.replica);
+  archive.number("steps", body.steps);
+  archive.flag("complete", body.complete);
+}
+
+template <class Archive>
+void fields(Archive& archive, Like<Pace> auto& body) {
+  archive.number("replica", body.replica);
+  archive.number("iteration", body.iteration);
+  archive.number("micro_batches", body.micro_batches);
+  archive.real("seconds", body.seconds);
+}
+
+template <class Archive>
+void fields(Archive& archive, Like<Feed::Missing> auto& missing) {
+  archive.number("iteration", missing.iteration);
+  archive.list("micro_batches", missing.micro_batches, pipeline::kMostMicroBatches);
+}
+
+// Whether the View is one that the receiver knows, and whether the micro-batches exist, only that
+// one can tell.
+template <class Archive>
+void fields(Archive& archive, Like<Feed> auto& body) {
+  archive.number("replica", body.replica);
+  archive.number("number", body.number);
+  archive.shared("view", body.view);
+  archive.list("missing", body.missing, kMostIncomplete);
+  archive.number("iteration", body.iteration);
+}
+
+template <class Archive>
+void fields(Archive& archive, Like<BatchMessage> auto& body) {
+  archive.number("iteration", body.iteration);
+  archive.number("micro_batch", body.micro_batch);
+  archive.number("events", body.events);
+  archive.number("feed", body.feed);
+  archive.number("replica", body.replica);
+}
+
+// Sound means: three aligned payloads, of whole floats, and of three floats and one id per event.
+const char* fault_of(const BatchMessage& body, std::span<const runtime::Buffer> payloads);
+
+template <class Archive>
+void fields(Archive& archive, Like<EndOfData> auto& body) {
+  archive.number("iterations", body.iterations);
+}
+
+template <class Archive>
+void fields(Archive& archive, Like<RingBucket> auto& body) {
+  auto& bucket = body.bucket;
+  archive.object("view", bucket.view);
+  archive.number("step", bucket.step);
+  archive.number("attempt", bucket.attempt);
+  archive.number("bucket", bucket.bucket, kMostBuckets - 1);
+  archive.integer("begin", bucket.begin, 0, kMostElements);
+  archive.integer("end", bucket.end, 0, kMostElements);
+  archive.flag("summed", body.summed);
+  archive.perhaps_choice("format", body.format, pipeline::ReductionFormat::kInt8);
+  if constexpr (!std::is_const_v<std::remove_reference_t<decltype(body)>>) {
+    bucket.floats = body.format.has_value();
+  }
+}
+
+// Sound means: 0 <= begin < end, and one payload, of so many aligned integers, or floats in the
+// format that is named.
+const char* fault_of(const RingBucket& body, std::span<const runtime::Buffer> payloads);
+
+template <class Archive>
+void fields(Archive& archive, Like<RingHeader> auto& body) {
+  auto& header = body.header;
+  archive.object("view", body.view);
+  archive.number("step", header.step);
+  archive.number("attempt", header.attempt, 1);
+  archive.list("exponents", header.exponents, SIZE_MAX,
+               [](auto& exponents, auto& exponent) { exponents.integer("", exponent); });
+  archive.flag("flagged", header.flagged);
+  archive.number("non_finite_micro_batch", header.non_finite.micro_batch);
+  archive.number("non_finite_tensor", header.non_finite.tensor);
+  archive.number("micro_batches", header.micro_batches);
+  archive.number("events", header.events);
+  archive.number("event_sum", header.event_sum);
+  archive.hash("state_minimum", header.state_minimum);
+  archive.hash("state_maximum", header.state_maximum);
+  archive.hash("check_minimum", header.check_minimum);
+  archive.hash("check_maximum", header.check_maximum);
+  archive.flag("stop_requested", header.stop_requested);
+  archive.flag("checkpoint_requested", header.checkpoint_requested);
+  archive.flag("combined", body.combined);
+}
+
+// Sound means: exponents that floats can have, and a tensor among them that is named.
+const char* fault_of(const RingHeader& body);
+
+template <class Archive>
+void fields(Archive& archive, Like<Snapshot> auto& body) {
+  archive.inlined(body.state);
+}
+
+template <class Archive>
+void fields(Archive& archive, Like<TellSteps> auto& body) {
+  archive.number("from", body.from);
+}
+
+template <class Archive>
+void fields(Archive& archive, Like<StepMetrics> auto& body) {
+  archive.number("step", body.step);
+  archive.number("epoch", body.epoch);
+  archive.number("iteration", body.iteration);
+  archive.number("slot", body.slot);
+  archive.number("attempts", body.attempts);
+  archive.number("events", body.events);
+  archive.number("event_sum", body.event_sum);
+  archive.list("losses", body.losses, kMostLosses,
+               [](auto& losses, auto& loss) { losses.real("", loss); });
+  archive.real("load_seconds", body.load_seconds);
+  archive.real("compute_seconds", body.compute_seconds);
+  archive.real("reduce_seconds", body.reduce_seconds);
+  archive.real("apply_seconds", body.apply_seconds);
+  archive.hash("state_hash", body.state_hash);
+  archive.flag("again", body.again);
+}
+
+template <class Archive>
+void fields(Archive& archive, Like<ReplicaEnd> auto& body) {
+  archive.number("replica", body.replica);
+  archive.perhaps("state", body.state);
+  archive.perhaps("error", body.error);
+  archive.real("seconds", body.seconds);
+  archive.number("timed_events", body.timed_events);
+  archive.perhaps("last_step", body.last_step);
+  archive.number("validations", body.validations);
+}
+
+template <class Archive>
+void fields(Archive& archive, Like<FellowLost> auto& body) {
+  archive.text("node", body.node, telemetry::kMostActorName);
+  archive.object("error", body.error);
+}
+
+template <class Archive>
+void fields(Archive&, Like<Leaving> auto&) {}
+
+template <class Archive>
+void fields(Archive& archive, Like<Expelled> auto& body) {
+  archive.inlined(body.error);
+}
+
+template <class Archive>
+void fields(Archive&, Like<StopTraining> auto&) {}
+
+template <class Archive>
+void fields(Archive& archive, Like<MemberFailed> auto& body) {
+  archive.text("actor", body.actor, telemetry::kMostActorName);
+  archive.object("error", body.error);
+}
+
+template <class Archive>
+void fields(Archive& archive, Like<Release> auto& body) {
+  archive.prose("why", body.why, kMostReason);
+}
+
+template <class Archive>
+void fields(Archive&, Like<CheckpointRequest> auto&) {}
+
+template <class Archive>
+void fields(Archive& archive, Like<Sample> auto& sample) {
+  archive.text("name", sample.name, kMostSampleName);
+  archive.real("value", sample.value);
+}
+
+// Sound means: a name as Sample has it. Values may be any.
+const char* fault_of(const Sample& sample);
+
+template <class Archive>
+void fields(Archive& archive, Like<SampleMetrics> auto& body) {
+  archive.list("samples", body.samples, kMostSamples);
+}
+
+template <class Archive>
+void fields(Archive& archive, Like<Probe> auto& body) {
+  archive.number("request", body.request);
+  archive.time("sent", body.sent);
+  archive.choice("wants", body.wants, Probe::Wants::kWaits);
+}
+
+template <class Archive>
+void fields(Archive& archive, Like<NodeReport> auto& body) {
+  archive.number("request", body.request);
+  archive.time("sent", body.sent);
+  archive.choice("wants", body.wants, Probe::Wants::kWaits);
+  archive.time("answered", body.answered);
+  archive.object("sample", body.sample);
+}
+
+// Sound means: one payload at most, no larger than a report may have.
+const char* fault_of(const NodeReport& body, std::span<const runtime::Buffer> payloads);
+
+// Whether a state that arrived is one of the model that is trained here; on any thread.
+using StateCheck = std::function<runtime::Result<void>(const pipeline::TrainingState& state)>;
+
+// All of the above. A body whose state `check_state` has an error for is refused like any that is
+// not sound; null: any state is taken.
+void add_wire_messages(runtime::WireTypes& types, const StateCheck& check_state = nullptr);
+
+}  // namespace troupe::actors

@@ -1,7 +1,6 @@
 #include "config/topology_file.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

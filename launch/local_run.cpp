@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -165,7 +164,8 @@ std::function<void(int)> early_end(const LocalRunRequest& request, const RunFold
   };
 }
 
-// One run of this process, in the order of its members: each needs those above it.
+// A run that this process is the head of, or makes alone. Members are destroyed in the opposite
+// order: the node first, what it uses after it.
 class HeadRun {
  public:
   HeadRun(const LocalRunRequest& request, RunFolder& folder, runtime::Disk& disk, runtime::Log& log)
@@ -187,7 +187,7 @@ class HeadRun {
   // From here on the folder holds a run; one that could not begin leaves it free.
   Result<void> begin_folder();
   Result<void> make_node();
-  // To the run's end; returns it with what is kept of it.
+  // Returns when the run has ended, and the folder holds what is kept of it.
   LocalRunResult run();
 
  private:
@@ -224,8 +224,6 @@ Result<void> HeadRun::begin_membership() {
 }
 
 Result<void> HeadRun::prepare() {
-  // Until there is one of this session, a head that is lost is not replaced.
-  if (!request_.returns) RETURN_IF_ERROR(folder_.remove(MembershipFile::kName));
   ASSIGN_OR_RETURN(wire_, open_head_wire(request_, clock_, log_));
   // Members that reach each other through the relay have not much patience.
   if (wire_ && request_.returns) RETURN_IF_ERROR(begin_membership());
@@ -372,6 +370,8 @@ void HeadRun::write_end(const runtime::NodeEnd& end, LocalRunResult& result) {
 
 Result<LocalRunResult> run_locally(const LocalRunRequest& request, RunFolder& folder,
                                    runtime::Disk& disk, runtime::Log& log) {
+  // Until there is one of this session, a head that is lost is not replaced.
+  if (!request.returns) RETURN_IF_ERROR(folder.remove(MembershipFile::kName));
   HeadRun head(request, folder, disk, log);
   RETURN_IF_ERROR(head.prepare());
   RETURN_IF_ERROR(head.begin_folder());

@@ -69,8 +69,8 @@ void NodesFile::load() {
     entry.role = field(node, "role");
     entry.state = state_of(field(node, "state"));
     entry.cause = field(node, "cause");
-    nodes_.push_back(
-        {std::move(entry), runtime::read_utc(field(node, "since")).value_or(runtime::WallTime{})});
+    const auto since = runtime::read_utc(field(node, "since"));
+    nodes_.push_back({std::move(entry), since ? runtime::WallTime(*since) : runtime::WallTime{}});
   }
 }
 
@@ -121,10 +121,11 @@ Result<void> NodesFile::write() {
     const std::string cause = entry.cause.empty()
                                   ? std::string()
                                   : fmt::format(R"(,"cause":{})", json_string(entry.cause));
-    nodes.push_back(
-        fmt::format(R"({{"name":{},"host":{},"pid":{},"role":{},"state":"{}","since":"{}"{}}})",
-                    json_string(entry.name), json_string(entry.host), entry.pid,
-                    json_string(entry.role), word(entry.state), runtime::utc_text(since), cause));
+    nodes.push_back(fmt::format(
+        R"({{"name":{},"host":{},"pid":{},"role":{},"state":"{}","since":"{}"{}}})",
+        json_string(entry.name), json_string(entry.host), entry.pid, json_string(entry.role),
+        word(entry.state), runtime::utc_text(std::chrono::floor<std::chrono::milliseconds>(since)),
+        cause));
   }
   const std::string text = fmt::format("[{}]\n", fmt::join(nodes, ",\n "));
   auto result = disk_.replace(path_, std::as_bytes(std::span{text}));

@@ -25,9 +25,9 @@ std::string new_token() {
 }  // namespace
 
 Result<void> write_token(const std::string& path, const std::string& token) {
+  const auto written = runtime::write_new_file(path, token + "\n", 0600);
   std::error_code ignored;
-  if (std::filesystem::exists(path, ignored)) return {};
-  return runtime::write_new_file(path, token + "\n", 0600);
+  return std::filesystem::exists(path, ignored) ? Result<void>{} : written;
 }
 
 Result<std::string> page_token(const config::MonitorSection& monitor, const std::string& own_file) {

@@ -95,7 +95,9 @@ actors::NodeParts make_parts(const LocalRunRequest& request, const RunFolder& fo
 void take_place(const HeadHistory& history, const config::FailureSection& failure,
                 actors::NodeParts& parts) {
   actors::CoordinatorOptions& coordinator = parts.coordinator;
-  coordinator.time_of_day = [] { return runtime::utc_text(runtime::wall_now()); };
+  coordinator.time_of_day = [] {
+    return runtime::utc_text(std::chrono::floor<std::chrono::milliseconds>(runtime::wall_now()));
+  };
   coordinator.membership.term = history.term + 1;
   if (history.members.empty()) return;
   const auto numbers = [&](const auto& names) {

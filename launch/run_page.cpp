@@ -85,9 +85,9 @@ runtime::Result<void> RunPage::open(const LocalRunRequest& request, const RunFol
   telemetry::PageServerOptions options = server_options(monitor, token);
   options.version = request.version;
   options.assets = request.page;
-  ASSIGN_OR_RETURN(server_, telemetry::PageServer::open(options, {std::move(source)}));
   ASSIGN_OR_RETURN(writer_,
                    runtime::start_thread("the page's answers", [this] { write_answers(); }));
+  ASSIGN_OR_RETURN(server_, telemetry::PageServer::open(options, {std::move(source)}));
   const std::string token_file = monitor.token.value_or(folder.file(kPageToken));
   log.info(fmt::format("watch it at {}{}", server_->address(),
                        token.empty() ? "" : " with the token in " + token_file));

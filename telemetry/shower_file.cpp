@@ -19,8 +19,8 @@ runtime::Result<std::string> read_showers(const std::string& run_folder, std::ui
   using runtime::Error;
   using runtime::ErrorKind;
   const std::string path = fmt::format("{}/showers/{}", run_folder, showers_file_name(step));
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) {
+  std::error_code unknown;
+  if (!std::filesystem::exists(path, unknown) && !unknown) {
     return Error{ErrorKind::kData, fmt::format("there are no showers of step {}: \"showers\" of "
                                                "the run's history lists those there are",
                                                step)};

@@ -1,16 +1,16 @@
 #pragma once
 
-// One list of fields per struct. Everything that writes, reads, draws or compares the struct is an
-// archive that walks this list, so that none can leave out what another has.
+// One list of fields per struct. An archive walks the list: one writes the struct, one reads it,
+// those of tests draw it and compare it. So none can leave out what another has.
 //
-// The list stands beside the struct, in its namespace, for the constant struct and for the other:
+// The list stands in the struct's namespace, for the constant struct and for the other:
 //
 //   template <class Archive>
 //   void fields(Archive& archive, Like<Lesson> auto& lesson) {
 //     archive.number("next_step", lesson.next_step);
 //   }
 //
-// What the list cannot say, such as that one field is less than another, says a second function:
+// A second function says what the list cannot, such as that one field is less than another:
 //
 //   const char* fault_of(const Lesson& lesson);  // null: sound; else what is wrong with it
 //

@@ -1,12 +1,36 @@
 #include "runtime/base/start_thread.h"
 
 #include <csignal>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 namespace troupe::runtime {
+namespace {
+
+// A thread inherits what is held when it is made.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigset_t held;
+    sigemptyset(&held);
+    for (const int number :
+         {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGCHLD}) {
+      sigaddset(&held, number);
+    }
+    pthread_sigmask(SIG_BLOCK, &held, &before_);
+  }
+  ~HeldSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
 
 Error no_thread(std::string_view whom, std::string_view why) {
   return {ErrorKind::kInternal,
@@ -16,25 +40,17 @@ Error no_thread(std::string_view whom, std::string_view why) {
 }
 
 Result<std::thread> start_thread(std::string_view whom, std::function<void()> work) {
-  sigset_t held, before;
-  sigemptyset(&held);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGCHLD}) {
-    sigaddset(&held, number);
-  }
-  pthread_sigmask(SIG_BLOCK, &held, &before);
-  Result<std::thread> thread = Error{};
+  const HeldSignals held;
   try {
-    thread = std::thread(std::move(work));
+    return std::thread(std::move(work));
   } catch (const std::system_error& error) {
-    thread = no_thread(whom, error.code().message());
+    return no_thread(whom, error.code().message());
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
 }
 
 std::thread need_thread(std::string_view whom, std::function<void()> work) {
   auto thread = start_thread(whom, std::move(work));
-  CHECK(thread.ok(), thread.error().message);
+  if (!thread.ok()) throw std::runtime_error(thread.error().message);
   return std::move(*thread);
 }
 

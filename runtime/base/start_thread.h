@@ -19,7 +19,8 @@ Error no_thread(std::string_view whom, std::string_view why);
 // Errors (kInternal): the system gives none; see no_thread().
 Result<std::thread> start_thread(std::string_view whom, std::function<void()> work);
 
-// The same for one without which this process is of no use: ends it where the system gives none.
+// The same for a constructor: throws std::runtime_error with what no_thread() says, for main() to
+// report.
 std::thread need_thread(std::string_view whom, std::function<void()> work);
 
 }  // namespace troupe::runtime

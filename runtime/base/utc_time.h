@@ -9,10 +9,10 @@
 namespace troupe::runtime {
 
 // To the millisecond.
-std::string utc_text(std::chrono::system_clock::time_point time);
+std::string utc_text(std::chrono::sys_time<std::chrono::milliseconds> time);
 // To the second.
 std::string utc_text(std::chrono::sys_seconds time);
 // Reads what either wrote; nothing for any other text, such as the 31st of a February.
-std::optional<std::chrono::system_clock::time_point> read_utc(const std::string& text);
+std::optional<std::chrono::sys_time<std::chrono::milliseconds>> read_utc(const std::string& text);
 
 }  // namespace troupe::runtime

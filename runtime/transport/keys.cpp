@@ -1,5 +1,6 @@
 #include "runtime/transport/keys.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -7,9 +8,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 
+#include "runtime/base/descriptor.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/utc_time.h"
 
@@ -48,23 +52,29 @@ bool take_until(AllowedKey& entry) {
 }
 
 Result<void> write_new(const std::string& path, std::string_view text, mode_t mode) {
-  const auto written = write_new_file(path, text, mode);
-  if (written.ok()) return {};
   std::error_code ignored;
-  const bool exists = std::filesystem::exists(path, ignored);
-  return usage(written.error().message +
-               (exists ? "; keys are never overwritten, give another place" : ""));
+  if (std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) {
+    return usage(fmt::format(
+        "the key file {} exists; keys are never overwritten, give another place", path));
+  }
+  const auto written = write_new_file(path, text, mode);
+  return written.ok() ? written : usage(written.error().message);
 }
 
 // The text of a file. `secret`: refused when others than its owner can read it.
 Result<std::string> read_key_file(const std::string& path, bool secret) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.is_open()) return usage(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
   struct stat facts {};
-  if (secret && ::stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) &&
-      (facts.st_mode & 077) != 0) {
+  if (::fstat(file.number(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
+    return usage(fmt::format("cannot read {}: it is not a regular file", path));
+  }
+  if (secret && (facts.st_mode & 077) != 0) {
     return usage(fmt::format("other users can read the secret key {}: chmod 600 {}", path, path));
   }
-  auto text = read_file(path, kMostFileBytes);
-  if (!text.ok()) return usage(text.error().message);
+  auto text = read_text(file, kMostFileBytes + 1);
+  if (!text.ok()) return usage(fmt::format("cannot read {}: {}", path, text.error().message));
+  if (text->size() > kMostFileBytes) return usage(path + " is too large");
   return text;
 }
 

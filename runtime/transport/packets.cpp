@@ -120,8 +120,8 @@ void fields(Archive& archive, Like<LinkWait> auto& link) {
 
 template <class Archive>
 void fields(Archive& archive, Like<GraphAnswer> auto& answer) {
-  archive.list("actors", answer.graph.actors, kMostEntries);
-  archive.list("links", answer.graph.links, kMostEntries);
+  archive.first("actors", answer.graph.actors, kMostEntries);
+  archive.first("links", answer.graph.links, kMostEntries);
 }
 
 static const char* fault_of(const GraphAnswer& answer) {

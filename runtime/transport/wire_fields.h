@@ -4,6 +4,7 @@
 // of values in the order of its fields. Absent values are nil. Floats and Buffers are frames of
 // their own behind the header, and no values.
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstdint>
@@ -16,6 +17,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "runtime/base/buffer.h"
 #include "runtime/base/clock.h"
@@ -162,7 +165,7 @@ class FieldWriter {
   WireWriter& out_;
 };
 
-// Leaves the reader not ok() at everything that is not what the list of fields says.
+// Fails the reader (WireReader::fail) where a value is not what the list of fields says.
 class FieldReader {
  public:
   // No struct has more values.
@@ -218,15 +221,10 @@ class FieldReader {
     if (take()) value = printable(in_.text(most));
   }
   void converted(std::string_view name, auto& value, std::size_t most, auto, auto from_text) {
-    std::string written;
-    text(name, written, most);
-    if (!in_.ok()) return;
-    const auto made = from_text(written);
-    if (made) {
-      value = *made;
-    } else {
-      in_.fail(name);
-    }
+    if (!take()) return;
+    const auto made = from_text(in_.text(most));
+    if (made) value = *made;
+    if (in_.ok() && !made) in_.fail(fmt::format("no {} stands", name));
   }
   template <class Struct>
   void object(std::string_view, Struct& value);
@@ -287,6 +285,7 @@ class FieldReader {
     if (left_ > 0 && take()) read_shared(name, pointer);
   }
   void floats(std::string_view, std::vector<float>& values) {
+    if (is_foreign_) return;
     const Buffer frame = in_.attachment();
     if (frame.size() % sizeof(float) != 0) return in_.fail("an array that ends within a float");
     values.resize(frame.size() / sizeof(float));
@@ -352,7 +351,7 @@ void write_fields(WireWriter& out, const Struct& value) {
   fields(writer, value);
 }
 
-// The same value; what is wrong with it, in.problem() says.
+// Reads the same value; in.problem() says what is wrong with it.
 template <class Struct>
 void read_fields(WireReader& in, Struct& value) {
   FieldReader reader(in, in.list_up_to(FieldReader::kMostValues));

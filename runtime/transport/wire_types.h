@@ -2,7 +2,7 @@
 
 // Which message bodies can leave the process. A body that can has a list of its fields beside it
 // (runtime/base/fields.h) and is made known once: types.add<Batch>(). Payloads of the message
-// travel by themselves; what receivers rely on in their number or sizes says
+// travel by themselves. Where receivers rely on their number or sizes, a function checks them:
 //
 //   const char* fault_of(const Batch& body, std::span<const runtime::Buffer> payloads);
 

@@ -4,8 +4,6 @@
 
 #include <string_view>
 
-#include "runtime/base/clock.h"
-
 namespace troupe::runtime {
 namespace {
 
@@ -48,15 +46,15 @@ AdmissionAnswer answer_admission(std::span<const Buffer> request,
   return answer;
 }
 
-ZmqAdmission::ZmqAdmission(std::unique_ptr<ZmqSocket> socket, AllowList allowed, WallTime wall_time,
-                           Log log)
+ZmqAdmission::ZmqAdmission(std::unique_ptr<ZmqSocket> socket, AllowList allowed,
+                           WallClock wall_time, Log log)
     : socket_(std::move(socket)),
       allowed_(std::move(allowed)),
       wall_time_(std::move(wall_time)),
       log_(std::move(log)) {}
 
 Result<std::unique_ptr<ZmqAdmission>> ZmqAdmission::open(ZmqContext& context, AllowList allowed,
-                                                         WallTime wall_time, Log log) {
+                                                         WallClock wall_time, Log log) {
   ZmqSocketOptions options;
   options.role = ZmqSocketOptions::Role::kReply;
   ASSIGN_OR_RETURN(auto socket, ZmqSocket::open(context, options));

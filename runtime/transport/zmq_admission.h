@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "runtime/base/buffer.h"
-#include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/transport/allow_state.h"
 #include "runtime/transport/keys.h"
@@ -42,12 +41,12 @@ class ZmqAdmission {
   // wire's thread.
   using AllowList = std::function<std::vector<AllowedKey>()>;
   // What the time is, for keys that expire.
-  using WallTime = std::function<std::chrono::sys_seconds()>;
+  using WallClock = std::function<std::chrono::sys_seconds()>;
 
   // Before the first listener of the context, which outlives it. Errors: as ZmqSocket::open;
   // kInternal when the context has one already.
   static Result<std::unique_ptr<ZmqAdmission>> open(ZmqContext& context, AllowList allowed,
-                                                    WallTime wall_time, Log log);
+                                                    WallClock wall_time, Log log);
 
   // To be waited for, as long as this lives.
   ZmqSocket* socket() { return socket_.get(); }
@@ -55,11 +54,11 @@ class ZmqAdmission {
   void serve();
 
  private:
-  ZmqAdmission(std::unique_ptr<ZmqSocket> socket, AllowList allowed, WallTime wall_time, Log log);
+  ZmqAdmission(std::unique_ptr<ZmqSocket> socket, AllowList allowed, WallClock wall_time, Log log);
 
   const std::unique_ptr<ZmqSocket> socket_;
   const AllowList allowed_;
-  const WallTime wall_time_;
+  const WallClock wall_time_;
   const Log log_;
   AllowState state_;
 };

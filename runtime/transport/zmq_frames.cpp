@@ -1,7 +1,6 @@
 #include "runtime/transport/zmq_frames.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "runtime/base/bytes.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 
 #include "runtime/base/host_name.h"
 #include "runtime/base/socket_path.h"

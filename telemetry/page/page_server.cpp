@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
-#include <csignal>
 #include <exception>
 #include <thread>
 

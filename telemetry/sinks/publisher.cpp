@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <arpa/inet.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <zmq.h>
@@ -15,7 +16,6 @@
 #include "runtime/base/descriptor.h"
 #include "runtime/base/host_port.h"
 #include "runtime/base/socket_path.h"
-#include "telemetry/page/web_access.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -32,6 +32,12 @@ constexpr std::size_t kDescriptors = 16;
 
 Error refused(const std::string& address, std::string_view why) {
   return Error{ErrorKind::kUsage, fmt::format("cannot publish at {}: {}", address, why)};
+}
+
+bool is_loopback(const std::string& host) {
+  in_addr number{};
+  return host == "localhost" || host == "::1" ||
+         (host.starts_with("127.") && ::inet_pton(AF_INET, host.c_str(), &number) == 1);
 }
 
 bool is_ipc(const std::string& address) {
@@ -60,7 +66,7 @@ Result<std::string> endpoint(const std::string& address) {
                    "an address is tcp://127.0.0.1:PORT or ipc://PATH, the port * for any free one");
   }
   const std::string port = at->port == 0 ? "*" : fmt::format("{}", at->port);
-  if (!is_loopback_name(at->text())) {
+  if (!is_loopback(at->host)) {
     return refused(address, fmt::format("nothing is encrypted, so only this machine is served: "
                                         "publish at tcp://127.0.0.1:{}, and let another reach it "
                                         "through a tunnel, ssh -L {}:127.0.0.1:{} THIS-HOST",

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <ctime>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -47,7 +46,7 @@ FileMark mark_of(const std::string& path) {
           status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
 }
 
-// "" where there is no such file.
+// "" where there is no such file, or one larger than any of a run is.
 std::string text_of(const std::string& path) {
   auto text = runtime::read_file(path, kMostFileBytes);
   return text.ok() ? std::move(*text) : "";

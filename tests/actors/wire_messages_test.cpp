@@ -10,6 +10,8 @@
 
 #include <msgpack.hpp>
 
+#include "runtime/base/hash.h"
+#include "runtime/transport/packets.h"
 #include "tests/actors/field_archives.h"
 #include "tests/actors/wire_parts.h"
 #include "tests/model/allocation_counter.h"
@@ -68,6 +70,17 @@ TEST(WireMessages, EveryBodyComesBackAsItWas) {
   const BatchMessage batch{1, 2, 1, 3, 4};
   EXPECT_EQ(told(round_trip(batch, {Buffer::zeroed(4), Buffer::zeroed(12), Buffer::zeroed(8)})),
             told(batch));
+}
+
+// A change of what is sent is a new kProtocolVersion, and then other bytes here.
+TEST(WireMessages, BytesAreThoseOfTheProtocolsVersion) {
+  runtime::Hasher hasher;
+  for (const Parts& parts : one_of_each(4)) {
+    hasher.add(parts.header);
+    for (const Buffer& attachment : parts.attachments) hasher.add(attachment.bytes());
+  }
+  EXPECT_EQ(runtime::kProtocolVersion, 2U);
+  EXPECT_EQ(hasher.digest().text(), "9293c14703ac8dcce05eb88028792a32");
 }
 
 TEST(WireMessages, SamplesThatComeBackCostTheSameCredit) {

@@ -6,7 +6,7 @@ namespace troupe::runtime {
 namespace {
 
 using std::chrono::milliseconds;
-using TimeOfDay = std::chrono::system_clock::time_point;
+using TimeOfDay = std::chrono::sys_time<milliseconds>;
 
 TEST(UtcTime, IsWrittenToTheMillisecondOrTheSecondAndReadAgain) {
   const TimeOfDay time{milliseconds(1'738'323'296'789)};
@@ -15,6 +15,12 @@ TEST(UtcTime, IsWrittenToTheMillisecondOrTheSecondAndReadAgain) {
   const auto second = std::chrono::floor<std::chrono::seconds>(time);
   EXPECT_EQ(utc_text(second), "2025-01-31T11:34:56Z");
   EXPECT_EQ(read_utc("2025-01-31T11:34:56Z"), second);
+}
+
+TEST(UtcTime, YearsFarAheadAreRead) {
+  const auto last = read_utc("9999-12-31T23:59:59Z");
+  ASSERT_TRUE(last);
+  EXPECT_EQ(utc_text(std::chrono::floor<std::chrono::seconds>(*last)), "9999-12-31T23:59:59Z");
 }
 
 TEST(UtcTime, OtherTextIsNoTime) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <concepts>
 #include <span>
-#include <type_traits>
 #include <utility>
 
 #include "runtime/base/error_fields.h"
@@ -23,12 +22,17 @@ constexpr std::size_t kMostText = 16384;
 constexpr std::size_t kMostEntries = 4096;
 constexpr std::size_t kMostTerms = 64;
 
+// What was read of a stranger; what is written stays as it is.
+void make_printable(std::string& text) { text = printable(text); }
+void make_printable(const std::string&) {}
+
 }  // namespace
 
 template <class Archive>
 void fields(Archive& archive, Like<Term> auto& term) {
   archive.text("name", term.name, kMostName);
-  archive.words("value", term.value, kMostText);
+  archive.prose("value", term.value, kMostText);
+  make_printable(term.value);
 }
 
 template <class Archive>
@@ -63,10 +67,7 @@ static const char* fault_of(const Introduction& introduction) {
 template <class Archive>
 void fields(Archive& archive, Like<Refusal> auto& refusal) {
   archive.object("error", refusal.error);
-  // Of a stranger, perhaps.
-  if constexpr (!std::is_const_v<std::remove_reference_t<decltype(refusal)>>) {
-    refusal.error.message = printable(refusal.error.message);
-  }
+  make_printable(refusal.error.message);
 }
 
 template <class Archive>
@@ -184,7 +185,8 @@ void fields(Archive& archive, Like<Drained> auto& drained) {
 
 template <class Archive>
 void fields(Archive& archive, Like<NotNow> auto& answer) {
-  archive.words("why", answer.why, kMostText);
+  archive.prose("why", answer.why, kMostText);
+  make_printable(answer.why);
 }
 
 namespace {

@@ -97,9 +97,7 @@ class FieldWriter {
   void prose(std::string_view, std::string_view value, std::size_t most) {
     out_.text(value.substr(0, most));
   }
-  void words(std::string_view, std::string_view value, std::size_t most) {
-    out_.text(value.substr(0, most));
-  }
+  void words(std::string_view, std::string_view value, std::size_t) { out_.text(value); }
   void converted(std::string_view, const auto& value, std::size_t, auto to_text, auto) {
     out_.text(to_text(value));
   }

@@ -23,9 +23,9 @@ namespace troupe::launch {
 struct Prepared {
   TrainingSetup setup;
   actors::StatePointer state;
-  // Of a run that goes on: what is known of it up to its state.
+  // A run that goes on brings what is known of it up to its state; a new one has none of these.
   std::optional<std::uint64_t> saved_step, validated_step;
-  std::optional<std::uint64_t> told_step;  // the newest of metrics.jsonl, of one that returns
+  std::optional<std::uint64_t> told_step;  // the newest of metrics.jsonl, when a head returns
   std::optional<pipeline::BestCheckpoint> best;
 };
 

@@ -20,7 +20,7 @@ std::array<std::byte, sizeof(T)> to_little_endian(T value) {
   return bytes;
 }
 
-// Of at most eight bytes.
+// `bytes` are at most eight.
 inline std::uint64_t from_little_endian(std::span<const std::byte> bytes) {
   std::uint64_t value = 0;
   for (std::size_t i = bytes.size(); i-- > 0;) {
@@ -39,7 +39,7 @@ std::array<std::byte, sizeof(T)> to_big_endian(T value) {
   return bytes;
 }
 
-// Of at most eight bytes.
+// `bytes` are at most eight.
 inline std::uint64_t from_big_endian(std::span<const std::byte> bytes) {
   std::uint64_t value = 0;
   for (const std::byte byte : bytes) value = value << 8 | std::to_integer<std::uint64_t>(byte);

@@ -18,11 +18,11 @@ constexpr std::size_t kMostName = kMostNodeName;
 constexpr std::size_t kMostAddress = 512;
 constexpr std::size_t kMostKey = 64;
 constexpr std::size_t kMostText = 16384;
-// Of a list: what one costs in memory is then small, however short it is in the packet.
+// A list has no more entries: an entry may cost more memory than the packet has bytes for it.
 constexpr std::size_t kMostEntries = 4096;
 constexpr std::size_t kMostTerms = 64;
 
-// What was read of a stranger; what is written stays as it is.
+// A stranger wrote what was read, so it is made fit to be shown. What is written stays as it is.
 void make_printable(std::string& text) { text = printable(text); }
 void make_printable(const std::string&) {}
 
@@ -133,7 +133,7 @@ static const char* fault_of(const GraphAnswer& answer) {
   return std::ranges::any_of(answer.graph.links, leads_nowhere) ? "a link of no actor" : nullptr;
 }
 
-// Of a process that is no node: both say the same of it, and which node they mean.
+// Both requests come from a process that is no node. They say who it is, and which node it means.
 template <class Archive>
 void request_fields(Archive& archive, auto& request) {
   archive.version("version", request.version, kProtocolVersion);

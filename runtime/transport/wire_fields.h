@@ -150,7 +150,7 @@ class FieldWriter {
   }
   void attached(std::string_view, const Buffer& buffer) { out_.attach(buffer); }
 
-  // Of a list.
+  // Writes one element of a list.
   void element(const auto& value) {
     if constexpr (std::unsigned_integral<std::remove_cvref_t<decltype(value)>>) {
       out_.number(value);
@@ -177,7 +177,7 @@ class FieldReader {
   void number(std::string_view, T& value, std::uint64_t most = std::numeric_limits<T>::max()) {
     if (take()) value = static_cast<T>(in_.number(most));
   }
-  // Of another version nothing else is read.
+  // A struct of another version is read no further.
   void version(std::string_view, std::uint32_t& value, std::uint32_t own) {
     if (take()) value = in_.number32();
     is_foreign_ = in_.ok() && value != own;
@@ -302,7 +302,7 @@ class FieldReader {
     }
   }
 
-  // Of another version than this process: the fields behind it are as they were.
+  // The struct has another version than this process; the fields behind the version are untouched.
   bool is_foreign() const { return is_foreign_; }
   // After all fields: nothing may be left, and the struct is sound.
   template <class Struct>

@@ -56,7 +56,8 @@ std::string problem_of(const Written& bytes, Tree& tree) {
 }
 
 TEST(WireFields, StructComesBackWithWhatIsThereAndWithoutWhatIsAbsent) {
-  const Tree full{-2, {{1}, {2}}, Leaf{3}, Shade::kLight, {0.5F, 1.5F}, std::make_shared<Leaf>(4U)};
+  const Tree full{
+      -2, {{1}, {2}}, Leaf{3}, Shade::kLight, {0.5F, 1.5F}, std::make_shared<Leaf>(Leaf{4})};
   Tree back;
   EXPECT_EQ(problem_of(written(full), back), "");
   EXPECT_EQ(back.height, -2);
@@ -79,7 +80,7 @@ TEST(WireFields, ValueOutOfItsRangeIsRefused) {
 
 TEST(WireFields, FaultOfAStructWithinAnotherIsTold) {
   for (const Tree& tree : {Tree{.leaves = {{1}, {13}}}, Tree{.best = Leaf{13}},
-                           Tree{.newest = std::make_shared<Leaf>(13U)}}) {
+                           Tree{.newest = std::make_shared<Leaf>(Leaf{13})}}) {
     Tree back;
     EXPECT_NE(problem_of(written(tree), back).find("an unlucky leaf"), std::string::npos);
   }

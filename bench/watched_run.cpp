@@ -95,6 +95,18 @@ class Client {
     ends_ = true;
     thread_.join();
   }
+  // Waits until the page has told something, so that a short run does not end before.
+  void wait_for_page() const {
+    const auto until = runtime::steady_now() + std::chrono::seconds(30);
+    while (runtime::steady_now() < until) {
+      {
+        const std::scoped_lock lock(mutex_);
+        if (updates_ > 0) return;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    CHECK(false, "the page tells nothing");
+  }
   // When no more comes.
   void add_to(WatchedRunEnd& end) const {
     const std::scoped_lock lock(mutex_);
@@ -347,6 +359,7 @@ WatchedRunEnd run_watched(const WatchedRunRequest& request) {
     parts.monitor.sample = [&] { return launch::sample_node("local", *node); };
   }
   node.emplace(plan, factory, runtime::NodeOptions{}, clock, log);
+  for (const auto& client : watchers.clients) client->wait_for_page();
   const double cores = core_seconds();
   ThreadShare telling(telling_threads(request.watched));
   const runtime::NodeEnd node_end = node->run();

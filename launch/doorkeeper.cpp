@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "runtime/base/start_thread.h"
 #include "runtime/transport/packets.h"
 
 namespace troupe::launch {
@@ -53,9 +54,11 @@ class Doorkeeper::Visitors final : public runtime::WireEvents {
 
 Doorkeeper::Doorkeeper(runtime::Wire& wire, const runtime::Clock& clock, std::string why,
                        runtime::Duration after)
-    : wire_(wire), clock_(clock), why_(std::move(why)), after_(after), thread_([this] {
-        answer();
-      }) {}
+    : wire_(wire),
+      clock_(clock),
+      why_(std::move(why)),
+      after_(after),
+      thread_(runtime::need_thread("what answers those that want to join", [this] { answer(); })) {}
 
 Doorkeeper::~Doorkeeper() {
   {

@@ -1,6 +1,6 @@
 #pragma once
 
-// The head of a run tells processes that ask to join before its node runs to ask again.
+// The head of a run tells each process that asks to join before its node runs to ask again.
 
 #include <condition_variable>
 #include <mutex>

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "runtime/base/disk.h"
-#include "runtime/base/host_port.h"
 #include "runtime/base/secret.h"
 #include "telemetry/page/token_file.h"
 #include "telemetry/page/web_access.h"
@@ -13,8 +12,6 @@
 namespace troupe::launch {
 namespace {
 
-using runtime::Error;
-using runtime::ErrorKind;
 using runtime::Result;
 
 // 128 bits.

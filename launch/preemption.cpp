@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "launch/child_process.h"
+#include "runtime/base/start_thread.h"
 
 namespace troupe::launch {
 namespace {
@@ -22,6 +23,12 @@ namespace {
 // Of a shell: what it was to run is not there, or is no program.
 constexpr int kNotAProgram = 126;
 constexpr int kNotFound = 127;
+
+runtime::Descriptor new_eventfd() {
+  runtime::Descriptor made(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  CHECK(made.is_open(), "no eventfd");
+  return made;
+}
 
 bool can_be_read(int descriptor) {
   pollfd event{descriptor, POLLIN, 0};
@@ -97,10 +104,8 @@ PreemptionWatch::PreemptionWatch(PreemptionNotice& notice,
                                  std::function<void(const std::string&)> on_notice)
     : notice_(notice),
       on_notice_(std::move(on_notice)),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      thread_([this] { run(); }) {
-  CHECK(wake_.is_open(), "no eventfd");
-}
+      wake_(new_eventfd()),
+      thread_(runtime::need_thread("the watch for preemption", [this] { run(); })) {}
 
 PreemptionWatch::~PreemptionWatch() {
   const std::uint64_t one = 1;

@@ -1,7 +1,7 @@
 #pragma once
 
-// What a run is made from in the process that is its head, or that trains alone: data, state and
-// the options of its actors.
+// The process that is the head of a run, or trains alone, makes it from these: data, state and the
+// options of its actors.
 
 #include <cstdint>
 #include <optional>
@@ -19,7 +19,7 @@
 
 namespace troupe::launch {
 
-// What the run begins with, prepared before any actor exists.
+// A run begins with these, prepared before any actor exists.
 struct Prepared {
   TrainingSetup setup;
   actors::StatePointer state;
@@ -38,8 +38,7 @@ runtime::Result<Prepared> prepare(const LocalRunRequest& request, const RunFolde
 actors::NodeParts make_parts(const LocalRunRequest& request, const RunFolder& folder,
                              runtime::Disk& disk, Prepared& prepared);
 
-// What the coordinator and the monitor need to know of the heads before this one, and leave for the
-// one after it.
+// Tells the coordinator and the monitor what they need to know of the heads before this one.
 void take_place(const HeadHistory& history, const config::FailureSection& failure,
                 actors::NodeParts& parts);
 

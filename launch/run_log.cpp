@@ -1,7 +1,6 @@
 #include "launch/run_log.h"
 
 #include <array>
-#include <chrono>
 #include <string>
 #include <utility>
 

@@ -92,6 +92,8 @@ int run_guarded(const Arguments& words) {
   using troupe::runtime::ErrorKind;
   try {
     return run_verb(words);
+  } catch (const troupe::runtime::NoThread& error) {
+    return troupe::report(Error{ErrorKind::kInternal, error.what()});
   } catch (const std::system_error& error) {
     if (error.code() == std::errc::resource_unavailable_try_again) {
       const std::string why = error.code().message();

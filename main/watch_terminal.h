@@ -2,7 +2,6 @@
 
 // Where a watched run is shown: redrawn in place on a terminal, a line now and then elsewhere.
 
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <string>

@@ -14,7 +14,8 @@ using TimePoint = std::chrono::nanoseconds;
 using WallTime = std::chrono::system_clock::time_point;
 
 inline double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-inline double seconds_since_1970(WallTime time) {
+template <class Unit>
+double seconds_since_1970(std::chrono::sys_time<Unit> time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
@@ -31,7 +32,7 @@ class SteadyClock final : public Clock {
   TimePoint now() const override;
 };
 
-// What these read. Any thread.
+// steady_now() returns the time that SteadyClock reads. Both may be called on any thread.
 TimePoint steady_now();
 // The machine's time of day, which may be set back.
 WallTime wall_now();

@@ -53,12 +53,12 @@ class FileDisk : public Disk {
 // it holds more than `most` bytes.
 Result<std::string> read_file(const std::string& path, std::size_t most);
 
-// What an open file, pipe or device holds from where it stands to its end, or `most` bytes of it.
+// Reads an open file, pipe or device from where it stands to its end, or `most` bytes of it.
 // Waits for the writers of a pipe that was opened without waiting (O_NONBLOCK); where a pipe has
 // none, that is its end. Errors (kData) say why the system gives nothing.
 Result<std::string> read_text(const Descriptor& file, std::size_t most);
 
-// Makes a file that is on the disk when this returns. Errors (kData) name the path, as of one that
+// Makes a file and flushes what it holds to the disk. Errors (kData) name the path, as of one that
 // exists; what could be written in part is removed.
 Result<void> write_new_file(const std::string& path, std::string_view text, mode_t mode);
 

@@ -9,8 +9,8 @@
 namespace troupe::runtime {
 
 // Whether a socket may be put at the path: nothing is there, or a socket that a process left behind
-// when it was killed. Who does not ask removes whatever is there, as ZeroMQ does. Errors (kUsage)
-// say what is there and what to do, and leave the path to the caller.
+// when it was killed. ZeroMQ removes whatever is there, so callers ask first. Errors (kUsage) say
+// what is there and what to do, and leave the path to the caller.
 Result<void> check_socket_path(const std::string& path);
 
 }  // namespace troupe::runtime

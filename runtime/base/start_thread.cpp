@@ -1,7 +1,6 @@
 #include "runtime/base/start_thread.h"
 
 #include <csignal>
-#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -50,7 +49,7 @@ Result<std::thread> start_thread(std::string_view whom, std::function<void()> wo
 
 std::thread need_thread(std::string_view whom, std::function<void()> work) {
   auto thread = start_thread(whom, std::move(work));
-  if (!thread.ok()) throw std::runtime_error(thread.error().message);
+  if (!thread.ok()) throw NoThread(thread.error().message);
   return std::move(*thread);
 }
 

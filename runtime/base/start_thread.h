@@ -5,6 +5,7 @@
 // (launch/signal_watch.h).
 
 #include <functional>
+#include <stdexcept>
 #include <string_view>
 #include <thread>
 
@@ -19,8 +20,12 @@ Error no_thread(std::string_view whom, std::string_view why);
 // Errors (kInternal): the system gives none; see no_thread().
 Result<std::thread> start_thread(std::string_view whom, std::function<void()> work);
 
-// The same for a constructor: throws std::runtime_error with what no_thread() says, for main() to
-// report.
+// Says what no_thread() says, for main() to report.
+struct NoThread : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// The same for a constructor: throws NoThread where the system gives none.
 std::thread need_thread(std::string_view whom, std::function<void()> work);
 
 }  // namespace troupe::runtime

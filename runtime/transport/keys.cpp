@@ -47,8 +47,9 @@ bool take_until(AllowedKey& entry) {
   const std::string moment = next_word();
   const auto until = read_utc(moment);
   if (!until || !next_word().empty()) return false;
-  entry.until = std::chrono::floor<std::chrono::seconds>(*until);
-  return true;
+  const auto second = std::chrono::floor<std::chrono::seconds>(*until);
+  entry.until = second;
+  return utc_text(second) == moment;
 }
 
 Result<void> write_new(const std::string& path, std::string_view text, mode_t mode) {

@@ -121,7 +121,7 @@ void fields(Archive& archive, Like<LinkWait> auto& link) {
 
 template <class Archive>
 void fields(Archive& archive, Like<GraphAnswer> auto& answer) {
-  archive.first("actors", answer.graph.actors, kMostEntries);
+  archive.list("actors", answer.graph.actors, kMostEntries);
   archive.first("links", answer.graph.links, kMostEntries);
 }
 
@@ -203,7 +203,7 @@ void fields(Archive& archive, Like<Return> auto& back) {
   archive.all("received", back.received);
 }
 
-// What stands in front of a parcel's message; that follows as one value.
+// A Label stands in front of a parcel's message, which follows as one value.
 struct Label {
   std::uint64_t sequence = 0;
   std::optional<std::uint32_t> link;
@@ -237,6 +237,7 @@ constexpr std::size_t number_of() {
 }
 
 void begin(WireWriter& out, std::size_t number, std::size_t values) {
+  CHECK(values < FieldReader::kMostValues, "more fields than a packet may have");
   out.list(values + 1);
   out.number(number);
 }
@@ -254,7 +255,7 @@ Packet pack_fields(const Body& body) {
   return finish(out);
 }
 
-// What a packet is read from.
+// A Source is a packet with the reader that stands behind its number.
 struct Source {
   WireReader& in;
   std::size_t values;  // behind the packet's number
@@ -316,7 +317,16 @@ Packet pack(const Account& packet) { return pack_fields(packet); }
 Packet pack(const Heartbeat& packet) { return pack_fields(packet); }
 Packet pack(const Bye& packet) { return pack_fields(packet); }
 Packet pack(const GraphRequest& packet) { return pack_fields(packet); }
-Packet pack(const GraphAnswer& packet) { return pack_fields(packet); }
+// Leaves out the last actors, with their links, where a node has more than a packet takes.
+Packet pack(const GraphAnswer& packet) {
+  GraphAnswer fitting = packet;
+  auto& [actors, links] = fitting.graph;
+  if (actors.size() > kMostEntries) actors.resize(kMostEntries);
+  std::erase_if(links, [count = actors.size()](const LinkWait& link) {
+    return link.from >= count || link.to >= count;
+  });
+  return pack_fields(fitting);
+}
 Packet pack(const Enrolment& packet) { return pack_fields(packet); }
 Packet pack(const Invitation& packet) { return pack_fields(packet); }
 Packet pack(const Directory& packet) { return pack_fields(packet); }
@@ -345,7 +355,7 @@ Result<AnyPacket> unpack(const Packet& packet, const WireTypes& types) {
   WireReader in(packet.header.bytes(), packet.payloads);
   const std::size_t values = in.list_up_to(FieldReader::kMostValues);
   const std::uint64_t number = in.number(kKinds);
-  if (in.ok() && number == 0) in.fail("a packet of no kind");
+  if (in.ok() && (values == 0 || number == 0)) in.fail("a packet of no kind");
   if (!in.ok()) return Error{ErrorKind::kInternal, in.problem()};
   return read_any(number - 1, {in, values - 1, packet, types}, std::make_index_sequence<kKinds>());
 }

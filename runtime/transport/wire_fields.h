@@ -124,12 +124,7 @@ class FieldWriter {
     out_.list(kCount);
     for (const std::uint64_t value : values) out_.number(value);
   }
-  void perhaps(std::string_view name, const auto& value) {
-    perhaps(name, value, [](auto& archive, auto& content) { archive.element(content); });
-  }
-  void perhaps(std::string_view, const auto& value, auto each) {
-    value ? each(*this, *value) : out_.none();
-  }
+  void perhaps(std::string_view, const auto& value) { value ? element(*value) : out_.none(); }
   void shared(std::string_view name, const auto& pointer) {
     CHECK(pointer != nullptr, name);
     element(*pointer);
@@ -249,17 +244,13 @@ class FieldReader {
     in_.list(kCount);
     for (std::uint64_t& value : values) value = in_.number();
   }
-  void perhaps(std::string_view name, auto& value) {
-    perhaps(name, value, [](auto& archive, auto& content) { archive.element(content); });
-  }
   template <class T>
-  void perhaps(std::string_view, std::optional<T>& value, auto each) {
+  void perhaps(std::string_view, std::optional<T>& value) {
     if (!take() || !in_.present()) return;
-    FieldReader element(in_, kElement);
-    each(element, value.emplace());
+    FieldReader(in_, kElement).element(value.emplace());
   }
   template <class T>
-  void perhaps(std::string_view name, std::shared_ptr<const T>& pointer, auto) {
+  void perhaps(std::string_view name, std::shared_ptr<const T>& pointer) {
     if (take() && in_.present()) read_shared(name, pointer);
   }
   template <class T>
@@ -344,6 +335,7 @@ template <class Struct>
 void write_fields(WireWriter& out, const Struct& value) {
   FieldCount count;
   fields(count, value);
+  CHECK(count.values <= FieldReader::kMostValues, "more fields than a struct may have");
   out.list(count.values);
   FieldWriter writer(out);
   fields(writer, value);

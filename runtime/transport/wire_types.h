@@ -24,7 +24,8 @@ namespace troupe::runtime {
 // Filled by one thread, then read by any.
 class WireTypes {
  public:
-  // What is wrong with a body that only this process can know, such as its size; "": nothing.
+  // Says what is wrong with a body where only this process can know it, such as its size; "":
+  // nothing.
   template <class Body>
   using Fault = std::function<std::string(const Body& body)>;
 

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <boost/asio/ip/tcp.hpp>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -3,7 +3,6 @@
 // Questions to live runs. However many ask, a run is asked once at a time, and what it said is good
 // for a second. One that has lost a question is asked again by who comes after its time.
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>

@@ -34,7 +34,7 @@ Result<AppendFile> AppendFile::open(AppendFileOptions options) {
 }
 
 AppendFile& AppendFile::operator=(AppendFile&& other) noexcept {
-  // What waits here is written by what is thrown away.
+  // `mine` ends with the old content of this one, and writes what waited in it.
   AppendFile mine(std::move(other));
   std::swap(options_, mine.options_);
   std::swap(file_, mine.file_);

@@ -148,7 +148,7 @@ class TextFields {
                std::int64_t = 0) {
     tell(name, value);
   }
-  // Of a NaN, too, all bits.
+  // All bits count, also those of a NaN.
   void real(std::string_view name, double value) {
     tell(name, std::bit_cast<std::uint64_t>(value));
   }

@@ -44,11 +44,6 @@ class Draw {
     for (float& value : values) value = std::bit_cast<float>(static_cast<std::uint32_t>(engine_()));
     return values;
   }
-  std::vector<std::int16_t> exponents(std::size_t most) {
-    std::vector<std::int16_t> values(up_to(most));
-    for (auto& value : values) value = static_cast<std::int16_t>(engine_());
-    return values;
-  }
 
  private:
   std::mt19937_64 engine_;

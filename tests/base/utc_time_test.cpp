@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/base/clock.h"
+
 namespace troupe::runtime {
 namespace {
 
@@ -21,6 +23,7 @@ TEST(UtcTime, YearsFarAheadAreRead) {
   const auto last = read_utc("9999-12-31T23:59:59Z");
   ASSERT_TRUE(last);
   EXPECT_EQ(utc_text(std::chrono::floor<std::chrono::seconds>(*last)), "9999-12-31T23:59:59Z");
+  EXPECT_EQ(seconds_since_1970(*last), 253402300799.0) << "nanoseconds would not hold it";
 }
 
 TEST(UtcTime, OtherTextIsNoTime) {

@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// What one place of the product does for all others.
+// A Rule names what only one place of the product may do.
 struct Rule {
   const char* what;                 // an expression that no other line of code matches
   std::vector<std::string> places;  // files
@@ -22,7 +22,7 @@ struct Rule {
 
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> kRules = {
-      {R"(std::thread\s*\w*[({]|\bjthread\b|std::async)",
+      {R"(std::thread\s*\w*[({]|\bthread_?\s*[({]\s*\[|\bjthread\b|std::async)",
        {"runtime/base/start_thread.h", "runtime/base/start_thread.cpp"},
        "start_thread() says so where the system gives none"},
       {R"((steady|system)_clock::now\(|\btime\(nullptr\))",
@@ -56,9 +56,11 @@ std::vector<std::string> refused_lines(const SourceFile& file) {
 
 TEST(Rules, LineThatDoesWhatOnePlaceDoesIsRefused) {
   for (const char* line :
-       {"thread_ = std::thread([] {});", "std::thread worker{run};", "  ::close(file);",
-        "auto now = std::chrono::steady_clock::now();", "x = std::time(nullptr);",
-        "std::random_device device;", "#include <zmq.hpp>"}) {
+       {"thread_ = std::thread([] {});", "std::thread worker{run};",
+        "      thread_([this] { run(); }) {", "std::jthread worker;", "auto sum = std::async(add);",
+        "  ::close(file);", "auto now = std::chrono::steady_clock::now();",
+        "x = std::time(nullptr);", "std::random_device device;", "::getrandom(bytes, size, 0);",
+        "#include <zmq.hpp>"}) {
     EXPECT_EQ(refused_lines({"model/a.cpp", {"", line}}).size(), 1u) << line;
   }
   EXPECT_THAT(refused_lines({"model/a.cpp", {"", "::close(file);"}}),

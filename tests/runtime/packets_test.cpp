@@ -6,7 +6,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <span>
+#include <variant>
+
+#include "runtime/base/hash.h"
 #include "runtime/transport/node_name.h"
+#include "runtime/transport/wire_fields.h"
 
 namespace troupe::runtime {
 namespace {
@@ -129,6 +135,138 @@ TEST(Packets, WhoAsksThatANodeLeaveIsReadAsItWasWritten) {
   ASSERT_TRUE(drained.ok());
   EXPECT_EQ(std::get<Drained>(*drained).node, "member.2");
   EXPECT_FALSE(unpack(pack(Drained{std::string(257, 'n')}), WireTypes()).ok());
+}
+
+TEST(Packets, AListThatIsTooLongIsReadNoFurther) {
+  const auto read_directory = [](std::size_t entries) {
+    WireWriter out;
+    out.list(3);
+    out.number(12);
+    out.number(7);
+    out.list(entries);
+    for (std::size_t i = 0; i < entries; ++i) {
+      out.list(5);
+      for (int texts = 0; texts < 3; ++texts) out.text("a");
+      out.number(i);
+      out.flag(false);
+    }
+    return unpack({out.take_header(), {}}, WireTypes()).ok();
+  };
+  EXPECT_TRUE(read_directory(Directory::kMostEntries));
+  EXPECT_FALSE(read_directory(Directory::kMostEntries + 1));
+}
+
+TEST(Packets, AHeaderThatSaysItIsEmptyIsNoPacket) {
+  // An enrolment of another version, of which only that is read; then the same behind an empty
+  // list.
+  const std::array<std::byte, 3> list_of_two{std::byte{0x92}, std::byte{0x09}, std::byte{0x03}};
+  const std::array<std::byte, 3> empty_list{std::byte{0x90}, std::byte{0x09}, std::byte{0x03}};
+  EXPECT_TRUE(unpack({Buffer::copy_of(list_of_two), {}}, WireTypes()).ok());
+  EXPECT_FALSE(unpack({Buffer::copy_of(empty_list), {}}, WireTypes()).ok());
+}
+
+TEST(Packets, AGraphOfTooManyActorsLacksTheLastOnesAndTheirLinks) {
+  constexpr std::size_t kActors = 5000;
+  GraphAnswer answer;
+  answer.graph.actors.resize(kActors);
+  for (std::size_t i = 0; i < kActors; ++i) answer.graph.actors[i].name = std::to_string(i);
+  LinkWait kept, lost;
+  kept.to = 1;
+  lost.to = kActors - 1;
+  answer.graph.links = {lost, kept};
+  const auto read = unpack(pack(answer), WireTypes());
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  const WaitGraph& graph = std::get<GraphAnswer>(*read).graph;
+  EXPECT_EQ(graph.actors.size(), 4096U);
+  EXPECT_EQ(graph.actors.back().name, "4095");
+  ASSERT_EQ(graph.links.size(), 1U);
+  EXPECT_EQ(graph.links[0].to, 1U);
+}
+
+struct Number {
+  static constexpr std::string_view kName = "number";
+  std::uint32_t number = 0;
+};
+template <class Archive>
+void fields(Archive& archive, Like<Number> auto& body) {
+  archive.number("number", body.number);
+}
+
+Introduction introduction() {
+  Introduction told{};
+  told.node = "member.1";
+  told.incarnation = 5;
+  told.peer_incarnation = 6;
+  told.host = "host";
+  told.pid = 4242;
+  told.machine = "machine";
+  told.terms = {{"topology", "hash", ErrorKind::kTopology}};
+  told.address = "tcp://10.0.0.5:40001";
+  told.received = {1, 2, 3};
+  told.given_up = true;
+  return told;
+}
+
+GraphAnswer graph_answer() {
+  ActorWait actor;
+  actor.name = "loader.0";
+  actor.activity = ActorWait::Activity::kRunning;
+  actor.stopping = true;
+  actor.running_for = Duration(5);
+  actor.words = "credit";
+  LinkWait link;
+  link.to = 1;
+  link.from_port = "out";
+  link.to_port = "in";
+  link.lane = Lane::kMetrics;
+  link.sender_waits = true;
+  link.messages_out = 3;
+  link.message_credits = 4;
+  link.bytes_out = 5;
+  link.byte_credits = 6;
+  link.queued = 7;
+  return {{{actor, actor}, {link}}};
+}
+
+// A change of what is sent is a new kProtocolVersion, and then other bytes here.
+TEST(Packets, BytesAreThoseOfTheProtocolsVersion) {
+  const Error error{ErrorKind::kUsage, "why"};
+  Parcel parcel;
+  parcel.sequence = 3;
+  parcel.link = 4;
+  parcel.sender = "loader.0";
+  parcel.target = "replica.1";
+  parcel.cause = error;
+  parcel.received = {1, 2, 3};
+  parcel.message = Message::of(Number{7});
+  WireTypes types;
+  types.add<Number>();
+  const std::string contents = "contents";
+  const Packet packets[] = {
+      pack(Hello{introduction()}),
+      pack(Welcome{introduction()}),
+      pack(Refusal{error}),
+      pack(Account{{1, 2, 3}, {{4, 5, 600}}}),
+      pack(Heartbeat{12345, 350}),
+      pack(Bye{}),
+      pack(GraphRequest{}),
+      pack(graph_answer()),
+      pack(Enrolment{kProtocolVersion, "member.2", "host", 4242}),
+      pack(Invitation{"member.2", Buffer::copy_of(std::as_bytes(std::span(contents)))}),
+      pack(parcel, types),
+      pack(directory_of(2)),
+      pack(DirectoryHeard{9}),
+      pack(DrainRequest{kProtocolVersion, "member.2", "host", 4242}),
+      pack(Drained{"member.2"}),
+      pack(NotNow{"why"})};
+  EXPECT_EQ(std::size(packets), std::variant_size_v<AnyPacket>);
+  Hasher hasher;
+  for (const Packet& packet : packets) {
+    hasher.add(packet.header.bytes());
+    for (const Buffer& payload : packet.payloads) hasher.add(payload.bytes());
+  }
+  EXPECT_EQ(kProtocolVersion, 2U);
+  EXPECT_EQ(hasher.digest().text(), "8bcd407b6275c710214b6adf6f9e909b");
 }
 
 }  // namespace

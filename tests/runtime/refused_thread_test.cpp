@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/base/start_thread.h"
 #include "tests/runtime/stage.h"
 
 namespace troupe::runtime {
@@ -62,6 +63,20 @@ TEST_F(RefusedThread, OfTheSchedulerEndsTheNodeToo) {
     stage.options().scheduler_threads = 64;
     stage.actor("root", "", root_of(1)).actor("child", "root", counting_sender(0));
     return names(stage.run_on_threads(), "the scheduler");
+  }));
+}
+
+TEST_F(RefusedThread, OfAConstructorIsThrownInTheWordsThatMainReports) {
+  EXPECT_TRUE(holds_with_few_threads([] {
+    std::string told;
+    for (int i = 0; i < 1000 && told.empty(); ++i) {
+      try {
+        need_thread("a test", [] { ::pause(); }).detach();
+      } catch (const NoThread& error) {
+        told = error.what();
+      }
+    }
+    return told.starts_with("the system gives no thread for a test: ");
   }));
 }
 

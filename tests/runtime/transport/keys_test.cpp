@@ -117,8 +117,9 @@ TEST_F(Keys, AnAllowListMaySayUntilWhen) {
 }
 
 TEST_F(Keys, AMomentThatIsNoneIsRefusedByLine) {
-  for (const char* moment : {"tomorrow", "2026-01-31", "2026-01-31T12:00:00Z or so", "", "\t",
-                             "2026-01-31T12:00:00Z until 2027-01-31T12:00:00Z", "until"}) {
+  for (const char* moment :
+       {"tomorrow", "2026-01-31", "2026-01-31T12:00:00.500Z", "2026-01-31T12:00:00Z or so", "",
+        "\t", "2026-01-31T12:00:00Z until 2027-01-31T12:00:00Z", "until"}) {
     const auto read = read_allow_list(
         file("list", fmt::format("# a comment\n{} a until {}\n", keys_.public_key, moment)));
     ASSERT_FALSE(read.ok()) << moment;

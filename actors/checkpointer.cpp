@@ -79,10 +79,8 @@ Result<void> Checkpointer::write(Context& context, const StatePointer& state) {
     link(context, pipeline::kLatestLink, step);
   }
   if (metrics_.valid()) {
-    context.send(metrics_, Message::of(EventMetrics{
-                               "checkpoint", step,
-                               fmt::format(R"({{"file":"{}","bytes":{},"state_hash":"{}"}})", name,
-                                           file.size(), checkpoint.state_hash.text())}));
+    telemetry::CheckpointFacts facts{name, file.size(), checkpoint.state_hash.text()};
+    context.send(metrics_, Message::of(EventMetrics{{0.0, step, std::move(facts)}}));
     samples_.add(context, "write_seconds",
                  std::chrono::duration<double>(context.now() - start).count());
     samples_.add(context, "write_bytes", static_cast<double>(file.size()));

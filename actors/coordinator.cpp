@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "runtime/base/json_text.h"
-
 namespace troupe::actors {
 namespace {
 
@@ -16,12 +14,6 @@ namespace {
 constexpr auto kLookPause = std::chrono::milliseconds(50);
 
 std::string replica_name(std::uint32_t replica) { return fmt::format("replica.{}", replica); }
-
-std::string json_list(const std::vector<std::string>& texts) {
-  std::vector<std::string> quoted;
-  for (const std::string& text : texts) quoted.push_back(runtime::json_string(text));
-  return fmt::format("[{}]", fmt::join(quoted, ","));
-}
 
 }  // namespace
 
@@ -32,16 +24,6 @@ using runtime::Context;
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Message;
-
-std::string view_json(const RunOutcome::ViewChange& change) {
-  return fmt::format(
-      R"({{"view":"{}","first_step":{},"members":{},"joined":{},"causes":{},"shared_anew":{},)"
-      R"("halted_seconds":{},"micro_batches_taken_over":{},"kept_bytes":{},"time":{}}})",
-      text_of(change.view.id), change.view.first_step, json_list(change.members),
-      json_list(change.joined), json_list(change.causes), runtime::json_string(change.shared_anew),
-      runtime::json_number(change.halted_seconds), change.taken_over, change.kept_bytes,
-      change.time.empty() ? "null" : runtime::json_string(change.time));
-}
 
 Coordinator::Coordinator(CoordinatorOptions options, std::shared_ptr<RunOutcome> outcome)
     : options_(std::move(options)),

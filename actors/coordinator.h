@@ -30,6 +30,7 @@
 #include "runtime/actor.h"
 #include "runtime/transport/drain.h"
 #include "runtime/transport/gate.h"
+#include "telemetry/record.h"
 
 namespace troupe::actors {
 
@@ -40,20 +41,9 @@ struct RunOutcome {
   double seconds = 0.0;  // see ReplicaEnd
   std::uint64_t timed_events = 0;
   bool saved = false;  // the state is in a checkpoint
-  // A View after the first.
-  struct ViewChange {
+  // A View after the first, and what people are told of it.
+  struct ViewChange : telemetry::ViewFacts {
     pipeline::View view;
-    std::vector<std::string> members;  // names of its nodes, in the order of the ring
-    std::vector<std::string> causes;   // why others are not among them any more
-    std::vector<std::string> joined;   // names of those that are new
-    std::string shared_anew;           // why micro-batches are; "" when they are not
-    double halted_seconds = 0.0;       // from the first of these until it was told
-    // Micro-batches of the iteration of the View's first step which from that step on other
-    // replicas compute than before, because those are lost or have left. As far as these had
-    // computed them for the steps that were under way, that was done again, and nothing else was.
-    std::uint32_t taken_over = 0;
-    std::uint64_t kept_bytes = 0;  // the most of any member when it halted; see Halted
-    std::string time;              // of day, when the View was told; "": nobody knows
   };
   std::vector<ViewChange> changes;
   // The newest validation, as text for people and as JSON.
@@ -63,10 +53,6 @@ struct RunOutcome {
   };
   std::optional<Validation> validation;
 };
-
-// view, first_step, members, joined, causes, shared_anew, halted_seconds, micro_batches_taken_over,
-// kept_bytes and time (or null) of a change, as one JSON object.
-std::string view_json(const RunOutcome::ViewChange& change);
 
 // A process that is, or should have become, a member, and has ended.
 struct MissingMember {

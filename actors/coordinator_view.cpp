@@ -141,6 +141,8 @@ void Coordinator::expel(Context& context, std::uint32_t member, const Error& err
 
 // Known to who takes this one's place before anybody is in it.
 void Coordinator::tell_view(Context& context, RunOutcome::ViewChange& change) {
+  change.id = text_of(change.view.id);
+  change.first_step = change.view.first_step;
   if (options_.time_of_day) change.time = options_.time_of_day();
   for (const std::uint32_t member : change.view.ring) {
     change.members.push_back(options_.places[member].node);
@@ -218,9 +220,10 @@ void Coordinator::take_answer(Context& context, const pipeline::Membership::Answ
     context.send_control(leader, Message::of(CheckpointRequest{}));
   }
   const std::uint64_t step = change.view.first_step;
-  context.log().info(fmt::format("View {}: {} make the steps from {} on", text_of(change.view.id),
+  context.log().info(fmt::format("View {}: {} make the steps from {} on", change.id,
                                  fmt::join(change.members, ", "), step));
-  context.send_control("monitor", Message::of(EventMetrics{"view", step, view_json(change)}));
+  const telemetry::ViewFacts& facts = change;
+  context.send_control("monitor", Message::of(EventMetrics{{0.0, step, facts}}));
   outcome_->changes.push_back(std::move(change));
 }
 

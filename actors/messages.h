@@ -17,6 +17,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
 #include "telemetry/node_sample.h"
+#include "telemetry/record.h"
 
 namespace troupe::actors {
 
@@ -319,9 +320,7 @@ struct ValidatedState {
 // Any -> Monitor, metrics: something worth a line: a checkpoint written, a validation.
 struct EventMetrics {
   static constexpr std::string_view kName = "event-metrics";
-  std::string kind;  // "checkpoint", "validation", "view"
-  std::uint64_t step = 0;
-  std::string json;  // further fields, as one JSON object
+  telemetry::Record record;  // a checkpoint, a validation or a View; without its time
 };
 
 // Validator -> Monitor, metrics: what people look at of the state before `step`. Both are on one

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "actors/metrics_lines.h"
 #include "runtime/base/clock.h"
 #include "telemetry/shower_file.h"
 
@@ -21,6 +20,36 @@ constexpr auto kShowEvery = std::chrono::seconds(1);
 // a row, that find none.
 constexpr auto kLookEvery = std::chrono::milliseconds(50);
 constexpr int kMostLooks = 20;
+
+telemetry::StepFacts facts_of(const StepMetrics& step, const MonitorOptions& options) {
+  telemetry::StepFacts facts;
+  facts.epoch = step.epoch;
+  facts.iteration = step.iteration;
+  facts.slot = model::slot_name(options.schedule[step.slot]);
+  facts.attempts = step.attempts;
+  facts.events = step.events;
+  facts.event_sum = step.event_sum;
+  for (std::size_t i = 0; i < step.losses.size(); ++i) {
+    facts.losses.emplace_back(options.losses[i].output, step.losses[i]);
+  }
+  facts.load_seconds = step.load_seconds;
+  facts.compute_seconds = step.compute_seconds;
+  facts.reduce_seconds = step.reduce_seconds;
+  facts.apply_seconds = step.apply_seconds;
+  facts.state_hash = step.state_hash.text();
+  return facts;
+}
+
+telemetry::NodeFacts facts_of(const NodeChange& change) {
+  telemetry::NodeFacts facts;
+  facts.name = change.node;
+  facts.host = change.host;
+  facts.pid = change.pid;
+  facts.state = change.state;
+  facts.cause = change.cause;
+  facts.address = change.address;
+  return facts;
+}
 
 double system_time() { return runtime::seconds_since_1970(runtime::wall_now()); }
 
@@ -46,7 +75,8 @@ void Monitor::start(Context& context) {
   reports.trace = options_.trace;
   reports.waits = options_.waits;
   reports_.emplace(std::move(reports));
-  sinks_->begin(run_line(options_.facts, options_.node, options_.time_of_day(), next_step_));
+  sinks_->begin(
+      {options_.time_of_day(), next_step_, telemetry::RunRecord{options_.facts, options_.node}});
   context.after(kShowEvery);
 }
 
@@ -64,7 +94,7 @@ void Monitor::receive(Context& context, Message message) {
     if (!options_.told_before && is_to_come(*step)) take_step(context, *step);
     if (finish_ && next_step_ >= finish_->told_until) finish(context);
   } else if (const auto* event = message.as<EventMetrics>()) {
-    sinks_->take(event_line(*event, options_.time_of_day()));
+    tell(event->record.step, event->record.body);
   } else if (const auto* told = message.as<SampleMetrics>()) {
     for (const Sample& sample : told->samples) {
       board_.take(message.sender_name(), sample.name, sample.value);
@@ -83,6 +113,10 @@ void Monitor::receive(Context& context, Message message) {
     // Between nodes metrics have a way of their own, on which they may be slower.
     look_ = context.after(kLookEvery);
   }
+}
+
+void Monitor::tell(std::uint64_t step, telemetry::RecordBody body) {
+  sinks_->take({options_.time_of_day(), step, std::move(body)});
 }
 
 void Monitor::look_after_files() {
@@ -127,7 +161,7 @@ bool Monitor::is_to_come(const StepMetrics& step) const {
 }
 
 void Monitor::take_step(Context& context, const StepMetrics& step) {
-  sinks_->take(step_line(step, options_.time_of_day(), options_.losses, options_.schedule));
+  tell(step.step, facts_of(step, options_));
   next_step_ = step.step + 1;
   ++written_;
   looks_ = 0;
@@ -142,7 +176,7 @@ void Monitor::take_step(Context& context, const StepMetrics& step) {
 // Tells the step training has reached, so that a run that goes on knows which lines to keep.
 void Monitor::take_change(Context&, const NodeChange& change) {
   reports_->take_change(change);
-  sinks_->take(node_line(change, options_.time_of_day(), next_step_));
+  tell(next_step_, facts_of(change));
   if (options_.on_node) options_.on_node(change);
 }
 
@@ -152,9 +186,8 @@ void Monitor::take_showers(Context& context, const ShowersMetrics& showers) {
   auto written = disk_.make_folder(options_.showers_folder);
   if (written.ok()) written = disk_.replace(path, std::as_bytes(std::span{showers.json}));
   if (!written.ok()) return context.log().warning(written.error().message);
-  const double now = options_.time_of_day();
-  sinks_->take_showers(showers.json, showers.step, now);
-  sinks_->take(showers_line(name, now, showers.step));
+  sinks_->take_showers(showers.json, showers.step, options_.time_of_day());
+  tell(showers.step, telemetry::ShowersFacts{"showers/" + name});
 }
 
 void Monitor::take_report(Context& context, const Message& message, const NodeReport& report) {
@@ -197,7 +230,7 @@ void Monitor::tell_samples(Context& context) {
   if (options_.sample) take_sample(options_.sample(), 0.0);
   // Of a session that has nothing to do they are not worth a file.
   if (!board_.empty() && sinks_->has_begun()) {
-    sinks_->take(samples_line(board_.take_values(), options_.time_of_day(), next_step_));
+    tell(next_step_, board_.take_values());
   }
   sinks_->flush();
   if (options_.sinks.history) {

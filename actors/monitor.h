@@ -1,6 +1,6 @@
 #pragma once
 
-// Where metrics end: RUN/metrics.jsonl and whatever else is made of its lines (docs/watching.md),
+// Where metrics end: RUN/metrics.jsonl and whatever else is made of its records (docs/watching.md),
 // and the progress line on the terminal. Nothing that trains waits for it; how many steps it has
 // missed it says at the end.
 //
@@ -66,6 +66,8 @@ class Monitor final : public runtime::Actor {
  private:
   // A step of this run, and a later one than those that were written.
   bool is_to_come(const StepMetrics& step) const;
+  // Into all sinks, with the time of now.
+  void tell(std::uint64_t step, telemetry::RecordBody body);
   void take_step(runtime::Context& context, const StepMetrics& step);
   void take_change(runtime::Context& context, const NodeChange& change);
   void look_after_files();

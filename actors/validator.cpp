@@ -172,7 +172,8 @@ void Validator::validate(Context& context, const StatePointer& state) {
   if (metrics_.valid() && options_.told_step != step) {
     // A run that is resumed tells nothing anew of a state whose validation has a line.
     tell_showers(context, step, *measured);
-    context.send(metrics_, Message::of(EventMetrics{"validation", step, result.json}));
+    telemetry::ValidationFacts facts{result.json};
+    context.send(metrics_, Message::of(EventMetrics{{0.0, step, std::move(facts)}}));
     samples_.add(context, "seconds", std::chrono::duration<double>(context.now() - start).count());
     samples_.tell_all(context);
   }

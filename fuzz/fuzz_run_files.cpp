@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fuzz/fit_screen.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "telemetry/history.h"
 #include "telemetry/open_metrics.h"
@@ -20,7 +21,9 @@ using namespace troupe;
 
 void take_line(char file, std::string_view line, telemetry::History& history) {
   if (file == 'n') {
-    for (const telemetry::Record& node : telemetry::read_nodes_file(line)) history.take(node);
+    for (const telemetry::ListedNode& node : telemetry::read_nodes_file(line)) {
+      history.take_node(node.facts, runtime::seconds_since_1970(node.since));
+    }
   } else if (file == 'l') {
     history.take_log(telemetry::read_log_line(line));
   } else if (file == 's') {

@@ -164,8 +164,8 @@ std::function<void(int)> early_end(const LocalRunRequest& request, const RunFold
   };
 }
 
-// A run that this process is the head of, or makes alone. Members are destroyed in the opposite
-// order: the node first, what it uses after it.
+// A run that this process is the head of, or makes alone. The node is declared last, since it is
+// destroyed before what it uses.
 class HeadRun {
  public:
   HeadRun(const LocalRunRequest& request, RunFolder& folder, runtime::Disk& disk, runtime::Log& log)
@@ -268,13 +268,13 @@ Result<void> HeadRun::begin_folder() {
   return {};
 }
 
-// What makes this process the head of its members.
+// Makes this process the head of its members.
 Result<runtime::GateOptions> HeadRun::take_the_head() {
   if (!membership_) RETURN_IF_ERROR(begin_membership());
   take_place(membership_->history(), request_.topology.cluster.failure, *parts_);
   parts_->coordinator.on_view = [this](const actors::RunOutcome::ViewChange& change) {
     const bool first = !parts_->coordinator.predecessor && change.view.id.number == 1;
-    const auto written = membership_->add_view(actors::view_json(change), first);
+    const auto written = membership_->add_view(change, first);
     if (!written.ok()) log_.warning(written.error().message);
   };
   runtime::GateOptions gate =

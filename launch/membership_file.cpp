@@ -6,87 +6,128 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
 
-#include "config/yaml_value.h"
-#include "runtime/base/json_text.h"
+#include "runtime/base/json_reader.h"
+#include "runtime/base/json_writer.h"
 #include "runtime/transport/relay_token.h"
+#include "telemetry/record_fields.h"
 
 namespace troupe::launch {
 namespace {
 
+using nlohmann::json;
 using runtime::Descriptor;
 using runtime::Error;
 using runtime::ErrorKind;
-using runtime::json_string;
 using runtime::Result;
+using telemetry::kAnyLength;
 
-// Before the object of a View's line; "}" closes both.
-constexpr std::string_view kViewHead = R"({"kind":"view","first":)";
-constexpr std::string_view kViewBody = R"(,"view":)";
 // Far more than any run has.
-constexpr std::uint64_t kMostTerms = 1'000'000;
+constexpr std::uint32_t kMostTerms = 1'000'000;
 
-std::string field(const config::YamlValue& line, std::string_view name) {
-  const config::YamlValue* value = line.find(name);
-  return value != nullptr && value->is_scalar() ? value->scalar : std::string();
+struct HeadLine {
+  static constexpr std::string_view kKind = "head";
+  std::uint32_t term = 0;
+  std::uint64_t incarnation = 0;
+};
+
+template <class Archive>
+void fields(Archive& archive, runtime::Like<HeadLine> auto& line) {
+  archive.number("term", line.term, kMostTerms);
+  archive.bits("incarnation", line.incarnation);
 }
 
-std::vector<std::string> texts(const config::YamlValue& line, std::string_view name) {
-  std::vector<std::string> all;
-  const config::YamlValue* value = line.find(name);
-  if (value == nullptr) return all;
-  for (const config::YamlValue& item : value->items) all.push_back(item.scalar);
-  return all;
+const char* fault_of(const HeadLine& line) {
+  return line.term == 0 || line.incarnation == 0 ? "a head without a number" : nullptr;
 }
 
-std::uint64_t number_of(const std::string& hexadecimal) {
-  return std::strtoull(hexadecimal.c_str(), nullptr, 16);
+struct PlaceLine {
+  static constexpr std::string_view kKind = "place";
+  std::string node;
+  std::string relay;  // the token; "": there is none
+};
+
+template <class Archive>
+void fields(Archive& archive, runtime::Like<PlaceLine> auto& line) {
+  archive.text("node", line.node, kAnyLength);
+  archive.last("relay", line.relay);
 }
 
-void take_view(const config::YamlValue& line, std::string_view text, HeadHistory& history) {
-  const config::YamlValue* view = line.find("view");
-  if (view == nullptr) return;
-  history.members = texts(*view, "members");
-  if (field(line, "first") == "true") return;
-  history.failures += texts(*view, "causes").size();
-  const std::size_t at = text.find(kViewBody);
-  if (at == std::string_view::npos) return;
-  text.remove_prefix(at + kViewBody.size());
-  text.remove_suffix(1);
-  history.views.emplace_back(text);
+const char* fault_of(const PlaceLine& line) {
+  return line.node.empty() ? "a place without a name" : nullptr;
+}
+
+struct FellowsLine {
+  static constexpr std::string_view kKind = "fellows";
+  std::string one, other;  // the lesser name first
+  std::uint64_t number = 0;
+};
+
+template <class Archive>
+void fields(Archive& archive, runtime::Like<FellowsLine> auto& line) {
+  archive.text("one", line.one, kAnyLength);
+  archive.text("other", line.other, kAnyLength);
+  archive.bits("number", line.number);
+}
+
+const char* fault_of(const FellowsLine& line) {
+  return line.number == 0 ? "fellows without a number" : nullptr;
+}
+
+struct ViewLine {
+  static constexpr std::string_view kKind = "view";
+  bool first = false;
+  telemetry::ViewFacts view;
+};
+
+template <class Archive>
+void fields(Archive& archive, runtime::Like<ViewLine> auto& line) {
+  archive.flag("first", line.first);
+  archive.object("view", line.view);
+}
+
+const char* fault_of(const ViewLine& line) {
+  return line.view.id.empty() ? "a View without a number" : nullptr;
+}
+
+template <class Line>
+std::string text_of(const Line& line) {
+  return fmt::format(R"({{"kind":"{}",{}}})", Line::kKind, runtime::json_members(line));
+}
+
+// Whether `text` is a sound line of that kind.
+template <class Line>
+bool read_line(const json& text, Line& line) {
+  return text.is_object() && text.value("kind", json()) == Line::kKind &&
+         runtime::read_object(text, line);
 }
 
 // What cannot be understood is left out: it is not this file's, or was not finished.
-void take_line(const std::string& text, const std::string& path, HeadHistory& history) {
-  config::Problems problems;
-  const config::YamlValue line = config::parse_yaml(text, path, problems);  // JSON is YAML
-  if (!problems.empty()) return;
-  const std::string kind = field(line, "kind");
-  if (kind == "head") {
-    const std::uint64_t term = std::strtoull(field(line, "term").c_str(), nullptr, 10);
-    const std::uint64_t incarnation = number_of(field(line, "incarnation"));
-    if (term == 0 || term > kMostTerms || incarnation == 0) return;
-    history.term = std::max(history.term, static_cast<std::uint32_t>(term));
-    history.incarnations.push_back(incarnation);
-  } else if (kind == "place") {
-    const std::string node = field(line, "node");
-    history.places.insert(node);
-    if (const auto token = runtime::read_token(field(line, "relay"))) {
-      history.relay_tokens[node] = *token;
+void take_line(std::string_view text, HeadHistory& history) {
+  const json parsed = runtime::parse_json(text);
+  if (HeadLine head; read_line(parsed, head)) {
+    history.term = std::max(history.term, head.term);
+    history.incarnations.push_back(head.incarnation);
+  } else if (PlaceLine place; read_line(parsed, place)) {
+    history.places.insert(place.node);
+    if (const auto token = runtime::read_token(place.relay)) {
+      history.relay_tokens[place.node] = *token;
     }
-  } else if (kind == "fellows") {
-    const std::uint64_t number = number_of(field(line, "number"));
-    if (number != 0) history.fellows[{field(line, "one"), field(line, "other")}] = number;
-  } else if (kind == "view") {
-    take_view(line, text, history);
+  } else if (FellowsLine fellows; read_line(parsed, fellows)) {
+    history.fellows[{fellows.one, fellows.other}] = fellows.number;
+  } else if (ViewLine view; read_line(parsed, view)) {
+    history.members = view.view.members;
+    if (view.first) return;
+    history.failures += view.view.causes.size();
+    history.views.push_back(std::move(view.view));
   }
 }
 
@@ -105,7 +146,7 @@ Result<MembershipFile> MembershipFile::open(const std::string& path, bool goes_o
     const std::string text{std::istreambuf_iterator<char>(in), {}};
     for (std::size_t end = text.find('\n'); end != std::string::npos;
          end = text.find('\n', whole)) {
-      take_line(text.substr(whole, end - whole), path, history);
+      take_line(std::string_view(text).substr(whole, end - whole), history);
       whole = end + 1;
     }
   }
@@ -116,26 +157,21 @@ Result<MembershipFile> MembershipFile::open(const std::string& path, bool goes_o
 }
 
 Result<void> MembershipFile::add_head(std::uint32_t term, std::uint64_t incarnation) {
-  return write(
-      fmt::format(R"({{"kind":"head","term":{},"incarnation":"{:x}"}})", term, incarnation));
+  return write(text_of(HeadLine{term, incarnation}));
 }
 
 Result<void> MembershipFile::add_place(const std::string& member,
                                        const std::optional<runtime::RelayToken>& relay_token) {
-  std::string relay;
-  if (relay_token) relay = fmt::format(R"(,"relay":"{}")", runtime::token_text(*relay_token));
-  return write(fmt::format(R"({{"kind":"place","node":{}{}}})", json_string(member), relay));
+  return write(text_of(PlaceLine{member, relay_token ? runtime::token_text(*relay_token) : ""}));
 }
 
 Result<void> MembershipFile::add_fellows(const std::string& one, const std::string& other,
                                          std::uint64_t number) {
-  return write(fmt::format(R"({{"kind":"fellows","one":{},"other":{},"number":"{:x}"}})",
-                           json_string(std::min(one, other)), json_string(std::max(one, other)),
-                           number));
+  return write(text_of(FellowsLine{std::min(one, other), std::max(one, other), number}));
 }
 
-Result<void> MembershipFile::add_view(const std::string& json, bool first) {
-  return write(fmt::format("{}{}{}{}}}", kViewHead, first, kViewBody, json));
+Result<void> MembershipFile::add_view(const telemetry::ViewFacts& view, bool first) {
+  return write(text_of(ViewLine{first, view}));
 }
 
 Result<void> MembershipFile::put_back() const {

@@ -26,6 +26,7 @@
 #include "runtime/base/disk.h"
 #include "runtime/base/error.h"
 #include "runtime/transport/relay_token.h"
+#include "telemetry/record.h"
 
 namespace troupe::launch {
 
@@ -35,8 +36,8 @@ struct HeadHistory {
   std::set<std::string> places;
   std::map<std::string, runtime::RelayToken> relay_tokens;               // by member
   std::map<std::pair<std::string, std::string>, std::uint64_t> fellows;  // the lesser name first
-  // After the first, as JSON objects, and how often a process was lost before one of them.
-  std::vector<std::string> views;
+  // After the first, and how often a process was lost before one of them.
+  std::vector<telemetry::ViewFacts> views;
   std::size_t failures = 0;
   std::vector<std::string> members;  // of the newest View; empty: none was told
 };
@@ -60,8 +61,8 @@ class MembershipFile {
       const std::optional<runtime::RelayToken>& relay_token = std::nullopt);
   runtime::Result<void> add_fellows(const std::string& one, const std::string& other,
                                     std::uint64_t number);
-  // `json`: an object with "members" and "causes", lists of texts; `first`: of the run.
-  runtime::Result<void> add_view(const std::string& json, bool first);
+  // `first`: of the run.
+  runtime::Result<void> add_view(const telemetry::ViewFacts& view, bool first);
   // The file was removed or moved away: makes it anew at its path (runtime::put_back).
   runtime::Result<void> put_back() const;
 

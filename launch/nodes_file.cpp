@@ -1,9 +1,7 @@
 #include "launch/nodes_file.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <ctime>
+#include <chrono>
 #include <fstream>
 #include <iterator>
 #include <span>
@@ -11,22 +9,15 @@
 
 #include <fmt/format.h>
 
-#include "config/yaml_value.h"
 #include "runtime/base/host_name.h"
-#include "runtime/base/json_text.h"
-#include "runtime/base/utc_time.h"
+#include "runtime/base/json_writer.h"
+#include "telemetry/listed_node.h"
+#include "telemetry/watch/run_files.h"
 
 namespace troupe::launch {
 namespace {
 
-using runtime::json_string;
 using runtime::Result;
-
-// "" where the node has no such field.
-std::string field(const config::YamlValue& node, std::string_view name) {
-  const config::YamlValue* value = node.find(name);
-  return value != nullptr && value->is_scalar() ? value->scalar : std::string();
-}
 
 NodeState state_of(const std::string& text) {
   for (const NodeState state : {NodeState::kRunning, NodeState::kEnded}) {
@@ -57,20 +48,13 @@ NodesFile::NodesFile(std::string path, runtime::Disk& disk, WallClock now)
 void NodesFile::load() {
   std::ifstream file(path_, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  config::Problems problems;
-  const config::YamlValue list = config::parse_yaml(text, path_, problems);  // JSON is YAML
   const std::scoped_lock lock(mutex_);
-  for (const config::YamlValue& node : list.items) {
-    NodeEntry entry;
-    entry.name = field(node, "name");
-    if (entry.name.empty()) continue;
-    entry.host = field(node, "host");
-    entry.pid = static_cast<pid_t>(std::strtol(field(node, "pid").c_str(), nullptr, 10));
-    entry.role = field(node, "role");
-    entry.state = state_of(field(node, "state"));
-    entry.cause = field(node, "cause");
-    const auto since = runtime::read_utc(field(node, "since"));
-    nodes_.push_back({std::move(entry), since ? runtime::WallTime(*since) : runtime::WallTime{}});
+  for (const telemetry::ListedNode& node : telemetry::read_nodes_file(text)) {
+    const telemetry::NodeFacts& facts = node.facts;
+    NodeEntry entry{
+        facts.name, facts.host, static_cast<pid_t>(facts.pid), facts.role, state_of(facts.state),
+        facts.cause};
+    nodes_.push_back({std::move(entry), node.since});
   }
 }
 
@@ -79,7 +63,7 @@ Result<void> NodesFile::end_all() {
   for (Known& node : nodes_) {
     if (node.entry.state != NodeState::kRunning) continue;
     node.entry.state = NodeState::kEnded;
-    node.since = now_();
+    node.since = time();
   }
   return write();
 }
@@ -100,11 +84,11 @@ Result<void> NodesFile::set(NodeEntry entry) {
     entry.pid = found->entry.pid;
   }
   if (found == nodes_.end()) {
-    nodes_.push_back({entry, now_()});
+    nodes_.push_back({entry, time()});
   } else if (found->entry == entry) {
     return written_ ? Result<void>{} : write();
   } else {
-    if (found->entry.state != entry.state) found->since = now_();
+    if (found->entry.state != entry.state) found->since = time();
     found->entry = entry;
   }
   return write();
@@ -115,17 +99,17 @@ Result<void> NodesFile::write_again() {
   return write();
 }
 
+std::chrono::sys_time<std::chrono::milliseconds> NodesFile::time() const {
+  return std::chrono::floor<std::chrono::milliseconds>(now_());
+}
+
 Result<void> NodesFile::write() {
   std::vector<std::string> nodes;
   for (const auto& [entry, since] : nodes_) {
-    const std::string cause = entry.cause.empty()
-                                  ? std::string()
-                                  : fmt::format(R"(,"cause":{})", json_string(entry.cause));
-    nodes.push_back(fmt::format(
-        R"({{"name":{},"host":{},"pid":{},"role":{},"state":"{}","since":"{}"{}}})",
-        json_string(entry.name), json_string(entry.host), entry.pid, json_string(entry.role),
-        word(entry.state), runtime::utc_text(std::chrono::floor<std::chrono::milliseconds>(since)),
-        cause));
+    telemetry::NodeFacts facts{entry.name,        entry.host,
+                               entry.role,        static_cast<std::uint64_t>(entry.pid),
+                               word(entry.state), entry.cause};
+    nodes.push_back(runtime::to_json(telemetry::ListedNode{std::move(facts), since}));
   }
   const std::string text = fmt::format("[{}]\n", fmt::join(nodes, ",\n "));
   auto result = disk_.replace(path_, std::as_bytes(std::span{text}));

@@ -70,8 +70,9 @@ class NodesFile {
  private:
   struct Known {
     NodeEntry entry;
-    runtime::WallTime since;  // of its state
+    std::chrono::sys_time<std::chrono::milliseconds> since;  // of its state
   };
+  std::chrono::sys_time<std::chrono::milliseconds> time() const;
   // With the mutex held.
   runtime::Result<void> write();
 

@@ -2,19 +2,17 @@
 
 #include <sys/resource.h>
 
-#include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "pipeline/training_state.h"
-#include "runtime/base/json_text.h"
+#include "runtime/base/json_writer.h"
+#include "telemetry/record_fields.h"
 
 namespace troupe::launch {
-
-using runtime::json_string;
 
 namespace {
 
@@ -25,44 +23,57 @@ long peak_memory_bytes() {
   return usage.ru_maxrss * 1024;  // Linux counts KiB
 }
 
-// As JSON texts.
-struct Summary {
-  std::string state_hash = "null", iterations = "null", epochs = "null", steps = "null";
-  std::string events_per_second = "null", peak_memory_bytes = "null", ledger = "null";
-  std::string bytes_on_wire = "null", failures_survived = "null", views = "null";
-  std::string stopped = "null", error = "null", exit_code = "null", validation = "null";
+struct Ledger {
+  std::uint64_t events = 0, sum = 0;
 };
 
-constexpr std::array kFields{std::pair{"state_hash", &Summary::state_hash},
-                             std::pair{"iterations", &Summary::iterations},
-                             std::pair{"epochs", &Summary::epochs},
-                             std::pair{"steps", &Summary::steps},
-                             std::pair{"events_per_second", &Summary::events_per_second},
-                             std::pair{"peak_memory_bytes", &Summary::peak_memory_bytes},
-                             std::pair{"ledger", &Summary::ledger},
-                             std::pair{"bytes_on_wire", &Summary::bytes_on_wire},
-                             std::pair{"failures_survived", &Summary::failures_survived},
-                             std::pair{"views", &Summary::views},
-                             std::pair{"stopped", &Summary::stopped},
-                             std::pair{"error", &Summary::error},
-                             std::pair{"exit_code", &Summary::exit_code},
-                             std::pair{"validation", &Summary::validation}};
+template <class Archive>
+void fields(Archive& archive, runtime::Like<Ledger> auto& ledger) {
+  archive.number("events", ledger.events);
+  archive.bits("sum", ledger.sum);
+}
 
-std::string text(const Summary& summary) {
-  std::vector<std::string> members;
-  for (const auto& [name, field] : kFields) {
-    members.push_back(fmt::format("\"{}\":{}", name, summary.*field));
-  }
-  return fmt::format("{{{}}}", fmt::join(members, ","));
+// Absent: not known.
+struct Summary {
+  std::optional<std::string> state_hash;
+  std::optional<std::uint64_t> iterations, epochs, steps;
+  std::optional<double> events_per_second;
+  std::optional<std::int64_t> peak_memory_bytes;
+  std::optional<Ledger> ledger;
+  std::optional<std::int64_t> bytes_on_wire;
+  std::optional<std::uint64_t> failures_survived;
+  std::optional<std::vector<telemetry::ViewFacts>> views;
+  std::optional<bool> stopped;
+  std::optional<std::string> error;
+  int exit_code = 0;
+  std::string validation = "null";  // JSON
+};
+
+template <class Archive>
+void fields(Archive& archive, runtime::Like<Summary> auto& summary) {
+  archive.perhaps("state_hash", summary.state_hash);
+  archive.perhaps("iterations", summary.iterations);
+  archive.perhaps("epochs", summary.epochs);
+  archive.perhaps("steps", summary.steps);
+  archive.perhaps("events_per_second", summary.events_per_second,
+                  [](auto& item, auto& rate) { item.real("", rate, 6); });
+  archive.perhaps("peak_memory_bytes", summary.peak_memory_bytes);
+  archive.perhaps("ledger", summary.ledger);
+  archive.perhaps("bytes_on_wire", summary.bytes_on_wire);
+  archive.perhaps("failures_survived", summary.failures_survived);
+  archive.perhaps("views", summary.views);
+  archive.perhaps("stopped", summary.stopped);
+  archive.perhaps("error", summary.error);
+  archive.integer("exit_code", summary.exit_code);
+  archive.json("validation", summary.validation);
 }
 
 void add_state(const pipeline::TrainingState& state, std::size_t slots, Summary& summary) {
-  summary.state_hash = json_string(pipeline::hash_of_state(state).text());
-  summary.iterations = std::to_string(state.iteration);
-  summary.epochs = std::to_string(state.epoch);
-  summary.steps = std::to_string(state.step(slots));
-  summary.ledger =
-      fmt::format(R"({{"events":{},"sum":"{:016x}"}})", state.ledger_events, state.ledger_sum);
+  summary.state_hash = pipeline::hash_of_state(state).text();
+  summary.iterations = state.iteration;
+  summary.epochs = state.epoch;
+  summary.steps = state.step(slots);
+  summary.ledger = Ledger{state.ledger_events, state.ledger_sum};
 }
 
 }  // namespace
@@ -74,33 +85,32 @@ std::string summary_json(const actors::RunOutcome& outcome, const HeadHistory& h
   for (const runtime::PeerStats& peer : peers) {
     bytes_on_wire += peer.bytes_sent + peer.bytes_received;
   }
-  std::size_t failures = history.failures;
-  std::vector<std::string> views = history.views;
+  std::uint64_t failures = history.failures;
+  std::vector<telemetry::ViewFacts> views = history.views;
   for (const actors::RunOutcome::ViewChange& change : outcome.changes) {
     failures += change.causes.size();
-    views.push_back(actors::view_json(change));
+    views.push_back(change);
   }
-  const double rate =
-      outcome.seconds > 0.0 ? static_cast<double>(outcome.timed_events) / outcome.seconds : 0.0;
   Summary summary;
   if (outcome.state != nullptr) add_state(*outcome.state, slots, summary);
-  summary.events_per_second = fmt::format("{:.6g}", rate);
-  summary.peak_memory_bytes = std::to_string(peak_memory_bytes());
-  summary.bytes_on_wire = std::to_string(bytes_on_wire);
-  summary.failures_survived = std::to_string(failures);
-  summary.views = fmt::format("[{}]", fmt::join(views, ","));
-  summary.stopped = outcome.stopped ? "true" : "false";
-  if (error) summary.error = json_string(error->message);
-  summary.exit_code = std::to_string(exit_code);
+  summary.events_per_second =
+      outcome.seconds > 0.0 ? static_cast<double>(outcome.timed_events) / outcome.seconds : 0.0;
+  summary.peak_memory_bytes = peak_memory_bytes();
+  summary.bytes_on_wire = bytes_on_wire;
+  summary.failures_survived = failures;
+  summary.views = std::move(views);
+  summary.stopped = outcome.stopped;
+  if (error) summary.error = error->message;
+  summary.exit_code = exit_code;
   if (outcome.validation) summary.validation = outcome.validation->json;
-  return text(summary);
+  return runtime::to_json(summary);
 }
 
 std::string summary_of_failure(const std::string& error, int exit_code) {
   Summary summary;
-  summary.error = json_string(error);
-  summary.exit_code = std::to_string(exit_code);
-  return text(summary);
+  summary.error = error;
+  summary.exit_code = exit_code;
+  return runtime::to_json(summary);
 }
 
 }  // namespace troupe::launch

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <thread>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "main/watch_terminal.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/disk.h"
+#include "runtime/base/json_writer.h"
 #include "runtime/base/utf8.h"
 #include "telemetry/page/page_asset.h"
 #include "telemetry/page/page_server.h"
@@ -86,6 +88,13 @@ Result<PageClient> client_of(const std::string& address, const std::string& toke
   return PageClient(std::move(parsed), std::move(stop));
 }
 
+std::string members_without_error(const telemetry::RunProgress& progress) {
+  auto object = nlohmann::json::parse(runtime::to_json(progress));
+  object.erase("error");
+  const std::string text = object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return text.substr(1, text.size() - 2);
+}
+
 int end(const RunView& run, const WatchArguments& arguments, WatchTerminal& terminal,
         const Ending& ending) {
   terminal.say("");
@@ -95,7 +104,10 @@ int end(const RunView& run, const WatchArguments& arguments, WatchTerminal& term
   } else if (run.progress.state == "stopped") {
     std::cerr << "the run was stopped; troupe run --resume goes on with it\n";
   }
-  if (arguments.json) answer(run.progress_members, run.progress.error, ending.code(0));
+  if (arguments.json) {
+    answer(run.version > 0 ? members_without_error(run.progress) : "", run.progress.error,
+           ending.code(0));
+  }
   return ending.code(0);
 }
 

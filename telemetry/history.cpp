@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <deque>
 #include <map>
 #include <mutex>
 
+#include "runtime/base/json_writer.h"
 #include "telemetry/epoch_count.h"
-#include "telemetry/history_json.h"
+#include "telemetry/history_news.h"
 #include "telemetry/run_clock.h"
 
 namespace troupe::telemetry {
@@ -99,8 +101,10 @@ struct History::Content {
   mutable std::map<std::uint64_t, Text> texts;  // of texts_version, by the version they go on from
 
   void point(const std::string& series, std::uint64_t x, double value, bool sample = false);
-  void make_step(const Record& record);
+  void make_step(const StepFacts& made, const Record& record);
+  void begin(const RunRecord& run, double time);
   void set_node(const NodeFacts& facts, double time);
+  void take_body(const Record& record);
   void end_nodes();
   void take_cores(const RecordPoint& point);
   std::uint64_t computing() const;
@@ -123,11 +127,13 @@ void History::Content::point(const std::string& series, std::uint64_t x, double 
   found->second.add(x, value, version);
 }
 
-void History::Content::make_step(const Record& record) {
-  const StepFacts& made = *record.made;
+void History::Content::make_step(const StepFacts& made, const Record& record) {
   progress.state = "training";
   progress.steps = record.step + 1;
-  iteration_seconds += made.seconds;
+  for (const double part :
+       {made.load_seconds, made.compute_seconds, made.reduce_seconds, made.apply_seconds}) {
+    if (std::isfinite(part)) iteration_seconds += part;
+  }
   const std::uint64_t slots = facts.schedule.size();
   if (slots == 0 || (record.step + 1) % slots != 0) return;
   progress.iterations = made.iteration + 1;
@@ -234,10 +240,10 @@ HistoryNews History::Content::gather(std::uint64_t since) const {
     const std::size_t from = curve.first_since(since);
     const auto& points = curve.series.points();
     if (from == points.size()) continue;
-    news.series.push_back({name,
-                           curve.series.width(),
-                           from,
-                           {points.begin() + static_cast<std::ptrdiff_t>(from), points.end()}});
+    news.series.emplace_back(
+        name, SeriesNews{curve.series.width(),
+                         from,
+                         {points.begin() + static_cast<std::ptrdiff_t>(from), points.end()}});
   }
   news.marks = marks.since(since);
   news.validations = validations.since(since);
@@ -250,38 +256,62 @@ History::History(HistoryOptions options) : content_(std::make_unique<Content>(op
 
 History::~History() = default;
 
+void History::Content::begin(const RunRecord& run, double time) {
+  facts = run.facts;
+  if (!std::isfinite(facts.price_per_node_hour)) facts.price_per_node_hour = 0.0;
+  run_version = version;
+  clock.begin(time);
+  progress.state = "starting";
+  progress.error.clear();
+  // Those of the session before; who is still there is told anew.
+  end_nodes();
+}
+
+void History::Content::take_body(const Record& record) {
+  if (const auto* run = std::get_if<RunRecord>(&record.body)) {
+    set_node(run->node, record.time);
+  } else if (const auto* node = std::get_if<NodeFacts>(&record.body)) {
+    set_node(*node, record.time);
+  } else if (const auto* step = std::get_if<StepFacts>(&record.body)) {
+    make_step(*step, record);
+  } else if (std::holds_alternative<ShowersFacts>(record.body)) {
+    if (showers.size() == kMostShowerSteps) showers.erase(showers.begin());
+    showers.push_back(record.step);
+    showers_version = version;
+  }
+}
+
 void History::take(const Record& record) {
+  const std::vector<RecordPoint> points = points_of(record);
+  std::string mark = mark_of(record), rows = rows_of(record);
   Content& content = *content_;
   const std::scoped_lock lock(content.mutex);
   ++content.version;
   content.progress_version = content.version;
-  if (record.run) {
-    content.facts = *record.run;
-    content.run_version = content.version;
-    content.clock.begin(record.time);
-    content.progress.state = "starting";
-    content.progress.error.clear();
-    // Those of the session before; who is still there is told anew.
-    content.end_nodes();
-  }
+  if (const auto* run = std::get_if<RunRecord>(&record.body)) content.begin(*run, record.time);
   content.clock.advance(record.time, content.computing());
-  if (record.node) content.set_node(*record.node, record.time);
-  if (record.made) content.make_step(record);
-  for (const RecordPoint& point : record.points) {
-    content.point(point.series, record.step, point.value, record.kind == "samples");
+  content.take_body(record);
+  const bool samples = std::holds_alternative<SampleFacts>(record.body);
+  for (const RecordPoint& point : points) {
+    content.point(point.series, record.step, point.value, samples);
     content.take_cores(point);
   }
-  if (!record.mark.empty()) {
-    content.marks.add({record.kind, record.step, record.time, record.mark}, content.version);
+  if (!rows.empty()) {
+    content.validations.add({record.step, record.time, std::move(rows)}, content.version);
   }
-  if (!record.rows.empty()) {
-    content.validations.add({record.step, record.time, record.rows}, content.version);
+  if (!mark.empty()) {
+    content.marks.add({std::string(kind_of(record)), record.step, record.time, std::move(mark)},
+                      content.version);
   }
-  if (record.kind == "showers") {
-    if (content.showers.size() == kMostShowerSteps) content.showers.erase(content.showers.begin());
-    content.showers.push_back(record.step);
-    content.showers_version = content.version;
-  }
+}
+
+void History::take_node(const NodeFacts& facts, double since) {
+  Content& content = *content_;
+  const std::scoped_lock lock(content.mutex);
+  ++content.version;
+  content.progress_version = content.version;
+  content.clock.advance(since, content.computing());
+  content.set_node(facts, since);
 }
 
 bool History::take_node(const NodeSample& sample, double time, double clock_error) {
@@ -412,7 +442,7 @@ History::Text History::since(std::uint64_t version) const {
     return known->second;
   }
   const HistoryNews news = content.gather(version);
-  Text text{news.version, std::make_shared<const std::string>(history_json(news))};
+  Text text{news.version, std::make_shared<const std::string>(runtime::to_json(news))};
   // Followers who keep up ask for the same few.
   if (content.texts.size() >= kMostTexts) content.texts.clear();
   // What came meanwhile is for the next who asks.

@@ -72,6 +72,8 @@ class History {
 
   // In the order of metrics.jsonl.
   void take(const Record& record);
+  // A node of nodes.json, which no record need have named. `since`: when its state began.
+  void take_node(const NodeFacts& facts, double since);
   // Of a node that a record told of; others are left out. `clock_error`: see NodeState. True: its
   // rates are those since the sample before.
   bool take_node(const NodeSample& sample, double time, double clock_error = 0.0);

@@ -1,153 +1,186 @@
 #include "telemetry/record.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <type_traits>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/base/json_reader.h"
+#include "runtime/base/json_writer.h"
 #include "telemetry/json_fields.h"
+#include "telemetry/record_fields.h"
 
 namespace troupe::telemetry {
 namespace {
 
 using nlohmann::json;
 
-std::vector<std::string> texts(const json& value) {
-  std::vector<std::string> all;
-  for (const json& item : items(value)) all.push_back(text(item));
-  return all;
-}
-
-// Every number of the object as "PREFIX/name".
-void add_points(const std::string& prefix, const json& object, std::vector<RecordPoint>& points) {
-  if (!object.is_object()) return;
-  for (const auto& [name, value] : object.items()) {
-    if (value.is_number()) points.push_back({prefix + "/" + name, value.get<double>()});
+// The fields of a record behind its kind, step and time.
+void body_fields(auto& archive, auto& body) {
+  using Body = std::remove_cvref_t<decltype(body)>;
+  if constexpr (std::is_same_v<Body, ValidationFacts>) {
+    archive.json("fields", body.json);
+  } else if constexpr (std::is_same_v<Body, ViewFacts> || std::is_same_v<Body, CheckpointFacts>) {
+    archive.object("fields", body);
+  } else if constexpr (!std::is_same_v<Body, std::monostate>) {
+    fields(archive, body);
   }
 }
 
-NodeFacts node_facts(const json& line) {
-  NodeFacts node;
-  node.name = text(field(line, "node"));
-  node.host = text(field(line, "host"));
-  node.role = text(field(line, "role"));
-  if (node.role.empty()) node.role = "member";
-  node.pid = whole(field(line, "pid"));
-  node.state = text(field(line, "state"));
-  node.cause = text(field(line, "cause"));
-  return node;
-}
-
-void read_run(const json& line, Record& record) {
-  RunFacts facts;
-  facts.name = text(field(line, "name"));
-  facts.model = text(field(line, "model"));
-  facts.version = text(field(line, "version"));
-  facts.schedule = texts(field(line, "schedule"));
-  for (const json& loss : field(line, "losses")) {
-    if (loss.is_array() && loss.size() == 2)
-      facts.losses.emplace_back(text(loss[0]), number(loss[1]));
+template <class Body>
+bool read_body(std::string_view kind, const json& line, Record& record) {
+  if constexpr (std::is_same_v<Body, std::monostate>) {
+    return false;
+  } else {
+    if (kind != Body::kKind) return false;
+    runtime::JsonReader reader(line);
+    body_fields(reader, record.body.emplace<Body>());
+    return true;
   }
-  facts.iterations = whole(field(line, "iterations"));
-  facts.iterations_per_epoch = whole(field(line, "iterations_per_epoch"));
-  facts.micro_batches = whole(field(line, "micro_batches"));
-  facts.micro_batch = whole(field(line, "micro_batch"));
-  facts.price_per_node_hour = number(field(line, "price_per_node_hour"));
-  record.run = std::move(facts);
-  record.node = node_facts(line);
-  record.node->state = "running";
-  if (record.step > 0) record.mark = fmt::format("went on at step {}", record.step);
 }
 
-void read_step(const json& line, Record& record) {
-  const json& seconds = field(line, "seconds");
-  StepFacts made;
-  made.iteration = whole(field(line, "iteration"));
-  made.slot = text(field(line, "slot"));
-  made.events = whole(field(line, "events"));
-  for (const char* part : {"load", "compute", "reduce", "apply"}) {
-    made.seconds += number(field(seconds, part));
+template <std::size_t... kPlaces>
+void read_any(std::string_view kind, const json& line, Record& record,
+              std::index_sequence<kPlaces...>) {
+  (read_body<std::variant_alternative_t<kPlaces, RecordBody>>(kind, line, record) || ...);
+}
+
+void add(std::string series, double value, std::vector<RecordPoint>& points) {
+  if (std::isfinite(value)) points.push_back({std::move(series), value});
+}
+
+void add_points(const StepFacts& step, std::vector<RecordPoint>& points) {
+  for (const auto& [name, loss] : step.losses) {
+    add(fmt::format("loss/{}/{}", step.slot, name), loss, points);
   }
-  add_points("loss/" + made.slot, field(line, "losses"), record.points);
-  add_points("seconds", seconds, record.points);
-  record.made = std::move(made);
+  add("seconds/load", step.load_seconds, points);
+  add("seconds/compute", step.compute_seconds, points);
+  add("seconds/reduce", step.reduce_seconds, points);
+  add("seconds/apply", step.apply_seconds, points);
 }
 
-// The row of the generator as it is comes last.
-void read_validation(const json& fields, Record& record) {
-  const json& rows = field(fields, "rows");
-  if (!rows.is_array() || rows.empty()) return;
-  record.rows = rows.dump(-1, ' ', false, json::error_handler_t::replace);
-  const json& comparison = field(rows.back(), "comparison");
+// The row of the generator as it is comes last; null: there is no table.
+json newest_row(const ValidationFacts& validation) {
+  const json table = runtime::parse_json(validation.json);
+  const auto& rows = items(field(table, "rows"));
+  return rows.empty() ? json() : rows.back();
+}
+
+void add_points(const ValidationFacts& validation, std::vector<RecordPoint>& points) {
+  const json row = newest_row(validation);
+  const json& comparison = field(row, "comparison");
   const json& merit = field(comparison, "merit");
   for (const char* figure : {"total", "moments", "profiles", "sampling_fraction", "angle"}) {
     const json& value = field(merit, figure);
-    if (value.is_number())
-      record.points.push_back({fmt::format("validation/{}", figure), number(value)});
+    if (value.is_number()) add(fmt::format("validation/{}", figure), number(value), points);
   }
-  add_points("validation", comparison, record.points);
-  const json& total = field(merit, "total");
-  record.mark = total.is_number() ? fmt::format("figure of merit {:.4g}", number(total))
-                                  : std::string("no figure of merit");
-  if (!texts(field(comparison, "unlike")).empty()) record.mark += ", nothing like the data";
-}
-
-void read_view(const json& fields, Record& record) {
-  const auto members = texts(field(fields, "members"));
-  const auto joined = texts(field(fields, "joined"));
-  const auto causes = texts(field(fields, "causes"));
-  const std::string shared = text(field(fields, "shared_anew"));
-  record.points.push_back({"members", static_cast<double>(members.size())});
-  record.mark = fmt::format("{} member{}", members.size(), members.size() == 1 ? "" : "s");
-  if (!joined.empty()) record.mark += fmt::format("; {} joined", fmt::join(joined, ", "));
-  if (!causes.empty()) record.mark += fmt::format("; {}", fmt::join(causes, "; "));
-  if (!shared.empty()) record.mark += "; " + shared;
-}
-
-void read_node(const json& line, Record& record) {
-  record.node = node_facts(line);
-  const NodeFacts& node = *record.node;
-  if (node.state == "dead") {
-    record.mark = fmt::format("{} was lost: {}", node.name, node.cause);
-  } else if (node.state == "ended") {
-    record.mark = fmt::format("{} left: {}", node.name, node.cause);
-  } else {
-    record.mark = fmt::format("{} is {}{}{}", node.name, node.state,
-                              node.host.empty() ? "" : " on ", node.host);
+  if (!comparison.is_object()) return;
+  for (const auto& [name, value] : comparison.items()) {
+    if (value.is_number()) add("validation/" + name, number(value), points);
   }
 }
 
-void read_samples(const json& line, Record& record) {
-  const json& values = field(line, "values");
-  if (!values.is_object()) return;
-  for (const auto& [series, figures] : values.items()) {
-    if (figures.is_array() && figures.size() == 5 && figures[1].is_number())
-      record.points.push_back({series, figures[1].get<double>()});
-  }
+std::string mark_of(const ValidationFacts& validation) {
+  const json row = newest_row(validation);
+  if (row.is_null()) return "";
+  const json& comparison = field(row, "comparison");
+  const json& total = field(field(comparison, "merit"), "total");
+  std::string mark = total.is_number() ? fmt::format("figure of merit {:.4g}", number(total))
+                                       : std::string("no figure of merit");
+  if (!items(field(comparison, "unlike")).empty()) mark += ", nothing like the data";
+  return mark;
+}
+
+std::string mark_of(const ViewFacts& view) {
+  const std::size_t members = view.members.size();
+  std::string mark = fmt::format("{} member{}", members, members == 1 ? "" : "s");
+  if (!view.joined.empty()) mark += fmt::format("; {} joined", fmt::join(view.joined, ", "));
+  if (!view.causes.empty()) mark += fmt::format("; {}", fmt::join(view.causes, "; "));
+  if (!view.shared_anew.empty()) mark += "; " + view.shared_anew;
+  return mark;
+}
+
+std::string mark_of(const NodeFacts& node) {
+  if (node.state == "dead") return fmt::format("{} was lost: {}", node.name, node.cause);
+  if (node.state == "ended") return fmt::format("{} left: {}", node.name, node.cause);
+  return fmt::format("{} is {}{}{}", node.name, node.state, node.host.empty() ? "" : " on ",
+                     node.host);
 }
 
 }  // namespace
 
+std::string_view kind_of(const Record& record) {
+  return std::visit(
+      [](const auto& body) -> std::string_view {
+        if constexpr (requires { body.kKind; }) return body.kKind;
+        return "";
+      },
+      record.body);
+}
+
+std::vector<RecordPoint> points_of(const Record& record) {
+  std::vector<RecordPoint> points;
+  if (const auto* step = std::get_if<StepFacts>(&record.body)) {
+    add_points(*step, points);
+  } else if (const auto* validation = std::get_if<ValidationFacts>(&record.body)) {
+    add_points(*validation, points);
+  } else if (const auto* view = std::get_if<ViewFacts>(&record.body)) {
+    add("members", static_cast<double>(view->members.size()), points);
+  } else if (const auto* samples = std::get_if<SampleFacts>(&record.body)) {
+    for (const auto& [series, figures] : samples->values) add(series, figures.mean, points);
+  }
+  return points;
+}
+
+std::string mark_of(const Record& record) {
+  const auto mark = [&](const auto& body) -> std::string {
+    using Body = std::remove_cvref_t<decltype(body)>;
+    if constexpr (std::is_same_v<Body, RunRecord>) {
+      return record.step > 0 ? fmt::format("went on at step {}", record.step) : "";
+    } else if constexpr (std::is_same_v<Body, CheckpointFacts>) {
+      return "checkpoint " + body.file;
+    } else if constexpr (requires { mark_of(body); }) {
+      return mark_of(body);
+    } else {
+      return "";
+    }
+  };
+  return std::visit(mark, record.body);
+}
+
+std::string rows_of(const Record& record) {
+  const auto* const validation = std::get_if<ValidationFacts>(&record.body);
+  if (validation == nullptr) return "";
+  const json table = runtime::parse_json(validation->json);
+  const json& rows = field(table, "rows");
+  if (!rows.is_array() || rows.empty()) return "";
+  return rows.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string line_of(const Record& record) {
+  CHECK(!std::holds_alternative<std::monostate>(record.body), "a record of no kind");
+  std::string line = "{";
+  runtime::JsonWriter writer(line);
+  writer.text("kind", kind_of(record), kAnyLength);
+  writer.number("step", record.step);
+  writer.moment("time", record.time);
+  std::visit([&](const auto& body) { body_fields(writer, body); }, record.body);
+  return line + '}';
+}
+
 runtime::Result<Record> read_record(std::string_view line) {
-  const json value = json::parse(line, nullptr, false);
-  Record record;
-  record.kind = text(field(value, "kind"));
-  if (record.kind.empty() || !field(value, "step").is_number_unsigned()) {
+  const json value = runtime::parse_json(line);
+  const std::string kind = text(field(value, "kind"));
+  if (kind.empty() || !field(value, "step").is_number_unsigned()) {
     return runtime::Error{runtime::ErrorKind::kData, "not a line of metrics: no kind or no step"};
   }
+  Record record;
   record.time = number(field(value, "time"));
   record.step = whole(field(value, "step"));
-  record.json = line;
-  const json& fields = field(value, "fields");
-  if (record.kind == "run") read_run(value, record);
-  if (record.kind == "step") read_step(value, record);
-  if (record.kind == "validation") read_validation(fields, record);
-  if (record.kind == "view") read_view(fields, record);
-  if (record.kind == "node") read_node(value, record);
-  if (record.kind == "samples") read_samples(value, record);
-  if (record.kind == "checkpoint") {
-    record.mark = fmt::format("checkpoint {}", text(field(fields, "file")));
-  }
+  read_any(kind, value, record, std::make_index_sequence<std::variant_size_v<RecordBody>>());
   return record;
 }
 

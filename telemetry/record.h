@@ -1,13 +1,15 @@
 #pragma once
 
-// A line of metrics.jsonl, understood: the one way in which a run that is watched while it trains,
-// and one whose folder is read later, become curves. docs/watching.md lists kinds and fields.
+// What a run tells of itself while it trains, one record after the other: a line of metrics.jsonl
+// each, from which curves, pages and TensorBoard's events are made, at once or when the folder is
+// read later. docs/watching.md lists kinds and fields.
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "runtime/base/error.h"
@@ -20,7 +22,7 @@ struct RecordPoint {
   double value = 0.0;
 };
 
-// What a run says of itself when it begins or goes on; a line of kind "run" carries it.
+// What a run says of itself when it begins or goes on.
 struct RunFacts {
   std::string name;   // of the topology
   std::string model;  // "gan3d_25"
@@ -33,36 +35,103 @@ struct RunFacts {
   double price_per_node_hour = 0.0;                  // 0: none was told
 };
 
-// Of a "step".
-struct StepFacts {
-  std::uint64_t iteration = 0;
-  std::string slot;
-  std::uint64_t events = 0;
-  double seconds = 0.0;  // since the step before
+// A node has changed its state, or was not known before.
+struct NodeFacts {
+  static constexpr std::string_view kKind = "node";
+  std::string name = {}, host = {};
+  std::string role = "member";  // or "all", "head"
+  std::uint64_t pid = 0;
+  std::string state = {};    // "joining", "running", "ended", "dead"
+  std::string cause = {};    // of the last two
+  std::string address = {};  // as the head sees it
 };
 
-// Of a "node", and of the one that writes a "run".
-struct NodeFacts {
-  std::string name, host, role;  // role: "all", "head", "member"
-  std::uint64_t pid = 0;
-  std::string state, cause;
+// The first of a session.
+struct RunRecord {
+  static constexpr std::string_view kKind = "run";
+  RunFacts facts;
+  NodeFacts node{.state = "running"};  // that writes it
 };
+
+struct StepFacts {
+  static constexpr std::string_view kKind = "step";
+  std::uint64_t epoch = 0, iteration = 0;
+  std::string slot;
+  std::uint32_t attempts = 1;
+  std::uint64_t events = 0;
+  std::uint64_t event_sum = 0;                         // which events they were
+  std::vector<std::pair<std::string, double>> losses;  // by name
+  // How the time since the step before was spent; they add up to it.
+  double load_seconds = 0.0, compute_seconds = 0.0, reduce_seconds = 0.0, apply_seconds = 0.0;
+  std::string state_hash;  // before the step
+};
+
+// The members that make the steps from `first_step` on.
+struct ViewFacts {
+  static constexpr std::string_view kKind = "view";
+  std::string id = {};  // "1.2"
+  std::uint64_t first_step = 0;
+  std::vector<std::string> members = {};  // names of its nodes, in the order of the ring
+  std::vector<std::string> joined = {};   // names of those that are new
+  std::vector<std::string> causes = {};   // why others are not among them any more
+  std::string shared_anew = {};           // why micro-batches are; "" when they are not
+  double halted_seconds = 0.0;            // from the first of these until it was told
+  // Micro-batches of the iteration of `first_step` which from that step on other replicas compute
+  // than before, because those are lost or have left. As far as these had computed them for the
+  // steps that were under way, that was done again, and nothing else was.
+  std::uint32_t taken_over = 0;
+  std::uint64_t kept_bytes = 0;       // the most of any member when it halted
+  std::optional<std::string> time{};  // of day, when it was told
+};
+
+struct CheckpointFacts {
+  static constexpr std::string_view kKind = "checkpoint";
+  std::string file;  // its name
+  std::uint64_t bytes = 0;
+  std::string state_hash;
+};
+
+struct ValidationFacts {
+  static constexpr std::string_view kKind = "validation";
+  std::string json = "null";  // an object: the table of model/physics
+};
+
+struct ShowersFacts {
+  static constexpr std::string_view kKind = "showers";
+  std::string file;  // its path in the run's folder
+};
+
+// What the numbers of one series were since the record before.
+struct SampleFigures {
+  std::uint64_t count = 0;
+  double mean = 0.0, low = 0.0, high = 0.0, last = 0.0;
+};
+
+struct SampleFacts {
+  static constexpr std::string_view kKind = "samples";
+  std::vector<std::pair<std::string, SampleFigures>> values;  // by series
+};
+
+// std::monostate: of a kind that is not known here.
+using RecordBody = std::variant<std::monostate, RunRecord, StepFacts, CheckpointFacts,
+                                ValidationFacts, ViewFacts, NodeFacts, ShowersFacts, SampleFacts>;
 
 struct Record {
-  std::string kind;        // "run", "step", "checkpoint", "validation", "view", "node", "showers",
-                           // "samples"; others are passed on as they are
   double time = 0.0;       // seconds since 1970; 0: not told
-  std::uint64_t step = 0;  // steps committed when it was written; of a "step": its number
-  std::vector<RecordPoint> points;
-  // What people read across the curves: "member.1 was lost: killed by signal 9". "": no such.
-  std::string mark;
-  std::optional<RunFacts> run;
-  std::optional<StepFacts> made;
-  std::optional<NodeFacts> node;
-  std::string rows;  // of a "validation": JSON, the list of the table's rows
-  std::string json;  // the line
+  std::uint64_t step = 0;  // steps committed when it was made; of a step: its number
+  RecordBody body{};
 };
 
+// "run", "step" and so on; "" when the kind is not known here.
+std::string_view kind_of(const Record& record);
+std::vector<RecordPoint> points_of(const Record& record);
+// What people read across the curves: "member.1 was lost: killed by signal 9". "": no such.
+std::string mark_of(const Record& record);
+// The rows of a validation's table, as a JSON list; "": there are none.
+std::string rows_of(const Record& record);
+
+// The record as a line of metrics.jsonl, without its end. Its kind is known.
+std::string line_of(const Record& record);
 // kData: not a JSON object with "kind" and "step". Fields of another kind than they should have are
 // taken as absent.
 runtime::Result<Record> read_record(std::string_view line);

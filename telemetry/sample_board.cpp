@@ -2,12 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
-#include <map>
-
-#include <fmt/format.h>
-
-#include "runtime/base/json_text.h"
+#include <utility>
 
 namespace troupe::telemetry {
 
@@ -26,11 +21,11 @@ void SampleBoard::take(std::string_view sender, std::string_view name, double va
       return;
     }
     ++told_;
-    if (found == tallies_.end()) found = tallies_.emplace(series_, Tally{}).first;
+    if (found == tallies_.end()) found = tallies_.emplace(series_, SampleFigures{}).first;
     found->second = {1, value, value, value, value};
     return;
   }
-  Tally& tally = found->second;
+  SampleFigures& tally = found->second;
   ++tally.count;
   // Without their sum, which could be beyond a double.
   tally.mean +=
@@ -40,24 +35,16 @@ void SampleBoard::take(std::string_view sender, std::string_view name, double va
   tally.last = value;
 }
 
-std::string SampleBoard::take_values() {
-  std::map<std::string_view, const Tally*> sorted;
+SampleFacts SampleBoard::take_values() {
+  SampleFacts facts;
   for (const auto& [series, tally] : tallies_) {
-    if (tally.count > 0) sorted.emplace(series, &tally);
+    if (tally.count > 0) facts.values.emplace_back(series, tally);
   }
-  std::string text(1, '{');
-  for (const auto& [series, tally] : sorted) {
-    if (text.size() > 1) text.push_back(',');
-    fmt::format_to(std::back_inserter(text), "{}:[{},{},{},{},{}]", runtime::json_string(series),
-                   tally->count, runtime::json_number(tally->mean),
-                   runtime::json_number(tally->low), runtime::json_number(tally->high),
-                   runtime::json_number(tally->last));
-  }
-  text.push_back('}');
+  std::ranges::sort(facts.values, {}, &std::pair<std::string, SampleFigures>::first);
   std::erase_if(tallies_, [](const auto& each) { return each.second.count == 0; });
   for (auto& [series, tally] : tallies_) tally = {};
   told_ = 0;
-  return text;
+  return facts;
 }
 
 }  // namespace troupe::telemetry

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "telemetry/record.h"
+
 namespace troupe::telemetry {
 
 struct SampleBoardOptions {
@@ -30,15 +32,11 @@ class SampleBoard {
   // Numbers left out so far.
   std::uint64_t left_out() const { return left_out_; }
 
-  // The line's values, as one JSON object in the order of the names: {"replica.0/compute_seconds":
-  // [count, mean, low, high, last]}. What comes from here on belongs to the next line.
-  std::string take_values();
+  // What was told since the last line, in the order of the names, such as
+  // "replica.0/compute_seconds". What comes from here on belongs to the next line.
+  SampleFacts take_values();
 
  private:
-  struct Tally {
-    std::uint64_t count = 0;  // 0: nothing since the last line
-    double mean = 0.0, low = 0.0, high = 0.0, last = 0.0;
-  };
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view name) const {
@@ -47,8 +45,9 @@ class SampleBoard {
   };
 
   SampleBoardOptions options_;
-  // Of this line and the one before: a series that goes on costs no memory anew.
-  std::unordered_map<std::string, Tally, Hash, std::equal_to<>> tallies_;
+  // The series of this line and the one before: a series that goes on costs no memory anew. A count
+  // of 0: nothing since the last line.
+  std::unordered_map<std::string, SampleFigures, Hash, std::equal_to<>> tallies_;
   std::string series_;    // that is being looked up
   std::size_t told_ = 0;  // series of this line
   std::uint64_t left_out_ = 0;

@@ -1,7 +1,7 @@
 #pragma once
 
-// One list of fields per struct. An archive walks the list: one writes the struct, one reads it,
-// those of tests draw it and compare it. So none can leave out what another has.
+// One list of fields per struct. An archive walks the list: it writes the struct for the wire or as
+// JSON, or reads it, and those of tests draw and compare it. None can leave out what another has.
 //
 // The list stands in the struct's namespace, for the constant struct and for the other:
 //
@@ -38,13 +38,27 @@
 //                                     call. Without `each`: unsigned integers or structs
 //   first(name, values, most)         the same; more than `most` are left out where it is written
 //   all(name, values)                 an array of unsigned integers
-//   perhaps(name, value, each)        an optional, or a pointer to a constant struct, that may be
-//                                     absent. Without `each`: of a struct
+//   perhaps(name, value)              an optional, or a pointer to a constant struct, that may be
+//                                     absent
 //   shared(name, pointer)             a pointer to a constant struct, never null
 //   inlined(value)                    a struct, or such a pointer, whose fields stand in its place
-//   last(name, pointer)               as perhaps(); nothing at all stands for an absent one
+//   last(name, value)                 as perhaps(); nothing at all stands for an absent one, nor in
+//                                     JSON for an empty list or text
 //   floats(name, values)              a vector of floats, of any size
 //   attached(name, buffer)            a Buffer, of any size
+//
+// JSON (runtime/base/json_writer.h, json_reader.h) lacks version, time, hash, choice,
+// perhaps_choice, words, first, all, shared, floats and attached. It alone has:
+//
+//   real(name, value, digits)         so many digits in place of 9
+//   moment(name, value)               a double: seconds since 1970, told to a millisecond
+//   bits(name, value)                 a number of 64 bits, told in hexadecimal digits
+//   perhaps(name, value, each)        each(archive, value) makes one call
+//   json(name, text)                  a text that is JSON already
+//   map(name, entries, each)          a vector of pairs, the first of each its name; nothing at all
+//                                     stands for an empty one
+//   tuple(name, inside)               inside(archive) makes calls for values without names
+//   group(name, inside)               the same for fields of the struct in an object of their own
 
 #include <concepts>
 #include <type_traits>

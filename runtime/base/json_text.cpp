@@ -29,8 +29,8 @@ std::string json_string(std::string_view text) {
   return out + '"';
 }
 
-std::string json_number(double value) {
-  return std::isfinite(value) ? fmt::format("{:.9g}", value) : "null";
+std::string json_number(double value, int digits) {
+  return std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "null";
 }
 
 }  // namespace troupe::runtime

@@ -19,27 +19,16 @@ Sinks::Sinks(SinkOptions options) : options_(std::move(options)) {
   }
 }
 
-void Sinks::begin(std::string line) {
-  const auto record = read_record(line);
-  if (record.ok() && options_.history) options_.history->take(*record);
-  begin_ = std::move(line);
+void Sinks::begin(Record run) {
+  if (options_.history) options_.history->take(run);
+  begin_ = std::move(run);
 }
 
-void Sinks::take(std::string_view line) {
+void Sinks::take(const Record& record) {
   if (!std::exchange(open_, true)) open_files();
-  if (begin_) {
-    const std::string first = *std::exchange(begin_, std::nullopt);
-    write(first);
-    if (auto record = read_record(first); record.ok()) pass_on(std::move(record).value());
-  }
-  write(line);
-  auto record = read_record(line);
-  if (!record.ok()) {
-    ++not_understood_;
-    return;
-  }
-  if (options_.history) options_.history->take(*record);
-  pass_on(std::move(record).value());
+  if (begin_) write(*std::exchange(begin_, std::nullopt));
+  write(record);
+  if (options_.history) options_.history->take(record);
 }
 
 void Sinks::open_files() {
@@ -59,20 +48,19 @@ void Sinks::open_files() {
   }
 }
 
-void Sinks::write(std::string_view line) {
-  if (!metrics_) return;
-  metrics_->add(fmt::format("{}\n", line));
-  tell(metrics_->flush());
-}
-
-void Sinks::pass_on(Record record) {
-  if (publisher_) publisher_->send(record.kind, record.json);
-  if (!tensorboard_) return;
-  if (record.made) {
-    thinned_.add(record);
-    record.points.clear();
+void Sinks::write(const Record& record) {
+  const std::string line = line_of(record);
+  if (metrics_) {
+    metrics_->add(line + "\n");
+    tell(metrics_->flush());
   }
-  tensorboard_->take(record);
+  if (publisher_) publisher_->send(kind_of(record), line);
+  if (!tensorboard_) return;
+  if (std::holds_alternative<StepFacts>(record.body)) {
+    thinned_.add(record);
+  } else {
+    tensorboard_->take(record);
+  }
 }
 
 void Sinks::take_showers(std::string_view json, std::uint64_t step, double time) {
@@ -103,8 +91,7 @@ void Sinks::put_back() {
 std::string Sinks::published_at() const { return publisher_ ? publisher_->address() : ""; }
 
 std::uint64_t Sinks::dropped() const {
-  return not_understood_ + (metrics_ ? metrics_->dropped() : 0) +
-         (tensorboard_ ? tensorboard_->dropped() : 0);
+  return (metrics_ ? metrics_->dropped() : 0) + (tensorboard_ ? tensorboard_->dropped() : 0);
 }
 
 void Sinks::tell(const Result<void>& result) {

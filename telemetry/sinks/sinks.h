@@ -1,6 +1,6 @@
 #pragma once
 
-// Everything the lines of metrics.jsonl go into: that file, the history that pages are made of,
+// Everything the records of a run go into: metrics.jsonl, the history that pages are made of,
 // TensorBoard's event files and the stream of messages. None of them can fail the run: what goes
 // wrong is told once, and the others go on.
 
@@ -34,12 +34,11 @@ class Sinks {
  public:
   explicit Sinks(SinkOptions options);
 
-  // A session begins: the line of kind "run". At once in the history, elsewhere with the first line
-  // that follows, so that a session that does nothing leaves nothing.
-  void begin(std::string line);
-  // A line without its end. At once in the file: a process that is killed leaves all but the last.
-  // One that is not understood is in the file alone, and counted.
-  void take(std::string_view line);
+  // A session begins: at once in the history, elsewhere with the first record that follows, so that
+  // a session that does nothing leaves nothing.
+  void begin(Record run);
+  // At once in the file: a process that is killed leaves all but the last.
+  void take(const Record& record);
   // Of showers, as docs/watching.md has them: what TensorBoard shows of them.
   void take_showers(std::string_view json, std::uint64_t step, double time);
   // What may wait: to be called about once a second. Of steps, of which there may be many,
@@ -50,28 +49,26 @@ class Sinks {
   // them anew, with all that they hold.
   void put_back();
 
-  // Whether a line followed that of begin().
+  // Whether a record followed that of begin().
   bool has_begun() const { return open_; }
   // Where lines are published, with the port that was found; "": nowhere.
   std::string published_at() const;
-  // Lines and events that found no room or were not understood.
+  // Lines and events that found no room.
   std::uint64_t dropped() const;
 
  private:
   void open_files();
-  void write(std::string_view line);
-  // Into all that is no file of lines and no history.
-  void pass_on(Record record);
+  // Into all but the history.
+  void write(const Record& record);
   void tell(const runtime::Result<void>& result);
 
   SinkOptions options_;
-  std::optional<std::string> begin_;  // the line, while nothing has followed it
+  std::optional<Record> begin_;  // while nothing has followed it
   bool open_ = false;
   std::optional<AppendFile> metrics_;
   std::optional<TensorboardFile> tensorboard_;
   std::unique_ptr<Publisher> publisher_;
   ThinnedPoints thinned_;
-  std::uint64_t not_understood_ = 0;
 };
 
 }  // namespace troupe::telemetry

@@ -67,16 +67,18 @@ Result<void> TensorboardFile::begin() {
 }
 
 void TensorboardFile::take(const Record& record) {
-  if (record.run) {
+  if (const auto* run = std::get_if<RunRecord>(&record.body)) {
     // What belongs to the state that it goes on from, such as its validation, is not made again.
     file_->add(tensorboard_record(session_event(time_of(record.time), record.step + 1)));
-    text("run", record.step, record.time, markdown(*record.run));
+    text("run", record.step, record.time, markdown(run->facts));
   }
   std::vector<ProtobufMessage> values;
-  values.reserve(record.points.size() + 1);
-  for (const RecordPoint& point : record.points)
+  for (const RecordPoint& point : points_of(record)) {
     values.push_back(scalar_value(point.series, point.value));
-  if (!record.mark.empty()) values.push_back(text_value("marks", record.mark));
+  }
+  if (const std::string mark = mark_of(record); !mark.empty()) {
+    values.push_back(text_value("marks", mark));
+  }
   if (!values.empty()) add(record.step, record.time, values);
 }
 

@@ -35,7 +35,7 @@ class TensorboardFile {
   // kData: the file cannot be made, naming it.
   static runtime::Result<TensorboardFile> open(TensorboardOptions options);
 
-  // A line of metrics.jsonl: every point a scalar; a mark a text under "marks"; of a "run" a text
+  // Every point a scalar; a mark a text under "marks"; of a "run" a text
   // "run", and the start of a session behind its step, which makes TensorBoard forget what a
   // session before it had of the steps behind that.
   void take(const Record& record);

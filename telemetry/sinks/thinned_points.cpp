@@ -5,7 +5,7 @@
 namespace troupe::telemetry {
 
 void ThinnedPoints::add(const Record& record) {
-  for (const RecordPoint& point : record.points) {
+  for (const RecordPoint& point : points_of(record)) {
     Sum& sum = sums_[point.series];
     sum.step = record.step;
     sum.time = record.time;

@@ -4,11 +4,11 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "runtime/base/clock.h"
-#include "runtime/base/utc_time.h"
+#include "runtime/base/json_reader.h"
 #include "telemetry/json_fields.h"
 
 namespace troupe::telemetry {
@@ -31,7 +31,7 @@ double local_seconds(const char* text, const char** rest) {
 }  // namespace
 
 std::optional<RunEnd> read_run_end(std::string_view summary_json) {
-  const json summary = json::parse(summary_json, nullptr, false);
+  const json summary = runtime::parse_json(summary_json);
   if (!summary.is_object() || !summary.contains("state_hash")) return std::nullopt;
   if (const std::string error = text(field(summary, "error")); !error.empty()) {
     return RunEnd{"failed", error};
@@ -41,26 +41,13 @@ std::optional<RunEnd> read_run_end(std::string_view summary_json) {
   return RunEnd{"ended", ""};
 }
 
-std::vector<Record> read_nodes_file(std::string_view nodes_json) {
-  std::vector<Record> records;
-  const json nodes = json::parse(nodes_json, nullptr, false);
-  for (const json& node : items(nodes)) {
-    if (text(field(node, "name")).empty()) continue;
-    NodeFacts facts;
-    facts.name = text(field(node, "name"));
-    facts.host = text(field(node, "host"));
-    facts.role = text(field(node, "role"));
-    facts.state = text(field(node, "state"));
-    facts.cause = text(field(node, "cause"));
-    facts.pid = whole(field(node, "pid"));
-    Record record;
-    record.kind = "node";
-    const auto since = runtime::read_utc(text(field(node, "since")));
-    record.time = since ? runtime::seconds_since_1970(*since) : 0.0;
-    record.node = std::move(facts);
-    records.push_back(std::move(record));
+std::vector<ListedNode> read_nodes_file(std::string_view nodes_json) {
+  std::vector<ListedNode> nodes;
+  const json list = runtime::parse_json(nodes_json);
+  for (const json& item : items(list)) {
+    if (ListedNode node; runtime::read_object(item, node)) nodes.push_back(std::move(node));
   }
-  return records;
+  return nodes;
 }
 
 LogLine read_log_line(std::string_view line) {

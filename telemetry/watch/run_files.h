@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "telemetry/history.h"
-#include "telemetry/record.h"
+#include "telemetry/listed_node.h"
 
 namespace troupe::telemetry {
 
@@ -20,8 +20,8 @@ struct RunEnd {
 // Nothing: that is no summary.
 std::optional<RunEnd> read_run_end(std::string_view summary_json);
 
-// Every node of nodes.json as a record that a history takes; marks nothing.
-std::vector<Record> read_nodes_file(std::string_view nodes_json);
+// Every node of nodes.json that has a name.
+std::vector<ListedNode> read_nodes_file(std::string_view nodes_json);
 
 // A line of log.txt, "2025-01-31 12:34:56.789 warning loader: text" in local time. One that does
 // not begin so goes on with the line before: level and time are empty.

@@ -125,7 +125,9 @@ void RunReader::Impl::read_nodes() {
   const FileMark mark = mark_of(path);
   if (mark == nodes_mark || mark.size < 0) return;
   nodes_mark = mark;
-  for (const Record& record : read_nodes_file(text_of(path))) history->take(record);
+  for (const ListedNode& node : read_nodes_file(text_of(path))) {
+    history->take_node(node.facts, runtime::seconds_since_1970(node.since));
+  }
 }
 
 bool RunReader::Impl::is_held() const {
@@ -140,10 +142,13 @@ std::string RunReader::Impl::why_it_is_silent(bool has_summary) const {
   if (last_log.level == "error") {
     return fmt::format("it left no summary.json; the last its log says: {}", last_log.text);
   }
-  const bool has_begun = mark_of(folder + "/topology.yaml").size >= 0;
-  return fmt::format("it ended without a word: it was killed, or its host went down; {}",
-                     has_begun ? "go on with: troupe run --resume " + folder
-                               : "it had not begun to train, so start it again");
+  std::string advice = "it had not begun to train, so start it again";
+  if (mark_of(folder + "/topology.yaml").size >= 0) {
+    advice = "go on with: troupe run --resume " + folder;
+  } else if (metrics.bytes() > 0) {
+    advice = "its topology.yaml is missing: put it back to go on";
+  }
+  return "it ended without a word: it was killed, or its host went down; " + advice;
 }
 
 void RunReader::Impl::judge_end(const FileMark& summary) {

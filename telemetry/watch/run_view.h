@@ -10,27 +10,17 @@
 #include <vector>
 
 #include "telemetry/history.h"
+#include "telemetry/history_news.h"
 
 namespace troupe::telemetry {
 
 struct RunView {
-  struct Node {
-    std::string name, host, state, cause;
-    double cores = 0.0, resident_bytes = 0.0;
-  };
-  struct Note {
-    std::uint64_t step = 0;
-    double time = 0.0;
-    std::string kind, text;
-  };
-
   std::uint64_t version = 0;
   RunFacts facts;
   RunProgress progress;
-  std::string progress_members;  // of the JSON object, as it was told; without error
   std::map<std::string, std::vector<double>> curves;  // means by series
-  std::vector<Node> nodes;
-  std::deque<Note> marks;   // the newest
+  std::vector<NodeState> nodes;
+  std::deque<Mark> marks;   // the newest
   std::deque<LogLine> log;  // likewise
 
   // "ended", "failed", "stopped": nothing more will come.

@@ -121,10 +121,11 @@ void add_nodes(const RunView& run, std::vector<std::string>& lines) {
   if (run.nodes.empty()) return;
   lines.emplace_back("nodes");
   for (std::size_t i = 0; i < run.nodes.size() && i < kMostNodes; ++i) {
-    const RunView::Node& node = run.nodes[i];
+    const NodeState& node = run.nodes[i];
     lines.push_back(fmt::format("  {} {} {:>6.2f} cores {:>9}  {} {}",
                                 cell(node.name, kNameColumns), cell(node.state, 8), node.cores,
-                                bytes_text(node.resident_bytes), node.host, node.cause));
+                                bytes_text(static_cast<double>(node.sample.resident_bytes)),
+                                node.host, node.cause));
   }
   if (run.nodes.size() > kMostNodes) {
     lines.push_back(fmt::format("  and {} more", run.nodes.size() - kMostNodes));
@@ -135,7 +136,7 @@ void add_notes(const RunView& run, std::vector<std::string>& lines) {
   if (!run.marks.empty()) lines.emplace_back("lately");
   for (std::size_t i = run.marks.size() - std::min(kMarks, run.marks.size()); i < run.marks.size();
        ++i) {
-    const RunView::Note& mark = run.marks[i];
+    const Mark& mark = run.marks[i];
     lines.push_back(fmt::format("  {}  step {}  {}", clock_text(mark.time), mark.step, mark.text));
   }
   if (!run.log.empty()) lines.emplace_back("log");

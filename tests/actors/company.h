@@ -250,7 +250,7 @@ class Company {
       } else if (const auto* change = message.as<NodeChange>()) {
         if (change->state == "dead") changes.push_back(change->node + " dead: " + change->cause);
       } else if (const auto* event = message.as<EventMetrics>()) {
-        changes.push_back(fmt::format("{} {}: {}", event->kind, event->step, event->json));
+        changes.push_back(telemetry::line_of(event->record));
       }
     };
     script.timer = [](Context& context, runtime::TimerId) {

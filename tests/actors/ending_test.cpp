@@ -50,7 +50,7 @@ class Ending {
       context.send_control("coordinator", Message::of(LastStateDone{}));
     };
     monitor.receive = [this](Context& context, const Message& message) {
-      if (const auto* event = message.as<EventMetrics>()) events.push_back(event->step);
+      if (const auto* event = message.as<EventMetrics>()) events.push_back(event->record.step);
       if (const auto* told = message.as<ShowersMetrics>()) showers[told->step] = told->json;
       if (message.as<FinishMetrics>() == nullptr) return;
       ++finished;

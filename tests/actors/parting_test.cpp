@@ -45,10 +45,11 @@ TEST(Parting, LostMemberLeavesTheOthersInANewViewFromTheFurthestStepOn) {
   EXPECT_THAT(
       company.changes[1],
       StartsWith(
-          R"(view 9: {"view":"1.2","first_step":9,"members":["member.0","member.2"],)"
+          R"({"kind":"view","step":9,"time":0.000,"fields":{"view":"1.2","first_step":9,"members":["member.0","member.2"],)"
           R"("joined":[],"causes":["its connection closed"],"shared_anew":"","halted_seconds":)"));
-  EXPECT_THAT(company.changes[1],
-              EndsWith(R"("micro_batches_taken_over":2,"kept_bytes":300,"time":"after View 1.1"})"))
+  EXPECT_THAT(
+      company.changes[1],
+      EndsWith(R"("micro_batches_taken_over":2,"kept_bytes":300,"time":"after View 1.1"}})"))
       << "of six, and the most of those that are left";
 }
 

@@ -129,8 +129,8 @@ TEST(TensorboardFile, LinesBecomeScalarsTextsAndTheStartOfASession) {
   auto file = TensorboardFile::open(options(folder));
   ASSERT_TRUE(file.ok());
   file->take(read(R"({"kind":"run","time":1760000001,"step":40,"name":"toy","model":"gan3d_12"})"));
-  file->take(read(
-      R"({"kind":"step","time":1760000002,"step":40,"slot":"g","losses":{"a":1,"b":2},"seconds":{}})"));
+  file->take(read(R"({"kind":"samples","time":1760000002,"step":40,)"
+                  R"("values":{"x/a":[1,1,1,1,1],"x/b":[1,2,2,2,2]}})"));
   file->take(read(R"({"kind":"showers","time":1760000003,"step":41,"file":"x"})"));
   ASSERT_TRUE(file->flush().ok());
   const auto found = events(read_file(file->path()));
@@ -138,9 +138,8 @@ TEST(TensorboardFile, LinesBecomeScalarsTextsAndTheStartOfASession) {
   EXPECT_EQ(found[1], session_event(1760000001, 41));
   EXPECT_THAT(found[2], HasSubstr("| model | gan3d_12 |"));
   EXPECT_THAT(found[3], HasSubstr("went on at step 40"));
-  EXPECT_EQ(found[4],
-            summary_event(1760000002, 40,
-                          std::vector{scalar_value("loss/g/a", 1), scalar_value("loss/g/b", 2)}));
+  EXPECT_EQ(found[4], summary_event(1760000002, 40,
+                                    std::vector{scalar_value("x/a", 1), scalar_value("x/b", 2)}));
 }
 
 TEST(TensorboardFile, LineWithoutATimeHasThatOfTheOneBefore) {

@@ -209,9 +209,18 @@ std::string reason_of(const RunFiles& folder) {
   return reader->history()->progress().error;
 }
 
+TEST(RunReader, RunThatEndedBeforeItBeganIsToBeStartedAgain) {
+  const RunFiles folder;
+  folder.write(".lock", "");
+  const auto reader = open(folder);
+  EXPECT_FALSE(reader->live());
+  EXPECT_THAT(reader->history()->progress().error,
+              HasSubstr("it had not begun to train, so start it again"));
+}
+
 TEST(RunReader, RunThatTellsNoEndHasEndedWhenItIsSilent) {
   const RunFiles folder;
-  EXPECT_THAT(reason_of(folder), HasSubstr("it had not begun to train, so start it again"));
+  EXPECT_THAT(reason_of(folder), HasSubstr("its topology.yaml is missing: put it back"));
   folder.write("topology.yaml", "name: a\n");
   EXPECT_THAT(reason_of(folder), HasSubstr("--resume " + folder.path()));
   folder.write("summary.json", "garbage{");

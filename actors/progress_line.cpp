@@ -77,8 +77,8 @@ std::string ProgressLine::text(TimePoint now) const {
   const std::string epoch = telemetry::epoch_text(
       telemetry::count_epochs(done_, options_.iterations, options_.iterations_per_epoch));
   return fmt::format(
-      "{} [{}{}] {:.0f} %  iteration {}/{}  loss d {} g {}  {:.3g} events/s  {} left",
-      epoch, std::string(filled, '#'), std::string(kBarWidth - filled, '.'), 100.0 * part, done_,
+      "{} [{}{}] {:.0f} %  iteration {}/{}  loss d {} g {}  {:.3g} events/s  {} left", epoch,
+      std::string(filled, '#'), std::string(kBarWidth - filled, '.'), 100.0 * part, done_,
       options_.iterations, loss_text(discriminator_loss_), loss_text(generator_loss_), rate,
       since > 0 ? clock_text(left) : "--:--");
 }

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "pipeline/iteration_share.h"
+#include "pipeline/steps/iteration_share.h"
 #include "runtime/base/error.h"
 #include "runtime/message.h"
 

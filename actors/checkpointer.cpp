@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/checkpoint.h"
+#include "pipeline/checkpoint/checkpoint.h"
 
 namespace troupe::actors {
 

@@ -16,8 +16,8 @@
 #include "actors/messages.h"
 #include "actors/sample_teller.h"
 #include "model/gan.h"
-#include "pipeline/checkpoint_folder.h"
-#include "pipeline/training_state.h"
+#include "pipeline/checkpoint/checkpoint_folder.h"
+#include "pipeline/steps/training_state.h"
 #include "runtime/actor.h"
 #include "runtime/base/disk.h"
 

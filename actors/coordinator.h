@@ -3,10 +3,10 @@
 // Begins and ends the run: waits until every member is there, hears of every end, has the last
 // state saved and validated, releases the members and ends its node. While it trains, members that
 // are lost, leave, or have lost each other cost no step: the others go on in a new View
-// (pipeline/membership.h), and where too few are left they wait for others to join. The last of
-// them ends the run, and so does one that fails, with the last committed state saved. In one
+// (pipeline/steps/membership.h), and where too few are left they wait for others to join. The last
+// of them ends the run, and so does one that fails, with the last committed state saved. In one
 // process there is one member, on the same node. When replicas turn out to be faster or slower than
-// they have work, it is shared out anew (pipeline/balance.h), which is a View as well.
+// they have work, it is shared out anew (pipeline/steps/balance.h), which is a View as well.
 //
 // One that takes the place of another, which was lost with its head, has all members that come back
 // halt, hears from them which View they are in, and goes on with the next one of a higher term.
@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "actors/messages.h"
-#include "pipeline/balance.h"
-#include "pipeline/membership.h"
+#include "pipeline/steps/balance.h"
+#include "pipeline/steps/membership.h"
 #include "runtime/actor.h"
 #include "runtime/transport/drain.h"
 #include "runtime/transport/gate.h"

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "actors/messages.h"
-#include "pipeline/buckets.h"
-#include "pipeline/step_record.h"
-#include "pipeline/step_share.h"
-#include "pipeline/view.h"
+#include "pipeline/steps/buckets.h"
+#include "pipeline/steps/step_record.h"
+#include "pipeline/steps/step_share.h"
+#include "pipeline/steps/view.h"
 #include "runtime/base/clock.h"
 #include "runtime/message.h"
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/micro_batch.h"
+#include "pipeline/steps/micro_batch.h"
 
 namespace troupe::actors {
 

@@ -18,9 +18,9 @@
 
 #include "actors/messages.h"
 #include "actors/sample_teller.h"
-#include "pipeline/dataset.h"
-#include "pipeline/sampler.h"
-#include "pipeline/spot_check.h"
+#include "pipeline/data/dataset.h"
+#include "pipeline/data/sampler.h"
+#include "pipeline/steps/spot_check.h"
 #include "runtime/actor.h"
 
 namespace troupe::actors {

@@ -9,8 +9,8 @@
 #include <span>
 
 #include "actors/messages.h"
-#include "pipeline/state_fields.h"
-#include "pipeline/view_fields.h"
+#include "pipeline/steps/state_fields.h"
+#include "pipeline/steps/view_fields.h"
 #include "runtime/base/buffer.h"
 #include "runtime/base/error_fields.h"
 #include "runtime/base/fields.h"

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "pipeline/reduction_format.h"
-#include "pipeline/step_record.h"
-#include "pipeline/training_state.h"
-#include "pipeline/view.h"
+#include "pipeline/steps/reduction_format.h"
+#include "pipeline/steps/step_record.h"
+#include "pipeline/steps/training_state.h"
+#include "pipeline/steps/view.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
@@ -153,8 +153,8 @@ struct EndOfData {
 };
 
 // Replica -> Reducer and back, data: elements [begin, end) of a step's contribution vector.
-// Payload: int64 or float per element, as pipeline/sum_layout.h has it; the replica's part on the
-// way there, the sum over all replicas of the run on the way back.
+// Payload: int64 or float per element, as pipeline/steps/sum_layout.h has it; the replica's part on
+// the way there, the sum over all replicas of the run on the way back.
 struct BucketMessage {
   static constexpr std::string_view kName = "bucket";
   std::uint64_t step = 0;

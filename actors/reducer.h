@@ -1,12 +1,12 @@
 #pragma once
 
 // Adds what all replicas of the run contribute, bucket by bucket, and gives those of its node the
-// sums and the combined header. One per node; those of a View (pipeline/view.h) stand in a ring,
-// each sends to the next, and which bucket goes which way says pipeline/ring_schedule.h. Every
-// bucket sets out as soon as the node's replicas have contributed it, but for one thing: while
-// kMostUnderWay bytes that began here are under way, the next ones of the step's attempt wait for
-// sums to come back. So what travels stays in the caches, and a fast node does not fill the memory
-// of a slow one.
+// sums and the combined header. One per node; those of a View (pipeline/steps/view.h) stand in a
+// ring, each sends to the next, and which bucket goes which way says
+// pipeline/steps/ring_schedule.h. Every bucket sets out as soon as the node's replicas have
+// contributed it, but for one thing: while kMostUnderWay bytes that began here are under way, the
+// next ones of the step's attempt wait for sums to come back. So what travels stays in the caches,
+// and a fast node does not fill the memory of a slow one.
 //
 // The Coordinator changes the View in two turns. Told to halt, the reducer forgets what is under
 // way and tells the next step: of all before it, the replicas have the sums or will have them. Told
@@ -26,7 +26,7 @@
 // of two steps: what the ring brings before its turn is kept with its credit, and if that could
 // fill a link, the ring would stand still. What the node's replicas contribute is bounded by those
 // two steps alone. Needs no thread of its own. What becomes of the numbers says
-// pipeline/bucket_arithmetic.h.
+// pipeline/steps/bucket_arithmetic.h.
 
 #include <cstdint>
 #include <deque>
@@ -40,10 +40,10 @@
 
 #include "actors/messages.h"
 #include "actors/sample_teller.h"
-#include "pipeline/bucket_arithmetic.h"
-#include "pipeline/buckets.h"
-#include "pipeline/reduction_format.h"
-#include "pipeline/ring_schedule.h"
+#include "pipeline/steps/bucket_arithmetic.h"
+#include "pipeline/steps/buckets.h"
+#include "pipeline/steps/reduction_format.h"
+#include "pipeline/steps/ring_schedule.h"
 #include "runtime/actor.h"
 
 namespace troupe::actors {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/step_ahead.h"
+#include "pipeline/steps/step_ahead.h"
 
 namespace troupe::actors {
 namespace {

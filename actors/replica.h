@@ -4,15 +4,15 @@
 // contribute to each step of the schedule, and applies every reduced step.
 //
 // Two steps may be under way. While one is being reduced, as much of the next is computed as reads
-// nothing that the one in flight writes (pipeline/step_ahead.h), the next iteration's first step
-// included, if its micro-batches are here. Is that all of it, its buckets go out too; its header
-// follows when the step in front is applied, because it carries the hash of the state between them.
-// Buckets leave while the backward pass of the last micro-batches still computes those before them.
-// What is computed stays until it is applied, so a retry computes nothing anew.
+// nothing that the one in flight writes (pipeline/steps/step_ahead.h), the next iteration's first
+// step included, if its micro-batches are here. Is that all of it, its buckets go out too; its
+// header follows when the step in front is applied, because it carries the hash of the state
+// between them. Buckets leave while the backward pass of the last micro-batches still computes
+// those before them. What is computed stays until it is applied, so a retry computes nothing anew.
 //
-// In another View (pipeline/view.h) the steps under way are contributed again, with micro-batches
-// of members that are lost, if some of them are this replica's now: of these alone the events are
-// asked for and the gradients computed.
+// In another View (pipeline/steps/view.h) the steps under way are contributed again, with
+// micro-batches of members that are lost, if some of them are this replica's now: of these alone
+// the events are asked for and the gradients computed.
 //
 // A loader on the head is lost with it: the next one is told in the next View, which it begins.
 //
@@ -46,12 +46,12 @@
 #include "actors/pace_meter.h"
 #include "actors/sample_teller.h"
 #include "config/units.h"
-#include "model/backend/backend.h"
+#include "model/backend.h"
 #include "model/gan.h"
-#include "pipeline/iteration_share.h"
-#include "pipeline/spot_check.h"
-#include "pipeline/step_computer.h"
-#include "pipeline/training_state.h"
+#include "pipeline/steps/iteration_share.h"
+#include "pipeline/steps/spot_check.h"
+#include "pipeline/steps/step_computer.h"
+#include "pipeline/steps/training_state.h"
 #include "runtime/actor.h"
 #include "runtime/base/thread_team.h"
 

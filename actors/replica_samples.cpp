@@ -1,8 +1,8 @@
 // What a Replica tells of a step besides its line: numbers for curves.
 
 #include "actors/replica.h"
-#include "pipeline/gradient_norm.h"
-#include "pipeline/state_layout.h"
+#include "pipeline/steps/gradient_norm.h"
+#include "pipeline/steps/state_layout.h"
 
 namespace troupe::actors {
 

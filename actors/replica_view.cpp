@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "actors/replica.h"
-#include "pipeline/micro_batch.h"
+#include "pipeline/steps/micro_batch.h"
 
 namespace troupe::actors {
 namespace {

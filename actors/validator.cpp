@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/training_state.h"
+#include "pipeline/steps/training_state.h"
 
 namespace troupe::actors {
 namespace {

@@ -22,8 +22,8 @@
 #include "model/physics/shower_report.h"
 #include "model/physics/shower_statistics.h"
 #include "model/physics/table.h"
-#include "pipeline/dataset.h"
-#include "pipeline/generation.h"
+#include "pipeline/data/dataset.h"
+#include "pipeline/data/generation.h"
 #include "runtime/actor.h"
 
 namespace troupe::actors {

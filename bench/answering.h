@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/child_process.h"
+#include "launch/processes/child_process.h"
 #include "runtime/base/error.h"
 
 namespace troupe::bench {

@@ -23,7 +23,7 @@
 #include "bench/fma_peak.h"
 #include "bench/thread_seconds.h"
 #include "bench/torch_convolution.h"
-#include "model/backend/backend.h"
+#include "model/backend.h"
 #include "model/backend/cpu/convolution.h"
 
 namespace troupe::bench {

@@ -21,9 +21,9 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/dataset.h"
-#include "pipeline/sampler.h"
-#include "pipeline/shower_dataset.h"
+#include "pipeline/data/dataset.h"
+#include "pipeline/data/sampler.h"
+#include "pipeline/data/shower_dataset.h"
 
 namespace troupe::bench {
 namespace {

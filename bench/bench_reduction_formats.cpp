@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/error_feedback.h"
-#include "pipeline/reduction_format.h"
+#include "pipeline/steps/error_feedback.h"
+#include "pipeline/steps/reduction_format.h"
 #include "runtime/base/random.h"
 
 namespace troupe::bench {

@@ -10,7 +10,7 @@
 #include <numbers>
 #include <vector>
 
-#include "pipeline/shower_generator.h"
+#include "pipeline/data/shower_generator.h"
 
 namespace troupe::bench {
 namespace {

@@ -12,7 +12,7 @@ defaults of the steps were measured as docs/performance.md says.
 import argparse
 import statistics
 
-LEAST_BUCKET, SEGMENT = 4096, 1 << 20  # bytes; pipeline/buckets.h, actors.reducer.segment
+LEAST_BUCKET, SEGMENT = 4096, 1 << 20  # bytes; pipeline/steps/buckets.h, actors.reducer.segment
 
 # Of a step: elements of its sums; seconds a member computes, and of them those after its first
 # buckets leave; the share of the elements that leaves only when all is computed; seconds of what

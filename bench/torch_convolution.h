@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/answering.h"
-#include "model/backend/backend.h"
+#include "model/backend.h"
 #include "model/operation.h"
 
 namespace troupe::bench {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "model/backend/backend.h"
+#include "model/backend.h"
 
 namespace troupe::bench {
 

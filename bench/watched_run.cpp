@@ -25,8 +25,8 @@
 #include "bench/core_seconds.h"
 #include "bench/thread_share.h"
 #include "config/topology_file.h"
-#include "launch/node_sampler.h"
-#include "launch/training_setup.h"
+#include "launch/machine/node_sampler.h"
+#include "launch/run/training_setup.h"
 #include "telemetry/page/page_server.h"
 
 namespace troupe::bench {

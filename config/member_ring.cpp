@@ -10,7 +10,7 @@
 
 #include "config/cluster_plan.h"
 #include "config/units.h"
-#include "pipeline/ring_order.h"
+#include "pipeline/steps/ring_order.h"
 
 namespace troupe::config {
 namespace {

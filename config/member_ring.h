@@ -1,7 +1,7 @@
 #pragma once
 
 // Where the members of a run stand in the ring of its all-reduce, by what the topology says of
-// their hosts (pipeline/ring_order.h has the choice). A pure function of the topology and the
+// their hosts (pipeline/steps/ring_order.h has the choice). A pure function of the topology and the
 // number of members; nodes that meet compare the plan made of it.
 
 #include <cstdint>

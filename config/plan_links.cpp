@@ -8,7 +8,7 @@
 
 #include "config/cluster_plan.h"
 #include "config/plan.h"
-#include "pipeline/buckets.h"
+#include "pipeline/steps/buckets.h"
 #include "runtime/message.h"
 
 namespace troupe::config {

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "config/units.h"
-#include "model/backend/backend.h"
+#include "model/backend.h"
 #include "model/gan.h"
-#include "pipeline/dataset_options.h"
-#include "pipeline/synthetic.h"
-#include "pipeline/training_state.h"
+#include "pipeline/data/dataset_options.h"
+#include "pipeline/data/synthetic.h"
+#include "pipeline/steps/training_state.h"
 #include "runtime/base/clock.h"
 
 namespace troupe::config {

@@ -10,7 +10,7 @@
 #include "config/network_check.h"
 #include "config/workers.h"
 #include "config/zoo.h"
-#include "pipeline/shower_generator.h"
+#include "pipeline/data/shower_generator.h"
 
 namespace troupe::config {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "fuzz/hostile_checkpoint.h"
 #include "fuzz/memory_meter.h"
-#include "pipeline/checkpoint.h"
+#include "pipeline/checkpoint/checkpoint.h"
 #include "tests/pipeline/state_example.h"
 
 namespace {

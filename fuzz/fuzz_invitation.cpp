@@ -4,7 +4,7 @@
 #include <span>
 
 #include "fuzz/memory_meter.h"
-#include "launch/invitation.h"
+#include "launch/meeting/invitation.h"
 #include "runtime/base/error.h"
 
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/checkpoint.h"
-#include "pipeline/checkpoint_seal.h"
-#include "pipeline/hdf5_handle.h"
+#include "pipeline/checkpoint/checkpoint.h"
+#include "pipeline/checkpoint/checkpoint_seal.h"
+#include "pipeline/data/hdf5_handle.h"
 #include "runtime/base/error.h"
 
 namespace troupe::fuzz {

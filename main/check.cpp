@@ -8,7 +8,7 @@
 #include "config/member_ring.h"
 #include "config/topology_file.h"
 #include "config/topology_identity.h"
-#include "launch/judgement.h"
+#include "launch/run/judgement.h"
 #include "main/command_line.h"
 #include "main/commands.h"
 #include "main/common_options.h"

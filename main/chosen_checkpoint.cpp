@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/checkpoint_folder.h"
+#include "pipeline/checkpoint/checkpoint_folder.h"
 #include "runtime/base/utf8.h"
 
 namespace troupe {

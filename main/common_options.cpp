@@ -7,8 +7,8 @@
 
 #include "config/shipped.h"
 #include "config/workers.h"
-#include "launch/run_log.h"
-#include "launch/usable_machine.h"
+#include "launch/folder/run_log.h"
+#include "launch/machine/usable_machine.h"
 
 namespace troupe {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "launch/node_uplink.h"
+#include "launch/meeting/node_uplink.h"
 #include "main/command_line.h"
 
 namespace troupe {

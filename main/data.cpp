@@ -6,13 +6,13 @@
 
 #include <fmt/format.h>
 
-#include "launch/usable_machine.h"
+#include "launch/machine/usable_machine.h"
 #include "main/command_line.h"
 #include "main/commands.h"
 #include "main/common_options.h"
 #include "main/output_file.h"
-#include "pipeline/dataset_info.h"
-#include "pipeline/shower_dataset.h"
+#include "pipeline/data/dataset_info.h"
+#include "pipeline/data/shower_dataset.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/json_text.h"
 #include "runtime/base/thread_team.h"

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "launch/nodes_file.h"
+#include "launch/folder/nodes_file.h"
 #include "main/command_line.h"
 #include "main/commands.h"
 #include "main/common_options.h"

@@ -7,7 +7,7 @@
 #include "main/command_line.h"
 #include "main/commands.h"
 #include "main/common_options.h"
-#include "pipeline/checkpoint.h"
+#include "pipeline/checkpoint/checkpoint.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/json_text.h"
 #include "runtime/base/utf8.h"

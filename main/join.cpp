@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "launch/member_run.h"
+#include "launch/run/member_run.h"
 #include "main/command_line.h"
 #include "main/commands.h"
 #include "main/common_options.h"

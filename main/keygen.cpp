@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "launch/key_folder.h"
-#include "launch/nodes_file.h"
+#include "launch/folder/nodes_file.h"
+#include "launch/meeting/key_folder.h"
 #include "main/command_line.h"
 #include "main/commands.h"
 #include "main/common_options.h"

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "config/units.h"
-#include "launch/key_folder.h"
+#include "launch/meeting/key_folder.h"
 #include "main/command_line.h"
 #include "main/commands.h"
 #include "runtime/base/clock.h"

@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "launch/signal_watch.h"
+#include "launch/processes/signal_watch.h"
 #include "main/command_line.h"
 #include "main/commands.h"
 #include "main/common_options.h"

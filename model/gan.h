@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "model/backend/backend.h"
+#include "model/backend.h"
 #include "model/latent.h"
 #include "model/network.h"
 #include "model/program.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "model/backend/backend.h"
+#include "model/backend.h"
 #include "model/network.h"
 #include "runtime/base/buffer.h"
 #include "runtime/base/random.h"

@@ -1,7 +1,7 @@
 #pragma once
 
 // The one table of random streams (RandomPosition::stream), but for those of the shower generator,
-// which have a slot of their own (pipeline/shower_random.h). Part of the numerics: changing a
+// which have a slot of their own (pipeline/data/shower_random.h). Part of the numerics: changing a
 // number changes every trained bit, so kRandomVersion must grow with it.
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 
 // Threads, which the system may refuse to give. Signals that ask a process for something are never
 // handled by one that is made here: they belong to the main thread, or to who waits for them
-// (launch/signal_watch.h).
+// (launch/processes/signal_watch.h).
 
 #include <functional>
 #include <stdexcept>

@@ -7,7 +7,7 @@
 
 #include "actors/coordinator.h"
 #include "actors/validator.h"
-#include "pipeline/dataset.h"
+#include "pipeline/data/dataset.h"
 #include "tests/actors/theatre.h"
 #include "tests/main/json_value.h"
 #include "tests/pipeline/data_fixture.h"

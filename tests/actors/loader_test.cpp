@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 
 #include "actors/messages.h"
-#include "launch/training_data.h"
+#include "launch/run/training_data.h"
 #include "tests/actors/theatre.h"
 #include "tests/pipeline/data_fixture.h"
 

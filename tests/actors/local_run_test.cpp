@@ -1,4 +1,4 @@
-#include "launch/local_run.h"
+#include "launch/run/local_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

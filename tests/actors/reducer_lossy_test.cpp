@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 
 #include "actors/reducer.h"
-#include "pipeline/ring_schedule.h"
+#include "pipeline/steps/ring_schedule.h"
 #include "runtime/base/random.h"
 #include "tests/actors/theatre.h"
 

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/buckets.h"
-#include "pipeline/ring_schedule.h"
+#include "pipeline/steps/buckets.h"
+#include "pipeline/steps/ring_schedule.h"
 #include "runtime/base/random.h"
 #include "tests/actors/theatre.h"
 

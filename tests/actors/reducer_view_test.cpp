@@ -15,8 +15,8 @@
 #include <fmt/format.h>
 
 #include "actors/reducer.h"
-#include "pipeline/buckets.h"
-#include "pipeline/membership.h"
+#include "pipeline/steps/buckets.h"
+#include "pipeline/steps/membership.h"
 #include "runtime/base/random.h"
 #include "tests/actors/theatre.h"
 #include "tests/stride.h"

@@ -13,7 +13,7 @@
 #include "actors/messages.h"
 #include "actors/replica.h"
 #include "config/topology.h"
-#include "model/backend/backend.h"
+#include "model/backend.h"
 #include "model/gan.h"
 #include "runtime/base/disk.h"
 #include "tests/runtime/stage.h"

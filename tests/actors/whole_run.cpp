@@ -4,7 +4,7 @@
 
 #include "actors/spawn.h"
 #include "config/topology_file.h"
-#include "launch/training_setup.h"
+#include "launch/run/training_setup.h"
 #include "runtime/step_scheduler.h"
 #include "tests/actors/theatre.h"
 #include "tests/pipeline/data_fixture.h"

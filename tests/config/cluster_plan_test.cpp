@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "config/topology_file.h"
-#include "pipeline/buckets.h"
-#include "pipeline/micro_batch.h"
-#include "pipeline/ring_schedule.h"
+#include "pipeline/steps/buckets.h"
+#include "pipeline/steps/micro_batch.h"
+#include "pipeline/steps/ring_schedule.h"
 #include "runtime/message.h"
 
 namespace troupe::config {

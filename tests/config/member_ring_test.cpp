@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "pipeline/ring_order.h"
+#include "pipeline/steps/ring_order.h"
 #include "runtime/base/random.h"
 #include "tests/config/config_support.h"
 

@@ -1,4 +1,4 @@
-#include "launch/child_process.h"
+#include "launch/processes/child_process.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -9,8 +9,8 @@
 #include <csignal>
 #include <map>
 
-#include "launch/lost_member.h"
-#include "launch/parent_line.h"
+#include "launch/processes/lost_member.h"
+#include "launch/processes/parent_line.h"
 #include "runtime/base/descriptor.h"
 #include "tests/base/few_descriptors.h"
 #include "tests/launch/launch_support.h"

@@ -1,4 +1,4 @@
-#include "launch/doorkeeper.h"
+#include "launch/meeting/doorkeeper.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

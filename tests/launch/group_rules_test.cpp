@@ -1,4 +1,4 @@
-#include "launch/group_rules.h"
+#include "launch/processes/group_rules.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

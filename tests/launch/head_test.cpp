@@ -1,11 +1,11 @@
-#include "launch/head.h"
+#include "launch/run/head.h"
 
 #include <gmock/gmock.h>
 
 #include <string>
 
-#include "launch/invitation.h"
-#include "launch/key_folder.h"
+#include "launch/meeting/invitation.h"
+#include "launch/meeting/key_folder.h"
 #include "runtime/base/disk.h"
 #include "tests/launch/launch_support.h"
 

@@ -1,4 +1,4 @@
-#include "launch/invitation.h"
+#include "launch/meeting/invitation.h"
 
 #include <gmock/gmock.h>
 

@@ -1,8 +1,8 @@
-#include "launch/join_lines.h"
+#include "launch/meeting/join_lines.h"
 
 #include <gmock/gmock.h>
 
-#include "launch/nodes_file.h"
+#include "launch/folder/nodes_file.h"
 
 namespace troupe::launch {
 namespace {

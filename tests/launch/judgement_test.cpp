@@ -1,4 +1,4 @@
-#include "launch/judgement.h"
+#include "launch/run/judgement.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

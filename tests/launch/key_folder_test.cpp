@@ -1,4 +1,4 @@
-#include "launch/key_folder.h"
+#include "launch/meeting/key_folder.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>

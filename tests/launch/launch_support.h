@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "launch/child_process.h"
+#include "launch/processes/child_process.h"
 
 namespace troupe::launch {
 

@@ -1,4 +1,4 @@
-#include "launch/line_splitter.h"
+#include "launch/processes/line_splitter.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "launch/member_address.h"
+#include "launch/meeting/member_address.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "launch/this_host.h"
+#include "launch/machine/this_host.h"
 
 namespace troupe::launch {
 namespace {

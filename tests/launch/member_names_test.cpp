@@ -1,4 +1,4 @@
-#include "launch/member_names.h"
+#include "launch/meeting/member_names.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "launch/membership_file.h"
+#include "launch/folder/membership_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "launch/memory_bounds.h"
+#include "launch/run/memory_bounds.h"
 
 #include <gmock/gmock.h>
 

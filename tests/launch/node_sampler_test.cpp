@@ -1,4 +1,4 @@
-#include "launch/node_sampler.h"
+#include "launch/machine/node_sampler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

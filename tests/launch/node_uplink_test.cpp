@@ -1,4 +1,4 @@
-#include "launch/node_uplink.h"
+#include "launch/meeting/node_uplink.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "launch/nodes_file.h"
+#include "launch/folder/nodes_file.h"
 
 #include <gmock/gmock.h>
 

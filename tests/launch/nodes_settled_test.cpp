@@ -1,11 +1,11 @@
-#include "launch/nodes_settled.h"
+#include "launch/run/nodes_settled.h"
 
 #include <gmock/gmock.h>
 
 #include <csignal>
 #include <map>
 
-#include "launch/nodes_file.h"
+#include "launch/folder/nodes_file.h"
 #include "tests/launch/launch_support.h"
 
 namespace troupe::launch {

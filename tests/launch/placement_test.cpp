@@ -1,4 +1,4 @@
-#include "launch/placement.h"
+#include "launch/meeting/placement.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "launch/preemption.h"
+#include "launch/machine/preemption.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

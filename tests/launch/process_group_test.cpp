@@ -1,6 +1,6 @@
 // A supervisor as a process of its own, which gets signals and is killed.
 
-#include "launch/process_group.h"
+#include "launch/processes/process_group.h"
 
 #include <gmock/gmock.h>
 

@@ -1,8 +1,8 @@
-#include "launch/run_folder.h"
+#include "launch/folder/run_folder.h"
 
 #include <gmock/gmock.h>
 
-#include "launch/run_disk.h"
+#include "launch/folder/run_disk.h"
 #include "tests/launch/launch_support.h"
 
 namespace troupe::launch {

@@ -1,11 +1,11 @@
-#include "launch/run_signals.h"
+#include "launch/run/run_signals.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <csignal>
 
-#include "launch/end_requests.h"
+#include "launch/processes/end_requests.h"
 #include "tests/launch/launch_support.h"
 
 namespace troupe::launch {

@@ -1,4 +1,4 @@
-#include "launch/socket_folder.h"
+#include "launch/meeting/socket_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

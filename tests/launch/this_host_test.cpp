@@ -1,11 +1,11 @@
-#include "launch/this_host.h"
+#include "launch/machine/this_host.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <sstream>
 
-#include "launch/nodes_file.h"
+#include "launch/folder/nodes_file.h"
 
 namespace troupe::launch {
 namespace {

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "launch/end_requests.h"
+#include "launch/processes/end_requests.h"
 #include "tests/main/cluster_run.h"
 #include "tests/main/ledger_check.h"
 

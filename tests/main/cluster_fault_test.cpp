@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "model/backend/backend.h"
-#include "pipeline/micro_batch.h"
-#include "pipeline/spot_check.h"
+#include "model/backend.h"
+#include "pipeline/steps/micro_batch.h"
+#include "pipeline/steps/spot_check.h"
 #include "tests/main/cluster_run.h"
 
 namespace troupe {

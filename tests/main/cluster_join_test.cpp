@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "launch/this_host.h"
+#include "launch/machine/this_host.h"
 #include "runtime/base/clock.h"
 #include "runtime/transport/zmq_wire.h"
 #include "tests/main/cluster_run.h"

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "model/backend/backend.h"
+#include "model/backend.h"
 #include "tests/main/cluster_run.h"
 #include "tests/main/ledger_check.h"
 #include "tests/main/refused_caller.h"

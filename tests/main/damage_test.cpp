@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/checkpoint.h"
-#include "pipeline/checkpoint_seal.h"
+#include "pipeline/checkpoint/checkpoint.h"
+#include "pipeline/checkpoint/checkpoint_seal.h"
 #include "tests/main/toy_run.h"
 
 namespace troupe {

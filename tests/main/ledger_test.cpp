@@ -1,6 +1,7 @@
-// The ledger of a run against one computed here from the definitions of pipeline/sampler.h and
-// pipeline/step_record.h alone: every event of a committed epoch was fed exactly once. And what
-// tests/main/ledger, which does the same with every step of a run, says of records that are wrong.
+// The ledger of a run against one computed here from the definitions of pipeline/data/sampler.h and
+// pipeline/steps/step_record.h alone: every event of a committed epoch was fed exactly once. And
+// what tests/main/ledger, which does the same with every step of a run, says of records that are
+// wrong.
 
 #include <gmock/gmock.h>
 

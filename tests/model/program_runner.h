@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "model/backend/backend.h"
+#include "model/backend.h"
 #include "model/program.h"
 
 namespace troupe::model {

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "model/exact_sum.h"
-#include "pipeline/training_state.h"
+#include "pipeline/steps/training_state.h"
 #include "tests/pipeline/state_example.h"
 
 namespace troupe::pipeline {

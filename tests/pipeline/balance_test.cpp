@@ -1,4 +1,4 @@
-#include "pipeline/balance.h"
+#include "pipeline/steps/balance.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "pipeline/micro_batch.h"
+#include "pipeline/steps/micro_batch.h"
 #include "runtime/base/random.h"
 
 namespace troupe::pipeline {

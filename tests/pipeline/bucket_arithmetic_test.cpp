@@ -1,4 +1,4 @@
-#include "pipeline/bucket_arithmetic.h"
+#include "pipeline/steps/bucket_arithmetic.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "pipeline/ring_schedule.h"
+#include "pipeline/steps/ring_schedule.h"
 
 namespace troupe::pipeline {
 namespace {

@@ -1,4 +1,4 @@
-#include "pipeline/buckets.h"
+#include "pipeline/steps/buckets.h"
 
 #include <gtest/gtest.h>
 

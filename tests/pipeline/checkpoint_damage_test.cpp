@@ -7,9 +7,9 @@
 #include <cstring>
 #include <map>
 
-#include "pipeline/checkpoint.h"
-#include "pipeline/checkpoint_folder.h"
-#include "pipeline/checkpoint_seal.h"
+#include "pipeline/checkpoint/checkpoint.h"
+#include "pipeline/checkpoint/checkpoint_folder.h"
+#include "pipeline/checkpoint/checkpoint_seal.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/random.h"
 #include "tests/pipeline/data_fixture.h"

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "pipeline/checkpoint_folder.h"
+#include "pipeline/checkpoint/checkpoint_folder.h"
 
 namespace troupe::pipeline {
 namespace {

@@ -8,9 +8,9 @@
 #include <functional>
 #include <vector>
 
-#include "pipeline/checkpoint.h"
-#include "pipeline/checkpoint_seal.h"
-#include "pipeline/hdf5_handle.h"
+#include "pipeline/checkpoint/checkpoint.h"
+#include "pipeline/checkpoint/checkpoint_seal.h"
+#include "pipeline/data/hdf5_handle.h"
 #include "tests/pipeline/state_example.h"
 
 namespace troupe::pipeline {

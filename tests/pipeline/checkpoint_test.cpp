@@ -1,4 +1,4 @@
-#include "pipeline/checkpoint.h"
+#include "pipeline/checkpoint/checkpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "model/exact_sum.h"
-#include "pipeline/hdf5_handle.h"
+#include "pipeline/data/hdf5_handle.h"
 #include "runtime/base/disk.h"
 #include "tests/pipeline/data_fixture.h"
 #include "tests/pipeline/state_example.h"

@@ -1,4 +1,4 @@
-#include "pipeline/chunk_codec.h"
+#include "pipeline/data/chunk_codec.h"
 
 #include <gtest/gtest.h>
 

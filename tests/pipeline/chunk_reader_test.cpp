@@ -1,4 +1,4 @@
-#include "pipeline/chunk_reader.h"
+#include "pipeline/data/chunk_reader.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "pipeline/hdf5_file.h"
+#include "pipeline/data/hdf5_file.h"
 #include "tests/pipeline/data_fixture.h"
 
 namespace troupe::pipeline {

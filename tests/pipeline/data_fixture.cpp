@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "pipeline/hdf5_handle.h"
+#include "pipeline/data/hdf5_handle.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 

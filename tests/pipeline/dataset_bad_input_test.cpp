@@ -11,8 +11,8 @@
 #include <fstream>
 #include <limits>
 
-#include "pipeline/dataset.h"
-#include "pipeline/hdf5_handle.h"
+#include "pipeline/data/dataset.h"
+#include "pipeline/data/hdf5_handle.h"
 #include "tests/base/few_descriptors.h"
 #include "tests/pipeline/data_fixture.h"
 

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "pipeline/dataset.h"
-#include "pipeline/dataset_info.h"
+#include "pipeline/data/dataset.h"
+#include "pipeline/data/dataset_info.h"
 #include "runtime/base/random.h"
 #include "tests/pipeline/data_fixture.h"
 

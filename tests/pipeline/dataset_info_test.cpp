@@ -1,8 +1,8 @@
-#include "pipeline/dataset_info.h"
+#include "pipeline/data/dataset_info.h"
 
 #include <gtest/gtest.h>
 
-#include "pipeline/shower_dataset.h"
+#include "pipeline/data/shower_dataset.h"
 #include "tests/pipeline/data_fixture.h"
 
 namespace troupe::pipeline {

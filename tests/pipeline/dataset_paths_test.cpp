@@ -1,4 +1,4 @@
-#include "pipeline/dataset_paths.h"
+#include "pipeline/data/dataset_paths.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "pipeline/dataset.h"
+#include "pipeline/data/dataset.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <numbers>
 #include <numeric>
 
-#include "pipeline/preprocessing.h"
-#include "pipeline/sampler.h"
+#include "pipeline/data/preprocessing.h"
+#include "pipeline/data/sampler.h"
 #include "tests/pipeline/data_fixture.h"
 
 namespace troupe::pipeline {

@@ -1,4 +1,4 @@
-#include "pipeline/error_feedback.h"
+#include "pipeline/steps/error_feedback.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "pipeline/gradient_norm.h"
+#include "pipeline/steps/gradient_norm.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "pipeline/hdf5_tree.h"
+#include "pipeline/checkpoint/hdf5_tree.h"
 
 #include <gtest/gtest.h>
 

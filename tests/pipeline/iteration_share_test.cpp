@@ -1,4 +1,4 @@
-#include "pipeline/iteration_share.h"
+#include "pipeline/steps/iteration_share.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 #include <array>
 #include <vector>
 
-#include "pipeline/bucket_arithmetic.h"
-#include "pipeline/ring_schedule.h"
+#include "pipeline/steps/bucket_arithmetic.h"
+#include "pipeline/steps/ring_schedule.h"
 #include "runtime/base/random.h"
 
 namespace troupe::pipeline {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "pipeline/membership.h"
+#include "pipeline/steps/membership.h"
 
 namespace troupe::pipeline {
 

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/membership.h"
+#include "pipeline/steps/membership.h"
 #include "runtime/base/random.h"
 #include "tests/pipeline/membership_answers.h"
 

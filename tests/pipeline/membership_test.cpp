@@ -1,4 +1,4 @@
-#include "pipeline/membership.h"
+#include "pipeline/steps/membership.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

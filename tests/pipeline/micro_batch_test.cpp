@@ -1,4 +1,4 @@
-#include "pipeline/micro_batch.h"
+#include "pipeline/steps/micro_batch.h"
 
 #include <gtest/gtest.h>
 

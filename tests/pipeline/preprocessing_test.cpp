@@ -1,4 +1,4 @@
-#include "pipeline/preprocessing.h"
+#include "pipeline/data/preprocessing.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "pipeline/packed_events.h"
+#include "pipeline/data/packed_events.h"
 #include "runtime/base/math.h"
 
 namespace troupe::pipeline {

@@ -1,4 +1,4 @@
-#include "pipeline/reduction_format.h"
+#include "pipeline/steps/reduction_format.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

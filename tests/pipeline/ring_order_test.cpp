@@ -1,4 +1,4 @@
-#include "pipeline/ring_order.h"
+#include "pipeline/steps/ring_order.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

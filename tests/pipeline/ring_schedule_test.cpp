@@ -1,4 +1,4 @@
-#include "pipeline/ring_schedule.h"
+#include "pipeline/steps/ring_schedule.h"
 
 #include <gtest/gtest.h>
 

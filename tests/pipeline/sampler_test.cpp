@@ -1,4 +1,4 @@
-#include "pipeline/sampler.h"
+#include "pipeline/data/sampler.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "pipeline/shower_dataset.h"
+#include "pipeline/data/shower_dataset.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -9,10 +9,10 @@
 #include <numbers>
 #include <numeric>
 
-#include "pipeline/dataset.h"
-#include "pipeline/hdf5_file.h"
-#include "pipeline/shower_angle.h"
-#include "pipeline/synthetic.h"
+#include "pipeline/data/dataset.h"
+#include "pipeline/data/hdf5_file.h"
+#include "pipeline/data/shower_angle.h"
+#include "pipeline/data/synthetic.h"
 #include "tests/pipeline/data_fixture.h"
 
 namespace troupe::pipeline {

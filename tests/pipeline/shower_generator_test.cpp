@@ -1,4 +1,4 @@
-#include "pipeline/shower_generator.h"
+#include "pipeline/data/shower_generator.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <numbers>
 #include <vector>
 
-#include "pipeline/shower_angle.h"
+#include "pipeline/data/shower_angle.h"
 #include "runtime/base/hash.h"
 
 namespace troupe::pipeline {

@@ -1,4 +1,4 @@
-#include "pipeline/shower_random.h"
+#include "pipeline/data/shower_random.h"
 
 #include <gtest/gtest.h>
 

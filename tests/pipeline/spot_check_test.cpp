@@ -1,4 +1,4 @@
-#include "pipeline/spot_check.h"
+#include "pipeline/steps/spot_check.h"
 
 #include <gtest/gtest.h>
 

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <variant>
 
-#include "model/backend/backend.h"
+#include "model/backend.h"
 #include "model/exact_sum.h"
-#include "pipeline/buckets.h"
-#include "pipeline/state_fields.h"
+#include "pipeline/steps/buckets.h"
+#include "pipeline/steps/state_fields.h"
 #include "runtime/base/random.h"
 
 namespace troupe::pipeline {

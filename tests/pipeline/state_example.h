@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/state_layout.h"
-#include "pipeline/step_record.h"
-#include "pipeline/training_state.h"
+#include "pipeline/steps/state_layout.h"
+#include "pipeline/steps/step_record.h"
+#include "pipeline/steps/training_state.h"
 
 namespace troupe::pipeline {
 

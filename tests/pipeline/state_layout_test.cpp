@@ -1,9 +1,9 @@
-#include "pipeline/state_layout.h"
+#include "pipeline/steps/state_layout.h"
 
 #include <gtest/gtest.h>
 
-#include "model/backend/backend.h"
-#include "pipeline/checkpoint.h"
+#include "model/backend.h"
+#include "pipeline/checkpoint/checkpoint.h"
 #include "tests/pipeline/state_example.h"
 
 namespace troupe::pipeline {

@@ -1,4 +1,4 @@
-#include "pipeline/step_ahead.h"
+#include "pipeline/steps/step_ahead.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "pipeline/step_record.h"
+#include "pipeline/steps/step_record.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "pipeline/sum_layout.h"
+#include "pipeline/steps/sum_layout.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "pipeline/buckets.h"
+#include "pipeline/steps/buckets.h"
 #include "tests/pipeline/state_example.h"
 
 namespace troupe::pipeline {

@@ -1,4 +1,4 @@
-#include "pipeline/training_state.h"
+#include "pipeline/steps/training_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "model/exact_sum.h"
-#include "pipeline/state_fields.h"
+#include "pipeline/steps/state_fields.h"
 #include "tests/pipeline/state_example.h"
 
 namespace troupe::pipeline {

@@ -1,4 +1,4 @@
-#include "pipeline/view.h"
+#include "pipeline/steps/view.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "config/topology_file.h"
-#include "model/backend/backend.h"
+#include "model/backend.h"
 #include "model/exact_sum.h"
-#include "pipeline/step_computer.h"
-#include "pipeline/training_state.h"
+#include "pipeline/steps/step_computer.h"
+#include "pipeline/steps/training_state.h"
 #include "runtime/base/thread_team.h"
 
 namespace troupe::training_test {

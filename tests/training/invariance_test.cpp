@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "config/topology_identity.h"
-#include "launch/local_run.h"
-#include "pipeline/checkpoint.h"
+#include "launch/run/local_run.h"
+#include "pipeline/checkpoint/checkpoint.h"
 #include "tests/stride.h"
 #include "tests/training/alone.h"
 

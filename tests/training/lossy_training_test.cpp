@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/bucket_arithmetic.h"
+#include "pipeline/steps/bucket_arithmetic.h"
 #include "tests/training/alone.h"
 
 namespace troupe::training_test {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/step_ahead.h"
+#include "pipeline/steps/step_ahead.h"
 #include "tests/training/alone.h"
 
 namespace troupe::training_test {

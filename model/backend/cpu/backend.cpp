@@ -2,7 +2,7 @@
 
 #include <dnnl.hpp>
 
-#include "model/backend/backend.h"
+#include "model/backend.h"
 #include "model/backend/cpu/batch_norm.h"
 #include "model/backend/cpu/convolution.h"
 #include "model/backend/cpu/dense.h"

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "model/backend/backend.h"
+#include "model/backend.h"
 #include "model/operation.h"
 
 namespace troupe::model::cpu {

@@ -9,7 +9,7 @@
 
 #include <dnnl.hpp>
 
-#include "model/backend/backend.h"
+#include "model/backend.h"
 #include "model/operation.h"
 
 namespace troupe::model::cpu {

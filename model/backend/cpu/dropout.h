@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "model/backend/backend.h"
+#include "model/backend.h"
 #include "model/operation.h"
 
 namespace troupe::model::cpu {

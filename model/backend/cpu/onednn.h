@@ -10,7 +10,7 @@
 
 #include <dnnl.hpp>
 
-#include "model/backend/backend.h"
+#include "model/backend.h"
 
 namespace troupe::model::cpu {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "model/backend/backend.h"
+#include "model/backend.h"
 #include "model/backend/cpu/bfloat16.h"
 #include "model/backend/cpu/winograd.h"
 #include "model/operation.h"

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "model/backend/backend.h"
+#include "model/backend.h"
 #include "model/backend/kernel_call.h"
 
 namespace troupe::model::cpu {

@@ -13,8 +13,8 @@
 
 #include <fmt/format.h>
 
-#include "launch/child_process.h"
-#include "launch/process_group.h"
+#include "launch/processes/child_process.h"
+#include "launch/processes/process_group.h"
 
 namespace troupe::launch {
 namespace {

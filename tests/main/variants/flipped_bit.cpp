@@ -9,7 +9,7 @@
 #include <sstream>
 #include <utility>
 
-#include "launch/backend_choice.h"
+#include "launch/run/backend_choice.h"
 
 namespace troupe::launch {
 namespace {

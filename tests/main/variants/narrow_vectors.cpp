@@ -2,7 +2,7 @@
 
 #include <hwy/highway.h>
 
-#include "launch/backend_choice.h"
+#include "launch/run/backend_choice.h"
 #include "model/backend/cpu/plane_vectors.h"
 
 namespace troupe::launch {

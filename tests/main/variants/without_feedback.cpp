@@ -1,7 +1,7 @@
 // Lossy reductions that forget what rounding has dropped: the other side of the comparison that
 // tests/main/rounding_merit makes.
 
-#include "pipeline/error_feedback.h"
+#include "pipeline/steps/error_feedback.h"
 
 namespace troupe::pipeline {
 

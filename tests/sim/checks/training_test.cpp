@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "pipeline/checkpoint_folder.h"
+#include "pipeline/checkpoint/checkpoint_folder.h"
 #include "tests/sim/training/training_play.h"
 #include "tests/stride.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "actors/messages.h"
-#include "pipeline/balance.h"
+#include "pipeline/steps/balance.h"
 #include "runtime/actor.h"
 #include "tests/sim/world.h"
 

@@ -10,9 +10,9 @@
 #include "actors/spawn.h"
 #include "config/cluster_plan.h"
 #include "config/topology_file.h"
-#include "launch/node_uplink.h"
-#include "pipeline/checkpoint.h"
-#include "pipeline/checkpoint_folder.h"
+#include "launch/meeting/node_uplink.h"
+#include "pipeline/checkpoint/checkpoint.h"
+#include "pipeline/checkpoint/checkpoint_folder.h"
 #include "tests/sim/training/speed_teller.h"
 
 namespace troupe::sim {

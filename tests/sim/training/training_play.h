@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "actors/messages.h"
-#include "launch/training_setup.h"
+#include "launch/run/training_setup.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
 #include "tests/actors/theatre.h"

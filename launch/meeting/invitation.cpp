@@ -1,0 +1,64 @@
+#include "launch/meeting/invitation.h"
+
+#include <fmt/format.h>
+
+#include "config/topology.h"
+#include "runtime/transport/relay_token.h"
+#include "runtime/transport/wire_fields.h"
+#include "runtime/transport/wire_format.h"
+
+namespace troupe::launch {
+namespace {
+
+constexpr std::size_t kMostPath = 4096;
+constexpr std::uint64_t kMostIterations = std::uint64_t{1} << 32;
+constexpr std::size_t kMostToken = 64;
+
+}  // namespace
+
+template <class Archive>
+void fields(Archive& archive, runtime::Like<MemberInvitation> auto& invitation) {
+  archive.text("topology", invitation.topology, MemberInvitation::kMostTopologyBytes);
+  archive.number("members", invitation.members, config::kMostMembers);
+  archive.number("places", invitation.places, config::kMostMembers);
+  archive.text("data_folder", invitation.data_folder, kMostPath);
+  archive.text("host", invitation.host, kMostPath);
+  archive.hash("data_fingerprint", invitation.data.fingerprint);
+  archive.number("iterations_per_epoch", invitation.data.iterations_per_epoch, kMostIterations);
+  archive.number("relay_port", invitation.relay_port);
+  archive.converted("relay_token", invitation.relay_token, kMostToken, runtime::token_text,
+                    runtime::read_token);
+}
+
+static const char* fault_of(const MemberInvitation& invitation) {
+  if (invitation.data.iterations_per_epoch == 0) return "an epoch without iterations";
+  if (invitation.members == 0) return "a run without members";
+  return invitation.places < invitation.members ? "a run of more members than places" : nullptr;
+}
+
+runtime::Result<void> check_topology_fits(const std::string& effective_topology) {
+  if (effective_topology.size() <= MemberInvitation::kMostTopologyBytes) return {};
+  return runtime::Error{
+      runtime::ErrorKind::kTopology,
+      fmt::format("the topology with all its values is a text of {} bytes, and members can be told "
+                  "{} at most; describe the networks in fewer words, or train in one process",
+                  effective_topology.size(), MemberInvitation::kMostTopologyBytes)};
+}
+
+runtime::Buffer pack_invitation(const MemberInvitation& invitation) {
+  CHECK(invitation.topology.size() <= MemberInvitation::kMostTopologyBytes);
+  runtime::WireWriter out;
+  runtime::write_fields(out, invitation);
+  return out.take_header();
+}
+
+runtime::Result<MemberInvitation> unpack_invitation(const runtime::Buffer& contents) {
+  runtime::WireReader in(contents.bytes());
+  MemberInvitation invitation;
+  runtime::read_fields(in, invitation);
+  if (in.finished()) return invitation;
+  return runtime::Error{runtime::ErrorKind::kLostPeers,
+                        fmt::format("the invitation cannot be read ({})", in.problem())};
+}
+
+}  // namespace troupe::launch

@@ -1,0 +1,108 @@
+#include "launch/meeting/node_uplink.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "actors/message_fields.h"
+#include "launch/folder/nodes_file.h"
+#include "launch/machine/this_host.h"
+#include "pipeline/steps/state_layout.h"
+#include "runtime/base/secret.h"
+#include "runtime/transport/resolve.h"
+#include "runtime/transport/zmq_wire.h"
+
+namespace troupe::launch {
+
+namespace {
+
+constexpr runtime::Duration kLongestDial = std::chrono::minutes(1);
+
+// What the folder's list says now, expired keys included; the last that could be read, when it
+// cannot.
+LetIn live_list(const std::string& folder, std::vector<runtime::AllowedKey> first,
+                const runtime::Log& log) {
+  return [file = allowed_keys_file(folder), last = std::move(first), log]() mutable {
+    auto allowed = runtime::read_allow_list(file);
+    if (allowed.ok()) {
+      last = *allowed;
+    } else {
+      log.warning(allowed.error().message);
+    }
+    return last;
+  };
+}
+
+}  // namespace
+
+runtime::Result<void> check_credentials(const std::string& address,
+                                        const NodeCredentials& credentials) {
+  ASSIGN_OR_RETURN(const runtime::Address head, runtime::parse_address(address));
+  if (!head.key.empty() || (!credentials.token && !credentials.key_folder)) return {};
+  return runtime::Error{
+      runtime::ErrorKind::kUsage,
+      fmt::format("the address {0} has no key, as in '{0}#KEY', and a key of this process alone "
+                  "encrypts nothing; give the address with the key, as the head has printed it, "
+                  "or, if the head has no keys, leave out {1}",
+                  head.text(), credentials.token ? credentials.token->from : "--key")};
+}
+
+runtime::Result<std::unique_ptr<runtime::Wire>> open_wire(const std::string& listen,
+                                                          const NodeCredentials& credentials,
+                                                          const runtime::Clock& clock,
+                                                          const runtime::Log& log, LetIn let_in) {
+  runtime::ZmqWireOptions options;
+  options.listen = listen;
+  options.clock = &clock;
+  options.log = log;
+  if (credentials.token) {
+    const JoinToken& token = *credentials.token;
+    auto keys = runtime::keys_of_secret(token.text);
+    if (!keys.ok()) {
+      return runtime::Error{keys.error().kind,
+                            fmt::format("{}: {}", token.from, keys.error().message)};
+    }
+    options.keys = std::move(*keys);
+    options.token_from = token.from;
+  } else if (credentials.key_folder) {
+    ASSIGN_OR_RETURN(KeyFolder keys, read_key_folder(*credentials.key_folder));
+    options.keys = std::move(keys.own);
+    options.allowed_now = live_list(*credentials.key_folder, std::move(keys.allowed), log);
+  }
+  if (let_in) options.allowed_now = std::move(let_in);
+  ASSIGN_OR_RETURN(std::unique_ptr<runtime::ZmqWire> wire, runtime::ZmqWire::open(options));
+  return std::unique_ptr<runtime::Wire>(std::move(wire));
+}
+
+runtime::WireTypes wire_types(const model::Gan& gan, const pipeline::TrainingOptions& options) {
+  runtime::WireTypes types;
+  const auto check = [layout = pipeline::state_layout(gan),
+                      options](const pipeline::TrainingState& state) {
+    return pipeline::check_state(state, layout, options);
+  };
+  actors::add_wire_messages(types, check);
+  return types;
+}
+
+runtime::GateOptions gate_options(const std::string& name, const config::FailureSection& failure,
+                                  std::vector<runtime::Term> terms) {
+  runtime::GateOptions options;
+  options.node = name;
+  options.incarnation = runtime::secret_number();
+  options.host = host_name();
+  options.pid = static_cast<std::uint64_t>(::getpid());
+  options.machine = machine_identity();
+  options.host_load = host_load;
+  options.terms = std::move(terms);
+  options.heartbeat = failure.heartbeat;
+  options.dead_after = failure.dead_after;
+  options.dial_within =
+      std::max(std::min(kLongestDial, failure.stuck_after / 2), 2 * failure.dead_after);
+  return options;
+}
+
+}  // namespace troupe::launch

@@ -1,0 +1,213 @@
+#include "launch/processes/child_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "launch/processes/child_exec.h"
+#include "runtime/base/descriptor.h"
+
+namespace troupe::launch {
+namespace {
+
+using runtime::Descriptor;
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+
+constexpr std::size_t kReadBytes = std::size_t{64} << 10;
+// A killed process that does not go hangs in the kernel; waiting longer would not help.
+constexpr int kKillPatienceMilliseconds = 5000;
+
+struct Pipe {
+  Descriptor read, write;
+};
+
+Error failed(const ChildOptions& options, const char* what, int code) {
+  if (runtime::is_out_of_descriptors(code)) {
+    return runtime::out_of_descriptors(ErrorKind::kInternal,
+                                       fmt::format("starting {}", options.words.front()));
+  }
+  return {ErrorKind::kInternal, fmt::format("{} cannot be started: {}: {}", options.words.front(),
+                                            what, std::generic_category().message(code))};
+}
+
+// An Error's cause is in errno.
+bool open_pipe(Pipe& pipe) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+  pipe = {Descriptor(ends[0]), Descriptor(ends[1])};
+  return true;
+}
+
+// A socket: what is written when nobody reads any more is an error, and no signal.
+bool open_line(Pipe& line) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
+  line = {Descriptor(ends[0]), Descriptor(ends[1])};
+  return true;
+}
+
+bool open_stream(const LineSink& sink, Pipe& pipe) {
+  if (!sink) return true;
+  return open_pipe(pipe) && ::fcntl(pipe.read.number(), F_SETFL, O_NONBLOCK) == 0;
+}
+
+// None: the child has become the program, and with that its end of the pipe has closed.
+std::optional<ExecFailure> read_failure(const Descriptor& report) {
+  ExecFailure failure{};
+  ssize_t got = 0;
+  do {
+    got = ::read(report.number(), &failure, sizeof failure);
+  } while (got < 0 && errno == EINTR);
+  if (got != sizeof failure) return std::nullopt;
+  return failure;
+}
+
+// Where SIGCHLD is ignored, perhaps by who started us, nobody learns how a child ended.
+void hear_of_children() {
+  struct sigaction action {};
+  ::sigaction(SIGCHLD, nullptr, &action);
+  if (action.sa_handler == SIG_IGN) std::signal(SIGCHLD, SIG_DFL);
+}
+
+}  // namespace
+
+std::string ChildEnd::text() const {
+  if (signal == 0) return fmt::format("ended with exit code {}", exit_code);
+  const char* name = ::sigdescr_np(signal);
+  return fmt::format("was killed by signal {} ({})", signal, name == nullptr ? "unknown" : name);
+}
+
+Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const ChildOptions& options) {
+  CHECK(!options.words.empty(), "no program");
+  hear_of_children();
+  Pipe report, line, out, err;
+  if (!open_pipe(report) || !open_line(line) || !open_stream(options.out, out) ||
+      !open_stream(options.err, err)) {
+    return failed(options, "no pipe", errno);
+  }
+  std::vector<char*> words;
+  for (const std::string& word : options.words) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  const ExecPlan plan{words.data(),       out.write.number(),    err.write.number(),
+                      line.read.number(), report.write.number(), ::getpid()};
+  const pid_t pid = ::fork();
+  if (pid < 0) return failed(options, "no process", errno);
+  if (pid == 0) become_program(plan);
+  // glibc 2.36 declares its own name for this such that C++ cannot link it.
+  Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  const int pidfd_error = process.is_open() ? 0 : errno;
+  // Ours must close, or the report would never end.
+  report.write.close();
+  const auto failure = read_failure(report.read);
+  if (failure || pidfd_error != 0) {
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    if (!failure) return failed(options, "it cannot be watched", pidfd_error);
+    return failed(options, failure->in_exec ? "not a program" : "it cannot be made ready",
+                  failure->number);
+  }
+  return std::unique_ptr<ChildProcess>(
+      new ChildProcess(pid, std::move(process), std::move(line.write),
+                       {std::move(out.read), LineSplitter(options.out)},
+                       {std::move(err.read), LineSplitter(options.err)}));
+}
+
+ChildProcess::ChildProcess(pid_t pid, Descriptor process, Descriptor line, Stream out, Stream err)
+    : pid_(pid),
+      process_(std::move(process)),
+      line_(std::move(line)),
+      streams_{std::move(out), std::move(err)} {}
+
+ChildProcess::~ChildProcess() {
+  if (end_) return;
+  send(SIGKILL);
+  pollfd gone{process_.number(), POLLIN, 0};
+  while (::poll(&gone, 1, kKillPatienceMilliseconds) < 0 && errno == EINTR) {
+  }
+  ::waitpid(pid_, nullptr, WNOHANG);
+}
+
+void ChildProcess::send(int signal_number) const {
+  if (end_) return;
+  // Not yet waited for, its number belongs to it and to its session.
+  ::kill(signal_number == SIGKILL ? -pid_ : pid_, signal_number);
+}
+
+void ChildProcess::tell(const std::string& line) const {
+  if (end_) return;
+  const std::string text = line + "\n";
+  (void)::send(line_.number(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void ChildProcess::Stream::read(std::size_t most) {
+  std::array<char, kReadBytes> bytes;
+  while (pipe.is_open() && most > 0) {
+    const ssize_t got = ::read(pipe.number(), bytes.data(), std::min(most, bytes.size()));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return;
+    if (got <= 0) return finish();
+    lines.add({bytes.data(), static_cast<std::size_t>(got)});
+    most -= static_cast<std::size_t>(got);
+  }
+}
+
+void ChildProcess::Stream::finish() {
+  if (!pipe.is_open()) return;
+  pipe.close();
+  lines.finish();
+}
+
+void ChildProcess::look() {
+  if (end_) return;
+  siginfo_t info{};
+  const bool ended =
+      ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+      info.si_pid == pid_;
+  for (Stream& stream : streams_) {
+    // All it has written is in the pipe by then; what others write there may never end.
+    const int capacity = stream.pipe.is_open() ? ::fcntl(stream.pipe.number(), F_GETPIPE_SZ) : 0;
+    stream.read(ended && capacity > 0 ? static_cast<std::size_t>(capacity) : kReadBytes);
+    if (ended) stream.finish();
+  }
+  if (!ended) return;
+  // What it has left in its session goes with it, as long as its number is not given away.
+  ::kill(-pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+  end_ = info.si_code == CLD_EXITED ? ChildEnd{info.si_status, 0} : ChildEnd{0, info.si_status};
+  process_.close();
+  line_.close();
+}
+
+void wait_for_children(std::span<const std::unique_ptr<ChildProcess>> children, int wake_descriptor,
+                       std::optional<runtime::Duration> timeout) {
+  std::vector<pollfd> events;
+  if (wake_descriptor >= 0) events.push_back({wake_descriptor, POLLIN, 0});
+  for (const auto& child : children) {
+    if (child->end_) continue;
+    events.push_back({child->process_.number(), POLLIN, 0});
+    for (const auto& stream : child->streams_) {
+      if (stream.pipe.is_open()) events.push_back({stream.pipe.number(), POLLIN, 0});
+    }
+  }
+  if (events.empty() && !timeout) return;
+  const auto left_ns = timeout.value_or(runtime::Duration{0}).count();
+  const timespec left{left_ns / 1'000'000'000, left_ns % 1'000'000'000};
+  ::ppoll(events.data(), events.size(), timeout ? &left : nullptr, nullptr);
+  for (const auto& child : children) child->look();
+}
+
+}  // namespace troupe::launch

@@ -1,0 +1,46 @@
+#include "launch/processes/signal_watch.h"
+
+#include <ctime>
+#include <utility>
+
+#include "runtime/base/start_thread.h"
+
+namespace troupe::launch {
+namespace {
+
+sigset_t watched_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&set, number);
+  // A blocked signal arrives here even if it is ignored.
+  struct sigaction hang_up {};
+  ::sigaction(SIGHUP, nullptr, &hang_up);
+  if (hang_up.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
+  return set;
+}
+
+}  // namespace
+
+void hold_signals() {
+  const sigset_t watched = watched_signals();
+  pthread_sigmask(SIG_BLOCK, &watched, nullptr);
+}
+
+SignalWatch::SignalWatch(std::function<void(int)> on_signal) : watched_(watched_signals()) {
+  pthread_sigmask(SIG_BLOCK, &watched_, nullptr);
+  thread_ = runtime::need_thread("signals", [this, on_signal = std::move(on_signal)] {
+    constexpr timespec kPause{0, 100'000'000};
+    while (!ending_) {
+      const int number = sigtimedwait(&watched_, nullptr, &kPause);
+      if (number > 0) on_signal(number);
+    }
+  });
+}
+
+SignalWatch::~SignalWatch() {
+  ending_ = true;
+  thread_.join();
+  pthread_sigmask(SIG_UNBLOCK, &watched_, nullptr);
+}
+
+}  // namespace troupe::launch

@@ -1,0 +1,135 @@
+#include "launch/run/judgement.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "config/workers.h"
+#include "launch/meeting/invitation.h"
+#include "launch/meeting/key_folder.h"
+#include "launch/meeting/node_uplink.h"
+#include "launch/meeting/socket_folder.h"
+#include "launch/run/run_page.h"
+#include "launch/run/training_data.h"
+#include "runtime/base/clock.h"
+#include "telemetry/sinks/publisher.h"
+
+namespace troupe::launch {
+namespace {
+
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+
+std::string placed(const config::LoadedTopology& loaded, const char* field,
+                   const std::string& what) {
+  const auto origin = loaded.origins.find(field);
+  return config::Problem{origin == loaded.origins.end() ? config::Place{} : origin->second,
+                         fmt::format("{}: {}", field, what)}
+      .text();
+}
+
+// In one message, as one look shall find all of it.
+Error all_of(const std::vector<Error>& errors) {
+  Error all = errors.front();
+  for (std::size_t i = 1; i < errors.size(); ++i) all.message += "\n" + errors[i].message;
+  return all;
+}
+
+// Processes of their own need keys and a topology that they can be told, besides a place to meet.
+void judge_members(const config::LoadedTopology& loaded, std::vector<Error>& refusals) {
+  if (const auto fits = check_topology_fits(config::print_topology(loaded)); !fits.ok()) {
+    refusals.push_back(fits.error());
+  }
+  const std::optional<std::string>& folder = loaded.topology.cluster.keys;
+  if (!folder) return;
+  if (const auto keys = read_key_folder(*folder); !keys.ok()) {
+    refusals.push_back({keys.error().kind, placed(loaded, "cluster.keys", keys.error().message)});
+  }
+}
+
+// Opens the place where the head will wait, and closes it again.
+Result<void> try_meeting(const config::LoadedTopology& loaded, const Placement& placement,
+                         const runtime::Log& log) {
+  if (placement.members == 0) return {};
+  if (!placement.network) {
+    RETURN_IF_ERROR(SocketFolder::make());
+    return {};
+  }
+  const runtime::SteadyClock clock;
+  const NodeCredentials credentials{loaded.topology.cluster.keys, std::nullopt};
+  const auto wire = open_wire(placement.network->listen, credentials, clock, log);
+  if (wire.ok()) return {};
+  return Error{wire.error().kind, placed(loaded, "cluster.listen", wire.error().message)};
+}
+
+// Whether files can be made in the folder, or the folder where it is to be.
+Result<void> check_writable(const config::LoadedTopology& loaded, const char* field,
+                            const std::string& folder) {
+  if (folder.empty()) return {};
+  std::filesystem::path nearest = folder;
+  std::error_code ignored;
+  while (!std::filesystem::exists(nearest, ignored) && nearest.has_relative_path()) {
+    nearest = nearest.parent_path();
+  }
+  const bool is_folder = std::filesystem::is_directory(nearest, ignored);
+  if (is_folder && ::access(nearest.c_str(), W_OK | X_OK) == 0) return {};
+  return Error{ErrorKind::kData,
+               placed(loaded, field,
+                      fmt::format("nothing can be written to {}: {} is {}", folder,
+                                  nearest.string(), is_folder ? "read-only here" : "no folder"))};
+}
+
+}  // namespace
+
+Result<Judgement> judge_run(const config::LoadedTopology& loaded,
+                            std::optional<std::uint32_t> workers) {
+  RETURN_IF_ERROR(config::check_printed(loaded));
+  Judgement judgement;
+  ASSIGN_OR_RETURN(judgement.placement, place_run(loaded, workers));
+  ASSIGN_OR_RETURN(judgement.bounds, run_bounds(loaded, judgement.placement.members));
+  std::vector<Error> refusals;
+  if (judgement.placement.members > 0) judge_members(loaded, refusals);
+  if (const std::string& address = loaded.topology.monitor.publish; address != "none") {
+    const auto possible = telemetry::Publisher::check_address(address);
+    if (!possible.ok()) {
+      refusals.push_back({ErrorKind::kTopology,
+                          placed(loaded, "actors.monitor.publish", possible.error().message)});
+    }
+  }
+  if (!refusals.empty()) return all_of(refusals);
+  if (judgement.placement.unresolved) judgement.here.push_back(*judgement.placement.unresolved);
+  if (judgement.placement.unheeded) judgement.warnings.push_back(*judgement.placement.unheeded);
+  const auto fits =
+      check_memory(judgement.bounds, judgement.placement.computing_here(), usable_memory());
+  if (!fits.ok()) judgement.here.push_back(fits.error());
+  return judgement;
+}
+
+Result<void> judge_by_opening(const config::LoadedTopology& loaded, bool with_data,
+                              runtime::Log& log, Judgement& judgement) {
+  const config::Topology& topology = loaded.topology;
+  const auto note = [&judgement](const Result<void>& result) {
+    if (!result.ok()) judgement.here.push_back(result.error());
+  };
+  // A name that leads nowhere has been told of.
+  if (!judgement.placement.unresolved) note(try_meeting(loaded, judgement.placement, log));
+  if (auto why = try_page(topology.monitor)) judgement.warnings.push_back(*std::move(why));
+  if (topology.monitor.publish != "none") {
+    const auto publisher = telemetry::Publisher::open({.address = topology.monitor.publish});
+    if (!publisher.ok()) judgement.warnings.push_back(publisher.error().message);
+  }
+  if (!with_data) return {};
+  if (topology.data.synthetic) {
+    note(check_writable(loaded, "data.synthetic.folder", topology.data.showers.folder));
+  }
+  const auto index =
+      check_writable(loaded, "data.index_folder", topology.data.dataset.index_folder);
+  if (!index.ok()) judgement.warnings.push_back(index.error().message);
+  return try_training_data(config::scaled(topology, judgement.placement.members), log);
+}
+
+}  // namespace troupe::launch

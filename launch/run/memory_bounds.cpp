@@ -1,0 +1,153 @@
+#include "launch/run/memory_bounds.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "config/cluster_plan.h"
+#include "config/workers.h"
+#include "launch/run/backend_choice.h"
+#include "launch/run/training_setup.h"
+#include "pipeline/steps/micro_batch.h"
+#include "pipeline/steps/step_ahead.h"
+
+namespace troupe::launch {
+namespace {
+
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+
+// Why the processes do not fit, and what helps.
+Error too_large(const std::string& need, const std::string& have, const RunBounds& bounds,
+                bool several) {
+  return {
+      ErrorKind::kTopology,
+      fmt::format("{}, and {}: {:.1f} MB of activations and {:.1f} MB of state for each of {} "
+                  "replicas{}, {:.1f} MB for the micro-batches of an iteration{}; lower "
+                  "{}train.micro_batch, train.micro_batches, actors.replica.count or "
+                  "actors.replica.threads, or make the networks smaller",
+                  need, have, static_cast<double>(bounds.arena_bytes) / 1e6,
+                  static_cast<double>(bounds.state_bytes) / 1e6, bounds.replicas,
+                  several ? " of a process" : "", static_cast<double>(bounds.iteration_bytes) / 1e6,
+                  several ? ", shared out" : "", several ? "the number of workers here, " : "")};
+}
+
+// In bytes, of each process that computes.
+std::vector<std::int64_t> shares(const config::Topology& topology,
+                                 const std::vector<std::uint64_t>& replica_weights,
+                                 std::int64_t micro_batch_bytes) {
+  std::vector<std::int64_t> bytes(replica_weights.size() / topology.replica.count);
+  const auto quotas =
+      pipeline::micro_batch_quotas(topology.train.options.micro_batches, replica_weights);
+  for (std::size_t replica = 0; replica < quotas.size(); ++replica) {
+    bytes[replica / topology.replica.count] += quotas[replica] * micro_batch_bytes;
+  }
+  return bytes;
+}
+
+// The plan has places for members that may come later: what stays is what the run begins with.
+void leave_out_places(std::uint32_t members, runtime::Plan& plan) {
+  if (members == 0) return;
+  std::set<std::string> nodes{config::kHeadNode};
+  for (std::uint32_t i = 0; i < members; ++i) nodes.insert(config::member_name(i));
+  std::set<std::string> actors;
+  std::erase_if(plan.actors, [&](const runtime::ActorPlan& actor) {
+    const bool stays = nodes.contains(actor.node);
+    if (stays) actors.insert(actor.name);
+    return !stays;
+  });
+  std::erase_if(plan.links, [&](const runtime::LinkPlan& link) {
+    return !actors.contains(link.from) || !actors.contains(link.to);
+  });
+}
+
+// A reducer sends to the next of its ring alone, one member at a time sends snapshots, and one
+// loader feeds a replica, although any of them may have to.
+class AlternativeLinks {
+ public:
+  // False: it stands for one that was counted.
+  bool operator()(const runtime::LinkPlan& link) {
+    if (link.to_port == "ring") return counted_.insert(link.from).second;
+    if (link.to_port == "snapshots" || link.to_port == "batches") {
+      return counted_.insert(link.to).second;
+    }
+    return true;
+  }
+
+ private:
+  std::set<std::string> counted_;
+};
+
+}  // namespace
+
+Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t members) {
+  const config::Topology topology = config::scaled(loaded.topology, members);
+  ASSIGN_OR_RETURN(const auto backend, make_backend(topology.model));
+  const auto& options = topology.train.options;
+  ASSIGN_OR_RETURN(const auto gan,
+                   model::Gan::compile(topology.model.gan, *backend, options.micro_batch));
+  RunBounds bounds;
+  AlternativeLinks first_of_its_kind;
+  ASSIGN_OR_RETURN(bounds.plan, make_plan(loaded.topology, loaded.origins, *gan,
+                                          size_of_run(topology, members)));
+  leave_out_places(members, bounds.plan);
+  for (const runtime::LinkPlan& link : bounds.plan.links) {
+    if (first_of_its_kind(link)) bounds.message_bytes += link.byte_credits;
+  }
+  for (const auto* program : {&gan->generator(), &gan->discriminator()}) {
+    bounds.arena_bytes +=
+        static_cast<std::int64_t>(program->arena_bytes() + program->scratch_bytes());
+  }
+  bounds.arena_bytes *= topology.replica.threads;
+  // Both steps of two under way are kept, if two can be.
+  const std::int64_t steps = pipeline::keeps_two_steps(options.schedule) ? 2 : 1;
+  const std::int64_t elements = contribution_elements(topology, *gan);
+  // Of each its own part and the sum; besides, what lossy formats keep of every slot.
+  constexpr auto kElement = static_cast<std::int64_t>(sizeof(std::int64_t));
+  bounds.arena_bytes += 2 * steps * elements * kElement;
+  // The sums of the newest step, for members that lack them when another is lost.
+  if (members > 1) bounds.arena_bytes += elements * kElement;
+  if (topology.reducer.reduction != config::Reduction::kExact) {
+    bounds.arena_bytes += static_cast<std::int64_t>(options.schedule.size()) * elements * kElement;
+  }
+  bounds.state_bytes = state_bytes(topology, *gan);
+  bounds.replicas = topology.replica.count;
+  const std::int64_t fakes_bytes = gan->batch() * gan->discriminator().input_shape().elements() * 4;
+  const std::int64_t micro_batch_bytes =
+      batch_bytes(*gan) + fakes_bytes + steps * elements * static_cast<std::int64_t>(sizeof(float));
+  bounds.iteration_bytes = options.micro_batches * micro_batch_bytes;
+  ASSIGN_OR_RETURN(const auto weights, replica_weights(topology, *gan, members));
+  bounds.share_bytes = shares(topology, weights, micro_batch_bytes);
+  return bounds;
+}
+
+Result<void> check_memory(const RunBounds& bounds, const std::vector<std::uint32_t>& processes_here,
+                          const UsableMemory& usable) {
+  const double replicas =
+      bounds.replicas * static_cast<double>(bounds.arena_bytes + bounds.state_bytes);
+  double all = 0, largest = 0;
+  for (const std::uint32_t process : processes_here) {
+    const double bytes = replicas + static_cast<double>(bounds.share_bytes.at(process));
+    all += bytes;
+    largest = std::max(largest, bytes);
+  }
+  const bool several = processes_here.size() > 1;
+  if (largest > usable.process) {
+    return too_large(fmt::format("a run needs {:.1f} GB of memory or more{}", largest / 1e9,
+                                 several ? " in one process" : ""),
+                     fmt::format("{:.1f} GB may be used here", usable.process / 1e9), bounds,
+                     several);
+  }
+  if (all <= usable.machine) return {};
+  return too_large(
+      fmt::format("a run needs {:.1f} GB of memory or more on this machine, for {} processes of up "
+                  "to {:.1f} GB each",
+                  all / 1e9, processes_here.size(), largest / 1e9),
+      fmt::format("{:.1f} GB may be used here", usable.machine / 1e9), bounds, several);
+}
+
+}  // namespace troupe::launch

@@ -1,0 +1,161 @@
+#include "launch/run/run_page.h"
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <exception>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "launch/folder/page_token.h"
+#include "runtime/base/start_thread.h"
+#include "telemetry/shower_file.h"
+
+namespace troupe::launch {
+namespace {
+
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Message;
+using runtime::Result;
+
+telemetry::RunSource source_of(const LocalRunRequest& request, const RunFolder& folder) {
+  telemetry::RunSource source;
+  source.name = request.topology.name;
+  source.folder = folder.path();
+  source.live = [] { return true; };
+  source.history = request.history;
+  source.showers = [path = folder.path()](std::uint64_t step) {
+    return telemetry::read_showers(path, step);
+  };
+  return source;
+}
+
+telemetry::PageServerOptions server_options(const config::MonitorSection& monitor,
+                                            const std::string& token) {
+  telemetry::PageServerOptions options;
+  options.listen = monitor.listen;
+  options.next_free_port = true;
+  options.token = token;
+  return options;
+}
+
+constexpr const char* kPageToken = "page.token";
+
+std::string no_page(const Error& why) { return "there is no page: " + why.message; }
+
+// A trace may need much memory, which is no reason to end a run.
+Result<std::string> words_of(const actors::NodeAnswers& answers) {
+  try {
+    return actors::text_of(answers);
+  } catch (const std::exception& failure) {
+    return Error{ErrorKind::kInternal, fmt::format("the answer is too long: {}", failure.what())};
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> try_page(const config::MonitorSection& monitor) {
+  if (monitor.listen == "none") return std::nullopt;
+  const auto token = page_token(monitor, "");
+  if (!token.ok()) return no_page(token.error());
+  const auto server = telemetry::PageServer::open(server_options(monitor, *token), {});
+  if (!server.ok()) return no_page(server.error());
+  return std::nullopt;
+}
+
+RunPage::RunPage(const LocalRunRequest& request, const RunFolder& folder, const runtime::Log& log)
+    : history_(request.history) {
+  if (history_ == nullptr || request.topology.monitor.listen == "none") return;
+  if (const auto opened = open(request, folder, log); !opened.ok()) {
+    log.warning(no_page(opened.error()));
+  }
+}
+
+runtime::Result<void> RunPage::open(const LocalRunRequest& request, const RunFolder& folder,
+                                    const runtime::Log& log) {
+  const config::MonitorSection& monitor = request.topology.monitor;
+  ASSIGN_OR_RETURN(const std::string token, page_token(monitor, folder.file(kPageToken)));
+  if (!monitor.token) own_token_ = token;
+  telemetry::RunSource source = source_of(request, folder);
+  source.trace = [this](Answer answer) { ask(actors::Probe::Wants::kTrace, std::move(answer)); };
+  source.waits = [this](Answer answer) { ask(actors::Probe::Wants::kWaits, std::move(answer)); };
+  telemetry::PageServerOptions options = server_options(monitor, token);
+  options.version = request.version;
+  options.assets = request.page;
+  ASSIGN_OR_RETURN(writer_,
+                   runtime::start_thread("the page's answers", [this] { write_answers(); }));
+  ASSIGN_OR_RETURN(server_, telemetry::PageServer::open(options, {std::move(source)}));
+  const std::string token_file = monitor.token.value_or(folder.file(kPageToken));
+  log.info(fmt::format("watch it at {}{}", server_->address(),
+                       token.empty() ? "" : " with the token in " + token_file));
+  return {};
+}
+
+RunPage::~RunPage() {
+  leave();
+  if (history_ != nullptr && !ended_) history_->end("failed", "the run could not begin");
+  server_.reset();
+  {
+    const std::scoped_lock lock(mutex_);
+    closed_ = true;
+  }
+  changed_.notify_one();
+  if (writer_.joinable()) writer_.join();
+}
+
+Result<void> RunPage::put_back(const RunFolder& folder) const {
+  return own_token_.empty() ? Result<void>{} : write_token(folder.file(kPageToken), own_token_);
+}
+
+void RunPage::look_into(runtime::Node& node) {
+  const std::scoped_lock lock(mutex_);
+  node_ = &node;
+}
+
+void RunPage::leave() {
+  const std::scoped_lock lock(mutex_);
+  node_ = nullptr;
+}
+
+void RunPage::tell_end(const LocalRunResult& result) {
+  if (history_ == nullptr) return;
+  const char* const state = result.error ? "failed" : result.signal != 0 ? "stopped" : "ended";
+  ended_ = true;
+  history_->end(state, result.error ? result.error->message : "");
+  server_.reset();
+}
+
+// The answer is put into words on a thread of its own: that of a long trace takes a second.
+void RunPage::ask(actors::Probe::Wants wants, Answer answer) {
+  const std::scoped_lock lock(mutex_);
+  if (node_ == nullptr) {
+    return answer(Error{ErrorKind::kUsage, "the run does not train at the moment; ask it later"});
+  }
+  const auto done = [this, answer = std::move(answer)](actors::NodeAnswers answers) {
+    {
+      const std::scoped_lock again(mutex_);
+      tasks_.push_back({std::move(answers), answer});
+    }
+    changed_.notify_one();
+  };
+  node_->send_control("monitor", Message::of(actors::Question{wants, done}));
+}
+
+void RunPage::write_answers() {
+  ::pthread_setname_np(::pthread_self(), "answers");  // for people with a debugger
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), telemetry::PageServer::kNice);
+  for (std::unique_lock lock(mutex_);;) {
+    changed_.wait(lock, [this] { return closed_ || !tasks_.empty(); });
+    if (closed_) return;
+    const Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    lock.unlock();
+    task.answer(words_of(task.answers));
+    lock.lock();
+  }
+}
+
+}  // namespace troupe::launch

@@ -1,0 +1,37 @@
+#pragma once
+
+// `troupe run` over several processes, as seen from the process people started: it starts the head
+// and the members of this host, and ends when they have ended.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/meeting/placement.h"
+#include "launch/processes/group_rules.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+
+namespace troupe::launch {
+
+struct SuperviseRequest {
+  std::string program;                  // this binary
+  std::vector<std::string> head_words;  // verb and arguments that make it the head
+  // And those that make it take the place of one that was lost.
+  std::vector<std::string> next_head_words;
+  std::string run_folder;
+  Placement placement;        // with one member at least
+  std::uint32_t restart = 0;  // lost members of this host that are replaced, and heads
+  std::optional<std::string> key_folder;
+  std::vector<std::string> member_words{};  // further ones of each member
+  std::string trace_folder;                 // where each member leaves NAME.json; "": they do not
+};
+
+// Gives the head `--head-at ADDRESS` and `--member-here NAME` for each besides its words, each
+// member a `join` of its own; their standard error is passed on line by line behind their names.
+// Must be called before other threads are started. kInternal: a process cannot be started. kUsage:
+// the keys cannot be read, or there is no folder for the sockets of a run on this host alone.
+runtime::Result<GroupEnd> supervise(const SuperviseRequest& request, runtime::Log& log);
+
+}  // namespace troupe::launch

@@ -1,0 +1,171 @@
+#include "launch/run/training_data.h"
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "launch/machine/usable_machine.h"
+#include "pipeline/data/synthetic.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/disk.h"
+
+namespace troupe::launch {
+namespace {
+
+using runtime::Log;
+using runtime::Result;
+
+// Says every few seconds how far work on events is, and how long the rest will take.
+class ProgressTeller {
+ public:
+  ProgressTeller(std::string what, Log& log) : what_(std::move(what)), log_(log) {}
+
+  void tell(std::uint64_t done, std::uint64_t total) {
+    const auto now = runtime::steady_now();
+    if (now - last_ < std::chrono::seconds(2)) return;
+    last_ = now;
+    if (done == 0) return;
+    const double share = static_cast<double>(done) / static_cast<double>(total);
+    const double taken = std::chrono::duration<double>(now - start_).count();
+    log_.info(fmt::format("{}: {} of {} events ({:.0f} %), {:.0f} s to go", what_, done, total,
+                          100.0 * share, taken / share - taken));
+  }
+
+ private:
+  std::string what_;
+  Log& log_;
+  const runtime::TimePoint start_ = runtime::steady_now();
+  runtime::TimePoint last_ = start_;
+};
+
+pipeline::Progress shower_progress(Log& log) {
+  return [teller = ProgressTeller("making showers", log)](std::uint64_t done,
+                                                          std::uint64_t total) mutable {
+    teller.tell(done, total);
+    return check_room_for_file(
+        "lower data.synthetic.events, or make several files with troupe data make --files");
+  };
+}
+
+// Of the memory that may be used, when opening data is given up: the rest is for training.
+constexpr double kMostMemory = 0.9;
+
+// The system would end the process, and not say why.
+runtime::Error no_memory_for(const std::string& data, const pipeline::OpeningProgress& progress,
+                             double usable) {
+  return {runtime::ErrorKind::kData,
+          fmt::format("the data do not fit into memory: after {} of {} events of the {} data this "
+                      "process has {:.2f} of the {:.2f} GB it may use; set data.cache: none, or "
+                      "give data.train fewer files",
+                      progress.rows, progress.all_rows, data,
+                      static_cast<double>(resident_bytes()) / 1e9, usable / 1e9)};
+}
+
+// `data`: "training" or "test".
+pipeline::OpeningWatch opening_watch(const std::string& data, Log& log) {
+  return [data, teller = ProgressTeller(fmt::format("reading {} data", data), log),
+          usable = usable_memory().process](
+             const pipeline::OpeningProgress& progress) mutable -> Result<void> {
+    const bool keeps = progress.bytes_in_memory > 0;
+    if (keeps && static_cast<double>(resident_bytes()) > kMostMemory * usable) {
+      return no_memory_for(data, progress, usable);
+    }
+    teller.tell(progress.rows, progress.all_rows);
+    return {};
+  };
+}
+
+void describe(const char* what, const pipeline::Dataset& dataset, Log& log) {
+  const pipeline::DatasetReport& report = dataset.report();
+  log.info(fmt::format(
+      "{} data: {} events from {} files ({} stored, {} cut, {} bad), {:.1f} MB in memory", what,
+      report.events, report.files, report.rows, report.cut, report.bad,
+      static_cast<double>(report.bytes_in_memory) / 1e6));
+  for (const std::string& bad : report.bad_events) log.warning(bad);
+  for (const std::string& note : report.notes) log.info(note);
+}
+
+runtime::Error nothing_to_validate(const pipeline::DatasetReport& report,
+                                   const pipeline::DatasetOptions& options) {
+  return {runtime::ErrorKind::kData,
+          fmt::format("{}: none of {} events is for testing (data.test_one_in: {}), and "
+                      "actors.validator needs some; lower data.test_one_in or set "
+                      "actors.validator.every: none",
+                      options.paths.front(), report.rows, options.test_one_in)};
+}
+
+// `options` name the files and where their indices are kept.
+Result<TrainingData> open_files(const config::Topology& topology, pipeline::DatasetOptions options,
+                                bool with_test_data, Log& log) {
+  options.split = pipeline::DataSplit::kTrain;
+  ASSIGN_OR_RETURN(pipeline::Dataset train,
+                   pipeline::Dataset::open(options, opening_watch("training", log)));
+  describe("training", train, log);
+
+  std::optional<pipeline::Dataset> test;
+  if (with_test_data && validates(topology)) {
+    if (train.report().other_split == 0) return nothing_to_validate(train.report(), options);
+    options.split = pipeline::DataSplit::kTest;
+    ASSIGN_OR_RETURN(test, pipeline::Dataset::open(options, opening_watch("test", log)));
+    describe("test", *test, log);
+  }
+
+  pipeline::SamplerOptions sampling;
+  sampling.events = train.size();
+  sampling.seed = topology.train.options.seed;
+  sampling.micro_batch = topology.train.options.micro_batch;
+  sampling.micro_batches = topology.train.options.micro_batches;
+  sampling.window_blocks = train.window_blocks();
+  if (sampling.window_blocks > 0) sampling.blocks = train.blocks();
+  ASSIGN_OR_RETURN(pipeline::Sampler sampler, pipeline::Sampler::create(std::move(sampling)));
+  if (sampler.dropped_per_epoch() > 0) {
+    log.info(fmt::format("{} events at the end of each epoch fill no iteration and are left out",
+                         sampler.dropped_per_epoch()));
+  }
+  return TrainingData{std::move(train), std::move(test), std::move(sampler)};
+}
+
+}  // namespace
+
+bool validates(const config::Topology& topology) {
+  return topology.validator.every.unit != config::Every::Unit::kNever;
+}
+
+Result<TrainingData> open_training_data(const config::Topology& topology,
+                                        const std::string& data_folder, bool with_test_data,
+                                        runtime::ThreadTeam& team, Log& log) {
+  pipeline::DatasetOptions options = topology.data.dataset;
+  if (topology.data.synthetic) {
+    pipeline::SyntheticOptions synthetic = topology.data.showers;
+    if (synthetic.folder.empty()) synthetic.folder = data_folder;
+    ASSIGN_OR_RETURN(const std::string path,
+                     pipeline::make_synthetic(synthetic, team, shower_progress(log)));
+    log.info("synthetic showers in " + path);
+    options.paths = {path};
+  }
+  if (options.index_folder.empty()) options.index_folder = data_folder + "/index";
+  if (const auto made = runtime::FileDisk().make_folder(options.index_folder); !made.ok()) {
+    log.warning("indices are not kept (data.index_folder): " + made.error().message);
+    options.index_folder.clear();
+  }
+  return open_files(topology, std::move(options), with_test_data, log);
+}
+
+Result<void> try_training_data(const config::Topology& topology, Log& log) {
+  pipeline::DatasetOptions options = topology.data.dataset;
+  options.index_folder.clear();
+  if (topology.data.synthetic) {
+    const std::string path = pipeline::synthetic_path(topology.data.showers);
+    std::error_code ignored;
+    if (topology.data.showers.folder.empty() || !std::filesystem::exists(path, ignored)) return {};
+    options.paths = {path};
+  }
+  RETURN_IF_ERROR(open_files(topology, std::move(options), true, log));
+  return {};
+}
+
+}  // namespace troupe::launch

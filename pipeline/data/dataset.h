@@ -1,0 +1,107 @@
+#pragma once
+
+// HDF5 showers as preprocessed micro-batches. Opening decides, once, which events there are;
+// reading never meets a bad one.
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pipeline/data/dataset_options.h"
+#include "runtime/base/buffer.h"
+#include "runtime/base/error.h"
+#include "runtime/base/hash.h"
+
+namespace troupe::pipeline {
+
+// b events as a model takes them. Three Buffers, so that a message can carry them as they are.
+struct Batch {
+  std::uint32_t events = 0;
+  std::array<std::uint32_t, 3> shape{};  // X, Y, Z
+  runtime::Buffer images;                // float [events][X][Y][Z]
+  runtime::Buffer conditions;            // float [3][events]: E / 100 GeV, theta in rad, ecal
+  runtime::Buffer event_ids;             // uint64 [events]
+
+  std::span<const float> energies() const { return conditions.as<float>().subspan(0, events); }
+  // pi/2 throughout where the schema has no angle.
+  std::span<const float> angles() const { return conditions.as<float>().subspan(events, events); }
+  // Sum of the event's cells after threshold and scale, before the power.
+  std::span<const float> ecals() const {
+    return conditions.as<float>().subspan(2 * events, events);
+  }
+};
+
+// What opening found.
+struct DatasetReport {
+  std::uint64_t files = 0;
+  std::uint64_t rows = 0;               // stored events of all files
+  std::uint64_t bad = 0;                // left out as bad (on_bad_event: skip)
+  std::uint64_t cut = 0;                // not above min_ecal
+  std::uint64_t other_split = 0;        // belong to the other split
+  std::uint64_t events = 0;             // rows - bad - cut - other_split
+  std::uint64_t bytes_in_memory = 0;    // packed events held at the end of opening
+  std::vector<std::string> bad_events;  // the first few, as file: dataset, event: what
+  std::vector<std::string> notes;       // what is slower or other than one may think
+};
+
+// How far opening is, which takes as long as reading all files where no index of them is kept, or
+// with a memory cache.
+struct OpeningProgress {
+  std::uint64_t rows = 0;             // stored events done with
+  std::uint64_t all_rows = 0;         // of the files that have some of the split
+  std::uint64_t bytes_in_memory = 0;  // of the packed events so far
+};
+// Told after each block, by any thread of the team, one at a time. An Error ends the opening.
+using OpeningWatch = std::function<runtime::Result<void>(const OpeningProgress& progress)>;
+
+// Owned and used by one thread at a time; its own ThreadTeam helps inside open() and read().
+class Dataset {
+ public:
+  // Expands the paths, checks every file against the schema, scans (or finds in index_folder) the
+  // index, applies the cuts, fills the memory cache. Every Error but those of `watch` is kData and
+  // names file, dataset and event where there is one, and what was expected.
+  static runtime::Result<Dataset> open(const DatasetOptions& options,
+                                       const OpeningWatch& watch = {});
+  Dataset(Dataset&&) noexcept;
+  Dataset& operator=(Dataset&&) noexcept;
+  ~Dataset();
+
+  // Accepted events of the split; the valid event ids are 0 .. size() - 1, in the order of the
+  // sorted files and their rows. At least 1.
+  std::uint64_t size() const;
+  // X, Y, Z.
+  std::array<std::uint32_t, 3> shape() const;
+
+  // Fills `out` with the events in the order of `ids`; its buffers are new ones, so an earlier
+  // batch may still be in use. CHECKs the ids. An Error (file vanished, became unreadable) leaves
+  // `out` unspecified.
+  runtime::Result<void> read(std::span<const std::uint64_t> ids, Batch& out);
+
+  // E in GeV / 100, angle in rad and ecal of an event, without reading its image. CHECKs the id.
+  float energy(std::uint64_t id) const;
+  float angle(std::uint64_t id) const;
+  float ecal(std::uint64_t id) const;
+
+  // Accepted events of each stored block (a row of chunks), in order of ids: what the sampler's
+  // block order needs. Blocks without accepted events are left out.
+  const std::vector<std::uint32_t>& blocks() const;
+  // How many blocks a shuffling window covers: 0 (all; any order is cheap) with a memory cache.
+  std::uint32_t window_blocks() const;
+
+  // Hash of everything the values, ids and order of the events depend on: content of the files (not
+  // their names or compression), which of their rows are taken, schema, preprocessing and split;
+  // without a memory cache also blocks() and window_blocks(), and with them the files' chunks.
+  runtime::Hash128 fingerprint() const;
+  const DatasetReport& report() const;
+
+ private:
+  struct State;
+  explicit Dataset(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace troupe::pipeline

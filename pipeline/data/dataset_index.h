@@ -1,0 +1,64 @@
+#pragma once
+
+// What is known about every row of a file after it was read once, and the cache of that.
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pipeline/data/dataset_file.h"
+#include "pipeline/data/dataset_options.h"
+#include "pipeline/data/preprocessing.h"
+#include "runtime/base/error.h"
+#include "runtime/base/hash.h"
+#include "runtime/base/thread_team.h"
+
+namespace troupe::pipeline {
+
+struct FileIndex {
+  std::array<std::uint32_t, 3> shape{};
+  std::uint64_t block_rows = 0;
+  std::vector<EventState> states;  // of every row
+  std::vector<float> energies;     // GeV / 100
+  std::vector<float> angles;       // rad
+  std::vector<float> ecals;
+  std::uint64_t bad = 0;
+  // The first few as "/data/a.h5: dataset ECAL, event 17: cell ...".
+  std::vector<std::string> bad_events;
+  // Of energies, angles and images as float, in order of rows; not of chunks or compression.
+  runtime::Hash128 content;
+
+  std::uint64_t rows() const { return states.size(); }
+};
+
+// Called with each block once its events are judged: its rows' states and stored images
+// [rows][X][Y][Z]. Blocks in any order, several at a time. An Error ends the reading.
+using BlockVisitor = std::function<runtime::Result<void>(
+    std::uint32_t block, std::span<const EventState> states, std::span<const float> images)>;
+
+// Reads the whole file. Errors (kData): what cannot be read; those of the visitor.
+runtime::Result<FileIndex> scan_file(const DatasetFile& file, const Preprocessing& preprocessing,
+                                     runtime::ThreadTeam& team, ChunkScratch& scratch,
+                                     const BlockVisitor& visitor = {});
+
+// What of the options an index depends on, besides the file itself.
+struct IndexKey {
+  DataSchema schema;
+  DatasetNames names;
+  Preprocessing preprocessing;
+};
+
+// The index kept in `folder` for this path, size, modification time and key; nothing if there is
+// none, or it is damaged.
+std::optional<FileIndex> load_index(const std::string& folder, const IndexKey& key,
+                                    const std::string& path, const FileStamp& stamp);
+// Keeps it, creating the folder if needed. The caller may go on after an Error.
+runtime::Result<void> save_index(const std::string& folder, const IndexKey& key,
+                                 const std::string& path, const FileStamp& stamp,
+                                 const FileIndex& index);
+
+}  // namespace troupe::pipeline

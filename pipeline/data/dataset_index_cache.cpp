@@ -1,0 +1,174 @@
+// The file format of kept indices: what identifies the data, the columns, and a hash of it all.
+
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#include "pipeline/data/dataset_index.h"
+#include "runtime/base/disk.h"
+
+namespace troupe::pipeline {
+
+using runtime::Buffer;
+using runtime::Hash128;
+using runtime::Result;
+
+namespace {
+
+// Grows with every change of the format or of what a scan finds.
+constexpr std::uint64_t kFormat = 0x54525058'00000002;
+
+class Writer {
+ public:
+  template <class T>
+  requires std::is_trivially_copyable_v<T>
+  void add(const T& value) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
+    bytes_.insert(bytes_.end(), bytes, bytes + sizeof(T));
+  }
+  template <class T>
+  void add_all(std::span<const T> values) {
+    add(std::uint64_t{values.size()});
+    const auto bytes = std::as_bytes(values);
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  }
+  void add_text(const std::string& text) { add_all(std::span<const char>(text)); }
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+// After a read beyond the end every further one gives zeros and whole() is false.
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
+
+  template <class T>
+  T get() {
+    T value{};
+    if (take(sizeof(T))) std::memcpy(&value, taken_.data(), sizeof(T));
+    return value;
+  }
+  template <class T>
+  std::vector<T> get_all() {
+    const auto count = get<std::uint64_t>();
+    if (count > rest_.size() / sizeof(T) || !take(count * sizeof(T))) {
+      whole_ = false;
+      return {};
+    }
+    std::vector<T> values(count);
+    if (count > 0) std::memcpy(values.data(), taken_.data(), taken_.size());
+    return values;
+  }
+  std::string get_text() {
+    const std::vector<char> text = get_all<char>();
+    return {text.begin(), text.end()};
+  }
+  bool whole() const { return whole_ && rest_.empty(); }
+
+ private:
+  bool take(std::size_t bytes) {
+    if (bytes > rest_.size()) {
+      whole_ = false;
+      return false;
+    }
+    taken_ = rest_.first(bytes);
+    rest_ = rest_.subspan(bytes);
+    return true;
+  }
+
+  std::span<const std::byte> rest_;
+  std::span<const std::byte> taken_;
+  bool whole_ = true;
+};
+
+// Everything that must be as it was for the index to hold.
+std::string identity(const IndexKey& key, const std::string& path, const FileStamp& stamp) {
+  Writer writer;
+  writer.add(kFormat);
+  writer.add(stamp.bytes);
+  writer.add(stamp.modified_ns);
+  writer.add(key.schema);
+  writer.add_text(key.names.image);
+  writer.add_text(key.names.energy);
+  writer.add(key.names.energy_column);
+  writer.add(key.names.energy_unit_gev);
+  writer.add_text(key.names.angle);
+  writer.add(key.preprocessing.threshold);
+  writer.add(key.preprocessing.min_ecal);
+  writer.add(key.preprocessing.scale);
+  writer.add(key.preprocessing.power);
+  writer.add_text(path);
+  return {reinterpret_cast<const char*>(writer.bytes().data()), writer.bytes().size()};
+}
+
+std::string absolute(const std::string& path) {
+  std::error_code cause;
+  const auto resolved = std::filesystem::weakly_canonical(path, cause);
+  return cause ? path : resolved.string();
+}
+
+// One name per path and key, so that a changed file replaces its own old index.
+std::string index_path(const std::string& folder, const IndexKey& key, const std::string& path) {
+  return folder + "/" + runtime::hash_of(identity(key, path, {})).text() + ".index";
+}
+
+}  // namespace
+
+std::optional<FileIndex> load_index(const std::string& folder, const IndexKey& key,
+                                    const std::string& path, const FileStamp& stamp) {
+  const std::string resolved = absolute(path);
+  runtime::FileDisk disk;
+  const Result<Buffer> file = disk.read(index_path(folder, key, resolved));
+  if (!file.ok() || file->size() < sizeof(Hash128)) return std::nullopt;
+  const auto body = file->bytes().subspan(sizeof(Hash128));
+  if (Reader(file->bytes().first(sizeof(Hash128))).get<Hash128>() != runtime::hash_of(body)) {
+    return std::nullopt;
+  }
+  Reader reader(body);
+  if (reader.get_text() != identity(key, resolved, stamp)) return std::nullopt;
+  FileIndex index;
+  index.shape = reader.get<std::array<std::uint32_t, 3>>();
+  index.block_rows = reader.get<std::uint64_t>();
+  index.states = reader.get_all<EventState>();
+  index.energies = reader.get_all<float>();
+  index.angles = reader.get_all<float>();
+  index.ecals = reader.get_all<float>();
+  index.bad = reader.get<std::uint64_t>();
+  const auto told = reader.get<std::uint64_t>();
+  for (std::uint64_t i = 0; i < told && i < index.bad; ++i) {
+    index.bad_events.push_back(reader.get_text());
+  }
+  index.content = reader.get<Hash128>();
+  if (!reader.whole()) return std::nullopt;
+  return index;
+}
+
+Result<void> save_index(const std::string& folder, const IndexKey& key, const std::string& path,
+                        const FileStamp& stamp, const FileIndex& index) {
+  const std::string resolved = absolute(path);
+  Writer writer;
+  writer.add_text(identity(key, resolved, stamp));
+  writer.add(index.shape);
+  writer.add(index.block_rows);
+  writer.add_all(std::span<const EventState>(index.states));
+  writer.add_all(std::span<const float>(index.energies));
+  writer.add_all(std::span<const float>(index.angles));
+  writer.add_all(std::span<const float>(index.ecals));
+  writer.add(index.bad);
+  writer.add(std::uint64_t{index.bad_events.size()});
+  for (const std::string& event : index.bad_events) writer.add_text(event);
+  writer.add(index.content);
+  Writer whole;
+  whole.add(runtime::hash_of(writer.bytes()));
+  std::vector<std::byte> bytes(whole.bytes().begin(), whole.bytes().end());
+  bytes.insert(bytes.end(), writer.bytes().begin(), writer.bytes().end());
+  runtime::FileDisk disk;
+  RETURN_IF_ERROR(disk.make_folder(folder));
+  return disk.replace(index_path(folder, key, resolved), bytes);
+}
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,236 @@
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "pipeline/data/dataset_state.h"
+
+namespace troupe::pipeline {
+
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+
+namespace {
+
+constexpr std::size_t kBadEventsTold = 8;
+constexpr std::uint64_t kFingerprintVersion = 2;
+
+Result<void> check_options(const DatasetOptions& options, const DatasetNames& names) {
+  if (options.threads < 1 || options.threads > 1024) {
+    return Error{ErrorKind::kData,
+                 fmt::format("data: {} loader threads; expected 1 to 1024", options.threads)};
+  }
+  if (names.image.empty() || names.energy.empty() || names.energy_column < 0) {
+    return Error{ErrorKind::kData,
+                 "data: the custom schema needs the names of the datasets that "
+                 "hold the images and the energies"};
+  }
+  return {};
+}
+
+void hash_rules(const DatasetOptions& options, const Preprocessing& preprocessing,
+                runtime::Hasher& hasher) {
+  hasher.add_value(kFingerprintVersion);
+  hasher.add(text(options.schema));
+  hasher.add(text(options.split));
+  hasher.add_value(options.test_one_in);
+  hasher.add_value(preprocessing.threshold);
+  hasher.add_value(preprocessing.min_ecal);
+  hasher.add_value(preprocessing.scale);
+  hasher.add_value(preprocessing.power);
+}
+
+}  // namespace
+
+Dataset::State::State(const DatasetOptions& given)
+    : options(given),
+      names(given.names.value_or(default_names(given.schema))),
+      preprocessing(given.preprocessing.value_or(default_preprocessing(given.schema))),
+      team(given.threads),
+      shape(given.expected_shape) {}
+
+Result<Dataset> Dataset::open(const DatasetOptions& options, const OpeningWatch& watch) {
+  const DatasetNames names = options.names.value_or(default_names(options.schema));
+  RETURN_IF_ERROR(check_options(options, names));
+  auto state = std::make_unique<State>(options);
+  RETURN_IF_ERROR(state->open_all(watch));
+  return Dataset(std::move(state));
+}
+
+Result<void> Dataset::State::Opening::add(std::uint64_t rows, std::uint64_t packed_bytes) {
+  const std::scoped_lock lock(mutex);
+  progress.rows += rows;
+  progress.bytes_in_memory += packed_bytes;
+  return watch ? watch(progress) : Result<void>{};
+}
+
+Result<void> Dataset::State::open_all(const OpeningWatch& watch) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths, expand_paths(options.paths));
+  std::vector<std::uint64_t> rows;
+  for (const std::string& path : paths) {
+    ASSIGN_OR_RETURN(const DatasetFile opened,
+                     DatasetFile::open(path, options.schema, names, options.expected_shape));
+    RETURN_IF_ERROR(check_shape(opened));
+    if (!opened.images().note().empty()) report.notes.push_back(opened.images().note());
+    rows.push_back(opened.rows());
+    files.push_back({path, opened.stamp(), {}, {}});
+  }
+  const std::vector<RowRange> ranges = split_rows(paths, rows, options.split, options.test_one_in);
+  Opening opening{watch, {}, {}, {}};
+  for (std::uint32_t i = 0; i < files.size(); ++i) {
+    if (ranges[i].first != ranges[i].end) opening.progress.all_rows += rows[i];
+  }
+  hash_rules(options, preprocessing, content);
+  for (std::uint32_t i = 0; i < files.size(); ++i) {
+    files[i].rows = ranges[i];
+    report.rows += rows[i];
+    if (ranges[i].first == ranges[i].end) {
+      report.other_split += rows[i];
+    } else {
+      RETURN_IF_ERROR(open_file(i, opening));
+    }
+  }
+  report.files = files.size();
+  report.events = energies.size();
+  if (energies.empty()) return nothing_left();
+  const std::uint64_t window =
+      std::max<std::uint64_t>(1, options.window_bytes / largest_block_bytes);
+  if (options.cache == CacheMode::kNone) {
+    // A sampler shuffles by them, so they decide the order of the events.
+    window_blocks = static_cast<std::uint32_t>(std::min<std::uint64_t>(window, blocks.size()));
+    content.add_value(window_blocks);
+    content.add(std::as_bytes(std::span(block_events)));
+  }
+  fingerprint = content.digest();
+  // Two windows: a batch may begin in one and end in the next.
+  store.reset(blocks.size(), options.cache == CacheMode::kMemory ? 0 : 2 * window);
+  for (std::uint32_t i = 0; i < opening.packed.size(); ++i) {
+    store.put(i, std::move(opening.packed[i]));
+  }
+  report.bytes_in_memory = store.bytes();
+  return {};
+}
+
+// With a memory cache, appends the packed events of each of the file's blocks that has any.
+Result<void> Dataset::State::open_file(std::uint32_t file, Opening& opening) {
+  File& entry = files[file];
+  ASSIGN_OR_RETURN(const DatasetFile opened,
+                   DatasetFile::open(entry.path, options.schema, names, shape));
+  const ChunkReader& images = opened.images();
+  const bool keeps = options.cache == CacheMode::kMemory;
+  std::vector<std::unique_ptr<PackedEvents>> in_file(keeps ? images.blocks() : 0);
+  const BlockVisitor visitor = [&](std::uint32_t block, std::span<const EventState> states,
+                                   std::span<const float> values) {
+    std::uint64_t bytes = 0;
+    if (keeps) {
+      in_file[block] = pack(entry, images.first_row(block), states, values);
+      if (in_file[block]) bytes = in_file[block]->bytes();
+    }
+    return opening.add(states.size(), bytes);
+  };
+  const std::uint64_t rows_before = opening.progress.rows;
+  ASSIGN_OR_RETURN(const FileIndex index, index_of(opened, entry.rows, visitor));
+  opening.progress.rows = rows_before + index.rows();  // those that were not read, too
+  take_index(file, index);
+  if (index.bad > 0 && options.on_bad_event == BadEventPolicy::kFail) {
+    return Error{ErrorKind::kData,
+                 fmt::format("{} ({} of {} events of the file are bad; on_bad_event: skip leaves "
+                             "them out)",
+                             index.bad_events.front(), index.bad, index.rows())};
+  }
+  for (std::unique_ptr<PackedEvents>& events : in_file) {
+    if (events) opening.packed.push_back(std::move(events));
+  }
+  return {};
+}
+
+// With a memory cache `visitor` sees every block that has some of `rows`, whichever way the index
+// comes.
+Result<FileIndex> Dataset::State::index_of(const DatasetFile& opened, RowRange rows,
+                                           const BlockVisitor& visitor) {
+  const IndexKey key{options.schema, names, preprocessing};
+  if (options.index_folder.empty()) return scan_file(opened, preprocessing, team, scratch, visitor);
+  auto kept = load_index(options.index_folder, key, opened.path(), opened.stamp());
+  const ChunkReader& images = opened.images();
+  if (kept && kept->shape == opened.shape() && kept->rows() == opened.rows() &&
+      kept->block_rows == images.block_rows()) {
+    if (options.cache == CacheMode::kNone) return *std::move(kept);
+    std::vector<std::uint32_t> needed;
+    for (std::uint32_t i = 0; i < images.blocks(); ++i) {
+      const std::uint64_t first = images.first_row(i);
+      if (first < rows.end && first + images.rows_of(i) > rows.first) needed.push_back(i);
+    }
+    const auto visit = [&](std::uint32_t block, std::span<float> values, int) {
+      const auto states = std::span<const EventState>(kept->states);
+      return visitor(block, states.subspan(images.first_row(block), images.rows_of(block)), values);
+    };
+    RETURN_IF_ERROR(images.read(needed, team, scratch, visit));
+    return *std::move(kept);
+  }
+  ASSIGN_OR_RETURN(FileIndex index, scan_file(opened, preprocessing, team, scratch, visitor));
+  const Result<void> saved =
+      save_index(options.index_folder, key, opened.path(), opened.stamp(), index);
+  if (!saved.ok()) report.notes.push_back("the index is not kept: " + saved.error().message);
+  return index;
+}
+
+Result<void> Dataset::State::check_shape(const DatasetFile& opened) {
+  if (shape == std::array<std::uint32_t, 3>{}) shape = opened.shape();
+  if (shape == opened.shape()) return {};
+  const Hdf5Dataset& images = opened.images().dataset();
+  return Error{ErrorKind::kData,
+               fmt::format("{}: {}; expected images of {} x {} x {} as in {}", images.place(),
+                           images.shape_text(), shape[0], shape[1], shape[2], files.front().path)};
+}
+
+void Dataset::State::take_index(std::uint32_t file, const FileIndex& index) {
+  File& entry = files[file];
+  entry.states = index.states;
+  // Which rows are taken depends on how many files there are and on their names.
+  content.add_value(entry.rows.first);
+  content.add_value(entry.rows.end);
+  content.add_value(index.content.high);
+  content.add_value(index.content.low);
+  for (std::uint64_t first = 0; first < index.rows(); first += index.block_rows) {
+    const std::uint64_t end = std::min(first + index.block_rows, index.rows());
+    Block block{file,
+                static_cast<std::uint32_t>(first / index.block_rows),
+                first,
+                energies.size(),
+                static_cast<std::uint32_t>(end - first),
+                0};
+    for (std::uint64_t row = first; row < end; ++row) {
+      const EventState state = index.states[row];
+      const bool in_split = row >= entry.rows.first && row < entry.rows.end;
+      report.other_split += !in_split;
+      report.bad += in_split && state == EventState::kBad;
+      report.cut += in_split && state == EventState::kCut;
+      if (!takes(entry, row, state)) continue;
+      energies.push_back(index.energies[row]);
+      angles.push_back(index.angles[row]);
+      ecals.push_back(index.ecals[row]);
+      ++block.events;
+    }
+    if (block.events == 0) continue;
+    blocks.push_back(block);
+    block_events.push_back(block.events);
+  }
+  const std::uint64_t cells = std::uint64_t{shape[0]} * shape[1] * shape[2];
+  largest_block_bytes = std::max(largest_block_bytes, index.block_rows * cells * sizeof(float));
+  for (const std::string& event : index.bad_events) {
+    if (report.bad_events.size() < kBadEventsTold) report.bad_events.push_back(event);
+  }
+}
+
+Error Dataset::State::nothing_left() const {
+  return {
+      ErrorKind::kData,
+      fmt::format("{}{}: no events are left of {}: {} bad, {} cut (sum of cells not above {}), "
+                  "{} in the other split",
+                  files.front().path,
+                  files.size() > 1 ? fmt::format(" and {} more", files.size() - 1) : "",
+                  report.rows, report.bad, report.cut, preprocessing.min_ecal, report.other_split)};
+}
+
+}  // namespace troupe::pipeline

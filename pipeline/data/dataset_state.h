@@ -1,0 +1,95 @@
+#pragma once
+
+// What an open Dataset consists of; for dataset.cpp (reading) and dataset_open.cpp only.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "pipeline/data/block_store.h"
+#include "pipeline/data/dataset.h"
+#include "pipeline/data/dataset_file.h"
+#include "pipeline/data/dataset_index.h"
+#include "pipeline/data/dataset_paths.h"
+#include "runtime/base/thread_team.h"
+
+namespace troupe::pipeline {
+
+struct Dataset::State {
+  struct File {
+    std::string path;
+    FileStamp stamp;
+    RowRange rows;                   // of the split
+    std::vector<EventState> states;  // of every row; empty where the split takes none
+  };
+
+  // A block with accepted events of the split.
+  struct Block {
+    std::uint32_t file;
+    std::uint32_t number;     // in the file
+    std::uint64_t first_row;  // in the file
+    std::uint64_t first_id;
+    std::uint32_t rows;
+    std::uint32_t events;
+  };
+
+  // What opening is at.
+  struct Opening {
+    const OpeningWatch& watch;
+    std::mutex mutex;  // of `progress`
+    OpeningProgress progress;
+    std::vector<std::unique_ptr<PackedEvents>> packed;  // of each block so far
+
+    // `rows` more are done. What `watch` says.
+    runtime::Result<void> add(std::uint64_t rows, std::uint64_t packed_bytes);
+  };
+
+  explicit State(const DatasetOptions& given);
+
+  // dataset_open.cpp
+  runtime::Result<void> open_all(const OpeningWatch& watch);
+  runtime::Result<void> open_file(std::uint32_t file, Opening& opening);
+  runtime::Result<FileIndex> index_of(const DatasetFile& opened, RowRange rows,
+                                      const BlockVisitor& visitor);
+  runtime::Result<void> check_shape(const DatasetFile& opened);
+  void take_index(std::uint32_t file, const FileIndex& index);
+  runtime::Error nothing_left() const;
+
+  // dataset.cpp
+  bool takes(const File& file, std::uint64_t row, EventState state) const;
+  // The accepted events of a block, in order, or nothing if there are none.
+  std::unique_ptr<PackedEvents> pack(const File& file, std::uint64_t first_row,
+                                     std::span<const EventState> states,
+                                     std::span<const float> images) const;
+  std::uint32_t block_of(std::uint64_t id) const;
+  // Makes every block of the ids present.
+  runtime::Result<void> load(std::span<const std::uint64_t> ids);
+  runtime::Result<void> load_blocks(std::uint32_t file, std::span<const std::uint32_t> blocks);
+  runtime::Result<const DatasetFile*> opened(std::uint32_t file);
+
+  DatasetOptions options;
+  DatasetNames names;
+  Preprocessing preprocessing;
+  runtime::ThreadTeam team;
+  std::array<std::uint32_t, 3> shape{};
+  std::vector<File> files;
+  std::vector<Block> blocks;
+  std::vector<std::uint32_t> block_events;  // of each block
+  std::uint64_t largest_block_bytes = 0;    // decoded
+  std::uint32_t window_blocks = 0;          // 0 with a memory cache
+  std::vector<float> energies;              // of every id
+  std::vector<float> angles;
+  std::vector<float> ecals;
+  BlockStore store;
+  ChunkScratch scratch;
+  // Files that stay open for reading without a memory cache, the last used first.
+  std::vector<std::pair<std::uint32_t, DatasetFile>> open_files;
+  runtime::Hasher content;
+  runtime::Hash128 fingerprint;
+  DatasetReport report;
+};
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,84 @@
+#include "pipeline/data/generation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/streams.h"
+
+namespace troupe::pipeline {
+namespace {
+
+constexpr std::int64_t kBatch = 16;
+constexpr double kLcdAngleUnitsPerGev = 50.0;
+
+}  // namespace
+
+ShowerMaker::ShowerMaker(const model::GanDescription& model,
+                         std::unique_ptr<const model::Program> program, runtime::ThreadTeam& team)
+    : model_(model), program_(std::move(program)), team_(team) {
+  for (int i = 0; i < team.threads(); ++i) workspaces_.emplace_back(*program_);
+}
+
+runtime::Result<std::unique_ptr<ShowerMaker>> ShowerMaker::create(
+    const model::GanDescription& model, const model::Backend& backend, runtime::ThreadTeam& team) {
+  model::ProgramOptions options;
+  options.batch = kBatch;
+  options.forward_training = false;
+  options.backward_parameters = false;
+  options.backward_input = false;
+  ASSIGN_OR_RETURN(auto program, model::Program::compile(model.generator, backend, options));
+  return std::unique_ptr<ShowerMaker>(new ShowerMaker(model, std::move(program), team));
+}
+
+std::size_t ShowerMaker::make(std::span<const float> weights, std::span<const float> moving,
+                              const GenerationRequest& request, std::span<float> images,
+                              const std::function<bool(std::size_t done)>& going_on) {
+  const std::size_t events = request.energies.size();
+  CHECK(images.size() == events * static_cast<std::size_t>(cells()));
+  const std::size_t turn = static_cast<std::size_t>(kBatch) * workspaces_.size();
+  std::size_t done = 0;
+  while (done < events) {
+    const std::size_t count = std::min(turn, events - done);
+    const auto batches = static_cast<std::int64_t>((count + kBatch - 1) / kBatch);
+    team_.run(batches, [&](std::int64_t i, int thread) {
+      make_batch(weights, moving, request, done + static_cast<std::size_t>(i * kBatch), images,
+                 workspaces_[static_cast<std::size_t>(thread)]);
+    });
+    done += count;
+    if (going_on && !going_on(done)) break;
+  }
+  return done;
+}
+
+void ShowerMaker::make_batch(std::span<const float> weights, std::span<const float> moving,
+                             const GenerationRequest& request, std::size_t first,
+                             std::span<float> images, model::Workspace& workspace) const {
+  const std::size_t events = std::min<std::size_t>(kBatch, request.energies.size() - first);
+  const std::span<float> latent = program_->input<float>(workspace);
+  std::fill(latent.begin(), latent.end(), 0.0F);
+  for (std::size_t i = 0; i < events; ++i) {
+    const std::size_t event = first + i;
+    const runtime::RandomPosition position{request.seed,
+                                           request.first_event + static_cast<std::uint32_t>(event),
+                                           0, 0, model::kValidationStream};
+    model::make_latent(model_.latent, &request.energies[event],
+                       request.angles.empty() ? nullptr : &request.angles[event], 1, position,
+                       latent.data() + i * static_cast<std::size_t>(model_.latent.size));
+  }
+  model::Bindings bindings;
+  bindings.weights = weights.data();
+  bindings.moving = moving.data();
+  program_->run(model::Pass::kForwardInference, bindings, workspace);
+  const auto made = program_->output<float>(workspace, 0);
+  const auto cells = static_cast<std::size_t>(this->cells());
+  std::copy_n(made.begin(), events * cells,
+              images.begin() + static_cast<std::ptrdiff_t>(first * cells));
+}
+
+model::ImageUnits image_units(const DatasetOptions& options) {
+  CHECK(options.preprocessing.has_value());
+  const double stored = options.schema == DataSchema::kLcdAngle ? kLcdAngleUnitsPerGev : 1.0;
+  return {options.preprocessing->power, stored * static_cast<double>(options.preprocessing->scale)};
+}
+
+}  // namespace troupe::pipeline

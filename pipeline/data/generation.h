@@ -1,0 +1,64 @@
+#pragma once
+
+// Showers from a trained generator: inference mode, noise by event, so that a shower depends on the
+// weights, its conditions, the seed and its number alone, not on batches or threads.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "model/backend.h"
+#include "model/gan.h"
+#include "model/physics/observables.h"
+#include "model/program.h"
+#include "pipeline/data/dataset_options.h"
+#include "runtime/base/error.h"
+#include "runtime/base/thread_team.h"
+
+namespace troupe::pipeline {
+
+struct GenerationRequest {
+  std::span<const float> energies;  // E / 100 GeV
+  std::span<const float> angles;    // rad; same size, or empty for models without angle
+  std::uint64_t seed = 1;
+  std::uint32_t first_event = 0;  // number of the first one, for the noise
+};
+
+// One caller at a time; the team's threads compute.
+class ShowerMaker {
+ public:
+  // Model, backend and team outlive it; the team has prepared its threads for the backend.
+  static runtime::Result<std::unique_ptr<ShowerMaker>> create(const model::GanDescription& model,
+                                                              const model::Backend& backend,
+                                                              runtime::ThreadTeam& team);
+
+  // `images` receives (events, x, y, z) in the generator's units. `weights` and `moving` as
+  // NetworkState has them. `going_on`, if set, is asked between batches with the events done;
+  // false ends the work early. Returns how many events were made, from the front.
+  std::size_t make(std::span<const float> weights, std::span<const float> moving,
+                   const GenerationRequest& request, std::span<float> images,
+                   const std::function<bool(std::size_t done)>& going_on = {});
+
+  std::int64_t cells() const { return program_->output_shape(0).elements(); }
+  model::Shape shape() const { return program_->output_shape(0); }
+
+ private:
+  ShowerMaker(const model::GanDescription& model, std::unique_ptr<const model::Program> program,
+              runtime::ThreadTeam& team);
+  void make_batch(std::span<const float> weights, std::span<const float> moving,
+                  const GenerationRequest& request, std::size_t first, std::span<float> images,
+                  model::Workspace& workspace) const;
+
+  const model::GanDescription& model_;
+  std::unique_ptr<const model::Program> program_;
+  runtime::ThreadTeam& team_;
+  std::vector<model::Workspace> workspaces_;  // one per thread
+};
+
+// The units of images that a dataset of these options gives: its preprocessing (must be set) on top
+// of the schema's own (GeV x 50 in lcd-angle, GeV elsewhere).
+model::ImageUnits image_units(const DatasetOptions& options);
+
+}  // namespace troupe::pipeline

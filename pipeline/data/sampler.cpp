@@ -1,0 +1,174 @@
+#include "pipeline/data/sampler.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/base/random.h"
+
+namespace troupe::pipeline {
+
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::mix64;
+using runtime::Result;
+
+namespace {
+
+// The smallest a with a x a >= value; 2^32 at most.
+std::uint64_t root_above(std::uint64_t value) {
+  std::uint64_t low = 1;
+  std::uint64_t high = std::uint64_t{1} << 32;
+  while (low < high) {
+    const std::uint64_t middle = (low + high) / 2;
+    if (middle * middle >= value) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+// Number 0 orders the whole dataset or its blocks, number w + 1 the events of window w.
+Permutation permutation_of(std::uint64_t count, std::uint64_t seed, std::uint64_t epoch,
+                           std::uint64_t number) {
+  return {count, seed, mix64(mix64(epoch) + number)};
+}
+
+std::uint64_t parts(const SamplerOptions& options) {
+  return options.window_blocks == 0 ? options.events : options.blocks.size();
+}
+
+}  // namespace
+
+Permutation::Permutation(std::uint64_t count, std::uint64_t key, std::uint64_t tweak)
+    : count_(count) {
+  CHECK(count >= 1 && count <= std::uint64_t{1} << 62, "a permutation of 1 to 2^62 things");
+  width_ = root_above(count);
+  height_ = (count + width_ - 1) / width_;
+  std::uint64_t chain = mix64(key);
+  for (std::uint64_t& round_key : round_keys_) {
+    chain = mix64(chain + tweak);
+    round_key = chain;
+  }
+}
+
+std::uint64_t Permutation::operator()(std::uint64_t index) const {
+  CHECK(index < count_, "beyond the permutation");
+  do {
+    index = encrypt(index);
+  } while (index >= count_);
+  return index;
+}
+
+std::uint64_t Permutation::encrypt(std::uint64_t value) const {
+  std::uint64_t left = value % width_;
+  std::uint64_t right = value / width_;
+  for (std::size_t round = 0; round < round_keys_.size(); round += 2) {
+    left = (left + mix64(right ^ round_keys_[round]) % width_) % width_;
+    right = (right + mix64(left ^ round_keys_[round + 1]) % height_) % height_;
+  }
+  return right * width_ + left;
+}
+
+EpochOrder::EpochOrder(const SamplerOptions& options, std::uint64_t epoch)
+    : events_(options.events),
+      seed_(options.seed),
+      epoch_(epoch),
+      window_blocks_(options.window_blocks),
+      order_(permutation_of(parts(options), options.seed, epoch, 0)) {
+  if (window_blocks_ == 0) return;
+  std::vector<std::uint64_t> first_of(options.blocks.size());
+  std::exclusive_scan(options.blocks.begin(), options.blocks.end(), first_of.begin(),
+                      std::uint64_t{0});
+  std::uint64_t position = 0;
+  for (std::size_t slot = 0; slot < options.blocks.size(); ++slot) {
+    const std::uint64_t block = order_(slot);
+    first_ids_.push_back(first_of[block]);
+    first_positions_.push_back(position);
+    position += options.blocks[block];
+  }
+  first_positions_.push_back(position);
+}
+
+std::size_t EpochOrder::slot_of(std::uint64_t position) const {
+  const auto after = std::upper_bound(first_positions_.begin(), first_positions_.end(), position);
+  return static_cast<std::size_t>(after - first_positions_.begin()) - 1;
+}
+
+std::uint64_t EpochOrder::event(std::uint64_t position) const {
+  CHECK(position < events_, "beyond the epoch");
+  if (window_blocks_ == 0) return order_(position);
+  const std::size_t window = slot_of(position) / window_blocks_;
+  const std::size_t end_slot = std::min((window + 1) * window_blocks_, first_ids_.size());
+  const std::uint64_t first = first_positions_[window * window_blocks_];
+  const std::uint64_t count = first_positions_[end_slot] - first;
+  const Permutation inside = permutation_of(count, seed_, epoch_, window + 1);
+  const std::uint64_t shuffled = first + inside(position - first);
+  const std::size_t slot = slot_of(shuffled);
+  return first_ids_[slot] + (shuffled - first_positions_[slot]);
+}
+
+Result<Sampler> Sampler::create(SamplerOptions options) {
+  CHECK(options.micro_batch >= 1 && options.micro_batches >= 1, "an iteration takes events");
+  const std::uint64_t needed = std::uint64_t{options.micro_batch} * options.micro_batches;
+  if (options.events < needed) {
+    return Error{ErrorKind::kData,
+                 fmt::format("the dataset has {} events, and one iteration takes {} ({} "
+                             "micro-batches of {}); use more data or a smaller batch",
+                             options.events, needed, options.micro_batches, options.micro_batch)};
+  }
+  if (options.window_blocks > 0) {
+    const std::uint64_t sum =
+        std::accumulate(options.blocks.begin(), options.blocks.end(), std::uint64_t{0});
+    CHECK(sum == options.events, "the blocks hold all events");
+  }
+  return Sampler(std::move(options));
+}
+
+Sampler::Sampler(SamplerOptions options) : options_(std::move(options)), order_(options_, 0) {}
+
+std::uint64_t Sampler::events_per_iteration() const {
+  return std::uint64_t{options_.micro_batch} * options_.micro_batches;
+}
+
+std::uint64_t Sampler::iterations_per_epoch() const {
+  return options_.events / events_per_iteration();
+}
+
+std::uint64_t Sampler::dropped_per_epoch() const {
+  return options_.events % events_per_iteration();
+}
+
+SamplePosition Sampler::position(std::uint64_t iteration) const {
+  return {iteration / iterations_per_epoch(),
+          iteration % iterations_per_epoch() * events_per_iteration()};
+}
+
+SamplePosition Sampler::next(SamplePosition position) const {
+  position.consumed += events_per_iteration();
+  if (position.consumed + events_per_iteration() > options_.events) return {position.epoch + 1, 0};
+  return position;
+}
+
+void Sampler::event_ids(SamplePosition position, std::uint32_t index,
+                        std::span<std::uint64_t> out) {
+  CHECK(index < options_.micro_batches && out.size() == options_.micro_batch);
+  CHECK(position.consumed + events_per_iteration() <= options_.events, "no full iteration is left");
+  if (position.epoch != epoch_) {
+    order_ = EpochOrder(options_, position.epoch);
+    epoch_ = position.epoch;
+  }
+  const std::uint64_t first = position.consumed + std::uint64_t{index} * options_.micro_batch;
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = order_.event(first + i);
+}
+
+void Sampler::event_ids(std::uint64_t iteration, std::uint32_t index,
+                        std::span<std::uint64_t> out) {
+  event_ids(position(iteration), index, out);
+}
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,103 @@
+#include "pipeline/data/shower_dataset.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "pipeline/data/shower_file.h"
+
+namespace troupe::pipeline {
+
+using runtime::Buffer;
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+
+namespace {
+
+Result<void> check_options(const ShowerDatasetOptions& options, const std::string& path) {
+  const auto refuse = [](std::string message) {
+    return Error{ErrorKind::kUsage, std::move(message)};
+  };
+  if (path.empty()) return refuse("no name for the file of showers");
+  if (options.events == 0) return refuse("a dataset of 0 showers; expected 1 or more");
+  if (options.files == 0 || options.files > options.events) {
+    return refuse(fmt::format("{} files for {} showers; expected 1 to {}", options.files,
+                              options.events, options.events));
+  }
+  if (options.gzip_level < 0 || options.gzip_level > 9) {
+    return refuse(fmt::format("gzip level {}; expected 0 to 9", options.gzip_level));
+  }
+  return {};
+}
+
+// Events of a ShowerGenerator from `first` on.
+class GeneratedShowers final : public ShowerSource {
+ public:
+  GeneratedShowers(const ShowerGenerator& generator, std::uint64_t first, runtime::ThreadTeam& team)
+      : generator_(generator), first_(first), team_(team) {}
+  void make(std::uint64_t first, std::span<Primary> primaries, std::span<float> cells) override {
+    generator_.generate(first_ + first, primaries, cells, team_);
+  }
+
+ private:
+  const ShowerGenerator& generator_;
+  std::uint64_t first_;
+  runtime::ThreadTeam& team_;
+};
+
+ShowerFileOptions file_options(const ShowerDatasetOptions& options, const Detector& detector,
+                               std::uint64_t events) {
+  ShowerFileOptions file;
+  file.schema = detector.schema;
+  file.shape = detector.shape;
+  file.events = events;
+  file.gzip_level = options.gzip_level;
+  file.chunk_events = options.chunk_events;
+  file.attributes = {
+      {"threshold", options.showers.threshold_gev * detector.units_per_gev},
+      {"scale", detector.units_per_gev},
+      {"generator", fmt::format("troupe showers {} {}", kShowerVersion, detector.name)},
+      {"seed", options.showers.seed}};
+  return file;
+}
+
+}  // namespace
+
+std::string shower_file_name(const std::string& path, std::uint32_t file, std::uint32_t files) {
+  if (files == 1) return path;
+  const bool suffixed = path.size() > 3 && path.ends_with(".h5");
+  const std::size_t digits = fmt::format("{}", files - 1).size();
+  return fmt::format("{}_{:0{}}.h5", suffixed ? path.substr(0, path.size() - 3) : path, file,
+                     digits);
+}
+
+Result<std::vector<std::string>> write_shower_dataset(const ShowerDatasetOptions& options,
+                                                      const std::string& path,
+                                                      runtime::ThreadTeam& team,
+                                                      const Progress& progress,
+                                                      runtime::Disk* disk) {
+  RETURN_IF_ERROR(check_options(options, path));
+  ASSIGN_OR_RETURN(const ShowerGenerator generator, ShowerGenerator::create(options.showers));
+  runtime::FileDisk file_disk;
+  runtime::Disk& target = disk != nullptr ? *disk : file_disk;
+  std::vector<std::string> paths;
+  for (std::uint32_t file = 0; file < options.files; ++file) {
+    const std::uint64_t first = options.events * file / options.files;
+    const std::uint64_t end = options.events * (file + 1) / options.files;
+    GeneratedShowers showers(generator, first, team);
+    const Progress report = [&](std::uint64_t done, std::uint64_t) -> Result<void> {
+      return progress ? progress(first + done, options.events) : Result<void>{};
+    };
+    paths.push_back(shower_file_name(path, file, options.files));
+    Result<Buffer> image = compose_shower_file(
+        file_options(options, generator.detector(), end - first), showers, team, report);
+    if (!image.ok()) {
+      return Error{image.error().kind, fmt::format("{}: {}", paths.back(), image.error().message)};
+    }
+    RETURN_IF_ERROR(target.replace(paths.back(), image->bytes()));
+  }
+  return paths;
+}
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,51 @@
+#pragma once
+
+// Generated showers as HDF5 files in the schema of their detector.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "pipeline/data/progress.h"
+#include "pipeline/data/shower_generator.h"
+#include "runtime/base/disk.h"
+#include "runtime/base/error.h"
+#include "runtime/base/thread_team.h"
+
+namespace troupe::pipeline {
+
+struct ShowerDatasetOptions {
+  ShowerOptions showers;
+  std::uint64_t events = 1000;
+  // Events are spread evenly; file i of several is called PATH without .h5 + "_" + i + ".h5", i in
+  // decimals of equal length, so that sorting by bytes sorts by event.
+  std::uint32_t files = 1;
+  // 0: not compressed; 1 to 9: gzip, compressed on the team. No byte shuffle: it breaks up the runs
+  // of zeros that showers consist of, and files become half as large again.
+  int gzip_level = 1;
+  // Events per chunk; 0: as many as make a chunk of about 1 MiB.
+  std::uint32_t chunk_events = 0;
+};
+
+// Of file `file` of `files` (ShowerDatasetOptions::files).
+std::string shower_file_name(const std::string& path, std::uint32_t file, std::uint32_t files);
+
+// lcd-fixed: ECAL and target, whose rows are (11, energy): the particle's PDG number and GeV.
+// lcd-angle: ECAL, energy, theta, mtheta (shower_angle.h) and sum.
+// Attributes: power (1), threshold, scale (stored units per GeV), angle ("fixed" or "theta"),
+// generator, seed. The same options make the same bytes, and an event does not depend on how many
+// there are or in how many files.
+//
+// Each file is composed in memory (so give a large dataset several) and written under a temporary
+// name beside its own, then renamed: a name either is absent or holds a whole file; an existing
+// file is replaced. On an Error (kData: path, what failed, why; kUsage: options; kInternal) nothing
+// half-written stays, and files completed before it do. `disk`: null for the file system. Returns
+// the paths in order.
+runtime::Result<std::vector<std::string>> write_shower_dataset(const ShowerDatasetOptions& options,
+                                                               const std::string& path,
+                                                               runtime::ThreadTeam& team,
+                                                               const Progress& progress = {},
+                                                               runtime::Disk* disk = nullptr);
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,50 @@
+#pragma once
+
+// A file of showers in one of the lcd schemas, composed in memory from wherever they come.
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "pipeline/data/dataset_options.h"
+#include "pipeline/data/progress.h"
+#include "pipeline/data/shower_generator.h"
+#include "runtime/base/buffer.h"
+#include "runtime/base/error.h"
+#include "runtime/base/thread_team.h"
+
+namespace troupe::pipeline {
+
+// Where the showers of a file come from.
+class ShowerSource {
+ public:
+  virtual ~ShowerSource() = default;
+  // Showers [first, first + primaries.size()) of the file, in stored units; called once for each,
+  // in order. cells: [n][X][Y][Z], overwritten.
+  virtual void make(std::uint64_t first, std::span<Primary> primaries, std::span<float> cells) = 0;
+};
+
+struct ShowerFileOptions {
+  DataSchema schema = DataSchema::kLcdFixed;  // or kLcdAngle
+  std::array<std::uint32_t, 3> shape{};       // X, Y, Z
+  std::uint64_t events = 0;                   // at least 1
+  int gzip_level = 1;                         // 0: not compressed; 1 to 9: gzip
+  std::uint32_t chunk_events = 0;             // per chunk; 0: as many as make about 1 MiB
+  // Of the root, beside power (1) and angle ("fixed" or "theta").
+  std::vector<std::pair<std::string, std::variant<double, std::uint64_t, std::string>>> attributes;
+};
+
+// lcd-fixed: ECAL, target (11, energy); lcd-angle: ECAL, energy, theta, mtheta (the angle measured
+// on the stored cells by the barycentre formula of the models' angle head), sum. `progress`, if
+// set, is told the events done; false ends in an Error (kData). Other errors are kInternal.
+runtime::Result<runtime::Buffer> compose_shower_file(const ShowerFileOptions& options,
+                                                     ShowerSource& source,
+                                                     runtime::ThreadTeam& team,
+                                                     const Progress& progress = {});
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,70 @@
+#pragma once
+
+// Electron showers by parametrisation: Grindhammer and Peters, "The parameterized simulation of
+// electromagnetic showers in homogeneous and sampling calorimeters", hep-ex/0001020. Longitudinal
+// gamma profile with correlated fluctuations, energy in steps along the axis, spots around it.
+//
+// A shower is a function of (seed, event number) and the options: not of the threads, nor of how
+// many others are made. No libm: the bits are the same on every machine.
+
+#include <cstdint>
+#include <memory>
+#include <numbers>
+#include <optional>
+#include <span>
+
+#include "pipeline/data/shower_detector.h"
+#include "runtime/base/error.h"
+#include "runtime/base/thread_team.h"
+
+namespace troupe::pipeline {
+
+// Names the formulae and constants; stored in files, part of the name of a cached dataset.
+inline constexpr std::uint32_t kShowerVersion = 1;
+
+struct ShowerOptions {
+  DetectorKind detector = DetectorKind::kFixed25;
+  std::uint64_t seed = 1;
+  // Primary energy, uniform between the two; 1 to 1000 GeV.
+  double min_energy_gev = 10;
+  double max_energy_gev = 500;
+  // Polar angle, uniform between the two; unset: the detector's range. Only kAngle51 takes others
+  // than pi/2.
+  std::optional<double> min_angle_rad = std::nullopt;
+  std::optional<double> max_angle_rad = std::nullopt;
+  // Cells under it are stored as 0.
+  double threshold_gev = 1e-6;
+};
+
+// The particle that made a shower.
+struct Primary {
+  float energy_gev = 0;
+  float theta_rad = std::numbers::pi_v<float> / 2;
+};
+
+class ShowerGenerator {
+ public:
+  // Errors (kUsage): energies or angles out of range or order.
+  static runtime::Result<ShowerGenerator> create(const ShowerOptions& options);
+  ShowerGenerator(ShowerGenerator&&) noexcept;
+  ShowerGenerator& operator=(ShowerGenerator&&) noexcept;
+  ~ShowerGenerator();
+
+  const ShowerOptions& options() const;
+  const Detector& detector() const;
+
+  // Events first .. first + primaries.size() - 1, spread over the team. cells: [n][X][Y][Z] in the
+  // detector's stored units (GeV, or GeV x 50); both spans belong to the caller and are
+  // overwritten. One caller at a time.
+  void generate(std::uint64_t first, std::span<Primary> primaries, std::span<float> cells,
+                runtime::ThreadTeam& team) const;
+  // One event on the caller's thread.
+  Primary generate(std::uint64_t event, std::span<float> cells) const;
+
+ private:
+  struct State;
+  explicit ShowerGenerator(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,261 @@
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "model/exact_sum.h"
+#include "pipeline/steps/state_layout.h"
+#include "pipeline/steps/sum_layout.h"
+#include "pipeline/steps/training_state.h"
+
+namespace troupe::pipeline {
+namespace {
+
+using model::ContributionTensor;
+using Role = model::ContributionTensor::Role;
+
+// One record on its way into a state; its members are the parts of apply().
+class Application {
+ public:
+  Application(const StateLayout& layout, const TrainingOptions& options, const StepRecord& record,
+              TrainingState& state)
+      : layout_(layout),
+        options_(options),
+        record_(record),
+        state_(state),
+        slot_(options.schedule.at(state.slot)),
+        tensors_(layout.of(slot_)),
+        sums_{tensors_.size, record.floats} {}
+
+  void check() const;
+  void update_parameters();
+  void note_losses();
+  void note_empty_images();
+  void note_exponents_and_events();
+  runtime::Result<void> advance();
+
+ private:
+  NetworkState& network(std::size_t number) const {
+    return number == kGenerator ? state_.generator : state_.discriminator;
+  }
+  std::int16_t scale(const ContributionTensor& tensor) const {
+    return record_.scales[static_cast<std::size_t>(&tensor - tensors_.tensors.data())];
+  }
+  void update_weights(const ContributionTensor& tensor, std::span<const float> mean,
+                      double learning_rate) const;
+  void update_moving(std::size_t number, const ContributionTensor& tensor,
+                     std::span<const float> mean) const;
+  void end_epoch();
+  void restore_mean(const ContributionTensor& tensor, std::span<float> mean) const;
+
+  const StateLayout& layout_;
+  const TrainingOptions& options_;
+  const StepRecord& record_;
+  TrainingState& state_;
+  const model::SlotKind slot_;
+  const model::ContributionLayout& tensors_;
+  const SumLayout sums_;
+};
+
+const model::OptimiserOptions& optimiser(const TrainingOptions& options, std::size_t network) {
+  return network == kGenerator ? options.generator_optimiser : options.discriminator_optimiser;
+}
+
+const model::LearningRateOptions& rate(const TrainingOptions& options, std::size_t network) {
+  return network == kGenerator ? options.generator_rate : options.discriminator_rate;
+}
+
+std::uint64_t events_per_iteration(const TrainingOptions& options) {
+  return std::uint64_t{options.micro_batch} * options.micro_batches;
+}
+
+void Application::check() const {
+  const StepHeader& header = record_.header;
+  CHECK(header.step == state_.step(options_.schedule.size()),
+        "a record of another step than the state's next one");
+  CHECK(state_.micro_batch == options_.micro_batch &&
+        state_.micro_batches == options_.micro_batches);
+  CHECK(header.micro_batches == options_.micro_batches &&
+            header.events == events_per_iteration(options_),
+        "a record that does not hold all micro-batches");
+  CHECK(!header.flagged && !header.non_finite.found(), "a record that is not to be committed");
+  CHECK(record_.scales.size() == tensors_.tensors.size() &&
+        header.exponents.size() == tensors_.tensors.size() && record_.sums.size() == sums_.bytes());
+}
+
+// Tensor by tensor, so that the means of one at a time are in memory. Their order does not matter:
+// no tensor's update reads another's.
+void Application::update_parameters() {
+  const std::size_t updated = updated_network(slot_);
+  NetworkState& state = network(updated);
+  const double learning_rate =
+      model::learning_rate(rate(options_, updated), state.learning_rate, state_.iteration);
+  model::begin_update(optimiser(options_, updated), state.counters);
+  std::vector<float> mean;
+  for (const ContributionTensor& tensor : tensors_.tensors) {
+    if (tensor.role == Role::kLoss || tensor.role == Role::kEmptyImages) continue;
+    mean.resize(static_cast<std::size_t>(tensor.size));
+    restore_mean(tensor, mean);
+    if (tensor.role == Role::kGeneratorMoving) {
+      update_moving(kGenerator, tensor, mean);
+    } else if (tensor.role == Role::kDiscriminatorMoving) {
+      update_moving(kDiscriminator, tensor, mean);
+    } else {
+      update_weights(tensor, mean, learning_rate);
+    }
+  }
+}
+
+void Application::restore_mean(const ContributionTensor& tensor, std::span<float> mean) const {
+  if (tensor.offset >= sums_.floats) {
+    const auto first = static_cast<std::size_t>(tensor.offset - sums_.floats);
+    model::restore_mean(sums_.integers_of(record_.sums).subspan(first, mean.size()), scale(tensor),
+                        options_.micro_batches, mean);
+    return;
+  }
+  const auto sums =
+      sums_.floats_of(record_.sums).subspan(static_cast<std::size_t>(tensor.offset), mean.size());
+  for (std::size_t i = 0; i < mean.size(); ++i) {
+    mean[i] = static_cast<float>(static_cast<double>(sums[i]) / options_.micro_batches);
+  }
+}
+
+void Application::update_weights(const ContributionTensor& tensor, std::span<const float> mean,
+                                 double learning_rate) const {
+  const std::size_t number = updated_network(slot_);
+  CHECK((tensor.role == Role::kGeneratorGradient) == (number == kGenerator));
+  NetworkState& state = network(number);
+  const auto index = static_cast<std::size_t>(tensor.index);
+  const auto offset =
+      static_cast<std::size_t>(layout_.networks[number].parameters.weights.at(index).offset);
+  float* arrays = state.optimiser_arrays.empty() ? nullptr : state.optimiser_arrays.data() + offset;
+  model::update(optimiser(options_, number), state.counters, learning_rate, mean,
+                std::span(state.weights).subspan(offset, mean.size()), arrays,
+                static_cast<std::int64_t>(state.weights.size()));
+}
+
+void Application::update_moving(std::size_t number, const ContributionTensor& tensor,
+                                std::span<const float> mean) const {
+  const auto index = static_cast<std::size_t>(tensor.index);
+  const StateLayout::Network& network_layout = layout_.networks[number];
+  const auto offset = static_cast<std::size_t>(network_layout.parameters.moving.at(index).offset);
+  const auto moving = std::span(network(number).moving).subspan(offset, mean.size());
+  const auto keep = static_cast<float>(network_layout.momentum.at(index));
+  const auto take = static_cast<float>(1.0 - network_layout.momentum.at(index));
+  for (std::size_t i = 0; i < mean.size(); ++i) moving[i] = keep * moving[i] + take * mean[i];
+}
+
+// From the sums in double: these numbers decide (plateau), so they are not rounded to float first.
+std::vector<double> mean_losses(const model::ContributionLayout& layout, std::size_t terms,
+                                const StepRecord& record, std::uint32_t micro_batches) {
+  std::vector<double> losses(terms, 0.0);
+  const auto integers = SumLayout{layout.size, record.floats}.integers_of(record.sums);
+  for (std::size_t i = 0; i < layout.tensors.size(); ++i) {
+    const ContributionTensor& tensor = layout.tensors[i];
+    if (tensor.role != Role::kLoss) continue;
+    losses.at(static_cast<std::size_t>(tensor.index)) =
+        model::restored_mean(integers[static_cast<std::size_t>(tensor.offset - record.floats)],
+                             record.scales.at(i), micro_batches);
+  }
+  return losses;
+}
+
+void Application::note_losses() {
+  const auto losses =
+      mean_losses(tensors_, layout_.loss_weights.size(), record_, options_.micro_batches);
+  double total = 0.0;
+  for (std::size_t i = 0; i < losses.size(); ++i) total += layout_.loss_weights[i] * losses[i];
+  const std::size_t number = updated_network(slot_);
+  state_.epoch_loss[number] += total;
+  ++state_.epoch_loss_steps[number];
+}
+
+// An iteration counts as empty when every step of it that makes fakes made only empty ones: the
+// first such step counts it, a later one with energy takes it back.
+void Application::note_empty_images() {
+  const auto makes_fakes = [](const ContributionTensor& tensor) {
+    return tensor.role == Role::kEmptyImages;
+  };
+  const auto tensor = std::find_if(tensors_.tensors.begin(), tensors_.tensors.end(), makes_fakes);
+  if (tensor == tensors_.tensors.end()) return;
+  const auto integers = sums_.integers_of(record_.sums);
+  const double count = model::restored_mean(
+      integers[static_cast<std::size_t>(tensor->offset - sums_.floats)], scale(*tensor), 1);
+  const bool all_empty = std::llround(count) == static_cast<long long>(record_.header.events);
+  const auto first = std::find(options_.schedule.begin(), options_.schedule.end(), slot_);
+  if (!all_empty) {
+    state_.empty_iterations = 0;
+  } else if (first - options_.schedule.begin() == static_cast<std::ptrdiff_t>(state_.slot)) {
+    ++state_.empty_iterations;
+  }
+}
+
+void Application::note_exponents_and_events() {
+  auto& scales = state_.scales.at(state_.slot);
+  scales = scales_after(scales, record_.header, options_.micro_batches);
+  state_.ledger_events += record_.header.events;
+  state_.ledger_sum += record_.header.event_sum;
+}
+
+runtime::Result<void> Application::advance() {
+  if (++state_.slot < options_.schedule.size()) return {};
+  state_.slot = 0;
+  for (const std::size_t number : {kGenerator, kDiscriminator}) {
+    auto& learning_rate = network(number).learning_rate;
+    learning_rate = model::after_iteration(rate(options_, number), learning_rate, state_.iteration);
+  }
+  ++state_.iteration;
+  state_.epoch_events += events_per_iteration(options_);
+  if (state_.epoch_events >= options_.iterations_per_epoch * events_per_iteration(options_)) {
+    end_epoch();
+  }
+  // Last, when everything else of the iteration has been written down.
+  if (state_.empty_iterations < options_.empty_iterations_limit) return {};
+  return runtime::Error{
+      runtime::ErrorKind::kDiverged,
+      fmt::format("iteration {}: every fake of the last {} iterations has zero energy, so the "
+                  "generator learns nothing any more; start again with another seed or a lower "
+                  "learning rate",
+                  state_.iteration - 1, state_.empty_iterations)};
+}
+
+void Application::end_epoch() {
+  ++state_.epoch;
+  state_.epoch_events = 0;
+  for (const std::size_t number : {kGenerator, kDiscriminator}) {
+    const std::uint64_t steps = std::exchange(state_.epoch_loss_steps[number], 0);
+    const double loss = std::exchange(state_.epoch_loss[number], 0.0);
+    if (steps == 0) continue;
+    auto& learning_rate = network(number).learning_rate;
+    learning_rate = model::after_epoch(rate(options_, number), learning_rate,
+                                       loss / static_cast<double>(steps));
+  }
+}
+
+}  // namespace
+
+std::vector<double> step_losses(const model::GanDescription& gan,
+                                const model::ContributionLayout& layout, const StepRecord& record,
+                                std::uint32_t micro_batches) {
+  return mean_losses(layout, gan.losses.size(), record, micro_batches);
+}
+
+runtime::Result<void> apply(const StateLayout& layout, const TrainingOptions& options,
+                            const StepRecord& record, TrainingState& state) {
+  Application application(layout, options, record, state);
+  application.check();
+  application.update_parameters();
+  application.note_losses();
+  application.note_empty_images();
+  application.note_exponents_and_events();
+  return application.advance();
+}
+
+runtime::Result<void> apply(const model::Gan& gan, const TrainingOptions& options,
+                            const StepRecord& record, TrainingState& state) {
+  return apply(state_layout(gan), options, record, state);
+}
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,70 @@
+#include "pipeline/steps/buckets.h"
+
+#include <algorithm>
+
+#include "runtime/base/error.h"
+
+namespace troupe::pipeline {
+
+namespace {
+
+constexpr auto kIntegerBytes = static_cast<std::int64_t>(sizeof(std::int64_t));
+constexpr auto kBlock = static_cast<std::int64_t>(kInt8Block);
+constexpr auto kBlockBytes = kBlock * static_cast<std::int64_t>(sizeof(float));
+
+std::int64_t divided_up(std::int64_t number, std::int64_t by) { return (number + by - 1) / by; }
+
+// Units of every piece but the shortest, when so many units are cut.
+std::int64_t units_of_piece(std::int64_t units, std::int64_t unit_bytes, std::int64_t segment_bytes,
+                            std::uint32_t members) {
+  CHECK(units >= 0 && members > 0, "somebody makes a sum");
+  const std::int64_t most = std::max<std::int64_t>(segment_bytes / unit_bytes, 1);
+  if (members == 1 || units == 0) return most;
+  const std::int64_t rounds = divided_up(units, most * members);
+  const std::int64_t even = divided_up(units, rounds * members);
+  return std::min(most, std::max(even, kLeastBucketBytes / unit_bytes));
+}
+
+std::int64_t integers_of_piece(std::int64_t elements, std::int64_t segment_bytes,
+                               std::uint32_t members) {
+  CHECK(segment_bytes >= kIntegerBytes, "a segment holds at least one element of 8 bytes");
+  return units_of_piece(elements, kIntegerBytes, segment_bytes, members);
+}
+
+// Appends [first, end), cut into pieces from `first` on, the last one first.
+void cut(std::int64_t first, std::int64_t end, std::int64_t size, bool floats,
+         std::vector<Bucket>& buckets) {
+  const std::int64_t pieces = divided_up(end - first, size);
+  for (std::int64_t i = pieces - 1; i >= 0; --i) {
+    const std::int64_t offset = first + i * size;
+    buckets.push_back({offset, std::min(size, end - offset), floats});
+  }
+}
+
+}  // namespace
+
+std::vector<Bucket> make_buckets(std::int64_t elements, std::int64_t segment_bytes,
+                                 std::uint32_t members) {
+  std::vector<Bucket> buckets;
+  cut(0, elements, integers_of_piece(elements, segment_bytes, members), false, buckets);
+  return buckets;
+}
+
+std::vector<Bucket> make_buckets(const SumLayout& sums, std::int64_t segment_bytes,
+                                 std::uint32_t members) {
+  const std::int64_t integers = sums.elements - sums.floats;
+  const std::int64_t blocks = divided_up(sums.floats, kBlock);
+  std::vector<Bucket> buckets;
+  cut(sums.floats, sums.elements, integers_of_piece(integers, segment_bytes, members), false,
+      buckets);
+  cut(0, sums.floats, kBlock * units_of_piece(blocks, kBlockBytes, segment_bytes, members), true,
+      buckets);
+  return buckets;
+}
+
+std::int64_t count_buckets(std::int64_t elements, std::int64_t segment_bytes,
+                           std::uint32_t members) {
+  return divided_up(elements, integers_of_piece(elements, segment_bytes, members));
+}
+
+}  // namespace troupe::pipeline

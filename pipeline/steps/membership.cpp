@@ -1,0 +1,224 @@
+#include "pipeline/steps/membership.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "pipeline/steps/micro_batch.h"
+
+namespace troupe::pipeline {
+
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+
+Membership::Membership(MembershipOptions options)
+    : options_(std::move(options)), present_(options_.ring.begin(), options_.ring.end()) {
+  CHECK(!present_.empty() && present_.size() == options_.ring.size(), "a ring of members");
+  CHECK(options_.weights.size() >= options_.ring.size() * options_.replicas_per_member &&
+            options_.slots > 0 && options_.min_members <= options_.ring.size(),
+        "a weight for each replica, steps in an iteration, and members enough to begin");
+}
+
+const View& Membership::begin(std::uint64_t first_step) {
+  CHECK(number_ == 0, "begins once");
+  view_.id = {options_.term, ++number_};
+  view_.first_step = first_step;
+  view_.ring = options_.ring;
+  view_.reached.assign(view_.ring.size(), first_step);
+  view_.owners = assign_micro_batches(options_.micro_batches, weights_of(present_));
+  return view_;
+}
+
+Result<void> Membership::go_on_from(const View& view) {
+  CHECK(number_ == 0, "begins once");
+  const auto is_replica = [&](std::uint64_t owner) { return owner < options_.weights.size(); };
+  const auto fits = [&](const std::vector<std::uint32_t>& owners) {
+    return owners.size() == options_.micro_batches &&
+           std::all_of(owners.begin(), owners.end(), is_replica);
+  };
+  const bool is_ours =
+      view.id.term < options_.term && fits(view.owners) &&
+      std::all_of(view.later.begin(), view.later.end(),
+                  [&](const View::Assignment& each) { return fits(each.owners); }) &&
+      std::all_of(view.ring.begin(), view.ring.end(), [&](std::uint32_t member) {
+        return is_replica(std::uint64_t{member} * options_.replicas_per_member);
+      });
+  if (!is_ours) {
+    return Error{ErrorKind::kLostPeers,
+                 fmt::format("View {} is none that this run can have had before term {}",
+                             text_of(view.id), options_.term)};
+  }
+  view_ = view;
+  present_ = {view.ring.begin(), view.ring.end()};
+  changing_ = true;
+  ++number_;
+  return {};
+}
+
+std::optional<ViewId> Membership::change() const {
+  if (!changing_) return std::nullopt;
+  return ViewId{options_.term, number_};
+}
+
+std::set<std::uint32_t> Membership::participants() const {
+  std::set<std::uint32_t> all = present_;
+  all.insert(joining_.begin(), joining_.end());
+  return all;
+}
+
+std::vector<std::uint32_t> Membership::unheard() const {
+  std::vector<std::uint32_t> members;
+  if (!changing_) return members;
+  for (const std::uint32_t member : participants()) {
+    if (!heard_.contains(member)) members.push_back(member);
+  }
+  return members;
+}
+
+void Membership::admit(std::uint32_t member) {
+  CHECK(!present_.contains(member) && number_ > 0, "a member joins once, and after the first View");
+  joining_.insert(member);
+  changing_ = true;
+  heard_.clear();
+  ++number_;
+}
+
+void Membership::share_anew(std::vector<std::uint64_t> weights) {
+  CHECK(weights.size() == options_.weights.size() && number_ > 0 && !present_.empty(),
+        "a weight for each replica, after the first View");
+  options_.weights = std::move(weights);
+  shares_anew_ = true;
+  changing_ = true;
+  heard_.clear();
+  ++number_;
+}
+
+bool Membership::lose(std::uint32_t member) {
+  if (present_.erase(member) + joining_.erase(member) == 0) return false;
+  changing_ = !present_.empty();
+  heard_.clear();
+  ++number_;
+  return true;
+}
+
+Result<Membership::Answer> Membership::halted(std::uint32_t member, ViewId change,
+                                              std::uint64_t next_step) {
+  const auto participants = this->participants();
+  if (change != this->change() || !participants.contains(member)) return Answer{};
+  if (present_.contains(member) && next_step < view_.reached[view_.position_of(member)]) {
+    return Error{ErrorKind::kLostPeers,
+                 fmt::format("member.{} would make step {} next, although it has made those before "
+                             "{}",
+                             member, next_step, view_.reached[view_.position_of(member)])};
+  }
+  heard_[member] = next_step;
+  if (heard_.size() < participants.size()) return Answer{};
+  // Of a run whose steps are all made nothing but sums are handed over.
+  if (is_short() && furthest() != options_.end_step) return Answer{};
+  Answer answer{{}, left_behind()};
+  if (!answer.left_behind.empty()) return answer;
+  View next = next_view();
+  answer.taken_over = taken_over(next);
+  view_ = std::move(next);
+  present_ = participants;
+  joining_.clear();
+  changing_ = shares_anew_ = false;
+  answer.view = view_;
+  return answer;
+}
+
+std::uint32_t Membership::taken_over(const View& next) const {
+  if (options_.end_step > 0 && next.first_step >= options_.end_step) return 0;
+  const std::uint64_t iteration = next.first_step / options_.slots;
+  const std::vector<std::uint32_t>& before = view_.owners_in(iteration);
+  const std::vector<std::uint32_t>& after = next.owners_in(iteration);
+  std::uint32_t count = 0;
+  for (std::size_t i = 0; i < after.size(); ++i) count += after[i] != before[i] ? 1 : 0;
+  return count;
+}
+
+// Who joins has learned all it knows from the others.
+std::uint64_t Membership::furthest() const {
+  std::uint64_t furthest = 0;
+  for (const std::uint32_t member : present_) furthest = std::max(furthest, heard_.at(member));
+  return furthest;
+}
+
+std::vector<std::uint32_t> Membership::left_behind() const {
+  std::vector<std::uint32_t> members;
+  for (const auto& [member, next] : heard_) {
+    const bool learns = joining_.contains(member) || still_learns(member);
+    if (learns ? next > furthest() : furthest() - next > 1) members.push_back(member);
+  }
+  return members;
+}
+
+// It is in the View, and what it lacks until that begins is on its way.
+bool Membership::still_learns(std::uint32_t member) const {
+  return present_.contains(member) && view_.is_new(member) && heard_.at(member) < view_.first_step;
+}
+
+// Of all replicas; 0 where the member is none of these.
+std::vector<std::uint64_t> Membership::weights_of(const std::set<std::uint32_t>& members) const {
+  std::vector<std::uint64_t> weights = options_.weights;
+  bool any = false;
+  const auto is_one = [&](std::size_t replica) {
+    return members.contains(static_cast<std::uint32_t>(replica / options_.replicas_per_member));
+  };
+  for (std::size_t replica = 0; replica < weights.size(); ++replica) {
+    if (!is_one(replica)) weights[replica] = 0;
+    any = any || weights[replica] > 0;
+  }
+  // Of members that were to compute nothing all are equal when nobody else is left.
+  for (std::size_t replica = 0; !any && replica < weights.size(); ++replica) {
+    if (is_one(replica)) weights[replica] = 1;
+  }
+  return weights;
+}
+
+View Membership::next_view() const {
+  View view;
+  view.id = {options_.term, number_};
+  view.first_step = furthest();
+  for (const std::uint32_t member : participants()) {
+    if (joining_.contains(member) || still_learns(member)) view.learners.push_back(member);
+  }
+  const auto take = [&](std::uint32_t member) {
+    view.ring.push_back(member);
+    view.reached.push_back(heard_.at(member));
+  };
+  std::set<std::uint32_t> rest = participants();
+  for (const std::uint32_t member : options_.ring) {
+    if (rest.erase(member) > 0) take(member);
+  }
+  for (const std::uint32_t member : rest) take(member);
+
+  const std::uint64_t iteration = view.first_step / options_.slots;
+  // Who owns something keeps it, also one that was to compute nothing as long as others were there.
+  const auto reassigned = [&](const std::vector<std::uint32_t>& owners) {
+    std::vector<std::uint64_t> weights = weights_of(present_);
+    for (const std::uint32_t replica : owners) {
+      const bool is_here = present_.contains(replica / options_.replicas_per_member);
+      if (is_here && weights[replica] == 0) weights[replica] = 1;
+    }
+    return reassign_micro_batches(owners, weights);
+  };
+  view.owners = reassigned(view_.owners_in(iteration));
+  // Nobody is more than one iteration ahead.
+  const std::uint64_t unbegun = iteration + 2;
+  const bool assigns = shares_anew_ || !joining_.empty();
+  for (const View::Assignment& assignment : view_.later) {
+    if (assignment.from <= iteration) continue;
+    if (assigns && assignment.from >= unbegun) continue;
+    view.later.push_back({assignment.from, reassigned(assignment.owners)});
+  }
+  if (assigns) {
+    view.later.push_back(
+        {unbegun, assign_micro_batches(options_.micro_batches, weights_of(participants()))});
+  }
+  return view;
+}
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,98 @@
+#pragma once
+
+// Which members make steps together, and how that changes when one is lost: the survivors halt and
+// tell what they have reached; when all have, there is a new View from the furthest step on. A loss
+// meanwhile begins this anew under a higher number.
+//
+// Survivors keep their micro-batches, so that nothing they have computed is computed again. One
+// that joins takes its first in an iteration that nobody has begun, and micro-batches are shared
+// out anew from such a one on. A pure state machine: no clocks, no messages. One thread.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "pipeline/steps/view.h"
+#include "runtime/base/error.h"
+
+namespace troupe::pipeline {
+
+struct MembershipOptions {
+  std::uint32_t term = 1;
+  std::vector<std::uint32_t> ring{0};     // the first members in the order of their ring
+  std::uint32_t replicas_per_member = 1;  // numbered over all members in order
+  // Of each replica of these, some above 0, and of all that may join.
+  std::vector<std::uint64_t> weights{1};
+  std::uint32_t micro_batches = 1;  // M
+  std::uint32_t slots = 1;          // steps of an iteration
+  // With fewer no steps are made: they halt, and go on when so many are there again.
+  std::uint32_t min_members = 1;
+  std::uint64_t end_step = 0;  // the first that nobody makes; 0: it is not known
+};
+
+class Membership {
+ public:
+  explicit Membership(MembershipOptions options);
+
+  // The View that was told last; begin() makes the first.
+  const View& view() const { return view_; }
+  const View& begin(std::uint64_t first_step);
+
+  // In place of begin(), of a coordinator that is lost: the newest View that anybody was told, of a
+  // lower term. Its members are to halt for change(). Errors (kLostPeers): no View of this run.
+  runtime::Result<void> go_on_from(const View& view);
+
+  // Those of the View that are not lost, ascending.
+  const std::set<std::uint32_t>& present() const { return present_; }
+  // And those that are to be in the next one.
+  std::set<std::uint32_t> participants() const;
+  // Under which id the survivors are to halt; none: no change is under way.
+  std::optional<ViewId> change() const;
+  // Who has not halted for it yet.
+  std::vector<std::uint32_t> unheard() const;
+  // It is under way until others join: there are fewer than min_members.
+  bool is_short() const { return changing_ && participants().size() < options_.min_members; }
+
+  // Of all replicas, as options tell of them, from now on: those present are to halt for change(),
+  // and share out micro-batches by these weights in the first iteration that nobody has begun.
+  void share_anew(std::vector<std::uint64_t> weights);
+  const std::vector<std::uint64_t>& weights() const { return options_.weights; }
+
+  // The member has learned what the others know: it and they are to halt for change(). CHECKs that
+  // it is in no View.
+  void admit(std::uint32_t member);
+  // The member takes part no more, and if there are others they are to halt for change(). False:
+  // it was lost before.
+  bool lose(std::uint32_t member);
+  struct Answer {
+    std::optional<View> view;                // the next one
+    std::vector<std::uint32_t> left_behind;  // lack more than anybody can give: to be lost
+    // With a View: micro-batches of the iteration that its first step belongs to, which from that
+    // step on other replicas compute than before.
+    std::uint32_t taken_over = 0;
+  };
+  // The member has halted and would make `next_step` next. Nothing comes of it while others are to
+  // halt or to join, and of an answer to another change. Errors (kLostPeers) name who cannot be
+  // right, having gone back behind the View it was in.
+  runtime::Result<Answer> halted(std::uint32_t member, ViewId change, std::uint64_t next_step);
+
+ private:
+  std::vector<std::uint32_t> left_behind() const;
+  bool still_learns(std::uint32_t member) const;
+  std::uint64_t furthest() const;
+  View next_view() const;
+  std::uint32_t taken_over(const View& next) const;
+  std::vector<std::uint64_t> weights_of(const std::set<std::uint32_t>& members) const;
+
+  MembershipOptions options_;
+  View view_;
+  std::set<std::uint32_t> present_, joining_;
+  std::uint32_t number_ = 0;  // of the newest change
+  bool changing_ = false;
+  bool shares_anew_ = false;                      // with the next View
+  std::map<std::uint32_t, std::uint64_t> heard_;  // next step of those that have halted
+};
+
+}  // namespace troupe::pipeline

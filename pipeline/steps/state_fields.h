@@ -1,0 +1,117 @@
+#pragma once
+
+// The one list of what a TrainingState consists of, in checkpoint order. The state hash, the writer
+// and the reader of checkpoints all walk it, so that none can leave out what another has. A change
+// of the list or its order is a new kCheckpointVersion.
+
+#include <array>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "pipeline/steps/state_layout.h"
+#include "pipeline/steps/training_state.h"
+#include "runtime/base/fields.h"
+
+namespace troupe::pipeline {
+
+// The vectors of a NetworkState.
+enum class ParameterPart : std::uint8_t { kWeights, kOptimiserArrays, kMoving };
+
+// Calls, for every field in order, one of
+//   visitor.parameters(std::size_t network, ParameterPart, vector<float>&)
+//   visitor.scales(vector<vector<int16_t>>&)
+//   visitor.number(const std::string& name, T&), T one of uint64_t, uint32_t, double
+//   visitor.text(const std::string& name, std::string&)
+//   visitor.hash(const std::string& name, Hash128&)
+// with const references where State is const. Names are unique.
+template <class State, class Visitor>
+void visit_state(State& state, Visitor& visitor) {
+  const std::array networks{&state.generator, &state.discriminator};
+  const auto name = [](std::size_t n, const char* field) {
+    return std::string(kNetworkNames[n]) + "." + field;
+  };
+  for (std::size_t n = 0; n < networks.size(); ++n) {
+    visitor.parameters(n, ParameterPart::kWeights, networks[n]->weights);
+  }
+  for (std::size_t n = 0; n < networks.size(); ++n) {
+    auto& counters = networks[n]->counters;
+    visitor.parameters(n, ParameterPart::kOptimiserArrays, networks[n]->optimiser_arrays);
+    visitor.number(name(n, "updates"), counters.updates);
+    visitor.number(name(n, "beta_1_power"), counters.beta_1_power);
+    visitor.number(name(n, "beta_2_power"), counters.beta_2_power);
+  }
+  for (std::size_t n = 0; n < networks.size(); ++n) {
+    visitor.parameters(n, ParameterPart::kMoving, networks[n]->moving);
+  }
+  visitor.scales(state.scales);
+  for (std::size_t n = 0; n < networks.size(); ++n) {
+    auto& rate = networks[n]->learning_rate;
+    visitor.number(name(n, "rate_scale"), rate.scale);
+    visitor.number(name(n, "rate_best"), rate.best);
+    visitor.number(name(n, "rate_epochs"), rate.epochs);
+    visitor.number(name(n, "rate_waited"), rate.waited);
+    visitor.number(name(n, "rate_cooling"), rate.cooling);
+    visitor.number(name(n, "epoch_loss"), state.epoch_loss[n]);
+    visitor.number(name(n, "epoch_loss_steps"), state.epoch_loss_steps[n]);
+  }
+  visitor.number("empty_iterations", state.empty_iterations);
+  visitor.number("seed", state.seed);
+  visitor.number("epoch", state.epoch);
+  visitor.number("epoch_events", state.epoch_events);
+  visitor.number("iteration", state.iteration);
+  visitor.number("slot", state.slot);
+  visitor.number("micro_batch", state.micro_batch);
+  visitor.number("micro_batches", state.micro_batches);
+  visitor.number("ledger_events", state.ledger_events);
+  visitor.number("ledger_sum", state.ledger_sum);
+  visitor.text("numerics_class", state.numerics_class);
+  visitor.hash("data_fingerprint", state.data_fingerprint);
+}
+
+// No schedule has more slots.
+inline constexpr std::size_t kMostSlots = 256;
+
+// Hands what visit_state() finds to an archive (runtime/base/fields.h). Arrays travel as they stand
+// in memory, little-endian float32.
+template <class Archive>
+struct StateArchive {
+  static_assert(std::endian::native == std::endian::little);
+  static constexpr std::size_t kMostName = 4096;
+
+  Archive& archive;
+
+  void parameters(std::size_t network, ParameterPart, auto& values) {
+    archive.floats(kNetworkNames[network], values);
+  }
+  void scales(auto& slots) {
+    archive.list("scales", slots, kMostSlots, [](auto& of_slots, auto& slot) {
+      of_slots.list("slot", slot, SIZE_MAX,
+                    [](auto& exponents, auto& exponent) { exponents.integer("", exponent); });
+    });
+  }
+  template <class T>
+  void number(const std::string& name, T& value) {
+    if constexpr (std::floating_point<T>) {
+      archive.real(name, value);
+    } else {
+      archive.number(name, value);
+    }
+  }
+  void text(const std::string& name, auto& value) { archive.text(name, value, kMostName); }
+  void hash(const std::string& name, auto& value) { archive.hash(name, value); }
+};
+
+template <class Archive>
+void fields(Archive& archive, runtime::Like<TrainingState> auto& state) {
+  StateArchive<Archive> visitor{archive};
+  visit_state(state, visitor);
+}
+
+// Sound means: optimisers that keep whole arrays of the weights' size, and a slot of the schedule.
+// Whether the sizes are those of a model is for who has the model to say.
+const char* fault_of(const TrainingState& state);
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,190 @@
+#include "pipeline/steps/step_computer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "runtime/base/error.h"
+
+namespace troupe::pipeline {
+namespace {
+
+using model::SlotKind;
+
+model::GanParameters parameters_of(const TrainingState& state) {
+  return {state.generator.weights.data(), state.generator.moving.data(),
+          state.discriminator.weights.data(), state.discriminator.moving.data()};
+}
+
+model::EventBatch events_of(const Batch& batch) {
+  return {batch.images.as<float>().data(), batch.energies().data(), batch.angles().data(),
+          batch.ecals().data()};
+}
+
+runtime::RandomPosition position(const TrainingOptions& options, const IterationShare& iteration,
+                                 std::uint32_t slot, std::size_t micro_batch) {
+  return {options.seed, iteration.micro_batch(micro_batch).index,
+          static_cast<std::uint32_t>(iteration.iteration()), static_cast<std::uint8_t>(slot), 0};
+}
+
+// From which element on the contributions of some micro-batches are final, in whichever threads
+// they are computed.
+class Finality {
+ public:
+  Finality(std::size_t micro_batches, std::int64_t size) : from_(micro_batches), told_(size) {
+    for (auto& from : from_) from.store(size, std::memory_order_relaxed);
+  }
+
+  // False: it is none of them.
+  bool falls_to(std::size_t micro_batch, std::int64_t element) {
+    if (micro_batch >= from_.size()) return false;
+    from_[micro_batch].store(element, std::memory_order_release);
+    return true;
+  }
+
+  // Of all of them, if it has fallen since the last time. One thread.
+  std::optional<std::int64_t> news() {
+    std::int64_t all = 0;
+    for (const auto& from : from_) all = std::max(all, from.load(std::memory_order_acquire));
+    if (all >= told_) return std::nullopt;
+    return told_ = all;
+  }
+
+ private:
+  std::vector<std::atomic<std::int64_t>> from_;
+  std::int64_t told_;
+};
+
+}  // namespace
+
+StepComputer::StepComputer(const model::Gan& gan, const TrainingOptions& options,
+                           runtime::ThreadTeam& team)
+    : gan_(gan), options_(options), team_(team) {
+  CHECK(gan.data_type() == model::DataType::kFloat32, "training is in float");
+  CHECK(static_cast<std::uint32_t>(gan.batch()) == options.micro_batch);
+  for (int i = 0; i < team.threads(); ++i) {
+    streams_.push_back(std::make_unique<model::GanStream>(gan));
+  }
+}
+
+template <class Work>
+void StepComputer::take_turn(std::size_t first, std::size_t count, const Work& work) {
+  if (count > 1 || team_.threads() == 1) {
+    return team_.run(static_cast<std::int64_t>(count), [&](std::int64_t i, int thread) {
+      work(static_cast<std::size_t>(i), thread);
+    });
+  }
+  model::GanStream& stream = *streams_[static_cast<std::size_t>(stream_of(first))];
+  std::vector<model::GanStream*> others;
+  for (const auto& other : streams_) {
+    if (other.get() != &stream) others.push_back(other.get());
+  }
+  stream.compute_with(&team_, others);
+  const std::shared_ptr<void> alone_again(nullptr,
+                                          [&](void*) { stream.compute_with(nullptr, {}); });
+  work(0, 0);
+}
+
+bool StepComputer::prepare(const TrainingState& state, const StepShare& step) {
+  if (prepared_step_ != step.step()) {
+    prepared_step_ = step.step();
+    prepared_ = 0;
+  }
+  const auto threads = static_cast<std::size_t>(team_.threads());
+  const std::size_t all = step.to_compute();
+  std::size_t limit = 0;
+  if (step.kind() == SlotKind::kDFake) limit = all;
+  // A generator's forward pass stays in its thread's stream, which holds one.
+  if (step.kind() == SlotKind::kG) limit = std::min(threads, all);
+  if (prepared_ >= limit) return false;
+  const std::size_t count = std::min(threads, limit - prepared_);
+  if (images_.size() < all) images_.resize(all);
+  take_turn(prepared_, count, [&](std::size_t i, int) {
+    // Which stream holds a generator's pass must not depend on which thread was free.
+    prepare_one(state, step, prepared_ + i, stream_of(prepared_ + i));
+  });
+  prepared_ += count;
+  return true;
+}
+
+void StepComputer::prepare_one(const TrainingState& state, const StepShare& step,
+                               std::size_t micro_batch, int stream) {
+  const model::EventBatch events = events_of(step.iteration_->micro_batch(micro_batch).events);
+  const runtime::RandomPosition where =
+      position(options_, *step.iteration_, step.slot(), micro_batch);
+  if (step.kind() == SlotKind::kG) {
+    gan_.begin_generator(parameters_of(state), events, where, *streams_[stream]);
+    return;
+  }
+  std::vector<float>& images = images_[micro_batch];
+  images.resize(
+      static_cast<std::size_t>(gan_.batch() * gan_.generator().output_shape(0).elements()));
+  gan_.make_fakes(parameters_of(state), events, where, *streams_[stream], images.data());
+}
+
+bool StepComputer::compute(const TrainingState& state, StepShare& step,
+                           const model::FinalFrom& final_from) {
+  if (step.complete()) return false;
+  if (prepared_step_ != step.step()) prepared_step_.reset();
+  const std::size_t first = step.computed();
+  const std::size_t all = step.to_compute();
+  const std::size_t count = std::min(static_cast<std::size_t>(team_.threads()), all - first);
+  if (images_.size() < all) images_.resize(all);
+  for (std::size_t i = 0; i < count; ++i) step.add_memory(take_vector(step.layout().size));
+  const bool completes_own = first < step.own() && first + count >= step.own();
+  Finality finality(completes_own ? step.own() - first : 0, step.layout().size);
+  take_turn(first, count, [&](std::size_t i, int thread) {
+    const model::FinalFrom tell = [&](std::int64_t element) {
+      if (!finality.falls_to(i, element) || thread != 0) return;
+      if (const auto all = finality.news()) final_from(step.final_from_ = *all);
+    };
+    compute_one(state, step, first + i, stream_of(first + i), step.contributions_[first + i].data(),
+                final_from ? &tell : nullptr);
+  });
+  for (std::size_t i = 0; i < count; ++i) step.note_computed();
+  return true;
+}
+
+void StepComputer::compute_one(const TrainingState& state, const StepShare& step,
+                               std::size_t micro_batch, int stream, float* contributions,
+                               const model::FinalFrom* final_from) {
+  const Batch& batch = step.iteration_->micro_batch(micro_batch).events;
+  CHECK(batch.events == options_.micro_batch);
+  CHECK(batch.images.as<float>().size() ==
+            static_cast<std::size_t>(gan_.batch() * gan_.discriminator().input_shape().elements()),
+        "the data's images are not what the discriminator reads");
+  const model::EventBatch events = events_of(batch);
+  const model::GanParameters parameters = parameters_of(state);
+  const auto where = position(options_, *step.iteration_, step.slot(), micro_batch);
+  const bool prepared = prepared_step_.has_value() && micro_batch < prepared_;
+  if (step.kind() != SlotKind::kDReal && !prepared) prepare_one(state, step, micro_batch, stream);
+  switch (step.kind()) {
+    case SlotKind::kDReal:
+      gan_.d_real(parameters, events, where, *streams_[stream], contributions, final_from);
+      break;
+    case SlotKind::kDFake:
+      gan_.d_fake(parameters, events, images_[micro_batch].data(), where, *streams_[stream],
+                  contributions, final_from);
+      break;
+    case SlotKind::kG:
+      gan_.finish_generator(parameters, events, where, *streams_[stream], contributions,
+                            final_from);
+      break;
+  }
+}
+
+std::vector<float> StepComputer::take_vector(std::int64_t size) {
+  std::vector<float> vector;
+  if (!spare_.empty()) {
+    vector = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  vector.resize(static_cast<std::size_t>(size));
+  return vector;
+}
+
+void StepComputer::retire(StepShare step) {
+  for (std::vector<float>& vector : step.contributions_) spare_.push_back(std::move(vector));
+}
+
+}  // namespace troupe::pipeline

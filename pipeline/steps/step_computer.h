@@ -1,0 +1,75 @@
+#pragma once
+
+// Computes a replica's shares of steps, with all its threads, in turns short enough that it can
+// look up between them.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "model/gan.h"
+#include "pipeline/steps/step_share.h"
+#include "pipeline/steps/training_state.h"
+#include "runtime/base/thread_team.h"
+
+namespace troupe::pipeline {
+
+// One thread calls; the team's threads compute, one micro-batch each at a time, and the last one
+// that is left alone together.
+class StepComputer {
+ public:
+  // `team` has prepared its threads for the backend (Backend::prepare_thread). Gan, options and
+  // team outlive the computer. Memory, however many steps are under way: one GanStream per thread
+  // of the team, one image batch per micro-batch of an iteration if the schedule has d_fake, and
+  // the contribution vectors that retire() brought back.
+  StepComputer(const model::Gan& gan, const TrainingOptions& options, runtime::ThreadTeam& team);
+
+  // Work for `step` that needs only what slot_access(..).prepare_reads names, as far as memory
+  // allows: all fakes, or the forward pass of one generator step per thread. One call is one turn
+  // of at most one micro-batch per thread; false when there is nothing (more) to do. Of one step at
+  // a time, the next to be computed: computing another one loses what was prepared.
+  bool prepare(const TrainingState& state, const StepShare& step);
+
+  // One turn of the step's computation, at most one micro-batch per thread; false when it was
+  // complete before the call. `final_from` is called on this thread while the replica's own
+  // micro-batches are completed: of all of them, elements from there to the end are computed. The
+  // numbers fall, and need not reach 0: other threads may be the last. What
+  // the step reads of `state` (slot_access(..).reads) must be the same over all turns of a step,
+  // and what prepare_reads names since prepare(); the rest may have changed.
+  bool compute(const TrainingState& state, StepShare& step,
+               const model::FinalFrom& final_from = {});
+
+  // What was prepared is made again when it is needed: after StepShare::take_over().
+  void forget_prepared() { prepared_step_.reset(); }
+
+  // The step is applied, or never will be: its memory serves later ones.
+  void retire(StepShare step);
+
+ private:
+  void prepare_one(const TrainingState& state, const StepShare& step, std::size_t micro_batch,
+                   int stream);
+  void compute_one(const TrainingState& state, const StepShare& step, std::size_t micro_batch,
+                   int stream, float* contributions, const model::FinalFrom* final_from);
+  std::vector<float> take_vector(std::int64_t size);
+  // Calls work(i, thread) for the `count` micro-batches of a turn from `first` on: at once, or, for
+  // one, here, and the others help with it.
+  template <class Work>
+  void take_turn(std::size_t first, std::size_t count, const Work& work);
+  int stream_of(std::size_t micro_batch) const {
+    return static_cast<int>(micro_batch % streams_.size());
+  }
+
+  const model::Gan& gan_;
+  const TrainingOptions& options_;
+  runtime::ThreadTeam& team_;
+  std::vector<std::unique_ptr<model::GanStream>> streams_;  // one per thread
+  // Fakes per micro-batch, from when they are made until its d_fake is computed.
+  std::vector<std::vector<float>> images_;
+  std::vector<std::vector<float>> spare_;  // contribution vectors
+  // Of this step prepared_ micro-batches, from the first on, are prepared.
+  std::optional<std::uint64_t> prepared_step_;
+  std::size_t prepared_ = 0;
+};
+
+}  // namespace troupe::pipeline

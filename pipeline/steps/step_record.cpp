@@ -1,0 +1,199 @@
+#include "pipeline/steps/step_record.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "model/exact_sum.h"
+#include "model/optimiser.h"
+#include "runtime/base/random.h"
+
+namespace troupe::pipeline {
+namespace {
+
+Diverged diverged(std::string message) {
+  return {runtime::Error{runtime::ErrorKind::kDiverged, std::move(message)}};
+}
+
+std::string place(std::uint64_t step, std::uint32_t slots) {
+  return fmt::format("step {} (iteration {}, slot {})", step, step / slots, step % slots);
+}
+
+std::string disagreement(const StepHeader& header, std::uint32_t slots, const SpotChecks& checks) {
+  const auto check = checks.of(header.step / slots);
+  if (!check) return "a micro-batch that was computed twice gave two results";
+  return fmt::format("micro-batch {} gave two results, {} and {}, on member.{} and member.{}",
+                     check->micro_batch, header.check_minimum.text(), header.check_maximum.text(),
+                     checks.member_of(check->owner), checks.member_of(check->witness));
+}
+
+// False: some value is NaN or infinite.
+bool add_floats(std::span<const float> values, std::span<float> sum) {
+  bool finite = true;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    finite &= std::isfinite(values[i]);
+    sum[i] += values[i];
+  }
+  return finite;
+}
+
+// The first gradient that the optimisers are not defined for; nullptr: there is none.
+const model::ContributionTensor* too_large(const StepHeader& header,
+                                           const model::ContributionLayout& tensors) {
+  using Role = model::ContributionTensor::Role;
+  for (std::size_t i = 0; i < header.exponents.size(); ++i) {
+    const model::ContributionTensor& tensor = tensors.tensors.at(i);
+    const bool is_gradient =
+        tensor.role == Role::kGeneratorGradient || tensor.role == Role::kDiscriminatorGradient;
+    if (is_gradient && header.exponents[i] > model::kLargestGradientExponent) return &tensor;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::uint64_t event_mix(std::uint64_t event_id, std::uint64_t iteration, std::uint32_t slot) {
+  using runtime::mix64;
+  return mix64(event_id ^ mix64(iteration ^ mix64(std::uint64_t{slot} + 1)));
+}
+
+void add_part(const model::ContributionLayout& layout, const Bucket& part,
+              std::span<const float> values, std::uint32_t micro_batch, std::uint32_t micro_batches,
+              const std::vector<std::int16_t>& scales, const MutableSums& sums,
+              StepHeader& header) {
+  CHECK(header.exponents.size() == layout.tensors.size() && scales.size() == layout.tensors.size());
+  CHECK((part.floats ? sums.floats.size() : sums.integers.size()) ==
+            static_cast<std::size_t>(part.size),
+        "sums of the part");
+  for (std::size_t i = 0; i < layout.tensors.size(); ++i) {
+    const model::ContributionTensor& tensor = layout.tensors[i];
+    const std::int64_t begin = std::max(tensor.offset, part.offset);
+    const std::int64_t end = std::min(tensor.offset + tensor.size, part.end());
+    if (begin >= end) continue;
+    const auto size = static_cast<std::size_t>(end - begin);
+    const auto place = static_cast<std::size_t>(begin - part.offset);
+    const auto piece = values.subspan(static_cast<std::size_t>(begin), size);
+    bool finite = true;
+    if (part.floats) {
+      finite = add_floats(piece, sums.floats.subspan(place, size));
+    } else {
+      const model::QuantiseReport report =
+          model::quantise_add(piece, scales[i], micro_batches, sums.integers.subspan(place, size));
+      header.exponents[i] = std::max(header.exponents[i], report.max_exponent);
+      header.flagged |= report.flagged;
+      finite = report.first_non_finite < 0;
+    }
+    if (finite) continue;
+    header.non_finite =
+        std::min(header.non_finite, NonFinite{micro_batch, static_cast<std::uint32_t>(i)});
+  }
+}
+
+void add_micro_batch(const model::ContributionLayout& layout, std::span<const float> values,
+                     std::uint32_t micro_batch, std::uint32_t micro_batches,
+                     const std::vector<std::int16_t>& scales, const MutableSums& sums,
+                     StepHeader& header) {
+  const auto floats = static_cast<std::int64_t>(sums.floats.size());
+  for (const Bucket& part :
+       {Bucket{0, floats, true}, Bucket{floats, layout.size - floats, false}}) {
+    add_part(layout, part, values, micro_batch, micro_batches, scales, sums, header);
+  }
+  ++header.micro_batches;
+}
+
+void combine(const StepHeader& from, StepHeader& into) {
+  CHECK(from.step == into.step && from.attempt == into.attempt, "headers of two steps or attempts");
+  CHECK(from.exponents.size() == into.exponents.size());
+  for (std::size_t i = 0; i < into.exponents.size(); ++i) {
+    into.exponents[i] = std::max(into.exponents[i], from.exponents[i]);
+  }
+  into.flagged |= from.flagged;
+  into.non_finite = std::min(into.non_finite, from.non_finite);
+  into.micro_batches += from.micro_batches;
+  into.events += from.events;
+  into.event_sum += from.event_sum;
+  into.state_minimum = std::min(into.state_minimum, from.state_minimum);
+  into.state_maximum = std::max(into.state_maximum, from.state_maximum);
+  into.check_minimum = std::min(into.check_minimum, from.check_minimum);
+  into.check_maximum = std::max(into.check_maximum, from.check_maximum);
+  into.stop_requested |= from.stop_requested;
+  into.checkpoint_requested |= from.checkpoint_requested;
+}
+
+Verdict judge(const StepHeader& header, const model::ContributionLayout& tensors,
+              std::uint32_t slots, const SpotChecks& checks) {
+  if (header.state_minimum != header.state_maximum) {
+    return diverged(fmt::format(
+        "{}: members hold different states before it, {} and {}; a host has bad memory or computes "
+        "differently: compare the hashes in the members' logs and resume without it",
+        place(header.step, slots), header.state_minimum.text(), header.state_maximum.text()));
+  }
+  if (header.non_finite.found()) {
+    return diverged(fmt::format(
+        "{}: {} of micro-batch {} is NaN or infinite; start again with a lower learning rate or "
+        "another seed",
+        place(header.step, slots), tensors.tensors.at(header.non_finite.tensor).name,
+        header.non_finite.micro_batch));
+  }
+  if (const auto* tensor = too_large(header, tensors)) {
+    return diverged(fmt::format(
+        "{}: {} is 1.8e19 or more in a micro-batch, which the optimiser cannot square; start again "
+        "with a lower learning rate or another seed, and look for events with extreme cells "
+        "(troupe data info)",
+        place(header.step, slots), tensor->name));
+  }
+  if (!header.flagged && header.check_minimum < header.check_maximum) {
+    return diverged(
+        fmt::format("{}: {}; one of their hosts has bad memory or computes "
+                    "differently: test both, and resume without it",
+                    place(header.step, slots), disagreement(header, slots, checks)));
+  }
+  if (!header.flagged) return Commit{};
+  if (header.attempt > 0) {
+    return diverged(
+        fmt::format("{}: a gradient was measured, and has grown when it was sent again; "
+                    "a host has bad memory: test them",
+                    place(header.step, slots)));
+  }
+  return Retry{};
+}
+
+std::optional<runtime::Error> overflow(const StepRecord& record, const SumLayout& sums,
+                                       const model::ContributionLayout& tensors) {
+  const std::span<const float> floats = sums.floats_of(record.sums);
+  // Of a NaN it is false, too.
+  const float bound =
+      std::ldexp(static_cast<float>(record.header.micro_batches), model::kLargestGradientExponent);
+  const auto first = std::find_if(floats.begin(), floats.end(),
+                                  [bound](float sum) { return !(std::abs(sum) < bound); });
+  if (first == floats.end()) return std::nullopt;
+  const std::int64_t element = first - floats.begin();
+  const auto tensor =
+      std::find_if(tensors.tensors.begin(), tensors.tensors.end(),
+                   [&](const auto& each) { return element < each.offset + each.size; });
+  return runtime::Error{
+      runtime::ErrorKind::kDiverged,
+      fmt::format("step {}: the sum of {} is too large for the optimiser or the format it is sent "
+                  "in; start again with a lower learning rate or another seed",
+                  record.header.step, tensor->name)};
+}
+
+std::vector<std::int16_t> scales_for_attempt(const std::vector<std::int16_t>& state_scales,
+                                             const StepHeader& attempt_0,
+                                             std::uint32_t micro_batches) {
+  return scales_after(state_scales, attempt_0, micro_batches);
+}
+
+std::vector<std::int16_t> scales_after(const std::vector<std::int16_t>& state_scales,
+                                       const StepHeader& committed, std::uint32_t micro_batches) {
+  CHECK(committed.exponents.size() == state_scales.size());
+  std::vector<std::int16_t> scales = state_scales;
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    const std::int16_t exponent = committed.exponents[i];
+    if (exponent != model::kNoExponent) scales[i] = model::scale_for(exponent, micro_batches);
+  }
+  return scales;
+}
+
+}  // namespace troupe::pipeline

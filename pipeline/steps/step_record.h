@@ -1,0 +1,116 @@
+#pragma once
+
+// What a reduction ends in. Every member reads the same record and so decides the same after the
+// same step. A header's fields are combined by order-free operations only (sum, minimum, maximum,
+// or), so that any grouping and order of members gives the same header.
+//
+// Pure functions; any thread.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "model/gan.h"
+#include "pipeline/steps/spot_check.h"
+#include "pipeline/steps/sum_layout.h"
+#include "runtime/base/buffer.h"
+#include "runtime/base/error.h"
+#include "runtime/base/hash.h"
+
+namespace troupe::pipeline {
+
+// A NaN or infinity: the least (micro_batch, tensor) is the one that is named.
+struct NonFinite {
+  std::uint32_t micro_batch = UINT32_MAX;
+  std::uint32_t tensor = UINT32_MAX;
+  bool found() const { return tensor != UINT32_MAX; }
+  auto operator<=>(const NonFinite&) const = default;
+};
+
+// The defaults of all fields but step, attempt and exponents are neutral in combine(): a member
+// without micro-batches contributes them and the hash of its state.
+struct StepHeader {
+  std::uint64_t step = 0;     // iteration x slots + slot
+  std::uint32_t attempt = 0;  // 0, or 1 after a flag
+  std::vector<std::int16_t>
+      exponents;  // per contribution tensor, maximum; model::kNoExponent for none
+  bool flagged = false;
+  NonFinite non_finite;
+  std::uint32_t micro_batches = 0;  // how many are in the sum
+  std::uint64_t events = 0;
+  std::uint64_t event_sum = 0;  // sum of event_mix over the events really fed, mod 2^64
+  runtime::Hash128 state_minimum{UINT64_MAX, UINT64_MAX};  // of the state before the step
+  runtime::Hash128 state_maximum{0, 0};
+  // Of what the micro-batch of the step's spot check adds; the first above the second: there is
+  // none.
+  runtime::Hash128 check_minimum{UINT64_MAX, UINT64_MAX};
+  runtime::Hash128 check_maximum{0, 0};
+  bool stop_requested = false;
+  bool checkpoint_requested = false;
+  bool operator==(const StepHeader&) const = default;
+};
+
+// One event's part of the ledger: mix64(event_id ^ mix64(iteration ^ mix64(slot + 1))), so that an
+// event fed twice in a step, or in the place of another, changes the sum.
+std::uint64_t event_mix(std::uint64_t event_id, std::uint64_t iteration, std::uint32_t slot);
+
+// Adds one micro-batch's contribution vector to `sums`, whose parts together have its size, and
+// what was seen on the way to the header: exponents, flag, non_finite, micro_batches (not the
+// ledger). scales[i] is the k of tensor i, for all micro-batches of an attempt the same; of floats
+// it is not used, nor is their exponent noted. header.exponents has an entry per tensor.
+void add_micro_batch(const model::ContributionLayout& layout, std::span<const float> values,
+                     std::uint32_t micro_batch, std::uint32_t micro_batches,
+                     const std::vector<std::int16_t>& scales, const MutableSums& sums,
+                     StepHeader& header);
+
+// The same of the elements in one bucket alone, whose sums are of its kind and size; does not count
+// the micro-batch. A vector may be added in any pieces.
+void add_part(const model::ContributionLayout& layout, const Bucket& part,
+              std::span<const float> values, std::uint32_t micro_batch, std::uint32_t micro_batches,
+              const std::vector<std::int16_t>& scales, const MutableSums& sums, StepHeader& header);
+
+// into = into with from. CHECKs that both are of the same step and attempt.
+void combine(const StepHeader& from, StepHeader& into);
+
+// What all members do with a header that holds all M micro-batches.
+struct Commit {};
+struct Retry {};  // measure again with the header's exponents: attempt 1
+struct Diverged {
+  runtime::Error error;  // kDiverged; names step, micro-batch and tensor, or the states that differ
+};
+using Verdict = std::variant<Commit, Retry, Diverged>;
+// `tensors` names the contribution's tensors. A flag in attempt 1 can only come of memory that has
+// changed between the two. States that differ come before a NaN, which they may explain, and a NaN,
+// or a gradient too large for an optimiser (model/optimiser.h), before a retry. `checks` names the
+// members whose spot check does not agree.
+Verdict judge(const StepHeader& header, const model::ContributionLayout& tensors,
+              std::uint32_t slots, const SpotChecks& checks = {});
+
+// Scales for attempt 1: those measured by attempt 0 (a tensor it saw only zeros of keeps the
+// state's). Attempt 0 uses the state's.
+std::vector<std::int16_t> scales_for_attempt(const std::vector<std::int16_t>& state_scales,
+                                             const StepHeader& attempt_0,
+                                             std::uint32_t micro_batches);
+// The state's scales after a commit: 50 - ceil(log2 M) - e per tensor, unchanged for all-zero ones.
+std::vector<std::int16_t> scales_after(const std::vector<std::int16_t>& state_scales,
+                                       const StepHeader& committed, std::uint32_t micro_batches);
+
+struct StepRecord {
+  StepHeader header;
+  std::vector<std::int16_t> scales;  // the k each tensor was quantised with
+  runtime::Buffer sums;     // of the contribution vector, as pipeline/steps/sum_layout.h has it
+  std::int64_t floats = 0;  // how many elements of it are floats; 0 in an exact reduction
+};
+
+// Single values are finite, and yet their sum is not: floats can overflow in the sum, and more so
+// in a narrow format. Or their mean is too large for an optimiser, which judge() sees in exponents
+// that floats do not have. kDiverged, naming step and tensor; nothing for a record that can be
+// applied.
+// All members have the same sums.
+std::optional<runtime::Error> overflow(const StepRecord& record, const SumLayout& sums,
+                                       const model::ContributionLayout& tensors);
+
+}  // namespace troupe::pipeline

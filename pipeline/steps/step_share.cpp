@@ -1,0 +1,97 @@
+#include "pipeline/steps/step_share.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/exact_sum.h"
+#include "runtime/base/error.h"
+
+namespace troupe::pipeline {
+
+StepShare::StepShare(const model::Gan& gan, const TrainingOptions& options,
+                     std::shared_ptr<IterationShare> iteration, std::uint32_t slot)
+    : gan_(&gan),
+      options_(&options),
+      iteration_(std::move(iteration)),
+      slot_(slot),
+      had_(own()),
+      final_from_(layout().size) {
+  CHECK(slot < options.schedule.size());
+  if (own() == 0) final_from_ = 0;
+}
+
+std::uint64_t StepShare::step() const {
+  return iteration_->iteration() * options_->schedule.size() + slot_;
+}
+
+void StepShare::take_over() {
+  // Behind these is what was computed to compare.
+  computed_ = std::min(computed_, had_);
+  if (contributions_.size() > computed_) contributions_.resize(computed_);
+  had_ = own();
+  final_from_ = computed_ < own() ? layout().size : 0;
+}
+
+// The ledger is written here, from the events that were computed with, which may be let go before
+// the contribution is asked for.
+void StepShare::note_computed() {
+  const std::size_t position = computed_++;
+  CHECK(position < contributions_.size(), "it has memory");
+  if (computed_ == own()) final_from_ = 0;
+  if (position >= own()) return;
+  const Batch& events = iteration_->micro_batch(position).events;
+  for (const std::uint64_t id : events.event_ids.as<std::uint64_t>()) {
+    event_sum_ += event_mix(id, iteration_->iteration(), slot_);
+  }
+  events_ += events.events;
+}
+
+StepHeader StepShare::begin_header(std::uint32_t attempt) const {
+  StepHeader header;
+  header.step = step();
+  header.attempt = attempt;
+  header.exponents.assign(layout().tensors.size(), model::kNoExponent);
+  return header;
+}
+
+runtime::Buffer StepShare::add_up(const Bucket& bucket, const std::vector<std::int16_t>& scales,
+                                  StepHeader& header) const {
+  CHECK(bucket.offset >= final_from_, "the step is not computed");
+  runtime::Buffer sums = runtime::Buffer::zeroed(bucket.bytes());
+  MutableSums part;
+  if (bucket.floats) {
+    part.floats = sums.mutable_as<float>();
+  } else {
+    part.integers = sums.mutable_as<std::int64_t>();
+  }
+  for (std::size_t i = 0; i < iteration_->size(); ++i) {
+    add_part(layout(), bucket, contributions_[i], iteration_->micro_batch(i).index,
+             options_->micro_batches, scales, part, header);
+  }
+  return sums;
+}
+
+void StepShare::finish_header(const std::vector<std::int16_t>& scales, StepHeader& header) const {
+  CHECK(complete(), "the step is not computed");
+  header.micro_batches = static_cast<std::uint32_t>(iteration_->size());
+  header.events = events_;
+  header.event_sum = event_sum_;
+  if (const auto checked = iteration_->checked_in(slot_)) {
+    header.check_minimum = hash_of(*checked, scales);
+    header.check_maximum = header.check_minimum;
+  }
+}
+
+// Of what the micro-batch adds to the sums.
+runtime::Hash128 StepShare::hash_of(std::size_t micro_batch,
+                                    const std::vector<std::int16_t>& scales) const {
+  const SumLayout sum = sums();
+  runtime::Buffer alone = runtime::Buffer::zeroed(sum.bytes());
+  StepHeader unused;
+  unused.exponents.assign(layout().tensors.size(), model::kNoExponent);
+  add_micro_batch(layout(), contributions_[micro_batch], iteration_->micro_batch(micro_batch).index,
+                  options_->micro_batches, scales, sum.parts_of(alone), unused);
+  return runtime::hash_of(alone.bytes());
+}
+
+}  // namespace troupe::pipeline

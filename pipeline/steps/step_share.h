@@ -1,0 +1,81 @@
+#pragma once
+
+// One replica's part of one step: what each of its micro-batches contributes, and from that what it
+// adds to the sum. Kept until the step is applied, because a flag asks for the same at other
+// scales.
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "model/gan.h"
+#include "pipeline/steps/iteration_share.h"
+#include "pipeline/steps/step_record.h"
+#include "pipeline/steps/sum_layout.h"
+#include "pipeline/steps/training_state.h"
+#include "runtime/base/buffer.h"
+
+namespace troupe::pipeline {
+
+// Filled by a StepComputer, whose threads write what is computed last while the caller's reads what
+// was told to be final; several may be filled at a time, without a word of each other. All calls on
+// one thread. Memory: one contribution vector per micro-batch computed or being computed.
+class StepShare {
+ public:
+  // The step at schedule position `slot` of that iteration. Gan and options outlive it.
+  StepShare(const model::Gan& gan, const TrainingOptions& options,
+            std::shared_ptr<IterationShare> iteration, std::uint32_t slot);
+
+  const std::shared_ptr<IterationShare>& iteration() const { return iteration_; }
+  std::uint64_t step() const;
+  std::uint32_t slot() const { return slot_; }
+  model::SlotKind kind() const { return options_->schedule[slot_]; }
+  // Micro-batches whose contribution is known, from the first on.
+  std::size_t computed() const { return computed_; }
+  bool complete() const { return computed() == to_compute(); }
+  std::size_t own() const { return iteration_->size(); }  // the first of them
+  std::size_t to_compute() const { return iteration_->computed_in(slot_); }
+
+  // After IterationShare::take_over(): what is computed of its own stays.
+  void take_over();
+
+  // Its part in three steps, so that a bucket can be on its way while elements before it are still
+  // computed. Again with other scales for attempt 1, without computing anything anew; the
+  // iteration's events are not needed for it.
+  //
+  // A header that nothing was noted in yet.
+  StepHeader begin_header(std::uint32_t attempt) const;
+  // The sums of a bucket of sums(), notes what was seen on the way in the header. Each once per
+  // header, in any order. CHECKs that the bucket is final: as the computer told, or all is
+  // computed.
+  runtime::Buffer add_up(const Bucket& bucket, const std::vector<std::int16_t>& scales,
+                         StepHeader& header) const;
+  // When it is complete and all of it is added up: all but the hash of the state before the step,
+  // which nobody may know yet.
+  void finish_header(const std::vector<std::int16_t>& scales, StepHeader& header) const;
+
+  const model::ContributionLayout& layout() const { return gan_->contributions(kind()); }
+  SumLayout sums() const { return sum_layout(layout(), options_->lossy); }
+
+ private:
+  friend class StepComputer;
+
+  // Memory for the contributions of one more micro-batch, behind those that have it.
+  void add_memory(std::vector<float> memory) { contributions_.push_back(std::move(memory)); }
+  // Into the memory of micro-batch computed() its contributions were computed, from its events.
+  void note_computed();
+  runtime::Hash128 hash_of(std::size_t micro_batch, const std::vector<std::int16_t>& scales) const;
+
+  const model::Gan* gan_;
+  const TrainingOptions* options_;
+  std::shared_ptr<IterationShare> iteration_;
+  std::uint32_t slot_;
+  std::vector<std::vector<float>> contributions_;  // per micro-batch, those being computed included
+  std::size_t computed_ = 0;
+  std::size_t had_ = 0;      // own(), when it was last looked at
+  std::int64_t final_from_;  // of the own micro-batches, as far as they are computed
+  std::uint64_t events_ = 0, event_sum_ = 0;  // of the header
+};
+
+}  // namespace troupe::pipeline

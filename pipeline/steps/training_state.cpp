@@ -1,0 +1,135 @@
+#include "pipeline/steps/training_state.h"
+
+#include <bit>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "model/exact_sum.h"
+#include "pipeline/steps/state_fields.h"
+
+namespace troupe::pipeline {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "hashes are of little-endian bytes");
+
+// Everything of variable length is preceded by its size, so that no two states run together.
+struct HashVisitor {
+  runtime::Hasher hasher;
+
+  template <class T>
+  void sequence(std::span<const T> values) {
+    hasher.add_value(static_cast<std::uint64_t>(values.size()));
+    hasher.add(std::as_bytes(values));
+  }
+  void parameters(std::size_t, ParameterPart, const std::vector<float>& values) {
+    sequence(std::span(values));
+  }
+  void scales(const std::vector<std::vector<std::int16_t>>& slots) {
+    hasher.add_value(static_cast<std::uint64_t>(slots.size()));
+    for (const auto& slot : slots) sequence(std::span(slot));
+  }
+  template <class T>
+  void number(const std::string&, const T& value) {
+    hasher.add_value(value);
+  }
+  void text(const std::string&, const std::string& value) { sequence(std::span(value)); }
+  void hash(const std::string&, const runtime::Hash128& value) { hasher.add_value(value); }
+};
+
+NetworkState initial_network(const model::ParameterLayout& layout, std::uint64_t seed,
+                             std::size_t number, const model::OptimiserOptions& optimiser) {
+  NetworkState network;
+  network.weights.resize(static_cast<std::size_t>(layout.weights_size));
+  network.moving.resize(static_cast<std::size_t>(layout.moving_size));
+  network.optimiser_arrays.resize(network.weights.size() *
+                                  static_cast<std::size_t>(model::optimiser_arrays(optimiser)));
+  model::initialise_parameters(layout, seed, static_cast<int>(number), network.weights.data(),
+                               network.moving.data());
+  return network;
+}
+
+runtime::Error differs(std::string what) { return {runtime::ErrorKind::kData, std::move(what)}; }
+
+runtime::Result<void> check_sizes(const NetworkState& network, std::size_t number,
+                                  const StateLayout& layout,
+                                  const model::OptimiserOptions& optimiser) {
+  const model::ParameterLayout& parameters = layout.networks[number].parameters;
+  const auto check = [&](const char* part, std::size_t found,
+                         std::int64_t expected) -> runtime::Result<void> {
+    if (std::cmp_equal(found, expected)) return {};
+    return differs(fmt::format("of another model or optimiser: its {} has {} {}, this one {}",
+                               kNetworkNames[number], found, part, expected));
+  };
+  RETURN_IF_ERROR(check("weights", network.weights.size(), parameters.weights_size));
+  RETURN_IF_ERROR(check("moving statistics", network.moving.size(), parameters.moving_size));
+  return check("optimiser values", network.optimiser_arrays.size(),
+               parameters.weights_size * model::optimiser_arrays(optimiser));
+}
+
+runtime::Result<void> check_schedule(const TrainingState& state, const StateLayout& layout,
+                                     const TrainingOptions& options) {
+  if (state.scales.size() != options.schedule.size() || state.slot >= options.schedule.size()) {
+    return differs(fmt::format("its schedule has {} slots, this one {}", state.scales.size(),
+                               options.schedule.size()));
+  }
+  for (std::size_t i = 0; i < state.scales.size(); ++i) {
+    const std::size_t expected = layout.of(options.schedule[i]).tensors.size();
+    if (state.scales[i].size() == expected) continue;
+    return differs(
+        fmt::format("slot {} ({}) of its schedule contributes {} tensors, {} expected: "
+                    "the schedules or the losses differ",
+                    i, model::slot_name(options.schedule[i]), state.scales[i].size(), expected));
+  }
+  return {};
+}
+
+}  // namespace
+
+TrainingState initial_state(const StateLayout& layout, const TrainingOptions& options,
+                            std::string numerics_class, runtime::Hash128 data_fingerprint) {
+  TrainingState state;
+  state.generator = initial_network(layout.networks[kGenerator].parameters, options.seed,
+                                    kGenerator, options.generator_optimiser);
+  state.discriminator = initial_network(layout.networks[kDiscriminator].parameters, options.seed,
+                                        kDiscriminator, options.discriminator_optimiser);
+  for (const model::SlotKind slot : options.schedule) {
+    state.scales.emplace_back(layout.of(slot).tensors.size(), model::kNoExponent);
+  }
+  state.seed = options.seed;
+  state.micro_batch = options.micro_batch;
+  state.micro_batches = options.micro_batches;
+  state.numerics_class = std::move(numerics_class);
+  state.data_fingerprint = data_fingerprint;
+  return state;
+}
+
+TrainingState initial_state(const model::Gan& gan, const TrainingOptions& options,
+                            std::string numerics_class, runtime::Hash128 data_fingerprint) {
+  return initial_state(state_layout(gan), options, std::move(numerics_class), data_fingerprint);
+}
+
+runtime::Result<void> check_state(const TrainingState& state, const StateLayout& layout,
+                                  const TrainingOptions& options) {
+  RETURN_IF_ERROR(check_sizes(state.generator, kGenerator, layout, options.generator_optimiser));
+  RETURN_IF_ERROR(
+      check_sizes(state.discriminator, kDiscriminator, layout, options.discriminator_optimiser));
+  RETURN_IF_ERROR(check_schedule(state, layout, options));
+  const auto check = [](const char* name, std::uint64_t found,
+                        std::uint64_t expected) -> runtime::Result<void> {
+    if (found == expected) return {};
+    return differs(fmt::format("trained with {} {}, the topology has {}", name, found, expected));
+  };
+  RETURN_IF_ERROR(check("seed", state.seed, options.seed));
+  RETURN_IF_ERROR(check("micro_batch", state.micro_batch, options.micro_batch));
+  return check("micro_batches", state.micro_batches, options.micro_batches);
+}
+
+runtime::Hash128 hash_of_state(const TrainingState& state) {
+  HashVisitor visitor;
+  visit_state(state, visitor);
+  return visitor.hasher.digest();
+}
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,113 @@
+#pragma once
+
+// Everything the next bits depend on, and how a committed step changes it. Two runs with equal
+// states continue equally; nothing about placement, time or Views is in it.
+//
+// The functions are pure but for the state that apply() changes; a state has one owner at a time.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/gan.h"
+#include "model/learning_rate.h"
+#include "model/optimiser.h"
+#include "pipeline/steps/reduction_format.h"
+#include "pipeline/steps/step_record.h"
+#include "runtime/base/error.h"
+#include "runtime/base/hash.h"
+
+namespace troupe::pipeline {
+
+struct StateLayout;  // pipeline/steps/state_layout.h
+
+// One network's share.
+struct NetworkState {
+  std::vector<float> weights;  // model::ParameterLayout order
+  std::vector<float> moving;
+  std::vector<float> optimiser_arrays;  // array k of weight i at k x weights.size() + i
+  model::OptimiserCounters counters;
+  model::LearningRateState learning_rate;
+};
+
+// What training is asked to be; equal on every member, part of the topology.
+struct TrainingOptions {
+  std::uint64_t seed = 1;
+  std::uint32_t micro_batch = 16;   // b, events
+  std::uint32_t micro_batches = 4;  // M
+  std::vector<model::SlotKind> schedule{model::SlotKind::kDReal, model::SlotKind::kDFake,
+                                        model::SlotKind::kG, model::SlotKind::kG};
+  model::OptimiserOptions generator_optimiser, discriminator_optimiser;
+  model::LearningRateOptions generator_rate, discriminator_rate;
+  // How gradients are sent between members; none: exactly, as integers, so that no bit depends on
+  // how many members there are.
+  std::optional<ReductionFormat> lossy;
+  std::uint64_t iterations_per_epoch = 1;  // from the sampler; where epochs end
+  // Committed iterations in a row whose fakes are all empty before the run counts as diverged.
+  std::uint32_t empty_iterations_limit = 10;
+};
+
+struct TrainingState {
+  NetworkState generator;
+  NetworkState discriminator;
+  std::vector<std::vector<std::int16_t>>
+      scales;  // [slot][contribution tensor], model::kNoExponent at first
+
+  std::uint64_t seed = 0;
+  std::uint64_t epoch = 0;             // of the next step
+  std::uint64_t iteration = 0;         // of the next step, counted over all epochs
+  std::uint32_t slot = 0;              // of the next step
+  std::uint64_t epoch_events = 0;      // events of the epoch consumed by finished iterations
+  std::uint32_t micro_batch = 0;       // b
+  std::uint32_t micro_batches = 0;     // M
+  std::uint32_t empty_iterations = 0;  // in a row
+  // Sums over the epoch's committed steps of each network's weighted loss, and their counts: the
+  // plateau metric.
+  std::array<double, 2> epoch_loss{0.0, 0.0};
+  std::array<std::uint64_t, 2> epoch_loss_steps{0, 0};
+  std::uint64_t ledger_events = 0;  // over all committed steps
+  std::uint64_t ledger_sum = 0;     // of header.event_sum over all committed steps, mod 2^64
+  std::string numerics_class;
+  runtime::Hash128 data_fingerprint;
+
+  std::uint64_t step(std::size_t slots) const { return iteration * slots + slot; }
+};
+
+// The state before step 0: weights by seed (model::initialise_parameters), everything else empty.
+TrainingState initial_state(const model::Gan& gan, const TrainingOptions& options,
+                            std::string numerics_class, runtime::Hash128 data_fingerprint);
+// The same from the tables of a model alone.
+TrainingState initial_state(const StateLayout& layout, const TrainingOptions& options,
+                            std::string numerics_class, runtime::Hash128 data_fingerprint);
+
+// Whether a state that came from elsewhere is one of this model, schedule and options: it has their
+// sizes, seed and micro-batches, and a slot of the schedule, so that everything below and a
+// checkpoint's writer can take it. Errors (kData) say what differs.
+runtime::Result<void> check_state(const TrainingState& state, const StateLayout& layout,
+                                  const TrainingOptions& options);
+
+// XXH3-128 over the fields in checkpoint order (pipeline/steps/state_fields.h), little endian;
+// sequences are preceded by their length as 64 bits.
+runtime::Hash128 hash_of_state(const TrainingState& state);
+
+// Mean unweighted loss terms of a committed step, in the order of GanDescription::losses.
+std::vector<double> step_losses(const model::GanDescription& gan,
+                                const model::ContributionLayout& layout, const StepRecord& record,
+                                std::uint32_t micro_batches);
+
+// Applies a committed record in place: mean of the sums, optimiser, moving statistics, scales,
+// counters, ledger; after an iteration's last slot the learning-rate policies, and after an epoch's
+// last iteration epoch and plateau metric (the mean weighted loss of each network's steps).
+// Moving statistics: moving = float(momentum) x moving + float(1 - momentum) x mean, in float.
+// All or nothing: an error (kDiverged, the empty-image rule: the fakes of empty_iterations_limit
+// iterations in a row were all empty) is reported after the state has been advanced, so that the
+// checkpoint it leaves is complete.
+// CHECKs that the record is of the state's next step and holds all M micro-batches.
+runtime::Result<void> apply(const model::Gan& gan, const TrainingOptions& options,
+                            const StepRecord& record, TrainingState& state);
+runtime::Result<void> apply(const StateLayout& layout, const TrainingOptions& options,
+                            const StepRecord& record, TrainingState& state);
+
+}  // namespace troupe::pipeline

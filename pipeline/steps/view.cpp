@@ -1,0 +1,57 @@
+#include "pipeline/steps/view.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/base/error.h"
+
+namespace troupe::pipeline {
+
+std::string text_of(const ViewId& id) { return fmt::format("{}.{}", id.term, id.number); }
+
+std::uint32_t View::position_of(std::uint32_t member) const {
+  const auto found = std::find(ring.begin(), ring.end(), member);
+  CHECK(found != ring.end(), "a member of the View");
+  return static_cast<std::uint32_t>(found - ring.begin());
+}
+
+bool View::has(std::uint32_t member) const {
+  return std::find(ring.begin(), ring.end(), member) != ring.end();
+}
+
+bool View::is_new(std::uint32_t member) const {
+  return std::find(learners.begin(), learners.end(), member) != learners.end();
+}
+
+bool View::gives(std::uint32_t member) const {
+  if (std::none_of(ring.begin(), ring.end(), [&](std::uint32_t each) { return lags(each); })) {
+    return false;
+  }
+  const auto has_it = [&](std::uint32_t each) { return !is_new(each) && !lags(each); };
+  const auto first = std::find_if(ring.begin(), ring.end(), has_it);
+  return first != ring.end() && *first == member;
+}
+
+const std::vector<std::uint32_t>& View::owners_in(std::uint64_t iteration) const {
+  const std::vector<std::uint32_t>* found = &owners;
+  for (const Assignment& assignment : later) {
+    if (assignment.from <= iteration) found = &assignment.owners;
+  }
+  return *found;
+}
+
+std::uint32_t View::leader() const {
+  CHECK(!ring.empty(), "a View has members");
+  return *std::min_element(ring.begin(), ring.end());
+}
+
+SpotChecks View::checks(SpotChecks of_run, std::uint64_t iteration) const {
+  of_run.members = ring;
+  std::sort(of_run.members.begin(), of_run.members.end());
+  of_run.owners = owners_in(iteration);
+  return of_run;
+}
+
+}  // namespace troupe::pipeline

@@ -1,6 +1,8 @@
 // What arrives at the page's server on a connection, in pieces, from anybody who can reach it.
 // Every request has an answer whose header is sound, and what a stranger sends is refused.
 
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/read.hpp>
 #include <string>
 #include <string_view>
 
@@ -8,11 +10,11 @@
 #include "runtime/base/error.h"
 #include "telemetry/page/event_stream.h"
 #include "telemetry/page/web_site.h"
+#include "tests/telemetry/page/pieces.h"
 
 namespace {
 
 using namespace troupe;
-using telemetry::RequestReader;
 using telemetry::WebAnswer;
 
 // Histories and lists of the site, and the parser.
@@ -68,17 +70,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view all(reinterpret_cast<const char*>(data) + 1, size - 1);
   const std::size_t piece = std::size_t{data[0]} + 1;
   const fuzz::MemoryMeter meter;
-  RequestReader reader(kHeaderBytes);
-  for (std::size_t at = 0; at < all.size(); at += piece) {
-    auto found = reader.take(all.substr(at, piece));
-    while (found == RequestReader::Found::kRequest) {
-      answer_both_ways(reader.request());
-      found = reader.next();
+  telemetry::Pieces stream{all, piece};
+  boost::beast::flat_buffer buffer;
+  while (true) {
+    telemetry::RequestParser parser(kHeaderBytes);
+    boost::beast::error_code failed;
+    boost::beast::http::read(stream, buffer, parser, failed);
+    if (!failed) {
+      answer_both_ways(request_of(parser));
+      continue;
     }
-    if (found == RequestReader::Found::kBroken) {
-      CHECK(reader.status() >= 400 && reader.status() < 600, "no status");
-      break;
-    }
+    const auto refused = telemetry::refusal_of(failed);
+    CHECK(!refused || (refused->status >= 400 && refused->status < 600), "no status");
+    break;
   }
   meter.check(size, kConstantBytes);
   return 0;

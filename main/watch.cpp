@@ -82,10 +82,10 @@ class Ending {
 };
 
 Result<PageClient> client_of(const std::string& address, const std::string& token,
-                             PageClient::Stop stop) {
+                             PageClient::Stop stop, const telemetry::PageLimits& limits = {}) {
   ASSIGN_OR_RETURN(auto parsed, telemetry::parse_page_address(address));
   if (!token.empty()) parsed.token = token;
-  return PageClient(std::move(parsed), std::move(stop));
+  return PageClient(std::move(parsed), std::move(stop), limits);
 }
 
 std::string members_without_error(const telemetry::RunProgress& progress) {
@@ -231,10 +231,13 @@ int ask(const WatchArguments& arguments, const Ending& ending) {
       return report(writable.error());
     }
   }
-  auto client = client_of(arguments.runs[0], arguments.token, [&] { return ending.signal() != 0; });
+  // The server gives the run as much time to answer as an idle connection has.
+  telemetry::PageLimits limits;
+  limits.idle_time *= 2;
+  auto client = client_of(
+      arguments.runs[0], arguments.token, [&] { return ending.signal() != 0; }, limits);
   if (!client.ok()) return report(client.error());
-  const auto told = client->get(arguments.waits ? "/api/runs/0/waits" : "/api/runs/0/trace",
-                                std::chrono::seconds(60));
+  const auto told = client->get(arguments.waits ? "/api/runs/0/waits" : "/api/runs/0/trace");
   if (ending.signal() != 0) return ending.code(0);
   if (!told.ok()) return report(told.error());
   if (arguments.waits) {

@@ -25,7 +25,7 @@ struct RunSource {
   std::function<runtime::Result<std::string>(std::uint64_t step)> showers;
   // What is asked of a live run, answered once, sooner or later and by any thread, also after the
   // server has gone. Called on the server's thread, and again only when it has answered or
-  // PageLimits::asking_time has passed. Empty: there is none.
+  // PageLimits::idle_time has passed. Empty: there is none.
   std::function<void(Answer)> trace, waits;
 };
 

@@ -5,7 +5,8 @@
 
 #include <array>
 #include <boost/asio/ip/tcp.hpp>
-#include <cstdint>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,7 +15,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "telemetry/page/event_stream.h"
-#include "telemetry/page/text_budget.h"
+#include "telemetry/page/run_questions.h"
 #include "telemetry/page/web_answer.h"
 #include "telemetry/page/web_request.h"
 
@@ -22,66 +23,54 @@ namespace troupe::telemetry {
 
 struct PageService;
 
-// The server's thread. The service must outlive its handlers.
+// The server's thread. It lives as long as something is under way on it, and is among the service's
+// connections so long. The service must outlive it.
 class PageConnection : public std::enable_shared_from_this<PageConnection> {
  public:
-  using Time = runtime::TimePoint;
-
   PageConnection(boost::asio::ip::tcp::socket socket, PageService& service);
+  ~PageConnection();
+  PageConnection(const PageConnection&) = delete;
+  PageConnection& operator=(const PageConnection&) = delete;
 
-  void begin();
-  // Now and then: sends what is new, closes what takes too long.
-  void tick(Time now);
-  // The last there will be: of what is new, as much as the system takes at once. False: an event is
-  // still under way.
-  bool say_last();
-  // At once, whatever is under way; the service then knows it no longer.
+  // Reads the next request, and answers it.
+  void read();
+  // Sends a follower one event of each run that has news, unless it is still taking the last one.
+  void tell_news();
+  // Sends a follower the last news there will be, and closes the connection.
+  void part();
+  // Closes the connection at once, whatever is under way.
   void close();
 
-  // Until when it may be silent, as long as it owes a request or has its answer: whoever is nearest
-  // makes way for others.
-  std::optional<Time> makes_way() const;
-  // Since when a text has been under way to it.
-  std::optional<Time> sending_since() const;
-
  private:
-  enum class State : std::uint8_t { kReading, kAsking, kAnswering, kFollowing, kDraining, kClosed };
+  using Text = RunQuestions::Text;
 
-  void read();
-  void take(RequestReader::Found found);
   void serve();
-  void ask_run(const WebAnswer& answer);
+  void ask_run(WebAnswer answer);
   void follow(const WebAnswer& answer);
-  void offer();
-  void send_answer(WebAnswer answer, bool keep_alive);
-  void send(std::string head, TextBudget::Text text, std::string_view rest);
-  void send_some();
+  void next_event();
+  void send_answer(WebAnswer answer);
+  void send(std::string head, Text text, std::string_view rest);
   void sent();
-  void listen_for_end();
-  void drain();
-  void time_out();
+  void wait_for_end();
 
-  boost::asio::ip::tcp::socket socket_;
   PageService& service_;
-  RequestReader reader_;
-  State state_ = State::kReading;
+  boost::beast::tcp_stream stream_;
+  boost::beast::flat_buffer arrived_;
+  std::optional<RequestParser> parser_;
+  WebRequest request_;
   bool keep_alive_ = false;
-  bool head_only_ = false;
-  std::array<char, 4096> arrived_;
-  std::size_t ignored_ = 0;  // bytes of a client that should be silent
-  Time deadline_{};
+  std::array<char, 512> ignored_;  // what a client says that should be silent
 
-  // What is under way.
+  // What is under way. What stands behind the text is constant.
   bool sending_ = false;
-  Time sending_since_{}, sent_at_{};
   std::string head_;
-  TextBudget::Text text_;
-  std::string_view rest_;  // behind the text
-  std::size_t done_ = 0;   // bytes of all three
+  Text text_;
+  runtime::TimePoint sent_at_{};
 
-  // Of one that follows.
-  std::optional<EventStream> stream_;
-  std::size_t turns_ = 0;  // events that it may still be sent before the next tick
+  // Of a follower.
+  std::optional<EventStream> events_;
+  std::size_t turns_ = 0;  // events that it may still be sent before the next tell_news()
+  bool parts_ = false;
 };
 
 }  // namespace troupe::telemetry

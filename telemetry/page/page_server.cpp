@@ -55,14 +55,14 @@ Result<void> check_reach(const asio::ip::address& address, const PageServerOptio
                            options.listen)};
 }
 
-error_code listen(tcp::acceptor& acceptor, const tcp::endpoint& at, int waiting) {
+error_code listen(tcp::acceptor& acceptor, const tcp::endpoint& at) {
   error_code failed;
   acceptor.open(at.protocol(), failed);
   if (failed) return failed;
   ::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);
   acceptor.set_option(tcp::acceptor::reuse_address(true), failed);
   if (!failed) acceptor.bind(at, failed);
-  if (!failed) acceptor.listen(waiting, failed);
+  if (!failed) acceptor.listen(asio::socket_base::max_listen_connections, failed);
   error_code ignored;
   if (failed) acceptor.close(ignored);
   return failed;
@@ -73,8 +73,7 @@ Result<void> listen_somewhere(tcp::acceptor& acceptor, const asio::ip::address& 
   const int tries = options.next_free_port && port != 0 ? kPortsToTry : 1;
   error_code failed;
   for (int i = 0; i < tries && port + i <= 65535; ++i) {
-    failed =
-        listen(acceptor, {address, static_cast<std::uint16_t>(port + i)}, options.limits.waiting);
+    failed = listen(acceptor, {address, static_cast<std::uint16_t>(port + i)});
     if (failed != asio::error::address_in_use) break;
   }
   if (!failed) return {};
@@ -108,25 +107,17 @@ void run(PageService& service) {
     try {
       service.io.run();
     } catch (const std::exception&) {
-      // No memory, as a rule: whoever it was for is closed when its time is over.
+      // No memory, as a rule. The connection whose handler it was is closed with it.
     }
   }
 }
 
 }  // namespace
 
-struct PageServer::Impl {
-  std::shared_ptr<PageService> service;
-  std::thread thread;
-};
-
-PageServer::PageServer() : impl_(std::make_unique<Impl>()) {}
-
 PageServer::~PageServer() {
-  if (!impl_->thread.joinable()) return;
-  PageService& service = *impl_->service;
-  asio::post(service.io, [&service] { service.stop(); });
-  impl_->thread.join();
+  if (!thread_.joinable()) return;
+  asio::post(service_->io, [service = service_.get()] { service->stop(); });
+  thread_.join();
 }
 
 Result<std::unique_ptr<PageServer>> PageServer::open(const PageServerOptions& options,
@@ -140,26 +131,20 @@ Result<std::unique_ptr<PageServer>> PageServer::open(const PageServerOptions& op
                              options.listen, wanted.error().message)};
   }
   runtime::HostPort& address = *wanted;
-  asio::io_context resolving;
-  ASSIGN_OR_RETURN(const asio::ip::address bound, resolve(address.host, resolving));
-  RETURN_IF_ERROR(check_reach(bound, options));
-  tcp::acceptor acceptor(resolving);
   WebSite site{options.version, options.assets, {options.token, ""}, std::move(runs)};
   std::unique_ptr<PageServer> server(new PageServer);
-  RETURN_IF_ERROR(listen_somewhere(acceptor, bound, address.port, options));
-  error_code failed;
-  address.port = acceptor.local_endpoint(failed).port();
-  site.access.cookie = fmt::format("troupe_{}", address.port);
-  server->impl_->service = PageService::make(std::move(site), limits_here(options.limits));
-  PageService& service = *server->impl_->service;
-  const auto protocol = bound.is_v6() ? tcp::v6() : tcp::v4();
-  service.acceptor.assign(protocol, acceptor.release(failed), failed);
-  if (failed) return Error{ErrorKind::kInternal, "cannot listen: " + failed.message()};
-  server->port_ = address.port;
+  server->service_ = PageService::make(std::move(site), limits_here(options.limits));
+  PageService& service = *server->service_;
+  ASSIGN_OR_RETURN(const asio::ip::address bound, resolve(address.host, service.io));
+  RETURN_IF_ERROR(check_reach(bound, options));
+  RETURN_IF_ERROR(listen_somewhere(service.acceptor, bound, address.port, options));
+  error_code ignored;
+  server->port_ = address.port = service.acceptor.local_endpoint(ignored).port();
+  service.site.access.cookie = fmt::format("troupe_{}", address.port);
   address.host = host_to_show(address, bound);
   server->address_ = fmt::format("http://{}/", address.text());
   service.accept();
-  ASSIGN_OR_RETURN(server->impl_->thread,
+  ASSIGN_OR_RETURN(server->thread_,
                    runtime::start_thread("the page", [&service] { run(service); }));
   return server;
 }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/base/error.h"
@@ -18,6 +19,8 @@
 #include "telemetry/run_source.h"
 
 namespace troupe::telemetry {
+
+struct PageService;
 
 struct PageServerOptions {
   std::string listen = "127.0.0.1:8400";  // port 0: any that is free
@@ -51,12 +54,12 @@ class PageServer {
   std::uint16_t port() const { return port_; }
 
  private:
-  struct Impl;
-  PageServer();
+  PageServer() = default;
 
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<PageService> service_;
   std::string address_;
   std::uint16_t port_ = 0;
+  std::thread thread_;
 };
 
 }  // namespace troupe::telemetry

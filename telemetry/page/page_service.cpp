@@ -7,8 +7,6 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 #include <chrono>
-#include <exception>
-#include <vector>
 
 #include "runtime/base/clock.h"
 
@@ -20,8 +18,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr auto kAcceptAgain = std::chrono::milliseconds(100);
-constexpr auto kPartAgain = std::chrono::milliseconds(5);
-constexpr int kPartTries = 40;
+constexpr auto kPartTime = std::chrono::milliseconds(200);
 
 std::uint64_t start_number() {
   return static_cast<std::uint64_t>(
@@ -48,121 +45,72 @@ std::shared_ptr<PageService> PageService::make(WebSite what, const PageLimits& m
   // A run may answer when nobody is there any more, neither a client nor the service.
   service->questions.emplace(
       [weak = std::weak_ptr(service)](std::function<void()> work) {
-        const auto alive = weak.lock();
-        if (alive == nullptr) return;
-        asio::post(alive->io, [service = alive.get(), work = std::move(work)] {
-          work();
-          service->tick_if_needed();
-        });
+        if (const auto alive = weak.lock()) asio::post(alive->io, std::move(work));
       },
-      most.asking_time);
+      most.idle_time);
   return service;
 }
 
 void PageService::accept() {
   acceptor.async_accept([this](const error_code& failed, tcp::socket socket) {
     if (!acceptor.is_open()) return;
-    // The process has no file left for it; another will be closed.
-    if (failed) return accept_later();
-    const auto now = runtime::steady_now();
-    if (now - arrived_since_ >= kAcceptAgain) {
-      arrived_since_ = now;
-      arrived_ = 0;
-    }
-    // The next one first: there may be no memory to admit this one.
-    if (++arrived_ < limits.arrivals) {
+    if (!failed) {
+      // The next one first: there may be no memory to admit this one.
       accept();
-    } else {
-      accept_later();
+      return admit(std::move(socket));
     }
-    admit(std::move(socket));
-  });
-}
-
-void PageService::accept_later() {
-  next_accept_.expires_after(kAcceptAgain);
-  next_accept_.async_wait([this](const error_code& stopped) {
-    if (!stopped && acceptor.is_open()) accept();
+    // The process has no file left for it. One may be free again in a moment.
+    next_accept.expires_after(kAcceptAgain);
+    next_accept.async_wait([this](const error_code& stopped) {
+      if (!stopped) accept();
+    });
   });
 }
 
 void PageService::admit(tcp::socket socket) {
   ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
-  if (connections.size() >= limits.connections) {
-    Connection first;
-    for (const Connection& one : connections) {
-      if (!one->makes_way()) continue;
-      if (first == nullptr || *one->makes_way() < *first->makes_way()) first = one;
-    }
-    if (first == nullptr) return turn_away(socket);
-    first->close();
-  }
+  if (connections.size() >= limits.connections) return turn_away(socket);
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   socket.set_option(asio::socket_base::send_buffer_size(static_cast<int>(limits.send_buffer_bytes)),
                     ignored);
-  const auto connection = std::make_shared<PageConnection>(std::move(socket), *this);
-  connections.insert(connection);
-  connection->begin();
-  tick_if_needed();
+  std::make_shared<PageConnection>(std::move(socket), *this)->read();
+  tick_later();
 }
 
-void PageService::tick_if_needed() {
-  if (ticking_ || !acceptor.is_open()) return;
-  if (!connections.empty() || questions->keeps_answers()) tick_later();
-}
-
+// All followers are told at the same moments, so that they share the texts.
 void PageService::tick_later() {
-  ticking_ = true;
-  next_tick_.expires_after(limits.update_time);
-  next_tick_.async_wait([this](const error_code& stopped) {
-    ticking_ = false;
-    if (!stopped && acceptor.is_open()) tick();
+  if (ticks_ || connections.empty()) return;
+  ticks_ = true;
+  next_tick.expires_after(limits.update_time);
+  next_tick.async_wait([this](const error_code& stopped) {
+    ticks_ = false;
+    if (stopped) return;
+    tick_later();
+    tick();
   });
 }
 
 void PageService::tick() {
-  // Before anything that may throw: without ticks nobody would be closed.
-  tick_if_needed();
-  const auto now = runtime::steady_now();
-  questions->tidy(now);
-  const std::vector<Connection> all(connections.begin(), connections.end());
-  for (const Connection& connection : all) connection->tick(now);
-}
-
-void PageService::make_room(const TextBudget::Text& text, const PageConnection* for_whom) {
-  const std::size_t cost = budget.cost(text);
-  while (cost > 0 && budget.bytes() > 0 && budget.bytes() + cost > limits.text_bytes) {
-    Connection slowest;
-    for (const Connection& one : connections) {
-      if (one.get() == for_whom || !one->sending_since()) continue;
-      if (slowest == nullptr || *one->sending_since() < *slowest->sending_since()) slowest = one;
-    }
-    if (slowest == nullptr) return;
-    slowest->close();
-  }
+  questions->give_up(runtime::steady_now());
+  for (PageConnection* const one : connections) one->tell_news();
 }
 
 void PageService::stop() {
   error_code ignored;
   acceptor.close(ignored);
-  next_accept_.cancel();
-  next_tick_.cancel();
-  part(kPartTries);
+  next_accept.cancel();
+  next_tick.expires_after(kPartTime);
+  next_tick.async_wait([this](const error_code&) {
+    for (PageConnection* const one : connections) one->close();
+  });
+  for (PageConnection* const one : connections) one->part();
+  if (connections.empty()) next_tick.cancel();
 }
 
-void PageService::part(int tries) {
-  try {
-    const std::vector<Connection> all(connections.begin(), connections.end());
-    for (const Connection& connection : all) {
-      if (connection->say_last() || tries == 0) connection->close();
-    }
-    if (connections.empty()) return io.stop();
-    next_tick_.expires_after(kPartAgain);
-    next_tick_.async_wait([this, tries](const error_code&) { part(tries - 1); });
-  } catch (const std::exception&) {
-    io.stop();
-  }
+void PageService::forget(PageConnection* connection) {
+  connections.erase(connection);
+  if (connections.empty() && !acceptor.is_open()) next_tick.cancel();
 }
 
 }  // namespace troupe::telemetry

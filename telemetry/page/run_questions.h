@@ -1,7 +1,6 @@
 #pragma once
 
-// Questions to live runs. However many ask, a run is asked once at a time, and what it said is good
-// for a second. One that has lost a question is asked again by who comes after its time.
+// Questions to live runs. However many clients ask, a run is asked once at a time.
 
 #include <cstdint>
 #include <functional>
@@ -27,31 +26,26 @@ class RunQuestions {
   using Time = runtime::TimePoint;
 
   // `post`: any thread; runs what it is given on this object's thread, if there still is one.
-  // `asking_time`: what a run has to answer.
-  RunQuestions(Post post, runtime::Duration asking_time)
-      : post_(std::move(post)), asking_time_(asking_time) {}
+  // `patience`: how long a run has to answer.
+  RunQuestions(Post post, runtime::Duration patience)
+      : post_(std::move(post)), patience_(patience) {}
 
-  // `question` tells questions apart. The waiter is called once, here or later, or never where the
-  // run does not answer. Waiters are kept until then: whoever gives up stays on the list.
+  // `question` tells questions apart. The waiter is called once, here or later.
   void ask(std::uint64_t question, const Ask& ask, Waiter waiter, Time now);
-  // Forgets answers that are no longer good: that of a long run is tens of megabytes.
-  void tidy(Time now);
-  // Whether there is an answer to forget.
-  bool keeps_answers() const;
+  // Gives up the questions that a run has not answered in time, since it may have lost them. Those
+  // who wait are told so, and the next one to come asks again.
+  void give_up(Time now);
 
  private:
   struct Question {
-    bool open = false;
-    std::uint64_t round = 0;
+    std::uint64_t round = 0;  // how often it was asked or given up
     Time asked{};
-    std::vector<Waiter> waiters;
-    Text answer;
-    Time answered{};
+    std::vector<Waiter> waiters;  // empty: it is not under way
   };
-  void take(std::uint64_t question, std::uint64_t round, runtime::Result<std::string> answer);
+  void take(std::uint64_t question, std::uint64_t round, runtime::Result<Text> answer);
 
   Post post_;
-  const runtime::Duration asking_time_;
+  const runtime::Duration patience_;
   std::map<std::uint64_t, Question> questions_;
 };
 

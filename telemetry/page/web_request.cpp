@@ -1,11 +1,6 @@
 #include "telemetry/page/web_request.h"
 
-#include <boost/asio/buffer.hpp>
-#include <boost/beast/http/empty_body.hpp>
-#include <boost/beast/http/parser.hpp>
 #include <charconv>
-#include <optional>
-#include <utility>
 
 namespace troupe::telemetry {
 namespace {
@@ -28,7 +23,13 @@ std::string_view take_part(std::string_view& text, char separator) {
   return part;
 }
 
-WebRequest request_of(const http::request_parser<http::empty_body>& parser) {
+}  // namespace
+
+RequestParser::RequestParser(std::size_t header_bytes) {
+  header_limit(static_cast<std::uint32_t>(header_bytes));
+}
+
+WebRequest request_of(const RequestParser& parser) {
   const auto& message = parser.get();
   const auto field = [&](http::field name) { return std::string(message[name]); };
   WebRequest request;
@@ -51,54 +52,20 @@ WebRequest request_of(const http::request_parser<http::empty_body>& parser) {
   return request;
 }
 
-}  // namespace
-
-struct RequestReader::Parser {
-  http::request_parser<http::empty_body> http;
-};
-
-RequestReader::RequestReader(std::size_t header_bytes) : header_bytes_(header_bytes) {}
-RequestReader::~RequestReader() = default;
-RequestReader::RequestReader(RequestReader&&) noexcept = default;
-
-RequestReader::Found RequestReader::take(std::string_view bytes) {
-  waiting_.append(bytes);
-  amid_ = true;
-  return parse();
-}
-
-RequestReader::Found RequestReader::next() {
-  parser_.reset();
-  amid_ = !waiting_.empty();
-  return waiting_.empty() ? Found::kMore : parse();
-}
-
-RequestReader::Found RequestReader::broken(unsigned status) {
-  status_ = status;
-  return Found::kBroken;
-}
-
-RequestReader::Found RequestReader::parse() {
-  if (parser_ == nullptr) {
-    parser_ = std::make_unique<Parser>();
-    parser_->http.header_limit(static_cast<std::uint32_t>(header_bytes_));
-    parser_->http.eager(true);
-  }
-  boost::beast::error_code failed;
-  const std::size_t used = parser_->http.put(boost::asio::buffer(waiting_), failed);
-  waiting_.erase(0, used);
-  if (failed == http::error::need_more) {
-    return waiting_.size() > header_bytes_ ? broken(431) : Found::kMore;
-  }
-  if (failed == http::error::header_limit) return broken(431);
+std::optional<WebAnswer> refusal_of(const boost::beast::error_code& failed) {
   if (failed == http::error::unexpected_body || failed == http::error::body_limit) {
-    return broken(413);
+    return refusal(413, "a request with a body: nothing here takes one, ask with GET");
   }
-  if (failed == http::error::bad_version) return broken(505);
-  if (failed) return broken(400);
-  if (!parser_->http.is_done()) return Found::kMore;
-  request_ = request_of(parser_->http);
-  return Found::kRequest;
+  if (failed == http::error::header_limit) {
+    return refusal(431, "the header of the request is too long");
+  }
+  if (failed == http::error::bad_version)
+    return refusal(505, "only HTTP/1.0 and 1.1 are spoken here");
+  const bool is_wrong = failed.category() == make_error_code(http::error::bad_version).category() &&
+                        failed != http::error::end_of_stream &&
+                        failed != http::error::partial_message;
+  if (!is_wrong) return std::nullopt;
+  return refusal(400, "this is no HTTP request");
 }
 
 std::string query_value(std::string_view query, std::string_view name) {

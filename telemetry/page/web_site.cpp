@@ -6,13 +6,11 @@
 
 #include <fmt/format.h>
 
-#include "runtime/base/json_text.h"
+#include "runtime/base/json_writer.h"
 #include "telemetry/open_metrics.h"
 
 namespace troupe::telemetry {
 namespace {
-
-using runtime::json_string;
 
 constexpr std::string_view kWithoutPage =
     "Troupe {}. This program was built without the page (it takes npm). What it tells all the "
@@ -51,14 +49,20 @@ std::string name_of(const RunSource& run) {
 }
 
 WebAnswer list_runs(const WebSite& site) {
-  std::vector<std::string> runs;
-  for (std::size_t i = 0; i < site.runs.size(); ++i) {
-    const RunSource& run = site.runs[i];
-    runs.push_back(fmt::format(R"({{"id": {}, "name": {}, "folder": {}, "live": {}}})", i,
-                               json_string(name_of(run)), json_string(run.folder), is_live(run)));
-  }
-  return json_answer(std::make_shared<const std::string>(fmt::format(
-      "{{\"version\": {}, \"runs\": [{}]}}\n", json_string(site.version), fmt::join(runs, ", "))));
+  std::string json = "{";
+  runtime::JsonWriter list(json);
+  list.text("version", site.version, site.version.size());
+  std::uint64_t id = 0;
+  list.list("runs", site.runs, site.runs.size(), [&id](auto& item, const RunSource& run) {
+    item.group("", [&](auto& fields) {
+      const std::string name = name_of(run);
+      fields.number("id", id++);
+      fields.text("name", name, name.size());
+      fields.text("folder", run.folder, run.folder.size());
+      fields.flag("live", is_live(run));
+    });
+  });
+  return json_answer(std::make_shared<const std::string>(json + "}\n"));
 }
 
 WebAnswer metrics(const WebRequest& request, const WebSite& site) {

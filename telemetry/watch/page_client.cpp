@@ -2,22 +2,24 @@
 
 #include "telemetry/watch/page_client.h"
 
+#include <algorithm>
 #include <array>
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/buffer_body.hpp>
-#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/read.hpp>
-#include <nlohmann/json.hpp>
+#include <boost/beast/http/write.hpp>
+#include <chrono>
+#include <limits>
 #include <optional>
 
 #include <fmt/format.h>
 
-#include "runtime/base/clock.h"
+#include "runtime/base/json_reader.h"
+#include "telemetry/json_fields.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -30,176 +32,144 @@ using boost::system::error_code;
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
+using Request = http::request<http::empty_body>;
 
 constexpr auto kLook = std::chrono::milliseconds(50);
-constexpr std::size_t kMostEventBytes = std::size_t{256} << 20;
-constexpr std::size_t kMostAnswerBytes = std::size_t{1} << 30;
 constexpr std::size_t kMostRefusalBytes = 4096;
 
-// "error" of a refusal, or what was said instead.
-std::string words_of(unsigned status, const std::string& body) {
-  const auto value = nlohmann::json::parse(body, nullptr, false);
-  if (value.is_object() && value.contains("error") && value["error"].is_string()) {
-    return value["error"].get<std::string>();
+Request request_to(const PageAddress& address, const std::string& path) {
+  Request request(http::verb::get, path, 11);
+  request.set(http::field::host, address.text());
+  request.set(http::field::connection, "close");
+  // A token with other letters would be more than one field.
+  const bool is_plain = std::all_of(address.token.begin(), address.token.end(),
+                                    [](char letter) { return letter >= ' ' && letter <= '~'; });
+  if (is_plain && !address.token.empty()) {
+    request.set(http::field::authorization, "Bearer " + address.token);
   }
-  return fmt::format("the answer is HTTP {}", status);
+  return request;
 }
 
-}  // namespace
-
 // One connection: a request and its answer.
-struct PageClient::Exchange {
-  Exchange(const PageAddress& where, const Stop& whether)
-      : address(where), stop(whether), resolver(io), socket(io) {
-    parser.body_limit(std::uint64_t{1} << 40);
+class Exchange {
+ public:
+  // All three outlive it.
+  Exchange(const PageAddress& address, const PageClient::Stop& stop, const PageLimits& limits)
+      : address_(address), stop_(stop), limits_(limits) {
+    parser_.header_limit(static_cast<std::uint32_t>(limits.header_bytes));
+    parser_.body_limit(std::numeric_limits<std::uint64_t>::max());
   }
 
   Error lost(std::string_view why) const {
-    return {ErrorKind::kLostPeers, fmt::format("{}: {}", address.text(), why)};
+    return {ErrorKind::kLostPeers, fmt::format("{}: {}", address_.text(), why)};
   }
 
-  // Runs until an operation that sets `done` has ended; an error when patience or stop() ends it.
-  Result<void> await(std::chrono::milliseconds patience) {
-    const auto until = runtime::steady_now() + patience;
-    io.restart();
-    while (!done) {
-      io.run_for(kLook);
-      if (done) break;
-      const bool gives_up = stop && stop();
-      if (!gives_up && runtime::steady_now() < until) continue;
-      close();
-      return lost(gives_up ? "given up" : "no answer in time");
-    }
-    if (failed && failed != http::error::end_of_stream) return lost(failed.message());
-    return {};
-  }
-
-  void close() {
-    error_code ignored;
-    resolver.cancel();
-    socket.close(ignored);
-    io.restart();
-    io.run();  // all that was under way ends with an error
-  }
-
-  Result<void> connect(std::chrono::milliseconds patience) {
-    done = false;
-    resolver.async_resolve(address.host, std::to_string(address.port),
-                           [this](const error_code& wrong, const tcp::resolver::results_type& all) {
-                             if (wrong) return end(wrong);
-                             asio::async_connect(socket, all,
-                                                 [this](const error_code& refused,
-                                                        const tcp::endpoint&) { end(refused); });
-                           });
-    return await(patience);
-  }
-
-  Result<void> ask(const std::string& request, std::chrono::milliseconds patience) {
-    done = false;
-    asio::async_write(socket, asio::buffer(request), [this](const error_code& wrong, std::size_t) {
-      if (wrong) return end(wrong);
-      http::async_read_header(socket, buffer, parser,
-                              [this](const error_code& bad, std::size_t) { end(bad); });
-    });
-    return await(patience);
+  // Reads the answer's header. Returns the status.
+  Result<unsigned> ask(const Request& request) {
+    error_code failed;
+    const auto found =
+        tcp::resolver(io_).resolve(address_.host, std::to_string(address_.port), failed);
+    if (failed) return lost(failed.message());
+    RETURN_IF_ERROR(await([&](const auto& done) { stream_.async_connect(found, done); }));
+    RETURN_IF_ERROR(await([&](const auto& done) { http::async_write(stream_, request, done); }));
+    RETURN_IF_ERROR(
+        await([&](const auto& done) { http::async_read_header(stream_, buffer_, parser_, done); }));
+    return parser_.get().result_int();
   }
 
   // Some more of the body; "" at its end.
-  Result<std::string_view> read_some(std::chrono::milliseconds patience) {
-    if (parser.is_done()) return std::string_view();
-    done = false;
-    auto& body = parser.get().body();
-    body.data = piece.data();
-    body.size = piece.size();
-    body.more = true;
-    http::async_read_some(socket, buffer, parser, [this](error_code wrong, std::size_t) {
-      if (wrong == http::error::need_buffer) wrong = {};
-      end(wrong);
-    });
-    RETURN_IF_ERROR(await(patience));
-    const std::size_t bytes = piece.size() - parser.get().body().size;
-    if (bytes == 0 && !parser.is_done()) return read_some(patience);
-    return std::string_view(piece.data(), bytes);
+  Result<std::string_view> read_some() {
+    auto& body = parser_.get().body();
+    while (!parser_.is_done()) {
+      body.data = piece_.data();
+      body.size = piece_.size();
+      body.more = true;
+      RETURN_IF_ERROR(
+          await([&](const auto& done) { http::async_read_some(stream_, buffer_, parser_, done); }));
+      const std::size_t bytes = piece_.size() - body.size;
+      if (bytes > 0) return std::string_view(piece_.data(), bytes);
+    }
+    return std::string_view();
   }
 
   // All the rest of it.
-  Result<std::string> read_all(std::size_t most, std::chrono::milliseconds patience) {
+  Result<std::string> read_all(std::size_t most) {
     std::string body;
     while (true) {
-      ASSIGN_OR_RETURN(const std::string_view more, read_some(patience));
+      ASSIGN_OR_RETURN(const std::string_view more, read_some());
       if (more.empty()) return body;
       body.append(more);
       if (body.size() > most) return lost("the answer is too long");
     }
   }
 
-  void end(const error_code& with) {
-    failed = with;
-    done = true;
+  // Why the server refused: "error" of its answer.
+  Error refused(ErrorKind kind, const std::string& path) {
+    const auto body = read_all(kMostRefusalBytes);
+    const auto value = runtime::parse_json(body.ok() ? *body : "");
+    std::string words = text(field(value, "error"));
+    if (words.empty()) words = fmt::format("the answer is HTTP {}", parser_.get().result_int());
+    return {kind, fmt::format("{}{}: {}", address_.text(), path, words)};
   }
 
-  const PageAddress& address;
-  const Stop& stop;
-  asio::io_context io{1};
-  tcp::resolver resolver;
-  tcp::socket socket;
-  beast::flat_buffer buffer;
-  http::response_parser<http::buffer_body> parser;
-  std::array<char, 65536> piece;
-  bool done = false;
-  error_code failed;
+ private:
+  // Runs the operation that `begin` begins, to which it gives the handler, to its end.
+  template <class Begin>
+  Result<void> await(const Begin& begin) {
+    std::optional<error_code> ended;
+    stream_.expires_after(limits_.idle_time);
+    begin([&ended](const error_code& with, const auto&) { ended = with; });
+    io_.restart();
+    while (!ended) {
+      io_.run_for(kLook);
+      if (ended || !stop_ || !stop_()) continue;
+      stream_.close();
+      io_.run();
+      return lost("given up");
+    }
+    if (!*ended || *ended == http::error::need_buffer) return {};
+    return lost(*ended == beast::error::timeout ? "no answer in time" : ended->message());
+  }
+
+  const PageAddress& address_;
+  const PageClient::Stop& stop_;
+  const PageLimits& limits_;
+  asio::io_context io_{1};
+  beast::tcp_stream stream_{io_};
+  beast::flat_buffer buffer_;
+  http::response_parser<http::buffer_body> parser_;
+  std::array<char, 65536> piece_;
 };
 
-PageClient::PageClient(PageAddress address, Stop stop)
-    : address_(std::move(address)), stop_(std::move(stop)) {}
+}  // namespace
 
-std::string PageClient::request(const std::string& path, const std::string& fields) const {
-  std::string access;
-  // What has other letters would be more than one field.
-  bool plain = !address_.token.empty();
-  for (const char letter : address_.token) plain = plain && letter >= ' ' && letter <= '~';
-  if (plain) access = fmt::format("Authorization: Bearer {}\r\n", address_.token);
-  return fmt::format("GET {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{}{}\r\n", path,
-                     address_.text(), access, fields);
+PageClient::PageClient(PageAddress address, Stop stop, const PageLimits& limits)
+    : address_(std::move(address)), stop_(std::move(stop)), limits_(limits) {}
+
+Result<std::string> PageClient::get(const std::string& path) {
+  Exchange exchange(address_, stop_, limits_);
+  ASSIGN_OR_RETURN(const unsigned status, exchange.ask(request_to(address_, path)));
+  if (status != 200) return exchange.refused(ErrorKind::kUsage, path);
+  return exchange.read_all(limits_.answer_bytes);
 }
 
-Result<std::string> PageClient::get(const std::string& path, std::chrono::milliseconds patience) {
-  Exchange exchange(address_, stop_);
-  RETURN_IF_ERROR(exchange.connect(patience));
-  const std::string question = request(path, "");
-  RETURN_IF_ERROR(exchange.ask(question, patience));
-  const unsigned status = exchange.parser.get().result_int();
-  const std::size_t most = status == 200 ? kMostAnswerBytes : kMostRefusalBytes;
-  ASSIGN_OR_RETURN(std::string body, exchange.read_all(most, patience));
-  if (status == 200) return body;
-  return Error{ErrorKind::kUsage,
-               fmt::format("{}{}: {}", address_.text(), path, words_of(status, body))};
-}
-
-Result<void> PageClient::follow(const std::string& path, const EventReader::Take& take,
-                                std::chrono::milliseconds patience) {
-  Exchange exchange(address_, stop_);
-  RETURN_IF_ERROR(exchange.connect(patience));
+Result<void> PageClient::follow(const std::string& path, const EventReader::Take& take) {
+  Exchange exchange(address_, stop_, limits_);
+  Request request = request_to(address_, path);
   const bool known = !last_id_.empty() && last_id_.size() < 100;
-  const std::string question =
-      request(path, known ? fmt::format("Last-Event-ID: {}\r\n", last_id_) : "");
-  RETURN_IF_ERROR(exchange.ask(question, patience));
-  const unsigned status = exchange.parser.get().result_int();
-  if (status != 200) {
-    const auto body = exchange.read_all(kMostRefusalBytes, patience);
-    // What the server cannot do now it can do later.
-    return Error{
-        status >= 500 ? ErrorKind::kLostPeers : ErrorKind::kUsage,
-        fmt::format("{}{}: {}", address_.text(), path, words_of(status, body.ok() ? *body : ""))};
-  }
+  if (known) request.set("Last-Event-ID", last_id_);
+  ASSIGN_OR_RETURN(const unsigned status, exchange.ask(request));
+  // What the server cannot do now it can do later.
+  if (status >= 500) return exchange.refused(ErrorKind::kLostPeers, path);
+  if (status != 200) return exchange.refused(ErrorKind::kUsage, path);
   EventReader reader(
       [&](const EventReader::Event& event) {
         last_id_ = event.id;
         take(event);
       },
-      kMostEventBytes);
+      limits_.event_bytes);
   while (true) {
-    ASSIGN_OR_RETURN(const std::string_view piece, exchange.read_some(patience));
+    ASSIGN_OR_RETURN(const std::string_view piece, exchange.read_some());
     if (piece.empty()) return {};
     if (!reader.read(piece)) return exchange.lost("an event is too long");
   }

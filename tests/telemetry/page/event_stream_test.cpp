@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "telemetry/page/text_budget.h"
-
 namespace troupe::telemetry {
 namespace {
 
@@ -105,25 +103,6 @@ TEST(EventStream, FollowersOfOneVersionShareItsText) {
   EXPECT_EQ(one.next(run.sources)->json, two.next(run.sources)->json);
   run.histories[0]->take_log({1.0, "info", "new"});
   EXPECT_EQ(one.next(run.sources)->json, two.next(run.sources)->json);
-}
-
-TEST(TextBudget, TextThatManyGetCountsOnce) {
-  const auto text = std::make_shared<const std::string>(100, 'a');
-  const auto other = std::make_shared<const std::string>(10, 'b');
-  TextBudget budget;
-  EXPECT_EQ(budget.cost(text), 100u);
-  budget.take(text);
-  budget.take(text);
-  budget.take(nullptr);
-  EXPECT_EQ(budget.cost(text), 0u);
-  budget.take(other);
-  EXPECT_EQ(budget.bytes(), 110u);
-  budget.release(text);
-  EXPECT_EQ(budget.bytes(), 110u);
-  budget.release(text);
-  EXPECT_EQ(budget.bytes(), 10u);
-  budget.release(other);
-  EXPECT_EQ(budget.bytes(), 0u);
 }
 
 }  // namespace

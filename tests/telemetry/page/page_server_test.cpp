@@ -153,9 +153,11 @@ TEST(PageServer, RunIsAskedForItsTraceOnceForAll) {
 
 TEST(PageServer, RunThatDoesNotAnswerIsATimeout) {
   PageServerOptions options;
-  options.limits.asking_time = std::chrono::milliseconds(50);
+  options.limits.idle_time = std::chrono::milliseconds(50);
   Served served(options);
-  EXPECT_EQ(status_of(get(served.port, "/api/runs/0/waits")), 504);
+  const std::string told = get(served.port, "/api/runs/0/waits");
+  EXPECT_EQ(status_of(told), 503);
+  EXPECT_THAT(told, HasSubstr("not answered in time"));
   served.server.reset();
   for (const auto& answer : served.unanswered) answer(std::string("too late"));
 }
@@ -219,31 +221,16 @@ TEST(PageServer, TwoHundredFollowersHearTheSame) {
   EXPECT_TRUE(serves(served));
 }
 
-TEST(PageServer, WhoeverAsksSlowlyIsToldSoAndMakesRoom) {
+TEST(PageServer, WhoeverAsksTooSlowlyOrNothingIsCutOff) {
   PageServerOptions options;
-  options.limits.connections = 8;
-  options.limits.request_time = std::chrono::milliseconds(300);
+  options.limits.connections = 2;
+  options.limits.idle_time = std::chrono::milliseconds(100);
   const Served served(options);
-  RawClient half(served.port);
+  RawClient half(served.port), silent(served.port);
   half.say("GET /healthz HT");
-  EXPECT_EQ(status_of(half.rest()), 408);
-  RawClient silent(served.port);
+  EXPECT_EQ(half.rest(), "");
   EXPECT_EQ(silent.rest(), "");
-  std::vector<RawClient> crowd;
-  for (int i = 0; i < 50; ++i) {
-    crowd.emplace_back(served.port);
-    crowd.back().say("GET ");
-    EXPECT_TRUE(serves(served));
-  }
-}
-
-TEST(PageServer, WhoeverArrivesTooFastWaitsAndIsServed) {
-  PageServerOptions options;
-  options.limits.arrivals = 1;
-  const Served served(options);
-  const auto began = std::chrono::steady_clock::now();
-  for (int i = 0; i < 4; ++i) EXPECT_TRUE(serves(served));
-  EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(300));
+  EXPECT_TRUE(serves(served));
 }
 
 TEST(PageServer, WhatIsNoRequestIsToldWhatIsWrongWithIt) {

@@ -2,57 +2,79 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/read.hpp>
+#include <optional>
 #include <string>
+
+#include "tests/telemetry/page/pieces.h"
 
 namespace troupe::telemetry {
 namespace {
 
-using Found = RequestReader::Found;
-
 constexpr std::size_t kHeaderBytes = 4096;
 
-TEST(RequestReader, RequestInAnyPiecesIsTheSame) {
+// A connection on which `text` comes in pieces of so many bytes.
+struct Caller {
+  explicit Caller(std::string_view text, std::size_t piece = 1 << 20) : stream{text, piece} {}
+
+  // The next request; nothing: there is none, and `status` tells what was answered.
+  std::optional<WebRequest> next() {
+    RequestParser parser(kHeaderBytes);
+    boost::beast::error_code failed;
+    boost::beast::http::read(stream, buffer, parser, failed);
+    if (!failed) return request_of(parser);
+    const auto refused = refusal_of(failed);
+    status = refused ? refused->status : 0;
+    return std::nullopt;
+  }
+
+  Pieces stream;
+  boost::beast::flat_buffer buffer;
+  unsigned status = 0;  // 0: the client hung up
+};
+
+TEST(RequestParser, RequestInAnyPiecesIsTheSame) {
   const std::string text =
       "GET /api/runs/0/stream?a=1 HTTP/1.1\r\nHost: localhost:8400\r\nLast-Event-ID: 7-9\r\n"
       "Accept-Encoding: gzip, br\r\n\r\n";
-  for (std::size_t cut = 0; cut < text.size(); ++cut) {
-    RequestReader reader(kHeaderBytes);
-    if (cut > 0) {
-      ASSERT_EQ(reader.take(text.substr(0, cut)), Found::kMore) << cut;
-      EXPECT_TRUE(reader.is_amid()) << cut;
-    }
-    ASSERT_EQ(reader.take(text.substr(cut)), Found::kRequest) << cut;
-    EXPECT_EQ(reader.request().method, "GET");
-    EXPECT_EQ(reader.request().path, "/api/runs/0/stream");
-    EXPECT_EQ(reader.request().query, "a=1");
-    EXPECT_EQ(reader.request().host, "localhost:8400");
-    EXPECT_EQ(reader.request().last_event_id, "7-9");
-    EXPECT_EQ(reader.request().accept_encoding, "gzip, br");
-    EXPECT_TRUE(reader.request().keep_alive);
-    EXPECT_EQ(reader.next(), Found::kMore);
+  for (std::size_t piece = 1; piece <= text.size(); ++piece) {
+    Caller caller(text, piece);
+    const auto request = caller.next();
+    ASSERT_TRUE(request) << piece;
+    EXPECT_EQ(request->method, "GET");
+    EXPECT_EQ(request->path, "/api/runs/0/stream");
+    EXPECT_EQ(request->query, "a=1");
+    EXPECT_EQ(request->host, "localhost:8400");
+    EXPECT_EQ(request->last_event_id, "7-9");
+    EXPECT_EQ(request->accept_encoding, "gzip, br");
+    EXPECT_TRUE(request->keep_alive);
+    EXPECT_FALSE(caller.next());
+    EXPECT_EQ(caller.status, 0u);
   }
 }
 
-TEST(RequestReader, PipelinedRequestsComeOneAfterTheOther) {
-  RequestReader reader(kHeaderBytes);
-  ASSERT_EQ(reader.take("GET /1 HTTP/1.1\r\n\r\nHEAD /2 HTTP/1.0\r\n\r\nGET /3 HT"),
-            Found::kRequest);
-  EXPECT_EQ(reader.request().path, "/1");
-  ASSERT_EQ(reader.next(), Found::kRequest);
-  EXPECT_EQ(reader.request().path, "/2");
-  EXPECT_EQ(reader.request().method, "HEAD");
-  EXPECT_FALSE(reader.request().keep_alive);
-  ASSERT_EQ(reader.next(), Found::kMore);
-  ASSERT_EQ(reader.take("TP/1.1\r\n\r\n"), Found::kRequest);
-  EXPECT_EQ(reader.request().path, "/3");
+TEST(RequestParser, PipelinedRequestsComeOneAfterTheOther) {
+  const std::string text = "GET /1 HTTP/1.1\r\n\r\nHEAD /2 HTTP/1.0\r\n\r\nGET /3 HTTP/1.1\r\n\r\n";
+  for (std::size_t piece = 1; piece <= text.size(); ++piece) {
+    Caller caller(text, piece);
+    EXPECT_EQ(caller.next()->path, "/1");
+    const auto second = caller.next();
+    EXPECT_EQ(second->path, "/2");
+    EXPECT_EQ(second->method, "HEAD");
+    EXPECT_FALSE(second->keep_alive);
+    EXPECT_EQ(caller.next()->path, "/3");
+    EXPECT_FALSE(caller.next());
+  }
 }
 
-TEST(RequestReader, WhatIsNoRequestIsBrokenWithItsStatus) {
+TEST(RequestParser, WhatIsNoRequestIsRefusedWithItsStatus) {
   const auto status = [](const std::string& text) {
-    RequestReader reader(kHeaderBytes);
-    return reader.take(text) == Found::kBroken ? reader.status() : 0;
+    Caller caller(text);
+    EXPECT_FALSE(caller.next());
+    return caller.status;
   };
-  EXPECT_EQ(status("\x16\x03\x01\x02"), 400u);  // a browser that expects encryption
+  EXPECT_EQ(status("\x16\x03\x01\x02\r\n"), 400u);  // a browser that expects encryption
   EXPECT_EQ(status("hello\r\n\r\n"), 400u);
   EXPECT_EQ(status("GET / HTTP/1.1\r\nno colon\r\n\r\n"), 400u);
   EXPECT_EQ(status("GET / HTTP/9.9\r\n\r\n"), 505u);
@@ -62,17 +84,13 @@ TEST(RequestReader, WhatIsNoRequestIsBrokenWithItsStatus) {
   EXPECT_EQ(status("GET / HTTP/1.1\r\n"), 0u);
 }
 
-TEST(RequestReader, HeaderThatNeverEndsIsTooLong) {
-  RequestReader reader(kHeaderBytes);
-  Found found = reader.take("GET / HTTP/1.1\r\n");
-  int lines = 0;
-  while (found == Found::kMore && lines < 10'000) {
-    found = reader.take("A: b\r\n");
-    ++lines;
-  }
-  EXPECT_EQ(found, Found::kBroken);
-  EXPECT_EQ(reader.status(), 431u);
-  EXPECT_LT(lines, 2000);
+TEST(RequestParser, HeaderThatNeverEndsIsTooLong) {
+  std::string text = "GET / HTTP/1.1\r\n";
+  for (int line = 0; line < 2000; ++line) text += "A: b\r\n";
+  Caller caller(text, 6);
+  EXPECT_FALSE(caller.next());
+  EXPECT_EQ(caller.status, 431u);
+  EXPECT_GT(caller.stream.left.size(), text.size() / 2);
 }
 
 TEST(Query, ValuesAreFoundAndDecoded) {

@@ -62,7 +62,7 @@ TEST(WebSite, EveryAddressHasItsAnswer) {
       {"/healthz", 200, "text/plain", "ok"},
       {"/metrics", 200, "text/plain; version=0.0.4", "troupe_"},
       {"/api/runs", 200, "application/json",
-       R"({"version": "1.2.3", "runs": [{"id": 0, "name": "a", "folder": "/tmp/a", "live": false}, )"},
+       R"({"version":"1.2.3","runs":[{"id":0,"name":"a","folder":"/tmp/a","live":false},)"},
       {"/api/runs/0/history", 200, "application/json", R"("whole":true)"},
       {"/api/runs/1/stream", 200, "text/event-stream", ""},
       {"/api/runs/1,0/stream", 200, "text/event-stream", ""},
@@ -108,10 +108,10 @@ TEST(WebSite, RunIsLiveAsLongAsItSaysSo) {
   history->end("failed", "");
   site.runs[1].history = history;
   const auto text = [&](const char* path) { return *answer(request_for(path), site).text; };
-  EXPECT_THAT(text("/api/runs"), HasSubstr(R"("folder": "/tmp/b", "live": true)"));
+  EXPECT_THAT(text("/api/runs"), HasSubstr(R"("folder":"/tmp/b","live":true)"));
   EXPECT_THAT(text("/metrics"), HasSubstr("troupe_run_state{state=\"failed\"} 1"));
   live = false;
-  EXPECT_THAT(text("/api/runs"), HasSubstr(R"("folder": "/tmp/b", "live": false)"));
+  EXPECT_THAT(text("/api/runs"), HasSubstr(R"("folder":"/tmp/b","live":false)"));
   // Of runs that have all ended, the first.
   EXPECT_THAT(text("/metrics"), HasSubstr("troupe_run_state{state=\"failed\"} 0"));
 }
@@ -121,11 +121,11 @@ TEST(WebSite, RunHasTheNameThatItsHistoryTells) {
   const auto history = std::make_shared<History>();
   site.runs[0].history = history;
   const auto list = [&] { return *answer(request_for("/api/runs"), site).text; };
-  EXPECT_THAT(list(), HasSubstr(R"("name": "a")"));
+  EXPECT_THAT(list(), HasSubstr(R"("name":"a")"));
   const auto record = read_record(R"({"kind":"run","time":1.0,"step":0,"name":"first light"})");
   ASSERT_TRUE(record.ok());
   history->take(*record);
-  EXPECT_THAT(list(), HasSubstr(R"("name": "first light")"));
+  EXPECT_THAT(list(), HasSubstr(R"("name":"first light")"));
 }
 
 TEST(WebSite, OnlyReads) {

@@ -158,9 +158,10 @@ TEST(PageClient, NobodyThereAndNoAnswerAreLostPeers) {
   EXPECT_EQ(refused.error().kind, runtime::ErrorKind::kLostPeers);
   EXPECT_THAT(refused.error().message, HasSubstr(address.text()));
   const Served silent;
-  PageClient patient(silent.address());
-  const auto quiet = patient.follow(
-      "/api/runs/0/stream", [](const EventReader::Event&) {}, std::chrono::milliseconds(300));
+  PageLimits limits;
+  limits.idle_time = std::chrono::milliseconds(300);
+  PageClient patient(silent.address(), {}, limits);
+  const auto quiet = patient.follow("/api/runs/0/stream", [](const EventReader::Event&) {});
   ASSERT_FALSE(quiet.ok());
   EXPECT_THAT(quiet.error().message, HasSubstr("in time"));
 }

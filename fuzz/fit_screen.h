@@ -19,13 +19,13 @@ inline void check_line(const std::string& line, std::size_t columns) {
   CHECK(telemetry::fit(line, columns) == line, "a line that does not fit");
 }
 
-inline void check_screen(const telemetry::RunView& view) {
+inline void check_screen(const telemetry::HistoryNews& run) {
   for (const std::size_t columns : {20, 80}) {
-    const std::vector<std::string> lines = telemetry::watch_screen(view, columns, 24);
+    const std::vector<std::string> lines = telemetry::watch_screen(run, columns, 24);
     CHECK(lines.size() <= 24, "too many lines");
     for (const std::string& line : lines) check_line(line, columns);
   }
-  check_line(telemetry::watch_line(view), SIZE_MAX);
+  check_line(telemetry::watch_line(run), SIZE_MAX);
 }
 
 }  // namespace troupe::fuzz

@@ -8,6 +8,7 @@
 
 #include "fuzz/fit_screen.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json_reader.h"
 #include "telemetry/watch/event_reader.h"
 
 namespace {
@@ -38,8 +39,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   const auto told = events(bytes, std::size_t{data[0]} + 1);
   CHECK(told == events(bytes, 1), "other pieces are other events");
-  telemetry::RunView view;
-  for (const std::string& event : told) view.take(event.substr(event.rfind('\0') + 1));
-  fuzz::check_screen(view);
+  telemetry::HistoryNews run;
+  for (const std::string& event : told) {
+    telemetry::HistoryNews news;
+    if (runtime::read_json(event.substr(event.rfind('\0') + 1), news)) run.take(std::move(news));
+  }
+  fuzz::check_screen(run);
   return 0;
 }

@@ -11,6 +11,7 @@
 #include "fuzz/fit_screen.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json_reader.h"
 #include "telemetry/history.h"
 #include "telemetry/open_metrics.h"
 #include "telemetry/watch/run_files.h"
@@ -36,9 +37,9 @@ void take_line(char file, std::string_view line, telemetry::History& history) {
 void check_news(const telemetry::History::Text& text) {
   CHECK(nlohmann::json::accept(*text.json), "no JSON");
   CHECK(text.json->find('\n') == std::string::npos, "two lines");
-  telemetry::RunView view;
-  CHECK(view.take(*text.json), "the terminal does not understand the page");
-  fuzz::check_screen(view);
+  telemetry::HistoryNews news;
+  CHECK(runtime::read_json(*text.json, news), "the terminal does not understand the page");
+  fuzz::check_screen(news);
 }
 
 }  // namespace

@@ -21,14 +21,15 @@
 #include "main/watch_terminal.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/disk.h"
+#include "runtime/base/json_reader.h"
 #include "runtime/base/json_writer.h"
 #include "runtime/base/utf8.h"
+#include "telemetry/history_news.h"
 #include "telemetry/page/page_asset.h"
 #include "telemetry/page/page_server.h"
 #include "telemetry/page/token_file.h"
 #include "telemetry/watch/page_client.h"
 #include "telemetry/watch/run_reader.h"
-#include "telemetry/watch/run_view.h"
 
 namespace troupe {
 namespace {
@@ -36,9 +37,9 @@ namespace {
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
+using telemetry::HistoryNews;
 using telemetry::PageClient;
 using telemetry::RunReader;
-using telemetry::RunView;
 
 constexpr const char* kListen = "127.0.0.1:8400";
 constexpr auto kLook = std::chrono::milliseconds(50);
@@ -95,38 +96,46 @@ std::string members_without_error(const telemetry::RunProgress& progress) {
   return text.substr(1, text.size() - 2);
 }
 
-int end(const RunView& run, const WatchArguments& arguments, WatchTerminal& terminal,
+telemetry::RunProgress progress_of(const HistoryNews& run) {
+  return run.progress.value_or(telemetry::RunProgress());
+}
+
+int end(const HistoryNews& run, const WatchArguments& arguments, WatchTerminal& terminal,
         const Ending& ending) {
   terminal.say("");
   if (run.version > 0) terminal.finish(run);
-  if (run.progress.state == "failed") {
-    std::cerr << fmt::format("the run failed: {}\n", runtime::printable_lines(run.progress.error));
-  } else if (run.progress.state == "stopped") {
+  const telemetry::RunProgress progress = progress_of(run);
+  if (progress.state == "failed") {
+    std::cerr << fmt::format("the run failed: {}\n", runtime::printable_lines(progress.error));
+  } else if (progress.state == "stopped") {
     std::cerr << "the run was stopped; troupe run --resume goes on with it\n";
   }
   if (arguments.json) {
-    answer(run.version > 0 ? members_without_error(run.progress) : "", run.progress.error,
-           ending.code(0));
+    answer(run.version > 0 ? members_without_error(progress) : "", progress.error, ending.code(0));
   }
   return ending.code(0);
 }
 
 int watch_address(const WatchArguments& arguments, const Ending& ending) {
   WatchTerminal terminal(arguments.json ? stderr : stdout);
-  RunView run;
+  HistoryNews run;
   bool lost = false;
   auto client = client_of(arguments.runs[0], arguments.token, [&] {
     terminal.show(run);
-    return ending.signal() != 0 || run.is_over() || terminal.is_gone();
+    return ending.signal() != 0 || is_over(progress_of(run)) || terminal.is_gone();
   });
   if (!client.ok()) return report(client.error());
   while (true) {
     const auto followed =
         client->follow("/api/runs/0/stream", [&](const telemetry::EventReader::Event& event) {
-          if (run.take(event.data) && std::exchange(lost, false)) terminal.say("");
+          HistoryNews news;
+          if (!runtime::read_json(event.data, news)) return;
+          run.take(std::move(news));
+          if (std::exchange(lost, false)) terminal.say("");
         });
     if (terminal.is_gone()) return nobody_reads();
-    if (ending.signal() != 0 || run.is_over()) return end(run, arguments, terminal, ending);
+    if (ending.signal() != 0 || is_over(progress_of(run)))
+      return end(run, arguments, terminal, ending);
     const bool refused = !followed.ok() && followed.error().kind == ErrorKind::kUsage;
     if (refused || run.version == 0) {
       if (refused) return report(followed.error());
@@ -184,13 +193,13 @@ int watch_folder(const WatchArguments& arguments, const Ending& ending) {
   const auto reader = open_folder(arguments.runs[0], ending);
   if (!reader.ok()) return report_unread(reader.error(), arguments.runs[0], ending);
   WatchTerminal terminal(arguments.json ? stderr : stdout);
-  RunView run;
+  HistoryNews run;
   while (true) {
     const bool live = (*reader)->live();
     if ((*reader)->history()->version() != run.version) {
-      run.take(*(*reader)->history()->since(run.version).json);
+      run.take((*reader)->history()->news(run.version));
     }
-    if (!live && run.is_over()) break;
+    if (!live && is_over(progress_of(run))) break;
     terminal.show(run);
     if (terminal.is_gone()) return nobody_reads();
     if (!ending.pause(kLook)) break;

@@ -33,7 +33,7 @@ WatchTerminal::~WatchTerminal() {
   std::fflush(out_);
 }
 
-void WatchTerminal::show(const telemetry::RunView& run) {
+void WatchTerminal::show(const telemetry::HistoryNews& run) {
   if (run.version == shown_version_ && !(in_place_ && said_anew_)) return;
   const auto now = runtime::steady_now();
   if (shown_version_ > 0 && now - shown_at_ < (in_place_ ? std::chrono::milliseconds(kDrawEvery)
@@ -48,7 +48,7 @@ void WatchTerminal::show(const telemetry::RunView& run) {
   std::fflush(out_);
 }
 
-void WatchTerminal::draw(const telemetry::RunView& run) {
+void WatchTerminal::draw(const telemetry::HistoryNews& run) {
   winsize size{};
   const bool known = ::ioctl(::fileno(out_), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   const std::size_t columns = known ? size.ws_col : kColumns;
@@ -65,7 +65,7 @@ void WatchTerminal::draw(const telemetry::RunView& run) {
   std::fflush(out_);
 }
 
-void WatchTerminal::finish(const telemetry::RunView& run) {
+void WatchTerminal::finish(const telemetry::HistoryNews& run) {
   if (in_place_) return draw(run);
   for (const std::string& line : telemetry::watch_screen(run, kColumns, kRows)) {
     std::fputs((line + "\n").c_str(), out_);

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "runtime/base/clock.h"
-#include "telemetry/watch/run_view.h"
+#include "telemetry/history_news.h"
 
 namespace troupe {
 
@@ -22,9 +22,9 @@ class WatchTerminal {
   WatchTerminal& operator=(const WatchTerminal&) = delete;
 
   // Shows what has changed, if it is time to.
-  void show(const telemetry::RunView& run);
+  void show(const telemetry::HistoryNews& run);
   // All of it, for the last time.
-  void finish(const telemetry::RunView& run);
+  void finish(const telemetry::HistoryNews& run);
   // What is no part of the run: that its address does not answer, say. Stays until the next one on
   // a terminal; "": nothing.
   void say(const std::string& what);
@@ -32,7 +32,7 @@ class WatchTerminal {
   bool is_gone() const { return std::ferror(out_) != 0; }
 
  private:
-  void draw(const telemetry::RunView& run);
+  void draw(const telemetry::HistoryNews& run);
 
   std::FILE* out_;
   bool in_place_;

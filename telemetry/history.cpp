@@ -109,7 +109,6 @@ struct History::Content {
   void take_cores(const RecordPoint& point);
   std::uint64_t computing() const;
   RunProgress progress_now() const;
-  HistoryNews gather(std::uint64_t since) const;
 };
 
 // Samples leave a quarter of the places to what is no sample, which comes later and matters more.
@@ -218,25 +217,26 @@ RunProgress History::Content::progress_now() const {
   return now;
 }
 
-HistoryNews History::Content::gather(std::uint64_t since) const {
-  const std::scoped_lock lock(mutex);
+HistoryNews History::news(std::uint64_t since) const {
+  const Content& content = *content_;
+  const std::scoped_lock lock(content.mutex);
   HistoryNews news;
   {
-    const std::scoped_lock log_lock(log_mutex);
-    news.version = version;
-    news.whole = since == 0 || since < cleared || since > news.version;
+    const std::scoped_lock log_lock(content.log_mutex);
+    news.version = content.version;
+    news.whole = since == 0 || since < content.cleared || since > news.version;
     if (news.whole) since = 0;
-    news.log = log.since(since);
+    news.log = content.log.since(since);
   }
-  news.now = clock.newest();
-  if (run_version > since) news.run = facts;
-  if (progress_version > since) news.progress = progress_now();
-  if (nodes_version > since) {
+  news.now = content.clock.newest();
+  if (content.run_version > since) news.run = content.facts;
+  if (content.progress_version > since) news.progress = content.progress_now();
+  if (content.nodes_version > since) {
     news.nodes.emplace();
-    for (const auto& [name, node] : nodes) news.nodes->push_back(node);
+    for (const auto& [name, node] : content.nodes) news.nodes->push_back(node);
   }
-  if (showers_version > since) news.showers = showers;
-  for (const auto& [name, curve] : curves) {
+  if (content.showers_version > since) news.showers = content.showers;
+  for (const auto& [name, curve] : content.curves) {
     const std::size_t from = curve.first_since(since);
     const auto& points = curve.series.points();
     if (from == points.size()) continue;
@@ -245,8 +245,8 @@ HistoryNews History::Content::gather(std::uint64_t since) const {
                          from,
                          {points.begin() + static_cast<std::ptrdiff_t>(from), points.end()}});
   }
-  news.marks = marks.since(since);
-  news.validations = validations.since(since);
+  news.marks = content.marks.since(since);
+  news.validations = content.validations.since(since);
   return news;
 }
 
@@ -361,7 +361,7 @@ void History::end(std::string state, std::string error) {
 void History::begin_again() {
   const std::scoped_lock lock(content_->mutex);
   RunProgress& progress = content_->progress;
-  if (progress.state == "starting" || progress.state == "training") return;
+  if (!is_over(progress)) return;
   progress.state = "starting";
   progress.error.clear();
   content_->progress_version = ++content_->version;
@@ -429,8 +429,6 @@ std::vector<LogLine> History::log_tail() const {
 
 std::uint64_t History::version() const { return content_->version; }
 
-History::Text History::whole() const { return since(0); }
-
 History::Text History::since(std::uint64_t version) const {
   const Content& content = *content_;
   const std::scoped_lock lock(content.texts_mutex);
@@ -441,7 +439,7 @@ History::Text History::since(std::uint64_t version) const {
   if (const auto known = content.texts.find(version); known != content.texts.end()) {
     return known->second;
   }
-  const HistoryNews news = content.gather(version);
+  const HistoryNews news = this->news(version);
   Text text{news.version, std::make_shared<const std::string>(runtime::to_json(news))};
   // Followers who keep up ask for the same few.
   if (content.texts.size() >= kMostTexts) content.texts.clear();

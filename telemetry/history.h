@@ -14,6 +14,8 @@
 
 namespace troupe::telemetry {
 
+struct HistoryNews;
+
 struct LogLine {
   double time = 0.0;  // seconds since 1970
   std::string level;  // "info", "warning", "error"
@@ -54,6 +56,11 @@ struct RunProgress {
   double began = 0.0, newest = 0.0;                                 // seconds since 1970
   double node_hours = 0.0, core_hours = 0.0, cost = 0.0;            // so far
 };
+
+// It has ended, failed or was stopped: nothing more comes.
+inline bool is_over(const RunProgress& progress) {
+  return progress.state == "ended" || progress.state == "failed" || progress.state == "stopped";
+}
 
 struct HistoryOptions {
   std::size_t points = 1024;      // of each series
@@ -99,15 +106,16 @@ class History {
 
   // Grows with everything that is taken.
   std::uint64_t version() const;
+  // What came after `version`, which news before had. For 0, for a version that is not known, or
+  // one before clear(): all that is known, and "whole" is true.
+  HistoryNews news(std::uint64_t version) const;
   struct Text {
     std::uint64_t version = 0;
     std::shared_ptr<const std::string> json;  // one line
   };
-  // As docs/watching.md has it. The same text is handed to all who ask for the same.
-  Text whole() const;
-  // What came after `version`, which a Text before had. Of a version that is not known, or was
-  // before clear(): whole(), with "whole": true.
+  // The news as docs/watching.md has them. The same text is handed to all who ask for the same.
   Text since(std::uint64_t version) const;
+  Text whole() const { return since(0); }
 
  private:
   struct Content;

@@ -1,12 +1,14 @@
 #pragma once
 
 // The news of a run, and their lists of fields (runtime/base/fields.h): the JSON "history and
-// update" of docs/watching.md.
+// update" of docs/watching.md. Whoever follows a run keeps all that is known of it in the same
+// form.
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,14 +37,21 @@ struct SeriesNews {
   std::vector<SeriesPoint> points;  // the one at `from`, and those behind it
 };
 
-// Absent, or an empty list: it has not changed.
+// What is absent, or an empty list, has not changed or is not known.
 struct HistoryNews {
+  // All that was known of the run becomes all that is known now. Of marks and lines of log the
+  // newest kNotes stay.
+  void take(HistoryNews news);
+  // Null: there is no such curve.
+  const SeriesNews* find(std::string_view curve) const;
+  static constexpr std::size_t kNotes = 1000;
+
   std::uint64_t version = 0;
   bool whole = false;
   double now = 0.0;
   std::optional<RunFacts> run;
   std::optional<RunProgress> progress;
-  std::vector<std::pair<std::string, SeriesNews>> series;  // by name
+  std::vector<std::pair<std::string, SeriesNews>> series;  // in the order of their names
   std::optional<std::vector<NodeState>> nodes;
   std::optional<std::vector<std::uint64_t>> showers;
   std::vector<Mark> marks;
@@ -141,6 +150,10 @@ void fields(Archive& archive, runtime::Like<HistoryNews> auto& news) {
   archive.last("marks", news.marks);
   archive.last("validations", news.validations);
   archive.last("log", news.log);
+}
+
+inline const char* fault_of(const HistoryNews& news) {
+  return news.version == 0 ? "news without a version" : nullptr;
 }
 
 }  // namespace troupe::telemetry

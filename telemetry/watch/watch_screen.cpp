@@ -39,6 +39,18 @@ std::string bar(double fraction, std::size_t columns) {
   return fmt::format("[{}{}]", std::string(full, '#'), std::string(columns - full, '-'));
 }
 
+RunFacts facts_of(const HistoryNews& run) { return run.run.value_or(RunFacts()); }
+RunProgress progress_of(const HistoryNews& run) { return run.progress.value_or(RunProgress()); }
+
+// The means; none where there is no such curve.
+std::vector<double> curve_of(const HistoryNews& run, std::string_view name) {
+  std::vector<double> means;
+  const SeriesNews* const series = run.find(name);
+  if (series == nullptr) return means;
+  for (const SeriesPoint& point : series->points) means.push_back(point.mean);
+  return means;
+}
+
 // Slots of the schedule, each once.
 std::vector<std::string> slots_of(const RunFacts& facts) {
   std::vector<std::string> slots;
@@ -49,36 +61,36 @@ std::vector<std::string> slots_of(const RunFacts& facts) {
 }
 
 // The weighted sum of a slot's terms, which have their points at the same steps.
-std::vector<double> slot_loss(const RunView& run, const std::string& slot) {
+std::vector<double> slot_loss(const HistoryNews& run, const std::string& slot) {
   std::vector<double> sum;
-  for (const auto& [term, weight] : run.facts.losses) {
-    const auto found = run.curves.find(fmt::format("loss/{}/{}", slot, term));
-    if (found == run.curves.end()) continue;
-    const std::vector<double>& curve = found->second;
+  for (const auto& [term, weight] : facts_of(run).losses) {
+    const std::vector<double> curve = curve_of(run, fmt::format("loss/{}/{}", slot, term));
+    if (curve.empty()) continue;
     sum.resize(sum.empty() ? curve.size() : std::min(sum.size(), curve.size()));
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += weight * curve[i];
   }
   return sum;
 }
 
-void add_head(const RunView& run, std::size_t columns, std::vector<std::string>& lines) {
-  lines.push_back(fmt::format("{}  {}  {}", run.facts.name.empty() ? "a run" : run.facts.name,
-                              run.facts.model, run.progress.state));
-  const double done = run.facts.iterations == 0 ? 0.0
-                                                : static_cast<double>(run.progress.iterations) /
-                                                      static_cast<double>(run.facts.iterations);
+void add_head(const HistoryNews& run, std::size_t columns, std::vector<std::string>& lines) {
+  const RunFacts facts = facts_of(run);
+  const RunProgress progress = progress_of(run);
+  lines.push_back(fmt::format("{}  {}  {}", facts.name.empty() ? "a run" : facts.name, facts.model,
+                              progress.state));
+  const double done = facts.iterations == 0 ? 0.0
+                                            : static_cast<double>(progress.iterations) /
+                                                  static_cast<double>(facts.iterations);
   const std::size_t width = columns > 30 ? std::min<std::size_t>(columns - 12, 60) : 10;
   lines.push_back(fmt::format("{} {:.1f} %", bar(done, width), 100.0 * done));
   lines.push_back(watch_line(run));
-  if (run.progress.cost > 0.0) {
+  if (progress.cost > 0.0) {
     lines.push_back(fmt::format("{:.2f} node hours, {:.2f} core hours, cost {:.2f}",
-                                run.progress.node_hours, run.progress.core_hours,
-                                run.progress.cost));
+                                progress.node_hours, progress.core_hours, progress.cost));
   }
-  if (!run.progress.error.empty()) lines.push_back("error: " + run.progress.error);
+  if (!progress.error.empty()) lines.push_back("error: " + progress.error);
 }
 
-void add_curves(const RunView& run, std::size_t columns, std::vector<std::string>& lines) {
+void add_curves(const HistoryNews& run, std::size_t columns, std::vector<std::string>& lines) {
   const std::size_t width = columns > 40 ? columns - 30 : 10;
   const auto add = [&](const std::string& name, const std::vector<double>& curve) {
     if (curve.empty()) return;
@@ -86,23 +98,22 @@ void add_curves(const RunView& run, std::size_t columns, std::vector<std::string
                                 sparkline(curve, width)));
   };
   lines.emplace_back("losses");
-  for (const std::string& slot : slots_of(run.facts)) add(slot, slot_loss(run, slot));
+  for (const std::string& slot : slots_of(facts_of(run))) add(slot, slot_loss(run, slot));
   for (const auto& [series, name] : {std::pair{"events_per_second", "events/s"},
                                      std::pair{"validation/total", "figure of merit"}}) {
-    const auto found = run.curves.find(series);
-    if (found != run.curves.end()) add(name, found->second);
+    add(name, curve_of(run, series));
   }
 }
 
 // What a step's time goes to, lately.
-void add_step_time(const RunView& run, std::size_t columns, std::vector<std::string>& lines) {
+void add_step_time(const HistoryNews& run, std::size_t columns, std::vector<std::string>& lines) {
   constexpr std::array<const char*, 4> kParts{"load", "compute", "reduce", "apply"};
   std::array<double, 4> seconds{};
   double sum = 0.0;
   for (std::size_t i = 0; i < kParts.size(); ++i) {
-    const auto found = run.curves.find(fmt::format("seconds/{}", kParts[i]));
-    if (found == run.curves.end() || found->second.empty()) continue;
-    seconds[i] = std::max(found->second.back(), 0.0);
+    const std::vector<double> curve = curve_of(run, fmt::format("seconds/{}", kParts[i]));
+    if (curve.empty()) continue;
+    seconds[i] = std::max(curve.back(), 0.0);
     sum += seconds[i];
   }
   if (!(sum > 0.0) || !std::isfinite(sum)) return;
@@ -117,22 +128,23 @@ void add_step_time(const RunView& run, std::size_t columns, std::vector<std::str
   lines.push_back(fmt::format("step time  {}|{}|", told, drawn));
 }
 
-void add_nodes(const RunView& run, std::vector<std::string>& lines) {
-  if (run.nodes.empty()) return;
+void add_nodes(const HistoryNews& run, std::vector<std::string>& lines) {
+  const std::vector<NodeState> nodes = run.nodes.value_or(std::vector<NodeState>());
+  if (nodes.empty()) return;
   lines.emplace_back("nodes");
-  for (std::size_t i = 0; i < run.nodes.size() && i < kMostNodes; ++i) {
-    const NodeState& node = run.nodes[i];
+  for (std::size_t i = 0; i < nodes.size() && i < kMostNodes; ++i) {
+    const NodeState& node = nodes[i];
     lines.push_back(fmt::format("  {} {} {:>6.2f} cores {:>9}  {} {}",
                                 cell(node.name, kNameColumns), cell(node.state, 8), node.cores,
                                 bytes_text(static_cast<double>(node.sample.resident_bytes)),
                                 node.host, node.cause));
   }
-  if (run.nodes.size() > kMostNodes) {
-    lines.push_back(fmt::format("  and {} more", run.nodes.size() - kMostNodes));
+  if (nodes.size() > kMostNodes) {
+    lines.push_back(fmt::format("  and {} more", nodes.size() - kMostNodes));
   }
 }
 
-void add_notes(const RunView& run, std::vector<std::string>& lines) {
+void add_notes(const HistoryNews& run, std::vector<std::string>& lines) {
   if (!run.marks.empty()) lines.emplace_back("lately");
   for (std::size_t i = run.marks.size() - std::min(kMarks, run.marks.size()); i < run.marks.size();
        ++i) {
@@ -206,14 +218,15 @@ std::string bytes_text(double bytes) {
   return fmt::format("{:.{}f} {}", bytes, decimals, kUnits[unit]);
 }
 
-std::string watch_line(const RunView& run) {
-  const RunProgress& progress = run.progress;
+std::string watch_line(const HistoryNews& run) {
+  const RunFacts facts = facts_of(run);
+  const RunProgress progress = progress_of(run);
   std::string line = fmt::format("iteration {}", progress.iterations);
-  if (run.facts.iterations > 0) line += fmt::format("/{}", run.facts.iterations);
+  if (facts.iterations > 0) line += fmt::format("/{}", facts.iterations);
   const EpochCount epochs =
-      count_epochs(progress.iterations, run.facts.iterations, run.facts.iterations_per_epoch);
+      count_epochs(progress.iterations, facts.iterations, facts.iterations_per_epoch);
   if (epochs.epoch > 0) line += ", " + epoch_text(epochs);
-  for (const std::string& slot : slots_of(run.facts)) {
+  for (const std::string& slot : slots_of(facts)) {
     const std::vector<double> loss = slot_loss(run, slot);
     if (!loss.empty()) line += fmt::format(", {} {:.4g}", slot, loss.back());
   }
@@ -226,7 +239,8 @@ std::string watch_line(const RunView& run) {
   return fit(line, 500);
 }
 
-std::vector<std::string> watch_screen(const RunView& run, std::size_t columns, std::size_t rows) {
+std::vector<std::string> watch_screen(const HistoryNews& run, std::size_t columns,
+                                      std::size_t rows) {
   std::vector<std::string> lines;
   add_head(run, columns, lines);
   add_curves(run, columns, lines);

@@ -9,14 +9,16 @@
 #include <string_view>
 #include <vector>
 
-#include "telemetry/watch/run_view.h"
+#include "telemetry/history_news.h"
 
 namespace troupe::telemetry {
 
-// All of it, in at most `rows` lines of at most `columns` characters.
-std::vector<std::string> watch_screen(const RunView& run, std::size_t columns, std::size_t rows);
-// The same in one line.
-std::string watch_line(const RunView& run);
+// `run` is all that is known of it.
+// In at most `rows` lines of at most `columns` characters.
+std::vector<std::string> watch_screen(const HistoryNews& run, std::size_t columns,
+                                      std::size_t rows);
+// In one line.
+std::string watch_line(const HistoryNews& run);
 
 // At most `columns` characters; control characters and what is not UTF-8 become '?'.
 std::string fit(std::string_view text, std::size_t columns);

@@ -15,8 +15,9 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/json_reader.h"
+#include "telemetry/history_news.h"
 #include "telemetry/watch/page_client.h"
-#include "telemetry/watch/run_view.h"
 #include "tests/main/toy_run.h"
 
 namespace troupe {
@@ -204,8 +205,8 @@ class FollowedRuns {
         now.clear();
         std::vector<std::uint64_t> steps;
         for (const auto& [number, run] : runs_) {
-          now.push_back(run.progress.state);
-          steps.push_back(run.progress.steps);
+          now.push_back(run.progress->state);
+          steps.push_back(run.progress->steps);
         }
         if (now == states) return steps;
       }
@@ -218,11 +219,13 @@ class FollowedRuns {
  private:
   void take(const telemetry::EventReader::Event& event) {
     const std::scoped_lock lock(mutex_);
-    runs_[event.name.substr(event.name.find(' ') + 1)].take(event.data);
+    telemetry::HistoryNews news;
+    CHECK(runtime::read_json(event.data, news), event.data);
+    runs_[event.name.substr(event.name.find(' ') + 1)].take(std::move(news));
   }
 
   std::mutex mutex_;
-  std::map<std::string, telemetry::RunView> runs_;
+  std::map<std::string, telemetry::HistoryNews> runs_;
   std::atomic<bool> stop_ = false;
   std::thread thread_;
 };

@@ -6,14 +6,12 @@
 #include <algorithm>
 #include <limits>
 
-#include <fmt/format.h>
-
+#include "runtime/base/json_reader.h"
 #include "runtime/base/random.h"
 
 namespace troupe::telemetry {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr const char* kHistory = R"({"version":5,"whole":true,"now":1.0,
@@ -31,63 +29,32 @@ constexpr const char* kHistory = R"({"version":5,"whole":true,"now":1.0,
            "resident_bytes":1234567}],
  "log":[{"time":1.0,"level":"warning","text":"slow \u001b[2Jdisk"}]})";
 
-std::string screen_of(const RunView& run, std::size_t columns = 100, std::size_t rows = 40) {
+HistoryNews news_of(std::string_view json) {
+  HistoryNews news;
+  EXPECT_TRUE(runtime::read_json(json, news)) << json;
+  return news;
+}
+
+std::string screen_of(const HistoryNews& run, std::size_t columns = 100, std::size_t rows = 40) {
   std::string all;
   for (const std::string& line : watch_screen(run, columns, rows)) all += line + "\n";
   return all;
 }
 
-TEST(RunView, UpdatesReplaceAndAdd) {
-  RunView run;
-  ASSERT_TRUE(run.take(kHistory));
-  EXPECT_EQ(run.version, 5u);
-  ASSERT_TRUE(run.take(
-      R"({"version":6,"whole":false,"series":{"loss/g/generation":{"from":1,"mean":[2.5,3.5]}},
-          "marks":[{"kind":"view","step":41,"text":"3 members"}]})"));
-  EXPECT_THAT(run.curves["loss/g/generation"], ElementsAre(1.5, 2.5, 3.5));
-  EXPECT_EQ(run.marks.size(), 2u);
-  EXPECT_EQ(run.facts.name, "quick");
-  EXPECT_FALSE(run.is_over());
-  ASSERT_TRUE(run.take(R"({"version":7,"whole":true,"progress":{"state":"ended"}})"));
-  EXPECT_TRUE(run.curves.empty());
-  EXPECT_TRUE(run.is_over());
-}
-
-TEST(RunView, WhatIsNotUnderstoodIsLeftOut) {
-  RunView run;
-  for (const char* text : {"", "[]", "{}", "null", "{\"version\":-1}", "{\"version\":\"1\"}"}) {
-    EXPECT_FALSE(run.take(text)) << text;
-  }
-  EXPECT_TRUE(run.take(
-      R"({"version":1,"run":7,"progress":[],"series":{"a":1,"b":{"from":9,"mean":[1]}},"nodes":{},
-          "marks":7,"log":[1,[],{}]})"));
-  EXPECT_TRUE(run.curves["b"].empty());
-  // Any damage to a right text.
+TEST(WatchScreen, DamagedHistoryIsShownAsFarAsItIsUnderstood) {
   const std::string right = kHistory;
   for (std::uint64_t i = 0; i < 2000; ++i) {
     std::string damaged = right;
     damaged[runtime::mix64(i) % damaged.size()] = static_cast<char>(runtime::mix64(i + 1) % 256);
     damaged.resize(damaged.size() - (i % 3 == 0 ? runtime::mix64(i + 2) % 500 : 0));
-    RunView any;
-    any.take(damaged);
+    HistoryNews any;
+    runtime::read_json(damaged, any);
     for (const std::string& line : watch_screen(any, 80, 24)) EXPECT_LE(line.size(), 320u);
   }
 }
 
-TEST(RunView, NotesAndPointsAreBounded) {
-  RunView run;
-  std::string many;
-  for (int i = 0; i < 70'000; ++i) many += i == 0 ? "1" : ",1";
-  run.take(fmt::format(R"({{"version":1,"series":{{"a":{{"from":0,"mean":[{}]}}}}}})", many));
-  EXPECT_LE(run.curves["a"].size(), RunView::kMostPoints);
-  for (int i = 0; i < 300; ++i) run.take(R"({"version":2,"log":[{"text":"a"}],"marks":[{}]})");
-  EXPECT_LE(run.log.size(), RunView::kNotes);
-  EXPECT_LE(run.marks.size(), RunView::kNotes);
-}
-
 TEST(WatchScreen, ShowsWhatMattersInItsPlace) {
-  RunView run;
-  run.take(kHistory);
+  const HistoryNews run = news_of(kHistory);
   const std::string screen = screen_of(run);
   EXPECT_THAT(screen, HasSubstr("quick  gan3d_25  training"));
   EXPECT_THAT(screen, HasSubstr("25.0 %"));
@@ -101,15 +68,13 @@ TEST(WatchScreen, ShowsWhatMattersInItsPlace) {
 }
 
 TEST(WatchScreen, TextsOfARunCannotCommandTheTerminal) {
-  RunView run;
-  run.take(kHistory);
+  const HistoryNews run = news_of(kHistory);
   EXPECT_THAT(screen_of(run), HasSubstr("slow ?[2Jdisk"));
   EXPECT_EQ(fit("a\x1b\x07\x7f\xc2\x9b\xff z", 20), "a????? z");
 }
 
 TEST(WatchScreen, FitsAnyTerminal) {
-  RunView run;
-  run.take(kHistory);
+  const HistoryNews run = news_of(kHistory);
   for (const std::size_t columns : {1u, 10u, 40u, 300u}) {
     for (const std::size_t rows : {1u, 5u, 50u}) {
       const auto lines = watch_screen(run, columns, rows);
@@ -124,8 +89,8 @@ TEST(WatchScreen, FitsAnyTerminal) {
 }
 
 TEST(WatchScreen, ARunOfWhichNothingIsKnownIsShownToo) {
-  EXPECT_THAT(screen_of(RunView{}), HasSubstr("a run"));
-  EXPECT_EQ(watch_line(RunView{}), "iteration 0");
+  EXPECT_THAT(screen_of(HistoryNews{}), HasSubstr("a run"));
+  EXPECT_EQ(watch_line(HistoryNews{}), "iteration 0");
 }
 
 TEST(WatchScreen, FiguresForPeople) {

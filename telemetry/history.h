@@ -6,9 +6,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "telemetry/node_sample.h"
+#include "telemetry/node_table.h"
 #include "telemetry/record.h"
 #include "telemetry/series.h"
 
@@ -20,21 +21,6 @@ struct LogLine {
   double time = 0.0;  // seconds since 1970
   std::string level;  // "info", "warning", "error"
   std::string text;
-};
-
-// A node as the page's table shows it.
-struct NodeState {
-  std::string name, host, role;
-  std::uint64_t pid = 0;
-  std::string state;  // "running", "ended", "dead"
-  std::string cause;
-  double since = 0.0;                // of the state
-  double cores = 0.0;                // busy, over the last two samples
-  double sent_per_second = 0.0;      // bytes
-  double received_per_second = 0.0;  // bytes
-  double clock_error = 0.0;          // seconds its clock may be off, as measured; 0: the head's
-  NodeSample sample;                 // the newest
-  double sampled = 0.0;              // when that was; 0: there is none yet
 };
 
 // One number per series, for text formats.
@@ -100,9 +86,8 @@ class History {
   RunFacts facts() const;
   RunProgress progress() const;
   std::vector<NodeState> nodes() const;
-  std::optional<NodeState> node(const std::string& name) const;
+  std::optional<NodeState> node(std::string_view name) const;
   std::vector<LatestValue> latest() const;
-  std::vector<LogLine> log_tail() const;
 
   // Grows with everything that is taken.
   std::uint64_t version() const;

@@ -8,24 +8,15 @@ void RunClock::begin(double time) {
   if (began_ == 0.0) began_ = time;
   newest_ = time;
   ended_.clear();
-  cores_.clear();
 }
 
-void RunClock::advance(double time, std::uint64_t computing) {
+void RunClock::advance(double time, std::uint64_t computing, double cores) {
   if (time <= 0.0) return;
   if (newest_ == 0.0) return begin(time);
   const double passed = std::max(time - newest_, 0.0);
   node_seconds_ += passed * static_cast<double>(computing);
-  for (const auto& [node, cores] : cores_) core_seconds_ += passed * cores;
+  core_seconds_ += passed * cores;
   newest_ = std::max(newest_, time);
-}
-
-void RunClock::set_cores(const std::string& node, double cores) {
-  if (cores > 0.0) {
-    cores_[node] = cores;
-  } else {
-    cores_.erase(node);
-  }
 }
 
 void RunClock::iteration(double time, std::uint64_t events) {

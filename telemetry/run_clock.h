@@ -4,11 +4,7 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
-#include <string>
-
-#include "telemetry/record.h"
 
 namespace troupe::telemetry {
 
@@ -18,12 +14,10 @@ class RunClock {
  public:
   // A session began; the time since the last one costs nothing.
   void begin(double time);
-  // Any record's time; `computing`: nodes that were up until then.
-  void advance(double time, std::uint64_t computing);
+  // Any record's time. Until then so many nodes computed, and kept so many cores busy.
+  void advance(double time, std::uint64_t computing, double cores);
   // An iteration of so many events has ended.
   void iteration(double time, std::uint64_t events);
-  // A node's busy cores; 0: it is gone.
-  void set_cores(const std::string& node, double cores);
 
   double began() const { return began_; }
   double newest() const { return newest_; }
@@ -42,7 +36,6 @@ class RunClock {
   };
   double began_ = 0.0, newest_ = 0.0;
   double node_seconds_ = 0.0, core_seconds_ = 0.0;
-  std::map<std::string, double> cores_;
   std::deque<Ended> ended_;
 };
 

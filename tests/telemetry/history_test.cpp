@@ -11,6 +11,8 @@
 #include <map>
 #include <thread>
 
+#include "telemetry/history_news.h"
+
 namespace troupe::telemetry {
 namespace {
 
@@ -311,7 +313,8 @@ TEST(History, OldMarksAndLogLinesMakeRoom) {
   History history(options);
   for (int i = 0; i < 10; ++i) history.take_log({1.0, "info", std::to_string(i)});
   std::vector<std::string> texts;
-  for (const LogLine& line : history.log_tail()) texts.push_back(line.text);
+  const HistoryNews news = history.news(0);
+  for (const LogLine& line : news.log) texts.push_back(line.text);
   EXPECT_THAT(texts, ElementsAre("7", "8", "9"));
 }
 

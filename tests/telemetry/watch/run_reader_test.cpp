@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "telemetry/history_news.h"
 #include "telemetry/watch/file_tail.h"
 #include "telemetry/watch/run_files.h"
 #include "tests/telemetry/scratch_folder.h"
@@ -95,7 +96,7 @@ TEST(RunReader, FinishedRunIsReadWithItsEndNodesAndLog) {
   EXPECT_FALSE(reader->live());
   ASSERT_EQ(reader->history()->nodes().size(), 1u);
   EXPECT_EQ(reader->history()->nodes()[0].host, "here");
-  const auto log = reader->history()->log_tail();
+  const auto log = reader->history()->news(0).log;
   ASSERT_EQ(log.size(), 2u);
   EXPECT_EQ(log[0].text, "loader: slow");
   EXPECT_EQ(log[1].level, "warning");
@@ -139,7 +140,7 @@ TEST(RunReader, LinesThatAreAppendedAreFollowedToTheEnd) {
   until([&] { return reader->history()->progress().steps == 10; });
   EXPECT_EQ(reader->bad_lines(), 0u);
   folder.append("log.txt", "2025-01-31 12:34:56.789 info news\n");
-  until([&] { return !reader->history()->log_tail().empty(); });
+  until([&] { return !reader->history()->news(0).log.empty(); });
   folder.write("summary.json", kSummary);
   until([&] { return !reader->live(); });
   EXPECT_FALSE(source.live());

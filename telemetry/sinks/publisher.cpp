@@ -1,17 +1,15 @@
 #include "telemetry/sinks/publisher.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <utility>
-#include <vector>
 
 #include <arpa/inet.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <zmq.h>
 
 #include <fmt/format.h>
+#include <zmq.hpp>
 
 #include "runtime/base/descriptor.h"
 #include "runtime/base/host_port.h"
@@ -24,10 +22,10 @@ using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
 
-constexpr int kMostSubscriptionBytes = 1024;
+constexpr std::int64_t kMostSubscriptionBytes = 1024;  // they send nothing else
 constexpr std::size_t kMostAddressBytes = 400;
 constexpr std::string_view kIpc = "ipc://", kTcp = "tcp://";
-// The library ends the process when its threads find none.
+// So many are needed. The library ends the process when its threads find none.
 constexpr std::size_t kDescriptors = 16;
 
 Error refused(const std::string& address, std::string_view why) {
@@ -44,7 +42,7 @@ bool is_ipc(const std::string& address) {
   return address.starts_with(kIpc) && address.size() > kIpc.size() && address[kIpc.size()] != '@';
 }
 
-// What the library is to bind.
+// The address as the library is to bind it.
 Result<std::string> endpoint(const std::string& address) {
   if (address.size() > kMostAddressBytes) {
     return Error{ErrorKind::kUsage, "cannot publish: the address is too long for one"};
@@ -79,18 +77,11 @@ Result<std::string> endpoint(const std::string& address) {
 }  // namespace
 
 struct Publisher::Sockets {
-  void* context = nullptr;
-  void* socket = nullptr;
-
-  ~Sockets() {
-    if (socket != nullptr) ::zmq_close(socket);
-    // Returns at once: nothing lingers.
-    if (context != nullptr) ::zmq_ctx_term(context);
-  }
-  void set(int option, int value) { ::zmq_setsockopt(socket, option, &value, sizeof value); }
+  zmq::context_t context{1};
+  zmq::socket_t socket{context, zmq::socket_type::pub};
 };
 
-Publisher::Publisher(std::unique_ptr<Sockets> sockets) : sockets_(std::move(sockets)) {}
+Publisher::Publisher() : sockets_(std::make_unique<Sockets>()) {}
 
 Publisher::~Publisher() = default;
 
@@ -105,63 +96,40 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const PublisherOptions& optio
     const auto free = runtime::check_socket_path(wanted.substr(kIpc.size()));
     if (!free.ok()) return refused(options.address, free.error().message);
   }
-  auto sockets = std::make_unique<Sockets>();
-  if (runtime::descriptors_left(kDescriptors)) sockets->context = ::zmq_ctx_new();
-  if (sockets->context != nullptr) sockets->socket = ::zmq_socket(sockets->context, ZMQ_PUB);
-  if (sockets->socket == nullptr) {
-    return runtime::out_of_descriptors(ErrorKind::kInternal,
-                                       fmt::format("publishing at {}", options.address));
-  }
-  sockets->set(ZMQ_LINGER, 0);
-  sockets->set(ZMQ_SNDHWM, std::max(options.waiting, 1));
-  sockets->set(ZMQ_IPV6, wanted.starts_with("tcp://[") ? 1 : 0);
-  // Subscribers send nothing but what they subscribe to.
-  const std::int64_t most_bytes = kMostSubscriptionBytes;
-  ::zmq_setsockopt(sockets->socket, ZMQ_MAXMSGSIZE, &most_bytes, sizeof most_bytes);
-  sockets->set(ZMQ_XPUB_NODROP, 1);  // tells of loss, see push()
-  if (::zmq_bind(sockets->socket, wanted.c_str()) != 0) {
+  const auto no_descriptors = [&] {
+    return runtime::out_of_descriptors(ErrorKind::kInternal, "publishing at " + options.address);
+  };
+  if (!runtime::descriptors_left(kDescriptors)) return no_descriptors();
+  std::unique_ptr<Publisher> publisher;
+  try {
+    publisher.reset(new Publisher);
+    zmq::socket_t& socket = publisher->sockets_->socket;
+    socket.set(zmq::sockopt::linger, 0);
+    socket.set(zmq::sockopt::sndhwm, std::max(options.waiting, 1));
+    socket.set(zmq::sockopt::ipv6, wanted.starts_with("tcp://["));
+    socket.set(zmq::sockopt::maxmsgsize, kMostSubscriptionBytes);
+    socket.bind(wanted);
+    publisher->address_ = socket.get(zmq::sockopt::last_endpoint);
+  } catch (const zmq::error_t& failure) {
+    // Not from the exception: sanitizers need a descriptor to look into one.
     const int cause = ::zmq_errno();
+    if (runtime::is_out_of_descriptors(cause)) return no_descriptors();
     return refused(options.address,
-                   fmt::format("{}{}", ::zmq_strerror(cause),
+                   fmt::format("{}{}", failure.what(),
                                cause == EADDRINUSE ? "; choose another port, or * for any" : ""));
   }
-  std::array<char, 512> bound = {};
-  std::size_t size = bound.size();
-  ::zmq_getsockopt(sockets->socket, ZMQ_LAST_ENDPOINT, bound.data(), &size);
-  std::unique_ptr<Publisher> publisher(new Publisher(std::move(sockets)));
-  publisher->address_ = bound.data();
-  if (publisher->address_.starts_with(kIpc) &&
-      ::chmod(publisher->address_.c_str() + kIpc.size(), 0600) != 0) {
+  const std::string& bound = publisher->address_;
+  if (bound.starts_with(kIpc) && ::chmod(bound.c_str() + kIpc.size(), 0600) != 0) {
     return refused(options.address, "the path cannot be kept from other users");
   }
   return publisher;
 }
 
+// The library leaves out a subscriber that has no room.
 void Publisher::send(std::string_view topic, std::string_view body) {
-  push(topic, ZMQ_SNDMORE);
-  push(body, 0);
-}
-
-// With NODROP the library takes nothing while a subscriber has no room, and says so; without, it
-// leaves that subscriber out and serves the others.
-void Publisher::push(std::string_view frame, int flags) {
-  const auto send = [&] {
-    int taken = 0;
-    do {
-      taken = ::zmq_send(sockets_->socket, frame.data(), frame.size(), flags | ZMQ_DONTWAIT);
-    } while (taken < 0 && ::zmq_errno() == EINTR);
-    return taken >= 0;
-  };
-  if (send()) return;
-  // The library looks once in a while what subscribers have read meanwhile; now, when asked.
-  int events = 0;
-  std::size_t size = sizeof events;
-  ::zmq_getsockopt(sockets_->socket, ZMQ_EVENTS, &events, &size);
-  if (send()) return;
-  ++losses_;
-  sockets_->set(ZMQ_XPUB_NODROP, 0);
-  send();
-  sockets_->set(ZMQ_XPUB_NODROP, 1);
+  void* const socket = sockets_->socket.handle();
+  ::zmq_send(socket, topic.data(), topic.size(), ZMQ_SNDMORE | ZMQ_DONTWAIT);
+  ::zmq_send(socket, body.data(), body.size(), ZMQ_DONTWAIT);
 }
 
 }  // namespace troupe::telemetry

@@ -110,13 +110,11 @@ TEST(Publisher, SubscribersGetTwoFramesOfTheKindsTheyWant) {
     EXPECT_EQ(all.next(10'000), (std::vector<std::string>{"node", "{1}"}));
     EXPECT_EQ(all.next(10'000), (std::vector<std::string>{"step", "{2}"}));
     EXPECT_EQ(steps.next(10'000), (std::vector<std::string>{"step", "{2}"}));
-    EXPECT_EQ(publisher->losses(), 0u);
   }
 }
 
 TEST(Publisher, SubscriberThatStandsStillLosesAndHoldsUpNobody) {
-  // So few that a publisher would take a subscriber for slow that it has not yet heard of again.
-  const auto publisher = publish_at("tcp://127.0.0.1:*", 4);
+  const auto publisher = publish_at("tcp://127.0.0.1:*");
   ASSERT_NE(publisher, nullptr);
   Subscriber still(publisher->address(), "", 1), quick(publisher->address());
   wait_for(*publisher, still, "step");
@@ -130,14 +128,12 @@ TEST(Publisher, SubscriberThatStandsStillLosesAndHoldsUpNobody) {
     if (got <= i) break;
   }
   EXPECT_EQ(got, kMessages);
-  EXPECT_GT(publisher->losses(), 0u);
 }
 
 TEST(Publisher, NobodyNeedListen) {
   const auto publisher = publish_at("tcp://127.0.0.1:*", 1);
   ASSERT_NE(publisher, nullptr);
   for (int i = 0; i < 10'000; ++i) publisher->send("step", "{}");
-  EXPECT_EQ(publisher->losses(), 0u);
 }
 
 TEST(Publisher, AddressThatOthersCanReachIsRefusedWithATunnelInstead) {

@@ -105,10 +105,9 @@ ShowerPictures pictures_of(const json& showers) {
     const auto name = histogram.at("name").get<std::string>();
     for (const char* sample : {"data", "generated"}) {
       const auto counts = histogram.at(sample).get<std::vector<double>>();
-      pictures.histograms.emplace_back(
-          fmt::format("{}/{}", name, sample),
-          histogram_of_counts(histogram.at("low").get<double>(), histogram.at("high").get<double>(),
-                              counts));
+      pictures.histograms.emplace_back(fmt::format("{}/{}", name, sample),
+                                       histogram_of(histogram.at("low").get<double>(),
+                                                    histogram.at("high").get<double>(), counts));
     }
   }
   return pictures;

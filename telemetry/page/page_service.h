@@ -10,7 +10,7 @@
 #include <optional>
 #include <set>
 
-#include "telemetry/page/gzip.h"
+#include "telemetry/deflate.h"
 #include "telemetry/page/page_connection.h"
 #include "telemetry/page/page_limits.h"
 #include "telemetry/page/run_questions.h"

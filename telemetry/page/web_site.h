@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "telemetry/page/gzip.h"
+#include "telemetry/deflate.h"
 #include "telemetry/page/page_asset.h"
 #include "telemetry/page/web_access.h"
 #include "telemetry/page/web_answer.h"

@@ -1,11 +1,13 @@
 #include "telemetry/sinks/png.h"
 
 #include <cstddef>
-#include <memory>
 #include <string_view>
 
 #include <fmt/format.h>
 #include <libdeflate.h>
+
+#include "runtime/base/bytes.h"
+#include "telemetry/deflate.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -15,10 +17,9 @@ using runtime::ErrorKind;
 using runtime::Result;
 
 constexpr std::uint32_t kMostPixels = 16384;
-constexpr int kCompressionLevel = 6;  // zlib's own choice
 
 void append_big_endian(std::string& out, std::uint32_t value) {
-  for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(value >> shift & 0xff);
+  for (const std::byte byte : runtime::to_big_endian(value)) out += static_cast<char>(byte);
 }
 
 void append_chunk(std::string& out, std::string_view kind, std::string_view content) {
@@ -48,19 +49,6 @@ std::string rows_of(const Image& image) {
   return rows;
 }
 
-Result<std::string> compressed(std::string_view bytes) {
-  struct Free {
-    void operator()(libdeflate_compressor* it) const { libdeflate_free_compressor(it); }
-  };
-  const std::unique_ptr<libdeflate_compressor, Free> compressor(
-      libdeflate_alloc_compressor(kCompressionLevel));
-  if (!compressor) return Error{ErrorKind::kInternal, "no memory to compress a picture"};
-  std::string out(libdeflate_zlib_compress_bound(compressor.get(), bytes.size()), '\0');
-  out.resize(libdeflate_zlib_compress(compressor.get(), bytes.data(), bytes.size(), out.data(),
-                                      out.size()));
-  return out;
-}
-
 }  // namespace
 
 Result<std::string> png(const Image& image) {
@@ -69,7 +57,8 @@ Result<std::string> png(const Image& image) {
                  fmt::format("no picture: {} x {} pixels of {} channels in {} samples", image.width,
                              image.height, image.channels, image.samples.size())};
   }
-  ASSIGN_OR_RETURN(const std::string data, compressed(rows_of(image)));
+  const auto data = zlib(rows_of(image));
+  if (!data) return Error{ErrorKind::kInternal, "no memory to compress a picture"};
   std::string header;
   append_big_endian(header, image.width);
   append_big_endian(header, image.height);
@@ -78,7 +67,7 @@ Result<std::string> png(const Image& image) {
   header.append(3, '\0');                         // deflate, the usual filters, not interlaced
   std::string out("\x89PNG\r\n\x1a\n", 8);
   append_chunk(out, "IHDR", header);
-  append_chunk(out, "IDAT", data);
+  append_chunk(out, "IDAT", *data);
   append_chunk(out, "IEND", "");
   return out;
 }

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "telemetry/page/gzip.h"
+#include "telemetry/deflate.h"
 #include "tests/telemetry/page/raw_client.h"
 
 namespace troupe::telemetry {

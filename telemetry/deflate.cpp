@@ -1,4 +1,4 @@
-#include "telemetry/page/gzip.h"
+#include "telemetry/deflate.h"
 
 #include <libdeflate.h>
 
@@ -9,26 +9,37 @@
 namespace troupe::telemetry {
 namespace {
 
-// The quickest: whoever watches is near, and the processor trains.
-constexpr int kLevel = 1;
+// The quickest: those who watch are near, and the processor trains.
+constexpr int kQuickest = 1;
+constexpr int kUsual = 6;  // zlib's own choice
+
+template <class Bound, class Compress>
+std::optional<std::string> compressed(std::string_view text, int level, Bound bound,
+                                      Compress compress) {
+  const std::unique_ptr<libdeflate_compressor, decltype(&libdeflate_free_compressor)> compressor(
+      libdeflate_alloc_compressor(level), &libdeflate_free_compressor);
+  if (compressor == nullptr) return std::nullopt;
+  std::string out(bound(compressor.get(), text.size()), '\0');
+  const std::size_t size =
+      compress(compressor.get(), text.data(), text.size(), out.data(), out.size());
+  if (size == 0) return std::nullopt;
+  out.resize(size);
+  out.shrink_to_fit();
+  return out;
+}
 
 }  // namespace
 
 std::optional<std::string> gzip(std::string_view text) {
-  const std::unique_ptr<libdeflate_compressor, decltype(&libdeflate_free_compressor)> compressor(
-      libdeflate_alloc_compressor(kLevel), &libdeflate_free_compressor);
-  if (compressor == nullptr) return std::nullopt;
-  std::string compressed(libdeflate_gzip_compress_bound(compressor.get(), text.size()), '\0');
-  const std::size_t size = libdeflate_gzip_compress(compressor.get(), text.data(), text.size(),
-                                                    compressed.data(), compressed.size());
-  if (size == 0) return std::nullopt;
-  compressed.resize(size);
-  compressed.shrink_to_fit();
-  return compressed;
+  return compressed(text, kQuickest, libdeflate_gzip_compress_bound, libdeflate_gzip_compress);
+}
+
+std::optional<std::string> zlib(std::string_view bytes) {
+  return compressed(bytes, kUsual, libdeflate_zlib_compress_bound, libdeflate_zlib_compress);
 }
 
 std::optional<std::string> gunzip(std::string_view compressed, std::size_t most_bytes) {
-  // Its last four bytes: how long the text is, as far as that fits.
+  // The last four bytes say how long the text is, as far as that fits.
   if (compressed.size() < 18) return std::nullopt;
   const std::size_t size = runtime::from_little_endian(
       std::as_bytes(std::span(compressed.substr(compressed.size() - 4))));

@@ -1,6 +1,6 @@
 #pragma once
 
-// Texts made smaller for the way, as HTTP's Content-Encoding: gzip has them.
+// Texts made smaller by libdeflate.
 
 #include <cstddef>
 #include <memory>
@@ -10,9 +10,11 @@
 
 namespace troupe::telemetry {
 
-// Nothing: no memory for it.
+// As HTTP's Content-Encoding: gzip has it, in little time. Nothing: there is no memory for it.
 std::optional<std::string> gzip(std::string_view text);
-// Nothing: not gzip, or longer than `most_bytes`.
+// As PNG has it. Nothing: there is no memory for it.
+std::optional<std::string> zlib(std::string_view bytes);
+// Nothing: this is no gzip, or it is longer than `most_bytes`.
 std::optional<std::string> gunzip(std::string_view compressed, std::size_t most_bytes);
 
 // Remembers the last text it compressed, since many may ask for the same one. One thread.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -11,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/json_text.h"
+#include "runtime/base/json_writer.h"
 #include "telemetry/trace/trace_arrows.h"
 #include "telemetry/trace/trace_rows.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 using runtime::ActorTrace;
 using runtime::Duration;
-using runtime::json_string;
+using runtime::JsonWriter;
 using runtime::TimePoint;
 using runtime::TraceRecord;
 
@@ -40,21 +40,20 @@ bool comes_before(const Event& a, const Event& b) {
 }
 
 // Microseconds, exact to the nanosecond.
-void print_time(std::int64_t nanoseconds, fmt::memory_buffer& out) {
-  const char* const sign = nanoseconds < 0 ? "-" : "";
-  const std::uint64_t size = nanoseconds < 0
-                                 ? std::uint64_t{0} - static_cast<std::uint64_t>(nanoseconds)
-                                 : static_cast<std::uint64_t>(nanoseconds);
-  fmt::format_to(std::back_inserter(out), "{}{}.{:03}", sign, size / 1000, size % 1000);
+std::string microseconds(Duration time) {
+  const std::int64_t ns = time.count();
+  const std::uint64_t size =
+      ns < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
+  return fmt::format("{}{}.{:03}", ns < 0 ? "-" : "", size / 1000, size % 1000);
 }
 
-// Of the trace's clock. Whatever another node says its times are, this overflows nowhere.
+// The time on the trace's clock. Whatever another node says its times are, this overflows nowhere.
 TimePoint moved(TimePoint time, Duration offset) {
   return TimePoint{static_cast<std::int64_t>(static_cast<std::uint64_t>(time.count()) -
                                              static_cast<std::uint64_t>(offset.count()))};
 }
 
-// From when on records are told, so that there are no more than wanted.
+// The moment from which on records are told, so that there are no more than wanted.
 TimePoint first_time(const Trace& trace) {
   std::vector<TimePoint> times;
   for (const NodeTrace& node : trace.nodes) {
@@ -83,29 +82,43 @@ class Printer {
     std::stable_sort(events_.begin(), events_.end(), comes_before);
     for (const Event& event : events_) print(event);
     print_rest(arrows);
-    return fmt::to_string(out_);
+    return std::move(out_);
   }
 
  private:
-  // Of a span that has been placed.
+  // Where a span was placed.
   struct Place {
     std::size_t tid = 0;
     std::size_t pid = 0;
     const std::string* name = nullptr;
   };
 
-  // "process_name", and what else is said of processes and rows.
-  void tell(const char* what, std::size_t pid, std::size_t tid, const std::string& argument) {
-    fmt::format_to(std::back_inserter(out_),
-                   R"({}{{"name":"{}","ph":"M","pid":{},"tid":{},"args":{{{}}}}})",
-                   out_.size() == 0 ? "{\"traceEvents\":[\n" : ",\n", what, pid, tid, argument);
+  // One more event, on a line of its own.
+  template <class Inside>
+  void line(const Inside& inside) {
+    out_ += out_.empty() ? "{\"traceEvents\":[\n{" : ",\n{";
+    JsonWriter event(out_);
+    inside(event);
+    out_ += '}';
+  }
+
+  // "process_name", and what else is said of processes and rows. `value`: JSON.
+  void tell(const char* what, std::size_t pid, std::size_t tid, const char* argument,
+            const std::string& value) {
+    line([&](JsonWriter& event) {
+      event.text("name", what, SIZE_MAX);
+      event.text("ph", "M", 1);
+      event.number("pid", pid);
+      event.number("tid", tid);
+      event.group("args", [&](JsonWriter& inside) { inside.json(argument, value); });
+    });
   }
 
   void add_node(std::size_t number) {
     const NodeTrace& node = trace_.nodes[number];
     const std::size_t pid = number + 1;
-    tell("process_name", pid, next_tid_, fmt::format(R"("name":{})", json_string(node.node)));
-    tell("process_sort_index", pid, next_tid_, fmt::format(R"("sort_index":{})", number));
+    tell("process_name", pid, next_tid_, "name", runtime::json_string(node.node));
+    tell("process_sort_index", pid, next_tid_, "sort_index", fmt::format("{}", number));
     for (const ActorTrace& actor : node.actors) add_actor(number, node.offset, actor);
   }
 
@@ -118,14 +131,13 @@ class Printer {
     }
     const std::size_t first_name = names_.size();
     for (const std::string& name : actor.trace.names) {
-      names_.push_back(std::make_unique<std::string>(json_string(name)));
+      names_.push_back(std::make_unique<std::string>(runtime::json_string(name)));
     }
     const TraceRows rows(records);
     spans_left_out_ += rows.left_out();
     for (std::size_t row = 0; row < rows.count(); ++row) {
       const std::string name = row == 0 ? actor.name : fmt::format("{} ({})", actor.name, row + 1);
-      tell("thread_name", node + 1, next_tid_ + row,
-           fmt::format(R"("name":{})", json_string(name)));
+      tell("thread_name", node + 1, next_tid_ + row, "name", runtime::json_string(name));
     }
     const std::size_t first_place = places_.size();
     for (std::size_t i = 0; i < rows.spans().size(); ++i) {
@@ -171,58 +183,51 @@ class Printer {
   }
 
   void print(const Event& event) {
-    auto out = std::back_inserter(out_);
-    if (event.kind == Event::Kind::kSpan) {
-      fmt::format_to(out,
-                     ",\n{{\"name\":{},\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":", *event.name,
-                     event.pid, event.tid);
-      print_time(event.time.count(), out_);
-      fmt::format_to(out, ",\"dur\":");
-      print_time(event.lasts.count(), out_);
-      fmt::format_to(out, ",\"args\":{{\"argument\":{}}}}}", event.argument);
-      return;
-    }
-    const bool sent = event.kind == Event::Kind::kSent;
-    fmt::format_to(
-        out,
-        ",\n{{\"name\":{},\"cat\":\"message\",\"ph\":\"{}\",\"id\":{},\"pid\":{},\"tid\":{},"
-        "\"ts\":",
-        *event.name, sent ? "s" : "f", event.argument, event.pid, event.tid);
-    print_time(event.time.count(), out_);
-    fmt::format_to(out, "{}", sent ? "}" : ",\"bp\":\"e\"}");
+    const bool is_span = event.kind == Event::Kind::kSpan;
+    const bool is_sent = event.kind == Event::Kind::kSent;
+    line([&](JsonWriter& out) {
+      out.json("name", *event.name);
+      if (!is_span) out.text("cat", "message", SIZE_MAX);
+      out.text("ph", is_span ? "X" : is_sent ? "s" : "f", 1);
+      if (!is_span) out.integer("id", event.argument);
+      out.number("pid", event.pid);
+      out.number("tid", event.tid);
+      out.json("ts", microseconds(event.time));
+      if (is_span) {
+        out.json("dur", microseconds(event.lasts));
+        out.group("args", [&](JsonWriter& args) { args.integer("argument", event.argument); });
+      } else if (!is_sent) {
+        out.text("bp", "e", 1);
+      }
+    });
   }
 
   void print_rest(const Arrows& arrows) {
-    auto out = std::back_inserter(out_);
-    if (out_.size() == 0) fmt::format_to(out, "{{\"traceEvents\":[");
-    fmt::format_to(out, "\n],\n\"displayTimeUnit\":\"ns\",\n\"otherData\":{{\"arrows_left_out\":{}",
-                   arrows.left_out);
-    fmt::format_to(out, ",\"spans_left_out\":{},\"missing\":[", spans_left_out_);
-    for (std::size_t i = 0; i < trace_.missing.size(); ++i) {
-      fmt::format_to(out, "{}{}", i == 0 ? "" : ",", json_string(trace_.missing[i]));
-    }
-    fmt::format_to(out, "],\"clock_error_us\":{{");
-    for (std::size_t i = 0; i < trace_.nodes.size(); ++i) {
-      fmt::format_to(out, "{}{}:", i == 0 ? "" : ",", json_string(trace_.nodes[i].node));
-      print_time(trace_.nodes[i].error.count(), out_);
-    }
-    fmt::format_to(out, "}}}}");
-    if (trace_.nodes.size() == 1) print_ends(arrows.loose);
-    fmt::format_to(out, "}}\n");
+    out_ += out_.empty() ? "{\"traceEvents\":[],\n" : "\n],\n";
+    JsonWriter rest(out_);
+    rest.text("displayTimeUnit", "ns", 2);
+    rest.group("otherData", [&](JsonWriter& data) {
+      data.number("arrows_left_out", arrows.left_out);
+      data.number("spans_left_out", spans_left_out_);
+      data.list("missing", trace_.missing, SIZE_MAX);
+      std::vector<std::pair<std::string, Duration>> errors;
+      for (const NodeTrace& node : trace_.nodes) errors.emplace_back(node.node, node.error);
+      data.map("clock_error_us", errors,
+               [](JsonWriter& item, Duration error) { item.json("", microseconds(error)); });
+    });
+    if (trace_.nodes.size() == 1) print_ends(arrows.loose, rest);
+    out_ += "}\n";
   }
 
-  void print_ends(const std::vector<ArrowEnd>& ends) {
-    auto out = std::back_inserter(out_);
-    fmt::format_to(out, ",\n\"ends\":[");
-    for (std::size_t i = 0; i < ends.size(); ++i) {
-      const ArrowEnd& end = ends[i];
-      fmt::format_to(out,
-                     "{}\n{{\"flow\":\"{}/{}\",\"ph\":\"{}\",\"tid\":{},\"ts\":", i == 0 ? "" : ",",
-                     end.flow.link, end.flow.number, end.sent ? "s" : "f", places_[end.span].tid);
-      print_time(end.time.count(), out_);
-      fmt::format_to(out, "}}");
-    }
-    fmt::format_to(out, "]");
+  void print_ends(const std::vector<ArrowEnd>& ends, JsonWriter& out) {
+    out.list("ends", ends, SIZE_MAX, [&](JsonWriter& item, const ArrowEnd& end) {
+      item.group("", [&](JsonWriter& fields) {
+        fields.text("flow", fmt::format("{}/{}", end.flow.link, end.flow.number), SIZE_MAX);
+        fields.text("ph", end.sent ? "s" : "f", 1);
+        fields.number("tid", places_[end.span].tid);
+        fields.json("ts", microseconds(end.time));
+      });
+    });
   }
 
   const Trace& trace_;
@@ -233,7 +238,7 @@ class Printer {
   std::vector<Place> places_;
   std::vector<Event> events_;
   std::vector<ArrowEnd> ends_;
-  fmt::memory_buffer out_;
+  std::string out_;
 };
 
 }  // namespace

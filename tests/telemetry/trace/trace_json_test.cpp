@@ -61,9 +61,7 @@ TEST(TraceJson, HasAnEventPerSpanAndARowPerActorAndIsInTheOrderOfTime) {
 {"name":"start","ph":"X","pid":1,"tid":2,"ts":6.000,"dur":3.000,"args":{"argument":0}},
 {"name":"batch","ph":"X","pid":1,"tid":1,"ts":7.000,"dur":10.000,"args":{"argument":640}}
 ],
-"displayTimeUnit":"ns",
-"otherData":{"arrows_left_out":0,"spans_left_out":0,"missing":[],"clock_error_us":{"local":0.000}},
-"ends":[]}
+"displayTimeUnit":"ns","otherData":{"arrows_left_out":0,"spans_left_out":0,"missing":[],"clock_error_us":{"local":0.000}},"ends":[]}
 )json");
 }
 

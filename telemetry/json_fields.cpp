@@ -15,10 +15,6 @@ std::string text(const json& value) { return value.is_string() ? value.get<std::
 
 double number(const json& value) { return value.is_number() ? value.get<double>() : 0.0; }
 
-std::uint64_t whole(const json& value) {
-  return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
-}
-
 const json::array_t& items(const json& value) {
   static const json::array_t kNone;
   return value.is_array() ? value.get_ref<const json::array_t&>() : kNone;

@@ -2,7 +2,6 @@
 
 // Fields of JSON that anyone may have written: what is not as it should be reads as nothing.
 
-#include <cstdint>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -14,14 +13,10 @@ const nlohmann::json& field(const nlohmann::json& value, const char* name);
 
 // Nothing else is taken for JSON by mistake, and no part of what is gone at once is handed out.
 const nlohmann::json& field(nlohmann::json&& value, const char* name) = delete;
-std::string text(nlohmann::json&& value) = delete;
-double number(nlohmann::json&& value) = delete;
-std::uint64_t whole(nlohmann::json&& value) = delete;
 const nlohmann::json::array_t& items(nlohmann::json&& value) = delete;
 
-std::string text(const nlohmann::json& value);     // "" of what is no string
-double number(const nlohmann::json& value);        // 0 of what is no number
-std::uint64_t whole(const nlohmann::json& value);  // 0 of what is no natural number
+std::string text(const nlohmann::json& value);  // "" of what is no string
+double number(const nlohmann::json& value);     // 0 of what is no number
 // The items of a list; none of anything else. Live as long as `value`.
 const nlohmann::json::array_t& items(const nlohmann::json& value);
 

@@ -174,12 +174,13 @@ std::string line_of(const Record& record) {
 runtime::Result<Record> read_record(std::string_view line) {
   const json value = runtime::parse_json(line);
   const std::string kind = text(field(value, "kind"));
-  if (kind.empty() || !field(value, "step").is_number_unsigned()) {
+  const json& step = field(value, "step");
+  if (kind.empty() || !step.is_number_unsigned()) {
     return runtime::Error{runtime::ErrorKind::kData, "not a line of metrics: no kind or no step"};
   }
   Record record;
   record.time = number(field(value, "time"));
-  record.step = whole(field(value, "step"));
+  record.step = step.get<std::uint64_t>();
   read_any(kind, value, record, std::make_index_sequence<std::variant_size_v<RecordBody>>());
   return record;
 }

@@ -46,4 +46,12 @@ inline std::uint64_t from_big_endian(std::span<const std::byte> bytes) {
   return value;
 }
 
+// Appends the number, seven bits a byte, the lowest first. The top bit says that more follow.
+template <class Bytes>
+void append_varint(Bytes& out, std::uint64_t value) {
+  using Byte = typename Bytes::value_type;
+  for (; value >= 128; value >>= 7) out.push_back(static_cast<Byte>(value | 128));
+  out.push_back(static_cast<Byte>(value));
+}
+
 }  // namespace troupe::runtime

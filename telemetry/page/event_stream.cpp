@@ -1,20 +1,12 @@
 #include "telemetry/page/event_stream.h"
 
-#include <charconv>
-
 #include <fmt/format.h>
 
 #include "runtime/base/error.h"
+#include "telemetry/page/web_request.h"
 
 namespace troupe::telemetry {
 namespace {
-
-std::optional<std::uint64_t> number_of(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 // The versions in "START-VERSION,VERSION", one per run, if they are of this start and all there. A
 // run that the client has heard nothing of yet has none.
@@ -22,12 +14,12 @@ std::vector<std::optional<std::uint64_t>> versions_of(std::string_view id, std::
                                                       std::size_t runs) {
   const std::vector<std::optional<std::uint64_t>> none(runs);
   const std::size_t dash = id.find('-');
-  if (dash == std::string_view::npos || number_of(id.substr(0, dash)) != start) return none;
+  if (dash == std::string_view::npos || whole_number(id.substr(0, dash)) != start) return none;
   std::vector<std::optional<std::uint64_t>> versions;
   for (std::size_t at = dash; at != std::string_view::npos && versions.size() <= runs;) {
     const std::size_t behind = id.find(',', at + 1);
     const std::string_view text = id.substr(at + 1, behind - at - 1);
-    versions.push_back(number_of(text));
+    versions.push_back(whole_number(text));
     if (!versions.back() && !text.empty()) return none;
     at = behind;
   }

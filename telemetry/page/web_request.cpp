@@ -108,6 +108,14 @@ std::string percent_encoded(std::string_view text) {
   return coded;
 }
 
+std::optional<std::uint64_t> whole_number(std::string_view digits) {
+  std::uint64_t number = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [behind, failed] = std::from_chars(digits.data(), end, number);
+  if (failed != std::errc{} || behind != end) return std::nullopt;
+  return number;
+}
+
 bool accepts_gzip(std::string_view field) {
   while (!field.empty()) {
     std::string_view weight = take_part(field, ',');

@@ -6,6 +6,7 @@
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,6 +44,8 @@ std::string query_value(std::string_view query, std::string_view name);
 std::string percent_decoded(std::string_view text);
 // All but letters, digits and "-._~" as percent codes.
 std::string percent_encoded(std::string_view text);
+// The digits as a number; nothing where there is anything else.
+std::optional<std::uint64_t> whole_number(std::string_view digits);
 // Whether an Accept-Encoding field allows gzip.
 bool accepts_gzip(std::string_view field);
 

@@ -1,7 +1,6 @@
 #include "telemetry/page/web_site.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include <fmt/format.h>
@@ -33,13 +32,6 @@ constexpr std::size_t kLeastToCompress = 1024;
 // What takes longer than a moment would hold up the others.
 constexpr std::size_t kMostToCompress = std::size_t{16} << 20;
 constexpr std::size_t kMostAssetBytes = std::size_t{64} << 20;
-
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 bool is_live(const RunSource& run) { return run.live && run.live(); }
 

@@ -33,18 +33,6 @@ Result<AppendFile> AppendFile::open(AppendFileOptions options) {
   return AppendFile(std::move(options), std::move(file));
 }
 
-AppendFile& AppendFile::operator=(AppendFile&& other) noexcept {
-  // `mine` ends with the old content of this one, and writes what waited in it.
-  AppendFile mine(std::move(other));
-  std::swap(options_, mine.options_);
-  std::swap(file_, mine.file_);
-  std::swap(waiting_, mine.waiting_);
-  std::swap(failure_, mine.failure_);
-  std::swap(reported_, mine.reported_);
-  std::swap(dropped_, mine.dropped_);
-  return *this;
-}
-
 AppendFile::~AppendFile() {
   if (file_.is_open()) write_what_waits();
 }

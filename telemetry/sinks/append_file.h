@@ -28,7 +28,7 @@ class AppendFile {
   // kData: cannot be opened; names path and cause.
   static runtime::Result<AppendFile> open(AppendFileOptions options);
   AppendFile(AppendFile&&) = default;
-  AppendFile& operator=(AppendFile&& other) noexcept;
+  AppendFile& operator=(AppendFile&&) = delete;
   ~AppendFile();  // tries once more to write what waits
 
   // Takes the record whole, or gives it up and counts it. Writes by itself when much has come

@@ -17,19 +17,14 @@ void append_little_endian(std::string& out, std::uint64_t value, int bytes) {
   out.append(reinterpret_cast<const char*>(all.data()), static_cast<std::size_t>(bytes));
 }
 
-void ProtobufMessage::varint(std::uint64_t value) {
-  for (; value >= 0x80; value >>= 7) text_ += static_cast<char>((value & 0x7f) | 0x80);
-  text_ += static_cast<char>(value);
-}
-
 void ProtobufMessage::key(int field, unsigned wire_type) {
-  varint(static_cast<std::uint64_t>(field) << 3 | wire_type);
+  runtime::append_varint(text_, static_cast<std::uint64_t>(field) << 3 | wire_type);
 }
 
 ProtobufMessage& ProtobufMessage::number(int field, std::uint64_t value) {
   if (value == 0) return *this;
   key(field, kVarint);
-  varint(value);
+  runtime::append_varint(text_, value);
   return *this;
 }
 
@@ -48,7 +43,7 @@ ProtobufMessage& ProtobufMessage::single(int field, float value) {
 ProtobufMessage& ProtobufMessage::reals(int field, std::span<const double> values) {
   if (values.empty()) return *this;
   key(field, kLength);
-  varint(8 * values.size());
+  runtime::append_varint(text_, 8 * values.size());
   for (const double value : values)
     append_little_endian(text_, std::bit_cast<std::uint64_t>(value), 8);
   return *this;
@@ -56,7 +51,7 @@ ProtobufMessage& ProtobufMessage::reals(int field, std::span<const double> value
 
 ProtobufMessage& ProtobufMessage::bytes(int field, std::string_view value) {
   key(field, kLength);
-  varint(value.size());
+  runtime::append_varint(text_, value.size());
   text_ += value;
   return *this;
 }

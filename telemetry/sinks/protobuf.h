@@ -26,7 +26,6 @@ class ProtobufMessage {
   const std::string& text() const { return text_; }
 
  private:
-  void varint(std::uint64_t value);
   void key(int field, unsigned wire_type);
 
   std::string text_;

@@ -61,7 +61,8 @@ Result<void> TensorboardFile::begin() {
   std::string path = first;
   for (int i = 1; i < kMostNames && ::access(path.c_str(), F_OK) == 0; ++i)
     path = fmt::format("{}.{:02}", first, i);
-  ASSIGN_OR_RETURN(file_, AppendFile::open({.path = path, .limit = options_.limit}));
+  ASSIGN_OR_RETURN(AppendFile file, AppendFile::open({.path = path, .limit = options_.limit}));
+  file_.emplace(std::move(file));
   file_->add(tensorboard_record(version_event(newest_)));
   return {};
 }

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/base/bytes.h"
+
 namespace troupe::telemetry {
 namespace {
 
@@ -34,14 +36,7 @@ constexpr std::uint64_t kSent = 1, kHasFlow = 2;
 
 class Writer {
  public:
-  // Seven bits a byte, the lowest first; the top bit says that more follow.
-  void number(std::uint64_t value) {
-    while (value >= 128) {
-      bytes_.push_back(static_cast<std::byte>(value | 128));
-      value >>= 7;
-    }
-    bytes_.push_back(static_cast<std::byte>(value));
-  }
+  void number(std::uint64_t value) { runtime::append_varint(bytes_, value); }
   // Small ones in few bytes, whatever their sign.
   void integer(std::int64_t value) {
     number((static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63));

@@ -223,9 +223,7 @@ std::string watch_line(const HistoryNews& run) {
   const RunProgress progress = progress_of(run);
   std::string line = fmt::format("iteration {}", progress.iterations);
   if (facts.iterations > 0) line += fmt::format("/{}", facts.iterations);
-  const EpochCount epochs =
-      count_epochs(progress.iterations, facts.iterations, facts.iterations_per_epoch);
-  if (epochs.epoch > 0) line += ", " + epoch_text(epochs);
+  if (progress.epoch > 0) line += ", " + epoch_text({progress.epoch, progress.all_epochs});
   for (const std::string& slot : slots_of(facts)) {
     const std::vector<double> loss = slot_loss(run, slot);
     if (!loss.empty()) line += fmt::format(", {} {:.4g}", slot, loss.back());

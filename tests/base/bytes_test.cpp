@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace troupe::runtime {
 namespace {
 
@@ -23,6 +26,17 @@ TEST(Bytes, NumbersOfEverySizeComeBack) {
     EXPECT_EQ(from_little_endian(to_little_endian(low)), low);
     EXPECT_EQ(from_big_endian(to_big_endian(low)), low);
   }
+}
+
+TEST(Bytes, VarintHasSevenBitsAByte) {
+  std::string bytes;
+  for (const std::uint64_t value : {std::uint64_t{0}, std::uint64_t{127}, std::uint64_t{300}}) {
+    append_varint(bytes, value);
+  }
+  EXPECT_EQ(bytes, std::string("\0\x7f\xac\x02", 4));
+  std::vector<std::byte> longest;
+  append_varint(longest, UINT64_MAX);
+  EXPECT_EQ(longest.size(), 10u);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 constexpr const char* kHistory = R"({"version":5,"whole":true,"now":1.0,
  "run":{"name":"quick","model":"gan3d_25","version":"1","schedule":["d_real","d_fake","g","g"],
         "losses":[["generation",3.0],["energy",0.5]],"iterations":800,"iterations_per_epoch":200},
- "progress":{"state":"training","error":"","steps":88,"iterations":200,"epochs":1,"events":1408,
+ "progress":{"state":"training","error":"","steps":88,"iterations":200,"epochs":1,"epoch":2,"all_epochs":4,"events":1408,
              "events_per_second":812.5,"seconds_left":107.0,"dropped":0,"began":1.0,"newest":2.0,
              "node_hours":0.1,"core_hours":0.2,"cost":0.5},
  "series":{"loss/g/generation":{"width":1,"from":0,"x":[2,6],"mean":[1.5,2.0],"low":[],"high":[]},

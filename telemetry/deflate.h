@@ -1,6 +1,6 @@
 #pragma once
 
-// Texts made smaller by libdeflate.
+// Texts made smaller, by libdeflate.
 
 #include <cstddef>
 #include <memory>

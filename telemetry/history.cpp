@@ -81,8 +81,8 @@ struct History::Content {
   const HistoryOptions options;
   std::atomic<std::uint64_t> version{1};
 
-  // The log has a mutex of its own, so that whoever has something to log never waits for a text to
-  // be made. It is taken after the other.
+  // The log has a mutex of its own, so that a thread that logs never waits for a text to be made.
+  // It is taken after the other.
   mutable std::mutex log_mutex;
   Newest<LogLine> log;
 
@@ -327,9 +327,9 @@ History::Text History::since(std::uint64_t version) const {
   }
   const HistoryNews news = this->news(version);
   Text text{news.version, std::make_shared<const std::string>(runtime::to_json(news))};
-  // Followers who keep up ask for the same few.
+  // Followers that keep up ask for the same few.
   if (content.texts.size() >= kMostTexts) content.texts.clear();
-  // What came meanwhile is for the next who asks.
+  // If more has come meanwhile, the next call makes another text.
   if (news.version == content.texts_version) content.texts.emplace(version, text);
   return text;
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// All that is known of one run and worth showing, in bounded memory, and what of it is new.
+// All that is worth showing of one run, in bounded memory, and what of it is new.
 
 #include <cstdint>
 #include <memory>
@@ -23,7 +23,7 @@ struct LogLine {
   std::string text;
 };
 
-// One number per series, for text formats.
+// The newest number of a series.
 struct LatestValue {
   std::string series;
   std::uint64_t step = 0;
@@ -65,22 +65,24 @@ class History {
 
   // In the order of metrics.jsonl.
   void take(const Record& record);
-  // A node of nodes.json, which no record need have named. `since`: when its state began.
+  // A node of nodes.json, which may stand in no record. `since`: when its state began.
   void take_node(const NodeFacts& facts, double since);
-  // Of a node that a record told of; others are left out. `clock_error`: see NodeState. True: its
-  // rates are those since the sample before.
+  // What a node tells of itself; it is left out where no record says that the node is up.
+  // `clock_error`: see NodeState. True: the node's rates are those since the sample before.
   bool take_node(const NodeSample& sample, double time, double clock_error = 0.0);
-  // Waits for nobody that makes a text of all this.
+  // Never waits for a text of all this to be made.
   void take_log(LogLine line);
-  // What was left out so far, but for messages that found no room on a link, of which nodes tell.
+  // How many metrics were left out so far. Those that found no room on a link do not count: nodes
+  // tell of them.
   void set_dropped(std::uint64_t dropped);
-  // "ended", "failed" with why, "stopped". Nodes that were running have ended.
+  // The run has come to its end. `state`: "ended", "failed" (then `error` says why) or "stopped".
+  // Nodes that were running have ended.
   void end(std::string state, std::string error);
-  // A run that had ended is being resumed, and has told nothing yet: it is "starting". One that has
-  // told something since is left as it is.
+  // A run that had ended is being resumed and has told nothing yet: it is "starting". Nothing
+  // happens if it has told something since.
   void begin_again();
-  // Forgets all that was taken: the same run will be told from its beginning. Versions go on, and
-  // of those before this since() gives whole().
+  // Forgets all that was taken, since the same run will be told from its beginning. Versions go on.
+  // For those before this, since() gives whole().
   void clear();
 
   RunFacts facts() const;
@@ -91,8 +93,8 @@ class History {
 
   // Grows with everything that is taken.
   std::uint64_t version() const;
-  // What came after `version`, which news before had. For 0, for a version that is not known, or
-  // one before clear(): all that is known, and "whole" is true.
+  // What came after `version`, which earlier news had. For 0, a version that is not known, or one
+  // before clear(): all that is known, and "whole" is true.
   HistoryNews news(std::uint64_t version) const;
   struct Text {
     std::uint64_t version = 0;

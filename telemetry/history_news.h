@@ -1,8 +1,7 @@
 #pragma once
 
 // The news of a run, and their lists of fields (runtime/base/fields.h): the JSON "history and
-// update" of docs/watching.md. Whoever follows a run keeps all that is known of it in the same
-// form.
+// update" of docs/watching.md. A follower keeps all that it knows of the run in the same form.
 
 #include <cstddef>
 #include <cstdint>
@@ -34,13 +33,13 @@ struct Validation {
 struct SeriesNews {
   std::uint64_t width = 1;
   std::size_t from = 0;
-  std::vector<SeriesPoint> points;  // the one at `from`, and those behind it
+  std::vector<SeriesPoint> points;  // the one at `from`, and those after it
 };
 
-// What is absent, or an empty list, has not changed or is not known.
+// A part that is absent, or an empty list, has not changed or is not known.
 struct HistoryNews {
-  // All that was known of the run becomes all that is known now. Of marks and lines of log the
-  // newest kNotes stay.
+  // This is all that was known of the run; with the news it becomes all that is known now. The
+  // newest kNotes marks, validations and lines of log stay.
   void take(HistoryNews news);
   // Null: there is no such curve.
   const SeriesNews* find(std::string_view curve) const;

@@ -59,7 +59,7 @@ void MetricSamples::add(std::initializer_list<Label> labels, double value) {
 void MetricsText::add(const MetricFamily& family, const MetricSamples& samples) {
   if (samples.by_labels().empty()) return;
   const std::string sample = fmt::format("{}{}", family.name, suffix(family.type));
-  // Prometheus' own format has no families: what it describes is what stands in front of a number.
+  // Prometheus' own format has no families: it describes the name that stands before the number.
   const bool open = format_ == MetricsFormat::kOpenMetrics;
   const std::string_view described = open ? family.name : std::string_view(sample);
   text_ += fmt::format("# TYPE {} {}\n", described, type_name(family.type, format_));

@@ -13,7 +13,7 @@
 
 namespace troupe::telemetry {
 
-// The samples of one family, by their labels; of equal labels the last sample stays.
+// The samples of one family, by their labels. The last one with the same labels stays.
 class MetricSamples {
  public:
   using Label = std::pair<std::string_view, std::string_view>;
@@ -39,9 +39,9 @@ class MetricsText {
  public:
   explicit MetricsText(MetricsFormat format) : format_(format) {}
 
-  // Nothing when there are no samples. A family comes once.
+  // Adds nothing when there are no samples. Each family comes once.
   void add(const MetricFamily& family, const MetricSamples& samples);
-  // Of one sample without labels.
+  // A family of one sample without labels.
   void add(const MetricFamily& family, double value);
 
   std::string finish() &&;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What one process of a run did lately, as it tells about once a second.
+// What one process of a run tells of itself about once a second.
 
 #include <cstdint>
 #include <string>

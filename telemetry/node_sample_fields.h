@@ -12,7 +12,7 @@ namespace troupe::telemetry {
 
 // The name of an actor or a port is cut to this length where it is written.
 inline constexpr std::size_t kMostActorName = 64;
-// A sample has no more; further ones are not sent.
+// A sample has no more of them; further ones are not sent.
 inline constexpr std::size_t kMostSampleActors = 1024;
 inline constexpr std::size_t kMostSampleLinks = 4096;
 

@@ -123,7 +123,7 @@ void add_nodes(const std::vector<NodeState>& nodes, MetricsText& text) {
            clock);
 }
 
-// Of nodes that run: the queues of one that is gone are gone.
+// Only of nodes that run: when a node is gone, so are its queues.
 void add_actors_and_links(const std::vector<NodeState>& nodes, MetricsText& text) {
   MetricSamples handled, sent, dropped, queued, in_use, credits;
   for (const NodeState& node : nodes) {

@@ -10,21 +10,22 @@
 
 namespace troupe::telemetry {
 
-// Two ways to write the same: they differ in how the family of a counter is called, and in the
-// lines that only the newer one has.
+// Two formats for the same content. They differ in the name of a counter's family, and the newer
+// one has more kinds of lines.
 enum class MetricsFormat : std::uint8_t {
   kOpenMetrics,  // OpenMetrics 1.0
   kPrometheus,   // the text format 0.0.4 of Prometheus, which most tools can read
 };
 
-// What who asks with this Accept header wants: OpenMetrics where it is named.
+// The format for a client with this Accept header: OpenMetrics where the header names it.
 MetricsFormat metrics_format(std::string_view accept);
 
 // For the answer's Content-Type header.
 std::string_view content_type(MetricsFormat format);
 
-// Any thread. UTF-8; every family once, with all its samples. Counters begin anew with a session,
-// which readers of counters understand. What is not known yet is absent.
+// Any thread. The text is UTF-8 and has every family once, with all its samples. Numbers that are
+// not known yet are absent. Counters begin anew with a session, which readers of counters
+// understand.
 std::string open_metrics(const History& history,
                          MetricsFormat format = MetricsFormat::kOpenMetrics);
 

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-// The fields of a record behind its kind, step and time.
+// The fields of a record after its kind, step and time.
 void body_fields(auto& archive, auto& body) {
   using Body = std::remove_cvref_t<decltype(body)>;
   if constexpr (std::is_same_v<Body, ValidationFacts>) {
@@ -62,7 +62,7 @@ void add_points(const StepFacts& step, std::vector<RecordPoint>& points) {
   add("seconds/apply", step.apply_seconds, points);
 }
 
-// The row of the generator as it is comes last; null: there is no table.
+// The last row is of the generator as it is. Null: there is no table.
 json newest_row(const ValidationFacts& validation) {
   const json table = runtime::parse_json(validation.json);
   const auto& rows = items(field(table, "rows"));

@@ -1,8 +1,8 @@
 #pragma once
 
-// What a run tells of itself while it trains, one record after the other: a line of metrics.jsonl
-// each, from which curves, pages and TensorBoard's events are made, at once or when the folder is
-// read later. docs/watching.md lists kinds and fields.
+// A run tells of itself in records while it trains. Each is a line of metrics.jsonl. Curves, pages
+// and TensorBoard's events are made of records, at once or when the folder is read later.
+// docs/watching.md lists kinds and fields.
 
 #include <cstdint>
 #include <optional>
@@ -22,7 +22,7 @@ struct RecordPoint {
   double value = 0.0;
 };
 
-// What a run says of itself when it begins or goes on.
+// A run says this of itself when it begins or goes on.
 struct RunFacts {
   std::string name;   // of the topology
   std::string model;  // "gan3d_25"
@@ -46,11 +46,11 @@ struct NodeFacts {
   std::string address = {};  // as the head sees it
 };
 
-// The first of a session.
+// The first record of a session.
 struct RunRecord {
   static constexpr std::string_view kKind = "run";
   RunFacts facts;
-  NodeFacts node{.state = "running"};  // that writes it
+  NodeFacts node{.state = "running"};  // the one that writes this
 };
 
 struct StepFacts {
@@ -61,7 +61,7 @@ struct StepFacts {
   std::uint64_t events = 0;
   std::uint64_t event_sum = 0;                         // which events they were
   std::vector<std::pair<std::string, double>> losses;  // by name
-  // How the time since the step before was spent; they add up to it.
+  // How the time since the step before was spent. They add up to it.
   double load_seconds = 0.0, compute_seconds = 0.0, reduce_seconds = 0.0, apply_seconds = 0.0;
   std::string state_hash;  // before the step
 };
@@ -76,9 +76,9 @@ struct ViewFacts {
   std::vector<std::string> causes = {};   // why others are not among them any more
   std::string shared_anew = {};           // why micro-batches are; "" when they are not
   double halted_seconds = 0.0;            // from the first of these until it was told
-  // Micro-batches of the iteration of `first_step` which from that step on other replicas compute
-  // than before, because those are lost or have left. As far as these had computed them for the
-  // steps that were under way, that was done again, and nothing else was.
+  // How many micro-batches of the iteration of `first_step` other replicas compute from that step
+  // on, because the replicas that did are lost or have left. Their work for the steps under way was
+  // done again, and nothing else was.
   std::uint32_t taken_over = 0;
   std::uint64_t kept_bytes = 0;       // the most of any member when it halted
   std::optional<std::string> time{};  // of day, when it was told
@@ -101,7 +101,7 @@ struct ShowersFacts {
   std::string file;  // its path in the run's folder
 };
 
-// What the numbers of one series were since the record before.
+// The numbers of one series since the record before.
 struct SampleFigures {
   std::uint64_t count = 0;
   double mean = 0.0, low = 0.0, high = 0.0, last = 0.0;
@@ -112,27 +112,27 @@ struct SampleFacts {
   std::vector<std::pair<std::string, SampleFigures>> values;  // by series
 };
 
-// std::monostate: of a kind that is not known here.
+// std::monostate: the kind is not known here.
 using RecordBody = std::variant<std::monostate, RunRecord, StepFacts, CheckpointFacts,
                                 ValidationFacts, ViewFacts, NodeFacts, ShowersFacts, SampleFacts>;
 
 struct Record {
   double time = 0.0;       // seconds since 1970; 0: not told
-  std::uint64_t step = 0;  // steps committed when it was made; of a step: its number
+  std::uint64_t step = 0;  // steps committed when it was made; in a StepFacts: its number
   RecordBody body{};
 };
 
 // "run", "step" and so on; "" when the kind is not known here.
 std::string_view kind_of(const Record& record);
 std::vector<RecordPoint> points_of(const Record& record);
-// What people read across the curves: "member.1 was lost: killed by signal 9". "": no such.
+// The text of the mark across the curves: "member.1 was lost: killed by signal 9". "": none.
 std::string mark_of(const Record& record);
 // The rows of a validation's table, as a JSON list; "": there are none.
 std::string rows_of(const Record& record);
 
 // The record as a line of metrics.jsonl, without its end. Its kind is known.
 std::string line_of(const Record& record);
-// kData: not a JSON object with "kind" and "step". Fields of another kind than they should have are
+// kData: this is no JSON object with "kind" and "step". A field whose value is of another kind is
 // taken as absent.
 runtime::Result<Record> read_record(std::string_view line);
 

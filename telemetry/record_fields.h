@@ -1,7 +1,6 @@
 #pragma once
 
-// The fields of what a run tells of itself; see runtime/base/fields.h. The lists are those of
-// docs/watching.md.
+// The fields of records, as docs/watching.md lists them; see runtime/base/fields.h.
 
 #include <cstddef>
 #include <cstdint>

@@ -8,20 +8,20 @@
 
 namespace troupe::telemetry {
 
-// One thread at a time. Times are seconds since 1970; those that go back, as a clock that was set
-// does, count as no time.
+// One thread at a time. Times are seconds since 1970. A time that goes back, as when the clock was
+// set, counts as no time.
 class RunClock {
  public:
-  // A session began; the time since the last one costs nothing.
+  // A session begins. The time since the last one costs nothing.
   void begin(double time);
-  // Any record's time. Until then so many nodes computed, and kept so many cores busy.
+  // A record tells its time. Until then so many nodes computed, and kept so many cores busy.
   void advance(double time, std::uint64_t computing, double cores);
   // An iteration of so many events has ended.
   void iteration(double time, std::uint64_t events);
 
   double began() const { return began_; }
   double newest() const { return newest_; }
-  // Over the iterations of the last kWindow seconds, at least over the last two; 0 before.
+  // Over the iterations of the last kWindow seconds, and over the last two at least. 0 before that.
   double events_per_second() const;
   std::optional<double> seconds_per_iteration() const;
   double node_hours() const { return node_seconds_ / 3600.0; }

@@ -17,15 +17,15 @@ struct RunSource {
 
   std::string name;  // until the history tells one
   std::string folder;
-  // Whether it goes on now. Called on the server's thread. Empty: it does not.
+  // Whether the run goes on now. Called on the server's thread. Empty: it does not.
   std::function<bool()> live;
   std::shared_ptr<const History> history;  // always there
-  // JSON of the showers of a step. Called on the server's thread, so a file at most. Empty: there
-  // are none.
+  // The JSON of a step's showers. Called on the server's thread, so it reads a file at most. Empty:
+  // there are none.
   std::function<runtime::Result<std::string>(std::uint64_t step)> showers;
-  // What is asked of a live run, answered once, sooner or later and by any thread, also after the
-  // server has gone. Called on the server's thread, and again only when it has answered or
-  // PageLimits::idle_time has passed. Empty: there is none.
+  // Questions to a live run. Each is answered once, sooner or later and by any thread, maybe after
+  // the server has gone. They are called on the server's thread, and again only after an answer or
+  // when PageLimits::idle_time has passed. Empty: the run cannot be asked.
   std::function<void(Answer)> trace, waits;
 };
 

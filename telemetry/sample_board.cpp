@@ -27,7 +27,7 @@ void SampleBoard::take(std::string_view sender, std::string_view name, double va
   }
   SampleFigures& tally = found->second;
   ++tally.count;
-  // Without their sum, which could be beyond a double.
+  // Their sum is not needed: it could be beyond a double.
   tally.mean +=
       value / static_cast<double>(tally.count) - tally.mean / static_cast<double>(tally.count);
   tally.low = std::min(tally.low, value);

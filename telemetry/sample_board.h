@@ -1,7 +1,7 @@
 #pragma once
 
-// What actors and nodes tell between two lines of kind "samples", put together: of every series how
-// many numbers came, their mean, the least, the largest and the last.
+// Puts together what actors and nodes tell between two lines of kind "samples": for every series
+// how many numbers came, their mean, the least, the largest and the last.
 
 #include <cstdint>
 #include <functional>
@@ -18,13 +18,13 @@ struct SampleBoardOptions {
   std::size_t most_name_bytes = 160;  // of a series
 };
 
-// Bounded by its options whatever it is told. No clock, no thread: one thread at a time.
+// One thread at a time. Its options bound it, whatever it is told.
 class SampleBoard {
  public:
   explicit SampleBoard(SampleBoardOptions options = {});
 
-  // One number of the series SENDER/NAME, such as ("replica.0", "compute_seconds"). Left out and
-  // counted: a number that is not finite, a name that is too long, and a series too many.
+  // One number of the series SENDER/NAME, such as ("replica.0", "compute_seconds"). It is left out
+  // and counted if it is not finite, its name is too long, or there are too many series.
   void take(std::string_view sender, std::string_view name, double value);
 
   // Nothing was told since the last line.
@@ -32,8 +32,8 @@ class SampleBoard {
   // Numbers left out so far.
   std::uint64_t left_out() const { return left_out_; }
 
-  // What was told since the last line, in the order of the names, such as
-  // "replica.0/compute_seconds". What comes from here on belongs to the next line.
+  // All that was told since the last line, in the order of the names, such as
+  // "replica.0/compute_seconds". Later numbers belong to the next line.
   SampleFacts take_values();
 
  private:
@@ -45,8 +45,8 @@ class SampleBoard {
   };
 
   SampleBoardOptions options_;
-  // The series of this line and the one before: a series that goes on costs no memory anew. A count
-  // of 0: nothing since the last line.
+  // The series of this line and of the one before, so that a series that goes on costs no new
+  // memory. A count of 0: nothing was told since the last line.
   std::unordered_map<std::string, SampleFigures, Hash, std::equal_to<>> tallies_;
   std::string series_;    // that is being looked up
   std::size_t told_ = 0;  // series of this line

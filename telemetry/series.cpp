@@ -8,11 +8,11 @@
 namespace troupe::telemetry {
 namespace {
 
-// Of everything that two points stand for.
+// One point for all that two stand for.
 SeriesPoint merged(const SeriesPoint& a, const SeriesPoint& b) {
   const std::uint64_t count = a.count + b.count;
   const double part = static_cast<double>(a.count) / static_cast<double>(count);
-  // Without their sum, which could be beyond a double.
+  // Their sum is not needed: it could be beyond a double.
   return {b.x, count, a.mean * part + b.mean * (1.0 - part), std::min(a.low, b.low),
           std::max(a.high, b.high)};
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// One curve of a whole run in bounded memory: when it is full, neighbouring points become one that
-// keeps their mean and extremes, so that a spike of one step is seen at any length.
+// One curve of a whole run in bounded memory. When it is full, neighbouring points become one that
+// keeps their mean and extremes, so that a spike of one step is seen however long the run is.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,19 +18,17 @@ struct SeriesPoint {
 // One thread at a time.
 class Series {
  public:
-  // `capacity`: points kept at most; even and at least 4, CHECKed.
+  // Keeps at most `capacity` points; even and at least 4, CHECKed.
   explicit Series(std::size_t capacity = 2048);
 
-  // x does not decrease; what comes with a smaller one than the last is left out, as is what is not
-  // finite.
+  // A value that is not finite is left out, and so is one whose x is smaller than the last one's.
   void add(std::uint64_t x, double value);
 
   // Oldest first. The last one may still grow.
   const std::vector<SeriesPoint>& points() const { return points_; }
-  // How many numbers a full point stands for: 1, 2, 4, ... A reader that has points of another
-  // width has to read all again.
+  // How many numbers a full point stands for: 1, 2, 4, ... When it changes, all points change.
   std::uint64_t width() const { return width_; }
-  // Numbers taken so far; the last point's are among them.
+  // How many numbers were taken so far, with those of the last point.
   std::uint64_t taken() const { return taken_; }
   double last() const { return last_; }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The files in RUN/showers: what docs/watching.md calls "showers", one for each step that was
-// validated.
+// The files in RUN/showers, one for each step that was validated. Each holds what docs/watching.md
+// calls "showers".
 
 #include <cstdint>
 #include <string>

@@ -8,8 +8,8 @@
 namespace troupe::telemetry {
 namespace {
 
-// The versions in "START-VERSION,VERSION", one per run, if they are of this start and all there. A
-// run that the client has heard nothing of yet has none.
+// The versions in "START-VERSION,VERSION", one per run. All are absent if the start is another one
+// or their number is wrong. A run that the client has heard nothing of yet has none.
 std::vector<std::optional<std::uint64_t>> versions_of(std::string_view id, std::uint64_t start,
                                                       std::size_t runs) {
   const std::vector<std::optional<std::uint64_t>> none(runs);

@@ -88,7 +88,7 @@ void PageConnection::part() {
   if (!sending_) next_event();
 }
 
-// Those of several runs go out one after the other.
+// Events of several runs go out one after the other.
 void PageConnection::next_event() {
   if (turns_ > 0) {
     --turns_;
@@ -111,7 +111,7 @@ void PageConnection::send(std::string head, Text text, std::string_view rest) {
   const std::array<asio::const_buffer, 3> all{
       asio::buffer(head_), text_ == nullptr ? asio::const_buffer() : asio::buffer(*text_),
       asio::buffer(rest)};
-  // Time begins anew with every piece that the client has taken.
+  // The time begins anew with every piece that the client has taken.
   const auto take_time = [this](const error_code& failed, std::size_t) -> std::size_t {
     if (failed) return 0;
     stream_.expires_after(service_.limits.idle_time);
@@ -132,7 +132,7 @@ void PageConnection::sent() {
   sent_at_ = runtime::steady_now();
   if (events_) return next_event();
   if (keep_alive_) return read();
-  // It reads the answer before it hears that nobody listens to what it still sends.
+  // The client may still be sending. It reads the answer before it hears that nobody listens.
   error_code ignored;
   stream_.socket().shutdown(asio::socket_base::shutdown_send, ignored);
   stream_.expires_after(service_.limits.idle_time);

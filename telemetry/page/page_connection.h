@@ -1,7 +1,8 @@
 #pragma once
 
 // One client of the page: its requests one after the other, or the stream that it follows. At most
-// one answer or event is under way to it, so one that does not read costs a text that others share.
+// one answer or event is under way to it, so a client that does not read costs one text, which
+// others may share.
 
 #include <array>
 #include <boost/asio/ip/tcp.hpp>
@@ -23,8 +24,8 @@ namespace troupe::telemetry {
 
 struct PageService;
 
-// The server's thread. It lives as long as something is under way on it, and is among the service's
-// connections so long. The service must outlive it.
+// The server's thread. A connection lives as long as something is under way on it; until then it is
+// one of the service's connections. The service outlives it.
 class PageConnection : public std::enable_shared_from_this<PageConnection> {
  public:
   PageConnection(boost::asio::ip::tcp::socket socket, PageService& service);
@@ -59,15 +60,15 @@ class PageConnection : public std::enable_shared_from_this<PageConnection> {
   std::optional<RequestParser> parser_;
   WebRequest request_;
   bool keep_alive_ = false;
-  std::array<char, 512> ignored_;  // what a client says that should be silent
+  std::array<char, 512> ignored_;  // what a client says when it has nothing to say any more
 
-  // What is under way. What stands behind the text is constant.
+  // What is under way, but for a constant text that follows it.
   bool sending_ = false;
   std::string head_;
   Text text_;
   runtime::TimePoint sent_at_{};
 
-  // Of a follower.
+  // Only a follower has these.
   std::optional<EventStream> events_;
   std::size_t turns_ = 0;  // events that it may still be sent before the next tell_news()
   bool parts_ = false;

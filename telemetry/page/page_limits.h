@@ -12,14 +12,14 @@ struct PageLimits {
   // may open.
   std::size_t connections = 256;
   std::size_t header_bytes = std::size_t{16} << 10;  // of a request, and of an answer
-  // A connection is closed on which nothing moves for so long: no request comes, the other end
-  // takes nothing of what it is sent, or an answer does not come.
+  // A connection is closed when nothing moves on it for so long: no request comes, or the other end
+  // takes nothing of what it is sent. A run has as much time to answer a question.
   std::chrono::milliseconds idle_time{30'000};
   std::chrono::milliseconds update_time{100};              // between two events of a run
   std::chrono::milliseconds comment_time{15'000};          // of silence on a stream of events
   std::size_t send_buffer_bytes = std::size_t{256} << 10;  // of the system, per connection
-  std::size_t answer_bytes = std::size_t{1} << 30;         // what a client reads of an answer
-  std::size_t event_bytes = std::size_t{256} << 20;        // and of an event
+  std::size_t answer_bytes = std::size_t{1} << 30;         // that a client reads of an answer
+  std::size_t event_bytes = std::size_t{256} << 20;        // that it reads of an event
 };
 
 }  // namespace troupe::telemetry

@@ -107,7 +107,7 @@ void run(PageService& service) {
     try {
       service.io.run();
     } catch (const std::exception&) {
-      // No memory, as a rule. The connection whose handler it was is closed with it.
+      // There was no memory, as a rule. The connection that it was for is gone with its handler.
     }
   }
 }

@@ -1,10 +1,10 @@
 #pragma once
 
 // Serves runs to browsers, terminals and Prometheus over HTTP/1.1, as docs/watching.md lists it, on
-// one thread of its own that yields to all others. What clients do costs bounded memory and nobody
-// else's time: PageLimits says how much.
+// one thread of its own that yields to all others. A client costs bounded memory and never holds up
+// the run; see PageLimits.
 //
-// Beyond this host it serves only those who know a token; encryption is ssh's or a proxy's to add.
+// Beyond this host it serves only those who know a token. It encrypts nothing: use ssh or a proxy.
 
 #include <cstdint>
 #include <memory>
@@ -24,27 +24,27 @@ struct PageService;
 
 struct PageServerOptions {
   std::string listen = "127.0.0.1:8400";  // port 0: any that is free
-  // Where that port is taken, one of the hundred behind it.
+  // Where that port is taken, listens at one of the hundred after it.
   bool next_free_port = false;
-  // "": everybody on this host may look, and nobody else.
+  // What clients have to know. "": everybody on this host may look, and nobody else.
   std::string token;
   std::string version;  // of this program
-  // Have to live as long as the server.
+  // They live as long as the server.
   std::span<const PageAsset> assets;
   PageLimits limits;
 };
 
 class PageServer {
  public:
-  // Of its thread, and of others that work for pages: training goes first.
+  // The nice value of its thread, and of others that work for pages: training goes first.
   static constexpr int kNice = 10;
 
-  // Listens, and answers from now on. kUsage: the address is none, is taken, or leads beyond this
-  // host while there is no token; the message says what to do.
+  // Listens, and answers from now on. kUsage: this is no address, it is taken, or it leads beyond
+  // this host while there is no token. The message says what to do.
   static runtime::Result<std::unique_ptr<PageServer>> open(const PageServerOptions& options,
                                                            std::vector<RunSource> runs);
-  // Ends within a moment, whatever clients do. Hooks of the runs are not called any more after it;
-  // what they still answer is left out.
+  // Ends within a moment, whatever clients do. The runs' hooks are not called after that, and their
+  // late answers are ignored.
   ~PageServer();
   PageServer(const PageServer&) = delete;
   PageServer& operator=(const PageServer&) = delete;

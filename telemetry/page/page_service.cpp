@@ -26,7 +26,7 @@ std::uint64_t start_number() {
           .count());
 }
 
-// As much of it as the system takes at once, which is all of it on a new connection.
+// Sends as much as the system takes at once, which is all of it on a new connection.
 void turn_away(tcp::socket& socket) {
   const WebAnswer answer = refusal(503, "too many are watching; close some of them or try later");
   const std::string text = answer_head(answer, false) + *answer.text;
@@ -42,7 +42,7 @@ PageService::PageService(WebSite what, const PageLimits& most)
 
 std::shared_ptr<PageService> PageService::make(WebSite what, const PageLimits& most) {
   auto service = std::make_shared<PageService>(std::move(what), most);
-  // A run may answer when nobody is there any more, neither a client nor the service.
+  // A run may answer when neither the client nor the service is there any more.
   service->questions.emplace(
       [weak = std::weak_ptr(service)](std::function<void()> work) {
         if (const auto alive = weak.lock()) asio::post(alive->io, std::move(work));

@@ -18,14 +18,14 @@
 
 namespace troupe::telemetry {
 
-// The thread that runs `io`.
+// Used by the thread that runs `io`.
 struct PageService {
   PageService(WebSite what, const PageLimits& most);
   static std::shared_ptr<PageService> make(WebSite what, const PageLimits& most);
 
-  // Takes connections that come until stop().
+  // Takes connections until stop().
   void accept();
-  // Ends the work of `io` within a moment, in which followers hear the last news.
+  // Ends the work of `io` within a moment. Followers hear the last news before.
   void stop();
   // The connection is gone.
   void forget(PageConnection* connection);
@@ -35,10 +35,11 @@ struct PageService {
   boost::asio::steady_timer next_tick{io}, next_accept{io};
   WebSite site;
   const PageLimits limits;
-  const std::uint64_t start;  // of this server, unlike that of any other
+  const std::uint64_t start;  // tells this server from those before it
   GzipCache compressed;
   std::set<PageConnection*> connections;
-  std::optional<RunQuestions> questions;  // never without; goes first, as it may hold connections
+  std::optional<RunQuestions>
+      questions;  // always there; destroyed first, as it may hold connections
 
  private:
   void admit(boost::asio::ip::tcp::socket socket);

@@ -25,12 +25,13 @@ class RunQuestions {
   using Ask = std::function<void(RunSource::Answer)>;
   using Time = runtime::TimePoint;
 
-  // `post`: any thread; runs what it is given on this object's thread, if there still is one.
+  // `post` is called on any thread. It runs its argument on this object's thread, if that still
+  // runs.
   // `patience`: how long a run has to answer.
   RunQuestions(Post post, runtime::Duration patience)
       : post_(std::move(post)), patience_(patience) {}
 
-  // `question` tells questions apart. The waiter is called once, here or later.
+  // `question` tells questions apart. The waiter is called once, at once or later.
   void ask(std::uint64_t question, const Ask& ask, Waiter waiter, Time now);
   // Gives up the questions that a run has not answered in time, since it may have lost them. Those
   // who wait are told so, and the next one to come asks again.
@@ -40,7 +41,7 @@ class RunQuestions {
   struct Question {
     std::uint64_t round = 0;  // how often it was asked or given up
     Time asked{};
-    std::vector<Waiter> waiters;  // empty: it is not under way
+    std::vector<Waiter> waiters;  // empty: the question is not under way
   };
   void take(std::uint64_t question, std::uint64_t round, runtime::Result<Text> answer);
 

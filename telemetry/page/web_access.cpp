@@ -31,8 +31,8 @@ std::string_view without_port(std::string_view host) {
 }
 
 // A page of another site, or of another port of this host, may not read here, nor have the browser
-// fetch anything as its picture or script; a link to the page may be followed. Browsers say who
-// asks, mostly in one of two ways; others say nothing.
+// fetch anything as its picture or script. A link to the page may be followed. Browsers say who
+// asks in one of two ways; other clients say nothing.
 bool is_foreign(const WebRequest& request) {
   const std::string site = lower(request.fetch_site);
   if (site == "cross-site" || site == "same-site") {
@@ -117,7 +117,7 @@ std::optional<WebAnswer> refuse(const WebRequest& request, const AccessRules& ru
                                     "or give it a token",
                                     request.host));
   }
-  // Says nothing of the run, and who looks after services has no token.
+  // It says nothing of the run, and a watchdog of services has no token.
   if (request.path == "/healthz") return std::nullopt;
   if (request.path == "/" && request.query.find("token=") != std::string::npos) {
     const bool right = same_secret(query_value(request.query, "token"), rules.token);

@@ -1,6 +1,6 @@
 #pragma once
 
-// Who may look: pure decisions over a request.
+// Decides who may look, by the request alone.
 
 #include <optional>
 #include <string>
@@ -12,22 +12,22 @@
 namespace troupe::telemetry {
 
 struct AccessRules {
-  // What a client must know. "": nothing, because the server can be reached from this host alone;
-  // then requests must name it as such, since a stranger's page may give that address a name of
-  // its own (DNS rebinding).
+  // What a client must know. "": nothing, because the server can be reached from this host alone.
+  // Then requests must name the host as localhost or by its address, since a stranger's page may
+  // give that address another name (DNS rebinding).
   std::string token;
-  // Name of the cookie in which a browser keeps it; cookies do not tell ports apart, so it says
-  // one.
+  // The name of the cookie in which a browser keeps the token. It has the port in it, since
+  // browsers send a cookie to all ports of a host.
   std::string cookie = "troupe";
 };
 
-// Nothing: go ahead. Otherwise what to answer: a refusal, or to "/?token=..." with the right one
-// the cookie and the way to "/".
+// Nothing: the client may look. Else the answer: a refusal, or for "/?token=..." with the right
+// token the cookie and the way to "/".
 std::optional<WebAnswer> refuse(const WebRequest& request, const AccessRules& rules);
 
-// Takes as long for any two texts of these lengths.
+// Takes the same time for any two texts of these lengths.
 bool same_secret(std::string_view given, std::string_view secret);
-// "localhost:80", "127.0.0.1", "[::1]:8400": an address that leaves no host.
+// "localhost:80", "127.0.0.1", "[::1]:8400": an address that leads to this host alone.
 bool is_loopback_name(std::string_view host);
 
 }  // namespace troupe::telemetry

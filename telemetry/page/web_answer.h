@@ -1,6 +1,6 @@
 #pragma once
 
-// What a client of the page is told.
+// An answer to a client of the page.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,12 +13,12 @@
 namespace troupe::telemetry {
 
 struct WebAnswer {
-  // Where the body comes from.
+  // What the body is.
   enum class Rest : std::uint8_t {
-    kBody,    // it is here
+    kBody,    // `text` or `fixed`
     kStream,  // events of `runs`, without end
-    kTrace,   // the only one of `runs` has to be asked
-    kWaits,   // the same
+    kTrace,   // the trace, for which the only one of `runs` has to be asked
+    kWaits,   // who waits for whom, likewise
   };
 
   unsigned status = 200;
@@ -27,7 +27,7 @@ struct WebAnswer {
   std::vector<std::pair<std::string, std::string>> headers;  // further ones
   Rest rest = Rest::kBody;
   std::vector<std::size_t> runs;
-  // The body: a text that others may have too, or one that is part of the program.
+  // The body: a text that other answers may share, or one that is part of the program.
   std::shared_ptr<const std::string> text;
   std::string_view fixed;
 
@@ -39,7 +39,7 @@ WebAnswer json_answer(std::shared_ptr<const std::string> json);
 // {"error": what}
 WebAnswer refusal(unsigned status, std::string_view what);
 
-// Status line and header fields, the blank line included. A stream has no length and ends with its
+// Status line, header fields and the blank line. A stream has no length and ends with its
 // connection.
 std::string answer_head(const WebAnswer& answer, bool keep_alive);
 

@@ -122,7 +122,7 @@ bool accepts_gzip(std::string_view field) {
     const std::string_view coding = without_blanks(take_part(weight, ';'));
     if (coding != "gzip" && coding != "*") continue;
     weight = without_blanks(weight);
-    // "q=0", "q=0.0": all but this.
+    // "q=0" and "q=0.0" mean: anything but this.
     const bool never =
         weight.starts_with("q=0") && weight.find_first_of("123456789") == std::string_view::npos;
     if (!never) return true;

@@ -29,7 +29,7 @@ constexpr std::string_view kWithoutPage =
 constexpr std::string_view kRunsPath = "/api/runs/";
 constexpr std::string_view kShowersPath = "showers/";
 constexpr std::size_t kLeastToCompress = 1024;
-// What takes longer than a moment would hold up the others.
+// A longer text takes more than a moment, which would hold up other clients.
 constexpr std::size_t kMostToCompress = std::size_t{16} << 20;
 constexpr std::size_t kMostAssetBytes = std::size_t{64} << 20;
 
@@ -86,7 +86,7 @@ WebAnswer ask_run(const RunSource& run, std::size_t id, WebAnswer::Rest what) {
   return answer;
 }
 
-// Those in "0" or "0,2", each once; empty: one of them is none.
+// The runs in "0" or "0,2". Empty: one of them does not exist or comes twice.
 std::vector<std::size_t> runs_in(std::string_view text, const WebSite& site) {
   std::vector<std::size_t> runs;
   for (std::size_t at = 0; at <= text.size();) {
@@ -100,7 +100,7 @@ std::vector<std::size_t> runs_in(std::string_view text, const WebSite& site) {
   return runs;
 }
 
-// `rest`: what stands behind "/api/runs/".
+// `rest` is the path after "/api/runs/".
 WebAnswer answer_of_run(std::string_view rest, const WebSite& site) {
   const std::size_t slash = rest.find('/');
   const std::vector<std::size_t> ids = runs_in(rest.substr(0, slash), site);

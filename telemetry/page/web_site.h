@@ -1,6 +1,6 @@
 #pragma once
 
-// What the page's server answers to a request: decided here, without a socket.
+// Decides what the page's server answers to a request, without a socket.
 
 #include <span>
 #include <string>
@@ -22,11 +22,11 @@ struct WebSite {
   std::vector<RunSource> runs;
 };
 
-// docs/watching.md lists the addresses. Any request has an answer; those whose `rest` is not kBody
-// have to be completed by whoever has the socket.
+// Any request has an answer; docs/watching.md lists the addresses. The owner of the socket
+// completes an answer whose `rest` is not kBody.
 WebAnswer answer(const WebRequest& request, const WebSite& site);
 
-// Compresses a body of more than 1 kB for a client that takes it so.
+// Compresses a body of more than 1 kB for a client that accepts it.
 void compress(WebAnswer& answer, const WebRequest& request, GzipCache& cache);
 
 }  // namespace troupe::telemetry

@@ -17,7 +17,7 @@ using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
 
-// So much at a time is written without being told to.
+// add() writes when so much waits.
 constexpr std::size_t kWriteAt = 256u << 10;
 
 std::string cause(int error) { return std::generic_category().message(error); }
@@ -43,11 +43,11 @@ void AppendFile::add(std::string_view record) {
     return;
   }
   waiting_ += record;
-  // A disk that was full is asked again when the owner says so, not for every record.
+  // A full disk is tried again at flush(), not for every record.
   if (waiting_.size() >= kWriteAt && failure_ == 0) failure_ = write_what_waits();
 }
 
-// 0, or why not all was written.
+// Returns 0, or the errno for which not all was written.
 int AppendFile::write_what_waits() {
   std::size_t written = 0;
   int failure = 0;

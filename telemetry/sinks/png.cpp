@@ -37,7 +37,7 @@ bool is_sound(const Image& image) {
          image.samples.size() == std::size_t{image.width} * image.height * image.channels;
 }
 
-// Every row behind a byte that tells its filter: 0, none.
+// Every row follows a byte that tells its filter: 0 for none.
 std::string rows_of(const Image& image) {
   const std::size_t row = std::size_t{image.width} * image.channels;
   std::string rows;

@@ -18,7 +18,7 @@ struct Image {
   std::vector<std::uint8_t> samples;    // width * height * channels
 };
 
-// kInternal: sizes outside of their limits or that do not fit together; no memory.
+// kInternal: sizes are beyond their limits or do not fit together, or there is no memory.
 runtime::Result<std::string> png(const Image& image);
 
 }  // namespace troupe::telemetry

@@ -1,8 +1,8 @@
 #pragma once
 
-// As much of the wire format of protocol buffers as event files need, written only: a message is
-// the bytes of its fields one after the other. What has its default value (0, empty) is left out
-// where the format would read it so anyway.
+// As much of the wire format of protocol buffers as it takes to write event files. A message is the
+// bytes of its fields one after the other. A field with its default value (0, empty) is left out
+// where readers take it for that.
 
 #include <cstdint>
 #include <span>
@@ -15,7 +15,7 @@ class ProtobufMessage {
  public:
   // Fields of the types int32, int64 and enum; `value` is not negative.
   ProtobufMessage& number(int field, std::uint64_t value);
-  // Written also when they are 0: a oneof tells by its presence which of its fields is meant.
+  // These are written even when they are 0: in a oneof, presence tells which field is meant.
   ProtobufMessage& real(int field, double value);
   ProtobufMessage& single(int field, float value);
   ProtobufMessage& reals(int field, std::span<const double> values);  // repeated, packed
@@ -31,7 +31,7 @@ class ProtobufMessage {
   std::string text_;
 };
 
-// Bytes of the number, the lowest first.
+// Appends so many bytes of the number, the lowest first.
 void append_little_endian(std::string& out, std::uint64_t value, int bytes);
 
 }  // namespace troupe::telemetry

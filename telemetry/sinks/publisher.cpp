@@ -111,7 +111,7 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const PublisherOptions& optio
     socket.bind(wanted);
     publisher->address_ = socket.get(zmq::sockopt::last_endpoint);
   } catch (const zmq::error_t& failure) {
-    // Not from the exception: sanitizers need a descriptor to look into one.
+    // The exception is not asked: sanitizers need a descriptor to look into one.
     const int cause = ::zmq_errno();
     if (runtime::is_out_of_descriptors(cause)) return no_descriptors();
     return refused(options.address,

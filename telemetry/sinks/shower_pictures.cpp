@@ -21,13 +21,13 @@ constexpr std::uint32_t kGap = 4;     // pixels between two views
 constexpr double kDecades = 4.0;
 constexpr std::uint32_t kMostCells = 512;  // along an axis
 
-// A shower summed along one axis; the first of the two that are left goes to the right.
+// A shower summed along one axis. The first of the two other axes goes to the right.
 struct View {
   std::uint32_t width = 0, height = 0;
   std::vector<double> gev;
 };
 
-// Along z, y and x.
+// The sums along z, y and x.
 std::array<View, 3> views_of(const json& shower, const Space& space) {
   constexpr std::array<std::array<std::size_t, 2>, 3> kKept{{{0, 1}, {0, 2}, {1, 2}}};
   std::array<View, 3> views;

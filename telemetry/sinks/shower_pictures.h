@@ -1,6 +1,6 @@
 #pragma once
 
-// What docs/watching.md calls "showers" as pictures and histograms for TensorBoard.
+// Makes pictures and histograms for TensorBoard of what docs/watching.md calls "showers".
 
 #include <string>
 #include <string_view>
@@ -14,15 +14,15 @@
 namespace troupe::telemetry {
 
 struct ShowerPictures {
-  // By name, such as "100 GeV". Data above, generated below; from left to right the energy summed
-  // along z, along y and along x. Brightness is the logarithm of the energy over four decades below
-  // the brightest pixel of both.
+  // By name, such as "100 GeV". Data are above, generated showers below. From left to right stands
+  // the energy summed along z, along y and along x. Brightness is the logarithm of the energy, over
+  // four decades below the brightest pixel of both.
   std::vector<std::pair<std::string, Image>> images;
   // "hits/data", "hits/generated", ...
   std::vector<std::pair<std::string, Histogram>> histograms;
 };
 
-// kData: not what was expected; cells that lie outside the space are left out.
+// Cells outside the space are left out. kData: the JSON is not as it should be.
 runtime::Result<ShowerPictures> shower_pictures(std::string_view json);
 
 }  // namespace troupe::telemetry

@@ -1,8 +1,8 @@
 #pragma once
 
-// Everything the records of a run go into: metrics.jsonl, the history that pages are made of,
-// TensorBoard's event files and the stream of messages. None of them can fail the run: what goes
-// wrong is told once, and the others go on.
+// Takes the records of a run into metrics.jsonl, the history that pages are made of, TensorBoard's
+// event files and the stream of messages. None of them can fail the run: a failure is told once,
+// and the others go on.
 
 #include <functional>
 #include <memory>
@@ -25,40 +25,40 @@ struct SinkOptions {
   std::string tensorboard_folder;    // "": no event files
   std::string publish = "none";      // as PublisherOptions::address; "none": nowhere
   double time = 0.0;                 // seconds since 1970, now
-  // Called with a line for the log. Never empty.
+  // Takes a line for the log. Never empty.
   std::function<void(const std::string&)> warn;
 };
 
-// One thread at a time; waits for nothing but the system's write().
+// One thread at a time. It waits for nothing but the system's write().
 class Sinks {
  public:
   explicit Sinks(SinkOptions options);
 
-  // A session begins: at once in the history, elsewhere with the first record that follows, so that
-  // a session that does nothing leaves nothing.
+  // A session begins. The history knows it at once. The others get it with the first record that
+  // follows, so that a session that does nothing leaves nothing.
   void begin(Record run);
-  // At once in the file: a process that is killed leaves all but the last.
+  // The line is in the file at once, so a process that is killed leaves all but the last.
   void take(const Record& record);
-  // Of showers, as docs/watching.md has them: what TensorBoard shows of them.
+  // Showers as docs/watching.md has them, for TensorBoard.
   void take_showers(std::string_view json, std::uint64_t step, double time);
-  // What may wait: to be called about once a second. Of steps, of which there may be many,
-  // TensorBoard gets the mean of each curve over that time.
+  // Writes what may wait; to be called about once a second. There may be many steps in that time,
+  // so TensorBoard gets the mean of each of their curves.
   void flush();
 
-  // The files were removed or moved away with their folder, and the folder is there again: makes
-  // them anew, with all that they hold.
+  // Makes the files anew, with all that they hold, after they were removed or moved away with their
+  // folder. The folder is there again.
   void put_back();
 
   // Whether a record followed that of begin().
   bool has_begun() const { return open_; }
   // Where lines are published, with the port that was found; "": nowhere.
   std::string published_at() const;
-  // Lines and events that found no room.
+  // How many lines and events found no room.
   std::uint64_t dropped() const;
 
  private:
   void open_files();
-  // Into all but the history.
+  // Writes the record into all but the history.
   void write(const Record& record);
   void tell(const runtime::Result<void>& result);
 

@@ -18,7 +18,7 @@ ProtobufMessage event(double time, std::uint64_t step) {
   return ProtobufMessage().real(1, time).number(2, std::min(step, kMostSteps));
 }
 
-// Conversion of what no float can hold is undefined.
+// Converting a number that no float can hold is undefined.
 float single(double value) {
   if (std::abs(value) > std::numeric_limits<float>::max())
     return std::copysign(std::numeric_limits<float>::infinity(),
@@ -62,7 +62,7 @@ ProtobufMessage histogram_value(std::string_view tag, const Histogram& histogram
   ProtobufMessage content;
   content.real(1, histogram.low).real(2, histogram.high).real(3, histogram.count);
   content.real(4, histogram.sum).real(5, histogram.sum_squares);
-  // Upper edges.
+  // The format has upper edges only.
   const std::span edges(histogram.edges);
   content.reals(6, edges.empty() ? edges : edges.subspan(1)).reals(7, histogram.counts);
   return tagged(tag).message(5, content);

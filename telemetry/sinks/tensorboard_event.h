@@ -1,8 +1,8 @@
 #pragma once
 
-// What a TensorBoard event file holds: records, each an Event in the wire format of protocol
-// buffers. Field numbers are those of event.proto, summary.proto, histogram.proto and tensor.proto
-// of TensorFlow.
+// The content of a TensorBoard event file. It holds records, each an Event in the wire format of
+// protocol buffers. Field numbers are those of event.proto, summary.proto, histogram.proto and
+// tensor.proto of TensorFlow.
 
 #include <cstdint>
 #include <span>
@@ -21,15 +21,15 @@ std::string tensorboard_record(std::string_view event);
 // Times are seconds since 1970.
 // The first event of every file.
 std::string version_event(double time);
-// A session begins: `step` is the first that it makes. Readers forget what they knew of that step
-// and those behind it, which were made by a session that this one does not follow.
+// A session begins, and `step` is the first that it makes. Readers forget that step and later ones
+// of the session before, since they are made again.
 std::string session_event(double time, std::uint64_t step);
-// One or several numbers, pictures or texts of a step, made by the functions below.
+// Numbers, pictures or texts of a step, made by the functions below.
 std::string summary_event(double time, std::uint64_t step, std::span<const ProtobufMessage> values);
 
 // Tags group at "/". Bytes that are not UTF-8 become U+FFFD.
-// Kept in single precision; NaN and infinities stay what they are, and what is beyond single
-// precision becomes infinite.
+// The value is kept in single precision. NaN and infinities stay what they are, and a number beyond
+// single precision becomes infinite.
 ProtobufMessage scalar_value(std::string_view tag, double value);
 ProtobufMessage histogram_value(std::string_view tag, const Histogram& histogram);
 // A PNG; `channels` as Image has them.

@@ -19,7 +19,7 @@ using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
 
-// Names that one second may need: sessions that end at once, and files that were removed.
+// How many names one second may need, for sessions that end at once and files that were removed.
 constexpr int kMostNames = 100;
 constexpr double kMostSeconds = 1e10;  // ten digits in a name; the year 2286
 
@@ -53,7 +53,7 @@ Result<TensorboardFile> TensorboardFile::open(TensorboardOptions options) {
   return file;
 }
 
-// A file of its own: two writers of one would tear each other's records.
+// The file is always a new one: two writers of one file would tear each other's records.
 Result<void> TensorboardFile::begin() {
   const std::string first =
       fmt::format("{}/events.out.tfevents.{:010}.{}.{}", options_.folder,
@@ -69,7 +69,8 @@ Result<void> TensorboardFile::begin() {
 
 void TensorboardFile::take(const Record& record) {
   if (const auto* run = std::get_if<RunRecord>(&record.body)) {
-    // What belongs to the state that it goes on from, such as its validation, is not made again.
+    // The run goes on from the state at record.step. What belongs to that state, such as its
+    // validation, is not made again.
     file_->add(tensorboard_record(session_event(time_of(record.time), record.step + 1)));
     text("run", record.step, record.time, markdown(run->facts));
   }
@@ -109,7 +110,7 @@ Result<void> TensorboardFile::flush() {
   return file_->flush();
 }
 
-// What was written is gone with the file; what waits may begin in the middle of a record.
+// All that was written is gone with the file, and what waits may begin in the middle of a record.
 Result<void> TensorboardFile::begin_again() {
   const std::string removed = file_->path();
   const std::uint64_t dropped = dropped_before_ + file_->dropped();
@@ -128,7 +129,7 @@ Result<void> TensorboardFile::begin_again() {
                            flushed ? "" : ": " + flushed.error().message)};
 }
 
-// Of a line that does not tell its own.
+// The record's time, or the newest one where it tells none.
 double TensorboardFile::time_of(double time) {
   if (time > 0.0 && time < kMostSeconds) newest_ = time;
   return newest_;

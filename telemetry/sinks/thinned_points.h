@@ -1,6 +1,6 @@
 #pragma once
 
-// Curves at the pace at which people look at them: the means of what came between two looks.
+// Thins curves to the pace at which people look at them: the mean of what came between two looks.
 
 #include <cstdint>
 #include <map>
@@ -12,13 +12,13 @@
 
 namespace troupe::telemetry {
 
-// One thread at a time. Holds as many numbers as there are series.
+// One thread at a time. It holds as many sums as there are series.
 class ThinnedPoints {
  public:
   struct Point {
     std::string series;
     std::uint64_t step = 0;  // the last one that it stands for
-    double time = 0.0;       // of that
+    double time = 0.0;       // of that step
     double mean = 0.0;
   };
 

@@ -10,7 +10,7 @@ namespace {
 using runtime::Duration;
 using runtime::TimePoint;
 
-// Sums of a few of them, and their differences, stay within 64 bits.
+// Sums and differences of a few such times stay within 64 bits.
 constexpr TimePoint kFarthest{std::int64_t{1} << 59};
 
 bool is_near(TimePoint time) { return time > -kFarthest && time < kFarthest; }

@@ -11,16 +11,16 @@ namespace {
 using runtime::Duration;
 using runtime::TraceFlow;
 
-// No clock is so far off; what says so is wrong.
+// No clock is farther off. A message that says so is ignored.
 constexpr Duration kMostMove = std::chrono::seconds(1);
 
-// What within a node has the same flow may be something else on another one.
+// A flow within a node may be another message on another node.
 auto key(const ArrowEnd& end) {
   return std::tuple(end.flow, end.flow.within_node() ? end.node + 1 : 0);
 }
 
-// A message is sent and handled at some time between the beginnings of its spans and their ends: so
-// the ends of its arrow may move there when clocks, or the time of sending, are not exact.
+// A message is sent and handled at some time within its two spans. Clocks and the time of sending
+// are not exact, so the ends of its arrow may move within these spans.
 bool settle(Arrow& arrow) {
   if (arrow.from.time <= arrow.to.time) return true;
   if (arrow.from.begins > arrow.to.end) return false;
@@ -57,7 +57,7 @@ Arrows join_ends(std::vector<ArrowEnd> ends) {
   return result;
 }
 
-// The longest ways through a graph whose edges say by how much one clock has to be ahead of
+// Finds the longest ways through a graph. Its edges say how far one clock has to be ahead of
 // another.
 std::vector<Duration> moves_of_clocks(const std::vector<ArrowEnd>& ends, std::size_t nodes) {
   std::map<TraceFlow, const ArrowEnd*> sent;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Which handlers of a trace are joined by messages.
+// Finds which handlers of a trace are joined by messages.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,17 +27,17 @@ struct Arrow {
 
 struct Arrows {
   std::vector<Arrow> arrows;
-  std::vector<ArrowEnd> loose;  // of links, whose other ends are not there
+  std::vector<ArrowEnd> loose;  // messages of links whose other ends are not there
   std::size_t left_out = 0;     // they would lead back in time
 };
 
 // A flow that has more than two ends, or two of one kind, joins nothing.
 Arrows join_ends(std::vector<ArrowEnd> ends);
 
-// By how much the clock of each node, by position, has to be moved on so that no message is handled
-// before it is sent: as little as can be, and the first one not at all. Zeros where that cannot be.
-// What is known of clocks by other means is exact to some 0.1 ms, which messages can be faster
-// than.
+// How far each node's clock, by position, has to be moved on so that no message is handled before
+// it is sent. Clocks move as little as can be, and the first one not at all. All are 0 where that
+// cannot be. This is needed because offsets of clocks are exact to some 0.1 ms, and messages can be
+// faster.
 std::vector<runtime::Duration> moves_of_clocks(const std::vector<ArrowEnd>& ends,
                                                std::size_t nodes);
 

@@ -16,28 +16,28 @@ using runtime::TimePoint;
 using runtime::TraceFlow;
 using runtime::TraceRecord;
 
-// Of the layout below. Processes of one run are of one build, so this only tells rubbish apart.
+// Tells the layout below from other bytes. Processes of one run are of one build.
 constexpr std::string_view kMagic = "TRT1";
 // A record has a head, a start and an argument, a byte each at least.
 constexpr std::size_t kLeastRecordBytes = 3;
 
 constexpr std::size_t kMostNameBytes = 64;
 
-// What came of a few bytes each, and was sent for that alone, must not fill the memory. Records of
-// actors that ran have five bytes and more of times, sizes and numbers.
+// Few bytes that become many records must not fill the memory. Records of actors that ran have five
+// bytes and more of times, sizes and numbers.
 constexpr std::size_t kMostTimesTheBytes = 12;
 constexpr std::size_t kSpareBytes = 4096;
 
-// Times beyond, years of a machine that never rested, are none.
+// No machine has run so long, in either direction.
 constexpr TimePoint kFarthest{std::int64_t{1} << 59};
 
-// What a record's first number says below its name.
+// The lowest bits of a record's first number; its name stands above them.
 constexpr std::uint64_t kSent = 1, kHasFlow = 2;
 
 class Writer {
  public:
   void number(std::uint64_t value) { runtime::append_varint(bytes_, value); }
-  // Small ones in few bytes, whatever their sign.
+  // Numbers near 0 take few bytes, whatever their sign.
   void integer(std::int64_t value) {
     number((static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63));
   }
@@ -56,7 +56,7 @@ class Writer {
   std::vector<std::byte> bytes_;
 };
 
-// After the first thing that is wrong everything reads as zero.
+// After the first fault everything reads as zero.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> rest)
@@ -78,7 +78,7 @@ class Reader {
     const std::uint64_t value = number();
     return static_cast<std::int64_t>((value >> 1) ^ (~(value & 1) + 1));
   }
-  // How many things of at least `bytes` each follow, of `memory` each.
+  // How many things follow that have at least `bytes` each and take `memory` each.
   std::size_t count(std::size_t bytes, std::size_t memory) {
     const std::uint64_t value = number();
     if (value <= rest_.size() / bytes && value <= room_ / memory) {
@@ -114,11 +114,11 @@ class Reader {
 
  private:
   std::span<const std::byte> rest_;
-  std::size_t room_;  // memory that what follows may take
+  std::size_t room_;  // that the rest may take
   bool ok_ = true;
 };
 
-// Times of neighbours differ little; and differences of anything, wrapping round, add up again.
+// Times of neighbours differ little. Differences may wrap round: they add up again all the same.
 std::int64_t less(TimePoint a, TimePoint b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a.count()) -
                                    static_cast<std::uint64_t>(b.count()));

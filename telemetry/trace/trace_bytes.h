@@ -1,7 +1,7 @@
 #pragma once
 
-// What the actors of a node did lately, in as few bytes as go over a link in one message: some ten
-// per record. The head of a run makes one trace of those of all nodes.
+// Packs what the actors of a node did lately into some ten bytes per record, so that it goes over a
+// link in one message. The head of a run makes one trace of those of all nodes.
 
 #include <cstddef>
 #include <span>
@@ -15,9 +15,9 @@ namespace troupe::telemetry {
 // Pure functions; any thread. Names keep their first 64 bytes.
 std::vector<std::byte> pack_actors(const std::vector<runtime::ActorTrace>& actors);
 
-// Of bytes that anyone may have sent: what is no such trace, to its end, is an error (kData), and
-// so is what would take more memory than twelve times its bytes and 4 KiB, which no trace of actors
-// that ran does. Every name is within names.
+// The bytes may be any. kData: they are no such trace to their end, or would take more memory than
+// twelve times their number and 4 KiB, which no trace of actors that ran does. Every record's name
+// is within names.
 runtime::Result<std::vector<runtime::ActorTrace>> unpack_actors(std::span<const std::byte> bytes);
 
 }  // namespace troupe::telemetry

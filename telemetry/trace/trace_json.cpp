@@ -25,7 +25,7 @@ using runtime::TraceRecord;
 
 // One line of the file.
 struct Event {
-  enum class Kind : std::uint8_t { kSpan, kSent, kHandled };  // in their order at one time
+  enum class Kind : std::uint8_t { kSpan, kSent, kHandled };  // in this order at the same time
   Kind kind = Kind::kSpan;
   TimePoint time{0};
   Duration lasts{0};
@@ -160,7 +160,7 @@ class Printer {
     next_tid_ += rows.count();
   }
 
-  // Closer than the offsets are known.
+  // Messages tell more of clocks than their offsets do.
   void align_clocks() {
     const std::vector<Duration> moves = moves_of_clocks(ends_, trace_.nodes.size());
     for (Event& event : events_) event.time += moves[event.pid - 1];

@@ -22,24 +22,24 @@ struct NodeTrace {
 struct Trace {
   std::vector<NodeTrace> nodes;      // in the order they are shown
   std::vector<std::string> missing;  // nodes that were asked and have not answered
-  // Spans and sendings at most. Of more the newest are told: all from one moment on.
+  // How many spans and sendings are told at most: the newest, all from one moment on.
   std::size_t most_records = 400'000;
 };
 
-// One JSON object, its events in the order of their times: a process per node, a row per actor, a
-// span per handler with its name ("batch", "timer") and, as "argument", the bytes of the message it
-// took; an actor may add spans of its own, with arguments of its choice. Spans that overlap others
-// without lying inside them stand on further rows of their actor, "NAME (2)", or are left out and
-// counted in "otherData" where that takes more than 32. Times are
-// microseconds on the trace's clock.
+// One JSON object, its events in the order of their times. There is a process per node, a row per
+// actor, and a span per handler with its name ("batch", "timer") and, as "argument", the bytes of
+// the message it took. An actor may add spans of its own, with arguments of its choice. Spans that
+// overlap others without lying inside them stand on further rows of their actor, "NAME (2)". Where
+// that takes more than 32 rows they are left out. Times are microseconds on the trace's clock.
 //
-// Arrows ("s" and "f" of one id) lead from the handler in which a message was sent to the one that
-// it was handled by, where both are told, and never back in time: nodes' clocks are moved a little
-// where their offsets are not known well enough for that, an arrow's ends within their handlers, or
-// it is left out.
-// "otherData" says how many were, and what is missing.
+// An arrow ("s" and "f" of one id) leads from the handler that sent a message to the one that
+// handled it, where both are told. It never leads back in time: the nodes' clocks are moved a
+// little where their offsets are not known well enough, or the arrow's ends within their handlers,
+// or the arrow is left out.
 //
-// The trace of one node also has "ends", those of messages to and from other nodes, {"flow":
+// "otherData" says which nodes are missing, and how many spans and arrows were left out.
+//
+// The trace of one node also has "ends": the ends of messages to and from other nodes, {"flow":
 // "12/345", "ph": "s" or "f", "tid", "ts"}, by which traces of several nodes can be joined later.
 std::string trace_json(const Trace& trace);
 

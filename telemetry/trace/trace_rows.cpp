@@ -8,17 +8,17 @@ namespace {
 using runtime::TimePoint;
 using runtime::TraceRecord;
 
-// Spans inside a handler's that may begin and end before the time that is looked for.
+// How many spans inside a handler's may begin and end before the time that is looked for.
 constexpr std::size_t kMostLooks = 1000;
-// An actor has few things under way at a time; what says otherwise need not be shown in full, but
-// must not cost the square of its length.
+// An actor has few spans under way at a time. A trace that says otherwise need not be shown in
+// full, but must not cost the square of its length.
 constexpr std::size_t kMostRows = 32;
 
 bool comes_before(const TraceRecord& a, const TraceRecord& b) {
   return a.start != b.start ? a.start < b.start : a.end > b.end;
 }
 
-// Of the spans on a row that go on, the outermost first, where each ends.
+// `ends` are the ends of the spans that go on, on one row, the outermost first.
 bool fits(std::vector<TimePoint>& ends, const TraceRecord& span) {
   while (!ends.empty() && ends.back() <= span.start) ends.pop_back();
   return ends.empty() || span.end <= ends.back();

@@ -1,6 +1,6 @@
 #pragma once
 
-// Server-sent events out of the bytes of a stream (WHATWG HTML, section 9.2).
+// Reads server-sent events from the bytes of a stream (WHATWG HTML, section 9.2).
 
 #include <cstddef>
 #include <functional>
@@ -13,15 +13,15 @@ class EventReader {
  public:
   struct Event {
     std::string name;  // "history", "update"
-    std::string id;    // of this event or, where it has none, the last one before
-    std::string data;  // lines of it have '\n' between them
+    std::string id;    // its own, or the last one before it
+    std::string data;  // its lines, with '\n' between them
   };
   using Take = std::function<void(const Event&)>;
 
   // The lines of an event may have `most_bytes`.
   EventReader(Take take, std::size_t most_bytes) : take_(std::move(take)), most_(most_bytes) {}
 
-  // Any pieces, in order. False: an event is too long, and nothing further is understood.
+  // The bytes come in any pieces. False: an event is too long, and nothing further is understood.
   bool read(std::string_view bytes);
   const std::string& last_id() const { return event_.id; }
 
@@ -32,7 +32,7 @@ class EventReader {
   std::size_t most_;
   std::string waiting_;  // a line without its end
   std::size_t looked_ = 0;
-  std::size_t bytes_ = 0;  // of the event's lines so far
+  std::size_t bytes_ = 0;  // in the event's lines so far
   bool broken_ = false;
   Event event_;
   bool has_data_ = false;

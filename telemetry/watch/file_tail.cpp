@@ -28,7 +28,7 @@ bool FileTail::look(const Reader& reader) {
   written_ =
       static_cast<double>(now.st_mtim.tv_sec) + 1e-9 * static_cast<double>(now.st_mtim.tv_nsec);
   if (same) return true;
-  // The file that was read stays open until now, so that no other has its number.
+  // The file that was read stays open until here, so that no other file can have its number.
   runtime::Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) return false;
   const bool had_one = file_.is_open();

@@ -1,6 +1,6 @@
 #pragma once
 
-// "http://host:8400/?token=x", "host:8400": where a page is, and what it asks for.
+// The address of a page, and the token it asks for: "http://host:8400/?token=x", "host:8400".
 
 #include <cstdint>
 #include <string>
@@ -19,9 +19,9 @@ struct PageAddress {
   std::string text() const;
 };
 
-// Whether people would mean an address by this, and not a folder.
+// Whether people mean an address by this, and not a folder.
 bool looks_like_address(std::string_view text);
-// kUsage: it is none. Encrypted pages (https) are not read.
+// kUsage: this is no address, or one of an encrypted page (https), which is not read.
 runtime::Result<PageAddress> parse_page_address(std::string_view text);
 
 }  // namespace troupe::telemetry

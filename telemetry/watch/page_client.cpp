@@ -41,7 +41,7 @@ Request request_to(const PageAddress& address, const std::string& path) {
   Request request(http::verb::get, path, 11);
   request.set(http::field::host, address.text());
   request.set(http::field::connection, "close");
-  // A token with other letters would be more than one field.
+  // A token with a line break would become more than one field.
   const bool is_plain = std::all_of(address.token.begin(), address.token.end(),
                                     [](char letter) { return letter >= ' ' && letter <= '~'; });
   if (is_plain && !address.token.empty()) {
@@ -77,7 +77,7 @@ class Exchange {
     return parser_.get().result_int();
   }
 
-  // Some more of the body; "" at its end.
+  // Reads some more of the body. "": it has ended.
   Result<std::string_view> read_some() {
     auto& body = parser_.get().body();
     while (!parser_.is_done()) {
@@ -92,7 +92,7 @@ class Exchange {
     return std::string_view();
   }
 
-  // All the rest of it.
+  // Reads all the rest of the body.
   Result<std::string> read_all(std::size_t most) {
     std::string body;
     while (true) {
@@ -159,7 +159,7 @@ Result<void> PageClient::follow(const std::string& path, const EventReader::Take
   const bool known = !last_id_.empty() && last_id_.size() < 100;
   if (known) request.set("Last-Event-ID", last_id_);
   ASSIGN_OR_RETURN(const unsigned status, exchange.ask(request));
-  // What the server cannot do now it can do later.
+  // The server may be able to do it later.
   if (status >= 500) return exchange.refused(ErrorKind::kLostPeers, path);
   if (status != 200) return exchange.refused(ErrorKind::kUsage, path);
   EventReader reader(

@@ -1,6 +1,6 @@
 #pragma once
 
-// Reads what a page's server tells: whole answers, and the stream of a run.
+// Reads from a page's server: whole answers, and the stream of a run.
 
 #include <functional>
 #include <string>
@@ -21,12 +21,12 @@ class PageClient {
   // `stop` empty: never. `limits`: its own, not the server's.
   explicit PageClient(PageAddress address, Stop stop = {}, const PageLimits& limits = {});
 
-  // The body of a good answer, read on a connection of its own. kLostPeers: nobody answers there,
-  // or stop() says so; kUsage: refused, with the server's words.
+  // The body of a good answer, on a connection of its own. kLostPeers: nobody answers there in
+  // time, or stop() says so. kUsage: the server refuses; the message has its words.
   runtime::Result<std::string> get(const std::string& path);
 
-  // Events as they come, until the stream ends (no error), breaks, or stop() says so (kLostPeers,
-  // kUsage as above). Called again, it goes on where it was if the server still knows.
+  // Hands on events as they come, until the stream ends (no error), breaks, or stop() says so
+  // (kLostPeers, kUsage as above). Called again, it goes on where it was if the server still knows.
   runtime::Result<void> follow(const std::string& path, const EventReader::Take& take);
 
  private:

@@ -16,8 +16,8 @@ namespace {
 
 using nlohmann::json;
 
-// Seconds since 1970 at "2025-01-31 12:34:56.789" here, as logs have it; 0 for any other text.
-// `rest`: what stands behind it.
+// Seconds since 1970 at the local time "2025-01-31 12:34:56.789", as logs have it. 0: the text is
+// another. `rest` becomes what follows the time.
 double local_seconds(const char* text, const char** rest) {
   std::tm parts{};
   const char* behind = ::strptime(text, "%Y-%m-%d %H:%M:%S", &parts);

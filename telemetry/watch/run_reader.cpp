@@ -26,9 +26,9 @@ using runtime::ErrorKind;
 using runtime::Result;
 
 constexpr std::uint64_t kLogBytes = 256 << 10;
-constexpr std::size_t kMessageBytes = 4 << 10;  // of a message of several lines, for its end
+constexpr std::size_t kMessageBytes = 4 << 10;  // kept of a message of several lines
 constexpr std::size_t kMostFileBytes = std::size_t{16} << 20;
-// A run on another host, whose lock cannot be seen here, tells something at least so often.
+// The lock of a run on another host cannot be seen here. Such a run writes at least so often.
 constexpr double kSilenceSeconds = 30.0;
 
 using FileMark = RunReader::FileMark;
@@ -40,7 +40,7 @@ FileMark mark_of(const std::string& path) {
           status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
 }
 
-// "" where there is no such file, or one larger than any of a run is.
+// "": there is no such file, or it is larger than any of a run.
 std::string text_of(const std::string& path) {
   auto text = runtime::read_file(path, kMostFileBytes);
   return text.ok() ? std::move(*text) : "";
@@ -102,7 +102,7 @@ bool RunReader::is_held() const {
 
 std::string RunReader::why_it_is_silent(bool has_summary) const {
   if (has_summary) return fmt::format("{}/summary.json is damaged: how it ended is lost", folder_);
-  // It failed before it began to train, or was ended while it went on after the error.
+  // It failed before it began to train, or was ended after the error.
   if (last_log_.level == "error") {
     return fmt::format("it left no summary.json; the last its log says: {}", last_log_.text);
   }
@@ -139,7 +139,7 @@ void RunReader::judge_end(const FileMark& summary) {
 }
 
 bool RunReader::read_all() {
-  // It is written behind the last line.
+  // The summary is written after the last line, so it is looked at before the lines.
   const FileMark summary = mark_of(folder_ + "/summary.json");
   const FileTail::Reader lines{[this](std::string_view line) { take_line(line); },
                                [this] { begin_anew(); }};

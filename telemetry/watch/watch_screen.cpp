@@ -60,7 +60,7 @@ std::vector<std::string> slots_of(const RunFacts& facts) {
   return slots;
 }
 
-// The weighted sum of a slot's terms, which have their points at the same steps.
+// The weighted sum of a slot's terms. They have their points at the same steps.
 std::vector<double> slot_loss(const HistoryNews& run, const std::string& slot) {
   std::vector<double> sum;
   for (const auto& [term, weight] : facts_of(run).losses) {
@@ -105,7 +105,7 @@ void add_curves(const HistoryNews& run, std::size_t columns, std::vector<std::st
   }
 }
 
-// What a step's time goes to, lately.
+// The parts of a step's time, lately.
 void add_step_time(const HistoryNews& run, std::size_t columns, std::vector<std::string>& lines) {
   constexpr std::array<const char*, 4> kParts{"load", "compute", "reduce", "apply"};
   std::array<double, 4> seconds{};
@@ -184,7 +184,7 @@ std::string sparkline(std::span<const double> values, std::size_t columns) {
     low = std::min(low, value);
     high = std::max(high, value);
   }
-  // Halves, since the difference may be too large for a number; or, of the smallest, none.
+  // Taken of halves, since the difference may be too large for a double. It is 0 for the smallest.
   const double spread = high / 2 - low / 2;
   std::string line;
   for (const double value : values) {

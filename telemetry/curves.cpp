@@ -38,12 +38,10 @@ std::vector<std::pair<std::string, SeriesNews>> Curves::since(std::uint64_t vers
   return news;
 }
 
-std::vector<LatestValue> Curves::latest() const {
-  std::vector<LatestValue> all;
+std::vector<RecordPoint> Curves::latest() const {
+  std::vector<RecordPoint> all;
   for (const auto& [name, curve] : curves_) {
-    const auto& points = curve.series.points();
-    if (points.empty()) continue;
-    all.push_back({name, points.back().x, curve.series.taken(), curve.series.last()});
+    if (curve.series.taken() > 0) all.push_back({name, curve.series.last()});
   }
   return all;
 }

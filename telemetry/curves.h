@@ -27,7 +27,8 @@ class Curves {
 
   // What changed behind the version, in the order of the names.
   std::vector<std::pair<std::string, SeriesNews>> since(std::uint64_t version) const;
-  std::vector<LatestValue> latest() const;
+  // The newest number of each.
+  std::vector<RecordPoint> latest() const;
   // Numbers of curves for which there was no place.
   std::uint64_t left_out() const { return left_out_; }
 

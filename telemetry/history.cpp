@@ -285,7 +285,7 @@ std::optional<NodeState> History::node(std::string_view name) const {
   return content_->told.nodes.find(name);
 }
 
-std::vector<LatestValue> History::latest() const {
+std::vector<RecordPoint> History::latest() const {
   const std::scoped_lock lock(content_->mutex);
   return content_->told.curves.latest();
 }

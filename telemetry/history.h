@@ -23,14 +23,6 @@ struct LogLine {
   std::string text;
 };
 
-// The newest number of a series.
-struct LatestValue {
-  std::string series;
-  std::uint64_t step = 0;
-  std::uint64_t count = 0;
-  double value = 0.0;
-};
-
 struct RunProgress {
   std::string state;  // "starting", "training", "ended", "failed", "stopped"
   std::string error;  // of "failed"
@@ -89,7 +81,8 @@ class History {
   RunProgress progress() const;
   std::vector<NodeState> nodes() const;
   std::optional<NodeState> node(std::string_view name) const;
-  std::vector<LatestValue> latest() const;
+  // The newest number of each series, by name.
+  std::vector<RecordPoint> latest() const;
 
   // Grows with everything that is taken.
   std::uint64_t version() const;

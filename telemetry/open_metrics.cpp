@@ -72,10 +72,10 @@ bool split_loss(std::string_view series, std::string_view& slot, std::string_vie
   return true;
 }
 
-void add_series(const std::vector<LatestValue>& latest, MetricsText& text) {
+void add_series(const std::vector<RecordPoint>& latest, MetricsText& text) {
   constexpr std::string_view kSeconds = "seconds/", kValidation = "validation/";
   MetricSamples loss, seconds, validation, others;
-  for (const LatestValue& value : latest) {
+  for (const RecordPoint& value : latest) {
     const std::string_view series = value.series;
     std::string_view slot, term;
     if (split_loss(series, slot, term)) {

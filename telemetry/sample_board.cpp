@@ -40,7 +40,6 @@ SampleFacts SampleBoard::take_values() {
   for (const auto& [series, tally] : tallies_) {
     if (tally.count > 0) facts.values.emplace_back(series, tally);
   }
-  std::ranges::sort(facts.values, {}, &std::pair<std::string, SampleFigures>::first);
   std::erase_if(tallies_, [](const auto& each) { return each.second.count == 0; });
   for (auto& [series, tally] : tallies_) tally = {};
   told_ = 0;

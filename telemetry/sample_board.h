@@ -4,10 +4,9 @@
 // how many numbers came, their mean, the least, the largest and the last.
 
 #include <cstdint>
-#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "telemetry/record.h"
 
@@ -37,17 +36,10 @@ class SampleBoard {
   SampleFacts take_values();
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view name) const {
-      return std::hash<std::string_view>{}(name);
-    }
-  };
-
   SampleBoardOptions options_;
   // The series of this line and of the one before, so that a series that goes on costs no new
   // memory. A count of 0: nothing was told since the last line.
-  std::unordered_map<std::string, SampleFigures, Hash, std::equal_to<>> tallies_;
+  std::map<std::string, SampleFigures, std::less<>> tallies_;
   std::string series_;    // that is being looked up
   std::size_t told_ = 0;  // series of this line
   std::uint64_t left_out_ = 0;

@@ -10,7 +10,6 @@
 
 #include "runtime/base/json_reader.h"
 #include "runtime/base/json_writer.h"
-#include "telemetry/json_fields.h"
 #include "telemetry/record_fields.h"
 
 namespace troupe::telemetry {
@@ -62,11 +61,25 @@ void add_points(const StepFacts& step, std::vector<RecordPoint>& points) {
   add("seconds/apply", step.apply_seconds, points);
 }
 
+// Null: there is none, or `value` is no object. Lives as long as `value`.
+const json& field(const json& value, const char* name) {
+  static const json kNothing;
+  const auto found = value.find(name);
+  return found == value.end() ? kNothing : *found;
+}
+const json& field(json&& value, const char* name) = delete;
+
+// The rows of the validation's table; null: there are none.
+json table_rows(const ValidationFacts& validation) {
+  const json table = runtime::parse_json(validation.json);
+  const json& rows = field(table, "rows");
+  return rows.is_array() && !rows.empty() ? rows : json();
+}
+
 // The last row is of the generator as it is. Null: there is no table.
 json newest_row(const ValidationFacts& validation) {
-  const json table = runtime::parse_json(validation.json);
-  const auto& rows = items(field(table, "rows"));
-  return rows.empty() ? json() : rows.back();
+  const json rows = table_rows(validation);
+  return rows.is_null() ? rows : rows.back();
 }
 
 void add_points(const ValidationFacts& validation, std::vector<RecordPoint>& points) {
@@ -75,11 +88,11 @@ void add_points(const ValidationFacts& validation, std::vector<RecordPoint>& poi
   const json& merit = field(comparison, "merit");
   for (const char* figure : {"total", "moments", "profiles", "sampling_fraction", "angle"}) {
     const json& value = field(merit, figure);
-    if (value.is_number()) add(fmt::format("validation/{}", figure), number(value), points);
+    if (value.is_number()) add(fmt::format("validation/{}", figure), value.get<double>(), points);
   }
   if (!comparison.is_object()) return;
   for (const auto& [name, value] : comparison.items()) {
-    if (value.is_number()) add("validation/" + name, number(value), points);
+    if (value.is_number()) add("validation/" + name, value.get<double>(), points);
   }
 }
 
@@ -88,9 +101,10 @@ std::string mark_of(const ValidationFacts& validation) {
   if (row.is_null()) return "";
   const json& comparison = field(row, "comparison");
   const json& total = field(field(comparison, "merit"), "total");
-  std::string mark = total.is_number() ? fmt::format("figure of merit {:.4g}", number(total))
+  std::string mark = total.is_number() ? fmt::format("figure of merit {:.4g}", total.get<double>())
                                        : std::string("no figure of merit");
-  if (!items(field(comparison, "unlike")).empty()) mark += ", nothing like the data";
+  const json& unlike = field(comparison, "unlike");
+  if (unlike.is_array() && !unlike.empty()) mark += ", nothing like the data";
   return mark;
 }
 
@@ -154,10 +168,8 @@ std::string mark_of(const Record& record) {
 std::string rows_of(const Record& record) {
   const auto* const validation = std::get_if<ValidationFacts>(&record.body);
   if (validation == nullptr) return "";
-  const json table = runtime::parse_json(validation->json);
-  const json& rows = field(table, "rows");
-  if (!rows.is_array() || rows.empty()) return "";
-  return rows.dump(-1, ' ', false, json::error_handler_t::replace);
+  const json rows = table_rows(*validation);
+  return rows.is_null() ? "" : rows.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 std::string line_of(const Record& record) {
@@ -173,13 +185,15 @@ std::string line_of(const Record& record) {
 
 runtime::Result<Record> read_record(std::string_view line) {
   const json value = runtime::parse_json(line);
-  const std::string kind = text(field(value, "kind"));
+  std::string kind;
+  Record record;
+  runtime::JsonReader reader(value);
+  reader.text("kind", kind, kAnyLength);
+  reader.moment("time", record.time);
   const json& step = field(value, "step");
   if (kind.empty() || !step.is_number_unsigned()) {
     return runtime::Error{runtime::ErrorKind::kData, "not a line of metrics: no kind or no step"};
   }
-  Record record;
-  record.time = number(field(value, "time"));
   record.step = step.get<std::uint64_t>();
   read_any(kind, value, record, std::make_index_sequence<std::variant_size_v<RecordBody>>());
   return record;

@@ -19,7 +19,6 @@
 #include <fmt/format.h>
 
 #include "runtime/base/json_reader.h"
-#include "telemetry/json_fields.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -107,7 +106,8 @@ class Exchange {
   Error refused(ErrorKind kind, const std::string& path) {
     const auto body = read_all(kMostRefusalBytes);
     const auto value = runtime::parse_json(body.ok() ? *body : "");
-    std::string words = text(field(value, "error"));
+    std::string words;
+    runtime::JsonReader(value).text("error", words, kMostRefusalBytes);
     if (words.empty()) words = fmt::format("the answer is HTTP {}", parser_.get().result_int());
     return {kind, fmt::format("{}{}: {}", address_.text(), path, words)};
   }

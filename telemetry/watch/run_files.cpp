@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "runtime/base/json_reader.h"
-#include "telemetry/json_fields.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -33,18 +32,19 @@ double local_seconds(const char* text, const char** rest) {
 std::optional<RunEnd> read_run_end(std::string_view summary_json) {
   const json summary = runtime::parse_json(summary_json);
   if (!summary.is_object() || !summary.contains("state_hash")) return std::nullopt;
-  if (const std::string error = text(field(summary, "error")); !error.empty()) {
-    return RunEnd{"failed", error};
-  }
-  const auto stopped = summary.find("stopped");
-  if (stopped != summary.end() && *stopped == true) return RunEnd{"stopped", ""};
-  return RunEnd{"ended", ""};
+  std::string error;
+  bool stopped = false;
+  runtime::JsonReader reader(summary);
+  reader.text("error", error, SIZE_MAX);
+  reader.flag("stopped", stopped);
+  return RunEnd{!error.empty() ? "failed" : stopped ? "stopped" : "ended", error};
 }
 
 std::vector<ListedNode> read_nodes_file(std::string_view nodes_json) {
   std::vector<ListedNode> nodes;
   const json list = runtime::parse_json(nodes_json);
-  for (const json& item : items(list)) {
+  if (!list.is_array()) return nodes;
+  for (const json& item : list) {
     if (ListedNode node; runtime::read_object(item, node)) nodes.push_back(std::move(node));
   }
   return nodes;

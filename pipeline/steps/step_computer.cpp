@@ -109,17 +109,16 @@ bool StepComputer::prepare(const TrainingState& state, const StepShare& step) {
 
 void StepComputer::prepare_one(const TrainingState& state, const StepShare& step,
                                std::size_t micro_batch, int stream) {
+  const model::GanParameters parameters = parameters_of(state);
   const model::EventBatch events = events_of(step.iteration_->micro_batch(micro_batch).events);
-  const runtime::RandomPosition where =
-      position(options_, *step.iteration_, step.slot(), micro_batch);
-  if (step.kind() == SlotKind::kG) {
-    gan_.begin_generator(parameters_of(state), events, where, *streams_[stream]);
-    return;
-  }
+  const model::GanWork work{parameters, events,
+                            position(options_, *step.iteration_, step.slot(), micro_batch),
+                            *streams_[stream]};
+  if (step.kind() == SlotKind::kG) return gan_.begin_generator(work);
   std::vector<float>& images = images_[micro_batch];
   images.resize(
       static_cast<std::size_t>(gan_.batch() * gan_.generator().output_shape(0).elements()));
-  gan_.make_fakes(parameters_of(state), events, where, *streams_[stream], images.data());
+  gan_.make_fakes(work, images.data());
 }
 
 bool StepComputer::compute(const TrainingState& state, StepShare& step,
@@ -155,21 +154,18 @@ void StepComputer::compute_one(const TrainingState& state, const StepShare& step
         "the data's images are not what the discriminator reads");
   const model::EventBatch events = events_of(batch);
   const model::GanParameters parameters = parameters_of(state);
-  const auto where = position(options_, *step.iteration_, step.slot(), micro_batch);
+  const model::GanWork work{parameters, events,
+                            position(options_, *step.iteration_, step.slot(), micro_batch),
+                            *streams_[stream], final_from};
   const bool prepared = prepared_step_.has_value() && micro_batch < prepared_;
   if (step.kind() != SlotKind::kDReal && !prepared) prepare_one(state, step, micro_batch, stream);
   switch (step.kind()) {
     case SlotKind::kDReal:
-      gan_.d_real(parameters, events, where, *streams_[stream], contributions, final_from);
-      break;
+      return gan_.d_real(work, contributions);
     case SlotKind::kDFake:
-      gan_.d_fake(parameters, events, images_[micro_batch].data(), where, *streams_[stream],
-                  contributions, final_from);
-      break;
+      return gan_.d_fake(work, images_[micro_batch].data(), contributions);
     case SlotKind::kG:
-      gan_.finish_generator(parameters, events, where, *streams_[stream], contributions,
-                            final_from);
-      break;
+      return gan_.finish_generator(work, contributions);
   }
 }
 

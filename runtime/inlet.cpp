@@ -12,7 +12,7 @@ Inlet::Inlet(const LinkPlan& plan, Cell& to)
 
 void Inlet::take_back(std::int64_t bytes) {
   // An actor on its own thread may compute for seconds before its slice ends: it returns at once.
-  if (running_cell != &to_ || to_.own_thread()) {
+  if (running_cell != &to_ || to_.plan().own_thread) {
     hand_over(1, bytes);
     return;
   }

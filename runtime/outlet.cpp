@@ -31,7 +31,7 @@ bool Outlet::send(Message& message) {
   sent_messages_.store(window_.sent_messages(), std::memory_order_relaxed);
   const auto number = static_cast<std::uint64_t>(window_.sent_messages());
   message.attach(*this, true, number);
-  from_.trace_sent({trace_link(), number}, bytes);
+  from_.trace().sent({trace_link(), number}, bytes);
   pass_on(std::move(message));
   return true;
 }
@@ -75,7 +75,7 @@ void Outlet::notify_sender() {
   const bool fits =
       credit_admits(wanted, messages_out, bytes_out, plan_.message_credits, plan_.byte_credits);
   if (fits && wanted_bytes_.compare_exchange_strong(wanted, kNotWaiting)) {
-    from_.notify_credit(port_);
+    from_.post(CreditSignal{port_});
   }
 }
 

@@ -20,7 +20,7 @@ constexpr std::int64_t kBinCount = 8;
 
 Error topology_error(std::string message) { return {ErrorKind::kTopology, std::move(message)}; }
 
-// Conditions drawn for fakes are energies: nothing else may be asked of them.
+// Drawn conditions are energies, so a model that needs any other condition is refused.
 Result<void> check_fake_conditions(const GanDescription& gan) {
   if (gan.fake_conditions != FakeConditions::kUniform) return {};
   if (uses_angle(gan.latent)) {
@@ -136,12 +136,13 @@ struct GanArithmetic : GanWork {
     gan.generator_->run(Pass::kForwardTraining, bindings, stream.generator_);
   }
 
-  // The generator's forward pass comes before its contributions exist; its statistics wait here.
+  // The generator's forward pass runs before there is a contribution vector, so its statistics wait
+  // here.
   T* statistics_sink() const {
     return reinterpret_cast<T*>(stream.generator_statistics_.mutable_data());
   }
 
-  // The images stand in the discriminator's input already.
+  // Expects the images in the discriminator's input.
   void d_step(const ConditionsView& view, double label, const ContributionLayout& layout,
               T* contributions) const {
     const ParameterLayout& tensors = gan.discriminator_->parameters();
@@ -153,7 +154,7 @@ struct GanArithmetic : GanWork {
     backward(*gan.discriminator_, bindings, stream.discriminator_);
   }
 
-  // Everything behind the gradients is final before it.
+  // The elements behind the gradients are final before the backward pass begins.
   void backward(const Program& program, Bindings bindings, Workspace& workspace) const {
     if (final_from != nullptr) (*final_from)(program.parameters().weights_size);
     bindings.gradients_final = final_from;

@@ -1,8 +1,8 @@
 #pragma once
 
 // One iteration of a conditional GAN for calorimeter showers, micro-batch by micro-batch: which
-// numbers each step of the schedule contributes, and their computation from the state. Pure: what a
-// micro-batch contributes depends on the state, its events and its RandomPosition, on nothing else.
+// numbers each step of the schedule contributes, and their computation from the state. Pure: a
+// contribution depends on the state, the events and the RandomPosition, and on nothing else.
 //
 // The losses, their weights and the order of the steps are those of 3DGAN (svalleco/3Dgan).
 
@@ -78,8 +78,8 @@ enum StatePart : std::uint8_t {
 };
 struct SlotAccess {
   std::uint8_t prepare_reads = 0;  // by the part that may run ahead: make_fakes, begin_generator
-  // By all of the computation. Training passes normalise by their batch: only fakes, made in
-  // inference mode, read moving statistics.
+  // The whole computation reads these. Training passes normalise by their batch, so only fakes,
+  // which are made in inference mode, read moving statistics.
   std::uint8_t reads = 0;
   std::uint8_t writes = 0;  // when the step is applied
 };

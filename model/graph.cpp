@@ -42,7 +42,7 @@ class GraphMaker {
   }
   int value(int layer) const { return layer < 0 ? 0 : value_of_[index(layer)]; }
 
-  // Whether nobody but its one reader sees the layer's result.
+  // True if only one layer reads the result, and it is no output of the network.
   bool is_private(int layer) const {
     return readers_[index(layer)] == 1 && output_of_[index(layer)] < 0;
   }

@@ -13,7 +13,8 @@ namespace troupe::model {
 namespace {
 
 constexpr std::string_view kInputName = "input";
-// What random streams are numbered for (streams.h), with room for two weight tensors per layer.
+// As many layers as random streams are numbered for (streams.h), with room for two weight tensors
+// each.
 constexpr std::size_t kMostLayers = 2048;
 constexpr int kUnresolved = -2;
 

@@ -2,9 +2,8 @@
 
 // The operations a Program is made of, as data. Each struct gives the sizes of one kernel call and,
 // in its comment, the operands in order; kName is its name in traces and messages. An operand is a
-// dense array of the backend's data type;
-// "-> a, b" are written completely and never read before. All sizes are those of one micro-batch.
-// dX is the derivative of the loss with respect to X.
+// dense array of the backend's data type; "-> a, b" are written completely and never read before.
+// All sizes are those of one micro-batch. dX is the derivative of the loss with respect to X.
 
 #include <cstdint>
 #include <string>

@@ -29,7 +29,7 @@ class ActorTree {
 
   // Once. Starts all actors, or none if `start_threads` fails: that is then the node's error.
   void begin(const std::function<runtime::Result<void>()>& start_threads);
-  // Returns when begin() has, so that whatever comes from outside finds every actor open.
+  // Returns when begin() has, so that messages from outside find every actor open.
   void wait_until_begun() const { const std::scoped_lock lock(mutex_); }
 
   // For cells, on their threads.

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a cell writes into its trace: a span per handler, and the messages that it sends.
+// The trace of a cell: a span per handler, and the messages that it sends.
 
 #include <cstdint>
 #include <string_view>

@@ -77,7 +77,7 @@ Origin* NodeCore::control_origin_of(const std::string& actor) {
   return found == nullptr ? nullptr : &found->control_origin();
 }
 
-// A root that has ended needs to know nothing any more.
+// Tells nothing to a root that has ended.
 void NodeCore::tell_root(Message message) {
   const std::optional<ActorId> root = tree_->open_root();
   if (root) send_control(outside_, wiring_.cell(*root).plan().name, std::move(message));

@@ -39,7 +39,7 @@ class NodeWiring {
 
   // Any thread. Whether no handler runs and no mailbox holds anything.
   bool quiet() const;
-  // Any thread: see Activity. Of the actors of this node.
+  // Any thread. The progress of this node's actors; see Activity.
   std::int64_t progress() const;
   // Any thread; figures may be a moment old.
   std::vector<LinkStats> link_stats() const;

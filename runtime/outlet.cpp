@@ -48,9 +48,9 @@ bool Outlet::admits_after_refresh(std::int64_t bytes) {
   return window_.admits(bytes);
 }
 
-// Says that it waits before it looks. The store, the looks, the additions in credit_back and the
-// load there are sequentially consistent: either the sender sees the return or the returner sees
-// the wait.
+// The sender announces that it waits before it looks for credit. The store, the looks, the
+// additions in credit_back and the load there are sequentially consistent: either the sender sees
+// the return or the returner sees the wait.
 bool Outlet::find_credit(std::int64_t bytes) {
   if (plan_.lane == Lane::kMetrics) return admits_after_refresh(bytes);
   wanted_bytes_.store(bytes);

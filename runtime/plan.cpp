@@ -102,7 +102,7 @@ class Checker {
     }
   }
 
-  // Whether going up from the actor comes back to it.
+  // True if the actor is its own owner, directly or through others.
   bool owns_itself(const std::string& name) const {
     std::string above = owners_.at(name);
     for (std::size_t steps = 0; !above.empty() && steps < plan_.actors.size(); ++steps) {

@@ -18,8 +18,8 @@ bool lacks_credit(const WaitGraph& graph, std::size_t actor) {
                      [&](const LinkWait& link) { return link.from == actor && link.sender_waits; });
 }
 
-// Whether `link` is one its receiver may be waiting on for a message. What it keeps does not help
-// it.
+// True if the receiver may be waiting for a message of `link`. Messages that it keeps do not count:
+// they do not help it.
 bool starves(const WaitGraph& graph, const LinkWait& link) {
   return link.lane == Lane::kData && link.queued == 0 &&
          graph.actors[link.from].activity != Activity::kEnded &&
@@ -97,7 +97,7 @@ std::string describe(const WaitGraph& graph, std::size_t index) {
   return fmt::format("{}: {}", actor.name, fmt::join(parts, "; "));
 }
 
-// Into what one end of a link says goes what the other end says.
+// Completes the description of a link by one end with that by the other end.
 void join(const LinkWait& other, bool from_receiver, LinkWait& link) {
   const bool waits = link.sender_waits || other.sender_waits;
   const LinkWait first = link;

@@ -90,7 +90,7 @@ void write(std::string& out, const ShowerPair& pair) {
   out.push_back('}');
 }
 
-// Where a histogram of these values begins and ends.
+// Begin and end of a histogram of these values.
 std::pair<double, double> round_range(std::span<const double> values) {
   if (values.empty()) return {0.0, 1.0};
   const auto [least, largest] = std::minmax_element(values.begin(), values.end());

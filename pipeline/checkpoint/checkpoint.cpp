@@ -95,7 +95,7 @@ Result<Checkpoint> decode_checkpoint(const runtime::Buffer& file, const std::str
                                      "{}: its bits cannot be continued",
                                      content.numerics_version, runtime::kRandomVersion));
   }
-  // Before the hash: that it is another model says more than that a hash differs.
+  // This check comes before the hash: "another model" tells more than "the hash differs".
   RETURN_IF_ERROR(check_tensors(content.tensors, all_expected_tensors(layout, options), path));
   if (const auto checked = check_state(state, layout, options); !checked.ok()) {
     return refusal(path, checked.error().message);

@@ -22,8 +22,7 @@ namespace troupe::pipeline {
 
 class Hdf5TreeWriter {
  public:
-  // The library will be told that `user_block_bytes` (0, 512, 1024, ...) of the caller's own stand
-  // before the image.
+  // The image will stand behind `user_block_bytes` (0, 512, 1024, ...) of the caller's own.
   explicit Hdf5TreeWriter(std::uint64_t user_block_bytes);
 
   // Makes the groups of "a/b/c" that do not exist yet, as do the calls below for theirs.
@@ -65,15 +64,15 @@ struct Hdf5TreeEntry {
   std::int64_t size() const;
 };
 
-// What is read has room for in the file, all together: a file that claims more is refused before
-// anything is allocated for it. The library itself withstands damage less well than that; who
-// verifies a hash of the image first keeps damage, though not malice, away from it.
+// Reads no more than the file has room for: a file that claims more is refused before anything is
+// allocated for it. The library itself withstands damage less well. A caller that verifies a hash
+// of the image first keeps damage, though not malice, away from it.
 class Hdf5TreeReader {
  public:
   // `name` is the file's, for messages.
   Hdf5TreeReader(std::span<const std::byte> image, std::string name);
 
-  // Text up to the first NUL. What fails leaves the value as it was.
+  // Text up to the first NUL. A failed call leaves the value as it was.
   void read_attribute(const std::string& object, const std::string& attribute,
                       std::uint64_t& value);
   void read_attribute(const std::string& object, const std::string& attribute,

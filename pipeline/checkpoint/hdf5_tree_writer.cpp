@@ -143,7 +143,7 @@ runtime::Result<runtime::Buffer> Hdf5TreeWriter::image(std::size_t offset) {
   }
   require(size >= 0, "finish a file in memory");
   if (error_) return *error_;
-  // The image begins behind the user block, which the library leaves to whoever writes the file.
+  // The image begins behind the user block, which the library leaves to the caller.
   runtime::Buffer bytes = runtime::Buffer::allocate(offset + static_cast<std::size_t>(size));
   std::memset(bytes.mutable_data(), 0, offset);
   require(H5Fget_file_image(file_.id(), bytes.mutable_data() + offset,

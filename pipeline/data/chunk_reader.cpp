@@ -35,7 +35,7 @@ Result<ChunkReader> ChunkReader::create(Hdf5Dataset dataset) {
   RETURN_IF_ERROR(d.check_claims());
   reader.note_ = reader.why_not_raw();
   reader.raw_ = reader.note_.empty();
-  // Decoding here meets each chunk that is missing.
+  // Only the library hides missing chunks; decoding here meets each of them.
   if (!reader.raw_) RETURN_IF_ERROR(d.check_written());
   if (d.chunk().empty()) {
     reader.block_rows_ = std::max<std::uint64_t>(1, kContiguousBlockBytes / 4 / d.row_size());
@@ -183,8 +183,9 @@ Result<void> ChunkReader::decode_raw(std::span<const std::uint64_t> offset, Scra
   return {};
 }
 
-// Copies what of the chunk lies inside the dataset to its place in the block, run by run of the
-// last axis.
+// Copies the part of the chunk that lies inside the dataset to its place in the block. The chunk
+// may reach beyond the dataset's shape along every axis, so the copy goes in runs along the last
+// axis, and an odometer over the other axes finds the next run.
 void ChunkReader::scatter(std::span<const std::uint64_t> offset, std::uint64_t first_row,
                           Scratch& scratch) const {
   const auto& shape = dataset_.shape();

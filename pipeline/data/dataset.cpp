@@ -85,7 +85,7 @@ Result<void> Dataset::State::load_blocks(std::uint32_t file,
     return {};
   };
   RETURN_IF_ERROR(reader->images().read(numbers, team, scratch, keep));
-  // Behind the reading: what was written meanwhile shows, too.
+  // The check comes after the reading, so that it also sees a write during the reading.
   if (reader->stamp_now() != files[file].stamp) return changed(files[file].path);
   return {};
 }

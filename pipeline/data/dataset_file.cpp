@@ -69,7 +69,7 @@ Result<void> check_conditions(const Hdf5Dataset& dataset, std::uint64_t rows, in
   return dataset.check_written();
 }
 
-// Files that say nothing are the published ones, in the units of the schema.
+// Files without these attributes are the published ones, in the units of the schema.
 Result<void> check_attributes(const Hdf5File& file, DataSchema schema) {
   if (schema == DataSchema::kCustom) return {};
   const double units = schema == DataSchema::kLcdAngle ? 50.0 : 1.0;

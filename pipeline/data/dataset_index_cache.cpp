@@ -17,7 +17,7 @@ using runtime::Result;
 
 namespace {
 
-// Grows with every change of the format or of what a scan finds.
+// Grows with every change of the format or of the result of a scan.
 constexpr std::uint64_t kFormat = 0x54525058'00000002;
 
 class Writer {

@@ -17,13 +17,13 @@ using runtime::Result;
 
 namespace {
 
-// Deflate cannot expand further; anything a dataset claims beyond it was never there.
+// Deflate cannot expand further, so a dataset that claims more is damaged.
 constexpr std::uint64_t kMaxExpansion = 1032;
 constexpr std::uint64_t kMaxChunkBytes = 1ULL << 30;
 
 Error data_error(std::string message) { return {ErrorKind::kData, std::move(message)}; }
 
-// How many bytes one that is stored can stand for; nothing where a filter says nothing about it.
+// The most bytes that one stored byte can stand for; nothing if a filter sets no limit.
 std::optional<std::uint64_t> expansion(const std::vector<Hdf5Filter>& filters) {
   std::uint64_t factor = 1;
   for (const Hdf5Filter& filter : filters) {
@@ -70,8 +70,8 @@ bool is_half(hid_t type) {
          mantissa_bits == 10 && H5Tget_ebias(type) == 15;
 }
 
-// Only layouts that programs write: with others, which damage can make, the library has been seen
-// to write beyond its buffers.
+// Only layouts that programs write are accepted. Damage can make others, and with these the library
+// has been seen to write beyond its buffers.
 Hdf5Type type_of(hid_t type) {
   const H5T_class_t kind = H5Tget_class(type);
   if (kind == H5T_INTEGER) {

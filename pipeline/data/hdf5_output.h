@@ -1,9 +1,8 @@
 #pragma once
 
-// An HDF5 file composed in memory. The library never touches the disk, so a full disk cannot leave
-// it in a state it does not recover from; the image is then written through runtime::Disk. The
-// memory needed is the size of the file, twice while image() runs. No times are stored: the same
-// calls make the same bytes.
+// An HDF5 file composed in memory and then written through runtime::Disk. The library does not
+// recover from a full disk, so it never touches the disk. The memory needed is the size of the
+// file, twice while image() runs. No times are stored: the same calls make the same bytes.
 
 #include <cstddef>
 #include <cstdint>

@@ -10,7 +10,7 @@ namespace troupe::pipeline {
 namespace {
 
 constexpr double kMeanWeight = 1000.0;
-// Keeps micro-batches x speeds within 63 bits, whatever was measured.
+// Keeps micro-batches x speeds within 63 bits for any measured speed.
 constexpr double kMostWeight = 1e6;
 
 double longest(std::span<const std::uint32_t> quotas, const Speeds& speeds) {

@@ -14,7 +14,7 @@ constexpr auto kBlockBytes = kBlock * static_cast<std::int64_t>(sizeof(float));
 
 std::int64_t divided_up(std::int64_t number, std::int64_t by) { return (number + by - 1) / by; }
 
-// Units of every piece but the shortest, when so many units are cut.
+// Units of every piece but the shortest one, when `units` are cut.
 std::int64_t units_of_piece(std::int64_t units, std::int64_t unit_bytes, std::int64_t segment_bytes,
                             std::uint32_t members) {
   CHECK(units >= 0 && members > 0, "somebody makes a sum");

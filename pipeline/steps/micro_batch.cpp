@@ -9,7 +9,7 @@
 namespace troupe::pipeline {
 namespace {
 
-// What a member has too little of, times the sum of all speeds.
+// The number of micro-batches that a member lacks to its share, times the sum of all speeds.
 std::int64_t shortfall(std::uint64_t count, std::uint64_t speed, std::uint64_t owned,
                        std::uint64_t total) {
   return static_cast<std::int64_t>(count * speed) - static_cast<std::int64_t>(owned * total);

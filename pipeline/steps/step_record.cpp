@@ -162,7 +162,7 @@ Verdict judge(const StepHeader& header, const model::ContributionLayout& tensors
 std::optional<runtime::Error> overflow(const StepRecord& record, const SumLayout& sums,
                                        const model::ContributionLayout& tensors) {
   const std::span<const float> floats = sums.floats_of(record.sums);
-  // Of a NaN it is false, too.
+  // The comparison is false for a NaN, too.
   const float bound =
       std::ldexp(static_cast<float>(record.header.micro_batches), model::kLargestGradientExponent);
   const auto first = std::find_if(floats.begin(), floats.end(),

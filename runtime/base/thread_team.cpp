@@ -15,7 +15,7 @@ ThreadTeam::ThreadTeam(int threads, const std::function<void()>& on_thread_start
       if (on_thread_start) on_thread_start();
       work(i);
     });
-    // A limit of the system; any number of threads computes the same.
+    // The system may give fewer threads. Any number of them computes the same.
     if (!thread.ok()) break;
     others_.push_back(std::move(*thread));
   }

@@ -69,9 +69,10 @@ class ManyOutputsKernel final : public PlaneImageKernel {
   const std::size_t taps_;
 };
 
-// With one output there is nothing to block but taps: these take the outputs' place. Each plane of
-// the input gives a plane of sums over its channels for every tap, and the output is what of these
-// planes, each shifted by its tap, adds up. Element: float or Bfloat16Pair.
+// A convolution with one output channel has no outputs to fill the rows of a block with, so taps
+// take their place. Each plane of the input gives, for every tap, a plane of sums over its
+// channels. The output is the sum of these planes, each shifted by its tap. Element: float or
+// Bfloat16Pair.
 template <class Element>
 class OneOutputKernel final : public PlaneImageKernel {
  public:
@@ -164,8 +165,8 @@ std::unique_ptr<Kernel> make_image_kernel(const ImageConvolution& convolution,
              : make_image_kernel_of<float>(convolution);
 }
 
-// Whether tiles do all they can: on the smallest images they fill few of the lanes, and the more
-// parts the taps have, the more products there are.
+// True where tiles pay: on the smallest images they fill few of the lanes, and every further part
+// of the taps adds products.
 bool are_good(const Tiling& tiling, const ConvolutionGeometry& g) {
   return tiling.tiles() && tiling.parts == 1 && 2 * g.out[1] * tiling.row > tiling.positions;
 }

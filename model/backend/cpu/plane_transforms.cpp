@@ -5,7 +5,7 @@
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/cpu/winograd.h"
 
-// Compiled once for each kind of vector, as plane_vectors.cpp.
+// This file is compiled once for each kind of vector, as plane_vectors.cpp is.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "model/backend/cpu/plane_transforms.cpp"
@@ -140,7 +140,7 @@ HWY_INLINE void transpose(hn::Vec<Eight> (&rows)[kTransposed]) {
   }
 }
 
-// So many are moved sooner one by one.
+// As few as these are moved faster one by one.
 constexpr std::int64_t kFewCells = 2;
 
 void cells_to_planes(const CellsAndPlanes& s, const float* cells, float* planes) {

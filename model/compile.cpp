@@ -109,6 +109,8 @@ class Program::Compiler {
   void note_final_gradients() {
     const std::size_t pass = static_cast<std::size_t>(Pass::kBackwardParameters);
     const auto& instructions = content_.lists.passes[pass];
+    // Gradients from an element on are final when the last instruction that writes any range from
+    // there to the end has run.
     std::map<std::int64_t, std::size_t> last_write;  // by the element that an operand begins at
     for (std::size_t i = 0; i < instructions.size(); ++i) {
       for (const Operand& operand : instructions[i].operands) {

@@ -26,6 +26,8 @@ bool starves(const WaitGraph& graph, const LinkWait& link) {
          graph.actors[link.to].activity == Activity::kIdle && !lacks_credit(graph, link.to);
 }
 
+// An edge leads from an actor to one that it waits for: to the receiver of a link without credit,
+// and with `with_messages` also to the silent sender of a link.
 Edges edges_of(const WaitGraph& graph, bool with_messages) {
   Edges edges(graph.actors.size());
   for (const LinkWait& link : graph.links) {
@@ -167,6 +169,8 @@ std::string culprit(const WaitGraph& graph) {
                        seconds(longest->running_for));
   }
   if (const std::string name = idler(graph, true); !name.empty()) return blame(name);
+  // Circles of actors without credit come first. A circle over messages may be harmless, as an
+  // actor need not wait for every input.
   for (const bool with_messages : {false, true}) {
     std::vector<std::string> names;
     for (const std::size_t actor : find_circle(edges_of(graph, with_messages))) {

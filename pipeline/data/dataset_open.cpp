@@ -156,6 +156,8 @@ Result<FileIndex> Dataset::State::index_of(const DatasetFile& opened, RowRange r
   if (kept && kept->shape == opened.shape() && kept->rows() == opened.rows() &&
       kept->block_rows == images.block_rows()) {
     if (options.cache == CacheMode::kNone) return *std::move(kept);
+    // The kept index replaces the scan, but a memory cache needs the images, so the blocks that
+    // hold rows of the split are read all the same.
     std::vector<std::uint32_t> needed;
     for (std::uint32_t i = 0; i < images.blocks(); ++i) {
       const std::uint64_t first = images.first_row(i);

@@ -38,6 +38,10 @@ class ManyOutputsKernel final : public PlaneImageKernel {
     input_.make_up_to(sample, ox, made, scratch);
     auto* taps = scratch_at<const Element*>(scratch, taps_);
     const TapRange inside = taps_inside(g_, ox);
+    // A tap of the kernel is a pointer into a plane: shifting the pointer by a row and a position
+    // moves the image by (ky, kz). Taps outside the image in x are left out; in y and z they read
+    // the zeros around each plane. Planes of all channels are the same distance apart, so one
+    // pointer serves them all.
     const std::int64_t taps_in_x_plane = this->taps() / g_.kernel[0];
     for (std::int64_t point = 0; point < tiling_.points; ++point) {
       std::size_t count = 0;
@@ -107,6 +111,9 @@ class OneOutputKernel final : public PlaneImageKernel {
 
   void form_sums(const float* sample, std::int64_t ox, std::int64_t& made, const Weights& weights,
                  std::byte* scratch) const override {
+    // Each plane of the input is multiplied once, with all taps, when the first output needs it.
+    // Its products stay until the last output that needs them: of_taps() keeps as many planes as
+    // the kernel has taps along x.
     for (const std::int64_t needed = input_.needed_for(ox); made < needed; ++made) {
       const Element* plane = input_.make(sample, made, scratch, scratch);
       for (std::int64_t point = 0; point < tiling_.points; ++point) {
@@ -124,6 +131,8 @@ class OneOutputKernel final : public PlaneImageKernel {
       }
     }
     const TapRange inside = taps_inside(g_, ox);
+    // The output is the sum over taps of the planes of products, each read from the place of its
+    // tap.
     auto* planes = scratch_at<const float*>(scratch, planes_);
     for (std::int64_t point = 0; point < tiling_.points; ++point) {
       std::size_t count = 0;

@@ -48,6 +48,10 @@ class ParameterKernel final : public Kernel {
   // beside a plane that is being made is the thread's scratch memory; all else is in the caller's.
   void run_together(std::span<void* const> operands, const runtime::RandomPosition& random,
                     const Crew& all) const override {
+    // The gradient of a tap is the sum, over all positions, of the image shifted by the tap times
+    // the derivative. Planes are taken in groups, so that the image planes of a group are made once
+    // for all taps along x. Each (point, kx) has sums of its own and is added to by one thread at a
+    // time, group after group: the order of a sum never depends on the threads.
     const std::int64_t groups = (g_.out[0] + kPlanesAtOnce - 1) / kPlanesAtOnce;
     const Crew crew = all.for_work(products(), 2 * g_.batch * groups);
     std::byte* const scratch = crew.scratch();
@@ -144,6 +148,8 @@ class ParameterKernel final : public Kernel {
                                static_cast<int>(tiling_.outputs), derivatives, scratch);
   }
 
+  // Adds the products of a group for one point and one tap along x. Pairs whose image plane lies
+  // outside the image have no products.
   void add_planes(const Group& group, std::int64_t point, std::int64_t kx,
                   std::byte* scratch) const {
     std::array<const Element*, kPlanesAtOnce> left{}, right{};
@@ -166,6 +172,8 @@ class ParameterKernel final : public Kernel {
         .sums_stride = g_.out_channels});
   }
 
+  // With tiles the sums are those of the points; the transposed transform G^T turns them into the
+  // gradients of the taps. This is done once per run, in double.
   void write_gradient(const float* gradient, float* dkernel) const {
     if (!tiling_.tiles()) {
       std::copy_n(gradient, gradient_size(), dkernel);

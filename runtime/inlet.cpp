@@ -16,6 +16,8 @@ void Inlet::take_back(std::int64_t bytes) {
     hand_over(1, bytes);
     return;
   }
+  // Returns are gathered until a quarter of the credits is back. The slice's end flushes the rest,
+  // so a sender never waits for credits that lie here.
   if (gathered_messages_ == 0) to_.flush_later(*this);
   ++gathered_messages_;
   gathered_bytes_ += bytes;

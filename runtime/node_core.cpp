@@ -113,6 +113,8 @@ bool NodeCore::tend() {
   for (const TimerQueue::Timer& timer : timers_.take_due(now)) {
     wiring_.cell(timer.actor).post(TimerSignal{timer.id});
   }
+  // Timers first: they may be all that still moves the node, and look() must not find it stuck
+  // before.
   const ActorTree::Look look = tree_->look(now);
   if (look == ActorTree::Look::kEnded) {
     if (gate_) gate_->begin_close();

@@ -72,6 +72,7 @@ void Outlet::notify_sender() {
   if (wanted == kNotWaiting) return;
   const std::int64_t messages_out = sent_messages_.load() - returned_messages_.load();
   const std::int64_t bytes_out = sent_bytes_.load() - returned_bytes_.load();
+  // Several returners may come here at once. The exchange lets one of them notify the sender.
   const bool fits =
       credit_admits(wanted, messages_out, bytes_out, plan_.message_credits, plan_.byte_credits);
   if (fits && wanted_bytes_.compare_exchange_strong(wanted, kNotWaiting)) {

@@ -279,6 +279,8 @@ void ThreadScheduler::enqueue(Task& task) {
   }
   Worker* here = this_worker;
   if (here != nullptr && (here->home != state_.get() || here->shared_bit == 0)) here = nullptr;
+  // A worker keeps the first task that it makes runnable. With more work and a sleeper it hands
+  // over.
   if (here != nullptr) {
     const std::scoped_lock lock(here->mutex);
     if (here->queue.empty() || state_->sleepers.load() == 0) {
@@ -300,6 +302,8 @@ std::vector<Task*> ThreadScheduler::retire(const std::vector<Task*>& tasks, Dura
   for (Task* task : tasks) {
     auto* slot = static_cast<Slot*>(task->slot_);
     if (slot == nullptr) continue;
+    // Polls, because retiring is rare: a task that runs would otherwise have to tell whoever waits
+    // for it, on every slice.
     while (state_->running(slot) && steady_now() < give_up_at) {
       std::this_thread::sleep_for(kRetirePoll);
     }

@@ -97,6 +97,7 @@ std::pair<double, double> round_range(std::span<const double> values) {
   double width = *largest - *least;
   if (width <= 1e-9 * *largest) width = *largest;
   if (width < 1e-9) width = 1.0;
+  // Two digits of the width are enough for round ends.
   const double step = std::pow(10.0, std::floor(std::log10(width)) - 1.0);
   const double low = std::floor((*least - width / 4.0) / step) * step;
   const double high = std::ceil((*largest + width / 4.0) / step) * step;

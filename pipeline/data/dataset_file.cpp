@@ -130,6 +130,7 @@ Result<DatasetFile> DatasetFile::open(const std::string& path, DataSchema schema
     RETURN_IF_ERROR(check_conditions(angle, opened.rows(), 0));
     opened.angle_.push_back(std::move(angle));
   }
+  // External links may lead to other files, whose changes count as well.
   std::set<std::string> homes{opened.images_.dataset().home(), opened.energy_.home()};
   for (const Hdf5Dataset& angle : opened.angle_) homes.insert(angle.home());
   homes.erase(path);

@@ -129,6 +129,8 @@ std::optional<FileIndex> load_index(const std::string& folder, const IndexKey& k
     return std::nullopt;
   }
   Reader reader(body);
+  // The name is a hash of the key, so the whole identity is compared as well. The stamp stands only
+  // here: the index of a changed file is not used, and is replaced.
   if (reader.get_text() != identity(key, resolved, stamp)) return std::nullopt;
   FileIndex index;
   index.shape = reader.get<std::array<std::uint32_t, 3>>();

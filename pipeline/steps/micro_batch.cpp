@@ -68,6 +68,7 @@ std::vector<std::uint32_t> micro_batches_of(std::span<const std::uint32_t> owner
   return indices;
 }
 
+// One by one, in order of the index, so that every member finds the same result.
 std::vector<std::uint32_t> reassign_micro_batches(std::span<const std::uint32_t> owners,
                                                   std::span<const std::uint64_t> speeds) {
   const std::uint64_t count = owners.size();

@@ -40,6 +40,7 @@ std::vector<CheckpointTensor> all_expected_tensors(const StateLayout& layout,
   return all;
 }
 
+// The first difference in order is named, as later ones follow from it.
 Result<void> check_tensors(const std::vector<CheckpointTensor>& found,
                            const std::vector<CheckpointTensor>& expected, const std::string& path) {
   for (std::size_t i = 0; i < std::max(found.size(), expected.size()); ++i) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Where kernels come from. A backend turns an Operation into a Kernel once, when a Program is
+// The source of kernels. A backend turns an Operation into a Kernel once, when a Program is
 // compiled; running a Kernel allocates nothing.
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace troupe::model {
 
-// Of the factors whose products convolutions sum. Everything else is float: weights as the
+// The type of the factors whose products convolutions sum. Everything else is float: weights as the
 // optimiser has them, images between operations, sums, gradients, dense layers, batch norm, losses.
 enum class Precision : std::uint8_t { kFp32, kBf16 };
 
@@ -26,13 +26,13 @@ class Kernel {
   virtual ~Kernel() = default;
   // Bytes of scratch memory a run needs, aligned to 64.
   virtual std::size_t scratch_bytes() const { return 0; }
-  // Multiply-adds of a run as they are really done, those of lanes and cells that nobody needs
-  // included; 0: not counted. For benches.
+  // Multiply-adds that a run really does, those of unneeded lanes and cells included; 0: not
+  // counted. For benches.
   virtual double products() const { return 0.0; }
   // Operands as the Operation's comment lists them. Runs on the calling thread alone; one Kernel
   // may run on several threads at once with different operands and scratch. The result is a pure
   // function of the operands and, for dropout, of `random` (whose stream the Kernel replaces by its
-  // own): never of the thread, of what ran before or of how many threads run.
+  // own). It does not depend on the thread, on earlier runs or on how many threads run.
   virtual void run(std::span<void* const> operands, const runtime::RandomPosition& random,
                    std::byte* scratch) const = 0;
   // The same bits, computed by several threads at once where the Kernel can be divided and is worth
@@ -51,11 +51,11 @@ class Backend {
   // reason (kInternal).
   virtual runtime::Result<std::unique_ptr<Kernel>> make_kernel(
       const Operation& operation) const = 0;
-  // What else than the inputs the bits depend on: name, kernels, precision, library version and
-  // instruction set. Members must agree on it.
+  // Everything besides the inputs that the bits depend on: name, kernels, precision, library
+  // version and instruction set. Members must agree on it.
   virtual std::string numerics_class() const = 0;
-  // To be called once in every thread before it runs kernels: rounding mode, flush-to-zero off, one
-  // thread per library primitive.
+  // Every thread calls this once before it runs kernels. It sets rounding mode, flush-to-zero off,
+  // one thread per library primitive.
   virtual void prepare_thread() const = 0;
 };
 

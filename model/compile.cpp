@@ -39,8 +39,8 @@ Error topology_error(const NetworkDescription& network, const std::string& text)
   return {ErrorKind::kTopology, fmt::format("network {}: {}", network.name, text)};
 }
 
-// What fits for one sample may not fit for a batch. Noise for the input and dropout draw one number
-// per element from a counter of 32 bits.
+// One sample may fit where a batch does not. Noise for the input and dropout draw one number per
+// element from a counter of 32 bits.
 Result<void> check_batch(const NetworkDescription& network, const NetworkShapes& shapes,
                          std::int64_t batch) {
   if (batch < 1) {
@@ -103,11 +103,14 @@ class Program::Compiler {
     return {};
   }
 
-  // Backward reaches the weights from the last layer to the first, but for branches. What
-  // instructions write tiles the gradients: each range ends where the next one begins.
+  // The backward pass reaches the weights from the last layer to the first, except where the
+  // network branches. The ranges that instructions write tile the gradients: each ends where the
+  // next one begins.
   void note_final_gradients() {
     const std::size_t pass = static_cast<std::size_t>(Pass::kBackwardParameters);
     const auto& instructions = content_.lists.passes[pass];
+    // Gradients from an element on are final when the last instruction that writes any range from
+    // there to the end has run.
     std::map<std::int64_t, std::size_t> last_write;  // by the element that an operand begins at
     for (std::size_t i = 0; i < instructions.size(); ++i) {
       for (const Operand& operand : instructions[i].operands) {

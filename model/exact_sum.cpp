@@ -18,8 +18,9 @@ constexpr std::uint32_t kInfinityBits = 0x7f800000u;
 constexpr double kRounder = 0x1.8p52;
 constexpr double kRounderLimit = 0x1p51;
 
-// Scales beyond +-900 act like this bound: every float but zero is then flagged, or becomes zero,
-// and means become zero, or infinite. All products below stay inside the double range.
+// Scales beyond +-900 act like this bound, beyond which nothing changes: every float but zero is
+// flagged or becomes zero, and means become zero or infinite. All products below stay inside the
+// double range.
 constexpr int kScaleBound = 900;
 
 double power_of_two(int exponent) {

@@ -20,7 +20,8 @@ namespace troupe::model {
 // No element other than zero was seen (exponents), or no exponent has been measured yet (scales).
 // Below every exponent, so that the maximum combines exponents.
 inline constexpr std::int16_t kNoExponent = INT16_MIN;
-// Of the least denormal float and of the largest finite one: every other lies between.
+// The exponents of the least denormal float and of the largest finite one: every other lies
+// between.
 inline constexpr std::int16_t kLeastExponent = -148;
 inline constexpr std::int16_t kLargestExponent = 128;
 

@@ -20,7 +20,7 @@ constexpr std::int64_t kBinCount = 8;
 
 Error topology_error(std::string message) { return {ErrorKind::kTopology, std::move(message)}; }
 
-// Conditions drawn for fakes are energies: nothing else may be asked of them.
+// Drawn conditions are energies, so a model that needs any other condition is refused.
 Result<void> check_fake_conditions(const GanDescription& gan) {
   if (gan.fake_conditions != FakeConditions::kUniform) return {};
   if (uses_angle(gan.latent)) {
@@ -78,13 +78,8 @@ struct ConditionsView {
 
 // The computation in one data type; `Gan` chooses which.
 template <class T>
-struct GanArithmetic {
+struct GanArithmetic : GanWork {
   const Gan& gan;
-  const GanParameters& parameters;
-  const EventBatch& events;
-  const RandomPosition& position;
-  GanStream& stream;
-  const FinalFrom* final_from = nullptr;
 
   std::int64_t batch() const { return gan.batch(); }
   const GanDescription& description() const { return gan.description_; }
@@ -127,11 +122,11 @@ struct GanArithmetic {
             position};
   }
 
-  void make_fakes(T* images) const {
+  void make_fakes(void* images) const {
     load_latent(conditions());
     gan.generator_->run(Pass::kForwardInference, generator_bindings(), stream.generator_);
     const auto made = gan.generator_->template output<T>(stream.generator_, 0);
-    std::copy(made.begin(), made.end(), images);
+    std::copy(made.begin(), made.end(), static_cast<T*>(images));
   }
 
   void begin_generator() const {
@@ -141,12 +136,13 @@ struct GanArithmetic {
     gan.generator_->run(Pass::kForwardTraining, bindings, stream.generator_);
   }
 
-  // The generator's forward pass comes before its contributions exist; its statistics wait here.
+  // The generator's forward pass runs before there is a contribution vector, so its statistics wait
+  // here.
   T* statistics_sink() const {
     return reinterpret_cast<T*>(stream.generator_statistics_.mutable_data());
   }
 
-  // The images stand in the discriminator's input already.
+  // Expects the images in the discriminator's input.
   void d_step(const ConditionsView& view, double label, const ContributionLayout& layout,
               T* contributions) const {
     const ParameterLayout& tensors = gan.discriminator_->parameters();
@@ -158,21 +154,23 @@ struct GanArithmetic {
     backward(*gan.discriminator_, bindings, stream.discriminator_);
   }
 
-  // Everything behind the gradients is final before it.
+  // The elements behind the gradients are final before the backward pass begins.
   void backward(const Program& program, Bindings bindings, Workspace& workspace) const {
     if (final_from != nullptr) (*final_from)(program.parameters().weights_size);
     bindings.gradients_final = final_from;
     program.run(Pass::kBackwardParameters, bindings, workspace);
   }
 
-  void d_real(T* contributions) const {
+  void d_real(void* contributions) const {
     const auto input = gan.discriminator_->template input<T>(stream.discriminator_);
     std::copy(events.images, events.images + input.size(), input.begin());
     d_step({events.energy, events.angle, events.ecal}, 1.0, gan.contributions(SlotKind::kDReal),
-           contributions);
+           static_cast<T*>(contributions));
   }
 
-  void d_fake(const T* images, T* contributions) const {
+  void d_fake(const void* fakes, void* result) const {
+    const T* images = static_cast<const T*>(fakes);
+    T* contributions = static_cast<T*>(result);
     const ContributionLayout& layout = gan.contributions(SlotKind::kDFake);
     const auto input = gan.discriminator_->template input<T>(stream.discriminator_);
     std::copy(images, images + input.size(), input.begin());
@@ -190,7 +188,8 @@ struct GanArithmetic {
     return empty;
   }
 
-  void finish_generator(T* contributions) const {
+  void finish_generator(void* result) const {
+    T* contributions = static_cast<T*>(result);
     const ContributionLayout& layout = gan.contributions(SlotKind::kG);
     const ParameterLayout& g = gan.generator_->parameters();
     const auto images = gan.generator_->template output<T>(stream.generator_, 0);
@@ -280,15 +279,13 @@ struct GanArithmetic {
 
 namespace {
 
-// Calls use(arithmetic) with the one of the Gan's data type.
+// Calls use(arithmetic) with the arithmetic of the Gan's data type.
 template <class Use>
-void in_data_type(const Gan& gan, const GanParameters& parameters, const EventBatch& events,
-                  const RandomPosition& position, GanStream& stream, const FinalFrom* final_from,
-                  Use use) {
+void in_data_type(const Gan& gan, const GanWork& work, Use use) {
   if (gan.data_type() == DataType::kFloat32) {
-    use(GanArithmetic<float>{gan, parameters, events, position, stream, final_from}, float{});
+    use(GanArithmetic<float>{work, gan});
   } else {
-    use(GanArithmetic<double>{gan, parameters, events, position, stream, final_from}, double{});
+    use(GanArithmetic<double>{work, gan});
   }
 }
 
@@ -430,46 +427,20 @@ const ContributionLayout& Gan::contributions(SlotKind slot) const {
   return contributions_[static_cast<std::size_t>(slot)];
 }
 
-void Gan::make_fakes(const GanParameters& parameters, const EventBatch& events,
-                     const RandomPosition& position, GanStream& stream, void* images) const {
-  in_data_type(*this, parameters, events, position, stream, nullptr,
-               [&](auto arithmetic, auto type) {
-                 arithmetic.make_fakes(static_cast<decltype(type)*>(images));
-               });
+void Gan::make_fakes(const GanWork& work, void* images) const {
+  in_data_type(*this, work, [&](auto step) { step.make_fakes(images); });
 }
-
-void Gan::d_real(const GanParameters& parameters, const EventBatch& events,
-                 const RandomPosition& position, GanStream& stream, void* contributions,
-                 const FinalFrom* final_from) const {
-  in_data_type(*this, parameters, events, position, stream, final_from,
-               [&](auto arithmetic, auto type) {
-                 arithmetic.d_real(static_cast<decltype(type)*>(contributions));
-               });
+void Gan::d_real(const GanWork& work, void* contributions) const {
+  in_data_type(*this, work, [&](auto step) { step.d_real(contributions); });
 }
-
-void Gan::d_fake(const GanParameters& parameters, const EventBatch& events, const void* images,
-                 const RandomPosition& position, GanStream& stream, void* contributions,
-                 const FinalFrom* final_from) const {
-  in_data_type(*this, parameters, events, position, stream, final_from,
-               [&](auto arithmetic, auto type) {
-                 arithmetic.d_fake(static_cast<const decltype(type)*>(images),
-                                   static_cast<decltype(type)*>(contributions));
-               });
+void Gan::d_fake(const GanWork& work, const void* images, void* contributions) const {
+  in_data_type(*this, work, [&](auto step) { step.d_fake(images, contributions); });
 }
-
-void Gan::begin_generator(const GanParameters& parameters, const EventBatch& events,
-                          const RandomPosition& position, GanStream& stream) const {
-  in_data_type(*this, parameters, events, position, stream, nullptr,
-               [&](auto arithmetic, auto) { arithmetic.begin_generator(); });
+void Gan::begin_generator(const GanWork& work) const {
+  in_data_type(*this, work, [](auto step) { step.begin_generator(); });
 }
-
-void Gan::finish_generator(const GanParameters& parameters, const EventBatch& events,
-                           const RandomPosition& position, GanStream& stream, void* contributions,
-                           const FinalFrom* final_from) const {
-  in_data_type(*this, parameters, events, position, stream, final_from,
-               [&](auto arithmetic, auto type) {
-                 arithmetic.finish_generator(static_cast<decltype(type)*>(contributions));
-               });
+void Gan::finish_generator(const GanWork& work, void* contributions) const {
+  in_data_type(*this, work, [&](auto step) { step.finish_generator(contributions); });
 }
 
 }  // namespace troupe::model

@@ -1,8 +1,8 @@
 #pragma once
 
 // One iteration of a conditional GAN for calorimeter showers, micro-batch by micro-batch: which
-// numbers each step of the schedule contributes, and their computation from the state. Pure: what a
-// micro-batch contributes depends on the state, its events and its RandomPosition, on nothing else.
+// numbers each step of the schedule contributes, and their computation from the state. Pure: a
+// contribution depends on the state, the events and the RandomPosition, and on nothing else.
 //
 // The losses, their weights and the order of the steps are those of 3DGAN (svalleco/3Dgan).
 
@@ -30,9 +30,9 @@ enum class LossKind : std::uint8_t {
   kMeanAbsolutePercentageError,
 };
 
-// What an output is compared with: 1 for real and 0 for fake, E / 100, the angle in rad, the sum of
-// all cells (in the units of the data before any power), the real image's bin counts (empty ones
-// 1).
+// The number an output is compared with: 1 for real and 0 for fake, E / 100, the angle in rad, the
+// sum of all cells (in the units of the data before any power), the real image's bin counts (empty
+// ones 1).
 enum class Target : std::uint8_t { kLabel, kEnergy, kAngle, kEcal, kBins };
 
 // The shape an output must have to be compared with it.
@@ -45,9 +45,9 @@ struct LossTerm {
   double weight = 1.0;
 };
 
-// Where the conditions of fakes come from: the real batch itself, or drawn anew for each event with
-// E / 100 uniform in fake_energy and ecal = E x response(E) x data_scale, E in 100 GeV; such fakes
-// have no angle and no real image whose bins they could have.
+// Fakes get their conditions from the real batch, or each event draws its own: E / 100 uniform in
+// fake_energy and ecal = E x response(E) x data_scale, with E in 100 GeV. Drawn conditions have no
+// angle, and no real image to take bin counts from.
 enum class FakeConditions : std::uint8_t { kBatch, kUniform };
 
 struct GanDescription {
@@ -78,8 +78,8 @@ enum StatePart : std::uint8_t {
 };
 struct SlotAccess {
   std::uint8_t prepare_reads = 0;  // by the part that may run ahead: make_fakes, begin_generator
-  // By all of the computation. Training passes normalise by their batch: only fakes, made in
-  // inference mode, read moving statistics.
+  // The whole computation reads these. Training passes normalise by their batch, so only fakes,
+  // which are made in inference mode, read moving statistics.
   std::uint8_t reads = 0;
   std::uint8_t writes = 0;  // when the step is applied
 };
@@ -149,6 +149,17 @@ class GanStream {
   runtime::Buffer generator_statistics_;  // between begin_generator and finish_generator
 };
 
+// One micro-batch to compute: its inputs, its place, the memory to compute in.
+struct GanWork {
+  const GanParameters& parameters;
+  const EventBatch& events;
+  // `slot` is the place in the schedule, `micro_batch` the index in the global batch.
+  runtime::RandomPosition position;
+  GanStream& stream;
+  // Called on the way, as Bindings::gradients_final is; null: nobody asks.
+  const FinalFrom* final_from = nullptr;
+};
+
 class Gan {
  public:
   // Errors (kTopology) name the network and the layer, or the loss term whose output or condition
@@ -164,29 +175,19 @@ class Gan {
   DataType data_type() const { return generator_->data_type(); }
   const ContributionLayout& contributions(SlotKind slot) const;
 
-  // Every call below runs on the calling thread, and on those the stream computes with, and
-  // allocates nothing itself. position.slot is the place in the schedule, position.micro_batch the
-  // index in the global batch; `contributions` has contributions(slot).size elements of data_type()
-  // and is written completely, from its end to its front: `final_from`, where given, is told on the
-  // way, as Bindings::gradients_final is.
+  // Every call below runs on the calling thread, with the help of the threads that the stream
+  // computes with, and allocates nothing itself. `contributions` has contributions(slot).size
+  // elements of data_type(). It is written completely, from its end to its front.
 
   // Generator in inference mode: images (batch, x, y, z, 1) in the data type.
-  void make_fakes(const GanParameters& parameters, const EventBatch& events,
-                  const runtime::RandomPosition& position, GanStream& stream, void* images) const;
-  void d_real(const GanParameters& parameters, const EventBatch& events,
-              const runtime::RandomPosition& position, GanStream& stream, void* contributions,
-              const FinalFrom* final_from = nullptr) const;
+  void make_fakes(const GanWork& work, void* images) const;
+  void d_real(const GanWork& work, void* contributions) const;
   // `images` as make_fakes wrote them for the same events and position.
-  void d_fake(const GanParameters& parameters, const EventBatch& events, const void* images,
-              const runtime::RandomPosition& position, GanStream& stream, void* contributions,
-              const FinalFrom* final_from = nullptr) const;
-  // The part of a generator step that reads only the generator: its forward pass, which stays in
-  // the stream until finish_generator is called for the same events and position.
-  void begin_generator(const GanParameters& parameters, const EventBatch& events,
-                       const runtime::RandomPosition& position, GanStream& stream) const;
-  void finish_generator(const GanParameters& parameters, const EventBatch& events,
-                        const runtime::RandomPosition& position, GanStream& stream,
-                        void* contributions, const FinalFrom* final_from = nullptr) const;
+  void d_fake(const GanWork& work, const void* images, void* contributions) const;
+  // The part of a generator step that reads only the generator: its forward pass. The result stays
+  // in the stream until finish_generator is called for the same events and position.
+  void begin_generator(const GanWork& work) const;
+  void finish_generator(const GanWork& work, void* contributions) const;
 
  private:
   template <class T>

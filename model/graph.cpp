@@ -42,7 +42,7 @@ class GraphMaker {
   }
   int value(int layer) const { return layer < 0 ? 0 : value_of_[index(layer)]; }
 
-  // Whether nobody but its one reader sees the layer's result.
+  // True if only one layer reads the result, and it is no output of the network.
   bool is_private(int layer) const {
     return readers_[index(layer)] == 1 && output_of_[index(layer)] < 0;
   }
@@ -52,6 +52,9 @@ class GraphMaker {
     return layer >= 0 && std::holds_alternative<Kind>(kind(layer)) && is_private(layer);
   }
 
+  // Marks the layers that become part of a convolution. Only a layer whose result no one else reads
+  // can vanish. Pads are absorbed from the convolution upwards, and an upsampling only behind them,
+  // which is the order in which a kernel can apply both.
   void absorb_into_convolution(int layer) {
     const int input = shapes_.inputs[index(layer)];
     if (std::holds_alternative<Convolution>(kind(layer))) {
@@ -99,6 +102,8 @@ class GraphMaker {
     }
     const int output = output_of_[index(layer)];
     if (output < 0) return;
+    // The value is the network's input or already another output, so the layer gets a copy of its
+    // own.
     if (made == 0 || graph_.values[index(made)].output >= 0) {
       made = compute(layer, Activation{}, shapes_.inputs[index(layer)]);
     }

@@ -20,6 +20,8 @@ void fill_uniform(const RandomPosition& position, double limit, float* out, std:
   }
 }
 
+// Draws again at the next slot, not at the next index, so that element i has the same number in a
+// tensor of any size.
 double truncated_normal(RandomPosition position, std::uint32_t index) {
   double value = runtime::random_normal(position, index);
   while (std::abs(value) > 2.0) {

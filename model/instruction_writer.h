@@ -1,7 +1,9 @@
 #pragma once
 
-// Builds the lists of instructions.h: forward passes and, from what the forward pass in training
-// keeps, the backward passes. For the compiler alone.
+// Builds the lists of instructions.h: the forward passes, and the backward passes from the tensors
+// that the forward pass in training keeps. For the compiler alone.
+
+#include <utility>
 
 #include "model/graph.h"
 #include "model/instructions.h"
@@ -14,7 +16,8 @@ struct CompilerInput {
   const ProgramOptions& options;
 };
 
-// Appends tensors and instructions to the lists and finds operands.
+// Appends tensors and instructions to the lists, and finds operands. The last group of methods is
+// about the computation that `go_to` named.
 class InstructionWriter {
  public:
   InstructionWriter(const CompilerInput& input, Pass pass, InstructionLists& lists)
@@ -34,16 +37,27 @@ class InstructionWriter {
   static Operand read(int tensor) { return {Location::kArena, Access::kRead, tensor, 0}; }
   static Operand write(int tensor) { return {Location::kArena, Access::kWrite, tensor, 0}; }
   static Operand update(int tensor) { return {Location::kArena, Access::kUpdate, tensor, 0}; }
+
+  // Stays valid until the next call.
+  void go_to(const Computation& computation) { computation_ = &computation; }
+  const Computation& computation() const { return *computation_; }
+  int layer() const { return computation_->layer; }
+  const Shape& in() const { return computation_->input_shape; }
+  std::int64_t elements() const { return batch() * in().elements(); }
+  void add(Operation operation, std::vector<Operand> operands) {
+    add(layer(), std::move(operation), std::move(operands));
+  }
   // The layer's parameter of this role in one of the flat buffers; null where the layer has none.
-  Operand weight(int layer, ParameterRole role) const;
-  Operand gradient(int layer, ParameterRole role) const;
-  Operand moving(int layer, ParameterRole role) const;
-  Operand statistic(int layer, ParameterRole role) const;
+  Operand weight(ParameterRole role) const;
+  Operand gradient(ParameterRole role) const;
+  Operand moving(ParameterRole role) const;
+  Operand statistic(ParameterRole role) const;
 
  private:
   const CompilerInput& input_;
   const Pass pass_;
   InstructionLists& lists_;
+  const Computation* computation_ = nullptr;
 };
 
 // Arena tensors of one forward pass, by index into the Graph's values and computations.

@@ -50,17 +50,17 @@ void InstructionWriter::copy(int layer, int from, int to) {
   add(layer, ActivationForward{tensor_elements(from), Activation{}}, {read(from), write(to)});
 }
 
-Operand InstructionWriter::weight(int layer, ParameterRole role) const {
-  return find_operand(input_.layout.weights, layer, role, Location::kWeights, Access::kRead);
+Operand InstructionWriter::weight(ParameterRole role) const {
+  return find_operand(input_.layout.weights, layer(), role, Location::kWeights, Access::kRead);
 }
-Operand InstructionWriter::gradient(int layer, ParameterRole role) const {
-  return find_operand(input_.layout.weights, layer, role, Location::kGradients, Access::kWrite);
+Operand InstructionWriter::gradient(ParameterRole role) const {
+  return find_operand(input_.layout.weights, layer(), role, Location::kGradients, Access::kWrite);
 }
-Operand InstructionWriter::moving(int layer, ParameterRole role) const {
-  return find_operand(input_.layout.moving, layer, role, Location::kMoving, Access::kRead);
+Operand InstructionWriter::moving(ParameterRole role) const {
+  return find_operand(input_.layout.moving, layer(), role, Location::kMoving, Access::kRead);
 }
-Operand InstructionWriter::statistic(int layer, ParameterRole role) const {
-  return find_operand(input_.layout.moving, layer, role, Location::kStatistics, Access::kWrite);
+Operand InstructionWriter::statistic(ParameterRole role) const {
+  return find_operand(input_.layout.moving, layer(), role, Location::kStatistics, Access::kWrite);
 }
 
 InstructionLists make_instructions(const NetworkDescription& network, const NetworkShapes& shapes,

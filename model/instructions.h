@@ -1,7 +1,7 @@
 #pragma once
 
-// What a Program does, as data: for each pass a flat list of operations on numbered tensors, before
-// kernels are made and memory is planned. Nothing is computed that no result of the pass needs.
+// A Program as data: for each pass a flat list of operations on numbered tensors, before kernels
+// are made and memory is planned. A pass computes only what its results need.
 
 #include <array>
 #include <string>
@@ -21,8 +21,8 @@ struct ZeroFill {
 using Action = std::variant<Operation, ZeroFill>;
 std::string action_name(const Action& action);
 
-// Where an operand lives: in the workspace's arena or in one of the Bindings' flat buffers. kNull
-// is the null pointer an Operation allows for an operand it can do without.
+// The memory that holds an operand: the workspace's arena or one of the Bindings' flat buffers.
+// kNull is the null pointer an Operation allows for an operand it can do without.
 enum class Location : std::uint8_t {
   kNull,
   kArena,

@@ -1,6 +1,6 @@
 #pragma once
 
-// The generator's input: what showers are asked for, and noise.
+// The generator's input: the conditions of the wanted showers, and noise.
 
 #include <cstdint>
 #include <vector>
@@ -21,7 +21,7 @@ struct LatentDescription {
   LatentMode mode = LatentMode::kPrepend;
 };
 
-// Whether showers are asked for by their angle.
+// True if the conditions include the angle.
 bool uses_angle(const LatentDescription& latent);
 
 // kTopology unless there are as many conditions as the mode takes and noise beside them.

@@ -11,7 +11,7 @@ namespace {
 constexpr char kAxes[] = "xyz";
 constexpr std::int64_t kBinCount = 8;
 
-// Whether the product of positive factors stays within `most`, without overflow.
+// True if the product of the positive factors is at most `most`; computed without overflow.
 bool product_within(std::initializer_list<std::int64_t> factors, std::int64_t most) {
   std::int64_t product = 1;
   for (const std::int64_t factor : factors) {
@@ -40,8 +40,8 @@ class OptionRules {
   void operator()(const Dropout& dropout) {
     require(dropout.rate >= 0.0 && dropout.rate < 1.0, "rate", dropout.rate, "in [0, 1)");
   }
-  // A negative slope would hide from the backward pass, which sees the result, on which side of 0
-  // the input was.
+  // The backward pass sees only the result. With a negative slope it could not tell on which side
+  // of 0 the input was.
   void operator()(const Activation& activation) {
     if (activation.kind != ActivationKind::kLeakyRelu) return;
     require(activation.slope >= 0.0 && std::isfinite(activation.slope), "slope", activation.slope,

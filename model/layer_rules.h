@@ -1,7 +1,7 @@
 #pragma once
 
-// What one layer may be and what it makes of its input: the rules behind infer_shapes, one layer at
-// a time. Pure; messages do not name the layer, the caller does.
+// The rules behind infer_shapes for one layer: its permitted options, and the output shape for an
+// input shape. Pure. Messages do not name the layer; the caller does.
 
 #include <string>
 #include <vector>
@@ -15,11 +15,11 @@ namespace troupe::model {
 inline constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
 inline constexpr std::int64_t kMostWeights = (std::int64_t{1} << 32) - 1;
 
-// What is wrong with a shape as such: extents, channels, number of axes. Empty: nothing.
+// The faults of a shape as such: extents, channels, number of axes. Empty: none.
 std::string shape_problem(const Shape& shape);
 
-// What is wrong with a layer's own numbers, whatever it reads; for instance
-// "rate is 1.2, it must be in [0, 1)".
+// The faults of a layer's own numbers, whatever it reads; for instance "rate is 1.2, it must be in
+// [0, 1)".
 std::vector<std::string> option_problems(const LayerKind& kind);
 
 struct LayerOutput {

@@ -1,7 +1,7 @@
 #pragma once
 
-// Learning-rate policies as pure functions: the rate of a step and the state after it. What they
-// read (steps, the epoch's mean loss) comes from step records, so every member decides the same.
+// Learning-rate policies as pure functions: the rate of a step and the state after it. Their inputs
+// (steps, the epoch's mean loss) come from step records, so every member decides the same.
 
 #include <cstdint>
 

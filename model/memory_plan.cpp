@@ -23,6 +23,8 @@ bool meet(const TensorLife& a, const TensorLife& b) {
   return false;
 }
 
+// Walks the instructions in every order that passes may run in, on one time line. A tensor gets an
+// interval per order in which it occurs, from its first instruction to its last.
 class LifeRecorder {
  public:
   LifeRecorder(const InstructionLists& lists, DataType type)
@@ -78,6 +80,9 @@ class LifeRecorder {
   int now_ = 0;
 };
 
+// First fit: each tensor goes to the lowest offset at which no tensor that lives at the same time
+// lies. `placed` is sorted by offset, so one walk finds the gap. The best plan would be hard to
+// find; least_bytes() bounds it from below.
 MemoryPlan place_in_order(std::span<const TensorLife> tensors,
                           const std::vector<std::size_t>& order) {
   MemoryPlan plan;
@@ -107,6 +112,8 @@ MemoryPlan place_in_order(std::span<const TensorLife> tensors,
 std::vector<TensorLife> tensor_lives(const InstructionLists& lists, DataType type) {
   const auto compiled = [&](Pass pass) { return lists.compiled[static_cast<std::size_t>(pass)]; };
   LifeRecorder recorder(lists, type);
+  // Inference is an order of its own: it may overwrite all that training keeps, except the tensors
+  // that the caller holds.
   recorder.run(std::array{Pass::kForwardTraining, Pass::kBackwardParameters});
   recorder.run(std::array{Pass::kForwardTraining, Pass::kBackwardInput});
   recorder.run(std::array{Pass::kForwardInference});

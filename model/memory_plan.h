@@ -17,8 +17,9 @@ struct LiveInterval {
   int first = 0, last = 0;
 };
 
-// When a tensor's bytes matter. Times are positions in a list that strings together every order the
-// passes may run in, so one tensor can have several intervals; none: nobody uses it.
+// The times at which a tensor's bytes matter. Times are positions in a list that strings together
+// every order the passes may run in, so one tensor can have several intervals. No interval: the
+// tensor is unused.
 struct TensorLife {
   std::size_t bytes = 0;
   std::vector<LiveInterval> live;
@@ -36,7 +37,7 @@ struct MemoryPlan {
 // reads them.
 std::vector<TensorLife> tensor_lives(const InstructionLists& lists, DataType type);
 
-// The bytes no plan can do without: the largest sum of what lives at one time.
+// The bytes that every plan needs: the largest sum of tensors that live at one time.
 std::size_t least_bytes(std::span<const TensorLife> tensors);
 
 // The bytes of an arena in which nothing shares.

@@ -92,7 +92,7 @@ struct NetworkDescription {
 // The word of a layer kind in topology files: "dense", "convolution", "pad", ...
 std::string kind_name(const LayerKind& kind);
 
-// A layer that cannot be as described; `layer` is its index, -1 for the network as a whole.
+// A fault of a layer's description; `layer` is its index, -1 for the network as a whole.
 struct NetworkProblem {
   int layer = -1;
   std::string message;

@@ -13,7 +13,8 @@ namespace troupe::model {
 namespace {
 
 constexpr std::string_view kInputName = "input";
-// What random streams are numbered for (streams.h), with room for two weight tensors per layer.
+// As many layers as random streams are numbered for (streams.h), with room for two weight tensors
+// each.
 constexpr std::size_t kMostLayers = 2048;
 constexpr int kUnresolved = -2;
 
@@ -122,6 +123,8 @@ class Inference {
     }
   }
 
+  // Marks the layers that outputs depend on, from the last layer to the first. An unused layer is
+  // an error only if all names could be resolved.
   void find_used() {
     std::vector<bool>& used = result_.used;
     used.assign(network_.layers.size(), false);
@@ -140,6 +143,8 @@ class Inference {
     }
   }
 
+  // One pass from top to bottom, since layers read only layers above them. A layer behind a faulty
+  // one is skipped, so that one mistake gives one message.
   void infer_layers() {
     std::vector<bool> known(network_.layers.size(), false);
     for (std::size_t i = 0; i < network_.layers.size(); ++i) {

@@ -121,6 +121,8 @@ std::string optimiser_array_name(const OptimiserOptions& options, int array) {
   return std::string(array_names(options)[static_cast<std::size_t>(array)]);
 }
 
+// The powers are part of the state and grow by multiplication, so that a resumed run has the same
+// bits.
 void begin_update(const OptimiserOptions& options, OptimiserCounters& counters) {
   ++counters.updates;
   if (options.kind != OptimiserKind::kAdam) return;

@@ -39,8 +39,8 @@ struct OptimiserOptions {
 int optimiser_arrays(const OptimiserOptions& options);
 std::string optimiser_array_name(const OptimiserOptions& options, int array);
 
-// What it keeps besides: Adam's beta powers grow by repeated multiplication, so that a resumed run
-// has the same bits.
+// The optimiser's numbers besides arrays. Adam's beta powers grow by repeated multiplication, so
+// that a resumed run has the same bits.
 struct OptimiserCounters {
   std::uint64_t updates = 0;
   double beta_1_power = 1.0;

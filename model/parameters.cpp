@@ -39,26 +39,8 @@ class Layout {
     const std::int64_t channels = input_.channels;
     weight("gamma", ParameterRole::kGamma, channels, Initialiser::kOnes);
     weight("beta", ParameterRole::kBeta, channels, Initialiser::kZeros);
-    add(result_.moving, result_.moving_size,
-        {name("moving_mean"),
-         layer_,
-         ParameterRole::kMovingMean,
-         {channels},
-         0,
-         channels,
-         Initialiser::kZeros,
-         0,
-         0});
-    add(result_.moving, result_.moving_size,
-        {name("moving_variance"),
-         layer_,
-         ParameterRole::kMovingVariance,
-         {channels},
-         0,
-         channels,
-         Initialiser::kOnes,
-         0,
-         0});
+    moving("moving_mean", ParameterRole::kMovingMean, Initialiser::kZeros);
+    moving("moving_variance", ParameterRole::kMovingVariance, Initialiser::kOnes);
   }
 
   template <class Other>
@@ -89,6 +71,11 @@ class Layout {
               Initialiser initialiser) {
     add(result_.weights, result_.weights_size,
         {name(role_name), layer_, role, {size}, 0, size, initialiser, 0, 0});
+  }
+
+  void moving(const char* role_name, ParameterRole role, Initialiser initialiser) {
+    add(result_.moving, result_.moving_size,
+        {name(role_name), layer_, role, {input_.channels}, 0, input_.channels, initialiser, 0, 0});
   }
 
   const NetworkDescription& network_;

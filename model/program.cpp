@@ -58,6 +58,7 @@ void Program::run(Pass pass, const Bindings& bindings, Workspace& workspace) con
   const bool forward = pass == Pass::kForwardTraining || pass == Pass::kForwardInference;
   CHECK(forward || workspace.ready_for_backward_,
         "a backward pass runs once, right after the forward pass in training");
+  // A backward pass may overwrite tensors that the forward pass kept for it, so it runs once.
   workspace.ready_for_backward_ = pass == Pass::kForwardTraining;
 
   const auto base = bases(bindings, workspace.arena());
@@ -66,6 +67,8 @@ void Program::run(Pass pass, const Bindings& bindings, Workspace& workspace) con
           "the pass needs a binding that is not set");
   }
   std::byte* const scratch = workspace.scratch();
+  // The loop over the calls is all of a pass: offsets, kernels and order were fixed by the
+  // compiler.
   std::int64_t told = content_->parameters.weights_size;
   for (const Call& call : content_->calls[number(pass)]) {
     std::array<void*, kMostOperands> operands;

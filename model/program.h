@@ -31,7 +31,7 @@ inline constexpr int kPasses = 4;
 struct ProgramOptions {
   std::int64_t batch = 1;
   int network_number = 0;  // 0 generator, 1 discriminator: chooses the dropout streams
-  // Which passes to compile besides inference; without forward_training there are no backward ones.
+  // Passes to compile besides inference; without forward_training there are no backward ones.
   bool forward_training = true;
   bool backward_parameters = true;
   bool backward_input = true;
@@ -49,8 +49,8 @@ struct Bindings {
   void* gradients = nullptr;
   void* statistics = nullptr;
   runtime::RandomPosition random;  // stream is ignored
-  // Told of the gradients by kBackwardParameters while it runs, on its thread: falling numbers, the
-  // last of them 0 if there are weights.
+  // kBackwardParameters calls it while it runs, on its thread, with falling numbers: gradients from
+  // that element to the end are final. The last number is 0 if there are weights.
   const FinalFrom* gradients_final = nullptr;
 };
 
@@ -61,10 +61,10 @@ class Program;
 class Workspace {
  public:
   explicit Workspace(const Program& program);
-  // From now on runs in this workspace are computed by all threads of `team`, whose caller makes
-  // them. `others` are workspaces of the same program, one for each further thread: their scratch
-  // memory is used, and nothing else, so that a forward pass may wait in one of them; nobody may
-  // run in them meanwhile. Null: by the caller alone, as in the beginning. The bits are the same.
+  // From now on all threads of `team` compute the runs in this workspace; the team's caller starts
+  // them. `others` are workspaces of the same program, one for each further thread. Only their
+  // scratch memory is used, so a forward pass may wait in one of them, but nothing may run in them
+  // meanwhile. Null: the caller computes alone, as in the beginning. The bits are the same.
   void compute_with(runtime::ThreadTeam* team, std::span<Workspace* const> others);
   std::byte* arena() { return arena_.mutable_data(); }
   std::byte* scratch() { return scratch_.mutable_data(); }

@@ -22,7 +22,7 @@ struct Program::Call {
   std::unique_ptr<const Kernel> kernel;
   std::array<Place, kMostOperands> operands{};
   std::size_t operand_count = 0;
-  // Of kBackwardParameters: gradients from here to the end are final after the call.
+  // For kBackwardParameters: gradients from here to the end are final after the call.
   std::int64_t gradients_final_from = 0;
 };
 

@@ -2,7 +2,7 @@
 
 // An actor: a state machine with a mailbox. It handles one event at a time, never on two threads at
 // once, shares nothing with others but Buffers, and never blocks unless the Plan gives it a thread
-// of its own. See node.h for who runs it.
+// of its own. A Node (node.h) runs it.
 
 #include <optional>
 #include <span>
@@ -28,7 +28,7 @@ struct ChildEnd {
   int restarts = 0;            // how often it has been restarted so far
 };
 
-// What an owner does about it.
+// The owner's answer to it.
 enum class ChildDecision : std::uint8_t {
   kIgnore,    // goes on without the child; messages to it come back undeliverable
   kRestart,   // the child and all below it are made anew and started; the same as kIgnore when the
@@ -36,7 +36,8 @@ enum class ChildDecision : std::uint8_t {
   kEscalate,  // the owner fails with the child's error (with a plain one when the child ended well)
 };
 
-// What an actor may do while one of its handlers runs. Only valid in the handler, on its thread.
+// The calls an actor may make while one of its handlers runs. Only valid in the handler, on its
+// thread.
 class Context {
  public:
   explicit Context(Cell& cell) : cell_(cell) {}
@@ -55,21 +56,22 @@ class Context {
   // Sends along a link; the port must be wired. True: moved out, `message` is empty. False: the
   // link lacks credit and `message` is as it was; credit_returned(port) is called once it would
   // fit. A message larger than all byte credits of its link passes when nothing else is on the
-  // link. On a metrics link never false: what finds no credit is dropped and counted. A received
-  // message may be sent on; its old credit then returns.
+  // link. A metrics link never returns false: a message without credit is dropped and counted. A
+  // received message may be sent on; its old credit then returns.
   bool send(PortId out_port, Message& message);
   bool send(PortId out_port, Message&& message) { return send(out_port, message); }
   bool send(std::string_view out_port, Message& message) { return send(out(out_port), message); }
   bool send(std::string_view out_port, Message&& message) { return send(out(out_port), message); }
 
-  // Whether a message of that many bytes() would be sent now. No call of credit_returned follows.
+  // True if a message of that many bytes() would be sent now. No call of credit_returned follows.
   bool can_send(PortId out_port, std::int64_t bytes) const;
   bool can_send(std::string_view out_port, std::int64_t bytes) const {
     return can_send(out(out_port), bytes);
   }
 
-  // Sends to any actor by name, past all credits and before its data: the protocol must bound what
-  // it sends. It arrives on port "control". To an unknown or ended actor: comes back undeliverable.
+  // Sends to any actor by name, without credits and before its data. Nothing bounds such messages
+  // but the sender's own protocol. The message arrives on port "control". It comes back
+  // undeliverable from an unknown or ended actor.
   void send_control(std::string_view actor, Message message);
 
   // Calls timer(id) once, `delay` from now at the earliest. After cancel(id) it is not called; an
@@ -83,18 +85,19 @@ class Context {
   // The actor's own ring; see base/trace.h.
   TraceRing& trace();
 
-  // In a handler that runs for long: it is getting on, not stuck (see NodeOptions::stuck_after).
+  // For a handler that runs for long: reports that it makes progress (see
+  // NodeOptions::stuck_after).
   void post_progress();
-  // In a handler that runs for long: whether stop() is waiting for it to return.
+  // For a handler that runs for long: true if stop() waits for it to return.
   bool stopping() const;
 
-  // Take effect when the handler returns; the first counts. The actor is then destroyed, what is in
-  // its mailbox comes back undeliverable, and its children are stopped (no orphan survives its
-  // owner); when they have ended its owner hears of it.
+  // Take effect when the handler returns; the first counts. The actor is then destroyed, the
+  // messages in its mailbox come back undeliverable, and its children are stopped, as no orphan
+  // survives its owner. Its owner is told when they have ended.
   void finish();
   void fail(Error error);
 
-  // How many actors the plan puts directly below this one.
+  // Number of actors that the plan puts directly below this one.
   int children() const;
   // Asks a child of this actor to stop; child_ended() tells when it has.
   void stop_child(std::string_view name);
@@ -115,7 +118,7 @@ class Actor {
   // Control, data and metrics alike; message.port() tells the input. FIFO per link.
   virtual void receive(Context& context, Message message) = 0;
 
-  // A send() on this port failed, and what was to be sent would fit now.
+  // A send() on this port failed, and its message would fit now.
   virtual void credit_returned(Context&, std::string_view /*out_port*/) {}
 
   virtual void timer(Context&, TimerId) {}

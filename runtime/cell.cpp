@@ -17,11 +17,6 @@ struct Overloaded : Handlers... {
 template <class... Handlers>
 Overloaded(Handlers...) -> Overloaded<Handlers...>;
 
-// One writer: a plain addition that others may read.
-void count(std::atomic<std::int64_t>& counter) {
-  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-}
-
 TraceFlow flow_of(const Message& message) {
   if (message.number() == 0) return {};
   return {message.origin()->trace_link(), message.number()};
@@ -38,12 +33,12 @@ Cell::Cell(NodeCore& core, ActorId id, const ActorPlan& plan, int trace_records,
       id_(id),
       plan_(plan),
       log_(log.named(plan.name)),
-      trace_(trace_records),
+      trace_(trace_records, core.clock(), plan.own_thread),
       control_origin_(id, plan.name),
       cause_{ErrorKind::kInternal, plan.name + " has not started"},
       context_(*this) {
   for (std::size_t i = 0; i < kSignalNames.size(); ++i) {
-    signal_traces_[i] = trace_.name(kSignalNames[i]);
+    signal_traces_[i] = trace_.ring().name(kSignalNames[i]);
   }
 }
 
@@ -85,19 +80,17 @@ bool Cell::post(Signal&& signal) {
 
 bool Cell::run_slice(int limit) {
   running_cell = this;
-  if (trace_.enabled()) handler_started_ = now();
+  trace_.begin_slice();
   bool more = true;
-  for (int i = 0; more && i < limit && !core_.halted(); ++i) more = handle_next();
+  for (int i = 0; more && i < limit && !core_.tree().halted(); ++i) more = handle_next();
   // Before resting: the notices this sends may be to this very actor.
   for (Inlet* link : links_to_flush_) link->flush();
   links_to_flush_.clear();
   running_cell = nullptr;
   // A halted node's cells stay scheduled, so that nothing enqueues them again.
-  if (core_.halted()) return false;
+  if (core_.tree().halted()) return false;
   return more || !mailbox_.rest();
 }
-
-void Cell::count_progress() { count(progress_); }
 
 bool Cell::handle_next() {
   Signal* signal = mailbox_.take_signal();
@@ -108,31 +101,31 @@ bool Cell::handle_next() {
     if (signal != nullptr) {
       handle(*signal);
     } else {
-      if (mailbox_.lane() == Lane::kData) count_progress();
-      const std::uint32_t name = trace_name_of(message->name());
+      if (mailbox_.lane() == Lane::kData) progress_.raise();
+      const std::uint32_t name = trace_.number_of(message->name());
       const std::int64_t bytes = message->bytes();
       const TraceFlow flow = flow_of(*message);
       actor_->receive(context_, std::move(*message));
-      handler_done(name, bytes, flow);
+      trace_.end_handler(name, bytes, flow);
     }
   } catch (const std::exception& escaped) {
     context_.fail({ErrorKind::kInternal, std::string("an exception escaped: ") + escaped.what()});
   }
   if (done_) end_actor();
   in_handler_.store(false, std::memory_order_relaxed);
-  count(handled_);
+  handled_.raise();
   return true;
 }
 
 void Cell::handle(Signal& signal) {
   const std::size_t kind = signal.index();
   std::visit(Overloaded{[&](StartSignal&) {
-                          count_progress();
+                          progress_.raise();
                           actor_->start(context_);
                         },
                         [&](StopSignal&) { actor_->stop(context_); },
                         [&](TimerSignal& timer) {
-                          // One that was cancelled may have been on its way.
+                          // A timer that was cancelled may have been on its way.
                           if (timers_.erase(timer.id) > 0) actor_->timer(context_, timer.id);
                         },
                         [&](CreditSignal& credit) {
@@ -145,7 +138,7 @@ void Cell::handle(Signal& signal) {
                                                 returned.cause);
                         }},
              signal);
-  handler_done(signal_traces_[kind], 0);
+  trace_.end_handler(signal_traces_[kind], 0, {});
 }
 
 void Cell::tell_child_ended(const ChildEnd& end) {
@@ -156,7 +149,7 @@ void Cell::tell_child_ended(const ChildEnd& end) {
       return;
     case ChildDecision::kRestart:
       if (end.error) log_.warning("restarts " + end.name + ", which failed: " + end.error->message);
-      if (!done_) core_.restart_child(id_, end.id);
+      if (!done_) core_.tree().restart_child(id_, end.id);
       return;
     case ChildDecision::kEscalate:
       if (done_) return;
@@ -166,29 +159,6 @@ void Cell::tell_child_ended(const ChildEnd& end) {
                                                              " cannot go on without it"});
       return;
   }
-}
-
-void Cell::handler_done(std::uint32_t trace_name, std::int64_t argument, TraceFlow flow) {
-  if (!trace_.enabled()) return;
-  const TimePoint ended = now();
-  trace_.write({trace_name, handler_started_, ended, argument, flow});
-  handler_started_ = ended;
-}
-
-std::uint64_t Cell::trace_control(std::int64_t bytes) {
-  trace_sent({control_origin_.trace_link(), ++controls_sent_}, bytes);
-  return controls_sent_;
-}
-
-TimePoint Cell::now() const { return core_.clock().now(); }
-
-// Message names are string literals: the same address is the same name.
-std::uint32_t Cell::trace_name_of(std::string_view message_name) {
-  if (message_name.data() != last_message_name_) {
-    last_message_name_ = message_name.data();
-    last_trace_name_ = trace_.name(message_name);
-  }
-  return last_trace_name_;
 }
 
 void Cell::end_actor() {
@@ -208,9 +178,9 @@ void Cell::end_actor() {
   }
   actor_.reset();
   for (Outlet* link : outs_) link->forget_wait();
-  count_progress();
+  progress_.raise();
   done_ = false;
-  core_.actor_gone(id_, std::exchange(failure_, std::nullopt), unseen);
+  core_.tree().actor_gone(id_, std::exchange(failure_, std::nullopt), unseen);
 }
 
 Error Cell::end_cause() const {

@@ -1,7 +1,7 @@
 #pragma once
 
-// One actor with all that belongs to it: its mailbox, links, timers and trace. What the scheduler
-// runs.
+// One actor with all that belongs to it: its mailbox, links, timers and trace. The scheduler runs
+// cells.
 
 #include <array>
 #include <atomic>
@@ -15,7 +15,7 @@
 
 #include "runtime/actor.h"
 #include "runtime/base/log.h"
-#include "runtime/base/trace.h"
+#include "runtime/cell_trace.h"
 #include "runtime/inlet.h"
 #include "runtime/mailbox.h"
 #include "runtime/outlet.h"
@@ -26,7 +26,7 @@ namespace troupe::runtime {
 
 class NodeCore;
 
-// Where messages without a link come from: an actor's send_control, or the outside.
+// The origin of messages that no link carries: an actor's send_control, or the outside.
 class ControlOrigin final : public Origin {
  public:
   ControlOrigin(ActorId sender, std::string name)
@@ -42,6 +42,16 @@ class ControlOrigin final : public Origin {
   }
 };
 
+// A number that one thread raises and any thread reads.
+class Count {
+ public:
+  void raise() { value_.store(value() + 1, std::memory_order_relaxed); }
+  std::int64_t value() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::int64_t> value_{0};
+};
+
 class Cell final : public Task {
  public:
   // `core` outlives the cell.
@@ -50,53 +60,42 @@ class Cell final : public Task {
   ActorId id() const { return id_; }
   const ActorPlan& plan() const { return plan_; }
   ControlOrigin& control_origin() { return control_origin_; }
-  bool own_thread() const { return plan_.own_thread; }
-  // Before the node begins; the link goes out of this cell, at the next port.
+  CellTrace& trace() { return trace_; }
+  // Before the node begins; the link leaves this cell, at the next port.
   void add_out(Outlet& link);
   std::size_t outs() const { return outs_.size(); }
 
-  // Under the node's tree lock, while the actor is not alive. Opens the mailbox; true: the caller
-  // must enqueue the cell, once all that start together are open.
+  // Under the lock of the node's ActorTree, while the actor is not alive. Opens the mailbox; true:
+  // the caller must enqueue the cell, once all that start together are open.
   bool open(std::unique_ptr<Actor> actor);
-  // When no thread runs the cell any more: destroys the actor and all that waits for it.
+  // Destroys the actor and all that waits for it. Only when no thread runs the cell any more.
   void clear();
 
   // Any thread.
   void deliver(Message&& message, Lane lane);
   bool post(Signal&& signal);  // false: the actor is not alive
-  void notify_credit(PortId port) { post(CreditSignal{port}); }
 
   // Running thread.
   bool run_slice(int limit) override;
   std::string_view name() const override { return plan_.name; }
   void flush_later(Inlet& link) { links_to_flush_.push_back(&link); }
-  // A message leaves the actor. Reads no clock for an actor whose handlers are short.
-  void trace_sent(TraceFlow flow, std::int64_t bytes) {
-    if (trace_.enabled()) trace_.write_sent(flow, sending_time(), bytes);
-  }
-  // One leaves it past all links, for another actor of the node: its number.
-  std::uint64_t trace_control(std::int64_t bytes);
 
   // Any thread.
   bool scheduled() const { return mailbox_.scheduled(); }
   bool in_handler() const { return in_handler_.load(std::memory_order_relaxed); }
-  std::int64_t handled() const { return handled_.load(std::memory_order_relaxed); }
-  std::int64_t progress() const { return progress_.load(std::memory_order_relaxed); }
+  std::int64_t handled() const { return handled_.value(); }
+  std::int64_t progress() const { return progress_.value(); }
   TraceSnapshot trace_snapshot() const { return trace_.snapshot(); }
-  // Under the node's tree lock: Actor::waiting_for(); nullopt when the cell is not idle.
+  // Under the lock of the node's ActorTree: Actor::waiting_for(); nullopt when the cell is not
+  // idle.
   std::optional<std::string> ask_waiting_for();
 
  private:
   friend class Context;
 
-  void count_progress();
   bool handle_next();
   void handle(Signal& signal);
   void tell_child_ended(const ChildEnd& end);
-  void handler_done(std::uint32_t trace_name, std::int64_t argument, TraceFlow flow = {});
-  TimePoint sending_time() const { return plan_.own_thread ? now() : handler_started_; }
-  TimePoint now() const;
-  std::uint32_t trace_name_of(std::string_view message_name);
   void end_actor();
   Error end_cause() const;
 
@@ -104,30 +103,26 @@ class Cell final : public Task {
   const ActorId id_;
   const ActorPlan plan_;
   Log log_;
-  TraceRing trace_;
+  CellTrace trace_;
   Mailbox mailbox_;
   ControlOrigin control_origin_;
   std::vector<Outlet*> outs_;
   std::vector<std::string> out_names_;
   std::atomic<bool> stop_asked_{false};
   std::atomic<bool> in_handler_{false};
-  std::atomic<std::int64_t> handled_{0};
-  std::atomic<std::int64_t> progress_{0};
+  Count handled_;
+  Count progress_;
   mutable std::mutex cause_mutex_;
   Error cause_;  // why messages to the ended actor come back
 
-  // The running thread's.
+  // For the running thread alone.
   std::unique_ptr<Actor> actor_;
   Context context_;
   bool done_ = false;
   std::optional<Error> failure_;
   std::map<TimerId, TimePoint> timers_;
   std::vector<Inlet*> links_to_flush_;
-  TimePoint handler_started_{0};
   std::array<std::uint32_t, std::variant_size_v<Signal>> signal_traces_{};
-  const char* last_message_name_ = nullptr;
-  std::uint32_t last_trace_name_ = 0;
-  std::uint64_t controls_sent_ = 0;  // within the node
 };
 
 // The cell whose handler this thread is running, nullptr between slices.

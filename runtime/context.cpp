@@ -56,9 +56,9 @@ TimePoint Context::now() const { return cell_.core_.clock().now(); }
 
 Log& Context::log() { return cell_.log_; }
 
-TraceRing& Context::trace() { return cell_.trace_; }
+TraceRing& Context::trace() { return cell_.trace_.ring(); }
 
-void Context::post_progress() { cell_.count_progress(); }
+void Context::post_progress() { cell_.progress_.raise(); }
 
 bool Context::stopping() const { return cell_.stop_asked_.load(std::memory_order_relaxed); }
 
@@ -70,9 +70,9 @@ void Context::fail(Error error) {
   cell_.failure_ = Error{error.kind, name() + ": " + std::move(error.message)};
 }
 
-int Context::children() const { return cell_.core_.children(cell_.id_); }
+int Context::children() const { return cell_.core_.tree().children(cell_.id_); }
 
-void Context::stop_child(std::string_view name) { cell_.core_.stop_child(cell_.id_, name); }
+void Context::stop_child(std::string_view name) { cell_.core_.tree().stop_child(cell_.id_, name); }
 
 void Actor::undeliverable(Context& context, Message message, const Error& cause) {
   if (context.stopping()) return;

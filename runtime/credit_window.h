@@ -2,7 +2,7 @@
 
 // The sender's account of one link: pure arithmetic, shared by every transport.
 //
-// Returns are told as totals since the link began, not as increments, so that hearing of one twice,
+// Returns are totals since the link began, not increments, so that a return that is heard twice,
 // late or out of order changes nothing.
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace troupe::runtime {
 
-// Whether a message of `bytes` fits beside what is out. On an empty link anything does, also what
-// is larger than all byte credits; it then goes alone.
+// True if a message of `bytes` fits beside the messages that are out. Anything fits on an empty
+// link: a message larger than all byte credits goes alone.
 inline bool credit_admits(std::int64_t bytes, std::int64_t messages_out, std::int64_t bytes_out,
                           std::int64_t message_credits, std::int64_t byte_credits) {
   if (messages_out == 0) return true;
@@ -24,7 +24,7 @@ class CreditWindow {
   CreditWindow(std::int64_t message_credits, std::int64_t byte_credits)
       : message_credits_(message_credits), byte_credits_(byte_credits) {}
 
-  // Whether a message of `bytes` may go out now; see credit_admits.
+  // True if a message of `bytes` may go out now; see credit_admits.
   bool admits(std::int64_t bytes) const {
     return credit_admits(bytes, messages_out(), bytes_out(), message_credits_, byte_credits_);
   }

@@ -17,7 +17,8 @@ class Group final : public Actor {
   explicit Group(GroupOptions options) : options_(options) {}
 
   void start(Context& context) override;
-  // Takes no messages: one that comes is a mistake in the plan and fails the group, naming both.
+  // Takes no messages. A message is a mistake in the plan and fails the group with an error that
+  // names both.
   void receive(Context& context, Message message) override;
   ChildDecision child_ended(Context& context, const ChildEnd& end) override;
   std::string waiting_for() const override;

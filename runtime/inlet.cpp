@@ -12,10 +12,12 @@ Inlet::Inlet(const LinkPlan& plan, Cell& to)
 
 void Inlet::take_back(std::int64_t bytes) {
   // An actor on its own thread may compute for seconds before its slice ends: it returns at once.
-  if (running_cell != &to_ || to_.own_thread()) {
+  if (running_cell != &to_ || to_.plan().own_thread) {
     hand_over(1, bytes);
     return;
   }
+  // Returns are gathered until a quarter of the credits is back. The slice's end flushes the rest,
+  // so a sender never waits for credits that lie here.
   if (gathered_messages_ == 0) to_.flush_later(*this);
   ++gathered_messages_;
   gathered_bytes_ += bytes;

@@ -1,7 +1,7 @@
 #pragma once
 
-// The receiving end of a link, wherever its messages come from: gathers the credits that the
-// receiver gives back, and counts what waits in its mailbox.
+// The receiving end of a link from this node or another one: gathers the credits that the receiver
+// gives back, and counts the messages that wait in its mailbox.
 //
 // While the receiver runs, its returns are gathered and handed over in lots (at a quarter of the
 // credits, and when its slice ends), which keeps shared counters and the wire out of the path of
@@ -29,7 +29,7 @@ class Inlet {
   // Receiver's thread: hands over what it has gathered.
   void flush();
 
-  // Any thread: sets what a receiver knows of its link.
+  // Any thread: fills in the receiver's figures of the link.
   void add_receiving_stats(LinkStats& stats) const;
 
  protected:

@@ -1,6 +1,6 @@
 #pragma once
 
-// The small identities the runtime's interfaces speak in.
+// The small identities in the runtime's interfaces.
 
 #include <compare>
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace troupe::runtime {
 
-// Which queue of its target a message stands in. A message of an earlier lane is always served
-// before one of a later lane.
+// The queue of its target that a message stands in. Messages of an earlier lane are always served
+// before those of a later lane.
 enum class Lane : std::uint8_t {
   kControl,  // membership, abort, stop
   kData,     // what is computed with; counts as progress
@@ -28,7 +28,7 @@ inline constexpr std::string_view kOutsideName = "outside";
 // Stands for an actor of another node.
 inline constexpr ActorId kElsewhere{-2};
 
-// One of an actor's out ports, resolved once from its name and valid as long as the node.
+// An out port of an actor, resolved once from its name and valid as long as the node.
 struct PortId {
   std::int32_t index = -1;
   bool valid() const { return index >= 0; }

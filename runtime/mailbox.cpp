@@ -4,6 +4,7 @@
 
 namespace troupe::runtime {
 
+// Under the lock. Returns kWake to the one poster that must enqueue the actor.
 Mailbox::Posted Mailbox::schedule(std::uint32_t bit) {
   const std::uint32_t fresh = fresh_.load(std::memory_order_relaxed);
   if ((fresh & bit) == 0) fresh_.store(fresh | bit, std::memory_order_relaxed);
@@ -33,6 +34,9 @@ Mailbox::Posted Mailbox::open() {
   return schedule(kSignals);
 }
 
+// Swaps the whole incoming queue for the lot that was read. The bit is looked at without the lock,
+// so an empty lane costs one load. A bit that is set too late is seen by rest(), which looks under
+// the lock.
 template <class T>
 bool Mailbox::refill(Lot<T>& lot, std::vector<T>& incoming, std::uint32_t bit) {
   const std::uint32_t fresh = fresh_.load(std::memory_order_relaxed);
@@ -87,6 +91,8 @@ Mailbox::Remains Mailbox::close() {
   return remains;
 }
 
+// A post that came since the last take() has set its bit under this lock, so no message is
+// forgotten between the last look and becoming idle.
 bool Mailbox::rest() {
   const std::scoped_lock lock(mutex_);
   if (fresh_.load(std::memory_order_relaxed) != 0) return false;

@@ -1,6 +1,7 @@
 #pragma once
 
-// What waits for one actor: posted by any thread, taken by the thread that runs the actor.
+// The signals and messages that wait for one actor. Any thread posts them; the thread that runs the
+// actor takes them.
 //
 // Posting appends to an incoming queue under a lock. Taking swaps a whole incoming queue for the
 // one it has read to its end, so the reader takes the lock once per lot and not once per message.
@@ -21,7 +22,7 @@
 
 namespace troupe::runtime {
 
-// What the runtime itself tells an actor.
+// The runtime's own messages to an actor.
 struct StartSignal {};
 struct StopSignal {};
 struct TimerSignal {
@@ -45,7 +46,7 @@ class Mailbox {
   enum class Posted {
     kQueued,  // the actor will come to it
     kWake,    // the actor was idle and is scheduled now: the caller must enqueue it
-    kClosed,  // nobody takes it; what was to be posted is untouched
+    kClosed,  // the mailbox takes nothing; the argument is untouched
   };
 
   // Everything left in a mailbox, in the order it would have been taken.
@@ -60,8 +61,8 @@ class Mailbox {
   // Any thread. Opens a closed mailbox, with a StartSignal first in it.
   Posted open();
 
-  // The running thread. The next signal or message; nullptr when there is none. Good until the next
-  // call; the caller moves from it.
+  // The running thread. The next signal or message; nullptr when there is none. Valid until the
+  // next call; the caller moves from it.
   Signal* take_signal();
   Message* take_message();
   // The lane of the message taken last.
@@ -72,8 +73,8 @@ class Mailbox {
   // told kWake. False: something came meanwhile.
   bool rest();
 
-  // Any thread. Makes an idle actor scheduled, so that nobody runs it until rest(); false when it
-  // is scheduled already.
+  // Any thread. Marks an idle actor as scheduled, so that no thread runs it until rest(); false
+  // when it is scheduled already.
   bool claim();
   bool scheduled() const;
 
@@ -95,12 +96,12 @@ class Mailbox {
   mutable std::mutex mutex_;
   bool open_ = false;
   bool scheduled_ = false;
-  // Which incoming queues hold something; written under the lock, read without.
+  // The incoming queues that hold something, as bits; written under the lock, read without.
   std::atomic<std::uint32_t> fresh_{0};
   std::vector<Signal> incoming_signals_;
   std::array<std::vector<Message>, kLanes> incoming_;
 
-  // The running thread's.
+  // For the running thread alone.
   alignas(64) Lot<Signal> signals_;
   std::array<Lot<Message>, kLanes> lots_;
   Lane lane_ = Lane::kControl;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What actors say to each other: one typed body and any number of payload Buffers.
+// A message between actors: one typed body and any number of payload Buffers.
 //
 // A body is a movable struct with `static constexpr std::string_view kName`, unique in the program:
 //
@@ -9,8 +9,8 @@
 //   if (const Batch* batch = message.as<Batch>()) ...
 //
 // Bodies of up to kInlineBytes live inside the Message; larger ones are allocated. Payloads move by
-// pointer: their bytes are never copied inside a process. A body with `std::int64_t bytes() const`
-// says what it owns beyond its own struct, so that byte credits bound that too.
+// pointer: their bytes are never copied inside a process. A body that owns memory beyond its own
+// struct tells its size with `std::int64_t bytes() const`, so that byte credits bound that too.
 
 #include <cstddef>
 #include <cstdint>
@@ -52,7 +52,7 @@ class Origin {
   virtual void give_back(std::int64_t bytes) = 0;
   // `change` more messages of this origin stand in the receiver's mailbox. The receiver's thread.
   virtual void count_queued(std::int64_t change) = 0;
-  // A message could not be delivered: counts it, and says whether its sender wants it back. Any
+  // A message could not be delivered: counts it, and returns whether its sender wants it back. Any
   // thread.
   virtual bool undelivered() = 0;
 
@@ -68,10 +68,10 @@ class Origin {
 class Message {
  public:
   static constexpr std::size_t kInlineBytes = 64;
-  // What every message costs in byte credits besides its payloads.
+  // The cost of every message in byte credits besides its payloads.
   static constexpr std::int64_t kOverheadBytes = 128;
 
-  // Empty: it can be assigned to, asked whether it is empty() and destroyed, not sent.
+  // An empty message can be assigned to, asked whether it is empty() and destroyed, but not sent.
   Message() = default;
   // A message not sent yet. Never fails.
   template <class Body>
@@ -90,7 +90,7 @@ class Message {
   // The body's kName; "" of an empty message.
   std::string_view name() const { return empty() ? std::string_view{} : type_->name; }
 
-  // In the order they were given; shared with whoever else holds the Buffers.
+  // In the order they were given; shared with all other holders of the Buffers.
   std::span<const Buffer> payloads() const { return payloads_; }
   // Leaves the message without payloads, but with its credit.
   std::vector<Buffer> take_payloads() { return std::exchange(payloads_, {}); }
@@ -98,19 +98,20 @@ class Message {
   // made.
   std::int64_t bytes() const { return bytes_; }
 
-  // Of a received message: who sent it, and the input port it arrived on ("control" for one sent
-  // with send_control). kOutside, "" and "" before it was sent. The views live as long as the node.
+  // The sender of a received message, and the input port it arrived on ("control" for
+  // send_control). kOutside, "" and "" before it was sent. The views live as long as the node.
   ActorId sender() const { return origin_ == nullptr ? kOutside : origin_->sender(); }
   std::string_view sender_name() const;
   std::string_view port() const;
   // nullptr before it was sent.
   Origin* origin() const { return origin_; }
-  // Of a received message, for traces: its number among those of its origin, in the order they were
-  // sent, from 1; 0: not known.
+  // For traces: the number of a received message among those of its origin, in the order of
+  // sending, from 1; 0: not known.
   std::uint64_t number() const { return number_; }
 
-  // A received message holds one message credit and bytes() byte credits of its link, so keeping it
-  // is what back-pressure is. They return once: here, when it is sent on, or when it is destroyed.
+  // A received message holds one message credit and bytes() byte credits of its link. An actor that
+  // keeps it holds back the sender: this is the back-pressure. The credits return once: here, when
+  // the message is sent on, or when it is destroyed.
   void release_credit();
   bool holds_credit() const { return holds_credit_; }
 
@@ -120,7 +121,7 @@ class Message {
   friend class Gate;
   friend class Peer;
 
-  // How to handle a body without knowing its type; one object per type.
+  // The operations on a body whose type is not known; one object per type.
   struct BodyType {
     std::string_view name;
     bool trivial;  // moving it is copying kInlineBytes, destroying it is nothing
@@ -150,7 +151,7 @@ class Message {
   std::uint64_t number_ = 0;
 };
 
-// How a body of type Body is kept in kInlineBytes: itself, or a pointer to it.
+// The form in which a body of type Body is kept in kInlineBytes: itself, or a pointer to it.
 template <class Body>
 inline const Message::BodyType Message::kBodyType = {
     Body::kName, kInline<Body>&& std::is_trivially_copyable_v<Body>,

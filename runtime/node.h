@@ -1,7 +1,7 @@
 #pragma once
 
 // Runs a Plan in one process: actors on scheduler threads (or on threads of their own), supervision
-// by the ownership tree, bounded shutdown, and a word when nothing moves.
+// by the ownership tree, bounded shutdown, and a report when nothing moves.
 //
 //   Node node(plan, make_actor, options, clock, log);
 //   NodeEnd end = node.run();   // returns when the root actor has ended, or has been given up
@@ -35,31 +35,32 @@ using ActorFactory = std::function<std::unique_ptr<Actor>(const ActorPlan&)>;
 struct NodeOptions {
   // Threads that run the actors without one of their own; at least 1.
   int scheduler_threads = 2;
-  // From the moment an actor is asked to stop to the moment it is given up.
+  // Time from the moment an actor is asked to stop to the moment it is given up.
   Duration shutdown_deadline = std::chrono::seconds(20);
   // Without any data message handled, actor started or ended, or post_progress() for this long, the
   // wait-for graph is logged and the culprit named. If then nothing but timers can move, the run
   // ends with that as its error; if some handler is still running, it goes on and is named again
   // after as long. When nothing at all can move any more, not even a timer, the run ends at once.
-  // Of several nodes the plan's first one judges for all, in the same way, except that a handler
-  // which has been running for eight times as long ends the run too: it hangs.
+  // With several nodes the plan's first one judges for all in the same way, with one exception: a
+  // handler that runs for eight times as long is taken to hang and ends the run too.
   Duration stuck_after = std::chrono::seconds(60);
   // Trace records kept per actor (a power of two), of 40 bytes; every handler writes one, and every
   // message that is sent. 0: none are kept.
   int trace_records = 4096;
-  // Actors of the plan's part that this node does without, with all their links; none owns another.
-  // Whatever is sent to them comes back.
+  // Actors of the plan's part that this node leaves out, with all their links. None of them owns an
+  // actor that stays. Messages to them come back.
   std::set<std::string> left_out = {};
 };
 
 struct NodeEnd {
-  // Why the run failed: of the root actor, or kInternal for a deadlock, for actors that did not
-  // stop or a thread that was refused. None: the root actor finished. It is not in the log yet.
+  // The reason why the run failed: the root actor's error, or kInternal for a deadlock, for actors
+  // that did not stop or a thread that was refused. None: the root actor finished. It is not in the
+  // log yet.
   std::optional<Error> error;
   // Actors given up because they did not end by their deadline or by a second request_stop().
   std::vector<std::string> unstopped;
-  // Those of them whose handler was still running. Their threads are abandoned: keep the clock and
-  // the log alive and end the process.
+  // The unstopped actors whose handler was still running. Their threads are abandoned: keep the
+  // clock and the log alive and end the process.
   std::vector<std::string> abandoned;
 };
 
@@ -80,12 +81,12 @@ struct ActorStats {
   std::int64_t handled = 0;  // handlers run
 };
 
-// What joins a node to others. The wire and the types outlive the node.
+// The connection of a node to others. The wire and the types outlive the node.
 struct Uplink {
   GateOptions gate;
   Wire& wire;
   const WireTypes& types;
-  // Whether the node drives its gate with a thread of its own; else somebody calls turn_gate().
+  // True: the node drives its gate with a thread of its own. False: the caller calls turn_gate().
   bool own_thread = true;
 };
 
@@ -131,16 +132,16 @@ class Node {
   // thread.
   void send_control(std::string_view actor, Message message);
 
-  // Who waits for whom, one line per actor, and the culprit. Any thread.
+  // The wait-for graph: one line per actor, and the culprit. Any thread.
   std::string wait_for_graph() const;
   // In the plan's order. Any thread; also after run().
   std::vector<LinkStats> link_stats() const;
   std::vector<ActorStats> actor_stats() const;
-  // The same message, wherever it was sent and handled, has the same flow in both records, as far
-  // as both are of processes that meet now: one that was sent to another process in the place of
-  // the plan's first node has none, and neither has one that went to another node past all links.
+  // A message has the same flow in the record of its sending and in the record of its handling, on
+  // whichever nodes these are. Two kinds of messages have no flow: those sent to an earlier process
+  // in the place of the plan's first node, and those sent to another node past all links.
   std::vector<ActorTrace> traces() const;
-  // Of the other nodes this one has to do with; empty when there are none.
+  // Figures of the other nodes that this one has to do with; empty when there are none.
   std::vector<PeerStats> peer_stats() const;
 
  private:

@@ -31,7 +31,7 @@ bool Outlet::send(Message& message) {
   sent_messages_.store(window_.sent_messages(), std::memory_order_relaxed);
   const auto number = static_cast<std::uint64_t>(window_.sent_messages());
   message.attach(*this, true, number);
-  from_.trace_sent({trace_link(), number}, bytes);
+  from_.trace().sent({trace_link(), number}, bytes);
   pass_on(std::move(message));
   return true;
 }
@@ -48,9 +48,9 @@ bool Outlet::admits_after_refresh(std::int64_t bytes) {
   return window_.admits(bytes);
 }
 
-// Says that it waits before it looks. The store, the looks, the additions in credit_back and the
-// load there are sequentially consistent: either the sender sees the return or the returner sees
-// the wait.
+// The sender announces that it waits before it looks for credit. The store, the looks, the
+// additions in credit_back and the load there are sequentially consistent: either the sender sees
+// the return or the returner sees the wait.
 bool Outlet::find_credit(std::int64_t bytes) {
   if (plan_.lane == Lane::kMetrics) return admits_after_refresh(bytes);
   wanted_bytes_.store(bytes);
@@ -72,10 +72,11 @@ void Outlet::notify_sender() {
   if (wanted == kNotWaiting) return;
   const std::int64_t messages_out = sent_messages_.load() - returned_messages_.load();
   const std::int64_t bytes_out = sent_bytes_.load() - returned_bytes_.load();
+  // Several returners may come here at once. The exchange lets one of them notify the sender.
   const bool fits =
       credit_admits(wanted, messages_out, bytes_out, plan_.message_credits, plan_.byte_credits);
   if (fits && wanted_bytes_.compare_exchange_strong(wanted, kNotWaiting)) {
-    from_.notify_credit(port_);
+    from_.post(CreditSignal{port_});
   }
 }
 

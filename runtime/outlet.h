@@ -1,9 +1,9 @@
 #pragma once
 
-// The sending end of a link, whatever is at the other end: the account of its credits, and the
-// sender that waits for them.
+// The sending end of a link to this node or another one: the account of its credits, and the sender
+// that waits for them.
 //
-// The sender's thread takes credit and passes the message on; whoever has them gives credits back.
+// The sender's thread takes credit and passes the message on. Any thread may give credits back.
 
 #include <atomic>
 #include <cstdint>

@@ -102,7 +102,7 @@ class Checker {
     }
   }
 
-  // Whether going up from the actor comes back to it.
+  // True if the actor is its own owner, directly or through others.
   bool owns_itself(const std::string& name) const {
     std::string above = owners_.at(name);
     for (std::size_t steps = 0; !above.empty() && steps < plan_.actors.size(); ++steps) {
@@ -140,6 +140,9 @@ class Checker {
 
   // Circles of data links without a token, each actor in at most one complaint.
   void check_circles() {
+    // A circle of data links needs a token, which is a message its receiver may count on at the
+    // start. Without one each actor of the circle waits for another before it sends. The walk is
+    // depth-first; a link back into the open path closes a circle.
     std::map<std::string, std::vector<std::string>> next;
     for (const LinkPlan& link : plan_.links) {
       if (link.lane == Lane::kData && link.tokens <= 0) next[link.from].push_back(link.to);

@@ -1,8 +1,8 @@
 #pragma once
 
-// The wiring of a run as data: which actors there are, who owns whom, the links between them, and
-// on which node each actor is placed. Made by config from a topology; printable and comparable;
-// each Node runs its own part.
+// The wiring of a run as data: the actors, their owners, the links between them, and the node of
+// each actor. Made by config from a topology; printable and comparable; each Node runs its own
+// part.
 
 #include <cstdint>
 #include <string>
@@ -32,7 +32,8 @@ struct LinkPlan {
   std::string to;
   std::string to_port;
   Lane lane = Lane::kData;
-  // Bound of what is sent and not yet given back: waiting in the target's mailbox or kept by it.
+  // Bound of the messages that were sent and not yet given back: they wait in the target's mailbox,
+  // or the target keeps them.
   std::int64_t message_credits = 8;
   // In Message::bytes(). One message larger than this may pass alone.
   std::int64_t byte_credits = std::int64_t{64} << 20;
@@ -55,8 +56,8 @@ std::vector<std::string> nodes_of(const Plan& plan);
 // The node of each actor, by its name; the plan outlives both.
 std::unordered_map<std::string_view, std::string_view> actor_nodes(const Plan& plan);
 
-// The ownership trees and the links, for people; the same Plan prints the same text. Where nodes
-// have names, the trees stand below them, and a link that leaves a node says "head <- member.1".
+// The ownership trees and the links, for people; the same Plan prints the same text. If nodes have
+// names, the trees stand below them, and a link that leaves a node says "head <- member.1".
 std::string print(const Plan& plan);
 
 // Every reason why the plan cannot run, in the order of the plan; empty when it can. All are

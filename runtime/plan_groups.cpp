@@ -27,7 +27,7 @@ struct Name {
     family = text.substr(0, dot);
     number = read;
   }
-  // Whether it has a number tells two families of one name apart.
+  // "node" and "node.3" are two families: one has no number.
   std::pair<std::string, bool> key() const { return {family, number.has_value()}; }
 };
 
@@ -75,7 +75,7 @@ std::vector<std::vector<const Element*>> grouped(const std::vector<const Element
 
 using Actors = std::vector<const ActorPlan*>;
 
-// Those of the actors that `owners` own; an empty name owns the roots.
+// The actors that `owners` own; an empty name owns the roots.
 void print_owned(const Actors& actors, const std::set<std::string>& owners, int depth,
                  std::string& text) {
   Actors owned;

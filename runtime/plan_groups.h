@@ -9,9 +9,9 @@
 
 namespace troupe::runtime {
 
-// As print() (plan.h) has it, but that actors, and nodes, whose names differ by a number only stand
-// in one line ("replica.0..63"), and so do links that differ in nothing else, with their count. The
-// bounds are those of each link.
+// Like print() (plan.h), but actors and nodes whose names differ only by a number share one line
+// ("replica.0..63"). Links that differ in nothing else share one line with their count; the bounds
+// are those of each link.
 std::string print_groups(const Plan& plan);
 
 }  // namespace troupe::runtime

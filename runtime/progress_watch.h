@@ -8,7 +8,7 @@
 
 namespace troupe::runtime {
 
-// What a node can see of itself at one moment.
+// A node's view of itself at one moment.
 struct Activity {
   std::int64_t progress = 0;  // data messages handled, actors started and ended, posts; ever
   bool quiet = false;         // no handler runs and no mailbox holds anything

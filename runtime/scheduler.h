@@ -1,7 +1,7 @@
 #pragma once
 
-// Who runs what next. Two implementations: ThreadScheduler (real threads) and StepScheduler (one
-// thread, order drawn from a seed, time under control).
+// Decides which task runs next. There are two implementations: ThreadScheduler (real threads) and
+// StepScheduler (one thread, order drawn from a seed, time under control).
 
 #include <memory>
 #include <string_view>
@@ -11,7 +11,7 @@
 
 namespace troupe::runtime {
 
-// What a scheduler keeps about a task.
+// A scheduler's own data about a task.
 struct TaskSlot {
   virtual ~TaskSlot() = default;
 };
@@ -24,7 +24,7 @@ class Task {
   // Handles at most `limit` events. True: there is more, run it again. False: it is idle until it
   // is enqueued. Never on two threads at once.
   virtual bool run_slice(int limit) = 0;
-  // For people who look at a thread of its own with top or a debugger.
+  // The name of a thread of its own, for top or a debugger.
   virtual std::string_view name() const { return {}; }
 
  private:
@@ -44,9 +44,9 @@ class Scheduler {
   // The task, which was idle, became runnable. Any thread. Ignored for a retired task.
   virtual void enqueue(Task& task) = 0;
 
-  // None of the tasks is begun any more. Waits up to `patience` (of real time) for those that are
-  // running; returns those that still are, which their threads leave as soon as they can. A task's
-  // own slice must not call it.
+  // From now on no slice of these tasks begins. Waits up to `patience` (of real time) for running
+  // slices, and returns the tasks that still run; their threads leave them as soon as they can. A
+  // task's own slice must not call it.
   virtual std::vector<Task*> retire(const std::vector<Task*>& tasks, Duration patience) = 0;
 
   // For the thread that tends a node: lets tasks run and time pass, until `until` or a wake() or
@@ -54,8 +54,8 @@ class Scheduler {
   virtual void wait(TimePoint until) = 0;
   virtual void wake() = 0;  // any thread
 
-  // How often a node should be looked at although nothing is due: real threads do not tell when
-  // they fall idle.
+  // The interval at which a node should be looked at although nothing is due, because real threads
+  // do not tell when they fall idle.
   virtual Duration look_interval() const = 0;
 };
 

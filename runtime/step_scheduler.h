@@ -37,7 +37,7 @@ class StepScheduler final : public Scheduler {
   // none to begin with, moves the clock to `until`.
   void wait(TimePoint until) override;
   void wake() override { woken_ = true; }
-  // Nothing happens behind its back.
+  // Nothing changes between its calls.
   Duration look_interval() const override { return Duration::max(); }
 
  private:

@@ -29,6 +29,8 @@ Supervisor::Orders Supervisor::ask_stop(ActorId actor, TimePoint now) {
   return {{Order::Kind::kStop, actor, {}}};
 }
 
+// An actor that is gone is not ended: it is closing until its last child has ended. Its own error
+// counts before that of any child.
 Supervisor::Orders Supervisor::gone(ActorId actor, std::optional<Error> error, TimePoint now) {
   Entry& leaving = entry(actor);
   CHECK(leaving.state == State::kRunning || leaving.state == State::kStopping,
@@ -54,6 +56,8 @@ bool Supervisor::children_ended(const Entry& entry) const {
                      [&](ActorId child) { return state(child) == State::kEnded; });
 }
 
+// A running owner is told and decides. A closing owner cannot decide any more: it takes the error
+// over and may end itself, which can go up to the root.
 void Supervisor::end(ActorId actor, Orders& orders) {
   Entry& ended = entry(actor);
   ended.state = State::kEnded;

@@ -1,13 +1,14 @@
 #pragma once
 
-// The ownership tree of a node: pure decisions about who must stop, start or be told, without
-// threads or mailboxes. The node calls it under one lock and carries out the orders it returns.
+// The ownership tree of a node: pure decisions about which actors must stop, start or be told,
+// without threads or mailboxes. The node calls it under one lock and carries out the orders it
+// returns.
 //
 //   running --ask_stop--> stopping --gone--> closing --(last child ended)--> ended --restart-->
 //   running running ----------------------gone-----> closing
 //
-// Closing: the actor itself is gone and its children are being stopped. What is told about an owner
-// holds for the root too, whose owner is nobody: its end is the end of the tree.
+// Closing: the actor itself is gone and its children are being stopped. The root follows the same
+// rules without an owner: its end is the end of the tree.
 
 #include <optional>
 #include <string>
@@ -24,7 +25,7 @@ class Supervisor {
  public:
   enum class State : std::uint8_t { kRunning, kStopping, kClosing, kEnded };
 
-  // What the node has to do, in this order.
+  // The node's next actions, in this order.
   struct Order {
     enum class Kind : std::uint8_t {
       kStop,   // tell `actor` to stop
@@ -44,8 +45,8 @@ class Supervisor {
   Orders ask_stop(ActorId actor, TimePoint now);
 
   // The actor finished (no error) or failed and is destroyed. Its children that run are stopped;
-  // with the last of them it ends. If it has no error of its own it takes on that of a child whose
-  // end nobody decided about, so that no failure is lost.
+  // with the last of them it ends. If it has no error of its own, it takes the error of a child
+  // whose end no owner decided about, so that no failure is lost.
   Orders gone(ActorId actor, std::optional<Error> error, TimePoint now);
   // The owner ended without seeing this end of a child.
   void unseen(ActorId owner, const ChildEnd& end);
@@ -56,7 +57,7 @@ class Supervisor {
 
   State state(ActorId actor) const { return entries_[index(actor)].state; }
   bool ended() const { return entries_[index(root_)].state == State::kEnded; }
-  // Of the root, once ended.
+  // The root's error, once it has ended.
   const std::optional<Error>& error() const { return entries_[index(root_)].error; }
 
   // The shape of the tree, which never changes: needs no lock. Actors below `actor`, owners before

@@ -23,7 +23,7 @@ namespace {
 
 // Events a worker handles of one task before the next one's turn.
 constexpr int kSliceEvents = 64;
-// How long a runnable task may lie behind a running one while another worker sleeps.
+// The longest time that a runnable task may wait behind a running one while another worker sleeps.
 constexpr std::chrono::milliseconds kRescan{1};
 constexpr std::chrono::microseconds kRetirePoll{100};
 constexpr std::chrono::hours kLongestWait{1};
@@ -62,7 +62,7 @@ void push(Worker& worker, Slot* slot) {
   if (worker.sleeping) worker.wakened.notify_one();
 }
 
-// Under the worker's lock. Retired tasks may still lie in a queue; nobody runs them.
+// Under the worker's lock. Retired tasks may still lie in a queue; they are passed over.
 Slot* pop(Worker& worker) {
   while (!worker.queue.empty()) {
     Slot* slot = worker.queue.front();
@@ -132,8 +132,8 @@ void ThreadScheduler::State::work(Worker& worker) {
   while ((slot = next(worker, slot, again)) != nullptr) again = slot->task->run_slice(kSliceEvents);
 }
 
-// Puts away the task that ran before and finds another; nullptr when the thread must end. What a
-// retired task kept alive may end with it, so it goes last and outside the lock.
+// Puts away the task that ran before and finds another; nullptr when the thread must end. A retired
+// task may hold the last reference to its node, so it is released last and outside the lock.
 Slot* ThreadScheduler::State::next(Worker& worker, Slot* before, bool again) {
   std::shared_ptr<void> released;
   std::unique_lock lock(worker.mutex);
@@ -190,16 +190,16 @@ void ThreadScheduler::State::sleep(Worker& worker, std::unique_lock<std::mutex>&
     worker.wakened.wait(lock);
     worker.sound = false;
   }
-  // Notified without a task, it is the watch: what has only just been queued elsewhere is not for
-  // it.
+  // A worker that was notified without a task is the watch: tasks that were queued elsewhere only
+  // just now are not for it.
   if (bit != 0 && worker.queue.empty() && !worker.quit) worker.wakened.wait_for(lock, kRescan);
   sleepers.fetch_and(~bit);
   worker.sleeping = false;
 }
 
-// While a worker runs and others sleep, one of those must rescan. Called by a worker that slept and
-// is about to run. One that is awake and not yet running is as good as a watch: it finds a task,
-// and comes here too, or sleeps and rescans.
+// While a worker runs and others sleep, one of the sleepers must rescan. A worker that slept and is
+// about to run calls this. A worker that is awake and not yet running serves as well: it finds a
+// task and calls this too, or it sleeps and rescans.
 void ThreadScheduler::State::set_a_watch() {
   Worker* sleeper = nullptr;
   for (std::uint64_t left = sleepers.load(); left != 0; left &= left - 1) {
@@ -279,6 +279,8 @@ void ThreadScheduler::enqueue(Task& task) {
   }
   Worker* here = this_worker;
   if (here != nullptr && (here->home != state_.get() || here->shared_bit == 0)) here = nullptr;
+  // A worker keeps the first task that it makes runnable. With more work and a sleeper it hands
+  // over.
   if (here != nullptr) {
     const std::scoped_lock lock(here->mutex);
     if (here->queue.empty() || state_->sleepers.load() == 0) {
@@ -300,6 +302,8 @@ std::vector<Task*> ThreadScheduler::retire(const std::vector<Task*>& tasks, Dura
   for (Task* task : tasks) {
     auto* slot = static_cast<Slot*>(task->slot_);
     if (slot == nullptr) continue;
+    // Polls, because retiring is rare: a task that runs would otherwise have to tell whoever waits
+    // for it, on every slice.
     while (state_->running(slot) && steady_now() < give_up_at) {
       std::this_thread::sleep_for(kRetirePoll);
     }

@@ -2,9 +2,10 @@
 
 // Runs tasks on N shared threads, and each own_thread task on one more.
 //
-// Every worker has a queue. What a worker makes runnable while it runs stays with it when its queue
-// is empty (the data is in its cache, and it will soon be free); more goes to a sleeping worker; a
-// worker without work steals. No enqueue waits longer for an idle worker than kRescan.
+// Every worker has a queue. A running worker keeps the first task that it makes runnable, if its
+// queue is empty: the data is in its cache, and it will soon be free. Further tasks go to a
+// sleeping worker. A worker without work steals. No task waits longer than kRescan while a worker
+// is idle.
 
 #include <memory>
 #include <optional>
@@ -25,8 +26,8 @@ class ThreadScheduler final : public Scheduler {
   // destructor does so too.
   void shut_down();
 
-  // The first thread that the system did not give, a shared one or an added task's own. Whoever is
-  // told so enqueues nothing, and retires what was added.
+  // The first thread that the system did not give, a shared one or an added task's own. The caller
+  // then enqueues nothing, and retires the tasks that it added.
   std::optional<Error> refused() const;
 
   void add(Task& task, bool own_thread, std::shared_ptr<void> keep_alive) override;

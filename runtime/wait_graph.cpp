@@ -18,14 +18,16 @@ bool lacks_credit(const WaitGraph& graph, std::size_t actor) {
                      [&](const LinkWait& link) { return link.from == actor && link.sender_waits; });
 }
 
-// Whether `link` is one its receiver may be waiting on for a message. What it keeps does not help
-// it.
+// True if the receiver may be waiting for a message of `link`. Messages that it keeps do not count:
+// they do not help it.
 bool starves(const WaitGraph& graph, const LinkWait& link) {
   return link.lane == Lane::kData && link.queued == 0 &&
          graph.actors[link.from].activity != Activity::kEnded &&
          graph.actors[link.to].activity == Activity::kIdle && !lacks_credit(graph, link.to);
 }
 
+// An edge leads from an actor to one that it waits for: to the receiver of a link without credit,
+// and with `with_messages` also to the silent sender of a link.
 Edges edges_of(const WaitGraph& graph, bool with_messages) {
   Edges edges(graph.actors.size());
   for (const LinkWait& link : graph.links) {
@@ -97,7 +99,7 @@ std::string describe(const WaitGraph& graph, std::size_t index) {
   return fmt::format("{}: {}", actor.name, fmt::join(parts, "; "));
 }
 
-// Into what one end of a link says goes what the other end says.
+// Completes the description of a link by one end with that by the other end.
 void join(const LinkWait& other, bool from_receiver, LinkWait& link) {
   const bool waits = link.sender_waits || other.sender_waits;
   const LinkWait first = link;
@@ -167,6 +169,8 @@ std::string culprit(const WaitGraph& graph) {
                        seconds(longest->running_for));
   }
   if (const std::string name = idler(graph, true); !name.empty()) return blame(name);
+  // Circles of actors without credit come first. A circle over messages may be harmless, as an
+  // actor need not wait for every input.
   for (const bool with_messages : {false, true}) {
     std::vector<std::string> names;
     for (const std::size_t actor : find_circle(edges_of(graph, with_messages))) {

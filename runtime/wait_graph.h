@@ -1,6 +1,7 @@
 #pragma once
 
-// Who waits for whom, as data taken from a node at one moment, and its words for people.
+// Which actors wait for which others, as data taken from a node at one moment, and as text for
+// people.
 
 #include <cstdint>
 #include <string>
@@ -45,17 +46,18 @@ struct WaitGraph {
   std::vector<LinkWait> links;
 };
 
-// The graphs of several nodes as one: what one node knows only by name is what another tells of it.
+// The graphs of several nodes as one: an actor that one node knows only by name is described by its
+// own node.
 WaitGraph merge(const std::vector<WaitGraph>& graphs);
 
-// The actor to look at first, in one line: the one whose handler runs longest; else one
-// that others wait for and that is about to run, but is not run; else a circle of actors waiting
-// for each other, as a -> b -> a, with those that lack credit before those that wait for a message;
-// else one that waits for nobody while others wait for it.
+// The actor to look at first, in one line: the one whose handler runs longest; else one that others
+// wait for and that is queued, but does not run; else a circle of actors that wait for each other,
+// as a -> b -> a, those that lack credit before those that wait for a message; else one that waits
+// for no other while others wait for it.
 std::string culprit(const WaitGraph& graph);
 
-// One line per live actor, and, of a graph in which nothing moves any more, the culprit. No
-// trailing newline.
+// One line per live actor, and the culprit if nothing in the graph moves any more. No trailing
+// newline.
 std::string print(const WaitGraph& graph);
 std::string print_with_culprit(const WaitGraph& graph);
 

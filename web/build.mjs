@@ -1,6 +1,6 @@
 // Makes the page: node build.mjs OUTPUT_FOLDER. Checks types, bundles src/ and style/, names files
 // by their content, and writes page/ (what a browser gets) and page_assets.cpp (the same, packed,
-// as the program holds it). Whatever fails ends it with a status of 1.
+// as the program holds it). Any failure ends it with a status of 1.
 
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -14,7 +14,7 @@ import { build } from "esbuild";
 
 import { source } from "./embed.mjs";
 
-// What a phone has to load over a slow line.
+// The bytes that a phone may have to load over a slow line.
 const MOST_BYTES = 250_000;
 const TYPES = {
   ".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
@@ -101,5 +101,5 @@ if (total > MOST_BYTES) {
   console.error("the page is too heavy");
   process.exit(1);
 }
-// Last, as the build takes its being there for the page's being whole.
+// This file is written last, as the build takes it as the sign of a whole page.
 writeFileSync(join(output, "page_assets.cpp"), source(made));

@@ -1,6 +1,6 @@
 #pragma once
 
-// Who computes a kernel: one thread, or a team of them.
+// The threads that compute a kernel: one, or a team.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,20 +19,20 @@ class Crew {
 
   // The caller alone.
   explicit Crew(std::byte* scratch) : own_(scratch) {}
-  // Scratch memory for each thread of the team, whose only caller this is and which is not running;
-  // the first is the caller's. Work of fewer multiply-adds is not shared out.
+  // `scratch` has memory for each thread of the team, first the caller's. The team must be idle and
+  // have no other caller. A round of fewer multiply-adds than `worth_a_round` is not shared out.
   Crew(runtime::ThreadTeam& team, std::span<std::byte* const> scratches,
        double worth_a_round = kWorthARound)
       : team_(&team), scratches_(scratches), own_(scratches[0]), worth_a_round_(worth_a_round) {
     CHECK(scratches.size() == static_cast<std::size_t>(team.threads()), "memory for each thread");
   }
 
-  // Of a thread, as many bytes as the Kernel asked for, aligned to 64.
+  // The thread's scratch memory: as many bytes as the Kernel asked for, aligned to 64.
   std::byte* scratch(int thread = 0) const {
     return team_ == nullptr ? own_ : scratches_[static_cast<std::size_t>(thread)];
   }
 
-  // Those who are to do so much work in so many rounds: this crew, or the caller alone.
+  // The threads that are to do so much work in so many rounds: this crew, or the caller alone.
   Crew for_work(double products, std::int64_t rounds) const {
     const bool worth_it = products >= worth_a_round_ * static_cast<double>(rounds);
     return team_ != nullptr && worth_it ? *this : Crew(own_);

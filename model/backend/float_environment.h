@@ -5,11 +5,11 @@
 namespace troupe::model {
 
 // Sets rounding to nearest and switches flush-to-zero and denormals-are-zero off for the calling
-// thread, whatever a library loaded before has left there.
+// thread. A library that was loaded before may have left other settings.
 void set_float_environment();
 
-// As long as it lives, subnormal operands of the calling thread are zero and subnormal results are
-// flushed to zero. On x86-64; elsewhere nothing.
+// While it lives, subnormal operands of the calling thread count as zero and subnormal results
+// become zero. It does this on x86-64 and nothing elsewhere.
 class FlushedSubnormals {
  public:
   FlushedSubnormals();

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a backend's own code gets for one run of a Kernel.
+// The arguments that a backend's own code gets for one run of a Kernel.
 
 #include <cstddef>
 #include <span>

@@ -68,7 +68,7 @@ double profile_displacement(const std::vector<double>& data, const std::vector<d
   return difference / 2.0;
 }
 
-// True also where the data themselves do not tell.
+// True also where the data themselves hardly follow the energy.
 bool follows_energy(const ShowerGroup& data, const ShowerGroup& generated) {
   const std::optional<double> wanted = data.energy_correlation();
   if (!wanted || *wanted < kTellingCorrelation) return true;

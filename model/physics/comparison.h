@@ -11,7 +11,7 @@
 
 namespace troupe::model {
 
-// |generated - data| / |data|. Where the data are 0: 0 if the other is too, else 1.
+// |generated - data| / |data|. For data of 0: 0 if the other is 0 too, else 1.
 double relative_error(double data, double generated);
 
 // 3DGAN's figure of merit, as keras/misc/TestingObjective.py of svalleco/3Dgan@Anglegan computes
@@ -65,8 +65,8 @@ struct Comparison {
   double longitudinal_cell_error = 0.0;
   double transverse_cell_error = 0.0;
 
-  // The share of the energy that lies elsewhere when both profiles are scaled to the same energy:
-  // sum_i |s_g[i] / S_g - s_d[i] / S_d| / 2, from 0 to 1; 1 where one of them has none.
+  // The share of the energy at wrong places when both profiles are scaled to the same energy: sum_i
+  // |s_g[i] / S_g - s_d[i] / S_d| / 2, from 0 to 1; 1 where one of them has none.
   double longitudinal_displacement = 0.0;
   double transverse_displacement = 0.0;
   // In the order of the enumeration; empty: the sample resembles the data.

@@ -1,7 +1,8 @@
 #pragma once
 
-// What is measured on one shower. Formulae as 3DGAN's analysis (GANutils.py, TestingObjective.py of
-// svalleco/3Dgan, branch Anglegan), so that figures can be set beside published ones.
+// The figures measured on one shower. Formulae as 3DGAN's analysis (GANutils.py,
+// TestingObjective.py of svalleco/3Dgan, branch Anglegan), so that figures can be set beside
+// published ones.
 
 #include <array>
 #include <cstdint>

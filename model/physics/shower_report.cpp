@@ -90,13 +90,14 @@ void write(std::string& out, const ShowerPair& pair) {
   out.push_back('}');
 }
 
-// Where a histogram of these values begins and ends.
+// Begin and end of a histogram of these values.
 std::pair<double, double> round_range(std::span<const double> values) {
   if (values.empty()) return {0.0, 1.0};
   const auto [least, largest] = std::minmax_element(values.begin(), values.end());
   double width = *largest - *least;
   if (width <= 1e-9 * *largest) width = *largest;
   if (width < 1e-9) width = 1.0;
+  // Two digits of the width are enough for round ends.
   const double step = std::pow(10.0, std::floor(std::log10(width)) - 1.0);
   const double low = std::floor((*least - width / 4.0) / step) * step;
   const double high = std::ceil((*largest + width / 4.0) / step) * step;

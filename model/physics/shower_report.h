@@ -1,8 +1,8 @@
 #pragma once
 
-// What people look at beside the table: profiles, histograms and single showers of data and of what
-// was generated for the same conditions. docs/watching.md calls it "showers". Nothing is decided by
-// any of it.
+// Pictures for people beside the table: profiles, histograms and single showers of the data and of
+// showers generated for the same conditions. docs/watching.md calls it "showers". No decision
+// depends on it.
 //
 // Pure functions; any thread.
 
@@ -24,13 +24,13 @@ inline constexpr std::size_t kReportEvents = 4;
 inline constexpr std::size_t kReportCells = 1500;
 inline constexpr std::size_t kReportBins = 40;
 
-// Of every shower of a sample, the figures that the histograms are made of.
+// The figures that the histograms are made of, of every shower of a sample.
 struct ShowerFigures {
   std::vector<double> sampling_fraction;  // ecal / primary energy
   std::vector<double> hits;
   std::vector<double> angle_rad;  // of those that are not empty; empty for models without angle
 
-  // A shower that is not valid is left out. `angle`: whether it was measured.
+  // A shower that is not valid is left out. `angle`: true if it was measured.
   void add(const ShowerObservables& shower, double energy_gev, bool angle);
 };
 
@@ -41,13 +41,13 @@ struct BrightCells {
   std::vector<float> gev;            // of these
 };
 
-// Of the cells above 0, the `most` largest; of equals those with the smaller index. Cells that are
-// not finite are left out.
+// The `most` largest of the cells above 0; among equals those with the smaller index. Cells that
+// are not finite are left out.
 BrightCells brightest_cells(std::span<const float> gev, std::size_t most = kReportCells);
 
-// Which events to show: `count` different ones, or all where there are fewer, nearest to the
-// middles of as many equal parts of the range of energies, in that order; of equally near ones the
-// first. Energies are finite, in any unit.
+// The events to show: `count` different ones (all if there are fewer), each nearest to the middle
+// of one of `count` equal parts of the range of energies, in that order; among equally near ones
+// the first. Energies are finite, in any unit.
 std::vector<std::size_t> events_over_energies(std::span<const float> energies,
                                               std::size_t count = kReportEvents);
 

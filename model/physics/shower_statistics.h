@@ -32,7 +32,7 @@ struct StatisticsOptions {
   // few hundred events over 10 to 500 GeV fill every bin; 3DGAN's figure of merit takes 5 GeV on
   // either side of 110, 150 and 190 GeV, its full analysis of 50, 100, 200, 250, 300, 400 and 500.
   std::vector<EnergyBin> energy_bins = equal_energy_bins(0.0, 500.0, 5);
-  // Whether to measure the incidence angle.
+  // True to measure the incidence angle.
   bool angle = false;
   // Histogram of ecal: equal bins over [0, high), and one for what is above.
   double ecal_histogram_high_gev = 15.0;

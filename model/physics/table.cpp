@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kColumns = 11;
 using Line = std::array<std::string, kColumns>;
 
-// So many digits after the point while that says something, then three significant ones.
+// `digits` after the point below 1000 %, else three significant ones.
 std::string percent(double fraction, int digits = 1) {
   const double value = 100.0 * fraction;
   return std::abs(value) < 1000.0 ? fmt::format("{:.{}f}%", value, digits)

@@ -40,6 +40,7 @@ std::vector<CheckpointTensor> all_expected_tensors(const StateLayout& layout,
   return all;
 }
 
+// The first difference in order is named, as later ones follow from it.
 Result<void> check_tensors(const std::vector<CheckpointTensor>& found,
                            const std::vector<CheckpointTensor>& expected, const std::string& path) {
   for (std::size_t i = 0; i < std::max(found.size(), expected.size()); ++i) {
@@ -95,7 +96,7 @@ Result<Checkpoint> decode_checkpoint(const runtime::Buffer& file, const std::str
                                      "{}: its bits cannot be continued",
                                      content.numerics_version, runtime::kRandomVersion));
   }
-  // Before the hash: that it is another model says more than that a hash differs.
+  // This check comes before the hash: "another model" tells more than "the hash differs".
   RETURN_IF_ERROR(check_tensors(content.tensors, all_expected_tensors(layout, options), path));
   if (const auto checked = check_state(state, layout, options); !checked.ok()) {
     return refusal(path, checked.error().message);

@@ -14,7 +14,7 @@
 // The bytes are a function of the Checkpoint alone: no times, no host.
 //
 // Pure functions; any thread. Writing is runtime::Disk::replace of the encoded bytes, which leaves
-// the older file or the newer one; who reads goes from checkpoints_newest_first() (see
+// the older file or the newer one. A reader tries checkpoints_newest_first() (see
 // checkpoint_folder.h) until one decodes.
 
 #include <cstdint>
@@ -40,8 +40,8 @@ struct Checkpoint {
   std::string model;            // the zoo's name, or that of a model of the user's own
 };
 
-// Composes the file in memory: its size, once more while HDF5 hands it over. Errors are kInternal:
-// what the HDF5 library refuses.
+// Composes the file in memory, which takes its size, and twice that while HDF5 hands it over.
+// Errors are kInternal: the HDF5 library refused something.
 runtime::Result<runtime::Buffer> encode_checkpoint(const Checkpoint& checkpoint,
                                                    const model::Gan& gan,
                                                    const TrainingOptions& options);
@@ -60,7 +60,7 @@ runtime::Result<Checkpoint> decode_checkpoint(const runtime::Buffer& file, const
                                               const StateLayout& layout,
                                               const TrainingOptions& options);
 
-// What needs no model: user block, counters, topology, tensor names and shapes, hash.
+// The parts that need no model: user block, counters, topology, tensor names and shapes, hash.
 struct CheckpointSummary {
   std::string path;
   std::uint32_t version = 0;

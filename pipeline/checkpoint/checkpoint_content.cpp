@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/checkpoint/hdf5_tree.h"
+#include "pipeline/data/hdf5_writer.h"
 #include "runtime/base/random.h"
 
 namespace troupe::pipeline {
@@ -29,7 +30,7 @@ std::string group_of(std::size_t network, ParameterPart part) {
 struct WriteVisitor {
   const StateLayout& layout;
   const TrainingOptions& options;
-  Hdf5TreeWriter& file;
+  Hdf5Writer& file;
 
   void parameters(std::size_t network, ParameterPart part, const std::vector<float>& values) {
     file.add_group(group_of(network, part));
@@ -141,7 +142,7 @@ runtime::Result<runtime::Buffer> encode_content(const Checkpoint& checkpoint,
                                                 const StateLayout& layout,
                                                 const TrainingOptions& options,
                                                 std::size_t bytes_before) {
-  Hdf5TreeWriter file(bytes_before);
+  Hdf5Writer file(Hdf5Writer::Order::kAsMade, bytes_before);
   file.add_attribute("/", "format_version", kCheckpointVersion);
   file.add_attribute("/", "numerics_version", runtime::kRandomVersion);
   file.add_attribute("/", "model", checkpoint.model);

@@ -1,6 +1,6 @@
 #pragma once
 
-// What stands in a checkpoint's HDF5 part, without regard to a model.
+// The content of a checkpoint's HDF5 part, without regard to a model.
 
 #include <cstdint>
 #include <span>
@@ -24,26 +24,26 @@ struct CheckpointTensor {
   std::size_t size = 0;
 };
 
-// The datasets of one part in order; what they have to be for this model and these options. Their
-// offsets follow one another without gaps.
+// The datasets that one part must have for this model and these options, in order. Their offsets
+// follow one another without gaps.
 std::vector<CheckpointTensor> expected_tensors(const StateLayout& layout,
                                                const TrainingOptions& options, std::size_t network,
                                                ParameterPart part);
 
 struct CheckpointContent {
   Checkpoint checkpoint;
-  std::uint32_t version = 0;  // of the format; decode_content leaves it to who read the seal
+  std::uint32_t version = 0;  // of the format; not set by decode_content, as the seal has it
   std::uint32_t numerics_version = 0;
   std::vector<CheckpointTensor> tensors;  // of all parts, in the order of visit_state
 };
 
-// Everything behind the seal; kInternal errors.
+// Makes everything behind the seal; kInternal errors.
 runtime::Result<runtime::Buffer> encode_content(const Checkpoint& checkpoint,
                                                 const StateLayout& layout,
                                                 const TrainingOptions& options,
                                                 std::size_t bytes_before);
 
-// `image` is the part behind the seal, which has been verified. kData errors: something that every
+// `image` is the part behind the seal, which has been verified. Errors (kData): a field that every
 // checkpoint of this version has is missing.
 runtime::Result<CheckpointContent> decode_content(std::span<const std::byte> image,
                                                   const std::string& path);

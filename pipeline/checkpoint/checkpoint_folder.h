@@ -1,7 +1,7 @@
 #pragma once
 
-// What lies in a run's checkpoints folder: a file per kept step, named by it, best.json, which says
-// which of them is the best, and links to the newest and the best, where the file system has links.
+// The files of a run's checkpoints folder: one per kept step, named by the step, best.json, which
+// names the best of them, and links to the newest and the best where the file system has links.
 // Pure functions; any thread.
 
 #include <cstdint>
@@ -23,9 +23,9 @@ inline constexpr const char* kBestLink = "best";
 // file of a write that was cut off, are left out.
 std::vector<std::string> checkpoints_newest_first(const std::vector<std::string>& names);
 
-// Which of the names to delete so that of the steps up to `newest`, which was written last, the
-// newest `keep` (from 1) and `best` (if any) remain. Never among them: names of later steps, which
-// nobody could read, and names that are no checkpoints.
+// The names to delete so that, among steps up to `newest`, which was written last, the newest
+// `keep` (from 1) and `best` (if any) remain. Names of later steps, which could not be read, and
+// names that are no checkpoints are never deleted.
 std::vector<std::string> to_remove(const std::vector<std::string>& names, std::uint32_t keep,
                                    std::uint64_t newest, std::optional<std::uint64_t> best);
 

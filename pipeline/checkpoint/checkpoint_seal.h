@@ -11,8 +11,8 @@
 //     24     16  XXH3-128 of the rest, low word first
 //     40    456  zero
 //    496     16  XXH3-128 of bytes 0 to 495, low word first
-// The hashes tell damage, not malice: whoever forges a file can seal it.
-// Magic and the last hash keep their places in every version, so that a newer file is recognised.
+// The hashes detect damage, not malice: a forged file can have a correct seal. Magic and the last
+// hash keep their places in every version, so that a newer file is recognised.
 
 #include <cstdint>
 #include <string>

@@ -1,62 +1,20 @@
 #pragma once
 
-// HDF5 files with groups, composed in memory and read from memory. Groups keep the order in which
-// their members were made, and no times are stored: the same calls make the same bytes.
+// An HDF5 file with groups, as Hdf5Writer makes it, read from memory.
 //
-// Both ends remember the first failure and ignore what is asked of them after it, so that a
-// sequence of calls is checked once at its end. One thread per object; other users of the library
-// are kept out by Hdf5Lock.
+// A reader remembers its first failure and ignores all calls after it, so that a sequence of calls
+// is checked once at its end. One thread per reader; Hdf5Lock keeps out other users of the library.
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "pipeline/data/hdf5_handle.h"
-#include "runtime/base/buffer.h"
 #include "runtime/base/error.h"
 
 namespace troupe::pipeline {
-
-class Hdf5TreeWriter {
- public:
-  // The library will be told that `user_block_bytes` (0, 512, 1024, ...) of the caller's own stand
-  // before the image.
-  explicit Hdf5TreeWriter(std::uint64_t user_block_bytes);
-
-  // Makes the groups of "a/b/c" that do not exist yet, as do the calls below for theirs.
-  void add_group(const std::string& path);
-  // To an existing object, "/" being the root. Texts are ended by a NUL.
-  void add_attribute(const std::string& object, const std::string& name, std::uint64_t value);
-  void add_attribute(const std::string& object, const std::string& name, std::uint32_t value);
-  void add_attribute(const std::string& object, const std::string& name, double value);
-  void add_attribute(const std::string& object, const std::string& name, const std::string& value);
-  // Contiguous; values.size() is the product of the shape.
-  void add_dataset(const std::string& path, std::span<const std::int64_t> shape,
-                   std::span<const float> values);
-  void add_dataset(const std::string& path, std::span<const std::int64_t> shape,
-                   std::span<const std::int16_t> values);
-  void add_text(const std::string& path, const std::string& text);
-
-  // The file's bytes, to stand at `offset` of the Buffer, whose first `offset` bytes are zero.
-  // kInternal when anything failed since the beginning: out of memory, or two things of one path.
-  runtime::Result<runtime::Buffer> image(std::size_t offset);
-
- private:
-  void add_values(const std::string& path, hid_t space, hid_t type, const void* values);
-  void add_scalar(const std::string& object, const std::string& name, hid_t type,
-                  const void* value);
-  void add_parent(const std::string& path);
-  void require(bool success, const std::string& doing);
-
-  Hdf5Handle file_;
-  Hdf5Handle group_properties_;
-  Hdf5Handle dataset_properties_;
-  std::set<std::string> groups_;
-  std::optional<runtime::Error> error_;
-};
 
 // A dataset found in a file.
 struct Hdf5TreeEntry {
@@ -65,15 +23,15 @@ struct Hdf5TreeEntry {
   std::int64_t size() const;
 };
 
-// What is read has room for in the file, all together: a file that claims more is refused before
-// anything is allocated for it. The library itself withstands damage less well than that; who
-// verifies a hash of the image first keeps damage, though not malice, away from it.
+// Reads no more than the file has room for: a file that claims more is refused before anything is
+// allocated for it. The library itself withstands damage less well. A caller that verifies a hash
+// of the image first keeps damage, though not malice, away from it.
 class Hdf5TreeReader {
  public:
   // `name` is the file's, for messages.
   Hdf5TreeReader(std::span<const std::byte> image, std::string name);
 
-  // Text up to the first NUL. What fails leaves the value as it was.
+  // Text up to the first NUL. A failed call leaves the value as it was.
   void read_attribute(const std::string& object, const std::string& attribute,
                       std::uint64_t& value);
   void read_attribute(const std::string& object, const std::string& attribute,

@@ -1,6 +1,6 @@
 #pragma once
 
-// The packed blocks of a dataset that are in memory, with the least recently used ones let go.
+// The packed blocks of a dataset that are in memory; the least recently used ones are let go.
 
 #include <cstdint>
 #include <memory>
@@ -23,7 +23,7 @@ class BlockStore {
   void touch(std::uint32_t block);
   // Lets go of the blocks used longest ago until `capacity` are left.
   void trim();
-  // Of all blocks held.
+  // Bytes of all blocks held.
   std::uint64_t bytes() const;
 
  private:

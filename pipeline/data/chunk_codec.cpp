@@ -52,7 +52,7 @@ Inflater::Inflater(Inflater&&) noexcept = default;
 Inflater& Inflater::operator=(Inflater&&) noexcept = default;
 
 bool Inflater::inflate(std::span<const std::byte> in, std::span<std::byte> out) {
-  // No place for the true size: anything but exactly out.size() bytes is then an error.
+  // Without a place for the true size, the library accepts exactly out.size() bytes.
   return libdeflate_zlib_decompress(state_->codec, in.data(), in.size(), out.data(), out.size(),
                                     nullptr) == LIBDEFLATE_SUCCESS;
 }

@@ -35,7 +35,7 @@ Result<ChunkReader> ChunkReader::create(Hdf5Dataset dataset) {
   RETURN_IF_ERROR(d.check_claims());
   reader.note_ = reader.why_not_raw();
   reader.raw_ = reader.note_.empty();
-  // Decoding here meets each chunk that is missing.
+  // Only the library hides missing chunks; decoding here meets each of them.
   if (!reader.raw_) RETURN_IF_ERROR(d.check_written());
   if (d.chunk().empty()) {
     reader.block_rows_ = std::max<std::uint64_t>(1, kContiguousBlockBytes / 4 / d.row_size());
@@ -92,6 +92,8 @@ Result<void> ChunkReader::read(std::span<const std::uint32_t> blocks, runtime::T
                                ChunkScratch& scratch, const Consumer& consumer) const {
   const auto threads = static_cast<std::size_t>(team.threads());
   if (scratch.threads.size() < threads) scratch.threads.resize(threads);
+  // An error per block, so that the error of the first block is reported whichever thread failed
+  // first.
   std::vector<std::optional<Error>> errors(blocks.size());
   team.run(static_cast<std::int64_t>(blocks.size()), [&](std::int64_t index, int thread) {
     const auto i = static_cast<std::size_t>(index);
@@ -134,6 +136,8 @@ Result<void> ChunkReader::decode_chunk(std::span<const std::uint64_t> offset,
                                        Scratch& scratch) const {
   const std::size_t bytes = chunk_elements_ * dataset_.element_bytes();
   const auto& chunk = dataset_.chunk();
+  // A chunk that is a whole block is decoded in place. Any other chunk is decoded beside the block
+  // and copied.
   const bool whole_rows = chunk[0] == block_rows_ &&
                           std::equal(chunk.begin() + 1, chunk.end(), dataset_.shape().begin() + 1);
   if (whole_rows && dataset_.type() == Hdf5Type::kFloat32) {
@@ -164,6 +168,8 @@ Result<void> ChunkReader::decode_raw(std::span<const std::uint64_t> offset, Scra
   ASSIGN_OR_RETURN(const std::uint32_t mask, dataset_.read_chunk(offset, scratch.stored));
   const auto applied = [mask](int filter) { return filter >= 0 && (mask >> filter & 1) == 0; };
   std::span<const std::byte> bytes = scratch.stored;
+  // A chunk's mask names filters that were left out for it: writers skip gzip where it does not
+  // pay.
   const bool shuffled = applied(shuffle_filter_);
   if (applied(gzip_filter_)) {
     std::span<std::byte> target = out;
@@ -183,8 +189,9 @@ Result<void> ChunkReader::decode_raw(std::span<const std::uint64_t> offset, Scra
   return {};
 }
 
-// Copies what of the chunk lies inside the dataset to its place in the block, run by run of the
-// last axis.
+// Copies the part of the chunk that lies inside the dataset to its place in the block. The chunk
+// may reach beyond the dataset's shape along every axis, so the copy goes in runs along the last
+// axis, and an odometer over the other axes finds the next run.
 void ChunkReader::scatter(std::span<const std::uint64_t> offset, std::uint64_t first_row,
                           Scratch& scratch) const {
   const auto& shape = dataset_.shape();

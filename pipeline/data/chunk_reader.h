@@ -22,7 +22,7 @@
 
 namespace troupe::pipeline {
 
-// Working memory of a team that reads, worth keeping from one read() to the next.
+// Working memory of a team that reads. Keep it from one read() to the next: it is large.
 struct ChunkScratch {
   struct OfThread {
     std::vector<std::byte> stored;

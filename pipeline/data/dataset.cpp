@@ -56,6 +56,8 @@ Result<void> Dataset::State::load(std::span<const std::uint64_t> ids) {
   }
   std::sort(needed.begin(), needed.end());
   needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
+  // Blocks are read file by file, so that each file is opened once. Blocks in memory are touched,
+  // so that the next trim() keeps them.
   std::vector<std::uint32_t> missing;
   for (std::size_t i = 0; i < needed.size(); ++i) {
     store.touch(needed[i]);
@@ -85,7 +87,7 @@ Result<void> Dataset::State::load_blocks(std::uint32_t file,
     return {};
   };
   RETURN_IF_ERROR(reader->images().read(numbers, team, scratch, keep));
-  // Behind the reading: what was written meanwhile shows, too.
+  // The check comes after the reading, so that it also sees a write during the reading.
   if (reader->stamp_now() != files[file].stamp) return changed(files[file].path);
   return {};
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// HDF5 showers as preprocessed micro-batches. Opening decides, once, which events there are;
+// HDF5 showers as preprocessed micro-batches. Opening decides once which events there are, so
 // reading never meets a bad one.
 
 #include <array>
@@ -35,7 +35,7 @@ struct Batch {
   }
 };
 
-// What opening found.
+// The result of opening.
 struct DatasetReport {
   std::uint64_t files = 0;
   std::uint64_t rows = 0;               // stored events of all files
@@ -48,8 +48,8 @@ struct DatasetReport {
   std::vector<std::string> notes;       // what is slower or other than one may think
 };
 
-// How far opening is, which takes as long as reading all files where no index of them is kept, or
-// with a memory cache.
+// How far opening is. With a memory cache, or without a kept index, opening takes as long as
+// reading all files.
 struct OpeningProgress {
   std::uint64_t rows = 0;             // stored events done with
   std::uint64_t all_rows = 0;         // of the files that have some of the split

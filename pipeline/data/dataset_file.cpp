@@ -69,7 +69,7 @@ Result<void> check_conditions(const Hdf5Dataset& dataset, std::uint64_t rows, in
   return dataset.check_written();
 }
 
-// Files that say nothing are the published ones, in the units of the schema.
+// Files without these attributes are the published ones, in the units of the schema.
 Result<void> check_attributes(const Hdf5File& file, DataSchema schema) {
   if (schema == DataSchema::kCustom) return {};
   const double units = schema == DataSchema::kLcdAngle ? 50.0 : 1.0;
@@ -130,6 +130,7 @@ Result<DatasetFile> DatasetFile::open(const std::string& path, DataSchema schema
     RETURN_IF_ERROR(check_conditions(angle, opened.rows(), 0));
     opened.angle_.push_back(std::move(angle));
   }
+  // External links may lead to other files, whose changes count as well.
   std::set<std::string> homes{opened.images_.dataset().home(), opened.energy_.home()};
   for (const Hdf5Dataset& angle : opened.angle_) homes.insert(angle.home());
   homes.erase(path);

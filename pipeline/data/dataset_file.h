@@ -15,8 +15,8 @@
 
 namespace troupe::pipeline {
 
-// What tells whether a file, and those that its external links lead to, are still the ones that
-// were indexed: sums over them.
+// Identifies the content that was indexed: sums over the file and the files that its external links
+// lead to.
 struct FileStamp {
   std::uint64_t bytes = 0;
   std::uint64_t modified_ns = 0;
@@ -41,7 +41,7 @@ class DatasetFile {
 
   const std::string& path() const { return path_; }
   const FileStamp& stamp() const { return stamp_; }
-  // Of the files that are now at the paths it was opened from.
+  // The stamp of the files that are now at the same paths.
   FileStamp stamp_now() const;
   std::uint64_t rows() const { return images_.rows(); }
   std::array<std::uint32_t, 3> shape() const { return shape_; }

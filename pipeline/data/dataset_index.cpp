@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kBadEventsTold = 8;
 
-// What scanning finds out about a row besides its verdict.
+// The facts about a row that scanning finds besides its verdict.
 struct RowFindings {
   Hash128 image_hash;
   std::string trouble;  // of a bad event

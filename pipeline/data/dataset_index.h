@@ -1,6 +1,6 @@
 #pragma once
 
-// What is known about every row of a file after it was read once, and the cache of that.
+// The facts about every row of a file after it was read once, and the cache of them.
 
 #include <array>
 #include <cstdint>
@@ -29,7 +29,8 @@ struct FileIndex {
   std::uint64_t bad = 0;
   // The first few as "/data/a.h5: dataset ECAL, event 17: cell ...".
   std::vector<std::string> bad_events;
-  // Of energies, angles and images as float, in order of rows; not of chunks or compression.
+  // Hash of energies, angles and images as float, in order of rows; chunks and compression do not
+  // count.
   runtime::Hash128 content;
 
   std::uint64_t rows() const { return states.size(); }
@@ -45,7 +46,7 @@ runtime::Result<FileIndex> scan_file(const DatasetFile& file, const Preprocessin
                                      runtime::ThreadTeam& team, ChunkScratch& scratch,
                                      const BlockVisitor& visitor = {});
 
-// What of the options an index depends on, besides the file itself.
+// The options that an index depends on, besides the file itself.
 struct IndexKey {
   DataSchema schema;
   DatasetNames names;

@@ -17,7 +17,7 @@ using runtime::Result;
 
 namespace {
 
-// Grows with every change of the format or of what a scan finds.
+// Grows with every change of the format or of the result of a scan.
 constexpr std::uint64_t kFormat = 0x54525058'00000002;
 
 class Writer {
@@ -129,6 +129,8 @@ std::optional<FileIndex> load_index(const std::string& folder, const IndexKey& k
     return std::nullopt;
   }
   Reader reader(body);
+  // The name is a hash of the key, so the whole identity is compared as well. The stamp stands only
+  // here: the index of a changed file is not used, and is replaced.
   if (reader.get_text() != identity(key, resolved, stamp)) return std::nullopt;
   FileIndex index;
   index.shape = reader.get<std::array<std::uint32_t, 3>>();

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a file or a glob of files holds, for `troupe data info` to print.
+// The content of a file or a glob of files, for `troupe data info` to print.
 
 #include <array>
 #include <cstdint>

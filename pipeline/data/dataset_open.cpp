@@ -97,13 +97,13 @@ Result<void> Dataset::State::open_all(const OpeningWatch& watch) {
   const std::uint64_t window =
       std::max<std::uint64_t>(1, options.window_bytes / largest_block_bytes);
   if (options.cache == CacheMode::kNone) {
-    // A sampler shuffles by them, so they decide the order of the events.
+    // A sampler shuffles by windows of blocks, so both decide the order of the events.
     window_blocks = static_cast<std::uint32_t>(std::min<std::uint64_t>(window, blocks.size()));
     content.add_value(window_blocks);
     content.add(std::as_bytes(std::span(block_events)));
   }
   fingerprint = content.digest();
-  // Two windows: a batch may begin in one and end in the next.
+  // There is room for two windows, as a batch may begin in one and end in the next.
   store.reset(blocks.size(), options.cache == CacheMode::kMemory ? 0 : 2 * window);
   for (std::uint32_t i = 0; i < opening.packed.size(); ++i) {
     store.put(i, std::move(opening.packed[i]));
@@ -145,8 +145,8 @@ Result<void> Dataset::State::open_file(std::uint32_t file, Opening& opening) {
   return {};
 }
 
-// With a memory cache `visitor` sees every block that has some of `rows`, whichever way the index
-// comes.
+// The index comes from the cache or from a scan. With a memory cache, `visitor` sees every block
+// that has some of `rows` either way.
 Result<FileIndex> Dataset::State::index_of(const DatasetFile& opened, RowRange rows,
                                            const BlockVisitor& visitor) {
   const IndexKey key{options.schema, names, preprocessing};
@@ -156,6 +156,8 @@ Result<FileIndex> Dataset::State::index_of(const DatasetFile& opened, RowRange r
   if (kept && kept->shape == opened.shape() && kept->rows() == opened.rows() &&
       kept->block_rows == images.block_rows()) {
     if (options.cache == CacheMode::kNone) return *std::move(kept);
+    // The kept index replaces the scan, but a memory cache needs the images, so the blocks that
+    // hold rows of the split are read all the same.
     std::vector<std::uint32_t> needed;
     for (std::uint32_t i = 0; i < images.blocks(); ++i) {
       const std::uint64_t first = images.first_row(i);
@@ -187,7 +189,7 @@ Result<void> Dataset::State::check_shape(const DatasetFile& opened) {
 void Dataset::State::take_index(std::uint32_t file, const FileIndex& index) {
   File& entry = files[file];
   entry.states = index.states;
-  // Which rows are taken depends on how many files there are and on their names.
+  // The number and the names of the files decide which rows are taken.
   content.add_value(entry.rows.first);
   content.add_value(entry.rows.end);
   content.add_value(index.content.high);

@@ -11,7 +11,7 @@
 
 namespace troupe::pipeline {
 
-// Which datasets a file holds and in which units.
+// The datasets that a file holds, and their units.
 enum class DataSchema : std::uint8_t {
   kLcdFixed,  // ECAL (N,X,Y,Z) in GeV, target (N,>=2) with the energy in GeV in column 1; 90
               // degrees
@@ -31,7 +31,7 @@ std::string_view text(BadEventPolicy policy);
 // The schema with that text, or nothing.
 std::optional<DataSchema> parse_schema(std::string_view word);
 
-// Where the values stand in a file; "group/name" reaches into groups.
+// The names of the datasets in a file; "group/name" reaches into groups.
 struct DatasetNames {
   std::string image = "ECAL";  // (N,X,Y,Z) or (N,X,Y,Z,1), floating point
   std::string energy;          // (N), (N,1) or (N,C)
@@ -40,7 +40,7 @@ struct DatasetNames {
   std::string angle;           // (N) in radians; empty: every event at pi/2
 };
 
-// What happens to a stored image before a model sees it, in this order.
+// The steps from a stored image to what a model sees, in this order.
 struct Preprocessing {
   float threshold = 0;  // cells under it become 0; stored units
   float min_ecal = -1;  // events whose sum of the remaining cells is not above it are cut; stored
@@ -49,9 +49,9 @@ struct Preprocessing {
   double power = 1;     // exponent of every cell, by runtime/base/math.h
 };
 
-// What the schema is known by in the literature: lcd-fixed (threshold 1e-6; events without any
-// energy are cut, as losses divide by it), lcd-angle (keep ecal > 10, power 0.85), custom
-// (nothing).
+// The preprocessing that the literature uses for the schema: lcd-fixed (threshold 1e-6; events
+// without any energy are cut, as losses divide by it), lcd-angle (keep ecal > 10, power 0.85),
+// custom (nothing).
 Preprocessing default_preprocessing(DataSchema schema);
 // ECAL and target column 1; ECAL, energy and theta; nothing.
 DatasetNames default_names(DataSchema schema);

@@ -27,8 +27,7 @@ std::string particle(const std::string& path) {
   return name.substr(0, name.find('_'));
 }
 
-// A pattern without what it does to let signs of patterns stand for themselves: "run[[]1]" names
-// the folder "run[1]".
+// A pattern with its escapes undone: "run[[]1]" names the folder "run[1]".
 std::string plain(const std::string& pattern) {
   std::string name;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
@@ -50,7 +49,7 @@ bool is_there(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0;
 }
 
-// What cannot be looked at keeps its place, for whoever opens it to say why.
+// A path that cannot be looked at keeps its place: opening it tells why.
 void remove_other_names(std::vector<std::string>& sorted) {
   std::set<std::pair<::dev_t, ::ino_t>> seen;
   std::erase_if(sorted, [&](const std::string& path) {

@@ -12,10 +12,10 @@
 
 namespace troupe::pipeline {
 
-// Patterns (*, ?, [..]) expanded, sorted bytewise; of several names of one file (links among them)
-// the first is kept, as its events are to come once. Errors (kData): no paths, a pattern without
-// match. A path without pattern is taken as it is, and so is one that names a file in spite of it,
-// as it stands or once [*], [?], [[] and \\ are read as the signs that they stand for.
+// Patterns (*, ?, [..]) expanded, sorted bytewise. If one file has several names, as by links, the
+// first is kept, so that its events come once. Errors (kData): no paths, a pattern without match. A
+// path without pattern is taken as it is. So is a path with pattern signs that names a file as it
+// stands, or once its escapes ([*], [?], [[] and \\) are undone.
 runtime::Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& paths);
 
 // Rows [first, end) of a file.

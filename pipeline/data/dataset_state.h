@@ -1,6 +1,6 @@
 #pragma once
 
-// What an open Dataset consists of; for dataset.cpp (reading) and dataset_open.cpp only.
+// The members of an open Dataset; for dataset.cpp (reading) and dataset_open.cpp only.
 
 #include <array>
 #include <cstdint>
@@ -36,14 +36,14 @@ struct Dataset::State {
     std::uint32_t events;
   };
 
-  // What opening is at.
+  // The state of opening.
   struct Opening {
     const OpeningWatch& watch;
     std::mutex mutex;  // of `progress`
     OpeningProgress progress;
     std::vector<std::unique_ptr<PackedEvents>> packed;  // of each block so far
 
-    // `rows` more are done. What `watch` says.
+    // `rows` more are done. Returns the result of `watch`.
     runtime::Result<void> add(std::uint64_t rows, std::uint64_t packed_bytes);
   };
 

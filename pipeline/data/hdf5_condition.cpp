@@ -23,7 +23,7 @@ using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 constexpr std::array<unsigned char, 8> kSignature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
 // A superblock with addresses of 8 bytes has 100 at most.
 constexpr std::size_t kSuperblockBytes = 128;
-// Where its first address stands, by version.
+// The place of its first address, by version.
 constexpr std::array<std::size_t, 4> kFirstAddress{24, 28, 12, 12};
 // The end of the file is the third of its addresses.
 constexpr std::size_t kAddressesBefore = 2;
@@ -45,8 +45,8 @@ std::vector<std::byte> bytes_at(std::FILE* file, std::uint64_t offset) {
   return bytes;
 }
 
-// What begins with the signature, which stands at the start of the file or behind a block of
-// somebody's own; empty where there is none.
+// The bytes from the signature on, which stands at the start of the file or behind a user block;
+// empty if there is none.
 std::vector<std::byte> find_superblock(std::FILE* file, std::uint64_t file_bytes) {
   for (std::uint64_t at = 0; at < file_bytes; at = at == 0 ? 512 : 2 * at) {
     auto bytes = bytes_at(file, at);
@@ -55,9 +55,9 @@ std::vector<std::byte> find_superblock(std::FILE* file, std::uint64_t file_bytes
   return {};
 }
 
-// The library locks a file that it writes for itself alone, and one that it reads against writers,
-// unless it is told not to. Returns why this process does not get that lock, as errno has it; 0 for
-// one that gets it.
+// The library locks a file that it writes against everyone, and a file that it reads against
+// writers, unless told not to. Returns 0 if this process gets the lock for reading, else the errno
+// that says why not.
 int lock_error(std::FILE* file) {
   const char* const told = std::getenv("HDF5_USE_FILE_LOCKING");
   if (told != nullptr && (told == std::string_view("FALSE") || told == std::string_view("0"))) {
@@ -66,7 +66,7 @@ int lock_error(std::FILE* file) {
   return ::flock(::fileno(file), LOCK_SH | LOCK_NB) == 0 ? 0 : errno;
 }
 
-// "" where the superblock does not tell.
+// "" if the superblock does not tell.
 std::string why_not_whole(const Hdf5Superblock& superblock, const std::string& path,
                           std::uint64_t bytes) {
   if (superblock.being_written) {

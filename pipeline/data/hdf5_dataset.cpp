@@ -17,13 +17,13 @@ using runtime::Result;
 
 namespace {
 
-// Deflate cannot expand further; anything a dataset claims beyond it was never there.
+// Deflate cannot expand further, so a dataset that claims more is damaged.
 constexpr std::uint64_t kMaxExpansion = 1032;
 constexpr std::uint64_t kMaxChunkBytes = 1ULL << 30;
 
 Error data_error(std::string message) { return {ErrorKind::kData, std::move(message)}; }
 
-// How many bytes one that is stored can stand for; nothing where a filter says nothing about it.
+// The most bytes that one stored byte can stand for; nothing if a filter sets no limit.
 std::optional<std::uint64_t> expansion(const std::vector<Hdf5Filter>& filters) {
   std::uint64_t factor = 1;
   for (const Hdf5Filter& filter : filters) {
@@ -70,8 +70,8 @@ bool is_half(hid_t type) {
          mantissa_bits == 10 && H5Tget_ebias(type) == 15;
 }
 
-// Only layouts that programs write: with others, which damage can make, the library has been seen
-// to write beyond its buffers.
+// Only layouts that programs write are accepted. Damage can make others, and with these the library
+// has been seen to write beyond its buffers.
 Hdf5Type type_of(hid_t type) {
   const H5T_class_t kind = H5Tget_class(type);
   if (kind == H5T_INTEGER) {
@@ -159,6 +159,8 @@ Result<void> Hdf5Dataset::describe() {
   const auto shape = space_shape(space.id());
   if (!shape) return data_error(fmt::format("{}: its shape cannot be read", place()));
   shape_.assign(shape->begin(), shape->end());
+  // A damaged file can claim any shape. Products of extents must not wrap, or later checks would
+  // see a small size.
   std::uint64_t elements = 1;
   for (const std::uint64_t extent : shape_) {
     if (__builtin_mul_overflow(elements, std::max<std::uint64_t>(extent, 1), &elements) ||
@@ -217,6 +219,8 @@ Result<void> Hdf5Dataset::check_claims() const {
       return data_error(fmt::format("{}: impossible chunks; the file is damaged", place()));
     }
   }
+  // A dataset cannot hold more bytes than its file times the best compression. This bounds every
+  // allocation that follows its shape, before any is made.
   const std::optional<std::uint64_t> factor = expansion(filters_);
   const std::uint64_t room =
       factor ? home_bytes_ * *factor : std::numeric_limits<std::uint64_t>::max();
@@ -277,6 +281,8 @@ Result<void> Hdf5Dataset::read_as(std::uint64_t first, std::uint64_t count, hid_
   const bool selected = H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, start.data(), nullptr,
                                             extent.data(), nullptr) >= 0;
   if (!selected || H5Dread(handle_.id(), type, memory.id(), space.id(), H5P_DEFAULT, out) < 0) {
+    // A missing filter is the usual cause, and the library's own words for it do not name the
+    // filter.
     const std::string cause = hdf5_cause();
     for (const Hdf5Filter& filter : filters_) {
       if (H5Zfilter_avail(filter.id) > 0) continue;

@@ -33,12 +33,12 @@ class Hdf5Dataset {
   // `name` leads to no dataset or its description makes no sense.
   static runtime::Result<Hdf5Dataset> open(const Hdf5Handle& file, const std::string& path,
                                            const std::string& name);
-  // One that is open already.
+  // The same of a dataset that is open already.
   static runtime::Result<Hdf5Dataset> of(Hdf5Handle dataset, const std::string& path,
                                          const std::string& name);
 
   const std::string& name() const { return name_; }
-  // The file it lies in: not the one that was opened where an external link leads on.
+  // The file it lies in. An external link makes this another file than the one that was opened.
   const std::string& home() const { return home_; }
   // "/data/a.h5: dataset ECAL", the start of every message about it.
   std::string place() const { return file_ + ": dataset " + name_; }
@@ -55,8 +55,8 @@ class Hdf5Dataset {
   const std::vector<std::uint64_t>& chunk() const { return chunk_; }
   const std::vector<Hdf5Filter>& filters() const { return filters_; }
   std::uint64_t stored_bytes() const { return stored_bytes_; }
-  // An Error where its values are in other files than home(), or its size or that of its chunks is
-  // more than home() can hold: nothing is to be made as large as it claims before.
+  // An Error if its values are in other files than home(), or if home() cannot hold its size or
+  // that of its chunks. Call it before allocating anything as large as the dataset claims to be.
   runtime::Result<void> check_claims() const;
   // An Error where values were never written, for which the library would give fill values.
   runtime::Result<void> check_written() const;

@@ -21,11 +21,11 @@ class Hdf5File {
   static runtime::Result<Hdf5File> open(const std::string& path);
 
   const std::string& path() const { return path_; }
-  // Whether every link of "group/name" exists and leads to a dataset.
+  // True if every link of "group/name" exists and the last one leads to a dataset.
   bool contains(const std::string& name) const;
   // An Error names the datasets there are.
   runtime::Result<Hdf5Dataset> dataset(const std::string& name) const;
-  // One that walk() has found.
+  // A dataset that walk() has found.
   runtime::Result<Hdf5Dataset> dataset(const Hdf5Place& place) const;
   // All datasets, groups entered.
   runtime::Result<Hdf5Walk> walk() const { return walk_datasets(handle_, path_); }

@@ -10,8 +10,8 @@ namespace {
 // Guards a library whose state is the process's own, so it has to be the process's as well.
 std::recursive_mutex& library_mutex() {
   static std::recursive_mutex mutex;
-  // Everything is closed by its owner. What the library does at exit on top can complain about, or
-  // trip over, what it failed to release itself after refusing a damaged file.
+  // Every handle is closed by its owner. The library's own work at exit can complain about, or trip
+  // over, things it failed to release after refusing a damaged file.
   static const herr_t without_exit_handler = H5dont_atexit();
   static_cast<void>(without_exit_handler);
   return mutex;

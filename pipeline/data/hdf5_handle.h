@@ -31,8 +31,8 @@ class Hdf5Lock {
 // same Hdf5Lock.
 std::string hdf5_cause();
 
-// A name for a file in memory, another at each call: the library takes two of one name for the same
-// file. It is not stored in the file.
+// A name for a file in memory, a new one at each call, because the library takes two files of one
+// name for the same. It is not stored in the file.
 std::string hdf5_memory_name();
 
 // Owns one identifier of any kind (file, dataset, space, type, property list, attribute).

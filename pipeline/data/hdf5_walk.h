@@ -16,7 +16,7 @@ namespace troupe::pipeline {
 inline constexpr std::uint64_t kMostLinks = 100'000;
 inline constexpr std::size_t kMostPathBytes = 4096;
 
-// Where a dataset is in its file. It is opened by its address, which takes no walk along its name.
+// The place of a dataset in its file. It is opened by its address, without a walk along its name.
 struct Hdf5Place {
   std::string name;
   haddr_t address = HADDR_UNDEF;
@@ -28,13 +28,13 @@ struct Hdf5Walk {
   bool complete = true;             // false: one of the bounds has cut it short
 };
 
-// Follows hard links from the root and enters each group once, so that its work grows with the
-// number of links and no circle of them holds it up. An object with several paths has the shortest
-// as its name, and none stays open. `file` is open; `path` is for messages. An Error (kData) where
-// one cannot be opened.
+// Follows hard links from the root and enters each group once, so that the work grows with the
+// number of links and ends where they form a circle. An object with several paths gets the shortest
+// as its name. No object stays open. `file` is open; `path` is for messages. An Error (kData) if an
+// object cannot be opened.
 runtime::Result<Hdf5Walk> walk_datasets(const Hdf5Handle& file, const std::string& path);
 
-// "a, b, c", of many the first ones and how many more there are; "none". Fit for a terminal.
+// "a, b, c", shortened to the first ones and the number of others, or "none". Fit for a terminal.
 std::string names_text(const std::vector<std::string>& names);
 
 }  // namespace troupe::pipeline

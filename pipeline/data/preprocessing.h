@@ -1,6 +1,6 @@
 #pragma once
 
-// From a stored image to what a model sees, and whether an event may be used at all.
+// Turns a stored image into what a model sees, and judges whether an event may be used at all.
 
 #include <array>
 #include <cstddef>
@@ -31,9 +31,9 @@ struct EventVerdict {
   float ecal = 0;  // sum of cells after threshold and scale, before the power; 0 for bad events
 };
 
-// Good is what is so as the float that training sees: the energy / 100, the angle, every cell after
-// the preprocessing and ecal. The sum runs over 16 lanes in a fixed order, in double: the same bits
-// everywhere.
+// An event is judged by the floats that training sees: the energy / 100, the angle, every cell
+// after the preprocessing and ecal. The sum runs over 16 lanes in a fixed order, in double: the
+// same bits everywhere.
 EventVerdict judge_event(const StoredEvent& event, const Preprocessing& preprocessing);
 
 enum class EventPart : std::uint8_t { kImage, kEnergy, kAngle };
@@ -43,12 +43,12 @@ struct BadEvent {
   std::string text;  // "cell (3, 4, 5) is nan; expected finite cells of 0 or more"
 };
 
-// What is wrong with a bad event and what was expected. CHECKs that something is.
+// The fault of a bad event and what was expected. CHECKs that it has one.
 BadEvent describe_bad_event(const StoredEvent& event, const Preprocessing& preprocessing,
                             std::array<std::uint32_t, 3> shape);
 
-// What a model sees of one stored cell that is finite and not negative: 0 under the threshold, else
-// (cell x scale)^power.
+// The value that a model sees for a stored cell that is finite and not negative: 0 under the
+// threshold, else (cell x scale)^power.
 inline float preprocess_cell(float cell, const Preprocessing& preprocessing) {
   const float value = (cell < preprocessing.threshold ? 0.0f : cell) * preprocessing.scale;
   if (preprocessing.power == 1.0 || value == 0.0f) return value;

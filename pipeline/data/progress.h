@@ -1,6 +1,6 @@
 #pragma once
 
-// How work on many events tells how far it is.
+// The way in which work on many events tells its progress.
 
 #include <cstdint>
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace troupe::pipeline {
 
-// Told how many of how many events are done. An Error stops the work, which then leaves nothing
-// behind and ends in it.
+// Gets the number of events done and of all events. An Error stops the work, which leaves nothing
+// behind and ends with it.
 using Progress = std::function<runtime::Result<void>(std::uint64_t done, std::uint64_t total)>;
 
 }  // namespace troupe::pipeline

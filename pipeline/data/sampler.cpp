@@ -94,6 +94,8 @@ EpochOrder::EpochOrder(const SamplerOptions& options, std::uint64_t epoch)
   first_positions_.push_back(position);
 }
 
+// The block, by its place in this epoch's order, that holds the position before windows are
+// shuffled.
 std::size_t EpochOrder::slot_of(std::uint64_t position) const {
   const auto after = std::upper_bound(first_positions_.begin(), first_positions_.end(), position);
   return static_cast<std::size_t>(after - first_positions_.begin()) - 1;
@@ -102,6 +104,8 @@ std::size_t EpochOrder::slot_of(std::uint64_t position) const {
 std::uint64_t EpochOrder::event(std::uint64_t position) const {
   CHECK(position < events_, "beyond the epoch");
   if (window_blocks_ == 0) return order_(position);
+  // Two permutations make the order: one of blocks, and one of the positions inside each window of
+  // blocks. So a reader needs only the blocks of one window at a time.
   const std::size_t window = slot_of(position) / window_blocks_;
   const std::size_t end_slot = std::min((window + 1) * window_blocks_, first_ids_.size());
   const std::uint64_t first = first_positions_[window * window_blocks_];

@@ -1,7 +1,8 @@
 #pragma once
 
-// Which events an iteration trains on: integer arithmetic on (seed, epoch, events consumed) and
-// nothing else, so that whoever joins, leaves or dies, every event comes once per epoch.
+// Chooses the events that an iteration trains on, by integer arithmetic on (seed, epoch, events
+// consumed) and nothing else. So every event comes once per epoch, whichever members join, leave or
+// die.
 
 #include <array>
 #include <cstddef>
@@ -60,12 +61,13 @@ class EpochOrder {
   std::uint64_t epoch_;
   std::uint32_t window_blocks_;
   Permutation order_;  // of events, or of blocks
-  // Of the blocks in this epoch's order; empty when the whole dataset is permuted.
+  // Per block, in this epoch's order, its first event id and its first position. Both are empty if
+  // the whole dataset is permuted.
   std::vector<std::uint64_t> first_ids_;
   std::vector<std::uint64_t> first_positions_;  // and the end
 };
 
-// Where an iteration stands.
+// The position of an iteration.
 struct SamplePosition {
   std::uint64_t epoch = 0;
   std::uint64_t consumed = 0;  // events of the epoch consumed before it
@@ -85,10 +87,10 @@ class Sampler {
   // Events at the end of each epoch's order that make no full iteration; to be reported.
   std::uint64_t dropped_per_epoch() const;
 
-  // Where iteration number `iteration`, counted from 0 over all epochs, begins while M and b stay
-  // what they are.
+  // The position of iteration number `iteration`, counted from 0 over all epochs, as long as M and
+  // b stay the same.
   SamplePosition position(std::uint64_t iteration) const;
-  // Where the next iteration begins: in the next epoch if the rest of this one is too short.
+  // The position of the next iteration: in the next epoch if the rest of this one is too short.
   SamplePosition next(SamplePosition position) const;
 
   // The b events of micro-batch `index` < M of the iteration at `position`; out.size() = b.

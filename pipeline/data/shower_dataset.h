@@ -28,7 +28,7 @@ struct ShowerDatasetOptions {
   std::uint32_t chunk_events = 0;
 };
 
-// Of file `file` of `files` (ShowerDatasetOptions::files).
+// The path of file `file` of `files` (ShowerDatasetOptions::files).
 std::string shower_file_name(const std::string& path, std::uint32_t file, std::uint32_t files);
 
 // lcd-fixed: ECAL and target, whose rows are (11, energy): the particle's PDG number and GeV.

@@ -22,8 +22,8 @@ enum class DetectorKind : std::uint8_t {
 inline constexpr std::array kDetectorKinds{DetectorKind::kFixed25, DetectorKind::kAngle51,
                                            DetectorKind::kFixed12, DetectorKind::kFixed4};
 
-// One of the two absorber structures. Lengths of the mixture, so that mm, X0 and Moliere radii of
-// it convert.
+// One of the two absorber structures. Its lengths, those of the mixture, convert between mm, X0 and
+// Moliere radii.
 struct AbsorberMixture {
   double radiation_length_mm;
   double moliere_radius_mm;

@@ -1,10 +1,11 @@
 #include "pipeline/data/shower_file.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "pipeline/data/chunk_codec.h"
-#include "pipeline/data/hdf5_output.h"
+#include "pipeline/data/hdf5_writer.h"
 #include "pipeline/data/shower_angle.h"
 
 namespace troupe::pipeline {
@@ -42,22 +43,20 @@ class FileWriter {
   }
 
   Result<Buffer> compose(const Progress& progress) {
-    ASSIGN_OR_RETURN(Hdf5Output output, Hdf5Output::create());
-    RETURN_IF_ERROR(add_attributes(output));
-    const auto& shape = options_.shape;
-    const std::uint64_t extents[] = {events_, shape[0], shape[1], shape[2]};
-    const std::uint64_t chunk[] = {chunk_events_, shape[0], shape[1], shape[2]};
-    ASSIGN_OR_RETURN(const Hdf5ChunkedOutput images,
-                     output.add_chunked("ECAL", extents, chunk, options_.gzip_level));
+    Hdf5Writer file(Hdf5Writer::Order::kByName);
+    add_attributes(file);
+    const Hdf5Chunked images =
+        file.add_chunked("ECAL", images_of(events_), images_of(chunk_events_), options_.gzip_level);
     for (std::uint64_t done = 0; done < events_;) {
       const std::uint64_t count = std::min(events_ - done, round_chunks_ * chunk_events_);
       generate(done, count);
-      RETURN_IF_ERROR(write_chunks(output, images, done));
+      write_chunks(file, images, done);
+      RETURN_IF_ERROR(file.result());
       done += count;
       if (progress) RETURN_IF_ERROR(progress(done, events_));
     }
-    RETURN_IF_ERROR(add_columns(output));
-    return output.image();
+    add_columns(file);
+    return file.image();
   }
 
  private:
@@ -65,18 +64,19 @@ class FileWriter {
     return std::size_t{options_.shape[0]} * options_.shape[1] * options_.shape[2];
   }
   bool tilted() const { return options_.schema == DataSchema::kLcdAngle; }
+  std::array<std::int64_t, 4> images_of(std::uint64_t events) const {
+    const auto& shape = options_.shape;
+    return {static_cast<std::int64_t>(events), shape[0], shape[1], shape[2]};
+  }
 
-  Result<void> add_attributes(Hdf5Output& output) const {
-    RETURN_IF_ERROR(output.add_attribute("power", 1.0));
-    RETURN_IF_ERROR(output.add_attribute("angle", std::string(tilted() ? "theta" : "fixed")));
+  void add_attributes(Hdf5Writer& file) const {
+    file.add_attribute("/", "power", 1.0);
+    file.add_attribute("/", "angle", std::string(tilted() ? "theta" : "fixed"));
     for (const auto& [name, value] : options_.attributes) {
-      RETURN_IF_ERROR(std::visit(
-          [&output, &key = name](const auto& content) {
-            return output.add_attribute(key, content);
-          },
-          value));
+      std::visit(
+          [&file, &key = name](const auto& content) { file.add_attribute("/", key, content); },
+          value);
     }
-    return {};
   }
 
   // Events [done, done + count) of the file, padded with zeros to whole chunks.
@@ -104,21 +104,18 @@ class FileWriter {
     });
   }
 
-  Result<void> write_chunks(Hdf5Output& output, const Hdf5ChunkedOutput& images,
-                            std::uint64_t done) {
+  void write_chunks(Hdf5Writer& file, const Hdf5Chunked& images, std::uint64_t done) {
     const std::span<const std::byte> bytes = std::as_bytes(std::span<const float>(images_));
     const std::size_t chunk_bytes = chunk_events_ * cells() * sizeof(float);
     const std::size_t chunks = bytes.size() / chunk_bytes;
     std::vector<std::vector<std::byte>> packed(chunks);
     if (options_.gzip_level > 0) compress(bytes, chunk_bytes, packed);
     for (std::size_t i = 0; i < chunks; ++i) {
-      const std::uint64_t offset[] = {done + i * chunk_events_, 0, 0, 0};
-      RETURN_IF_ERROR(output.write_chunk(images, offset,
-                                         options_.gzip_level > 0
-                                             ? std::span<const std::byte>(packed[i])
-                                             : bytes.subspan(i * chunk_bytes, chunk_bytes)));
+      const std::int64_t offset[] = {static_cast<std::int64_t>(done + i * chunk_events_), 0, 0, 0};
+      file.write_chunk(images, offset,
+                       options_.gzip_level > 0 ? std::span<const std::byte>(packed[i])
+                                               : bytes.subspan(i * chunk_bytes, chunk_bytes));
     }
-    return {};
   }
 
   void compress(std::span<const std::byte> bytes, std::size_t chunk_bytes,
@@ -134,18 +131,20 @@ class FileWriter {
     });
   }
 
-  Result<void> add_columns(Hdf5Output& output) const {
-    const std::uint64_t rows[] = {events_};
+  void add_columns(Hdf5Writer& file) const {
+    const auto events = static_cast<std::int64_t>(events_);
+    const std::int64_t rows[] = {events};
     if (!tilted()) {
       std::vector<float> target;
       for (const float energy : columns_.energies) target.insert(target.end(), {kElectron, energy});
-      const std::uint64_t pairs[] = {events_, 2};
-      return output.add_dataset("target", pairs, std::span<const float>(target));
+      const std::int64_t pairs[] = {events, 2};
+      file.add_dataset("target", pairs, std::span<const float>(target));
+      return;
     }
-    RETURN_IF_ERROR(output.add_dataset("energy", rows, std::span<const float>(columns_.energies)));
-    RETURN_IF_ERROR(output.add_dataset("theta", rows, std::span<const float>(columns_.thetas)));
-    RETURN_IF_ERROR(output.add_dataset("mtheta", rows, std::span<const double>(columns_.measured)));
-    return output.add_dataset("sum", rows, std::span<const float>(columns_.sums));
+    file.add_dataset("energy", rows, std::span<const float>(columns_.energies));
+    file.add_dataset("theta", rows, std::span<const float>(columns_.thetas));
+    file.add_dataset("mtheta", rows, std::span<const double>(columns_.measured));
+    file.add_dataset("sum", rows, std::span<const float>(columns_.sums));
   }
 
   const ShowerFileOptions& options_;

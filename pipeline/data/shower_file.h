@@ -1,6 +1,6 @@
 #pragma once
 
-// A file of showers in one of the lcd schemas, composed in memory from wherever they come.
+// A file of showers in one of the lcd schemas, composed in memory from any source.
 
 #include <array>
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace troupe::pipeline {
 
-// Where the showers of a file come from.
+// The source of a file's showers.
 class ShowerSource {
  public:
   virtual ~ShowerSource() = default;
@@ -35,7 +35,7 @@ struct ShowerFileOptions {
   std::uint64_t events = 0;                   // at least 1
   int gzip_level = 1;                         // 0: not compressed; 1 to 9: gzip
   std::uint32_t chunk_events = 0;             // per chunk; 0: as many as make about 1 MiB
-  // Of the root, beside power (1) and angle ("fixed" or "theta").
+  // Attributes of the root, beside power (1) and angle ("fixed" or "theta").
   std::vector<std::pair<std::string, std::variant<double, std::uint64_t, std::string>>> attributes;
 };
 

@@ -204,7 +204,8 @@ Result<ShowerGenerator> ShowerGenerator::create(const ShowerOptions& options) {
   const double highest = state->detector->max_angle_rad;
   const double from = options.min_angle_rad.value_or(lowest);
   const double to = options.max_angle_rad.value_or(highest);
-  // 60 degrees worked out from degrees may miss pi / 3 by a rounding.
+  // The tolerance is for angles that were converted from degrees: 60 degrees may miss pi / 3 by a
+  // rounding.
   constexpr double kRounding = 1e-9;
   if (!(from >= lowest - kRounding && to <= highest + kRounding && from <= to + kRounding)) {
     constexpr double kDegrees = 180.0 / std::numbers::pi;

@@ -1,11 +1,11 @@
 #pragma once
 
-// Where an electromagnetic shower leaves its energy: the parametrisation of Grindhammer and Peters
-// (hep-ex/0001020), its set for homogeneous media with the mean Z of the mixture. The paper's
-// corrections for sampling calorimeters would move the maximum forward and narrow the core; without
-// them the Geant4 response of the CLIC calorimeter and the radial containment (0.88 within one
-// Moliere radius, 0.96 within two) are met. Energies in GeV, depth t in radiation lengths, radius
-// in Moliere radii.
+// The places where an electromagnetic shower leaves its energy, by the parametrisation of
+// Grindhammer and Peters (hep-ex/0001020), its set for homogeneous media with the mean Z of the
+// mixture. The paper's corrections for sampling calorimeters would move the maximum forward and
+// narrow the core; without them the Geant4 response of the CLIC calorimeter and the radial
+// containment (0.88 within one Moliere radius, 0.96 within two) are met. Energies in GeV, depth t
+// in radiation lengths, radius in Moliere radii.
 
 #include "pipeline/data/shower_random.h"
 

@@ -10,8 +10,8 @@
 
 namespace troupe::pipeline {
 
-// What a stream of words is for. Each use has a counter range of its own, so that drawing more of
-// one changes nothing of another.
+// The uses of random words. Each has a counter range of its own, so that drawing more for one
+// changes nothing for another.
 enum class ShowerStream : std::uint32_t { kPrimary, kProfile, kSpots };
 
 // log Gamma(x), x > 0: Stirling's series, after a shift to x >= 10. Relative error under 1e-13

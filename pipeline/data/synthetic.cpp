@@ -18,7 +18,7 @@ using runtime::Result;
 
 namespace {
 
-// Two calls of one process may also meet.
+// Two calls in one process may also write at the same time.
 std::string unique_suffix() {
   static std::atomic<std::uint64_t> calls{0};
   return fmt::format("{}-{}", ::getpid(), calls++);

@@ -147,7 +147,8 @@ void Application::update_moving(std::size_t number, const ContributionTensor& te
   for (std::size_t i = 0; i < mean.size(); ++i) moving[i] = keep * moving[i] + take * mean[i];
 }
 
-// From the sums in double: these numbers decide (plateau), so they are not rounded to float first.
+// The losses come from the sums in double: the plateau policy decides by them, so they are not
+// rounded to float first.
 std::vector<double> mean_losses(const model::ContributionLayout& layout, std::size_t terms,
                                 const StepRecord& record, std::uint32_t micro_batches) {
   std::vector<double> losses(terms, 0.0);
@@ -211,7 +212,7 @@ runtime::Result<void> Application::advance() {
   if (state_.epoch_events >= options_.iterations_per_epoch * events_per_iteration(options_)) {
     end_epoch();
   }
-  // Last, when everything else of the iteration has been written down.
+  // The check comes last, when the state holds everything else of the iteration.
   if (state_.empty_iterations < options_.empty_iterations_limit) return {};
   return runtime::Error{
       runtime::ErrorKind::kDiverged,

@@ -10,7 +10,7 @@ namespace troupe::pipeline {
 namespace {
 
 constexpr double kMeanWeight = 1000.0;
-// Keeps micro-batches x speeds within 63 bits, whatever was measured.
+// Keeps micro-batches x speeds within 63 bits for any measured speed.
 constexpr double kMostWeight = 1e6;
 
 double longest(std::span<const std::uint32_t> quotas, const Speeds& speeds) {
@@ -23,6 +23,9 @@ double longest(std::span<const std::uint32_t> quotas, const Speeds& speeds) {
 
 }  // namespace
 
+// Speeds become integer weights with a mean of kMeanWeight, because every member must divide the
+// micro-batches alike. An iteration takes as long as its slowest replica, so a new assignment is
+// judged by the longest time of a replica under it.
 std::optional<Balance> balance(std::span<const std::uint32_t> owners,
                                std::span<const std::uint64_t> weights, const Speeds& speeds,
                                const std::vector<bool>& present, const WorthwhileGain& gain) {
@@ -87,6 +90,8 @@ std::optional<Balance> Balancer::judge(std::span<const std::uint32_t> owners,
   }
   WorthwhileGain gain;
   if (has_shared_) gain.share *= 2;
+  // A single slow epoch proves nothing: kEpochs epochs in a row have to speak for a change, and
+  // their sums as well. The first epoch that does not speak for it starts the count anew.
   const bool speaks_for_it = balance(owners, weights, speeds(told_), present, gain).has_value();
   if (epochs_ == 0 || !speaks_for_it) sums_.assign(told_.size(), {});
   epochs_ = speaks_for_it ? epochs_ + 1 : 0;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Whether micro-batches should be shared out anew, by how fast replicas turned out to be. It
-// depends on measured times; nothing that is trained depends on it.
+// Decides whether micro-batches should be shared out anew, by the measured speeds of replicas.
+// Measured times decide here; no trained bit depends on the result.
 
 #include <cstdint>
 #include <optional>
@@ -13,12 +13,12 @@ namespace troupe::pipeline {
 // Micro-batches of an iteration a replica gets through per second; 0: it was not measured.
 using Speeds = std::vector<double>;
 
-// What another assignment must save of an iteration. The iteration lasts as long as its slowest
-// replica.
+// The part of an iteration that another assignment must save. An iteration lasts as long as its
+// slowest replica.
 struct WorthwhileGain {
   double share = 0.1;
-  // A change of View halts all members for some milliseconds, and iterations this short differ by
-  // as much for no reason.
+  // Shorter iterations are left alone: a change of View halts all members for some milliseconds,
+  // and the times of such iterations vary by as much anyway.
   double seconds = 0.005;
 };
 
@@ -29,10 +29,10 @@ struct Balance {
   double seconds_then = 0.0;
 };
 
-// What assign_micro_batches() would make of the speeds of those that have owned micro-batches.
-// `weights` are those so far, per replica: one of 0 keeps it, and one that was not measured counts
-// as fast as the mean. `present`, per replica, may own something. None: an owner was not measured,
-// or the gain is too small.
+// The weights for assign_micro_batches(), from the speeds of the replicas that have owned
+// micro-batches. `weights` are the present ones, per replica. A weight of 0 stays, and a replica
+// without a measurement counts as fast as the mean. `present`, per replica, may own something.
+// None: an owner was not measured, or the gain is too small.
 std::optional<Balance> balance(std::span<const std::uint32_t> owners,
                                std::span<const std::uint64_t> weights, const Speeds& speeds,
                                const std::vector<bool>& present, const WorthwhileGain& gain = {});
@@ -46,8 +46,8 @@ class Balancer {
 
   explicit Balancer(std::size_t replicas) : told_(replicas), sums_(replicas) {}
 
-  // At the end of an epoch the replica has got through so many micro-batches in so many seconds,
-  // both over 0.
+  // At the end of an epoch: the replica computed so many micro-batches in so many seconds, both
+  // over 0.
   void measure(std::uint32_t replica, double micro_batches, double seconds);
 
   // Judges what was measured once all owners have told of an epoch. Arguments as for balance().

@@ -1,12 +1,12 @@
 #pragma once
 
-// What a member of a ring does to a bucket on its way round: integers are added as they are; floats
-// are decoded, added and encoded again, each time with what encoding dropped of the slot's step
-// before (error feedback).
+// The arithmetic of a ring member on a bucket that goes round. Integers are added as they are.
+// Floats are decoded, added and encoded again. Each encoding adds what the encoding of the slot's
+// step before dropped (error feedback).
 //
-// Integers are exact, whoever adds them when. Floats are added in the order of replicas and of the
-// ring, and every member uses what it decodes of the sum that the bucket's home has encoded: so all
-// have the same bits, but other ones in a ring of another size. One thread.
+// Integer sums are exact in any order. Floats are added in the order of replicas and of the ring,
+// and every member uses the decoded form of the sum that the bucket's home has encoded. So all
+// members have the same bits, and a ring of another size has other bits. One thread.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,13 +27,13 @@ class BucketArithmetic {
   // of slot k; none: there are no floats.
   BucketArithmetic(std::optional<ReductionFormat> lossy, std::vector<std::size_t> slot_floats);
 
-  // Of what the replicas of one node contribute, one buffer each and at least one. The only one is
-  // returned as it is.
+  // The sum of the contributions of one node's replicas, one buffer each and at least one. A single
+  // buffer is returned as it is.
   static runtime::Buffer sum_of(std::span<const runtime::Buffer> parts, bool floats);
 
-  // How a bucket stands on the wire, `own` being the sum of the node's replicas: the member's that
-  // begins it, and of all other members'. `part` is what came. Each element of a slot at most once
-  // between two calls of close() for it.
+  // The bucket as it goes onto the wire; `own` is the sum of the node's replicas. The first call is
+  // for the member that begins the bucket, the second for all others, with the received bytes in
+  // `part`. Each element of a slot at most once between two calls of close() for it.
   runtime::Buffer begin(std::uint32_t slot, const Bucket& bucket, runtime::Buffer own);
   runtime::Buffer add(std::uint32_t slot, const Bucket& bucket, const runtime::Buffer& part,
                       const runtime::Buffer& own);

@@ -14,12 +14,14 @@ constexpr auto kBlockBytes = kBlock * static_cast<std::int64_t>(sizeof(float));
 
 std::int64_t divided_up(std::int64_t number, std::int64_t by) { return (number + by - 1) / by; }
 
-// Units of every piece but the shortest, when so many units are cut.
+// Units of every piece but the shortest one, when `units` are cut.
 std::int64_t units_of_piece(std::int64_t units, std::int64_t unit_bytes, std::int64_t segment_bytes,
                             std::uint32_t members) {
   CHECK(units >= 0 && members > 0, "somebody makes a sum");
   const std::int64_t most = std::max<std::int64_t>(segment_bytes / unit_bytes, 1);
   if (members == 1 || units == 0) return most;
+  // As few rounds as the largest piece allows, then pieces of equal size in them: every member is
+  // home of the same number of buckets, so all edges of the ring carry the same.
   const std::int64_t rounds = divided_up(units, most * members);
   const std::int64_t even = divided_up(units, rounds * members);
   return std::min(most, std::max(even, kLeastBucketBytes / unit_bytes));

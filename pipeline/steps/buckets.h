@@ -9,13 +9,13 @@
 
 namespace troupe::pipeline {
 
-// What a ring does not cut further.
+// A ring does not cut smaller pieces than this.
 inline constexpr std::int64_t kLeastBucketBytes = 4096;
 
 // Cuts `elements` integers of 8 bytes into pieces of one size and a shorter one, at most
-// segment_bytes each, and lists them from the end of the vector to its front: the order in which
-// backward makes them, since losses and statistics stand behind the weights and it reaches the
-// weights from the last layer. Every element is in exactly one bucket; the first one listed is the
+// segment_bytes each, and lists them from the end of the vector to its front. The backward pass
+// makes them in this order: it reaches the weights from the last layer, and losses and statistics
+// stand behind the weights. Every element is in exactly one bucket; the first one listed is the
 // shortest. Cuts fall inside tensors as they come; sums do not depend on them.
 //
 // For a ring of several members the pieces are small enough that every member is home of as many
@@ -24,12 +24,12 @@ inline constexpr std::int64_t kLeastBucketBytes = 4096;
 std::vector<Bucket> make_buckets(std::int64_t elements, std::int64_t segment_bytes,
                                  std::uint32_t members = 1);
 
-// The same of sums as they stand in memory: integers as above, then floats, 4 bytes each, cut at
+// The same for sums as they stand in memory: integers as above, then floats, 4 bytes each, cut at
 // multiples of kInt8Block elements. No bucket has both.
 std::vector<Bucket> make_buckets(const SumLayout& sums, std::int64_t segment_bytes,
                                  std::uint32_t members = 1);
 
-// How many the integers' are.
+// Number of buckets of integers.
 std::int64_t count_buckets(std::int64_t elements, std::int64_t segment_bytes,
                            std::uint32_t members = 1);
 

@@ -17,6 +17,8 @@ bool is_finite(float value) {
   return (std::bit_cast<std::uint32_t>(value) & 0x7f800000u) != 0x7f800000u;
 }
 
+// The new residual is the part of value and residual that decoding misses. One that is not finite
+// would spoil every later step, so it becomes 0.
 void encode_piece(ReductionFormat format, std::span<const float> values, const float* residuals,
                   float* staged, std::span<std::byte> out) {
   std::array<float, kPiece> wanted, given;
@@ -67,6 +69,7 @@ void ErrorFeedback::commit(std::size_t slot) {
   Slot& s = at(slot);
   std::size_t encoded = 0;
   for (const auto& [begin, end] : s.ranges) encoded += end - begin;
+  // A step that encoded every element swaps the arrays instead of copying.
   if (encoded == s.elements) {
     s.residuals.swap(s.staged);
   } else if (!s.staged.empty()) {

@@ -1,10 +1,10 @@
 #pragma once
 
-// What a lossy wire format dropped of a member's part of a sum, kept to be sent with the next one
-// (error feedback: Seide et al., "1-bit stochastic gradient descent", Interspeech 2014; Karimireddy
-// et al., "Error feedback fixes SignSGD", ICML 2019). Without it what is too small beside its
-// neighbours is rounded away at every step and never arrives; with it the sum of all that was sent
-// differs from the sum of all that was meant by the last step's residual alone.
+// Keeps what a lossy wire format dropped from a member's part of a sum, and adds it to the next
+// part (error feedback: Seide et al., "1-bit stochastic gradient descent", Interspeech 2014;
+// Karimireddy et al., "Error feedback fixes SignSGD", ICML 2019). Without it a number that is small
+// beside its neighbours is rounded away at every step and never arrives. With it the sum of all
+// parts that were sent differs from the exact sum by the last step's residual alone.
 //
 // A residual belongs to an element of a slot's contribution vector and is private to the member: no
 // hash, checkpoint or other member sees it. So a run that resumes begins with none.
@@ -36,10 +36,10 @@ class ErrorFeedback {
   ErrorFeedback(ReductionFormat format, const std::vector<std::size_t>& slot_elements);
 
   // Encodes `values`, elements [begin, begin + values.size()) of slot `slot`, each with its
-  // committed residual added, and stages what decoding will miss of that sum. What the member sends
-  // and, where the range is complete, what itself uses is what decode() makes of `out`, never
-  // `values`. The residual of a sum or a decoded value that is not finite is 0, so that it ends
-  // with the step it came from.
+  // committed residual added, and stages what decoding will miss of that sum. The member sends
+  // `out`. Where the range is complete it also uses the decoded `out` itself, never `values`. The
+  // residual of a sum or a decoded value that is not finite is 0, so that it ends with the step it
+  // came from.
   //
   // CHECKs that out.size() is what the format takes for values.size(), that the range lies in the
   // slot, and that no element of it was encoded since the slot's last commit or roll-back.
@@ -50,7 +50,7 @@ class ErrorFeedback {
   // that were not encoded since the last call keep theirs.
   void commit(std::size_t slot);
 
-  // The step of `slot` is abandoned: what was staged is forgotten, and encoding the same values
+  // The step of `slot` is abandoned: staged residuals are dropped, and encoding the same values
   // again gives the same bytes.
   void roll_back(std::size_t slot);
 

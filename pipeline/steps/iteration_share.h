@@ -1,7 +1,13 @@
 #pragma once
 
-// One replica's micro-batches of one iteration, and perhaps one of another replica that it computes
-// in one slot to compare (pipeline/steps/spot_check.h).
+// One replica's micro-batches of one iteration, and perhaps one of another replica, which it
+// computes in one slot to compare (pipeline/steps/spot_check.h).
+//
+// Three objects hold the same events, each for a time of its own:
+//
+//   IterationShare   the events of an iteration   until no step of it reads them any more
+//   StepShare        their contributions          until the step is applied
+//   actors' Flight   the messages of a step       until its record is complete
 
 #include <cstddef>
 #include <cstdint>
@@ -18,37 +24,37 @@ struct MicroBatch {
   Batch events;
 };
 
-// One thread changes it; while it does not, any number read it.
+// One thread changes it. While it does not, any number of threads may read.
 class IterationShare {
  public:
-  // What of the iteration's spot check is the replica's part.
+  // The replica's part in the iteration's spot check.
   struct Check {
     std::uint32_t slot = 0;
     std::uint32_t micro_batch = 0;
   };
 
-  // Possibly of no micro-batches. With a check of a micro-batch that is not the replica's own, that
-  // one is the last of them.
+  // `micro_batches` may be empty. `witness`: the last of them belongs to another replica and is
+  // computed to compare.
   IterationShare(std::uint64_t iteration, std::vector<MicroBatch> micro_batches,
                  std::optional<Check> check = std::nullopt, bool witness = false);
 
   std::uint64_t iteration() const { return iteration_; }
-  // Its own.
+  // Number of its own micro-batches.
   std::size_t size() const { return micro_batches_.size() - (witness_ ? 1 : 0); }
-  // Whether the micro-batch is its own.
+  // True if the micro-batch is its own.
   bool has(std::uint32_t index) const;
-  // Its own and the other's, which stands behind them.
+  // Number of all, with the other replica's at the end.
   std::size_t held() const { return micro_batches_.size(); }
-  // Of these the ones whose events are still here.
+  // Number of those whose events are still here.
   std::size_t with_events() const { return held() - released_; }
-  // Those to compute in a slot, from the first on.
+  // Number of those to compute in a slot, from the first on.
   std::size_t computed_in(std::uint32_t slot) const;
-  // Which of them is compared in the slot.
+  // Index of the one that is compared in the slot.
   std::optional<std::size_t> checked_in(std::uint32_t slot) const;
   const MicroBatch& micro_batch(std::size_t i) const { return micro_batches_[i]; }
 
-  // The replica has these too from now on, behind its own, and computes nothing to compare. Every
-  // StepShare of the iteration is to be told (StepShare::take_over()).
+  // Appends these to the replica's own. From then on it computes none to compare. The caller tells
+  // every StepShare of the iteration (StepShare::take_over()).
   void take_over(std::vector<MicroBatch> micro_batches);
 
   // Lets go of the events of the first `count` micro-batches, which no step will read again; their

@@ -115,7 +115,7 @@ Result<Membership::Answer> Membership::halted(std::uint32_t member, ViewId chang
   }
   heard_[member] = next_step;
   if (heard_.size() < participants.size()) return Answer{};
-  // Of a run whose steps are all made nothing but sums are handed over.
+  // When all steps of the run are made, members only hand over sums.
   if (is_short() && furthest() != options_.end_step) return Answer{};
   Answer answer{{}, left_behind()};
   if (!answer.left_behind.empty()) return answer;
@@ -139,13 +139,16 @@ std::uint32_t Membership::taken_over(const View& next) const {
   return count;
 }
 
-// Who joins has learned all it knows from the others.
+// Newcomers do not count: they know only what the others taught them.
 std::uint64_t Membership::furthest() const {
   std::uint64_t furthest = 0;
   for (const std::uint32_t member : present_) furthest = std::max(furthest, heard_.at(member));
   return furthest;
 }
 
+// A survivor that lacks one step gets its sums from the others, and a newcomer may lack any number
+// of steps, as it learns them. A survivor that lacks more can get them from no one, and a newcomer
+// cannot be ahead of its teachers.
 std::vector<std::uint32_t> Membership::left_behind() const {
   std::vector<std::uint32_t> members;
   for (const auto& [member, next] : heard_) {
@@ -155,12 +158,12 @@ std::vector<std::uint32_t> Membership::left_behind() const {
   return members;
 }
 
-// It is in the View, and what it lacks until that begins is on its way.
+// The newcomer is in the View, and the steps it lacks until that begins are on their way.
 bool Membership::still_learns(std::uint32_t member) const {
   return present_.contains(member) && view_.is_new(member) && heard_.at(member) < view_.first_step;
 }
 
-// Of all replicas; 0 where the member is none of these.
+// Weights of all replicas; 0 for those of other members.
 std::vector<std::uint64_t> Membership::weights_of(const std::set<std::uint32_t>& members) const {
   std::vector<std::uint64_t> weights = options_.weights;
   bool any = false;
@@ -171,13 +174,17 @@ std::vector<std::uint64_t> Membership::weights_of(const std::set<std::uint32_t>&
     if (!is_one(replica)) weights[replica] = 0;
     any = any || weights[replica] > 0;
   }
-  // Of members that were to compute nothing all are equal when nobody else is left.
+  // If only members of weight 0 are left, all of them count the same.
   for (std::size_t replica = 0; !any && replica < weights.size(); ++replica) {
     if (is_one(replica)) weights[replica] = 1;
   }
   return weights;
 }
 
+// The View begins at the step that the furthest survivor would make next. Three rules keep work:
+// the ring keeps the order of the options, the present iteration keeps its owners as far as they
+// are here, and later assignments are kept unless micro-batches are shared out anew. Newcomers get
+// micro-batches only in an iteration that no member has begun.
 View Membership::next_view() const {
   View view;
   view.id = {options_.term, number_};
@@ -196,7 +203,8 @@ View Membership::next_view() const {
   for (const std::uint32_t member : rest) take(member);
 
   const std::uint64_t iteration = view.first_step / options_.slots;
-  // Who owns something keeps it, also one that was to compute nothing as long as others were there.
+  // An owner keeps its micro-batches, even a member of weight 0 that took them over when no other
+  // was left.
   const auto reassigned = [&](const std::vector<std::uint32_t>& owners) {
     std::vector<std::uint64_t> weights = weights_of(present_);
     for (const std::uint32_t replica : owners) {
@@ -206,7 +214,7 @@ View Membership::next_view() const {
     return reassign_micro_batches(owners, weights);
   };
   view.owners = reassigned(view_.owners_in(iteration));
-  // Nobody is more than one iteration ahead.
+  // A member computes at most one iteration ahead, so no member has begun this one.
   const std::uint64_t unbegun = iteration + 2;
   const bool assigns = shares_anew_ || !joining_.empty();
   for (const View::Assignment& assignment : view_.later) {

@@ -9,7 +9,7 @@
 namespace troupe::pipeline {
 namespace {
 
-// What a member has too little of, times the sum of all speeds.
+// The number of micro-batches that a member lacks to its share, times the sum of all speeds.
 std::int64_t shortfall(std::uint64_t count, std::uint64_t speed, std::uint64_t owned,
                        std::uint64_t total) {
   return static_cast<std::int64_t>(count * speed) - static_cast<std::int64_t>(owned * total);
@@ -68,6 +68,7 @@ std::vector<std::uint32_t> micro_batches_of(std::span<const std::uint32_t> owner
   return indices;
 }
 
+// One by one, in order of the index, so that every member finds the same result.
 std::vector<std::uint32_t> reassign_micro_batches(std::span<const std::uint32_t> owners,
                                                   std::span<const std::uint64_t> speeds) {
   const std::uint64_t count = owners.size();

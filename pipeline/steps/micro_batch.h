@@ -1,7 +1,7 @@
 #pragma once
 
-// Who computes which micro-batch. Pure functions of integers: the result is part of a View, and
-// every member must find the same.
+// The owners of micro-batches. Pure functions of integers: the result is part of a View, and every
+// member must find the same.
 
 #include <cstdint>
 #include <span>
@@ -9,10 +9,10 @@
 
 namespace troupe::pipeline {
 
-// How many of `count` micro-batches each member takes, in proportion to its speed (any unit; 0
-// takes none): floor of the exact share, the rest to the largest remainders, equal ones to the
-// first. Sums to `count`. CHECKs that some speed is above 0 and that count x sum of speeds fits 64
-// bits.
+// The number of micro-batches, among `count`, that each member takes, in proportion to its speed
+// (any unit; 0 takes none): floor of the exact share, the rest to the largest remainders, equal
+// ones to the first. Sums to `count`. CHECKs that some speed is above 0 and that count x sum of
+// speeds fits 64 bits.
 std::vector<std::uint32_t> micro_batch_quotas(std::uint32_t count,
                                               std::span<const std::uint64_t> speeds);
 
@@ -25,7 +25,7 @@ std::vector<std::uint32_t> micro_batches_of(std::span<const std::uint32_t> owner
                                             std::uint32_t owner);
 
 // After a loss: members whose speed stays above 0 keep every micro-batch they own, so that nothing
-// they computed is computed again; those of members with speed 0 (the dead, the drained) and of
+// they computed is computed again; Those of members with speed 0 (the dead, the drained) and of
 // owners beyond speeds.size() go one by one to the member furthest below its share.
 std::vector<std::uint32_t> reassign_micro_batches(std::span<const std::uint32_t> owners,
                                                   std::span<const std::uint64_t> speeds);

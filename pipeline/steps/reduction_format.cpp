@@ -24,7 +24,7 @@ static_assert(kLargestByte * kLargestScale <= std::numeric_limits<float>::max())
 // nearest even, and the integer stands in the mantissa.
 constexpr float kRounder = 0x1.8p23f;
 
-// What a decoded value does to its place.
+// How a decoded value enters its place: it replaces the number there or is added to it.
 struct Assign {
   static void apply(float value, float& place) { place = value; }
 };
@@ -51,8 +51,9 @@ void decode_fp32(const std::byte* bytes, float* out, std::size_t count) {
 
 std::uint16_t to_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
-  // Half a unit of the upper half less one, or exactly half where the upper half is odd. What
-  // carries into the exponent is right as it is; a NaN would lose its mantissa, or its sign.
+  // Half a unit of the upper half less one, or exactly half where the upper half is odd. A carry
+  // into the exponent gives the right result. A NaN needs care, as it would lose its mantissa or
+  // its sign.
   const std::uint32_t rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
   const bool is_nan = (bits & 0x7fffffffu) > kInfinityBits;
   return static_cast<std::uint16_t>((is_nan ? bits | kQuietBit : rounded) >> 16);
@@ -83,7 +84,7 @@ std::int32_t largest_magnitude(const float* values, std::size_t count) {
 // bit, so none rounds to 128.
 float scale_of(float maximum) {
   const float scale = std::min(maximum / kLargestByte, kLargestScale);
-  // Among denormals one unit is much: rounded down, even to 0, the scale would be too small.
+  // One unit is much among denormals: a scale that was rounded down, even to 0, would be too small.
   const bool too_small =
       scale < std::numeric_limits<float>::min() && scale * kLargestByte < maximum;
   return too_small ? std::bit_cast<float>(std::bit_cast<std::uint32_t>(scale) + 1) : scale;

@@ -1,7 +1,7 @@
 #pragma once
 
-// How floating-point parts of a sum stand on the wire when a reduction is not exact: narrower, and
-// so sooner there, than the 8 bytes an element of an exact sum takes.
+// The wire formats of floating-point sums in a reduction that is not exact: fewer bytes than the 8
+// that an element of an exact sum takes, and so faster.
 //
 //   kFp32  4 bytes an element: the float as it is, every bit of it.
 //   kBf16  2 bytes: the upper half of the float (bfloat16), rounded to nearest even, so a relative
@@ -17,7 +17,7 @@
 // 256 elements a block: the scale costs 4 bytes in 260 (1.5 %), a large element spoils the accuracy
 // of 255 neighbours at most, and a block stays in the first-level cache between its two passes.
 // Blocks are counted from the first element of the span that is encoded: members that cut a sum at
-// the same places get the same bytes, others not.
+// the same places get the same bytes, and others do not.
 //
 // NaN and infinity have no business in a sum that is to be applied, and the step header ends the
 // run that computes one. Here they never go unseen: a kInt8 block with one of them has NaN for its

@@ -45,9 +45,9 @@ class Edges {
   std::vector<std::uint32_t> classes_;
 };
 
-// How many edges of each class a path has, slowest first: of two paths the lexicographically
-// smaller one is better. Adding an edge to both keeps their order, so that the best path to a place
-// is part of a best longer one.
+// The number of a path's edges in each class, slowest first. The lexicographically smaller of two
+// paths is better. Adding an edge to both keeps their order, so that the best path to a place is
+// part of a best longer one.
 constexpr std::size_t kMostClasses = kExactRingHosts * (kExactRingHosts - 1) / 2;
 using Cost = std::array<std::uint8_t, kMostClasses>;
 constexpr Cost kNoPath = {UINT8_MAX};
@@ -93,9 +93,9 @@ class BestCycle {
   static bool contains(std::uint32_t set, std::uint32_t place) {
     return (set >> (place - 1) & 1) != 0;
   }
-  // Of the best path from place 0 through all of `set` that ends at `last`.
+  // The counts of the best path from place 0 through all of `set` that ends at `last`.
   Cost& cost(std::uint32_t set, std::uint32_t last) { return costs_[set * others_ + last - 1]; }
-  // The same, and one edge further.
+  // The same path, one edge longer.
   Cost onward(std::uint32_t set, std::uint32_t last, std::uint32_t next) {
     return with_edge(cost(set, last), edges_.between(last, next));
   }
@@ -115,8 +115,8 @@ class BestCycle {
   std::vector<Cost> costs_;
 };
 
-// Edges fastest first, each taken where it joins the ends of two paths. Among equals short
-// distances between place numbers come first, so that equal edges give 0, 1, 2...
+// Takes edges fastest first, each if it joins the ends of two paths. Equally fast edges come in
+// order of the distance between their place numbers, so that equal edges give 0, 1, 2...
 Order joined_paths(const Edges& edges) {
   const auto places = static_cast<std::uint32_t>(edges.places());
   std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> sorted;

@@ -10,8 +10,8 @@
 // second-slowest edge is, and so on to the fastest. The later edges matter where slow edges share a
 // line: between two sites every cycle has slow edges, and this one has two and no more.
 //
-// A pure function of integers: whoever computes it finds the same. Exact sums do not depend on the
-// order it gives; sums in a lossy format do, as they do on the number of members. Any thread.
+// A pure function of integers: every member finds the same. Exact sums do not depend on the order
+// it gives; sums in a lossy format do, as they do on the number of members. Any thread.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,18 +24,17 @@ namespace troupe::pipeline {
 // hosts) more than doubles with each: 12 take milliseconds and 1.5 MB meanwhile.
 inline constexpr std::size_t kExactRingHosts = 12;
 
-// Between hosts, configured or measured, all in one unit: [a][b] from host a to host b, 0 for
-// unknown, which counts as slowest. Of the two directions the slower one counts; [a][a] is not
+// Bandwidths between hosts, configured or measured, all in one unit: [a][b] from host a to host b,
+// 0 for unknown, which counts as slowest. The slower of the two directions counts; [a][a] is not
 // read. Numbers that mean the same must be the same: noise in the last digits of a measurement
 // decides over the order as a real difference would, so round measured ones first.
 using HostBandwidths = std::vector<std::vector<std::uint64_t>>;
 
 // The members, 0 to hosts.size() - 1, in the order of the ring, which begins with member 0 and in
 // which the last one sends to the first. hosts[m]: the host of member m, an index of `bandwidths`;
-// hosts without members are passed over. Members of one host are in ascending order. Of hosts'
-// orders that are equally good the one is taken that comes first when hosts are numbered by their
-// first member; so with equal bandwidths, and hosts that begin where the one before ends, the order
-// is 0, 1, 2...
+// hosts without members are passed over. Members of one host are in ascending order. Among equally
+// good orders of hosts the first one is taken, with hosts numbered by their first member. So with
+// equal bandwidths, and hosts that begin where the one before ends, the order is 0, 1, 2...
 //
 // Beyond kExactRingHosts hosts the order is good, not best: the fastest edges are joined first, and
 // pairs of edges are exchanged for as long as that makes the slower of the two faster, or the

@@ -22,7 +22,7 @@ RingRole ring_role(std::uint32_t bucket, std::uint32_t position, std::uint32_t m
 std::int64_t ring_messages(std::uint32_t buckets, std::uint32_t position, std::uint32_t members) {
   const auto crossing = [&](std::uint32_t bucket) -> std::int64_t {
     const RingRole role = ring_role(bucket, position, members);
-    // The part, unless it has become the sum here, and the sum.
+    // A position sends the part, unless that became the sum here, and the sum.
     return (role.completes ? 0 : 1) + (role.passes_sum ? 1 : 0);
   };
   std::int64_t messages = crossing(kHeaderBucket);

@@ -10,6 +10,8 @@ namespace troupe::pipeline {
 std::optional<SpotCheck> SpotChecks::of(std::uint64_t iteration) const {
   if (every == 0 || members.size() < 2 || owners.empty()) return std::nullopt;
   using runtime::mix64;
+  // One iteration of each window is drawn, so that checks are `every` steps apart on average. The
+  // witness is another member than the owner: the same machine would make the same mistake.
   const std::uint64_t window = std::max<std::uint64_t>(every / slots, 1);
   std::uint64_t drawn = mix64(seed ^ mix64(iteration / window));
   const auto draw = [&](std::uint64_t below) {

@@ -1,8 +1,8 @@
 #pragma once
 
-// Micro-batches that are computed twice, on two members, and compared: memory that flips bits, or a
-// processor that computes otherwise, gives wrong gradients that nothing else would notice. Once in
-// so many steps one is drawn; all members find the same.
+// Chooses micro-batches that two members compute and compare. Memory that flips bits, or a faulty
+// processor, gives wrong gradients that nothing else would notice. One micro-batch is drawn every
+// so many steps; all members find the same.
 //
 // A pure function of integers; any thread.
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// The one list of what a TrainingState consists of, in checkpoint order. The state hash, the writer
-// and the reader of checkpoints all walk it, so that none can leave out what another has. A change
-// of the list or its order is a new kCheckpointVersion.
+// The one list of the fields of a TrainingState, in checkpoint order. The state hash, the writer
+// and the reader of checkpoints all walk it, so that none can leave out a field that another has. A
+// change of the list or its order is a new kCheckpointVersion.
 
 #include <array>
 #include <bit>
@@ -74,8 +74,8 @@ void visit_state(State& state, Visitor& visitor) {
 // No schedule has more slots.
 inline constexpr std::size_t kMostSlots = 256;
 
-// Hands what visit_state() finds to an archive (runtime/base/fields.h). Arrays travel as they stand
-// in memory, little-endian float32.
+// Hands every field of visit_state() to an archive (runtime/base/fields.h). Arrays travel as they
+// stand in memory, little-endian float32.
 template <class Archive>
 struct StateArchive {
   static_assert(std::endian::native == std::endian::little);
@@ -111,7 +111,7 @@ void fields(Archive& archive, runtime::Like<TrainingState> auto& state) {
 }
 
 // Sound means: optimisers that keep whole arrays of the weights' size, and a slot of the schedule.
-// Whether the sizes are those of a model is for who has the model to say.
+// Sizes are not compared with a model here: only a caller that has the model can do that.
 const char* fault_of(const TrainingState& state);
 
 }  // namespace troupe::pipeline

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the numbers of a TrainingState belong to: a model reduced to the tables that a step and a
-// checkpoint need, so that neither depends on how it is computed.
+// The meaning of a TrainingState's numbers: a model reduced to the tables that a step and a
+// checkpoint need, so that neither depends on the way it is computed.
 
 #include <array>
 #include <string>
@@ -17,7 +17,7 @@ inline constexpr std::size_t kGenerator = 0;
 inline constexpr std::size_t kDiscriminator = 1;
 inline constexpr std::array<const char*, 2> kNetworkNames{"generator", "discriminator"};
 
-// Which network the optimiser of a step updates.
+// The network that the optimiser of a step updates.
 constexpr std::size_t updated_network(model::SlotKind slot) {
   return slot == model::SlotKind::kG ? kGenerator : kDiscriminator;
 }

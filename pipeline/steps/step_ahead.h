@@ -1,7 +1,7 @@
 #pragma once
 
-// Which work may overlap a reduction. Follows from what the kinds of steps read and write
-// (model::slot_access), so it holds for any schedule. Pure; any thread.
+// Decides which work may overlap a reduction. The answer follows from what the kinds of steps read
+// and write (model::slot_access), so it holds for any schedule. Pure; any thread.
 
 #include <cstdint>
 #include <vector>
@@ -10,7 +10,8 @@
 
 namespace troupe::pipeline {
 
-// What of a step may be computed before the step in front of it is applied, with the same bits.
+// The part of a step that may be computed before the step in front of it is applied, with the same
+// bits.
 enum class StepAhead : std::uint8_t {
   kNothing,
   kPreparation,  // StepComputer::prepare
@@ -18,13 +19,13 @@ enum class StepAhead : std::uint8_t {
                  // hash of the state
 };
 
-// Of the step behind schedule position `slot`; behind the last one comes the next iteration's
-// first. kAll is only for a step of another position: scales belong to a position, and those of
-// its own are not known before the step in front is applied.
+// The answer for the step behind schedule position `slot`; the first one of the next iteration
+// follows the last one. Only a step of another position gets kAll: scales belong to a position, and
+// the scales of the same position are not known before the step in front is applied.
 StepAhead step_ahead(const std::vector<model::SlotKind>& schedule, std::uint32_t slot);
 
-// Whether any step of the schedule may be computed as a whole before the one in front is applied:
-// then contributions of two steps are kept.
+// True if some step of the schedule may be computed as a whole before the one in front is applied.
+// Then contributions of two steps are kept.
 bool keeps_two_steps(const std::vector<model::SlotKind>& schedule);
 
 }  // namespace troupe::pipeline

@@ -27,22 +27,22 @@ runtime::RandomPosition position(const TrainingOptions& options, const Iteration
           static_cast<std::uint32_t>(iteration.iteration()), static_cast<std::uint8_t>(slot), 0};
 }
 
-// From which element on the contributions of some micro-batches are final, in whichever threads
-// they are computed.
+// Collects, over several threads, from which element on the contributions of all of a turn's own
+// micro-batches are final.
 class Finality {
  public:
   Finality(std::size_t micro_batches, std::int64_t size) : from_(micro_batches), told_(size) {
     for (auto& from : from_) from.store(size, std::memory_order_relaxed);
   }
 
-  // False: it is none of them.
+  // False: the micro-batch is not one of them.
   bool falls_to(std::size_t micro_batch, std::int64_t element) {
     if (micro_batch >= from_.size()) return false;
     from_[micro_batch].store(element, std::memory_order_release);
     return true;
   }
 
-  // Of all of them, if it has fallen since the last time. One thread.
+  // The element for all of them, if it has fallen since the last call. One thread.
   std::optional<std::int64_t> news() {
     std::int64_t all = 0;
     for (const auto& from : from_) all = std::max(all, from.load(std::memory_order_acquire));
@@ -100,7 +100,8 @@ bool StepComputer::prepare(const TrainingState& state, const StepShare& step) {
   const std::size_t count = std::min(threads, limit - prepared_);
   if (images_.size() < all) images_.resize(all);
   take_turn(prepared_, count, [&](std::size_t i, int) {
-    // Which stream holds a generator's pass must not depend on which thread was free.
+    // The stream that holds a generator's pass follows from the micro-batch, never from the thread
+    // that was free.
     prepare_one(state, step, prepared_ + i, stream_of(prepared_ + i));
   });
   prepared_ += count;
@@ -109,17 +110,16 @@ bool StepComputer::prepare(const TrainingState& state, const StepShare& step) {
 
 void StepComputer::prepare_one(const TrainingState& state, const StepShare& step,
                                std::size_t micro_batch, int stream) {
+  const model::GanParameters parameters = parameters_of(state);
   const model::EventBatch events = events_of(step.iteration_->micro_batch(micro_batch).events);
-  const runtime::RandomPosition where =
-      position(options_, *step.iteration_, step.slot(), micro_batch);
-  if (step.kind() == SlotKind::kG) {
-    gan_.begin_generator(parameters_of(state), events, where, *streams_[stream]);
-    return;
-  }
+  const model::GanWork work{parameters, events,
+                            position(options_, *step.iteration_, step.slot(), micro_batch),
+                            *streams_[stream]};
+  if (step.kind() == SlotKind::kG) return gan_.begin_generator(work);
   std::vector<float>& images = images_[micro_batch];
   images.resize(
       static_cast<std::size_t>(gan_.batch() * gan_.generator().output_shape(0).elements()));
-  gan_.make_fakes(parameters_of(state), events, where, *streams_[stream], images.data());
+  gan_.make_fakes(work, images.data());
 }
 
 bool StepComputer::compute(const TrainingState& state, StepShare& step,
@@ -155,21 +155,18 @@ void StepComputer::compute_one(const TrainingState& state, const StepShare& step
         "the data's images are not what the discriminator reads");
   const model::EventBatch events = events_of(batch);
   const model::GanParameters parameters = parameters_of(state);
-  const auto where = position(options_, *step.iteration_, step.slot(), micro_batch);
+  const model::GanWork work{parameters, events,
+                            position(options_, *step.iteration_, step.slot(), micro_batch),
+                            *streams_[stream], final_from};
   const bool prepared = prepared_step_.has_value() && micro_batch < prepared_;
   if (step.kind() != SlotKind::kDReal && !prepared) prepare_one(state, step, micro_batch, stream);
   switch (step.kind()) {
     case SlotKind::kDReal:
-      gan_.d_real(parameters, events, where, *streams_[stream], contributions, final_from);
-      break;
+      return gan_.d_real(work, contributions);
     case SlotKind::kDFake:
-      gan_.d_fake(parameters, events, images_[micro_batch].data(), where, *streams_[stream],
-                  contributions, final_from);
-      break;
+      return gan_.d_fake(work, images_[micro_batch].data(), contributions);
     case SlotKind::kG:
-      gan_.finish_generator(parameters, events, where, *streams_[stream], contributions,
-                            final_from);
-      break;
+      return gan_.finish_generator(work, contributions);
   }
 }
 

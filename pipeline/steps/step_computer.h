@@ -1,7 +1,7 @@
 #pragma once
 
-// Computes a replica's shares of steps, with all its threads, in turns short enough that it can
-// look up between them.
+// Computes a replica's shares of steps with all its threads, in short turns, so that the replica
+// can handle messages between them.
 
 #include <cstdint>
 #include <memory>
@@ -15,8 +15,8 @@
 
 namespace troupe::pipeline {
 
-// One thread calls; the team's threads compute, one micro-batch each at a time, and the last one
-// that is left alone together.
+// One thread calls. The team's threads compute one micro-batch each at a time; if a single one is
+// left, they compute it together.
 class StepComputer {
  public:
   // `team` has prepared its threads for the backend (Backend::prepare_thread). Gan, options and
@@ -27,20 +27,21 @@ class StepComputer {
 
   // Work for `step` that needs only what slot_access(..).prepare_reads names, as far as memory
   // allows: all fakes, or the forward pass of one generator step per thread. One call is one turn
-  // of at most one micro-batch per thread; false when there is nothing (more) to do. Of one step at
-  // a time, the next to be computed: computing another one loses what was prepared.
+  // of at most one micro-batch per thread; false when there is nothing (more) to do. Only the next
+  // step to be computed can be prepared: computing another one loses the prepared work.
   bool prepare(const TrainingState& state, const StepShare& step);
 
   // One turn of the step's computation, at most one micro-batch per thread; false when it was
   // complete before the call. `final_from` is called on this thread while the replica's own
-  // micro-batches are completed: of all of them, elements from there to the end are computed. The
-  // numbers fall, and need not reach 0: other threads may be the last. What
-  // the step reads of `state` (slot_access(..).reads) must be the same over all turns of a step,
-  // and what prepare_reads names since prepare(); the rest may have changed.
+  // micro-batches are completed: elements from there to the end are computed for all of them. The
+  // numbers fall, and need not reach 0, as another thread may finish last. The parts of `state` in
+  // slot_access(..).reads must stay the same over all turns of a step, and those in prepare_reads
+  // since prepare(); the rest may change.
   bool compute(const TrainingState& state, StepShare& step,
                const model::FinalFrom& final_from = {});
 
-  // What was prepared is made again when it is needed: after StepShare::take_over().
+  // Drops prepared work, which is then made again when needed. Call it after
+  // StepShare::take_over().
   void forget_prepared() { prepared_step_.reset(); }
 
   // The step is applied, or never will be: its memory serves later ones.
@@ -67,7 +68,7 @@ class StepComputer {
   // Fakes per micro-batch, from when they are made until its d_fake is computed.
   std::vector<std::vector<float>> images_;
   std::vector<std::vector<float>> spare_;  // contribution vectors
-  // Of this step prepared_ micro-batches, from the first on, are prepared.
+  // The step whose first prepared_ micro-batches are prepared.
   std::optional<std::uint64_t> prepared_step_;
   std::size_t prepared_ = 0;
 };

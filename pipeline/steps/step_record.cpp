@@ -102,6 +102,8 @@ void add_micro_batch(const model::ContributionLayout& layout, std::span<const fl
   ++header.micro_batches;
 }
 
+// Every field is combined by sum, minimum, maximum or or, so that any order and grouping of members
+// gives the same header.
 void combine(const StepHeader& from, StepHeader& into) {
   CHECK(from.step == into.step && from.attempt == into.attempt, "headers of two steps or attempts");
   CHECK(from.exponents.size() == into.exponents.size());
@@ -123,6 +125,8 @@ void combine(const StepHeader& from, StepHeader& into) {
 
 Verdict judge(const StepHeader& header, const model::ContributionLayout& tensors,
               std::uint32_t slots, const SpotChecks& checks) {
+  // The order of the checks is the order of causes: different states explain a NaN, a NaN explains
+  // a gradient that is too large, and a flag means that hashes of the sums say nothing yet.
   if (header.state_minimum != header.state_maximum) {
     return diverged(fmt::format(
         "{}: members hold different states before it, {} and {}; a host has bad memory or computes "
@@ -162,7 +166,7 @@ Verdict judge(const StepHeader& header, const model::ContributionLayout& tensors
 std::optional<runtime::Error> overflow(const StepRecord& record, const SumLayout& sums,
                                        const model::ContributionLayout& tensors) {
   const std::span<const float> floats = sums.floats_of(record.sums);
-  // Of a NaN it is false, too.
+  // The comparison is false for a NaN, too.
   const float bound =
       std::ldexp(static_cast<float>(record.header.micro_batches), model::kLargestGradientExponent);
   const auto first = std::find_if(floats.begin(), floats.end(),

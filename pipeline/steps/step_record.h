@@ -1,6 +1,6 @@
 #pragma once
 
-// What a reduction ends in. Every member reads the same record and so decides the same after the
+// The result of a reduction. Every member reads the same record and so decides the same after the
 // same step. A header's fields are combined by order-free operations only (sum, minimum, maximum,
 // or), so that any grouping and order of members gives the same header.
 //
@@ -22,7 +22,7 @@
 
 namespace troupe::pipeline {
 
-// A NaN or infinity: the least (micro_batch, tensor) is the one that is named.
+// A NaN or infinity. The least (micro_batch, tensor) is named.
 struct NonFinite {
   std::uint32_t micro_batch = UINT32_MAX;
   std::uint32_t tensor = UINT32_MAX;
@@ -44,8 +44,8 @@ struct StepHeader {
   std::uint64_t event_sum = 0;  // sum of event_mix over the events really fed, mod 2^64
   runtime::Hash128 state_minimum{UINT64_MAX, UINT64_MAX};  // of the state before the step
   runtime::Hash128 state_maximum{0, 0};
-  // Of what the micro-batch of the step's spot check adds; the first above the second: there is
-  // none.
+  // Least and greatest hash of what the micro-batch of the step's spot check adds; the first above
+  // the second: there is none.
   runtime::Hash128 check_minimum{UINT64_MAX, UINT64_MAX};
   runtime::Hash128 check_maximum{0, 0};
   bool stop_requested = false;
@@ -59,15 +59,15 @@ std::uint64_t event_mix(std::uint64_t event_id, std::uint64_t iteration, std::ui
 
 // Adds one micro-batch's contribution vector to `sums`, whose parts together have its size, and
 // what was seen on the way to the header: exponents, flag, non_finite, micro_batches (not the
-// ledger). scales[i] is the k of tensor i, for all micro-batches of an attempt the same; of floats
-// it is not used, nor is their exponent noted. header.exponents has an entry per tensor.
+// ledger). scales[i] is the k of tensor i, the same for all micro-batches of an attempt. Floats
+// have no scale, and their exponents are not noted. header.exponents has an entry per tensor.
 void add_micro_batch(const model::ContributionLayout& layout, std::span<const float> values,
                      std::uint32_t micro_batch, std::uint32_t micro_batches,
                      const std::vector<std::int16_t>& scales, const MutableSums& sums,
                      StepHeader& header);
 
-// The same of the elements in one bucket alone, whose sums are of its kind and size; does not count
-// the micro-batch. A vector may be added in any pieces.
+// The same for the elements of one bucket alone, whose sums are of its kind and size; does not
+// count the micro-batch. A vector may be added in any pieces.
 void add_part(const model::ContributionLayout& layout, const Bucket& part,
               std::span<const float> values, std::uint32_t micro_batch, std::uint32_t micro_batches,
               const std::vector<std::int16_t>& scales, const MutableSums& sums, StepHeader& header);
@@ -75,17 +75,17 @@ void add_part(const model::ContributionLayout& layout, const Bucket& part,
 // into = into with from. CHECKs that both are of the same step and attempt.
 void combine(const StepHeader& from, StepHeader& into);
 
-// What all members do with a header that holds all M micro-batches.
+// The decision of all members on a header that holds all M micro-batches.
 struct Commit {};
 struct Retry {};  // measure again with the header's exponents: attempt 1
 struct Diverged {
   runtime::Error error;  // kDiverged; names step, micro-batch and tensor, or the states that differ
 };
 using Verdict = std::variant<Commit, Retry, Diverged>;
-// `tensors` names the contribution's tensors. A flag in attempt 1 can only come of memory that has
-// changed between the two. States that differ come before a NaN, which they may explain, and a NaN,
-// or a gradient too large for an optimiser (model/optimiser.h), before a retry. `checks` names the
-// members whose spot check does not agree.
+// `tensors` names the contribution's tensors. A flag in attempt 1 means that memory has changed
+// between the two attempts. States that differ come before a NaN, which they may explain, and a
+// NaN, or a gradient too large for an optimiser (model/optimiser.h), before a retry. `checks` names
+// the members whose spot check does not agree.
 Verdict judge(const StepHeader& header, const model::ContributionLayout& tensors,
               std::uint32_t slots, const SpotChecks& checks = {});
 
@@ -105,11 +105,9 @@ struct StepRecord {
   std::int64_t floats = 0;  // how many elements of it are floats; 0 in an exact reduction
 };
 
-// Single values are finite, and yet their sum is not: floats can overflow in the sum, and more so
-// in a narrow format. Or their mean is too large for an optimiser, which judge() sees in exponents
-// that floats do not have. kDiverged, naming step and tensor; nothing for a record that can be
-// applied.
-// All members have the same sums.
+// Finds what judge() cannot see in floats, which have no exponents: a sum of finite values that
+// overflows, as it may in a narrow format, or a mean that is too large for an optimiser. kDiverged,
+// naming step and tensor; nothing for a record that can be applied. All members have the same sums.
 std::optional<runtime::Error> overflow(const StepRecord& record, const SumLayout& sums,
                                        const model::ContributionLayout& tensors);
 

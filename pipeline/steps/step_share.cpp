@@ -25,15 +25,15 @@ std::uint64_t StepShare::step() const {
 }
 
 void StepShare::take_over() {
-  // Behind these is what was computed to compare.
+  // The micro-batch that was computed to compare stands behind its own.
   computed_ = std::min(computed_, had_);
   if (contributions_.size() > computed_) contributions_.resize(computed_);
   had_ = own();
   final_from_ = computed_ < own() ? layout().size : 0;
 }
 
-// The ledger is written here, from the events that were computed with, which may be let go before
-// the contribution is asked for.
+// The ledger is written here, because the events may be released before the contribution is asked
+// for.
 void StepShare::note_computed() {
   const std::size_t position = computed_++;
   CHECK(position < contributions_.size(), "it has memory");
@@ -82,7 +82,7 @@ void StepShare::finish_header(const std::vector<std::int16_t>& scales, StepHeade
   }
 }
 
-// Of what the micro-batch adds to the sums.
+// The hash of what the micro-batch adds to the sums.
 runtime::Hash128 StepShare::hash_of(std::size_t micro_batch,
                                     const std::vector<std::int16_t>& scales) const {
   const SumLayout sum = sums();

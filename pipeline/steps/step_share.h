@@ -18,9 +18,9 @@
 
 namespace troupe::pipeline {
 
-// Filled by a StepComputer, whose threads write what is computed last while the caller's reads what
-// was told to be final; several may be filled at a time, without a word of each other. All calls on
-// one thread. Memory: one contribution vector per micro-batch computed or being computed.
+// A StepComputer fills it. Its threads write the elements that are computed last while the calling
+// thread reads those reported as final. Several shares may be filled at a time. All calls on one
+// thread. Memory: one contribution vector per micro-batch computed or being computed.
 class StepShare {
  public:
   // The step at schedule position `slot` of that iteration. Gan and options outlive it.
@@ -37,22 +37,23 @@ class StepShare {
   std::size_t own() const { return iteration_->size(); }  // the first of them
   std::size_t to_compute() const { return iteration_->computed_in(slot_); }
 
-  // After IterationShare::take_over(): what is computed of its own stays.
+  // Call it after IterationShare::take_over(). Computed contributions of its own micro-batches
+  // stay.
   void take_over();
 
   // Its part in three steps, so that a bucket can be on its way while elements before it are still
   // computed. Again with other scales for attempt 1, without computing anything anew; the
   // iteration's events are not needed for it.
   //
-  // A header that nothing was noted in yet.
+  // An empty header.
   StepHeader begin_header(std::uint32_t attempt) const;
-  // The sums of a bucket of sums(), notes what was seen on the way in the header. Each once per
-  // header, in any order. CHECKs that the bucket is final: as the computer told, or all is
+  // The sums of a bucket of sums(). Notes exponents and faults in the header. Each bucket once per
+  // header, in any order. CHECKs that the bucket is final: the computer reported it, or all is
   // computed.
   runtime::Buffer add_up(const Bucket& bucket, const std::vector<std::int16_t>& scales,
                          StepHeader& header) const;
-  // When it is complete and all of it is added up: all but the hash of the state before the step,
-  // which nobody may know yet.
+  // Once the share is complete and added up: fills the header, except for the hash of the state
+  // before the step, which may not be known yet.
   void finish_header(const std::vector<std::int16_t>& scales, StepHeader& header) const;
 
   const model::ContributionLayout& layout() const { return gan_->contributions(kind()); }
@@ -63,7 +64,7 @@ class StepShare {
 
   // Memory for the contributions of one more micro-batch, behind those that have it.
   void add_memory(std::vector<float> memory) { contributions_.push_back(std::move(memory)); }
-  // Into the memory of micro-batch computed() its contributions were computed, from its events.
+  // The contributions of micro-batch computed() stand in its memory, made from its events.
   void note_computed();
   runtime::Hash128 hash_of(std::size_t micro_batch, const std::vector<std::int16_t>& scales) const;
 

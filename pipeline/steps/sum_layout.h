@@ -1,8 +1,8 @@
 #pragma once
 
 // How a contribution vector and the sums of it stand in memory. In an exact reduction every element
-// is a 64-bit integer. In a lossy one the gradients, which stand in front, are floats, and only
-// what follows them (moving statistics, losses, counts: what is decided upon) is integers.
+// is a 64-bit integer. In a lossy one the gradients, which stand in front, are floats, and only the
+// tensors behind them (moving statistics, losses, counts), on which decisions depend, are integers.
 //
 // Pure functions; any thread.
 
@@ -40,11 +40,11 @@ struct SumLayout {
   std::int64_t elements = 0;
   std::int64_t floats = 0;  // the first of them, <= elements
 
-  // Of all, without gaps but for what aligns the integers.
+  // Bytes of all, without gaps except to align the integers.
   std::size_t bytes() const { return offset(elements); }
-  // Where an element begins; of `elements`, the end.
+  // The byte at which an element begins; for `elements`, the end.
   std::size_t offset(std::int64_t element) const;
-  // Whether the bucket is a part of it, of one kind throughout.
+  // True if the bucket is a part of it, of one kind throughout.
   bool holds(const Bucket& bucket) const;
   // The parts of a buffer of bytes().
   std::span<const float> floats_of(const runtime::Buffer& sums) const;

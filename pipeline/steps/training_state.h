@@ -32,7 +32,7 @@ struct NetworkState {
   model::LearningRateState learning_rate;
 };
 
-// What training is asked to be; equal on every member, part of the topology.
+// The options of training; equal on every member, part of the topology.
 struct TrainingOptions {
   std::uint64_t seed = 1;
   std::uint32_t micro_batch = 16;   // b, events
@@ -82,9 +82,9 @@ TrainingState initial_state(const model::Gan& gan, const TrainingOptions& option
 TrainingState initial_state(const StateLayout& layout, const TrainingOptions& options,
                             std::string numerics_class, runtime::Hash128 data_fingerprint);
 
-// Whether a state that came from elsewhere is one of this model, schedule and options: it has their
-// sizes, seed and micro-batches, and a slot of the schedule, so that everything below and a
-// checkpoint's writer can take it. Errors (kData) say what differs.
+// Checks that a state from elsewhere fits this model, schedule and options: their sizes, seed and
+// micro-batches, and a slot of the schedule. Then everything below and a checkpoint's writer can
+// use it. Errors (kData) say what differs.
 runtime::Result<void> check_state(const TrainingState& state, const StateLayout& layout,
                                   const TrainingOptions& options);
 

@@ -38,8 +38,8 @@ void fields(Archive& archive, runtime::Like<View> auto& view) {
   archive.list("learners", view.learners, kMostViewMembers);
 }
 
-// Sound means: a ring of different members, a reached step for each, which is first_step or the one
-// before and first_step of some, but for learners, which are further behind; and owners.
+// Sound means: a ring of different members, owners, and a reached step for each member. That is
+// first_step or the step before, and first_step for at least one; learners are further behind.
 const char* fault_of(const View& view);
 
 }  // namespace troupe::pipeline

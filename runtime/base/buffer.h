@@ -2,9 +2,9 @@
 
 // Reference-counted bytes: the only thing actors share.
 //
-// Whoever allocates a Buffer may write to it until it first sends it or hands out a copy; from then
-// on it is read-only for everyone, which is what makes sharing it across threads safe. Copies and
-// slices share the bytes, which are freed with the last of them.
+// The thread that allocates a Buffer may write to it until it first sends it or hands out a copy.
+// From then on all threads may only read it, so sharing it is safe. Copies and slices share the
+// bytes, which are freed with the last of them.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,9 +27,9 @@ class Buffer {
   static std::optional<Buffer> try_allocate(std::size_t bytes);
   static Buffer zeroed(std::size_t bytes);
   static Buffer copy_of(std::span<const std::byte> bytes);
-  // Bytes that something else holds in memory, which `owner` keeps there: it is dropped with the
-  // last Buffer that shares them, on whichever thread that happens. data must not be null unless
-  // bytes is 0. The caller keeps no copy of `owner` if the bytes are to be written.
+  // Shares bytes that `owner` keeps in memory. `owner` is dropped with the last Buffer that shares
+  // them, on any thread. data must not be null unless bytes is 0. The caller keeps no copy of
+  // `owner` if the bytes are to be written.
   static Buffer wrap(std::byte* data, std::size_t bytes, std::shared_ptr<void> owner);
 
   std::size_t size() const { return size_; }

@@ -33,7 +33,7 @@ class Descriptor {
   // -1 for nothing.
   int number() const { return number_; }
   bool is_open() const { return number_ >= 0; }
-  // Also of nothing. What close() says is of no use for pipes, and it is never called twice.
+  // Does nothing without a descriptor. The result of close() is ignored: it is of no use for pipes.
   void close() {
     if (number_ >= 0) ::close(std::exchange(number_, -1));
   }
@@ -46,13 +46,13 @@ class Descriptor {
 // program to call once at its start.
 void raise_descriptor_limit();
 
-// Whether this process could open so many more, now.
+// True if this process could open so many more now.
 bool descriptors_left(std::size_t count);
 
-// Whether `number`, the errno of a call, says that there are none left.
+// True if `number`, the errno of a call, means that none are left.
 bool is_out_of_descriptors(int number);
 
-// That there are none left for `whom`, how many there may be, and what to do.
+// An Error that none are left for `whom`, with their limit and what to do.
 Error out_of_descriptors(ErrorKind kind, std::string_view whom);
 
 }  // namespace troupe::runtime

@@ -43,7 +43,7 @@ int write_all_and_sync(int descriptor, std::span<const std::byte> bytes) {
   return ::fsync(descriptor) == 0 ? 0 : errno;
 }
 
-// Where links lead, also to a file that is not there yet; without any the path itself.
+// The end of a chain of links, which need not exist yet; without links the path itself.
 Result<std::string> file_behind(const std::string& path) {
   constexpr int kMostLinks = 40;  // as many as Linux follows
   std::filesystem::path file = path;
@@ -58,7 +58,7 @@ Result<std::string> file_behind(const std::string& path) {
   return file.string();
 }
 
-// Only regular files: a pipe's writer would be waited for.
+// Only regular files: opening a pipe would wait for its writer.
 Result<Descriptor> open_to_read(const std::string& path, struct stat& status) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) return disk_error("cannot open", path, errno);
@@ -73,7 +73,7 @@ Result<void> FileDisk::replace(const std::string& name, std::span<const std::byt
   ASSIGN_OR_RETURN(const std::string path, file_behind(name));
   const std::string temporary = path + ".part";
   {
-    // What is there is a remainder of ours, or a link that somebody has put there.
+    // A file at the temporary name is a remainder of ours, or a link that someone has put there.
     ::unlink(temporary.c_str());
     const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     if (!file.is_open()) return disk_error("cannot create", temporary, errno);

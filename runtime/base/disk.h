@@ -53,20 +53,20 @@ class FileDisk : public Disk {
 // it holds more than `most` bytes.
 Result<std::string> read_file(const std::string& path, std::size_t most);
 
-// Reads an open file, pipe or device from where it stands to its end, or `most` bytes of it.
-// Waits for the writers of a pipe that was opened without waiting (O_NONBLOCK); where a pipe has
-// none, that is its end. Errors (kData) say why the system gives nothing.
+// Reads an open file, pipe or device from where it stands to its end, or `most` bytes of it. Waits
+// for the writers of a pipe that was opened without waiting (O_NONBLOCK); a pipe without a writer
+// is at its end. Errors (kData) say why the system gives nothing.
 Result<std::string> read_text(const Descriptor& file, std::size_t most);
 
 // Makes a file and flushes what it holds to the disk. Errors (kData) name the path, as of one that
 // exists; what could be written in part is removed.
 Result<void> write_new_file(const std::string& path, std::string_view text, mode_t mode);
 
-// Writes what an open file holds into a new file at `path`, and makes the descriptor lead to that
-// one, for appending. So a file that was removed or moved away while it is written comes back; one
-// that is still at the path is left alone. The descriptor is open for reading and appending, and
-// nobody uses it meanwhile. kData: there is another file at the path, or it cannot be written; the
-// descriptor is then as before.
+// Copies an open file into a new file at `path`, and makes the descriptor lead to the new one, for
+// appending. So a file that was removed or moved away while it is written comes back; a file that
+// is still at the path is left alone. The descriptor is open for reading and appending, and not
+// used by anyone else meanwhile. kData: there is another file at the path, or it cannot be written;
+// the descriptor is then as before.
 Result<void> put_back(int descriptor, const std::string& path);
 
 }  // namespace troupe::runtime

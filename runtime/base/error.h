@@ -13,7 +13,7 @@
 
 namespace troupe::runtime {
 
-// What kind of trouble it is. The value is the exit code a command ends with.
+// The kind of error. The value is the exit code that a command ends with.
 enum class ErrorKind : std::uint8_t {
   kInternal = 1,   // a defect of Troupe or an environment that broke its promises
   kUsage = 2,      // a command line that cannot be meant
@@ -32,7 +32,7 @@ struct Error {
 
 int exit_code(ErrorKind kind);
 
-// Either a value or an Error. value() on an error ends the process: look before.
+// Either a value or an Error. value() on an error ends the process: check ok() before.
 template <class T>
 class [[nodiscard]] Result {
  public:

@@ -1,7 +1,8 @@
 #pragma once
 
 // One list of fields per struct. An archive walks the list: it writes the struct for the wire or as
-// JSON, or reads it, and those of tests draw and compare it. None can leave out what another has.
+// JSON, or reads it. Archives of tests draw and compare it. No archive can leave out a field that
+// another has.
 //
 // The list stands in the struct's namespace, for the constant struct and for the other:
 //
@@ -10,12 +11,13 @@
 //     archive.number("next_step", lesson.next_step);
 //   }
 //
-// A second function says what the list cannot, such as that one field is less than another:
+// A second function checks rules that the list cannot express, such as that one field is less than
+// another:
 //
 //   const char* fault_of(const Lesson& lesson);  // null: sound; else what is wrong with it
 //
-// An archive that reads asks it of every struct it has read. A receiver can then use the struct
-// without another look.
+// An archive that reads calls it for every struct it has read, so a receiver can use the struct
+// without further checks.
 //
 // Calls of an archive, each with a field's name and the field:
 //

@@ -4,7 +4,7 @@
 
 namespace troupe::runtime {
 
-// What glibc comes to by itself once a block of 32 MiB was freed; it never does with smaller ones.
+// glibc sets these values itself once a block of 32 MiB was freed, and never with smaller blocks.
 void keep_freed_memory() {
   constexpr int kLargestBlock = 32 << 20;
   ::mallopt(M_MMAP_THRESHOLD, kLargestBlock);

@@ -18,8 +18,8 @@ struct HostPort {
   std::string text() const;
 };
 
-// HOST:PORT, or [HOST]:PORT for one with colons in it. Errors (kUsage) say what is wrong and leave
-// to the caller to quote the text.
+// HOST:PORT, or [HOST]:PORT for a host with colons in it. Errors (kUsage) say what is wrong; the
+// caller quotes the text.
 Result<HostPort> parse_host_port(std::string_view text);
 
 // As a URL has it: a host with colons in it stands in brackets.

@@ -3,7 +3,7 @@
 namespace troupe::runtime {
 namespace {
 
-// Whether no bracket of the text stands within more than kMostJsonDepth others. Brackets in strings
+// True if no bracket of the text stands within more than kMostJsonDepth others. Brackets in strings
 // do not count.
 bool is_shallow(std::string_view text) {
   int depth = 0;

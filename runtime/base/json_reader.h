@@ -1,8 +1,8 @@
 #pragma once
 
-// Reads the fields of a struct (runtime/base/fields.h) from a JSON object that anyone may have
-// written. A field that is absent, of another kind or out of its range stays as it was. An item of
-// a list or a map that is of another kind is left out. Lengths of texts are not looked at.
+// Reads the fields of a struct (runtime/base/fields.h) from a JSON object of any origin. A field
+// that is absent, of another kind or out of its range stays as it was. An item of a list or a map
+// that is of another kind is left out. Lengths of texts are not looked at.
 
 #include <concepts>
 #include <cstddef>
@@ -42,7 +42,7 @@ class JsonReader {
     const auto read = found->get<std::int64_t>();
     if (fits && read >= least && read <= most) value = static_cast<T>(read);
   }
-  // Null stands for what is no number.
+  // Null stands for a number that JSON cannot write.
   void real(std::string_view name, double& value, int = 9) {
     const Json* const found = take(name, &Json::is_primitive);
     if (found == nullptr) return;
@@ -208,7 +208,7 @@ inline constexpr int kMostJsonDepth = 64;
 // The text as a value; a discarded one where it is no JSON, or deeper than kMostJsonDepth.
 nlohmann::json parse_json(std::string_view text);
 
-// False: the value is no object, or what it says is not sound; see fault_of() in fields.h.
+// False: the value is no object, or the struct is not sound; see fault_of() in fields.h.
 template <class Struct>
 bool read_object(const nlohmann::json& json, Struct& value) {
   if (!json.is_object()) return false;

@@ -81,9 +81,9 @@ class JsonWriter {
   template <class T>
   void last(std::string_view name, const T& value) {
     if constexpr (requires { value.empty(); }) {
-      if (!value.empty()) named(name, value);
+      if (!value.empty()) element(value, name);
     } else if (value) {
-      named(name, *value);
+      element(*value, name);
     }
   }
   void json(std::string_view name, std::string_view value) {
@@ -103,12 +103,9 @@ class JsonWriter {
   void tuple(std::string_view name, auto inside) { enclose(name, '[', ']', inside); }
   void group(std::string_view name, auto inside) { enclose(name, '{', '}', inside); }
 
-  // An item of a list.
-  void element(const auto& value) { named("", value); }
-
- private:
+  // An item of a list; with a name, a member.
   template <class T>
-  void named(std::string_view name, const T& value) {
+  void element(const T& value, std::string_view name = {}) {
     if constexpr (std::same_as<T, bool>) {
       flag(name, value);
     } else if constexpr (std::unsigned_integral<T>) {
@@ -125,6 +122,8 @@ class JsonWriter {
       object(name, value);
     }
   }
+
+ private:
   template <class Value>
   void put(std::string_view name, fmt::format_string<Value&> format, Value value) {
     key(name);

@@ -20,7 +20,7 @@ namespace troupe::runtime {
 
 namespace {
 
-// The library's own cannot be put back.
+// The library's own file sink cannot be made anew at its place.
 class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   FileSink(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}

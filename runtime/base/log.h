@@ -4,7 +4,7 @@
 // sinks and differs at most in its name. A line in the file reads
 // "2025-01-31 12:34:56.789 warning loader: text".
 //
-// A text may hold names that others chose. What would command a terminal is written as an escape
+// A text may hold names that others chose. Characters that command a terminal become escapes
 // (printable_lines), and the second and further lines of a text are indented, so that no text can
 // pass for a line of the log.
 
@@ -29,7 +29,7 @@ struct LogOptions {
   LogLevel level = LogLevel::kInfo;  // lines below it are not written
   bool to_stderr = true;
   std::string file;  // appended to, flushed line by line; "" for none
-  // Besides: called with each line as it stands ("name: text"), one at a time. Must not log.
+  // If set, it is called with each line as it stands ("name: text"), one at a time. Must not log.
   std::function<void(LogLevel, std::string_view)> also;
 };
 
@@ -43,8 +43,8 @@ class Log {
   // The same sinks; its lines begin with the name.
   Log named(std::string name) const;
 
-  // Any thread. The log's file was removed or moved away: makes it anew at its place, with all that
-  // it holds (runtime::put_back). Without a file nothing.
+  // Any thread. Makes the log's file anew at its place, with all it held, if it was removed or
+  // moved away (runtime::put_back). Does nothing without a file.
   Result<void> put_back() const;
 
   // Any thread. A line that cannot be written (full disk) is given up.

@@ -7,7 +7,7 @@
 namespace troupe::runtime {
 namespace {
 
-// Beyond this nobody mistyped a word, and the quadratic search should not be paid for.
+// Longer texts are no mistyped words, so the quadratic search is skipped for them.
 constexpr std::size_t kLongestWord = 64;
 
 char folded(char c) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// The known word a mistyped one was meant to be.
+// Finds the known word that a mistyped one was meant to be.
 
 #include <span>
 #include <string>

@@ -27,7 +27,7 @@ NormalPair box_muller(std::uint32_t first, std::uint32_t second) {
 
 template <class T>
 void fill(const RandomPosition& position, T* out, std::uint32_t count) {
-  // In 64 bits: beyond the last block of the largest count, 32 would begin anew.
+  // The index has 64 bits: 32 bits would wrap behind the last block of the largest count.
   for (std::uint64_t i = 0; i < count; i += 4) {
     const PhiloxBlock block = random_block(position, static_cast<std::uint32_t>(i / 4));
     const NormalPair low = box_muller(block[0], block[1]);

@@ -12,7 +12,8 @@ namespace troupe::runtime {
 // Version of the counter layout and of the conversions below; stored in checkpoints.
 inline constexpr std::uint32_t kRandomVersion = 1;
 
-// Where a number is drawn. counter = (element, micro_batch, iteration, slot << 24 | stream).
+// The place at which a number is drawn. counter = (element, micro_batch, iteration, slot << 24 |
+// stream).
 struct RandomPosition {
   std::uint64_t seed = 0;
   std::uint32_t micro_batch = 0;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Random bytes that nobody can guess, from the system: tokens, and numbers that tell one start of a
-// process from another.
+// Unguessable random bytes from the system: tokens, and numbers that tell one start of a process
+// from another.
 
 #include <cstddef>
 #include <cstdint>

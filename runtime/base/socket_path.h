@@ -1,6 +1,6 @@
 #pragma once
 
-// Where a local socket is to listen.
+// The path of a local socket that is to listen.
 
 #include <string>
 
@@ -8,9 +8,9 @@
 
 namespace troupe::runtime {
 
-// Whether a socket may be put at the path: nothing is there, or a socket that a process left behind
-// when it was killed. ZeroMQ removes whatever is there, so callers ask first. Errors (kUsage) say
-// what is there and what to do, and leave the path to the caller.
+// Succeeds if a socket may be put at the path: nothing is there, or a socket that a killed process
+// left behind. ZeroMQ removes any file at the path, so callers ask first. Errors (kUsage) say what
+// is there and what to do, and leave the path to the caller.
 Result<void> check_socket_path(const std::string& path);
 
 }  // namespace troupe::runtime

@@ -15,7 +15,7 @@ ThreadTeam::ThreadTeam(int threads, const std::function<void()>& on_thread_start
       if (on_thread_start) on_thread_start();
       work(i);
     });
-    // A limit of the system; any number of threads computes the same.
+    // The system may give fewer threads. Any number of them computes the same.
     if (!thread.ok()) break;
     others_.push_back(std::move(*thread));
   }
@@ -30,6 +30,8 @@ ThreadTeam::~ThreadTeam() {
   for (std::thread& thread : others_) thread.join();
 }
 
+// The caller takes index 0 before it competes for others, as thread 0 must have it: see the header.
+// Other threads begin with index 1.
 void ThreadTeam::run(std::int64_t count, const std::function<void(std::int64_t, int)>& body) {
   {
     const std::lock_guard lock(mutex_);

@@ -14,9 +14,9 @@ namespace troupe::runtime {
 class ThreadTeam {
  public:
   // `threads` >= 1 in all: the caller is one of them. `on_thread_start` runs first in each of the
-  // other threads (and not in the caller), to set what is per thread. Where the system refuses a
-  // thread the team has those before it: threads() says how many, and whoever was asked for more
-  // says so.
+  // other threads (and not in the caller), to set what is per thread. If the system refuses a
+  // thread, the team has the threads made before it. threads() tells their number; a caller that
+  // was asked for more reports that.
   explicit ThreadTeam(int threads, const std::function<void()>& on_thread_start = {});
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;

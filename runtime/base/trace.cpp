@@ -27,6 +27,8 @@ TraceSnapshot TraceRing::snapshot() const {
   result.written = written_.load(std::memory_order_acquire);
   if (enabled()) {
     result.records.reserve(std::min(result.written, mask_));
+    // Copies first and judges afterwards: the owner goes on writing, so records at the old end may
+    // be overwritten during the copy, and are thrown away then.
     const std::uint64_t first = result.written > mask_ ? result.written - mask_ : 0;
     for (std::uint64_t number = first; number < result.written; ++number) {
       const Slot& slot = slots_[number & mask_];

@@ -1,7 +1,8 @@
 #pragma once
 
-// What an actor did lately: a ring of fixed-size binary records in memory, written by the actor's
-// thread, read by anyone at any time. Writing one costs a few stores and takes no lock.
+// An actor's recent work: a ring of fixed-size binary records in memory. The actor's thread writes
+// them and any thread reads them at any time. Writing a record costs a few stores and takes no
+// lock.
 //
 // Two kinds: spans of time, and the sending of messages. The span in which a message is handled and
 // the record of its sending, in another actor's ring, name the same TraceFlow.
@@ -18,10 +19,11 @@
 
 namespace troupe::runtime {
 
-// Which message it was. Of all that are traced at the same time no two have the same.
+// Identifies a message. No two messages that are traced at the same time have the same flow.
 struct TraceFlow {
-  // Set in `link`: what was sent past all links. Its other end is on this node, and other nodes
-  // give the same two numbers to other messages. Else link - 1 is the link's position in the plan.
+  // This bit of `link` marks a message that was sent past all links. Both its ends are on this
+  // node; other nodes give the same two numbers to other messages. Without the bit, link - 1 is the
+  // link's position in the plan.
   static constexpr std::uint32_t kWithinNode = std::uint32_t{1} << 31;
 
   std::uint32_t link = 0;    // 0: no message, or one whose other end is not known
@@ -39,8 +41,8 @@ struct TraceRecord {
   TimePoint end{0};
   std::int64_t argument = 0;  // a number of the writer's choice: bytes, a step, a micro-batch
   TraceFlow flow{};           // of a span: the message that was handled in it
-  // No span: the message `flow` of `argument` bytes was sent, at `start` or in the rest of the
-  // handler that began then.
+  // True: the record is no span, but says that the message `flow` of `argument` bytes was sent, at
+  // `start` or later in the handler that began then.
   bool sent = false;
 };
 

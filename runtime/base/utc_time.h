@@ -12,7 +12,7 @@ namespace troupe::runtime {
 std::string utc_text(std::chrono::sys_time<std::chrono::milliseconds> time);
 // To the second.
 std::string utc_text(std::chrono::sys_seconds time);
-// Reads what either wrote; nothing for any other text, such as the 31st of a February.
+// Reads both forms; nothing for any other text, such as the 31st of a February.
 std::optional<std::chrono::sys_time<std::chrono::milliseconds>> read_utc(const std::string& text);
 
 }  // namespace troupe::runtime

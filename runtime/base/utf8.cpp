@@ -29,7 +29,7 @@ std::size_t utf8_length(std::string_view text) {
 
 namespace {
 
-// Of a well-formed sequence.
+// The code point of a well-formed sequence.
 char32_t code_point(std::string_view character) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(character[i]); };
   constexpr std::array<std::uint8_t, 5> kLeadBits = {0, 0x7F, 0x1F, 0x0F, 0x07};

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "pipeline/data/hdf5_writer.h"
+
 namespace troupe::pipeline {
 namespace {
 
 runtime::Buffer file_of(const std::string& value) {
-  Hdf5TreeWriter writer(0);
+  Hdf5Writer writer(Hdf5Writer::Order::kAsMade);
   writer.add_text("text", value);
   auto image = writer.image(0);
   CHECK(image.ok(), image.ok() ? "" : image.error().message);

@@ -156,17 +156,18 @@ class Judge {
                                    batch.ecals().data()};
     const runtime::RandomPosition position{20, micro_batch.index, kIteration,
                                            static_cast<std::uint8_t>(state.slot), 0};
+    const model::GanWork work{parameters, events, position, stream_};
     std::vector<T> values(static_cast<std::size_t>(gan_->contributions(kind).size));
     if (kind == model::SlotKind::kDReal) {
-      gan_->d_real(parameters, events, position, stream_, values.data());
+      gan_->d_real(work, values.data());
     } else if (kind == model::SlotKind::kDFake) {
       std::vector<T> fakes(
           static_cast<std::size_t>(gan_->batch() * gan_->discriminator().input_shape().elements()));
-      gan_->make_fakes(parameters, events, position, stream_, fakes.data());
-      gan_->d_fake(parameters, events, fakes.data(), position, stream_, values.data());
+      gan_->make_fakes(work, fakes.data());
+      gan_->d_fake(work, fakes.data(), values.data());
     } else {
-      gan_->begin_generator(parameters, events, position, stream_);
-      gan_->finish_generator(parameters, events, position, stream_, values.data());
+      gan_->begin_generator(work);
+      gan_->finish_generator(work, values.data());
     }
     return {values.begin(), values.end()};
   }

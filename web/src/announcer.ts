@@ -1,4 +1,4 @@
-// Tells screen readers what changes, politely: states, connections, members; never single steps.
+// Tells screen readers of changes, politely: states, connections, members; never single steps.
 
 import { make } from "./elements.ts";
 import type { ShownRun } from "./panel.ts";

@@ -57,7 +57,7 @@ export class Chart {
   }
 
   show(given: ChartContent): void {
-    // Nothing of a curve that is never above 0 is seen on a logarithmic scale.
+    // A curve that is never above 0 has no point on a logarithmic scale.
     const log = given.log && given.curves.some((curve) => curve.y.some((v) => v > 0));
     const content = { ...given, log };
     this.content = content;
@@ -274,7 +274,7 @@ export class Chart {
   }
 }
 
-// What ticks take beside the curves, in pixels.
+// Room for ticks beside the curves, in pixels.
 function widthOf(u: uPlot, texts: readonly string[]): number {
   u.ctx.font = canvasFont();
   return Math.max(52, 14 + Math.ceil(Math.max(0, ...texts.map((text) => u.ctx.measureText(text).width))));

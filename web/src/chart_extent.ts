@@ -1,11 +1,11 @@
-// What of its curves a chart shows, and what lies outside of that.
+// The part of its curves that a chart shows, and the points outside of it.
 
 import { linearRange, logRange, usualRange } from "./chart_scale.ts";
 import { type Curve, pointAt } from "./curve.ts";
 import { count } from "./format.ts";
 import type { Range } from "./zoom.ts";
 
-// Points above or below what is shown.
+// Points above or below the scale.
 export interface Beyond {
   xs: Set<number>;
   extreme: number;  // the value furthest away
@@ -17,7 +17,7 @@ export interface Extent {
   below: Beyond;
 }
 
-// Of the points from one x to another. `roof`: see linearRange().
+// The extent of the points from one x to another. `roof`: see linearRange().
 export function extentOf(curves: readonly Curve[], [from, to]: Range, log: boolean, roof: number):
     Extent {
   let [low, high]: [number | null, number | null] = [null, null];

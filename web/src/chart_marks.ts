@@ -35,8 +35,9 @@ export interface Label {
   row: number;  // counted from the curves
 }
 
-// Where labels `widths` wide stand, whose lines are at `xs`, in ascending order; undefined: there is
-// no room for that one. The newest come first. A line passes below all labels to its right.
+// The places of labels that are `widths` wide and whose lines are at `xs`, in ascending order;
+// undefined: there is no room for that one. The newest come first. A line passes below all labels
+// to its right.
 export function placeLabels(xs: readonly number[], widths: readonly number[], gap: number, end: number):
     (Label | undefined)[] {
   const taken: number[] = Array.from({ length: ROWS }, () => Infinity);
@@ -67,7 +68,7 @@ function drawShape(ctx: CanvasRenderingContext2D, kind: string, x: number, y: nu
   else ctx.fill();
 }
 
-// Of many that would smear some are left out; the list beside has them all.
+// Marks that would smear are thinned out; the list beside has them all.
 function drawShapes(u: uPlot, marks: readonly PlacedMark[], place: (mark: PlacedMark) => number): void {
   const ratio = devicePixelRatio;
   const last = new Map<string, number>();

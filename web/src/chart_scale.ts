@@ -2,7 +2,7 @@
 
 import type { Range } from "./zoom.ts";
 
-// Of fewer values none is left out of a scale.
+// With fewer values none is left out of a scale.
 const FEW = 10;
 // This part of the values may lie outside at either end; two always may.
 const TAIL = 0.02;

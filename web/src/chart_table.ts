@@ -29,7 +29,7 @@ export class ChartTable {
     this.element.addEventListener("toggle", () => this.fill());
   }
 
-  // Who it belongs to, for those who meet it out of context.
+  // Names the table after its chart, as a screen reader may meet it out of context.
   name(title: string): void {
     setText(this.summary, `Table`);
     this.summary.setAttribute("aria-label", `Table: ${title}`);
@@ -55,7 +55,7 @@ export class ChartTable {
   }
 }
 
-// One sentence: what is drawn and where it stands.
+// One sentence that names the curves and their newest values.
 export function sentence(title: string, curves: readonly Curve[], extent: string): string {
   if (curves.every((curve) => curve.x.length === 0)) return `${title}: nothing yet.`;
   const parts = curves.map((curve) => {

@@ -1,6 +1,6 @@
-// How fresh what is known of a run is, and the one stream over which the runs that are looked at
-// come: what comes is applied to the state of its run; when the server is gone that is told at once,
-// and it is tried again until it is back.
+// The freshness of each run's state, and the one stream that brings the chosen runs. A message is
+// applied to the state of its run. When the server is gone, the page says so at once, and tries
+// again until it is back.
 
 import type { Update } from "./protocol.ts";
 import { RunState } from "./run_state.ts";
@@ -64,7 +64,7 @@ export class Connection {
     }
   }
 
-  // For how long a run that should have told something has not; 0 of any other.
+  // Milliseconds for which a live run has been silent although it should not be; 0 for any other run.
   get silence(): number {
     return this.state.finished || this.lostSince !== undefined ? 0 : Date.now() - this.heard;
   }

@@ -1,4 +1,4 @@
-// What a chart draws, and how curves with points of their own come onto one axis.
+// The curves of a chart, and the way in which curves with points of their own come onto one axis.
 
 import type { Mark } from "./protocol.ts";
 
@@ -9,7 +9,7 @@ export interface Curve {
   dash: number;
   x: number[];
   y: number[];
-  // What is told about a point where that is not y: a stacked curve is drawn on top of others.
+  // The values to name in words, if they are not y: a stacked curve is drawn on top of others.
   values?: number[];
   low?: number[];
   high?: number[];

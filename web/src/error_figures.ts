@@ -1,4 +1,5 @@
-// How far generated showers are from the data: over the epochs, and as a table of the last validation.
+// The distance of generated showers from the data: over the epochs, and as a table of the last
+// validation.
 
 import { Chart } from "./chart.ts";
 import { make } from "./elements.ts";

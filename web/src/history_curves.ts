@@ -1,4 +1,4 @@
-// Curves and marks of chosen runs on one axis, with what a viewer chose for all of them.
+// Curves and marks of chosen runs on one axis, with the viewer's choices for all of them.
 
 import type { Curve, PlacedMark } from "./curve.ts";
 import type { CurveStyle } from "./palette.ts";
@@ -56,7 +56,7 @@ export class HistoryAxis {
   }
 }
 
-// Grows with whatever curves of these runs are made of.
+// Grows with every change of the data of these runs' curves.
 export function historyKey(runs: readonly ShownRun[]): string {
   return runs.map((run) => {
     const c = run.state.changes;

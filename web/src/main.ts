@@ -1,5 +1,5 @@
-// The page: fetches which runs there are, follows those that are looked at over one stream, and lets
-// the panels show what is known of them.
+// The page: fetches the list of runs, follows the chosen ones over one stream, and lets the panels
+// show their state.
 
 import { ActorPanel } from "./actor_panel.ts";
 import { Announcer } from "./announcer.ts";
@@ -27,8 +27,8 @@ import { Zoom } from "./zoom.ts";
 
 // Drawing more often would tell an eye nothing and cost a phone its battery.
 const DRAW_MS = 400;
-// What is out of sight is drawn so seldom, and so is there at once when somebody scrolls to it, and
-// in a picture of the whole page.
+// Panels out of sight are drawn this seldom. So they are there at once when someone scrolls to
+// them, and in a picture of the whole page.
 const UNSEEN_MS = 5000;
 const LIST_MS = 5000;
 
@@ -114,7 +114,8 @@ class Page {
       return { listed, label, state, connection: new Connection(id, state) };
     });
     this.feed.follow(this.runs.map((run) => run.connection));
-    // Only what somebody has chosen: who opens the address later wants what is live then.
+    // The address holds only a choice that was made: without one it stands for the runs that are
+    // live when it is opened.
     const hash = known.length > 0 ? `#runs=${known.join(",")}` : "";
     if (this.listed.length > 1 && location.hash !== hash) {
       history.replaceState(null, "", location.pathname + location.search + hash);
@@ -136,7 +137,7 @@ class Page {
     window.setTimeout(() => requestAnimationFrame(() => this.draw()), wait);
   }
 
-  // Of a run that is followed its last news tell, sooner than the list.
+  // The news of a followed run come sooner than the list.
   private isLive(listed: ListedRun): boolean {
     const state = this.runs.find((run) => run.listed.id === listed.id)?.state;
     return state?.progress ? !state.finished : listed.live;

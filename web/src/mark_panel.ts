@@ -1,4 +1,4 @@
-// What happened in the run, as text: what the lines and shapes across the curves stand for.
+// The events of the run as text: the meaning of the lines and shapes across the curves.
 
 import { make, toggle } from "./elements.ts";
 import { count, timeOfDay } from "./format.ts";

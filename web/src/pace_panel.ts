@@ -1,4 +1,4 @@
-// How fast the run is, what its steps spend their time on, and what it took.
+// The pace of the run, the parts of its steps' time, and its cost.
 
 import { Chart } from "./chart.ts";
 import type { Curve } from "./curve.ts";
@@ -65,7 +65,7 @@ export class PacePanel implements Panel {
   }
 }
 
-// What a run took so far.
+// The cost of a run so far.
 class Cost {
   private name = make("h3", {});
   private figures = new Figures("What it took");

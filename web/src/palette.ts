@@ -9,8 +9,8 @@ export interface CurveStyle {
   dash: number;
 }
 
-// Of curve `which` of the `each` that every run has in a chart. Colours go on from run to run, as
-// dashes alone do not tell noisy curves apart; no two of them are the same.
+// The style of curve `which`, among the `each` curves that every run has in a chart. Colours go on
+// from run to run, as dashes alone do not tell noisy curves apart; no two of them are the same.
 export function curveStyle(run: number, which = 0, each = 1): CurveStyle {
   return { colour: (run * each + which) % SERIES_COLOURS, dash: run % DASHES.length };
 }

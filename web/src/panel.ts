@@ -5,7 +5,7 @@ import { make } from "./elements.ts";
 import type { ListedRun } from "./protocol.ts";
 import type { RunState } from "./run_state.ts";
 
-// One of the runs chosen, in the order of choice.
+// A chosen run, in the order of choice.
 export interface ShownRun {
   listed: ListedRun;
   label: string;
@@ -29,7 +29,7 @@ export function section(id: string, title: string, tools: HTMLElement | undefine
     make("div", { class: "head" }, make("h2", { id: `${id}-title` }, title), tools), ...content);
 }
 
-// Tells whether what a panel is made of has changed since it last asked.
+// Tells whether the data of a panel have changed since it last asked.
 export class Fingerprint {
   private last = "";
 

@@ -1,5 +1,5 @@
-// Whether the page is being printed: there everything is drawn, seen or not, and always in light
-// colours.
+// Knows whether the page is being printed: then everything is drawn, seen or not, and always in
+// light colours.
 
 const media = window.matchMedia("print");
 const listeners = new Set<() => void>();

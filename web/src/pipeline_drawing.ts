@@ -1,5 +1,5 @@
-// What stands in a node, from left to right: what reads, what computes, what reduces; and how full
-// the links between are.
+// The inside of a node, from left to right: the actors that read, compute and reduce, and the fill
+// of the links between them.
 
 import { draw, make, setText } from "./elements.ts";
 import { bytes, duration, figure } from "./format.ts";
@@ -34,7 +34,7 @@ function actorBox(name: string, state: string, at: Place, width: number): SVGEle
     draw("title", {}, `${name}: ${state}`));
 }
 
-// Contributions go right above the line, what was reduced comes back below it.
+// Contributions go right above the line; reduced steps come back below it.
 function edges(node: RunNode, places: Map<string, Place>, box: number, gap: number): SVGElement[] {
   const result: SVGElement[] = [];
   for (const link of node.links) {

@@ -1,5 +1,5 @@
-// What a viewer chose, remembered in this browser. Where it may not be kept (private windows) it
-// holds for this page.
+// The viewer's choices, remembered in this browser. In private windows, which keep nothing, they
+// hold for this page.
 
 export interface Preferences {
   theme: "system" | "light" | "dark";

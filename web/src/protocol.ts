@@ -1,4 +1,4 @@
-// What the server tells, as docs/watching.md has it.
+// The messages of the server, as docs/watching.md has them.
 
 export interface ListedRun {
   id: number;
@@ -108,7 +108,7 @@ export interface Comparison {
   hits_error: number | null;
   longitudinal_error: number | null;
   transverse_error: number | null;
-  // In what the sample is nothing like the data.
+  // The ways in which the sample is nothing like the data.
   unlike?: string[];
 }
 

@@ -1,4 +1,4 @@
-// What can be asked of a live run: who waits for whom, and what every actor did lately.
+// Questions to a live run: which actors wait for which, and every actor's recent work.
 
 import { button, make, setText } from "./elements.ts";
 import { timeOfDay } from "./format.ts";

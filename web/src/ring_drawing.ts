@@ -29,7 +29,8 @@ export function nodeShape(state: string, x: number, y: number, r: number): SVGEl
   return draw("circle", { class: `shape ${joining ? "joining" : "running"}`, cx: x, cy: y, r });
 }
 
-// Of each reducer the links it sends most on: those of the present ring, not of earlier ones.
+// The link that each reducer sends most on: these are the links of the present ring, not of earlier
+// ones.
 export function ringLinks(nodes: readonly RunNode[], sentBefore: Map<string, number>): RingLink[] {
   const home = new Map(nodes.flatMap((node) => node.actors.map((actor) => [actor.name, node])));
   const result: RingLink[] = [];

@@ -1,4 +1,4 @@
-// Which runs are looked at. More than one are compared: their curves lie over each other.
+// The choice of runs. Several runs are compared: their curves lie over each other.
 
 import { make } from "./elements.ts";
 import { DASHES, SERIES_COLOURS } from "./palette.ts";
@@ -7,8 +7,8 @@ import type { ListedRun } from "./protocol.ts";
 // More would be told apart neither by colour nor by dashes.
 export const MOST_RUNS = Math.min(DASHES.length, SERIES_COLOURS);
 
-// Those that are followed where nobody has chosen any: all that are live, and those that have ended
-// since, until others need their place. `before`: what this gave last.
+// The runs to follow without a choice: all live ones, and those that have ended since, until others
+// need their place. `before`: what this gave last.
 export function runsToFollow(listed: readonly ListedRun[], before: readonly number[]): number[] {
   const live = listed.filter((run) => run.live).map((run) => run.id);
   const all = [...before, ...live.filter((id) => !before.includes(id))]

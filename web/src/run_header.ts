@@ -1,4 +1,4 @@
-// Who a run is, how far it has come, how good its showers are, and whether what is seen is of now.
+// The name of a run, its progress, the quality of its showers, and the freshness of the page.
 
 import type { Link } from "./connection.ts";
 import { make, setAttribute, setText } from "./elements.ts";

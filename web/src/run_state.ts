@@ -1,5 +1,5 @@
-// All that is known of one run. Memory stays bounded: series as the server halves them, lists by
-// the limits below.
+// The state of one run. Memory stays bounded: series as the server halves them, lists by the limits
+// below.
 
 import type {
   LogLine, Mark, Progress, RunFacts, RunNode, Update, Validation,

@@ -9,7 +9,7 @@ export class Series {
   mean: number[] = [];
   low: number[] = [];
   high: number[] = [];
-  // Grows with every change, so that who draws it can tell whether there is anything new.
+  // Grows with every change, so that a chart can tell whether anything is new.
   version = 0;
 
   apply(patch: SeriesPatch): void {
@@ -32,8 +32,8 @@ export class Series {
 }
 
 // Averages that forget exponentially: a point weighs half as much `points` / 2 later. Points that
-// stand for many numbers are smooth already, so `points` counts numbers, not points. What lies far
-// outside of all others, as a slow first step does, stays as it is and enters no average.
+// stand for many numbers are smooth already, so `points` counts numbers, not points. A point far
+// outside of all others, such as a slow first step, stays as it is and enters no average.
 export function smoothed(values: readonly number[], points: number): number[] {
   if (points <= 1) return [...values];
   const [least, most] = usualRange(values, false) ?? [0, 0];

@@ -1,4 +1,4 @@
-// Profiles and single showers of the chosen runs: which step is looked at, and what came of it.
+// Profiles and single showers of the chosen runs, at the chosen step.
 
 import type { ShownRun } from "./panel.ts";
 import type { Showers } from "./protocol.ts";

@@ -1,4 +1,4 @@
-// Which step's showers are looked at: the newest as they come, or one that was chosen.
+// The step whose showers are shown: the newest as they come, or a chosen one.
 
 import { button, choice, make, setOptions } from "./elements.ts";
 import { count } from "./format.ts";

@@ -13,7 +13,7 @@ export function isDark(): boolean {
   return theme === "system" ? system.matches : theme === "dark";
 }
 
-// Called after colours have changed: what is drawn on a canvas has to be drawn anew.
+// Called after colours have changed: canvases have to be drawn anew.
 export function onTheme(listener: () => void): void {
   listeners.add(listener);
 }

@@ -1,5 +1,5 @@
-// When a step was committed: series know steps alone, marks and validations know both. Where there
-// is a series "time" (seconds since 1970 of each step) it tells of every step.
+// The time at which a step was committed. Series know steps alone; marks and validations know both.
+// A series "time" (seconds since 1970 of each step), if there is one, gives the time of every step.
 
 import type { RunState } from "./run_state.ts";
 

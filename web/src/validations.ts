@@ -1,4 +1,4 @@
-// What validations say of the generated showers.
+// The results of validations on the generated showers.
 
 import type { Comparison, Validation, ValidationRow } from "./protocol.ts";
 
@@ -8,7 +8,7 @@ export const ERRORS: [keyof Omit<Comparison, "merit" | "unlike">, string][] = [
   ["sampling_fraction_width_error", "width of the response"],
 ];
 
-// Of the generator as it was then, against the data.
+// Figures of the generator at that time, against the data.
 export function comparisonOf(one: Validation | undefined): Comparison | undefined {
   const rows: readonly ValidationRow[] = one?.rows ?? [];
   return (rows.find((row) => row.name === "generated") ?? rows[rows.length - 1])?.comparison ?? undefined;
@@ -18,8 +18,8 @@ export function meritOf(one: Validation | undefined): number | undefined {
   return comparisonOf(one)?.merit?.total ?? undefined;
 }
 
-// In what the sample is nothing like the data, so that its merit means nothing: the merit alone does
-// not tell noise from showers.
+// The ways in which the sample is nothing like the data. Its merit means nothing then: the merit
+// alone does not tell noise from showers.
 export function unlikeOf(one: Validation | undefined): readonly string[] {
   return comparisonOf(one)?.unlike ?? [];
 }

@@ -29,7 +29,7 @@ export class Zoom {
     this.set(next[0] <= all[0] && next[1] >= all[1] ? null : next);
   }
 
-  // By a fraction of what is shown, not beyond the run.
+  // Moves by a fraction of the shown stretch, not beyond the run.
   pan(fraction: number, all: Range): void {
     if (!this.range) return;
     const [low, high] = this.range;

@@ -62,8 +62,8 @@ export async function showAll(page, showers = true) {
       Number(document.querySelector(".stage canvas").dataset.painted) > 0 &&
       Number(document.querySelector("#merit .chart").dataset.points) > 0 &&
       document.querySelector(".node svg rect") !== null)), showers);
-  // What is out of sight is not drawn, and far higher windows get no frames where the processor
-  // draws them; so all of it is scrolled past, until what is fetched meanwhile has come.
+  // Panels out of sight are not drawn, and a much higher window gets no frames if the processor
+  // draws it. So the page is scrolled past all panels, until everything fetched meanwhile has come.
   for (let pass = 0; pass < 60; ++pass) {
     await page.setViewportSize({ width, height: Math.min(4000, Math.max(600, await height())) });
     for (let y = 0; y < await height(); y += 3500) {

@@ -37,7 +37,7 @@ test("A slow first step does not flatten the steps after it, and is told", optio
   const pace = chart(page, "Seconds per step");
   assert.match(await pace.locator(".outside").textContent(), /^▲ 1 point above the scale, at (39|40) s$/);
   assert.match(await pace.locator(".legend").textContent(), /compute\d\d\.\d ms/);
-  // Whoever looks at the first steps alone has it on the scale.
+  // A view of the first steps alone has it on the scale.
   await pace.locator("[role=slider]").scrollIntoViewIfNeeded();
   const box = await pace.locator(".u-over").boundingBox();
   await page.mouse.move(box.x + 1, box.y + 20);

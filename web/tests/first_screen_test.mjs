@@ -1,4 +1,4 @@
-// What is seen without scrolling, and what stands further down and was never seen.
+// The part of the page that is seen without scrolling.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -20,7 +20,7 @@ const seen = (page, selector) => page.evaluate((wanted) => [...document.querySel
   return Math.max(0, Math.min(bottom, window.innerHeight) - Math.max(top, 0));
 }), selector);
 
-// Whether that element is whole on the first screen.
+// True if the whole element is on the first screen.
 const whole = (page, selector) => page.locator(selector).first().evaluate((e) => {
   const { top, bottom } = e.getBoundingClientRect();
   return top >= 0 && bottom <= window.innerHeight;

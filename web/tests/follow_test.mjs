@@ -79,7 +79,7 @@ test("All live runs are followed over one connection, each to its end, and when 
   it.server.push();
   await until(page, { "gan3d_25-night": "finished", "gan3d_25-day": "training" });
   assert.match(await page.textContent(".runs"), /gan3d_25-nightfinishedgan3d_25-daylive/);
-  // One that was over is resumed.
+  // A run that was over is resumed.
   done.run.facts = { ...done.run.facts, iterations: 900 };
   done.run.state = "training";
   done.live = true;

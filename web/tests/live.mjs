@@ -1,7 +1,7 @@
 // Reads the page of a run that trains: node live.mjs ADDRESS [FOLDER].
 //
 // It loads the page, sees the curves move, and ends with status 0. With a FOLDER it then waits for
-// the caller, who says what has happened by files in it, one after the other:
+// the caller, which reports events by files in it, one after the other:
 //   it writes   FOLDER/curves-move   the page is there and its curves move
 //   it awaits   FOLDER/lost          the name of a member that the caller has killed: "member.1"
 //   it writes   FOLDER/loss-shown    the page shows that member dead
@@ -9,8 +9,8 @@
 //   it writes   FOLDER/join-shown    the page shows it running
 //   it awaits   FOLDER/ended         the run has ended and its server still answers; or "gone"
 //   it writes   FOLDER/end-shown     the page shows that, or that the server is gone
-// Pictures are kept as live-*.png. Whatever does not come within TROUPE_PATIENCE seconds (120)
-// ends it with status 1 and says what was awaited.
+// Pictures are kept as live-*.png. If an awaited thing does not come within TROUPE_PATIENCE seconds
+// (120), it says so and ends with status 1.
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 // A made-up run that behaves as a real one does: losses that fall, members that die and join,
-// validations, showers, log lines. It keeps what the server would keep and tells it in the same
-// form, whole or what is new.
+// validations, showers, log lines. It keeps the data that the server would keep, and gives them in
+// the same form, whole or only the news.
 
 import { Random } from "./mock_random.mjs";
 
@@ -46,7 +46,7 @@ class MockSeries {
 export class MockRun {
   constructor(options = {}) {
     const { name = "gan3d_25-night", members = 3, iterations = 4000, seed = 1, price = 0.42 } = options;
-    // What losses and figures of merit are multiplied by, and what the first step takes longer.
+    // A factor on losses and figures of merit, and the additional time of the first step.
     Object.assign(this, { size: options.size ?? 1, wait: options.wait ?? 0 });
     this.random = new Random(seed);
     this.began = options.began ?? Date.now() / 1000;
@@ -219,7 +219,7 @@ export class MockRun {
       series: new Map([...this.series].map(([name, s]) => [name, [s.width, s.points.length]])) };
   }
 
-  // Remembers what was told, so that since() can go on from it.
+  // Remembers the last news, so that since() can go on from them.
   remember() {
     this.cursors.set(this.version, this.cursor());
     if (this.cursors.size > 200) this.cursors.delete(this.cursors.keys().next().value);

@@ -29,7 +29,7 @@ export class MockServer {
     return `http://127.0.0.1:${this.port}/`;
   }
 
-  // Sends what is new to all streams.
+  // Sends the news to all streams.
   push() {
     for (const stream of this.streams) {
       for (const [id, version] of stream.versions) {

@@ -94,7 +94,7 @@ test("Two runs are compared: curves of both with their names, and a header each"
   assert.match(legend, /gan3d_25-two-workers g/);
   assert.match(await page.textContent("#physics"), /gan3d_25-two-workers: validation of step 2.400/);
   await page.waitForFunction(() => document.querySelectorAll("#physics .captions .legend li").length === 3);
-  // The address tells what is compared, so that it can be sent to somebody.
+  // The address names the compared runs, so that it can be sent to someone.
   assert.match(page.url(), /#runs=0,1$/);
   await keep(page, "compare-1440");
   const second = await openPage(it.browser, `${it.address}#runs=1`);

@@ -82,6 +82,9 @@ class TrainingKernel final : public Kernel {
   }
 
  private:
+  // Two passes over the image, as the reference makes them: the mean first, then the squares of the
+  // deviations from it. One pass over squares of the values would lose the variance of channels
+  // whose mean is large.
   void find_statistics(const KernelCall& call, const float* x) const {
     const double n = static_cast<double>(std::max<std::int64_t>(norm_.rows, 1));
     double* sums = periods_.zeros(call.scratch, sums_);
@@ -196,6 +199,7 @@ class BackwardKernel final : public Kernel {
   std::size_t sums_ = 0, products_ = 0, shift_ = 0, scale_ = 0, factor_ = 0, mean_ = 0, slope_ = 0;
 };
 
+// Hosts without the vectors' instructions use the reference.
 template <class Ours, class Norm>
 std::unique_ptr<Kernel> choose(const Norm& norm) {
   if (plane_vectors_supported()) return std::make_unique<Ours>(norm);

@@ -6,9 +6,9 @@
 // Two numbers fill the lane of a float, and are multiplied and added at once, as one instruction of
 // AVX512-BF16 does (VDPBF16PS):
 //   sum = fused(first a, first b, fused(second a, second b, sum)),
-// each fused multiply-add rounded to the nearest float. Its operands that are subnormal, the sum
-// among them, are taken for zero, and results that are so after rounding become zero; zeros keep
-// their sign. Hosts without the instruction compute just that. Which NaN comes of NaN is not said.
+// each fused multiply-add rounded to the nearest float. Subnormal operands, the sum among them,
+// count as zero, and results that are subnormal after rounding become zero; zeros keep their sign.
+// Hosts without the instruction compute exactly that. The payload of a NaN is not specified.
 
 #include <bit>
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Bfloat16 {
   std::uint16_t bits = 0;
 };
 
-// Of one lane; `first` is the lower half.
+// The two numbers of one lane; `first` is the lower half.
 struct Bfloat16Pair {
   Bfloat16 first, second;
 };

@@ -3,7 +3,7 @@
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/cpu/winograd.h"
 
-// Compiled once for each kind of vector, as plane_vectors.cpp.
+// This file is compiled once for each kind of vector, as plane_vectors.cpp is.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "model/backend/cpu/bfloat16_planes.cpp"

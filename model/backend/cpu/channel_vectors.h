@@ -1,9 +1,10 @@
 #pragma once
 
 // Loops over images in which channels are neighbours: value i belongs to channel i % channels.
-// Lanes run over values, so what belongs to channels is repeated over a period that is a multiple
-// of both. Through Highway as plane_vectors.h, and under its condition; every value and every sum
-// below is one chain of operations that does not depend on the width of vectors.
+// Lanes run over values, so numbers per channel are repeated over a period that is a multiple of
+// the channels and of the lanes. Through Highway as plane_vectors.h, and under its condition; every
+// value and every sum below is one chain of operations that does not depend on the width of
+// vectors.
 
 #include <cstdint>
 

@@ -18,8 +18,8 @@ void for_each_pair(std::int64_t y_end, std::int64_t z_end, const Use& use) {
   }
 }
 
-// The coarse image with the zero cells around it that outputs read, and the outputs of a phase, in
-// planes with rows of one length: output c stands where coarse cell c does.
+// Planes with rows of one length for the coarse image, zero cells around it included, and for the
+// outputs of a phase: output c stands at the place of coarse cell c.
 struct CoarsePlanes {
   std::int64_t rows, row, positions, plane;
 
@@ -42,10 +42,11 @@ void fill_phase(const ConvolutionGeometry& g, const CollapsedKernel& kernel, std
                 std::int64_t fz, std::array<std::int64_t, 2> lead, const Rearrangement& planes,
                 const float* dy, float* to);
 
-// Planes of outputs and coarse taps along x that meet a plane of the image, over all phases.
+// Number of pairs (plane of outputs, coarse tap along x) that meet a plane of the image, over all
+// phases.
 double x_products(const ConvolutionGeometry& g, const AxisPhases& x);
-// Products of all phases and taps along y and z, for one pair of planes with so many pairs of
-// channels.
+// Number of products of all phases and taps along y and z, for one pair of planes and
+// `channel_pairs` pairs of channels.
 double plane_products(const ConvolutionGeometry& g, const CollapsedKernel& kernel,
                       std::int64_t positions, std::int64_t channel_pairs);
 

@@ -44,6 +44,8 @@ CollapsedKernel::CollapsedKernel(const ConvolutionGeometry& g)
            });
 }
 
+// Each coarse tap is the sum of the fine taps that read the same cell. The sums are in double and
+// rounded once.
 void CollapsedKernel::collapse(const float* kernel, double* sums, float* collapsed) const {
   const auto collapse_phase = [&](std::int64_t fx, std::int64_t fy, std::int64_t fz) {
     const auto collapse_tap = [&](std::int64_t jx, std::int64_t jy, std::int64_t jz) {
@@ -65,6 +67,8 @@ void CollapsedKernel::collapse(const float* kernel, double* sums, float* collaps
   for_each(axes_[0].factor, axes_[1].factor, axes_[2].factor, collapse_phase);
 }
 
+// The transposed map: each fine tap takes part in one coarse tap of every phase, so its gradient is
+// the sum of theirs.
 void CollapsedKernel::expand(const float* collapsed, double* sums, float* dkernel) const {
   const auto expand_tap = [&](std::int64_t kx, std::int64_t ky, std::int64_t kz) {
     std::fill_n(sums, block_, 0.0);

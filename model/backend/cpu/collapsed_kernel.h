@@ -16,10 +16,10 @@ class CollapsedKernel {
   explicit CollapsedKernel(const ConvolutionGeometry& g);
 
   const AxisPhases& axis(std::size_t i) const { return axes_[i]; }
-  // Of all phases: each (jx, jy, jz), with weights (in, out).
+  // The collapsed kernels of all phases: each (jx, jy, jz), with weights (in, out).
   std::int64_t taps() const { return taps_; }
   std::int64_t size() const { return taps_ * block_; }  // floats
-  // Where the taps of a phase begin.
+  // Place of the first tap of a phase.
   std::int64_t first_tap(std::int64_t x, std::int64_t y, std::int64_t z) const {
     return first_taps_[static_cast<std::size_t>((x * axes_[1].factor + y) * axes_[2].factor + z)];
   }

@@ -83,6 +83,8 @@ std::unique_ptr<Kernel> make_own_kernel(const Convolution& convolution, Precisio
                                          : make_plane_kernel(convolution, precision);
 }
 
+// Ours where it is faster, the library's for the rest, and the reference's for geometries that the
+// library refuses.
 template <class Convolution>
 std::unique_ptr<Kernel> choose(const Convolution& convolution, const dnnl::engine& engine) {
   const bool upsampling = upsamples(convolution.geometry);

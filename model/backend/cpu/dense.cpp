@@ -27,6 +27,9 @@ class ForwardKernel final : public Kernel {
     const auto* x = call.operand<const float>(0);
     const auto* kernel = call.operand<const float>(1);
     auto* y = call.operand<float>(3);
+    // A row of the kernel is one plane whose positions are units, so the layer is a convolution
+    // with one tap, whose channels are the inputs and whose outputs are the samples. x stands the
+    // other way round, and is transposed.
     auto* weights = reinterpret_cast<float*>(scratch);  // (input, sample)
     for (std::int64_t i = 0; i < dense_.inputs; ++i) {
       for (std::int64_t n = 0; n < dense_.batch; ++n) {
@@ -74,6 +77,7 @@ class ParameterKernel final : public Kernel {
     const auto* x = call.operand<const float>(0);
     const auto* dy = call.operand<const float>(1);
     auto* dkernel = call.operand<float>(2);
+    // The same product with other roles: channels are the samples, outputs the inputs.
     multiply_planes(PlaneProduct<float>{.taps = {&dy, 1},
                                         .channels = dense_.batch,
                                         .channel_stride = dense_.units,

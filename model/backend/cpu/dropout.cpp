@@ -7,7 +7,7 @@
 #include "model/backend/kernel_call.h"
 #include "model/backend/reference/dropout.h"
 
-// Compiled once for each kind of vector, as plane_vectors.cpp.
+// This file is compiled once for each kind of vector, as plane_vectors.cpp is.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "model/backend/cpu/dropout.cpp"
@@ -18,7 +18,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace troupe::model::cpu::HWY_NAMESPACE {
 
-// Whole vectors of elements; where the rest begins comes back.
+// Handles whole vectors of elements and returns where the rest begins.
 #if HWY_MAX_BYTES < 32
 
 std::int64_t drop_vectors(const float*, float*, const DropoutForward&,
@@ -80,8 +80,8 @@ std::int64_t drop_vectors(const float* from, float* to, const DropoutForward& dr
     const auto value = hn::Mul(hn::LoadU(floats, from + i), scale);
     hn::StoreU(hn::IfThenElseZero(kept, value), floats, to + i);
   };
-  // Neighbouring lanes draw blocks that are half a vector apart: so those of the first half come
-  // out side by side, and those of the second.
+  // Neighbouring lanes draw blocks that are half a vector apart, so that the blocks of each half
+  // come out side by side.
   alignas(64) std::uint64_t first[kBlocks];
   for (std::int64_t i = 0; i < kBlocks; ++i) {
     first[i] = static_cast<std::uint64_t>(i / 2 + i % 2 * kBlocks / 2);

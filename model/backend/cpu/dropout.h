@@ -11,7 +11,7 @@
 
 namespace troupe::model::cpu {
 
-// What one thread drops at a time.
+// Elements that one thread drops at a time.
 struct ElementRange {
   std::int64_t begin, end;
 };

@@ -1,7 +1,7 @@
 #pragma once
 
-// Planes of what our convolutions multiply (PlaneFormat): made of floats in place, or, where they
-// are bfloat16, from floats beside them.
+// Planes of the elements that our convolutions multiply (PlaneFormat). Planes of float are made in
+// place, planes of bfloat16 from floats beside them.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ class ElementPlanes {
     if constexpr (!kInPlace) numbers_ = plan.add_floats(numbers);
   }
 
-  // Where to write the floats that become `planes`: [number][channel][position].
+  // The place to write the floats to that become `planes`: [number][channel][position].
   float* numbers(Element* planes, std::byte* scratch) const {
     if constexpr (kInPlace) {
       return planes;
@@ -30,7 +30,8 @@ class ElementPlanes {
     }
   }
 
-  // What a convolution reads, at the points of tiles if there are any.
+  // Turns the numbers of an image, which a convolution reads, into elements; with tiles, into their
+  // values at the points.
   void make_inputs(const PlaneSizes& sizes, Element* planes, std::byte* scratch) const {
     if constexpr (!kInPlace) {
       inputs_to(sizes, numbers(planes, scratch), planes);
@@ -40,7 +41,7 @@ class ElementPlanes {
     }
   }
 
-  // Derivatives of its outputs, of which tiles have so many.
+  // The same for derivatives of outputs; a tile has `outputs` of them.
   void make_derivatives(const PlaneSizes& sizes, int outputs, Element* planes,
                         std::byte* scratch) const {
     if constexpr (!kInPlace) {

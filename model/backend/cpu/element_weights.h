@@ -1,7 +1,7 @@
 #pragma once
 
-// Weights of what our convolutions multiply (PlaneFormat): floats as they are, or bfloat16 in
-// pairs of channels.
+// Weights in the type that our convolutions multiply (PlaneFormat): floats as they are, or bfloat16
+// in pairs of channels.
 
 #include <cstddef>
 #include <cstdint>

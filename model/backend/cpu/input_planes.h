@@ -13,7 +13,7 @@
 
 namespace troupe::model::cpu {
 
-// Of float, Bfloat16Pair or Bfloat16.
+// Element: float, Bfloat16Pair or Bfloat16.
 template <class Element>
 class InputPlanes {
  public:
@@ -26,22 +26,23 @@ class InputPlanes {
         place_(plan.add_array<Element>(held * plane_size())),
         elements_(tiling.points * number_stride(), plan) {}
 
-  // Of the planes: the image's for each part of the taps, and how many elements they are.
+  // Channels of the planes, which are the image's once for each part of the taps, and the elements
+  // these fill.
   std::int64_t image_channels() const { return g_.in_channels * tiling_.parts; }
   std::int64_t channels() const { return elements_of<Element>(image_channels()); }
   std::int64_t channel_stride() const { return tiling_.plane; }
   std::int64_t point_stride() const { return channels() * tiling_.plane; }
 
-  // Makes plane `ix` of `sample`, an image of x planes, and returns it. What is needed besides is
-  // in the scratch memory `beside`. Threads may make several at once, and planes that are made or
-  // still read must be neighbours, no more than are held.
+  // Makes plane `ix` of `sample`, an image of x planes, and returns it. `beside` is scratch memory
+  // for the work. Threads may make several planes at once. Planes that are being made or still read
+  // must be neighbours, and no more than are held.
   const Element* make(const float* sample, std::int64_t ix, std::byte* scratch,
                       std::byte* beside) const;
-  // Planes up to the one that output plane `ox` needs last.
+  // Number of planes up to the last one that output plane `ox` needs.
   std::int64_t needed_for(std::int64_t ox) const {
     return std::min(g_.in[0], ox - g_.pad_before[0] + g_.kernel[0]);
   }
-  // Makes these; `made` counts.
+  // Makes the planes up to that one; `made` counts those that exist.
   void make_up_to(const float* sample, std::int64_t ox, std::int64_t& made,
                   std::byte* scratch) const;
 

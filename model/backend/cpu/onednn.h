@@ -14,7 +14,7 @@
 
 namespace troupe::model::cpu {
 
-// Where an argument lives: operand `index` of the operation, or `offset` bytes into the scratch.
+// The place of an argument: operand `index` of the operation, or `offset` bytes into the scratch.
 struct ArgumentPlace {
   bool in_scratch = false;
   std::size_t position = 0;

@@ -38,6 +38,10 @@ class ManyOutputsKernel final : public PlaneImageKernel {
     input_.make_up_to(sample, ox, made, scratch);
     auto* taps = scratch_at<const Element*>(scratch, taps_);
     const TapRange inside = taps_inside(g_, ox);
+    // A tap of the kernel is a pointer into a plane: shifting the pointer by a row and a position
+    // moves the image by (ky, kz). Taps outside the image in x are left out; in y and z they read
+    // the zeros around each plane. Planes of all channels are the same distance apart, so one
+    // pointer serves them all.
     const std::int64_t taps_in_x_plane = this->taps() / g_.kernel[0];
     for (std::int64_t point = 0; point < tiling_.points; ++point) {
       std::size_t count = 0;
@@ -69,9 +73,10 @@ class ManyOutputsKernel final : public PlaneImageKernel {
   const std::size_t taps_;
 };
 
-// With one output there is nothing to block but taps: these take the outputs' place. Each plane of
-// the input gives a plane of sums over its channels for every tap, and the output is what of these
-// planes, each shifted by its tap, adds up. Element: float or Bfloat16Pair.
+// A convolution with one output channel has no outputs to fill the rows of a block with, so taps
+// take their place. Each plane of the input gives, for every tap, a plane of sums over its
+// channels. The output is the sum of these planes, each shifted by its tap. Element: float or
+// Bfloat16Pair.
 template <class Element>
 class OneOutputKernel final : public PlaneImageKernel {
  public:
@@ -106,6 +111,9 @@ class OneOutputKernel final : public PlaneImageKernel {
 
   void form_sums(const float* sample, std::int64_t ox, std::int64_t& made, const Weights& weights,
                  std::byte* scratch) const override {
+    // Each plane of the input is multiplied once, with all taps, when the first output needs it.
+    // Its products stay until the last output that needs them: of_taps() keeps as many planes as
+    // the kernel has taps along x.
     for (const std::int64_t needed = input_.needed_for(ox); made < needed; ++made) {
       const Element* plane = input_.make(sample, made, scratch, scratch);
       for (std::int64_t point = 0; point < tiling_.points; ++point) {
@@ -123,6 +131,8 @@ class OneOutputKernel final : public PlaneImageKernel {
       }
     }
     const TapRange inside = taps_inside(g_, ox);
+    // The output is the sum over taps of the planes of products, each read from the place of its
+    // tap.
     auto* planes = scratch_at<const float*>(scratch, planes_);
     for (std::int64_t point = 0; point < tiling_.points; ++point) {
       std::size_t count = 0;
@@ -164,8 +174,8 @@ std::unique_ptr<Kernel> make_image_kernel(const ImageConvolution& convolution,
              : make_image_kernel_of<float>(convolution);
 }
 
-// Whether tiles do all they can: on the smallest images they fill few of the lanes, and the more
-// parts the taps have, the more products there are.
+// True where tiles pay: on the smallest images they fill few of the lanes, and every further part
+// of the taps adds products.
 bool are_good(const Tiling& tiling, const ConvolutionGeometry& g) {
   return tiling.tiles() && tiling.parts == 1 && 2 * g.out[1] * tiling.row > tiling.positions;
 }

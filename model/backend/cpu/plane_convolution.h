@@ -15,15 +15,16 @@
 // Order of accumulation, in float with fused multiply-adds: outputs over (kx, ky, kz without tiles,
 // part of the taps, channel), a single output over channels for each (kx, ky, kz) and then over
 // these; taps outside the image in x left out, in y and z multiplied by zero; then the bias; then
-// the activation. Derivatives of the kernel over lanes of positions for every eight x planes (the
-// last of a sample may be fewer), these one after the other.
+// the activation. Derivatives of the kernel: over lanes of positions for every eight x planes (the
+// last group of a sample may have fewer), one group after the other.
 //
 // With bf16 (bfloat16.h) both factors of a product are rounded: images and kernels, derivatives and
 // kernels, or images and derivatives. Tiles are of 8 - taps outputs at seven points, for 3 to 6
 // taps, and rounded at these; results are then off by 0.7 to 1.1 hundredths, and by a quarter of
-// one without tiles. Empty cells beside others in a tile are off as these are, not zero as in
-// float. Sums over channels take these in pairs, sums over positions those; what has one channel to
-// be summed over is not paired and stays float. What comes before and behind is float as always.
+// one without tiles. An empty cell in a tile with other cells has their error, while in float it is
+// zero. Sums over channels take channels in pairs, and sums over positions take positions in pairs.
+// A sum over one channel has no pairs and stays float. Everything before and after the products is
+// float as always.
 
 #include <memory>
 
@@ -32,9 +33,10 @@
 
 namespace troupe::model::cpu {
 
-// The choice by shape between these and oneDNN's, as bench/bench_kernels.cpp measured it
-// (docs/performance.md): ours with tiles of one part that fill the lanes, for images of one channel
-// and for derivatives of fewer than eight; the library's for the rest, which is wide or small.
+// The choice by shape between these kernels and oneDNN's, as bench/bench_kernels.cpp measured it
+// (docs/performance.md). Ours are chosen with tiles of one part that fill the lanes, for images of
+// one channel and for derivatives of fewer than eight; the library's for the rest, which is wide or
+// small.
 bool prefers_planes(const ConvolutionForward& convolution);
 bool prefers_planes(const ConvolutionBackwardInput& convolution);
 bool prefers_planes(const ConvolutionBackwardParameters& convolution);

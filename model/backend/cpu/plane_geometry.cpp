@@ -16,7 +16,7 @@ ConvolutionGeometry with_long_rows(ConvolutionGeometry g) {
 Tiling tiling_of(const ConvolutionGeometry& g, int points, std::int64_t in_lane) {
   const std::int64_t taps = g.kernel[2], cells = g.out[2] + taps - 1;
   Tiling best{.row = cells, .taps_in_z = taps};
-  // Products of a row; tiles must save a fifth, which is what their transforms cost.
+  // Products of a row. Tiles must save a fifth, because their transforms cost about that.
   std::int64_t least = 4 * cells * taps / 5;
   for (std::int64_t parts = 1; taps / parts >= kFewestTaps; ++parts) {
     if (taps % parts != 0 || taps / parts >= points) continue;

@@ -17,7 +17,7 @@ inline std::int64_t cells(const Extent& extent) { return extent[0] * extent[1] *
 // long.
 ConvolutionGeometry with_long_rows(ConvolutionGeometry geometry);
 
-// What planes are made of: floats, or bfloat16, of which two channels (Bfloat16Pair) or two
+// The elements of planes: floats, or bfloat16, of which two channels (Bfloat16Pair) or two
 // neighbouring positions (Bfloat16) fill the lane of a float.
 template <class Element>
 struct PlaneFormat {
@@ -38,7 +38,7 @@ struct PlaneFormat<Bfloat16> {
   static constexpr std::int64_t kInLane = 2;
 };
 
-// One channel has nothing to be paired with, and stays float.
+// One channel has no partner, and stays float.
 inline bool in_pairs(Precision precision, std::int64_t channels) {
   return precision == Precision::kBf16 && channels > 1;
 }
@@ -49,15 +49,15 @@ struct Tiling {
   std::int64_t outputs = 1;    // cells of the output in one position
   std::int64_t row = 0;        // positions in a row
   std::int64_t taps_in_z = 1;  // taps that are places in a plane; with tiles none are
-  // Where that makes fewer products the taps are parts with as many each, and every part has
-  // channels of its own: the image from as many cells further on.
+  // The taps are divided into equal parts where that makes fewer products. Every part has channels
+  // of its own: the image shifted by the taps in front of the part.
   std::int64_t parts = 1, taps_of_part = 1;
   std::int64_t positions = 0;  // of an output plane, rounded up
   std::int64_t plane = 0;      // of one channel of an input plane
 
   bool tiles() const { return points > 1; }
 };
-// With tiles of so many points; planes fill lanes of so many elements.
+// `points` per tile; planes fill lanes of `in_lane` elements.
 Tiling tiling_of(const ConvolutionGeometry& geometry, int points, std::int64_t in_lane);
 template <class Element>
 Tiling tiling_of(const ConvolutionGeometry& geometry) {
@@ -69,7 +69,7 @@ struct TapRange {
   std::int64_t begin, end;
 };
 TapRange taps_inside(const ConvolutionGeometry& geometry, std::int64_t ox);
-// Of all output planes of a sample together.
+// The taps along x of all output planes of a sample together.
 std::int64_t all_taps_inside(const ConvolutionGeometry& geometry);
 
 }  // namespace troupe::model::cpu

@@ -44,10 +44,14 @@ class ParameterKernel final : public Kernel {
            std::byte* scratch) const override {
     run_together(operands, random, Crew(scratch));
   }
-  // By planes while they are made, then by points and taps along x. What is beside a plane while it
-  // is made is in the thread's scratch memory, all else in the caller's.
+  // Threads divide the planes while these are made, then the points and taps along x. The memory
+  // beside a plane that is being made is the thread's scratch memory; all else is in the caller's.
   void run_together(std::span<void* const> operands, const runtime::RandomPosition& random,
                     const Crew& all) const override {
+    // The gradient of a tap is the sum, over all positions, of the image shifted by the tap times
+    // the derivative. Planes are taken in groups, so that the image planes of a group are made once
+    // for all taps along x. Each (point, kx) has sums of its own and is added to by one thread at a
+    // time, group after group: the order of a sum never depends on the threads.
     const std::int64_t groups = (g_.out[0] + kPlanesAtOnce - 1) / kPlanesAtOnce;
     const Crew crew = all.for_work(products(), 2 * g_.batch * groups);
     std::byte* const scratch = crew.scratch();
@@ -81,8 +85,8 @@ class ParameterKernel final : public Kernel {
     std::int64_t first, planes;  // x planes of the output
   };
 
-  // Those of the derivatives `dy` of a group, and those of the image that it needs and that are not
-  // `made` yet.
+  // Makes the planes of the derivatives `dy` of a group, and the planes of the image that the group
+  // needs and that are not `made` yet.
   void make_planes(const float* sample, std::int64_t& made, const float* dy, const Group& group,
                    const Crew& crew) const {
     const std::int64_t inputs =
@@ -100,13 +104,13 @@ class ParameterKernel final : public Kernel {
   }
 
   std::int64_t plane_cells() const { return g_.out[1] * g_.out[2]; }
-  // Of one x plane: [point][output][position].
+  // Elements of one x plane: [point][output][position].
   std::int64_t derivative_size() const {
     return tiling_.points * g_.out_channels * tiling_.positions;
   }
-  // Of one kx: (ky, kz without tiles, part of the taps, channel).
+  // Rows of one kx: (ky, kz without tiles, part of the taps, channel).
   std::int64_t rows() const { return g_.kernel[1] * tiling_.taps_in_z * input_.channels(); }
-  // Of one point: (kx, row, output).
+  // Sums of one point: (kx, row, output).
   std::int64_t gradient_size() const { return g_.kernel[0] * rows() * g_.out_channels; }
 
   Element* derivatives(std::int64_t i, std::byte* scratch) const {
@@ -144,6 +148,8 @@ class ParameterKernel final : public Kernel {
                                static_cast<int>(tiling_.outputs), derivatives, scratch);
   }
 
+  // Adds the products of a group for one point and one tap along x. Pairs whose image plane lies
+  // outside the image have no products.
   void add_planes(const Group& group, std::int64_t point, std::int64_t kx,
                   std::byte* scratch) const {
     std::array<const Element*, kPlanesAtOnce> left{}, right{};
@@ -166,6 +172,8 @@ class ParameterKernel final : public Kernel {
         .sums_stride = g_.out_channels});
   }
 
+  // With tiles the sums are those of the points; the transposed transform G^T turns them into the
+  // gradients of the taps. This is done once per run, in double.
   void write_gradient(const float* gradient, float* dkernel) const {
     if (!tiling_.tiles()) {
       std::copy_n(gradient, gradient_size(), dkernel);

@@ -24,6 +24,7 @@ void PlaneImageKernel::prepare(const KernelCall& call) const {
     reference::mirror_kernel(reference::mirrored(g_), kernel, mirrored);
     kernel = mirrored;
   }
+  // Weights are transformed once per run, in double, and serve all samples and planes.
   if (tiling_.tiles()) transform_weights(kernel, scratch_at<float>(call.scratch, weights_));
   arrange(weights_of(call), call.scratch);
 }
@@ -49,6 +50,8 @@ void PlaneImageKernel::run_sample(const KernelCall& call, std::int64_t n,
   }
 }
 
+// Evaluates the taps along z at the points of the tiles (G). A column is one (kx, ky, part of the
+// taps).
 void PlaneImageKernel::transform_weights(const float* kernel, float* weights) const {
   const auto transform =
       tap_transform(static_cast<int>(tiling_.points), static_cast<int>(tiling_.taps_of_part));
@@ -76,6 +79,8 @@ void PlaneImageKernel::finish(const float* bias, float* y, std::byte* scratch) c
         tiling_.points == kSevenPoints ? &restore_outputs_of_seven : &restore_outputs;
     restore(sums, stride, stride, static_cast<int>(tiling_.outputs));
   }
+  // Number j of each tile is output j of its positions, so the numbers stand in planes of their
+  // own. Bias and activation work on these planes, before they are interleaved again to cells.
   for (std::int64_t j = 0; j < tiling_.outputs; ++j) {
     for (std::int64_t o = 0; o < g_.out_channels; ++o) {
       finish_plane(sums + j * stride + o * tiling_.positions, tiling_.positions,

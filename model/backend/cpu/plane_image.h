@@ -1,7 +1,7 @@
 #pragma once
 
-// What kernels that make images from planes (plane_convolution.h) have in common: weights, the way
-// from sums to cells, and the order of the work. How the sums of a plane are formed is theirs.
+// The common part of kernels that make images from planes (plane_convolution.h): weights, the way
+// from sums to cells, and the order of the work. A derived kernel forms the sums of a plane.
 
 #include "model/backend/cpu/input_planes.h"
 #include "model/backend/cpu/sample_kernel.h"
@@ -49,8 +49,8 @@ class PlaneImageKernel : public SampleKernel {
  private:
   // Once, before form_sums(), from [point][tap][part][channel][output].
   virtual void arrange(const float* weights, std::byte* scratch) const = 0;
-  // Fills sums() for output plane `ox`; within a sample `ox` rises from 0, and `made` counts the
-  // planes of the input that there are.
+  // Fills sums() for output plane `ox`. Within a sample `ox` rises from 0; `made` counts the planes
+  // of the input that exist.
   virtual void form_sums(const float* sample, std::int64_t ox, std::int64_t& made,
                          const Weights& weights, std::byte* scratch) const = 0;
 

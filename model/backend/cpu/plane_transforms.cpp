@@ -5,7 +5,7 @@
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/cpu/winograd.h"
 
-// Compiled once for each kind of vector, as plane_vectors.cpp.
+// This file is compiled once for each kind of vector, as plane_vectors.cpp is.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "model/backend/cpu/plane_transforms.cpp"
@@ -23,6 +23,8 @@ constexpr std::int64_t kLanes = hn::MaxLanes(Tag());
 
 void transform_inputs(float* planes, std::int64_t stride, std::int64_t count) {
   const Tag tag;
+  // The rows of B^T for +-a share their even and odd parts, which are computed once and added or
+  // subtracted.
   const auto times = [&](float factor, Vector value, Vector plus) {
     return hn::MulAdd(hn::Set(tag, factor), value, plus);
   };
@@ -73,6 +75,9 @@ void restore_outputs(float* planes, std::int64_t stride, std::int64_t count, int
   for (std::int64_t i = 0; i < count; i += kLanes) {
     float* at = planes + i;
     const auto product = [&](int k) { return hn::LoadU(tag, at + k * stride); };
+    // Row j of A^T weighs the product at +-a by (+-a)^j: even rows add the two products of a pair,
+    // odd rows subtract them. `sizes` follow the same sums with absolute values, as the measure of
+    // rounding.
     Vector even[3], odd[3], sizes[3];  // of the points +-1, +-2, +-1/2
     for (int k = 0; k < 3; ++k) {
       const Vector plus = product(2 * k + 1), minus = product(2 * k + 2);
@@ -140,7 +145,7 @@ HWY_INLINE void transpose(hn::Vec<Eight> (&rows)[kTransposed]) {
   }
 }
 
-// So many are moved sooner one by one.
+// As few as these are moved faster one by one.
 constexpr std::int64_t kFewCells = 2;
 
 void cells_to_planes(const CellsAndPlanes& s, const float* cells, float* planes) {

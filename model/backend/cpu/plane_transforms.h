@@ -16,14 +16,14 @@ namespace troupe::model::cpu {
 void transform_inputs(float* planes, std::int64_t stride, std::int64_t count);
 // A: `outputs` derivatives become eight values at the points.
 void transform_derivatives(float* planes, std::int64_t stride, std::int64_t count, int outputs);
-// A^T: eight products become `outputs` sums. One that is less than a millionth (2^-20) of what it
-// is the difference of is zero: it is rounding. Showers are empty for the most part, and where all
-// inputs of an output are zero, so it is then, as it is without tiles; at the zero biases that
-// training begins with rounding would choose the side of the activation's kink.
+// A^T: eight products become `outputs` sums. A sum that is less than a millionth (2^-20) of the
+// numbers it is the difference of is rounding, and becomes zero. Showers are mostly empty, so an
+// output whose inputs are all zero is zero, as it is without tiles. Otherwise rounding would choose
+// the side of the activation's kink at the zero biases that training begins with.
 void restore_outputs(float* planes, std::int64_t stride, std::int64_t count, int outputs);
 
-// planes[c plane_stride + t] = cells[t cell_stride + c] for t < count. What stands behind them up
-// to the next multiple of kTransposed becomes zero, or stays.
+// planes[c plane_stride + t] = cells[t cell_stride + c] for t < count. Numbers behind them up to
+// the next multiple of kTransposed become zero, or stay.
 inline constexpr std::int64_t kTransposed = 8;
 struct CellsAndPlanes {
   std::int64_t count = 0, channels = 0, cell_stride = 0, plane_stride = 0;

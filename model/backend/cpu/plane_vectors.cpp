@@ -8,9 +8,9 @@
 
 #include "model/backend/float_environment.h"
 
-// This file is compiled once for each kind of vector, in a namespace of its own; the scalar one,
-// which Highway wants, never runs. HWY_AVX3_DL, and what is better and therefore less, is the
-// AVX-512 of processors that may have AVX512-BF16.
+// This file is compiled once for each kind of vector, in a namespace of its own. Highway needs a
+// scalar one, which never runs. Targets up to HWY_AVX3_DL (better ones have smaller numbers) are
+// the AVX-512 of processors that may have AVX512-BF16.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
 #define HWY_WANT_AVX3_DL
 #undef HWY_TARGET_INCLUDE
@@ -194,13 +194,13 @@ void multiply_float_planes(const PlaneProduct<float>& product) { multiply<Floats
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
 
-// Products, and sums of them, that are subnormal or nearly, lie beyond the largest number, cancel,
-// or are rounded at the brink of the subnormal ones; and any others but of infinities and NaN.
+// Numbers whose products and sums are subnormal or nearly so, exceed the largest number, cancel, or
+// are rounded at the brink of the subnormal ones; and all other numbers but infinities and NaN.
 constexpr std::uint16_t kBrinks[] = {0x0000, 0x8000, 0x0001, 0x007F, 0x0080, 0x8080,
                                      0x2000, 0xA000, 0x1A40, 0x1A00, 0x9A00, 0x3F80,
                                      0xBF80, 0x7F00, 0x7F7F, 0xFF7F};
 
-// Tries the instruction, the products of a pair being the sum that those of a second are added to.
+// Tries the instruction: the products of a second pair are added to the products of a first one.
 bool instruction_is_as_promised() {
   constexpr std::int64_t kPairs = 2, kOutputs = 8;
   std::array<Bfloat16Pair, kPairs * kLanes> values;
@@ -315,8 +315,8 @@ HWY_INLINE void add_lanes(const float* lanes, std::int64_t count, float* totals)
 
 #endif
 
-// Keeps the compiler from reading memory again for every use of a value, which is what its fused
-// multiply-adds with an operand in memory come to.
+// Keeps a value in a register. The compiler would otherwise read memory again for every use, in
+// fused multiply-adds with an operand in memory.
 HWY_INLINE Vector in_register(Vector value) {
 #if HWY_ARCH_X86 && HWY_MAX_BYTES >= 32
   __asm__("" : "+v"(value.raw));

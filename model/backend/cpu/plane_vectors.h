@@ -4,11 +4,11 @@
 // image row follows the other, channel by channel. Through Highway, which chooses the widest
 // instructions of the host: AVX-512 or AVX2, both with fused multiply-add.
 //
-// The bits do not depend on which: every element is one chain of fused multiply-adds in an order
-// that stands here, and sums over positions are formed in sixteen lanes, position modulo 16, which
-// are added as ((l + l+8) + (l+4 + l+12)) and so on, as the thread has subnormals. Of bfloat16 a
-// link of the chain is a pair of numbers (bfloat16.h), by AVX512-BF16 on hosts that have it and
-// where it gives the bits that are promised there.
+// The bits do not depend on this choice. Every element is one chain of fused multiply-adds in the
+// order given here. Sums over positions are formed in sixteen lanes, position modulo 16, which are
+// added as ((l + l+8) + (l+4 + l+12)) and so on. The thread's setting for subnormals applies. With
+// bfloat16 a link of the chain is a pair of numbers (bfloat16.h), multiplied by AVX512-BF16 on
+// hosts that have it and where it gives the promised bits.
 
 #include <cstdint>
 #include <span>
@@ -20,12 +20,12 @@ namespace troupe::model::cpu {
 // Positions of a plane come in multiples of this.
 inline constexpr std::int64_t kPositionLanes = 16;
 
-// Whether this host has the instructions; without them nothing below may be called.
+// True if this host has the instructions; without them nothing below may be called.
 bool plane_vectors_supported();
 // Floats in a vector of those that run: 8 or 16.
 std::int64_t vector_lanes();
-// Whether pairs of bfloat16 are multiplied by the host's instruction. The first call tries it out,
-// which takes a moment and wants rounding to the nearest; nothing of it allocates.
+// True if pairs of bfloat16 are multiplied by the host's instruction. The first call tries the
+// instruction, which takes a moment and needs rounding to the nearest. It allocates nothing.
 bool multiplies_pairs_at_once();
 
 // sums[o][q] = sum over taps t, channels c, both ascending, of

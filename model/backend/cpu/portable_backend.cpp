@@ -12,8 +12,8 @@
 namespace troupe::model {
 namespace {
 
-// What no kernel here is made for is the reference's: plain loops, compiled for the baseline
-// instruction set without fused multiply-add, whose bits are those of every IEEE host.
+// Operations without a kernel here use the reference's plain loops. These are compiled for the
+// baseline instruction set without fused multiply-add, so their bits are those of every IEEE host.
 class PortableBackend final : public Backend {
  public:
   explicit PortableBackend(Precision precision) : precision_(precision) {}

@@ -1,6 +1,6 @@
 #pragma once
 
-// What kind of host computes, in words: a part of the numerics class.
+// The kind of host that computes, in words: a part of the numerics class.
 
 #include <string>
 #include <string_view>

@@ -33,7 +33,7 @@ void rearrange(const Rearrangement& r, const float* image, float* planes) {
   for (std::int64_t y = 0; y < r.rows; ++y) {
     const std::int64_t plane_row = y + r.first_row;
     if (plane_row < 0 || plane_row >= r.plane_rows) continue;
-    // Zeros behind a row fall on the next one, which is still to come, or on its zeros.
+    // Zeros behind a row fall on the next row, which is written later, or on its zeros.
     const bool in_vectors = r.channels > 2 && (plane_row + 1) * r.row + kTransposed <= r.plane;
     for (std::int64_t d = 0; d < r.numbers; ++d) {
       // z = t step + d - before lies in the row.

@@ -1,6 +1,6 @@
 #pragma once
 
-// Kernels whose samples are computed each on its own, and so by as many threads.
+// Kernels that compute each sample on its own, so that threads can divide the samples.
 
 #include <cstdint>
 
@@ -27,9 +27,10 @@ class SampleKernel : public Kernel {
 
  private:
   virtual std::int64_t samples() const = 0;
-  // Once, in the call's scratch memory, which samples read and keep apart from theirs.
+  // Called once per run. Writes to the call's scratch memory, which the samples read; each sample
+  // writes to memory of its own.
   virtual void prepare(const KernelCall& call) const = 0;
-  // With all that is the sample's own in `scratch`, which may be the call's.
+  // `scratch` holds all that is the sample's own; it may be the call's.
   virtual void run_sample(const KernelCall& call, std::int64_t n, std::byte* scratch) const = 0;
 };
 

@@ -126,7 +126,7 @@ class BackwardInputKernel final : public SampleKernel {
     }
   }
 
-  // The sums of one x plane of dx. Planes beyond the image are one of zeros.
+  // The sums of one x plane of dx. One plane of zeros stands for all planes beyond the image.
   void multiply(std::int64_t c, const std::byte* weights, std::byte* scratch) const {
     auto* taps = scratch_at<const Element*>(scratch, taps_);
     std::size_t count = 0;

@@ -60,6 +60,9 @@ class ForwardKernel final : public SampleKernel {
     const AxisPhases& x = kernel_.axis(0);
     const std::int64_t output_plane = g_.out[1] * g_.out[2] * g_.out_channels;
     fill_image(call.operand<const float>(0) + n * cells(g_.in) * g_.in_channels, scratch);
+    // The output planes of a phase read the coarse planes c to c + taps - 1. The rows of one phase
+    // along y are finished before the next phase, as the sums of all phases along z of one (fx, c,
+    // fy) fill the memory for sums.
     for (std::int64_t fx = 0; fx < x.factor; ++fx) {
       for (std::int64_t i = 0; i < x.at(fx).count; ++i) {
         const std::int64_t c = x.at(fx).first + i;

@@ -47,8 +47,9 @@ class ParameterKernel final : public Kernel {
            std::byte* scratch) const override {
     run_together(operands, random, Crew(scratch));
   }
-  // By planes of the image, then by phases. The image and the gradient are in the caller's scratch
-  // memory.
+  // Threads divide the planes of the image, then the phases. Every phase writes to its own part of
+  // the collapsed gradient, so the order of a sum never depends on the threads. The image and the
+  // gradient are in the caller's scratch memory.
   void run_together(std::span<void* const> operands, const runtime::RandomPosition& random,
                     const Crew& all) const override {
     const Crew crew = all.for_work(products(), 2 * g_.batch);
@@ -85,7 +86,9 @@ class ParameterKernel final : public Kernel {
     return scratch_at<Element>(scratch, image_) + ix * g_.in_channels * planes_.plane;
   }
 
-  // The image and the gradient in `shared`, all else in `scratch`.
+  // Adds one sample to the gradient of the phase `f`. For each coarse tap along x, the planes of
+  // the image and of the derivatives that meet are listed as pairs, and all taps along y and z are
+  // summed over them in one call. `shared` holds the image and the gradient, `scratch` all else.
   void add_phase(const Extent& f, const float* dy, std::byte* shared, std::byte* scratch) const {
     const Phase& x = kernel_.axis(0).at(f[0]);
     auto* derivatives = scratch_at<Element>(scratch, derivatives_);

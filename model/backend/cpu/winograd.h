@@ -11,11 +11,10 @@
 // There are two sets of points. Eight, for float: 0, 1, -1, 2, -2, 1/2, -1/2 and infinity, with the
 // rows of B^T as Lavin and Gray have them. Rounding is some ten times that of the plain sum. An
 // output whose own inputs are all zero has the rounding of its tile; restore_outputs()
-// (plane_transforms.h) takes it for zero.
-// Seven, where values at the points are rounded to bfloat16: +-1/4, +-7/8, +-7/4 and infinity. Of
-// all such sets of multiples of 1/8 up to 4 they give five taps the least rounding, by the expected
-// squares: three to four times that of the plain sum, where the eight have four to five.
-// tests/model/winograd_test.cpp bounds both.
+// (plane_transforms.h) takes it for zero. Seven, where values at the points are rounded to
+// bfloat16: +-1/4, +-7/8, +-7/4 and infinity. Among all such sets of multiples of 1/8 up to 4, this
+// one gives five taps the least rounding by the expected squares: three to four times that of the
+// plain sum, against four to five for the eight points. tests/model/winograd_test.cpp bounds both.
 
 #include <array>
 #include <cstddef>
@@ -25,7 +24,7 @@ namespace troupe::model::cpu {
 inline constexpr int kMostPoints = 8, kEightPoints = 8, kSevenPoints = 7;
 inline constexpr int kFewestTaps = 3, kMostTaps = 7;
 
-// Of kFewestTaps to points - 1 taps.
+// For kFewestTaps to points - 1 taps.
 constexpr int tile_outputs(int points, int taps) { return points + 1 - taps; }
 
 // The `points` in the order of the matrices; entries behind them are 0.

@@ -1,7 +1,7 @@
 #pragma once
 
-// Kernels of plain loops, for the reference backend and for whatever another backend on the host
-// leaves to it.
+// Kernels of plain loops, for the reference backend and for the operations that another backend on
+// the host leaves to it.
 
 #include <memory>
 

@@ -145,6 +145,8 @@ void sum_columns(const T* dy, std::int64_t rows, std::int64_t channels, double* 
   for (std::int64_t c = 0; c < channels; ++c) dbias[c] = static_cast<T>(sums[c]);
 }
 
+// The derivative of a cross-correlation with stride 1 is a cross-correlation with the mirrored
+// kernel. Padding becomes what the kernel reaches beyond the image on the other side.
 ConvolutionGeometry mirrored(const ConvolutionGeometry& geometry) {
   ConvolutionGeometry m = geometry;
   m.in = geometry.out;

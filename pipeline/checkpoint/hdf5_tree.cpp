@@ -23,7 +23,7 @@ std::vector<std::int64_t> shape_of(hid_t dataset) {
   return {extents.begin(), extents.end()};
 }
 
-// None: more than can be counted, which the library lets a chunked dataset have.
+// None: the size cannot be counted. The library lets a chunked dataset have such a size.
 std::optional<std::int64_t> elements_of(const std::vector<std::int64_t>& shape) {
   std::int64_t elements = 1;
   for (const std::int64_t extent : shape) {
@@ -57,11 +57,12 @@ bool is_text_of_fixed_size(hid_t type) {
   return H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0;
 }
 
-// More than one text would be written behind the string that is read into.
+// With more than one text the library would write behind the string that is read into.
 bool is_one(const Hdf5Handle& space) { return H5Sget_simple_extent_npoints(space.id()) == 1; }
 
-// Whether the elements stand in this file, one behind the other and not compressed: neither fill
-// values that were never written, nor other files.
+// True if the elements stand in this file, one behind the other and not compressed. Fill values
+// that were never written and values in other files take no room, so a small file could claim any
+// size of them.
 bool stands_in_file(hid_t dataset) {
   const Hdf5Handle properties(H5Dget_create_plist(dataset));
   const H5D_layout_t layout = H5Pget_layout(properties.id());
@@ -80,7 +81,7 @@ Hdf5TreeReader::Hdf5TreeReader(std::span<const std::byte> image, std::string nam
   const Hdf5Lock lock;
   const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_fapl_core(access.id(), 1u << 16, false);
-  // The library copies the image and asks for a pointer to what it could change.
+  // The library copies the image, but takes a pointer that it could write through.
   if (H5Pset_file_image(access.id(), const_cast<std::byte*>(image.data()), image.size()) >= 0) {
     file_ = Hdf5Handle(H5Fopen(hdf5_memory_name().c_str(), H5F_ACC_RDONLY, access.id()));
   }
@@ -102,7 +103,7 @@ runtime::Result<void> Hdf5TreeReader::result() const {
   return {};
 }
 
-// Links may lead to the same bytes many times over, which the sum of what is read would show.
+// Many links may lead to the same bytes. The sum of all that is read bounds this.
 bool Hdf5TreeReader::spend(std::uint64_t bytes) {
   if (bytes > unread_bytes_) return false;
   unread_bytes_ -= bytes;

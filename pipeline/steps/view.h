@@ -58,6 +58,9 @@ struct View {
   }
   // The first of the ring that has it and is not new, if such lack it: it gives it to them.
   bool gives(std::uint32_t member) const;
+  // Whether each assignment has an owner for each of so many micro-batches, and all owners are
+  // replicas of its members.
+  bool shares_out(std::uint32_t micro_batches, std::uint32_t replicas_per_member) const;
   // That tells of the steps and sends snapshots: the least number.
   std::uint32_t leader() const;
 

@@ -115,7 +115,7 @@ Result<Membership::Answer> Membership::halted(std::uint32_t member, ViewId chang
   }
   heard_[member] = next_step;
   if (heard_.size() < participants.size()) return Answer{};
-  // Of a run whose steps are all made nothing but sums are handed over.
+  // When all steps of the run are made, few members are enough: sums are only handed over.
   if (is_short() && furthest() != options_.end_step) return Answer{};
   Answer answer{{}, left_behind()};
   if (!answer.left_behind.empty()) return answer;
@@ -139,13 +139,16 @@ std::uint32_t Membership::taken_over(const View& next) const {
   return count;
 }
 
-// Who joins has learned all it knows from the others.
+// The first step that none of the present members has made. Members that join know nothing that the
+// others do not.
 std::uint64_t Membership::furthest() const {
   std::uint64_t furthest = 0;
   for (const std::uint32_t member : present_) furthest = std::max(furthest, heard_.at(member));
   return furthest;
 }
 
+// A member can be given the sums of one step, the newest. One that learns gets all it lacks from
+// its teacher, but it cannot be ahead of the others.
 std::vector<std::uint32_t> Membership::left_behind() const {
   std::vector<std::uint32_t> members;
   for (const auto& [member, next] : heard_) {
@@ -155,12 +158,12 @@ std::vector<std::uint32_t> Membership::left_behind() const {
   return members;
 }
 
-// It is in the View, and what it lacks until that begins is on its way.
+// The member is in the View, and the sums that it lacks of the steps before are on their way.
 bool Membership::still_learns(std::uint32_t member) const {
   return present_.contains(member) && view_.is_new(member) && heard_.at(member) < view_.first_step;
 }
 
-// Of all replicas; 0 where the member is none of these.
+// The weights of all replicas, with 0 for those of other members.
 std::vector<std::uint64_t> Membership::weights_of(const std::set<std::uint32_t>& members) const {
   std::vector<std::uint64_t> weights = options_.weights;
   bool any = false;
@@ -171,13 +174,21 @@ std::vector<std::uint64_t> Membership::weights_of(const std::set<std::uint32_t>&
     if (!is_one(replica)) weights[replica] = 0;
     any = any || weights[replica] > 0;
   }
-  // Of members that were to compute nothing all are equal when nobody else is left.
+  // When only members are left that were to compute nothing, they count as equally fast.
   for (std::size_t replica = 0; !any && replica < weights.size(); ++replica) {
     if (is_one(replica)) weights[replica] = 1;
   }
   return weights;
 }
 
+// The View that follows when all participants have halted:
+// - It begins with the furthest step. Nobody makes a step again that somebody has made.
+// - The ring keeps the order of the first members, and the others follow in the order of their
+//   numbers.
+// - Iterations that may have begun keep their owners; only the micro-batches of lost members get
+//   others. What a later assignment of the View before has said still holds.
+// - When somebody joins, or work is shared out anew, all participants share from the next iteration
+//   but one on, which nobody can have begun.
 View Membership::next_view() const {
   View view;
   view.id = {options_.term, number_};
@@ -196,7 +207,7 @@ View Membership::next_view() const {
   for (const std::uint32_t member : rest) take(member);
 
   const std::uint64_t iteration = view.first_step / options_.slots;
-  // Who owns something keeps it, also one that was to compute nothing as long as others were there.
+  // An owner keeps what it has, even if its weight is 0 by now.
   const auto reassigned = [&](const std::vector<std::uint32_t>& owners) {
     std::vector<std::uint64_t> weights = weights_of(present_);
     for (const std::uint32_t replica : owners) {

@@ -1,12 +1,14 @@
 #pragma once
 
-// Which members make steps together, and how that changes when one is lost: the survivors halt and
-// tell what they have reached; when all have, there is a new View from the furthest step on. A loss
-// meanwhile begins this anew under a higher number.
+// Which members make steps together, and how that changes. When a member is lost the survivors halt
+// and say what they have reached; when all have said it, there is a new View, from the furthest
+// step on. Another loss meanwhile begins this anew under a higher number.
 //
-// Survivors keep their micro-batches, so that nothing they have computed is computed again. One
-// that joins takes its first in an iteration that nobody has begun, and micro-batches are shared
-// out anew from such a one on. A pure state machine: no clocks, no messages. One thread.
+// Survivors keep their micro-batches, so that nothing they have computed is computed again. A
+// member that joins takes its first micro-batches in an iteration that nobody has begun. When
+// micro-batches are shared out anew, that begins with such an iteration too.
+//
+// A pure state machine: no clocks, no messages. One thread.
 
 #include <cstdint>
 #include <map>
@@ -23,11 +25,12 @@ struct MembershipOptions {
   std::uint32_t term = 1;
   std::vector<std::uint32_t> ring{0};     // the first members in the order of their ring
   std::uint32_t replicas_per_member = 1;  // numbered over all members in order
-  // Of each replica of these, some above 0, and of all that may join.
+  // How fast each replica is, of these members and of all that may join. Some of the first are
+  // above 0.
   std::vector<std::uint64_t> weights{1};
   std::uint32_t micro_batches = 1;  // M
   std::uint32_t slots = 1;          // steps of an iteration
-  // With fewer no steps are made: they halt, and go on when so many are there again.
+  // With fewer members no steps are made: they halt, and go on when so many are here again.
   std::uint32_t min_members = 1;
   std::uint64_t end_step = 0;  // the first that nobody makes; 0: it is not known
 };
@@ -40,42 +43,44 @@ class Membership {
   const View& view() const { return view_; }
   const View& begin(std::uint64_t first_step);
 
-  // In place of begin(), of a coordinator that is lost: the newest View that anybody was told, of a
-  // lower term. Its members are to halt for change(). Errors (kLostPeers): no View of this run.
+  // In place of begin(), when another coordinator was lost: goes on from the newest View that
+  // anybody was told, which has a lower term. Its members are to halt for change(). Errors
+  // (kLostPeers): it is no View of this run.
   runtime::Result<void> go_on_from(const View& view);
 
-  // Those of the View that are not lost, ascending.
+  // The members of the View that are not lost, ascending.
   const std::set<std::uint32_t>& present() const { return present_; }
-  // And those that are to be in the next one.
+  // These, and the ones that are to be in the next View.
   std::set<std::uint32_t> participants() const;
-  // Under which id the survivors are to halt; none: no change is under way.
+  // The id under which participants are to halt; none: no change is under way.
   std::optional<ViewId> change() const;
-  // Who has not halted for it yet.
+  // Participants that have not halted for it yet.
   std::vector<std::uint32_t> unheard() const;
-  // It is under way until others join: there are fewer than min_members.
+  // The change waits for others to join: there are fewer than min_members.
   bool is_short() const { return changing_ && participants().size() < options_.min_members; }
 
-  // Of all replicas, as options tell of them, from now on: those present are to halt for change(),
-  // and share out micro-batches by these weights in the first iteration that nobody has begun.
+  // Replaces the weights of all replicas. Those present are to halt for change(), and micro-batches
+  // are shared out by these weights from the first iteration on that nobody has begun.
   void share_anew(std::vector<std::uint64_t> weights);
   const std::vector<std::uint64_t>& weights() const { return options_.weights; }
 
-  // The member has learned what the others know: it and they are to halt for change(). CHECKs that
-  // it is in no View.
+  // The member has learned what the others know: it and the others are to halt for change(). CHECKs
+  // that it is in no View.
   void admit(std::uint32_t member);
-  // The member takes part no more, and if there are others they are to halt for change(). False:
-  // it was lost before.
+  // The member is gone. If there are others they are to halt for change(). False: it was no
+  // participant.
   bool lose(std::uint32_t member);
   struct Answer {
-    std::optional<View> view;                // the next one
-    std::vector<std::uint32_t> left_behind;  // lack more than anybody can give: to be lost
-    // With a View: micro-batches of the iteration that its first step belongs to, which from that
-    // step on other replicas compute than before.
+    std::optional<View> view;  // the next one
+    std::vector<std::uint32_t>
+        left_behind;  // these lack more than anybody can give, and have to go
+    // With a View: how many micro-batches of the iteration of its first step are another replica's
+    // from that step on.
     std::uint32_t taken_over = 0;
   };
-  // The member has halted and would make `next_step` next. Nothing comes of it while others are to
-  // halt or to join, and of an answer to another change. Errors (kLostPeers) name who cannot be
-  // right, having gone back behind the View it was in.
+  // The member has halted and would make `next_step` next. The answer is empty while others have
+  // still to halt or to join, and when the member has halted for another change. Errors
+  // (kLostPeers) name a member that says it has gone back behind the View it was in.
   runtime::Result<Answer> halted(std::uint32_t member, ViewId change, std::uint64_t next_step);
 
  private:

@@ -1,10 +1,10 @@
 #pragma once
 
-// What a replica has of its loader: micro-batches ahead of need, in the order of the feed.
+// The micro-batches that a replica's loader has sent ahead of need, in the order of the feed.
 //
-// As many as the iterations under way have done with are kept without their credit, so that the
-// next iteration comes together while this one is made, whatever the link has room for. What is
-// beyond that waits with its credit. One thread.
+// Some of them are kept without their credit: as many as the iterations under way do not read any
+// more. So the next iteration gathers while this one is made, however little the link has room for.
+// What is beyond that waits with its credit. One thread.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,16 +21,16 @@ namespace troupe::actors {
 
 class Batches {
  public:
-  // From now on only what belongs to this feed counts, and everything else is let go of: so many
-  // that are missing come first, and then up to `most` in an iteration.
+  // From now on only what belongs to this feed counts; everything else is dropped. `missing`
+  // micro-batches come first, and then up to `most` in an iteration.
   void expect(std::uint32_t feed, std::size_t missing, std::size_t most);
   // A BatchMessage.
   void take(runtime::Message message);
-  // So many micro-batches of iterations under way hold their events.
+  // So many micro-batches of the iterations under way still hold their events.
   void note_in_use(std::size_t count);
 
-  // The next ones, which are these of this iteration; nothing when not all are here. An Error
-  // (kLostPeers): others are; whoever feeds this replica may be another node.
+  // The next micro-batches, which have to be these of this iteration; nothing when not all are
+  // here. An Error (kLostPeers) when others are here: the loader may be on another node.
   using Next = std::optional<std::vector<pipeline::MicroBatch>>;
   runtime::Result<Next> next(std::uint64_t iteration, std::span<const std::uint32_t> indices);
   std::size_t ahead() const { return gathered_.size() + waiting_.size(); }
@@ -39,7 +39,7 @@ class Batches {
   void gather();
 
   std::uint32_t feed_ = 0;
-  std::size_t missing_ = 0;  // of those that come first, not here yet
+  std::size_t missing_ = 0;  // how many of those that come first are not here yet
   std::size_t most_ = 0;
   std::size_t in_use_ = 0;
   std::deque<runtime::Message> gathered_;  // without their credit

@@ -23,42 +23,45 @@ Checkpointer::Checkpointer(CheckpointerOptions options, runtime::Disk& disk, con
 }
 
 void Checkpointer::start(Context& context) {
+  on<Snapshot>(&Checkpointer::receive_snapshot);
+  on<ValidatedState>(&Checkpointer::receive_validated);
+  on<LastState>(&Checkpointer::receive_last_state);
+  on<FinishMetrics>(&Checkpointer::receive_finish);
   metrics_ = context.out("metrics");
   samples_.start(context, "metrics");
 }
 
-void Checkpointer::receive(Context& context, Message message) {
-  Result<void> kept;
-  if (const auto* snapshot = message.as<Snapshot>()) {
-    kept = keep_newest(context, snapshot->state);
-  } else if (const auto* validated = message.as<ValidatedState>()) {
-    kept = keep_best(context, *validated);
-  } else if (const auto* last = message.as<LastState>()) {
-    LastStateDone done;
-    if (const auto saved = keep_newest(context, last->state); !saved.ok()) {
-      done.error = saved.error();
-    }
-    context.send_control("coordinator", Message::of(std::move(done)));
-  } else if (message.as<FinishMetrics>() != nullptr) {
-    finish_metrics(context, std::move(message));
+void Checkpointer::receive_snapshot(Context& context, const Snapshot& snapshot) {
+  log_failure(context, keep_newest(context, snapshot.state));
+}
+
+void Checkpointer::receive_validated(Context& context, const ValidatedState& validated) {
+  log_failure(context, keep_best(context, validated));
+}
+
+void Checkpointer::receive_last_state(Context& context, const LastState& last) {
+  LastStateDone done;
+  if (const auto saved = keep_newest(context, last.state); !saved.ok()) done.error = saved.error();
+  context.send_control("coordinator", Message::of(std::move(done)));
+}
+
+// The end goes to the Monitor behind the metrics that wait there. As a control message it would
+// overtake them, so it is sent as one only where so many wait that some are dropped anyway.
+void Checkpointer::receive_finish(Context& context, const FinishMetrics&, Message& message) {
+  if (metrics_.valid() && context.can_send(metrics_, message.bytes())) {
+    context.send(metrics_, std::move(message));
+  } else {
+    context.send_control("monitor", std::move(message));
   }
-  if (!kept.ok()) {
-    context.log().error(kept.error().message + "; older checkpoints stay as they are");
-  }
+}
+
+void Checkpointer::log_failure(Context& context, const Result<void>& kept) {
+  if (kept.ok()) return;
+  context.log().error(kept.error().message + "; older checkpoints stay as they are");
 }
 
 bool Checkpointer::is_new(const StatePointer& state) const {
   return !written_step_ || *written_step_ < state->step(training_.schedule.size());
-}
-
-// Sent as control it would overtake the metrics that wait at the monitor; only where those are so
-// many that some are dropped anyway may it.
-void Checkpointer::finish_metrics(Context& context, Message end) {
-  if (metrics_.valid() && context.can_send(metrics_, end.bytes())) {
-    context.send(metrics_, std::move(end));
-  } else {
-    context.send_control("monitor", std::move(end));
-  }
 }
 
 Result<void> Checkpointer::write(Context& context, const StatePointer& state) {
@@ -95,7 +98,7 @@ bool Checkpointer::is_in_folder(const std::vector<std::string>& names,
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Somebody may have removed the newest file.
+// A state that is not new is written again where somebody has removed its file, the newest.
 Result<void> Checkpointer::keep_newest(Context& context, const StatePointer& state) {
   if (!is_new(state)) {
     ASSIGN_OR_RETURN(const auto names, disk_.list(options_.folder));
@@ -107,7 +110,7 @@ Result<void> Checkpointer::keep_newest(Context& context, const StatePointer& sta
   return {};
 }
 
-// First the file, then its name, and only then the one that was best before goes.
+// The file is written first, then best.json names it, and only then the best file of before goes.
 Result<void> Checkpointer::keep_best(Context& context, const ValidatedState& validated) {
   const double figure = validated.figure_of_merit;
   if (!std::isfinite(figure) || (best_ && figure >= best_->figure_of_merit)) return {};
@@ -130,12 +133,12 @@ void Checkpointer::link(Context& context, const char* name, std::uint64_t step) 
   const std::string path = options_.folder + "/" + name;
   const auto linked = disk_.link(path, pipeline::checkpoint_name(step));
   if (linked.ok()) return;
-  (void)disk_.remove(path);  // it would name one that is older
+  (void)disk_.remove(path);  // it would point to an older checkpoint
   if (std::exchange(told_of_links_, true)) return;
   context.log().warning(linked.error().message + "; the names of checkpoints and best.json tell");
 }
 
-// A file that cannot be removed costs space, not the run.
+// A file that cannot be removed costs disk space and does not end the run.
 void Checkpointer::remove_old(Context& context) {
   const auto names = disk_.list(options_.folder);
   if (!names.ok()) {

@@ -1,8 +1,6 @@
 #include "actors/coordinator.h"
 
 #include <algorithm>
-#include <chrono>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,13 +8,7 @@
 namespace troupe::actors {
 namespace {
 
-// Less than the shortest patience with a standstill.
-constexpr auto kLookPause = std::chrono::milliseconds(50);
-
-std::string replica_name(std::uint32_t replica) { return fmt::format("replica.{}", replica); }
-
-}  // namespace
-
+using pipeline::Roster;
 using pipeline::View;
 using runtime::ChildDecision;
 using runtime::ChildEnd;
@@ -24,119 +16,108 @@ using runtime::Context;
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Message;
+using Phase = pipeline::Roster::Phase;
+
+// Less than the shortest patience with a standstill.
+constexpr auto kLookPause = std::chrono::milliseconds(50);
+
+std::string replica_name(std::uint32_t replica) { return fmt::format("replica.{}", replica); }
+
+pipeline::RosterOptions roster_options(const CoordinatorOptions& options) {
+  pipeline::RosterOptions roster;
+  roster.membership = options.membership;
+  for (const auto& place : options.places) roster.names.push_back(place.node);
+  roster.first_step = options.first_step;
+  roster.iterations = options.iterations;
+  roster.proven_steps = kProvenSteps;
+  roster.shares_anew = options.shares_anew;
+  roster.parting_grace = options.parting_grace;
+  roster.accused_grace = options.accused_grace;
+  return roster;
+}
+
+Roster::Report report_of(const Halted& halted) {
+  return {halted.change, halted.next_step, halted.kept_bytes, halted.view};
+}
+
+}  // namespace
 
 Coordinator::Coordinator(CoordinatorOptions options, std::shared_ptr<RunOutcome> outcome)
     : options_(std::move(options)),
       outcome_(std::move(outcome)),
-      membership_(options_.membership),
-      balancer_(options_.membership.weights.size()) {
-  const pipeline::MembershipOptions& membership = options_.membership;
-  CHECK(options_.places.size() * membership.replicas_per_member == membership.weights.size(),
-        "a place for each member");
-  for (const std::uint32_t member : membership.ring) {
-    if (is_away(member)) absent_.insert(member);
-    for (std::uint32_t i = 0; i < membership.replicas_per_member; ++i) {
-      training_.insert(member * membership.replicas_per_member + i);
-    }
-  }
-}
+      roster_(roster_options(options_)),
+      ending_(outcome_, options_.validate),
+      teller_(options_, roster_, *outcome_, ending_, drains_) {}
 
 void Coordinator::start(Context& context) {
+  on<Halted>(&Coordinator::receive_halted);
+  on<ReplicaEnd>(&Coordinator::receive_replica_end);
+  on<ValidationResult>(&Coordinator::receive_validation);
+  on<LastStateDone>(&Coordinator::receive_done);
+  on<CheckpointRequest>(&Coordinator::receive_checkpoint_request);
+  on<runtime::PeerJoined>(&Coordinator::receive_peer_joined);
+  on<runtime::PeerLost>(&Coordinator::receive_peer_lost);
+  on<runtime::PeerLeft>(&Coordinator::receive_peer_left);
+  on<FellowLost>(&Coordinator::receive_fellow_lost);
+  on<Leaving>(&Coordinator::receive_leaving);
+  on<MemberFailed>(&Coordinator::receive_member_failed);
+  on<Learned>(&Coordinator::receive_learned);
+  on<TooSlow>(&Coordinator::receive_too_slow);
+  on<Pace>(&Coordinator::receive_pace);
+  on<runtime::DrainAsked>(&Coordinator::receive_drain);
   if (options_.predecessor) {
-    return_to(context);
+    roster_.phase = Phase::kReturning;
+    roster_.changing_since = context.now();
+    roster_.causes.emplace_back("the head was lost; another process has taken its place");
+    return_by_ = context.now() + options_.return_within;
+    teller_.ask_for_steps_from(options_.predecessor->untold_step);
     context.after(kLookPause);
-  } else if (absent_.empty()) {
-    begin(context);
+  } else if (roster_.absent().empty()) {
+    pipeline::begin(roster_);
+    teller_.carry_out(context);
   } else {
     context.after(kLookPause);
   }
 }
 
+// Handlers change the roster, and what follows is carried out behind them.
+void Coordinator::receive(Context& context, Message message) {
+  roster_.now = context.now();
+  Actor::receive(context, std::move(message));
+  teller_.carry_out(context);
+}
+
 void Coordinator::timer(Context& context, runtime::TimerId) {
-  if (phase_ > Phase::kTraining || stopping_) return;
-  look_after_members(context);
+  if (roster_.phase > Phase::kTraining) return;
+  roster_.now = context.now();
+  // Waiting for members is no standstill, however long people take to start them.
+  if (roster_.phase < Phase::kTraining || roster_.membership.is_short()) context.post_progress();
+  const auto ended = options_.ended ? options_.ended() : std::vector<MissingMember>();
+  for (const MissingMember& missing : ended) {
+    const auto member = roster_.member_at(missing.node);
+    if (!member) continue;
+    // A head that returns is told again of all that have ever ended.
+    const bool is_news =
+        roster_.phase != Phase::kReturning || options_.predecessor->expected.contains(*member);
+    if (is_news) lose(roster_, *member, missing.error, "dead");
+    roster_.members[*member].state = Roster::Member::State::kLost;
+  }
+  teller_.carry_out(context);
+  if (roster_.phase == Phase::kReturning) {
+    look_for_returned(context);
+  } else {
+    look_after(roster_);
+  }
+  teller_.carry_out(context);
   context.after(kLookPause);
 }
 
-void Coordinator::look_after_members(Context& context) {
-  // Waiting for members is no standstill, however long it takes people to start them.
-  if (phase_ < Phase::kTraining || membership_.is_short()) context.post_progress();
-  if (options_.ended) {
-    for (const MissingMember& missing : options_.ended()) {
-      const auto member = member_at(missing.node);
-      if (!member) continue;
-      // Of all that ever ended a head that returns is told again.
-      const bool is_news =
-          phase_ != Phase::kReturning || options_.predecessor->expected.contains(*member);
-      if (is_news) lose_member(context, *member, missing.error);
-      lost_.insert(*member);
-    }
-  }
-  if (phase_ == Phase::kReturning) return look_for_returned(context);
-  // Those that could still have come may be lost by now.
-  if (membership_.is_short() && membership_.unheard().empty()) wait_for_members(context);
-  settle_quarrels(context);
-  let_waiting_leave(context);
-}
-
-void Coordinator::receive(Context& context, Message message) {
-  // What members want waits until it is known who they are.
-  const bool waits = message.as<MemberFailed>() != nullptr || message.as<Leaving>() != nullptr;
-  if (phase_ == Phase::kReturning && waits) {
-    deferred_.push_back(std::move(message));
-    return;
-  }
-  const std::string_view from = message.sender_name();
-  take_drains(context, message);
-  if (const auto* end = message.as<ReplicaEnd>()) {
-    take_end(context, *end);
-  } else if (const auto* halted = message.as<Halted>()) {
-    take_halted(context, *halted, from);
-  } else if (const auto* validation = message.as<ValidationResult>()) {
-    take_validation(context, *validation);
-  } else if (const auto* done = message.as<LastStateDone>()) {
-    take_done(context, from, done->error);
-  } else if (message.as<CheckpointRequest>() != nullptr) {
-    ask_for_checkpoint(context);
-  } else if (const auto* joined = message.as<runtime::PeerJoined>()) {
-    take_joined(context, *joined);
-  } else if (const auto* lost = message.as<runtime::PeerLost>()) {
-    if (const auto member = member_at(lost->node)) lose_member(context, *member, lost->error);
-  } else if (const auto* left = message.as<runtime::PeerLeft>()) {
-    const Error error{ErrorKind::kLostPeers, left->node + " has left the run"};
-    if (const auto member = member_at(left->node)) lose_member(context, *member, error, "ended");
-  } else if (const auto* quarrel = message.as<FellowLost>()) {
-    take_quarrel(context, *quarrel, from);
-  } else if (message.as<Leaving>() != nullptr) {
-    if (const auto member = member_at(from)) let_leave(context, *member, {});
-  } else if (const auto* learned = message.as<Learned>()) {
-    if (from == replica_name(learned->replica)) take_learned(context, *learned);
-  } else if (const auto* slow = message.as<TooSlow>()) {
-    take_too_slow(context, slow->member, from);
-  } else if (const auto* pace = message.as<Pace>()) {
-    if (from == replica_name(pace->replica)) take_pace(context, *pace);
-  } else if (const auto* failed = message.as<MemberFailed>()) {
-    // Of one that learns, it has cost nobody anything.
-    const auto member = member_at(from);
-    const bool is_new =
-        phase_ == Phase::kTraining && member && !membership_.present().contains(*member);
-    if (is_new) return expel(context, *member, failed->error);
-    stop_training(context, failed->error);
-    for (std::uint32_t i = 0; i < options_.membership.weights.size(); ++i) {
-      if (failed->actor == fmt::format("replica.{}", i)) replica_ended(context, i);
-    }
-  }
-}
-
 void Coordinator::undeliverable(Context& context, Message message, const Error& cause) {
-  if (lost_.empty()) Actor::undeliverable(context, std::move(message), cause);
-}
-
-std::optional<std::uint32_t> Coordinator::member_at(std::string_view node) const {
-  for (std::uint32_t i = 0; i < options_.places.size(); ++i) {
-    if (options_.places[i].node == node) return i;
-  }
-  return std::nullopt;
+  const auto& members = roster_.members;
+  const bool any_lost = std::any_of(members.begin(), members.end(), [](const auto& member) {
+    return member.state == Roster::Member::State::kLost;
+  });
+  if (!any_lost) Actor::undeliverable(context, std::move(message), cause);
 }
 
 std::optional<std::uint32_t> Coordinator::member_of_reducer(std::string_view reducer) const {
@@ -146,320 +127,239 @@ std::optional<std::uint32_t> Coordinator::member_of_reducer(std::string_view red
   return std::nullopt;
 }
 
-void Coordinator::take_joined(Context& context, const runtime::PeerJoined& peer) {
-  const auto member = member_at(peer.node);
+void Coordinator::receive_peer_joined(Context& context, const runtime::PeerJoined& peer) {
+  const auto member = roster_.member_at(peer.node);
   if (!member) return;
-  const bool learns = phase_ == Phase::kTraining && !stopping_ && !lost_.contains(*member);
+  const bool is_lost = roster_.is_lost(*member);
+  const char* state = roster_.phase == Phase::kTraining && !is_lost ? "joining" : "running";
   context.send_control(
-      "monitor",
-      Message::of(NodeChange{
-          peer.node, peer.host, peer.pid, peer.address, learns ? "joining" : "running", {}}));
-  if (lost_.contains(*member)) {
+      "monitor", Message::of(NodeChange{peer.node, peer.host, peer.pid, peer.address, state, {}}));
+  if (is_lost) {
     // The others have gone on without it, or whoever started it has told of its end already.
     const Error error{ErrorKind::kLostPeers,
                       fmt::format("the run has gone on without {}", peer.node)};
     context.send_control(peer.node, Message::of(Expelled{error}));
     return;
   }
-  here_.insert(*member);
-  if (phase_ == Phase::kReturning) return ask_returned(context, *member);
-  if (learns) return teach(context, *member);
-  absent_.erase(*member);
-  if (!absent_.empty()) {
+  arrive(roster_, *member);
+  if (roster_.phase == Phase::kReturning) {
+    // One that comes for the first time waits until the others go on.
+    if (!options_.predecessor->taken.contains(*member)) return;
+    context.send_control(options_.places[*member].reducer,
+                         Message::of(Halt{{options_.membership.term, 1}}));
+  } else if (roster_.phase == Phase::kGathering) {
     std::vector<std::string> names;
-    for (const std::uint32_t each : absent_) names.push_back(options_.places[each].node);
-    context.log().info(
-        fmt::format("{} is here; waiting for {}", peer.node, fmt::join(names, ", ")));
-  } else if (phase_ == Phase::kGathering && !stopping_) {
-    begin(context);
+    for (const std::uint32_t each : roster_.absent()) names.push_back(roster_.name(each));
+    if (!names.empty()) {
+      return context.log().info(
+          fmt::format("{} is here; waiting for {}", peer.node, fmt::join(names, ", ")));
+    }
+    pipeline::begin(roster_);
     context.after(kLookPause);
   }
 }
 
-void Coordinator::begin(Context& context) {
-  phase_ = Phase::kTraining;
-  for (const std::uint32_t replica : training_) {
-    context.send_control(fmt::format("replica.{}", replica),
-                         Message::of(BeginTraining{options_.state}));
-  }
-  RunOutcome::ViewChange first;
-  first.view = membership_.begin(options_.first_step);
-  tell_view(context, first);
+void Coordinator::receive_peer_lost(Context&, const runtime::PeerLost& lost) {
+  const auto member = roster_.member_at(lost.node);
+  if (!member) return;
+  drains_.answer(*member,
+                 Error{ErrorKind::kLostPeers,
+                       fmt::format("{} was lost while it left: {}; the others go on without it",
+                                   lost.node, lost.error.message)});
+  lose(roster_, *member, lost.error, "dead");
 }
 
-void Coordinator::lose_member(Context& context, std::uint32_t member, const Error& error,
-                              const char* state) {
-  if (!lost_.insert(member).second) return;
-  context.send_control(
-      "monitor",
-      Message::of(NodeChange{options_.places[member].node, {}, 0, {}, state, error.message}));
-  if (learners_.contains(member)) return lose_learner(context, member);
-  if (phase_ == Phase::kGathering) {
-    if (absent_.contains(member) || here_.contains(member)) stop_training(context, error);
-  } else if (phase_ == Phase::kTraining && membership_.present().contains(member)) {
-    go_on_without(context, member, error);
-  } else if (awaits("validator") && !membership_.view().ring.empty() &&
-             member == member_of(leading_replica())) {
-    context.send_control("validator", Message::of(last_state()));
-  }
+void Coordinator::receive_peer_left(Context&, const runtime::PeerLeft& left) {
+  const auto member = roster_.member_at(left.node);
+  if (!member) return;
+  drains_.answer(*member, {});
+  const Error error{ErrorKind::kLostPeers, left.node + " has left the run"};
+  lose(roster_, *member, error, "ended");
 }
 
-// What its replicas have not reported is lost with it; the others have it, or make it together.
-void Coordinator::go_on_without(Context& context, std::uint32_t member, const Error& error) {
-  const bool last = membership_.present() == std::set<std::uint32_t>{member};
-  const bool trained = std::any_of(training_.begin(), training_.end(), [&](std::uint32_t replica) {
-    return member_of(replica) == member;
+void Coordinator::receive_fellow_lost(Context& context, const FellowLost& lost, Message& message) {
+  const auto from = roster_.member_at(message.sender_name());
+  const auto about = roster_.member_at(lost.node);
+  if (!from || !about || roster_.phase == Phase::kOver) return;
+  roster_.quarrels.add({*from, *about, lost.error, context.now()});
+}
+
+void Coordinator::receive_leaving(Context&, const Leaving&, Message& message) {
+  if (roster_.phase == Phase::kReturning) return deferred_.push_back(std::move(message));
+  const auto member = roster_.member_at(message.sender_name());
+  if (member) let_leave(roster_, *member, {});
+}
+
+void Coordinator::receive_member_failed(Context&, const MemberFailed& failed, Message& message) {
+  if (roster_.phase == Phase::kReturning) return deferred_.push_back(std::move(message));
+  std::optional<std::uint32_t> replica;
+  for (std::uint32_t i = 0; i < options_.membership.weights.size(); ++i) {
+    if (failed.actor == replica_name(i)) replica = i;
+  }
+  note_failure(roster_, roster_.member_at(message.sender_name()), replica, failed.error);
+}
+
+void Coordinator::receive_learned(Context&, const Learned& learned, Message& message) {
+  if (message.sender_name() != replica_name(learned.replica)) return;
+  note_learned(roster_, learned.replica, learned.steps, learned.complete);
+}
+
+void Coordinator::receive_too_slow(Context&, const TooSlow& slow, Message& message) {
+  note_too_slow(roster_, slow.member, member_of_reducer(message.sender_name()));
+}
+
+void Coordinator::receive_pace(Context&, const Pace& pace, Message& message) {
+  if (message.sender_name() != replica_name(pace.replica)) return;
+  note_pace(roster_, pace.replica, pace.iteration, static_cast<double>(pace.micro_batches),
+            pace.seconds);
+}
+
+void Coordinator::receive_drain(Context& context, const runtime::DrainAsked& asked) {
+  const auto member = roster_.member_at(asked.node);
+  // Whoever asks while others wait for the same waits with them.
+  if (member && drains_.has(*member)) return drains_.add(*member, asked.reply);
+  if (auto objection = objection_to_drain(roster_, asked.node)) {
+    return asked.reply->answer(std::move(*objection));
+  }
+  const std::string why = fmt::format("{} has asked for it (troupe drain)", asked.by);
+  context.log().info(fmt::format("{} is let go: {}", asked.node, why));
+  drains_.add(*member, asked.reply);
+  let_leave(roster_, *member, why);
+}
+
+void Coordinator::receive_halted(Context& context, const Halted& halted, Message& message) {
+  const auto member = member_of_reducer(message.sender_name());
+  if (!member) return;
+  if (roster_.phase == Phase::kReturning) {
+    reports_[*member] = report_of(halted);
+    return look_for_returned(context);
+  }
+  note_halted(roster_, *member, report_of(halted));
+}
+
+// The newest View that anybody is in is the one to go on from, because nobody can have made a step
+// in a later one. When nobody is in a View, either the run was over, or the head was lost before it
+// told anybody of the first View.
+void Coordinator::look_for_returned(Context& context) {
+  const View* newest = pipeline::newest_view(reports_);
+  std::set<std::uint32_t> awaited = options_.predecessor->expected;
+  if (newest != nullptr) awaited.insert(newest->ring.begin(), newest->ring.end());
+  std::erase_if(awaited, [&](std::uint32_t member) {
+    return roster_.is_lost(member) || reports_.contains(member);
   });
-  // The last one takes with it what it had still to make.
-  if (last && trained) stop_training(context, error);
-  const bool was_changing = membership_.change().has_value();
-  membership_.lose(member);
-  std::erase_if(training_, [&](std::uint32_t replica) { return member_of(replica) == member; });
-  if (training_.empty()) return save(context);
-  if (stopping_) return;
-  if (!was_changing) changing_since_ = context.now();
-  causes_.push_back(error.message);
-  context.log().warning(
-      fmt::format("going on without {}: {}", options_.places[member].node, error.message));
-  std::vector<std::uint32_t> untaught;
-  for (const auto& [learner, about] : learners_) {
-    if (about.teacher == member) untaught.push_back(learner);
-  }
-  for (const std::uint32_t learner : untaught) {
-    expel(context, learner,
-          {ErrorKind::kLostPeers,
-           fmt::format("{} learned from {}, which is lost; join again",
-                       options_.places[learner].node, options_.places[member].node)});
-  }
-  admit_learners(context);
-  halt(context);
-}
-
-void Coordinator::take_quarrel(Context& context, const FellowLost& lost, std::string_view from) {
-  const auto one = member_at(from), other = member_at(lost.node);
-  if (!one || !other || phase_ > Phase::kTraining) return;
-  quarrels_.push_back({*one, *other, lost.error, context.now()});
-}
-
-// Members that cannot reach each other cannot stand in one ring. Usually one of the two is dead and
-// the head is about to notice; else the one goes that still learns, of equals the one that more
-// have lost, and then the later one. What learners say counts for no other quarrel: however many of
-// them cannot reach a member, the others can.
-void Coordinator::settle_quarrels(Context& context) {
-  const auto is_over = [&](const Quarrel& quarrel) {
-    return lost_.contains(quarrel.from) || lost_.contains(quarrel.about);
-  };
-  std::erase_if(quarrels_, is_over);
-  const auto learns = [&](std::uint32_t member) {
-    return !membership_.present().contains(member) || teachers_.contains(member);
-  };
-  // Both live, or the others do not need the one that goes.
-  const auto is_clear = [&](const Quarrel& quarrel) {
-    if (learns(quarrel.from) || learns(quarrel.about)) return true;
-    return std::any_of(quarrels_.begin(), quarrels_.end(), [&](const Quarrel& other) {
-      return other.from == quarrel.about && other.about == quarrel.from;
-    });
-  };
-  const auto due = std::find_if(quarrels_.begin(), quarrels_.end(), [&](const Quarrel& quarrel) {
-    const auto grace = is_clear(quarrel) ? options_.parting_grace : options_.accused_grace;
-    return context.now() - quarrel.since >= grace;
+  if (!awaited.empty() && context.now() < return_by_) return;
+  const std::vector<std::uint32_t>& ring = options_.membership.ring;
+  const bool all_here = std::all_of(ring.begin(), ring.end(), [&](std::uint32_t member) {
+    return reports_.contains(member) && !roster_.is_lost(member);
   });
-  if (due == quarrels_.end()) return;
-  const Quarrel quarrel = *due;
-  const auto complaints = [&](std::uint32_t member) {
-    return std::count_if(quarrels_.begin(), quarrels_.end(), [&](const Quarrel& each) {
-      return (each.from == member || each.about == member) && !learns(each.from) &&
-             !learns(each.about);
-    });
-  };
-  const auto rank = [&](std::uint32_t member) {
-    return std::tuple{learns(member), complaints(member), member};
-  };
-  const std::uint32_t leaves =
-      rank(quarrel.from) > rank(quarrel.about) ? quarrel.from : quarrel.about;
-  const Error error{quarrel.error.kind,
-                    fmt::format("{} has lost {}: {}", options_.places[quarrel.from].node,
-                                options_.places[quarrel.about].node, quarrel.error.message)};
-  expel(context, leaves, error);
+  if (newest != nullptr) {
+    go_on_from(roster_, View(*newest), std::exchange(reports_, {}), options_.predecessor->taken);
+  } else if (options_.predecessor->made_all) {
+    outcome_->state = options_.state;
+    outcome_->stopped = roster_.stop_asked;
+    roster_.phase = Phase::kOver;
+    return ending_.save(context, roster_);
+  } else if (all_here) {
+    roster_.causes.clear();
+    pipeline::begin(roster_);
+  } else {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(options_.return_within);
+    const std::string why =
+        awaited.empty() ? "all of them were lost with the head or after it"
+                        : fmt::format("none did within {} s of its restart", seconds.count());
+    ending_.note(Error{ErrorKind::kLostPeers,
+                       fmt::format("no member that trains has come back to the head: {}", why)});
+    return ending_.end(context, roster_);
+  }
+  if (roster_.stop_asked) pipeline::stop(roster_, std::nullopt);
+  for (Message& message : std::exchange(deferred_, {})) receive(context, std::move(message));
+  if (newest != nullptr) teach_newcomers(roster_);
 }
 
-// When training is over only a validation takes long, and the state it validates is the last.
+// When training is over only a validation takes long, and the state that it validates is the last.
 void Coordinator::stop(Context& context) {
-  stop_training(context, std::nullopt);
-  if (!awaits("validator")) return;
+  roster_.now = context.now();
+  pipeline::stop(roster_, std::nullopt);
+  teller_.carry_out(context);
+  if (!ending_.awaits("validator")) return;
   outcome_->stopped = true;
   context.stop_child("validator");
 }
 
-void Coordinator::stop_training(Context& context, std::optional<runtime::Error> error) {
-  if (error && !error_) error_ = std::move(error);
-  if (stopping_ || phase_ > Phase::kTraining) return;
-  if (phase_ == Phase::kReturning) {
-    stop_asked_ = true;
-    return;
-  }
-  stopping_ = true;
-  outcome_->stopped = true;
-  if (phase_ == Phase::kGathering) {
-    end_run(context);
-    return;
-  }
-  for (const std::uint32_t replica : training_) {
-    context.send_control(fmt::format("replica.{}", replica), Message::of(StopTraining{}));
-  }
-}
-
-void Coordinator::take_end(Context& context, const ReplicaEnd& end) {
-  if (phase_ < Phase::kTraining || membership_.view().ring.empty()) return;
-  // Replicas differ by at most one applied step; the newest state is the committed one.
-  const auto newer = [&] {
-    return outcome_->state == nullptr ||
-           std::pair{end.state->iteration, end.state->slot} >
-               std::pair{outcome_->state->iteration, outcome_->state->slot};
-  };
-  if (end.state != nullptr && newer()) {
-    outcome_->state = end.state;
-    outcome_->seconds = end.seconds;
-    outcome_->timed_events = end.timed_events;
-  }
-  if (end.replica == leading_replica()) {
-    finish_.told_until = end.last_step ? end.last_step->step + 1 : 0;
-  }
-  validations_[end.replica] = end.validations;
-  if (end.last_step && (!finish_.newest || end.last_step->step > finish_.newest->step)) {
-    finish_.newest = end.last_step;
-  }
-  if (end.error && !error_) error_ = end.error;
-  // Told to by a head that was lost before it had told all.
+void Coordinator::receive_replica_end(Context&, const ReplicaEnd& end) {
+  if (roster_.phase < Phase::kTraining || roster_.membership.view().ring.empty()) return;
+  ending_.add(end, end.replica == roster_.leading_replica());
+  // A head that was lost had told replicas to stop, but not all of them.
   const bool too_early = end.state != nullptr && end.state->iteration < options_.iterations;
-  if (too_early && !end.error && !stopping_) {
-    stop_training(context, Error{ErrorKind::kLostPeers,
-                                 "the head was lost while it ended the run; go on with --resume"});
+  if (too_early && !end.error && !outcome_->stopped) {
+    pipeline::stop(roster_, Error{ErrorKind::kLostPeers,
+                                  "the head was lost while it ended the run; go "
+                                  "on with --resume"});
   }
-  replica_ended(context, end.replica);
+  note_replica_end(roster_, end.replica);
 }
 
-// After training, the last state is written again where its file has gone.
-void Coordinator::ask_for_checkpoint(Context& context) {
-  if (phase_ == Phase::kTraining) {
-    context.send_control(fmt::format("replica.{}", leading_replica()),
-                         Message::of(CheckpointRequest{}));
-  } else if (phase_ > Phase::kTraining && outcome_->state != nullptr) {
+// After training the last state is written again, where its file has gone.
+void Coordinator::receive_checkpoint_request(Context& context, const CheckpointRequest&) {
+  if (roster_.phase == Phase::kTraining || roster_.phase == Phase::kStopping) {
+    context.send_control(replica_name(roster_.leading_replica()), Message::of(CheckpointRequest{}));
+  } else if (roster_.phase == Phase::kOver && outcome_->state != nullptr) {
     context.send_control("checkpointer", Message::of(Snapshot{outcome_->state}));
   }
 }
 
-void Coordinator::replica_ended(Context& context, std::uint32_t replica) {
-  if (training_.erase(replica) > 0 && training_.empty()) save(context);
+void Coordinator::receive_done(Context& context, const LastStateDone& done, Message& message) {
+  ending_.take_done(context, roster_, message.sender_name(), done.error);
 }
 
-void Coordinator::save(Context& context) {
-  phase_ = Phase::kSaving;
-  if (outcome_->state == nullptr) {
-    flush(context);
-    return;
-  }
-  awaited_ = {"checkpointer"};
-  if (options_.validate && !outcome_->stopped && !error_) awaited_.emplace_back("validator");
-  for (const std::string& actor : awaited_) {
-    context.send_control(actor, Message::of(last_state()));
-  }
-}
-
-// Of a leader that is lost no snapshot will come any more.
-LastState Coordinator::last_state() const {
-  // Of members that have gone before this head came.
-  if (membership_.view().ring.empty()) return {outcome_->state, 0, {}};
-  const std::uint32_t leader = leading_replica();
-  const auto sent = validations_.find(leader);
-  const bool comes = sent != validations_.end() && !lost_.contains(member_of(leader));
-  return {outcome_->state, comes ? sent->second : 0, fmt::format("replica.{}", leader)};
-}
-
-bool Coordinator::awaits(std::string_view actor) const {
-  return std::find(awaited_.begin(), awaited_.end(), actor) != awaited_.end();
-}
-
-void Coordinator::take_done(Context& context, std::string_view actor,
-                            const std::optional<runtime::Error>& error) {
-  if (error && !error_) error_ = error;
-  if (std::erase(awaited_, actor) == 0) return;
-  if (actor == "checkpointer") outcome_->saved = !error;
-  if (!awaited_.empty()) return;
-  if (phase_ == Phase::kSaving) {
-    flush(context);
-  } else {
-    end_run(context);
-  }
-}
-
-void Coordinator::flush(Context& context) {
-  phase_ = Phase::kFlushing;
-  awaited_ = {"monitor"};
-  context.send_control("checkpointer", Message::of(std::move(finish_)));
-}
-
-void Coordinator::release(Context& context, std::uint32_t member, const std::string& why) {
-  context.send_control(options_.places[member].node, Message::of(Release{why}));
-}
-
-void Coordinator::release_members(Context& context) {
-  for (const std::uint32_t member : here_) {
-    if (!lost_.contains(member)) release(context, member);
-  }
-}
-
-void Coordinator::end_run(Context& context) {
-  release_members(context);
-  if (error_) {
-    context.fail(*error_);
-  } else {
-    context.finish();
-  }
-}
-
-void Coordinator::take_validation(Context& context, const ValidationResult& result) {
+void Coordinator::receive_validation(Context& context, const ValidationResult& result) {
   outcome_->validation = {result.table, result.json};
   context.send_control("checkpointer",
                        Message::of(ValidatedState{result.state, result.figure_of_merit}));
 }
 
 // An actor that cannot go on ends the run, but not before the last committed state is saved, as far
-// as those who do that are alive. One that ended will not answer any more.
+// as those that save it are alive. One that has ended will not answer any more.
 ChildDecision Coordinator::child_ended(Context& context, const ChildEnd& end) {
+  const bool is_over = roster_.phase == Phase::kOver;
+  const bool trains = roster_.phase >= Phase::kTraining && !is_over;
   const bool needed = end.name == "checkpointer" || end.name == "monitor" ||
-                      (end.name.starts_with("replica.") && phase_ == Phase::kTraining);
+                      (end.name.starts_with("replica.") && trains);
   if (needed && end.error) {
-    release_members(context);
+    ending_.release_members(context, roster_);
     return ChildDecision::kEscalate;
   }
-  if (phase_ <= Phase::kTraining) {
-    if (end.error) stop_training(context, end.error);
-  } else {
-    take_done(context, end.name, end.error);
+  if (is_over) {
+    ending_.take_done(context, roster_, end.name, end.error);
+  } else if (end.error) {
+    roster_.now = context.now();
+    pipeline::stop(roster_, end.error);
+    teller_.carry_out(context);
   }
   return ChildDecision::kIgnore;
 }
 
 std::string Coordinator::waiting_for() const {
-  switch (phase_) {
+  switch (roster_.phase) {
     case Phase::kGathering:
-      return fmt::format("{} members to come", absent_.size());
+      return fmt::format("{} members to come", roster_.absent().size());
     case Phase::kReturning:
       return fmt::format("members to come back: {} have told where they are", reports_.size());
     case Phase::kTraining:
-      if (membership_.is_short()) {
-        return fmt::format("members to join: {} of {} are here", membership_.participants().size(),
+    case Phase::kStopping:
+      if (roster_.membership.is_short()) {
+        return fmt::format("members to join: {} of {} are here",
+                           roster_.membership.participants().size(),
                            options_.membership.min_members);
       }
-      if (membership_.change()) {
-        return fmt::format("member.{} to halt", fmt::join(membership_.unheard(), ", member."));
+      if (roster_.membership.change()) {
+        return fmt::format("member.{} to halt",
+                           fmt::join(roster_.membership.unheard(), ", member."));
       }
-      return fmt::format("the end of training: {} replicas have not ended", training_.size());
-    case Phase::kSaving:
-      return fmt::format("{} to finish the last state", fmt::join(awaited_, " and "));
-    case Phase::kFlushing:
-      return "the monitor to finish writing";
+      return fmt::format("the end of training: {} replicas have not ended",
+                         roster_.training.size());
+    case Phase::kOver:
+      return ending_.waiting_for();
   }
   return {};
 }

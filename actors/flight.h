@@ -1,10 +1,10 @@
 #pragma once
 
-// A step on its way to being applied: what one replica contributes to it, as messages to the
-// reducer, and what comes back.
+// A step under way: what one replica contributes to it, as messages to the reducer, and the sums
+// that come back.
 //
 // An attempt's buckets go out from the end of the contribution vector to its front, each as soon as
-// all of its elements are computed; its header goes last, when the state before the step is known.
+// all of its elements are computed. Its header goes last, when the state before the step is known.
 // One thread.
 
 #include <cstdint>
@@ -28,32 +28,31 @@ class Flight {
   // Buckets of at most segment_bytes, for the ring of the View.
   Flight(pipeline::StepShare share, std::int64_t segment_bytes, const pipeline::View& view);
 
-  // In another View: nothing is out, and the share may have taken over micro-batches.
+  // In another View: everything goes out again, and the share may have taken over micro-batches.
   void restart(const pipeline::View& view);
 
   pipeline::StepShare& share() { return share_; }
   const pipeline::StepShare& share() const { return share_; }
 
-  // Begins an attempt with these scales, which are kept if it is under way already.
+  // Begins an attempt with these scales. Does nothing if it is under way already.
   void begin(std::uint32_t attempt, const std::vector<std::int16_t>& scales,
              runtime::TimePoint now);
-  // Of the attempt that was begun: appends the buckets that lie in [from, end of the vector) and
-  // are not out yet.
+  // Appends the buckets of the attempt that lie in [from, end of the vector) and are not out yet.
   void add_buckets(std::int64_t from, Messages& out);
-  // When all are out.
+  // Appends the header, when all buckets are out.
   void add_header(const runtime::Hash128& state, Messages& out);
 
-  // All buckets are out and all is computed, what is only compared included.
+  // All buckets are out, and all is computed, micro-batches that are only compared included.
   bool contributed() const { return contributed_; }
   bool announced() const { return announced_; }  // and the header is out
   std::uint32_t attempt() const { return record_.header.attempt; }
   runtime::TimePoint begun_at() const { return begun_at_; }
 
-  // A reduced bucket of the attempt; false: it is none.
+  // Takes a bucket of sums; false: it is none of this attempt.
   bool take(const BucketMessage& body, const runtime::Buffer& sums);
-  // The reduced header, the last to come.
+  // Takes the reduced header, which comes last.
   void take(const pipeline::StepHeader& header) { record_.header = header; }
-  // When all has come. Before that the header is the replica's own.
+  // The step's record, when all has come. Before that its header is the replica's own.
   const pipeline::StepRecord& record() const { return record_; }
 
  private:

@@ -1,7 +1,6 @@
 #include "actors/loader.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -24,35 +23,28 @@ Loader::Loader(LoaderOptions options, pipeline::Dataset& dataset, pipeline::Samp
   ids_.resize(sampler.options().micro_batch);
 }
 
-void Loader::start(Context& context) { samples_.start(context); }
+void Loader::start(Context& context) {
+  on<Feed>(&Loader::receive_feed);
+  samples_.start(context);
+}
 
-void Loader::receive(Context& context, Message message) {
-  const auto* feed = message.as<Feed>();
-  if (feed == nullptr) return;
-  if (const char* const fault = fault_of(context, *feed, message.sender_name())) {
+void Loader::receive_feed(Context& context, const Feed& feed, Message& message) {
+  if (const char* const fault = fault_of(context, feed, message.sender_name())) {
     context.log().warning(fmt::format("{} asks for {}: refused", message.sender_name(), fault));
     return;
   }
-  begin(context, *feed);
+  begin(context, feed);
 }
 
 const char* Loader::fault_of(Context& context, const Feed& feed, std::string_view sender) const {
   if (sender != fmt::format("replica.{}", feed.replica)) return "what another replica is to be fed";
   if (!context.out(port_name(feed.replica)).valid()) return "what another loader is to feed it";
   const pipeline::View& view = *feed.view;
-  const std::set<std::uint32_t> members(view.ring.begin(), view.ring.end());
-  if (!members.contains(options_.checks.member_of(feed.replica))) return "micro-batches of no View";
+  if (!view.has(options_.checks.member_of(feed.replica))) return "micro-batches of no View";
   const std::uint32_t count = sampler_.options().micro_batches;
-  const auto are_owners = [&](const std::vector<std::uint32_t>& owners) {
-    return owners.size() == count && std::ranges::all_of(owners, [&](std::uint32_t owner) {
-             return members.contains(options_.checks.member_of(owner));
-           });
-  };
-  const bool is_sound =
-      are_owners(view.owners) && std::ranges::all_of(view.later, [&](const auto& assignment) {
-        return are_owners(assignment.owners);
-      });
-  if (!is_sound) return "micro-batches of another View";
+  if (!view.shares_out(count, options_.checks.replicas_per_member)) {
+    return "micro-batches of another View";
+  }
   const auto exists = [&](const Feed::Missing& each) {
     return each.iteration < options_.iterations &&
            std::ranges::all_of(each.micro_batches, [&](std::uint32_t i) { return i < count; });
@@ -79,8 +71,8 @@ void Loader::begin(Context& context, const Feed& feed) {
 
 void Loader::credit_returned(Context& context, std::string_view) { schedule(context); }
 
-// One micro-batch per replica and turn, so that none waits while another is filled up and a stop is
-// heard between turns.
+// A turn reads one micro-batch per replica, so that no replica waits while another is filled up,
+// and a stop is heard between turns.
 void Loader::timer(Context& context, runtime::TimerId) {
   turn_ = {};
   bool moved = false;
@@ -90,7 +82,8 @@ void Loader::timer(Context& context, runtime::TimerId) {
   if (moved) schedule(context);
 }
 
-// Else all there is would be read for nobody: what comes back gives its credit back.
+// A message that comes back returns its credit, so without this everything would be read for
+// nobody.
 void Loader::undeliverable(Context&, Message message, const runtime::Error&) {
   const auto* batch = message.as<BatchMessage>();
   if (batch == nullptr) return;
@@ -102,7 +95,7 @@ void Loader::schedule(Context& context) {
   if (turn_.number == 0) turn_ = context.after(runtime::Duration{0});
 }
 
-// Whether there may be anything for the replica from this iteration on.
+// Whether this iteration or a later one may have something for the replica.
 bool Loader::has_more(const Line& line, std::uint64_t iteration) const {
   if (options_.checks.every > 0 && line.view->ring.size() > 1) return true;
   const auto owns = [&](const std::vector<std::uint32_t>& owners) {
@@ -114,7 +107,7 @@ bool Loader::has_more(const Line& line, std::uint64_t iteration) const {
          });
 }
 
-// Goes to the first iteration from this one on that has something for the replica.
+// Goes to the first iteration, not before this one, that has something for the replica.
 void Loader::begin_iteration(Line& line, std::uint64_t iteration) const {
   line.next = 0;
   if (!has_more(line, iteration)) iteration = options_.iterations;
@@ -158,7 +151,7 @@ bool Loader::advance(Context& context, Line& line) {
   return true;
 }
 
-// The end comes first: a replica may have nothing of its own that it could stand behind.
+// The end of data is told first, because a replica may have no micro-batches that it could follow.
 runtime::Result<Message> Loader::read(const Line& line) {
   if (!line.told_end) return Message::of(EndOfData{options_.iterations});
   if (!line.missing.empty()) return read(line, line.missing.front());

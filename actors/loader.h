@@ -1,12 +1,13 @@
 #pragma once
 
-// Feeds the node's replicas, or, on the head, those of members without data: reads the
+// Feeds the node's replicas or, on the head, the replicas of members without data. It reads the
 // micro-batches of one iteration after another and sends each to the replica that owns it, as far
 // ahead as the links' credits allow.
 //
-// Ports: in control; out "batches.R" per replica R, "samples" (Monitor). A replica says what it is
-// to be fed, and again when that changes (Feed): who has said nothing costs nothing, and who cannot
-// be reached any more, or has been sent all, is forgotten. Has a thread of its own: reading blocks.
+// Ports: in control; out "batches.R" per replica R, "samples" (Monitor). A replica says what it
+// wants to be fed, and says so again when that changes (Feed). A replica that has said nothing
+// costs nothing. One that cannot be reached any more, or has been sent everything, is forgotten.
+// The Loader has a thread of its own because reading blocks.
 
 #include <cstdint>
 #include <deque>
@@ -26,23 +27,24 @@
 namespace troupe::actors {
 
 struct LoaderOptions {
-  std::uint64_t iterations = 0;  // end: number of iterations of the whole run
-  // What replicas compute to compare; members and owners are those of a View.
+  std::uint64_t iterations = 0;  // of the whole run; nothing is read beyond
+  // Which micro-batches are computed twice; members and owners come from each View.
   pipeline::SpotChecks checks;
 };
 
 class Loader final : public runtime::Actor {
+  using Context = runtime::Context;
+  using Message = runtime::Message;
+
  public:
   // `dataset` and `sampler` are the Loader's alone while it lives.
   Loader(LoaderOptions options, pipeline::Dataset& dataset, pipeline::Sampler& sampler);
 
-  void start(runtime::Context& context) override;
-  void receive(runtime::Context& context, runtime::Message message) override;
-  void credit_returned(runtime::Context& context, std::string_view port) override;
-  void timer(runtime::Context& context, runtime::TimerId id) override;
-  // To a replica that has ended, or is lost with its node.
-  void undeliverable(runtime::Context& context, runtime::Message message,
-                     const runtime::Error& cause) override;
+  void start(Context& context) override;
+  void credit_returned(Context& context, std::string_view port) override;
+  void timer(Context& context, runtime::TimerId id) override;
+  // A micro-batch came back, because its replica has ended or is lost with its node.
+  void undeliverable(Context& context, Message message, const runtime::Error& cause) override;
   std::string waiting_for() const override;
 
  private:
@@ -50,35 +52,37 @@ class Loader final : public runtime::Actor {
     std::uint64_t iteration = 0;
     std::uint32_t micro_batch = 0;
   };
-  // Where one replica's feed stands.
+  // How far one replica's feed has come.
   struct Line {
     runtime::PortId port;
     std::uint32_t replica = 0;
     std::uint32_t feed = 0;
-    std::deque<Which> missing;  // before all others
+    std::deque<Which> missing;  // these go before all others
     ViewPointer view;
     std::uint64_t iteration = 0;
     std::vector<std::uint32_t> micro_batches;  // of the iteration
     std::size_t next = 0;                      // into micro_batches
-    runtime::Message waiting;                  // read, but without credit
+    Message waiting;                           // read, but without credit
     bool told_end = false;
   };
-  void begin(runtime::Context& context, const Feed& feed);
-  // Null: the feed can be followed. Others than the node's own replicas may send anything.
-  const char* fault_of(runtime::Context& context, const Feed& feed, std::string_view sender) const;
+  void receive_feed(Context& context, const Feed& feed, Message& message);
+  void begin(Context& context, const Feed& feed);
+  // What is wrong with the feed; null: it can be followed. A replica of another node may send
+  // anything.
+  const char* fault_of(Context& context, const Feed& feed, std::string_view sender) const;
   bool has_ended(const Line& line) const;
-  bool advance(runtime::Context& context, Line& line);
+  bool advance(Context& context, Line& line);
   bool has_more(const Line& line, std::uint64_t iteration) const;
   void begin_iteration(Line& line, std::uint64_t iteration) const;
-  runtime::Result<runtime::Message> read(const Line& line);
-  runtime::Result<runtime::Message> read(const Line& line, const Which& which);
-  void schedule(runtime::Context& context);
+  runtime::Result<Message> read(const Line& line);
+  runtime::Result<Message> read(const Line& line, const Which& which);
+  void schedule(Context& context);
 
   LoaderOptions options_;
   pipeline::Dataset& dataset_;
   pipeline::Sampler& sampler_;
   std::map<std::uint32_t, Line> lines_;  // by replica, until they end
-  bool fed_ = false;                     // somebody, ever
+  bool fed_ = false;                     // some replica has asked
   std::vector<std::uint64_t> ids_;
   runtime::TimerId turn_;
   SampleTeller samples_;

@@ -13,7 +13,8 @@ namespace troupe::actors {
 
 namespace {
 
-// Many times what computing a micro-batch takes, after which the replica hears what it is asked.
+// A replica hears the question when it has computed its micro-batch, which takes a small part of
+// this.
 constexpr auto kTellWithin = std::chrono::minutes(5);
 
 }  // namespace
@@ -24,44 +25,64 @@ using runtime::Context;
 using runtime::Error;
 using runtime::Message;
 
-void Member::receive(Context& context, Message message) {
-  if (const auto* release = message.as<Release>()) {
-    if (!release->why.empty()) context.log().info("leaves the run: " + release->why);
-    if (failure_) {
-      fail(context, failure_->error);
-    } else {
-      context.finish();
-    }
-  } else if (const auto* expelled = message.as<Expelled>()) {
-    fail(context, expelled->error);
-  } else if (const auto* lost = message.as<runtime::PeerLost>()) {
-    if (lost->node == config::kHeadNode) return lose_head(context, *lost);
-    lose(context, *lost);
-  } else if (const auto* left = message.as<runtime::PeerLeft>()) {
-    if (left->node != config::kHeadNode) return;
-    fail(context,
-         {runtime::ErrorKind::kLostPeers, fmt::format("{} ended without a word", left->node)});
-  } else if (message.as<runtime::PeerAway>() != nullptr) {
-    head_is_away_ = true;
-    // The others notice, as when it dies.
-    if (leaves_) context.finish();
-  } else if (const auto* joined = message.as<runtime::PeerJoined>()) {
-    if (joined->node == config::kHeadNode) {
-      if (head_is_away_) tell_again(context);
-    } else if (!options_.reducer.empty()) {
-      context.send_control(options_.reducer, Message::of(FellowMet{joined->node}));
-    }
-  } else if (const auto* own = message.as<OwnState>()) {
-    if (!orphaned_) return;
-    options_.outcome->orphan_state = own->state;
-    fail(context, *orphaned_);
-  } else if (const auto* probe = message.as<Probe>()) {
-    report(context, *probe);
+void Member::start(Context&) {
+  on<Release>(&Member::receive_release);
+  on<Expelled>(&Member::receive_expelled);
+  on<runtime::PeerLost>(&Member::receive_peer_lost);
+  on<runtime::PeerLeft>(&Member::receive_peer_left);
+  on<runtime::PeerAway>(&Member::receive_peer_away);
+  on<runtime::PeerJoined>(&Member::receive_peer_joined);
+  on<OwnState>(&Member::receive_own_state);
+  on<Probe>(&Member::receive_probe);
+}
+
+void Member::receive_release(Context& context, const Release& release) {
+  if (!release.why.empty()) context.log().info("leaves the run: " + release.why);
+  if (failure_) {
+    fail(context, failure_->error);
+  } else {
+    context.finish();
   }
 }
 
-// What finds no room is dropped, as all metrics.
-void Member::report(Context& context, const Probe& probe) const {
+void Member::receive_expelled(Context& context, const Expelled& expelled) {
+  fail(context, expelled.error);
+}
+
+void Member::receive_peer_lost(Context& context, const runtime::PeerLost& lost) {
+  if (lost.node == config::kHeadNode) return lose_head(context, lost);
+  lost_.push_back({lost.node, lost.error});
+  context.send_control("coordinator", Message::of(FellowLost(lost_.back())));
+}
+
+void Member::receive_peer_left(Context& context, const runtime::PeerLeft& left) {
+  if (left.node != config::kHeadNode) return;
+  fail(context,
+       {runtime::ErrorKind::kLostPeers, fmt::format("{} ended without a word", left.node)});
+}
+
+void Member::receive_peer_away(Context& context, const runtime::PeerAway&) {
+  head_is_away_ = true;
+  // Without a head nobody can release this member. The others notice its end, as when it dies.
+  if (leaves_) context.finish();
+}
+
+void Member::receive_peer_joined(Context& context, const runtime::PeerJoined& joined) {
+  if (joined.node == config::kHeadNode) {
+    if (head_is_away_) repeat_reports(context);
+  } else if (!options_.reducer.empty()) {
+    context.send_control(options_.reducer, Message::of(FellowMet{joined.node}));
+  }
+}
+
+void Member::receive_own_state(Context& context, const OwnState& own) {
+  if (!orphaned_) return;
+  options_.outcome->orphan_state = own.state;
+  fail(context, *orphaned_);
+}
+
+// An answer that the link has no room for is dropped, as all metrics are.
+void Member::receive_probe(Context& context, const Probe& probe) {
   const runtime::PortId port = context.out("metrics");
   if (!port.valid()) return;
   NodeReport report{probe.request, probe.sent, probe.wants, context.now(), {}};
@@ -83,7 +104,8 @@ void Member::fail(Context& context, const Error& error) {
   context.fail(failure_ ? failure_->error : error);
 }
 
-// Whoever was refused is not alone: others go on with the run.
+// The state is saved only where nothing was heard of the head any more. A member that the head has
+// refused is not alone: the others go on with the run.
 void Member::lose_head(Context& context, const runtime::PeerLost& lost) {
   if (!lost.unheard || options_.replica.empty()) return fail(context, lost.error);
   orphaned_ = lost.error;
@@ -95,12 +117,7 @@ void Member::timer(Context& context, runtime::TimerId) {
   if (orphaned_) fail(context, *orphaned_);
 }
 
-void Member::lose(Context& context, const runtime::PeerLost& lost) {
-  lost_.push_back({lost.node, lost.error});
-  context.send_control("coordinator", Message::of(FellowLost(lost_.back())));
-}
-
-void Member::tell_again(Context& context) {
+void Member::repeat_reports(Context& context) {
   head_is_away_ = false;
   for (const FellowLost& lost : lost_) {
     context.send_control("coordinator", Message::of(FellowLost(lost)));

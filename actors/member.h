@@ -1,14 +1,17 @@
 #pragma once
 
-// Root of a node that computes: owns its loader, if it has data, and its replicas. Decides nothing
-// by itself: it tells the Coordinator when something failed, when it loses another member, or when
-// its node is to end, and ends when it is released, or expelled. While the head is away its node
-// goes on; what it has told meanwhile, and before, it tells the next Coordinator again. Without one
-// for good it ends, with the state that its replica has, which whoever runs the node may save.
+// The root actor of a node that computes. It owns the node's loader, if the node has data, its
+// replicas and its reducer. It decides nothing: it tells the Coordinator when an actor of the node
+// has failed, when the node has lost another member, and when the node is asked to end. It ends
+// when the Coordinator releases or expels it.
 //
-// What it is sent are control messages only. Port out: "metrics" (metrics lane), to the Monitor,
-// what it answers when that asks what the node does; without it nobody is answered. Called
-// "member.K" in the plan.
+// While the head is away the node goes on, and a new Coordinator is told again what the last one
+// was told. When the head is given up for good the member asks its replica for its state and ends,
+// so that its launcher can save that state.
+//
+// It receives control messages only. Out port: "metrics" (metrics lane) to the Monitor, with the
+// answers to its probes; where the plan wires none, probes are not answered. Called "member.K" in
+// the plan.
 
 #include <functional>
 #include <memory>
@@ -24,17 +27,18 @@
 
 namespace troupe::actors {
 
-// What a member came to. Filled by the Member; to be read when the node has ended.
+// What a member came to. The Member fills it; read it when the node has ended.
 struct MemberOutcome {
-  // Of one whose head is not heard of any more: its last committed one, if it has one. Else null.
+  // The last committed state of a member whose head was given up; null when there is none.
   StatePointer orphan_state;
 };
 
 struct MemberOptions {
-  std::string replica;  // that is asked for the state; "": none is
-  std::string reducer;  // that is told of fellows; "": none is
-  // What is told of the node when the Monitor asks: what it does, its traces() and its
-  // wait_for_graph(). Called in the Member's handlers; short. Null: nothing is told.
+  std::string replica;  // the replica that is asked for its state; "": none is
+  std::string reducer;  // the reducer that hears which fellows were met; "": none does
+  // What the Monitor is told of the node when it asks: what the node does, its traces() and its
+  // wait_for_graph(). Called in the Member's handlers, so it has to be short. Null: nothing is
+  // told.
   std::function<telemetry::NodeSample()> sample = nullptr;
   std::function<std::vector<runtime::ActorTrace>()> trace = nullptr;
   std::function<std::string()> waits = nullptr;
@@ -42,33 +46,41 @@ struct MemberOptions {
 };
 
 class Member final : public runtime::Actor {
+  using Context = runtime::Context;
+  using Message = runtime::Message;
+
  public:
   explicit Member(MemberOptions options = {}) : options_(std::move(options)) {}
 
-  void receive(runtime::Context& context, runtime::Message message) override;
-  // Tells the Coordinator, which lets the others go on without it.
-  void stop(runtime::Context& context) override;
+  void start(Context& context) override;
+  // Tells the Coordinator, which lets the others go on without this member.
+  void stop(Context& context) override;
   // The replica has not told its state in time.
-  void timer(runtime::Context& context, runtime::TimerId id) override;
-  // What cannot be told any more, the loss of the peer tells; and the replica may have ended.
-  void undeliverable(runtime::Context& context, runtime::Message message,
-                     const runtime::Error& cause) override;
-  runtime::ChildDecision child_ended(runtime::Context& context,
-                                     const runtime::ChildEnd& end) override;
+  void timer(Context& context, runtime::TimerId id) override;
+  // A message that does not reach the Coordinator needs no answer, because the loss of the head is
+  // told as well. A question to a replica that has ended does.
+  void undeliverable(Context& context, Message message, const runtime::Error& cause) override;
+  runtime::ChildDecision child_ended(Context& context, const runtime::ChildEnd& end) override;
   std::string waiting_for() const override { return "its release by the coordinator"; }
 
  private:
-  void report(runtime::Context& context, const Probe& probe) const;
-  void lose(runtime::Context& context, const runtime::PeerLost& lost);
-  void tell_again(runtime::Context& context);
-  void lose_head(runtime::Context& context, const runtime::PeerLost& lost);
-  // The first failure of its own is why, if there was one.
-  void fail(runtime::Context& context, const runtime::Error& error);
+  void receive_release(Context& context, const Release& release);
+  void receive_expelled(Context& context, const Expelled& expelled);
+  void receive_peer_lost(Context& context, const runtime::PeerLost& lost);
+  void receive_peer_left(Context& context, const runtime::PeerLeft& left);
+  void receive_peer_away(Context& context, const runtime::PeerAway& away);
+  void receive_peer_joined(Context& context, const runtime::PeerJoined& joined);
+  void receive_own_state(Context& context, const OwnState& own);
+  void receive_probe(Context& context, const Probe& probe);
+  void lose_head(Context& context, const runtime::PeerLost& lost);
+  void repeat_reports(Context& context);
+  // Ends with the first failure of this node's own actors if there was one, else with this error.
+  void fail(Context& context, const runtime::Error& error);
 
   MemberOptions options_;
-  std::optional<MemberFailed> failure_;  // the first
+  std::optional<MemberFailed> failure_;  // the first of this node
   std::vector<FellowLost> lost_;
-  std::optional<runtime::Error> orphaned_;  // why, while the replica is asked for its state
+  std::optional<runtime::Error> orphaned_;  // why the head was given up, while the replica is asked
   bool leaves_ = false;
   bool head_is_away_ = false;
 };

@@ -1,8 +1,8 @@
 #pragma once
 
 // The fields of every body of actors/messages.h that can leave its process, in the order of
-// messages.h (runtime/base/fields.h); docs/protocol.md describes them. What only the receiver can
-// know, such as which step is next, remains the receiver's to compare.
+// messages.h (runtime/base/fields.h); docs/protocol.md describes them. The receiver checks what
+// only it can know, such as which step is next.
 
 #include <cstdint>
 #include <functional>
@@ -21,13 +21,13 @@ namespace troupe::actors {
 
 using runtime::Like;
 
-// No contribution vector is longer (8 TiB), and none is cut in more buckets (1 TiB of 1 MiB): what
-// a receiver keeps by number, or multiplies, stays small or exact.
+// No contribution vector is longer (8 TiB), and none is cut into more buckets (1 TiB of 1 MiB). So
+// what a receiver keeps by number stays small, and what it multiplies stays exact.
 inline constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
 inline constexpr std::uint32_t kMostBuckets = 1U << 20;
 // No model has more loss terms.
 inline constexpr std::size_t kMostLosses = 256;
-// Iterations under way when a View begins.
+// The most iterations that can be under way when a View begins.
 inline constexpr std::size_t kMostIncomplete = 4;
 inline constexpr std::size_t kMostReason = 4096;
 
@@ -91,8 +91,7 @@ void fields(Archive& archive, Like<Feed::Missing> auto& missing) {
   archive.list("micro_batches", missing.micro_batches, pipeline::kMostMicroBatches);
 }
 
-// Whether the View is one that the receiver knows, and whether the micro-batches exist, only that
-// one can tell.
+// The receiver checks whether it knows the View and whether the micro-batches exist.
 template <class Archive>
 void fields(Archive& archive, Like<Feed> auto& body) {
   archive.number("replica", body.replica);
@@ -111,7 +110,7 @@ void fields(Archive& archive, Like<BatchMessage> auto& body) {
   archive.number("replica", body.replica);
 }
 
-// Sound means: three aligned payloads, of whole floats, and of three floats and one id per event.
+// Sound: three aligned payloads, of whole floats, and of three floats and one id per event.
 const char* fault_of(const BatchMessage& body, std::span<const runtime::Buffer> payloads);
 
 template <class Archive>
@@ -135,8 +134,8 @@ void fields(Archive& archive, Like<RingBucket> auto& body) {
   }
 }
 
-// Sound means: 0 <= begin < end, and one payload, of so many aligned integers, or floats in the
-// format that is named.
+// Sound: 0 <= begin < end, and one payload of so many aligned integers, or floats in the named
+// format.
 const char* fault_of(const RingBucket& body, std::span<const runtime::Buffer> payloads);
 
 template <class Archive>
@@ -162,7 +161,7 @@ void fields(Archive& archive, Like<RingHeader> auto& body) {
   archive.flag("combined", body.combined);
 }
 
-// Sound means: exponents that floats can have, and a tensor among them that is named.
+// Sound: exponents that floats can have, and a named tensor that is one of them.
 const char* fault_of(const RingHeader& body);
 
 template <class Archive>
@@ -242,7 +241,7 @@ void fields(Archive& archive, Like<Sample> auto& sample) {
   archive.real("value", sample.value);
 }
 
-// Sound means: a name as Sample has it. Values may be any.
+// Sound: a name as Sample has it. Any value is.
 const char* fault_of(const Sample& sample);
 
 template <class Archive>
@@ -266,14 +265,14 @@ void fields(Archive& archive, Like<NodeReport> auto& body) {
   archive.object("sample", body.sample);
 }
 
-// Sound means: one payload at most, no larger than a report may have.
+// Sound: one payload at most, no larger than a report may have.
 const char* fault_of(const NodeReport& body, std::span<const runtime::Buffer> payloads);
 
-// Whether a state that arrived is one of the model that is trained here; on any thread.
+// Checks that a state that has arrived is one of the model that is trained here. Any thread.
 using StateCheck = std::function<runtime::Result<void>(const pipeline::TrainingState& state)>;
 
-// All of the above. A body whose state `check_state` has an error for is refused like any that is
-// not sound; null: any state is taken.
+// Adds all of the above. A body whose state `check_state` refuses is refused like one that is not
+// sound; null: any state is taken.
 void add_wire_messages(runtime::WireTypes& types, const StateCheck& check_state = nullptr);
 
 }  // namespace troupe::actors

@@ -23,8 +23,8 @@ namespace troupe::actors {
 
 using StatePointer = std::shared_ptr<const pipeline::TrainingState>;
 
-// Coordinator -> Replica, control: everyone is there; train from this state. Replica -> Replica of
-// a member that learns, control: this is the state.
+// Coordinator -> Replica, control: all members are here; train from this state. Replica -> Replica
+// of a member that learns, control: this is the state that the lessons begin with.
 struct BeginTraining {
   static constexpr std::string_view kName = "begin-training";
   StatePointer state;
@@ -32,49 +32,49 @@ struct BeginTraining {
 
 using ViewPointer = std::shared_ptr<const pipeline::View>;
 
-// Coordinator -> Reducer, control: take part in no step any more, and answer with Halted.
+// Coordinator -> Reducer, control: stop taking part in steps, and answer with Halted.
 struct Halt {
   static constexpr std::string_view kName = "halt";
   pipeline::ViewId change;
 };
 
-// Reducer -> Coordinator, control: all replicas of the node have, or will have before anything that
-// comes later, the sums of all steps before next_step, and none of any other. 0 of one that has
-// neither been in a View nor begun to learn.
+// Reducer -> Coordinator, control: all replicas of the node have the sums of all steps before
+// next_step, or get them before anything else, and they have no sums of other steps. next_step is 0
+// for a member that has neither been in a View nor begun to learn.
 struct Halted {
   static constexpr std::string_view kName = "halted";
   pipeline::ViewId change;
   std::uint64_t next_step = 0;
-  // Of sums that are kept for members that lack them or learn: those of the newest step, and what
-  // waits for each that learns.
+  // The sums that are kept for other members: those of the newest step, and what waits for each
+  // member that learns.
   std::uint64_t kept_bytes = 0;
-  ViewPointer view = nullptr;  // that the member is in; null: in none yet
+  ViewPointer view = nullptr;  // the View that the member is in; null: in none yet
 };
 
 // Coordinator -> Reducer, control, and Reducer -> its replicas, data, behind the sums of all steps
-// before the View: who makes the steps from here on. The first one begins training.
+// before the View: who makes the steps from here on. The first View begins training.
 struct ViewMessage {
   static constexpr std::string_view kName = "view";
   ViewPointer view;
 };
 
-// Coordinator -> Reducer, control: let this member know all that comes of the steps from here on,
-// or no more. It is in no View.
+// Coordinator -> Reducer, control: begin to send this member the sums of all steps, or stop. The
+// member is in no View.
 struct Teach {
   static constexpr std::string_view kName = "teach";
   std::uint32_t member = 0;
   bool begins = true;
 };
 
-// Member -> its Reducer, control: the node has met that fellow, so that it can be taught. Never
-// leaves the node.
+// Member -> its Reducer, control: the node is connected to that fellow, which can be taught from
+// now on. Never leaves the node.
 struct FellowMet {
   static constexpr std::string_view kName = "fellow-met";
   std::string node;
 };
 
-// Reducer -> Coordinator, control: that member learns more slowly than steps are made, and is
-// taught no more.
+// Reducer -> Coordinator, control: that member learns more slowly than steps are made, and is not
+// taught any more.
 struct TooSlow {
   static constexpr std::string_view kName = "too-slow";
   std::uint32_t member = 0;
@@ -89,37 +89,37 @@ struct Lesson {
 };
 inline constexpr pipeline::ViewId kLesson{0, 1};
 
-// Reducer -> its first replica, data: send the state between the sums before and those that come
-// after this to the replicas of that member, as BeginTraining.
+// Reducer -> its first replica, data: send that member's replicas the state as it is after the sums
+// before this message, as BeginTraining.
 struct ShareState {
   static constexpr std::string_view kName = "share-state";
   std::uint32_t member = 0;
 };
 
-// Replica -> Coordinator, control: it was taught a state, and has since made of it in `steps` steps
-// what the others have made of theirs: none, and again when they are kProvenSteps. Once more when
-// it takes up the first View that it is in.
+// Replica -> Coordinator, control: it was taught a state, and has since applied `steps` steps to it
+// with the same result as the others. It says so when it has the state (0 steps), again after
+// kProvenSteps, and once more when it enters its first View.
 struct Learned {
   static constexpr std::string_view kName = "learned";
   std::uint32_t replica = 0;
   std::uint64_t steps = 0;
-  // Its node has all that the View is to go on from, and lacks nothing of who has taught it.
+  // It has entered its first View, and lacks nothing any more of what it was taught.
   bool complete = false;
 };
 inline constexpr std::uint64_t kProvenSteps = 2;
 
-// Replica -> Coordinator, control, when an epoch has ended: for how many micro-batches of whole
-// iterations, all slots of each, it took so long, waiting for their events included.
+// Replica -> Coordinator, control, at the end of an epoch: how long it took for the micro-batches
+// of some whole iterations, all slots of each, waiting for their events included.
 struct Pace {
   static constexpr std::string_view kName = "pace";
   std::uint32_t replica = 0;
-  std::uint64_t iteration = 0;  // that comes next
+  std::uint64_t iteration = 0;  // the next one
   std::uint64_t micro_batches = 0;
   double seconds = 0.0;
 };
 
-// Replica -> Loader that feeds it, control: these micro-batches at once, then those of the View
-// that are the replica's, from `iteration` on. Nothing of an earlier feed is wanted any more.
+// Replica -> its Loader, control: send the missing micro-batches at once, and then those that are
+// the replica's in the View, from `iteration` on. This replaces every earlier feed.
 struct Feed {
   static constexpr std::string_view kName = "feed";
   struct Missing {
@@ -128,7 +128,7 @@ struct Feed {
     bool operator==(const Missing&) const = default;
   };
   std::uint32_t replica = 0;
-  std::uint32_t number = 0;  // of the replica's feeds
+  std::uint32_t number = 0;  // counts the replica's feeds
   ViewPointer view;
   std::vector<Missing> missing;
   std::uint64_t iteration = 0;
@@ -141,12 +141,11 @@ struct BatchMessage {
   std::uint64_t iteration = 0;
   std::uint32_t micro_batch = 0;
   std::uint32_t events = 0;
-  std::uint32_t feed = 0;     // that it belongs to
-  std::uint32_t replica = 0;  // that it is for
+  std::uint32_t feed = 0;     // the number of its feed
+  std::uint32_t replica = 0;  // the one that it is for
 };
 
-// Loader -> Replica, data: training ends after the iterations before `iterations`. Before all
-// micro-batches of a feed.
+// Loader -> Replica, data: the run has so many iterations. The first message of every feed.
 struct EndOfData {
   static constexpr std::string_view kName = "end-of-data";
   std::uint64_t iterations = 0;
@@ -163,10 +162,10 @@ struct BucketMessage {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   bool floats = false;
-  pipeline::ViewId view{};  // that the part is computed in; of no account on the way back
+  pipeline::ViewId view{};  // in which the part is computed; not used on the way back
 };
 
-// Replica -> Reducer, then Reducer -> Replica, data: follows the last bucket of a step's attempt.
+// Replica -> Reducer and back, data: follows the last bucket of a step's attempt.
 struct HeaderMessage {
   static constexpr std::string_view kName = "header";
   pipeline::StepHeader header;
@@ -177,21 +176,21 @@ struct HeaderMessage {
 };
 
 // Reducer -> next Reducer of the ring, data: a bucket on its way round. Payload: int64 per element,
-// or floats in the format. Of the step before the View's first: from who has its sums to who lacks
-// them, summed.
+// or floats in the format. A bucket of the step before the View's first is summed, and goes from a
+// member that has the sums to one that lacks them.
 struct RingBucket {
   static constexpr std::string_view kName = "ring-bucket";
   BucketMessage bucket;
-  bool summed = false;  // of all members; else of those between the bucket's beginning and here
-  std::optional<pipeline::ReductionFormat> format;  // of floats
+  bool summed = false;  // over all members; else over those from the bucket's beginning to here
+  std::optional<pipeline::ReductionFormat> format;  // of floats; none: integers
 };
 
-// Reducer -> next Reducer of the ring, data: the header on its way round. Of the step before the
-// View's first: as a bucket, behind all of them.
+// Reducer -> next Reducer of the ring, data: the header on its way round. A header of the step
+// before the View's first goes the way of the buckets, behind them.
 struct RingHeader {
   static constexpr std::string_view kName = "ring-header";
   pipeline::StepHeader header;
-  bool combined = false;  // of all members; else of those between its beginning and here
+  bool combined = false;  // over all members; else over those from its beginning to here
   pipeline::ViewId view{};
   std::int64_t bytes() const {
     return static_cast<std::int64_t>(header.exponents.size() * sizeof(std::int16_t));
@@ -205,13 +204,13 @@ struct Snapshot {
 };
 
 // Coordinator that has taken the place of another -> leader's replica, control: tell the Monitor
-// all steps from this one on again, as far as they are remembered.
+// all steps from this one on again, as far as you remember them.
 struct TellSteps {
   static constexpr std::string_view kName = "tell-steps";
   std::uint64_t from = 0;
 };
 
-// Leader's replica -> Monitor, metrics: a committed step. Another leader tells the newest again.
+// Leader's replica -> Monitor, metrics: a committed step. A new leader tells the newest ones again.
 struct StepMetrics {
   static constexpr std::string_view kName = "step-metrics";
   std::uint64_t step = 0;
@@ -222,13 +221,13 @@ struct StepMetrics {
   std::uint64_t events = 0;
   std::uint64_t event_sum = 0;  // of the step's header: which events they were
   std::vector<double> losses;   // in the order of GanDescription::losses
-  // How the time since the step before was spent; they add up to it.
+  // How the time since the step before was spent. These add up to it.
   double load_seconds = 0.0;     // waiting for micro-batches
-  double compute_seconds = 0.0;  // computing, what of the next step was computed meanwhile included
+  double compute_seconds = 0.0;  // computing, this step or ahead of it
   double reduce_seconds = 0.0;   // waiting for the sum with nothing to compute
   double apply_seconds = 0.0;
   runtime::Hash128 state_hash;  // before the step
-  bool again = false;           // told before, or the next after those
+  bool again = false;           // it was told before, or is the next one after such steps
 };
 
 // Replica -> Coordinator, control: the last committed state.
@@ -243,14 +242,14 @@ struct ReplicaEnd {
   std::uint64_t validations = 0;         // snapshots it sent to the Validator
 };
 
-// Member -> Coordinator, control: the node's link to another member is gone.
+// Member -> Coordinator, control: the node has lost its connection to another member.
 struct FellowLost {
   static constexpr std::string_view kName = "fellow-lost";
   std::string node;
   runtime::Error error;
 };
 
-// Member -> Coordinator, control: the node was told to end, and will when it is released.
+// Member -> Coordinator, control: the node was told to end, and waits for its release.
 struct Leaving {
   static constexpr std::string_view kName = "leaving";
 };
@@ -266,17 +265,17 @@ struct StopTraining {
   static constexpr std::string_view kName = "stop-training";
 };
 
-// Member -> Coordinator, control: something on its node failed, so that the run cannot go on.
+// Member -> Coordinator, control: an actor of its node has failed, so the run cannot go on.
 struct MemberFailed {
   static constexpr std::string_view kName = "member-failed";
-  std::string actor;  // that failed, and will report nothing any more
+  std::string actor;  // it will report nothing any more
   runtime::Error error;
 };
 
 // Coordinator -> Member, control: the run is over, or the others go on without it.
 struct Release {
   static constexpr std::string_view kName = "release";
-  std::string why;  // for people; "" when it has asked for it itself, or the run is over
+  std::string why;  // for people; "" when the member wanted it itself, or the run is over
 };
 
 // Coordinator -> Replica, control: send a snapshot to the Checkpointer after the next commit.
@@ -289,8 +288,8 @@ struct CheckpointRequest {
 struct LastState {
   static constexpr std::string_view kName = "last-state";
   StatePointer state;
-  // Snapshots of this replica that come before it, although it overtakes them: the Validator waits
-  // for so many.
+  // This message overtakes snapshots of the leader that come before it. The Validator waits until
+  // so many have come.
   std::uint64_t snapshots = 0;
   std::string leader;
 };
@@ -301,7 +300,7 @@ struct LastStateDone {
   std::optional<runtime::Error> error;
 };
 
-// Validator -> Coordinator, control: what the state's generator is worth.
+// Validator -> Coordinator, control: how good the state's generator is.
 struct ValidationResult {
   static constexpr std::string_view kName = "validation-result";
   StatePointer state;
@@ -317,14 +316,14 @@ struct ValidatedState {
   double figure_of_merit = 0.0;
 };
 
-// Any -> Monitor, metrics: something worth a line: a checkpoint written, a validation.
+// Any -> Monitor, metrics: something that gets a line: a checkpoint was written, a validation.
 struct EventMetrics {
   static constexpr std::string_view kName = "event-metrics";
   telemetry::Record record;  // a checkpoint, a validation or a View; without its time
 };
 
-// Validator -> Monitor, metrics: what people look at of the state before `step`. Both are on one
-// node, so it never leaves it.
+// Validator -> Monitor, metrics: a report for people of the state before `step`. Both actors are on
+// one node, so the message never leaves it.
 struct ShowersMetrics {
   static constexpr std::string_view kName = "showers-metrics";
   std::uint64_t step = 0;
@@ -340,9 +339,9 @@ struct Sample {
 };
 inline constexpr std::size_t kMostSampleName = 64;
 
-// Any -> Monitor, metrics: numbers in the order in which they came about, kMostSamples at most.
-// With the sender's name they are values of the series SENDER/NAME. Nobody waits for them, and what
-// is dropped on the way changes nothing but curves.
+// Any -> Monitor, metrics: numbers in the order in which they arose, kMostSamples at most. They are
+// values of the series SENDER/NAME. Nobody waits for them, and what is dropped on the way changes
+// nothing but curves.
 struct SampleMetrics {
   static constexpr std::string_view kName = "sample-metrics";
   std::vector<Sample> samples;
@@ -359,14 +358,14 @@ inline constexpr std::size_t kMostSamples = 128;
 struct Probe {
   static constexpr std::string_view kName = "probe";
   enum class Wants : std::uint8_t { kNothing, kTrace, kWaits };  // besides
-  std::uint64_t request = 0;   // that wants it; 0: nothing more is wanted
+  std::uint64_t request = 0;   // the request that wants it; 0: nothing more is wanted
   runtime::TimePoint sent{0};  // on the head's clock
   Wants wants = Wants::kNothing;
 };
 
-// Member -> Monitor, metrics: the answer. At most one payload, what is wanted besides, as far as
-// the node can tell it: what its actors did lately, as telemetry::pack_actors() has it, or who
-// waits for whom, text.
+// Member -> Monitor, metrics: the answer. At most one payload with what is wanted besides, if the
+// node can tell it: what its actors did lately, as telemetry::pack_actors() writes it, or a text
+// that says who waits for whom.
 struct NodeReport {
   static constexpr std::string_view kName = "node-report";
   static constexpr std::size_t kMostContents = std::size_t{4} << 20;
@@ -378,8 +377,8 @@ struct NodeReport {
   std::int64_t bytes() const;
 };
 
-// Member -> its first replica, control: tell which state you have. Its answer, with the last
-// committed one; null of a replica that has not begun. Neither leaves the node.
+// Member -> its first replica, control: which state do you have? The answer has the last committed
+// one, or null when the replica has not begun. Neither leaves the node.
 struct TellState {
   static constexpr std::string_view kName = "tell-state";
 };
@@ -388,23 +387,23 @@ struct OwnState {
   StatePointer state;
 };
 
-// Coordinator -> Monitor, control: a node came, went or was lost.
+// Coordinator -> Monitor, control: a node has come, has left or is lost.
 struct NodeChange {
   static constexpr std::string_view kName = "node-change";
   std::string node, host;  // host: "" when it was told before
   std::uint64_t pid = 0;   // 0: the same
   std::string address;     // as the head sees it
   std::string state;       // "joining" while it learns, "running", "ended", "dead"
-  std::string cause;       // of the last two
+  std::string cause;       // why it has ended or is dead
 };
 
-// Coordinator -> Checkpointer, control, and on behind the last metrics -> Monitor: everything was
-// said; finish writing and answer the Coordinator with LastStateDone.
+// Coordinator -> Checkpointer, control, which passes it on to the Monitor behind the last metrics:
+// nothing more will come; finish writing and answer the Coordinator with LastStateDone.
 struct FinishMetrics {
   static constexpr std::string_view kName = "finish-metrics";
-  // The leader has told the Monitor all steps below it, and some may still be on their way.
+  // The leader has told the Monitor all steps before this one; some may still be on their way.
   std::uint64_t told_until = 0;
-  // The newest committed step. The leader may have been stopped before it, or be lost.
+  // The newest committed step. The leader may have been stopped before that, or may be lost.
   std::optional<StepMetrics> newest;
 };
 

@@ -16,8 +16,8 @@ using runtime::Context;
 using runtime::Message;
 
 constexpr auto kShowEvery = std::chrono::seconds(1);
-// With steps that were told and may have been dropped on the way: so many looks at the mailbox, in
-// a row, that find none.
+// At the end steps may still be on their way, or were dropped. After so many looks in a row that
+// find no step, none is waited for any more.
 constexpr auto kLookEvery = std::chrono::milliseconds(50);
 constexpr int kMostLooks = 20;
 
@@ -64,6 +64,14 @@ Monitor::Monitor(MonitorOptions options, runtime::Disk& disk)
 }
 
 void Monitor::start(Context& context) {
+  on<StepMetrics>(&Monitor::receive_step);
+  on<SampleMetrics>(&Monitor::receive_samples);
+  on<EventMetrics>(&Monitor::receive_event);
+  on<NodeReport>(&Monitor::receive_report);
+  on<Question>(&Monitor::receive_question);
+  on<ShowersMetrics>(&Monitor::receive_showers);
+  on<NodeChange>(&Monitor::receive_change);
+  on<FinishMetrics>(&Monitor::receive_finish);
   telemetry::SinkOptions sinks = options_.sinks;
   sinks.time = options_.time_of_day();
   sinks.warn = [log = context.log()](const std::string& line) { log.warning(line); };
@@ -88,31 +96,27 @@ void Monitor::timer(Context& context, runtime::TimerId id) {
   context.after(kShowEvery);
 }
 
-void Monitor::receive(Context& context, Message message) {
-  if (const auto* step = message.as<StepMetrics>()) {
-    if (step->again) options_.told_before = false;
-    if (!options_.told_before && is_to_come(*step)) take_step(context, *step);
-    if (finish_ && next_step_ >= finish_->told_until) finish(context);
-  } else if (const auto* event = message.as<EventMetrics>()) {
-    tell(event->record.step, event->record.body);
-  } else if (const auto* told = message.as<SampleMetrics>()) {
-    for (const Sample& sample : told->samples) {
-      board_.take(message.sender_name(), sample.name, sample.value);
-    }
-  } else if (const auto* report = message.as<NodeReport>()) {
-    take_report(context, message, *report);
-  } else if (const auto* question = message.as<Question>()) {
-    take_question(context, *question);
-  } else if (const auto* showers = message.as<ShowersMetrics>()) {
-    take_showers(context, *showers);
-  } else if (const auto* change = message.as<NodeChange>()) {
-    take_change(context, *change);
-  } else if (const auto* last = message.as<FinishMetrics>()) {
-    finish_ = *last;
-    if (next_step_ >= finish_->told_until) return finish(context);
-    // Between nodes metrics have a way of their own, on which they may be slower.
-    look_ = context.after(kLookEvery);
+void Monitor::receive_step(Context& context, const StepMetrics& step) {
+  if (step.again) options_.told_before = false;
+  if (!options_.told_before && is_to_come(step)) tell_step(context, step);
+  if (finish_ && next_step_ >= finish_->told_until) finish(context);
+}
+
+void Monitor::receive_event(Context&, const EventMetrics& event) {
+  tell(event.record.step, event.record.body);
+}
+
+void Monitor::receive_samples(Context&, const SampleMetrics& told, Message& message) {
+  for (const Sample& sample : told.samples) {
+    board_.take(message.sender_name(), sample.name, sample.value);
   }
+}
+
+void Monitor::receive_finish(Context& context, const FinishMetrics& last) {
+  finish_ = last;
+  if (next_step_ >= finish_->told_until) return finish(context);
+  // Metrics of other nodes take a way of their own, which may be slower.
+  look_ = context.after(kLookEvery);
 }
 
 void Monitor::tell(std::uint64_t step, telemetry::RecordBody body) {
@@ -134,7 +138,7 @@ void Monitor::finish(Context& context) {
   look_after_files();
   const auto newest = std::move(finish_->newest);
   finish_.reset();
-  if (newest && is_to_come(*newest)) take_step(context, *newest);
+  if (newest && is_to_come(*newest)) tell_step(context, *newest);
   if (const std::uint64_t made = next_step_ - options_.first_step; made > written_) {
     context.log().warning(fmt::format(
         "{} lacks {} lines of steps that came faster than they could be written, or were lost with "
@@ -151,7 +155,7 @@ void Monitor::finish(Context& context) {
   context.send_control("coordinator", Message::of(LastStateDone{}));
 }
 
-// Another node may say anything.
+// The step comes from another node, which may send anything.
 bool Monitor::is_to_come(const StepMetrics& step) const {
   const std::size_t slots = options_.schedule.size();
   return step.step >= next_step_ && step.slot < slots &&
@@ -160,7 +164,7 @@ bool Monitor::is_to_come(const StepMetrics& step) const {
          step.losses.size() == options_.losses.size();
 }
 
-void Monitor::take_step(Context& context, const StepMetrics& step) {
+void Monitor::tell_step(Context& context, const StepMetrics& step) {
   tell(step.step, facts_of(step, options_));
   next_step_ = step.step + 1;
   ++written_;
@@ -173,14 +177,15 @@ void Monitor::take_step(Context& context, const StepMetrics& step) {
                  step.slot + 1 == options_.schedule.size());
 }
 
-// Tells the step training has reached, so that a run that goes on knows which lines to keep.
-void Monitor::take_change(Context&, const NodeChange& change) {
+// The record names the step that training has reached, so that a run that goes on from a checkpoint
+// knows which lines to keep.
+void Monitor::receive_change(Context&, const NodeChange& change) {
   reports_->take_change(change);
   tell(next_step_, facts_of(change));
   if (options_.on_node) options_.on_node(change);
 }
 
-void Monitor::take_showers(Context& context, const ShowersMetrics& showers) {
+void Monitor::receive_showers(Context& context, const ShowersMetrics& showers) {
   const std::string name = telemetry::showers_file_name(showers.step);
   const std::string path = fmt::format("{}/{}", options_.showers_folder, name);
   auto written = disk_.make_folder(options_.showers_folder);
@@ -190,7 +195,7 @@ void Monitor::take_showers(Context& context, const ShowersMetrics& showers) {
   tell(showers.step, telemetry::ShowersFacts{"showers/" + name});
 }
 
-void Monitor::take_report(Context& context, const Message& message, const NodeReport& report) {
+void Monitor::receive_report(Context& context, const NodeReport& report, Message& message) {
   const std::string_view member = message.sender_name();
   reports_->take(member, report, message.payloads(), context.now());
   if (report.sample.node != member) return;
@@ -199,7 +204,7 @@ void Monitor::take_report(Context& context, const Message& message, const NodeRe
   take_sample(report.sample, clock ? Seconds(clock->error).count() : 0.0);
 }
 
-void Monitor::take_question(Context& context, const Question& question) {
+void Monitor::receive_question(Context& context, const Question& question) {
   const auto wanted = reports_->ask(question.wants, context.now(), question.done);
   if (wanted) probe(context, *wanted);
 }
@@ -228,7 +233,7 @@ void Monitor::tell_samples(Context& context) {
   reports_->tend(context.now());
   probe(context, reports_->beat(context.now()));
   if (options_.sample) take_sample(options_.sample(), 0.0);
-  // Of a session that has nothing to do they are not worth a file.
+  // A session that has nothing to do is not worth a file.
   if (!board_.empty() && sinks_->has_begun()) {
     tell(next_step_, board_.take_values());
   }

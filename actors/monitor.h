@@ -1,8 +1,8 @@
 #pragma once
 
-// Where metrics end: RUN/metrics.jsonl and whatever else is made of its records (docs/watching.md),
-// and the progress line on the terminal. Nothing that trains waits for it; how many steps it has
-// missed it says at the end.
+// Writes the metrics of the run: RUN/metrics.jsonl and everything else that is made of its records
+// (docs/watching.md), and the progress line on the terminal. Nothing that trains waits for it. At
+// the end it says how many steps it has missed.
 //
 // Ports: in "metrics" (metrics lane), control. Has a thread of its own: files block.
 
@@ -30,9 +30,9 @@ struct MonitorOptions {
   telemetry::SinkOptions sinks;  // all but `time` and `warn`
   std::string showers_folder;    // for files of showers; made when there are any
   telemetry::RunFacts facts;
-  telemetry::NodeFacts node;  // that this Monitor is on
-  // Of the same, on the Monitor's thread: what it does, about once a second, its traces() and its
-  // wait_for_graph(), when somebody asks. Empty: it tells nothing.
+  telemetry::NodeFacts node;  // the Monitor's own node
+  // Called on the Monitor's thread: what its node does, about once a second; the node's traces()
+  // and wait_for_graph(), when somebody asks. Empty: nothing is told of the node.
   std::function<telemetry::NodeSample()> sample;
   std::function<std::vector<runtime::ActorTrace>()> trace;
   std::function<std::string()> waits;
@@ -40,46 +40,51 @@ struct MonitorOptions {
   std::vector<model::SlotKind> schedule;
   ProgressOptions progress;
   std::uint64_t first_step = 0;  // the first that is to be told
-  // Another Monitor was told steps that it may not have written; what comes before they are told
-  // again is left out.
+  // Another Monitor was told steps that it may not have written. Steps are left out until those are
+  // told again.
   bool told_before = false;
   // Called about once a second on the Monitor's thread, and may block. True: the files of metrics
   // were removed with their folder, which is there again. Default: they stay.
   std::function<bool()> files_are_gone;
-  // Called with every change of another node, on the Monitor's thread; may block. Default: nobody.
+  // Called with every change of another node, on the Monitor's thread; may block. May be null.
   std::function<void(const NodeChange&)> on_node;
-  // Seconds since 1970. Default: of the system.
+  // Seconds since 1970. Default: the system's clock.
   std::function<double()> time_of_day;
 };
 
 class Monitor final : public runtime::Actor {
+  using Context = runtime::Context;
+  using Message = runtime::Message;
+
  public:
   // The disk outlives it.
   Monitor(MonitorOptions options, runtime::Disk& disk);
 
-  void start(runtime::Context& context) override;
-  void receive(runtime::Context& context, runtime::Message message) override;
-  void timer(runtime::Context& context, runtime::TimerId id) override;
+  void start(Context& context) override;
+  void timer(Context& context, runtime::TimerId id) override;
   // A member that is gone does not answer.
-  void undeliverable(runtime::Context&, runtime::Message, const runtime::Error&) override {}
+  void undeliverable(Context&, Message, const runtime::Error&) override {}
 
  private:
-  // A step of this run, and a later one than those that were written.
+  void receive_step(Context& context, const StepMetrics& step);
+  void receive_event(Context& context, const EventMetrics& event);
+  void receive_samples(Context& context, const SampleMetrics& told, Message& message);
+  void receive_report(Context& context, const NodeReport& report, Message& message);
+  void receive_question(Context& context, const Question& question);
+  void receive_showers(Context& context, const ShowersMetrics& showers);
+  void receive_change(Context& context, const NodeChange& change);
+  void receive_finish(Context& context, const FinishMetrics& last);
+  // Whether it is a step of this run, and a later one than those that were written.
   bool is_to_come(const StepMetrics& step) const;
-  // Into all sinks, with the time of now.
+  // Gives a record to all sinks, with the present time.
   void tell(std::uint64_t step, telemetry::RecordBody body);
-  void take_step(runtime::Context& context, const StepMetrics& step);
-  void take_change(runtime::Context& context, const NodeChange& change);
-  void look_after_files();
-  void look_for_steps(runtime::Context& context);
-  void take_showers(runtime::Context& context, const ShowersMetrics& showers);
-  void take_report(runtime::Context& context, const runtime::Message& message,
-                   const NodeReport& report);
-  void take_question(runtime::Context& context, const Question& question);
+  void tell_step(Context& context, const StepMetrics& step);
   void take_sample(const telemetry::NodeSample& sample, double clock_error);
-  void probe(runtime::Context& context, const Probe& probe) const;
-  void tell_samples(runtime::Context& context);
-  void finish(runtime::Context& context);
+  void tell_samples(Context& context);
+  void probe(Context& context, const Probe& probe) const;
+  void look_after_files();
+  void look_for_steps(Context& context);
+  void finish(Context& context);
 
   MonitorOptions options_;
   runtime::Disk& disk_;
@@ -89,9 +94,9 @@ class Monitor final : public runtime::Actor {
   std::optional<NodeReports> reports_;
   std::uint64_t next_step_;              // the one after the newest that was written
   std::uint64_t written_ = 0;            // steps
-  std::optional<FinishMetrics> finish_;  // while steps are awaited that it has overtaken
+  std::optional<FinishMetrics> finish_;  // while the steps that it has overtaken are awaited
   runtime::TimerId look_;
-  int looks_ = 0;  // since a step came
+  int looks_ = 0;  // without a step between them
 };
 
 }  // namespace troupe::actors

@@ -14,7 +14,7 @@ namespace {
 using runtime::Buffer;
 using runtime::TimePoint;
 
-// An answer that comes later than so many probes says nothing of a clock any more.
+// An answer that comes after so many later probes says nothing about a clock any more.
 constexpr std::size_t kMostSent = 64;
 
 std::string_view text_in(const Buffer& contents) {
@@ -36,8 +36,8 @@ std::string trace_of(const NodeAnswers& answers) {
   return telemetry::trace_json(trace);
 }
 
-// A wait-for graph without the lines of actors of which that node knows nothing but that they are
-// on another one, which tells of them itself.
+// A wait-for graph without the lines of actors that are on another node, which has lines of its own
+// for them.
 std::string told_here(std::string_view graph) {
   std::string kept;
   std::istringstream lines{std::string(graph)};
@@ -127,7 +127,7 @@ void NodeReports::take(std::string_view member, const NodeReport& report,
       bytes_of_members() > options_.most_bytes - payloads.front().size()) {
     question.answers.missing.push_back(name);
   } else {
-    // Copied: what came over a connection stays in its memory no longer than the message.
+    // Copied, because what came over a connection stays in memory only as long as the message.
     question.answers.answers.push_back({name, {}, Buffer::copy_of(payloads.front().bytes())});
   }
   if (question.awaited.empty()) finish(found);
@@ -158,7 +158,7 @@ void NodeReports::finish(std::map<std::uint64_t, Question>::iterator question) {
   std::sort(answers.missing.begin(), answers.missing.end());
   std::sort(std::next(answers.answers.begin()), answers.answers.end(),
             [](const auto& a, const auto& b) { return a.node < b.node; });
-  // Clocks as they are known by now.
+  // Clocks are taken as they are known by now.
   for (NodeAnswers::Answer& answer : answers.answers) {
     answer.clock = clock(answer.node).value_or(telemetry::ClockOffset::Estimate{});
   }

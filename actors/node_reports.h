@@ -1,8 +1,8 @@
 #pragma once
 
-// What the Monitor asks the members of a run and hears from them: what their nodes do, how far
+// What the Monitor asks the members of a run, and what they answer: what their nodes do, how far
 // their clocks are from its own, and, when somebody wants to know, the traces or the wait-for
-// graphs of all. It sends nothing itself: it says what to send.
+// graphs of all. This class sends nothing itself; it says what to send.
 //
 //   every second:        send reports.beat(now) to each of reports.members(); reports.tend(now)
 //   somebody wants:      send *reports.ask(wants, now, done) to each of reports.members()
@@ -32,39 +32,39 @@ namespace troupe::actors {
 struct NodeAnswers {
   struct Answer {
     std::string node;
-    telemetry::ClockOffset::Estimate clock;  // nothing but zeros of this node
+    telemetry::ClockOffset::Estimate clock;  // zero for this node
     runtime::Buffer contents;                // as NodeReport has it
   };
   Probe::Wants wants = Probe::Wants::kNothing;
   std::vector<Answer> answers;       // this node's own first, then in the order of names
-  std::vector<std::string> missing;  // who did not answer, or could not tell, in time
+  std::vector<std::string> missing;  // nodes that did not answer in time, or could not tell
 };
 
-// The trace of all, see telemetry/trace/trace_json.h, or their wait-for graphs one after the other,
-// with the names of nodes that did not answer. Pure, any thread; a trace of many nodes takes a
-// second.
+// The trace of all nodes (telemetry/trace/trace_json.h), or their wait-for graphs one after the
+// other, with the names of nodes that did not answer. Pure; any thread. A trace of many nodes takes
+// a second.
 std::string text_of(const NodeAnswers& answers);
 
-// Whoever runs the node -> Monitor, control: ask all nodes. Never leaves the node.
+// The launcher of the node -> Monitor, control: ask all nodes. Never leaves the node.
 struct Question {
   static constexpr std::string_view kName = "question";
   Probe::Wants wants = Probe::Wants::kNothing;
-  // Called once by the Monitor, on its thread, or never when it ends before.
+  // Called once by the Monitor, on its thread; not called when the Monitor ends before.
   std::function<void(NodeAnswers)> done;
 };
 
 struct NodeReportsOptions {
-  std::string node = "head";  // this one
-  // Of this node; null: it has nothing to tell. Called by ask().
+  std::string node = "head";  // this node
+  // What this node has to tell; null: nothing. Called by ask().
   std::function<std::vector<runtime::ActorTrace>()> trace = nullptr;
   std::function<std::string()> waits = nullptr;
   // How long the members have to answer a question.
   runtime::Duration patience = std::chrono::seconds(2);
-  // Questions that wait for answers at a time.
+  // How many questions may wait for answers at a time.
   std::size_t most_questions = 8;
-  // What members said to all of those, together: who comes after that is missing. The trace of so
-  // much takes up to twelve times as much memory while it is made, see
-  // telemetry/trace/trace_bytes.h.
+  // How much is kept of the members' answers to all of these together. A member whose answer does
+  // not fit counts as missing. Making a trace of so much takes up to twelve times as much memory
+  // (telemetry/trace/trace_bytes.h).
   std::size_t most_bytes = std::size_t{32} << 20;
 };
 
@@ -74,29 +74,29 @@ class NodeReports {
   using Done = std::function<void(NodeAnswers)>;
 
   explicit NodeReports(NodeReportsOptions options = {});
-  // Whoever still waits is answered with what has come.
+  // Answers everybody who still waits with what has come.
   ~NodeReports();
   NodeReports(const NodeReports&) = delete;
   NodeReports& operator=(const NodeReports&) = delete;
 
-  // Those that are there, by name.
+  // The members that are here, by name.
   const std::set<std::string>& members() const { return members_; }
   void take_change(const NodeChange& change);
 
-  // A Probe for each member, to be sent at `now`: what does your node do?
+  // A Probe for each member, to be sent at `now`, that asks what its node does.
   Probe beat(runtime::TimePoint now);
-  // The same, and a question besides. `done` is called once: in take(), take_change() or tend()
+  // The same, with a question besides. `done` is called once: in take(), take_change() or tend()
   // when all members have answered or had their time, in here when there are none, or in the
-  // destructor. Nothing when too many questions are open: `done` is not called then.
+  // destructor. Returns nothing when too many questions are open; `done` is not called then.
   std::optional<Probe> ask(Probe::Wants wants, runtime::TimePoint now, Done done);
 
-  // A report of the member of that name; whatever is in it, and whoever it is of. Heard at `now`.
+  // A report came from the member of that name at `now`. It may hold anything.
   void take(std::string_view member, const NodeReport& report,
             std::span<const runtime::Buffer> payloads, runtime::TimePoint now);
-  // Gives up on those that had their time. To be called now and then.
+  // Gives up on members that had their time. To be called now and then.
   void tend(runtime::TimePoint now);
 
-  // Of a member's clock; nothing: it has not answered yet.
+  // How far a member's clock is off; nothing: it has not answered yet.
   std::optional<telemetry::ClockOffset::Estimate> clock(std::string_view member) const;
 
  private:
@@ -109,7 +109,7 @@ class NodeReports {
 
   Probe probe(std::uint64_t request, Probe::Wants wants, runtime::TimePoint now);
   NodeAnswers::Answer own_answer(Probe::Wants wants) const;
-  // Of all open questions.
+  // How much is kept of the members' answers to all open questions.
   std::size_t bytes_of_members() const;
   void finish(std::map<std::uint64_t, Question>::iterator question);
 

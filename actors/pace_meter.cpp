@@ -5,7 +5,7 @@
 namespace troupe::actors {
 namespace {
 
-// One that a cache was cold in, or the system had other things to do, does not decide.
+// So that no single iteration decides in which a cache was cold or the system was busy.
 constexpr std::uint64_t kFewestIterations = 8;
 
 }  // namespace

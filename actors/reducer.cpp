@@ -1,423 +1,307 @@
 #include "actors/reducer.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "config/cluster_plan.h"
+
 namespace troupe::actors {
 namespace {
 
-using runtime::Buffer;
 using runtime::Context;
 using runtime::Message;
 
-// A later step may be contributed before an earlier one is applied, but not two of them.
-constexpr std::size_t kMostRounds = 2;
+pipeline::ViewId view_of(const RingBucket& body) { return body.bucket.view; }
+pipeline::ViewId view_of(const RingHeader& body) { return body.view; }
+std::uint64_t step_of(const RingBucket& body) { return body.bucket.step; }
+std::uint64_t step_of(const RingHeader& body) { return body.header.step; }
+
+Message message_of(const RingOutcome::Sending& sending) {
+  return std::visit(
+      [&](const auto& body) {
+        using Body = std::decay_t<decltype(body)>;
+        constexpr bool has_sums =
+            std::is_same_v<Body, RingBucket> || std::is_same_v<Body, BucketMessage>;
+        if constexpr (has_sums) return Message::of(Body(body), {sending.sums});
+        return Message::of(Body(body));
+      },
+      sending.body);
+}
+
+bool goes_to_replicas(const RingOutcome::Sending& sending) {
+  return std::holds_alternative<BucketMessage>(sending.body) ||
+         std::holds_alternative<HeaderMessage>(sending.body);
+}
 
 }  // namespace
 
-Reducer::Reducer(ReducerOptions options) : options_(std::move(options)) {
-  arithmetic_.emplace(options_.lossy, options_.slot_floats);
-}
+Reducer::Reducer(ReducerOptions options) : options_(std::move(options)), sum_(options_) {}
 
 void Reducer::start(Context& context) {
+  on<RingBucket>(&Reducer::receive_ring<RingBucket>);
+  on<BucketMessage>(&Reducer::receive_bucket);
+  on<RingHeader>(&Reducer::receive_ring<RingHeader>);
+  on<HeaderMessage>(&Reducer::receive_header);
+  on<Halt>(&Reducer::receive_halt);
+  on<ViewMessage>(&Reducer::receive_view);
+  on<Teach>(&Reducer::receive_teach);
+  on<FellowMet>(&Reducer::receive_fellow_met);
+  on<Lesson>(&Reducer::receive_lesson);
   samples_.start(context);
   for (std::uint32_t i = 0; i < options_.replicas; ++i) {
-    replicas_.push_back({context.out(fmt::format("reduced.{}", options_.first_replica + i)), {}});
+    replicas_.emplace_back(context.out(fmt::format("reduced.{}", options_.first_replica + i)));
   }
 }
 
-void Reducer::receive(Context& context, Message message) {
-  const std::string who(message.sender_name());
-  if (const auto* bucket = message.as<BucketMessage>()) {
-    const BucketMessage body = *bucket;
-    if (!is_reducing() || body.view != view_->id) return;
-    Buffer part = message.take_payloads().front();
-    take_contribution(context, body, std::move(part), who);
-  } else if (const auto* header = message.as<HeaderMessage>()) {
-    if (!is_reducing() || header->view != view_->id) return;
-    take_contribution(context, header->header, who);
-  } else if (message.as<RingBucket>() != nullptr || message.as<RingHeader>() != nullptr) {
-    take_ring(context, std::move(message));
-  } else if (const auto* halting = message.as<Halt>()) {
-    halt(context, halting->change);
-  } else if (const auto* change = message.as<ViewMessage>()) {
-    take_view(context, change->view, who);
-  } else if (const auto* lesson = message.as<Teach>()) {
-    teach(context, *lesson);
-  } else if (const auto* met = message.as<FellowMet>()) {
-    take_met(context, *met);
-  } else if (const auto* beginning = message.as<Lesson>()) {
-    if (view_ != nullptr || learns_) return refuse(context, who, "a lesson");
-    learns_ = true;
-    next_step_ = beginning->next_step;
-  }
+void Reducer::receive_bucket(Context& context, const BucketMessage& body, Message& message) {
+  if (!is_reducing() || body.view != view_->id) return;
+  runtime::Buffer part = message.take_payloads().front();
+  carry_out(context, sum_.contribute(body, std::move(part), message.sender_name(), context.now()));
 }
 
-void Reducer::take_ring(Context& context, Message message) {
-  const std::string who(message.sender_name());
-  const auto* bucket = message.as<RingBucket>();
-  const auto* header = message.as<RingHeader>();
-  const pipeline::ViewId id = bucket != nullptr ? bucket->bucket.view : header->view;
-  if (id == kLesson) return take_lesson(context, std::move(message), who);
+void Reducer::receive_header(Context& context, const HeaderMessage& body, Message& message) {
+  if (!is_reducing() || body.view != view_->id) return;
+  carry_out(context, sum_.contribute(body.header, message.sender_name(), context.now()));
+}
+
+// A message of the ring is one of these, in this order:
+// - a lesson, wanted only while this member learns;
+// - of a View that comes later: kept until that is entered;
+// - of a View that is over: dropped;
+// - the step before the View's first, given by a member that has it; wanted only by one that lacks
+//   it and is not taught it;
+// - a step of this View, which waits while the step before the View is lacking.
+template <class Body>
+void Reducer::receive_ring(Context& context, const Body& body, Message& message) {
+  const pipeline::ViewId id = view_of(body);
+  if (id == kLesson) {
+    if (!learns_) return;
+    RingOutcome outcome = sum_.take_given(body, message);
+    const bool complete = outcome.summed.has_value();
+    carry_out(context, std::move(outcome));
+    if (complete && view_ != nullptr && !is_lagging()) enter_view(context);
+    return;
+  }
   if (view_ == nullptr || id > view_->id) {
     early_.push_back(std::move(message));
     return;
   }
   if (id < view_->id || halted_for_ > view_->id) return;
-  const std::uint64_t step = bucket != nullptr ? bucket->bucket.step : header->header.step;
+  const std::uint64_t step = step_of(body);
   if (step + 1 == view_->first_step) {
-    take_handed_over(context, std::move(message), who);
+    if (!is_lagging() || learns_) {
+      return context.fail(sum_.refusal(message.sender_name(), fmt::format("step {}", step)));
+    }
+    RingOutcome outcome = sum_.take_given(body, message);
+    const bool complete = outcome.summed.has_value();
+    carry_out(context, std::move(outcome));
+    if (complete) enter_view(context);
   } else if (is_lagging()) {
     early_.push_back(std::move(message));
-  } else if (bucket != nullptr) {
-    const RingBucket body = *bucket;
-    take_ring(context, body, std::move(message), who);
   } else {
-    take_ring(context, *header, who);
+    carry_out(context, sum_.take_ring(body, message, context.now()));
   }
 }
 
-Reducer::Round* Reducer::round_of(Context& context, std::uint64_t step, std::uint32_t attempt,
-                                  std::string_view who) {
-  const auto is_it = [&](const Round& round) {
-    return round.step == step && round.attempt == attempt;
-  };
-  const auto found = std::find_if(rounds_.begin(), rounds_.end(), is_it);
-  if (found != rounds_.end()) return &*found;
-  if (!may_open(step, attempt)) {
-    refuse(context, who, fmt::format("step {} attempt {}", step, attempt));
-    return nullptr;
+bool Reducer::is_reducing() const {
+  return view_ != nullptr && halted_for_ <= view_->id && !is_lagging();
+}
+
+// What was under way is contributed again, in another View.
+void Reducer::receive_halt(Context& context, const Halt& halt) {
+  if (halt.change < halted_for_ || (view_ != nullptr && halt.change <= view_->id)) return;
+  halted_for_ = halt.change;
+  // Lessons go on while it is halted. Sums that another member was giving it are given again.
+  sum_.forget(learns_);
+  context.send_control("coordinator",
+                       Message::of(Halted{halted_for_, sum_.next_step(), kept_bytes(), view_}));
+}
+
+std::uint64_t Reducer::kept_bytes() const {
+  std::uint64_t bytes = newest_ ? newest_->bytes() : 0;
+  for (const std::uint32_t member : taught_) {
+    const auto outbox = members_.find(member);
+    if (outbox != members_.end()) bytes += static_cast<std::uint64_t>(outbox->second.bytes());
   }
-  Round round;
-  round.step = step;
-  round.attempt = attempt;
-  round.begun_at = context.now();
-  const auto after = std::find_if(rounds_.begin(), rounds_.end(),
-                                  [&](const Round& other) { return step < other.step; });
-  return &*rounds_.insert(after, std::move(round));
+  return bytes;
 }
 
-// Another node's word of a step can come before this node's own of the step before: where a step
-// has fewer buckets than there are members, not all have something to send at its beginning.
-bool Reducer::may_open(std::uint64_t step, std::uint32_t attempt) const {
-  if (rounds_.size() == kMostRounds) return false;
-  return step == next_step_ ? attempt == next_attempt_ : step == next_step_ + 1 && attempt == 0;
-}
-
-pipeline::RingRole Reducer::role_of(std::uint32_t bucket) const {
-  return pipeline::ring_role(bucket, view_->position_of(options_.member),
-                             static_cast<std::uint32_t>(view_->ring.size()));
-}
-
-void Reducer::refuse(Context& context, std::string_view who, std::string_view what) {
-  const std::string known = fmt::format("step {} attempt {}", next_step_, next_attempt_);
-  context.fail({runtime::ErrorKind::kLostPeers,
-                fmt::format("{} contributed {} while {} is reduced; its node does not do what the "
-                            "others do",
-                            who, what, known)});
-}
-
-Reducer::Bucket* Reducer::bucket_of(Context& context, Round& round, const BucketMessage& body,
-                                    std::string_view who) {
-  const auto [found, added] = round.buckets.try_emplace(body.bucket);
-  Bucket& bucket = found->second;
-  if (added && round.headers == options_.replicas) {
-    refuse(context, who, fmt::format("bucket {} of {}", body.bucket, round.buckets.size() - 1));
-    return nullptr;
+std::string Reducer::fault_of(const pipeline::View& view) const {
+  if (!view.has(options_.member)) return "that it is no member of";
+  // A member that learns may have been given more since it said how far it was.
+  const bool may_be_further = learns_ || view.is_new(options_.member);
+  if (view_ != nullptr && !may_be_further &&
+      view.reached[view.position_of(options_.member)] != sum_.next_step()) {
+    return fmt::format("for which it should be at another step than {}", sum_.next_step());
   }
-  const pipeline::Bucket range{body.begin, body.end - body.begin, body.floats};
-  if (added) bucket.range = range;
-  if (bucket.range == range) return &bucket;
-  // What came round the ring before this node's own part is what does not belong here.
-  if (bucket.part) who = bucket.part->sender_name();
-  refuse(context, who, fmt::format("bucket {} cut otherwise", body.bucket));
-  return nullptr;
+  if (view.gives(options_.member) && (!newest_ || newest_->step + 1 != view.first_step)) {
+    return fmt::format("for which it should have the sums of step {}", view.first_step - 1);
+  }
+  if (!view.shares_out(options_.micro_batches, options_.replicas)) {
+    return "whose micro-batches are not those of its members";
+  }
+  return {};
 }
 
-void Reducer::take_contribution(Context& context, const BucketMessage& body, Buffer part,
-                                std::string_view who) {
-  Round* round = round_of(context, body.step, body.attempt, who);
-  if (round == nullptr) return;
-  Bucket* bucket = bucket_of(context, *round, body, who);
-  if (bucket == nullptr) return;
-  const bool twice = bucket->sent || !bucket->own.try_emplace(std::string(who), part).second;
-  if (twice) {
-    refuse(context, who, fmt::format("bucket {} twice", body.bucket));
+// The new View: this member gives its newest sums to those that lack them, and begins to reduce,
+// unless it lacks sums itself.
+void Reducer::receive_view(Context& context, const ViewMessage& told, Message& message) {
+  const ViewPointer& view = told.view;
+  const pipeline::ViewId known = view_ == nullptr ? pipeline::ViewId{} : view_->id;
+  if (view->id <= known || view->id < halted_for_) return;
+  if (const std::string fault = fault_of(*view); !fault.empty()) {
+    context.fail(
+        {runtime::ErrorKind::kLostPeers,
+         fmt::format("{} told of View {}, {}", message.sender_name(), text_of(view->id), fault)});
     return;
   }
-  advance(context, *round, body.bucket);
-}
-
-void Reducer::take_contribution(Context& context, const pipeline::StepHeader& header,
-                                std::string_view who) {
-  Round* round = round_of(context, header.step, header.attempt, who);
-  if (round == nullptr) return;
-  if (round->headers == options_.replicas) {
-    refuse(context, who, "a header twice");
-    return;
+  if (view_ == nullptr && !learns_) sum_.begin_at(view->first_step);
+  view_ = view;
+  sum_.enter(*view_);
+  const bool gives = view_->gives(options_.member);
+  for (const std::uint32_t member : view_->ring) {
+    if (member != options_.member) outbox_to(context, member);
   }
-  if (round->own && round->own->exponents.size() != header.exponents.size()) {
-    refuse(context, who, fmt::format("{} tensors", header.exponents.size()));
-    return;
+  for (const std::uint32_t member : view_->ring) {
+    if (gives && view_->lags(member)) send_sums(context, member, view_->id);
   }
-  if (round->own) {
-    pipeline::combine(header, *round->own);
+  if (is_lagging()) {
+    take_early(context);
   } else {
-    round->own = header;
+    enter_view(context);
   }
-  ++round->headers;
-  const auto is_whole = [&](const auto& entry) {
-    return entry.second.sent || entry.second.own.size() == options_.replicas;
-  };
-  if (round->headers == options_.replicas &&
-      !std::all_of(round->buckets.begin(), round->buckets.end(), is_whole)) {
-    refuse(context, who, "the last header, while buckets are missing");
-    return;
-  }
-  if (advance_header(context, *round, who)) close_if_complete(context, *round, who);
 }
 
-void Reducer::take_ring(Context& context, const RingBucket& body, Message message,
-                        std::string_view who) {
-  Round* round = round_of(context, body.bucket.step, body.bucket.attempt, who);
-  if (round == nullptr) return;
-  Bucket* bucket = bucket_of(context, *round, body.bucket, who);
-  if (bucket == nullptr) return;
-  const std::uint32_t number = body.bucket.bucket;
-  const auto role = role_of(number);
-  // The sum comes to those that are not its home, and only after they have sent their part.
-  if (body.format != (bucket->range.floats ? options_.lossy : std::nullopt)) {
-    refuse(context, who, fmt::format("bucket {} in another format", number));
-    return;
+void Reducer::enter_view(Context& context) {
+  learns_ = false;
+  std::erase_if(taught_, [&](std::uint32_t member) { return view_->has(member); });
+  for (Outbox& replica : replicas_) {
+    replica.post(Message::of(ViewMessage{view_}));
+    replica.flush(context);
   }
-  const bool fits = body.summed ? !role.completes && bucket->sent && !bucket->reduced()
-                                : !role.begins && !bucket->sent && !bucket->part;
-  if (!fits) {
-    refuse(context, who, fmt::format("bucket {} out of turn", number));
-    return;
-  }
-  if (body.summed) {
-    pass_sum(context, *round, number, message.payloads().front());
+  take_early(context);
+}
+
+// In the order in which they came.
+void Reducer::take_early(Context& context) {
+  for (Message& message : std::exchange(early_, {})) receive(context, std::move(message));
+}
+
+void Reducer::receive_teach(Context& context, const Teach& teach) {
+  if (!teach.begins) {
+    taught_.erase(teach.member);
+    untaught_.erase(teach.member);
+  } else if (met_.contains(config::member_name(teach.member))) {
+    begin_to_teach(context, teach.member);
   } else {
-    bucket->part = std::move(message);
-    advance(context, *round, number);
+    // Messages for a node that cannot be reached would wait here, and every step with them.
+    untaught_.insert(teach.member);
   }
-  close_if_complete(context, *round, who);
 }
 
-void Reducer::take_ring(Context& context, const RingHeader& body, std::string_view who) {
-  Round* round = round_of(context, body.header.step, body.header.attempt, who);
-  if (round == nullptr) return;
-  const auto role = role_of(pipeline::kHeaderBucket);
-  const bool fits = body.combined ? !role.completes && round->sent && !round->combined
-                                  : !role.begins && !round->sent && !round->part;
-  if (!fits) {
-    refuse(context, who, "a header out of turn");
-    return;
+void Reducer::receive_fellow_met(Context& context, const FellowMet& met) {
+  met_.insert(met.node);
+  for (const std::uint32_t member : std::set<std::uint32_t>(untaught_)) {
+    if (config::member_name(member) != met.node) continue;
+    untaught_.erase(member);
+    begin_to_teach(context, member);
   }
-  if (body.combined && body.header.exponents.size() != round->own->exponents.size()) {
-    refuse(context, who,
-           fmt::format("a header of {} tensors beside one of {}", body.header.exponents.size(),
-                       round->own->exponents.size()));
-    return;
-  }
-  if (body.combined) {
-    round->combined = body.header;
-    if (role.passes_sum) send_on(context, Message::of(RingHeader{body.header, true, view_->id}));
-  } else {
-    round->part = body.header;
-    if (!advance_header(context, *round, who)) return;
-  }
-  close_if_complete(context, *round, who);
 }
 
-void Reducer::advance(Context& context, Round& round, std::uint32_t number) {
-  Bucket& bucket = round.buckets.at(number);
-  if (bucket.sent || bucket.own.size() < options_.replicas) return;
-  const auto role = role_of(number);
-  if (!role.begins && !bucket.part) return;
-  if (role.begins && !role.completes) {
-    if (!may_set_out(round, bucket)) {
-      round.waiting.push_back(number);
-      return;
+void Reducer::receive_lesson(Context& context, const Lesson& lesson, Message& message) {
+  if (view_ != nullptr || learns_) {
+    return context.fail(sum_.refusal(message.sender_name(), "a lesson"));
+  }
+  learns_ = true;
+  sum_.begin_at(lesson.next_step);
+}
+
+// The replica sends the state between the sums that it was sent before ShareState and those that
+// come after it, so that state and lessons fit.
+void Reducer::begin_to_teach(Context& context, std::uint32_t member) {
+  if (view_ == nullptr || view_->has(member) || !taught_.insert(member).second) return;
+  Outbox& outbox = outbox_to(context, member);
+  outbox.post(Message::of(Lesson{sum_.next_step()}));
+  outbox.flush(context);
+  replicas_.front().post(Message::of(ShareState{member}));
+  replicas_.front().flush(context);
+}
+
+void Reducer::pass_on(Context& context) {
+  for (const std::uint32_t member : std::set<std::uint32_t>(taught_)) {
+    // A member of the View is never too slow, because it needs what it lacks until it enters. All
+    // that waits for any other one are lessons.
+    const bool is_member = view_->has(member);
+    Outbox& outbox = outbox_to(context, member);
+    if (!is_member && outbox.bytes() > options_.replay_bytes) {
+      taught_.erase(member);
+      outbox.clear();
+      context.send_control("coordinator", Message::of(TooSlow{member}));
+    } else {
+      send_sums(context, member, kLesson);
     }
-    round.under_way += bucket.range.bytes();
-  }
-  std::vector<Buffer> parts;
-  for (auto& [replica, part] : std::exchange(bucket.own, {})) parts.push_back(std::move(part));
-  const Buffer own = pipeline::BucketArithmetic::sum_of(parts, bucket.range.floats);
-  bucket.sent = true;
-  if (role.begins && role.completes) {
-    bucket.sum = own;
-    send_to_replicas(context, [&] { return bucket_message(round, number, own); });
-    return;
-  }
-  const std::uint32_t slot = slot_of(round);
-  Buffer wire = role.begins
-                    ? arithmetic_->begin(slot, bucket.range, own)
-                    : arithmetic_->add(slot, bucket.range, bucket.part->payloads().front(), own);
-  bucket.part.reset();
-  if (role.completes) {
-    pass_sum(context, round, number, wire);
-  } else {
-    send_on(context, ring_bucket(round, number, false, wire, view_->id));
   }
 }
 
-// The sum is here: for those after in the ring, and for the replicas.
-void Reducer::pass_sum(Context& context, Round& round, std::uint32_t number, const Buffer& wire) {
-  const auto role = role_of(number);
-  if (role.passes_sum) send_on(context, ring_bucket(round, number, true, wire, view_->id));
-  share(context, round, number, wire);
-  if (role.begins) came_round(context, round, round.buckets.at(number));
-}
-
-void Reducer::share(Context& context, Round& round, std::uint32_t number, const Buffer& wire) {
-  Bucket& bucket = round.buckets.at(number);
-  bucket.sum = wire;
-  const Buffer sum = arithmetic_->sum_from(bucket.range, wire);
-  send_to_replicas(context, [&] { return bucket_message(round, number, sum); });
-}
-
-bool Reducer::may_set_out(const Round& round, const Bucket& bucket) {
-  return round.under_way == 0 || round.under_way + bucket.range.bytes() <= kMostUnderWay;
-}
-
-// Whatever waits can go in the end: every member contributes all of an attempt, without regard to
-// what of it is summed.
-void Reducer::came_round(Context& context, Round& round, const Bucket& bucket) {
-  round.under_way -= bucket.range.bytes();
-  while (!round.waiting.empty() && may_set_out(round, round.buckets.at(round.waiting.front()))) {
-    const std::uint32_t next = round.waiting.front();
-    round.waiting.pop_front();
-    advance(context, round, next);
+void Reducer::send_sums(Context& context, std::uint32_t member, pipeline::ViewId view) {
+  Outbox& outbox = outbox_to(context, member);
+  for (const auto& [number, bucket] : newest_->buckets) {
+    outbox.post(Message::of(newest_->body(number, true, view, options_.lossy), {bucket.sum}));
+    outbox.flush(context);
   }
+  outbox.post(Message::of(RingHeader{newest_->header, true, view}));
+  outbox.flush(context);
 }
 
-Message Reducer::bucket_message(const Round& round, std::uint32_t number, Buffer sum) const {
-  return Message::of(described(round, number, {}), {std::move(sum)});
+Outbox& Reducer::outbox_to(Context& context, std::uint32_t member) {
+  const auto [found, added] = members_.try_emplace(member);
+  if (added) found->second = Outbox(context.out(fmt::format("ring.{}", member)));
+  return found->second;
 }
 
-Message Reducer::ring_bucket(const Round& round, std::uint32_t number, bool summed, Buffer wire,
-                             pipeline::ViewId view) const {
-  RingBucket body{described(round, number, view), summed, std::nullopt};
-  if (body.bucket.floats) body.format = options_.lossy;
-  return Message::of(body, {std::move(wire)});
-}
-
-BucketMessage Reducer::described(const Round& round, std::uint32_t number, pipeline::ViewId view) {
-  const pipeline::Bucket& range = round.buckets.at(number).range;
-  return {round.step, round.attempt, number, range.offset, range.end(), range.floats, view};
-}
-
-std::uint32_t Reducer::slot_of(const Round& round) const {
-  return static_cast<std::uint32_t>(round.step % options_.slot_floats.size());
-}
-
-bool Reducer::advance_header(Context& context, Round& round, std::string_view who) {
-  if (round.sent || round.headers < options_.replicas) return true;
-  const auto role = role_of(pipeline::kHeaderBucket);
-  if (!role.begins && !round.part) return true;
-  if (round.part && round.part->exponents.size() != round.own->exponents.size()) {
-    refuse(context, who,
-           fmt::format("a header of {} tensors beside one of {}", round.part->exponents.size(),
-                       round.own->exponents.size()));
-    return false;
+void Reducer::carry_out(Context& context, RingOutcome outcome) {
+  for (const RingOutcome::Sending& sending : outcome.sendings) {
+    if (goes_to_replicas(sending)) {
+      for (Outbox& replica : replicas_) {
+        replica.post(message_of(sending));
+        replica.flush(context);
+      }
+    } else {
+      const std::size_t next = view_->position_of(options_.member) + std::size_t{1};
+      Outbox& outbox = members_.at(view_->ring[next % view_->ring.size()]);
+      outbox.post(message_of(sending));
+      outbox.flush(context);
+    }
   }
-  if (round.part) pipeline::combine(*round.part, *round.own);
-  round.part.reset();
-  round.sent = true;
-  if (role.completes) round.combined = round.own;
-  const bool goes_on = !role.completes || role.passes_sum;
-  if (goes_on) send_on(context, Message::of(RingHeader{*round.own, role.completes, view_->id}));
-  return true;
-}
-
-// The header goes to the replicas behind all buckets, and is the last of its round.
-void Reducer::close_if_complete(Context& context, Round& round, std::string_view who) {
-  const auto is_reduced = [](const auto& entry) { return entry.second.reduced(); };
-  if (!round.combined || !std::all_of(round.buckets.begin(), round.buckets.end(), is_reduced)) {
-    return;
+  if (outcome.refused) return context.fail(std::move(*outcome.refused));
+  if (outcome.ended && samples_.is_heard()) {
+    samples_.add(context, "sum_seconds", runtime::seconds(context.now() - outcome.ended->begun_at));
+    samples_.add(context, "sum_bytes", static_cast<double>(outcome.ended->bytes));
+    samples_.tell(context);
   }
-  const pipeline::StepHeader& header = *round.combined;
-  if (header.micro_batches != options_.micro_batches || header.events != options_.events) {
-    refuse(
-        context, who,
-        fmt::format("the last of {} micro-batches of {} events, where an iteration has {} of {}",
-                    header.micro_batches, header.events, options_.micro_batches, options_.events));
-    return;
-  }
-  if (&round != &rounds_.front()) {
-    refuse(context, who, fmt::format("the last header of step {}", round.step));
-    return;
-  }
-  send_to_replicas(context, [&] { return Message::of(HeaderMessage{header, {}}); });
-  arithmetic_->close(slot_of(round), !header.flagged);
-  tell_samples(context, round);
-  next_attempt_ = header.flagged ? round.attempt + 1 : 0;
-  if (!header.flagged) {
-    ++next_step_;
-    // Alone there is nobody who could lack it.
-    if (view_->ring.size() > 1 || !taught_.empty()) newest_ = std::move(round);
-    pass_on(context);
-  }
-  rounds_.pop_front();
-}
-
-void Reducer::tell_samples(Context& context, const Round& round) {
-  if (!samples_.is_heard()) return;
-  std::size_t bytes = 0;
-  for (const auto& [number, bucket] : round.buckets) bytes += bucket.range.bytes();
-  samples_.add(context, "sum_seconds",
-               std::chrono::duration<double>(context.now() - round.begun_at).count());
-  samples_.add(context, "sum_bytes", static_cast<double>(bytes));
-  samples_.tell(context);
-}
-
-void Reducer::send_on(Context& context, Message message) {
-  const std::size_t next = view_->position_of(options_.member) + std::size_t{1};
-  post(context, members_.at(view_->ring[next % view_->ring.size()]), std::move(message));
-}
-
-void Reducer::post(Context& context, Outbox& outbox, Message message) {
-  outbox.bytes += message.bytes();
-  outbox.messages.push_back(std::move(message));
-  flush(context, outbox);
-}
-
-void Reducer::flush(Context& context, Outbox& outbox) {
-  while (!outbox.messages.empty()) {
-    const std::int64_t bytes = outbox.messages.front().bytes();
-    if (!context.send(outbox.port, outbox.messages.front())) return;
-    outbox.bytes -= bytes;
-    outbox.messages.pop_front();
-  }
+  if (!outcome.summed) return;
+  // A member that is alone keeps nothing, because nobody could lack it.
+  const bool is_alone = view_ != nullptr && view_->ring.size() == 1 && taught_.empty();
+  if (!is_alone) newest_ = std::move(outcome.summed);
+  pass_on(context);
 }
 
 void Reducer::credit_returned(Context& context, std::string_view) {
-  for (Outbox& replica : replicas_) flush(context, replica);
-  for (auto& [member, outbox] : members_) flush(context, outbox);
+  for (Outbox& replica : replicas_) replica.flush(context);
+  for (auto& [member, outbox] : members_) outbox.flush(context);
 }
-
-void Reducer::undeliverable(Context&, Message, const runtime::Error&) {}
 
 std::string Reducer::waiting_for() const {
   if (view_ == nullptr) return learns_ ? "a View that it is in" : "the beginning of training";
   if (halted_for_ > view_->id) return "the View after " + text_of(view_->id);
-  if (is_lagging()) return fmt::format("the sums of step {} from another member", next_step_);
-  if (rounds_.empty()) return "contributions of the next step";
-  const Round& round = rounds_.front();
-  const std::string where = fmt::format("step {} attempt {}", round.step, round.attempt);
-  if (round.headers < options_.replicas) {
-    return fmt::format("contributions to {}: {} of {} headers are in", where, round.headers,
-                       options_.replicas);
+  if (is_lagging()) {
+    return fmt::format("the sums of step {} from another member", sum_.next_step());
   }
-  const auto reduced = std::count_if(round.buckets.begin(), round.buckets.end(),
-                                     [](const auto& entry) { return entry.second.reduced(); });
-  return fmt::format("the ring at {}: {} of {} buckets are summed{}", where, reduced,
-                     round.buckets.size(), round.combined ? "" : ", and the header is not");
+  const std::string round = sum_.waiting_for();
+  return round.empty() ? "contributions of the next step" : round;
 }
 
 }  // namespace troupe::actors

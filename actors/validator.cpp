@@ -17,7 +17,7 @@ using runtime::Message;
 using runtime::Result;
 
 constexpr std::uint32_t kReadAtOnce = 64;
-// Of energies as data have them.
+// The unit of energies in the data.
 constexpr double kGevPerUnit = 100.0;
 
 }  // namespace
@@ -26,6 +26,8 @@ Validator::Validator(ValidatorOptions options, TrainingContext training, pipelin
     : options_(options), training_(training), data_(data) {}
 
 void Validator::start(Context& context) {
+  on<Snapshot>(&Validator::receive_snapshot);
+  on<LastState>(&Validator::receive_last_state);
   training_.backend.prepare_thread();
   metrics_ = context.out("metrics");
   samples_.start(context, "metrics");
@@ -40,13 +42,18 @@ void Validator::start(Context& context) {
   if (const auto measured = measure_data(); !measured.ok()) context.fail(measured.error());
 }
 
-void Validator::receive(Context& context, Message message) {
-  if (const auto* snapshot = message.as<Snapshot>()) {
-    ++snapshots_[std::string(message.sender_name())];
-    validate(context, snapshot->state);
-  } else if (const auto* last = message.as<LastState>()) {
-    last_ = *last;
-  }
+void Validator::receive_snapshot(Context& context, const Snapshot& snapshot, Message& message) {
+  ++snapshots_[std::string(message.sender_name())];
+  validate(context, snapshot.state);
+  finish_if_complete(context);
+}
+
+void Validator::receive_last_state(Context& context, const LastState& last) {
+  last_ = last;
+  finish_if_complete(context);
+}
+
+void Validator::finish_if_complete(Context& context) {
   if (!last_ || snapshots_[last_->leader] < last_->snapshots) return;
   validate(context, last_->state);
   last_.reset();
@@ -60,7 +67,7 @@ std::string Validator::waiting_for() const {
                      here == snapshots_.end() ? 0 : here->second, last_->snapshots);
 }
 
-// The test events and what is measured on them; the generator gets the same conditions.
+// Reads the test events and measures them. The generator gets the same conditions.
 Result<void> Validator::measure_data() {
   const auto events = static_cast<std::size_t>(std::min(options_.events, data_.size()));
   const bool angle = model::uses_angle(training_.gan.description().latent);
@@ -96,7 +103,7 @@ Result<void> Validator::measure_data() {
   return {};
 }
 
-// None when the run is being stopped meanwhile.
+// Nothing when the run is stopped meanwhile.
 std::optional<Validator::Measured> Validator::measure(Context& context,
                                                       const pipeline::NetworkState& generator) {
   pipeline::GenerationRequest request;
@@ -123,7 +130,7 @@ std::optional<Validator::Measured> Validator::measure(Context& context,
   return measured;
 }
 
-// Made with the first validation, so that training begins without waiting for it.
+// The rows are made with the first validation, so that training does not wait for them to begin.
 void Validator::make_reference_rows(Context& context) {
   if (!reference_rows_.empty()) return;
   const pipeline::TrainingState untrained =
@@ -170,7 +177,7 @@ void Validator::validate(Context& context, const StatePointer& state) {
   result.table = model::table_text(rows);
   result.json = model::table_json(rows);
   if (metrics_.valid() && options_.told_step != step) {
-    // A run that is resumed tells nothing anew of a state whose validation has a line.
+    // Where a run was resumed, a state whose validation has a line is not told again.
     tell_showers(context, step, *measured);
     telemetry::ValidationFacts facts{result.json};
     context.send(metrics_, Message::of(EventMetrics{{0.0, step, std::move(facts)}}));

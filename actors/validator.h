@@ -2,12 +2,13 @@
 
 // Compares showers of a snapshot's generator with test events of the same conditions.
 //
-// Ports: in "snapshots", control; out "metrics". Has a thread of its own. What it finds is a pure
-// function of the snapshot, the test data and the seed. The untrained generator, made again from
-// the seed, gives the row everything else is to be judged by. Every snapshot is validated, in the
-// order they came, and then the last state. With every validation that metrics are told of goes
-// what people look at (model/physics/shower_report.h): some single events of the test data, chosen
-// by their energies, and the generated ones of the same conditions among it.
+// Ports: in "snapshots", control; out "metrics". The Validator has a thread of its own. Its result
+// is a pure function of the snapshot, the test data and the seed. The untrained generator, made
+// again from the seed, gives the row that everything else is compared with. Every snapshot is
+// validated, in the order in which they came, and then the last state. Each validation that metrics
+// are told of comes with a report for people (model/physics/shower_report.h). Among other things it
+// shows some single events of the test data, chosen by their energies, beside generated ones of the
+// same conditions.
 
 #include <cstdint>
 #include <map>
@@ -31,31 +32,36 @@ namespace troupe::actors {
 struct ValidatorOptions {
   std::uint64_t events = 500;  // at most as many as the test data have
   model::ImageUnits units;     // of the images as the networks see them
-  // The state of this step was validated before the run was stopped, and metrics have it.
+  // The state of this step was validated before the run was stopped, and metrics have the result.
   std::optional<std::uint64_t> told_step;
 };
 
 class Validator final : public runtime::Actor {
+  using Context = runtime::Context;
+  using Message = runtime::Message;
+
  public:
   // `data` is the Validator's alone while it lives.
   Validator(ValidatorOptions options, TrainingContext training, pipeline::Dataset& data);
 
-  void start(runtime::Context& context) override;
-  void receive(runtime::Context& context, runtime::Message message) override;
+  void start(Context& context) override;
   std::string waiting_for() const override;
 
  private:
+  void receive_snapshot(Context& context, const Snapshot& snapshot, Message& message);
+  void receive_last_state(Context& context, const LastState& last);
+  // Validates the last state once all snapshots before it have come.
+  void finish_if_complete(Context& context);
   runtime::Result<void> measure_data();
-  void make_reference_rows(runtime::Context& context);
-  // A sample, generated and measured; its showers remain in images_, in GeV.
+  void make_reference_rows(Context& context);
+  // A sample of showers, generated and measured; the showers stay in images_, in GeV.
   struct Measured {
     model::ShowerStatistics statistics;
     model::ShowerFigures figures;
   };
-  std::optional<Measured> measure(runtime::Context& context,
-                                  const pipeline::NetworkState& generator);
-  void tell_showers(runtime::Context& context, std::uint64_t step, const Measured& generated);
-  void validate(runtime::Context& context, const StatePointer& state);
+  std::optional<Measured> measure(Context& context, const pipeline::NetworkState& generator);
+  void tell_showers(Context& context, std::uint64_t step, const Measured& generated);
+  void validate(Context& context, const StatePointer& state);
 
   ValidatorOptions options_;
   TrainingContext training_;
@@ -66,7 +72,7 @@ class Validator final : public runtime::Actor {
   std::vector<double> measured_angles_;  // of the data events; empty for models without angle
   std::optional<model::ShowerStatistics> data_statistics_;
   model::ShowerFigures data_figures_;
-  std::map<std::size_t, model::BrightCells> shown_;  // events that people are shown, of the data
+  std::map<std::size_t, model::BrightCells> shown_;  // data events that the report shows
   std::vector<model::TableRow> reference_rows_;      // data, untrained
   std::map<std::string, std::uint64_t> snapshots_;   // received, by sender
   std::optional<LastState> last_;

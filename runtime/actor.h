@@ -4,10 +4,13 @@
 // once, shares nothing with others but Buffers, and never blocks unless the Plan gives it a thread
 // of its own. A Node (node.h) runs it.
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
@@ -115,8 +118,10 @@ class Actor {
   // First of all, once.
   virtual void start(Context&) {}
 
-  // Control, data and metrics alike; message.port() tells the input. FIFO per link.
-  virtual void receive(Context& context, Message message) = 0;
+  // Control, data and metrics alike; message.port() tells the input. FIFO per link. Default: calls
+  // the handler that on() has named for the body. A message that none is named for is dropped, and
+  // the log says so.
+  virtual void receive(Context& context, Message message);
 
   // A send() on this port failed, and its message would fit now.
   virtual void credit_returned(Context&, std::string_view /*out_port*/) {}
@@ -138,6 +143,34 @@ class Actor {
   // One line for the wait-for graph: what this actor waits for. Called between handlers, possibly
   // on another thread; must not call the node.
   virtual std::string waiting_for() const { return {}; }
+
+ protected:
+  // In start(), one line for each kind of message that the actor takes, the most frequent first:
+  //
+  //   on<RingBucket>(&Reducer::receive_ring_bucket);
+  //
+  // The handler gets the body. A handler that wants the sender, the port or the payloads takes the
+  // message too; when it moves the message away, the body goes with it.
+  template <class Body, class Self>
+  void on(void (Self::*handler)(Context&, const Body&)) {
+    add(Message::kind_of<Body>(), [handler](Actor& self, Context& context, Message& message) {
+      (static_cast<Self&>(self).*handler)(context, *std::as_const(message).as<Body>());
+    });
+  }
+  template <class Body, class Self>
+  void on(void (Self::*handler)(Context&, const Body&, Message&)) {
+    add(Message::kind_of<Body>(), [handler](Actor& self, Context& context, Message& message) {
+      (static_cast<Self&>(self).*handler)(context, *std::as_const(message).as<Body>(), message);
+    });
+  }
+
+ private:
+  using Handler = std::function<void(Actor& self, Context& context, Message& message)>;
+  void add(Message::Kind kind, Handler handler) {
+    handlers_.emplace_back(kind, std::move(handler));
+  }
+
+  std::vector<std::pair<Message::Kind, Handler>> handlers_;  // few: searched from the front
 };
 
 }  // namespace troupe::runtime

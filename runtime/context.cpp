@@ -74,6 +74,14 @@ int Context::children() const { return cell_.core_.tree().children(cell_.id_); }
 
 void Context::stop_child(std::string_view name) { cell_.core_.tree().stop_child(cell_.id_, name); }
 
+void Actor::receive(Context& context, Message message) {
+  for (const auto& [kind, handler] : handlers_) {
+    if (kind == message.kind()) return handler(*this, context, message);
+  }
+  context.log().warning(fmt::format("drops '{}' of {}: it takes no such message", message.name(),
+                                    message.sender_name()));
+}
+
 void Actor::undeliverable(Context& context, Message message, const Error& cause) {
   if (context.stopping()) return;
   context.log().warning(fmt::format("'{}' came back: {}", message.name(), cause.message));

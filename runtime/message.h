@@ -87,6 +87,14 @@ class Message {
   const Body* as() const;
   template <class Body>
   Body* as();
+  // The type of the body, for tables of handlers. Two messages are equal in it exactly when their
+  // bodies are of one type; nullptr of an empty message.
+  using Kind = const void*;
+  Kind kind() const { return type_; }
+  template <class Body>
+  static Kind kind_of() {
+    return &kBodyType<Body>;
+  }
   // The body's kName; "" of an empty message.
   std::string_view name() const { return empty() ? std::string_view{} : type_->name; }
 

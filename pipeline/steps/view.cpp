@@ -1,6 +1,7 @@
 #include "pipeline/steps/view.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -40,6 +41,19 @@ const std::vector<std::uint32_t>& View::owners_in(std::uint64_t iteration) const
     if (assignment.from <= iteration) found = &assignment.owners;
   }
   return *found;
+}
+
+bool View::shares_out(std::uint32_t micro_batches, std::uint32_t replicas_per_member) const {
+  // A View from another node may be large.
+  const std::set<std::uint32_t> members(ring.begin(), ring.end());
+  const auto fits = [&](const std::vector<std::uint32_t>& of_all) {
+    return of_all.size() == micro_batches &&
+           std::all_of(of_all.begin(), of_all.end(), [&](std::uint32_t owner) {
+             return members.contains(owner / replicas_per_member);
+           });
+  };
+  return fits(owners) && std::all_of(later.begin(), later.end(),
+                                     [&](const Assignment& each) { return fits(each.owners); });
 }
 
 std::uint32_t View::leader() const {

@@ -58,6 +58,9 @@ struct View {
   // The member that gives that step to those that lack it: the first of the ring that has it and is
   // not new.
   bool gives(std::uint32_t member) const;
+  // Whether each assignment has an owner for each of so many micro-batches, and all owners are
+  // replicas of its members.
+  bool shares_out(std::uint32_t micro_batches, std::uint32_t replicas_per_member) const;
   // The member that reports the steps and sends snapshots: the one of the least number.
   std::uint32_t leader() const;
 

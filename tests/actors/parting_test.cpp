@@ -96,7 +96,7 @@ TEST(Parting, LastMemberThatIsLostEndsTheRunWithTheCause) {
   EXPECT_EQ(company.outcome->state, nullptr);
 }
 
-// Who of two that lost each other is alive shows within the grace, or does not matter.
+// Which of two goes, and when, is in tests/pipeline/quarrels_test.cpp.
 TEST(Parting, TheLaterOfTwoThatHaveLostEachOtherIsExpelledAfterTheGrace) {
   Company company(3);
   company.quarrel(0, 2, milliseconds(1000));
@@ -107,39 +107,6 @@ TEST(Parting, TheLaterOfTwoThatHaveLostEachOtherIsExpelledAfterTheGrace) {
   EXPECT_GE(company.expelled_at["member.2"], runtime::TimePoint(milliseconds(3000)));
   EXPECT_LT(company.expelled_at["member.2"], runtime::TimePoint(milliseconds(3200)));
   EXPECT_EQ(company.heard["reducer.0"].back(), "view 1.2 of 0 1 from 5");
-}
-
-// The head may be about to notice that the accused is dead; it has more patience than a member.
-TEST(Parting, OneThatIsAccusedAndDoesNotAccuseHasMoreTimeToBeLost) {
-  Company company(3);
-  company.accused_grace = milliseconds(6000);
-  company.quarrel(0, 2, milliseconds(1000));
-  company.lose(2, milliseconds(5000));
-  company.run();
-  expect_good_end(company);
-  EXPECT_TRUE(company.expelled_at.empty());
-  EXPECT_EQ(company.heard["reducer.0"].back(), "view 1.2 of 0 1 from 5");
-}
-
-TEST(Parting, TwoThatAccuseEachOtherBothLiveAndOneOfThemGoesSooner) {
-  Company company(3);
-  company.accused_grace = milliseconds(60000);
-  company.quarrel(0, 2, milliseconds(1000));
-  company.quarrel(2, 0, milliseconds(1500));
-  company.run();
-  expect_good_end(company);
-  EXPECT_LT(company.expelled_at["member.2"], runtime::TimePoint(milliseconds(3200)));
-}
-
-TEST(Parting, OneThatMoreHaveLostIsExpelledAlthoughOthersAreLater) {
-  Company company(3);
-  company.quarrel(1, 2, milliseconds(1000));
-  company.quarrel(1, 0, milliseconds(1100));
-  company.run();
-  expect_good_end(company);
-  EXPECT_THAT(company.heard["member.1"], ElementsAre(StartsWith("expelled: member.1 has lost")));
-  EXPECT_EQ(company.heard["reducer.2"].back(), "view 1.2 of 0 2 from 5");
-  EXPECT_TRUE(company.expelled_at.size() == 1) << "one is enough";
 }
 
 // Two that cannot reach the only one that makes steps are two against one.
@@ -154,30 +121,6 @@ TEST(Parting, QuarrelOfALearnerAndAMemberCostsTheLearner) {
   EXPECT_THAT(company.heard["member.3"], ElementsAre(StartsWith("expelled: member.3 has lost")));
   EXPECT_THAT(company.heard["member.0"], Not(Contains(StartsWith("expelled"))));
   EXPECT_THAT(company.heard["reducer.0"], Not(Contains(StartsWith("view 1.2"))));
-}
-
-// Nor does what learners say decide between two members.
-TEST(Parting, OnlyMembersComplaintsCountBetweenMembers) {
-  Company company(4, 1);
-  company.join(3, milliseconds(500));
-  company.quarrel(1, 2, milliseconds(1000));
-  company.quarrel(3, 1, milliseconds(1000));
-  company.quarrel(3, 1, milliseconds(1001));
-  company.run();
-  expect_good_end(company);
-  EXPECT_THAT(company.heard["member.2"], ElementsAre(StartsWith("expelled: member.1 has lost")));
-  EXPECT_THAT(company.heard["member.3"], ElementsAre(StartsWith("expelled: member.3 has lost")));
-  EXPECT_EQ(company.heard["reducer.0"].back(), "view 1.2 of 0 1 from 5");
-}
-
-TEST(Parting, NobodyIsExpelledWhenOneOfTheTwoIsLostHere) {
-  Company company(3);
-  company.quarrel(0, 2, milliseconds(1000));
-  company.lose(0, milliseconds(2000));
-  company.run();
-  expect_good_end(company);
-  EXPECT_TRUE(company.expelled_at.empty());
-  EXPECT_EQ(company.heard["reducer.2"].back(), "view 1.2 of 1 2 from 5");
 }
 
 TEST(Parting, MemberThatLacksMoreThanAStepIsExpelledAndTheOthersGoOn) {

@@ -1,11 +1,9 @@
 #include "actors/reducer.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,7 +11,6 @@
 #include <vector>
 
 #include "pipeline/steps/buckets.h"
-#include "pipeline/steps/ring_schedule.h"
 #include "runtime/base/random.h"
 #include "tests/actors/theatre.h"
 
@@ -22,11 +19,9 @@ namespace {
 
 using runtime::Buffer;
 using runtime::Context;
-using runtime::ErrorKind;
 using runtime::Message;
 using runtime::NodeEnd;
 using runtime::Script;
-using testing::HasSubstr;
 
 constexpr std::uint64_t kFirstStep = 7;
 
@@ -232,200 +227,6 @@ TEST(Reducer, RingOf64MembersReduces) {
   const NodeEnd end = play_ring({64, 1, 3, true}, 1, faults);
   EXPECT_FALSE(end.error) << end.error->message;
   EXPECT_EQ(faults, 0);
-}
-
-using Lines = std::vector<std::function<Message()>>;
-
-Message ring_bucket(std::uint64_t step, std::uint32_t number, bool summed, std::int64_t end = 4) {
-  return Message::of(RingBucket{{step, 0, number, 0, end, false, kFirstView}, summed, std::nullopt},
-                     {Buffer::zeroed(static_cast<std::size_t>(end) * 8)});
-}
-
-Message ring_header(std::size_t tensors, bool combined, std::uint32_t micro_batches = 1,
-                    std::uint64_t events = 0) {
-  RingHeader message;
-  message.header.events = events;
-  message.header.exponents.resize(tensors);
-  message.header.micro_batches = micro_batches;
-  message.combined = combined;
-  message.view = kFirstView;
-  return Message::of(std::move(message));
-}
-
-Message own_bucket(std::uint32_t number) {
-  return Message::of(BucketMessage{0, 0, number, 0, 4, false, kFirstView}, {Buffer::zeroed(32)});
-}
-
-Message own_header() {
-  HeaderMessage message;
-  message.view = kFirstView;
-  message.header.exponents.resize(2);
-  message.header.micro_batches = 1;
-  return Message::of(std::move(message));
-}
-
-// A root that tells the only reducer that it is one of 3.
-Script root_of_three(std::uint32_t micro_batches) {
-  Script root;
-  root.start = [micro_batches](Context& context) {
-    context.send_control("reducer", Message::of(ViewMessage{view_of(3, micro_batches)}));
-  };
-  return root;
-}
-
-// The reducer at `position` of 3, when its replica says `own` and the one before it `ring`.
-NodeEnd hear(std::uint32_t position, const Lines& own, const Lines& ring) {
-  Play play;
-  play.actor("coordinator", root_of_three(2));
-  ReducerOptions options;
-  options.first_replica = position;
-  options.micro_batches = 2;
-  options.events = 0;
-  options.member = position;
-  play.actor("reducer", [options] { return std::make_unique<Reducer>(options); });
-  Script replica;
-  replica.receive = [own](Context& context, const Message& message) {
-    if (message.as<ViewMessage>() == nullptr) return;
-    for (const auto& line : own) context.send("contributions", line());
-  };
-  Script before;
-  // After the replica has spoken.
-  before.start = [](Context& context) { context.after(std::chrono::seconds(1)); };
-  before.timer = [ring](Context& context, runtime::TimerId) {
-    for (const auto& line : ring) context.send("ring", line());
-    context.after(std::chrono::seconds(1));
-  };
-  play.actor("replica", replica);
-  play.actor("before", before);
-  play.link("replica", "contributions", "reducer", "contributions");
-  play.link("reducer", name("reduced", position), "replica", "reduced", runtime::Lane::kData, 8, 1);
-  play.link("before", "ring", "reducer", "ring", runtime::Lane::kData, 8, 1);
-  play.link("reducer", name("ring", (position + 1) % 3), "before", "ring", runtime::Lane::kData, 8,
-            1);
-  return play.run(1);
-}
-
-constexpr std::int64_t kLargeElements = 3 * static_cast<std::int64_t>(kMostUnderWay) / 8 / 5;
-
-// Which buckets, of three fifths of kMostUnderWay, a member sends on that begins three of them,
-// when so many of the sums come back.
-std::vector<std::uint32_t> sent_buckets(int sums_back) {
-  std::vector<std::uint32_t> sent;
-  Play play;
-  play.actor("coordinator", root_of_three(1));
-  ReducerOptions options;
-  options.member = 1;
-  play.actor("reducer", [options] { return std::make_unique<Reducer>(options); });
-  // One at a time fits the link.
-  auto next = std::make_shared<std::uint32_t>(0);
-  const auto contribute = [next](Context& context) {
-    const auto part = [next] {
-      return Message::of(BucketMessage{0, 0, *next, 0, kLargeElements, false, kFirstView},
-                         {Buffer::zeroed(static_cast<std::size_t>(kLargeElements) * 8)});
-    };
-    while (*next <= 6 && context.send("contributions", part())) *next += 3;
-  };
-  Script replica;
-  replica.receive = [contribute](Context& context, const Message& message) {
-    if (message.as<ViewMessage>() != nullptr) contribute(context);
-  };
-  replica.credit_returned = [contribute](Context& context, std::string_view) {
-    contribute(context);
-  };
-  Script others;
-  others.receive = [&sent, sums_back](Context& context, const Message& message) {
-    const auto* bucket = message.as<RingBucket>();
-    if (bucket == nullptr || bucket->summed) return;
-    sent.push_back(bucket->bucket.bucket);
-    if (static_cast<int>(sent.size()) > sums_back) return;
-    context.send("ring", ring_bucket(0, sent.back(), true, kLargeElements));
-  };
-  play.actor("replica.0", replica);
-  play.actor("others", others);
-  play.link("replica.0", "contributions", "reducer", "contributions");
-  play.link("reducer", "reduced.0", "replica.0", "reduced", runtime::Lane::kData, 8, 1);
-  play.link("others", "ring", "reducer", "ring", runtime::Lane::kData, 8, 1);
-  play.link("reducer", "ring.2", "others", "ring", runtime::Lane::kData, 8, 1);
-  // Ends stuck, as there is no header.
-  (void)play.run(1);
-  return sent;
-}
-
-TEST(Reducer, BucketsBeyondWhatMayBeUnderWaySetOutAsSumsComeBack) {
-  EXPECT_THAT(sent_buckets(0), testing::ElementsAre(0U));
-  EXPECT_THAT(sent_buckets(1), testing::ElementsAre(0U, 3U));
-  EXPECT_THAT(sent_buckets(3), testing::ElementsAre(0U, 3U, 6U));
-}
-
-void expect_refused(const NodeEnd& end, const std::string& what) {
-  ASSERT_TRUE(end.error);
-  EXPECT_EQ(end.error->kind, ErrorKind::kLostPeers) << end.error->message;
-  EXPECT_THAT(end.error->message, HasSubstr("before contributed " + what));
-}
-
-TEST(Reducer, PartForTheOneThatBeginsIsRefused) {
-  ASSERT_TRUE(pipeline::ring_role(0, 1, 3).begins);
-  expect_refused(hear(1, {}, {[] { return ring_bucket(0, 0, false); }}), "bucket 0 out of turn");
-}
-
-TEST(Reducer, PartThatCameAlreadyIsRefused) {
-  const auto part = [] { return ring_bucket(0, 0, false); };
-  expect_refused(hear(2, {}, {part, part}), "bucket 0 out of turn");
-}
-
-TEST(Reducer, SumBeforeTheOwnPartHasGoneIntoItIsRefused) {
-  expect_refused(hear(2, {}, {[] { return ring_bucket(0, 0, true); }}), "bucket 0 out of turn");
-}
-
-TEST(Reducer, SumForItsHomeIsRefused) {
-  const Lines own{[] { return own_bucket(0); }};
-  expect_refused(
-      hear(0, own,
-           {[] { return ring_bucket(0, 0, false); }, [] { return ring_bucket(0, 0, true); }}),
-      "bucket 0 out of turn");
-}
-
-TEST(Reducer, BucketThatNoReplicaHereHasIsRefusedInsteadOfAwaited) {
-  const Lines own{[] { return own_bucket(0); }, own_header};
-  expect_refused(hear(1, own, {[] { return ring_bucket(0, 4, false); }}), "bucket 4 of 1");
-}
-
-TEST(Reducer, BucketCutOtherwiseIsRefused) {
-  const Lines own{[] { return own_bucket(0); }};
-  expect_refused(hear(0, own, {[] { return ring_bucket(0, 0, false, 3); }}),
-                 "bucket 0 cut otherwise");
-}
-
-TEST(Reducer, HeadersOutOfTurnOrOfOtherTensorsAreRefused) {
-  const Lines own{own_header};
-  expect_refused(hear(1, own, {[] { return ring_header(2, false); }}), "a header out of turn");
-  expect_refused(hear(0, own, {[] { return ring_header(2, true); }}), "a header out of turn");
-  expect_refused(hear(0, own, {[] { return ring_header(3, false); }}),
-                 "a header of 3 tensors beside one of 2");
-}
-
-TEST(Reducer, CombinedHeaderOfOtherTensorsOrEventsIsRefused) {
-  const Lines own{own_header};
-  ASSERT_TRUE(pipeline::ring_role(pipeline::kHeaderBucket, 1, 3).begins);
-  expect_refused(hear(1, own, {[] { return ring_header(3, true, 2); }}),
-                 "a header of 3 tensors beside one of 2");
-  expect_refused(hear(1, own, {[] { return ring_header(2, true, 2, 1); }}),
-                 "the last of 2 micro-batches of 1 events");
-}
-
-TEST(Reducer, StepsThatAreNotDueAreRefused) {
-  const Lines own{[] { return own_bucket(0); }};
-  expect_refused(hear(1, own, {[] { return ring_bucket(2, 1, false); }}), "step 2 attempt 0");
-  expect_refused(
-      hear(1, own,
-           {[] { return ring_bucket(1, 1, false); }, [] { return ring_bucket(2, 1, false); }}),
-      "step 2 attempt 0");
-}
-
-TEST(Reducer, HeaderOfOtherMicroBatchesThanAnIterationHasEndsTheRun) {
-  const Lines own{own_header};
-  expect_refused(hear(0, own, {[] { return ring_header(2, false, 2); }}),
-                 "the last of 3 micro-batches of 0 events, where an iteration has 2 of 0");
 }
 
 }  // namespace

@@ -1,0 +1,119 @@
+#include "actors/iteration_feed.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "pipeline/steps/micro_batch.h"
+
+namespace troupe::actors {
+
+using pipeline::IterationShare;
+using runtime::Error;
+using runtime::Result;
+
+// The iterations under way may have got micro-batches of members that are lost. These alone are
+// asked for at once, and until they are here nothing else is computed (take_over).
+Feed IterationFeed::enter(ViewPointer view, std::uint64_t iteration, std::vector<Share> in_flight) {
+  view_ = std::move(view);
+  Feed feed;
+  feed.replica = options_.replica;
+  feed.number = ++feed_;
+  feed.view = view_;
+  feed.iteration = iteration;
+  incomplete_.clear();
+  std::size_t missing_count = 0;
+  if (newest_ != nullptr && newest_->iteration() >= iteration) in_flight.push_back(newest_);
+  in_flight.erase(std::unique(in_flight.begin(), in_flight.end()), in_flight.end());
+  for (const Share& share : in_flight) {
+    std::vector<std::uint32_t> missing = own_in(share->iteration());
+    std::erase_if(missing, [&](std::uint32_t index) { return share->has(index); });
+    share->take_over({});
+    if (!missing.empty()) {
+      incomplete_.push_back({share, missing});
+      feed.missing.push_back({share->iteration(), missing});
+      missing_count += missing.size();
+    }
+    feed.iteration = share->iteration() + 1;
+  }
+  batches_.expect(feed_, missing_count, most_own() + 1);
+  if (newest_ != nullptr) batches_.note_in_use(newest_->with_events());
+  return feed;
+}
+
+std::vector<std::uint32_t> IterationFeed::own_in(std::uint64_t iteration) const {
+  return pipeline::micro_batches_of(view_->owners_in(iteration), options_.replica);
+}
+
+std::size_t IterationFeed::most_own() const {
+  std::size_t most = owned_in(0);
+  for (const pipeline::View::Assignment& assignment : view_->later) {
+    most = std::max(most, owned_in(assignment.from));
+  }
+  return most;
+}
+
+Result<IterationFeed::Share> IterationFeed::take_over() {
+  if (incomplete_.empty()) return Share();
+  const auto& [share, missing] = incomplete_.front();
+  ASSIGN_OR_RETURN(Batches::Next micro_batches, next(share->iteration(), missing));
+  if (!micro_batches) return Share();
+  const Share whole = share;
+  whole->take_over(std::move(*micro_batches));
+  if (whole == newest_) batches_.note_in_use(whole->with_events());
+  incomplete_.pop_front();
+  return whole;
+}
+
+Result<IterationFeed::Share> IterationFeed::begin(std::uint64_t iteration) {
+  if (newest_ != nullptr && newest_->iteration() == iteration) return newest_;
+  if (!end_ || iteration >= *end_) return Share();
+  const auto check = view_->checks(options_.checks, iteration).of(iteration);
+  const bool witness = check && check->witness == options_.replica;
+  std::vector<std::uint32_t> indices = own_in(iteration);
+  if (witness) indices.push_back(check->micro_batch);
+  ASSIGN_OR_RETURN(Batches::Next micro_batches, next(iteration, indices));
+  if (!micro_batches) return Share();
+  std::optional<IterationShare::Check> part;
+  if (check) part = {check->slot, check->micro_batch};
+  newest_ = std::make_shared<IterationShare>(iteration, std::move(*micro_batches), part, witness);
+  batches_.note_in_use(newest_->with_events());
+  return newest_;
+}
+
+void IterationFeed::release_events(IterationShare& share, std::size_t count) {
+  share.release_events(count);
+  if (&share == newest_.get()) batches_.note_in_use(share.with_events());
+}
+
+// Whatever feeds this replica may be another node, which may send anything.
+Result<Batches::Next> IterationFeed::next(std::uint64_t iteration,
+                                          std::span<const std::uint32_t> indices) {
+  ASSIGN_OR_RETURN(Batches::Next micro_batches, batches_.next(iteration, indices));
+  const auto fits = [&](const pipeline::MicroBatch& each) { return is_of_model(each.events); };
+  if (!micro_batches || std::ranges::all_of(*micro_batches, fits)) return micro_batches;
+  return Error{runtime::ErrorKind::kLostPeers,
+               fmt::format("the loader sent micro-batches of iteration {} that are of another "
+                           "model; its node does not do what the others do",
+                           iteration)};
+}
+
+bool IterationFeed::is_of_model(const pipeline::Batch& batch) const {
+  const std::size_t events = options_.events;
+  return batch.events == events && batch.images.size() == events * options_.cells * sizeof(float) &&
+         batch.conditions.size() == events * 3 * sizeof(float) &&
+         batch.event_ids.size() == events * sizeof(std::uint64_t);
+}
+
+std::string IterationFeed::waiting_for(std::uint64_t iteration) const {
+  if (incomplete_.empty()) {
+    return fmt::format("micro-batches of iteration {}: {} of {} are here", iteration, ahead(),
+                       owned_in(iteration));
+  }
+  return fmt::format("{} micro-batches of iteration {} that were another member's: {} are here",
+                     incomplete_.front().missing.size(), incomplete_.front().share->iteration(),
+                     ahead());
+}
+
+}  // namespace troupe::actors

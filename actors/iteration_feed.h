@@ -1,0 +1,85 @@
+#pragma once
+
+// The micro-batches of one replica: which are its own in a View, which of them its loader has sent,
+// and the shares of the iterations under way that are made of them. One thread.
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "actors/batches.h"
+#include "actors/messages.h"
+#include "pipeline/steps/iteration_share.h"
+#include "pipeline/steps/spot_check.h"
+#include "runtime/base/error.h"
+
+namespace troupe::actors {
+
+struct IterationFeedOptions {
+  std::uint32_t replica = 0;
+  pipeline::SpotChecks checks;  // members and owners come from each View
+  std::size_t events = 1;       // of a micro-batch
+  std::size_t cells = 1;        // of an image
+};
+
+class IterationFeed {
+ public:
+  using Share = std::shared_ptr<pipeline::IterationShare>;
+
+  explicit IterationFeed(IterationFeedOptions options) : options_(std::move(options)) {}
+
+  // From now on micro-batches belong to replicas as the View says; `iteration` is the one that the
+  // state is at, and `in_flight` are the shares of the steps under way, in order. Returns what the
+  // loader is to be asked for: the micro-batches that these and the newest share have got and lack,
+  // and then all own ones from the first iteration on that was not begun.
+  Feed enter(ViewPointer view, std::uint64_t iteration, std::vector<Share> in_flight);
+  // How many micro-batches of the iteration are this replica's.
+  std::size_t owned_in(std::uint64_t iteration) const { return own_in(iteration).size(); }
+
+  // A BatchMessage.
+  void take(runtime::Message message) { batches_.take(std::move(message)); }
+  // The loader has told how many iterations the run has.
+  void set_end(std::uint64_t iterations) { end_ = iterations; }
+  bool has_ended(std::uint64_t iteration) const { return end_ && iteration >= *end_; }
+
+  // A share that was lacking micro-batches and has them now; null: there is none, or it still lacks
+  // some (is_whole() tells). An Error (kLostPeers): the loader has sent what cannot be right.
+  runtime::Result<Share> take_over();
+  bool is_whole() const { return incomplete_.empty(); }
+  // The share of an iteration, which is begun when all its micro-batches are here. Null: they are
+  // not, or the run has no such iteration. Errors as above.
+  runtime::Result<Share> begin(std::uint64_t iteration);
+  // The events of the share's first `count` micro-batches will not be read any more.
+  void release_events(pipeline::IterationShare& share, std::size_t count);
+
+  std::size_t ahead() const { return batches_.ahead(); }  // micro-batches that wait
+  // What is lacking, for people, with the state at this iteration.
+  std::string waiting_for(std::uint64_t iteration) const;
+
+ private:
+  struct Incomplete {
+    Share share;
+    std::vector<std::uint32_t> missing;
+  };
+  // The micro-batches of an iteration that are this replica's, ascending.
+  std::vector<std::uint32_t> own_in(std::uint64_t iteration) const;
+  std::size_t most_own() const;  // in any iteration of the View
+  runtime::Result<Batches::Next> next(std::uint64_t iteration,
+                                      std::span<const std::uint32_t> indices);
+  bool is_of_model(const pipeline::Batch& batch) const;
+
+  IterationFeedOptions options_;
+  ViewPointer view_;
+  std::uint32_t feed_ = 0;
+  Batches batches_;
+  Share newest_;                       // of the newest iteration that was begun
+  std::deque<Incomplete> incomplete_;  // shares that lack micro-batches taken over; in order
+  std::optional<std::uint64_t> end_;   // iterations of the run
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,395 @@
+#include "actors/ring_sum.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace troupe::actors {
+namespace {
+
+using pipeline::StepHeader;
+using runtime::Buffer;
+using runtime::Message;
+using runtime::TimePoint;
+
+// A replica may contribute the next step before the present one is applied, but never two of them.
+constexpr std::size_t kMostRounds = 2;
+
+std::string beside(const StepHeader& other, const StepHeader& own) {
+  return fmt::format("a header of {} tensors beside one of {}", other.exponents.size(),
+                     own.exponents.size());
+}
+
+}  // namespace
+
+std::size_t StepSums::bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [number, bucket] : buckets) bytes += bucket.sum.size();
+  return bytes;
+}
+
+RingBucket StepSums::body(std::uint32_t number, bool summed, pipeline::ViewId view,
+                          std::optional<pipeline::ReductionFormat> lossy) const {
+  const pipeline::Bucket& range = buckets.at(number).range;
+  return {{step, attempt, number, range.offset, range.end(), range.floats, view},
+          summed,
+          range.floats ? lossy : std::nullopt};
+}
+
+std::size_t RingRound::reduced() const {
+  return static_cast<std::size_t>(
+      std::count_if(sums.buckets.begin(), sums.buckets.end(),
+                    [](const auto& entry) { return entry.second.sum.size() > 0; }));
+}
+
+RingSum::RingSum(const RingSumOptions& options) : options_(options) {
+  arithmetic_.emplace(options_.lossy, options_.slot_floats);
+}
+
+void RingSum::forget(bool keep_given) {
+  rounds_.clear();
+  if (!keep_given) given_.reset();
+}
+
+void RingSum::enter(const pipeline::View& view) {
+  view_ = view.id;
+  position_ = view.position_of(options_.member);
+  members_ = static_cast<std::uint32_t>(view.ring.size());
+  rounds_.clear();
+  next_attempt_ = 0;
+  // What rounding left over belongs to sums that other members make from now on.
+  arithmetic_.emplace(options_.lossy, options_.slot_floats);
+}
+
+RingRound* RingSum::round_of(std::uint64_t step, std::uint32_t attempt, std::string_view who,
+                             TimePoint now, RingOutcome& out) {
+  const auto is_it = [&](const RingRound& round) {
+    return round.sums.step == step && round.sums.attempt == attempt;
+  };
+  const auto found = std::find_if(rounds_.begin(), rounds_.end(), is_it);
+  if (found != rounds_.end()) return &*found;
+  if (!may_open(step, attempt)) {
+    out.refused = refusal(who, fmt::format("step {} attempt {}", step, attempt));
+    return nullptr;
+  }
+  RingRound round;
+  round.sums.step = step;
+  round.sums.attempt = attempt;
+  round.begun_at = now;
+  const auto after = std::find_if(rounds_.begin(), rounds_.end(),
+                                  [&](const RingRound& other) { return step < other.sums.step; });
+  return &*rounds_.insert(after, std::move(round));
+}
+
+// Another node may send something of a step before this node's replicas have contributed the step
+// before it: where a step has fewer buckets than the ring has members, some of them have nothing to
+// send at its beginning.
+bool RingSum::may_open(std::uint64_t step, std::uint32_t attempt) const {
+  if (rounds_.size() == kMostRounds) return false;
+  return step == next_step_ ? attempt == next_attempt_ : step == next_step_ + 1 && attempt == 0;
+}
+
+pipeline::RingRole RingSum::role_of(std::uint32_t bucket) const {
+  return pipeline::ring_role(bucket, position_, members_);
+}
+
+std::uint32_t RingSum::slot_of(const RingRound& round) const {
+  return static_cast<std::uint32_t>(round.sums.step % options_.slot_floats.size());
+}
+
+runtime::Error RingSum::refusal(std::string_view who, std::string_view what) const {
+  return {runtime::ErrorKind::kLostPeers,
+          fmt::format("{} contributed {} while step {} attempt {} is reduced; its node does not do "
+                      "what the others do",
+                      who, what, next_step_, next_attempt_)};
+}
+
+// Null: refused. All members and all replicas have to cut a step into the same buckets.
+RingRound::Parts* RingSum::parts_of(RingRound& round, const BucketMessage& body,
+                                    std::string_view who, RingOutcome& out) {
+  const pipeline::Bucket range{body.begin, body.end - body.begin, body.floats};
+  const auto [found, added] = round.sums.buckets.try_emplace(body.bucket);
+  RingRound::Parts& parts = round.parts[body.bucket];
+  if (added && round.headers == options_.replicas) {
+    out.refused =
+        refusal(who, fmt::format("bucket {} of {}", body.bucket, round.sums.buckets.size() - 1));
+    return nullptr;
+  }
+  if (added) found->second.range = range;
+  if (found->second.range == range) return &parts;
+  // When a bucket of the ring came before this node's own part, the ring's is the one in doubt.
+  if (parts.before) who = parts.before->sender_name();
+  out.refused = refusal(who, fmt::format("bucket {} cut otherwise", body.bucket));
+  return nullptr;
+}
+
+RingOutcome RingSum::contribute(const BucketMessage& body, Buffer part, std::string_view who,
+                                TimePoint now) {
+  RingOutcome out;
+  RingRound* round = round_of(body.step, body.attempt, who, now, out);
+  RingRound::Parts* parts = round == nullptr ? nullptr : parts_of(*round, body, who, out);
+  if (parts == nullptr) return out;
+  const bool twice =
+      parts->sent || !parts->own.try_emplace(std::string(who), std::move(part)).second;
+  if (twice) {
+    out.refused = refusal(who, fmt::format("bucket {} twice", body.bucket));
+  } else {
+    advance(*round, body.bucket, out);
+  }
+  return out;
+}
+
+RingOutcome RingSum::contribute(const StepHeader& header, std::string_view who, TimePoint now) {
+  RingOutcome out;
+  RingRound* round = round_of(header.step, header.attempt, who, now, out);
+  if (round == nullptr) return out;
+  if (round->headers == options_.replicas) {
+    out.refused = refusal(who, "a header twice");
+    return out;
+  }
+  if (round->own && round->own->exponents.size() != header.exponents.size()) {
+    out.refused = refusal(who, fmt::format("{} tensors", header.exponents.size()));
+    return out;
+  }
+  if (round->own) {
+    pipeline::combine(header, *round->own);
+  } else {
+    round->own = header;
+  }
+  ++round->headers;
+  const auto is_whole = [&](const auto& entry) {
+    return entry.second.sent || entry.second.own.size() == options_.replicas;
+  };
+  if (round->headers == options_.replicas &&
+      !std::all_of(round->parts.begin(), round->parts.end(), is_whole)) {
+    out.refused = refusal(who, "the last header, while buckets are missing");
+    return out;
+  }
+  advance_header(*round, who, out);
+  close_if_complete(*round, who, out);
+  return out;
+}
+
+// The sum of a bucket comes only to members that are not its home, after they have sent their part.
+RingOutcome RingSum::take_ring(const RingBucket& body, Message& message, TimePoint now) {
+  RingOutcome out;
+  const std::string who(message.sender_name());
+  const std::uint32_t number = body.bucket.bucket;
+  RingRound* round = round_of(body.bucket.step, body.bucket.attempt, who, now, out);
+  RingRound::Parts* parts = round == nullptr ? nullptr : parts_of(*round, body.bucket, who, out);
+  if (parts == nullptr) return out;
+  const StepSums::Bucket& bucket = round->sums.buckets.at(number);
+  if (body.format != (bucket.range.floats ? options_.lossy : std::nullopt)) {
+    out.refused = refusal(who, fmt::format("bucket {} in another format", number));
+    return out;
+  }
+  const auto role = role_of(number);
+  const bool fits = body.summed ? !role.completes && parts->sent && bucket.sum.size() == 0
+                                : !role.begins && !parts->sent && !parts->before;
+  if (!fits) {
+    out.refused = refusal(who, fmt::format("bucket {} out of turn", number));
+    return out;
+  }
+  if (body.summed) {
+    pass_sum(*round, number, message.payloads().front(), out);
+  } else {
+    parts->before = std::move(message);
+    advance(*round, number, out);
+  }
+  close_if_complete(*round, who, out);
+  return out;
+}
+
+RingOutcome RingSum::take_ring(const RingHeader& body, Message& message, TimePoint now) {
+  RingOutcome out;
+  const std::string_view who = message.sender_name();
+  const StepHeader& header = body.header;
+  RingRound* round = round_of(header.step, header.attempt, who, now, out);
+  if (round == nullptr) return out;
+  const auto role = role_of(pipeline::kHeaderBucket);
+  const bool fits = body.combined ? !role.completes && round->sent && !round->combined
+                                  : !role.begins && !round->sent && !round->part;
+  if (!fits) {
+    out.refused = refusal(who, "a header out of turn");
+    return out;
+  }
+  if (body.combined && header.exponents.size() != round->own->exponents.size()) {
+    out.refused = refusal(who, beside(header, *round->own));
+    return out;
+  }
+  if (body.combined) {
+    round->combined = true;
+    round->sums.header = header;
+    if (role.passes_sum) out.sendings.push_back({RingHeader{header, true, view_}, {}});
+  } else {
+    round->part = header;
+    advance_header(*round, who, out);
+  }
+  close_if_complete(*round, who, out);
+  return out;
+}
+
+void RingSum::advance(RingRound& round, std::uint32_t number, RingOutcome& out) {
+  RingRound::Parts& parts = round.parts.at(number);
+  const pipeline::Bucket& range = round.sums.buckets.at(number).range;
+  if (parts.sent || parts.own.size() < options_.replicas) return;
+  const auto role = role_of(number);
+  if (!role.begins && !parts.before) return;
+  if (role.begins && !role.completes) {
+    if (!round.may_set_out(range)) {
+      round.waiting.push_back(number);
+      return;
+    }
+    round.under_way += range.bytes();
+  }
+  std::vector<Buffer> all;
+  for (auto& [replica, part] : std::exchange(parts.own, {})) all.push_back(std::move(part));
+  const Buffer own = pipeline::BucketArithmetic::sum_of(all, range.floats);
+  parts.sent = true;
+  if (role.begins && role.completes) {  // alone: nothing goes over a wire
+    round.sums.buckets.at(number).sum = own;
+    out.sendings.push_back({round.sums.body(number, true, {}, {}).bucket, own});
+    return;
+  }
+  const std::uint32_t slot = slot_of(round);
+  const Buffer wire = role.begins
+                          ? arithmetic_->begin(slot, range, own)
+                          : arithmetic_->add(slot, range, parts.before->payloads().front(), own);
+  parts.before.reset();
+  if (role.completes) {
+    pass_sum(round, number, wire, out);
+  } else {
+    out.sendings.push_back({round.sums.body(number, false, view_, options_.lossy), wire});
+  }
+}
+
+void RingSum::pass_sum(RingRound& round, std::uint32_t number, const Buffer& wire,
+                       RingOutcome& out) {
+  const auto role = role_of(number);
+  if (role.passes_sum) {
+    out.sendings.push_back({round.sums.body(number, true, view_, options_.lossy), wire});
+  }
+  share(round.sums, number, wire, out);
+  if (role.begins) set_out_waiting(round, number, out);
+}
+
+void RingSum::share(StepSums& sums, std::uint32_t number, const Buffer& wire, RingOutcome& out) {
+  StepSums::Bucket& bucket = sums.buckets.at(number);
+  bucket.sum = wire;
+  out.sendings.push_back(
+      {sums.body(number, true, {}, {}).bucket, arithmetic_->sum_from(bucket.range, wire)});
+}
+
+// Everything that waits sets out in the end, because every member contributes all of an attempt
+// whatever of it is summed already.
+void RingSum::set_out_waiting(RingRound& round, std::uint32_t came_round, RingOutcome& out) {
+  const auto range_of = [&](std::uint32_t number) { return round.sums.buckets.at(number).range; };
+  round.under_way -= range_of(came_round).bytes();
+  while (!round.waiting.empty() && round.may_set_out(range_of(round.waiting.front()))) {
+    const std::uint32_t next = round.waiting.front();
+    round.waiting.pop_front();
+    advance(round, next, out);
+  }
+}
+
+void RingSum::advance_header(RingRound& round, std::string_view who, RingOutcome& out) {
+  if (round.sent || round.headers < options_.replicas) return;
+  const auto role = role_of(pipeline::kHeaderBucket);
+  if (!role.begins && !round.part) return;
+  if (round.part && round.part->exponents.size() != round.own->exponents.size()) {
+    out.refused = refusal(who, beside(*round.part, *round.own));
+    return;
+  }
+  if (round.part) pipeline::combine(*round.part, *round.own);
+  round.part.reset();
+  round.sent = true;
+  if (role.completes) {
+    round.combined = true;
+    round.sums.header = *round.own;
+  }
+  const bool goes_on = !role.completes || role.passes_sum;
+  if (goes_on) out.sendings.push_back({RingHeader{*round.own, role.completes, view_}, {}});
+}
+
+// The header goes to the replicas behind all buckets, and ends the round.
+void RingSum::close_if_complete(RingRound& round, std::string_view who, RingOutcome& out) {
+  const bool complete = round.combined && round.reduced() == round.sums.buckets.size();
+  if (out.refused || !complete) return;
+  const StepHeader& header = round.sums.header;
+  if (header.micro_batches != options_.micro_batches || header.events != options_.events) {
+    out.refused = refusal(
+        who,
+        fmt::format("the last of {} micro-batches of {} events, where an iteration has {} of {}",
+                    header.micro_batches, header.events, options_.micro_batches, options_.events));
+    return;
+  }
+  if (&round != &rounds_.front()) {
+    out.refused = refusal(who, fmt::format("the last header of step {}", round.sums.step));
+    return;
+  }
+  out.sendings.push_back({HeaderMessage{header, {}}, {}});
+  arithmetic_->close(slot_of(round), !header.flagged);
+  std::size_t bytes = 0;
+  for (const auto& [number, bucket] : round.sums.buckets) bytes += bucket.range.bytes();
+  out.ended = {round.begun_at, bytes};
+  next_attempt_ = header.flagged ? round.sums.attempt + 1 : 0;
+  if (!header.flagged) {
+    ++next_step_;
+    out.summed = std::move(round.sums);
+  }
+  rounds_.pop_front();
+}
+
+RingOutcome RingSum::take_given(const RingBucket& body, Message& message) {
+  RingOutcome out;
+  const BucketMessage& bucket = body.bucket;
+  const std::string_view who = message.sender_name();
+  if (bucket.step != next_step_ || !body.summed) {
+    out.refused = refusal(who, fmt::format("step {} as summed", bucket.step));
+    return out;
+  }
+  if (!given_) given_.emplace();
+  given_->step = bucket.step;
+  given_->attempt = bucket.attempt;
+  const auto [found, added] = given_->buckets.try_emplace(bucket.bucket);
+  if (!added || body.format != (bucket.floats ? options_.lossy : std::nullopt)) {
+    out.refused =
+        refusal(who, fmt::format("bucket {} of step {} wrongly", bucket.bucket, bucket.step));
+    return out;
+  }
+  found->second.range = {bucket.begin, bucket.end - bucket.begin, bucket.floats};
+  share(*given_, bucket.bucket, message.payloads().front(), out);
+  return out;
+}
+
+RingOutcome RingSum::take_given(const RingHeader& body, Message& message) {
+  RingOutcome out;
+  const StepHeader& header = body.header;
+  if (header.step != next_step_ || !body.combined) {
+    out.refused = refusal(message.sender_name(), fmt::format("step {} as summed", header.step));
+    return out;
+  }
+  if (!given_) given_.emplace();
+  given_->step = header.step;
+  given_->attempt = header.attempt;
+  given_->header = header;
+  out.sendings.push_back({HeaderMessage{header, {}}, {}});
+  out.summed = std::exchange(given_, std::nullopt);
+  ++next_step_;
+  return out;
+}
+
+std::string RingSum::waiting_for() const {
+  if (rounds_.empty()) return {};
+  const RingRound& round = rounds_.front();
+  const std::string where = fmt::format("step {} attempt {}", round.sums.step, round.sums.attempt);
+  if (round.headers < options_.replicas) {
+    return fmt::format("contributions to {}: {} of {} headers are in", where, round.headers,
+                       options_.replicas);
+  }
+  return fmt::format("the ring at {}: {} of {} buckets are summed{}", where, round.reduced(),
+                     round.sums.buckets.size(), round.combined ? "" : ", and the header is not");
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,121 @@
+#include "actors/roster_teller.h"
+
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "actors/coordinator.h"
+
+namespace troupe::actors {
+namespace {
+
+using pipeline::View;
+using runtime::Context;
+using runtime::Message;
+
+template <class... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+template <class... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;
+
+std::string replica_name(std::uint32_t replica) { return fmt::format("replica.{}", replica); }
+
+}  // namespace
+
+void RosterTeller::carry_out(Context& context) {
+  const auto reducer = [&](std::uint32_t member) { return options_.places[member].reducer; };
+  const Overloaded act{
+      [&](const pipeline::SendHalt& halt) {
+        context.send_control(reducer(halt.member), Message::of(Halt{halt.change}));
+      },
+      [&](const pipeline::SendTeach& teach) {
+        context.send_control(reducer(teach.teacher),
+                             Message::of(Teach{teach.member, teach.begins}));
+      },
+      [&](const pipeline::SendBegin& begins) {
+        context.send_control(replica_name(begins.replica),
+                             Message::of(BeginTraining{options_.state}));
+      },
+      [&](const pipeline::SendExpelled& expelled) {
+        context.send_control(roster_.name(expelled.member), Message::of(Expelled{expelled.error}));
+      },
+      [&](const pipeline::SendRelease& release) {
+        context.send_control(roster_.name(release.member), Message::of(Release{release.why}));
+      },
+      [&](const pipeline::TellLoss& loss) {
+        context.send_control(
+            "monitor", Message::of(NodeChange{
+                           roster_.name(loss.member), {}, 0, {}, loss.state, loss.error.message}));
+        const bool led = roster_.phase == pipeline::Roster::Phase::kOver &&
+                         !roster_.membership.view().ring.empty() &&
+                         loss.member == roster_.membership.view().leader();
+        if (led) ending_.forget_leader(context, roster_);
+      },
+      [&](const pipeline::TellView& told) { tell_view(context, told); },
+      [&](const pipeline::RefuseLeave& refused) {
+        drains_.answer(refused.member, objection_to_last(roster_.name(refused.member)));
+      },
+      [&](const pipeline::StopTrainingOf& stopped) {
+        ending_.note(stopped.error);
+        if (stopped.stops) outcome_.stopped = true;
+        for (const std::uint32_t replica : stopped.replicas) {
+          context.send_control(replica_name(replica), Message::of(StopTraining{}));
+        }
+      },
+      [&](const pipeline::SaveState&) { ending_.save(context, roster_); },
+      [&](const pipeline::EndRun&) { ending_.end(context, roster_); },
+      [&](const pipeline::LogLine& line) {
+        line.warns ? context.log().warning(line.text) : context.log().info(line.text);
+      }};
+  for (const pipeline::RosterAction& action : std::exchange(roster_.actions, {})) {
+    std::visit(act, action);
+  }
+}
+
+// A coordinator that may take this one's place knows of the View before anybody is in it.
+void RosterTeller::tell_members(Context& context, RunOutcome::ViewChange& change) const {
+  change.id = text_of(change.view.id);
+  change.first_step = change.view.first_step;
+  if (options_.time_of_day) change.time = options_.time_of_day();
+  for (const std::uint32_t member : change.view.ring) {
+    change.members.push_back(roster_.name(member));
+  }
+  if (options_.on_view) options_.on_view(change);
+  const auto shared = std::make_shared<const View>(change.view);
+  for (const std::uint32_t member : change.view.ring) {
+    context.send_control(options_.places[member].reducer, Message::of(ViewMessage{shared}));
+  }
+}
+
+void RosterTeller::tell_view(Context& context, const pipeline::TellView& told) {
+  RunOutcome::ViewChange change;
+  change.view = told.view;
+  if (told.begins) return tell_members(context, change);
+  change.causes = told.causes;
+  change.shared_anew = told.shared_anew;
+  change.taken_over = told.taken_over;
+  change.kept_bytes = told.kept_bytes;
+  change.halted_seconds = told.halted_seconds;
+  for (const std::uint32_t each : told.joined) {
+    change.joined.push_back(roster_.name(each));
+    context.send_control("monitor",
+                         Message::of(NodeChange{roster_.name(each), {}, 0, {}, "running", {}}));
+  }
+  tell_members(context, change);
+  if (untold_from_) {
+    const std::string leader = replica_name(roster_.leading_replica());
+    context.send_control(leader, Message::of(TellSteps{*std::exchange(untold_from_, {})}));
+    context.send_control(leader, Message::of(CheckpointRequest{}));
+  }
+  const std::uint64_t step = change.view.first_step;
+  context.log().info(fmt::format("View {}: {} make the steps from {} on", change.id,
+                                 fmt::join(change.members, ", "), step));
+  const telemetry::ViewFacts& facts = change;
+  context.send_control("monitor", Message::of(EventMetrics{{0.0, step, facts}}));
+  outcome_.changes.push_back(std::move(change));
+}
+
+}  // namespace troupe::actors

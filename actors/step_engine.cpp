@@ -1,0 +1,216 @@
+#include "actors/step_engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "pipeline/steps/step_ahead.h"
+#include "pipeline/steps/step_record.h"
+
+namespace troupe::actors {
+namespace {
+
+using runtime::Buffer;
+
+void post_all(const StepEngine::Hooks& hooks, Flight::Messages messages) {
+  for (runtime::Message& message : messages) hooks.post(std::move(message));
+}
+
+}  // namespace
+
+StepEngine::StepEngine(const StepEngineOptions& options, TrainingContext training)
+    : options_(options),
+      training_(training),
+      team_(options_.threads, [&backend = training.backend] { backend.prepare_thread(); }),
+      computer_(training.gan, training.options, team_),
+      feed_({options_.replica, options_.checks, training.options.micro_batch,
+             static_cast<std::size_t>(training.gan.discriminator().input_shape().elements())}) {}
+
+void StepEngine::begin(const pipeline::TrainingState& state) {
+  state_ = state;
+  state_hash_ = pipeline::hash_of_state(state_);
+}
+
+// The steps under way go on in the new View with what was computed of them.
+Feed StepEngine::enter(ViewPointer view) {
+  view_ = std::move(view);
+  std::vector<IterationFeed::Share> shares;
+  for (const Flight& flight : flights_) shares.push_back(flight.share().iteration());
+  Feed feed = feed_.enter(view_, state_.iteration, std::move(shares));
+  for (Flight& flight : flights_) flight.restart(*view_);
+  computer_.forget_prepared();
+  return feed;
+}
+
+// A turn first takes over micro-batches of lost members, if all of them are here. Then it works at
+// the first step under way until all of it is contributed, and after that at what of the next step
+// the first one cannot change.
+StepEngine::Turn StepEngine::work(const Hooks& hooks) {
+  Turn turn;
+  if (view_ == nullptr) return turn;
+  while (!feed_.is_whole()) {
+    const auto share = feed_.take_over();
+    if (!share.ok()) turn.error = share.error();
+    if (!share.ok() || *share == nullptr) return turn;
+    for (Flight& flight : flights_) {
+      if (flight.share().iteration() == *share) flight.restart(*view_);
+    }
+  }
+  if (flights_.empty()) {
+    turn.finished = feed_.has_ended(state_.iteration);
+    if (turn.finished || !begin_step(next_step(), turn)) return turn;
+  }
+  if (flights_.front().contributed()) {
+    work_ahead(hooks, turn);
+  } else {
+    compute(flights_.front(), hooks, turn);
+  }
+  return turn;
+}
+
+void StepEngine::work_ahead(const Hooks& hooks, Turn& turn) {
+  using pipeline::StepAhead;
+  const StepAhead ahead =
+      pipeline::step_ahead(training_.options.schedule, flights_.front().share().slot());
+  if (!options_.overlap || ahead == StepAhead::kNothing) return;
+  if (flights_.size() == 1 && !begin_step(next_step() + 1, turn)) return;
+  Flight& behind = flights_.back();
+  if (ahead == StepAhead::kAll) return compute(behind, hooks, turn);
+  if (!computer_.prepare(state_, behind.share())) return;
+  turn.work = Turn::Work::kPrepared;
+  turn.slot = behind.share().slot();
+  turn.step = behind.share().step();
+}
+
+bool StepEngine::begin_step(std::uint64_t step, Turn& turn) {
+  const std::size_t slots = training_.options.schedule.size();
+  const auto iteration = feed_.begin(step / slots);
+  if (!iteration.ok()) turn.error = iteration.error();
+  if (!iteration.ok() || *iteration == nullptr) return false;
+  pipeline::StepShare share(training_.gan, training_.options, *iteration,
+                            static_cast<std::uint32_t>(step % slots));
+  flights_.emplace_back(std::move(share), options_.segment_bytes, *view_);
+  return true;
+}
+
+// One turn of a step. Buckets whose elements are complete go out at once, from the end of the
+// contribution vector to its front. When all is computed the rest follows, and the header.
+void StepEngine::compute(Flight& flight, const Hooks& hooks, Turn& turn) {
+  if (flight.contributed()) return;
+  turn.slot = flight.share().slot();
+  turn.step = flight.share().step();
+  const bool last = turn.slot + 1 == training_.options.schedule.size();
+  const model::FinalFrom send = [&](std::int64_t element) {
+    // When no micro-batch is computed for comparison, nothing is left to compute after the first
+    // element: the last buckets go with the header.
+    if (element == 0 && flight.share().to_compute() == flight.share().own()) return;
+    flight.begin(0, state_.scales[turn.slot], hooks.now());
+    Flight::Messages buckets;
+    flight.add_buckets(element, buckets);
+    post_all(hooks, std::move(buckets));
+    hooks.flush();
+  };
+  const bool computed =
+      computer_.compute(state_, flight.share(), options_.overlap ? send : model::FinalFrom{});
+  turn.work = computed ? Turn::Work::kComputed : Turn::Work::kContributed;
+  // The last step of an iteration is the last one that reads its events.
+  if (last) {
+    pipeline::IterationShare& share = *flight.share().iteration();
+    feed_.release_events(share, computed ? flight.share().computed() : share.held());
+  }
+  if (!computed) contribute(flight, 0, state_.scales[turn.slot], hooks);
+}
+
+void StepEngine::contribute(Flight& flight, std::uint32_t attempt,
+                            const std::vector<std::int16_t>& scales, const Hooks& hooks) {
+  Flight::Messages messages;
+  flight.begin(attempt, scales, hooks.now());
+  flight.add_buckets(0, messages);
+  // The header holds the hash of the state before the step.
+  if (&flight == &flights_.front()) flight.add_header(state_hash_, messages);
+  post_all(hooks, std::move(messages));
+}
+
+StepEngine::Waits StepEngine::waits() const {
+  if (flights_.empty()) return Waits::kForBatches;
+  return flights_.front().contributed() ? Waits::kForSums : Waits::kForItself;
+}
+
+bool StepEngine::take_bucket(const BucketMessage& body, const Buffer& sums) {
+  return std::any_of(flights_.begin(), flights_.end(),
+                     [&](Flight& flight) { return flight.take(body, sums); });
+}
+
+bool StepEngine::expects(const pipeline::StepHeader& header) const {
+  return !flights_.empty() && flights_.front().announced() && header.step == next_step() &&
+         header.attempt == flights_.front().attempt();
+}
+
+runtime::Result<bool> StepEngine::take_header(const pipeline::StepHeader& header,
+                                              const Hooks& hooks) {
+  Flight& flight = flights_.front();
+  flight.take(header);
+  const model::ContributionLayout& tensors = flight.share().layout();
+  const auto slots = static_cast<std::uint32_t>(training_.options.schedule.size());
+  const pipeline::Verdict verdict =
+      pipeline::judge(header, tensors, slots, view_->checks(options_.checks, state_.iteration));
+  if (const auto* diverged = std::get_if<pipeline::Diverged>(&verdict)) return diverged->error;
+  if (std::holds_alternative<pipeline::Retry>(verdict)) {
+    contribute(flight, header.attempt + 1,
+               pipeline::scales_for_attempt(state_.scales[state_.slot], header,
+                                            training_.options.micro_batches),
+               hooks);
+    return false;
+  }
+  if (auto overflown = pipeline::overflow(flight.record(), flight.share().sums(), tensors)) {
+    return std::move(*overflown);
+  }
+  return true;
+}
+
+runtime::Result<void> StepEngine::apply(const pipeline::StepRecord& record) {
+  auto applied = pipeline::apply(training_.gan, training_.options, record, state_);
+  state_hash_ = pipeline::hash_of_state(state_);
+  if (!applied.ok()) return applied.error();
+  return {};
+}
+
+void StepEngine::retire(const Hooks& hooks) {
+  computer_.retire(std::move(flights_.front().share()));
+  flights_.pop_front();
+  if (flights_.empty() || !flights_.front().contributed()) return;
+  Flight::Messages header;
+  flights_.front().add_header(state_hash_, header);
+  post_all(hooks, std::move(header));
+}
+
+std::string StepEngine::under_way() const {
+  return flights_.empty() ? "none" : fmt::format("step {}", flights_.front().share().step());
+}
+
+std::string StepEngine::waiting_for() const {
+  if (!feed_.is_whole() || flights_.empty()) return feed_.waiting_for(state_.iteration);
+  return fmt::format("{} iteration {} slot {}",
+                     flights_.front().contributed() ? "the sum of" : "its own turn at",
+                     state_.iteration, state_.slot);
+}
+
+StepMetrics StepEngine::metrics_of(const pipeline::StepRecord& record) const {
+  StepMetrics metrics;
+  metrics.step = record.header.step;
+  metrics.epoch = state_.epoch;
+  metrics.iteration = state_.iteration;
+  metrics.slot = state_.slot;
+  metrics.attempts = record.header.attempt + 1;
+  metrics.events = record.header.events;
+  metrics.event_sum = record.header.event_sum;
+  metrics.state_hash = state_hash_;
+  const auto slot = training_.options.schedule[state_.slot];
+  metrics.losses =
+      pipeline::step_losses(training_.gan.description(), training_.gan.contributions(slot), record,
+                            training_.options.micro_batches);
+  return metrics;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,139 @@
+#pragma once
+
+// Computes what one replica contributes to each step, and applies the steps that are reduced.
+//
+// Two steps may be under way (flights). While one of them is being reduced, the engine computes as
+// much of the next one as reads nothing that the first one writes (pipeline/steps/step_ahead.h),
+// the next iteration's first step included, if its micro-batches are here. Where that is all of the
+// step, its buckets go out too. Its header follows when the step in front is applied, because it
+// carries the hash of the state between the two. Buckets go out while the backward pass of the last
+// micro-batches still computes the layers in front of them. What was computed stays until the step
+// is applied, so another attempt computes nothing anew.
+//
+// In another View the steps under way are contributed again. Where micro-batches of lost members
+// are this replica's now, only their events are asked for and only their gradients are computed.
+//
+// One thread, the one that made it, besides the threads of its team. It sends nothing and reads no
+// clock itself.
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/flight.h"
+#include "actors/iteration_feed.h"
+#include "actors/messages.h"
+#include "model/backend.h"
+#include "model/gan.h"
+#include "pipeline/steps/iteration_share.h"
+#include "pipeline/steps/spot_check.h"
+#include "pipeline/steps/step_computer.h"
+#include "pipeline/steps/training_state.h"
+#include "runtime/base/thread_team.h"
+
+namespace troupe::actors {
+
+// What all replicas of a node share. Read-only; it outlives them.
+struct TrainingContext {
+  const model::Gan& gan;
+  const model::Backend& backend;
+  const pipeline::TrainingOptions& options;
+};
+
+struct StepEngineOptions {
+  std::uint32_t replica = 0;
+  int threads = 1;  // micro-batches computed at a time
+  std::int64_t segment_bytes = 1 << 20;
+  pipeline::SpotChecks checks;  // members and owners come from each View
+  // False: a step is sent when it is complete, and nothing is computed until it is reduced. This
+  // shows what overlapping gains.
+  bool overlap = true;
+};
+
+class StepEngine {
+ public:
+  // How the engine reaches the world while it works.
+  struct Hooks {
+    std::function<runtime::TimePoint()> now;
+    // Appends a message for the reducer.
+    std::function<void(runtime::Message)> post;
+    // Sends what was posted, now, because the computation goes on for long.
+    std::function<void()> flush;
+  };
+  // What one turn came to.
+  struct Turn {
+    enum class Work : std::uint8_t { kNothing, kContributed, kComputed, kPrepared };
+    Work work = Work::kNothing;  // kNothing: there is nothing to do until something comes
+    std::uint32_t slot = 0;      // of the step that was worked at
+    std::uint64_t step = 0;
+    bool finished = false;                // the run's last iteration is applied
+    std::optional<runtime::Error> error;  // what the loader sent cannot be right (kLostPeers)
+  };
+  // What the time is spent on while nothing is computed.
+  enum class Waits : std::uint8_t { kForBatches, kForItself, kForSums };
+
+  StepEngine(const StepEngineOptions& options, TrainingContext training);
+  // How many threads the system gave.
+  int threads() const { return team_.threads(); }
+
+  // Once, before everything below: training goes on from this state.
+  void begin(const pipeline::TrainingState& state);
+  const pipeline::TrainingState& state() const { return state_; }
+  // For the last word: nothing is computed any more.
+  pipeline::TrainingState release_state() { return std::move(state_); }
+  const runtime::Hash128& state_hash() const { return state_hash_; }
+  std::uint64_t next_step() const { return state_.step(training_.options.schedule.size()); }
+  // From now on steps are made in this View, whose first step is next_step(). Returns what the
+  // loader is to be asked for.
+  Feed enter(ViewPointer view);
+  IterationFeed& feed() { return feed_; }
+
+  // Computes at most one micro-batch per thread.
+  Turn work(const Hooks& hooks);
+  Waits waits() const;
+
+  // A bucket of sums; false: of no step that is under way.
+  bool take_bucket(const BucketMessage& body, const runtime::Buffer& sums);
+  // Whether this is the header that the first step under way waits for.
+  bool expects(const pipeline::StepHeader& header) const;
+  // Takes that header. True: record() is to be applied. False: another attempt was posted, with
+  // the scales that this one has measured. An Error (kDiverged) ends the run.
+  runtime::Result<bool> take_header(const pipeline::StepHeader& header, const Hooks& hooks);
+  // Of the first step under way: its record, and when its attempt was begun.
+  const pipeline::StepRecord& record() const { return flights_.front().record(); }
+  runtime::TimePoint begun_at() const { return flights_.front().begun_at(); }
+  // Applies a record of next_step() to the state. After an Error the state is of no use any more.
+  runtime::Result<void> apply(const pipeline::StepRecord& record);
+  // The first step under way is applied: the header of the next one can go out.
+  void retire(const Hooks& hooks);
+
+  // What is told of a record that is about to be applied, without the times.
+  StepMetrics metrics_of(const pipeline::StepRecord& record) const;
+  // For people: the step that is being reduced, and what the engine waits for.
+  std::string under_way() const;
+  std::string waiting_for() const;
+
+ private:
+  // False: micro-batches are lacking, or the loader has sent wrong ones.
+  bool begin_step(std::uint64_t step, Turn& turn);
+  void work_ahead(const Hooks& hooks, Turn& turn);
+  void compute(Flight& flight, const Hooks& hooks, Turn& turn);
+  void contribute(Flight& flight, std::uint32_t attempt, const std::vector<std::int16_t>& scales,
+                  const Hooks& hooks);
+
+  StepEngineOptions options_;
+  TrainingContext training_;
+  runtime::ThreadTeam team_;
+  pipeline::StepComputer computer_;
+  IterationFeed feed_;
+  pipeline::TrainingState state_;
+  runtime::Hash128 state_hash_;
+  ViewPointer view_;            // null: in none yet
+  std::deque<Flight> flights_;  // in order, the first is next_step(); two at most
+};
+
+}  // namespace troupe::actors

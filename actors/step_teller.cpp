@@ -1,0 +1,127 @@
+#include "actors/step_teller.h"
+
+#include <utility>
+
+#include "pipeline/steps/gradient_norm.h"
+#include "pipeline/steps/state_layout.h"
+
+namespace troupe::actors {
+
+using runtime::Context;
+using runtime::Message;
+using runtime::TimePoint;
+
+double Laps::take(TimePoint now) { return runtime::seconds(now - std::exchange(last_, now)); }
+
+void Laps::spend(StepEngine::Waits waits, TimePoint now) {
+  double& on = waits == StepEngine::Waits::kForBatches ? load_
+               : waits == StepEngine::Waits::kForSums  ? reduce_
+                                                       : compute_;
+  on += take(now);
+}
+
+void Laps::put_into(StepMetrics& metrics) {
+  metrics.load_seconds = std::exchange(load_, 0.0);
+  metrics.compute_seconds = std::exchange(compute_, 0.0);
+  metrics.reduce_seconds = std::exchange(reduce_, 0.0);
+}
+
+void IterationTimes::add(std::uint64_t iteration, std::uint64_t events_of_step, TimePoint now) {
+  if (iteration == first_iteration + 1) from = now;
+  if (iteration > first_iteration + 1) events += events_of_step;
+  to = now;
+}
+
+void StepTeller::start(Context& context) {
+  metrics_ = context.out("metrics");
+  samples_.start(context);
+}
+
+void StepTeller::enter(bool leads) {
+  leads_ = leads;
+  if (!leads_) untold_.clear();
+  pace_.restart();
+}
+
+void StepTeller::tell(Context& context, StepEngine& engine, const pipeline::StepRecord& record,
+                      StepMetrics metrics, bool in_view) {
+  if (in_view) {
+    tell_pace(context, engine, metrics);
+    tell_samples(context, engine, record, metrics);
+  }
+  if (leads_) tell_line(context, metrics);
+  last_steps_.push_back(std::move(metrics));
+  if (last_steps_.size() > kRememberedSteps) last_steps_.pop_front();
+}
+
+void StepTeller::tell_pace(Context& context, StepEngine& engine, const StepMetrics& step) {
+  const pipeline::TrainingState& state = engine.state();
+  pace_.add_step(step.load_seconds + step.compute_seconds);
+  if (state.slot != 0) return;
+  pace_.end_iteration(engine.feed().owned_in(step.iteration));
+  if (state.epoch == step.epoch) return;
+  if (const auto pace = pace_.take(replica_, state.iteration)) {
+    context.send_control("coordinator", Message::of(Pace(*pace)));
+  }
+}
+
+void StepTeller::tell_samples(Context& context, StepEngine& engine,
+                              const pipeline::StepRecord& record, const StepMetrics& step) {
+  if (!samples_.is_heard()) return;
+  samples_.add(context, "compute_seconds", step.compute_seconds);
+  samples_.add(context, "load_seconds", step.load_seconds);
+  samples_.add(context, "batches_ahead", static_cast<double>(engine.feed().ahead()));
+  if (leads_) tell_gradient(context, record, step.slot);
+  samples_.tell(context);
+}
+
+// All replicas have the same sums, so one of them tells. Of quick steps not every norm is computed.
+void StepTeller::tell_gradient(Context& context, const pipeline::StepRecord& record,
+                               std::uint32_t slot) {
+  const model::SlotKind kind = training_.options.schedule[slot];
+  const std::size_t network = pipeline::updated_network(kind);
+  auto& told = gradient_told_.at(network);
+  const TimePoint now = context.now();
+  if (told && now - *told < kTellEvery) return;
+  told = now;
+  samples_.add(
+      context,
+      network == pipeline::kGenerator ? "gradient_norm/generator" : "gradient_norm/discriminator",
+      pipeline::gradient_norm(training_.gan.contributions(kind), record,
+                              training_.options.micro_batches));
+}
+
+void StepTeller::tell_line(Context& context, StepMetrics step) {
+  if (!metrics_.valid()) return;
+  step.again = std::exchange(next_is_again_, false);
+  const bool waits = !untold_.empty() || step.again;
+  if (!waits) {
+    context.send(metrics_, Message::of(std::move(step)));
+    return;
+  }
+  untold_.push_back(std::move(step));
+  if (untold_.size() > kRememberedSteps) untold_.pop_front();
+  tell_untold(context);
+}
+
+void StepTeller::tell_again(Context& context, std::uint64_t from) {
+  if (!metrics_.valid()) return;
+  untold_.clear();
+  for (const StepMetrics& step : last_steps_) {
+    if (step.step < from) continue;
+    untold_.push_back(step);
+    untold_.back().again = true;
+  }
+  next_is_again_ = untold_.empty();
+  tell_untold(context);
+}
+
+void StepTeller::tell_untold(Context& context) {
+  for (; !untold_.empty(); untold_.pop_front()) {
+    Message message = Message::of(StepMetrics(untold_.front()));
+    if (!context.can_send(metrics_, message.bytes())) return;
+    context.send(metrics_, std::move(message));
+  }
+}
+
+}  // namespace troupe::actors

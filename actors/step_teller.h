@@ -1,0 +1,95 @@
+#pragma once
+
+// What a replica tells of the steps that it has applied: their lines, numbers for curves, and how
+// fast it computes. Remembers the newest steps, because the Monitor may have missed some while the
+// head was away. One thread.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "actors/messages.h"
+#include "actors/pace_meter.h"
+#include "actors/sample_teller.h"
+#include "actors/step_engine.h"
+#include "pipeline/steps/step_record.h"
+#include "runtime/actor.h"
+
+namespace troupe::actors {
+
+// Steps that a replica can tell again.
+inline constexpr std::size_t kRememberedSteps = 4096;
+
+// The seconds since the last step, by what they were spent on.
+class Laps {
+ public:
+  void begin(runtime::TimePoint now) { last_ = now; }
+  // Seconds since the last call of one of these three, for what the caller knows they were spent
+  // on.
+  double take(runtime::TimePoint now);
+  void spend(StepEngine::Waits waits, runtime::TimePoint now);
+  void spend_computing(runtime::TimePoint now) { compute_ += take(now); }
+  // Writes them into the step's metrics, and begins anew.
+  void put_into(StepMetrics& metrics);
+
+ private:
+  runtime::TimePoint last_{0};
+  double load_ = 0.0, compute_ = 0.0, reduce_ = 0.0;
+};
+
+// Wall time and events of the iterations after a replica's first.
+struct IterationTimes {
+  std::uint64_t first_iteration = 0;
+  runtime::TimePoint from{0}, to{0};
+  std::uint64_t events = 0;
+  // An iteration was completed, so that the state is at this one.
+  void add(std::uint64_t iteration, std::uint64_t events_of_step, runtime::TimePoint now);
+};
+
+class StepTeller {
+  using Context = runtime::Context;
+
+ public:
+  StepTeller(std::uint32_t replica, TrainingContext training)
+      : replica_(replica), training_(training) {}
+
+  // In start(): finds the out ports "metrics" and "samples".
+  void start(Context& context);
+  // In another View. A replica that does not lead tells no steps.
+  void enter(bool leads);
+
+  // The engine has applied this step. `in_view`: with the others, not as a newcomer.
+  void tell(Context& context, StepEngine& engine, const pipeline::StepRecord& record,
+            StepMetrics metrics, bool in_view);
+  // Tells the Monitor all remembered steps from this one on again.
+  void tell_again(Context& context, std::uint64_t from);
+  // Tells what waits for credit: in its order, and none is dropped.
+  void tell_untold(Context& context);
+  // Sends the samples that were kept.
+  void finish(Context& context) { samples_.tell_all(context); }
+
+  // The newest step; null: none was applied.
+  const StepMetrics* newest() const { return last_steps_.empty() ? nullptr : &last_steps_.back(); }
+
+ private:
+  void tell_line(Context& context, StepMetrics step);
+  void tell_samples(Context& context, StepEngine& engine, const pipeline::StepRecord& record,
+                    const StepMetrics& step);
+  void tell_gradient(Context& context, const pipeline::StepRecord& record, std::uint32_t slot);
+  void tell_pace(Context& context, StepEngine& engine, const StepMetrics& step);
+
+  std::uint32_t replica_;
+  TrainingContext training_;
+  runtime::PortId metrics_;
+  SampleTeller samples_;
+  PaceMeter pace_;
+  bool leads_ = false;
+  std::array<std::optional<runtime::TimePoint>, 2> gradient_told_;  // by network
+  std::deque<StepMetrics> last_steps_;                              // the newest applied, in order
+  std::deque<StepMetrics> untold_;  // the ones of these that wait for credit, and newer ones
+  bool next_is_again_ = false;      // the Monitor asked again when there was nothing to tell
+};
+
+}  // namespace troupe::actors

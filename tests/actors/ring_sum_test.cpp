@@ -1,0 +1,176 @@
+// One member's part of the ring, without a stage: what it sends, and what it refuses.
+
+#include "actors/ring_sum.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "pipeline/steps/ring_schedule.h"
+#include "tests/actors/theatre.h"
+
+namespace troupe::actors {
+namespace {
+
+using runtime::Buffer;
+using runtime::Message;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+using Event = std::function<RingOutcome(RingSum&)>;
+
+Event own_bucket(std::uint32_t number, std::int64_t end = 4) {
+  return [=](RingSum& sum) {
+    const BucketMessage body{0, 0, number, 0, end, false, kFirstView};
+    return sum.contribute(body, Buffer::zeroed(static_cast<std::size_t>(end) * 8), "replica.0", {});
+  };
+}
+
+Event own_header() {
+  return [](RingSum& sum) {
+    pipeline::StepHeader header;
+    header.exponents.resize(2);
+    header.micro_batches = 1;
+    return sum.contribute(header, "replica.0", {});
+  };
+}
+
+Event ring_bucket(std::uint64_t step, std::uint32_t number, bool summed, std::int64_t end = 4) {
+  return [=](RingSum& sum) {
+    Message message =
+        Message::of(RingBucket{{step, 0, number, 0, end, false, kFirstView}, summed, std::nullopt},
+                    {Buffer::zeroed(static_cast<std::size_t>(end) * 8)});
+    return sum.take_ring(*message.as<RingBucket>(), message, {});
+  };
+}
+
+Event ring_header(std::size_t tensors, bool combined, std::uint32_t micro_batches = 1,
+                  std::uint64_t events = 0) {
+  return [=](RingSum& sum) {
+    RingHeader body;
+    body.header.events = events;
+    body.header.exponents.resize(tensors);
+    body.header.micro_batches = micro_batches;
+    body.combined = combined;
+    Message message = Message::of(std::move(body));
+    return sum.take_ring(*message.as<RingHeader>(), message, {});
+  };
+}
+
+// At `position` of a ring of three, in iterations of two micro-batches without events.
+RingSum one_of_three(std::uint32_t position) {
+  RingSumOptions options;
+  options.member = position;
+  options.micro_batches = 2;
+  options.events = 0;
+  RingSum sum(options);
+  sum.enter(*view_of(3, 2));
+  return sum;
+}
+
+TEST(RingSum, WhatFitsNoStepNoBucketOrNoTurnIsRefused) {
+  ASSERT_TRUE(pipeline::ring_role(0, 1, 3).begins);
+  ASSERT_TRUE(pipeline::ring_role(0, 0, 3).completes);
+  struct Case {
+    const char* situation;
+    std::uint32_t position;
+    std::vector<Event> events;  // the last one is refused
+    const char* refusal;
+  };
+  const std::vector<Case> cases{
+      {"part for the one that begins", 1, {ring_bucket(0, 0, false)}, "bucket 0 out of turn"},
+      {"part that came already",
+       2,
+       {ring_bucket(0, 0, false), ring_bucket(0, 0, false)},
+       "bucket 0 out of turn"},
+      {"sum before the own part has gone into it",
+       2,
+       {ring_bucket(0, 0, true)},
+       "bucket 0 out of turn"},
+      {"sum for its home",
+       0,
+       {own_bucket(0), ring_bucket(0, 0, false), ring_bucket(0, 0, true)},
+       "bucket 0 out of turn"},
+      {"bucket that no replica here has",
+       1,
+       {own_bucket(0), own_header(), ring_bucket(0, 4, false)},
+       "bucket 4 of 1"},
+      {"bucket cut otherwise",
+       0,
+       {own_bucket(0), ring_bucket(0, 0, false, 3)},
+       "bucket 0 cut otherwise"},
+      {"own bucket cut otherwise",
+       0,
+       {ring_bucket(0, 0, false, 3), own_bucket(0)},
+       "bucket 0 cut otherwise"},
+      {"own bucket twice", 0, {own_bucket(0), own_bucket(0)}, "bucket 0 twice"},
+      {"header for the one that begins",
+       1,
+       {own_header(), ring_header(2, false)},
+       "a header out of turn"},
+      {"combined header for its home",
+       0,
+       {own_header(), ring_header(2, true)},
+       "a header out of turn"},
+      {"header of other tensors",
+       0,
+       {own_header(), ring_header(3, false)},
+       "a header of 3 tensors beside one of 2"},
+      {"combined header of other tensors",
+       1,
+       {own_header(), ring_header(3, true, 2)},
+       "a header of 3 tensors beside one of 2"},
+      {"combined header of other events",
+       1,
+       {own_header(), ring_header(2, true, 2, 1)},
+       "the last of 2 micro-batches of 1 events"},
+      {"headers of more micro-batches than an iteration has",
+       0,
+       {own_header(), ring_header(2, false, 2)},
+       "the last of 3 micro-batches of 0 events, where an iteration has 2 of 0"},
+      {"step after the next", 1, {own_bucket(0), ring_bucket(2, 1, false)}, "step 2 attempt 0"},
+      {"step after two that are open",
+       1,
+       {own_bucket(0), ring_bucket(1, 1, false), ring_bucket(2, 1, false)},
+       "step 2 attempt 0"},
+  };
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.situation);
+    RingSum sum = one_of_three(each.position);
+    RingOutcome outcome;
+    for (const Event& event : each.events) {
+      ASSERT_FALSE(outcome.refused) << outcome.refused->message;
+      outcome = event(sum);
+    }
+    ASSERT_TRUE(outcome.refused);
+    EXPECT_EQ(outcome.refused->kind, runtime::ErrorKind::kLostPeers);
+    EXPECT_THAT(outcome.refused->message, HasSubstr(std::string("contributed ") + each.refusal));
+  }
+}
+
+// Which buckets have set out from here.
+std::vector<std::uint32_t> set_out(const RingOutcome& outcome) {
+  std::vector<std::uint32_t> numbers;
+  for (const auto& sending : outcome.sendings) {
+    const auto* bucket = std::get_if<RingBucket>(&sending.body);
+    if (bucket != nullptr && !bucket->summed) numbers.push_back(bucket->bucket.bucket);
+  }
+  return numbers;
+}
+
+TEST(RingSum, BucketsBeyondWhatMayBeUnderWaySetOutAsSumsComeBack) {
+  // Three fifths of what may be under way. Buckets 0, 3 and 6 begin at position 1.
+  constexpr std::int64_t kElements = 3 * static_cast<std::int64_t>(kMostUnderWay) / 8 / 5;
+  RingSum sum = one_of_three(1);
+  EXPECT_THAT(set_out(own_bucket(0, kElements)(sum)), ElementsAre(0U));
+  EXPECT_THAT(set_out(own_bucket(3, kElements)(sum)), ElementsAre());
+  EXPECT_THAT(set_out(own_bucket(6, kElements)(sum)), ElementsAre());
+  EXPECT_THAT(set_out(ring_bucket(0, 0, true, kElements)(sum)), ElementsAre(3U));
+  EXPECT_THAT(set_out(ring_bucket(0, 3, true, kElements)(sum)), ElementsAre(6U));
+}
+
+}  // namespace
+}  // namespace troupe::actors

@@ -1,0 +1,282 @@
+#include "pipeline/steps/roster_rules.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace troupe::pipeline {
+namespace {
+
+using runtime::Error;
+using runtime::ErrorKind;
+using std::chrono::seconds;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using Phase = Roster::Phase;
+
+using Lines = std::vector<std::string>;
+const Error kDeath{ErrorKind::kLostPeers, "its connection closed"};
+
+struct Words {
+  std::string operator()(const SendHalt& halt) const {
+    return fmt::format("halt {} for {}", halt.member, text_of(halt.change));
+  }
+  std::string operator()(const SendTeach& teach) const {
+    return fmt::format("{} {} {}", teach.teacher, teach.begins ? "teaches" : "forgets",
+                       teach.member);
+  }
+  std::string operator()(const SendBegin& begins) const {
+    return fmt::format("begin {}", begins.replica);
+  }
+  std::string operator()(const SendExpelled& expelled) const {
+    return fmt::format("expel {}: {}", expelled.member, expelled.error.message);
+  }
+  std::string operator()(const SendRelease& release) const {
+    return fmt::format("release {}", release.member);
+  }
+  std::string operator()(const TellLoss& loss) const {
+    return fmt::format("{} is {}", loss.member, loss.state);
+  }
+  std::string operator()(const TellView& told) const {
+    return fmt::format("View {} of {} from {}", text_of(told.view.id),
+                       fmt::join(told.view.ring, " "), told.view.first_step);
+  }
+  std::string operator()(const RefuseLeave& refused) const {
+    return fmt::format("{} may not leave", refused.member);
+  }
+  std::string operator()(const StopTrainingOf& stops) const {
+    return fmt::format("stop {}: {}", fmt::join(stops.replicas, " "),
+                       stops.error ? stops.error->message : "");
+  }
+  std::string operator()(const SaveState&) const { return "save"; }
+  std::string operator()(const EndRun&) const { return "end"; }
+  std::string operator()(const LogLine&) const { return {}; }
+};
+
+// What follows from the event, but for what goes into the log.
+Lines after(Roster& roster, const std::function<void()>& event) {
+  roster.actions.clear();
+  event();
+  Lines lines;
+  for (const RosterAction& action : roster.actions) {
+    if (!std::holds_alternative<LogLine>(action)) lines.push_back(std::visit(Words{}, action));
+  }
+  return lines;
+}
+
+// Members of one replica each, of which the last `newcomers` may join. The others are here and
+// train from step 5 on, unless `begins` is false.
+Roster run_of(std::uint32_t members, std::uint32_t newcomers = 0, std::uint32_t min_members = 1,
+              bool begins = true) {
+  RosterOptions options;
+  options.membership.ring.clear();
+  for (std::uint32_t i = 0; i < members; ++i) {
+    if (i + newcomers < members) options.membership.ring.push_back(i);
+    options.names.push_back(fmt::format("member.{}", i));
+  }
+  options.membership.weights.assign(members, 1);
+  options.membership.micro_batches = 6;
+  options.membership.min_members = min_members;
+  options.first_step = 5;
+  options.parting_grace = options.accused_grace = seconds(2);
+  Roster roster(options);
+  if (!begins) return roster;
+  for (const std::uint32_t member : options.membership.ring) arrive(roster, member);
+  begin(roster);
+  return roster;
+}
+
+Lines halted(Roster& roster, std::uint32_t member, std::uint64_t next_step) {
+  const auto change = roster.membership.change().value_or(ViewId{});
+  return after(roster, [&] {
+    note_halted(roster, member,
+                {change, next_step, 0, std::make_shared<const View>(roster.membership.view())});
+  });
+}
+
+// Member 2 of 3 comes, learns and is admitted; the others make step 8 next.
+Roster run_with_newcomer() {
+  Roster roster = run_of(3, 1);
+  arrive(roster, 2);
+  note_learned(roster, 2, 0, false);
+  note_learned(roster, 2, 2, false);
+  for (const std::uint32_t member : {0U, 1U}) (void)halted(roster, member, 8);
+  (void)halted(roster, 2, 7);
+  return roster;
+}
+
+TEST(Roster, BeginsWhenAllAreHere) {
+  Roster roster = run_of(3, 1, 1, false);
+  EXPECT_THAT(after(roster, [&] { arrive(roster, 0); }), IsEmpty());
+  EXPECT_THAT(roster.absent(), ElementsAre(1U));
+  EXPECT_THAT(after(roster, [&] { arrive(roster, 1); }), IsEmpty());
+  EXPECT_THAT(roster.absent(), IsEmpty());
+  EXPECT_THAT(after(roster, [&] { begin(roster); }),
+              ElementsAre("begin 0", "begin 1", "View 1.1 of 0 1 from 5"));
+}
+
+TEST(Roster, LossBeforeAllAreHereEndsTheRun) {
+  Roster roster = run_of(3, 1, 1, false);
+  EXPECT_THAT(after(roster, [&] { lose(roster, 2, kDeath, "dead"); }), ElementsAre("2 is dead"))
+      << "nobody waits for it";
+  EXPECT_THAT(after(roster, [&] { lose(roster, 1, kDeath, "dead"); }),
+              ElementsAre("1 is dead", "stop : its connection closed", "end"));
+}
+
+TEST(Roster, OthersGoOnFromTheFurthestStepWhenOneIsLost) {
+  Roster roster = run_of(3);
+  EXPECT_THAT(after(roster, [&] { lose(roster, 1, kDeath, "dead"); }),
+              ElementsAre("1 is dead", "halt 0 for 1.2", "halt 2 for 1.2"));
+  EXPECT_THAT(after(roster, [&] { lose(roster, 1, kDeath, "dead"); }), IsEmpty()) << "it is known";
+  EXPECT_THAT(halted(roster, 0, 7), IsEmpty());
+  EXPECT_THAT(halted(roster, 2, 8), ElementsAre("View 1.2 of 0 2 from 8"));
+}
+
+TEST(Roster, LastOneThatIsLostStopsTrainingAndWhatItHadMadeIsSaved) {
+  Roster roster = run_of(2);
+  lose(roster, 1, kDeath, "dead");
+  EXPECT_THAT(after(roster, [&] { lose(roster, 0, kDeath, "dead"); }),
+              ElementsAre("0 is dead", "stop 0: its connection closed", "save"));
+  EXPECT_EQ(roster.phase, Phase::kOver);
+}
+
+TEST(Roster, MemberThatLacksMoreThanTheOthersCanGiveIsExpelled) {
+  Roster roster = run_of(3);
+  lose(roster, 2, kDeath, "dead");
+  (void)halted(roster, 0, 7);
+  EXPECT_THAT(halted(roster, 1, 9),
+              ElementsAre("expel 0: member.0 lacks more than the others can give it; join again",
+                          "0 is dead", "halt 1 for 1.3"));
+}
+
+TEST(Roster, AnswerThatCannotBeRightStopsTraining) {
+  Roster roster = run_of(3);
+  lose(roster, 2, kDeath, "dead");
+  EXPECT_THAT(halted(roster, 0, 3), ElementsAre(HasSubstr("stop 0 1: member.0 would make step 3")));
+}
+
+TEST(Roster, NewcomerLearnsFromTheLeaderAndIsAdmittedWhenItHasShownThatItCan) {
+  Roster roster = run_of(3, 1);
+  EXPECT_THAT(after(roster, [&] { arrive(roster, 2); }), ElementsAre("0 teaches 2"));
+  EXPECT_THAT(after(roster, [&] { note_learned(roster, 2, 0, false); }), IsEmpty());
+  EXPECT_THAT(after(roster, [&] { note_learned(roster, 2, 2, false); }),
+              ElementsAre("halt 0 for 1.2", "halt 1 for 1.2", "halt 2 for 1.2"));
+  for (const std::uint32_t member : {0U, 1U}) EXPECT_THAT(halted(roster, member, 8), IsEmpty());
+  EXPECT_THAT(halted(roster, 2, 7), ElementsAre("View 1.2 of 0 1 2 from 8"));
+}
+
+TEST(Roster, NewcomerThatIsLostFailsOrIsTooSlowCostsTheOthersNothing) {
+  Roster roster = run_of(3, 1);
+  arrive(roster, 2);
+  EXPECT_THAT(after(roster, [&] { note_too_slow(roster, 2, 1); }), IsEmpty())
+      << "1 does not teach it";
+  EXPECT_THAT(
+      after(roster, [&] { note_too_slow(roster, 2, 0); }),
+      ElementsAre(HasSubstr("expel 2: member.2 learns more slowly"), "2 is dead", "0 forgets 2"));
+  roster = run_of(3, 1);
+  arrive(roster, 2);
+  EXPECT_THAT(after(roster, [&] { note_failure(roster, 2, 2, kDeath); }),
+              ElementsAre("expel 2: its connection closed", "2 is dead", "0 forgets 2"));
+}
+
+TEST(Roster, NewcomerWhoseTeacherIsLostIsExpelled) {
+  Roster roster = run_of(3, 1);
+  arrive(roster, 2);
+  EXPECT_THAT(
+      after(roster, [&] { lose(roster, 0, kDeath, "dead"); }),
+      ElementsAre("0 is dead", "expel 2: member.2 learned from member.0, which is lost; join again",
+                  "2 is dead", "0 forgets 2", "halt 1 for 1.2"));
+}
+
+TEST(Roster, MemberThatAloneKnowsStaysUntilOneOfTheOthersDoes) {
+  Roster roster = run_with_newcomer();
+  lose(roster, 1, kDeath, "dead");
+  EXPECT_THAT(after(roster, [&] { let_leave(roster, 0, "somebody asked"); }), IsEmpty());
+  EXPECT_THAT(after(roster, [&] { look_after(roster); }), IsEmpty());
+  EXPECT_THAT(after(roster, [&] { note_learned(roster, 2, 3, true); }),
+              ElementsAre("release 0", "0 is ended", "halt 2 for 1.4"));
+}
+
+TEST(Roster, MemberThatStayedForANewcomerMayNotLeaveWhenThatIsLost) {
+  Roster roster = run_with_newcomer();
+  lose(roster, 1, kDeath, "dead");
+  let_leave(roster, 0, "somebody asked");
+  lose(roster, 2, kDeath, "dead");
+  EXPECT_THAT(after(roster, [&] { look_after(roster); }), ElementsAre("0 may not leave"));
+}
+
+TEST(Roster, NewcomerThatLacksWhatALostTeacherSentItIsExpelled) {
+  Roster roster = run_with_newcomer();
+  lose(roster, 0, kDeath, "dead");
+  EXPECT_THAT(halted(roster, 2, 7),
+              Contains("expel 2: member.2 lacks what member.0 was sending it, which is lost; join "
+                       "again"));
+}
+
+TEST(Roster, TooFewWaitForOthersAndSayItOnceOrEndTheRunWhereNobodyCanCome) {
+  Roster roster = run_of(3, 1, 2);
+  lose(roster, 1, kDeath, "dead");
+  EXPECT_THAT(halted(roster, 0, 8), IsEmpty());
+  roster.actions.clear();
+  look_after(roster);
+  EXPECT_THAT(roster.actions, IsEmpty()) << "the log says already that it waits";
+  arrive(roster, 2);
+  // It has a state, and no steps are made that it could show anything by.
+  EXPECT_THAT(after(roster, [&] { note_learned(roster, 2, 0, false); }),
+              ElementsAre("halt 0 for 1.3", "halt 2 for 1.3"));
+  lose(roster, 2, kDeath, "dead");
+  EXPECT_THAT(halted(roster, 0, 8), ElementsAre(HasSubstr("stop 0: 1 of at least 2 members")));
+}
+
+TEST(Roster, NextHeadGoesOnFromTheNewestViewWithoutThoseThatDidNotComeBack) {
+  const Roster before = run_with_newcomer();
+  const auto old = std::make_shared<const View>(run_of(3, 1).membership.view());
+  const auto newest = std::make_shared<const View>(before.membership.view());
+  RosterOptions options = before.options;
+  options.membership.term = 2;
+  Roster roster(options);
+  roster.phase = Phase::kReturning;
+  arrive(roster, 0);
+  arrive(roster, 2);
+  const Reports reports{{0, {{2, 1}, 9, 0, newest}}, {2, {{2, 1}, 8, 0, newest}}};
+  EXPECT_EQ(newest_view({{0, {{2, 1}, 9, 0, old}}, {2, {{2, 1}, 8, 0, newest}}}), newest.get());
+  EXPECT_THAT(after(roster,
+                    [&] {
+                      go_on_from(roster, *newest, reports, {0, 1, 2});
+                    }),
+              ElementsAre("1 is dead", "halt 0 for 2.2", "halt 2 for 2.2"));
+  (void)halted(roster, 0, 9);
+  EXPECT_THAT(halted(roster, 2, 9), ElementsAre("View 2.2 of 0 2 from 9"));
+}
+
+TEST(Roster, NextHeadKeepsNoNewcomersThatWereInNoViewOrLackLessons) {
+  const Roster before = run_with_newcomer();
+  const auto newest = std::make_shared<const View>(before.membership.view());
+  RosterOptions options = before.options;
+  options.names.emplace_back("member.3");
+  options.membership.weights.push_back(1);
+  options.membership.term = 2;
+  Roster roster(options);
+  roster.phase = Phase::kReturning;
+  for (const std::uint32_t member : {0U, 1U, 2U, 3U}) arrive(roster, member);
+  const Reports reports{
+      {0, {{2, 1}, 8, 0, newest}}, {1, {{2, 1}, 8, 0, newest}}, {2, {{2, 1}, 7, 0, newest}}};
+  const Lines lines = after(roster, [&] { go_on_from(roster, *newest, reports, {0, 1, 2, 3}); });
+  EXPECT_THAT(lines, Contains(HasSubstr("expel 3: member.3 was no member yet")));
+  EXPECT_THAT(lines, Contains(HasSubstr("expel 2: member.2 lacks steps")));
+  EXPECT_THAT(lines, Contains("halt 0 for 2.2"));
+  EXPECT_THAT(lines, Not(Contains(HasSubstr("expel 0"))));
+}
+
+}  // namespace
+}  // namespace troupe::pipeline

@@ -123,10 +123,10 @@ void check_listen(const ClusterSection& cluster, Reader& reader) {
   const std::string_view port = std::string_view(cluster.listen).substr(colon + 1);
   int number = 0;
   std::from_chars(port.data(), port.data() + port.size(), number);
-  // The two ports behind it are listened on, too.
-  if (number > 65533) {
+  // The head listens on the next port, too.
+  if (number > 65534) {
     problem_at(reader, "listen",
-               fmt::format("port {} and the next two are none; give 1 to 65533, or 0 for any that "
+               fmt::format("port {} and the next one are none; give 1 to 65534, or 0 for any that "
                            "are free",
                            number));
   }

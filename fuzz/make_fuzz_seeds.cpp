@@ -49,16 +49,12 @@ runtime::Hello hello() {
 
 void add_introductions(const Folder& folder) {
   folder.add("hello", pack(hello()));
-  runtime::Hello newer = hello();
-  newer.version = runtime::kProtocolVersion + 1;
-  folder.add("hello-newer", pack(newer));
   runtime::Welcome welcome;
   static_cast<runtime::Introduction&>(welcome) = hello();
   folder.add("welcome", pack(welcome));
   folder.add("refusal", pack(runtime::Refusal{{runtime::ErrorKind::kTopology, "another one"}}));
-  folder.add("enrolment", pack(runtime::Enrolment{runtime::kProtocolVersion, "", "host", 4242}));
-  folder.add("drain-request",
-             pack(runtime::DrainRequest{runtime::kProtocolVersion, "member.2", "host", 4242}));
+  folder.add("enrolment", pack(runtime::Enrolment{"", "host", 4242}));
+  folder.add("drain-request", pack(runtime::DrainRequest{"member.2", "host", 4242}));
   folder.add("drained", pack(runtime::Drained{"member.2"}));
   folder.add("not-now", pack(runtime::NotNow{"every place is promised"}));
   const std::string contents = "contents";
@@ -323,11 +319,9 @@ void add_talks(const Folder& folder) {
   Speaker(refused, 0, types).connect().say(pack(hello()));
   folder.add("another-topology", refused);
   std::vector<std::byte> enrolled;
-  Speaker(enrolled, 0, types)
-      .connect()
-      .say(pack(runtime::Enrolment{runtime::kProtocolVersion, "", "host", 4242}));
+  Speaker(enrolled, 0, types).connect().say(pack(runtime::Enrolment{"", "host", 4242}));
   folder.add("enrolment", enrolled);
-  const runtime::DrainRequest drain{runtime::kProtocolVersion, "node-1", "host", 4242};
+  const runtime::DrainRequest drain{"node-1", "host", 4242};
   std::vector<std::byte> nobody;
   Speaker(nobody, 0, types).connect().say(pack(drain));
   fuzz::act(nobody, fuzz::Deed::kWait);
@@ -391,42 +385,33 @@ void add_fellow_talks(const Folder& folder) {
   folder.add("training", talk);
 }
 
-// What the sockets of a connection bring: lanes 0 and 2 are of one stripe each, 1 is of several.
+// What the sockets of a connection bring.
 void add_wire_scripts(const Folder& folder) {
-  runtime::Attach attach;
-  attach.strand.lane = runtime::Lane::kData;
-  attach.strand.stripe = 1;
-  attach.stripes = 2;
-  attach.chunk_bytes = runtime::kLeastChunkBytes;
-  runtime::WireWelcome welcome;
-  welcome.data_port = 7001;
-  welcome.metrics_port = 7002;
-  welcome.chunk_bytes = runtime::kMostChunkBytes;
-  const std::string route = attach.strand.route();
+  const runtime::Route route{{17, 18}, runtime::SocketId::kData};
+  const std::string text = route.text();
   fuzz::WireScriptWriter handshake;
-  handshake.frames(0, {write_attach(attach)}).frames(0, {write_welcome(welcome)});
-  handshake.frames(0, {runtime::write_ready({true})})
-      .frames(0, {write_bare(runtime::FrameKind::kOpen)})
+  handshake.frames(0, {write_attach({route, {4242, 7, 4096, {1, 2}}})})
+      .frames(0, {runtime::write_welcome({true, {4243, 8, 8192, {3, 4}}})})
+      .frames(0, {runtime::write_ready({true})})
+      .frames(0, {write_bare(runtime::FrameKind::kBye)})
       .frames(0, {runtime::write_refuse("no")})
-      .frames(0, {Buffer::copy_of(std::as_bytes(std::span(route)))});
+      .frames(0, {Buffer::copy_of(std::as_bytes(std::span(text)))});
   folder.add("handshake", handshake.script());
   fuzz::WireScriptWriter packets;
   const runtime::PayloadEntry entry{5, runtime::PayloadEntry::How::kFrame, {}};
-  packets.frames(0, {runtime::write_packet(0, {&entry, 1}, {}), Buffer::zeroed(5)})
-      .packet(1, 0, {3, 100})
-      .packet(2, 0, {});
+  packets
+      .frames(0,
+              {runtime::write_packet(runtime::Lane::kControl, {&entry, 1}, {}), Buffer::zeroed(5)})
+      .packet(1, {3, 100})
+      .packet(2, {});
   folder.add("packets", packets.script());
   fuzz::WireScriptWriter chunks;  // a payload of two full ones and a byte, and its neighbours
-  chunks.packet(1, 1, {7}).packet(1, 0, {129}).chunk(1, {0, 0, 1}, true).chunk(1, {0, 0, 2}, false);
-  chunks.chunk(1, {0, 0, 0}, true).packet(1, 2, {});
+  chunks.packet(1, {7}).packet(1, {129, 3}).chunk(1, true).packet(0, {128}).chunk(1, true);
+  chunks.chunk(0, true).chunk(1, false).chunk(0, false).packet(1, {});
   folder.add("chunks", chunks.script());
   fuzz::WireScriptWriter early;
-  early.chunk(1, {1, 0, 1}, false).chunk(1, {1, 0, 0}, true).chunk(1, {0, 1, 0}, true);
-  early.packet(1, 1, {128}).chunk(1, {0, 1, 1}, false).packet(1, 0, {1, 128});
-  folder.add("early-chunks", early.script());
-  fuzz::WireScriptWriter flood;  // of parts that wait for packet 0
-  for (std::uint64_t i = 1; i < 500; ++i) flood.chunk(1, {i, 0, 1}, false);
-  folder.add("flood", flood.script());
+  early.packet(1, {129}).chunk(1, true).packet(1, {});
+  folder.add("early-packet", early.script());
 }
 
 void add_checkpoints(const Folder& folder) {

@@ -4,11 +4,9 @@
 // and for how the frames are made, then these.
 //   as they stand: the number of frames in a byte, then each with its length in two bytes, little
 //     endian. So whatever a stranger may send can be written.
-//   a packet: its number in two bytes, then the number of payloads in a byte, and in a byte each
-//   how
-//     it travels: in a frame of so many bytes, or (from 128 on) in so many chunks and a byte.
-//   a chunk, full or of one byte: the packet's number in two bytes, a byte each for the payload and
-//     the chunk. Its bytes are zeros that the input does not hold.
+//   a packet: the number of payloads in a byte, and in a byte each how it travels: in a frame of so
+//     many bytes, or (from 128 on) in so many chunks and a byte.
+//   a chunk, full or of one byte. Its bytes are zeros that the input does not hold.
 // What the input does not hold is zero, so that every input is a script.
 
 #include <algorithm>
@@ -19,7 +17,7 @@
 #include <vector>
 
 #include "runtime/lane.h"
-#include "runtime/transport/zmq_frames.h"
+#include "runtime/transport/zmq_packets.h"
 
 namespace troupe::fuzz {
 
@@ -43,7 +41,8 @@ class WireScript {
     if (rest_.empty() || ++lines_ > kMostLines) return std::nullopt;
     const std::size_t first = number(1);
     WireLine line{static_cast<unsigned>(first % 4 % runtime::kLanes), {}};
-    line.frames = frames(static_cast<WireDeed>(first / 4 % 4));
+    line.frames =
+        frames(static_cast<WireDeed>(first / 4 % 4), static_cast<runtime::Lane>(line.lane));
     for (const runtime::Buffer& frame : line.frames) arrived_ += frame.size();
     return line;
   }
@@ -54,16 +53,16 @@ class WireScript {
  private:
   using Frames = std::vector<runtime::Buffer>;
 
-  Frames frames(WireDeed deed) {
+  Frames frames(WireDeed deed, runtime::Lane lane) {
     switch (deed) {
       case WireDeed::kFrames:
         return raw();
       case WireDeed::kPacket:
-        return packet();
+        return packet(lane);
       case WireDeed::kFullChunk:
-        return chunk(++full_chunks_ <= kMostFullChunks ? runtime::kLeastChunkBytes : 1);
+        return chunk(lane, ++full_chunks_ <= kMostFullChunks ? chunk_bytes_of(lane) : 1);
       case WireDeed::kSmallChunk:
-        return chunk(1);
+        return chunk(lane, 1);
     }
     return {};
   }
@@ -72,8 +71,10 @@ class WireScript {
     for (runtime::Buffer& frame : made) frame = runtime::Buffer::copy_of(take(number(2)));
     return made;
   }
-  Frames packet() {
-    const std::uint64_t packet = number(2);
+  static Frames chunk(runtime::Lane lane, std::size_t bytes) {
+    return {write_bare(runtime::FrameKind::kChunk, lane), runtime::Buffer::zeroed(bytes)};
+  }
+  Frames packet(runtime::Lane lane) {
     std::vector<runtime::PayloadEntry> entries(number(1));
     Frames made(1);
     for (runtime::PayloadEntry& entry : entries) {
@@ -81,20 +82,13 @@ class WireScript {
       entry.bytes = how;
       if (how >= 128) {
         entry.how = runtime::PayloadEntry::How::kChunks;
-        entry.bytes = (how - 127) * runtime::kLeastChunkBytes + 1;
+        entry.bytes = (how - 127) * chunk_bytes_of(lane) + 1;
       } else {
         made.push_back(runtime::Buffer::zeroed(how));
       }
     }
-    made[0] = runtime::write_packet(packet, entries, take(24));
+    made[0] = runtime::write_packet(lane, entries, take(24));
     return made;
-  }
-  Frames chunk(std::size_t bytes) {
-    runtime::ChunkFrame place;
-    place.number = number(2);
-    place.payload = static_cast<std::uint32_t>(number(1));
-    place.chunk = static_cast<std::uint32_t>(number(1));
-    return {runtime::write_chunk(place), runtime::Buffer::zeroed(bytes)};
   }
 
   std::span<const std::byte> take(std::size_t bytes) {
@@ -130,19 +124,15 @@ class WireScriptWriter {
     return *this;
   }
   // With a header of 24 zeros.
-  WireScriptWriter& packet(unsigned lane, std::uint64_t packet, const std::vector<int>& payloads) {
+  WireScriptWriter& packet(unsigned lane, const std::vector<int>& payloads) {
     begin(lane, WireDeed::kPacket);
-    number(packet, 2);
     number(payloads.size(), 1);
     for (const int payload : payloads) number(static_cast<std::size_t>(payload), 1);
     script_.resize(script_.size() + 24);
     return *this;
   }
-  WireScriptWriter& chunk(unsigned lane, const runtime::ChunkFrame& place, bool full) {
+  WireScriptWriter& chunk(unsigned lane, bool full) {
     begin(lane, full ? WireDeed::kFullChunk : WireDeed::kSmallChunk);
-    number(place.number, 2);
-    number(place.payload, 1);
-    number(place.chunk, 1);
     return *this;
   }
   const std::vector<std::byte>& script() const { return script_; }

@@ -15,7 +15,6 @@
 namespace troupe::runtime {
 
 class Cell;
-struct LinkStats;
 
 class Inlet {
  public:

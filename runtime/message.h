@@ -126,7 +126,7 @@ class Message {
  private:
   friend class Outlet;
   friend class NodeCore;
-  friend class Gate;
+  friend class RemoteLinks;
   friend class Peer;
 
   // The operations on a body whose type is not known; one object per type.

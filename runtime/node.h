@@ -64,17 +64,6 @@ struct NodeEnd {
   std::vector<std::string> abandoned;
 };
 
-struct LinkStats {
-  LinkPlan plan;
-  std::int64_t sent = 0;             // messages accepted by the link
-  std::int64_t in_use_messages = 0;  // credits out: queued or kept by the receiver
-  std::int64_t in_use_bytes = 0;
-  std::int64_t queued = 0;       // in the receiver's mailbox, when it last looked
-  std::int64_t max_queued = 0;   // the most it ever found there
-  std::int64_t dropped = 0;      // metrics only: without credit, or to an ended actor
-  std::int64_t undelivered = 0;  // returned to the sender, or destroyed because that had ended too
-};
-
 struct ActorStats {
   std::string name;
   std::string state;         // "waiting", "queued", "running", "stopping", "ended"

@@ -142,7 +142,7 @@ void NodeCore::send_control(Origin& origin, std::string_view actor, Message mess
   message.attach(origin, false);
   Cell* target = find_cell(std::string(actor));
   if (target == nullptr) {
-    if (gate_ && gate_->post_control(std::string(actor), message)) return;
+    if (gate_ && gate_->links().post_control(std::string(actor), message)) return;
     return_to_sender(std::move(message),
                      {ErrorKind::kInternal, "there is no actor " + std::string(actor)});
     return;
@@ -162,7 +162,7 @@ void NodeCore::return_to_sender(Message message, const Error& cause) {
   Origin& origin = *message.origin();
   if (!origin.undelivered()) return;
   if (origin.sender() == kElsewhere) {
-    gate_->send_back(std::move(message), cause);
+    gate_->links().send_back(std::move(message), cause);
     return;
   }
   const std::string name(message.name());

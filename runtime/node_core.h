@@ -20,12 +20,12 @@
 
 namespace troupe::runtime {
 
-class NodeCore {
+class NodeCore final : public GateHost {
  public:
   // `scheduler` null: one of its own, with threads. `uplink` null: there are no other nodes.
   NodeCore(const Plan& plan, ActorFactory factory, NodeOptions options, const Clock& clock,
            Log& log, Scheduler* scheduler, const Uplink* uplink);
-  ~NodeCore();
+  ~NodeCore() override;
 
   const Clock& clock() const { return clock_; }
   Scheduler& scheduler() { return *scheduler_; }
@@ -42,21 +42,20 @@ class NodeCore {
 
   // Any thread.
   void send_control_from_outside(std::string_view actor, Message message);
-  WaitGraph wait_graph() const;
+  WaitGraph wait_graph() const override;
 
-  // For the gate, on its thread.
-  Cell* find_cell(const std::string& actor) const { return wiring_.find(actor); }
-  // The origin of messages that an actor here sends past all links; null: no such actor.
-  Origin* control_origin_of(const std::string& actor);
-  void tell_root(Message message);
-  std::int64_t own_progress() const { return wiring_.progress(); }
-  void gate_closed() { scheduler_->wake(); }
-  void graph_arrived() { scheduler_->wake(); }
+  // For the gate, on its thread; see GateHost.
+  Cell* find_cell(const std::string& actor) const override { return wiring_.find(actor); }
+  Origin* control_origin_of(const std::string& actor) override;
+  void tell_root(Message message) override;
+  std::int64_t own_progress() const override { return wiring_.progress(); }
+  void gate_closed() override { scheduler_->wake(); }
+  void graph_arrived() override { scheduler_->wake(); }
 
   // For cells, on their threads.
   void send_control(Origin& origin, std::string_view actor, Message message);
-  // The message holds on to its credit; `cause` says why its target did not take it.
-  void return_to_sender(Message message, const Error& cause);
+  // Also for the gate: see GateHost.
+  void return_to_sender(Message message, const Error& cause) override;
   TimerId add_timer(ActorId actor, TimePoint due);
   void remove_timer(TimerId id, TimePoint due) { timers_.remove(id, due); }
 

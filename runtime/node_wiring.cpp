@@ -38,13 +38,14 @@ void NodeWiring::wire_link(const LinkPlan& link, std::uint32_t number, const Act
   Cell* to = find(link.to);
   if (from == nullptr && to == nullptr) return;
   if (from == nullptr) {
-    gate_->add_inlet(number, link, std::string(nodes.at(link.from)), *to);
+    const std::size_t peer = gate_->add_peer(std::string(nodes.at(link.from)));
+    gate_->links().add_inlet(number, link, peer, *to);
     return;
   }
   const PortId port{static_cast<std::int32_t>(from->outs())};
   if (to == nullptr) {
-    const std::string node(nodes.at(link.to));
-    from->add_out(gate_->add_outlet(number, link, *from, port, node));
+    const std::size_t peer = gate_->add_peer(std::string(nodes.at(link.to)));
+    from->add_out(gate_->links().add_outlet(number, link, *from, port, peer));
     return;
   }
   links_.push_back(std::make_unique<Link>(number, link, *from, port, *to));
@@ -86,7 +87,7 @@ std::vector<LinkStats> NodeWiring::link_stats() const {
   std::vector<LinkStats> all;
   for (const auto& link : links_) all.push_back(link->stats());
   if (gate_) {
-    for (LinkStats& stats : gate_->link_stats()) all.push_back(std::move(stats));
+    for (LinkStats& stats : gate_->links().stats()) all.push_back(std::move(stats));
   }
   return all;
 }
@@ -106,14 +107,14 @@ void NodeWiring::add_links(WaitGraph& graph) const {
                            .byte_credits = stats.plan.byte_credits,
                            .queued = stats.queued});
   }
-  if (gate_) gate_->add_to(graph);
+  if (gate_) gate_->links().add_to(graph);
 }
 
 std::vector<ActorTrace> NodeWiring::traces() const {
   std::vector<ActorTrace> all;
   for (const auto& cell : cells_) {
     all.push_back({cell->plan().name, cell->trace_snapshot()});
-    if (gate_) gate_->settle_flows(all.back().trace);
+    if (gate_) gate_->links().settle_flows(all.back().trace);
   }
   return all;
 }

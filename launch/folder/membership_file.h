@@ -25,7 +25,7 @@
 #include "runtime/base/descriptor.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/error.h"
-#include "runtime/transport/relay_token.h"
+#include "runtime/relay/relay_token.h"
 #include "telemetry/record.h"
 
 namespace troupe::launch {

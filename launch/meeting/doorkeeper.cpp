@@ -20,9 +20,7 @@ class Doorkeeper::Visitors final : public runtime::WireEvents {
   }
   void arrived(ConnectionId connection, runtime::Lane, runtime::Packet packet) override {
     const auto read = runtime::unpack(packet, types_);
-    const auto* enrolment = read.ok() ? std::get_if<runtime::Enrolment>(&*read) : nullptr;
-    const bool may_ask_again =
-        enrolment != nullptr && enrolment->version == runtime::kProtocolVersion;
+    const bool may_ask_again = read.ok() && std::holds_alternative<runtime::Enrolment>(*read);
     send_away(connection,
               may_ask_again
                   ? runtime::pack(runtime::NotNow{why_})

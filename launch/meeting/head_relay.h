@@ -1,7 +1,7 @@
 #pragma once
 
 // The relay of a run, in its head's process: members that nobody can dial reach each other through
-// it. See runtime/transport/relay.h.
+// it. See runtime/relay/relay.h.
 
 #include <cstdint>
 #include <map>
@@ -10,12 +10,12 @@
 #include <string>
 
 #include "runtime/base/log.h"
-#include "runtime/transport/relay.h"
+#include "runtime/relay/relay.h"
 
 namespace troupe::launch {
 
-// Where the head takes any ports, so does the relay; else it stands behind the head's three.
-inline constexpr std::uint16_t kRelayBehindHead = 3;
+// The relay takes any port where the head does. Else it has the port after the head's two.
+inline constexpr std::uint16_t kRelayBehindHead = 2;
 
 // One thread's.
 class HeadRelay {

@@ -8,8 +8,8 @@
 #include "runtime/base/buffer.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
+#include "runtime/relay/relay_token.h"
 #include "runtime/transport/packets.h"
-#include "runtime/transport/relay_token.h"
 
 namespace troupe::launch {
 

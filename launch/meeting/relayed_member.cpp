@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "runtime/transport/relay_client.h"
-#include "runtime/transport/relayed_wire.h"
+#include "runtime/relay/relay_client.h"
+#include "runtime/relay/relayed_wire.h"
 #include "runtime/transport/resolve.h"
 
 namespace troupe::launch {

@@ -22,7 +22,6 @@
 // Calls of an archive, each with a field's name and the field:
 //
 //   number(name, value, most)         an unsigned integer, at most `most`; without: any
-//   version(name, value, own)         of the protocol; what has another one is read no further
 //   integer(name, value, least, most) a signed one; without limits: any
 //   real(name, value)                 a double, of any bits
 //   flag(name, value)
@@ -49,7 +48,7 @@
 //   floats(name, values)              a vector of floats, of any size
 //   attached(name, buffer)            a Buffer, of any size
 //
-// JSON (runtime/base/json_writer.h, json_reader.h) lacks version, time, hash, choice,
+// JSON (runtime/base/json_writer.h, json_reader.h) lacks time, hash, choice,
 // perhaps_choice, words, first, all, shared, floats and attached. It alone has:
 //
 //   real(name, value, digits)         so many digits in place of 9

@@ -37,7 +37,6 @@ void fields(Archive& archive, Like<Term> auto& term) {
 
 template <class Archive>
 void introduction_fields(Archive& archive, auto& introduction) {
-  archive.version("version", introduction.version, kProtocolVersion);
   archive.words("node", introduction.node, kMostName);
   archive.number("incarnation", introduction.incarnation);
   archive.number("peer_incarnation", introduction.peer_incarnation);
@@ -136,7 +135,6 @@ static const char* fault_of(const GraphAnswer& answer) {
 // Both requests come from a process that is no node. They say who it is, and which node it means.
 template <class Archive>
 void request_fields(Archive& archive, auto& request) {
-  archive.version("version", request.version, kProtocolVersion);
   archive.words("node", request.node, kMostName);
   archive.words("host", request.host, kMostName);
   archive.number("pid", request.pid);
@@ -269,7 +267,6 @@ Result<AnyPacket> read_packet(const Source& source) {
   FieldReader reader(source.in, source.values);
   fields(reader, body);
   reader.finish(body);
-  if (reader.is_foreign()) return AnyPacket(std::move(body));
   if (!source.in.finished()) return Error{ErrorKind::kInternal, source.in.problem()};
   return AnyPacket(std::move(body));
 }

@@ -18,9 +18,6 @@
 
 namespace troupe::runtime {
 
-// Grows with every change that an older build would misread.
-inline constexpr std::uint32_t kProtocolVersion = 2;
-
 // Per lane: packets with a sequence number that have arrived, ever.
 using LaneCounts = std::array<std::uint64_t, kLanes>;
 
@@ -34,7 +31,6 @@ struct Term {
 
 // The first packet of a connection, from whoever dialed it, and the answer.
 struct Introduction {
-  std::uint32_t version = kProtocolVersion;
   std::string node;  // name in the plan
   // Of the process, drawn at its start, towards the plan's first node and from it: a secret of the
   // two, by which a process is known again. Between two others what the directory says. Never 0.
@@ -93,7 +89,6 @@ struct GraphAnswer {
 
 // Before a node exists: a process asks to be one, and is told which and of what.
 struct Enrolment {
-  std::uint32_t version = kProtocolVersion;
   std::string node;  // the one it wants to be; "" for any
   std::string host;
   std::uint64_t pid = 0;
@@ -139,7 +134,6 @@ struct DirectoryHeard {
 // Before a node exists, too: a process that is none asks that a member leave the run, and is told
 // when it has left.
 struct DrainRequest {
-  std::uint32_t version = kProtocolVersion;
   std::string node;  // that shall leave
   std::string host;  // of the process that asks, for people
   std::uint64_t pid = 0;

@@ -30,7 +30,6 @@
 #include "runtime/message.h"
 #include "runtime/transport/packets.h"
 #include "runtime/transport/patience.h"
-#include "runtime/transport/whereabouts.h"
 
 namespace troupe::runtime {
 
@@ -120,19 +119,6 @@ class Peer {
   TimePoint next_dial{0};
   // A process was asked to come as this node.
   bool invited = false;
-  // Whether it shares links with a node other than the plan's first. The first node tells others of
-  // it then; any other node talks to it only as it has been told.
-  bool in_directory = false;
-  // What is told of it. Elsewhere than at the first node, without an incarnation: nothing yet. At
-  // the first node always without, since there is one for each node that is told.
-  DirectoryEntry entry;
-  // At the plan's first node, of one that has come: where it can be dialed, and where its first
-  // connection came from.
-  Whereabouts whereabouts;
-  // At the plan's first node: whether it is to be told the directory, the edition that it was told
-  // and the one that it has heard, and the first one that tells others of it.
-  bool directory_due = false;
-  std::uint64_t edition_told = 0, edition_heard = 0, in_edition = 0;
   TimePoint next_heartbeat{0};
   std::optional<WaitGraph> graph;  // the newest answer
   PeerStats stats() const;

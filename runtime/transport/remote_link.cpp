@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
-#include "runtime/node.h"
-#include "runtime/transport/gate.h"
+#include "runtime/transport/remote_links.h"
 
 namespace troupe::runtime {
 
-void RemoteOutlet::pass_on(Message&& message) { gate_.post(*this, std::move(message)); }
+void RemoteOutlet::pass_on(Message&& message) { links_.post(*this, std::move(message)); }
 
 void RemoteOutlet::gone_out(std::int64_t bytes) {
   ++out_.messages;
@@ -93,7 +92,7 @@ LinkStats RemoteInlet::stats() const {
 void RemoteInlet::hand_over(std::int64_t messages, std::int64_t bytes) {
   given_bytes_.fetch_add(bytes);
   given_messages_.fetch_add(messages);
-  gate_.account_due(peer());
+  links_.account_due(peer());
 }
 
 }  // namespace troupe::runtime

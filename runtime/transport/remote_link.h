@@ -1,8 +1,8 @@
 #pragma once
 
 // The two ends of a link whose actors live on different nodes: the sender's end hands messages to
-// the Gate, the receiver's end takes its place as their origin, and credits go the other way. And
-// the origin of what an actor elsewhere sends past all links.
+// RemoteLinks, the receiver's end takes its place as their origin, and credits go the other way.
+// RemoteOrigin alone is the origin of what an actor elsewhere sends past all links.
 
 #include <atomic>
 #include <cstdint>
@@ -15,16 +15,16 @@
 
 namespace troupe::runtime {
 
-class Gate;
+class RemoteLinks;
 
 // The sender's end. The Gate keeps account of what it has been given and what of that it has heard
 // of again, so that a lost peer leaves no credit behind.
 class RemoteOutlet final : public Outlet {
  public:
   // `link`: position in the plan. `peer`: position among the Gate's peers.
-  RemoteOutlet(Gate& gate, std::uint32_t link, std::size_t peer, const LinkPlan& plan, Cell& from,
-               PortId port)
-      : Outlet(link, plan, from, port), gate_(gate), link_(link), peer_(peer) {}
+  RemoteOutlet(RemoteLinks& links, std::uint32_t link, std::size_t peer, const LinkPlan& plan,
+               Cell& from, PortId port)
+      : Outlet(link, plan, from, port), links_(links), link_(link), peer_(peer) {}
 
   std::uint32_t link() const { return link_; }
   std::size_t peer() const { return peer_; }
@@ -62,7 +62,7 @@ class RemoteOutlet final : public Outlet {
  private:
   void pass_on(Message&& message) override;
 
-  Gate& gate_;
+  RemoteLinks& links_;
   const std::uint32_t link_;
   const std::size_t peer_;
   // The Gate's thread.
@@ -97,10 +97,11 @@ class RemoteOrigin : public Origin {
 // The receiver's end.
 class RemoteInlet final : public RemoteOrigin, public Inlet {
  public:
-  RemoteInlet(Gate& gate, std::uint32_t link, std::size_t peer, const LinkPlan& plan, Cell& to)
+  RemoteInlet(RemoteLinks& links, std::uint32_t link, std::size_t peer, const LinkPlan& plan,
+              Cell& to)
       : RemoteOrigin(peer, plan.from, plan.to_port, link + 1),
         Inlet(plan, to),
-        gate_(gate),
+        links_(links),
         link_(link),
         plan_(plan) {}
 
@@ -138,7 +139,7 @@ class RemoteInlet final : public RemoteOrigin, public Inlet {
  private:
   void hand_over(std::int64_t messages, std::int64_t bytes) override;
 
-  Gate& gate_;
+  RemoteLinks& links_;
   const std::uint32_t link_;
   const LinkPlan plan_;
   std::atomic<std::int64_t> came_messages_{0}, came_bytes_{0};  // less what went back

@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
+#include <charconv>
 #include <memory>
 
 #include "runtime/base/host_port.h"
@@ -13,7 +14,8 @@
 namespace troupe::runtime {
 namespace {
 
-// A socket's name has 108 bytes with its end, and the other lanes' names have up to 8 more.
+constexpr std::string_view kRelayScheme = "relay://";
+// A socket's name has 108 bytes with its end, and the name of the data socket has 5 more.
 constexpr std::size_t kMostPathBytes = 99;
 
 Error not_understood(std::string_view text, std::string_view why) {
@@ -174,6 +176,20 @@ Result<ResolvedAddress> resolve(const Address& address) {
 std::string endpoint_with_port(const ResolvedAddress& address, std::uint16_t port) {
   CHECK(!address.host.empty(), "only tcp has ports");
   return fmt::format("tcp://{}:{}", address.host, port);
+}
+
+std::string relay_address(std::uint32_t client) {
+  return fmt::format("{}{}", kRelayScheme, client);
+}
+
+std::optional<std::uint32_t> relay_client(std::string_view address) {
+  if (!address.starts_with(kRelayScheme)) return std::nullopt;
+  address.remove_prefix(kRelayScheme.size());
+  std::uint32_t client = 0;
+  const auto end = address.data() + address.size();
+  const auto parsed = std::from_chars(address.data(), end, client);
+  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+  return client;
 }
 
 }  // namespace troupe::runtime

@@ -7,6 +7,7 @@
 // An address may end in "#KEY", the public key (see keys.h) that the other end must prove.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,6 +37,11 @@ std::string_view without_key(std::string_view text);
 // Whether the address has a host of which only the system's resolver knows where it is. An address
 // that cannot be understood has none.
 bool is_name(std::string_view address);
+
+// Where other clients of the relay (runtime/relay/relay.h) find that client: "relay://7". No other
+// process can dial it, and parse_address() does not know it.
+std::string relay_address(std::uint32_t client);
+std::optional<std::uint32_t> relay_client(std::string_view address);
 
 // Where an address leads on this machine, now.
 struct ResolvedAddress {

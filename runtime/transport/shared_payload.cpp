@@ -26,7 +26,7 @@ constexpr std::size_t kLooks = 32;
 struct SegmentHead {
   std::uint64_t magic;
   std::uint64_t bytes;
-  std::array<std::byte, 16> token;
+  SharedToken token;
 };
 
 std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
@@ -65,7 +65,7 @@ class SharedMapping {
 };
 
 Result<std::unique_ptr<SharedSender>> SharedSender::create(std::size_t bytes,
-                                                           std::array<std::byte, 16> token) {
+                                                           const SharedToken& token) {
   Descriptor file(::memfd_create("troupe-payloads", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.is_open()) return cannot("make");
   SharedOffer offer{static_cast<std::uint32_t>(::getpid()),

@@ -29,12 +29,15 @@
 
 namespace troupe::runtime {
 
+// Random, from the system.
+using SharedToken = std::array<std::uint64_t, 2>;
+
 // Where a peer finds a segment. bytes == 0 is no offer.
 struct SharedOffer {
   std::uint32_t process = 0;
   std::uint32_t descriptor = 0;
   std::uint64_t bytes = 0;  // of all ranges; a multiple of the page
-  std::array<std::byte, 16> token{};
+  SharedToken token{};
 };
 
 // One range in use.
@@ -54,8 +57,7 @@ class SharedSender {
 
   // Memory is touched as it is used, not here. `bytes` is rounded up to pages. Errors (kInternal):
   // the system gives no such memory; payloads then travel inline.
-  static Result<std::unique_ptr<SharedSender>> create(std::size_t bytes,
-                                                      std::array<std::byte, 16> token);
+  static Result<std::unique_ptr<SharedSender>> create(std::size_t bytes, const SharedToken& token);
   SharedSender(const SharedSender&) = delete;
   SharedSender& operator=(const SharedSender&) = delete;
 

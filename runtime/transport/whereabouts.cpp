@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "runtime/transport/relay_frames.h"
 #include "runtime/transport/resolve.h"
 
 namespace troupe::runtime {

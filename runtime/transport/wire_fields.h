@@ -36,7 +36,6 @@ class FieldCount {
   std::size_t values = 0;
 
   void number(auto&&...) { ++values; }
-  void version(auto&&...) { ++values; }
   void integer(auto&&...) { ++values; }
   void real(auto&&...) { ++values; }
   void flag(auto&&...) { ++values; }
@@ -76,7 +75,6 @@ class FieldWriter {
   void number(std::string_view, std::unsigned_integral auto value, std::uint64_t = 0) {
     out_.number(value);
   }
-  void version(std::string_view, std::uint32_t value, std::uint32_t) { out_.number(value); }
   void integer(std::string_view, std::signed_integral auto value, std::int64_t = 0,
                std::int64_t = 0) {
     out_.integer(value);
@@ -171,11 +169,6 @@ class FieldReader {
   template <std::unsigned_integral T>
   void number(std::string_view, T& value, std::uint64_t most = std::numeric_limits<T>::max()) {
     if (take()) value = static_cast<T>(in_.number(most));
-  }
-  // A struct of another version is read no further.
-  void version(std::string_view, std::uint32_t& value, std::uint32_t own) {
-    if (take()) value = in_.number32();
-    is_foreign_ = in_.ok() && value != own;
   }
   template <std::signed_integral T>
   void integer(std::string_view, T& value, std::int64_t least = std::numeric_limits<T>::min(),
@@ -274,16 +267,13 @@ class FieldReader {
     if (left_ > 0 && take()) read_shared(name, pointer);
   }
   void floats(std::string_view, std::vector<float>& values) {
-    if (is_foreign_) return;
     const Buffer frame = in_.attachment();
     if (frame.size() % sizeof(float) != 0) return in_.fail("an array that ends within a float");
     values.resize(frame.size() / sizeof(float));
     // A copy, so the frame may lie anywhere.
     if (!values.empty()) std::memcpy(values.data(), frame.data(), frame.size());
   }
-  void attached(std::string_view, Buffer& buffer) {
-    if (!is_foreign_) buffer = in_.attachment();
-  }
+  void attached(std::string_view, Buffer& buffer) { buffer = in_.attachment(); }
 
   void element(auto& value) {
     if constexpr (std::unsigned_integral<std::remove_cvref_t<decltype(value)>>) {
@@ -293,19 +283,15 @@ class FieldReader {
     }
   }
 
-  // The struct has another version than this process; the fields behind the version are untouched.
-  bool is_foreign() const { return is_foreign_; }
   // After all fields: nothing may be left, and the struct is sound.
   template <class Struct>
   void finish(const Struct& value) {
-    if (is_foreign_) return;
     if (left_ > 0) in_.fail("it has more fields than are known");
     check(value);
   }
 
  private:
   bool take() {
-    if (is_foreign_) return false;
     if (left_ == 0) in_.fail("a field is missing");
     if (left_ != kElement && left_ > 0) --left_;
     return in_.ok();
@@ -327,7 +313,6 @@ class FieldReader {
 
   WireReader& in_;
   std::size_t left_;
-  bool is_foreign_ = false;
 };
 
 // As one value.

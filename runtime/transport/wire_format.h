@@ -93,6 +93,8 @@ class WireReader {
   void fail(std::string_view problem);
 
   bool ok() const { return problem_.empty(); }
+  // Bytes of the header that were read.
+  std::size_t taken() const { return taken_; }
   // ok, and nothing is left, neither in the header nor behind it.
   bool finished();
   // For people, with the position in bytes; "" while ok.

@@ -1,17 +1,19 @@
 #pragma once
 
-// The dialing end of one connection: a DEALER per strand. Until the connection is open it is tried
-// again and again, each time with new sockets and a new token, since what a broken attempt left
-// behind at the listener must not meet the next one. Once open it is never made again from here.
+// The dialing end of one connection: a DEALER for control and one for data. Until the connection is
+// open it is tried again and again, each time with new sockets and a new token, since what a broken
+// attempt left at the listener must not meet the next one. Once open it is never made again from
+// here.
 //
-// Nobody there, a network that drops everything and a peer that is stopped are waited for without
-// end: whoever dials knows how long that makes sense. What cannot get better ends it: a refusal,
-// and a handshake that the other end broke off several times in a row.
+// The dialer waits without end for a listener that is not there, a network that drops everything
+// and a peer that is stopped: its caller knows how long that makes sense. It ends for what cannot
+// get better: a refusal, and a handshake that the other end broke off several times in a row.
 
-#include <map>
+#include <array>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "runtime/transport/resolve.h"
@@ -20,26 +22,32 @@
 
 namespace troupe::runtime {
 
+// Where a dial leads, and what the other end must prove.
+struct DialedAddress {
+  Address address;
+  ResolvedAddress resolved;
+  std::string server_key;  // "" for a connection without encryption
+};
+
 // The wire's thread.
 class ZmqDialer {
  public:
-  // The first attempt. `server_key` is "" for a connection without encryption. The references
-  // outlive the dialer. Errors: as ZmqSocket::open.
+  // The first attempt. The references outlive the dialer. Errors: as ZmqSocket::open.
   static Result<std::unique_ptr<ZmqDialer>> begin(ZmqContext& context,
                                                   const ZmqWireOptions& options, ZmqSink& sink,
-                                                  ConnectionId id, Address address,
-                                                  ResolvedAddress resolved, std::string server_key);
+                                                  ConnectionId id, DialedAddress to);
   // As part().
   ~ZmqDialer();
   ZmqDialer(const ZmqDialer&) = delete;
   ZmqDialer& operator=(const ZmqDialer&) = delete;
 
-  // Appends those that are to be waited for; they are good until the next call of anything here.
+  // Appends the sockets that the wire waits for; they are good until the next call of anything
+  // here.
   void add_to(std::vector<ZmqSocket*>& sockets);
-  // Reads what is there, control before the rest, and does what is due.
+  // Reads what is there, control before data, and does what is due.
   void serve(TimePoint now);
   // When serve() is due though nothing comes; max(): never.
-  TimePoint next_deadline() const;
+  TimePoint next_deadline() const { return deadline_; }
   // The sink was told of the end; nothing follows, and there is nothing left to say either.
   bool ended() const { return state_ == State::kEnded; }
 
@@ -52,25 +60,23 @@ class ZmqDialer {
   void send(Lane lane, const Packet& packet);
 
  private:
-  // What the connection is about; serve() and the events of its sockets move it on.
+  // serve() and the events of the sockets move it on.
   enum class State : std::uint8_t {
     kResting,    // until deadline_, then a new attempt
-    kAttaching,  // waits for the control socket, and then for the welcome
-    kJoining,    // waits for the other sockets, and then for the open
+    kAttaching,  // waits for both sockets, and then for the welcome
     kOpen,
     kAccusing,  // the sink was told of the end; until deadline_ the peer may read why
     kEnded,
     kParted,  // by this end
   };
-  using StrandId = std::pair<Lane, int>;  // lane and stripe
 
   ZmqDialer(ZmqContext& context, const ZmqWireOptions& options, ZmqSink& sink, ConnectionId id,
-            Address address, ResolvedAddress resolved, std::string server_key);
+            DialedAddress to);
   // A new attempt, with a new token. Errors: as ZmqSocket::open.
   Result<void> attempt(TimePoint now);
   // False: the system cannot connect there now.
-  Result<bool> add_strand(StrandId id, const std::string& endpoint);
-  Result<bool> add_other_strands(const WireWelcome& welcome);
+  Result<bool> connect(SocketId id);
+  void drop_sockets();
   // Gives the attempt up, and begins another one after a while, which grows to a second.
   void rest(TimePoint now);
   // For good; the sink is told.
@@ -79,38 +85,34 @@ class ZmqDialer {
   void accuse(const std::string& wrong, TimePoint now);
   // Reads and forgets, until the peer had its time.
   void ignore_all(TimePoint now);
-  // What a monitor told. False: the strands are gone, and the ids and sockets with them.
-  bool read_events(StrandId id, ZmqSocket& socket, TimePoint now);
-  bool strand_failed(StrandId id, ZmqEvent::What what, TimePoint now);
-  // Whether a handshake that failed had time left.
-  bool was_in_time(TimePoint now) const;
-  // The steps of a connection, in the order of zmq_frames.h.
-  void attach(StrandId id);
-  void read_control(TimePoint now);
-  void take_answer(std::span<const std::byte> frame, TimePoint now);
-  void join(const WireWelcome& welcome, TimePoint now);
-  void open();
+  // What a monitor told. False: the sockets are gone.
+  bool read_events(SocketId id, TimePoint now);
+  bool socket_failed(SocketId id, ZmqEvent::What what, TimePoint now);
+  // Why an attempt that failed so is the last; nothing: another one may do better.
+  std::optional<Error> last_failure(ZmqEvent::What what, TimePoint now);
+  void attach(SocketId id);
+  // The answer to the attaches, on control.
+  void read_answer();
   // False: the connection has ended.
-  bool read_strand(StrandId id, int most, TimePoint now);
-  // Some of each strand; everything, before the connection's end is told.
+  bool read_socket(SocketId id, int most, TimePoint now);
+  // Some of each socket; everything, before the connection's end is told.
   void read_open(bool everything, TimePoint now);
+  ZmqSocket& socket(SocketId id) { return *sockets_[static_cast<std::size_t>(id)]; }
   ZmqTraffic::Out out();
 
   ZmqContext& context_;
   const ZmqWireOptions& options_;
   ZmqSink& sink_;
   const ConnectionId id_;
-  const Address address_;
-  const ResolvedAddress resolved_;
-  const std::string server_key_;
+  const DialedAddress to_;
   State state_ = State::kResting;
   TimePoint deadline_{};
   TimePoint begun_{};          // since when the newest sockets are there
   int attempts_ = 0;           // since the dial
   int failed_handshakes_ = 0;  // broken off by the other end for no reason that was told
   Token token_{};
-  std::map<StrandId, std::unique_ptr<ZmqSocket>> strands_;
-  std::unique_ptr<ZmqTraffic> traffic_;
+  std::array<std::unique_ptr<ZmqSocket>, kSockets> sockets_;  // both there, or none
+  std::optional<ZmqTraffic> traffic_;
 };
 
 }  // namespace troupe::runtime

@@ -1,19 +1,19 @@
 #pragma once
 
-// The listening end: three ROUTERs, and who speaks through them. Who has not attached is nobody;
-// what nobody sends is dropped and counted.
+// The listening end: a ROUTER for control and one for data, and the connections through them. A
+// message that belongs to no connection is dropped and counted.
 //
-// Monitors tell of lost connections by descriptor. A message tells its descriptor too, so an attach
-// names the strand of a descriptor; what the monitor knew before is read first, since a descriptor
-// may have belonged to somebody else.
+// Monitors tell of lost sockets by descriptor. A message tells its descriptor too, so an attach
+// names the socket behind a descriptor. What the monitor knew before is read first, since the
+// descriptor may have belonged to another peer.
 //
-// Who has attached, and opened, may break a rule once: it is told so and forgotten. Those who never
-// get that far are forgotten after attach_within, and no more than 4096 are remembered at a time.
+// A peer that breaks a rule is told so and forgotten. A connection that does not open is forgotten
+// after attach_within, and no more than 4096 of these are remembered at a time.
 
 #include <array>
 #include <map>
 #include <memory>
-#include <set>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,7 +30,7 @@ class ZmqListener {
   // and `sink` outlive the listener. Asks the system's resolver, which may take seconds.
   static Result<std::unique_ptr<ZmqListener>> open(ZmqContext& context,
                                                    const ZmqWireOptions& options, ZmqSink& sink);
-  // Says goodbye to everybody, which the sockets' linger gives time to arrive.
+  // Says goodbye to every peer; the sockets' linger gives that time to arrive.
   ~ZmqListener();
   ZmqListener(const ZmqListener&) = delete;
   ZmqListener& operator=(const ZmqListener&) = delete;
@@ -38,9 +38,9 @@ class ZmqListener {
   // With the port that was taken, as others can dial it.
   const std::string& address() const { return address_; }
 
-  // Appends those that are to be waited for, the listener's own.
+  // Appends the listener's sockets, which the wire waits for.
   void add_to(std::vector<ZmqSocket*>& sockets);
-  // Reads what is there, control before data before metrics, some of each.
+  // Reads what is there, control before data, some of each.
   void serve(TimePoint now);
   // When serve() is due though nothing comes; max(): never.
   TimePoint next_deadline() const;
@@ -50,64 +50,54 @@ class ZmqListener {
   bool close(ConnectionId connection);
 
  private:
-  // One peer, from its attach on control; it is open, and known to the sink, when all its strands
-  // have attached and it is ready.
-  struct Peer {
+  // One connection. It is open, and known to the sink, when both sockets have attached.
+  struct Connection {
     ConnectionId id;  // 0 until it is open
     ConnectionInfo info;
-    int stripes = 1;
-    bool ready = false;
-    std::set<std::pair<Lane, int>> attached;
-    TimePoint deadline{};  // for opening, and for the last goodbyes
-    std::unique_ptr<ZmqTraffic> traffic;
+    std::array<bool, kSockets> attached{};
+    SharedOffer offer;     // of the peer
+    TimePoint deadline{};  // for opening, and for the second goodbye
+    ZmqTraffic traffic;
   };
-  // The socket of a lane.
   struct Router {
     std::unique_ptr<ZmqSocket> socket;
-    std::map<int, StrandName> strands;  // who attached, by descriptor
+    std::map<int, Route> routes;  // attached sockets, by descriptor
   };
-  using Peers = std::map<Token, Peer>;
+  using Connections = std::map<Token, Connection>;
 
   ZmqListener(const ZmqWireOptions& options, ZmqSink& sink) : options_(options), sink_(sink) {}
-  Result<void> bind(ZmqContext& context);
-  Router& router(Lane lane) { return routers_[static_cast<std::size_t>(lane)]; }
-  // Notes in lost_ whose connection has ended.
+  Router& router(SocketId id) { return routers_[static_cast<std::size_t>(id)]; }
+  // Notes in lost_ the sockets whose connection has ended.
   void read_events(Router& router);
   // False: there is none.
-  bool read_message(Lane lane, TimePoint now);
-  void read_up_to(Lane lane, int most, TimePoint now);
-  // The first message of a strand. What is not an attach is dropped and counted.
-  void take_attach(const StrandName& name, std::span<const std::byte> frame, TimePoint now);
-  // The strand's connection is the one with that descriptor from now on.
-  void note_descriptor(const StrandName& name, int descriptor);
-  void welcome(const StrandName& name, const Attach& attach, const ZmqOrigin& origin,
-               TimePoint now);
-  // What those say that have attached: before the connection is open, and then.
-  void take_of_peer(Peers::iterator peer, const StrandName& name, std::span<Buffer> frames,
+  bool read_message(SocketId id, TimePoint now);
+  void read_up_to(SocketId id, int most, TimePoint now);
+  // The first message of a socket. Anything else than an attach is dropped and counted.
+  void take_attach(const Route& route, std::span<const std::byte> frame, TimePoint now);
+  // The socket's connection is the one with that descriptor from now on.
+  void note_descriptor(const Route& route, int descriptor);
+  void open_peer(Connections::iterator peer);
+  // A message of an attached socket.
+  void take_of_peer(Connections::iterator peer, SocketId id, std::span<Buffer> frames,
                     TimePoint now);
-  void take_of_unopened(Peers::iterator peer, Lane lane, std::span<const Buffer> frames);
-  void open_if_complete(Peers::iterator peer);
-  // Says why; ending, where there is something to end, is another matter.
-  void refuse(const StrandName& name, std::string_view why);
-  // The sink is told if it knows the peer. Sockets that are still there belong to nobody then.
-  void end(Peers::iterator peer, std::string why);
-  // Those in lost_, after what arrived of them.
+  void refuse(const Route& route, std::string_view why);
+  // The sink is told if it knows the peer.
+  void end(Connections::iterator peer, std::string why);
+  // Ends the connections in lost_, after what arrived over them.
   void end_lost(TimePoint now);
-  // Those that took too long to open, or to say all their goodbyes.
+  // Ends those that took too long to open, or to say the second goodbye.
   void end_late(TimePoint now);
-  Peers::iterator find(ConnectionId connection);
-  // To the strands of that peer. One that is gone already is noted in lost_.
+  Connections::iterator find(ConnectionId connection);
+  // To the sockets of that peer. One that is gone already is noted in lost_.
   ZmqTraffic::Out out_of(const Token& token);
 
   const ZmqWireOptions& options_;
   ZmqSink& sink_;
   std::string address_;
-  std::array<Router, kLanes> routers_;
-  std::uint16_t data_port_ = 0;
-  std::uint16_t metrics_port_ = 0;
-  Peers peers_;
+  std::array<Router, kSockets> routers_;
+  Connections connections_;
   std::map<ConnectionId, Token> tokens_;  // of open peers
-  std::vector<StrandName> lost_;
+  std::vector<Route> lost_;
   std::vector<Buffer> frames_;  // of the message that is being taken
 };
 

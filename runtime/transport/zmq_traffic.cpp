@@ -1,29 +1,19 @@
 #include "runtime/transport/zmq_traffic.h"
 
-#include <algorithm>
-
 namespace troupe::runtime {
 
 ZmqTraffic::ZmqTraffic(const ZmqWireOptions& options, ZmqSink& sink)
-    : options_(options), sink_(sink) {
+    : options_(options),
+      sink_(sink),
+      lanes_{PacketAssembler(Lane::kControl, sink.memory()),
+             PacketAssembler(Lane::kData, sink.memory()),
+             PacketAssembler(Lane::kMetrics, sink.memory())} {
   if (!options.shared_memory) return;
   auto made = SharedSender::create(options.shared_bytes, random_token());
   if (made.ok()) {
     ours_ = std::move(made).value();
   } else {
-    options.log.warning(made.error().message + "; payloads travel inline");
-  }
-}
-
-void ZmqTraffic::agree_on(std::size_t chunk_bytes, int stripes) {
-  stripes_ = stripes;
-  lanes_.clear();
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    const bool data = static_cast<Lane>(lane) == Lane::kData;
-    lanes_.emplace_back(
-        data ? PacketLimits{chunk_bytes, stripes, options_.shared_from_bytes}
-             : PacketLimits{kSmallChunkBytes, 1, options_.shared_from_bytes, kSmallChunkBytes},
-        sink_.memory());
+    options.log.warning(made.error().message + "; payloads travel through the sockets");
   }
 }
 
@@ -36,7 +26,7 @@ bool ZmqTraffic::open_offer(const SharedOffer& offer) {
   if (!options_.shared_memory || offer.bytes == 0) return false;
   auto opened = SharedReceiver::open(offer);
   if (!opened.ok()) {
-    options_.log.debug(opened.error().message + "; payloads travel inline");
+    options_.log.debug(opened.error().message + "; payloads travel through the sockets");
     return false;
   }
   theirs_ = std::move(opened).value();
@@ -44,40 +34,46 @@ bool ZmqTraffic::open_offer(const SharedOffer& offer) {
 }
 
 void ZmqTraffic::peer_sees_offer(bool sees) {
+  peer_sees_ours_ = sees;
   if (!sees) ours_.reset();
 }
 
 void ZmqTraffic::send(Lane lane, const Packet& packet, const Out& out) {
-  PacketCutter& cutter = lanes_[static_cast<std::size_t>(lane)].cutter;
-  const std::uint64_t before = cutter.payloads_shared();
-  cutter.cut(packet, ours_.get(),
-             [&](int stripe, std::span<const Buffer> frames) { out(lane, stripe, frames); });
-  sink_.payload_shared(cutter.payloads_shared() - before);
+  const auto on_socket = [&](std::span<const Buffer> frames) { out(socket_of(lane), frames); };
+  SharedSender* shared = peer_sees_ours_ ? ours_.get() : nullptr;
+  sink_.payload_shared(cut(packet, lane, shared, options_.shared_from_bytes, on_socket));
 }
 
 void ZmqTraffic::say_bye(const Out& out) const {
   const Buffer bye[] = {write_bare(FrameKind::kBye)};
-  out(Lane::kControl, 0, bye);
-  out(Lane::kMetrics, 0, bye);
-  for (int stripe = 0; stripe < stripes_; ++stripe) out(Lane::kData, stripe, bye);
+  out(SocketId::kControl, bye);
+  out(SocketId::kData, bye);
 }
 
-std::string ZmqTraffic::take(ConnectionId id, Lane lane, int stripe, std::span<Buffer> frames) {
+std::string ZmqTraffic::take(ConnectionId id, SocketId socket, std::span<Buffer> frames) {
   if (frames.empty()) return "a message of too many frames";
+  if (said_bye(socket)) return "a message after its goodbye";
   const auto kind = kind_of(frames[0].bytes());
-  if (said_bye(lane, stripe)) return "a message after its goodbye";
   if (kind == FrameKind::kBye) {
-    byes_.emplace(lane, stripe);
+    byes_[static_cast<std::size_t>(socket)] = true;
+    return "";
+  }
+  if (kind == FrameKind::kReady && socket == SocketId::kControl && !peer_sees_ours_) {
+    const auto ready = read_ready(frames[0].bytes());
+    if (!ready) return "a damaged answer";
+    peer_sees_offer(ready->sees_offer);
     return "";
   }
   if (kind != FrameKind::kPacket && kind != FrameKind::kChunk) return "a message of another kind";
-  PacketAssembler& assembler = lanes_[static_cast<std::size_t>(lane)].assembler;
-  if (std::string wrong = assembler.take(frames, theirs_.get()); !wrong.empty()) {
-    return wrong;
+  const Lane lane = lane_of(frames[0].bytes());
+  if (socket_of(lane) != socket) return "a message of another lane";
+  PacketAssembler& assembler = lanes_[static_cast<std::size_t>(lane)];
+  if (std::string wrong = assembler.take(frames, theirs_.get()); !wrong.empty()) return wrong;
+  if (auto packet = assembler.next()) {
+    sink_.arrived(id, lane, std::move(*packet));
+  } else {
+    sink_.arriving(id);
   }
-  bool whole = false;
-  for (; auto packet = assembler.next(); whole = true) sink_.arrived(id, lane, std::move(*packet));
-  if (!whole) sink_.arriving(id);
   return "";
 }
 

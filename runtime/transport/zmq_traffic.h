@@ -1,19 +1,14 @@
 #pragma once
 
 // What both ends of an open connection do alike: cut packets, put them together, share memory, and
-// say goodbye. Sockets are somebody else's: frames go out through a function and come in by take().
-//
-// Lanes have numbers of their own and know nothing of each other. The data lane has the stripes and
-// chunks that were agreed on; control and metrics have one stripe and chunks of kSmallChunkBytes,
-// and no more than that in one message: signs of life wait behind it on a slow line.
+// say goodbye. The sockets belong to the caller: frames leave through a function and come in by
+// take(). Each lane is put together by itself.
 
+#include <array>
 #include <functional>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "runtime/transport/shared_payload.h"
 #include "runtime/transport/wire.h"
@@ -35,7 +30,7 @@ class ZmqSink {
   virtual void arrived(ConnectionId connection, Lane lane, Packet packet) = 0;
   virtual void arriving(ConnectionId connection) = 0;
   virtual void disconnected(ConnectionId connection, Error why) = 0;
-  // A message of nobody, or a damaged one.
+  // A message of an unidentified connection, or a damaged one.
   virtual void dropped() = 0;
   virtual void payload_shared(std::uint64_t count) = 0;
   // For payloads in chunks. One for all connections: what one leaves idle, another one uses.
@@ -46,53 +41,42 @@ class ZmqSink {
 class ZmqTraffic {
  public:
   // Takes one message for a socket of the connection. The frames are read before it returns.
-  using Out = std::function<void(Lane lane, int stripe, std::span<const Buffer> frames)>;
+  using Out = std::function<void(SocketId socket, std::span<const Buffer> frames)>;
 
   // Makes this end's shared memory, if options want it and the system has it; else payloads travel
   // through the sockets, which the log tells. Both outlive it.
   ZmqTraffic(const ZmqWireOptions& options, ZmqSink& sink);
 
-  // The handshake's outcome, in any order before the first packet: what both ends can take (with
-  // which all begins anew),
-  void agree_on(std::size_t chunk_bytes, int stripes);
-  // where this end's memory is (of 0 bytes: there is none),
+  // Where this end's memory is; of 0 bytes: there is none.
   const SharedOffer& offer() const;
-  // whether the peer's can be mapped here (if not, the peer must not use it),
+  // Whether the peer's memory can be mapped here. If not, the peer must not use it.
   bool open_offer(const SharedOffer& offer);
-  // and whether the peer sees ours; if not, it is let go.
+  // Whether the peer sees this end's memory, which is not used before. If not, it is let go.
   void peer_sees_offer(bool sees);
 
   // As Wire::send(); the connection is open. Counts payloads that went through shared memory.
   void send(Lane lane, const Packet& packet, const Out& out);
-  // On every strand. Nothing may be sent after it.
+  // On both sockets. Nothing may be sent after it.
   void say_bye(const Out& out) const;
 
   // One message of an open connection; its frames are moved from. No frames stand for a message of
   // too many. The sink is told what is whole by it. Returns what is wrong with it, or "": after
   // that the connection is of no use any more.
-  std::string take(ConnectionId id, Lane lane, int stripe, std::span<Buffer> frames);
+  std::string take(ConnectionId id, SocketId socket, std::span<Buffer> frames);
 
-  // What the peer has said goodbye on: nothing follows there.
-  bool said_bye(Lane lane, int stripe) const { return byes_.contains({lane, stripe}); }
-  bool any_bye() const { return !byes_.empty(); }
-  bool all_byes() const { return static_cast<int>(byes_.size()) == stripes_ + 2; }
+  // The peer has said goodbye on that socket: nothing follows there.
+  bool said_bye(SocketId socket) const { return byes_[static_cast<std::size_t>(socket)]; }
+  bool any_bye() const { return byes_[0] || byes_[1]; }
+  bool all_byes() const { return byes_[0] && byes_[1]; }
 
  private:
-  // Both directions of a lane.
-  struct LaneEnds {
-    LaneEnds(const PacketLimits& limits, RecycledMemory& memory)
-        : cutter(limits), assembler(limits, memory) {}
-    PacketCutter cutter;
-    PacketAssembler assembler;
-  };
-
   const ZmqWireOptions& options_;
   ZmqSink& sink_;
-  int stripes_ = 1;
   std::unique_ptr<SharedSender> ours_;
+  bool peer_sees_ours_ = false;
   std::unique_ptr<SharedReceiver> theirs_;
-  std::vector<LaneEnds> lanes_;  // by Lane
-  std::set<std::pair<Lane, int>> byes_;
+  std::array<PacketAssembler, kLanes> lanes_;
+  std::array<bool, kSockets> byes_{};
 };
 
 }  // namespace troupe::runtime

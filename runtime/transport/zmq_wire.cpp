@@ -21,21 +21,10 @@
 namespace troupe::runtime {
 namespace {
 
-constexpr int kMostThreads = 64;
-
 Error usage(std::string message) { return Error{ErrorKind::kUsage, std::move(message)}; }
 
 Result<void> check(const ZmqWireOptions& options) {
   CHECK(options.clock != nullptr, "a wire needs a clock");
-  if (options.io_threads < 0 || options.io_threads > kMostThreads) {
-    return usage(fmt::format("io threads: 1 to {}, or 0 for what the machine has", kMostThreads));
-  }
-  if (options.data_stripes < 0 || options.data_stripes > kMostStripes) {
-    return usage(fmt::format("data stripes: 1 to {}, or 0 for one per io thread", kMostStripes));
-  }
-  if (options.chunk_bytes < kLeastChunkBytes || options.chunk_bytes > kMostChunkBytes) {
-    return usage("chunks: 1 to 4 MiB");
-  }
   if (options.keys && !(is_key(options.keys->public_key) && is_key(options.keys->secret_key))) {
     return usage("the node's own keys are not keys: make some with 'troupe keygen'");
   }
@@ -46,14 +35,15 @@ Result<void> check(const ZmqWireOptions& options) {
 }
 
 ZmqWireOptions with_defaults(ZmqWireOptions options) {
-  if (options.io_threads == 0) options.io_threads = std::thread::hardware_concurrency() < 4 ? 1 : 2;
-  if (options.data_stripes == 0) options.data_stripes = std::min(options.io_threads, kMostStripes);
   if (!options.resolve) options.resolve = resolve;
   if (!options.wall_time) {
     options.wall_time = [] { return std::chrono::floor<std::chrono::seconds>(wall_now()); };
   }
   return options;
 }
+
+// Threads of the library that move bytes to and from the system. One carries some 1 to 3 GB/s.
+int io_threads() { return std::thread::hardware_concurrency() < 4 ? 1 : 2; }
 
 // A wait is told in milliseconds; a wait never ends before its time.
 long milliseconds_until(TimePoint until, TimePoint now) {
@@ -204,7 +194,7 @@ ZmqWire::~ZmqWire() = default;
 Result<std::unique_ptr<ZmqWire>> ZmqWire::open(const ZmqWireOptions& options) {
   RETURN_IF_ERROR(check(options));
   const ZmqWireOptions complete = with_defaults(options);
-  ASSIGN_OR_RETURN(auto context, ZmqContext::open(complete.io_threads));
+  ASSIGN_OR_RETURN(auto context, ZmqContext::open(io_threads()));
   Descriptor wakes(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wakes.is_open()) return out_of_descriptors();
   auto impl = std::make_unique<Impl>(complete, std::move(context), std::move(wakes));
@@ -228,7 +218,7 @@ Result<ConnectionId> ZmqWire::dial(const std::string& text) {
     return usage(fmt::format("cannot dial {}: it names no port", without_key(text)));
   }
   ASSIGN_OR_RETURN(ResolvedAddress resolved, impl_->lead(address));
-  const std::string& key = address.key.empty() ? impl_->options.server_key : address.key;
+  const std::string key = address.key.empty() ? impl_->options.server_key : address.key;
   if (!key.empty() && !impl_->options.keys) {
     return usage(
         fmt::format("cannot dial {} with its key: this node has no keys of its own; make "
@@ -244,7 +234,7 @@ Result<ConnectionId> ZmqWire::dial(const std::string& text) {
   }
   const ConnectionId id = impl_->next_id();
   ASSIGN_OR_RETURN(auto dialer, ZmqDialer::begin(*impl_->context, impl_->options, *impl_, id,
-                                                 std::move(address), std::move(resolved), key));
+                                                 {std::move(address), std::move(resolved), key}));
   impl_->known.insert(id);
   impl_->dialers.emplace(id, std::move(dialer));
   return id;

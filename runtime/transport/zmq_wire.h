@@ -4,10 +4,10 @@
 // one, and payloads through shared memory where both ends see it. Between the same two ends nothing
 // else changes but speed.
 //
-// A listener has three sockets, one per lane: control at the address, data at the next port,
-// metrics at the one after (or PATH.data, PATH.metrics), so that a large payload never stands
-// before an abort. Whatever a stranger sends is dropped and counted; an established peer that sends
-// something that is not of the protocol loses its connection.
+// A listener has two sockets: one for control at the address, and one for data and metrics at the
+// next port (or PATH.data), so that a large payload never stands before an abort. A message of an
+// unidentified connection is dropped and counted. A peer that breaks the protocol loses its
+// connection.
 //
 // Keys: with a key pair everything is encrypted (CURVE) and a listener lets in only the keys of its
 // allow-list. Without one, the wire neither listens on nor dials anything that leaves the machine.
@@ -31,8 +31,8 @@
 namespace troupe::runtime {
 
 struct ZmqWireOptions {
-  // Where others can dial this end: "tcp://HOST:PORT" or "ipc://PATH". Port 0 takes any free ports;
-  // another one takes it and the next two. "" does not listen.
+  // Where others can dial this end: "tcp://HOST:PORT" or "ipc://PATH". Port 0 takes any two free
+  // ports that follow each other; another one takes it and the next one. "" does not listen.
   std::string listen;
 
   // This node's own keys. None: nothing is encrypted, and only loopback is possible.
@@ -60,17 +60,6 @@ struct ZmqWireOptions {
   // has led somewhere leads there as long as the wire lives, whatever becomes of the resolver.
   // Default: as the system has it.
   std::function<Result<ResolvedAddress>(const Address&)> resolve;
-
-  // Threads that move bytes to and from the system, 1 to 64. One carries some 1 to 3 GB/s. 0: 2
-  // where the machine has 4 processors or more, and 1 otherwise.
-  int io_threads = 0;
-
-  // Sockets per connection over which the chunks of large payloads are spread, 1 to 16. The
-  // dialer's number counts. 0: as many as threads, since more only lose their order on the way.
-  int data_stripes = 0;
-
-  // Payloads of more bytes are cut. 1 to 4 MiB; the lesser of both ends' counts.
-  std::size_t chunk_bytes = std::size_t{2} << 20;
 
   // Payloads from `shared_from_bytes` on go through memory that both processes see, where they do.
   // `shared_bytes` is the most of it per connection and direction, taken only as it is used; what

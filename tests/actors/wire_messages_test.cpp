@@ -79,7 +79,7 @@ TEST(WireMessages, BytesAreThoseOfTheProtocolsVersion) {
     hasher.add(parts.header);
     for (const Buffer& attachment : parts.attachments) hasher.add(attachment.bytes());
   }
-  EXPECT_EQ(runtime::kProtocolVersion, 2U);
+  EXPECT_EQ(runtime::kProtocolVersion, 3U);
   EXPECT_EQ(hasher.digest().text(), "9293c14703ac8dcce05eb88028792a32");
 }
 

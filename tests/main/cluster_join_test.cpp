@@ -259,20 +259,6 @@ TEST_F(ClusterJoin, ANameThatLeadsNowhereHereRefusesARunAndOnlyWarnsOfOne) {
   EXPECT_THAT(checked.err, HasSubstr("nowhere.invalid:8500 leads nowhere"));
 }
 
-TEST_F(ClusterJoin, AnotherVersionIsRefusedNamingBoth) {
-  auto head = waiting_head(1);
-  const std::string answer = refusal_of(address_, [] {
-    runtime::Enrolment enrolment;
-    enrolment.version = runtime::kProtocolVersion + 1;
-    enrolment.host = "tomorrow";
-    return runtime::pack(enrolment);
-  });
-  const std::string both = fmt::format("{}", runtime::kProtocolVersion + 1);
-  EXPECT_THAT(answer, AllOf(HasSubstr("version"), HasSubstr(both)));
-  EXPECT_TRUE(wait_until(*head, [&] { return log().find(answer) != std::string::npos; }));
-  expect_unharmed(*head);
-}
-
 // Longer than any patience with a standstill: it is people who are awaited.
 TEST_F(ClusterJoin, WaitingForMembersIsNoStandstill) {
   auto head = waiting_head(2, {"--json", "--set", "cluster.failure.stuck_after=3s"});

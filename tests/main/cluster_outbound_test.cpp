@@ -124,7 +124,7 @@ TEST_F(ClusterOutbound, ARunBeginsWithOneAndHasTheHashOfOneProcess) {
   EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone"));
 }
 
-// Two of them meet through the relay, which stands behind the head's three ports.
+// Two of them meet through the relay, which stands behind the head's two ports.
 TEST_F(ClusterOutbound, TwoOfThemMakeARunWithTheHashOfOneProcess) {
   Process head(command(head_words("a", address_, 3, {"--json"})));
   const auto one = join(0, kOutbound), two = join(1, kOutbound), listener = join(2);
@@ -165,7 +165,7 @@ TEST_F(ClusterOutbound, WithoutARelayTheSecondOfThemIsRefusedAndToldWhatToDo) {
   const runtime::SteadyClock clock;
   runtime::ZmqWireOptions options;
   options.clock = &clock;
-  options.listen = fmt::format("tcp://127.0.0.1:{}", port_ + 3);
+  options.listen = fmt::format("tcp://127.0.0.1:{}", port_ + 2);
   const auto taken = runtime::ZmqWire::open(options);
   ASSERT_TRUE(taken.ok()) << taken.error().message;
   Process head(command(head_words("a", address_, 1, kEndlessRun)));

@@ -109,9 +109,6 @@ TEST_F(Gates, StrangersAreAnsweredWithWhatIsWrongAndCutOff) {
   hello.incarnation = 5;
   std::vector<Case> cases;
   Hello other = hello;
-  other.version = 99;
-  cases.push_back({pack(other), "protocol version 2 here, 99 there", "protocol version 2 here"});
-  other = hello;
   other.node = "nobody";
   cases.push_back({pack(other), "a waits for no node of the name 'nobody'", "waits for no node"});
   other = hello;

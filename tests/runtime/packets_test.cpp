@@ -119,17 +119,11 @@ TEST(Packets, WhoAsksThatANodeLeaveIsReadAsItWasWritten) {
   const auto read = unpack(pack(request), WireTypes());
   ASSERT_TRUE(read.ok()) << read.error().message;
   const auto& back = std::get<DrainRequest>(*read);
-  EXPECT_EQ(back.version, kProtocolVersion);
   EXPECT_EQ(back.node, "member.2");
   EXPECT_EQ(back.host, "host");
   EXPECT_EQ(back.pid, 4242U);
   request.node = std::string(257, 'n');
   EXPECT_FALSE(unpack(pack(request), WireTypes()).ok());
-  // Of another version nothing but that is read, so that it can be answered.
-  request.version = kProtocolVersion + 1;
-  const auto newer = unpack(pack(request), WireTypes());
-  ASSERT_TRUE(newer.ok()) << newer.error().message;
-  EXPECT_EQ(std::get<DrainRequest>(*newer).version, kProtocolVersion + 1);
 
   const auto drained = unpack(pack(Drained{"member.2"}), WireTypes());
   ASSERT_TRUE(drained.ok());
@@ -157,10 +151,9 @@ TEST(Packets, AListThatIsTooLongIsReadNoFurther) {
 }
 
 TEST(Packets, AHeaderThatSaysItIsEmptyIsNoPacket) {
-  // An enrolment of another version, of which only that is read; then the same behind an empty
-  // list.
-  const std::array<std::byte, 3> list_of_two{std::byte{0x92}, std::byte{0x09}, std::byte{0x03}};
-  const std::array<std::byte, 3> empty_list{std::byte{0x90}, std::byte{0x09}, std::byte{0x03}};
+  // An edition that was heard; then the same behind an empty list.
+  const std::array<std::byte, 3> list_of_two{std::byte{0x92}, std::byte{0x0d}, std::byte{0x03}};
+  const std::array<std::byte, 3> empty_list{std::byte{0x90}, std::byte{0x0d}, std::byte{0x03}};
   EXPECT_TRUE(unpack({Buffer::copy_of(list_of_two), {}}, WireTypes()).ok());
   EXPECT_FALSE(unpack({Buffer::copy_of(empty_list), {}}, WireTypes()).ok());
 }
@@ -251,12 +244,12 @@ TEST(Packets, BytesAreThoseOfTheProtocolsVersion) {
       pack(Bye{}),
       pack(GraphRequest{}),
       pack(graph_answer()),
-      pack(Enrolment{kProtocolVersion, "member.2", "host", 4242}),
+      pack(Enrolment{"member.2", "host", 4242}),
       pack(Invitation{"member.2", Buffer::copy_of(std::as_bytes(std::span(contents)))}),
       pack(parcel, types),
       pack(directory_of(2)),
       pack(DirectoryHeard{9}),
-      pack(DrainRequest{kProtocolVersion, "member.2", "host", 4242}),
+      pack(DrainRequest{"member.2", "host", 4242}),
       pack(Drained{"member.2"}),
       pack(NotNow{"why"})};
   EXPECT_EQ(std::size(packets), std::variant_size_v<AnyPacket>);
@@ -265,8 +258,8 @@ TEST(Packets, BytesAreThoseOfTheProtocolsVersion) {
     hasher.add(packet.header.bytes());
     for (const Buffer& payload : packet.payloads) hasher.add(payload.bytes());
   }
-  EXPECT_EQ(kProtocolVersion, 2U);
-  EXPECT_EQ(hasher.digest().text(), "8bcd407b6275c710214b6adf6f9e909b");
+  EXPECT_EQ(kProtocolVersion, 3U);
+  EXPECT_EQ(hasher.digest().text(), "7f0071374b643b9f3febe1b282e16916");
 }
 
 }  // namespace

@@ -136,36 +136,16 @@ TEST(WireFields, ArrayThatEndsWithinAFloatIsRefused) {
 }
 
 struct Greeting {
-  std::uint32_t version = 0;
   std::string name;
 };
 template <class Archive>
 void fields(Archive& archive, Like<Greeting> auto& greeting) {
-  archive.version("version", greeting.version, 7);
   archive.words("name", greeting.name, 8);
-}
-
-TEST(WireFields, StructOfAnotherVersionIsReadAsFarAsItsVersion) {
-  WireWriter out;
-  out.list(3);
-  out.number(8);
-  out.flag(true);
-  out.flag(true);
-  const Buffer header = out.take_header();
-  WireReader in(header.bytes());
-  Greeting greeting;
-  FieldReader reader(in, in.list_up_to(FieldReader::kMostValues));
-  fields(reader, greeting);
-  reader.finish(greeting);
-  EXPECT_TRUE(in.ok());
-  EXPECT_TRUE(reader.is_foreign());
-  EXPECT_EQ(greeting.version, 8U);
-  EXPECT_EQ(greeting.name, "");
 }
 
 TEST(WireFields, WordsOfAStrangerArePrintable) {
   WireWriter out;
-  write_fields(out, Greeting{7, "a\x1b[2J"});
+  write_fields(out, Greeting{"a\x1b[2J"});
   const Buffer header = out.take_header();
   WireReader in(header.bytes());
   Greeting greeting;

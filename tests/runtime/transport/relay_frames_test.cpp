@@ -1,4 +1,4 @@
-#include "runtime/transport/relay_frames.h"
+#include "runtime/relay/relay_frames.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 RelayFrame some_frame() {
   RelayFrame frame;
   frame.kind = RelayFrame::Kind::kCall;
-  frame.lane = Lane::kMetrics;
+  frame.socket = SocketId::kData;
   frame.client = 3;
   frame.other = 0xfedcba98;
   frame.call = 0x0123456789abcdef;
@@ -25,7 +25,7 @@ TEST(RelayFrames, AFrameIsReadAsItWasWritten) {
 }
 
 TEST(RelayFrames, WhatIsNotAFrameOfThisVersionIsNone) {
-  // Magic, version, kind, lane, zero.
+  // Magic, version, kind, socket, zero.
   for (const std::size_t at : {0, 3, 4, 5, 6, 7}) {
     RelayFrameBytes bytes = write_relay_frame(some_frame());
     bytes[at] = std::byte{77};
@@ -35,16 +35,6 @@ TEST(RelayFrames, WhatIsNotAFrameOfThisVersionIsNone) {
   kindless[5] = std::byte{0};
   EXPECT_FALSE(read_relay_frame(kindless));
   EXPECT_FALSE(read_relay_frame(RelayFrameBytes{}));
-}
-
-TEST(RelayFrames, AClientsAddressIsReadAsItWasWritten) {
-  for (const std::uint32_t client : {0U, 7U, UINT32_MAX}) {
-    EXPECT_EQ(relay_client(relay_address(client)), client);
-  }
-  for (const std::string no_address : {"", "relay://", "relay://-1", "relay://4294967296",
-                                       "relay://7 ", "relay://x", "tcp://10.0.0.1:7", "7"}) {
-    EXPECT_FALSE(relay_client(no_address)) << no_address;
-  }
 }
 
 TEST(RelayFrames, ATokensTextIsReadAsItWasWritten) {

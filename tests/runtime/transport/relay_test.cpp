@@ -1,7 +1,7 @@
 // Wires of processes that nobody can dial, and the relay that passes on what they say; and what
 // becomes of strangers.
 
-#include "runtime/transport/relay.h"
+#include "runtime/relay/relay.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -16,10 +16,10 @@
 
 #include <fmt/format.h>
 
+#include "runtime/relay/relay_client.h"
+#include "runtime/relay/relay_frames.h"
+#include "runtime/relay/relayed_wire.h"
 #include "runtime/transport/keys.h"
-#include "runtime/transport/relay_client.h"
-#include "runtime/transport/relay_frames.h"
-#include "runtime/transport/relayed_wire.h"
 #include "tests/runtime/transport/wire_stage.h"
 
 namespace troupe::runtime {

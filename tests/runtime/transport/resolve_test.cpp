@@ -69,6 +69,16 @@ TEST(Address, AKeyOfAnotherLengthIsNoPort) {
   }
 }
 
+TEST(Address, AClientsAddressIsReadAsItWasWritten) {
+  for (const std::uint32_t client : {0U, 7U, UINT32_MAX}) {
+    EXPECT_EQ(relay_client(relay_address(client)), client);
+  }
+  for (const std::string no_address : {"", "relay://", "relay://-1", "relay://4294967296",
+                                       "relay://7 ", "relay://x", "tcp://10.0.0.1:7", "7"}) {
+    EXPECT_FALSE(relay_client(no_address)) << no_address;
+  }
+}
+
 TEST(Resolve, LoopbackIsToldFromTheRest) {
   const auto loopback = [](const char* text) { return resolve(*parse_address(text))->loopback; };
   EXPECT_TRUE(loopback("127.0.0.1:1"));

@@ -21,7 +21,7 @@ class SharedPayload : public testing::Test {
   }
 
   std::unique_ptr<SharedSender> sender_ =
-      std::move(SharedSender::create(kBytes, {std::byte{7}})).value();
+      std::move(SharedSender::create(kBytes, {7, 8})).value();
   std::unique_ptr<SharedReceiver> receiver_ =
       std::move(SharedReceiver::open(sender_->offer())).value();
 };
@@ -73,7 +73,7 @@ TEST_F(SharedPayload, PlacesOutsideAreRefused) {
 
 TEST_F(SharedPayload, AnotherTokenOrSizeIsNotMistaken) {
   SharedOffer offer = sender_->offer();
-  offer.token[3] = std::byte{1};
+  offer.token[1] = 1;
   EXPECT_FALSE(SharedReceiver::open(offer).ok());
   offer = sender_->offer();
   offer.bytes += 4096;

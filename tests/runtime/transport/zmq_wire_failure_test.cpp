@@ -216,7 +216,7 @@ TEST(ZmqWireFailure, AddressesThatCannotBeMeantAreErrors) {
               HasSubstr("does not resolve"));
   EXPECT_THAT(refusal_to_dial(plain(), "127.0.0.1:0"), HasSubstr("names no port"));
   EXPECT_THAT(refusal_to_dial(plain(), "http://a:1"), HasSubstr("neither tcp nor ipc"));
-  EXPECT_THAT(refusal_to_open(plain("tcp://127.0.0.1:65534")), HasSubstr("up to 65533"));
+  EXPECT_THAT(refusal_to_open(plain("tcp://127.0.0.1:65535")), HasSubstr("up to 65534"));
 }
 
 TEST(ZmqWireFailure, APortInUseIsNamed) {
@@ -261,11 +261,11 @@ class Stranger : public testing::Test {
     }));
     EXPECT_FALSE(listener_.diary.ends.contains(listener_.diary.open[0]));
   }
-  zmq::socket_t dealer(const StrandName& name, const std::string& address) {
+  zmq::socket_t dealer(const Route& route) {
     zmq::socket_t socket(context_, ZMQ_DEALER);
     socket.set(zmq::sockopt::linger, 0);
-    socket.set(zmq::sockopt::routing_id, name.route());
-    socket.connect(address);
+    socket.set(zmq::sockopt::routing_id, route.text());
+    socket.connect(path_of(address_, route.socket));
     return socket;
   }
   static void send(zmq::socket_t& socket, std::initializer_list<Buffer> frames) {
@@ -294,32 +294,25 @@ class Stranger : public testing::Test {
   }
   // The stranger's end of a connection that has come about.
   struct Acquaintance {
-    zmq::socket_t control, data, metrics;
+    zmq::socket_t control, data;
     ConnectionId id;
   };
   Acquaintance open_by_hand() {
     const Token token = random_token();
-    const auto strand = [&](Lane lane, const std::string& address) {
-      zmq::socket_t socket = dealer({token, lane, 0}, address);
-      send(socket, {write_attach(attach_of({token, lane, 0}))});
+    const auto attached = [&](SocketId id) {
+      zmq::socket_t socket = dealer({token, id});
+      send(socket, {write_attach({{token, id}, {}})});
       return socket;
     };
     Acquaintance made;
-    made.control = strand(Lane::kControl, address_);
+    // In either order.
+    made.data = attached(SocketId::kData);
+    made.control = attached(SocketId::kControl);
     EXPECT_EQ(kind_of(answer(made.control).bytes()), FrameKind::kWelcome);
-    made.data = strand(Lane::kData, address_ + ".data");
-    made.metrics = strand(Lane::kMetrics, address_ + ".metrics");
     send(made.control, {write_ready({false})});
-    EXPECT_EQ(kind_of(answer(made.control).bytes()), FrameKind::kOpen);
     EXPECT_EQ(listener_.diary.open.size(), 2u);
     made.id = listener_.diary.open.back();
     return made;
-  }
-  static Attach attach_of(const StrandName& name) {
-    Attach attach;
-    attach.strand = name;
-    attach.chunk_bytes = kLeastChunkBytes;
-    return attach;
   }
 
   const std::string address_ = fresh_ipc_address();
@@ -336,62 +329,61 @@ TEST_F(Stranger, GarbageIsDroppedAndCounted) {
   send(nobody, {pattern(100, 1)});
   send(nobody, {Buffer()});
   send(nobody, {pattern(5, 2), pattern(70000, 3)});
-  const StrandName name{random_token(), Lane::kControl, 0};
-  zmq::socket_t named = dealer(name, address_);
+  zmq::socket_t named = dealer({random_token(), SocketId::kControl});
   send(named, {pattern(100, 1)});
-  send(named, {write_bare(FrameKind::kOpen)});
-  send(named, {write_packet(0, {}, {})});
+  send(named, {write_ready({true})});
+  send(named, {write_packet(Lane::kControl, {}, {})});
   EXPECT_TRUE(dropped(6));
 }
 
 TEST_F(Stranger, TruncatedAttachesAreDropped) {
-  const StrandName name{random_token(), Lane::kControl, 0};
-  const Buffer whole = write_attach(attach_of(name));
-  zmq::socket_t socket = dealer(name, address_);
+  const Token token = random_token();
+  const Buffer whole = write_attach({{token, SocketId::kData}, {}});
+  zmq::socket_t socket = dealer({token, SocketId::kData});
   for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) send(socket, {whole.slice(0, bytes)});
   EXPECT_TRUE(dropped(whole.size()));
   send(socket, {whole});
-  EXPECT_EQ(kind_of(answer(socket).bytes()), FrameKind::kWelcome);
+  zmq::socket_t control = dealer({token, SocketId::kControl});
+  send(control, {write_attach({{token, SocketId::kControl}, {}})});
+  EXPECT_EQ(kind_of(answer(control).bytes()), FrameKind::kWelcome);
 }
 
 TEST_F(Stranger, AnAttachInAnothersNameIsDropped) {
-  const StrandName name{random_token(), Lane::kControl, 0};
-  zmq::socket_t socket = dealer(name, address_);
-  send(socket, {write_attach(attach_of({random_token(), Lane::kControl, 0}))});
+  zmq::socket_t socket = dealer({random_token(), SocketId::kControl});
+  send(socket, {write_attach({{random_token(), SocketId::kControl}, {}})});
   EXPECT_TRUE(dropped(1));
 }
 
 TEST_F(Stranger, ASecondAttachWithATokenChangesNothing) {
-  const StrandName name{random_token(), Lane::kControl, 0};
-  zmq::socket_t socket = dealer(name, address_);
-  send(socket, {write_attach(attach_of(name))});
-  EXPECT_EQ(kind_of(answer(socket).bytes()), FrameKind::kWelcome);
-  send(socket, {write_attach(attach_of(name))});
+  const Route route{random_token(), SocketId::kControl};
+  zmq::socket_t socket = dealer(route);
+  send(socket, {write_attach({route, {}})});
+  send(socket, {write_attach({route, {}})});
   EXPECT_TRUE(dropped(1));
-  zmq::socket_t twin = dealer(name, address_);
-  send(twin, {write_attach(attach_of(name))});
+  zmq::socket_t twin = dealer(route);
+  send(twin, {write_attach({route, {}})});
   send(socket, {pattern(10, 1)});
   EXPECT_TRUE(dropped(2));
   EXPECT_EQ(listener_.diary.open.size(), 1u);
 }
 
 TEST_F(Stranger, AnotherVersionIsRefusedWithBothNumbers) {
-  const StrandName name{random_token(), Lane::kControl, 0};
-  Buffer attach = write_attach(attach_of(name));
+  const Route route{random_token(), SocketId::kControl};
+  Buffer attach = write_attach({route, {}});
   attach.mutable_data()[4] = std::byte{99};
-  zmq::socket_t socket = dealer(name, address_);
+  zmq::socket_t socket = dealer(route);
   send(socket, {attach});
   const Buffer refused = answer(socket);
   EXPECT_EQ(kind_of(refused.bytes()), FrameKind::kRefuse);
-  EXPECT_THAT(read_refuse(refused.bytes()), HasSubstr("version 1 of the wire and this end 99"));
+  EXPECT_THAT(read_refuse(refused.bytes()), HasSubstr("version 3 of the protocol and this end 99"));
 }
 
 TEST_F(Stranger, APeerThatBreaksTheProtocolLosesItsConnection) {
   Acquaintance peer = open_by_hand();
   // Announces 16 GiB, which costs nothing, and then sends what does not belong there.
   const PayloadEntry huge{kMostPayloadBytes, PayloadEntry::How::kChunks, {}};
-  send(peer.data, {write_packet(0, {&huge, 1}, {})});
-  send(peer.data, {write_chunk({0, 0, 3}), pattern(10, 1)});
+  send(peer.data, {write_packet(Lane::kData, {&huge, 1}, {})});
+  send(peer.data, {write_bare(FrameKind::kChunk, Lane::kData), pattern(10, 1)});
   ASSERT_TRUE(play({&listener_}, [&] { return listener_.diary.ends.contains(peer.id); }));
   EXPECT_EQ(listener_.diary.ends[peer.id], "the other end sent a chunk of another size");
   EXPECT_EQ(kind_of(answer(peer.control).bytes()), FrameKind::kRefuse);
@@ -406,11 +398,10 @@ TEST_F(Stranger, AMessageOfTooManyFramesEndsTheConnectionWithItsReason) {
 }
 
 TEST_F(Stranger, AMessageOfTooManyFramesBeforeTheConnectionIsOpenIsDropped) {
-  const StrandName name{random_token(), Lane::kControl, 0};
-  zmq::socket_t socket = dealer(name, address_);
+  const Route route{random_token(), SocketId::kControl};
+  zmq::socket_t socket = dealer(route);
   send_frames(socket, 2000);
-  send(socket, {write_attach(attach_of(name))});
-  EXPECT_EQ(kind_of(answer(socket).bytes()), FrameKind::kWelcome);
+  send(socket, {write_attach({route, {}})});
   send_frames(socket, 2000);
   EXPECT_TRUE(dropped(2));
 }
@@ -421,6 +412,7 @@ TEST(ZmqWireFailure, AListenerOfAnotherVersionEndsTheDial) {
   router.set(zmq::sockopt::linger, 0);
   const std::string address = fresh_ipc_address();
   router.bind(address);
+  router.bind(path_of(address, SocketId::kData));
   StageEnd dialer(plain());
   const ConnectionId id = dialer.dial(address);
   zmq::message_t route;
@@ -431,7 +423,7 @@ TEST(ZmqWireFailure, AListenerOfAnotherVersionEndsTheDial) {
   refused.mutable_data()[4] = std::byte{77};
   router.send(zmq::const_buffer(refused.data(), refused.size()));
   ASSERT_TRUE(play({&dialer}, [&] { return dialer.diary.ends.contains(id); }));
-  EXPECT_THAT(dialer.diary.ends[id], HasSubstr("speaks version 77 of the wire and this end 1"));
+  EXPECT_THAT(dialer.diary.ends[id], HasSubstr("speaks version 77 of the protocol and this end 3"));
   EXPECT_EQ(dialer.diary.kinds[id], ErrorKind::kUsage);
 }
 

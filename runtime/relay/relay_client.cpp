@@ -1,6 +1,6 @@
 #include <utility>  // Asio forgets it
 
-#include "runtime/transport/relay_client.h"
+#include "runtime/relay/relay_client.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "runtime/base/start_thread.h"
-#include "runtime/transport/relay_frames.h"
-#include "runtime/transport/splice.h"
+#include "runtime/relay/relay_frames.h"
+#include "runtime/relay/splice.h"
 
 namespace troupe::runtime {
 namespace {
@@ -37,11 +37,6 @@ constexpr auto kCallWithin = std::chrono::seconds(15);
 
 // Through the relay, however often it rings.
 constexpr long kMostConnections = 4096;
-
-std::string path_of(const std::string& control, Lane lane) {
-  if (lane == Lane::kData) return control + ".data";
-  return lane == Lane::kMetrics ? control + ".metrics" : control;
-}
 
 // A connection to the relay that is being made, or over which it tells who calls.
 struct Line {
@@ -85,10 +80,10 @@ struct RelayClient::Impl {
     std::uint32_t client = 0;
     std::vector<std::unique_ptr<Local::acceptor>> acceptors;
   };
-  Result<void> open(Door& door, Lane lane);
-  void accept(Door& door, Lane lane);
+  Result<void> open(Door& door, SocketId id);
+  void accept(Door& door, SocketId id);
   // Until it is answered, or too late.
-  void call(const std::shared_ptr<StreamSocket>& caller, std::uint32_t client, Lane lane,
+  void call(const std::shared_ptr<StreamSocket>& caller, std::uint32_t client, SocketId id,
             TimePoint until);
 
   const RelayClientOptions options;
@@ -181,12 +176,12 @@ void RelayClient::Impl::answer(const RelayFrame& ring) {
   RelayFrame take = introduction(RelayFrame::Kind::kTake);
   take.call = ring.call;
   const auto line = std::make_shared<Line>(io);
-  dial(take, line, [this, line, lane = ring.lane, held = alive](bool said) {
+  dial(take, line, [this, line, id = ring.socket, held = alive](bool said) {
     line->deadline.cancel();
     if (!said) return;
     const auto own = std::make_shared<StreamSocket>(io);
     own->async_connect(
-        Local::endpoint(path_of(options.listener, lane)),
+        Local::endpoint(path_of(options.listener, id)),
         [line, own, held](const error_code& failed) {
           if (failed) return;
           std::make_shared<Splice>(std::move(line->socket), std::move(*own), held)->begin();
@@ -194,8 +189,8 @@ void RelayClient::Impl::answer(const RelayFrame& ring) {
   });
 }
 
-Result<void> RelayClient::Impl::open(Door& door, Lane lane) {
-  const std::string path = path_of(fmt::format("{}/to-{}", options.folder, door.client), lane);
+Result<void> RelayClient::Impl::open(Door& door, SocketId id) {
+  const std::string path = path_of(fmt::format("{}/to-{}", options.folder, door.client), id);
   auto acceptor = std::make_unique<Local::acceptor>(io);
   error_code failed;
   ::unlink(path.c_str());  // of a door that could not be opened as a whole
@@ -209,32 +204,32 @@ Result<void> RelayClient::Impl::open(Door& door, Lane lane) {
   return {};
 }
 
-void RelayClient::Impl::accept(Door& door, Lane lane) {
-  door.acceptors[static_cast<std::size_t>(lane)]->async_accept(
-      io, [this, &door, lane](const error_code& failed, Local::socket socket) {
+void RelayClient::Impl::accept(Door& door, SocketId id) {
+  door.acceptors[static_cast<std::size_t>(id)]->async_accept(
+      io, [this, &door, id](const error_code& failed, Local::socket socket) {
         if (!failed) {
-          call(std::make_shared<StreamSocket>(std::move(socket)), door.client, lane,
+          call(std::make_shared<StreamSocket>(std::move(socket)), door.client, id,
                steady_now() + kCallWithin);
-          return accept(door, lane);
+          return accept(door, id);
         }
         // Without descriptors, say.
         const auto later = std::make_shared<asio::steady_timer>(io, kPause);
-        later->async_wait([this, &door, lane, later](const error_code&) { accept(door, lane); });
+        later->async_wait([this, &door, id, later](const error_code&) { accept(door, id); });
       });
 }
 
 void RelayClient::Impl::call(const std::shared_ptr<StreamSocket>& caller, std::uint32_t client,
-                             Lane lane, TimePoint until) {
+                             SocketId id, TimePoint until) {
   RelayFrame frame = introduction(RelayFrame::Kind::kCall);
   frame.other = client;
-  frame.lane = lane;
+  frame.socket = id;
   const auto line = std::make_shared<Line>(io);
-  const auto again = [this, caller, client, lane, until, line] {
+  const auto again = [this, caller, client, id, until, line] {
     line->close();
     if (steady_now() >= until) return;
     const auto later = std::make_shared<asio::steady_timer>(io, kPause);
-    later->async_wait([this, caller, client, lane, until, later](const error_code&) {
-      call(caller, client, lane, until);
+    later->async_wait([this, caller, client, id, until, later](const error_code&) {
+      call(caller, client, id, until);
     });
   };
   dial(frame, line, [this, line, caller, again](bool said) {
@@ -300,15 +295,15 @@ Result<std::string> RelayClient::door_to(std::uint32_t client) {
   Impl::Door& door = found->second;
   if (fresh) {
     door.client = client;
-    for (const Lane lane : {Lane::kControl, Lane::kData, Lane::kMetrics}) {
-      if (auto opened = impl_->open(door, lane); !opened.ok()) {
+    for (const SocketId id : {SocketId::kControl, SocketId::kData}) {
+      if (auto opened = impl_->open(door, id); !opened.ok()) {
         impl_->doors.erase(found);
         return opened.error();
       }
     }
     asio::post(impl_->io, [impl = impl_.get(), &door] {
-      for (const Lane lane : {Lane::kControl, Lane::kData, Lane::kMetrics}) {
-        impl->accept(door, lane);
+      for (const SocketId id : {SocketId::kControl, SocketId::kData}) {
+        impl->accept(door, id);
       }
     });
   }

@@ -1,10 +1,8 @@
-#include "runtime/transport/relay_frames.h"
-
-#include <fmt/format.h>
+#include "runtime/relay/relay_frames.h"
 
 #include <algorithm>
-#include <charconv>
 #include <concepts>
+#include <string_view>
 
 #include "runtime/base/bytes.h"
 
@@ -12,10 +10,9 @@ namespace troupe::runtime {
 namespace {
 
 constexpr std::string_view kMagic = "TRPR";
-constexpr std::uint8_t kVersion = 1;
-constexpr std::string_view kScheme = "relay://";
+constexpr std::uint8_t kVersion = 2;
 // Where each field begins.
-constexpr std::size_t kVersionAt = 4, kKindAt = 5, kLaneAt = 6, kZeroAt = 7, kClientAt = 8,
+constexpr std::size_t kVersionAt = 4, kKindAt = 5, kSocketAt = 6, kZeroAt = 7, kClientAt = 8,
                       kOtherAt = 12, kCallAt = 16, kTokenAt = 24;
 static_assert(kTokenAt + std::tuple_size_v<RelayToken> == kRelayFrameBytes);
 
@@ -36,7 +33,7 @@ RelayFrameBytes write_relay_frame(const RelayFrame& frame) {
   for (std::size_t i = 0; i < kMagic.size(); ++i) bytes[i] = static_cast<std::byte>(kMagic[i]);
   put(bytes, kVersionAt, kVersion);
   put(bytes, kKindAt, static_cast<std::uint8_t>(frame.kind));
-  put(bytes, kLaneAt, static_cast<std::uint8_t>(frame.lane));
+  put(bytes, kSocketAt, static_cast<std::uint8_t>(frame.socket));
   put(bytes, kClientAt, frame.client);
   put(bytes, kOtherAt, frame.other);
   put(bytes, kCallAt, frame.call);
@@ -49,30 +46,18 @@ std::optional<RelayFrame> read_relay_frame(std::span<const std::byte, kRelayFram
     if (bytes[i] != static_cast<std::byte>(kMagic[i])) return std::nullopt;
   }
   const auto kind = get<std::uint8_t>(bytes, kKindAt);
-  const auto lane = get<std::uint8_t>(bytes, kLaneAt);
+  const auto socket = get<std::uint8_t>(bytes, kSocketAt);
   if (get<std::uint8_t>(bytes, kVersionAt) != kVersion) return std::nullopt;
   if (kind == 0 || kind > static_cast<std::uint8_t>(RelayFrame::Kind::kSign)) return std::nullopt;
-  if (lane >= kLanes || bytes[kZeroAt] != std::byte{0}) return std::nullopt;
+  if (socket >= kSockets || bytes[kZeroAt] != std::byte{0}) return std::nullopt;
   RelayFrame frame;
   frame.kind = static_cast<RelayFrame::Kind>(kind);
-  frame.lane = static_cast<Lane>(lane);
+  frame.socket = static_cast<SocketId>(socket);
   frame.client = get<std::uint32_t>(bytes, kClientAt);
   frame.other = get<std::uint32_t>(bytes, kOtherAt);
   frame.call = get<std::uint64_t>(bytes, kCallAt);
   std::copy_n(bytes.begin() + kTokenAt, frame.token.size(), frame.token.begin());
   return frame;
-}
-
-std::string relay_address(std::uint32_t client) { return fmt::format("{}{}", kScheme, client); }
-
-std::optional<std::uint32_t> relay_client(std::string_view address) {
-  if (!address.starts_with(kScheme)) return std::nullopt;
-  address.remove_prefix(kScheme.size());
-  std::uint32_t client = 0;
-  const auto end = address.data() + address.size();
-  const auto parsed = std::from_chars(address.data(), end, client);
-  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
-  return client;
 }
 
 }  // namespace troupe::runtime

@@ -1,6 +1,5 @@
-#include "runtime/transport/relayed_wire.h"
+#include "runtime/relay/relayed_wire.h"
 
-#include "runtime/transport/relay_frames.h"
 #include "runtime/transport/resolve.h"
 
 namespace troupe::runtime {

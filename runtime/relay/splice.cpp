@@ -1,6 +1,6 @@
 #include <utility>  // Asio forgets it
 
-#include "runtime/transport/splice.h"
+#include "runtime/relay/splice.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>

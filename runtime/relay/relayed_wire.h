@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "runtime/transport/relay_client.h"
+#include "runtime/relay/relay_client.h"
 #include "runtime/transport/wire.h"
 
 namespace troupe::runtime {

@@ -12,7 +12,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
-#include "runtime/transport/relay_token.h"
+#include "runtime/relay/relay_token.h"
 
 namespace troupe::runtime {
 

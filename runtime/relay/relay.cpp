@@ -1,6 +1,6 @@
 #include <utility>  // Asio forgets it
 
-#include "runtime/transport/relay.h"
+#include "runtime/relay/relay.h"
 
 #include <fmt/format.h>
 
@@ -15,8 +15,8 @@
 #include <thread>
 
 #include "runtime/base/start_thread.h"
-#include "runtime/transport/relay_frames.h"
-#include "runtime/transport/splice.h"
+#include "runtime/relay/relay_frames.h"
+#include "runtime/relay/splice.h"
 
 namespace troupe::runtime {
 namespace {
@@ -232,7 +232,7 @@ void Relay::Impl::take_call(const RelayFrame& frame, Client& caller, StreamSocke
                              std::make_shared<CountedCall>(caller.calls), std::move(deadline)});
   RelayFrame ring;
   ring.kind = RelayFrame::Kind::kRing;
-  ring.lane = frame.lane;
+  ring.socket = frame.socket;
   ring.call = number;
   attendance->say(ring);
 }

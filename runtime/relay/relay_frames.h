@@ -1,14 +1,15 @@
 #pragma once
 
 // What members that nobody can dial and a relay say to each other, before it passes bytes on. One
-// frame of 40 bytes, little endian: the magic "TRPR", a version, the kind, a lane, a zero, two
+// frame of 40 bytes, little endian: the magic "TRPR", a version, the kind, a socket, a zero, two
 // clients, a call, a token.
 //
 //   the one that is called    relay           the one that calls
 //   kAttend             ->
 //                       <-    kSign
-//                                             <-  kCall   that client, on a lane; a new connection
-//                       <-    kRing           call and lane
+//                                             <-  kCall   that client, on a socket; a new
+//                                             connection
+//                       <-    kRing           call and socket
 //   kTake               ->                    that call; a new connection
 //                             kOpen           ->
 //   and from here on what comes from either goes to the other, until one of them ends
@@ -20,11 +21,9 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 
-#include "runtime/lane.h"
-#include "runtime/transport/relay_token.h"
+#include "runtime/relay/relay_token.h"
+#include "runtime/transport/zmq_frames.h"
 
 namespace troupe::runtime {
 
@@ -33,10 +32,10 @@ struct RelayFrame {
   enum class Kind : std::uint8_t { kAttend = 1, kCall, kTake, kRing, kOpen, kSign };
 
   Kind kind = Kind::kSign;
-  Lane lane = Lane::kControl;  // kCall, kRing
-  std::uint32_t client = 0;    // who says it; kAttend, kCall, kTake
-  std::uint32_t other = 0;     // whom it calls; kCall
-  std::uint64_t call = 0;      // kRing, kTake
+  SocketId socket = SocketId::kControl;  // kCall, kRing
+  std::uint32_t client = 0;              // who says it; kAttend, kCall, kTake
+  std::uint32_t other = 0;               // whom it calls; kCall
+  std::uint64_t call = 0;                // kRing, kTake
   // By which the relay knows the client; kAttend, kCall, kTake.
   RelayToken token{};
   bool operator==(const RelayFrame&) const = default;
@@ -48,9 +47,5 @@ using RelayFrameBytes = std::array<std::byte, kRelayFrameBytes>;
 RelayFrameBytes write_relay_frame(const RelayFrame& frame);
 // None: not a frame of this version.
 std::optional<RelayFrame> read_relay_frame(std::span<const std::byte, kRelayFrameBytes> bytes);
-
-// Where a client of the relay is found by other clients: "relay://7". Nobody else can dial that.
-std::string relay_address(std::uint32_t client);
-std::optional<std::uint32_t> relay_client(std::string_view address);
 
 }  // namespace troupe::runtime

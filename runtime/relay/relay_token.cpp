@@ -1,15 +1,19 @@
-#include "runtime/transport/relay_token.h"
+#include "runtime/relay/relay_token.h"
 
 #include <fmt/format.h>
 
 #include <charconv>
 #include <cstdint>
 
-#include "runtime/transport/zmq_frames.h"
+#include "runtime/base/secret.h"
 
 namespace troupe::runtime {
 
-RelayToken draw_relay_token() { return random_token(); }
+RelayToken draw_relay_token() {
+  RelayToken token;
+  fill_secret(token);
+  return token;
+}
 
 std::string token_text(const RelayToken& token) {
   std::string text;

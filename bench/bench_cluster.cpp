@@ -20,7 +20,7 @@
 
 #include "bench/slow_consumer.h"
 #include "runtime/base/random.h"
-#include "tests/main/process.h"
+#include "tests/support/process.h"
 #include "tests/pipeline/data_fixture.h"
 
 namespace troupe::bench {

@@ -9,7 +9,7 @@
 #include "actors/validator.h"
 #include "pipeline/data/dataset.h"
 #include "tests/actors/theatre.h"
-#include "tests/main/json_value.h"
+#include "tests/support/json_value.h"
 #include "tests/pipeline/data_fixture.h"
 
 namespace troupe::actors {
@@ -92,7 +92,7 @@ class Ending {
   Play* play_ = nullptr;
 };
 
-pipeline::Dataset test_data(const Toy& toy, const pipeline::TemporaryFolder& folder) {
+pipeline::Dataset test_data(const Toy& toy, const TemporaryFolder& folder) {
   write_toy_data(folder / "toy.h5");
   pipeline::DatasetOptions options = toy.topology().data.dataset;
   options.paths = {folder / "toy.h5"};
@@ -104,7 +104,7 @@ pipeline::Dataset test_data(const Toy& toy, const pipeline::TemporaryFolder& fol
 
 TEST(EndOfARun, SnapshotsThatWaitAreValidatedBeforeTheLastState) {
   Toy toy;
-  const pipeline::TemporaryFolder folder;
+  const TemporaryFolder folder;
   pipeline::Dataset data = test_data(toy, folder);
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     Ending ending(toy);
@@ -149,7 +149,7 @@ void expect_toy_showers(std::uint64_t step, const JsonValue& json) {
 // With the same in them however things came about.
 TEST(EndOfARun, ShowersOfEveryValidationAreTold) {
   Toy toy;
-  const pipeline::TemporaryFolder folder;
+  const TemporaryFolder folder;
   pipeline::Dataset data = test_data(toy, folder);
   std::map<std::uint64_t, std::string> expected;
   for (const std::uint64_t seed : {1, 2, 3}) {
@@ -167,7 +167,7 @@ TEST(EndOfARun, ShowersOfEveryValidationAreTold) {
 
 TEST(EndOfARun, ValidationThatMetricsHaveIsNotToldAgain) {
   Toy toy;
-  const pipeline::TemporaryFolder folder;
+  const TemporaryFolder folder;
   pipeline::Dataset data = test_data(toy, folder);
   Ending ending(toy);
   const auto end = ending.run(1, [&] {

@@ -115,7 +115,7 @@ struct Monitored {
 };
 
 Monitored monitor(Script root) {
-  const pipeline::TemporaryFolder folder;
+  const TemporaryFolder folder;
   Toy toy;
   MonitorOptions options;
   options.sinks.metrics_path = folder / "metrics.jsonl";

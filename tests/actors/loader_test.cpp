@@ -95,7 +95,7 @@ struct ToyData {
     data.emplace(std::move(opened).value());
   }
 
-  pipeline::TemporaryFolder folder;
+  TemporaryFolder folder;
   std::optional<launch::TrainingData> data;
 };
 

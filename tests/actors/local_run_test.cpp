@@ -66,7 +66,7 @@ void run_on(runtime::Disk& disk, const std::string& folder) {
 }
 
 TEST(LocalRun, HandlerThatNeverReturnsIsNamedAndTheProcessEndsWithTheSummaryWritten) {
-  const pipeline::TemporaryFolder folder;
+  const TemporaryFolder folder;
   actors::write_toy_data(folder / "toy.h5");
   HangingDisk disk;
   EXPECT_EXIT(run_on(disk, folder.path()), testing::ExitedWithCode(1),
@@ -79,7 +79,7 @@ TEST(LocalRun, HandlerThatNeverReturnsIsNamedAndTheProcessEndsWithTheSummaryWrit
 }
 
 TEST(LocalRun, StateThatIsRemovedAfterItWasSavedIsSavedAgain) {
-  const pipeline::TemporaryFolder folder;
+  const TemporaryFolder folder;
   actors::write_toy_data(folder / "toy.h5");
   const std::string last = folder / "run/checkpoints/step-000000000008.h5";
   VanishingDisk disk(last);

@@ -19,7 +19,7 @@
 #include "pipeline/steps/membership.h"
 #include "runtime/base/random.h"
 #include "tests/actors/theatre.h"
-#include "tests/stride.h"
+#include "tests/support/stride.h"
 
 namespace troupe::actors {
 namespace {

@@ -20,7 +20,7 @@ constexpr const char* kTopology =
 }  // namespace
 
 WholeRun run_whole(std::uint64_t seed, const Wrapper& wrapper) {
-  const pipeline::TemporaryFolder folder;
+  const TemporaryFolder folder;
   write_toy_data(folder / "toy.h5");
   const auto loaded = config::parse_topology(kTopology, "toy.yaml", folder.path());
   CHECK(loaded.ok(), loaded.ok() ? "" : loaded.error().message);

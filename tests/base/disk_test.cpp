@@ -1,4 +1,5 @@
 #include "runtime/base/disk.h"
+#include "tests/support/fails_with.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -60,10 +61,7 @@ TEST(ReadFile, RefusesWhatIsNoFileWithoutWaiting) {
   const Folder folder;
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   for (const std::string& path : {folder / "none", folder.path.string(), folder / "pipe"}) {
-    const auto read = read_file(path, 100);
-    ASSERT_FALSE(read.ok()) << path;
-    EXPECT_EQ(read.error().kind, ErrorKind::kData);
-    EXPECT_THAT(read.error().message, HasSubstr(path));
+    ASSERT_THAT(read_file(path, 100), FailsWith(ErrorKind::kData, path)) << path;
   }
 }
 

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -93,7 +94,7 @@ TEST(JsonFields, AbsentIsNullOrNothing) {
 TEST(JsonFields, WhatIsNoNumberIsNull) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   const std::string text = to_json(Tree{.width = kNone, .planted = kNone});
-  EXPECT_NE(text.find(R"("size":[null,0],"planted":null)"), std::string::npos) << text;
+  EXPECT_THAT(text, testing::HasSubstr(R"("size":[null,0],"planted":null)"));
   Tree back;
   EXPECT_TRUE(read_json(text, back));
   EXPECT_TRUE(std::isnan(back.width));

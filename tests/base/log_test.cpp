@@ -1,5 +1,7 @@
 #include "runtime/base/log.h"
+#include "tests/support/fails_with.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -34,8 +36,8 @@ TEST_F(LogFile, HoldsLinesOfItsLevelAndAboveWithTheirNames) {
   log.named("loader").warning("slow {disk}");
   const std::string text = content();
   EXPECT_EQ(text.find("unseen"), std::string::npos);
-  EXPECT_NE(text.find("info seen\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("warning loader: slow {disk}\n"), std::string::npos) << text;
+  EXPECT_THAT(text, testing::HasSubstr("info seen\n"));
+  EXPECT_THAT(text, testing::HasSubstr("warning loader: slow {disk}\n"));
 }
 
 TEST_F(LogFile, ThatCannotBeOpenedIsAnErrorNamingIt) {
@@ -44,9 +46,7 @@ TEST_F(LogFile, ThatCannotBeOpenedIsAnErrorNamingIt) {
   options.file = path_ + "/is/no/folder";
   std::ofstream(path_) << "a file where a folder would be";
   const Result<Log> log = Log::open(options);
-  ASSERT_FALSE(log.ok());
-  EXPECT_EQ(log.error().kind, ErrorKind::kData);
-  EXPECT_NE(log.error().message.find(options.file), std::string::npos);
+  ASSERT_THAT(log, FailsWith(ErrorKind::kData, options.file));
 }
 
 // A text may hold names that others chose.
@@ -56,8 +56,7 @@ TEST_F(LogFile, CannotBeForgedNorCommandTheTerminal) {
   options.file = path_;
   const Log log = Log::open(options).value();
   log.info("reading bad\x1b[2J\r\n2026-01-01 00:00:00.000 error the disk is full");
-  EXPECT_NE(content().find("info reading bad\\x1b[2J\\r\n  2026-01-01"), std::string::npos)
-      << content();
+  EXPECT_THAT(content(), testing::HasSubstr("info reading bad\\x1b[2J\\r\n  2026-01-01"));
   EXPECT_EQ(content().find('\x1b'), std::string::npos);
 }
 
@@ -70,8 +69,8 @@ TEST_F(LogFile, ThatWasRemovedIsPutBackWithItsLines) {
   std::filesystem::remove(path_);
   ASSERT_TRUE(log.named("a").put_back().ok());
   log.info("after");
-  EXPECT_NE(content().find("before\n"), std::string::npos);
-  EXPECT_NE(content().find("after\n"), std::string::npos);
+  EXPECT_THAT(content(), testing::HasSubstr("before\n"));
+  EXPECT_THAT(content(), testing::HasSubstr("after\n"));
   EXPECT_TRUE(log.put_back().ok()) << "it is there";
   std::filesystem::remove(path_);
   std::ofstream(path_) << "another's";

@@ -1,16 +1,15 @@
 #pragma once
 
-// What the tests of the topology language share.
+// Helpers of the tests of the topology language.
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "config/topology_fields.h"
 #include "config/topology_file.h"
+#include "tests/support/temporary_folder.h"
 
 namespace troupe::config {
 
@@ -19,12 +18,6 @@ inline const std::string kLeast = "model: {zoo: toy}\ndata: {train: [a.h5]}\n";
 
 inline std::string source_path(const std::string& path) {
   return std::string(TROUPE_SOURCE_DIR) + "/" + path;
-}
-
-inline std::string file_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file.good()) << path;
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 inline runtime::Result<LoadedTopology> parse(const std::string& text,

@@ -17,7 +17,7 @@ struct Block {
 };
 
 std::vector<Block> yaml_blocks(const std::string& path) {
-  std::istringstream text(file_text(path));
+  std::istringstream text(read_text(path));
   std::vector<Block> blocks;
   bool inside = false;
   int number = 0;

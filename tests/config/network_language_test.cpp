@@ -44,7 +44,7 @@ TEST(Zoo, HoldsTheModelsThatAreShipped) {
 
 TEST(Zoo, EmbeddedModelsAreTheFiles) {
   for (const std::string& name : zoo_names()) {
-    EXPECT_EQ(*zoo_text(name), file_text(source_path("config/zoo/" + name + ".yaml")));
+    EXPECT_EQ(*zoo_text(name), read_text(source_path("config/zoo/" + name + ".yaml")));
   }
 }
 

@@ -17,7 +17,7 @@ TEST(ShippedTopologies, AreThoseOfTheRepositoryByTheirNames) {
   for (const std::string& path : shipped_topologies()) {
     const std::string name = std::filesystem::path(path).stem().string();
     EXPECT_THAT(names, testing::Contains(name));
-    EXPECT_EQ(shipped_text(name), file_text(path));
+    EXPECT_EQ(shipped_text(name), read_text(path));
     const auto loaded = load_topology(name);
     ASSERT_TRUE(loaded.ok()) << loaded.error().message;
     EXPECT_EQ(loaded->origins.at("name").text(),

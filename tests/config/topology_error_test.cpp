@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/config/config_support.h"
+#include "tests/support/fails_with.h"
 
 namespace troupe::config {
 namespace {
@@ -105,9 +106,7 @@ class SingleMistake : public testing::TestWithParam<Mistake> {};
 
 TEST_P(SingleMistake, IsReportedOnce) {
   const auto result = parse(GetParam().text);
-  ASSERT_FALSE(result.ok());
-  EXPECT_EQ(result.error().kind, ErrorKind::kTopology);
-  EXPECT_THAT(result.error().message, HasSubstr(GetParam().message));
+  ASSERT_THAT(result, FailsWith(ErrorKind::kTopology, GetParam().message));
   EXPECT_THAT(result.error().message, Not(HasSubstr("\n")));
 }
 

@@ -5,7 +5,7 @@
 
 #include "config/zoo.h"
 #include "tests/config/config_support.h"
-#include "tests/stride.h"
+#include "tests/support/stride.h"
 
 namespace troupe::config {
 namespace {
@@ -99,7 +99,7 @@ void expect_sound(const std::string& text, const std::vector<std::string>& overr
 
 std::vector<std::string> seeds() {
   std::vector<std::string> texts;
-  for (const std::string& path : shipped_topologies()) texts.push_back(file_text(path));
+  for (const std::string& path : shipped_topologies()) texts.push_back(read_text(path));
   // The toy's own text, as a user would describe a model.
   std::string model = "data: {train: a.h5}\nmodel:\n";
   const std::string_view toy = *zoo_text("toy");

@@ -127,12 +127,12 @@ void expect_committed(const std::string& committed, const std::string& generated
 }
 
 TEST(TopologySchema, CommittedSchemaIsTheGeneratedOne) {
-  expect_committed(file_text(source_path("config/topology.schema.json")), topology_schema_json(),
+  expect_committed(read_text(source_path("config/topology.schema.json")), topology_schema_json(),
                    "topology.schema.json");
 }
 
 TEST(TopologySchema, CommittedReferenceIsTheGeneratedOne) {
-  const std::string text = file_text(source_path("docs/topology.md"));
+  const std::string text = read_text(source_path("docs/topology.md"));
   const std::string begin = "<!-- fields: generated -->\n", end = "<!-- end of fields -->\n";
   const std::size_t from = text.find(begin), to = text.find(end);
   ASSERT_TRUE(from != std::string::npos && to != std::string::npos && from < to);
@@ -142,7 +142,7 @@ TEST(TopologySchema, CommittedReferenceIsTheGeneratedOne) {
 
 TEST(TopologySchema, AcceptsShippedTopologiesAndTheirEffectiveForm) {
   for (const std::string& path : shipped_topologies()) {
-    EXPECT_TRUE(SchemaValidator(schema()).accepts(parse_well(file_text(path)))) << path;
+    EXPECT_TRUE(SchemaValidator(schema()).accepts(parse_well(read_text(path)))) << path;
     const auto loaded = load_topology(path);
     ASSERT_TRUE(loaded.ok()) << message_of(loaded);
     EXPECT_TRUE(SchemaValidator(schema()).accepts(parse_well(print_topology(*loaded)))) << path;

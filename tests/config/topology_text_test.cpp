@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "config/yaml_value.h"
@@ -22,14 +22,11 @@ using testing::StartsWith;
 
 class TopologyText : public testing::Test {
  protected:
-  TopologyText() { std::filesystem::create_directories(folder_); }
-  ~TopologyText() override { std::filesystem::remove_all(folder_); }
-
-  const std::string folder_ = fmt::format("{}topology_text.{}", testing::TempDir(), ::getpid());
+  const TemporaryFolder folder_;
 };
 
 TEST_F(TopologyText, PipeThatNobodyWritesToIsRefusedAtOnce) {
-  const std::string path = folder_ + "/fifo";
+  const std::string path = folder_ / "fifo";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   const auto text = read_topology_text(path);
   ASSERT_FALSE(text.ok());
@@ -52,7 +49,7 @@ TEST_F(TopologyText, PipeIsReadToItsEnd) {
 }
 
 TEST_F(TopologyText, FileThatIsTooLargeIsRefused) {
-  const std::string path = folder_ + "/large.yaml";
+  const std::string path = folder_ / "large.yaml";
   std::ofstream(path) << std::string(kMostYamlBytes, ' ');
   EXPECT_TRUE(read_topology_text(path).ok());
   std::ofstream(path, std::ios::app) << ' ';

@@ -55,9 +55,10 @@ class Hosts : public ClusterRun {
     return std::make_unique<Process>(network_->apart_on(host, command(join_words(more))));
   }
   Words join_words(const Words& more) const {
-    Words words{"join", fmt::format("{}:{}#{}", Network::address(0), kPort, public_key(keys_)),
-                "--key", keys_};
-    words.insert(words.end(), more.begin(), more.end());
+    Words words =
+        Words{"join", fmt::format("{}:{}#{}", Network::address(0), kPort, public_key(keys_)),
+              "--key", keys_} +
+        more;
     return words;
   }
 
@@ -75,7 +76,7 @@ TEST_F(Hosts, TwoHostsMakeOneRunWithTheHashOfOneProcess) {
   EXPECT_EQ(member->wait().exit_code, 0);
   EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone"));
   EXPECT_THAT(end.err, HasSubstr("member.0 | "));
-  EXPECT_EQ(nodes("a").size(), 3u);
+  EXPECT_EQ(nodes().size(), 3u);
 }
 
 TEST_F(Hosts, TheShippedTopologyGivesOneHashInOneProcessOnOneHostAndOnThree) {
@@ -83,22 +84,22 @@ TEST_F(Hosts, TheShippedTopologyGivesOneHashInOneProcessOnOneHostAndOnThree) {
   if (IsSkipped()) return;
   const auto words = [&](const std::string& name, Words more = {}) {
     const std::string shipped = TROUPE_SOURCE_DIR "/config/topologies/three_hosts.yaml";
-    Words all{"run",
-              shipped,
-              "--out",
-              path(name),
-              "--json",
-              "--set",
-              "train.iterations=2",
-              "--set",
-              "data.synthetic.events=300",
-              "--set",
-              "train.micro_batch=4",
-              "--set",
-              "cluster.keys=" + keys_,
-              "--set",
-              "actors.validator.every=none"};
-    all.insert(all.end(), more.begin(), more.end());
+    Words all = Words{"run",
+                      shipped,
+                      "--out",
+                      path(name),
+                      "--json",
+                      "--set",
+                      "train.iterations=2",
+                      "--set",
+                      "data.synthetic.events=300",
+                      "--set",
+                      "train.micro_batch=4",
+                      "--set",
+                      "cluster.keys=" + keys_,
+                      "--set",
+                      "actors.validator.every=none"} +
+                more;
     return all;
   };
   const ProcessEnd one = call(words("one", {"--workers", "0"}));
@@ -152,8 +153,8 @@ void Hosts::train_over_slow_cables(int members_here) {
   EXPECT_EQ(fast->wait().exit_code, 0);
   EXPECT_EQ(slow->wait().exit_code, 0);
   EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone", kLarge));
-  EXPECT_EQ(nodes("a").size(), static_cast<std::size_t>(members_here) + 3);
-  EXPECT_THAT(read_text(path("a/log.txt")), AllOf(HasSubstr("ring: "), HasSubstr(", 8Mbit")));
+  EXPECT_EQ(nodes().size(), static_cast<std::size_t>(members_here) + 3);
+  EXPECT_THAT(log(), AllOf(HasSubstr("ring: "), HasSubstr(", 8Mbit")));
   for (const int host : {1, 2}) EXPECT_GT(network_->sent_by(host), kLargeSteps * kLargeBytes);
 }
 
@@ -175,9 +176,7 @@ TEST_F(Hosts, RingOrderedByTheRatesOfFourHostsGivesTheHashOfOneProcess) {
   const std::string rates =
       fmt::format("cluster.bandwidth=[{}, {}]", bandwidth_of({0, 2}, "50Mbit", 1),
                   bandwidth_of({0, 1, 2}, "8Mbit", 3));
-  Words more = kLarge;
-  more.insert(more.end(), {"--json", "--set", rates});
-  Process run(head_line({1, 1, 1, 1}, more));
+  Process run(head_line({1, 1, 1, 1}, kLarge + Words{"--json", "--set", rates}));
   std::vector<std::unique_ptr<Process>> joined;
   for (int host = 1; host < 4; ++host) {
     joined.push_back(join_apart_from(host, {"--node", fmt::format("member.{}", host)}));
@@ -185,7 +184,7 @@ TEST_F(Hosts, RingOrderedByTheRatesOfFourHostsGivesTheHashOfOneProcess) {
   const ProcessEnd end = run.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
   for (const auto& member : joined) EXPECT_EQ(member->wait().exit_code, 0);
-  EXPECT_THAT(read_text(path("a/log.txt")),
+  EXPECT_THAT(log(),
               HasSubstr("ring: 10.77.0.1 (member.0) -> 10.77.0.2 (member.1) -> 10.77.0.4 "
                         "(member.3) -> 10.77.0.3 (member.2) -> 10.77.0.1; slowest edge 10.77.0.2 "
                         "-> 10.77.0.4, 8Mbit"));
@@ -205,7 +204,7 @@ TEST_F(Hosts, OfMembersThatLoseEachOtherOneGoesOn) {
   Process run(head_line({0, 1, 1}, iterations));
   const auto one = join_from(1, {"--node", "member.0"});
   const auto other = join_from(2, {"--node", "member.1"});
-  wait_until_training(run, "a");
+  wait_until_training(run);
   if (!network_->part(1, 2)) GTEST_SKIP() << network_->refusal();
   const ProcessEnd end = run.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
@@ -218,8 +217,8 @@ TEST_F(Hosts, OfMembersThatLoseEachOtherOneGoesOn) {
   EXPECT_EQ(stays.exit_code, 0) << stays.err;
   EXPECT_EQ(goes.exit_code, 5) << goes.err;
   EXPECT_THAT(goes.err, quarrel);
-  EXPECT_EQ(nodes("a").at("member.0").state, "ended");
-  EXPECT_EQ(nodes("a").at("member.1").state, "dead");
+  EXPECT_EQ(nodes().at("member.0").state, "ended");
+  EXPECT_EQ(nodes().at("member.1").state, "dead");
 }
 
 TEST_F(Hosts, MemberThatItsFellowsCannotReachIsRefusedAndMayComeFromElsewhere) {
@@ -227,8 +226,8 @@ TEST_F(Hosts, MemberThatItsFellowsCannotReachIsRefusedAndMayComeFromElsewhere) {
   if (IsSkipped()) return;
   Process run(head_line({0, 1, 1}));
   const auto one = join_from(1, {"--node", "member.0", "--listen", "none"});
-  const auto here = [&] { return read_text(path("a/log.txt")).find("member.0 is here"); };
-  ASSERT_TRUE(wait_until(run, [&] { return here() != std::string::npos; }));
+  const auto here = [&] { return log().find("member.0 is here"); };
+  ASSERT_TRUE(run.wait_until([&] { return here() != std::string::npos; }));
   const auto refused = join_from(2, {"--node", "member.1", "--listen", "127.0.0.1:8700"});
   const ProcessEnd refusal = refused->wait();
   EXPECT_EQ(refusal.exit_code, 2) << refusal.err;
@@ -293,18 +292,16 @@ TEST_F(Hosts, MembersThatNobodyCanDialReachEachOtherThroughTheRelay) {
 TEST_F(Hosts, CableThatIsMendedInTimeChangesNothing) {
   ASSERT_NO_FATAL_FAILURE(lay_cables(2));
   if (IsSkipped()) return;
-  Words more = kEndlessRun;
-  more.insert(more.end(), {"--set", "cluster.failure.dead_after=30s"});
-  Process run(head_line({1, 1}, more));
+  Process run(head_line({1, 1}, kEndlessRun + Words{"--set", "cluster.failure.dead_after=30s"}));
   const auto member = join_from(1);
-  wait_until_training(run, "a");
+  wait_until_training(run);
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(network_->cut_cable(1));
     // Long enough for both ends to have sent something that is lost.
     std::this_thread::sleep_for(std::chrono::milliseconds(1500));
     ASSERT_TRUE(network_->mend_cable(1));
-    const std::size_t before = steps("a");
-    ASSERT_TRUE(wait_until(run, [&] { return steps("a") >= before + 40; })) << run.wait().err;
+    const std::size_t before = steps();
+    ASSERT_TRUE(run.wait_until([&] { return steps() >= before + 40; })) << run.wait().err;
   }
   stop(run);
   EXPECT_EQ(member->wait().exit_code, 0);
@@ -316,10 +313,10 @@ TEST_F(Hosts, HeadsSideOfACutCableGoesOnAndTheOtherEnds) {
   if (IsSkipped()) return;
   Words iterations = until_iteration(600);
   const std::string whole = hash_of("whole", iterations);
-  iterations.insert(iterations.end(), {"--json", "--set", "cluster.failure.orphan_after=2s"});
+  iterations = iterations + Words{"--json", "--set", "cluster.failure.orphan_after=2s"};
   Process run(head_line({1, 1}, iterations));
   const auto member = join_from(1);
-  wait_until_training(run, "a");
+  wait_until_training(run);
   ASSERT_TRUE(network_->cut_cable(1));
   const ProcessEnd end = run.wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;
@@ -330,7 +327,7 @@ TEST_F(Hosts, HeadsSideOfACutCableGoesOnAndTheOtherEnds) {
   EXPECT_THAT(joined.err, HasSubstr("head has not been heard of for"));
   EXPECT_THAT(joined.err, HasSubstr("steps is saved, and one member's is enough to go on with: "
                                     "troupe run --resume runs/member.1-"));
-  const auto known = nodes("a");
+  const auto known = nodes();
   EXPECT_EQ(known.at("member.1").state, "dead");
   EXPECT_EQ(known.at("member.0").state, "ended");
 }

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "tests/main/json_value.h"
+#include "tests/support/json_value.h"
 
 namespace troupe {
 namespace {
@@ -73,14 +73,14 @@ Network::~Network() {
 
 std::vector<std::string> Network::on(int host, const std::vector<std::string>& words) const {
   std::vector<std::string> all{path_of("ip"), "netns", "exec", name(host)};
-  all.insert(all.end(), words.begin(), words.end());
+  all = all + words;
   return all;
 }
 
 std::vector<std::string> Network::apart_on(int host, const std::vector<std::string>& words) const {
   std::vector<std::string> all{path_of("unshare"), "--pid", "--fork", "--kill-child",
                                "--mount-proc"};
-  all.insert(all.end(), words.begin(), words.end());
+  all = all + words;
   return on(host, all);
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/main/process.h"
+#include "tests/support/process.h"
 
 namespace troupe {
 

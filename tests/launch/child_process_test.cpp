@@ -12,8 +12,8 @@
 #include "launch/processes/lost_member.h"
 #include "launch/processes/parent_line.h"
 #include "runtime/base/descriptor.h"
-#include "tests/base/few_descriptors.h"
 #include "tests/launch/launch_support.h"
+#include "tests/support/process_limits.h"
 
 namespace troupe::launch {
 namespace {
@@ -63,7 +63,7 @@ TEST(ChildProcess, WithoutDescriptorsTheirLimitIsNamedAndNotTheProgram) {
   const LineSink sink = [](std::string_view) {};
   int refused = 0;
   for (int more = 0; more < 20; ++more) {
-    const runtime::FewDescriptors few(more);
+    const FewDescriptors few(more);
     const auto child = ChildProcess::start({{"/bin/true"}, sink, sink});
     if (child.ok()) continue;
     ++refused;
@@ -84,14 +84,14 @@ TEST(ChildProcess, WhatItWroteBeforeItsEndIsThereThoughOthersHoldThePipe) {
   Talker talker(shell("sleep 1000 & echo sleeper $!; exit 4"));
   EXPECT_EQ(talker.wait(), (ChildEnd{4, 0}));
   const pid_t sleeper = pid_in(talker.line_with("sleeper"));
-  EXPECT_TRUE(eventually([&] { return is_gone(sleeper); }));
+  EXPECT_TRUE(wait_for([&] { return is_gone(sleeper); }));
 }
 
 TEST(ChildProcess, LinesOfManyAreNeverTorn) {
   constexpr int kChildren = 4, kLines = 1000;
-  const Folder folder;
+  const TemporaryFolder folder;
   const int file =
-      ::open(folder.file("out").c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+      ::open((folder / "out").c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
   std::vector<std::unique_ptr<ChildProcess>> children;
   const std::string script =
       "i=0; while [ $i -lt 1000 ]; do printf 'li'; printf 'ne %d of a hundred\\n' $i; "
@@ -107,7 +107,7 @@ TEST(ChildProcess, LinesOfManyAreNeverTorn) {
   };
   while (!all_ended()) wait_for_children(children);
   ::close(file);
-  std::ifstream lines(folder.file("out"));
+  std::ifstream lines(folder / "out");
   std::map<std::string, int> next;
   for (std::string line; std::getline(lines, line);) {
     const std::string name = line.substr(0, line.find(' '));
@@ -159,7 +159,7 @@ TEST(ChildProcess, IsKilledWithItsObject) {
     Talker talker(shell("sleep 1000 & echo sleeper $!; wait"));
     pid = pid_in(talker.line_with("sleeper"));
   }
-  EXPECT_TRUE(eventually([&] { return is_gone(pid); }));
+  EXPECT_TRUE(wait_for([&] { return is_gone(pid); }));
 }
 
 TEST(ChildProcess, ManyStartsLeaveNoDescriptorsAndNoProcesses) {
@@ -196,12 +196,12 @@ TEST(ChildProcess, IsGoneSoonAfterItsParentWasKilled) {
   for (const pid_t child : children) EXPECT_FALSE(is_gone(child));
   parent.child().send(SIGKILL);
   EXPECT_EQ(parent.wait(), (ChildEnd{0, SIGKILL}));
-  for (const pid_t child : children) EXPECT_TRUE(eventually([&] { return is_gone(child); }));
+  for (const pid_t child : children) EXPECT_TRUE(wait_for([&] { return is_gone(child); }));
 }
 
 TEST(ChildProcess, ItsLineEndsWithTheParent) {
-  const Folder folder;
-  const std::string told = folder.file("told");
+  const TemporaryFolder folder;
+  const std::string told = folder / "told";
   // The reader is the child's own child, which no signal of the kernel reaches.
   Talker parent({TROUPE_LAUNCH_HELPER, "children",
                  "(read x <&3; echo gone > " + told + ") & echo reads; wait"});
@@ -209,7 +209,7 @@ TEST(ChildProcess, ItsLineEndsWithTheParent) {
   EXPECT_FALSE(std::filesystem::exists(told));
   parent.child().send(SIGKILL);
   parent.wait();
-  EXPECT_TRUE(eventually([&] { return text_of(told) == "gone\n"; }));
+  EXPECT_TRUE(wait_for([&] { return read_text(told) == "gone\n"; }));
 }
 
 TEST(ChildProcess, HearsTheLinesItIsTold) {
@@ -255,9 +255,9 @@ class ParentLineTest : public testing::Test {
 TEST_F(ParentLineTest, LinesArriveWholeInWhateverPiecesTheyCome) {
   const ParentLine line(ends_[0], sink_);
   write("first\nsec");
-  EXPECT_TRUE(eventually([&] { return lines() == 1; }));
+  EXPECT_TRUE(wait_for([&] { return lines() == 1; }));
   write("ond\nthird\n");
-  EXPECT_TRUE(eventually([&] { return lines() == 3; }));
+  EXPECT_TRUE(wait_for([&] { return lines() == 3; }));
   EXPECT_THAT(lines_, ElementsAre("first", "second", "third"));
 }
 

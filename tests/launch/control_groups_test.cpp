@@ -17,18 +17,18 @@ using testing::Optional;
 class ControlGroups : public testing::Test {
  protected:
   void write(const std::string& path, const std::string& content) {
-    const fs::path file = system_.file(path);
+    const fs::path file = system_ / path;
     fs::create_directories(file.parent_path());
     std::ofstream(file) << content;
   }
-  // Of version 2, mounted where containers have it.
+  // Version 2, mounted where containers have it.
   void write_version_2(const std::string& group) {
     write("proc/self/mountinfo",
           "24 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
           "31 24 0:28 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n");
     write("proc/self/cgroup", "0::" + group + "\n");
   }
-  // Of version 1; the memory's hierarchy is mounted from `top` of it on.
+  // Version 1. The memory's hierarchy is mounted from `top` of it on.
   void write_version_1(const std::string& top, const std::string& group) {
     write("proc/self/mountinfo",
           "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup "
@@ -36,10 +36,10 @@ class ControlGroups : public testing::Test {
               top + " /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
     write("proc/self/cgroup", "9:name=systemd:/\n4:memory:" + group + "\n2:cpu,cpuacct:/batch\n");
   }
-  ControlGroupLimits limits() const { return control_group_limits(system_.file("")); }
+  ControlGroupLimits limits() const { return control_group_limits(system_ / ""); }
 
  private:
-  Folder system_;
+  TemporaryFolder system_;
 };
 
 TEST_F(ControlGroups, AContainersLimitsAreThoseAtItsTop) {

@@ -38,7 +38,7 @@ TEST_F(DoorkeeperTest, WhoAsksBeforeTheNodeRunsWaitsAndIsThenAnsweredByTheNode) 
     why = told;
     doorkeeper_.reset();
   };
-  // What the node does when it runs.
+  // The node does this when it runs.
   options.cancelled = [&] {
     if (doorkeeper_) return false;
     head_.wire->poll(head_.diary, runtime::stage_clock().now() + std::chrono::milliseconds(1));

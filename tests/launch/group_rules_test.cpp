@@ -24,7 +24,7 @@ std::string text(const std::vector<GroupAction>& actions) {
   return text;
 }
 
-// What happens, and what the rules answer: "0:15 " is SIGTERM to the head.
+// An event, and the answer of the rules: "0:15 " is SIGTERM to the head.
 struct Event {
   enum Kind { kSignal, kExit, kKilled, kTime } kind;
   int number = 0;  // the signal, the process, or the second

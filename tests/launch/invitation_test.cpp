@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "config/topology.h"
+#include "tests/support/fails_with.h"
 
 namespace troupe::launch {
 namespace {
@@ -35,9 +36,8 @@ TEST(MemberInvitation, NumbersOfMembersThatNoRunHasAreRefused) {
   for (const std::uint32_t members : {0u, config::kMostMembers + 1}) {
     const auto read =
         unpack_invitation(pack_invitation({"name: x\n", members, members, "/data", "a", kData}));
-    ASSERT_FALSE(read.ok()) << members;
-    EXPECT_EQ(read.error().kind, runtime::ErrorKind::kLostPeers);
-    EXPECT_THAT(read.error().message, HasSubstr("the invitation cannot be read"));
+    ASSERT_THAT(read, FailsWith(runtime::ErrorKind::kLostPeers, "the invitation cannot be read"))
+        << members;
   }
   EXPECT_FALSE(unpack_invitation(pack_invitation({"name: x\n", 3, 2, "/data", "a", kData})).ok());
 }

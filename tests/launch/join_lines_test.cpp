@@ -12,7 +12,7 @@ using testing::ElementsAre;
 using Strings = std::vector<std::string>;
 using Hosts = std::vector<config::HostSection>;
 
-// What a machine with two networks has, and what it calls itself.
+// A machine with two networks, and its name for itself.
 const Strings kInterfaces{"10.0.0.5", "192.168.1.7", "fd00::5"};
 constexpr const char* kBound = "tcp://my-own-name:8500";
 

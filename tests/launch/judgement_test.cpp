@@ -49,7 +49,7 @@ class JudgementTest : public testing::Test {
     EXPECT_THAT(judged.error().message, message);
   }
 
-  const pipeline::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(JudgementTest, GoodRunIsJudgedWithoutAWordAndNothingStaysBehind) {

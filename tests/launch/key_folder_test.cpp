@@ -10,6 +10,7 @@
 #include "runtime/base/utc_time.h"
 #include "runtime/transport/allow_state.h"
 #include "tests/launch/launch_support.h"
+#include "tests/support/fails_with.h"
 
 namespace troupe::launch {
 namespace {
@@ -23,8 +24,8 @@ int mode_of(const std::string& path) {
 
 class KeyFolderTest : public testing::Test {
  protected:
-  Folder temporary_;
-  std::string folder_ = temporary_.file("keys");
+  TemporaryFolder temporary_;
+  std::string folder_ = temporary_ / "keys";
   runtime::FileDisk disk_;
 };
 
@@ -44,7 +45,7 @@ TEST_F(KeyFolderTest, WhatIsMadeIsReadAgainAndAdmitsItself) {
 
 TEST_F(KeyFolderTest, KeysDiffer) {
   const auto one = make_key_folder(folder_, "box", disk_);
-  const auto other = make_key_folder(temporary_.file("other"), "box", disk_);
+  const auto other = make_key_folder(temporary_ / "other", "box", disk_);
   ASSERT_TRUE(one.ok() && other.ok());
   EXPECT_NE(one->own.secret_key, other->own.secret_key);
 }
@@ -53,12 +54,10 @@ TEST_F(KeyFolderTest, NothingIsOverwritten) {
   ASSERT_TRUE(make_key_folder(folder_, "box", disk_).ok());
   for (const auto& file : {secret_key_file, public_key_file, allowed_keys_file}) {
     const std::string kept = file(folder_);
-    const std::string content = text_of(kept);
-    const auto again = make_key_folder(folder_, "box", disk_);
-    ASSERT_FALSE(again.ok());
-    EXPECT_EQ(again.error().kind, runtime::ErrorKind::kUsage);
-    EXPECT_THAT(again.error().message, HasSubstr(" exists; keys are never overwritten"));
-    EXPECT_EQ(text_of(kept), content);
+    const std::string content = read_text(kept);
+    ASSERT_THAT(make_key_folder(folder_, "box", disk_),
+                FailsWith(runtime::ErrorKind::kUsage, " exists; keys are never overwritten"));
+    EXPECT_EQ(read_text(kept), content);
     std::filesystem::remove(kept);
   }
   EXPECT_TRUE(make_key_folder(folder_, "box", disk_).ok());
@@ -71,17 +70,15 @@ TEST_F(KeyFolderTest, NoneIsLeftOfWhatCouldNotBeWritten) {
       return runtime::Error{runtime::ErrorKind::kData, path + ": disk full"};
     }
   } full;
-  const auto made = make_key_folder(folder_, "box", full);
-  ASSERT_FALSE(made.ok());
-  EXPECT_EQ(made.error().kind, runtime::ErrorKind::kUsage);
-  EXPECT_THAT(made.error().message, HasSubstr("allowed.keys: disk full"));
+  ASSERT_THAT(make_key_folder(folder_, "box", full),
+              FailsWith(runtime::ErrorKind::kUsage, "allowed.keys: disk full"));
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
 TEST_F(KeyFolderTest, OfThoseThatMakeOneAtOnceOneDoesAndKeepsItsKeys) {
   constexpr int kThreads = 4, kRounds = 50;
   for (int round = 0; round < kRounds; ++round) {
-    const std::string folder = temporary_.file(std::to_string(round));
+    const std::string folder = temporary_ / std::to_string(round);
     std::atomic<int> ready = 0;
     std::vector<std::string> made(kThreads);
     std::vector<std::thread> threads;
@@ -143,8 +140,8 @@ TEST_F(KeyFolderTest, ATokenAdmitsUntilItsMomentAndIsThenTakenOffTheList) {
 TEST_F(KeyFolderTest, ATokenLeavesAllElseOfTheListAsItIs) {
   using std::chrono::seconds;
   const auto own = make_key_folder(folder_, "a", disk_);
-  const auto friends = make_key_folder(temporary_.file("friend"), "b", disk_);
-  const auto gone = make_key_folder(temporary_.file("gone"), "c", disk_);
+  const auto friends = make_key_folder(temporary_ / "friend", "b", disk_);
+  const auto gone = make_key_folder(temporary_ / "gone", "c", disk_);
   ASSERT_TRUE(own.ok() && friends.ok() && gone.ok());
   const std::chrono::sys_seconds now{seconds(1000)};
   const std::string before = "# of the lab, by phone\n\n  " + friends->own.public_key +
@@ -155,10 +152,10 @@ TEST_F(KeyFolderTest, ATokenLeavesAllElseOfTheListAsItIs) {
       << gone->own.public_key << " was c";
   const auto token = make_join_token(folder_, now, now + seconds(60), disk_);
   ASSERT_TRUE(token.ok()) << token.error().message;
-  EXPECT_EQ(text_of(allowed_keys_file(folder_)), before + "#" + gone->own.public_key + " was c\n" +
-                                                     runtime::keys_of_secret(*token)->public_key +
-                                                     " token until " +
-                                                     runtime::utc_text(now + seconds(60)) + "\n");
+  EXPECT_EQ(read_text(allowed_keys_file(folder_)),
+            before + "#" + gone->own.public_key + " was c\n" +
+                runtime::keys_of_secret(*token)->public_key + " token until " +
+                runtime::utc_text(now + seconds(60)) + "\n");
 }
 
 TEST_F(KeyFolderTest, TokensMadeAtOnceAreAllAdmitted) {
@@ -184,10 +181,8 @@ TEST_F(KeyFolderTest, TokensMadeAtOnceAreAllAdmitted) {
 
 TEST_F(KeyFolderTest, AFolderThatCannotBeLockedIsNamed) {
   const std::chrono::sys_seconds now{};
-  const auto token = make_join_token(folder_, now, now, disk_);
-  ASSERT_FALSE(token.ok());
-  EXPECT_EQ(token.error().kind, runtime::ErrorKind::kUsage);
-  EXPECT_THAT(token.error().message, HasSubstr(folder_ + "/.lock cannot be locked"));
+  ASSERT_THAT(make_join_token(folder_, now, now, disk_),
+              FailsWith(runtime::ErrorKind::kUsage, folder_ + "/.lock cannot be locked"));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #pragma once
 
-// What the tests of processes share. Conditions in other processes are asked for again and again,
-// for there is nothing to wait on.
+// Helpers of the tests of processes.
 
 #include <gtest/gtest.h>
 #include <sys/types.h>
@@ -9,63 +8,26 @@
 
 #include <charconv>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "launch/processes/child_process.h"
+#include "tests/support/process.h"
+#include "tests/support/temporary_folder.h"
 
 namespace troupe::launch {
-
-// Decides only when a hang becomes a failure.
-inline constexpr auto kHang = std::chrono::seconds(60);
-
-template <class Condition>
-bool eventually(const Condition& condition) {
-  const auto end = std::chrono::steady_clock::now() + kHang;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
-}
-
-inline std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 // Whether the process runs no more. One that nobody has waited for yet counts as gone: it has no
 // memory and runs no instruction.
 inline bool is_gone(pid_t pid) {
-  const std::string stat = text_of("/proc/" + std::to_string(pid) + "/stat");
+  const std::string stat = read_text("/proc/" + std::to_string(pid) + "/stat");
   const std::size_t name_end = stat.rfind(") ");
   return name_end == std::string::npos || stat[name_end + 2] == 'Z' || stat[name_end + 2] == 'X';
 }
-
-// A folder that goes away with the test.
-class Folder {
- public:
-  Folder() {
-    std::string name = testing::TempDir() + "troupe-launch-XXXXXX";
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    path_ = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 // A child whose lines, of both streams, are kept.
 class Talker {

@@ -58,12 +58,12 @@ TEST(LineSplitter, AStreamWithoutNewlinesComesInPieces) {
 }
 
 TEST(PrefixedLines, NamesEveryLine) {
-  const Folder folder;
-  const int file = ::open(folder.file("out").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+  const TemporaryFolder folder;
+  const int file = ::open((folder / "out").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
   prefixed_lines("member.0", file)("a");
   prefixed_lines("head", file)("");
   ::close(file);
-  EXPECT_EQ(text_of(folder.file("out")), "member.0 | a\nhead | \n");
+  EXPECT_EQ(read_text(folder / "out"), "member.0 | a\nhead | \n");
 }
 
 }  // namespace

@@ -2,14 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 
 #include "tests/launch/launch_support.h"
+#include "tests/support/fails_with.h"
+#include "tests/support/process_limits.h"
 
 namespace troupe::launch {
 namespace {
@@ -23,12 +23,6 @@ const telemetry::ViewFacts kSecond{
     .id = "1.2", .first_step = 9, .members = {"member.1"}, .causes = {"member.0 was \"killed\""}};
 
 const runtime::RelayToken kToken = runtime::draw_relay_token();
-
-MembershipFile opened(const std::string& path, bool goes_on) {
-  auto file = MembershipFile::open(path, goes_on);
-  CHECK(file.ok(), file.ok() ? "" : file.error().message);
-  return std::move(file).value();
-}
 
 void write_some(MembershipFile& file) {
   ASSERT_TRUE(file.add_head(1, 0xfedcba9876543210U).ok());
@@ -54,104 +48,95 @@ void expect_some(const HeadHistory& history) {
   EXPECT_THAT(history.members, ElementsAre("member.1"));
 }
 
-TEST(MembershipFile, WhatOneHeadLeavesTheNextOneReads) {
-  const Folder folder;
-  const std::string path = folder.file("membership.jsonl");
+class MembershipLines : public testing::Test {
+ protected:
+  MembershipFile opened(bool goes_on) const {
+    auto file = MembershipFile::open(path_, goes_on);
+    CHECK(file.ok(), file.ok() ? "" : file.error().message);
+    return std::move(file).value();
+  }
+  void write_whole() const {
+    MembershipFile file = opened(false);
+    write_some(file);
+  }
+
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "membership.jsonl";
+};
+
+TEST_F(MembershipLines, WhatOneHeadLeavesTheNextOneReads) {
   {
-    MembershipFile file = opened(path, false);
+    MembershipFile file = opened(false);
     EXPECT_EQ(file.history().term, 0U);
     write_some(file);
     EXPECT_EQ(file.history().term, 0U) << "as it was when the file was opened";
   }
-  MembershipFile second = opened(path, true);
+  MembershipFile second = opened(true);
   expect_some(second.history());
   ASSERT_TRUE(second.add_head(2, 5).ok());
-  const MembershipFile third = opened(path, true);
+  const MembershipFile third = opened(true);
   EXPECT_EQ(third.history().term, 2U);
   EXPECT_THAT(third.history().incarnations, ElementsAre(0xfedcba9876543210U, 5U));
 }
 
-TEST(MembershipFile, OfAnotherRunNothingIsKept) {
-  const Folder folder;
-  const std::string path = folder.file("membership.jsonl");
-  {
-    MembershipFile file = opened(path, false);
-    write_some(file);
-  }
-  EXPECT_EQ(opened(path, false).history().term, 0U);
-  EXPECT_THAT(opened(path, true).history().places, IsEmpty());
+TEST_F(MembershipLines, OfAnotherRunNothingIsKept) {
+  write_whole();
+  EXPECT_EQ(opened(false).history().term, 0U);
+  EXPECT_THAT(opened(true).history().places, IsEmpty());
 }
 
-TEST(MembershipFile, NumbersWithoutLeadingZerosAreReadToo) {
-  const Folder folder;
-  const std::string path = folder.file("membership.jsonl");
-  std::ofstream(path) << R"({"kind":"head","term":3,"incarnation":"5"})"
-                      << "\n"
-                      << R"({"kind":"fellows","one":"member.0","other":"member.1","number":"4d"})"
-                      << "\n";
-  const MembershipFile file = opened(path, true);
+TEST_F(MembershipLines, NumbersWithoutLeadingZerosAreReadToo) {
+  std::ofstream(path_) << R"({"kind":"head","term":3,"incarnation":"5"})"
+                       << "\n"
+                       << R"({"kind":"fellows","one":"member.0","other":"member.1","number":"4d"})"
+                       << "\n";
+  const MembershipFile file = opened(true);
   EXPECT_EQ(file.history().term, 3U);
   EXPECT_THAT(file.history().incarnations, ElementsAre(5U));
   EXPECT_THAT(file.history().fellows, ElementsAre(Pair(Pair("member.0", "member.1"), 0x4dU)));
 }
 
 // The head may be killed while it writes, and anybody may have put anything in the folder.
-TEST(MembershipFile, LinesThatAreNotWholeOrNotItsOwnAreLeftOut) {
-  const Folder folder;
-  const std::string path = folder.file("membership.jsonl");
-  {
-    MembershipFile file = opened(path, false);
-    write_some(file);
-  }
-  std::ofstream(path, std::ios::app)
+TEST_F(MembershipLines, LinesThatAreNotWholeOrNotItsOwnAreLeftOut) {
+  write_whole();
+  std::ofstream(path_, std::ios::app)
       << "{\"kind\":\"head\",\"term\":7}\n{\"kind\":\"fellows\",\"one\":\"a\"}\n"
       << "nonsense: [\n{\"kind\":\"view\"}\n[1,2]\n\n{\"kind\":\"place\",\"node\":\"member.9\"";
   {
-    MembershipFile file = opened(path, true);
+    MembershipFile file = opened(true);
     expect_some(file.history());
     ASSERT_TRUE(file.add_place("member.2").ok());
   }
-  EXPECT_THAT(opened(path, true).history().places, ElementsAre("member.0", "member.1", "member.2"));
+  EXPECT_THAT(opened(true).history().places, ElementsAre("member.0", "member.1", "member.2"));
 }
 
 // The operating system's own refusal stands for a disk that is full for a while.
-TEST(MembershipFile, ALineThatDoesNotFitIsAnErrorAndTheNextOneIsWhole) {
-  const Folder folder;
-  const std::string path = folder.file("membership.jsonl");
-  MembershipFile file = opened(path, false);
+TEST_F(MembershipLines, ALineThatDoesNotFitIsAnErrorAndTheNextOneIsWhole) {
+  MembershipFile file = opened(false);
   write_some(file);
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
-  rlimit small = before;
-  small.rlim_cur = std::filesystem::file_size(path) + 5;
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
-  const auto torn = file.add_place("member.2");
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
-  std::signal(SIGXFSZ, handler);
+  const auto torn = [&] {
+    const FileSizeLimit limit(std::filesystem::file_size(path_) + 5);
+    return file.add_place("member.2");
+  }();
   ASSERT_FALSE(torn.ok());
   EXPECT_EQ(torn.error().kind, runtime::ErrorKind::kData);
   // Nobody has opened it anew meanwhile, who would have mended it.
   ASSERT_TRUE(file.add_place("member.3").ok());
-  EXPECT_THAT(opened(path, true).history().places, ElementsAre("member.0", "member.1", "member.3"));
+  EXPECT_THAT(opened(true).history().places, ElementsAre("member.0", "member.1", "member.3"));
 }
 
-TEST(MembershipFile, NobodyElseMayReadIt) {
-  const Folder folder;
-  const std::string path = folder.file("membership.jsonl");
-  std::ofstream(path) << "";
-  ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
-  opened(path, true);
+TEST_F(MembershipLines, NobodyElseMayReadIt) {
+  std::ofstream(path_) << "";
+  ASSERT_EQ(::chmod(path_.c_str(), 0644), 0);
+  opened(true);
   struct stat found {};
-  ASSERT_EQ(::stat(path.c_str(), &found), 0);
+  ASSERT_EQ(::stat(path_.c_str(), &found), 0);
   EXPECT_EQ(found.st_mode & 0777U, 0600U);
 }
 
 TEST(MembershipFile, WhereItCannotBeWrittenThatIsAnError) {
-  const auto file = MembershipFile::open("/nowhere/membership.jsonl", false);
-  ASSERT_FALSE(file.ok());
-  EXPECT_EQ(file.error().kind, runtime::ErrorKind::kData);
-  EXPECT_THAT(file.error().message, testing::HasSubstr("/nowhere/membership.jsonl"));
+  ASSERT_THAT(MembershipFile::open("/nowhere/membership.jsonl", false),
+              FailsWith(runtime::ErrorKind::kData, "/nowhere/membership.jsonl"));
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ TEST_F(NodesFileTest, AtTheEndThoseThatWereNotLostHaveEnded) {
 }
 
 TEST(HostName, IsThatOfThisMachine) {
-  std::string known = text_of("/proc/sys/kernel/hostname");
+  std::string known = read_text("/proc/sys/kernel/hostname");
   while (known.ends_with('\n')) known.pop_back();
   EXPECT_EQ(host_name(), known);
 }

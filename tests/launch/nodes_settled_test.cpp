@@ -20,7 +20,7 @@ class NodesSettled : public testing::Test {
     ASSERT_TRUE(file.set({"member.0", host_name(), 2, "member", here, cause(here)}).ok());
     ASSERT_TRUE(file.set({"member.1", "far", 3, "member", away, cause(away)}).ok());
   }
-  // What it says afterwards, "state cause" of each.
+  // The file afterwards: "state cause" of each node.
   std::map<std::string, std::string> after(const std::vector<EndedProcess>& ended) {
     EXPECT_TRUE(settle_nodes(path_, ended).ok());
     NodesFile file(path_, disk_);
@@ -33,9 +33,9 @@ class NodesSettled : public testing::Test {
   }
   static std::string cause(NodeState state) { return state == NodeState::kDead ? "silence" : ""; }
 
-  Folder folder_;
+  TemporaryFolder folder_;
   runtime::FileDisk disk_;
-  const std::string path_ = folder_.file("nodes.json");
+  const std::string path_ = folder_ / "nodes.json";
 };
 
 using Said = std::map<std::string, std::string>;
@@ -72,9 +72,9 @@ TEST_F(NodesSettled, AMemberThatNeverReachedTheHeadIsAdded) {
 
 TEST_F(NodesSettled, TheFileOfAnotherRunIsLeftAlone) {
   head_says(NodeState::kRunning, NodeState::kRunning, NodeState::kRunning);
-  const std::string before = text_of(path_);
+  const std::string before = read_text(path_);
   after({{"head", 99, kLost}, {"member.0", 98, kLost}});
-  EXPECT_EQ(text_of(path_), before);
+  EXPECT_EQ(read_text(path_), before);
   std::filesystem::remove(path_);
   EXPECT_TRUE(settle_nodes(path_, {{"head", 1, kWell}}).ok());
   EXPECT_FALSE(std::filesystem::exists(path_));

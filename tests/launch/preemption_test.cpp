@@ -24,7 +24,7 @@ using testing::Optional;
 
 class Preemption : public testing::Test {
  protected:
-  std::string path(const std::string& name) const { return folder_.file(name); }
+  std::string path(const std::string& name) const { return folder_ / name; }
   PreemptionNotice notice(PreemptionOptions options) {
     runtime::LogOptions log;
     log.to_stderr = false;
@@ -39,7 +39,7 @@ class Preemption : public testing::Test {
     return found;
   }
 
-  Folder folder_;
+  TemporaryFolder folder_;
   std::string lines_;
 };
 

@@ -42,18 +42,18 @@ class Group : public Talker {
                                         const std::string& moment,
                                         const std::vector<std::string>& scripts) {
     std::vector<std::string> words{TROUPE_LAUNCH_HELPER, "group", ask, grace, moment};
-    words.insert(words.end(), scripts.begin(), scripts.end());
+    words = words + scripts;
     return words;
   }
 };
 
 TEST(ProcessGroup, EndsAsItsHeadDoesOnceAllHaveEnded) {
-  const Folder folder;
-  Group group(kLongGrace, {"echo hello; exit 7", waits_for(folder.file("go")) + "; echo bye", ""});
+  const TemporaryFolder folder;
+  Group group(kLongGrace, {"echo hello; exit 7", waits_for(folder / "go") + "; echo bye", ""});
   group.line_with("head ended with exit code 7 lost=0 killed=0");
   group.line_with("head | hello");
   EXPECT_FALSE(group.child().end().has_value());
-  std::ofstream(folder.file("go")) << "";
+  std::ofstream(folder / "go") << "";
   EXPECT_EQ(group.wait(), (ChildEnd{7, 0}));
   group.line_with("member.0 | bye");
   group.line_with("member.0 ended with exit code 0 lost=0 killed=0");
@@ -67,13 +67,13 @@ TEST(ProcessGroup, AMemberMayShareTheOutput) {
 }
 
 TEST(ProcessGroup, ALostMemberIsToldAndTheHeadGoesOn) {
-  const Folder folder;
-  Group group(kLongGrace, {waits_for(folder.file("go")) + "; exit 5", "kill -9 $$", "exit 3"});
+  const TemporaryFolder folder;
+  Group group(kLongGrace, {waits_for(folder / "go") + "; exit 5", "kill -9 $$", "exit 3"});
   EXPECT_THAT(group.line_with("warning"), HasSubstr("the head decides how the run goes on"));
   group.line_with("member.0 was killed by signal 9 (Killed) lost=1 killed=0");
   group.line_with("member.1 ended with exit code 3 lost=1 killed=0");
   EXPECT_FALSE(group.child().end().has_value());
-  std::ofstream(folder.file("go")) << "";
+  std::ofstream(folder / "go") << "";
   EXPECT_EQ(group.wait(), (ChildEnd{5, 0}));
 }
 
@@ -90,8 +90,8 @@ TEST(ProcessGroup, ASignalReachesTheHeadAloneAndMembersAreKilledAfterTheGrace) {
 
 // A start that fails: the members still dial, and would until they are killed.
 TEST(ProcessGroup, MembersThatGoOnWithoutTheHeadAreAskedToEndAndNotCalledKilled) {
-  const Folder folder;
-  const std::string ready = folder.file("ready");
+  const TemporaryFolder folder;
+  const std::string ready = folder / "ready";
   Group group(
       kLongGrace,
       {waits_for(ready) + "; exit 3",
@@ -126,32 +126,6 @@ TEST(ProcessGroup, SignalsOfOneMomentAreOneRequest) {
   for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGTERM}) group.child().send(number);
   EXPECT_EQ(group.wait().signal, 0);
   group.line_with("head ended with exit code 143 lost=0 killed=0");
-}
-
-TEST(ProcessGroup, ACheckpointIsAskedOfTheHead) {
-  Group group(kLongGrace, {kStubborn, kStubborn, ""});
-  group.line_with("head | ready");
-  group.line_with("member.0 | ready");
-  group.child().send(SIGUSR1);
-  group.line_with("head | got USR1");
-  EXPECT_THAT(group.text(), Not(HasSubstr("member.0 | got USR1")));
-}
-
-TEST(ProcessGroup, AKilledHeadIsNamed) {
-  Group group(kLongGrace, {"kill -9 $$", "exit 0"});
-  EXPECT_EQ(group.wait(), (ChildEnd{137, 0}));
-  group.line_with("end 137 the head was killed by signal 9 (Killed)");
-}
-
-TEST(ProcessGroup, NoneIsLeftWhenTheSupervisorIsKilled) {
-  Group group(kLongGrace, {kStubborn, kStubborn, "exec sleep 1000"});
-  std::vector<pid_t> pids;
-  for (const char* name : {"head", "member.0", "member.1"}) pids.push_back(group.pid(name));
-  group.line_with("head | ready");
-  group.line_with("member.0 | ready");
-  group.child().send(SIGKILL);
-  group.wait();
-  for (const pid_t pid : pids) EXPECT_TRUE(eventually([&] { return is_gone(pid); }));
 }
 
 TEST(ProcessGroup, AMemberThatCannotBeStartedEndsTheOthers) {

@@ -8,30 +8,6 @@
 namespace troupe::launch {
 namespace {
 
-// What a process that was killed while it wrote has left; in the run's folder itself there may be
-// files of people, too.
-TEST(RunFolder, TemporaryFilesOfItsOwnWritesAreRemovedWhereverTheRunWrites) {
-  const Folder folder;
-  runtime::FileDisk disk;
-  std::vector<std::string> temporary{"topology.yaml.part", "metrics.jsonl.part"};
-  std::vector<std::string> kept{"topology.yaml", "film.part"};
-  for (const char* place : {"checkpoints/", "showers/", "trace/"}) {
-    std::filesystem::create_directories(folder.file(place));
-    temporary.push_back(std::string(place) + "a.json.part");
-    kept.push_back(std::string(place) + "a.json");
-  }
-  for (const auto* names : {&temporary, &kept}) {
-    for (const std::string& name : *names) std::ofstream(folder.file(name)) << "x";
-  }
-  ASSERT_TRUE(RunFolder::reopen(folder.file(""), disk).ok());
-  for (const std::string& name : temporary) {
-    EXPECT_FALSE(std::filesystem::exists(folder.file(name))) << name;
-  }
-  for (const std::string& name : kept) {
-    EXPECT_TRUE(std::filesystem::exists(folder.file(name))) << name;
-  }
-}
-
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -42,55 +18,74 @@ std::string complaint(const runtime::Result<RunFolder>& folder) {
   return folder.ok() ? "" : folder.error().message;
 }
 
-TEST(RunFolder, WhatARunThatCouldNotBeginHasLeftStays) {
-  const Folder folder;
-  runtime::FileDisk disk;
-  std::filesystem::create_directories(folder.file("checkpoints"));
-  std::filesystem::create_directories(folder.file("lost+found"));
+class RunFolderTest : public testing::Test {
+ protected:
+  void make(const std::vector<std::string>& names) const {
+    for (const std::string& name : names) write(folder_ / name);
+  }
+  bool exists(const std::string& name) const { return std::filesystem::exists(folder_ / name); }
+  // Complaints about the folder as that of a new run, and of one that goes on.
+  std::string created() { return complaint(RunFolder::create(folder_ / "", disk_)); }
+  std::string reopened() { return complaint(RunFolder::reopen(folder_ / "", disk_)); }
+
+  const TemporaryFolder folder_, elsewhere_;
+  runtime::FileDisk disk_;
+};
+
+// A process that was killed while it wrote has left them. The run's folder itself may hold files of
+// people, too.
+TEST_F(RunFolderTest, TemporaryFilesOfItsOwnWritesAreRemovedWhereverTheRunWrites) {
+  std::vector<std::string> temporary{"topology.yaml.part", "metrics.jsonl.part"};
+  std::vector<std::string> kept{"topology.yaml", "film.part"};
+  for (const std::string place : {"checkpoints/", "showers/", "trace/"}) {
+    std::filesystem::create_directories(folder_ / place);
+    temporary.push_back(place + "a.json.part");
+    kept.push_back(place + "a.json");
+  }
+  make(temporary);
+  make(kept);
+  ASSERT_EQ(reopened(), "");
+  for (const std::string& name : temporary) EXPECT_FALSE(exists(name)) << name;
+  for (const std::string& name : kept) EXPECT_TRUE(exists(name)) << name;
+}
+
+TEST_F(RunFolderTest, WhatARunThatCouldNotBeginHasLeftStays) {
+  std::filesystem::create_directories(folder_ / "checkpoints");
+  std::filesystem::create_directories(folder_ / "lost+found");
   const std::vector<std::string> names{"log.txt", "page.token", ".hidden", "checkpoints/a.part"};
-  for (const std::string& name : names) write(folder.file(name));
-  EXPECT_EQ(complaint(RunFolder::create(folder.file(""), disk)), "");
-  for (const std::string& name : names) {
-    EXPECT_TRUE(std::filesystem::exists(folder.file(name))) << name;
-  }
+  make(names);
+  EXPECT_EQ(created(), "");
+  for (const std::string& name : names) EXPECT_TRUE(exists(name)) << name;
 }
 
-TEST(RunFolder, OneThatHoldsAnythingElseIsRefusedAndStaysAsItIs) {
-  const Folder folder;
-  runtime::FileDisk disk;
-  write(folder.file("thesis.tex"));
-  EXPECT_THAT(complaint(RunFolder::create(folder.file(""), disk)),
+TEST_F(RunFolderTest, OneThatHoldsAnythingElseIsRefusedAndStaysAsItIs) {
+  make({"thesis.tex"});
+  EXPECT_THAT(created(),
               AllOf(HasSubstr("is not empty (it holds thesis.tex)"), HasSubstr("--out")));
-  EXPECT_FALSE(std::filesystem::exists(folder.file("checkpoints")));
-  EXPECT_THAT(complaint(RunFolder::create("/", disk)), HasSubstr("is not empty"));
-  EXPECT_THAT(complaint(RunFolder::create("", disk)), HasSubstr("--out is empty"));
+  EXPECT_FALSE(exists("checkpoints"));
+  EXPECT_THAT(complaint(RunFolder::create("/", disk_)), HasSubstr("is not empty"));
+  EXPECT_THAT(complaint(RunFolder::create("", disk_)), HasSubstr("--out is empty"));
 }
 
-TEST(RunFolder, LinksInThePlaceOfItsFilesAreRefused) {
-  for (const char* name : {"log.txt", "nodes.json", "showers", "checkpoints", ".lock"}) {
-    const Folder folder, elsewhere;
-    runtime::FileDisk disk;
-    std::filesystem::create_symlink(elsewhere.file("target"), folder.file(name));
-    EXPECT_THAT(complaint(RunFolder::create(folder.file(""), disk)),
-                HasSubstr(std::string(name) + " is a link"));
-    write(folder.file("topology.yaml"));
-    EXPECT_THAT(complaint(RunFolder::reopen(folder.file(""), disk)),
-                HasSubstr(std::string(name) + " is a link"));
-    EXPECT_FALSE(std::filesystem::exists(elsewhere.file("target")));
+TEST_F(RunFolderTest, LinksInThePlaceOfItsFilesAreRefused) {
+  for (const std::string name : {"log.txt", "nodes.json", "showers", "checkpoints", ".lock"}) {
+    std::filesystem::create_symlink(elsewhere_ / "target", folder_ / name);
+    EXPECT_THAT(created(), HasSubstr(name + " is a link"));
+    make({"topology.yaml"});
+    EXPECT_THAT(reopened(), HasSubstr(name + " is a link"));
+    EXPECT_THAT(elsewhere_.names(), testing::IsEmpty());
+    for (const std::string& made : folder_.names()) std::filesystem::remove_all(folder_ / made);
   }
 }
 
-TEST(RunFolder, LinksInItsFoldersAreRefusedButForThoseItMakes) {
-  const Folder folder, elsewhere;
-  runtime::FileDisk disk;
-  std::filesystem::create_directory(folder.file("checkpoints"));
-  for (const char* own : {"latest", "latest.part"}) {
-    std::filesystem::create_symlink("step-1.h5", folder.file("checkpoints/") + own);
+TEST_F(RunFolderTest, LinksInItsFoldersAreRefusedButForThoseItMakes) {
+  std::filesystem::create_directory(folder_ / "checkpoints");
+  for (const std::string own : {"latest", "latest.part"}) {
+    std::filesystem::create_symlink("step-1.h5", folder_ / ("checkpoints/" + own));
   }
-  EXPECT_TRUE(RunFolder::create(folder.file(""), disk).ok());
-  std::filesystem::create_symlink(elsewhere.file("a"), folder.file("checkpoints/best.json"));
-  EXPECT_THAT(complaint(RunFolder::create(folder.file(""), disk)),
-              HasSubstr("checkpoints/best.json is a link"));
+  EXPECT_EQ(created(), "");
+  std::filesystem::create_symlink(elsewhere_ / "a", folder_ / "checkpoints/best.json");
+  EXPECT_THAT(created(), HasSubstr("checkpoints/best.json is a link"));
 }
 
 // A disk that keeps a run's folder, whose log has a file in it.
@@ -113,8 +108,8 @@ class KeptFolder : public testing::Test {
   }
   bool exists(const std::string& name) const { return std::filesystem::exists(run_ + "/" + name); }
 
-  const Folder place_;
-  const std::string run_ = place_.file("run");
+  const TemporaryFolder place_;
+  const std::string run_ = place_ / "run";
   runtime::FileDisk disk_;
   RunFolder folder_ = *RunFolder::create(run_, disk_);
   const runtime::Log log_ = open_log();
@@ -136,7 +131,7 @@ TEST_F(KeptFolder, OneThatWasEmptiedIsFilledAgain) {
     EXPECT_TRUE(replace("checkpoints/a").ok());
     EXPECT_EQ(run_disk_.made_again(), before + 1) << names[0];
     for (const char* name : names) EXPECT_TRUE(exists(name)) << name;
-    EXPECT_THAT(text_of(run_ + "/log.txt"),
+    EXPECT_THAT(read_text(run_ + "/log.txt"),
                 AllOf(HasSubstr("before"), HasSubstr("files of the run were removed from")));
     EXPECT_THAT(complaint(RunFolder::reopen(run_, disk_)), HasSubstr("still going on"));
   }
@@ -155,7 +150,7 @@ TEST_F(KeptFolder, WhatIsRemovedAgainIsPutBackAgainAndSaidOnce) {
   EXPECT_TRUE(run_disk_.hold(true).ok());
   EXPECT_EQ(times, 2);
   EXPECT_TRUE(exists("topology.yaml"));
-  const std::string log = text_of(run_ + "/log.txt");
+  const std::string log = read_text(run_ + "/log.txt");
   EXPECT_EQ(log.find("files of the run were removed"), log.rfind("files of the run were removed"));
 }
 
@@ -166,15 +161,15 @@ TEST_F(KeptFolder, OneThatWasRemovedIsMadeAgainWithWhatItsOpenFilesHeld) {
   EXPECT_EQ(run_disk_.made_again(), 1);
   EXPECT_TRUE(exists("checkpoints/a"));
   EXPECT_TRUE(exists("topology.yaml"));
-  EXPECT_THAT(text_of(run_ + "/log.txt"),
+  EXPECT_THAT(read_text(run_ + "/log.txt"),
               AllOf(HasSubstr("before"), HasSubstr("run was removed while the run goes on")));
   EXPECT_THAT(complaint(RunFolder::reopen(run_, disk_)), HasSubstr("still going on"));
 }
 
 TEST_F(KeptFolder, OneThatWasMovedIsMadeAgainAndItsNewPlaceIsTold) {
-  std::filesystem::rename(run_, place_.file("archive"));
+  std::filesystem::rename(run_, place_ / "archive");
   EXPECT_TRUE(run_disk_.hold().ok());
-  EXPECT_THAT(text_of(run_ + "/log.txt"), HasSubstr("was moved to " + place_.file("archive")));
+  EXPECT_THAT(read_text(run_ + "/log.txt"), HasSubstr("was moved to " + place_ / "archive"));
   EXPECT_THAT(complaint(RunFolder::reopen(run_, disk_)), HasSubstr("still going on"));
 }
 
@@ -193,38 +188,34 @@ TEST_F(KeptFolder, AnotherRunInItsPlaceIsLeftAlone) {
   EXPECT_TRUE(replace("checkpoints/a").ok()) << "it has gone";
 }
 
-TEST(RunFolder, ThatIsDiscardedLeavesNothingThatItMade) {
-  const Folder folder;
-  runtime::FileDisk disk;
-  const std::string path = folder.file("runs/a");
+TEST_F(RunFolderTest, ThatIsDiscardedLeavesNothingThatItMade) {
+  const std::string path = folder_ / "runs/a";
   {
-    const auto run = RunFolder::create(path, disk);
+    const auto run = RunFolder::create(path, disk_);
     ASSERT_TRUE(run.ok());
     std::ofstream(run->file("log.txt")) << "x";
     EXPECT_TRUE(run->discard());
   }
-  EXPECT_FALSE(std::filesystem::exists(folder.file("runs")));
+  EXPECT_FALSE(exists("runs"));
 }
 
-TEST(RunFolder, ThatIsDiscardedLeavesWhatOthersMade) {
-  const Folder folder;
-  runtime::FileDisk disk;
-  const std::string path = folder.file("runs/a");
+TEST_F(RunFolderTest, ThatIsDiscardedLeavesWhatOthersMade) {
+  const std::string path = folder_ / "runs/a";
   std::filesystem::create_directories(path);
   for (const char* name : {"/log.txt", "/.notes"}) std::ofstream(path + name) << "x";
   {
-    const auto run = RunFolder::create(path, disk);
+    const auto run = RunFolder::create(path, disk_);
     ASSERT_TRUE(run.ok());
-    std::ofstream(folder.file("runs/b")) << "x";
+    std::ofstream(folder_ / "runs/b") << "x";
     EXPECT_FALSE(run->discard());
   }
   EXPECT_FALSE(std::filesystem::exists(path + "/checkpoints"));
   for (const char* name : {"runs/a/log.txt", "runs/a/.notes", "runs/b"}) {
-    EXPECT_TRUE(std::filesystem::exists(folder.file(name))) << name;
+    EXPECT_TRUE(exists(name)) << name;
   }
   ASSERT_TRUE(std::filesystem::remove(path + "/log.txt"));
   std::ofstream(path + "/topology.yaml") << "x";
-  const auto again = RunFolder::reopen(path, disk);
+  const auto again = RunFolder::reopen(path, disk_);
   ASSERT_TRUE(again.ok());
   EXPECT_FALSE(again->discard());
   EXPECT_TRUE(std::filesystem::exists(path + "/topology.yaml"));

@@ -27,7 +27,7 @@ TEST(EndRequests, SignalsOfOneMomentBelongToTheRequestThatTheFirstBegan) {
 // Returns when the watch has taken the signal.
 void send(int number) {
   ::kill(::getpid(), number);
-  EXPECT_TRUE(eventually([number] {
+  EXPECT_TRUE(wait_for([number] {
     sigset_t pending;
     sigpending(&pending);
     return sigismember(&pending, number) == 0;
@@ -39,7 +39,7 @@ constexpr milliseconds kNever{1'000'000};
 TEST(RunSignals, RepetitionOfARequestLeavesTheFirstOneInForce) {
   RunSignals signals({.supervised = false, .returns = true, .moment = kNever});
   for (const int number : {SIGTERM, SIGINT, SIGTERM, SIGHUP}) send(number);
-  EXPECT_TRUE(eventually([&] { return signals.stopped_by() == SIGTERM; }));
+  EXPECT_TRUE(wait_for([&] { return signals.stopped_by() == SIGTERM; }));
 }
 
 TEST(RunSignals, SecondRequestEndsTheProcessAtOnce) {

@@ -23,8 +23,8 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 
-std::string place_of(const Folder& folder) {
-  return fs::path(folder.file("any")).parent_path().string();
+std::string place_of(const TemporaryFolder& folder) {
+  return fs::path(folder / "any").parent_path().string();
 }
 
 // A folder for sockets that a process made which was killed then.
@@ -52,7 +52,7 @@ std::string left_by_killed(const std::string& parent) {
 }
 
 TEST(SocketFolder, IsForItsUserAloneAndGoesWithItsOwner) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string parent = place_of(folder);
   std::optional<SocketFolder> made(SocketFolder::make(parent).value());
   struct stat facts {};
@@ -65,7 +65,7 @@ TEST(SocketFolder, IsForItsUserAloneAndGoesWithItsOwner) {
 }
 
 TEST(SocketFolder, WhatAKilledProcessLeftIsTakenAwayByTheNext) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string parent = place_of(folder);
   const std::string left = left_by_killed(parent);
   ASSERT_TRUE(fs::exists(left + "/head"));
@@ -75,7 +75,7 @@ TEST(SocketFolder, WhatAKilledProcessLeftIsTakenAwayByTheNext) {
 }
 
 TEST(SocketFolder, OfOthersThatLiveNothingIsTaken) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string parent = place_of(folder);
   const SocketFolder first = SocketFolder::make(parent).value();
   // As if it were of a process whose number nobody has any more: the lock counts.
@@ -91,7 +91,7 @@ TEST(SocketFolder, OfOthersThatLiveNothingIsTaken) {
 
 // Killed before it had made its lock; or about to make it, which its number or its age tells.
 TEST(SocketFolder, WithoutALockOnlyTheOldOnesOfDeadProcessesAreTaken) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string parent = place_of(folder);
   const std::string young = parent + "/troupe-2147483647-young1";
   const std::string old = parent + "/troupe-2147483647-older1";
@@ -107,7 +107,7 @@ TEST(SocketFolder, WithoutALockOnlyTheOldOnesOfDeadProcessesAreTaken) {
 }
 
 TEST(SocketFolder, AParentThatCannotBeUsedIsNamed) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string parent = place_of(folder);
   const std::string missing = parent + "/missing";
   const std::string deep = parent + "/" + std::string(100, 'a');

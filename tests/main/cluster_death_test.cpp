@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "launch/processes/end_requests.h"
 #include "tests/main/cluster_run.h"
 #include "tests/main/ledger_check.h"
 
@@ -30,27 +29,27 @@ const Words kImpatient{"--set", "cluster.failure.heartbeat=50ms", "--set",
 class ClusterDeath : public ClusterRun {
  protected:
   Words endless(const std::string& name, int workers = 2, int restarts = 0) const {
-    Words words = run_words(name, kEndlessRun);
-    words.insert(words.end(), {"--workers", std::to_string(workers), "--set",
-                               fmt::format("cluster.failure.restart={}", restarts)});
+    Words words =
+        run_words(name, kEndlessRun) + Words{"--workers", std::to_string(workers), "--set",
+                                             fmt::format("cluster.failure.restart={}", restarts)};
     return command(words);
   }
   // Until the run has made steps in another View.
-  void wait_until_gone_on(Process& process, const std::string& name) const {
+  void wait_until_gone_on(Process& process) const {
     const auto has_gone_on = [&] {
-      const std::string metrics = read_text(path(name + "/metrics.jsonl"));
+      const std::string metrics = read_text(path("a/metrics.jsonl"));
       const std::size_t view = metrics.rfind(R"({"kind":"view")");
       return view != std::string::npos &&
              metrics.find(R"({"kind":"step")", view) != std::string::npos;
     };
-    ASSERT_TRUE(wait_until(process, has_gone_on)) << process.wait().err;
+    ASSERT_TRUE(process.wait_until(has_gone_on)) << process.wait().err;
   }
-  // Whether the run has made a step with who has joined it. Before that it may lack what the others
-  // know: if all of these die, it cannot go on alone.
-  bool has_stepped_with(const std::string& newcomer, const std::string& name) const {
+  // Whether the run has made a step with a newcomer, which before that may lack what the others
+  // know: if all of them die, it cannot go on alone.
+  bool has_stepped_with(const std::string& newcomer) const {
     constexpr std::string_view kView = R"({"kind":"view","step":)";
     constexpr std::string_view kStep = R"({"kind":"step","step":)";
-    const std::string metrics = read_text(path(name + "/metrics.jsonl"));
+    const std::string metrics = read_text(path("a/metrics.jsonl"));
     const std::size_t joined = metrics.find(fmt::format(R"("joined":["{}")", newcomer));
     const std::size_t step = metrics.rfind(kStep);
     if (joined == std::string::npos || step == std::string::npos) return false;
@@ -58,29 +57,26 @@ class ClusterDeath : public ClusterRun {
     const auto number = [&](std::size_t at) { return std::atoll(metrics.c_str() + at); };
     return number(step + kStep.size()) >= number(view + kView.size());
   }
-  // What of four micro-batches an iteration those that died left to others, what all kept for them,
-  // and when; in both files.
-  void expect_told(const JsonValue& summary, const std::vector<int>& victims) const {
+  // Both files tell of each View how many of the four micro-batches of an iteration the others took
+  // over, what all kept for them, and when that was.
+  void expect_told(const JsonValue& summary) const {
     std::vector<JsonValue> told;
     for (const JsonValue& line : json_lines(path("a/metrics.jsonl"))) {
       if (line["kind"].text() == "view") told.push_back(line["fields"]);
     }
-    ASSERT_EQ(told.size(), summary["views"].list().size());
+    const auto& views = summary["views"].list();
+    ASSERT_EQ(told.size(), views.size());
     for (std::size_t i = 0; i < told.size(); ++i) {
-      const JsonValue& view = summary["views"].list()[i];
-      // Of six replicas the last two, which are member.2's, have none as long as the others live.
-      // It may come when all steps are made, too, and none is left to take over.
-      const bool has_some =
-          view["first_step"].integer() < summary["steps"].integer() && (victims[i] != 2 || i > 0);
+      // When all steps are made none is left to take over.
+      const bool has_some = views[i]["first_step"].integer() < summary["steps"].integer();
       const std::uint64_t least = has_some ? 1 : 0;
-      EXPECT_THAT(view["micro_batches_taken_over"].integer(), AllOf(Ge(least), Le(3 * least)))
-          << read_text(path("a/summary.json"));
-      EXPECT_GT(view["kept_bytes"].integer(), 0U);
-      EXPECT_THAT(view["time"].text(), testing::MatchesRegex("20..-..-..T..:..:..[.]...Z"));
+      EXPECT_THAT(views[i]["micro_batches_taken_over"].integer(), AllOf(Ge(least), Le(3 * least)));
+      EXPECT_GT(views[i]["kept_bytes"].integer(), 0U);
+      EXPECT_THAT(views[i]["time"].text(), testing::MatchesRegex("20..-..-..T..:..:..[.]...Z"));
       for (const char* field : {"micro_batches_taken_over", "kept_bytes"}) {
-        EXPECT_EQ(told[i][field].integer(), view[field].integer());
+        EXPECT_EQ(told[i][field].integer(), views[i][field].integer());
       }
-      EXPECT_EQ(told[i]["time"].text(), view["time"].text());
+      EXPECT_EQ(told[i]["time"].text(), views[i]["time"].text());
     }
   }
   // The last committed state, and not the newest regular checkpoint.
@@ -91,68 +87,47 @@ class ClusterDeath : public ClusterRun {
   }
 };
 
+// The one that leads dies first.
 TEST_F(ClusterDeath, KilledMembersCostNeitherStepNorBit) {
-  const std::vector<std::vector<int>> deaths{{2}, {0, 1}, {1, 2}};  // of three members, in order
-  for (const std::vector<int>& victims : deaths) {
-    Process process(endless("a", 3));
-    for (const int victim : victims) {
-      wait_until_training(process, "a", steps("a") + 40);
-      ASSERT_GT(member(victim), 0);
-      ::kill(member(victim), SIGKILL);
-      ASSERT_TRUE(wait_until_told(process, "a", fmt::format(R"("causes":["member.{})", victim)))
-          << process.wait().err;
-      wait_until_gone_on(process, "a");
-    }
-    const ProcessEnd end = stop(process);
-    const JsonValue summary = parse_json(read_text(path("a/summary.json")));
-    EXPECT_EQ(summary["failures_survived"].integer(), victims.size());
-    EXPECT_EQ(summary["views"].list().size(), victims.size());
-    expect_told(summary, victims);
-    for (const int victim : victims) {
-      const std::string name = fmt::format("member.{}", victim);
-      EXPECT_THAT(end.err, HasSubstr("going on without " + name));
-      EXPECT_EQ(nodes("a").at(name).state, "dead");
-      EXPECT_EQ(nodes("a").at(name).cause, "was killed by signal 9 (Killed)");
-    }
-    EXPECT_EQ(nodes("a").at("head").state, "ended");
-    expect_goes_on({"--workers", "0"});
-    std::filesystem::remove_all(path("a"));
+  Process process(endless("a", 3));
+  for (const int victim : {0, 1}) {
+    wait_until_training(process, steps() + 40);
+    ASSERT_GT(member(victim), 0);
+    ::kill(member(victim), SIGKILL);
+    ASSERT_TRUE(wait_until_told(process, fmt::format(R"("causes":["member.{})", victim)))
+        << process.wait().err;
+    wait_until_gone_on(process);
   }
+  const ProcessEnd end = stop(process);
+  const JsonValue summary = parse_json(read_text(path("a/summary.json")));
+  EXPECT_EQ(summary["failures_survived"].integer(), 2U);
+  EXPECT_EQ(summary["views"].list().size(), 2U);
+  expect_told(summary);
+  for (const std::string name : {"member.0", "member.1"}) {
+    EXPECT_THAT(end.err, HasSubstr("going on without " + name));
+    EXPECT_EQ(nodes().at(name).state, "dead");
+    EXPECT_EQ(nodes().at(name).cause, "was killed by signal 9 (Killed)");
+  }
+  EXPECT_EQ(nodes().at("head").state, "ended");
+  expect_goes_on({"--workers", "0"});
 }
 
 // Until none is left of those that began it.
 TEST_F(ClusterDeath, KilledMembersAreReplacedAndCostNeitherStepNorBit) {
   Process process(endless("a", 2, 2));
-  wait_until_training(process, "a");
+  wait_until_training(process);
   for (const int victim : {1, 0}) {
     const std::string next = fmt::format("member.{}", 3 - victim);
     ASSERT_GT(member(victim), 0);
     ::kill(member(victim), SIGKILL);
-    ASSERT_TRUE(wait_until(process, [&] { return has_stepped_with(next, "a"); }))
-        << process.wait().err;
+    ASSERT_TRUE(process.wait_until([&] { return has_stepped_with(next); })) << process.wait().err;
   }
   stop(process);
   const JsonValue summary = parse_json(read_text(path("a/summary.json")));
   EXPECT_EQ(summary["failures_survived"].integer(), 2U);
-  for (const char* name : {"member.0", "member.1"}) EXPECT_EQ(nodes("a").at(name).state, "dead");
-  for (const char* name : {"member.2", "member.3"}) EXPECT_EQ(nodes("a").at(name).state, "ended");
+  for (const char* name : {"member.0", "member.1"}) EXPECT_EQ(nodes().at(name).state, "dead");
+  for (const char* name : {"member.2", "member.3"}) EXPECT_EQ(nodes().at(name).state, "ended");
   expect_goes_on({"--workers", "0"});
-}
-
-TEST_F(ClusterDeath, MemberJoinsWhileItTrainsAndLeavesAgain) {
-  const std::string address = fmt::format("127.0.0.1:{}", free_port());
-  Process process(command(head_words("a", address, 1, kEndlessRun)));
-  Process first(command({"join", address}));
-  wait_until_training(process, "a");
-  Process second(command({"join", address}));
-  ASSERT_TRUE(
-      wait_until_told(process, "a", R"("members":["member.0","member.1"],"joined":["member.1"])"))
-      << read_text(path("a/log.txt"));
-  second.send(SIGTERM);
-  EXPECT_EQ(second.wait().exit_code, 0);
-  wait_until_gone_on(process, "a");
-  stop_and_expect_whole(process);
-  EXPECT_EQ(first.wait().exit_code, 0);
 }
 
 TEST_F(ClusterDeath, LastMemberThatIsKilledEndsTheRunWhichGoesOnToTheSameHash) {
@@ -170,17 +145,14 @@ TEST_F(ClusterDeath, LastMemberThatIsKilledEndsTheRunWhichGoesOnToTheSameHash) {
 }
 
 TEST_F(ClusterDeath, MemberKilledBeforeItTookPartEndsTheRun) {
-  for (int i = 0; i < 2; ++i) {
-    const std::string name = fmt::format("a{}", i);
-    Process process(endless(name));
-    ASSERT_TRUE(wait_until(process, [&] { return member(i) > 0; }));
-    ::kill(member(i), SIGKILL);
-    const ProcessEnd end = process.wait();
-    EXPECT_EQ(end.exit_code, 5) << end.err;
-    EXPECT_THAT(end.err, HasSubstr(fmt::format("member.{}", i)));
-    EXPECT_THAT(end.err, HasSubstr("was killed by signal 9 (Killed)"));
-    EXPECT_EQ(nodes(name).at(fmt::format("member.{}", i)).state, "dead");
-  }
+  Process process(endless("a"));
+  ASSERT_TRUE(process.wait_until([&] { return member(1) > 0; }));
+  ::kill(member(1), SIGKILL);
+  const ProcessEnd end = process.wait();
+  EXPECT_EQ(end.exit_code, 5) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("member.1"));
+  EXPECT_THAT(end.err, HasSubstr("was killed by signal 9 (Killed)"));
+  EXPECT_EQ(nodes().at("member.1").state, "dead");
 }
 
 // Each time when a little more of the run is over.
@@ -192,7 +164,7 @@ TEST_F(ClusterDeath, MemberKilledTowardsTheEndLeavesTheRunWhole) {
   for (const std::size_t steps_before : {80u, 86u, 88u}) {
     std::filesystem::remove_all(path("a"));
     Process process(command(words));
-    wait_until(process, [&] { return steps("a") >= steps_before; });
+    process.wait_until([&] { return steps() >= steps_before; });
     if (const pid_t victim = member(steps_before % 4 == 0); victim > 0) ::kill(victim, SIGKILL);
     const ProcessEnd end = process.wait();
     ASSERT_EQ(end.exit_code, 0) << end.err;
@@ -211,8 +183,8 @@ TEST_F(ClusterDeath, KilledHeadEndsItsMembersAndTheSupervisorTells) {
   EXPECT_THAT(end.err, HasSubstr("the head was killed by signal 9 (Killed)"));
   EXPECT_THAT(end.err, HasSubstr("--resume"));
   EXPECT_TRUE(all_gone());
-  EXPECT_EQ(nodes("a").at("head").state, "dead");
-  EXPECT_EQ(nodes("a").at("head").cause, "was killed by signal 9 (Killed)");
+  EXPECT_EQ(nodes().at("head").state, "dead");
+  EXPECT_EQ(nodes().at("head").cause, "was killed by signal 9 (Killed)");
   expect_goes_on({"--workers", "2"});
 }
 
@@ -220,7 +192,7 @@ TEST_F(ClusterDeath, KilledSupervisorLeavesNoProcess) {
   for (const int at_step : {0, 12}) {
     Process process(endless(fmt::format("a{}", at_step)));
     if (at_step == 0) {
-      ASSERT_TRUE(wait_until(process, [&] { return member(0) > 0; }));
+      ASSERT_TRUE(process.wait_until([&] { return member(0) > 0; }));
     } else {
       wait_for_checkpoint(process, fmt::format("a{}", at_step), 12);
     }
@@ -232,14 +204,12 @@ TEST_F(ClusterDeath, KilledSupervisorLeavesNoProcess) {
 
 TEST_F(ClusterDeath, StoppedMemberIsNoticedBySilenceAndEndsWhenItWakes) {
   const std::string address = fmt::format("127.0.0.1:{}", free_port());
-  Words words = kEndlessRun;
-  words.insert(words.end(), kImpatient.begin(), kImpatient.end());
-  Process process(command(head_words("a", address, 2, words)));
+  Process process(command(head_words("a", address, 2, kEndlessRun + kImpatient)));
   Process first(command({"join", address}));
   Process second(command({"join", address}));
-  wait_until_training(process, "a");
+  wait_until_training(process);
   second.send(SIGSTOP);
-  wait_until_gone_on(process, "a");
+  wait_until_gone_on(process);
   second.send(SIGCONT);
   const ProcessEnd woken = second.wait();
   EXPECT_EQ(woken.exit_code, 5) << woken.err;
@@ -247,7 +217,7 @@ TEST_F(ClusterDeath, StoppedMemberIsNoticedBySilenceAndEndsWhenItWakes) {
   const ProcessEnd end = stop(process);
   EXPECT_THAT(end.err, HasSubstr("has not been heard of for"));
   EXPECT_EQ(first.wait().exit_code, 0);
-  const auto known = nodes("a");
+  const auto known = nodes();
   const auto dead = std::find_if(known.begin(), known.end(),
                                  [](const auto& node) { return node.second.state == "dead"; });
   ASSERT_NE(dead, known.end());
@@ -256,24 +226,11 @@ TEST_F(ClusterDeath, StoppedMemberIsNoticedBySilenceAndEndsWhenItWakes) {
   expect_goes_on({"--workers", "2"});
 }
 
-// The members of a supervisor that it has to kill, because they cannot end.
-TEST_F(ClusterDeath, StoppedMemberOfThisHostIsKilledWhenTheRunHasEnded) {
-  Words words = endless("a");
-  words.insert(words.end(), kImpatient.begin(), kImpatient.end());
-  Process process(words);
-  wait_until_training(process, "a");
-  ::kill(member(0), SIGSTOP);
-  wait_until_gone_on(process, "a");
-  const ProcessEnd end = stop(process);
-  EXPECT_THAT(end.err, AllOf(HasSubstr("member.0 has not been heard of for"),
-                             HasSubstr("the run has ended, and it has not")));
-}
-
 // A closed lid: nobody could hear anybody, and nobody is to blame.
 TEST_F(ClusterDeath, RunThatSleptAsAWholeGoesOnToTheSameHash) {
-  Words words = run_words("a", kEndlessRun);
-  words.insert(words.end(), {"--workers", "2", "--set",
-                             "cluster.failure={heartbeat: 100ms, dead_after: 300ms}"});
+  Words words =
+      run_words("a", kEndlessRun) +
+      Words{"--workers", "2", "--set", "cluster.failure={heartbeat: 100ms, dead_after: 300ms}"};
   Process process(command(words));
   wait_for_checkpoint(process, "a", 12);
   const std::vector<pid_t> all{process.pid(), head(), member(0), member(1)};
@@ -294,7 +251,7 @@ TEST_F(ClusterDeath, RunThatSleptAsAWholeGoesOnToTheSameHash) {
 // As service managers and batch systems do.
 TEST_F(ClusterDeath, SignalToAllProcessesOfTheRunSavesItsState) {
   Process process(endless("a"));
-  wait_until_training(process, "a");
+  wait_until_training(process);
   for (const pid_t one : {head(), member(0), member(1), process.pid()}) {
     ASSERT_GT(one, 0);
     ::kill(one, SIGTERM);
@@ -305,59 +262,20 @@ TEST_F(ClusterDeath, SignalToAllProcessesOfTheRunSavesItsState) {
   EXPECT_EQ(summary["steps"].integer(), newest_step("a"));
 }
 
-TEST_F(ClusterDeath, MemberToldToEndLeavesTheOthersToGoOn) {
-  const Words iterations = until_iteration(300);
-  const std::string whole = hash_of("whole", iterations);
-  Words words = run_words("a", iterations);
-  words.insert(words.end(), {"--workers", "2", "--json"});
-  Process process(command(words));
-  wait_until_training(process, "a");
-  ::kill(member(1), SIGTERM);
-  const ProcessEnd end = process.wait();
-  EXPECT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_THAT(end.err, HasSubstr("member.1 has left the run: it was told to end"));
-  EXPECT_EQ(nodes("a").at("member.1").state, "ended");
-  EXPECT_THAT(nodes("a").at("member.1").cause, HasSubstr("it was told to end"));
-  EXPECT_EQ(last_line(end)["state_hash"].text(), whole);
-  expect_clean_ledger(path("a"), 1200);
-}
-
-TEST_F(ClusterDeath, LastMemberToldToEndEndsTheRunCleanly) {
+TEST_F(ClusterDeath, MembersToldToEndLeaveAndTheLastOneEndsTheRunCleanly) {
   Process process(endless("a"));
-  wait_until_training(process, "a");
+  wait_until_training(process);
   ::kill(member(1), SIGTERM);
-  wait_until_gone_on(process, "a");
+  wait_until_gone_on(process);
+  EXPECT_THAT(log(), HasSubstr("member.1 has left the run: it was told to end"));
+  EXPECT_EQ(nodes().at("member.1").state, "ended");
+  EXPECT_THAT(nodes().at("member.1").cause, HasSubstr("it was told to end"));
   ::kill(member(0), SIGTERM);
   const ProcessEnd end = process.wait();
   EXPECT_EQ(end.exit_code, 5) << end.err;
   EXPECT_THAT(end.err, HasSubstr("member.0 has left the run"));
   expect_saved();
   expect_goes_on({"--workers", "2"});
-}
-
-TEST_F(ClusterDeath, SecondSignalEndsEverythingAtOnce) {
-  Process process(endless("a"));
-  wait_for_checkpoint(process, "a", 12);
-  // A head that does not answer the first.
-  ::kill(head(), SIGSTOP);
-  process.send(SIGINT);
-  // What arrives within a moment of when it is heard belongs to the same request.
-  std::this_thread::sleep_for(2 * launch::EndRequests::kMoment);
-  process.send(SIGTERM);
-  const ProcessEnd end = process.wait();
-  EXPECT_EQ(end.exit_code, 143) << end.err;
-  EXPECT_TRUE(all_gone());
-  expect_goes_on({"--workers", "2"});
-}
-
-TEST_F(ClusterDeath, HeadThatCannotWriteItsCheckpointsEndsWithTheCause) {
-  Words words = run_words("a", kEndlessRun);
-  words.insert(words.end(), {"--workers", "2"});
-  ProcessOptions full;
-  full.largest_file_bytes = 2000;
-  const ProcessEnd end = call(words, full);
-  EXPECT_EQ(end.exit_code, 4) << end.err;
-  EXPECT_THAT(end.err, HasSubstr(path("a")));
 }
 
 TEST_F(ClusterDeath, FolderThatCannotBeMadeIsRefusedBeforeAnythingTrains) {

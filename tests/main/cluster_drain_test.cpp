@@ -25,7 +25,6 @@ class ClusterDrain : public ClusterRun {
   std::size_t views() const {
     return parse_json(read_text(path("a/summary.json")))["views"].list().size();
   }
-  std::string log() const { return read_text(path("a/log.txt")); }
 
   const std::string address_ = fmt::format("127.0.0.1:{}", free_port());
 };
@@ -35,7 +34,7 @@ TEST_F(ClusterDrain, MemberLeavesWithExitCodeZeroAndCostsNeitherStepNorBit) {
   Process first(command({"join", address_, "--node", "member.0"}));
   Process second(command({"join", address_, "--node", "member.1"}));
   Process third(command({"join", address_, "--node", "member.2"}));
-  wait_until_training(head, "a");
+  wait_until_training(head);
 
   const ProcessEnd drained = drain("member.2");
   EXPECT_EQ(drained.exit_code, 0) << drained.err;
@@ -62,17 +61,16 @@ TEST_F(ClusterDrain, MemberLeavesWithExitCodeZeroAndCostsNeitherStepNorBit) {
 
 // Nobody takes its place: it was not lost.
 TEST_F(ClusterDrain, MemberOfTheMachineOfTheRunIsNotReplaced) {
-  Words words = run_words("a", kEndlessRun);
-  words.insert(words.end(), {"--workers", "2", "--set", "cluster.listen=" + address_, "--set",
-                             "cluster.failure.restart=2"});
-  Process process(command(words));
-  wait_until_training(process, "a");
+  Process process(command(run_words("a", kEndlessRun) + Words{"--workers", "2", "--set",
+                                                              "cluster.listen=" + address_, "--set",
+                                                              "cluster.failure.restart=2"}));
+  wait_until_training(process);
   const ProcessEnd drained = drain("member.1");
   EXPECT_EQ(drained.exit_code, 0) << drained.err;
-  wait_until_training(process, "a", steps("a") + 40);
+  wait_until_training(process, steps() + 40);
   stop(process);
   EXPECT_EQ(views(), 1U);
-  EXPECT_EQ(nodes("a").count("member.2"), 0U);
+  EXPECT_EQ(nodes().count("member.2"), 0U);
   expect_goes_on({"--workers", "0"});
 }
 
@@ -84,7 +82,7 @@ TEST_F(ClusterDrain, MembersWhoseMachinesAreTakenAwayLeaveInTime) {
   Process second(command({"join", address_, "--preemption-every", "1", "--preemption-command",
                           "test -e '" + path("told") + "'"}));
   Process third(command({"join", address_}));
-  wait_until_training(head, "a");
+  wait_until_training(head);
   write_text(path("notice"), "");
   const ProcessEnd by_file = first.wait();
   EXPECT_EQ(by_file.exit_code, 0) << by_file.err;
@@ -109,10 +107,10 @@ TEST_F(ClusterDrain, MachineThatIsTakenAwayAnywayDoesNotJoin) {
   const std::string look = fmt::format("touch '{}'; test -e '{}'", path("looked"), path("later"));
   Process waiting(command({"join", address_, "--within", "600", "--preemption-every", "1",
                            "--preemption-command", look}));
-  ASSERT_TRUE(wait_until(waiting, [&] { return std::filesystem::exists(path("looked")); }));
+  ASSERT_TRUE(waiting.wait_until([&] { return std::filesystem::exists(path("looked")); }));
   // Not by the first look, which made the file above before it asked.
   std::filesystem::remove(path("looked"));
-  ASSERT_TRUE(wait_until(waiting, [&] { return std::filesystem::exists(path("looked")); }));
+  ASSERT_TRUE(waiting.wait_until([&] { return std::filesystem::exists(path("looked")); }));
   write_text(path("later"), "");
   const ProcessEnd end = waiting.wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;
@@ -122,7 +120,7 @@ TEST_F(ClusterDrain, MachineThatIsTakenAwayAnywayDoesNotJoin) {
 TEST_F(ClusterDrain, BeforeTheRunHasBegunNobodyIsLetGo) {
   Process head(command(head_words("a", address_, 2)));
   Process member(command({"join", address_, "--node", "member.0"}));
-  ASSERT_TRUE(wait_until(head, [&] { return log().find("is here") != std::string::npos; }));
+  ASSERT_TRUE(wait_until_said(head, "is here"));
   expect_refused(drain("member.0"), 2, {"the run has not begun"});
   stop(head);
   EXPECT_EQ(member.wait().exit_code, 0);
@@ -136,13 +134,12 @@ TEST_F(ClusterDrain, WhereNobodyListensItGivesUp) {
 TEST_F(ClusterDrain, KeysDecideWhoMayAsk) {
   const std::string keys = make_keys("keys");
   const std::string stranger = make_keys("stranger");
-  Words more = kEndlessRun;
-  more.insert(more.end(), {"--set", "cluster.keys=" + keys});
-  Process head(command(head_words("a", address_, 2, more)));
+  Process head(
+      command(head_words("a", address_, 2, kEndlessRun + Words{"--set", "cluster.keys=" + keys})));
   const std::string address = address_ + "#" + public_key(keys);
   Process first(command({"join", address, "--node", "member.0", "--key", keys}));
   Process second(command({"join", address, "--node", "member.1", "--key", keys}));
-  wait_until_training(head, "a");
+  wait_until_training(head);
   expect_refused(call({"drain", address, "member.1", "--key", stranger}), 5, {"key"});
   expect_refused(call({"drain", address_, "member.1", "--within", "2"}), 5, {address_});
   const ProcessEnd token = call({"token", keys, "--for", "10min"});

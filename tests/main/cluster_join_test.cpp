@@ -30,11 +30,9 @@ class ClusterJoin : public ClusterRun {
   // A head that waits for members at address_; its log is in RUN/log.txt.
   std::unique_ptr<Process> waiting_head(int members, const Words& more = {}) const {
     auto head = std::make_unique<Process>(command(head_words("a", address_, members, more)));
-    EXPECT_TRUE(wait_until(*head, [&] { return log().find("waiting for") != std::string::npos; }))
-        << head->wait().err;
+    EXPECT_TRUE(wait_until_said(*head, "waiting for")) << head->wait().err;
     return head;
   }
-  std::string log() const { return read_text(path("a/log.txt")); }
   ProcessEnd join(Words more = {}) const {
     more.insert(more.begin(), "join");
     return call(more);
@@ -82,7 +80,7 @@ TEST_F(ClusterJoin, MemberThatCannotListenWhereItIsToldDoesNotJoin) {
   expect_unharmed(*head);
 }
 
-// Whoever listens at an address can be reached there: the port is taken while the run goes on.
+// A member that listens can be reached there: its port is taken while the run goes on.
 TEST_F(ClusterJoin, MemberListensAtTheAddressThatItIsTold) {
   auto head = waiting_head(2, kEndlessRun);
   const runtime::SteadyClock clock;
@@ -91,7 +89,7 @@ TEST_F(ClusterJoin, MemberListensAtTheAddressThatItIsTold) {
   options.listen = fmt::format("tcp://127.0.0.1:{}", free_port());
   Process first(command({"join", address_, "--node", "member.0", "--listen", options.listen}));
   Process second(command({"join", address_, "--node", "member.1"}));
-  wait_until_training(*head, "a");
+  wait_until_training(*head);
   const auto taken = runtime::ZmqWire::open(options);
   ASSERT_FALSE(taken.ok());
   EXPECT_THAT(taken.error().message, HasSubstr("in use"));
@@ -101,13 +99,13 @@ TEST_F(ClusterJoin, MemberListensAtTheAddressThatItIsTold) {
 }
 
 TEST_F(ClusterJoin, OneMemberTooManyAndUnknownNamesAreRefusedOnBothSides) {
-  Words words = kEndlessRun;
-  words.insert(words.end(), {"--set", "cluster.joiners=0", "--set", "cluster.failure.restart=0"});
+  Words words =
+      kEndlessRun + Words{"--set", "cluster.joiners=0", "--set", "cluster.failure.restart=0"};
   auto head = waiting_head(1, words);
   expect_refused(join({address_, "--node", "member.7"}), 2, {"member.7 is not awaited"});
   EXPECT_THAT(log(), AllOf(HasSubstr("was refused"), HasSubstr("member.7 is not awaited")));
   Process member(command({"join", address_, "--node", "member.0"}));
-  wait_until_training(*head, "a");
+  wait_until_training(*head);
   expect_refused(join({address_}), 2, {"every place of the run is taken"});
   EXPECT_THAT(log(), HasSubstr("every place of the run is taken"));
   expect_unharmed(*head);
@@ -116,20 +114,15 @@ TEST_F(ClusterJoin, OneMemberTooManyAndUnknownNamesAreRefusedOnBothSides) {
 
 // A batch job starts all processes at once, and places for newcomers open when the run begins.
 TEST_F(ClusterJoin, OneThatComesBeforeTheFirstMembersWaitsForAPlace) {
-  Words words = kEndlessRun;
-  words.insert(words.end(), {"--member-here", "member.0"});
-  auto head = std::make_unique<Process>(command(head_words("a", address_, 1, words)));
+  auto head = std::make_unique<Process>(
+      command(head_words("a", address_, 1, kEndlessRun + Words{"--member-here", "member.0"})));
   expect_refused(join({address_, "--wait", "0"}), 5,
                  {"the run begins with member.0, and others join it after that, still after 0 s"});
-  Process early({"/bin/sh", "-c", "exec " TROUPE_BINARY " join " + address_ + " 2> early.txt"},
-                {.folder = folder_.path()});
-  ASSERT_TRUE(wait_until(early, [&] {
-    return read_text(path("early.txt")).find("the run begins with member.0") != std::string::npos;
-  }));
+  Process early(command({"join", address_}));
+  ASSERT_TRUE(early.wait_until(
+      [&] { return early.err().find("the run begins with member.0") != std::string::npos; }));
   Process first(command({"join", address_, "--node", "member.0"}));
-  EXPECT_TRUE(wait_until(*head, [&] {
-    return read_text(path("a/metrics.jsonl")).find(R"("joined":["member.1"])") != std::string::npos;
-  }));
+  EXPECT_TRUE(wait_until_told(*head, R"("joined":["member.1"])"));
   expect_unharmed(*head);
   EXPECT_EQ(first.wait().exit_code, 0);
   EXPECT_EQ(early.wait().exit_code, 0);
@@ -174,7 +167,7 @@ TEST_F(ClusterJoin, TheLinesThatArePrintedWorkWhenPasted) {
     EXPECT_EQ(joined.exit_code, 0) << joined.err;
   }
   EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone"));
-  for (const auto& [name, node] : nodes("a"))
+  for (const auto& [name, node] : nodes())
     EXPECT_EQ(node.state, "ended") << name << " " << node.cause;
 }
 
@@ -187,7 +180,7 @@ TEST_F(ClusterJoin, OtherDataUnderTheSameNameIsRefusedNamingBothFingerprints) {
   expect_refused(end, 4, {"another data fingerprint: head has ", ", member.0 has "});
   const std::size_t at = end.err.find("another data fingerprint");
   const std::string said = end.err.substr(at, end.err.find('\n', at) - at);
-  EXPECT_TRUE(wait_until(*head, [&] { return log().find(said) != std::string::npos; })) << said;
+  EXPECT_TRUE(wait_until_said(*head, said)) << said;
   expect_unharmed(*head);
 }
 
@@ -209,7 +202,7 @@ TEST_F(ClusterJoin, WhoListensEverywhereNamesAnAddressThatOthersReach) {
   const std::string keys = make_keys("keys");
   Process head(command(
       head_words("a", fmt::format("0.0.0.0:{}", port_), 1, {"--set", "cluster.keys=" + keys})));
-  ASSERT_TRUE(wait_until(head, [&] { return log().find("waiting for") != std::string::npos; }));
+  ASSERT_TRUE(wait_until_said(head, "waiting for"));
   const std::string said = log();
   const std::string begin = "troupe join 'tcp://";
   const std::size_t at = said.find(begin) + begin.size();
@@ -227,16 +220,13 @@ TEST_F(ClusterJoin, WhoListensEverywhereNamesAnAddressThatOthersReach) {
 TEST_F(ClusterJoin, HostsElsewhereNeedAnAddressThatTheyCanReach) {
   const auto expect_both_refused = [&](const Words& more, const std::vector<std::string>& parts) {
     expect_refused(run("a", more), 3, parts);
-    Words check{"check", path("toy.yaml")};
-    check.insert(check.end(), more.begin(), more.end());
-    expect_refused(call(check), 3, parts);
+    expect_refused(call(Words{"check", path("toy.yaml")} + more), 3, parts);
   };
   const Words away{"--set", "cluster.hosts=[{address: elsewhere.invalid}]"};
   expect_both_refused(away, {"--set cluster.hosts", "cluster.listen: 127.0.0.1:0 is reached from",
                              "elsewhere.invalid", "cluster.keys"});
-  Words open = away;
-  open.insert(open.end(), {"--set", "cluster.listen=\"*:8500\""});
-  expect_both_refused(open, {"cluster.listen", "troupe keygen"});
+  expect_both_refused(away + Words{"--set", "cluster.listen=\"*:8500\""},
+                      {"cluster.listen", "troupe keygen"});
   const std::string keys = make_keys("keys");
   Words any_port = away;
   any_port.insert(any_port.end(),
@@ -251,19 +241,47 @@ TEST_F(ClusterJoin, ANameThatLeadsNowhereHereRefusesARunAndOnlyWarnsOfOne) {
                    "--set", "cluster.listen=\"nowhere.invalid:8500\"",
                    "--set", "cluster.keys=" + make_keys("keys")};
   expect_refused(run("a", away), 3, {"cluster.listen: nowhere.invalid:8500 leads nowhere"});
-  Words check{"check", path("toy.yaml")};
-  check.insert(check.end(), away.begin(), away.end());
-  const ProcessEnd checked = call(check);
+  const ProcessEnd checked = call(Words{"check", path("toy.yaml")} + away);
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
   EXPECT_THAT(checked.err, HasSubstr("troupe: warning: "));
   EXPECT_THAT(checked.err, HasSubstr("nowhere.invalid:8500 leads nowhere"));
+}
+
+// Each caller differs in one term, and has the head's of those before it, which its refusals tell.
+TEST_F(ClusterJoin, OneThatDiffersInAnythingThatMustBeEqualIsRefusedWhileItTrains) {
+  auto head = waiting_head(1, kEndlessRun);
+  Process first(command({"join", address_}));
+  wait_until_training(*head);
+  std::vector<runtime::Term> terms;
+  for (const std::string name : {"topology", "plan", "numerics class", "data fingerprint"}) {
+    terms.push_back({name, "otherwise"});
+    const std::string answer = refusal_of(address_, [&] {
+      runtime::Hello hello;
+      hello.node = "member.1";
+      hello.incarnation = 7;
+      hello.host = "elsewhere";
+      hello.pid = 7;
+      hello.terms = terms;
+      return runtime::pack(hello);
+    });
+    const std::string begin = fmt::format("another {}: head has ", name);
+    const std::string end = ", member.1 has otherwise";
+    ASSERT_THAT(answer, AllOf(testing::StartsWith(begin), testing::EndsWith(end)));
+    EXPECT_TRUE(wait_until_said(*head, answer));
+    terms.back().value = answer.substr(begin.size(), answer.size() - begin.size() - end.size());
+  }
+  // Nobody is kept from coming by that.
+  Process second(command({"join", address_}));
+  EXPECT_TRUE(wait_until_told(*head, R"("joined":["member.)"));
+  stop_and_expect_whole(*head);
+  for (Process* member : {&first, &second}) EXPECT_EQ(member->wait().exit_code, 0);
 }
 
 // Longer than any patience with a standstill: it is people who are awaited.
 TEST_F(ClusterJoin, WaitingForMembersIsNoStandstill) {
   auto head = waiting_head(2, {"--json", "--set", "cluster.failure.stuck_after=3s"});
   Process first(command({"join", address_}));
-  ASSERT_TRUE(wait_until(*head, [&] { return log().find("is here") != std::string::npos; }));
+  ASSERT_TRUE(wait_until_said(*head, "is here"));
   std::this_thread::sleep_for(std::chrono::seconds(4));
   Process second(command({"join", address_}));
   EXPECT_EQ(first.wait().exit_code, 0);

@@ -61,29 +61,7 @@ std::vector<std::string> listening(pid_t process) {
 class ClusterOutbound : public ClusterRun {
  protected:
   std::unique_ptr<Process> join(int number, const Words& more = {}) const {
-    Words words{"join", address_, "--node", fmt::format("member.{}", number)};
-    words.insert(words.end(), more.begin(), more.end());
-    return std::make_unique<Process>(command(words));
-  }
-  bool wait_for(Process& process, const std::string& file, const std::string& what) const {
-    return wait_until(process,
-                      [&] { return read_text(path("a/" + file)).find(what) != std::string::npos; });
-  }
-  // With a member that has a port, which others may join.
-  Words endless(const Words& more = {}) const {
-    Words words = run_words("a", kEndlessRun);
-    words.insert(words.end(),
-                 {"--workers", "1", "--set", fmt::format("cluster.listen=\"{}\"", address_)});
-    words.insert(words.end(), more.begin(), more.end());
-    return command(words);
-  }
-  // Kills the head, and waits until the run has gone on with another one.
-  void replace_head(Process& run) const {
-    const std::size_t before = steps("a");
-    const pid_t lost = head();
-    ::kill(lost, SIGKILL);
-    ASSERT_TRUE(wait_until(run, [&] { return head() != lost && steps("a") > before + 100; }))
-        << run.wait().err;
+    return ClusterRun::join(Words{address_, "--node", fmt::format("member.{}", number)} + more);
   }
 
   const std::uint16_t port_ = free_port();
@@ -94,34 +72,21 @@ class ClusterOutbound : public ClusterRun {
 TEST_F(ClusterOutbound, JoinsWhileItTrainsLearnsAndTeachesWithoutAPort) {
   Process head(command(head_words("a", address_, 1, kEndlessRun)));
   const auto first = join(0);
-  wait_until_training(head, "a");
+  wait_until_training(head);
   const auto outbound = join(1, kOutbound);
-  ASSERT_TRUE(wait_for(head, "metrics.jsonl", R"("joined":["member.1"])"));
+  ASSERT_TRUE(wait_until_told(head, R"("joined":["member.1"])"));
   EXPECT_THAT(listening(outbound->pid()), IsEmpty());
   EXPECT_THAT(listening(first->pid()), Not(IsEmpty()));
   first->send(SIGTERM);
   EXPECT_EQ(first->wait().exit_code, 0);
-  ASSERT_TRUE(wait_for(head, "metrics.jsonl", R"("members":["member.1"])"));
+  ASSERT_TRUE(wait_until_told(head, R"("members":["member.1"])"));
   const auto last = join(2);
-  EXPECT_TRUE(wait_for(head, "log.txt", "member.2 is here and learns from member.1"));
-  ASSERT_TRUE(wait_for(head, "metrics.jsonl", R"("joined":["member.2"])"));
+  EXPECT_TRUE(wait_until_said(head, "member.2 is here and learns from member.1"));
+  ASSERT_TRUE(wait_until_told(head, R"("joined":["member.2"])"));
   EXPECT_THAT(listening(outbound->pid()), IsEmpty());
   stop_and_expect_whole(head);
   EXPECT_EQ(outbound->wait().exit_code, 0);
   EXPECT_EQ(last->wait().exit_code, 0);
-}
-
-TEST_F(ClusterOutbound, ARunBeginsWithOneAndHasTheHashOfOneProcess) {
-  Process head(command(head_words("a", address_, 3, {"--json"})));
-  const auto outbound = join(0, kOutbound);
-  const auto second = join(1), third = join(2);
-  const ProcessEnd end = head.wait();
-  ASSERT_EQ(end.exit_code, 0) << end.err;
-  for (const auto* member : {&outbound, &second, &third}) {
-    const ProcessEnd joined = (*member)->wait();
-    EXPECT_EQ(joined.exit_code, 0) << joined.err;
-  }
-  EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone"));
 }
 
 // Two of them meet through the relay, which stands behind the head's two ports.
@@ -139,19 +104,17 @@ TEST_F(ClusterOutbound, TwoOfThemMakeARunWithTheHashOfOneProcess) {
 
 TEST_F(ClusterOutbound, OneTeachesAnotherThroughTheRelayWithKeys) {
   const std::string keys = make_keys("keys");
-  Words words = kEndlessRun;
-  words.insert(words.end(), {"--set", "cluster.keys=" + keys});
-  Process head(command(head_words("a", address_, 1, words)));
+  Process head(
+      command(head_words("a", address_, 1, kEndlessRun + Words{"--set", "cluster.keys=" + keys})));
   const auto join_with_key = [&](int number) {
     return std::make_unique<Process>(
         command({"join", fmt::format("{}#{}", address_, public_key(keys)), "--key", keys, "--node",
                  fmt::format("member.{}", number), "--listen", "none"}));
   };
   const auto one = join_with_key(0);
-  wait_until_training(head, "a");
+  wait_until_training(head);
   const auto two = join_with_key(1);
-  ASSERT_TRUE(wait_for(head, "metrics.jsonl", R"("joined":["member.1"])"))
-      << read_text(path("a/log.txt"));
+  ASSERT_TRUE(wait_until_told(head, R"("joined":["member.1"])")) << log();
   EXPECT_THAT(listening(one->pid()), IsEmpty());
   EXPECT_THAT(listening(two->pid()), IsEmpty());
   one->send(SIGTERM);
@@ -170,41 +133,30 @@ TEST_F(ClusterOutbound, WithoutARelayTheSecondOfThemIsRefusedAndToldWhatToDo) {
   ASSERT_TRUE(taken.ok()) << taken.error().message;
   Process head(command(head_words("a", address_, 1, kEndlessRun)));
   const auto outbound = join(0, kOutbound);
-  wait_until_training(head, "a");
+  wait_until_training(head);
   const ProcessEnd refused = join(1, kOutbound)->wait();
   expect_refused(refused, 2,
                  {"member.1 and member.0 cannot have a connection", "neither can dial the other",
                   "start member.1 with --listen HOST:PORT"});
-  EXPECT_TRUE(wait_for(head, "log.txt", "member.1 and member.0 cannot have a connection"));
-  EXPECT_TRUE(wait_for(head, "log.txt", "there is no relay"));
+  EXPECT_TRUE(wait_until_said(head, "member.1 and member.0 cannot have a connection"));
+  EXPECT_TRUE(wait_until_said(head, "there is no relay"));
   stop_and_expect_whole(head);
   EXPECT_EQ(outbound->wait().exit_code, 0);
 }
 
-// Its supervisor starts another one, which finds them both as they were.
-TEST_F(ClusterOutbound, ReturnsToTheHeadThatTakesThePlaceOfALostOne) {
-  Process run(endless());
-  wait_until_training(run, "a");
-  Process outbound(command({"join", address_, "--listen", "none"}));
-  ASSERT_TRUE(wait_for(run, "metrics.jsonl", R"("joined":["member.)"));
-  ASSERT_NO_FATAL_FAILURE(replace_head(run));
-  stop(run);
-  const ProcessEnd joined = outbound.wait();
-  EXPECT_EQ(joined.exit_code, 0) << joined.err;
-  expect_goes_on({"--workers", "0"});
-}
-
 TEST_F(ClusterOutbound, TwoOfThemOutliveAHeadWithItsRelay) {
-  Process run(endless({"--set", "cluster.failure.dead_after=10s"}));
-  wait_until_training(run, "a");
+  // One member has a port and is of this machine.
+  const Words here{"--workers", "1", "--set", fmt::format("cluster.listen=\"{}\"", address_)};
+  Process run(command(run_words("a", kEndlessRun + kUnhurried + here)));
+  wait_until_training(run);
   std::vector<std::unique_ptr<Process>> outbound;
   for (const char* name : {"member.4", "member.5"}) {
     outbound.push_back(
         std::make_unique<Process>(command({"join", address_, "--node", name, "--listen", "none"})));
-    ASSERT_TRUE(wait_for(run, "metrics.jsonl", fmt::format(R"("joined":["{}"])", name)))
-        << read_text(path("a/log.txt"));
+    ASSERT_TRUE(wait_until_told(run, fmt::format(R"("joined":["{}"])", name))) << log();
   }
   ASSERT_NO_FATAL_FAILURE(replace_head(run));
+  wait_until_training(run, steps() + 100);
   stop(run);
   for (const auto& member : outbound) {
     const ProcessEnd joined = member->wait();

@@ -6,12 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <random>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -22,18 +20,6 @@ namespace troupe {
 namespace {
 
 constexpr const char* kMark = "TROUPE_TEST_FOLDER";
-constexpr auto kPatience = std::chrono::seconds(30);
-constexpr auto kPause = std::chrono::milliseconds(2);
-
-bool within_patience(const std::function<bool()>& condition) {
-  const auto until = std::chrono::steady_clock::now() + kPatience;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > until) return false;
-    std::this_thread::sleep_for(kPause);
-  }
-  return true;
-}
-
 // An open socket at the port, or -1.
 int bound_socket(std::uint16_t port) {
   const int number = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -60,12 +46,6 @@ void ClusterRun::TearDown() {
   }
 }
 
-bool ClusterRun::wait_until(Process& process, const std::function<bool()>& condition) {
-  bool holds = false;
-  within_patience([&] { return (holds = condition()) || !process.running(); });
-  return holds;
-}
-
 std::map<pid_t, std::string> ClusterRun::processes() const {
   const std::string mark = fmt::format("{}={}", kMark, path(""));
   std::map<pid_t, std::string> found;
@@ -75,7 +55,7 @@ std::map<pid_t, std::string> ClusterRun::processes() const {
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
     const pid_t process = std::stoi(name);
     if (process == ::getpid()) continue;
-    // What has ended has no environment any more.
+    // A process that has ended has no environment any more.
     const std::string environment = '\0' + read_text(entry.path() / "environ");
     if (environment.find('\0' + mark + '\0') == std::string::npos) continue;
     std::string words = read_text(entry.path() / "cmdline");
@@ -97,7 +77,7 @@ pid_t ClusterRun::member(int number) const {
 }
 
 bool ClusterRun::all_gone() const {
-  return within_patience([&] { return processes().empty(); });
+  return wait_for([&] { return processes().empty(); });
 }
 
 std::map<std::string, NodeLine> ClusterRun::nodes(const std::string& name) const {
@@ -114,20 +94,44 @@ std::map<std::string, NodeLine> ClusterRun::nodes(const std::string& name) const
   return lines;
 }
 
-std::size_t ClusterRun::steps(const std::string& name) const {
-  return count(name, R"("kind":"step")");
+std::string ClusterRun::log(const std::string& name) const {
+  return read_text(path(name + "/log.txt"));
 }
 
-std::size_t ClusterRun::count(const std::string& name, const std::string& what) const {
+std::size_t ClusterRun::count(const std::string& what, const std::string& name) const {
   const std::string text = read_text(path(name + "/metrics.jsonl"));
   std::size_t found = 0;
   for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; ++at) ++found;
   return found;
 }
 
-bool ClusterRun::wait_until_told(Process& process, const std::string& name,
-                                 const std::string& what) const {
-  return wait_until(process, [&] { return count(name, what) > 0; });
+std::size_t ClusterRun::steps(const std::string& name) const {
+  return count(R"("kind":"step")", name);
+}
+
+bool ClusterRun::wait_until_told(Process& process, const std::string& what,
+                                 const std::string& name) const {
+  return process.wait_until([&] { return count(what, name) > 0; });
+}
+
+bool ClusterRun::wait_until_said(Process& process, const std::string& what,
+                                 const std::string& name) const {
+  return process.wait_until([&] { return log(name).find(what) != std::string::npos; });
+}
+
+void ClusterRun::wait_until_training(Process& process, std::size_t count,
+                                     const std::string& name) const {
+  ASSERT_TRUE(process.wait_until([&] { return steps(name) >= count; })) << process.wait().err;
+}
+
+void ClusterRun::replace_head(Process& process) const {
+  constexpr const char* kView = R"({"kind":"view")";
+  const pid_t before = head();
+  ASSERT_GT(before, 0);
+  const std::size_t views = count(kView);
+  ::kill(before, SIGKILL);
+  ASSERT_TRUE(process.wait_until([&] { return head() != before && count(kView) > views; }))
+      << process.wait().err;
 }
 
 ProcessEnd ClusterRun::stop(Process& process) const {
@@ -151,11 +155,6 @@ void ClusterRun::stop_and_expect_whole(Process& process, const Words& more,
                                        std::uint64_t events_per_step) const {
   stop(process);
   expect_goes_on({}, more, events_per_step);
-}
-
-void ClusterRun::wait_until_training(Process& process, const std::string& name,
-                                     std::size_t count) const {
-  ASSERT_TRUE(wait_until(process, [&] { return steps(name) >= count; })) << process.wait().err;
 }
 
 // Below those that systems hand out, so that no connection takes one meanwhile.
@@ -198,15 +197,13 @@ void ClusterRun::let_in(const std::string& keys, const std::string& other) const
 
 Words ClusterRun::head_words(const std::string& name, const std::string& address, int members,
                              const Words& more) const {
-  Words words = run_words(name, {"--workers", std::to_string(members), "--head-at", address});
-  words.insert(words.end(), more.begin(), more.end());
+  Words words =
+      run_words(name, {"--workers", std::to_string(members), "--head-at", address}) + more;
   return words;
 }
 
-Words until_iteration(std::uint64_t iterations, Words more) {
-  more.insert(more.end(), {"--set", "train.epochs=1000000", "--set",
-                           fmt::format("train.iterations={}", iterations)});
-  return more;
+std::unique_ptr<Process> ClusterRun::join(const Words& words, const ProcessOptions& options) {
+  return std::make_unique<Process>(command(Words{"join"} + words), options);
 }
 
 }  // namespace troupe

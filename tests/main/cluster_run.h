@@ -5,8 +5,8 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,7 +14,7 @@
 
 namespace troupe {
 
-// What nodes.json says of one node.
+// The entry of one node in nodes.json.
 struct NodeLine {
   pid_t pid = 0;
   std::string state, cause;
@@ -28,28 +28,32 @@ class ClusterRun : public ToyRun {
   // No process of the test may be left, whatever it did to them.
   void TearDown() override;
 
-  // Waits for the condition as long as the process runs; false: it has ended, or half a minute has
-  // passed.
-  static bool wait_until(Process& process, const std::function<bool()>& condition);
-  // Of processes that carry the mark and have not ended; by process id, words separated by blanks.
+  // The command lines, by process id, of processes that carry the mark and have not ended.
   std::map<pid_t, std::string> processes() const;
   // The one whose words contain `words`; 0 if there is none.
   pid_t process_with(const std::string& words) const;
   pid_t member(int number) const;
   pid_t head() const { return process_with("--head-at"); }
-  // Whether all end within half a minute.
+  // Whether all end soon.
   bool all_gone() const;
 
-  std::map<std::string, NodeLine> nodes(const std::string& name) const;
-  // Steps in metrics.jsonl of the run.
-  std::size_t steps(const std::string& name) const;
-  // Waits until the run has trained for a moment.
-  void wait_until_training(Process& process, const std::string& name, std::size_t steps = 20) const;
-
-  // How often metrics.jsonl of the run says `what`.
-  std::size_t count(const std::string& name, const std::string& what) const;
-  // Waits until metrics.jsonl of the run says `what`.
-  bool wait_until_told(Process& process, const std::string& name, const std::string& what) const;
+  // The files of a run.
+  std::map<std::string, NodeLine> nodes(const std::string& name = "a") const;
+  std::string log(const std::string& name = "a") const;
+  // How often metrics.jsonl says `what`.
+  std::size_t count(const std::string& what, const std::string& name = "a") const;
+  std::size_t steps(const std::string& name = "a") const;
+  // Wait until metrics.jsonl or log.txt says `what`. False: the process has ended, or it takes too
+  // long.
+  bool wait_until_told(Process& process, const std::string& what,
+                       const std::string& name = "a") const;
+  bool wait_until_said(Process& process, const std::string& what,
+                       const std::string& name = "a") const;
+  // Waits until the run has made so many steps, or fails the test.
+  void wait_until_training(Process& process, std::size_t steps = 20,
+                           const std::string& name = "a") const;
+  // Kills the head of run "a", and waits until the members have gone on with another one.
+  void replace_head(Process& process) const;
 
   // Stops a run that trains, which saves its state.
   ProcessEnd stop(Process& process) const;
@@ -71,6 +75,8 @@ class ClusterRun : public ToyRun {
   // A head alone, whose members are started by hand: it listens at `address`.
   Words head_words(const std::string& name, const std::string& address, int members,
                    const Words& more = {}) const;
+  // `troupe join` with these words.
+  static std::unique_ptr<Process> join(const Words& words, const ProcessOptions& options = {});
 };
 
 // Without an end: a test stops it at a step, not at a time. No line of its metrics is dropped,
@@ -80,7 +86,9 @@ inline const Words kEndlessRun{
     "--set", "actors.checkpointer={every: 3 iterations, keep: 3}",
     "--set", "links=[{from: replica, to: monitor, credits: 100000, bytes: 100 MiB}]"};
 
-// Which ends after so many iterations.
-Words until_iteration(std::uint64_t iterations, Words more = {});
+// A head that takes the place of another gives its members 2 * dead_after + 1 s to come back. On a
+// machine that is busy with other work 5 s may pass before they do, and it would go on without
+// them.
+inline const Words kUnhurried{"--set", "cluster.failure.dead_after=10s"};
 
 }  // namespace troupe

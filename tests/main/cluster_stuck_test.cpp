@@ -53,11 +53,10 @@ class Frozen {
 class ClusterStuck : public ClusterRun {};
 
 TEST_F(ClusterStuck, MemberWhoseWorkStandsStillIsNamedByTheGraphOfAllNodes) {
-  Words words = run_words("a", kEndlessRun);
-  words.insert(words.end(), {"--workers", "2", "--set", "actors.replica.count=1", "--set",
-                             "cluster.failure={stuck_after: 2s, dead_after: 60s}"});
-  Process process(command(words));
-  wait_until_training(process, "a");
+  Process process(command(run_words("a", kEndlessRun) +
+                          Words{"--workers", "2", "--set", "actors.replica.count=1", "--set",
+                                "cluster.failure={stuck_after: 2s, dead_after: 60s}"}));
+  wait_until_training(process);
   {
     // All threads but those that speak with other nodes, and the first, which keeps the timers.
     std::vector<std::unique_ptr<Frozen>> frozen;
@@ -70,10 +69,7 @@ TEST_F(ClusterStuck, MemberWhoseWorkStandsStillIsNamedByTheGraphOfAllNodes) {
       if (!frozen.back()->done()) GTEST_SKIP() << "this system refuses to stop a single thread";
     }
     ASSERT_FALSE(frozen.empty());
-    const auto said = [&] { return read_text(path("a/log.txt")); };
-    EXPECT_TRUE(wait_until(process, [&] {
-      return said().find("stuck: nothing has moved on any node") != std::string::npos;
-    })) << said();
+    EXPECT_TRUE(wait_until_said(process, "stuck: nothing has moved on any node")) << log();
   }
   const ProcessEnd end = process.wait();
   EXPECT_EQ(end.exit_code, 1) << end.err;

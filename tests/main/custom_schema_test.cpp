@@ -23,9 +23,10 @@ class CustomSchema : public ToyRun {
   }
 
   JsonValue generate(const std::string& name, const Words& more = {}) const {
-    Words words{"generate", checkpoint(name, 0), "--out", path(name + ".h5"), "--events", "20",
-                "--force"};
-    words.insert(words.end(), more.begin(), more.end());
+    Words words =
+        Words{"generate", checkpoint(name, 0), "--out", path(name + ".h5"), "--events", "20",
+              "--force"} +
+        more;
     const ProcessEnd end = call(words);
     EXPECT_EQ(end.exit_code, 0) << end.err;
     return last_line(call({"data", "info", path(name + ".h5"), "--json"}));
@@ -38,10 +39,8 @@ class CustomSchema : public ToyRun {
 };
 
 TEST_F(CustomSchema, GeneratesInTheSchemaThatHoldsWhatTheModelKnows) {
-  Words with_angle = custom_;
-  with_angle.insert(with_angle.end(), {"--set", "data.names.angle=theta"});
   // The same training: where no angle is named it is 90 degrees.
-  summary_of("angle", with_angle);
+  summary_of("angle", custom_ + Words{"--set", "data.names.angle=theta"});
   summary_of("fixed", custom_);
 
   const JsonValue fixed = generate("fixed");

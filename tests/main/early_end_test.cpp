@@ -20,24 +20,21 @@ class EarlyEnd : public testing::Test {
  protected:
   // Making its data would take it minutes.
   static Words words(const Words& more) {
-    Words words{"run",   "quickstart",
-                "--out", "runs/a",
-                "--set", "data.synthetic.events=1000000",
-                "--set", "actors.monitor.listen=127.0.0.1:0"};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return Words{"run",   "quickstart",
+                 "--out", "runs/a",
+                 "--set", "data.synthetic.events=1000000",
+                 "--set", "actors.monitor.listen=127.0.0.1:0"} +
+           more;
   }
   // Ends the run by the signal once it takes signals, which it does before it has a page.
   ProcessEnd ended_by(int signal, const Words& more) {
     Process process(command(words(more)), {.folder = folder_.path()});
     const std::string log = folder_ / "runs/a/log.txt";
-    while (process.running() && read_text(log).find("watch it at") == std::string::npos) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+    process.wait_until([&] { return read_text(log).find("watch it at") != std::string::npos; });
     process.send(signal);
     return process.wait();
   }
-  pipeline::TemporaryFolder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(EarlyEnd, IsSaidAndLeavesNoFolder) {
@@ -69,7 +66,7 @@ class FirstMoment : public ToyRun {
   }
   static void expect_told(const Words& words) {
     Process process(command(words));
-    while (process.running() && !holds(process.pid(), SIGINT)) std::this_thread::yield();
+    process.wait_until([&] { return holds(process.pid(), SIGINT); });
     process.send(SIGINT);
     const ProcessEnd end = process.wait();
     const std::string name = testing::PrintToString(words);
@@ -88,8 +85,8 @@ TEST_F(FirstMoment, OfARunIsLateEnoughForASignalToBeToldOf) {
 TEST_F(FirstMoment, OfARunThatGoesOnIsLateEnoughForASignalToBeToldOf) {
   run("a");
   for (const Words& more : {Words{}, {"--workers", "1"}}) {
-    Words words{"run", "--resume", path("a"), "--json", "--set", "train.epochs=1000000"};
-    words.insert(words.end(), more.begin(), more.end());
+    Words words =
+        Words{"run", "--resume", path("a"), "--json", "--set", "train.epochs=1000000"} + more;
     expect_told(words);
   }
 }

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "tests/main/json_value.h"
 #include "tests/main/toy_run.h"
+#include "tests/support/json_value.h"
 
 namespace troupe {
 namespace {

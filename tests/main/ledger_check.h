@@ -1,16 +1,15 @@
 #pragma once
 
-// What tests/main/ledger says of a run: whether it made every step once, of the events that belong
-// to it.
+// tests/main/ledger tells whether a run made every step once, of the events that belong to it.
 
 #include <cstdint>
 #include <string>
 
-#include "tests/main/process.h"
+#include "tests/support/process.h"
 
 namespace troupe {
 
-// Of training events the toy has.
+// The number of the toy's training events.
 inline constexpr std::uint64_t kToyEvents = 180;
 
 // The program's end. `run` is a folder.

@@ -68,7 +68,7 @@ class Ledger : public ToyRun {
  protected:
   // All 200 events are for training.
   JsonValue ledger_of(const std::string& name, Words more) {
-    more.insert(more.end(), {"--set", "data.test_one_in=0"});
+    more = more + Words{"--set", "data.test_one_in=0"};
     return summary_of(name, more)["ledger"];
   }
 };

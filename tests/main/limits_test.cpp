@@ -16,8 +16,7 @@ TEST_F(ToyRun, ARunThatNeedsMoreMemoryThanThereIsIsRefusedBeforeItsFolderExists)
   expect_refused(run("a", huge), 3, {"a run needs", "GB may be used here", "train.micro_batches"});
   EXPECT_FALSE(std::filesystem::exists(path("a")));
 
-  Words check{"check", path("toy.yaml"), "--no-data"};
-  check.insert(check.end(), huge.begin(), huge.end());
+  Words check = Words{"check", path("toy.yaml"), "--no-data"} + huge;
   const ProcessEnd end = call(check);
   EXPECT_EQ(end.exit_code, 0) << "the run may be meant for another machine";
   EXPECT_THAT(end.err, HasSubstr("troupe: warning: a run needs"));
@@ -27,8 +26,7 @@ TEST_F(ToyRun, ARunThatNeedsMoreMemoryThanThereIsIsRefusedBeforeItsFolderExists)
 TEST_F(ToyRun, MembersOfThisMachineThatDoNotFitAreToldToBeFewer) {
   const Words huge{
       "--workers", "3", "--set", "train.micro_batch=65536", "--set", "train.micro_batches=65536"};
-  Words check{"check", path("toy.yaml")};
-  check.insert(check.end(), huge.begin(), huge.end());
+  Words check = Words{"check", path("toy.yaml")} + huge;
   const std::string several = " or more on this machine, for 3 processes of up to ";
   const std::string one = " or more in one process, and ";
   for (const ProcessEnd& end : {run("a", huge), call(check)}) {

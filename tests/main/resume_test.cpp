@@ -12,7 +12,6 @@
 
 #include <fmt/format.h>
 
-#include "runtime/base/random.h"
 #include "tests/main/toy_run.h"
 
 namespace troupe {
@@ -30,22 +29,6 @@ const Words kValidating{"--set", "actors.validator={every: 1 epoch, events: 10}"
 
 class Interrupted : public ToyRun {
  protected:
-  static Words until(std::uint64_t iterations, Words more = {}) {
-    more.insert(more.end(), {"--set", "train.epochs=1000000", "--set",
-                             fmt::format("train.iterations={}", iterations)});
-    return more;
-  }
-  // Starts or goes on with run "a" and stops it some steps after its newest checkpoint.
-  ProcessEnd interrupt(int signal_number, std::uint32_t draw) const {
-    const bool fresh = !std::filesystem::exists(path("a"));
-    Process process(
-        command(fresh ? run_words("a", kEndless) : Words{"run", "--resume", path("a")}));
-    const std::uint64_t from = fresh ? 0 : newest_step("a");
-    const double share = runtime::random_uniform({.seed = 7}, draw);
-    wait_for_checkpoint(process, "a", from + 1 + static_cast<std::uint64_t>(share * 60));
-    process.send(signal_number);
-    return process.wait();
-  }
   std::vector<std::uint64_t> metric_steps(const std::string& name) const {
     std::vector<std::uint64_t> steps;
     for (const JsonValue& line : json_lines(path(name + "/metrics.jsonl"))) {
@@ -57,7 +40,7 @@ class Interrupted : public ToyRun {
 
 TEST_F(Interrupted, RunStoppedAtAnyStepGoesOnToTheSameHashAndMetrics) {
   for (std::uint32_t stop = 0; stop < 4; ++stop) {
-    const ProcessEnd end = interrupt(stop % 2 == 0 ? SIGTERM : SIGINT, stop);
+    const ProcessEnd end = interrupt(stop % 2 == 0 ? SIGTERM : SIGINT, stop, 60, kEndless);
     ASSERT_EQ(end.exit_code, stop % 2 == 0 ? 143 : 130) << end.err;
     EXPECT_THAT(end.err, HasSubstr("--resume " + path("a")));
     const JsonValue summary = parse_json(read_text(path("a/summary.json")));
@@ -65,8 +48,8 @@ TEST_F(Interrupted, RunStoppedAtAnyStepGoesOnToTheSameHashAndMetrics) {
     EXPECT_EQ(summary["steps"].integer(), newest_step("a"));
   }
   const std::uint64_t iterations = newest_step("a") / 4 + 5;
-  const JsonValue whole = summary_of("whole", until(iterations));
-  const JsonValue parts = resumed("a", until(iterations));
+  const JsonValue whole = summary_of("whole", until_iteration(iterations));
+  const JsonValue parts = resumed("a", until_iteration(iterations));
   EXPECT_EQ(parts["state_hash"].text(), whole["state_hash"].text());
   EXPECT_EQ(parts["ledger"]["events"].integer(), whole["ledger"]["events"].integer());
   EXPECT_EQ(parts["ledger"]["sum"].text(), whole["ledger"]["sum"].text());
@@ -79,12 +62,12 @@ TEST_F(Interrupted, RunStoppedAtAnyStepGoesOnToTheSameHashAndMetrics) {
 TEST_F(Interrupted, KilledRunGoesOnToTheSameHash) {
   std::uint64_t resumed_at = 0;
   for (std::uint32_t kill = 0; kill < 4; ++kill) {
-    ASSERT_EQ(interrupt(SIGKILL, 10 + kill).signal, SIGKILL);
+    ASSERT_EQ(interrupt(SIGKILL, 10 + kill, 60, kEndless).signal, SIGKILL);
     resumed_at = newest_step("a");
   }
   const std::uint64_t iterations = newest_step("a") / 4 + 5;
-  const std::string whole = hash_of("whole", until(iterations));
-  EXPECT_EQ(resumed("a", until(iterations))["state_hash"].text(), whole);
+  const std::string whole = hash_of("whole", until_iteration(iterations));
+  EXPECT_EQ(resumed("a", until_iteration(iterations))["state_hash"].text(), whole);
   const auto steps = metric_steps("a");
   for (std::size_t i = 1; i < steps.size(); ++i) ASSERT_GT(steps[i], steps[i - 1]);
   ASSERT_GE(steps.size(), iterations * 4 - resumed_at);
@@ -119,9 +102,7 @@ TEST_F(Interrupted, ResumeOfAFinishedRunChangesNothing) {
 }
 
 TEST_F(Interrupted, ResumeKeepsWhatWasSaidOfTheStateItGoesOnFrom) {
-  Words words = kValidating;
-  words.insert(words.end(), {"--set", "train.epochs=1"});
-  run("a", words);
+  run("a", kValidating + Words{"--set", "train.epochs=1"});
   resumed("a", {"--set", "train.epochs=2"});
   std::vector<std::string> said;
   for (const JsonValue& line : json_lines(path("a/metrics.jsonl"))) {
@@ -148,9 +129,7 @@ TEST_F(Interrupted, RunStoppedAfterAFallBackKeepsWhatItSaved) {
     return read_text(path("a/nodes.json")).find("running") != std::string::npos &&
            std::count(metrics.begin(), metrics.end(), '\n') > 50;
   };
-  while (process.running() && !training()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  process.wait_until([&] { return training(); });
   process.send(SIGTERM);
   EXPECT_EQ(process.wait().exit_code, 143);
   ASSERT_EQ(checkpoints("a").size(), 1);
@@ -215,18 +194,14 @@ TEST_F(Interrupted, OtherDataInTheSameFileIsRefused) {
 // Its first checkpoint may be hours away.
 TEST_F(Interrupted, RunKilledBeforeItsFirstCheckpointGoesOnToTheSameHash) {
   const Words never{"--set", "actors.checkpointer.every=none"};
-  Words words = run_words("a", kEndless);
-  words.insert(words.end(), never.begin(), never.end());
-  Process process(command(words));
-  while (process.running() && read_text(path("a/metrics.jsonl")).empty()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  Process process(command(run_words("a", kEndless) + never));
+  process.wait_until([&] { return !read_text(path("a/metrics.jsonl")).empty(); });
   process.send(SIGKILL);
   ASSERT_EQ(process.wait().signal, SIGKILL);
   ASSERT_TRUE(checkpoints("a").empty());
   expect_refused(run("a"), 2, {"holds a run already", "--resume"});
-  const std::string whole = hash_of("whole", until(7));
-  EXPECT_EQ(resumed("a", until(7))["state_hash"].text(), whole);
+  const std::string whole = hash_of("whole", until_iteration(7));
+  EXPECT_EQ(resumed("a", until_iteration(7))["state_hash"].text(), whole);
   EXPECT_THAT(read_text(path("a/log.txt")), HasSubstr("from the initial state"));
   const auto steps = metric_steps("a");
   ASSERT_EQ(steps.size(), 28);
@@ -310,7 +285,7 @@ TEST_F(Interrupted, TopologyOfAResumedRunStillSaysWhereItsValuesCameFrom) {
 
 // As when the terminal of a run is closed.
 TEST_F(Interrupted, HangUpSavesTheLastStateAsAStopDoes) {
-  ASSERT_EQ(interrupt(SIGHUP, 20).exit_code, 129);
+  ASSERT_EQ(interrupt(SIGHUP, 20, 60, kEndless).exit_code, 129);
   const JsonValue summary = parse_json(read_text(path("a/summary.json")));
   EXPECT_TRUE(summary["stopped"].truth());
   EXPECT_EQ(summary["steps"].integer(), newest_step("a"));
@@ -349,8 +324,8 @@ TEST_F(Interrupted, FolderThatIsRemovedInMidRunIsMadeAgainAndTheRunGoesOnToTheSa
   EXPECT_THAT(end.err, HasSubstr("was moved to " + path("away")));
   EXPECT_EQ(metric_steps("a").size(), newest_step("a")) << "the lines from before it was moved too";
   const std::uint64_t iterations = newest_step("a") / 4 + 5;
-  const std::string whole = hash_of("whole", until(iterations));
-  EXPECT_EQ(resumed("a", until(iterations))["state_hash"].text(), whole);
+  const std::string whole = hash_of("whole", until_iteration(iterations));
+  EXPECT_EQ(resumed("a", until_iteration(iterations))["state_hash"].text(), whole);
 }
 
 // Nothing can be made below a file.
@@ -372,8 +347,8 @@ TEST_F(Interrupted, StateThatTheFolderDoesNotTakeIsSavedElsewhereAndGoesOnToTheS
   EXPECT_THAT(end.err, HasSubstr("go on with: troupe run --resume runs/"));
   std::filesystem::rename(place, path("b"));
   const std::uint64_t iterations = newest_step("b") / 4 + 5;
-  const std::string whole = hash_of("whole", until(iterations));
-  EXPECT_EQ(resumed("b", until(iterations))["state_hash"].text(), whole);
+  const std::string whole = hash_of("whole", until_iteration(iterations));
+  EXPECT_EQ(resumed("b", until_iteration(iterations))["state_hash"].text(), whole);
 }
 
 TEST_F(Interrupted, SignalWhileShowersAreMadeEndsAtOnceAndLeavesTheFolderFree) {
@@ -383,9 +358,7 @@ TEST_F(Interrupted, SignalWhileShowersAreMadeEndsAtOnceAndLeavesTheFolderFree) {
     std::filesystem::remove_all(path("data"));
     Process process(command(words));
     // Made when the showers begin.
-    while (process.running() && !std::filesystem::exists(path("data"))) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    process.wait_until([&] { return std::filesystem::exists(path("data")); });
     process.send(number);
     EXPECT_EQ(process.wait().exit_code, code);
     EXPECT_TRUE(std::filesystem::is_empty(path("data")));
@@ -395,10 +368,10 @@ TEST_F(Interrupted, SignalWhileShowersAreMadeEndsAtOnceAndLeavesTheFolderFree) {
 }
 
 TEST_F(Interrupted, FirstUserSignalWritesACheckpointAndTrainingGoesOn) {
-  Words words = run_words("a", kEndless);
-  words.insert(words.end(), {"--set", "actors.checkpointer={every: none, keep: 1000}"});
+  Words words =
+      run_words("a", kEndless) + Words{"--set", "actors.checkpointer={every: none, keep: 1000}"};
   Process process(command(words));
-  // What is asked for before training begins is asked for in vain.
+  // A request before training begins is in vain.
   while (process.running() && checkpoints("a").empty()) {
     if (std::filesystem::exists(path("a/log.txt"))) process.send(SIGUSR1);
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -406,9 +379,7 @@ TEST_F(Interrupted, FirstUserSignalWritesACheckpointAndTrainingGoesOn) {
   ASSERT_TRUE(process.running());
   const std::string written = checkpoint("a", 0);
   const std::size_t steps = metric_steps("a").size();
-  while (process.running() && metric_steps("a").size() < steps + 8) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+  process.wait_until([&] { return metric_steps("a").size() >= steps + 8; });
   process.send(SIGTERM);
   EXPECT_EQ(process.wait().exit_code, 143);
   EXPECT_EQ(call({"inspect", written}).exit_code, 0);

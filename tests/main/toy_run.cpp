@@ -3,11 +3,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -29,11 +27,13 @@ cluster: {rebalance: false}
 
 }  // namespace
 
-Words command(const Words& words) {
-  Words all{TROUPE_BINARY};
-  all.insert(all.end(), words.begin(), words.end());
-  return all;
+Words until_iteration(std::uint64_t iterations, Words more) {
+  more = more + Words{"--set", "train.epochs=1000000", "--set",
+                      fmt::format("train.iterations={}", iterations)};
+  return more;
 }
+
+Words command(const Words& words) { return Words{TROUPE_BINARY} + words; }
 
 ProcessEnd call(const Words& words, const ProcessOptions& options) {
   ProcessEnd end = Process(command(words), options).wait();
@@ -47,16 +47,6 @@ JsonValue last_line(const ProcessEnd& end) {
   text.remove_suffix(1);
   const std::size_t before = text.rfind('\n');
   return parse_json(before == std::string_view::npos ? text : text.substr(before + 1));
-}
-
-std::string read_text(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
-
-void write_text(const std::string& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary) << text;
 }
 
 std::vector<JsonValue> json_lines(const std::string& path) {
@@ -96,9 +86,7 @@ ToyRun::ToyRun() {
 }
 
 Words ToyRun::run_words(const std::string& name, const Words& more) const {
-  Words words{"run", path("toy.yaml"), "--out", path(name)};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+  return Words{"run", path("toy.yaml"), "--out", path(name)} + more;
 }
 
 ProcessEnd ToyRun::run(const std::string& name, const Words& more,
@@ -115,9 +103,7 @@ JsonValue ToyRun::summary_of(const std::string& name, const Words& more) const {
 }
 
 JsonValue ToyRun::resumed(const std::string& name, const Words& more) const {
-  Words words{"run", "--resume", path(name), "--json"};
-  words.insert(words.end(), more.begin(), more.end());
-  const ProcessEnd end = call(words);
+  const ProcessEnd end = call(Words{"run", "--resume", path(name), "--json"} + more);
   EXPECT_EQ(end.exit_code, 0) << end.err;
   return last_line(end);
 }
@@ -147,12 +133,23 @@ std::uint64_t ToyRun::newest_step(const std::string& name) const {
 
 void ToyRun::wait_for_checkpoint(Process& process, const std::string& name,
                                  std::uint64_t step) const {
-  const std::string wanted = fmt::format("step-{:012}.h5", step);
-  while (process.running()) {
+  process.wait_until([&] {
     const auto names = checkpoints(name);
-    if (!names.empty() && names.front() >= wanted) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+    return !names.empty() && names.front() >= fmt::format("step-{:012}.h5", step);
+  });
+}
+
+ProcessEnd ToyRun::interrupt(int signal_number, std::uint32_t draw, std::uint64_t most,
+                             const Words& endless, const Words& more) const {
+  const bool fresh = !std::filesystem::exists(path("a"));
+  Process process(
+      command((fresh ? run_words("a", endless) : Words{"run", "--resume", path("a")}) + more));
+  const std::uint64_t from = fresh ? 0 : newest_step("a");
+  const double share = runtime::random_uniform({.seed = 7}, draw);
+  const auto steps = static_cast<std::uint64_t>(share * static_cast<double>(most));
+  wait_for_checkpoint(process, "a", from + 1 + steps);
+  process.send(signal_number);
+  return process.wait();
 }
 
 void ToyRun::expect_refused(const ProcessEnd& end, int code,

@@ -9,13 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "tests/main/json_value.h"
-#include "tests/main/process.h"
 #include "tests/pipeline/data_fixture.h"
+#include "tests/support/json_value.h"
+#include "tests/support/process.h"
 
 namespace troupe {
 
-using Words = std::vector<std::string>;
+// The words of a run that ends after so many iterations.
+Words until_iteration(std::uint64_t iterations, Words more = {});
 
 // Runs `troupe words...` to its end.
 ProcessEnd call(const Words& words, const ProcessOptions& options = {});
@@ -24,8 +25,6 @@ Words command(const Words& words);
 
 // The last line, which --json promises to be an object.
 JsonValue last_line(const ProcessEnd& end);
-std::string read_text(const std::string& path);
-void write_text(const std::string& path, const std::string& text);
 std::vector<JsonValue> json_lines(const std::string& path);
 std::uint64_t integer_of(const std::string& hexadecimal);
 
@@ -62,11 +61,15 @@ class ToyRun : public testing::Test {
   std::uint64_t newest_step(const std::string& name) const;
   // Waits until the run has a checkpoint of `step` or a later one.
   void wait_for_checkpoint(Process& process, const std::string& name, std::uint64_t step) const;
+  // Starts run "a" with the words of a run without an end, or goes on with it where it is there,
+  // and sends it the signal 1 to `most` steps after its newest checkpoint, as `draw` has it.
+  ProcessEnd interrupt(int signal_number, std::uint32_t draw, std::uint64_t most,
+                       const Words& endless, const Words& more = {}) const;
   // Expects exit `code`, nothing on standard output, and all `parts` in standard error.
   static void expect_refused(const ProcessEnd& end, int code,
                              const std::vector<std::string>& parts);
 
-  pipeline::TemporaryFolder folder_;
+  TemporaryFolder folder_;
 };
 
 }  // namespace troupe

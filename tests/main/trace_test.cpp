@@ -11,9 +11,7 @@ namespace troupe {
 namespace {
 
 ProcessEnd check_trace(const Words& files) {
-  Words words{TROUPE_SOURCE_DIR "/tests/main/check_trace"};
-  words.insert(words.end(), files.begin(), files.end());
-  return Process(words).wait();
+  return Process(Words{TROUPE_SOURCE_DIR "/tests/main/check_trace"} + files).wait();
 }
 
 JsonValue contents_of(const Words& files) {
@@ -36,9 +34,7 @@ TEST_F(Traces, OfOneProcessJoinWhatIsSentWithWhatIsHandled) {
 }
 
 TEST_F(Traces, OfSeveralProcessesHaveTheSameMessagesAtBothEnds) {
-  Words words = kShort;
-  words.insert(words.end(), {"--workers", "2"});
-  summary_of("a", words);
+  summary_of("a", kShort + Words{"--workers", "2"});
   const JsonValue contents = contents_of(
       {path("a/trace/head.json"), path("a/trace/member.0.json"), path("a/trace/member.1.json")});
   EXPECT_EQ(contents["processes"].list().size(), 3U);

@@ -22,7 +22,7 @@ struct Mistake {
 };
 
 void expect_said(const std::vector<Mistake>& mistakes) {
-  const pipeline::TemporaryFolder folder;
+  const TemporaryFolder folder;
   for (const Mistake& mistake : mistakes) {
     const ProcessEnd end = call(mistake.words, {.folder = folder.path()});
     const std::string name = testing::PrintToString(mistake.words);
@@ -234,7 +234,7 @@ TEST_F(FolderForFile, LinksLeadToTheNewestAndTheBestCheckpoint) {
 }
 
 TEST(Usage, TopologyThatComesWithTheProgramIsFoundByItsName) {
-  const pipeline::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const ProcessEnd end = call({"check", "quickstart", "--json"}, {.folder = folder.path()});
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.err, HasSubstr("taking the topology quickstart that comes with the program"));

@@ -41,26 +41,16 @@ class HeldFolder {
   int lock_;
 };
 
-// A page of folders that lasts as long as this object. Its standard output and error go to files,
-// since the address must be known while it serves.
+// A page of folders that lasts as long as this object.
 class WatchPage {
  public:
-  explicit WatchPage(const std::vector<std::string>& folders,
-                     const std::string& listen = "127.0.0.1:0") {
-    Words words = command({"watch", "--web", "--listen", listen});
-    words.insert(words.end(), folders.begin(), folders.end());
-    const std::string out = folder_ / "out";
-    std::string line;
-    for (const std::string& word : words) line += "'" + word + "' ";
-    process_ = std::make_unique<Process>(
-        Words{"/bin/sh", "-c", "exec " + line + "> " + out + " 2> /dev/null"});
-    while (read_text(out).find('\n') == std::string::npos && process_->running()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    address_ = read_text(out).substr(0, read_text(out).find('\n'));
+  explicit WatchPage(const Words& folders, const std::string& listen = "127.0.0.1:0")
+      : process_(command(Words{"watch", "--web", "--listen", listen} + folders)) {
+    process_.wait_until([&] { return process_.out().find('\n') != std::string::npos; });
+    address_ = process_.out().substr(0, process_.out().find('\n'));
   }
   const std::string& address() const { return address_; }
-  Process& process() { return *process_; }
+  Process& process() { return process_; }
   std::string get(const std::string& path) const {
     auto parsed = telemetry::parse_page_address(address_);
     CHECK(parsed.ok(), parsed.error().message);
@@ -69,8 +59,7 @@ class WatchPage {
   }
 
  private:
-  pipeline::TemporaryFolder folder_;
-  std::unique_ptr<Process> process_;
+  Process process_;
   std::string address_;
 };
 
@@ -101,9 +90,7 @@ TEST_F(ToyRun, WatchDrawsInPlaceOnATerminal) {
 
 TEST_F(ToyRun, WatchFollowsARunUntilItEnds) {
   Process training(command(run_words("a")));
-  while (!std::filesystem::exists(path("a/metrics.jsonl")) && training.running()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+  training.wait_until([&] { return std::filesystem::exists(path("a/metrics.jsonl")); });
   const ProcessEnd watched = call({"watch", path("a"), "--json"});
   EXPECT_EQ(watched.exit_code, 0) << watched.err;
   EXPECT_EQ(last_line(watched)["state"].text(), "ended");
@@ -130,11 +117,9 @@ TEST_F(ToyRun, WatchLeavesOutLinesThatAreNone) {
 }
 
 TEST(Watch, FolderWithoutARunIsADataErrorThatSaysWhatToDo) {
-  const pipeline::TemporaryFolder folder;
+  const TemporaryFolder folder;
   for (const Words& more : {Words{}, Words{"--web"}}) {
-    Words words{"watch", folder.path()};
-    words.insert(words.end(), more.begin(), more.end());
-    const ProcessEnd end = call(words);
+    const ProcessEnd end = call(Words{"watch", folder.path()} + more);
     EXPECT_EQ(end.exit_code, 4);
     EXPECT_THAT(end.err, HasSubstr(folder.path()));
     EXPECT_THAT(end.err, HasSubstr("troupe run --out"));
@@ -143,9 +128,7 @@ TEST(Watch, FolderWithoutARunIsADataErrorThatSaysWhatToDo) {
 
 TEST(Watch, AddressThatNobodyListensAtIsAnErrorAtOnce) {
   for (const Words& more : {Words{}, Words{"--waits"}}) {
-    Words words{"watch", "http://127.0.0.1:1/"};
-    words.insert(words.end(), more.begin(), more.end());
-    const ProcessEnd end = call(words);
+    const ProcessEnd end = call(Words{"watch", "http://127.0.0.1:1/"} + more);
     EXPECT_EQ(end.exit_code, 5);
     EXPECT_THAT(end.err, HasSubstr("127.0.0.1:1"));
   }
@@ -164,7 +147,7 @@ TEST_F(ToyRun, WatchServesThePageOfSeveralFolders) {
   EXPECT_EQ(history["progress"]["state"].text(), "ended");
   EXPECT_THAT(page.get("/api/runs/0/trace"), HasSubstr("read from its folder"));
 
-  // What is served can be watched by its address in turn.
+  // The page can be watched by its address in turn.
   const ProcessEnd end = call({"watch", page.address(), "--json"});
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_EQ(last_line(end)["steps"].integer(), 88u);
@@ -177,8 +160,8 @@ TEST_F(ToyRun, WatchServesThePageOfSeveralFolders) {
   EXPECT_EQ(page.process().wait().exit_code, 143);
 }
 
-// What the page says of its runs, by their numbers: the stream of all of them, read on a thread of
-// its own until it is told to stop.
+// The stream of all runs of a page, by their numbers, read on a thread of its own until it is told
+// to stop.
 class FollowedRuns {
  public:
   FollowedRuns(const std::string& address, const std::string& path) {
@@ -199,21 +182,19 @@ class FollowedRuns {
   // Waits until all runs are in these states; the steps of each. CHECKs that it comes to that.
   std::vector<std::uint64_t> until(const std::vector<std::string>& states) {
     std::vector<std::string> now;
-    for (int tries = 0; tries < 12'000; ++tries) {
-      {
-        const std::scoped_lock lock(mutex_);
-        now.clear();
-        std::vector<std::uint64_t> steps;
-        for (const auto& [number, run] : runs_) {
-          now.push_back(run.progress->state);
-          steps.push_back(run.progress->steps);
-        }
-        if (now == states) return steps;
+    std::vector<std::uint64_t> steps;
+    const bool came = wait_for([&] {
+      const std::scoped_lock lock(mutex_);
+      now.clear();
+      steps.clear();
+      for (const auto& [number, run] : runs_) {
+        now.push_back(run.progress->state);
+        steps.push_back(run.progress->steps);
       }
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    CHECK(false, fmt::format("the runs are {}", fmt::join(now, ", ")));
-    return {};
+      return now == states;
+    });
+    CHECK(came, fmt::format("the runs are {}", fmt::join(now, ", ")));
+    return steps;
   }
 
  private:
@@ -234,9 +215,7 @@ TEST_F(ToyRun, WatchFollowsAllLiveRunsOfItsPageToTheirEndsAndWhenTheyAreResumed)
   const Words long_one{"--set", "train.epochs=100000"};
   Process a(command(run_words("a", long_one))), b(command(run_words("b", long_one)));
   for (const char* lines : {"a/metrics.jsonl", "b/metrics.jsonl"}) {
-    while (!std::filesystem::exists(path(lines)) && a.running() && b.running()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+    a.wait_until([&] { return std::filesystem::exists(path(lines)); });
   }
   const WatchPage page({path("a"), path("b")});
   FollowedRuns followed(page.address(), "/api/runs/0,1/stream");
@@ -260,27 +239,20 @@ TEST_F(ToyRun, WatchSaysThatAnAddressHasGoneAndGoesOnWhenItIsBack) {
   run("a");
   const HeldFolder held(path("a"));
   std::filesystem::rename(path("a/summary.json"), path("summary"));
-  auto page = std::make_unique<WatchPage>(std::vector<std::string>{path("a")});
-  const std::string told = path("told"), said = path("said");
-  Process watching(
-      {"/bin/sh", "-c",
-       "exec '" TROUPE_BINARY "' watch " + page->address() + " > " + told + " 2> " + said});
-  while (read_text(told).empty() && watching.running()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+  auto page = std::make_unique<WatchPage>(Words{path("a")});
+  Process watching(command({"watch", page->address()}));
+  watching.wait_until([&] { return !watching.out().empty(); });
   const std::string address = page->address();
   page.reset();
-  while (read_text(said).find("does not answer any more") == std::string::npos &&
-         watching.running()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  EXPECT_TRUE(watching.running()) << read_text(said);
+  EXPECT_TRUE(watching.wait_until([&] {
+    return watching.err().find("does not answer any more") != std::string::npos;
+  })) << watching.err();
   std::filesystem::rename(path("summary"), path("a/summary.json"));
   const std::string place = address.substr(7, address.size() - 8);  // of http://PLACE/
-  page = std::make_unique<WatchPage>(std::vector<std::string>{path("a")}, place);
+  page = std::make_unique<WatchPage>(Words{path("a")}, place);
   EXPECT_EQ(page->address(), address);
   EXPECT_EQ(watching.wait().exit_code, 0);
-  EXPECT_THAT(read_text(told), HasSubstr("ended"));
+  EXPECT_THAT(watching.out(), HasSubstr("ended"));
 }
 
 TEST_F(ToyRun, WatchEndsOnASignal) {
@@ -288,35 +260,26 @@ TEST_F(ToyRun, WatchEndsOnASignal) {
   const HeldFolder held(path("a"));
   std::filesystem::remove(path("a/summary.json"));
   for (const int number : {SIGINT, SIGTERM}) {
-    const std::string told = path("told");
-    Process watching({"/bin/sh", "-c",
-                      "exec '" TROUPE_BINARY "' watch " + path("a") + " --json > " + told + " 2> " +
-                          path("said")});
-    while (read_text(path("said")).empty() && watching.running()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+    Process watching(command({"watch", path("a"), "--json"}));
+    watching.wait_until([&] { return !watching.err().empty(); });
     watching.send(number);
-    EXPECT_EQ(watching.wait().exit_code, 128 + number);
-    EXPECT_EQ(parse_json(read_text(told))["state"].text(), "training");
-    std::filesystem::remove(path("said"));
+    const ProcessEnd end = watching.wait();
+    EXPECT_EQ(end.exit_code, 128 + number);
+    EXPECT_EQ(last_line(end)["state"].text(), "training");
   }
 }
 
 TEST_F(ToyRun, WatchSaysThatASignalEndedItBeforeAllWasRead) {
   run("a");
   std::filesystem::resize_file(path("a/metrics.jsonl"), std::uint64_t{1} << 38);  // takes no room
-  const std::string told = path("told"), said = path("said");
-  Process watching(
-      {"/bin/sh", "-c",
-       "exec '" TROUPE_BINARY "' watch " + path("a") + " --json > " + told + " 2> " + said});
-  while (read_text(said).empty() && watching.running()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+  Process watching(command({"watch", path("a"), "--json"}));
+  watching.wait_until([&] { return !watching.err().empty(); });
   watching.send(SIGINT);
-  EXPECT_EQ(watching.wait().exit_code, 130);
+  const ProcessEnd end = watching.wait();
+  EXPECT_EQ(end.exit_code, 130);
   const std::string why = "ended by signal 2 before " + path("a") + " was read";
-  EXPECT_THAT(read_text(said), HasSubstr(why));
-  const JsonValue object = parse_json(read_text(told));
+  EXPECT_THAT(end.err, HasSubstr(why));
+  const JsonValue object = last_line(end);
   EXPECT_EQ(object["error"].text(), why);
   EXPECT_EQ(object["exit_code"].integer(), 130u);
 }

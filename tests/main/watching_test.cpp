@@ -32,7 +32,7 @@ class Watching : public ClusterRun {
     constexpr std::string_view kWords = "watch it at http://127.0.0.1:";
     std::size_t at = std::string::npos;
     std::string log;
-    const bool told = wait_until(process, [&] {
+    const bool told = process.wait_until([&] {
       const std::string file = path(name + "/log.txt");
       if (std::filesystem::exists(file)) log = read_text(file);
       at = log.find(kWords);
@@ -68,17 +68,13 @@ class Watching : public ClusterRun {
   }
   // Any free port, so that tests beside this one do not meet.
   Words watched(const Words& more = {}) const {
-    Words words{"--set", "actors.monitor.listen=127.0.0.1:0"};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return Words{"--set", "actors.monitor.listen=127.0.0.1:0"} + more;
   }
 };
 
 TEST_F(Watching, StateIsTheSameWhoeverWatchesAndWhateverBecomesOfIt) {
   const Words validating{"--set", "actors.validator={every: 1 epoch, events: 20}"};
-  Words words = kUnwatched;
-  words.insert(words.end(), validating.begin(), validating.end());
-  const std::string hash = hash_of("unwatched", words);
+  const std::string hash = hash_of("unwatched", kUnwatched + validating);
   EXPECT_EQ(hash_of("watched", watched({"--set", "actors.monitor.publish=ipc://" + path("stream"),
                                         validating[0], validating[1]})),
             hash);
@@ -100,11 +96,11 @@ TEST_F(Watching, RunThatIsNotWatchedLeavesNoEventFileAndNamesNoPage) {
 }
 
 TEST_F(Watching, PageOfARunningTrainingTellsHowFarItIs) {
-  Words words = watched(kEndlessRun);
-  words.insert(words.end(), {"--set", "actors.validator={every: 5 iterations, events: 20}"});
+  Words words =
+      watched(kEndlessRun) + Words{"--set", "actors.validator={every: 5 iterations, events: 20}"};
   Process process(command(run_words("a", words)));
   const std::uint16_t port = page_port(process, "a");
-  wait_until_training(process, "a", 200);
+  wait_until_training(process, 200);
   EXPECT_EQ(body_of(get(port, "/healthz")), "ok\n");
   const JsonValue runs = parse_json(body_of(get(port, "/api/runs")));
   EXPECT_EQ(runs["runs"].list().at(0)["folder"].text(), path("a"));
@@ -133,25 +129,22 @@ TEST_F(Watching, PageOfARunningTrainingTellsHowFarItIs) {
   stream.say(fmt::format("GET /api/runs/0/stream HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", port));
   EXPECT_THAT(stream.hear("event: update"), HasSubstr("event: history"));
   process.send(SIGTERM);
-  // Whoever follows is told how it ended.
+  // Followers are told how it ended.
   EXPECT_THAT(stream.hear(R"("state":"stopped")"), HasSubstr(R"("state":"stopped")"));
   EXPECT_EQ(process.wait().exit_code, 143);
 }
 
 TEST_F(Watching, KilledMemberAndItsSuccessorAreShown) {
   Process process(command(run_words("a", watched([] {
-                                      Words words = kEndlessRun;
-                                      words.insert(words.end(), {"--workers", "2"});
-                                      return words;
+                                      return kEndlessRun + Words{"--workers", "2"};
                                     }()))));
   const std::uint16_t port = page_port(process, "a");
-  wait_until_training(process, "a");
+  wait_until_training(process);
   ASSERT_EQ(state_of(history(port), "member.1"), "running");
   ::kill(member(1), SIGKILL);
-  EXPECT_TRUE(wait_until(process, [&] { return state_of(history(port), "member.1") == "dead"; }));
-  EXPECT_TRUE(
-      wait_until(process, [&] { return state_of(history(port), "member.2") == "running"; }));
-  EXPECT_TRUE(wait_until(process, [&] { return actors_of(history(port), "member.2") > 0; }));
+  EXPECT_TRUE(process.wait_until([&] { return state_of(history(port), "member.1") == "dead"; }));
+  EXPECT_TRUE(process.wait_until([&] { return state_of(history(port), "member.2") == "running"; }));
+  EXPECT_TRUE(process.wait_until([&] { return actors_of(history(port), "member.2") > 0; }));
   EXPECT_THAT(body_of(get(port, "/api/runs/0/waits")),
               AllOf(HasSubstr("head\n"), HasSubstr("member.0\n"), HasSubstr("member.2\n"),
                     Not(HasSubstr(": on another node\n"))));
@@ -173,7 +166,7 @@ TEST_F(Watching, ClientsThatNeverReadOrTalkNonsenseHoldUpNothing) {
         fmt::format("GET /api/runs/0/stream HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", port));
     RawClient(port).say(std::string(1 << (i % 16), static_cast<char>(i * 11)));
   }
-  wait_until_training(process, "a", 1000);
+  wait_until_training(process, 1000);
   EXPECT_EQ(body_of(get(port, "/healthz")), "ok\n");
   stop_and_expect_whole(process);
 }
@@ -184,7 +177,7 @@ TEST_F(Watching, RunThatGoesOnShowsWhatWasBeforeAndWhereItWentOn) {
                            "actors.monitor.listen=127.0.0.1:0"}));
   const std::uint16_t port = page_port(process, "a", 2);
   EXPECT_TRUE(
-      wait_until(process, [&] { return history(port)["progress"]["steps"].integer() > 100; }));
+      process.wait_until([&] { return history(port)["progress"]["steps"].integer() > 100; }));
   const JsonValue known = history(port);
   EXPECT_EQ(known["series"]["loss/d_real/generation"]["x"].list().at(0).integer(), 0);
   EXPECT_THAT(marks(known), Contains("went on at step 44"));
@@ -193,11 +186,10 @@ TEST_F(Watching, RunThatGoesOnShowsWhatWasBeforeAndWhereItWentOn) {
 }
 
 TEST_F(Watching, BeyondThisMachineThePageAsksForATokenThatTheRunHasMade) {
-  Words words = kEndlessRun;
-  words.insert(words.end(), {"--set", "actors.monitor.listen=0.0.0.0:0"});
-  Process process(command(run_words("a", words)));
+  Process process(
+      command(run_words("a", kEndlessRun + Words{"--set", "actors.monitor.listen=0.0.0.0:0"})));
   std::string log;
-  ASSERT_TRUE(wait_until(process, [&] {
+  ASSERT_TRUE(process.wait_until([&] {
     if (std::filesystem::exists(path("a/log.txt"))) log = read_text(path("a/log.txt"));
     return log.find("watch it at http://") != std::string::npos;
   }));

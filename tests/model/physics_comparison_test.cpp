@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "model/physics/comparison.h"
@@ -266,11 +267,10 @@ TEST(Table, WarningSpeaksOfAMeritWhereThereIsOne) {
   row.comparison = Comparison{};
   row.comparison->unlike = {Unlikeness::kEnergy};
   const auto text = [&] { return table_text(std::vector{row}); };
-  EXPECT_NE(text().find("! one: nothing like the data:\n"), std::string::npos) << text();
+  EXPECT_THAT(text(), testing::HasSubstr("! one: nothing like the data:\n"));
   row.comparison->merit = FigureOfMerit{};
-  EXPECT_NE(text().find("! one: nothing like the data, so that its merit means nothing:\n"),
-            std::string::npos)
-      << text();
+  EXPECT_THAT(text(), testing::HasSubstr(
+                          "! one: nothing like the data, so that its merit means nothing:\n"));
 }
 
 TEST(Table, JsonHasEveryFigureAndNullForAbsentOnes) {

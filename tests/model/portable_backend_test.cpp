@@ -5,6 +5,7 @@
 #include "model/backend/cpu/plane_vectors.h"
 #include "tests/model/only_targets.h"
 #include "tests/model/op_support.h"
+#include "tests/support/fails_with.h"
 
 namespace troupe::model {
 namespace {
@@ -39,10 +40,7 @@ INSTANTIATE_TEST_SUITE_P(Precision, PortableBackendOf,
 
 TEST(PortableBackend, IsRefusedWithoutFusedMultiplyAdd) {
   const OnlyTargets only(HWY_SSE4);
-  const auto backend = make_portable_backend();
-  ASSERT_FALSE(backend.ok());
-  EXPECT_EQ(backend.error().kind, runtime::ErrorKind::kUsage);
-  EXPECT_NE(backend.error().message.find("AVX2"), std::string::npos);
+  ASSERT_THAT(make_portable_backend(), FailsWith(runtime::ErrorKind::kUsage, "AVX2"));
 }
 
 }  // namespace

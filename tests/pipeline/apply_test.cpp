@@ -8,6 +8,7 @@
 #include "model/exact_sum.h"
 #include "pipeline/steps/training_state.h"
 #include "tests/pipeline/state_example.h"
+#include "tests/support/fails_with.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -289,10 +290,8 @@ TEST_F(EmptyImages, TenIterationsInARowEndTheRunWithACompleteState) {
   TrainingState state = initial();
   for (int i = 0; i < 9; ++i) ASSERT_TRUE(iterate_with(state, {2.0f}).ok());
   EXPECT_EQ(state.empty_iterations, 9u);
-  const auto result = iterate_with(state, {2.0f});
-  ASSERT_FALSE(result.ok());
-  EXPECT_EQ(result.error().kind, runtime::ErrorKind::kDiverged);
-  EXPECT_THAT(result.error().message, HasSubstr("iteration 9: every fake of the last 10"));
+  ASSERT_THAT(iterate_with(state, {2.0f}),
+              FailsWith(runtime::ErrorKind::kDiverged, "iteration 9: every fake of the last 10"));
   EXPECT_EQ(state.step(4), 40u);
   EXPECT_EQ(state.ledger_events, 40u * 8);
   EXPECT_EQ(state.generator.counters.updates, 20u);

@@ -1,19 +1,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-
 #include <algorithm>
-#include <csignal>
 #include <cstring>
-#include <map>
 
 #include "pipeline/checkpoint/checkpoint.h"
-#include "pipeline/checkpoint/checkpoint_folder.h"
 #include "pipeline/checkpoint/checkpoint_seal.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/random.h"
 #include "tests/pipeline/data_fixture.h"
 #include "tests/pipeline/state_example.h"
+#include "tests/support/process_limits.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -21,46 +17,6 @@ namespace {
 using runtime::Buffer;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
-
-// Files in memory. A write that `capacity` bytes do not hold fails and leaves the file all the
-// same, cut off, as after a crash of a machine that does not keep its promises.
-class MemoryDisk final : public runtime::Disk {
- public:
-  runtime::Result<void> replace(const std::string& path,
-                                std::span<const std::byte> bytes) override {
-    if (bytes.size() <= capacity) {
-      files[path] = Buffer::copy_of(bytes);
-      return {};
-    }
-    files[path] = Buffer::copy_of(bytes.first(capacity));
-    return failure("no space left for " + path);
-  }
-  runtime::Result<Buffer> read(const std::string& path) override {
-    if (!files.contains(path)) return failure("no file " + path);
-    return files[path];
-  }
-  runtime::Result<void> remove(const std::string& path) override {
-    files.erase(path);
-    return {};
-  }
-  runtime::Result<std::vector<std::string>> list(const std::string& folder) override {
-    std::vector<std::string> names;
-    for (const auto& [path, file] : files) {
-      if (path.starts_with(folder + "/")) names.push_back(path.substr(folder.size() + 1));
-    }
-    return names;
-  }
-  runtime::Result<void> make_folder(const std::string&) override { return {}; }
-  runtime::Result<void> link(const std::string&, const std::string&) override { return {}; }
-
-  std::map<std::string, Buffer> files;
-  std::size_t capacity = SIZE_MAX;
-
- private:
-  static runtime::Error failure(const std::string& message) {
-    return {runtime::ErrorKind::kData, message};
-  }
-};
 
 class DamagedCheckpoint : public ::testing::Test {
  protected:
@@ -166,21 +122,6 @@ TEST_F(DamagedCheckpoint, StateThatDoesNotMatchItsHashIsRefusedAndShown) {
   EXPECT_NE(summary->state_hash, summary->recomputed_hash);
 }
 
-TEST_F(DamagedCheckpoint, TornFileIsRefusedAndTheNextOlderOneIsWhole) {
-  MemoryDisk disk;
-  const Buffer file = encode();
-  ASSERT_TRUE(disk.replace("run/" + checkpoint_name(4), file.bytes()).ok());
-  for (const std::size_t torn :
-       {std::size_t{0}, std::size_t{100}, std::size_t{512}, file.size() - 1}) {
-    disk.capacity = torn;
-    EXPECT_FALSE(disk.replace("run/" + checkpoint_name(8), file.bytes()).ok());
-    const auto names = checkpoints_newest_first(disk.list("run").value());
-    ASSERT_EQ(names, (std::vector<std::string>{checkpoint_name(8), checkpoint_name(4)}));
-    EXPECT_NE(refusal(disk.read("run/" + names[0]).value()), "");
-    EXPECT_EQ(refusal(disk.read("run/" + names[1]).value()), "");
-  }
-}
-
 // The operating system's own refusal, on real files.
 TEST_F(DamagedCheckpoint, FileSizeLimitLeavesTheOlderFileAndNoOther) {
   const TemporaryFolder folder;
@@ -189,16 +130,10 @@ TEST_F(DamagedCheckpoint, FileSizeLimitLeavesTheOlderFileAndNoOther) {
   const auto write = [&] { return disk.replace(path, encode().bytes()); };
   ASSERT_TRUE(write().ok());
 
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
-  rlimit small = before;
-  small.rlim_cur = 2000;
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
-  const auto failed = write();
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
-  std::signal(SIGXFSZ, handler);
-
+  const auto failed = [&] {
+    const FileSizeLimit limit(2000);
+    return write();
+  }();
   ASSERT_FALSE(failed.ok());
   EXPECT_THAT(failed.error().message, HasSubstr(path));
   EXPECT_EQ(disk.list(folder.path()).value(), std::vector<std::string>{"step-000000000004.h5"});

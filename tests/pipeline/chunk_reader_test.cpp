@@ -1,5 +1,6 @@
 #include "pipeline/data/chunk_reader.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 
 #include "pipeline/data/hdf5_file.h"
 #include "tests/pipeline/data_fixture.h"
+#include "tests/support/fails_with.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -97,7 +99,7 @@ TEST(ChunkReader, SaysWhichFilterItDoesNotKnow) {
   data.write(folder / "a.h5");
   const auto reader = reader_of(folder / "a.h5");
   ASSERT_TRUE(reader.ok());
-  EXPECT_NE(reader->note().find("fletcher32"), std::string::npos) << reader->note();
+  EXPECT_THAT(reader->note(), testing::HasSubstr("fletcher32"));
 }
 
 TEST(ChunkReader, ReadsOnlyTheBlocksAskedFor) {
@@ -130,11 +132,8 @@ TEST(ChunkReader, ChunkThatWasNeverWrittenIsAnErrorWithItsRow) {
   }
   const auto reader = reader_of(folder / "a.h5");
   ASSERT_TRUE(reader.ok()) << reader.error().message;
-  const auto values = read_all(*reader, 2);
-  ASSERT_FALSE(values.ok());
-  EXPECT_EQ(values.error().kind, runtime::ErrorKind::kData);
-  EXPECT_NE(values.error().message.find("row 8 was never written"), std::string::npos)
-      << values.error().message;
+  ASSERT_THAT(read_all(*reader, 2),
+              FailsWith(runtime::ErrorKind::kData, "row 8 was never written"));
 }
 
 TEST(ChunkReader, DatasetThatClaimsMoreThanTheFileHoldsIsRefused) {
@@ -146,8 +145,7 @@ TEST(ChunkReader, DatasetThatClaimsMoreThanTheFileHoldsIsRefused) {
   }
   const auto reader = reader_of(folder / "a.h5");
   ASSERT_FALSE(reader.ok());
-  EXPECT_NE(reader.error().message.find("more than a file of"), std::string::npos)
-      << reader.error().message;
+  EXPECT_THAT(reader.error().message, testing::HasSubstr("more than a file of"));
 }
 
 TEST(ChunkReader, IntegersAreRefused) {
@@ -157,9 +155,8 @@ TEST(ChunkReader, IntegersAreRefused) {
   data.write(folder / "a.h5");
   const auto reader = reader_of(folder / "a.h5");
   ASSERT_FALSE(reader.ok());
-  EXPECT_NE(reader.error().message.find("dataset ECAL: int32; expected floating point"),
-            std::string::npos)
-      << reader.error().message;
+  EXPECT_THAT(reader.error().message,
+              testing::HasSubstr("dataset ECAL: int32; expected floating point"));
 }
 
 }  // namespace

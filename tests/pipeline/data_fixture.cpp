@@ -1,10 +1,7 @@
 #include "tests/pipeline/data_fixture.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <fstream>
 
 #include "pipeline/data/hdf5_handle.h"
@@ -35,26 +32,6 @@ Hdf5Handle make_type(StoredType type) {
 }
 
 }  // namespace
-
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "troupe-test-XXXXXX").string();
-  CHECK(::mkdtemp(name.data()) != nullptr, "no temporary folder");
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-std::vector<std::string> TemporaryFolder::names() const {
-  std::vector<std::string> found;
-  for (const auto& entry : std::filesystem::directory_iterator(path_)) {
-    found.push_back(entry.path().filename().string());
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
 
 std::vector<std::byte> file_bytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -1,6 +1,6 @@
 #pragma once
 
-// Folders and HDF5 files for the tests of datasets.
+// HDF5 files for the tests of datasets.
 
 #include <hdf5.h>
 
@@ -11,24 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/temporary_folder.h"
+
 namespace troupe::pipeline {
-
-// A folder of its own, removed with all it holds.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  const std::string& path() const { return path_; }
-  // Names of what is in it, sorted.
-  std::vector<std::string> names() const;
-
- private:
-  std::string path_;
-};
 
 std::vector<std::byte> file_bytes(const std::string& path);
 void write_file(const std::string& path, const std::vector<std::byte>& bytes);

@@ -1,5 +1,6 @@
 #include "pipeline/data/dataset_info.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "pipeline/data/shower_dataset.h"
@@ -62,7 +63,7 @@ TEST(DatasetInfo, CountsBadEventsAndDescribesTheRest) {
   ASSERT_TRUE(info.ok());
   EXPECT_EQ(info->bad_events, 2u);
   ASSERT_EQ(info->bad_event_examples.size(), 2u);
-  EXPECT_NE(info->bad_event_examples[0].find("event 4: cell (0, 0, 0) is -1"), std::string::npos);
+  EXPECT_THAT(info->bad_event_examples[0], testing::HasSubstr("event 4: cell (0, 0, 0) is -1"));
   EXPECT_FLOAT_EQ(static_cast<float>(info->energy_gev.max), 18.0f);
   EXPECT_EQ(info->notes.size(), 1u);  // not chunked
 }

@@ -1,5 +1,6 @@
 #include "pipeline/data/dataset.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -315,8 +316,7 @@ TEST_F(ThreeFiles, OpenFileThatIsOverwrittenIsAnErrorNotOtherData) {
   write_file(folder_ / "part_0.h5", bytes);
   const auto result = dataset.read(std::vector<std::uint64_t>{19}, batch);
   ASSERT_FALSE(result.ok());
-  EXPECT_NE(result.error().message.find("changed since the run opened it"), std::string::npos)
-      << result.error().message;
+  EXPECT_THAT(result.error().message, testing::HasSubstr("changed since the run opened it"));
 }
 
 TEST_F(ThreeFiles, FileThatChangesWhileInUseIsAnErrorNotOtherData) {
@@ -327,8 +327,7 @@ TEST_F(ThreeFiles, FileThatChangesWhileInUseIsAnErrorNotOtherData) {
   const std::vector<std::uint64_t> ids{0};
   const auto result = dataset.read(ids, batch);
   ASSERT_FALSE(result.ok());
-  EXPECT_NE(result.error().message.find("changed since the run opened it"), std::string::npos)
-      << result.error().message;
+  EXPECT_THAT(result.error().message, testing::HasSubstr("changed since the run opened it"));
 }
 
 // A file that holds links only, as one that joins the datasets of several programs.
@@ -364,8 +363,7 @@ TEST_F(LinkedFile, ChangesWithTheFileItLeadsTo) {
   const std::vector<std::uint64_t> ids{0};
   const auto result = before.read(ids, batch);
   ASSERT_FALSE(result.ok());
-  EXPECT_NE(result.error().message.find("changed since the run opened it"), std::string::npos)
-      << result.error().message;
+  EXPECT_THAT(result.error().message, testing::HasSubstr("changed since the run opened it"));
 }
 
 TEST(Dataset, LcdAngleIsPreprocessedAsPublished) {

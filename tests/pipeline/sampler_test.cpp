@@ -1,4 +1,5 @@
 #include "pipeline/data/sampler.h"
+#include "tests/support/fails_with.h"
 
 #include <gtest/gtest.h>
 
@@ -172,11 +173,8 @@ TEST(Sampler, AnswerDoesNotDependOnWhatWasAskedBefore) {
 }
 
 TEST(Sampler, TooFewEventsForOneIterationIsAnError) {
-  const auto sampler = Sampler::create({.events = 19, .micro_batch = 5, .micro_batches = 4});
-  ASSERT_FALSE(sampler.ok());
-  EXPECT_EQ(sampler.error().kind, runtime::ErrorKind::kData);
-  EXPECT_NE(sampler.error().message.find("has 19 events, and one iteration takes 20"),
-            std::string::npos);
+  ASSERT_THAT(Sampler::create({.events = 19, .micro_batch = 5, .micro_batches = 4}),
+              FailsWith(runtime::ErrorKind::kData, "has 19 events, and one iteration takes 20"));
 }
 
 // The order is part of a run's result: whoever changes it changes every trained bit.

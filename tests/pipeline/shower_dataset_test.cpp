@@ -1,8 +1,8 @@
 #include "pipeline/data/shower_dataset.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/resource.h>
 
 #include <filesystem>
 #include <map>
@@ -14,6 +14,8 @@
 #include "pipeline/data/shower_angle.h"
 #include "pipeline/data/synthetic.h"
 #include "tests/pipeline/data_fixture.h"
+#include "tests/support/fails_with.h"
+#include "tests/support/process_limits.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -34,25 +36,6 @@ class SmallDisk final : public runtime::FileDisk {
 
  private:
   std::size_t room_;
-};
-
-// What a process may write to one file, while it lives.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    previous_ = ::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit{bytes, before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    ::signal(SIGXFSZ, previous_);
-  }
-
- private:
-  rlimit before_{};
-  sighandler_t previous_;
 };
 
 class ShowerDataset : public testing::Test {
@@ -198,7 +181,7 @@ TEST_F(ShowerDataset, ProgressReachesTheEndAndCanStop) {
         return runtime::Result<void>(runtime::Error{runtime::ErrorKind::kUsage, "enough"});
       });
   ASSERT_FALSE(stopped.ok());
-  EXPECT_NE(stopped.error().message.find("b.h5: enough"), std::string::npos);
+  EXPECT_THAT(stopped.error().message, testing::HasSubstr("b.h5: enough"));
   EXPECT_EQ(folder_.names(), (std::vector<std::string>{"a_0.h5", "a_1.h5"}));
 }
 
@@ -206,10 +189,8 @@ TEST_F(ShowerDataset, FullDiskIsAnErrorAndLeavesNoHalfFile) {
   write(small(5), "old.h5");
   const auto old = file_bytes(folder_ / "old.h5");
   SmallDisk disk(1000);
-  const auto refused = write_shower_dataset(small(20), folder_ / "old.h5", team_, {}, &disk);
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().kind, runtime::ErrorKind::kData);
-  EXPECT_NE(refused.error().message.find("old.h5: No space left"), std::string::npos);
+  ASSERT_THAT(write_shower_dataset(small(20), folder_ / "old.h5", team_, {}, &disk),
+              FailsWith(runtime::ErrorKind::kData, "old.h5: No space left"));
   EXPECT_EQ(file_bytes(folder_ / "old.h5"), old);
   EXPECT_EQ(folder_.names(), std::vector<std::string>{"old.h5"});
 }
@@ -217,10 +198,8 @@ TEST_F(ShowerDataset, FullDiskIsAnErrorAndLeavesNoHalfFile) {
 TEST_F(ShowerDataset, FileSystemThatRefusesBytesIsAnErrorAndLeavesNothing) {
   {
     const FileSizeLimit limit(10000);
-    const auto refused = write_shower_dataset(small(200), folder_ / "a.h5", team_);
-    ASSERT_FALSE(refused.ok());
-    EXPECT_EQ(refused.error().kind, runtime::ErrorKind::kData);
-    EXPECT_NE(refused.error().message.find("a.h5"), std::string::npos);
+    ASSERT_THAT(write_shower_dataset(small(200), folder_ / "a.h5", team_),
+                FailsWith(runtime::ErrorKind::kData, "a.h5"));
   }
   EXPECT_TRUE(folder_.names().empty());
   // The library is as usable as before.
@@ -230,7 +209,7 @@ TEST_F(ShowerDataset, FileSystemThatRefusesBytesIsAnErrorAndLeavesNothing) {
 TEST_F(ShowerDataset, FolderThatDoesNotExistIsAnError) {
   const auto refused = write_shower_dataset(small(2), folder_ / "none/a.h5", team_);
   ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.error().message.find("No such file or directory"), std::string::npos);
+  EXPECT_THAT(refused.error().message, testing::HasSubstr("No such file or directory"));
 }
 
 TEST_F(ShowerDataset, ImpossibleOptionsAreRefused) {

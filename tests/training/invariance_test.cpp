@@ -1,15 +1,14 @@
 // The bits of a run do not depend on replicas, threads, or on being stopped and resumed.
 
-#include <filesystem>
 #include <string>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "config/topology_identity.h"
 #include "launch/run/local_run.h"
 #include "pipeline/checkpoint/checkpoint.h"
-#include "tests/stride.h"
+#include "tests/support/stride.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/training/alone.h"
 
 namespace troupe::training_test {
@@ -17,23 +16,8 @@ namespace {
 
 using pipeline::TrainingState;
 
-// A folder of the test's own, removed with it.
-class Scratch {
- public:
-  Scratch() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "troupe-XXXXXX").string();
-    CHECK(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~Scratch() { std::filesystem::remove_all(path_); }
-  std::string path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 // Trains with the actors and returns the summary's state hash.
-std::string trained_hash(const Scratch& scratch, const std::string& model,
+std::string trained_hash(const TemporaryFolder& scratch, const std::string& model,
                          std::vector<std::string> overrides) {
   static int number = 0;
   overrides.insert(overrides.end(),
@@ -58,7 +42,7 @@ class Placement : public testing::TestWithParam<std::pair<const char*, std::vect
 };
 
 TEST_P(Placement, StateHashIsTheSameForAnyReplicasAndThreads) {
-  const Scratch scratch;
+  const TemporaryFolder scratch;
   const std::string model = GetParam().first;
   const std::vector<std::string> size = GetParam().second;
   const auto hash = [&](int replicas, int threads) {

@@ -22,7 +22,7 @@
 
 #include "runtime/base/disk.h"
 #include "runtime/base/random.h"
-#include "tests/stride.h"
+#include "tests/support/stride.h"
 #include "tests/training/alone.h"
 
 namespace troupe::training_test {

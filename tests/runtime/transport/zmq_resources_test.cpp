@@ -13,7 +13,7 @@
 
 #include "runtime/transport/zmq_frames.h"
 #include "runtime/transport/zmq_wire.h"
-#include "tests/base/few_descriptors.h"
+#include "tests/support/process_limits.h"
 #include "tests/runtime/transport/wire_stage.h"
 
 namespace troupe::runtime {

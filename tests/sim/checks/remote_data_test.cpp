@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/sim/training/training_play.h"
-#include "tests/stride.h"
+#include "tests/support/stride.h"
 
 namespace troupe::sim {
 namespace {

@@ -18,7 +18,7 @@
 #include "pipeline/steps/buckets.h"
 #include "tests/runtime/stage.h"
 #include "tests/sim/training/training_play.h"
-#include "tests/stride.h"
+#include "tests/support/stride.h"
 
 namespace troupe::sim {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tests/stride.h"
+#include "tests/support/stride.h"
 
 namespace troupe::sim {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "pipeline/checkpoint/checkpoint_folder.h"
 #include "tests/sim/training/training_play.h"
-#include "tests/stride.h"
+#include "tests/support/stride.h"
 
 namespace troupe::sim {
 namespace {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/sim/training/training_play.h"
-#include "tests/stride.h"
+#include "tests/support/stride.h"
 
 namespace troupe::sim {
 namespace {

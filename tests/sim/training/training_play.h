@@ -71,7 +71,7 @@ class TrainingStage {
   actors::StatePointer newest_state(runtime::Disk& disk);
 
  private:
-  pipeline::TemporaryFolder folder_;
+  TemporaryFolder folder_;
   const RingOrder ring_order_;
   config::Topology topology_;
   launch::TrainingSetup make_setup(std::uint32_t members);

@@ -12,7 +12,7 @@
 
 #include "runtime/base/random.h"
 #include "telemetry/page/page_server.h"
-#include "tests/stride.h"
+#include "tests/support/stride.h"
 #include "tests/telemetry/page/raw_client.h"
 #include "tests/telemetry/page/resident_memory.h"
 

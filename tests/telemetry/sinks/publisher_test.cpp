@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <zmq.h>
 
-#include "tests/base/few_descriptors.h"
+#include "tests/support/process_limits.h"
 #include "tests/telemetry/scratch_folder.h"
 
 namespace troupe::telemetry {
@@ -201,7 +201,7 @@ TEST(Publisher, FileThatHasTheNameStaysWhatItWas) {
 
 // The library would end the process.
 TEST(Publisher, ProcessWithoutDescriptorsIsToldSo) {
-  const runtime::FewDescriptors few(8);
+  const FewDescriptors few(8);
   const auto publisher = Publisher::open({.address = "tcp://127.0.0.1:*"});
   ASSERT_FALSE(publisher.ok());
   EXPECT_THAT(publisher.error().message, HasSubstr("ulimit -n"));

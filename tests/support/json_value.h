@@ -1,6 +1,6 @@
 #pragma once
 
-// A strict reader of JSON (RFC 8259), apart from what writes it in the program.
+// JSON (RFC 8259) as a strict reader sees it, which is not what writes it in the program.
 
 #include <map>
 #include <string>
@@ -30,8 +30,7 @@ struct JsonValue {
   bool truth() const;
 };
 
-// One whole value; throws std::runtime_error with the place of what is wrong. Keys given twice are
-// wrong. Escapes beyond ASCII are kept as they are written.
+// One whole value; throws std::exception where the text is none, or an object has a key twice.
 JsonValue parse_json(std::string_view text);
 
 }  // namespace troupe

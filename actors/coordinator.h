@@ -36,8 +36,8 @@
 #include "pipeline/steps/membership.h"
 #include "pipeline/steps/roster_rules.h"
 #include "runtime/actor.h"
+#include "runtime/node/gate.h"
 #include "runtime/transport/drain.h"
-#include "runtime/transport/gate.h"
 
 namespace troupe::actors {
 

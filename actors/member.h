@@ -23,7 +23,7 @@
 #include "actors/messages.h"
 #include "runtime/actor.h"
 #include "runtime/base/trace.h"
-#include "runtime/transport/gate.h"
+#include "runtime/node/gate.h"
 
 namespace troupe::actors {
 

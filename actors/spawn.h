@@ -12,7 +12,7 @@
 #include "actors/reducer.h"
 #include "actors/replica.h"
 #include "actors/validator.h"
-#include "runtime/node.h"
+#include "runtime/node/node.h"
 
 namespace troupe::actors {
 

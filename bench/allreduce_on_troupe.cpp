@@ -17,7 +17,7 @@
 #include "config/topology.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/heap.h"
-#include "runtime/node.h"
+#include "runtime/node/node.h"
 #include "runtime/transport/zmq_wire.h"
 
 namespace troupe::bench {

@@ -20,8 +20,8 @@
 
 #include "bench/slow_consumer.h"
 #include "runtime/base/random.h"
-#include "tests/support/process.h"
 #include "tests/pipeline/data_fixture.h"
+#include "tests/support/process.h"
 
 namespace troupe::bench {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/node.h"
+#include "runtime/node/node.h"
 #include "runtime/transport/wire_types.h"
 
 namespace troupe::bench {

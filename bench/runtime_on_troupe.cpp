@@ -4,7 +4,7 @@
 #include "bench/runtime_cases.h"
 #include "runtime/base/clock.h"
 #include "runtime/group.h"
-#include "runtime/node.h"
+#include "runtime/node/node.h"
 
 namespace troupe::bench {
 namespace {

@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/node.h"
+#include "runtime/node/node.h"
 #include "runtime/transport/zmq_wire.h"
 
 namespace troupe::bench {

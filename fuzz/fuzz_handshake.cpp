@@ -15,7 +15,7 @@
 #include "fuzz/talk_wire.h"
 #include "runtime/actor.h"
 #include "runtime/base/error.h"
-#include "runtime/node.h"
+#include "runtime/node/node.h"
 #include "runtime/step_scheduler.h"
 #include "tests/pipeline/state_example.h"
 

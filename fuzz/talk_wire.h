@@ -14,7 +14,7 @@
 #include "fuzz/talk.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
-#include "runtime/node.h"
+#include "runtime/node/node.h"
 #include "runtime/step_scheduler.h"
 #include "runtime/transport/wire.h"
 

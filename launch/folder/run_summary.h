@@ -10,7 +10,7 @@
 #include "actors/coordinator.h"
 #include "launch/folder/membership_file.h"
 #include "runtime/base/error.h"
-#include "runtime/transport/peer.h"
+#include "runtime/node/peer.h"
 
 namespace troupe::launch {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "runtime/node.h"
+#include "runtime/node/node.h"
 #include "telemetry/node_sample.h"
 
 namespace troupe::launch {

@@ -15,7 +15,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
-#include "runtime/transport/gate.h"
+#include "runtime/node/gate.h"
 #include "runtime/transport/keys.h"
 #include "runtime/transport/packets.h"
 #include "runtime/transport/wire.h"

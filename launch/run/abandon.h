@@ -3,7 +3,7 @@
 // The way out when handlers do not return.
 
 #include "runtime/base/log.h"
-#include "runtime/node.h"
+#include "runtime/node/node.h"
 
 namespace troupe::launch {
 

@@ -13,7 +13,7 @@
 #include "launch/run/training_setup.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
-#include "runtime/transport/gate.h"
+#include "runtime/node/gate.h"
 #include "runtime/transport/wire.h"
 
 namespace troupe::launch {

@@ -33,7 +33,7 @@
 #include "launch/run/run_trace.h"
 #include "launch/run/training_setup.h"
 #include "pipeline/checkpoint/checkpoint_folder.h"
-#include "runtime/node.h"
+#include "runtime/node/node.h"
 
 namespace troupe::launch {
 namespace {

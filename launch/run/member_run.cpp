@@ -25,7 +25,7 @@
 #include "launch/run/run_trace.h"
 #include "launch/run/training_setup.h"
 #include "runtime/base/disk.h"
-#include "runtime/node.h"
+#include "runtime/node/node.h"
 #include "runtime/transport/enrol.h"
 
 namespace troupe::launch {

@@ -14,7 +14,7 @@
 #include "launch/run/run_monitor.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/utc_time.h"
-#include "runtime/transport/patience.h"
+#include "runtime/node/patience.h"
 
 namespace troupe::launch {
 

@@ -14,7 +14,7 @@
 #include "launch/folder/run_folder.h"
 #include "launch/run/local_run.h"
 #include "runtime/base/log.h"
-#include "runtime/node.h"
+#include "runtime/node/node.h"
 #include "telemetry/page/page_server.h"
 
 namespace troupe::launch {

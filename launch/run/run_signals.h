@@ -13,7 +13,7 @@
 #include "launch/processes/end_requests.h"
 #include "launch/processes/signal_watch.h"
 #include "runtime/base/clock.h"
-#include "runtime/node.h"
+#include "runtime/node/node.h"
 
 namespace troupe::launch {
 

@@ -16,7 +16,7 @@
 #include "launch/processes/process_group.h"
 #include "launch/run/nodes_settled.h"
 #include "runtime/base/clock.h"
-#include "runtime/transport/gate.h"
+#include "runtime/node/gate.h"
 #include "runtime/transport/zmq_wire.h"
 
 namespace troupe::launch {

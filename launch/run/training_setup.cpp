@@ -14,7 +14,7 @@
 #include "pipeline/steps/sum_layout.h"
 #include "pipeline/steps/view_fields.h"
 #include "runtime/base/thread_team.h"
-#include "runtime/transport/patience.h"
+#include "runtime/node/patience.h"
 
 namespace troupe::launch {
 namespace {

@@ -11,7 +11,7 @@
 #include "actors/messages.h"
 #include "runtime/actor.h"
 #include "runtime/base/hash.h"
-#include "runtime/node.h"
+#include "runtime/node/node.h"
 
 namespace troupe::actors {
 

@@ -1,4 +1,4 @@
-#include "runtime/transport/fellowship.h"
+#include "runtime/node/fellowship.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <future>
 #include <thread>
 
-#include "runtime/node.h"
+#include "runtime/node/node.h"
 #include "tests/runtime/gates.h"
 
 namespace troupe::runtime {

@@ -1,4 +1,4 @@
-#include "runtime/transport/gate.h"
+#include "runtime/node/gate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

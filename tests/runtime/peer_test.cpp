@@ -1,4 +1,4 @@
-#include "runtime/transport/peer.h"
+#include "runtime/node/peer.h"
 
 #include <gtest/gtest.h>
 

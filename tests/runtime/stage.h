@@ -13,7 +13,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
-#include "runtime/node.h"
+#include "runtime/node/node.h"
 #include "runtime/step_scheduler.h"
 
 namespace troupe::runtime {

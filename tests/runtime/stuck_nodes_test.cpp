@@ -16,7 +16,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/node.h"
+#include "runtime/node/node.h"
 #include "runtime/transport/zmq_wire.h"
 #include "tests/runtime/gates.h"
 

@@ -15,7 +15,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
-#include "runtime/node.h"
+#include "runtime/node/node.h"
 #include "runtime/step_scheduler.h"
 #include "runtime/transport/wire_types.h"
 #include "tests/sim/sim_network.h"

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "runtime/actor.h"
-#include "runtime/node.h"
+#include "runtime/node/node.h"
 #include "runtime/step_scheduler.h"
 #include "runtime/transport/packets.h"
 #include "tests/runtime/transport/wire_stage.h"

@@ -1,4 +1,4 @@
-#include "runtime/transport/patience.h"
+#include "runtime/node/patience.h"
 
 #include <gtest/gtest.h>
 

@@ -20,8 +20,7 @@ class SharedPayload : public testing::Test {
     return sender_->put(pattern(bytes, seed).bytes());
   }
 
-  std::unique_ptr<SharedSender> sender_ =
-      std::move(SharedSender::create(kBytes, {7, 8})).value();
+  std::unique_ptr<SharedSender> sender_ = std::move(SharedSender::create(kBytes, {7, 8})).value();
   std::unique_ptr<SharedReceiver> receiver_ =
       std::move(SharedReceiver::open(sender_->offer())).value();
 };

@@ -1,0 +1,327 @@
+#include "runtime/node/gate.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/transport/resolve.h"
+
+namespace troupe::runtime {
+namespace {
+
+// A peer whose answer does not come, or whose connection breaks while it is made, is dialed again
+// after this.
+constexpr Duration kDialPause = std::chrono::milliseconds(100);
+
+Error lost(std::string why) { return {ErrorKind::kLostPeers, std::move(why)}; }
+
+}  // namespace
+
+Gate::Gate(GateHost& host, const Plan& plan, GateOptions options, Wire& wire,
+           const WireTypes& types, const Clock& clock, const Log& log)
+    : options_(std::move(options)),
+      log_(log.named(options_.node)),
+      parts_{host, wire, types, clock, log_},
+      links_(options_.node, host, wire, log_),
+      introducer_(plan, {options_.node, options_.draw, options_.is_this_machine}),
+      peers_(options_, parts_, introducer_, links_),
+      visitors_(options_, parts_, introducer_, peers_),
+      liveness_(options_, clock.now()) {
+  CHECK(options_.incarnation != 0, "incarnation 0 means none");
+  CHECK(options_.dead_after > 2 * options_.heartbeat, "dead_after is over two heartbeats");
+  CHECK(introducer_.is_head() || !options_.first_address.empty(),
+        "it is known where to dial the head");
+}
+
+void Gate::add_actor(const std::string& actor, const std::string& node) {
+  if (const auto peer = peers_.find(node)) links_.add_actor(actor, *peer);
+}
+
+void Gate::begin_close() {
+  if (!closing_.exchange(true)) parts_.wire.wake();
+}
+
+void Gate::turn(TimePoint until) {
+  until = std::min(until, next_due());
+  liveness_.begin_turn(until);
+  parts_.wire.poll(*this, until);
+  {
+    const std::scoped_lock lock(peers_mutex_);
+    // Read before the rest: what actors posted until they ended is sent below.
+    const bool closing = closing_.load();
+    if (closing) peers_.begin_closing();
+    links_.take_posted(posted_);
+    for (Outgoing& outgoing : posted_) peers_.send(outgoing);
+    posted_.clear();
+    tend(parts_.clock.now());
+    if (closing) tend_closing(parts_.clock.now());
+  }
+  dial_due();
+}
+
+// Names are looked up for as long as the system likes; no other thread shall wait for that.
+void Gate::dial_due() {
+  for (const std::size_t position : std::exchange(to_dial_, {})) {
+    // Only this thread changes peers, so they can be read without the lock.
+    Peer& peer = *peers_.all()[position];
+    if (peer.over()) continue;
+    const Result<ConnectionId> dialed = parts_.wire.dial(peer.address());
+    const std::scoped_lock lock(peers_mutex_);
+    peer.next_dial = parts_.clock.now() + kDialPause;
+    if (dialed.ok()) {
+      peers_.dials(position, *dialed);
+    } else if (peer.state() == Peer::State::kAwaited) {
+      // An address that has led there before may do so again: names go with the network they are
+      // asked over.
+      peers_.lose(position, dialed.error());
+    }
+  }
+}
+
+TimePoint Gate::next_due() const {
+  if (closed()) return TimePoint::max();
+  const std::scoped_lock lock(peers_mutex_);
+  const TimePoint now = parts_.clock.now();
+  TimePoint due = visitors_.next_due(liveness_.patience_with_visitors(now));
+  bool watching = due != TimePoint::max();
+  due = std::min(due, close_by_);
+  for (const auto& peer : peers_.all()) {
+    const auto patience = [&] { return liveness_.patience_with(*peer, closing_.load(), now); };
+    switch (peer->state()) {
+      case Peer::State::kUp:
+        due = std::min({due, peer->next_heartbeat, peer->last_heard() + patience()});
+        break;
+      case Peer::State::kDown:
+        due = std::min(due, peer->since() + patience());
+        watching = true;
+        [[fallthrough]];
+      case Peer::State::kAwaited:
+      case Peer::State::kAway:
+        if (!peer->dialed()) break;
+        watching = true;
+        if (!peer->connection) due = std::min(due, peer->next_dial);
+        if (peer->state() == Peer::State::kAwaited) {
+          due = std::min(due, peer->since() + options_.dial_within);
+        } else if (peer->state() == Peer::State::kAway) {
+          due = std::min(due, peer->since() + options_.first_returns_within);
+        }
+        break;
+      case Peer::State::kGone:
+      case Peer::State::kLost:
+        break;
+    }
+  }
+  // Whatever is awaited with a deadline is looked at as often as a peer that is up: so a longer
+  // pause is this node's own sleep; see Liveness.
+  if (watching) due = std::min(due, liveness_.last_turn() + options_.heartbeat);
+  return due;
+}
+
+// What happens because time has passed.
+void Gate::tend(TimePoint now) {
+  if (const auto pause = liveness_.end_turn(now)) {
+    // What has happened since this process woke is not put off.
+    for (const auto& peer : peers_.all()) {
+      if (!peer->over()) peer->excuse(*pause, now);
+    }
+    visitors_.excuse(*pause, now);
+  }
+  std::int64_t progress = 0;
+  for (std::size_t i = 0; i < peers_.all().size(); ++i) {
+    tend_peer(i, now);
+    progress += static_cast<std::int64_t>(peers_.all()[i]->progress());
+  }
+  peers_progress_.store(progress);
+  visitors_.cut_off_silent(now, liveness_.patience_with_visitors(now));
+  visitors_.tell_answers();
+  if (graphs_asked_.exchange(false)) {
+    for (const auto& peer : peers_.all()) {
+      peer->graph.reset();
+      if (peer->state() == Peer::State::kUp) {
+        parts_.wire.send(*peer->connection, Lane::kControl, pack(GraphRequest{}));
+      }
+    }
+  }
+  if (closing_.load()) return;
+  for (std::size_t i = 0; i < peers_.all().size(); ++i) {
+    const Peer& peer = *peers_.all()[i];
+    if (peer.state() != Peer::State::kUp) continue;
+    if (const auto directory = introducer_.due_to(i)) {
+      parts_.wire.send(*peer.connection, Lane::kControl, pack(*directory));
+    }
+  }
+}
+
+void Gate::tend_peer(std::size_t position, TimePoint now) {
+  Peer& peer = *peers_.all()[position];
+  const auto patience = [&] { return liveness_.patience_with(peer, closing_.load(), now); };
+  switch (peer.state()) {
+    case Peer::State::kGone:
+    case Peer::State::kLost:
+      return;
+    case Peer::State::kUp:
+      if (now - peer.last_heard() >= patience()) {
+        return peers_.give_up(
+            position,
+            lost(fmt::format("{} has not been heard of for {:.1f} s: its process is stopped or "
+                             "overloaded, its machine or the network is down; if it was only slow, "
+                             "raise cluster.failure.dead_after ({:.1f} s)",
+                             peer.node(), seconds(now - peer.last_heard()),
+                             seconds(options_.dead_after))));
+      }
+      if (now >= peer.next_heartbeat) {
+        peer.next_heartbeat = now + options_.heartbeat;
+        const auto progress = static_cast<std::uint64_t>(parts_.host.own_progress());
+        const auto load = static_cast<std::uint32_t>(std::min(100.0 * liveness_.load(now), 1e9));
+        parts_.wire.send(*peer.connection, Lane::kControl, pack(Heartbeat{progress, load}));
+      }
+      if (auto credits = links_.account_for(position)) {
+        parts_.wire.send(*peer.connection, Lane::kControl,
+                         pack(Account{peer.received(), std::move(*credits)}));
+      }
+      return;
+    case Peer::State::kDown:
+      if (now - peer.since() >= patience()) {
+        return peers_.give_up(
+            position,
+            lost(fmt::format("{} is lost: {}, and no new connection came within {:.1f} s "
+                             "(cluster.failure.dead_after)",
+                             peer.node(), peer.end().message, seconds(now - peer.since()))));
+      }
+      break;
+    case Peer::State::kAway:
+      if (now - peer.since() >= options_.first_returns_within) {
+        return peers_.lose(
+            position,
+            lost(fmt::format("{}, and no other process took its place within {:.0f} s",
+                             peer.end().message, seconds(options_.first_returns_within))),
+            true);
+      }
+      break;
+    case Peer::State::kAwaited:
+      if (peer.dialed() && now - peer.since() >= options_.dial_within) {
+        return peers_.lose(
+            position,
+            lost(fmt::format(
+                "{} does not answer at {} (tried for {:.0f} s); is it running, and can this host "
+                "reach it?{}",
+                peer.node(), without_key(peer.address()), seconds(options_.dial_within),
+                introducer_.is_fellow(position) ? " If nobody can, start it with --listen none."
+                                                : "")));
+      }
+      break;
+  }
+  if (peer.dialed() && !peer.connection && now >= peer.next_dial) to_dial_.push_back(position);
+}
+
+bool Gate::say_goodbye(std::size_t position) {
+  Peer& peer = *peers_.all()[position];
+  if (peer.over() || peer.state() == Peer::State::kAway) return true;
+  if (peer.state() == Peer::State::kAwaited && peer.all_acknowledged()) return true;
+  if (peer.state() != Peer::State::kUp || !peer.ready || !peer.all_acknowledged()) return false;
+  parts_.wire.send(*peer.connection, Lane::kControl, pack(Bye{}));
+  peers_.leave(position);
+  return true;
+}
+
+// The head hears it last: nobody waits any more for a node that it knows to have ended.
+bool Gate::say_goodbyes() {
+  const auto head = peers_.find(introducer_.head());
+  bool done = true;
+  for (std::size_t i = 0; i < peers_.all().size(); ++i) {
+    if (head != i && !say_goodbye(i)) done = false;
+  }
+  return done && (!head || say_goodbye(*head));
+}
+
+void Gate::tend_closing(TimePoint now) {
+  if (close_by_ == TimePoint::max()) close_by_ = now + options_.close_within;
+  const bool done = say_goodbyes();
+  if (!done && now < close_by_) return;
+  // A peer that keeps this node waiting is not the head's fault.
+  const auto head = peers_.find(introducer_.head());
+  if (!done && head) say_goodbye(*head);
+  for (std::size_t i = 0; i < peers_.all().size(); ++i) {
+    const Peer& peer = *peers_.all()[i];
+    if (peer.over()) continue;
+    if (!peer.all_acknowledged()) {
+      log_.warning(
+          fmt::format("{} has not acknowledged all that was sent to it within {:.1f} s of "
+                      "this node's end; it may never have arrived",
+                      peer.node(), seconds(options_.close_within)));
+    }
+    peers_.leave(i);
+  }
+  visitors_.send_away();
+  close_by_ = TimePoint::max();
+  closed_.store(true);
+  parts_.host.gate_closed();
+}
+
+void Gate::connected(ConnectionId connection, const ConnectionInfo& info) {
+  const std::scoped_lock lock(peers_mutex_);
+  if (const auto position = peers_.find(connection)) {
+    peers_.greet(*position);
+  } else {
+    visitors_.came(connection, info);
+  }
+}
+
+void Gate::disconnected(ConnectionId connection, const Error& why) {
+  const std::scoped_lock lock(peers_mutex_);
+  visitors_.left(connection);
+  if (const auto position = peers_.find(connection)) peers_.disconnected(*position, why);
+}
+
+void Gate::arrived(ConnectionId connection, Lane lane, Packet packet) {
+  const std::scoped_lock lock(peers_mutex_);
+  const auto position = peers_.find(connection);
+  if (!position && !visitors_.has(connection)) return;  // cut off a moment ago
+  const TimePoint now = parts_.clock.now();
+  Result<AnyPacket> read = unpack(packet, parts_.types);
+  if (read.ok() && position) {
+    liveness_.hear(*peers_.all()[*position], now);
+    peers_.take(*position, lane, *read);
+  } else if (read.ok()) {
+    visitors_.introduce(connection, *read, liveness_.just_woken(now));
+  } else {
+    const std::string what = fmt::format("sent what cannot be read ({})", read.error().message);
+    if (position) {
+      const std::string& node = peers_.all()[*position]->node();
+      peers_.lose(*position, lost(fmt::format("{} is lost: it {}", node, what)));
+    } else {
+      visitors_.cut_off(connection, what);
+    }
+  }
+}
+
+void Gate::arriving(ConnectionId connection) {
+  const std::scoped_lock lock(peers_mutex_);
+  if (const auto position = peers_.find(connection)) {
+    liveness_.hear(*peers_.all()[*position], parts_.clock.now());
+  }
+}
+
+Gate::Graphs Gate::graphs() const {
+  const std::scoped_lock lock(peers_mutex_);
+  Graphs result;
+  result.complete = !graphs_asked_.load();
+  for (const auto& peer : peers_.all()) {
+    if (peer->graph) {
+      result.graphs.push_back(*peer->graph);
+    } else if (peer->state() == Peer::State::kUp) {
+      result.complete = false;
+    }
+  }
+  return result;
+}
+
+std::vector<PeerStats> Gate::peer_stats() const {
+  const std::scoped_lock lock(peers_mutex_);
+  std::vector<PeerStats> all;
+  for (const auto& peer : peers_.all()) all.push_back(peer->stats());
+  return all;
+}
+
+}  // namespace troupe::runtime

@@ -1,0 +1,203 @@
+#include "runtime/node/introducer.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "runtime/base/secret.h"
+#include "runtime/transport/resolve.h"
+
+namespace troupe::runtime {
+namespace {
+
+bool same_process(const DirectoryEntry& one, const DirectoryEntry& other) {
+  return one.address == other.address && one.key == other.key &&
+         one.incarnation == other.incarnation;
+}
+
+IntroducerOptions with_defaults(IntroducerOptions options) {
+  if (!options.draw) {
+    options.draw = [](const std::string&, const std::string&) { return secret_number(); };
+  }
+  return options;
+}
+
+}  // namespace
+
+Introducer::Introducer(const Plan& plan, IntroducerOptions options)
+    : options_(with_defaults(std::move(options))), fellowship_(plan) {}
+
+void Introducer::add_peer(const std::string& node) {
+  positions_.emplace(node, known_.size());
+  Known& known = known_.emplace_back();
+  known.node = node;
+  known.shares_links = node != head() && !fellowship_.fellows_of(node).empty();
+}
+
+// A wire without hosts and ports, such as a simulated one, has addresses of its own, to which there
+// is nothing to object.
+std::optional<Error> Introducer::objection(std::size_t peer, const ConnectionInfo& info,
+                                           const std::string& address,
+                                           const std::string& own_address) const {
+  if (!is_head()) return std::nullopt;
+  const std::string& node = known_[peer].node;
+  const Whereabouts there = whereabouts(node, address, info.address);
+  if (parse_address(own_address).ok()) {
+    if (auto error = runtime::objection_to(there)) return error;
+  }
+  for (const std::string& name : fellowship_.fellows_of(node)) {
+    const Known& fellow = of(name);
+    if (fellow.over || fellow.in_edition == 0) continue;
+    if (auto error = runtime::objection_to(there, fellow.whereabouts)) return error;
+  }
+  return std::nullopt;
+}
+
+Whereabouts Introducer::whereabouts(const std::string& node, const std::string& address,
+                                    const std::string& from) const {
+  const auto source = parse_address(from);
+  const bool is_here = options_.is_this_machine && source.ok() &&
+                       source->kind == Address::Kind::kTcp &&
+                       options_.is_this_machine(source->host);
+  return {node, address, from, is_here};
+}
+
+void Introducer::came(std::size_t peer, const ConnectionInfo& info, const std::string& address) {
+  if (!is_head()) return;
+  Known& known = known_[peer];
+  known.entry = {known.node, address, info.key, 0, false};
+  known.whereabouts = whereabouts(known.node, address, info.address);
+  known.in_edition = ++edition_;
+  make_due(known.node);
+}
+
+void Introducer::ended(std::size_t peer) {
+  known_[peer].over = true;
+  if (is_head()) make_due(known_[peer].node);
+}
+
+void Introducer::make_due(const std::string& node) {
+  for (const std::string& fellow : fellowship_.fellows_of(node)) {
+    known_[positions_.at(fellow)].due = true;
+  }
+}
+
+std::optional<Directory> Introducer::due_to(std::size_t peer) {
+  Known& known = known_[peer];
+  if (!std::exchange(known.due, false)) return std::nullopt;
+  Directory directory;
+  directory.edition = known.edition_told = edition_;
+  for (const std::string& name : fellowship_.fellows_of(known.node)) {
+    const Known& fellow = of(name);
+    if (fellow.over) {
+      directory.entries.push_back({name, "", "", 0, false});
+    } else if (fellow.in_edition != 0) {
+      const Pair& pair = pair_of(known, fellow);
+      const bool lets_in = fellow.edition_heard >= known.in_edition;
+      directory.entries.push_back(fellow.entry);
+      directory.entries.back().incarnation = pair.incarnation;
+      directory.entries.back().dial = lets_in && pair.dialer == known.node;
+    }
+  }
+  if (directory.entries.empty()) return std::nullopt;
+  return directory;
+}
+
+const Introducer::Pair& Introducer::pair_of(const Known& one, const Known& other) {
+  const auto [found, fresh] = pairs_.try_emplace(std::minmax(one.node, other.node));
+  if (fresh) {
+    found->second.incarnation = options_.draw(found->first.first, found->first.second);
+    CHECK(found->second.incarnation != 0, "0 stands for a node that has ended");
+    found->second.dialer = dialer_of(one, other);
+  }
+  return found->second;
+}
+
+std::string Introducer::dialer_of(const Known& one, const Known& other) const {
+  const Reach of_one = reach_of(one.whereabouts, other.whereabouts);
+  const Reach of_other = reach_of(other.whereabouts, one.whereabouts);
+  const bool one_dials =
+      of_one == of_other ? fellowship_.dials(one.node, other.node) : of_one < of_other;
+  return one_dials ? one.node : other.node;
+}
+
+bool Introducer::heard(std::size_t peer, std::uint64_t edition) {
+  Known& known = known_[peer];
+  if (edition > known.edition_told) return false;
+  if (edition <= known.edition_heard) return true;
+  known.edition_heard = edition;
+  // Those that dial it may do so now.
+  for (const std::string& name : fellowship_.fellows_of(known.node)) {
+    Known& fellow = known_[positions_.at(name)];
+    if (fellow.over || fellow.in_edition == 0) continue;
+    if (pair_of(known, fellow).dialer == name) fellow.due = true;
+  }
+  return true;
+}
+
+std::string Introducer::fault_of(std::size_t sender, const Directory& directory) const {
+  if (known_[sender].node != head()) {
+    return fmt::format("it told of other nodes, which only {} may", head());
+  }
+  std::set<std::string_view> told;
+  for (const DirectoryEntry& entry : directory.entries) {
+    if (!told.insert(entry.node).second) return fmt::format("it told of {} twice", entry.node);
+    const auto found = positions_.find(entry.node);
+    if (found == positions_.end() || !is_fellow(found->second)) {
+      return fmt::format("it told of '{}', which shares no link with {}", entry.node,
+                         options_.node);
+    }
+    const DirectoryEntry& known = known_[found->second].entry;
+    if (entry.incarnation != 0 && known.incarnation != 0 && !same_process(entry, known)) {
+      return fmt::format("it told of another process in the place of {}", entry.node);
+    }
+  }
+  return {};
+}
+
+Introducer::Learned Introducer::learn(const Directory& directory) {
+  Learned learned;
+  for (const DirectoryEntry& entry : directory.entries) {
+    const std::size_t fellow = positions_.at(entry.node);
+    if (entry.incarnation == 0) {
+      learned.ended.push_back(fellow);
+      continue;
+    }
+    known_[fellow].entry = entry;
+    if (entry.dial) learned.to_dial.push_back(fellow);
+  }
+  return learned;
+}
+
+std::vector<DirectoryEntry> Introducer::fellows() const {
+  std::vector<DirectoryEntry> all;
+  for (const Known& known : known_) {
+    if (known.shares_links && known.entry.incarnation != 0 && !known.over) {
+      all.push_back(known.entry);
+    }
+  }
+  return all;
+}
+
+std::string Introducer::address_of(std::size_t peer) const {
+  const DirectoryEntry& entry = known_[peer].entry;
+  if (entry.address.empty() || entry.key.empty()) return entry.address;
+  return entry.address + "#" + entry.key;
+}
+
+std::optional<Error> Introducer::objection_to(std::size_t peer, const Introduction& other,
+                                              const std::string& key) const {
+  if (!is_fellow(peer)) return std::nullopt;
+  const Known& known = known_[peer];
+  if (known.entry.incarnation == 0) {
+    return Error{ErrorKind::kLostPeers,
+                 fmt::format("{} has not been told of {} yet", options_.node, known.node)};
+  }
+  if (other.incarnation == known.entry.incarnation && key == known.entry.key) return std::nullopt;
+  return Error{ErrorKind::kLostPeers,
+               fmt::format("{} is another process than {} has told of", known.node, head())};
+}
+
+}  // namespace troupe::runtime

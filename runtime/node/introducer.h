@@ -1,0 +1,124 @@
+#pragma once
+
+// Nodes that share links find and trust each other through the head, which is the plan's first
+// node.
+//
+// Whenever the head has met a node, it tells that node's fellows of it, and it of them (Directory
+// in packets.h): where each is, which key it has proven, and by which incarnation the two know each
+// other. The node that is to be dialed answers that it has heard; then the other one is told to
+// dial. When a node ends, its fellows hear that too, so that nobody waits for a node that cannot
+// come.
+//
+// One of the two dials: the one that cannot be dialed, or can less well (Reach in whereabouts.h);
+// of equals the one that the plan names later. So a node need not listen at all, as long as the
+// others do.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/node/fellowship.h"
+#include "runtime/plan.h"
+#include "runtime/transport/packets.h"
+#include "runtime/transport/whereabouts.h"
+#include "runtime/transport/wire.h"
+
+namespace troupe::runtime {
+
+struct IntroducerOptions {
+  // This node's name in the plan.
+  std::string node;
+  // At the head, as GateOptions has them.
+  std::function<std::uint64_t(const std::string& one, const std::string& other)> draw;
+  std::function<bool(const std::string& host)> is_this_machine;
+};
+
+// A peer is meant by its position among the gate's peers. The gate's thread.
+class Introducer {
+ public:
+  // Of a plan that passes check().
+  Introducer(const Plan& plan, IntroducerOptions options);
+
+  bool is_head() const { return options_.node == fellowship_.first(); }
+  const std::string& head() const { return fellowship_.first(); }
+  // In the order of the positions.
+  void add_peer(const std::string& node);
+  // At other nodes than the head: the peer is a fellow, which only the head can tell of.
+  bool is_fellow(std::size_t peer) const { return !is_head() && known_[peer].shares_links; }
+
+  // The head's part.
+  // Why a new process that gives that address could not meet its fellows. `own_address`: the
+  // head's.
+  std::optional<Error> objection(std::size_t peer, const ConnectionInfo& info,
+                                 const std::string& address, const std::string& own_address) const;
+  // The peer has come for the first time.
+  void came(std::size_t peer, const ConnectionInfo& info, const std::string& address);
+  // The peer is connected, maybe again: it may not have heard what it was told before.
+  void connected(std::size_t peer) { known_[peer].due = is_head(); }
+  // What the peer is to be told now, if anything.
+  std::optional<Directory> due_to(std::size_t peer);
+  // The peer has heard an edition. False: it was not told of it.
+  bool heard(std::size_t peer, std::uint64_t edition);
+
+  // The others' part.
+  // What rule a directory breaks that `sender` sent; "": none.
+  std::string fault_of(std::size_t sender, const Directory& directory) const;
+  struct Learned {
+    std::vector<std::size_t> to_dial;
+    std::vector<std::size_t> ended;
+  };
+  // Takes over what it says. CHECKs that it has no fault.
+  Learned learn(const Directory& directory);
+  // Those that the head has told of and that are not over.
+  std::vector<DirectoryEntry> fellows() const;
+  // Where the fellow is dialed, with its key; "" when it does not listen.
+  std::string address_of(std::size_t peer) const;
+  // By which number the two know each other; 0: the head has not told of it yet.
+  std::uint64_t incarnation_with(std::size_t peer) const { return known_[peer].entry.incarnation; }
+  // Why the process that introduces itself so is not the fellow that the head has told of.
+  std::optional<Error> objection_to(std::size_t peer, const Introduction& other,
+                                    const std::string& key) const;
+
+  // The key that the peer has proven.
+  const std::string& key_of(std::size_t peer) const { return known_[peer].entry.key; }
+  // The peer is over.
+  void ended(std::size_t peer);
+
+ private:
+  struct Known {
+    std::string node;
+    bool shares_links = false;  // with another node than the head
+    bool over = false;
+    // At the head without an incarnation, since there is one for each node that is told.
+    DirectoryEntry entry;
+    // At the head. `in_edition`: the first edition that tells others of it, 0: none does.
+    Whereabouts whereabouts;
+    bool due = false;
+    std::uint64_t edition_told = 0, edition_heard = 0, in_edition = 0;
+  };
+  // What is so between two nodes that have come, once and for all.
+  struct Pair {
+    std::uint64_t incarnation = 0;
+    std::string dialer;
+  };
+
+  void make_due(const std::string& node);
+  const Pair& pair_of(const Known& one, const Known& other);
+  std::string dialer_of(const Known& one, const Known& other) const;
+  Whereabouts whereabouts(const std::string& node, const std::string& address,
+                          const std::string& from) const;
+  const Known& of(const std::string& node) const { return known_[positions_.at(node)]; }
+
+  const IntroducerOptions options_;
+  const Fellowship fellowship_;
+  std::map<std::string, std::size_t> positions_;
+  std::vector<Known> known_;
+  std::uint64_t edition_ = 0;
+  std::map<std::pair<std::string, std::string>, Pair> pairs_;  // by names in order
+};
+
+}  // namespace troupe::runtime

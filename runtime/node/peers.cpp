@@ -1,0 +1,355 @@
+#include "runtime/node/peers.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "runtime/transport/resolve.h"
+
+namespace troupe::runtime {
+namespace {
+
+// Of all alternatives of a variant, each to its own function.
+template <class... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+
+Error lost(std::string why) { return {ErrorKind::kLostPeers, std::move(why)}; }
+
+}  // namespace
+
+void refuse(const GateParts& parts, ConnectionId connection, const std::string& who, Error error) {
+  parts.log.warning(fmt::format("{} was refused: {}", who, error.message));
+  parts.wire.send(connection, Lane::kControl, pack(Refusal{std::move(error)}));
+  parts.wire.close(connection);
+}
+
+std::size_t Peers::add(const std::string& node) {
+  const auto [found, added] = positions_.emplace(node, peers_.size());
+  if (added) {
+    const bool is_head = node == introducer_.head();
+    peers_.push_back(std::make_unique<Peer>(node, is_head ? options_.first_address : std::string(),
+                                            parts_.clock.now(), Patience(options_.dead_after)));
+    introducer_.add_peer(node);
+    links_.add_peer();
+  }
+  return found->second;
+}
+
+std::optional<std::size_t> Peers::find(const std::string& node) const {
+  const auto found = positions_.find(node);
+  if (found == positions_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<std::size_t> Peers::find(ConnectionId connection) const {
+  const auto found = by_connection_.find(connection);
+  if (found == by_connection_.end()) return std::nullopt;
+  return found->second;
+}
+
+void Peers::dials(std::size_t position, ConnectionId connection) {
+  peers_[position]->connection = connection;
+  by_connection_[connection] = position;
+}
+
+void Peers::greet(std::size_t position) {
+  Peer& peer = *peers_[position];
+  peer.heard(parts_.clock.now());
+  peer.connected = true;
+  parts_.wire.send(*peer.connection, Lane::kControl,
+                   pack(Hello{handshake_.introduction_for(position, peer)}));
+}
+
+void Peers::answer(ConnectionId connection, const ConnectionInfo& info, const Hello& hello,
+                   bool just_woken) {
+  const std::string who = fmt::format("{} at {}", hello.node, info.address);
+  const auto refused = [&](Error error) { refuse(parts_, connection, who, std::move(error)); };
+  if (auto error = handshake_.mismatch(hello)) return refused(std::move(*error));
+  const auto position = find(hello.node);
+  if (!position || peers_[*position]->dialed()) {
+    return refused({ErrorKind::kUsage, fmt::format("{} waits for no node of the name '{}'",
+                                                   options_.node, hello.node)});
+  }
+  Peer& peer = *peers_[*position];
+  if (auto error = handshake_.objection_to_hello(*position, peer, info, hello)) {
+    return refused(std::move(*error));
+  }
+  // The node gave this process up while it slept, and waits for another one.
+  if (peer.incarnation() != 0 && hello.given_up && just_woken && options_.given_up_by) {
+    parts_.wire.close(connection);
+    return options_.given_up_by(hello.node);
+  }
+  if (!handshake_.knows_predecessor(hello) && !peer.acknowledged(hello.received)) {
+    return refused(lost(fmt::format("{} has more than was sent", hello.node)));
+  }
+  come_up(*position, connection, info, hello);
+  parts_.wire.send(connection, Lane::kControl,
+                   pack(Welcome{handshake_.introduction_for(*position, peer)}));
+}
+
+void Peers::take_welcome(std::size_t position, const Welcome& welcome) {
+  Peer& peer = *peers_[position];
+  if (auto error = handshake_.objection_to_welcome(position, peer, may_return(peer), welcome)) {
+    return lose(position, std::move(*error));
+  }
+  if (peer.incarnation() != 0 && welcome.incarnation != peer.incarnation()) {
+    // Another process has come in the head's place, before the one that was there was given up.
+    if (peer.state() == Peer::State::kDown) {
+      let_go(position, lost(fmt::format("{} is lost: {}", peer.node(), peer.end().message)));
+    }
+    peer.meet_another();
+  }
+  if (!peer.acknowledged(welcome.received)) {
+    return lose(position, lost(fmt::format("{} is lost: it has more than was sent", peer.node())));
+  }
+  ConnectionInfo info;
+  info.address = without_key(peer.address());
+  come_up(position, *peer.connection, info, welcome);
+  become_ready(peer);
+}
+
+void Peers::come_up(std::size_t position, ConnectionId connection, const ConnectionInfo& info,
+                    const Introduction& other) {
+  Peer& peer = *peers_[position];
+  if (peer.connection && *peer.connection != connection) {
+    by_connection_.erase(*peer.connection);
+    parts_.wire.close(*peer.connection);
+  }
+  by_connection_[connection] = position;
+  links_.came_up(position);
+  const bool first = peer.incarnation() == 0;
+  peer.ready = false;
+  peer.process = fmt::format("process {} on {}", other.pid, other.host);
+  peer.on_this_machine = !options_.machine.empty() && other.machine == options_.machine;
+  peer.come_up(connection, other.incarnation, parts_.clock.now());
+  introducer_.connected(position);
+  if (first) introducer_.came(position, info, other.address);
+  if (!first) {
+    parts_.log.info(fmt::format("{} is connected again", peer.node()));
+    return;
+  }
+  parts_.host.tell_root(Message::of(PeerJoined{peer.node(), other.host, info.address, other.pid}));
+}
+
+void Peers::become_ready(Peer& peer) {
+  peer.ready = peer.met = true;
+  for (const Lane lane : {Lane::kControl, Lane::kData, Lane::kMetrics}) {
+    for (const Peer::Kept& kept : peer.kept(lane)) {
+      parts_.wire.send(*peer.connection, lane, kept.packet);
+    }
+  }
+}
+
+void Peers::disconnected(std::size_t position, const Error& why) {
+  Peer& peer = *peers_[position];
+  by_connection_.erase(*peer.connection);
+  if (peer.state() == Peer::State::kAwaited && !peer.connected) {
+    // The wire refused it, for its key or version: another attempt would not help.
+    return lose(position, {why.kind, fmt::format("no connection to {} at {}: {}", peer.node(),
+                                                 without_key(peer.address()), why.message)});
+  }
+  parts_.log.debug(fmt::format("the connection to {} is gone: {}", peer.node(), why.message));
+  peer.go_down(fmt::format("its connection closed ({})", why.message), parts_.clock.now());
+}
+
+void Peers::take(std::size_t position, Lane lane, AnyPacket& packet) {
+  Peer& peer = *peers_[position];
+  if (auto* welcome = std::get_if<Welcome>(&packet)) return take_welcome(position, *welcome);
+  if (auto* refusal = std::get_if<Refusal>(&packet)) {
+    return lose(position, {refusal->error.kind,
+                           fmt::format("{} refused: {}", peer.node(), refusal->error.message)});
+  }
+  std::string fault = "it spoke before it was introduced";
+  if (peer.state() == Peer::State::kUp) {
+    // Whatever it says now, it has taken notice of the introduction.
+    if (!peer.ready) become_ready(peer);
+    fault = fault_of(position, lane, packet);
+  }
+  if (fault.empty()) return;
+  lose(position, lost(fmt::format("{} is lost: {}", peer.node(), fault)));
+}
+
+std::string Peers::fault_of(std::size_t position, Lane lane, AnyPacket& packet) {
+  Peer& peer = *peers_[position];
+  const auto say = [&](const auto& answer) {
+    parts_.wire.send(*peer.connection, Lane::kControl, pack(answer));
+  };
+  return std::visit(
+      Overloaded{
+          [&](Parcel& parcel) { return take_parcel(position, lane, parcel); },
+          [&](const Account& account) -> std::string {
+            const bool right =
+                peer.acknowledged(account.received) && links_.heard(position, account.credits);
+            return right ? "" : "it gave back what it never had";
+          },
+          [&](const Heartbeat& heartbeat) -> std::string {
+            peer.progressed(heartbeat.progress);
+            peer.patience.add_load(heartbeat.load_percent / 100.0, parts_.clock.now());
+            return "";
+          },
+          [&](const GraphRequest&) -> std::string {
+            say(GraphAnswer{parts_.host.wait_graph()});
+            return "";
+          },
+          [&](GraphAnswer& answer) -> std::string {
+            peer.graph = std::move(answer.graph);
+            parts_.host.graph_arrived();
+            return "";
+          },
+          [&](const Directory& directory) { return take_directory(position, directory); },
+          [&](const DirectoryHeard& heard) -> std::string {
+            return introducer_.heard(position, heard.edition) ? ""
+                                                              : "it answered what it was not told";
+          },
+          [&](const Bye&) -> std::string {
+            leave(position);
+            parts_.host.tell_root(Message::of(PeerLeft{peer.node()}));
+            return "";
+          },
+          [](const auto&) -> std::string { return "it introduced itself in the middle of things"; },
+      },
+      packet);
+}
+
+std::string Peers::take_parcel(std::size_t position, Lane lane, Parcel& parcel) {
+  Peer& peer = *peers_[position];
+  switch (peer.arrival(lane, parcel.sequence, static_cast<std::size_t>(parcel.message.bytes()))) {
+    case Peer::Arrival::kNext:
+      break;
+    case Peer::Arrival::kAgain:
+      return "";
+    case Peer::Arrival::kGap:
+      parts_.log.warning(
+          fmt::format("the connection to {} is cut: packets were lost on the way", peer.node()));
+      by_connection_.erase(*peer.connection);
+      parts_.wire.close(*peer.connection);
+      peer.go_down("packets were lost on the way", parts_.clock.now());
+      return "";
+  }
+  if (parcel.cause && !peer.acknowledged(parcel.received)) {
+    return "it returned a message that was never sent";
+  }
+  return links_.deliver(position, lane, parcel);
+}
+
+std::string Peers::take_directory(std::size_t position, const Directory& directory) {
+  if (std::string fault = introducer_.fault_of(position, directory); !fault.empty()) return fault;
+  const Introducer::Learned learned = introducer_.learn(directory);
+  for (const std::size_t fellow : learned.ended) {
+    if (peers_[fellow]->state() != Peer::State::kAwaited) continue;
+    leave(fellow);
+    parts_.host.tell_root(Message::of(PeerLeft{peers_[fellow]->node()}));
+  }
+  if (options_.on_directory) options_.on_directory(introducer_.fellows());
+  parts_.wire.send(*peers_[position]->connection, Lane::kControl,
+                   pack(DirectoryHeard{directory.edition}));
+  for (const std::size_t fellow : learned.to_dial) {
+    Peer& peer = *peers_[fellow];
+    // Two that have met keep the roles of then.
+    if (peer.dialed() || peer.state() != Peer::State::kAwaited) continue;
+    const std::string address = introducer_.address_of(fellow);
+    if (address.empty()) {
+      lose(fellow, {ErrorKind::kUsage, fmt::format("{} does not listen, so that {} cannot reach it",
+                                                   peer.node(), options_.node)});
+    } else {
+      peer.found_at(address, parts_.clock.now());
+    }
+  }
+  return "";
+}
+
+void Peers::send(Outgoing& outgoing) {
+  Peer& peer = *peers_[outgoing.peer];
+  if (outgoing.link != nullptr) outgoing.link->gone_out(outgoing.message.bytes());
+  if (peer.over() || peer.state() == Peer::State::kAway) {
+    return links_.bounce(outgoing, peer.node(), peer.end());
+  }
+  std::optional<Sealed> sealed = links_.seal(outgoing, peer.received());
+  if (!sealed) return;
+  Parcel& parcel = sealed->parcel;
+  parcel.sequence = peer.next_sequence(sealed->lane);
+  Packet packet = pack(parcel, parts_.types);
+  // A message on its way back is not kept: no actor here would take it back.
+  Message message = parcel.cause ? Message() : std::move(parcel.message);
+  const Packet& kept = peer.keep(sealed->lane, {std::move(packet), std::move(message)});
+  if (peer.ready) parts_.wire.send(*peer.connection, sealed->lane, kept);
+}
+
+bool Peers::may_return(const Peer& peer) const {
+  return !introducer_.is_head() && peer.node() == introducer_.head() && peer.incarnation() != 0 &&
+         options_.first_returns_within > Duration{0} && !closing_;
+}
+
+void Peers::give_up(std::size_t position, Error error) {
+  Peer& peer = *peers_[position];
+  if (!may_return(peer)) return lose(position, std::move(error), true);
+  if (peer.connection) {
+    by_connection_.erase(*peer.connection);
+    parts_.wire.close(*peer.connection);
+  }
+  peer.go_down(error.message, parts_.clock.now());
+  let_go(position, std::move(error));
+}
+
+void Peers::let_go(std::size_t position, Error error) {
+  Peer& peer = *peers_[position];
+  peer.progressed(0);
+  parts_.log.warning(error.message);
+  return_kept(position);
+  links_.begin_anew(position);
+  peer.go_away(error, parts_.clock.now());
+  parts_.host.tell_root(Message::of(PeerAway{peer.node(), std::move(error)}));
+}
+
+void Peers::return_kept(std::size_t position) {
+  Peer& peer = *peers_[position];
+  for (const Lane lane : {Lane::kControl, Lane::kData, Lane::kMetrics}) {
+    for (Peer::Kept& kept : std::exchange(peer.kept(lane), {})) {
+      if (!kept.message.empty()) links_.return_kept(std::move(kept.message), peer.end());
+    }
+  }
+  links_.forget(position);
+}
+
+void Peers::finish(std::size_t position, Peer::State state, Error error) {
+  Peer& peer = *peers_[position];
+  links_.ended(position);
+  if (peer.connection) {
+    by_connection_.erase(*peer.connection);
+    parts_.wire.close(*peer.connection);
+  }
+  peer.progressed(0);
+  peer.finish(state, std::move(error), parts_.clock.now());
+  introducer_.ended(position);
+}
+
+// When the head is gone, no one can introduce the fellows that only it knew.
+void Peers::lose(std::size_t position, Error error, bool unheard) {
+  finish(position, Peer::State::kLost, error);
+  parts_.log.warning(error.message);
+  const std::string node = peers_[position]->node();
+  return_kept(position);
+  parts_.host.tell_root(Message::of(PeerLost{node, std::move(error), unheard}));
+  if (node == introducer_.head()) leave_awaited();
+}
+
+void Peers::leave(std::size_t position) {
+  const std::string node = peers_[position]->node();
+  finish(position, Peer::State::kGone, {ErrorKind::kInternal, node + " has ended"});
+  return_kept(position);
+  if (node == introducer_.head()) leave_awaited();
+}
+
+void Peers::leave_awaited() {
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    if (peers_[i]->state() != Peer::State::kAwaited) continue;
+    leave(i);
+    parts_.host.tell_root(Message::of(PeerLeft{peers_[i]->node()}));
+  }
+}
+
+}  // namespace troupe::runtime

@@ -1,0 +1,111 @@
+#pragma once
+
+// The other nodes, and what is between each of them and this one: how they introduce themselves,
+// what is sent and received, and how they part. peer.h has the states.
+//
+// In the place of the head another process may come (handshake.h). Until it does the head is away:
+// what is said to it comes back; nodes that have met go on without it, and others cannot meet.
+//
+// What peers send is not trusted: a peer that breaks a rule loses its connection, or its place in
+// the run, and nothing else happens.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/log.h"
+#include "runtime/node/gate_host.h"
+#include "runtime/node/gate_options.h"
+#include "runtime/node/handshake.h"
+#include "runtime/node/introducer.h"
+#include "runtime/node/peer.h"
+#include "runtime/node/remote_links.h"
+#include "runtime/transport/packets.h"
+#include "runtime/transport/wire.h"
+#include "runtime/transport/wire_types.h"
+
+namespace troupe::runtime {
+
+// What peers and their gate work with. All outlive them.
+struct GateParts {
+  GateHost& host;
+  Wire& wire;
+  const WireTypes& types;
+  const Clock& clock;
+  const Log& log;
+};
+
+// Tells whoever is at the other end why it is refused, notes it in the log, and closes.
+void refuse(const GateParts& parts, ConnectionId connection, const std::string& who, Error error);
+
+// A peer is meant by its position, which it keeps. The gate's thread.
+class Peers {
+ public:
+  // All outlive it.
+  Peers(const GateOptions& options, const GateParts& parts, Introducer& introducer,
+        RemoteLinks& links)
+      : options_(options),
+        parts_(parts),
+        introducer_(introducer),
+        links_(links),
+        handshake_(options, parts.wire, introducer) {}
+
+  // Before the first turn. Adds the node when it is new.
+  std::size_t add(const std::string& node);
+  const std::vector<std::unique_ptr<Peer>>& all() const { return peers_; }
+  std::optional<std::size_t> find(const std::string& node) const;
+  std::optional<std::size_t> find(ConnectionId connection) const;
+
+  // This node begins to dial the peer by that connection.
+  void dials(std::size_t position, ConnectionId connection);
+  // The connection by which this node dials the peer is made: it introduces itself.
+  void greet(std::size_t position);
+  // A process introduces itself as a peer. `just_woken`: this one was asleep until a moment ago.
+  void answer(ConnectionId connection, const ConnectionInfo& info, const Hello& hello,
+              bool just_woken);
+  void disconnected(std::size_t position, const Error& why);
+  // A packet of the peer.
+  void take(std::size_t position, Lane lane, AnyPacket& packet);
+  // A message of an actor here for the peer, or one that goes back to it.
+  void send(Outgoing& outgoing);
+
+  // The peer is over: for good, with an error or as it should be.
+  void lose(std::size_t position, Error error, bool unheard = false);
+  void leave(std::size_t position);
+  // Nothing is heard of the peer any more: it is lost, or away if another process may come.
+  void give_up(std::size_t position, Error error);
+  // This node ends, and waits for no other process.
+  void begin_closing() { closing_ = true; }
+
+ private:
+  void take_welcome(std::size_t position, const Welcome& welcome);
+  void come_up(std::size_t position, ConnectionId connection, const ConnectionInfo& info,
+               const Introduction& other);
+  // Sends again what the other end does not have.
+  void become_ready(Peer& peer);
+  // What rule the packet breaks; "": none. take() has seen to it that the peer is up.
+  std::string fault_of(std::size_t position, Lane lane, AnyPacket& packet);
+  std::string take_parcel(std::size_t position, Lane lane, Parcel& parcel);
+  std::string take_directory(std::size_t position, const Directory& directory);
+  bool may_return(const Peer& peer) const;
+  // Forgets all that was between the process that was the peer and this one.
+  void let_go(std::size_t position, Error error);
+  void return_kept(std::size_t position);
+  void leave_awaited();
+  void finish(std::size_t position, Peer::State state, Error error);
+
+  const GateOptions& options_;
+  const GateParts& parts_;
+  Introducer& introducer_;
+  RemoteLinks& links_;
+  const Handshake handshake_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+  std::map<std::string, std::size_t> positions_;
+  std::map<ConnectionId, std::size_t> by_connection_;
+  bool closing_ = false;
+};
+
+}  // namespace troupe::runtime

@@ -1,0 +1,279 @@
+#include "runtime/node/remote_links.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/node/cell.h"
+
+namespace troupe::runtime {
+namespace {
+
+std::string strange(std::string_view message) {
+  return fmt::format("it sent '{}' in a name or along a link that is not its own", message);
+}
+
+}  // namespace
+
+void RemoteLinks::add_peer() {
+  outsiders_.push_back(
+      std::make_unique<RemoteOrigin>(outsiders_.size(), std::string(kOutsideName), "control"));
+  accounts_due_.push_back(std::make_unique<std::atomic<bool>>(false));
+  here_.push_back(std::make_unique<std::atomic<bool>>(false));
+}
+
+Outlet& RemoteLinks::add_outlet(std::uint32_t link, const LinkPlan& plan, Cell& from, PortId port,
+                                std::size_t peer) {
+  auto& outlet = outlets_[link];
+  outlet = std::make_unique<RemoteOutlet>(*this, link, peer, plan, from, port);
+  return *outlet;
+}
+
+void RemoteLinks::add_inlet(std::uint32_t link, const LinkPlan& plan, std::size_t peer, Cell& to) {
+  inlets_[link] = std::make_unique<RemoteInlet>(*this, link, peer, plan, to);
+}
+
+void RemoteLinks::add_actor(const std::string& actor, std::size_t peer) {
+  actors_.emplace(actor, peer);
+  senders_.emplace(actor, std::make_unique<RemoteOrigin>(peer, actor, "control"));
+}
+
+void RemoteLinks::push(Outgoing outgoing) {
+  bool first = false;
+  {
+    const std::scoped_lock lock(posted_mutex_);
+    first = posted_.empty();
+    posted_.push_back(std::move(outgoing));
+  }
+  if (first) wire_.wake();
+}
+
+void RemoteLinks::post(RemoteOutlet& link, Message&& message) {
+  push({link.peer(), &link, {}, {}, std::move(message)});
+}
+
+bool RemoteLinks::post_control(const std::string& actor, Message& message) {
+  const auto found = actors_.find(actor);
+  if (found == actors_.end()) return false;
+  push({found->second, nullptr, actor, {}, std::move(message)});
+  return true;
+}
+
+void RemoteLinks::send_back(Message&& message, const Error& cause) {
+  const std::size_t peer = static_cast<RemoteOrigin*>(message.origin())->peer();
+  push({peer, nullptr, {}, cause, std::move(message)});
+}
+
+void RemoteLinks::account_due(std::size_t peer) {
+  if (!accounts_due_[peer]->exchange(true)) wire_.wake();
+}
+
+void RemoteLinks::take_posted(std::vector<Outgoing>& into) {
+  const std::scoped_lock lock(posted_mutex_);
+  into.swap(posted_);
+}
+
+std::optional<Sealed> RemoteLinks::seal(Outgoing& outgoing, const LaneCounts& received) {
+  Sealed sealed;
+  Parcel& parcel = sealed.parcel;
+  if (outgoing.link != nullptr) {
+    outgoing.link->leaves(outgoing.message.number());
+    parcel.link = outgoing.link->link();
+    sealed.lane = outgoing.link->plan().lane;
+  } else if (outgoing.cause) {
+    auto& origin = static_cast<RemoteOrigin&>(*outgoing.message.origin());
+    if (origin.plan() != nullptr) {
+      RemoteInlet& inlet = *inlets_.at(origin.link());
+      if (inlet.holds_of_another()) return std::nullopt;
+      parcel.link = origin.link();
+      sealed.lane = origin.plan()->lane;
+      inlet.send_back(outgoing.message.bytes());
+      outgoing.message.holds_credit_ = false;
+    } else {
+      parcel.target = origin.sender_name();
+    }
+    parcel.cause = std::move(outgoing.cause);
+    parcel.received = received;
+  } else {
+    parcel.sender = outgoing.message.sender_name();
+    parcel.target = std::move(outgoing.target);
+  }
+  parcel.message = std::move(outgoing.message);
+  return sealed;
+}
+
+void RemoteLinks::bounce(Outgoing& outgoing, const std::string& node, const Error& cause) {
+  if (outgoing.cause) {
+    log_.debug(fmt::format("'{}' from {} is lost, as both ends have ended", outgoing.message.name(),
+                           node));
+    return;
+  }
+  if (outgoing.link != nullptr) outgoing.link->come_back(outgoing.message.bytes());
+  host_.return_to_sender(std::move(outgoing.message), cause);
+}
+
+void RemoteLinks::return_kept(Message message, const Error& cause) {
+  if (message.holds_credit()) {
+    static_cast<RemoteOutlet*>(message.origin())->come_back(message.bytes());
+  }
+  host_.return_to_sender(std::move(message), cause);
+}
+
+std::string RemoteLinks::deliver(std::size_t peer, Lane lane, Parcel& parcel) {
+  accounts_due_[peer]->store(true);
+  if (parcel.cause) return deliver_back(peer, parcel);
+  const std::string name(parcel.message.name());
+  if (parcel.link) {
+    const auto found = inlets_.find(*parcel.link);
+    if (found == inlets_.end() || found->second->RemoteOrigin::peer() != peer) {
+      return strange(name);
+    }
+    RemoteInlet& inlet = *found->second;
+    if (inlet.plan()->lane != lane || !inlet.take_in(parcel.message.bytes())) {
+      return fmt::format("it sent '{}' without credit or in another lane", name);
+    }
+    parcel.message.attach(inlet, true, inlet.newest_number());
+    inlet.to().deliver(std::move(parcel.message), lane);
+    return "";
+  }
+  RemoteOrigin* origin = outsiders_[peer].get();
+  if (parcel.sender != kOutsideName) {
+    const auto sender = senders_.find(parcel.sender);
+    if (sender == senders_.end() || sender->second->peer() != peer) return strange(name);
+    origin = sender->second.get();
+  }
+  parcel.message.attach(*origin, false);
+  if (Cell* target = host_.find_cell(parcel.target)) {
+    target->deliver(std::move(parcel.message), Lane::kControl);
+  } else {
+    host_.return_to_sender(
+        std::move(parcel.message),
+        {ErrorKind::kInternal, fmt::format("there is no actor {} on {}", parcel.target, node_)});
+  }
+  return "";
+}
+
+// A message of an actor here could not be delivered there.
+std::string RemoteLinks::deliver_back(std::size_t peer, Parcel& parcel) {
+  Origin* origin = nullptr;
+  if (parcel.link) {
+    const auto outlet = outlets_.find(*parcel.link);
+    if (outlet != outlets_.end() && outlet->second->peer() == peer &&
+        outlet->second->come_back(parcel.message.bytes())) {
+      origin = outlet->second.get();
+    }
+  } else {
+    origin = host_.control_origin_of(parcel.target);
+  }
+  if (origin == nullptr) return "it returned a message that was never sent";
+  parcel.message.attach(*origin, parcel.link.has_value());
+  host_.return_to_sender(std::move(parcel.message), *parcel.cause);
+  return "";
+}
+
+std::optional<std::vector<LinkCredit>> RemoteLinks::account_for(std::size_t peer) {
+  if (!accounts_due_[peer]->exchange(false)) return std::nullopt;
+  std::vector<LinkCredit> credits;
+  for (const auto& [link, inlet] : inlets_) {
+    if (inlet->RemoteOrigin::peer() != peer) continue;
+    const auto [messages, bytes] = inlet->given_back();
+    std::uint64_t& told = credits_told_[link];
+    if (told == static_cast<std::uint64_t>(messages)) continue;
+    told = static_cast<std::uint64_t>(messages);
+    credits.push_back({link, told, static_cast<std::uint64_t>(bytes)});
+  }
+  return credits;
+}
+
+// A peer that was welcomed by this node waits for a word before it sends, which the account is.
+void RemoteLinks::came_up(std::size_t peer) {
+  here_[peer]->store(true);
+  accounts_due_[peer]->store(true);
+  for (const auto& [link, inlet] : inlets_) {
+    if (inlet->RemoteOrigin::peer() == peer) credits_told_.erase(link);
+  }
+}
+
+bool RemoteLinks::heard(std::size_t peer, const std::vector<LinkCredit>& credits) {
+  for (const LinkCredit& credit : credits) {
+    const auto outlet = outlets_.find(credit.link);
+    if (outlet == outlets_.end() || outlet->second->peer() != peer ||
+        !outlet->second->heard(static_cast<std::int64_t>(credit.messages),
+                               static_cast<std::int64_t>(credit.bytes))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void RemoteLinks::forget(std::size_t peer) {
+  for (const auto& [link, outlet] : outlets_) {
+    if (outlet->peer() == peer) outlet->forget();
+  }
+}
+
+void RemoteLinks::begin_anew(std::size_t peer) {
+  for (const auto& [link, outlet] : outlets_) {
+    if (outlet->peer() == peer) outlet->begin_anew();
+  }
+  for (const auto& [link, inlet] : inlets_) {
+    if (inlet->RemoteOrigin::peer() == peer) inlet->begin_anew();
+  }
+}
+
+void RemoteLinks::add_to(WaitGraph& graph) const {
+  std::map<std::string, std::size_t> positions;
+  for (std::size_t i = 0; i < graph.actors.size(); ++i) positions[graph.actors[i].name] = i;
+  const auto position_of = [&](const std::string& actor) {
+    const auto [found, added] = positions.emplace(actor, graph.actors.size());
+    if (added) {
+      ActorWait elsewhere;
+      elsewhere.name = actor;
+      elsewhere.activity = ActorWait::Activity::kElsewhere;
+      graph.actors.push_back(std::move(elsewhere));
+    }
+    return found->second;
+  };
+  const auto add = [&](const LinkStats& stats, bool sender_waits) {
+    graph.links.push_back({.from = position_of(stats.plan.from),
+                           .to = position_of(stats.plan.to),
+                           .from_port = stats.plan.from_port,
+                           .to_port = stats.plan.to_port,
+                           .lane = stats.plan.lane,
+                           .sender_waits = sender_waits,
+                           .messages_out = stats.in_use_messages,
+                           .message_credits = stats.plan.message_credits,
+                           .bytes_out = stats.in_use_bytes,
+                           .byte_credits = stats.plan.byte_credits,
+                           .queued = stats.queued});
+  };
+  for (const auto& [link, outlet] : outlets_) {
+    if (*here_[outlet->peer()]) add(outlet->sending_stats(), outlet->sender_waits());
+  }
+  for (const auto& [link, inlet] : inlets_) {
+    if (*here_[inlet->RemoteOrigin::peer()]) add(inlet->stats(), false);
+  }
+}
+
+std::vector<LinkStats> RemoteLinks::stats() const {
+  std::vector<LinkStats> all;
+  for (const auto& [link, outlet] : outlets_) all.push_back(outlet->sending_stats());
+  for (const auto& [link, inlet] : inlets_) all.push_back(inlet->stats());
+  return all;
+}
+
+void RemoteLinks::settle_flows(TraceSnapshot& trace) const {
+  for (TraceRecord& record : trace.records) {
+    TraceFlow& flow = record.flow;
+    if (!flow.known() || flow.within_node()) continue;
+    const std::uint32_t link = flow.link - 1;
+    if (const auto outlet = outlets_.find(link); outlet != outlets_.end()) {
+      flow.number = outlet->second->shared_number(flow.number);
+    } else if (const auto inlet = inlets_.find(link); inlet != inlets_.end()) {
+      flow.number = inlet->second->shared_number(flow.number);
+    }
+    if (flow.number == 0) flow = {};
+  }
+}
+
+}  // namespace troupe::runtime

@@ -1,0 +1,161 @@
+#include "runtime/node/visitors.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace troupe::runtime {
+namespace {
+
+// People ask for one node at a time, and scripts for all of a machine.
+constexpr std::size_t kMostDrains = 256;
+
+}  // namespace
+
+Visitors::Visitors(const GateOptions& options, const GateParts& parts, const Introducer& introducer,
+                   Peers& peers)
+    : options_(options),
+      parts_(parts),
+      introducer_(introducer),
+      peers_(peers),
+      answers_(std::make_shared<DrainAnswers>([&wire = parts.wire] { wire.wake(); })) {}
+
+void Visitors::came(ConnectionId connection, const ConnectionInfo& info) {
+  waiting_[connection] = {info, parts_.clock.now()};
+}
+
+void Visitors::left(ConnectionId connection) {
+  waiting_.erase(connection);
+  drains_.erase(connection);
+}
+
+void Visitors::introduce(ConnectionId connection, const AnyPacket& packet, bool just_woken) {
+  const ConnectionInfo info = waiting_.at(connection).info;
+  if (const auto* hello = std::get_if<Hello>(&packet)) {
+    waiting_.erase(connection);
+    peers_.answer(connection, info, *hello, just_woken);
+  } else if (const auto* enrolment = std::get_if<Enrolment>(&packet)) {
+    waiting_.erase(connection);
+    answer_enrolment(connection, info, *enrolment);
+  } else if (const auto* request = std::get_if<DrainRequest>(&packet)) {
+    waiting_.erase(connection);
+    answer_drain(connection, info, *request);
+  } else {
+    cut_off(connection, "did not introduce itself");
+  }
+}
+
+void Visitors::cut_off(ConnectionId connection, const std::string& why) {
+  parts_.log.warning(fmt::format("{} {}: cut off", waiting_.at(connection).info.address, why));
+  waiting_.erase(connection);
+  parts_.wire.close(connection);
+}
+
+void Visitors::cut_off_silent(TimePoint now, Duration patience) {
+  std::vector<ConnectionId> silent;
+  for (const auto& [connection, visitor] : waiting_) {
+    if (now - visitor.since >= patience) silent.push_back(connection);
+  }
+  for (const ConnectionId connection : silent) {
+    cut_off(connection, fmt::format("connected and said nothing for {:.1f} s", seconds(patience)));
+  }
+}
+
+TimePoint Visitors::next_due(Duration patience) const {
+  TimePoint due = TimePoint::max();
+  for (const auto& [connection, visitor] : waiting_) {
+    due = std::min(due, visitor.since + patience);
+  }
+  return due;
+}
+
+void Visitors::excuse(Duration pause, TimePoint now) {
+  for (auto& [connection, visitor] : waiting_) {
+    visitor.since = std::min(visitor.since + pause, now);
+  }
+}
+
+void Visitors::answer_enrolment(ConnectionId connection, const ConnectionInfo& info,
+                                const Enrolment& enrolment) {
+  const std::string who =
+      fmt::format("process {} of {} at {}", enrolment.pid, enrolment.host, info.address);
+  if (!options_.invite) {
+    return refuse(parts_, connection, who,
+                  {ErrorKind::kUsage, fmt::format("{} takes in no new nodes", options_.node)});
+  }
+  if (info.key_expired) return refuse(parts_, connection, who, expired_token());
+  std::vector<std::string> awaited;
+  for (const auto& peer : peers_.all()) {
+    if (peer->state() == Peer::State::kAwaited && !peer->dialed()) awaited.push_back(peer->node());
+  }
+  const Result<EnrolmentAnswer> answer = options_.invite(enrolment, awaited);
+  if (!answer.ok()) return refuse(parts_, connection, who, answer.error());
+  if (const auto* invitation = std::get_if<Invitation>(&*answer)) {
+    if (const auto peer = peers_.find(invitation->node)) peers_.all()[*peer]->invited = true;
+  }
+  parts_.wire.send(connection, Lane::kControl,
+                   std::visit([](const auto& packet) { return pack(packet); }, *answer));
+  parts_.wire.close(connection);
+}
+
+std::optional<Error> Visitors::objection_to_drain(const ConnectionInfo& info) const {
+  if (!introducer_.is_head()) {
+    return Error{ErrorKind::kUsage, fmt::format("{} is not the head of the run; ask {} for that",
+                                                options_.node, introducer_.head())};
+  }
+  if (info.key_expired) {
+    return Error{ErrorKind::kLostPeers,
+                 "the token has expired; make another one with 'troupe token'"};
+  }
+  if (ended_) return Error{ErrorKind::kLostPeers, "the run has ended"};
+  if (drains_.size() >= kMostDrains) {
+    return Error{ErrorKind::kLostPeers,
+                 fmt::format("{} others have asked for the same and wait; try again when members "
+                             "have left",
+                             drains_.size())};
+  }
+  return std::nullopt;
+}
+
+void Visitors::answer_drain(ConnectionId connection, const ConnectionInfo& info,
+                            const DrainRequest& request) {
+  const std::string who =
+      fmt::format("process {} of {} at {}", request.pid, request.host, info.address);
+  if (auto error = objection_to_drain(info)) {
+    return refuse(parts_, connection, who, std::move(*error));
+  }
+  drains_[connection] = {who, request.node};
+  parts_.host.tell_root(Message::of(
+      DrainAsked{request.node, who, std::make_shared<DrainReply>(answers_, connection)}));
+}
+
+void Visitors::tell_answers() {
+  for (auto& [connection, answer] : answers_->take()) {
+    const auto asked = drains_.find(connection);
+    if (asked == drains_.end()) continue;  // it has hung up
+    const Drain drain = asked->second;
+    drains_.erase(asked);
+    if (answer.ok()) {
+      parts_.wire.send(connection, Lane::kControl, pack(Drained{drain.node}));
+      parts_.wire.close(connection);
+    } else {
+      refuse(parts_, connection, drain.who, answer.error());
+    }
+  }
+}
+
+void Visitors::send_away() {
+  ended_ = true;
+  for (const auto& [connection, visitor] : std::exchange(waiting_, {})) {
+    parts_.wire.close(connection);
+  }
+  tell_answers();
+  for (const auto& [connection, drain] : std::exchange(drains_, {})) {
+    refuse(parts_, connection, drain.who, {ErrorKind::kLostPeers, "the run has ended"});
+  }
+}
+
+}  // namespace troupe::runtime

@@ -16,6 +16,7 @@
 
 #include "actors/messages.h"
 #include "actors/sample_teller.h"
+#include "config/topology.h"
 #include "model/gan.h"
 #include "pipeline/checkpoint/checkpoint_folder.h"
 #include "pipeline/steps/training_state.h"
@@ -25,9 +26,10 @@
 namespace troupe::actors {
 
 struct CheckpointerOptions {
-  std::string folder;      // exists
-  std::uint32_t keep = 3;  // newest files kept; the best one comes on top
-  std::string topology;    // effective topology, stored in every file
+  std::string folder;  // exists
+  // Newest files kept; the best one comes on top.
+  std::uint32_t keep = config::CheckpointerSection{}.keep;
+  std::string topology;  // effective topology, stored in every file
   runtime::Hash128 topology_hash;
   std::string model;  // its name, stored in every file
   // In a run that goes on: the step that it goes on from, whose file is in the folder, and the best

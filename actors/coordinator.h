@@ -33,10 +33,12 @@
 #include "actors/roster_teller.h"
 #include "actors/run_ending.h"
 #include "actors/run_outcome.h"
+#include "config/topology.h"
 #include "pipeline/steps/membership.h"
 #include "pipeline/steps/roster_rules.h"
 #include "runtime/actor.h"
-#include "runtime/node/gate.h"
+#include "runtime/node/gate_options.h"
+#include "runtime/node/patience.h"
 #include "runtime/transport/drain.h"
 
 namespace troupe::actors {
@@ -65,8 +67,8 @@ struct CoordinatorOptions {
   std::function<std::vector<MissingMember>()> ended;
   // How long the head waits after two members have lost each other before one of them has to go:
   // when both say so, and when only one does and the other may be dead (pipeline/steps/quarrels.h).
-  runtime::Duration parting_grace = std::chrono::seconds(2);
-  runtime::Duration accused_grace = std::chrono::seconds(20);
+  runtime::Duration parting_grace = config::FailureSection{}.dead_after;
+  runtime::Duration accused_grace = runtime::Patience(parting_grace).most();
   bool validate = true;     // there is a Validator
   bool shares_anew = true;  // micro-batches, when it is worthwhile
   // What the coordinators before this one have left. None: the run begins here.

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "config/cluster_plan.h"
+#include "config/plan.h"
 
 namespace troupe::actors {
 

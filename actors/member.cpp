@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "config/cluster_plan.h"
+#include "config/plan.h"
 #include "telemetry/trace/trace_bytes.h"
 
 namespace troupe::actors {

@@ -21,9 +21,10 @@
 #include <vector>
 
 #include "actors/messages.h"
+#include "actors/node_hooks.h"
 #include "runtime/actor.h"
 #include "runtime/base/trace.h"
-#include "runtime/node/gate.h"
+#include "runtime/node/gate_options.h"
 
 namespace troupe::actors {
 
@@ -33,15 +34,9 @@ struct MemberOutcome {
   StatePointer orphan_state;
 };
 
-struct MemberOptions {
+struct MemberOptions : NodeHooks {
   std::string replica;  // the replica that is asked for its state; "": none is
   std::string reducer;  // the reducer that hears which fellows were met; "": none does
-  // What the Monitor is told of the node when it asks: what the node does, its traces() and its
-  // wait_for_graph(). Called in the Member's handlers, so it has to be short. Null: nothing is
-  // told.
-  std::function<telemetry::NodeSample()> sample = nullptr;
-  std::function<std::vector<runtime::ActorTrace>()> trace = nullptr;
-  std::function<std::string()> waits = nullptr;
   std::shared_ptr<MemberOutcome> outcome = std::make_shared<MemberOutcome>();
 };
 

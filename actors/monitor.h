@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "actors/messages.h"
+#include "actors/node_hooks.h"
 #include "actors/node_reports.h"
 #include "actors/progress_line.h"
 #include "model/gan.h"
@@ -26,16 +27,12 @@
 
 namespace troupe::actors {
 
-struct MonitorOptions {
+// The hooks are asked about once a second for what the node does.
+struct MonitorOptions : NodeHooks {
   telemetry::SinkOptions sinks;  // all but `time` and `warn`
   std::string showers_folder;    // for files of showers; made when there are any
   telemetry::RunFacts facts;
-  telemetry::NodeFacts node;  // the Monitor's own node
-  // Called on the Monitor's thread: what its node does, about once a second; the node's traces()
-  // and wait_for_graph(), when somebody asks. Empty: nothing is told of the node.
-  std::function<telemetry::NodeSample()> sample;
-  std::function<std::vector<runtime::ActorTrace>()> trace;
-  std::function<std::string()> waits;
+  telemetry::NodeFacts node;            // the Monitor's own node
   std::vector<model::LossTerm> losses;  // names and weights
   std::vector<model::SlotKind> schedule;
   ProgressOptions progress;

@@ -34,6 +34,7 @@
 #include "actors/outbox.h"
 #include "actors/ring_sum.h"
 #include "actors/sample_teller.h"
+#include "config/topology.h"
 #include "runtime/actor.h"
 
 namespace troupe::actors {
@@ -41,7 +42,7 @@ namespace troupe::actors {
 struct ReducerOptions : RingSumOptions {
   std::uint32_t first_replica = 0;  // of the node
   // How many bytes of sums may wait for a member that learns; with more it is taught no longer.
-  std::int64_t replay_bytes = std::int64_t{1} << 30;
+  std::int64_t replay_bytes = config::ClusterSection{}.replay_bytes;
 };
 
 class Reducer final : public runtime::Actor {

@@ -26,7 +26,7 @@ Replica::Replica(ReplicaOptions options, TrainingContext training)
       training_(training),
       newcomer_(training),
       teller_(options_.replica, training),
-      snapshots_(options_.checkpoint, options_.validation) {}
+      snapshots_(options_.checkpointer.every, options_.validator.every) {}
 
 void Replica::start(Context& context) {
   on<BucketMessage>(&Replica::receive_bucket);
@@ -42,11 +42,11 @@ void Replica::start(Context& context) {
   on<CheckpointRequest>(&Replica::receive_checkpoint_request);
   training_.backend.prepare_thread();
   engine_ = std::make_unique<StepEngine>(options_, training_);
-  if (engine_->threads() < options_.threads) {
+  if (engine_->threads() < static_cast<int>(options_.section.threads)) {
     context.log().warning(
         fmt::format("the system gave {} of actors.replica.threads = {} threads; "
                     "going on with these (see ulimit -u and -v)",
-                    engine_->threads(), options_.threads));
+                    engine_->threads(), static_cast<int>(options_.section.threads)));
   }
   contributions_ = Outbox(context.out("contributions"));
   snapshots_.start(context);

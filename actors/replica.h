@@ -31,15 +31,15 @@
 #include "actors/snapshots.h"
 #include "actors/step_engine.h"
 #include "actors/step_teller.h"
-#include "config/units.h"
+#include "config/topology.h"
 #include "runtime/actor.h"
 
 namespace troupe::actors {
 
 struct ReplicaOptions : StepEngineOptions {
   std::string loader = "loader";  // the one that feeds this replica, on this node or on the head
-  config::Every checkpoint;       // snapshots to the Checkpointer
-  config::Every validation;       // snapshots to the Validator
+  config::CheckpointerSection checkpointer;  // when it takes snapshots
+  config::ValidatorSection validator;
 };
 
 class Replica final : public runtime::Actor {

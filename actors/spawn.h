@@ -25,14 +25,14 @@ struct NodeParts {
   pipeline::Sampler* sampler = nullptr;
   pipeline::Dataset* test_dataset = nullptr;  // null: no validator in the plan
 
-  CoordinatorOptions coordinator;
-  LoaderOptions loader;
-  MemberOptions member;
-  ReplicaOptions replica;  // `replica` is set for each one
-  ReducerOptions reducer;
-  CheckpointerOptions checkpointer;
-  ValidatorOptions validator;
-  MonitorOptions monitor;
+  CoordinatorOptions coordinator = {};
+  LoaderOptions loader = {};
+  MemberOptions member = {};
+  ReplicaOptions replica = {};  // `replica` is set for each one
+  ReducerOptions reducer = {};
+  CheckpointerOptions checkpointer = {};
+  ValidatorOptions validator = {};
+  MonitorOptions monitor = {};
   std::shared_ptr<RunOutcome> outcome = std::make_shared<RunOutcome>();
 };
 

@@ -22,7 +22,8 @@ void post_all(const StepEngine::Hooks& hooks, Flight::Messages messages) {
 StepEngine::StepEngine(const StepEngineOptions& options, TrainingContext training)
     : options_(options),
       training_(training),
-      team_(options_.threads, [&backend = training.backend] { backend.prepare_thread(); }),
+      team_(static_cast<int>(options_.section.threads),
+            [&backend = training.backend] { backend.prepare_thread(); }),
       computer_(training.gan, training.options, team_),
       feed_({options_.replica, options_.checks, training.options.micro_batch,
              static_cast<std::size_t>(training.gan.discriminator().input_shape().elements())}) {}
@@ -73,7 +74,7 @@ void StepEngine::work_ahead(const Hooks& hooks, Turn& turn) {
   using pipeline::StepAhead;
   const StepAhead ahead =
       pipeline::step_ahead(training_.options.schedule, flights_.front().share().slot());
-  if (!options_.overlap || ahead == StepAhead::kNothing) return;
+  if (!options_.section.overlap || ahead == StepAhead::kNothing) return;
   if (flights_.size() == 1 && !begin_step(next_step() + 1, turn)) return;
   Flight& behind = flights_.back();
   if (ahead == StepAhead::kAll) return compute(behind, hooks, turn);
@@ -90,7 +91,7 @@ bool StepEngine::begin_step(std::uint64_t step, Turn& turn) {
   if (!iteration.ok() || *iteration == nullptr) return false;
   pipeline::StepShare share(training_.gan, training_.options, *iteration,
                             static_cast<std::uint32_t>(step % slots));
-  flights_.emplace_back(std::move(share), options_.segment_bytes, *view_);
+  flights_.emplace_back(std::move(share), options_.reducer.segment_bytes, *view_);
   return true;
 }
 
@@ -111,8 +112,8 @@ void StepEngine::compute(Flight& flight, const Hooks& hooks, Turn& turn) {
     post_all(hooks, std::move(buckets));
     hooks.flush();
   };
-  const bool computed =
-      computer_.compute(state_, flight.share(), options_.overlap ? send : model::FinalFrom{});
+  const bool computed = computer_.compute(state_, flight.share(),
+                                          options_.section.overlap ? send : model::FinalFrom{});
   turn.work = computed ? Turn::Work::kComputed : Turn::Work::kContributed;
   // The last step of an iteration is the last one that reads its events.
   if (last) {

@@ -27,6 +27,7 @@
 #include "actors/flight.h"
 #include "actors/iteration_feed.h"
 #include "actors/messages.h"
+#include "config/topology.h"
 #include "model/backend.h"
 #include "model/gan.h"
 #include "pipeline/steps/iteration_share.h"
@@ -46,12 +47,9 @@ struct TrainingContext {
 
 struct StepEngineOptions {
   std::uint32_t replica = 0;
-  int threads = 1;  // micro-batches computed at a time
-  std::int64_t segment_bytes = 1 << 20;
   pipeline::SpotChecks checks;  // members and owners come from each View
-  // False: a step is sent when it is complete, and nothing is computed until it is reduced. This
-  // shows what overlapping gains.
-  bool overlap = true;
+  config::ReplicaSection section;
+  config::ReducerSection reducer;  // the largest bucket
 };
 
 class StepEngine {

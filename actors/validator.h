@@ -20,6 +20,7 @@
 #include "actors/messages.h"
 #include "actors/replica.h"
 #include "actors/sample_teller.h"
+#include "config/topology.h"
 #include "model/physics/shower_report.h"
 #include "model/physics/shower_statistics.h"
 #include "model/physics/table.h"
@@ -30,8 +31,9 @@
 namespace troupe::actors {
 
 struct ValidatorOptions {
-  std::uint64_t events = 500;  // at most as many as the test data have
-  model::ImageUnits units;     // of the images as the networks see them
+  // At most as many as the test data have.
+  std::uint64_t events = config::ValidatorSection{}.events;
+  model::ImageUnits units;  // of the images as the networks see them
   // The state of this step was validated before the run was stopped, and metrics have the result.
   std::optional<std::uint64_t> told_step;
 };

@@ -182,11 +182,10 @@ std::string name(const char* kind, int rank) { return fmt::format("{}.{}", kind,
 // As of a cluster, without what does not reduce.
 runtime::Plan make_plan(const Job& job) {
   runtime::Plan plan;
-  config::TrainingSizes sizes;
+  config::Topology topology;
+  topology.reducer.segment_bytes = job.segment_bytes();
   // The room of 64-bit integers, whatever the elements are.
-  sizes.contribution_elements = static_cast<std::int64_t>(job.load.elements());
-  sizes.segment_bytes = job.segment_bytes();
-  sizes.ring = job.members();
+  const config::NetworkSizes sizes{0, static_cast<std::int64_t>(job.load.elements()), 0};
   std::vector<std::string> reducers;
   const auto buckets = static_cast<std::int64_t>(
       pipeline::make_buckets(job.layout(), job.segment_bytes(), job.members()).size());
@@ -205,7 +204,7 @@ runtime::Plan make_plan(const Job& job) {
                           runtime::Lane::kData, messages, bytes, 1});
     reducers.push_back(reducer);
   }
-  config::add_ring_links(sizes, reducers, plan);
+  config::add_ring_links({topology, sizes, job.members()}, reducers, plan);
   return plan;
 }
 

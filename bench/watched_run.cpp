@@ -317,16 +317,16 @@ WatchedRunEnd run_watched(const WatchedRunRequest& request) {
   const Folder folder;
   const config::Topology topology = topology_of(request);
   runtime::Log log = runtime::Log::silent();
-  auto made = launch::set_up_training(topology, launch::size_of_run(topology, 0),
+  auto made = launch::set_up_training({topology, {}}, launch::size_of_run(topology, 0),
                                       (std::filesystem::temp_directory_path() / "watched-data"),
                                       false, log);
   CHECK(made.ok(), made.ok() ? "" : made.error().message);
   launch::TrainingSetup& setup = *made;
   runtime::FileDisk disk;
-  actors::NodeParts parts = launch::computing_parts(setup, topology, disk, 0, 0);
+  actors::NodeParts parts = launch::computing_parts(setup, disk, 0);
   const auto state = std::make_shared<const pipeline::TrainingState>(pipeline::initial_state(
       *setup.gan, setup.options, setup.backend->numerics_class(), setup.identity.fingerprint));
-  parts.coordinator = launch::coordinator_options(setup, topology, 0, state);
+  parts.coordinator = launch::coordinator_options(setup, state);
   parts.checkpointer.folder = folder.file("checkpoints");
   CHECK(disk.make_folder(parts.checkpointer.folder).ok());
   parts.monitor.sinks.metrics_path = folder.file("metrics.jsonl");

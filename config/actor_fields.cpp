@@ -42,19 +42,24 @@ RecordOf<ReplicaSection> replica_record() {
   return record;
 }
 
-RecordOf<ReducerSection> reducer_record() {
-  auto record = std::make_shared<Record<ReducerSection>>("the reducer");
+// The format of the sums is the training's.
+RecordOf<Topology> reducer_record() {
+  using Format = pipeline::ReductionFormat;
+  auto record = std::make_shared<Record<Topology>>("the reducer");
   record
-      ->field("reduction", &ReducerSection::reduction,
-              word<Reduction>({{"exact", Reduction::kExact},
-                               {"fp32", Reduction::kFp32},
-                               {"bf16", Reduction::kBf16},
-                               {"int8", Reduction::kInt8}}),
-              Scope::kState,
-              "How gradients are summed over members: `exact` takes 8 bytes each and does not "
-              "depend on the workers; `fp32`, `bf16` and `int8` take 4, 2 and 1, and do.")
-      .field("segment", &ReducerSection::segment_bytes, byte_size<std::int64_t>(4096),
-             Scope::kFixed, "What one message of a ring between nodes carries.");
+      ->field(
+          "reduction", [](auto& t) -> auto& { return t.train.options.lossy; },
+          word<std::optional<Format>>({{"exact", std::nullopt},
+                                       {"fp32", Format::kFp32},
+                                       {"bf16", Format::kBf16},
+                                       {"int8", Format::kInt8}}),
+          Scope::kState,
+          "How gradients are summed over members: `exact` takes 8 bytes each and does not "
+          "depend on the workers; `fp32`, `bf16` and `int8` take 4, 2 and 1, and do.")
+      .field(
+          "segment", [](auto& t) -> auto& { return t.reducer.segment_bytes; },
+          byte_size<std::int64_t>(4096), Scope::kFixed,
+          "What one message of a ring between nodes carries.");
   return record;
 }
 
@@ -107,7 +112,7 @@ std::shared_ptr<Record<Topology>> actors_record() {
   auto record = std::make_shared<Record<Topology>>("the actors");
   record->section("loader", kSelf, loader_record(), "Reads events ahead of the replicas.")
       .section("replica", &Topology::replica, replica_record(), "Computes gradients.")
-      .section("reducer", &Topology::reducer, reducer_record(), "Sums gradients.")
+      .section("reducer", kSelf, reducer_record(), "Sums gradients.")
       .section("checkpointer", &Topology::checkpointer, checkpointer_record(),
                "Writes the state beside training.")
       .section("validator", &Topology::validator, validator_record(),

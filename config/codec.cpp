@@ -21,8 +21,7 @@ std::string below(const std::string& path, std::string_view name) {
 }
 
 void annotate_below(YamlValue& value, const std::string& path, const Origins& origins) {
-  const auto origin = origins.find(path);
-  value.place = origin == origins.end() ? Place{} : origin->second;
+  value.place = place_of(origins, path);
   for (YamlMember& member : value.members) {
     annotate_below(member.value, below(path, member.key), origins);
   }
@@ -32,6 +31,15 @@ void annotate_below(YamlValue& value, const std::string& path, const Origins& or
 }
 
 }  // namespace
+
+Place place_of(const Origins& origins, const std::string& field) {
+  const auto found = origins.find(field);
+  return found == origins.end() ? Place{} : found->second;
+}
+
+Problem problem_of(const Origins& origins, const std::string& field, const std::string& what) {
+  return {place_of(origins, field), fmt::format("{}: {}", field, what)};
+}
 
 bool selects(Selection selection, Scope scope) {
   switch (selection) {

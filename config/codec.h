@@ -21,8 +21,11 @@ namespace troupe::config {
 // Where effective values came from, by path ("train.learning_rate.g.rate", "links.0.credits");
 // a path that is missing has its default.
 using Origins = std::map<std::string, Place>;
+Place place_of(const Origins& origins, const std::string& field);
+// "FIELD: WHAT", where the field's value stands.
+Problem problem_of(const Origins& origins, const std::string& field, const std::string& what);
 
-// What a field means for the trained state, and so who may change it.
+// A field's meaning for the trained state, and so who may change it.
 enum class Scope {
   kState,  // the trained bits depend on it: part of the topology hash
   kFixed,  // they do not, but a resumed run keeps it
@@ -34,7 +37,7 @@ enum class Selection { kAll, kKept, kState };
 
 bool selects(Selection selection, Scope scope);
 
-// What reading needs besides the value: where problems and origins go, and the path of the value.
+// Reading needs more than the value: where problems and origins go, and the path of the value.
 class Reader {
  public:
   // `folder`: what relative paths in the file are relative to.
@@ -53,7 +56,7 @@ class Reader {
     std::size_t length_;
   };
 
-  // Of the value being read: "train.learning_rate.g"; empty at the top of the file.
+  // The path of the value being read: "train.learning_rate.g"; empty at the top of the file.
   const std::string& path() const { return path_; }
   // The message is preceded by the path.
   void problem(const Place& place, std::string_view message);
@@ -65,7 +68,7 @@ class Reader {
   void unknown_key(const YamlMember& member, std::span<const std::string> known);
   // Remembers where the value at the current path came from.
   void remember(const Place& place);
-  // Of the value at a path; the default's if none was remembered.
+  // The origin of the value at a path; the default's if none was remembered.
   Place origin(const std::string& path) const;
   const Origins& origins() const { return origins_; }
   // The list at a path lost an item: what is remembered of the later ones moves up.
@@ -80,7 +83,7 @@ class Reader {
   std::string resolve_pattern(const std::string& pattern, const Place& place) const;
 
  private:
-  // What a relative path at the place is relative to.
+  // The folder that a relative path at the place is relative to.
   std::string folder_of(const Place& place, std::error_code& error) const;
 
   Problems& problems_;
@@ -124,7 +127,7 @@ struct TypeDescription {
   static TypeDescription of(Kind kind, std::string name);
 };
 
-// What is said of one of the later_words: "only cpu is available in this version, not cuda".
+// The answer to one of the later_words: "only cpu is available in this version, not cuda".
 std::string later_word_refused(const TypeDescription& type, std::string_view word);
 
 // A field of a section as data.

@@ -7,17 +7,12 @@
 namespace troupe::config {
 namespace {
 
-Place place_of(const std::string& field, const Origins& origins) {
-  const auto found = origins.find(field);
-  return found == origins.end() ? Place{} : found->second;
-}
-
 // Where a default comes from: the nearest section around it that was written.
 Place nearest_place(std::string field, const Origins& origins) {
-  Place place = place_of(field, origins);
+  Place place = place_of(origins, field);
   while (place.is_default() && field.find('.') != std::string::npos) {
     field.resize(field.rfind('.'));
-    place = place_of(field, origins);
+    place = place_of(origins, field);
   }
   return place;
 }
@@ -28,7 +23,7 @@ std::string field_to_mend(const std::vector<std::string>& fields, const Origins&
   CHECK(!fields.empty());
   const auto first = [&](auto&& suits) {
     return std::find_if(fields.begin(), fields.end(), [&](const std::string& field) {
-      const Place place = place_of(field, origins);
+      const Place place = place_of(origins, field);
       return !place.is_default() && !is_from_zoo(place) && suits(place);
     });
   };

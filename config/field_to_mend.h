@@ -9,7 +9,7 @@
 
 namespace troupe::config {
 
-// Of the paths of the rule's fields: the first that an override gave, else the first that the
+// One of the paths of the rule's fields: the first that an override gave, else the first that the
 // author of the file wrote, else (all are defaults or the zoo's) the first. CHECKs that there is
 // one.
 std::string field_to_mend(const std::vector<std::string>& fields, const Origins& origins);

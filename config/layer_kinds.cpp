@@ -15,7 +15,7 @@ using model::Layer;
 constexpr std::int64_t kMostFilters = 4096;
 constexpr const char* kNamePattern = "[A-Za-z][A-Za-z0-9_]*";
 
-// What a layer's section holds: its options of kind K, and what every layer has.
+// A layer's section holds its options of kind K and those that every layer has.
 template <class K>
 struct Described {
   std::string name;

@@ -24,7 +24,7 @@ class KindCodec {
   // CHECKs that the layer is of this kind.
   virtual YamlValue write(const model::Layer& layer) const = 0;
   virtual TypeDescription describe() const = 0;
-  // What the kind is called in files; the same as model::kind_name.
+  // The kind's name in files; the same as model::kind_name.
   std::string word;
 };
 

@@ -8,7 +8,7 @@
 
 namespace troupe::config {
 
-// What lists of every kind of item share. Reports a list with too few or too many items; most = 0:
+// Lists of every kind of item share these. Reports a list with too few or too many items; most = 0:
 // no bound. False then.
 inline bool check_items(const YamlValue& value, std::size_t least, std::size_t most,
                         const std::string& of, Reader& reader) {

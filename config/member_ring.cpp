@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "config/cluster_plan.h"
+#include "config/plan.h"
 #include "config/units.h"
 #include "pipeline/steps/ring_order.h"
 

@@ -64,7 +64,7 @@ std::string shown(std::string_view text, std::size_t most) {
   std::string result;
   const std::string_view all = text;
   while (!text.empty()) {
-    // What is not UTF-8 stays as it is.
+    // Bytes that are not UTF-8 stay as they are.
     const std::string_view character =
         text.substr(0, std::max<std::size_t>(runtime::utf8_length(text), 1));
     if (all.size() - text.size() + character.size() > most) return result + "...";

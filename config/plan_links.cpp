@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "config/cluster_plan.h"
 #include "config/plan.h"
 #include "pipeline/steps/buckets.h"
 #include "runtime/message.h"
@@ -22,15 +21,15 @@ using runtime::Plan;
 constexpr std::string_view kMemberKind = "member";
 
 constexpr std::int64_t kMetricsMessages = 1024;
-// What an actor tells in several seconds.
+// Room for all that an actor tells in several seconds.
 constexpr std::int64_t kSampleMessages = 64;
 constexpr std::int64_t kSampleBytes = std::int64_t{1} << 18;
-// What a node does is told once a second, and what its actors did when somebody asks.
+// A node's sample comes once a second, and a trace of its actors when somebody asks.
 constexpr std::int64_t kReportMessages = 8;
 constexpr std::int64_t kReportBytes = 4 << 20;
 
-std::int64_t message_bytes(const TrainingSizes& sizes) {
-  return sizes.batch_bytes + runtime::Message::kOverheadBytes;
+std::int64_t message_bytes(const LinkSizes& sizes) {
+  return sizes.networks.batch_bytes + runtime::Message::kOverheadBytes;
 }
 
 struct Credit {
@@ -38,13 +37,13 @@ struct Credit {
   std::int64_t bytes = 0;
 };
 
-// Of the buckets and the header of the largest step, so many times.
-Credit step_credit(const TrainingSizes& sizes, std::int64_t times) {
-  const std::int64_t bytes =
-      sizes.contribution_elements * static_cast<std::int64_t>(sizeof(std::int64_t));
+// Room for the buckets and the header of the largest step, so many times.
+Credit step_credit(const LinkSizes& sizes, std::int64_t times) {
+  const std::int64_t elements = sizes.networks.contribution_elements;
+  const std::int64_t bytes = elements * static_cast<std::int64_t>(sizeof(std::int64_t));
   // Gradients may be cut apart from what follows them, for every member a piece more.
   const std::int64_t buckets =
-      pipeline::count_buckets(sizes.contribution_elements, sizes.segment_bytes, sizes.ring) +
+      pipeline::count_buckets(elements, sizes.topology.reducer.segment_bytes, sizes.ring) +
       sizes.ring;
   const std::int64_t messages = times * (buckets + 1);
   constexpr std::int64_t kHeaders = std::int64_t{1} << 16;
@@ -63,13 +62,12 @@ std::string_view kind_of(std::string_view actor) { return actor.substr(0, actor.
 // "replica -> reducer" and so on.
 using KindPair = std::pair<std::string, std::string>;
 
-// Of every link that some run has, in one process or several, between actors that a topology can
-// name.
+// The kinds of every link that some run has, in one process or several, between actors that a
+// topology can name.
 std::vector<KindPair> kinds_of_links() {
-  ClusterPlanOptions cluster;
-  cluster.members = 2;
   std::vector<KindPair> pairs;
-  for (const auto& plan : {make_local_plan({}, {}, {}), make_cluster_plan(cluster, {}, {})}) {
+  for (const std::uint32_t members : {0U, 2U}) {
+    const auto plan = make_plan({}, {}, members, {});
     for (const LinkPlan& link : plan->links) {
       KindPair pair{kind_of(link.from), kind_of(link.to)};
       const bool known = std::find(pairs.begin(), pairs.end(), pair) != pairs.end();
@@ -120,7 +118,8 @@ class Changes {
     }
   }
 
-  // What comes before its turn waits at the other end, and behind it what is waited for.
+  // A bucket that comes before its turn waits at the other end, and the one that is waited for
+  // comes behind it.
   void check_ring(const LinkPlan& link, const LinkOverride& change) {
     const char* why =
         "all that crosses an edge of the ring in two steps, and the sums of another, have to have "
@@ -139,9 +138,8 @@ class Changes {
 
   void complain(std::string_view field, const std::string& message) {
     const std::string path = field.empty() ? path_ : fmt::format("{}.{}", path_, field);
-    const auto origin = origins_.find(path);
-    problems_.add(origin == origins_.end() ? Place{} : origin->second,
-                  fmt::format("{}: {}", path, message));
+    Problem problem = problem_of(origins_, path, message);
+    problems_.add(std::move(problem.place), std::move(problem.message));
   }
 
   const Origins& origins_;
@@ -152,16 +150,16 @@ class Changes {
 
 }  // namespace
 
-void add_batches_link(const TrainingSizes& sizes, std::uint32_t number, const std::string& loader,
+void add_batches_link(const LinkSizes& sizes, std::uint32_t number, const std::string& loader,
                       Plan& plan) {
   // One more for the end of data.
-  const std::int64_t batches = std::int64_t{sizes.loader_credits} + 1;
+  const std::int64_t batches = sizes.topology.loader.credits + 1;
   plan.links.push_back({loader, fmt::format("batches.{}", number),
                         fmt::format("replica.{}", number), "batches", Lane::kData, batches,
                         batches * message_bytes(sizes), 0});
 }
 
-void add_replica_links(const TrainingSizes& sizes, std::uint32_t number, const ReplicaNode& node,
+void add_replica_links(const LinkSizes& sizes, std::uint32_t number, const ReplicaNode& node,
                        Plan& plan) {
   const std::string name = fmt::format("replica.{}", number);
   add_batches_link(sizes, number, node.loader, plan);
@@ -173,8 +171,7 @@ void add_replica_links(const TrainingSizes& sizes, std::uint32_t number, const R
                         Lane::kData, credit.messages, credit.bytes, 1});
 }
 
-void add_ring_links(const TrainingSizes& sizes, const std::vector<std::string>& reducers,
-                    Plan& plan) {
+void add_ring_links(const LinkSizes& sizes, const std::vector<std::string>& reducers, Plan& plan) {
   if (reducers.size() < 2) return;
   // Two steps, of which every bucket crosses an edge twice, and a step that is summed.
   const Credit credit = step_credit(sizes, 5);
@@ -194,19 +191,19 @@ void add_sample_links(const std::vector<std::string>& actors, Plan& plan) {
   }
 }
 
-void add_watching_links(const TrainingSizes& sizes, const std::vector<std::uint32_t>& replicas,
+void add_watching_links(const Topology& topology, const std::vector<std::uint32_t>& replicas,
                         std::int64_t snapshot_bytes, Plan& plan) {
   for (const std::uint32_t number : replicas) {
     const std::string replica = fmt::format("replica.{}", number);
     plan.links.push_back(
         {replica, "snapshots", "checkpointer", "snapshots", Lane::kData, 2, snapshot_bytes, 0});
-    if (sizes.validator) {
+    if (topology.validator.validates()) {
       plan.links.push_back(
           {replica, "validation", "validator", "snapshots", Lane::kData, 2, snapshot_bytes, 0});
     }
     add_metrics_link(replica, plan);
   }
-  if (sizes.validator) add_metrics_link("validator", plan);
+  if (topology.validator.validates()) add_metrics_link("validator", plan);
   add_metrics_link("checkpointer", plan);
 }
 
@@ -217,10 +214,10 @@ void add_report_links(const std::vector<std::string>& members, Plan& plan) {
   }
 }
 
-runtime::Result<void> apply_link_overrides(const std::vector<LinkOverride>& overrides,
-                                           const Origins& origins, Plan& plan) {
+runtime::Result<void> apply_link_overrides(const Topology& topology, const Origins& origins,
+                                           Plan& plan) {
   Changes changes(origins, plan);
-  for (std::size_t i = 0; i < overrides.size(); ++i) changes.apply(i, overrides[i]);
+  for (std::size_t i = 0; i < topology.links.size(); ++i) changes.apply(i, topology.links[i]);
   if (!changes.problems().empty()) return changes.problems().error();
   return {};
 }

@@ -84,7 +84,7 @@ class Record final : public Codec<S> {
     shared_ = std::move(name);
     return *this;
   }
-  // What is missing may come from the zoo, which is laid under the section before it is read.
+  // A missing field may come from the zoo, which is laid under the section before it is read.
   Record& partial() {
     partial_ = true;
     return *this;

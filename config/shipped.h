@@ -15,7 +15,7 @@ std::vector<std::string> shipped_names();
 // The text of the topology that `path` names; nothing where it does not, or is something in the
 // file system.
 std::optional<std::string_view> shipped_text(const std::string& path);
-// What to append to the message that there is no file `path`: the name that may have been meant, or
+// The end of the message that there is no file `path`: the name that may have been meant, or
 // all there are; empty for a path into some folder.
 std::string shipped_suggestion(const std::string& path);
 

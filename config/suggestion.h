@@ -8,7 +8,7 @@
 
 namespace troupe::config {
 
-// What to append to a message: `; did you mean "filters"?`, or `; known here: a, b, c`.
+// The end of a message: `; did you mean "filters"?`, or `; known here: a, b, c`.
 std::string suggestion(std::string_view word, std::span<const std::string> known);
 
 }  // namespace troupe::config

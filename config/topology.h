@@ -17,12 +17,14 @@
 #include "pipeline/data/synthetic.h"
 #include "pipeline/steps/training_state.h"
 #include "runtime/base/clock.h"
+#include "runtime/node/node_options.h"
+#include "runtime/node/patience.h"
 
 namespace troupe::config {
 
 using model::Precision;
 
-// Whose arithmetic computes: part of the numerics class.
+// The arithmetic that computes is part of the numerics class.
 enum class Kernels : std::uint8_t {
   kPortable,  // our own; the same bits on every host that has AVX2
   kFastest,   // whatever is fastest here; bits belong to hosts of one numerics class
@@ -49,14 +51,6 @@ struct ModelSection {
   Kernels kernels = Kernels::kPortable;
 };
 
-// How gradients are summed over members.
-enum class Reduction : std::uint8_t {
-  kExact,  // as 64-bit integers: any order, the same sum
-  kFp32,   // in narrower formats: every member has the same bits, but the result depends on how
-  kBf16,   // many there are
-  kInt8,
-};
-
 struct DataSection {
   // Whether to train on generated showers; else on dataset.paths. No default: a file must say it.
   bool synthetic = true;
@@ -75,7 +69,8 @@ struct TrainSection {
   std::optional<std::uint64_t> iterations;
   // Default strong.
   Scaling scaling = Scaling::kStrong;
-  // iterations_per_epoch is left to whoever knows the size of the data.
+  // `lossy` is actors.reducer.reduction; iterations_per_epoch is left to whoever knows the size of
+  // the data.
   pipeline::TrainingOptions options;
 };
 
@@ -98,9 +93,7 @@ struct ReplicaSection {
 };
 
 struct ReducerSection {
-  // Default exact.
-  Reduction reduction = Reduction::kExact;
-  // What one message carries, bytes, from 4096; default 1 MiB.
+  // The most that one message carries, bytes, from 4096; default 1 MiB.
   std::int64_t segment_bytes = 1 << 20;
 };
 
@@ -116,6 +109,8 @@ struct ValidatorSection {
   Every every;
   // Test events compared with as many generated ones, from 1; default 500.
   std::uint64_t events = 500;
+
+  bool validates() const { return every.unit != Every::Unit::kNever; }
 };
 
 // Where people watch the run. Nothing of it can change or slow training.
@@ -135,8 +130,8 @@ struct MonitorSection {
   double price_per_node_hour = 0.0;
 };
 
-// Changes what the plan would choose for every link between actors of two kinds. What is unset
-// stays as the plan has it; at least one is set.
+// Changes what the plan would choose for every link between actors of two kinds. A field that is
+// unset stays as the plan has it; at least one is set.
 struct LinkOverride {
   // Kind of the sender: "replica".
   std::string from;
@@ -162,18 +157,15 @@ struct HostSection {
 struct BandwidthSection {
   // Addresses of cluster.hosts, one at least on each side and none on both; no default.
   std::array<std::vector<std::string>, 2> between;
-  // Of one connection in the slower of its directions, from 1000; no default.
+  // The rate of one connection in the slower of its directions, from 1000; no default.
   std::int64_t bits_per_second = 0;
 };
 
-// When a node counts as dead, and a run as stuck.
-struct FailureSection {
-  // How often nodes tell each other that they live, from 1 ms; default 500 ms.
-  runtime::Duration heartbeat = std::chrono::milliseconds(500);
-  // Silence after which a node is given up, more than twice the heartbeat; default 2 s.
-  runtime::Duration dead_after = std::chrono::seconds(2);
-  // Without progress of any actor; default 60 s.
-  runtime::Duration stuck_after = std::chrono::seconds(60);
+// When a node counts as dead, and a run as stuck. The gate's own fields, `heartbeat` and
+// `dead_after`, are fields of this section.
+struct FailureSection : runtime::SilenceOptions {
+  // How long no actor may make progress before the run counts as stuck; default 60 s.
+  runtime::Duration stuck_after = runtime::NodeOptions{}.stuck_after;
   // Steps of which one has a micro-batch computed twice, on two members; 0: none; default 100.
   std::uint64_t check_every = 100;
   // Dead members of the supervisor's host that it replaces, and how often it restarts the head;
@@ -206,7 +198,7 @@ struct ClusterSection {
   std::optional<std::string> keys;
   // Members that may join while the run goes on, from 0; default 8.
   std::uint32_t joiners = 8;
-  // Of sums that may wait for one of these while it learns; default 1 GiB.
+  // Bytes of sums that may wait for one of these while it learns; default 1 GiB.
   std::int64_t replay_bytes = std::int64_t{1} << 30;
   FailureSection failure;
 };
@@ -227,6 +219,9 @@ struct Topology {
   // In the order of the file; later ones win. Default none.
   std::vector<LinkOverride> links;
   ClusterSection cluster;
+
+  // For people: the zoo's name of the model, else the topology's own.
+  std::string model_name() const { return model.zoo.value_or(name); }
 };
 
 }  // namespace troupe::config

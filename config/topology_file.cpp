@@ -91,7 +91,7 @@ std::string fault_of(const YamlValue& tree) {
   return largest;
 }
 
-// What is said of a folder in place of a topology.
+// The answer to a folder in place of a topology.
 std::string folder_refused(const std::string& path) {
   std::error_code ignored;
   const std::string own = path + (path.ends_with('/') ? "" : "/") + "topology.yaml";
@@ -145,7 +145,7 @@ Result<LoadedTopology> parse_topology(std::string_view text, const std::string& 
   ASSIGN_OR_RETURN(const std::vector<Override> parsed_overrides,
                    parse_overrides(overrides, problems));
   YamlValue root = parse_yaml(text, source, problems);
-  // What remains of a broken document would only raise problems that are none.
+  // The rest of a broken document would only raise problems that are none.
   if (root.is_null() && !problems.empty()) return problems.error();
   if (root.is_null()) {
     return Error{ErrorKind::kTopology,
@@ -172,14 +172,12 @@ Result<void> check_printed(const LoadedTopology& loaded) {
   const auto again = parse_topology(text, "topology.yaml", "/");
   if (again.ok()) return {};
   const std::string path = fault_of(topology_record().write(loaded.topology, Selection::kAll));
-  const auto origin = loaded.origins.find(path);
   const std::string& why = again.error().message;
-  const Problem problem{
-      origin == loaded.origins.end() ? Place{} : origin->second,
-      fmt::format("{}: the topology of a run is kept in its folder with every path in full, and "
-                  "there it could not be read again, so that the run could not be resumed: {}",
-                  path, why.substr(0, why.find('\n')))};
-  return Error{ErrorKind::kTopology, problem.text()};
+  const std::string what =
+      "the topology of a run is kept in its folder with every path in full, and there it could not "
+      "be read again, so that the run could not be resumed: " +
+      why.substr(0, why.find('\n'));
+  return Error{ErrorKind::kTopology, problem_of(loaded.origins, path, what).text()};
 }
 
 }  // namespace troupe::config

@@ -41,7 +41,7 @@ std::string print_topology(const LoadedTopology& loaded);
 runtime::Result<void> check_printed(const LoadedTopology& loaded);
 
 // The whole file as text; where there is none, that of the shipped topology of this name
-// (shipped.h). Of a pipe it waits for what others write, as long as somebody does.
+// (shipped.h). It waits for what others write into a pipe, as long as somebody does.
 // kTopology: missing, unreadable, neither a file nor a pipe, a pipe that nobody writes to, larger
 // than kMostYamlBytes.
 runtime::Result<std::string> read_topology_text(const std::string& path);

@@ -150,7 +150,7 @@ void add_batch_fields(Record<Topology>& record) {
              integer<std::uint32_t>(1, 1 << 16), Scope::kState,
              "b: events computed as one; batch norm's statistics are theirs.")
       .field("micro_batches", option(&TrainingOptions::micro_batches),
-             integer<std::uint32_t>(1, kMostMicroBatches), Scope::kState,
+             integer<std::uint32_t>(1, pipeline::kMostMicroBatches), Scope::kState,
              "M: micro-batches of an iteration; a step uses M x b events.")
       .field("scaling", train(&TrainSection::scaling),
              word<Scaling>({{"strong", Scaling::kStrong}, {"weak", Scaling::kWeak}}), Scope::kState,

@@ -5,17 +5,10 @@
 #include <fmt/format.h>
 
 #include "config/field_to_mend.h"
+#include "pipeline/steps/view_fields.h"
 
 namespace troupe::config {
 namespace {
-
-// What is wrong, at the one of these fields that is to be changed.
-Problem problem_of(const std::vector<std::string>& fields, const std::string& what,
-                   const Origins& origins) {
-  const std::string field = field_to_mend(fields, origins);
-  const auto origin = origins.find(field);
-  return {origin == origins.end() ? Place{} : origin->second, field + ": " + what};
-}
 
 std::string counted(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
@@ -42,7 +35,7 @@ runtime::Result<void> check_workers(const Topology& topology, std::uint32_t work
                                     const Origins& origins) {
   Problems problems;
   const auto complain = [&](const std::vector<std::string>& fields, const std::string& what) {
-    Problem problem = problem_of(fields, what, origins);
+    Problem problem = problem_of(origins, field_to_mend(fields, origins), what);
     problems.add(std::move(problem.place), std::move(problem.message));
   };
   if (workers > kMostMembers) {
@@ -51,11 +44,12 @@ runtime::Result<void> check_workers(const Topology& topology, std::uint32_t work
   }
   const std::uint64_t each = topology.train.options.micro_batches;
   const bool weak = topology.train.scaling == Scaling::kWeak;
-  if (weak && each * std::max(workers, 1U) > kMostMicroBatches) {
-    complain({"train.micro_batches"},
-             fmt::format("scaling: weak makes {} x {} = {} of them in an iteration, which has at "
-                         "most {}",
-                         each, counted(workers, "worker"), each * workers, kMostMicroBatches));
+  if (weak && each * std::max(workers, 1U) > pipeline::kMostMicroBatches) {
+    complain(
+        {"train.micro_batches"},
+        fmt::format("scaling: weak makes {} x {} = {} of them in an iteration, which has at "
+                    "most {}",
+                    each, counted(workers, "worker"), each * workers, pipeline::kMostMicroBatches));
   }
   if (const std::string what = event_shortage(topology, workers); weak && !what.empty()) {
     complain(event_shortage_fields(), what);
@@ -96,15 +90,6 @@ const std::vector<std::string>& event_shortage_fields() {
                                                 "train.micro_batches", "train.micro_batch",
                                                 "train.scaling"};
   return kFields;
-}
-
-runtime::Result<std::vector<std::uint64_t>> member_shares(const Topology& topology,
-                                                          std::uint32_t workers,
-                                                          const Origins& origins) {
-  const std::string what = shares_mismatch(topology, workers);
-  if (what.empty()) return topology.cluster.shares;
-  return runtime::Error{runtime::ErrorKind::kTopology,
-                        problem_of({"cluster.assign"}, what, origins).text()};
 }
 
 Topology scaled(const Topology& topology, std::uint32_t members) {

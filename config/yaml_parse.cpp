@@ -229,7 +229,7 @@ std::string_view line_of(std::string_view text, int line) {
   return text.substr(0, text.find('\n'));
 }
 
-// What of the line is known to confuse the parser; empty: nothing.
+// The part of the line that is known to confuse the parser; empty: none.
 std::string hint(std::string_view line) {
   const std::size_t first = line.find_first_not_of(" \t");
   if (first == std::string_view::npos) return "";

@@ -36,10 +36,10 @@ struct YamlValue {
   bool is_list() const { return kind == Kind::kList; }
   bool is_map() const { return kind == Kind::kMap; }
 
-  // Of a map: the value of a key, null when there is none (or this is no map).
+  // In a map: the value of a key, null when there is none (or this is no map).
   const YamlValue* find(std::string_view key) const;
   YamlValue* find(std::string_view key);
-  // Of a map: appends; the key must be new.
+  // To a map: appends; the key must be new.
   YamlValue& add(std::string key, YamlValue value);
 
   // For messages: `text "abc"`, `the number 3`, `a list`, `a section`, `nothing`.

@@ -16,7 +16,7 @@ namespace troupe::config {
 std::vector<std::string> zoo_names();
 // The text of a model's file; nothing if there is no such model.
 std::optional<std::string_view> zoo_text(std::string_view name);
-// What places in that file are called: "zoo/NAME.yaml".
+// The source of places in that file: "zoo/NAME.yaml".
 std::string zoo_source(std::string_view name);
 bool is_from_zoo(const Place& place);
 

@@ -45,6 +45,12 @@ int report(const runtime::Error& error) {
   return runtime::exit_code(error.kind);
 }
 
+int report(const runtime::Error& error, const runtime::Log& log) {
+  note_failure(error.message);
+  log.error(error.message);
+  return runtime::exit_code(error.kind);
+}
+
 void report_threads(int asked, int given) {
   if (given == asked) return;
   std::cerr << fmt::format("troupe: the system gave {} of {} threads; going on with these\n", given,

@@ -1,12 +1,13 @@
 #pragma once
 
-// How a verb ends: what --json prints, and what went wrong. Of this process, which carries out one
-// verb; one thread.
+// How a verb ends: what --json prints, and what went wrong. A process carries out one verb. One
+// thread.
 
 #include <string>
 
 #include "main/command.h"
 #include "runtime/base/error.h"
+#include "runtime/base/log.h"
 
 namespace troupe {
 
@@ -20,6 +21,8 @@ void answer_object(const std::string& object);
 void note_failure(const std::string& what);
 // Prints the error for people, notes it and returns its exit code.
 int report(const runtime::Error& error);
+// The same for one that the log tells people.
+int report(const runtime::Error& error, const runtime::Log& log);
 // Says on standard error that the system gave fewer threads than --threads asked for, if it did.
 void report_threads(int asked, int given);
 

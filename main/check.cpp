@@ -93,7 +93,7 @@ int check(const CommandLine& line) {
   const auto loaded = config::load_topology(path, settings(line));
   if (!loaded.ok()) return report(loaded.error());
   std::optional<std::uint32_t> workers;
-  if (line.has("workers")) workers = line.get<std::uint32_t>("workers");
+  line.take("workers", workers);
   const auto judged = judge(*loaded, workers, !line.get<bool>("no-data"));
   if (!judged.ok()) return report(judged.error());
   if (line.get<bool>("json")) {

@@ -14,7 +14,7 @@ class CommandLine;
 // The words behind the verb.
 using Arguments = std::vector<std::string>;
 
-// What an option, or a place on the command line, is given.
+// The value of an option, or of a place on the command line.
 enum class Takes : std::uint8_t {
   kNothing,  // a flag
   kText,
@@ -61,7 +61,8 @@ struct Command {
   std::vector<Option> options{};
   std::vector<std::string> synonyms{};  // what others call it
   bool hidden = false;
-  // What --json prints where the verb failed without an object; null: error and exit_code alone.
+  // Makes what --json prints where the verb failed without an object; null: error and exit_code
+  // alone.
   std::string (*failed)(const std::string& error, int exit_code) = nullptr;
   // With its words read. Returns the exit code; results go to standard output, all else to standard
   // error.

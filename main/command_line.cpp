@@ -36,7 +36,7 @@ std::string bounds_text(const Option& option) {
   return fmt::format("a whole number from {} to {}", option.least, option.most);
 }
 
-// What is wrong with a path; empty: nothing that could be seen without looking.
+// The fault of a path; empty: none that could be seen without looking.
 std::string wrong_path(const std::string& path) {
   return runtime::is_remote(path) ? runtime::remote_refused(path) : "";
 }
@@ -58,7 +58,7 @@ std::string wrong_word(const std::string& word, const std::vector<std::string>& 
                      meant.empty() ? "" : fmt::format("; did you mean {}?", meant));
 }
 
-// What is wrong with the word in that place; empty: nothing.
+// The fault of the word in that place; empty: none.
 std::string wrong_place(const Place& place, const std::string& word) {
   if (word.empty()) return fmt::format("an empty word where {} belongs", shown_name(place));
   if (place.takes == Takes::kWord) return wrong_word(word, place.words);
@@ -66,7 +66,7 @@ std::string wrong_place(const Place& place, const std::string& word) {
   return place.takes == Takes::kText ? "" : wrong_path(word);
 }
 
-// What is wrong with the option's value; empty: nothing.
+// The fault of the option's value; empty: none.
 std::string wrong_value(const Option& option, const std::string& value) {
   if (value.empty()) return "needs a value that is not empty";
   std::uint64_t whole = 0;

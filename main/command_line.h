@@ -32,6 +32,9 @@ class CommandLine {
   // given. CHECKs that has(name), but for flags.
   template <class T>
   T get(const std::string& name) const;
+  // Sets `into` to it where has(name); else leaves it as it is.
+  template <class T>
+  void take(const std::string& name, T& into) const;
 
   // Prints "troupe VERB: what" and a pointer to --help, notes what; returns 2.
   int usage_error(const std::string& what) const;
@@ -52,6 +55,17 @@ class CommandLine {
   // The first word without an option that stood directly behind a setting.
   std::optional<std::size_t> behind_setting_;
 };
+
+template <class T>
+void CommandLine::take(const std::string& name, T& into) const {
+  if (!has(name)) return;
+  if constexpr (requires { typename T::value_type; } && !std::same_as<T, std::string> &&
+                !std::same_as<T, std::vector<std::string>>) {
+    into = get<typename T::value_type>(name);
+  } else {
+    into = get<T>(name);
+  }
+}
 
 template <class T>
 T CommandLine::get(const std::string& name) const {

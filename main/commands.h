@@ -32,7 +32,7 @@ std::vector<const Command*> shown_verbs();
 // The options of the program itself, such as --version, without dashes.
 const std::vector<std::string>& program_options();
 
-// What stands between the words of a name: "data" of "data make"; empty for other verbs.
+// The group in a name of two words: "data" of "data make"; empty for other verbs.
 std::string group_of(const Command& verb);
 
 }  // namespace troupe

@@ -2,10 +2,13 @@
 
 // Options that several verbs have, and what they mean.
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "main/command_line.h"
+#include "pipeline/data/progress.h"
 #include "runtime/base/log.h"
 
 namespace troupe {
@@ -16,13 +19,26 @@ Option json_option();
 // `about`: what the threads do.
 Option threads_option(std::string about);
 Option log_level_option();
+Option force_option();
+Option seed_option(std::string about);
+// How many showers; from `least`.
+Option events_option(std::uint64_t least);
+// A time in seconds, from `least` to a week.
+Option seconds_option(std::string name, std::string about, std::string preset,
+                      std::uint64_t least = 1);
 
-// What log_level_option() was given.
+// The value of log_level_option().
 runtime::LogLevel log_level(const CommandLine& line);
-// The same as words for another process of the program; none when it is the preset.
+// A log of that level on standard error.
+runtime::Result<runtime::Log> open_log(runtime::LogLevel level);
+// The level as words for another process of the program; none when it is the preset.
 std::vector<std::string> log_level_words(runtime::LogLevel level);
 // Those of setting_option(), in their order.
 std::vector<std::string> settings(const CommandLine& line);
+
+// Says on standard error every two seconds how far work on events is. `check`, if set, is asked
+// each time.
+pipeline::Progress event_progress(std::function<runtime::Result<void>()> check = {});
 
 // Says on standard error that the topology of this name is one that comes with the program, if it
 // is.

@@ -1,4 +1,5 @@
-// What shells need to complete the words of a command line, made from the tables of the verbs.
+// Scripts with which shells complete the words of a command line, made from the tables of the
+// verbs.
 
 #include <iostream>
 #include <set>
@@ -48,7 +49,7 @@ std::vector<std::pair<std::string, Words>> groups() {
   return all;
 }
 
-// What may stand in a place, besides files and folders.
+// The words that may stand in a place, besides files and folders.
 Words place_words(const Place& place) {
   return place.takes == Takes::kTopology ? config::shipped_names() : place.words;
 }

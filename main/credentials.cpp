@@ -74,7 +74,7 @@ std::optional<int> take_credentials(const CommandLine& line, launch::NodeCredent
     return line.usage_error("one of --key, --token-file and --token, not several");
   }
   if (line.has("key")) {
-    credentials.key_folder = line.get<std::string>("key");
+    line.take("key", credentials.key_folder);
   } else if (line.has("token") || line.has("token-file")) {
     auto token = token_of(line);
     if (!token.ok()) return line.usage_error(token.error().message);

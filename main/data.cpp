@@ -27,21 +27,6 @@ using runtime::printable;
 
 constexpr double kDegree = 3.14159265358979323846 / 180.0;
 
-// Prints on standard error every two seconds. `check`, if set, is asked each time.
-pipeline::Progress progress_to_stderr(std::function<runtime::Result<void>()> check = {}) {
-  auto last = runtime::steady_now();
-  return [last, check = std::move(check)](std::uint64_t done,
-                                          std::uint64_t total) mutable -> runtime::Result<void> {
-    const auto now = runtime::steady_now();
-    if (now - last > std::chrono::seconds(2)) {
-      last = now;
-      std::cerr << fmt::format("{} of {} events ({:.0f} %)\n", done, total,
-                               100.0 * static_cast<double>(done) / static_cast<double>(total));
-    }
-    return check ? check() : runtime::Result<void>{};
-  };
-}
-
 std::vector<std::string> detector_names() {
   std::vector<std::string> names;
   for (const auto kind : pipeline::kDetectorKinds) {
@@ -79,7 +64,7 @@ int make(const CommandLine& line) {
   report_threads(line.get<int>("threads"), team.threads());
   const auto start = runtime::steady_now();
   const auto paths = pipeline::write_shower_dataset(
-      options, file, team, progress_to_stderr([] {
+      options, file, team, event_progress([] {
         return launch::check_room_for_file("spread it over several with --files");
       }));
   if (!paths.ok()) return report(paths.error());
@@ -160,7 +145,7 @@ int info(const CommandLine& line) {
   runtime::ThreadTeam team(line.get<int>("threads"));
   report_threads(line.get<int>("threads"), team.threads());
   const auto found = pipeline::describe_dataset(line.get<std::vector<std::string>>("file"), team,
-                                                progress_to_stderr());
+                                                event_progress());
   if (!found.ok()) return report(found.error());
   const std::string problems = fmt::format("{}", fmt::join(found->not_understood, "\n"));
   const int code = problems.empty() ? 0 : report({runtime::ErrorKind::kData, problems});
@@ -186,23 +171,14 @@ std::vector<Option> make_options() {
            .takes = Takes::kWord,
            .preset = "lcd-fixed-25",
            .words = detector_names()},
-          {.name = "events",
-           .value = "N",
-           .about = "how many showers",
-           .takes = Takes::kWhole,
-           .preset = "1000",
-           .most = UINT32_MAX},
+          events_option(0),
           {.name = "files",
            .value = "N",
            .about = "spreads them over so many files",
            .takes = Takes::kWhole,
            .preset = "1",
            .most = UINT32_MAX},
-          {.name = "seed",
-           .value = "S",
-           .about = "the same seed gives the same showers",
-           .takes = Takes::kWhole,
-           .preset = "1"},
+          seed_option("the same seed gives the same showers"),
           {.name = "min-energy",
            .value = "GEV",
            .about = "the least energy of a primary particle",
@@ -222,7 +198,7 @@ std::vector<Option> make_options() {
            .preset = "1",
            .most = 9},
           threads_option("compute threads"),
-          {.name = "force", .about = "replaces files that are there"},
+          force_option(),
           json_option()};
 }
 

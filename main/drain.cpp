@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "launch/folder/nodes_file.h"
 #include "main/command_line.h"
 #include "main/commands.h"
 #include "main/common_options.h"
 #include "main/credentials.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/host_name.h"
 #include "runtime/base/log.h"
 #include "runtime/transport/drain.h"
 #include "runtime/transport/node_name.h"
@@ -19,13 +19,9 @@
 namespace troupe {
 namespace {
 
-constexpr std::uint32_t kLongestWaitSeconds = 24 * 3600;
-
 runtime::Result<void> drain(const runtime::DrainOptions& options,
                             const launch::NodeCredentials& credentials, runtime::LogLevel level) {
-  runtime::LogOptions log_options;
-  log_options.level = level;
-  ASSIGN_OR_RETURN(runtime::Log log, runtime::Log::open(log_options));
+  ASSIGN_OR_RETURN(runtime::Log log, open_log(level));
   const runtime::SteadyClock clock;
   RETURN_IF_ERROR(launch::check_credentials(options.address, credentials));
   ASSIGN_OR_RETURN(const auto wire, launch::open_wire("", credentials, clock, log));
@@ -45,7 +41,7 @@ int drain_member(const CommandLine& line) {
   runtime::DrainOptions options;
   options.address = line.get<std::string>("address");
   options.request.node = node;
-  options.request.host = launch::host_name();
+  options.request.host = runtime::host_name();
   options.request.pid = static_cast<std::uint64_t>(::getpid());
   options.within = options.left_within = std::chrono::seconds(within_s);
   const auto drained = drain(options, credentials, log_level(line));
@@ -61,19 +57,14 @@ Command make_drain_verb() {
       .about =
           "Lets the member NODE leave the run whose head listens at ADDRESS, as SIGTERM to "
           "that member would: it ends with exit code 0, and the others go on with the same "
-          "bits. Returns when it has left. Whoever may join may do so.",
+          "bits. Returns when it has left. Everybody who may join may do so.",
       .example = "troupe drain 10.0.0.5:8500 member.2 --key keys",
       .places = {{.name = "address", .asked = "which address?"},
                  {.name = "node", .asked = "which member, such as member.2?"}},
       .options = credential_options(),
       .carry_out = drain_member};
-  verb.options.push_back({.name = "within",
-                          .value = "SECONDS",
-                          .about = "in which the head must answer, and then the member leave",
-                          .takes = Takes::kWhole,
-                          .preset = "60",
-                          .least = 1,
-                          .most = kLongestWaitSeconds});
+  verb.options.push_back(
+      seconds_option("within", "in which the head must answer, and then the member leave", "60"));
   verb.options.push_back(log_level_option());
   return verb;
 }

@@ -38,12 +38,11 @@ constexpr double kMostEnergyGev = 1e6;
 
 struct Request {
   std::string checkpoint, out;
-  double energy_gev = 100.0;
-  double angle_degrees = 90.0;
-  bool angle_given = false;
-  std::uint64_t events = 1000;
-  std::uint64_t seed = 1;
-  int threads = 1;
+  double energy_gev = 0.0;
+  std::optional<double> angle_degrees;  // 90, of a model with angles
+  std::uint64_t events = 0;
+  std::uint64_t seed = 0;
+  int threads = 0;
   bool force = false;  // replace what is there
 };
 
@@ -78,7 +77,7 @@ bool knows_angles(const config::Topology& topology) {
   return model::uses_angle(topology.model.gan.latent) && !names.angle.empty();
 }
 
-// What is written: the schema of the training data, or the one that can hold what a model of custom
+// The schema to write: that of the training data, or the one that can hold what a model of custom
 // data knows.
 pipeline::DataSchema written_schema(const config::Topology& topology) {
   const pipeline::DataSchema schema = topology.data.dataset.schema;
@@ -109,7 +108,8 @@ class TrainedShowers final : public pipeline::ShowerSource {
   void make(std::uint64_t first, std::span<pipeline::Primary> primaries,
             std::span<float> cells) override {
     const auto energy = static_cast<float>(request_.energy_gev / 100.0);
-    const auto angle = static_cast<float>(request_.angle_degrees * std::numbers::pi / 180.0);
+    const auto angle =
+        static_cast<float>(request_.angle_degrees.value_or(90.0) * std::numbers::pi / 180.0);
     const std::vector<float> energies(primaries.size(), energy);
     const std::vector<float> angles(with_angle_ ? primaries.size() : 0, angle);
     pipeline::GenerationRequest request;
@@ -143,14 +143,15 @@ class TrainedShowers final : public pipeline::ShowerSource {
   std::optional<std::uint64_t> bad_event_;
 };
 
-// What can be refused before anything is read.
+// Refuses what can be refused before anything is read.
 Result<void> check(const Request& request) {
   if (!(request.energy_gev >= kLeastEnergyGev && request.energy_gev <= kMostEnergyGev)) {
     return Error{ErrorKind::kUsage,
                  fmt::format("--energy must be {} to {} GeV, not {}", kLeastEnergyGev,
                              kMostEnergyGev, request.energy_gev)};
   }
-  if (!(request.angle_degrees > 0.0 && request.angle_degrees < 180.0)) {
+  const double angle = request.angle_degrees.value_or(90.0);
+  if (!(angle > 0.0 && angle < 180.0)) {
     return Error{ErrorKind::kUsage, "--angle must lie between 0 and 180 degrees"};
   }
   std::error_code missing;
@@ -169,7 +170,7 @@ Result<double> generate(const Request& request) {
   report_threads(request.threads, team.threads());
   ASSIGN_OR_RETURN(trained.maker, pipeline::ShowerMaker::create(trained.topology.model.gan,
                                                                 *trained.backend, team));
-  if (request.angle_given && !knows_angles(trained.topology)) {
+  if (request.angle_degrees && !knows_angles(trained.topology)) {
     return Error{ErrorKind::kUsage, "--angle: this model was trained without angles"};
   }
   const model::Shape shape = trained.maker->shape();
@@ -184,13 +185,7 @@ Result<double> generate(const Request& request) {
                         {"seed", request.seed}};
   TrainedShowers source(trained, request);
   const auto start = runtime::steady_now();
-  auto said = start;
-  const auto tell = [&](std::uint64_t done, std::uint64_t) -> Result<void> {
-    const auto now = runtime::steady_now();
-    if (now - said > std::chrono::seconds(2)) {
-      said = now;
-      std::cerr << fmt::format("{} of {} showers\n", done, request.events);
-    }
+  const auto tell = event_progress([&]() -> Result<void> {
     if (source.bad_event()) {
       return Error{ErrorKind::kDiverged,
                    fmt::format("{}: its generator makes NaN or infinite cells (event {}); take an "
@@ -198,7 +193,7 @@ Result<double> generate(const Request& request) {
                                request.checkpoint, *source.bad_event())};
     }
     return launch::check_room_for_file("make fewer --events at a time, each with another --seed");
-  };
+  });
   ASSIGN_OR_RETURN(const runtime::Buffer file,
                    pipeline::compose_shower_file(options, source, team, tell));
   const double seconds = std::chrono::duration<double>(runtime::steady_now() - start).count();
@@ -209,17 +204,14 @@ Result<double> generate(const Request& request) {
 
 Request read_request(const CommandLine& line) {
   Request request;
-  request.checkpoint = line.get<std::string>("checkpoint");
-  request.out = line.get<std::string>("out");
-  request.energy_gev = line.get<double>("energy");
-  request.events = line.get<std::uint64_t>("events");
-  request.seed = line.get<std::uint64_t>("seed");
-  request.threads = line.get<int>("threads");
-  request.force = line.get<bool>("force");
-  if (line.has("angle")) {
-    request.angle_given = true;
-    request.angle_degrees = line.get<double>("angle");
-  }
+  line.take("checkpoint", request.checkpoint);
+  line.take("out", request.out);
+  line.take("energy", request.energy_gev);
+  line.take("angle", request.angle_degrees);
+  line.take("events", request.events);
+  line.take("seed", request.seed);
+  line.take("threads", request.threads);
+  line.take("force", request.force);
   return request;
 }
 
@@ -255,20 +247,10 @@ std::vector<Option> generate_options() {
        .value = "DEGREES",
        .about = "of incidence; models with a variable angle only",
        .takes = Takes::kNumber},
-      {.name = "events",
-       .value = "N",
-       .about = "how many showers",
-       .takes = Takes::kWhole,
-       .preset = "1000",
-       .least = 1,
-       .most = UINT32_MAX},
-      {.name = "seed",
-       .value = "S",
-       .about = "of the noise",
-       .takes = Takes::kWhole,
-       .preset = "1"},
+      events_option(1),
+      seed_option("of the noise"),
       threads_option("compute threads; the showers do not depend on it"),
-      {.name = "force", .about = "replaces a file that is there"},
+      force_option(),
       json_option()};
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What is said of verbs and options, for the terminal, and the parts of it that the manual page has
+// The help on verbs and options, for the terminal, and the parts of it that the manual page has
 // as well.
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace troupe {
 
-// What `troupe --help` prints.
+// Printed by `troupe --help`.
 std::string help_of_program();
-// What `troupe VERB --help` prints.
+// Printed by `troupe VERB --help`.
 std::string help_of(const Command& command);
-// What `troupe data --help` prints: the verbs below it.
+// Printed by `troupe data --help`: the verbs below it.
 std::string help_of_group(const std::string& group);
 
 // How the command is called, each "run TOPOLOGY [OPTION]...".
@@ -25,7 +25,7 @@ std::string shown_name(const Place& place);
 std::vector<Option> shown_options(const Command& command);
 // "--workers N"
 std::string option_title(const Option& option);
-// What the option does, with its default and that it may be repeated.
+// The option's purpose, with its default and that it may be repeated.
 std::string option_text(const Option& option);
 
 // One sentence on the program.

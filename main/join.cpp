@@ -18,69 +18,45 @@ namespace {
 
 // No folder: the data is the head's.
 constexpr const char* kRemote = "remote";
-constexpr std::uint32_t kLongestWaitSeconds = 7 * 24 * 3600;
 // A head that this process's own supervisor has started may take its time to make data.
 constexpr auto kPatience = std::chrono::hours(24);
 
 int join(const launch::MemberRequest& request, runtime::LogLevel level) {
-  runtime::LogOptions options;
-  options.level = level;
-  auto log = runtime::Log::open(options);
+  auto log = open_log(level);
   if (!log.ok()) return report(log.error());
   const auto result = launch::run_member(request, *log);
-  if (!result.ok()) {
-    note_failure(result.error().message);
-    log->error(result.error().message);
-    return runtime::exit_code(result.error().kind);
-  }
-  if (result->error) {
-    log->error(fmt::format("{}: {}", result->node, result->error->message));
-    return runtime::exit_code(result->error->kind);
-  }
-  return 0;
+  if (!result.ok()) return report(result.error(), *log);
+  if (!result->error) return 0;
+  log->error(fmt::format("{}: {}", result->node, result->error->message));
+  return runtime::exit_code(result->error->kind);
+}
+
+std::chrono::seconds seconds(const CommandLine& line, const char* name) {
+  return std::chrono::seconds(line.get<std::uint32_t>(name));
 }
 
 int join_run(const CommandLine& line) {
   launch::MemberRequest request;
-  request.address = line.get<std::string>("address");
+  line.take("address", request.address);
   if (const auto code = take_credentials(line, request.credentials)) return *code;
-  if (line.has("node")) {
-    request.node = line.get<std::string>("node");
-    if (!runtime::is_node_name(request.node)) {
-      return line.usage_error(fmt::format(
-          "--node: a name, such as member.2, has 1 to {} bytes without control characters",
-          runtime::kMostNodeName));
-    }
+  line.take("node", request.node);
+  if (line.has("node") && !runtime::is_node_name(request.node)) {
+    return line.usage_error(fmt::format(
+        "--node: a name, such as member.2, has 1 to {} bytes without control characters",
+        runtime::kMostNodeName));
   }
-  if (line.has("listen")) request.listen = line.get<std::string>("listen");
-  if (line.has("data")) {
-    request.data_folder = line.get<std::string>("data");
-    request.remote_data = request.data_folder == kRemote;
-  }
-  if (line.has("trace")) request.trace = line.get<std::string>("trace");
-  request.within = std::chrono::seconds(line.get<std::uint32_t>("within"));
-  request.for_a_place = std::chrono::seconds(line.get<std::uint32_t>("wait"));
-  if (line.has("preemption-file")) {
-    request.preemption.file = line.get<std::string>("preemption-file");
-  }
-  if (line.has("preemption-command")) {
-    request.preemption.command = line.get<std::string>("preemption-command");
-  }
-  request.preemption.every = std::chrono::seconds(line.get<std::uint32_t>("preemption-every"));
+  line.take("listen", request.listen);
+  line.take("data", request.data_folder);
+  request.remote_data = request.data_folder == kRemote;
+  line.take("trace", request.trace);
+  request.within = seconds(line, "within");
+  request.for_a_place = seconds(line, "wait");
+  line.take("preemption-file", request.preemption.file);
+  line.take("preemption-command", request.preemption.command);
+  request.preemption.every = seconds(line, "preemption-every");
   request.supervised = line.get<bool>("patient");
   if (request.supervised) request.within = request.for_a_place = kPatience;
   return join(request, log_level(line));
-}
-
-Option seconds_option(std::string name, std::string about, std::string preset,
-                      std::uint64_t least = 1) {
-  return {.name = std::move(name),
-          .value = "SECONDS",
-          .about = std::move(about),
-          .takes = Takes::kWhole,
-          .preset = std::move(preset),
-          .least = least,
-          .most = kLongestWaitSeconds};
 }
 
 std::vector<Option> join_options() {

@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
-#include "launch/folder/nodes_file.h"
 #include "launch/meeting/key_folder.h"
 #include "main/command_line.h"
 #include "main/commands.h"
 #include "main/common_options.h"
 #include "runtime/base/disk.h"
+#include "runtime/base/host_name.h"
 #include "runtime/base/json_text.h"
 
 namespace troupe {
@@ -27,9 +27,9 @@ bool is_name(const std::string& name) {
 }
 
 int make_keys(const CommandLine& line) {
-  std::string name = launch::host_name();
+  std::string name = runtime::host_name();
   if (name.empty()) name = "node";
-  if (line.has("name")) name = line.get<std::string>("name");
+  line.take("name", name);
   if (!is_name(name))
     return line.usage_error(
         "--name: a name of 1 to 100 characters, without the word 'until', is needed");

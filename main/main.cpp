@@ -22,7 +22,7 @@ namespace {
 using troupe::Arguments;
 using troupe::Command;
 
-// What a topology may ask for, from the table that reads it.
+// The features that a topology may ask for, from the table that reads it.
 int print_version() {
   std::cout << "troupe " TROUPE_VERSION "\n";
   for (const auto& [what, field] : {std::pair{"devices", "actors.replica.device"},

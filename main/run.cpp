@@ -40,6 +40,9 @@ using runtime::Result;
 // Between a value and its origin in what print_topology writes.
 constexpr std::string_view kOriginMark = "  # ";
 
+// Where a head finds the topology that the process above it has read and judged.
+constexpr const char* kHandedTopology = "/dev/stdin";
+
 struct RunArguments {
   std::string topology;  // empty with --resume: the run's own
   std::vector<std::string> overrides;
@@ -49,15 +52,17 @@ struct RunArguments {
   bool trace = false;
   runtime::LogLevel log_level = runtime::LogLevel::kInfo;
   std::optional<std::uint32_t> workers;
-  // Of a head that another process of ours has started: where it listens, and which members that
+  // For a head that another process of ours has started: where it listens, and which members that
   // process starts besides.
   std::string head_at;
   std::vector<std::string> members_here;
   bool returns = false;  // in the place of one that was lost
+
+  bool has_handed_topology() const { return topology == kHandedTopology && !head_at.empty(); }
 };
 
-// What the file `own`, which the run wrote itself, says about where its values came from, in place
-// of that they came from this file: it is written again when the run goes on.
+// A text that print_topology() wrote says itself where its values came from. Takes that in place of
+// their places in this text, for the text is written again.
 Result<void> keep_origins(const std::string& own, config::Origins& origins) {
   ASSIGN_OR_RETURN(const std::string text, config::read_topology_text(own));
   std::vector<std::string> comments;  // of each line; empty for one without
@@ -74,8 +79,18 @@ Result<void> keep_origins(const std::string& own, config::Origins& origins) {
   return {};
 }
 
+Result<config::LoadedTopology> load(const RunArguments& arguments) {
+  ASSIGN_OR_RETURN(config::LoadedTopology loaded,
+                   config::load_topology(arguments.topology, arguments.overrides));
+  if (arguments.has_handed_topology()) {
+    RETURN_IF_ERROR(keep_origins(arguments.topology, loaded.origins));
+  }
+  return loaded;
+}
+
 // The topology to go on with: it may differ from the run's own only where that is allowed.
 Result<config::LoadedTopology> load_to_resume(const RunArguments& arguments) {
+  if (arguments.has_handed_topology()) return load(arguments);
   const std::string own = arguments.out + "/topology.yaml";
   ASSIGN_OR_RETURN(config::LoadedTopology before, config::load_topology(own));
   const std::string& path = arguments.topology.empty() ? own : arguments.topology;
@@ -122,10 +137,7 @@ int train(const config::LoadedTopology& loaded, launch::RunFolder& folder, runti
   if (!log.ok()) return report(log.error());
 
   launch::LocalRunRequest request;
-  request.topology = loaded.topology;
-  request.origins = loaded.origins;
-  request.effective_topology = config::print_topology(loaded);
-  request.topology_hash = config::topology_hash(loaded.topology);
+  request.loaded = loaded;
   request.resume = arguments.resume;
   request.trace = arguments.trace;
   request.version = TROUPE_VERSION;
@@ -143,12 +155,7 @@ int train(const config::LoadedTopology& loaded, launch::RunFolder& folder, runti
   request.progress = stderr;
   request.progress_on_terminal = ::isatty(STDERR_FILENO) == 1;
   const auto result = launch::run_locally(request, folder, disk, *log);
-  if (!result.ok()) {
-    // The log has it for later, and for the terminal.
-    note_failure(result.error().message);
-    log->error(result.error().message);
-    return runtime::exit_code(result.error().kind);
-  }
+  if (!result.ok()) return report(result.error(), *log);
   return finish_run(*result, arguments, *log);
 }
 
@@ -171,26 +178,11 @@ bool is_readable_again(const std::string& topology) {
          config::shipped_text(topology);
 }
 
-// What several processes are to read is there for each of them.
-Result<void> check_readable_again(const std::string& topology) {
-  if (is_readable_again(topology)) return {};
-  return runtime::Error{
-      runtime::ErrorKind::kTopology,
-      topology +
-          ": is no file that can be read twice, and the processes of a run with workers "
-          "read it each; write it to a file and give that"};
-}
-
 // Verb and arguments that make another process the head of this run.
-std::vector<std::string> head_words(const RunArguments& arguments) {
-  std::vector<std::string> words{"run"};
-  if (!arguments.topology.empty()) words.push_back(arguments.topology);
-  for (const std::string& change : arguments.overrides) {
-    words.insert(words.end(), {"--set", change});
-  }
-  words.insert(words.end(), {arguments.resume ? "--resume" : "--out", arguments.out});
-  if (arguments.workers)
-    words.insert(words.end(), {"--workers", std::to_string(*arguments.workers)});
+std::vector<std::string> head_words(const RunArguments& arguments, std::uint32_t members) {
+  std::vector<std::string> words{
+      "run",         kHandedTopology, arguments.resume ? "--resume" : "--out",
+      arguments.out, "--workers",     std::to_string(members)};
   if (arguments.json) words.emplace_back("--json");
   if (arguments.trace) words.emplace_back("--trace");
   const auto level = log_level_words(arguments.log_level);
@@ -198,13 +190,10 @@ std::vector<std::string> head_words(const RunArguments& arguments) {
   return words;
 }
 
-// And the next one, when that was lost, after it has put the topology into the run's folder.
-std::vector<std::string> next_head_words(const RunArguments& arguments) {
-  RunArguments next = arguments;
-  next.topology.clear();
-  next.overrides.clear();
-  next.resume = true;
-  std::vector<std::string> words = head_words(next);
+// And the next one, when that was lost.
+std::vector<std::string> next_head_words(RunArguments arguments, std::uint32_t members) {
+  arguments.resume = true;
+  std::vector<std::string> words = head_words(arguments, members);
   words.emplace_back("--head-returns");
   return words;
 }
@@ -212,17 +201,14 @@ std::vector<std::string> next_head_words(const RunArguments& arguments) {
 // The run takes several processes, and this one looks after them.
 int look_after(const config::LoadedTopology& loaded, launch::Placement placement,
                const RunArguments& arguments) {
-  const auto readable = check_readable_again(arguments.topology);
-  if (!readable.ok()) return report(readable.error());
-  runtime::LogOptions log_options;
-  log_options.level = arguments.log_level;
-  auto log = runtime::Log::open(log_options);
+  auto log = open_log(arguments.log_level);
   if (!log.ok()) return report(log.error());
   if (placement.unheeded) log->warning(*placement.unheeded);
   launch::SuperviseRequest request;
   request.program = std::filesystem::read_symlink("/proc/self/exe").string();
-  request.head_words = head_words(arguments);
-  request.next_head_words = next_head_words(arguments);
+  request.head_words = head_words(arguments, placement.members);
+  request.next_head_words = next_head_words(arguments, placement.members);
+  request.topology = config::print_topology(loaded);
   request.run_folder = arguments.out;
   request.placement = std::move(placement);
   request.restart = launch::size_of_run(loaded.topology, request.placement.members).restart;
@@ -231,15 +217,12 @@ int look_after(const config::LoadedTopology& loaded, launch::Placement placement
   if (arguments.trace) request.trace_folder = arguments.out + "/trace";
   const auto end = launch::supervise(request, *log);
   if (!end.ok()) return report(end.error());
-  if (end->error) {
-    note_failure(end->error->message);
-    log->error(end->error->message);
-  }
+  if (end->error) report(*end->error, *log);
   return end->exit_code;
 }
 
 int begin(RunArguments arguments) {
-  const auto loaded = config::load_topology(arguments.topology, arguments.overrides);
+  const auto loaded = load(arguments);
   if (!loaded.ok()) return report(loaded.error());
   launch::hold_signals();  // where it was waited for, too
   const auto placement = place(*loaded, arguments);
@@ -269,24 +252,21 @@ int resume(const RunArguments& arguments) {
 
 RunArguments read_arguments(const CommandLine& line) {
   RunArguments parsed;
-  if (line.has("workers")) parsed.workers = line.get<std::uint32_t>("workers");
-  if (line.has("head-at")) parsed.head_at = line.get<std::string>("head-at");
-  if (line.has("member-here")) {
-    parsed.members_here = line.get<std::vector<std::string>>("member-here");
-  }
-  parsed.returns = line.get<bool>("head-returns");
-  if (line.has("topology")) parsed.topology = line.get<std::string>("topology");
+  line.take("topology", parsed.topology);
+  line.take("workers", parsed.workers);
+  line.take("head-at", parsed.head_at);
+  line.take("member-here", parsed.members_here);
+  line.take("head-returns", parsed.returns);
   parsed.overrides = settings(line);
   if (line.has("seed")) {
     parsed.overrides.push_back(fmt::format("train.seed={}", line.get<std::uint64_t>("seed")));
   }
-  if (line.has("out")) parsed.out = without_slashes_behind(line.get<std::string>("out"));
-  if (line.has("resume")) {
-    parsed.out = without_slashes_behind(line.get<std::string>("resume"));
-    parsed.resume = true;
-  }
-  parsed.json = line.get<bool>("json");
-  parsed.trace = line.get<bool>("trace");
+  line.take("out", parsed.out);
+  line.take("resume", parsed.out);
+  parsed.out = without_slashes_behind(parsed.out);
+  parsed.resume = line.has("resume");
+  line.take("json", parsed.json);
+  line.take("trace", parsed.trace);
   parsed.log_level = log_level(line);
   return parsed;
 }

@@ -72,7 +72,7 @@ std::vector<std::string> verbs_below(const std::string& group) {
   return names;
 }
 
-// What was meant by the word in place of a verb; empty: nobody can tell.
+// The verb that was meant by the word; empty: nobody can tell.
 std::string meant_verb(const std::string& word) {
   for (const Command* verb : shown_verbs()) {
     const auto& synonyms = verb->synonyms;

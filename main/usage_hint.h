@@ -1,6 +1,6 @@
 #pragma once
 
-// What is said of words that are wrong, with what may have been. Pure, but that a word which
+// The answers to words that are wrong, with what may have been meant. Pure, but that a word which
 // is the name of a file is taken for that.
 
 #include <string>

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "config/topology.h"
 #include "launch/processes/signal_watch.h"
 #include "main/command_line.h"
 #include "main/commands.h"
@@ -41,7 +42,6 @@ using telemetry::HistoryNews;
 using telemetry::PageClient;
 using telemetry::RunReader;
 
-constexpr const char* kListen = "127.0.0.1:8400";
 constexpr auto kLook = std::chrono::milliseconds(50);
 constexpr auto kTryAgain = std::chrono::seconds(2);
 constexpr std::uint64_t kLargeBytes = std::uint64_t{32} << 20;
@@ -219,7 +219,7 @@ int serve_folders(const WatchArguments& arguments, const Ending& ending) {
     readers.push_back(std::move(*reader));
   }
   telemetry::PageServerOptions options;
-  options.listen = arguments.listen.empty() ? kListen : arguments.listen;
+  options.listen = arguments.listen.empty() ? config::MonitorSection{}.listen : arguments.listen;
   options.next_free_port = arguments.listen.empty();
   options.token = arguments.token;
   options.version = TROUPE_VERSION;
@@ -291,12 +291,12 @@ int watch(const WatchArguments& arguments) {
 
 int watch_run(const CommandLine& line) {
   WatchArguments parsed;
-  parsed.runs = line.get<std::vector<std::string>>("run");
-  parsed.web = line.get<bool>("web");
-  parsed.json = line.get<bool>("json");
-  parsed.waits = line.get<bool>("waits");
-  if (line.has("trace")) parsed.trace = line.get<std::string>("trace");
-  if (line.has("listen")) parsed.listen = line.get<std::string>("listen");
+  line.take("run", parsed.runs);
+  line.take("web", parsed.web);
+  line.take("json", parsed.json);
+  line.take("waits", parsed.waits);
+  line.take("trace", parsed.trace);
+  line.take("listen", parsed.listen);
   if (const std::string wrong = contradiction(parsed); !wrong.empty()) {
     return line.usage_error(wrong);
   }

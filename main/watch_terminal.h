@@ -25,8 +25,8 @@ class WatchTerminal {
   void show(const telemetry::HistoryNews& run);
   // All of it, for the last time.
   void finish(const telemetry::HistoryNews& run);
-  // What is no part of the run: that its address does not answer, say. Stays until the next one on
-  // a terminal; "": nothing.
+  // Shows a line that is no part of the run: that its address does not answer, say. Stays until the
+  // next one on a terminal; "": nothing.
   void say(const std::string& what);
   // Whether nobody reads it any more, as `head` after its lines.
   bool is_gone() const { return std::ferror(out_) != 0; }

@@ -110,7 +110,7 @@ bool read_line(const json& text, Line& line) {
          runtime::read_object(text, line);
 }
 
-// What cannot be understood is left out: it is not this file's, or was not finished.
+// Leaves out a line that cannot be understood: it is not this file's, or was not finished.
 void take_line(std::string_view text, HeadHistory& history) {
   const json parsed = runtime::parse_json(text);
   if (HeadLine head; read_line(parsed, head)) {
@@ -179,7 +179,7 @@ Result<void> MembershipFile::put_back() const {
   return runtime::put_back(file_.number(), path_);
 }
 
-// What only part of could be written is taken back, or the next line would be glued to it.
+// A line that could be written in part only is taken back, or the next one would be glued to it.
 Result<void> MembershipFile::write(const std::string& line) {
   const std::scoped_lock lock(*mutex_);
   const std::string text = (torn_ ? "\n" : "") + line + "\n";

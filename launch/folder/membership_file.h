@@ -1,15 +1,15 @@
 #pragma once
 
-// RUN/membership.jsonl: what the head of a run over several processes leaves for the one that takes
+// RUN/membership.jsonl. The head of a run over several processes leaves it for the head that takes
 // its place when it is lost. One JSON object per line, "kind" first:
 //
 //   head     term and incarnation of a head that has begun
-//   place    a member that a process was asked to become, no other will ever be, and the token by
-//            which the relay knows it, if there is one
-//   fellows  two members and the number by which they know each other (GateOptions::draw)
+//   place    a member that a process was asked to become and that no other ever will, and the token
+//            by which the relay knows it, if there is one
+//   fellows  two members and the number by which they know each other (Gatekeeper::number_between)
 //   view     a View, as summary.json has it, before its members are told
 //
-// Only its owner can read it: who knows those numbers and tokens can pose as a member.
+// Only its owner can read it, since these numbers and tokens let anybody pose as a member.
 
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +42,7 @@ struct HeadHistory {
   std::vector<std::string> members;  // of the newest View; empty: none was told
 };
 
-// Any thread. What is written is safe from the end of this process, not of the machine.
+// Any thread. A line that is written outlives this process, not the machine.
 class MembershipFile {
  public:
   static constexpr const char* kName = "membership.jsonl";

@@ -44,7 +44,7 @@ Result<void> RunDisk::hold(bool at_once) {
   const bool was_moved = !is_there && !where.empty();
   if (!std::exchange(told_, true)) {
     log_.error(fmt::format(
-        "{} while the run goes on. What the run has is put back, and a checkpoint follows; {}",
+        "{} while the run goes on. The run puts back what it has, and a checkpoint follows; {}",
         what,
         was_moved ? "earlier checkpoints and showers stay where it is now"
                   : "earlier checkpoints and showers that were removed are lost"));

@@ -1,7 +1,7 @@
 #pragma once
 
-// The disk of a run, which keeps its folder: when somebody removes, empties or moves away the
-// folder while the run goes on, it is made again before anything is written.
+// The disk of a run. When somebody removes, empties or moves away the run's folder while the run
+// goes on, this makes it again before anything is written.
 
 #include <functional>
 #include <mutex>

@@ -8,15 +8,17 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
-#include <optional>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "launch/folder/membership_file.h"
+#include "launch/folder/metrics_file.h"
+#include "launch/folder/nodes_file.h"
 #include "pipeline/checkpoint/checkpoint_folder.h"
 
 namespace troupe::launch {
@@ -29,7 +31,7 @@ using runtime::Result;
 
 bool holds_run(const std::string& path) {
   std::error_code ignored;
-  return std::filesystem::exists(path + "/topology.yaml", ignored);
+  return std::filesystem::exists(path + "/" + RunFolder::kTopology, ignored);
 }
 
 // Whether what was opened is still what the path leads to; true where nobody can tell.
@@ -49,19 +51,27 @@ Error still_going_on(const std::string& path) {
 // Whether a process holds the lock of the run in the folder.
 bool is_going_on(const std::string& path) {
   const Descriptor lock(
-      ::open((path + "/.lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+      ::open((path + "/" + kLock).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   return lock.is_open() && ::flock(lock.number(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
-// The names of what a run makes in its folder.
-constexpr std::array kOwnNames = {"topology.yaml",    "metrics.jsonl", "summary.json",
-                                  "membership.jsonl", "nodes.json",    "log.txt",
-                                  "page.token",       ".lock",         "checkpoints",
-                                  "showers",          "trace",         "metrics.jsonl.unreadable"};
+constexpr const char* kLock = ".lock";
 
+// Files that are written whole, and so leave a temporary one where that is cut off.
+const std::array<std::string, 6> kReplaced = {
+    RunFolder::kTopology,  RunFolder::kSummary,
+    NodesFile::kName,      MetricsFile::kName,
+    RunFolder::kPageToken, std::string(MetricsFile::kName) + MetricsFile::kUnreadable};
+const std::array<std::string, 3> kFolders = {RunFolder::kCheckpoints, RunFolder::kShowers,
+                                             RunFolder::kTrace};
+
+// Whether it is the name of what a run makes in its folder.
 bool is_own_name(const std::string& name) {
-  return std::find(kOwnNames.begin(), kOwnNames.end(), name) != kOwnNames.end() ||
-         name.starts_with("events.out.tfevents.");
+  const auto is_in = [&](const auto& names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  return is_in(kReplaced) || is_in(kFolders) || name == MembershipFile::kName ||
+         name == RunFolder::kLog || name == kLock || name.starts_with("events.out.tfevents.");
 }
 
 Result<void> check_no_links(const std::string& path) {
@@ -77,7 +87,7 @@ Result<void> check_no_links(const std::string& path) {
       return refused(entry.path());
     }
   }
-  for (const char* folder : {"checkpoints", "showers", "trace"}) {
+  for (const std::string& folder : kFolders) {
     for (const auto& entry : std::filesystem::directory_iterator(path + "/" + folder, ignored)) {
       const std::string name = entry.path().filename().string();
       // One that was being made when the run was killed is replaced, and never followed.
@@ -92,8 +102,10 @@ Result<void> check_no_links(const std::string& path) {
 // Whether a run that is not whole has left what another would mix with its own.
 bool holds_remains(const std::string& path) {
   std::error_code ignored;
-  if (std::filesystem::file_size(path + "/metrics.jsonl", ignored) > 0 && !ignored) return true;
-  for (const auto& entry : std::filesystem::directory_iterator(path + "/checkpoints", ignored)) {
+  if (std::filesystem::file_size(path + "/" + MetricsFile::kName, ignored) > 0 && !ignored)
+    return true;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(path + "/" + RunFolder::kCheckpoints, ignored)) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with("step-") && name.ends_with(".h5")) return true;
   }
@@ -129,18 +141,6 @@ Result<void> check_free(const std::string& path) {
   return check_no_links(path);
 }
 
-// The step a metrics line belongs to; none for a line that is not whole.
-std::optional<std::uint64_t> step_of(std::string_view line) {
-  constexpr std::string_view kKey = "\"step\":";
-  const std::size_t at = line.find(kKey);
-  if (at == std::string_view::npos || !line.ends_with('}')) return std::nullopt;
-  std::uint64_t step = 0;
-  const char* first = line.data() + at + kKey.size();
-  const auto parsed = std::from_chars(first, line.data() + line.size(), step);
-  if (parsed.ec != std::errc{}) return std::nullopt;
-  return step;
-}
-
 // The folder and those above it that do not exist, the deepest first.
 std::vector<std::string> missing_folders(const std::string& folder) {
   std::vector<std::string> missing;
@@ -159,7 +159,7 @@ Result<RunFolder> RunFolder::create(const std::string& path, runtime::Disk& disk
   RETURN_IF_ERROR(check_free(path));
   RunFolder folder(path, disk);
   std::error_code ignored;
-  for (const char* name : {".lock", "log.txt", "page.token"}) {
+  for (const char* name : {kLock, kLog, kPageToken}) {
     if (!std::filesystem::exists(folder.file(name), ignored))
       folder.new_.push_back(folder.file(name));
   }
@@ -175,7 +175,7 @@ Result<RunFolder> RunFolder::create(const std::string& path, runtime::Disk& disk
 Result<RunFolder> RunFolder::reopen(const std::string& path, runtime::Disk& disk) {
   if (!holds_run(path)) {
     std::error_code ignored;
-    if (!std::filesystem::exists(path + "/.lock", ignored)) {
+    if (!std::filesystem::exists(path + "/" + kLock, ignored)) {
       return Error{
           ErrorKind::kUsage,
           fmt::format("{} is no run's folder; --resume takes one that troupe run has made, "
@@ -196,7 +196,7 @@ Result<RunFolder> RunFolder::reopen(const std::string& path, runtime::Disk& disk
 }
 
 Result<void> RunFolder::lock() {
-  const std::string name = file(".lock");
+  const std::string name = file(kLock);
   const auto failed = [&](const std::string& what) {
     return Error{ErrorKind::kData,
                  fmt::format("{}: {}", what, std::generic_category().message(errno))};
@@ -215,6 +215,10 @@ Result<void> RunFolder::lock() {
   return {};
 }
 
+Result<void> RunFolder::write_topology(const std::string& text, runtime::Disk& disk) const {
+  return disk.replace(file(kTopology), std::as_bytes(std::span{text}));
+}
+
 bool RunFolder::is_there() const { return is_at(folder_, path_); }
 
 bool RunFolder::is_whole() const {
@@ -222,7 +226,7 @@ bool RunFolder::is_whole() const {
   const auto exists = [&](const std::string& path) {
     return std::filesystem::exists(path, unknown) || unknown;
   };
-  return exists(file("topology.yaml")) && exists(checkpoints()) && is_at(lock_, file(".lock"));
+  return exists(file(kTopology)) && exists(checkpoints()) && is_at(lock_, file(kLock));
 }
 
 std::string RunFolder::where() const {
@@ -239,7 +243,7 @@ Result<void> RunFolder::make_again() {
     return Error{ErrorKind::kUsage, fmt::format("another run has taken the place of {}", path_)};
   }
   RETURN_IF_ERROR(disk_.make_folder(checkpoints()));
-  return is_at(lock_, file(".lock")) ? Result<void>{} : lock();
+  return is_at(lock_, file(kLock)) ? Result<void>{} : lock();
 }
 
 bool RunFolder::discard() const {
@@ -256,78 +260,19 @@ Result<void> RunFolder::remove(const std::string& name) const {
 
 Result<void> RunFolder::remove_temporary_files() const {
   // In the folder itself there may be files of people.
-  for (const char* name : {"topology.yaml", "summary.json", "nodes.json", "metrics.jsonl",
-                           "metrics.jsonl.unreadable", "page.token"}) {
+  for (const std::string& name : kReplaced) {
     RETURN_IF_ERROR(remove(fmt::format("{}.part", name)));
   }
   std::error_code ignored;
-  for (const std::string& folder : {checkpoints(), file("showers"), file("trace")}) {
+  for (const std::string& name : kFolders) {
+    const std::string folder = file(name);
     if (!std::filesystem::exists(folder, ignored)) continue;
     ASSIGN_OR_RETURN(const auto names, disk_.list(folder));
-    for (const std::string& name : names) {
-      if (name.ends_with(".part"))
-        RETURN_IF_ERROR(disk_.remove(fmt::format("{}/{}", folder, name)));
+    for (const std::string& each : names) {
+      if (each.ends_with(".part")) RETURN_IF_ERROR(disk_.remove(folder + "/" + each));
     }
   }
   return {};
-}
-
-Result<RunFolder::CutMetrics> RunFolder::cut_metrics(std::uint64_t step) const {
-  const std::string path = file("metrics.jsonl");
-  CutMetrics result;
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) {
-    if (step > 0) result.problem = path + " is gone, and with it what the run told so far";
-    return result;
-  }
-  ASSIGN_OR_RETURN(const runtime::Buffer old, disk_.read(path));
-  std::string_view rest(reinterpret_cast<const char*>(old.data()), old.size());
-  std::string kept;
-  std::uint64_t unreadable = 0, steps = 0;
-  while (!rest.empty()) {
-    const std::size_t end = rest.find('\n');
-    const std::string_view line = rest.substr(0, end);
-    const auto found = step_of(line);
-    const bool is_step = line.starts_with(R"({"kind":"step")");
-    const bool of_state = found == step && !is_step;
-    if (of_state && line.starts_with(R"({"kind":"validation")")) result.validated = true;
-    if (of_state || (found && *found < step)) {
-      kept.append(line).push_back('\n');
-      steps += is_step;
-    }
-    if (end == std::string_view::npos) break;
-    unreadable += !found;
-    rest.remove_prefix(end + 1);
-  }
-  if (unreadable > 0) RETURN_IF_ERROR(disk_.replace(path + ".unreadable", old.bytes()));
-  RETURN_IF_ERROR(disk_.replace(path, std::as_bytes(std::span{kept})));
-  if (unreadable > 0) {
-    result.problem = fmt::format(
-        "{}: {} lines cannot be read and are left out; the file with them is kept as "
-        "metrics.jsonl.unreadable",
-        path, unreadable);
-  } else if (steps < step) {
-    result.problem = fmt::format("{}: tells of {} of the {} steps so far", path, steps, step);
-  }
-  return result;
-}
-
-Result<std::optional<std::uint64_t>> RunFolder::mend_metrics() const {
-  const std::string path = file("metrics.jsonl");
-  std::optional<std::uint64_t> newest;
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return newest;
-  ASSIGN_OR_RETURN(const runtime::Buffer old, disk_.read(path));
-  const std::string_view all(reinterpret_cast<const char*>(old.data()), old.size());
-  const std::string_view whole = all.substr(0, all.rfind('\n') + 1);
-  for (std::string_view rest = whole; !rest.empty(); rest.remove_prefix(rest.find('\n') + 1)) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    if (line.starts_with(R"({"kind":"step")")) newest = std::max(newest, step_of(line));
-  }
-  if (whole.size() < all.size()) {
-    RETURN_IF_ERROR(disk_.replace(path, std::as_bytes(std::span{whole})));
-  }
-  return newest;
 }
 
 }  // namespace troupe::launch

@@ -2,8 +2,6 @@
 
 // The folder of one run: made or found again, locked while the run lives.
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +13,15 @@ namespace troupe::launch {
 
 class RunFolder {
  public:
+  // Its files and folders, but for the files that have a class of their own.
+  static constexpr const char* kTopology = "topology.yaml";  // effective; with it it holds a run
+  static constexpr const char* kSummary = "summary.json";
+  static constexpr const char* kLog = "log.txt";
+  static constexpr const char* kPageToken = "page.token";
+  static constexpr const char* kCheckpoints = "checkpoints";
+  static constexpr const char* kShowers = "showers";
+  static constexpr const char* kTrace = "trace";
+
   // Both take the lock.
   //
   // Makes the folder. One that holds anything but what a run that could not begin leaves is refused
@@ -27,7 +34,8 @@ class RunFolder {
 
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
-  std::string checkpoints() const { return file("checkpoints"); }
+  std::string checkpoints() const { return file(kCheckpoints); }
+  runtime::Result<void> write_topology(const std::string& text, runtime::Disk& disk) const;
 
   // Any thread, all three. Whether the folder at the path is still the one that is locked, neither
   // removed nor moved away; where the locked one is now, "" if it was removed; and whether it holds
@@ -40,18 +48,6 @@ class RunFolder {
   // of this object runs.
   runtime::Result<void> make_again();
 
-  struct CutMetrics {
-    bool validated = false;  // the state's validation is among what is left
-    // What the file lacks, to be told to people; "" if nothing. Lines that cannot be read are left
-    // out, and the file with them is kept as metrics.jsonl.unreadable.
-    std::string problem;
-  };
-  // Leaves in metrics.jsonl only what happened up to the state before `step`, and what was said of
-  // that state itself.
-  runtime::Result<CutMetrics> cut_metrics(std::uint64_t step) const;
-  // Leaves in metrics.jsonl all but a last line that is not whole. The newest step it tells of;
-  // none: of no step.
-  runtime::Result<std::optional<std::uint64_t>> mend_metrics() const;
   // Removes what create() has made, and the log, when a run did not begin. Files that were there
   // before stay, and so do folders in which somebody else has put something. Returns whether the
   // folder itself is gone then.

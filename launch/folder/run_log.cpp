@@ -42,7 +42,7 @@ runtime::Result<runtime::Log> open_run_log(const RunFolder& folder,
                                            LogLevel level) {
   runtime::LogOptions options;
   options.level = level;
-  options.file = folder.file("log.txt");
+  options.file = folder.file(RunFolder::kLog);
   options.also = [history = std::move(history)](LogLevel of_line, std::string_view line) {
     const double now = runtime::seconds_since_1970(runtime::wall_now());
     history->take_log({now, log_level_word(of_line), std::string(line)});

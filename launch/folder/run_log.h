@@ -1,6 +1,6 @@
 #pragma once
 
-// The log of a run: standard error, RUN/log.txt, and what a page shows of it.
+// The log of a run: standard error, RUN/log.txt, and the lines that its page shows.
 
 #include <memory>
 #include <optional>

@@ -16,7 +16,7 @@ namespace troupe::launch {
 
 namespace {
 
-// Of this process since it began, making showers included.
+// The most of this process since it began, making showers included.
 long peak_memory_bytes() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);

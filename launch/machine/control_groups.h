@@ -1,7 +1,6 @@
 #pragma once
 
-// What Linux's control groups leave a process of its machine: those of containers and batch
-// systems.
+// The limits that Linux's control groups, those of containers and batch systems, set a process.
 
 #include <filesystem>
 #include <optional>
@@ -14,9 +13,9 @@ struct ControlGroupLimits {
   std::optional<double> processors;  // as much as so many, over a time
 };
 
-// Of this process: the tightest of the groups it is in, those around them among them; version 1 and
-// 2 of the interface. `system`: the root folder, from which proc/self/ and the mounted folders are
-// looked up.
+// For this process: the tightest of the groups it is in, those around them among them; version 1
+// and 2 of the interface. `system`: the root folder, from which proc/self/ and the mounted folders
+// are looked up.
 ControlGroupLimits control_group_limits(const std::filesystem::path& system = "/");
 
 }  // namespace troupe::launch

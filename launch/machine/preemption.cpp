@@ -20,7 +20,7 @@
 namespace troupe::launch {
 namespace {
 
-// Of a shell: what it was to run is not there, or is no program.
+// A shell ends with these where what it was to run is not there, or is no program.
 constexpr int kNotAProgram = 126;
 constexpr int kNotFound = 127;
 

@@ -20,11 +20,12 @@ namespace troupe::launch {
 struct PreemptionOptions {
   // The notice is there when this exists; "": none is watched.
   std::string file;
-  // Or when this, run by /bin/sh, ends with exit code 0; "": none is run. What it prints is lost.
+  // Or when this, run by /bin/sh, ends with exit code 0; "": none is run. Its output is lost.
   std::string command;
   // From one look to the next. Default 5 s.
   runtime::Duration every = std::chrono::seconds(5);
-  // What the command may take; then it is killed, with what it has started. Default 10 s.
+  // The longest that the command may take; then it is killed, with what it has started. Default
+  // 10 s.
   runtime::Duration command_within = std::chrono::seconds(10);
 
   bool watches() const { return !file.empty() || !command.empty(); }

@@ -17,8 +17,8 @@
 
 #include <fmt/format.h>
 
-#include "launch/folder/nodes_file.h"
 #include "runtime/base/descriptor.h"
+#include "runtime/base/host_name.h"
 #include "runtime/transport/resolve.h"
 
 namespace troupe::launch {
@@ -118,7 +118,7 @@ runtime::Result<std::string> address_towards(const std::string& number) {
 }
 
 bool is_this_host(const std::string& host) {
-  if (host == host_name()) return true;
+  if (host == runtime::host_name()) return true;
   runtime::Address address;
   address.host = host;
   const auto resolved = runtime::resolve(address);

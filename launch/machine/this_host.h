@@ -10,9 +10,9 @@
 
 namespace troupe::launch {
 
-// True for what leads to an address of one of this machine's interfaces, loopback among them, and
-// for the name it calls itself, whether or not that resolves. Asks the system's resolver, which may
-// take seconds.
+// True for a name or number that leads to an address of one of this machine's interfaces, loopback
+// among them, and for the machine's own name, whether or not that resolves. Asks the system's
+// resolver, which may take seconds.
 bool is_this_host(const std::string& host);
 
 // Addresses at which other machines may reach this one, as numbers (IPv6 without brackets), IPv4

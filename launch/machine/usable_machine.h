@@ -1,7 +1,7 @@
 #pragma once
 
-// How much of this machine a process may use, which is what there is but for what limits take from
-// it, and how much this one does.
+// How much of this machine a process may use, with the limits that are set on it, and how much this
+// one does use.
 
 #include <cstdint>
 #include <string>

@@ -12,11 +12,11 @@
 
 namespace troupe::launch {
 
-// A head that opens its data, for seconds or minutes, answers nobody, and a process that wants to
-// join takes it for one that is not there. This answers meanwhile, on a thread of its own.
+// A head that opens its data answers nobody for seconds or minutes, and a process that wants to
+// join would think that there is no head. This answers meanwhile, on a thread of its own.
 class Doorkeeper {
  public:
-  // Until then nobody is kept waiting for long, and the node answers better.
+  // Within that time the node begins to answer, in most runs, and it answers better.
   static constexpr runtime::Duration kAfter = std::chrono::seconds(2);
 
   // Drives the wire from `after` on until it ends; both outlive it. `why` is told: "the head ...".

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "config/cluster_plan.h"
+#include "config/plan.h"
 #include "config/topology.h"
 #include "runtime/transport/resolve.h"
 
@@ -29,13 +29,6 @@ Result<std::unique_ptr<runtime::Relay>> open_relay(const runtime::Address& head,
 
 }  // namespace
 
-std::optional<std::uint32_t> relay_client_of(const std::string& member) {
-  for (std::uint32_t i = 0; i < config::kMostMembers; ++i) {
-    if (config::member_name(i) == member) return i;
-  }
-  return std::nullopt;
-}
-
 HeadRelay::HeadRelay(const std::string& listen,
                      const std::map<std::string, runtime::RelayToken>& tokens,
                      const runtime::Log& log) {
@@ -51,12 +44,12 @@ HeadRelay::HeadRelay(const std::string& listen,
   }
   relay_ = std::move(*opened);
   for (const auto& [member, token] : tokens) {
-    if (const auto client = relay_client_of(member)) relay_->admit(*client, token);
+    if (const auto client = config::member_number(member)) relay_->admit(*client, token);
   }
 }
 
 std::optional<runtime::RelayToken> HeadRelay::admit(const std::string& member) {
-  const auto client = relay_client_of(member);
+  const auto client = config::member_number(member);
   if (!relay_ || !client) return std::nullopt;
   const runtime::RelayToken token = runtime::draw_relay_token();
   relay_->admit(*client, token);

@@ -17,7 +17,7 @@ namespace troupe::launch {
 // The relay takes any port where the head does. Else it has the port after the head's two.
 inline constexpr std::uint16_t kRelayBehindHead = 2;
 
-// One thread's.
+// A member's number is that of its client. One thread's.
 class HeadRelay {
  public:
   // For a head that listens there; one in the file system needs none. `tokens`: what members that
@@ -33,8 +33,5 @@ class HeadRelay {
  private:
   std::unique_ptr<runtime::Relay> relay_;
 };
-
-// Which client of the relay a member is: its number. None: no name of a member.
-std::optional<std::uint32_t> relay_client_of(const std::string& member);
 
 }  // namespace troupe::launch

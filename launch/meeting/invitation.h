@@ -1,6 +1,6 @@
 #pragma once
 
-// What the head tells a process that asks to be a member: all it needs to make the same run of.
+// The head's answer to a process that asks to be a member: all it needs to make the same run of.
 
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace troupe::launch {
 
-// What every node of a run knows about the data, even a node that does not have it.
+// Every node of a run knows this about the data, even a node that does not have it.
 struct DataIdentity {
   runtime::Hash128 fingerprint;
   std::uint64_t iterations_per_epoch = 0;

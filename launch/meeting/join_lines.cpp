@@ -4,9 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "config/cluster_plan.h"
-#include "launch/folder/nodes_file.h"
+#include "config/member_ring.h"
+#include "config/plan.h"
 #include "launch/machine/this_host.h"
+#include "launch/meeting/key_folder.h"
+#include "runtime/base/host_name.h"
 #include "runtime/transport/resolve.h"
 
 namespace troupe::launch {
@@ -30,7 +32,7 @@ bool is_ipv6(const std::string& number) { return number.find(':') != std::string
 // own name in /etc/hosts so. `both`: IPv6 is listened to as well.
 bool is_reachable_name(const std::string& host, bool both) {
   if (!is_this_host(host)) return false;
-  if (host == host_name()) return true;
+  if (host == runtime::host_name()) return true;
   runtime::Address address;
   address.host = host;
   const auto resolved = runtime::resolve(address);
@@ -58,6 +60,13 @@ std::string further(const std::vector<std::string>& addresses, const std::string
         fmt::format("\n  or, where that is not reached, at {}", quoted(addresses[i], public_key));
   }
   return lines;
+}
+
+bool stays_on_this_machine(const std::string& listen) {
+  const auto address = runtime::parse_address(listen);
+  if (!address.ok()) return false;
+  const auto resolved = runtime::resolve(*address);
+  return resolved.ok() && resolved->loopback;
 }
 
 }  // namespace
@@ -105,6 +114,32 @@ std::string newcomer_lines(const std::vector<std::string>& addresses, const std:
   return fmt::format("others may join{}: troupe join {}{}{}",
                      this_machine ? " on this machine" : "", quoted(addresses.front(), public_key),
                      public_key.empty() ? "" : " --key DIR", further(addresses, public_key));
+}
+
+void tell_members(const config::ClusterSection& cluster, std::uint32_t members,
+                  const std::vector<std::string>& members_here, const std::string& listen,
+                  const runtime::Wire& wire, const runtime::Log& log) {
+  if (const std::string ring = config::ring_text(cluster, members); !ring.empty()) log.info(ring);
+  const std::set<std::string> here(members_here.begin(), members_here.end());
+  bool awaits_others = false;
+  for (std::uint32_t i = 0; i < members; ++i) {
+    awaits_others = awaits_others || !here.contains(config::member_name(i));
+  }
+  // Without keys nothing is listened to beyond this machine.
+  if (!awaits_others && (cluster.joiners == 0 || !cluster.keys)) return;
+  std::string key;
+  if (cluster.keys) {
+    const auto keys = read_key_folder(*cluster.keys);
+    if (keys.ok()) key = keys->own.public_key;
+  }
+  const auto addresses =
+      addresses_to_dial(listen, wire.address(), cluster.hosts, interface_addresses());
+  if (!awaits_others) {
+    log.info(newcomer_lines(addresses, key, stays_on_this_machine(listen)));
+    return;
+  }
+  log.info("waiting for members of other hosts; type there:" +
+           join_lines(cluster, members, here, addresses, key));
 }
 
 }  // namespace troupe::launch

@@ -1,6 +1,6 @@
 #pragma once
 
-// What people type on other hosts so that these join a run.
+// The commands that people type on other hosts so that these join a run.
 
 #include <cstdint>
 #include <set>
@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "config/topology.h"
+#include "runtime/base/log.h"
+#include "runtime/transport/wire.h"
 
 namespace troupe::launch {
 
 // Where processes of other hosts dial a head that was told to listen at `listen` and does at
-// `bound` (Wire::address), the best guess first; never empty. Whoever listens on every address of
-// the machine is dialed by the name that cluster.hosts has for it, else at each address of its
+// `bound` (Wire::address), the best guess first; never empty. A head that listens on every address
+// of the machine is dialed by the name that cluster.hosts has for it, else at each address of its
 // interfaces, `interfaces`. Asks the system's resolver.
 std::vector<std::string> addresses_to_dial(const std::string& listen, const std::string& bound,
                                            const std::vector<config::HostSection>& hosts,
@@ -32,5 +34,13 @@ std::string join_lines(const config::ClusterSection& cluster, std::uint32_t memb
 // without a line break.
 std::string newcomer_lines(const std::vector<std::string>& addresses, const std::string& public_key,
                            bool this_machine);
+
+// Says in the log in which order members of several hosts stand in the ring, and which of them
+// other hosts are to start, with the line to type there; or, of a run with keys that awaits nobody,
+// the line with which others join. The head listens at `listen`, and `wire` is its own. May ask the
+// system's resolver.
+void tell_members(const config::ClusterSection& cluster, std::uint32_t members,
+                  const std::vector<std::string>& members_here, const std::string& listen,
+                  const runtime::Wire& wire, const runtime::Log& log);
 
 }  // namespace troupe::launch

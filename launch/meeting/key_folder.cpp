@@ -126,7 +126,7 @@ Result<KeyFolder> make_key_folder(const std::string& folder, const std::string& 
   std::vector<std::string> own_files;
   const auto written = write_files(folder, keys, disk, own_files);
   if (written.ok()) return keys;
-  // What another process has made meanwhile is that one's.
+  // A file that another process has made meanwhile is that one's.
   std::error_code ignored;
   for (const std::string& file : own_files) std::filesystem::remove(file, ignored);
   return written.error();

@@ -14,9 +14,9 @@
 namespace troupe::launch {
 
 struct KeyFolder {
-  // Of the node itself.
+  // The node's own.
   runtime::KeyPair own;
-  // Who may connect to it.
+  // Those that may connect to it.
   std::vector<runtime::AllowedKey> allowed;
 };
 

@@ -11,7 +11,7 @@
 
 namespace troupe::launch {
 
-// What people want of a process that only dials others: it opens no listener.
+// The word for a process that only dials others: it opens no listener.
 inline constexpr std::string_view kNoListener = "none";
 
 // As ZmqWireOptions::listen takes it, numeric where it has a host; "" for kNoListener. `head` is

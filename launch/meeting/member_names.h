@@ -1,6 +1,6 @@
 #pragma once
 
-// Which of the awaited members a process shall be that asks to be one.
+// The choice of the awaited member that a process becomes when it asks to be one.
 
 #include <map>
 #include <optional>
@@ -15,19 +15,19 @@
 
 namespace troupe::launch {
 
-// Between the answer and its coming as a member a process opens its data, for seconds or minutes,
-// and nothing is heard of it; nor if it fails at that. So a name is promised only for a while, and
-// two processes may once in a while prepare to be the same: the gate takes the first that comes and
-// tells the other so. One thread.
+// A process that was given a name opens its data for seconds or minutes before it comes as a
+// member. Nothing is heard of it meanwhile, nor if it fails. So a name is promised only for a
+// while, and two processes may prepare to be the same member: the gate takes the first that comes
+// and tells the other so. One thread.
 class MemberNames {
  public:
-  // A name is given to a second process when nobody has come for it in this time. Short, because
-  // somebody mends what has failed and tries again; those that have not been promised go first, so
-  // that no two processes of a run that awaits both get the same.
+  // A name is given to a second process when nobody has come for it in this time. It is short,
+  // because somebody mends a failure and tries again. Names that have not been promised go first,
+  // so that two processes of a run that awaits both do not get the same.
   static constexpr runtime::Duration kPromise = std::chrono::seconds(10);
 
-  // `reserved`: those that somebody else starts and asks for by name. They are given to nobody who
-  // wants just any, and once: that somebody sees their end.
+  // `reserved`: names of processes that a supervisor starts and that ask for them. Each is given
+  // once, and to no process that wants just any: the supervisor sees the end of its own.
   explicit MemberNames(std::set<std::string> reserved = {}) : reserved_(std::move(reserved)) {}
 
   // `wanted`: "" for any. `host`: of the process; what was promised to one of the same host is

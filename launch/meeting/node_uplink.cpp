@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "actors/message_fields.h"
-#include "launch/folder/nodes_file.h"
 #include "launch/machine/this_host.h"
 #include "pipeline/steps/state_layout.h"
+#include "runtime/base/host_name.h"
 #include "runtime/base/secret.h"
 #include "runtime/transport/resolve.h"
 #include "runtime/transport/zmq_wire.h"
@@ -22,7 +22,7 @@ namespace {
 
 constexpr runtime::Duration kLongestDial = std::chrono::minutes(1);
 
-// What the folder's list says now, expired keys included; the last that could be read, when it
+// The folder's list as it is now, expired keys included; the last that could be read, when it
 // cannot.
 LetIn live_list(const std::string& folder, std::vector<runtime::AllowedKey> first,
                 const runtime::Log& log) {
@@ -91,15 +91,14 @@ runtime::WireTypes wire_types(const model::Gan& gan, const pipeline::TrainingOpt
 runtime::GateOptions gate_options(const std::string& name, const config::FailureSection& failure,
                                   std::vector<runtime::Term> terms) {
   runtime::GateOptions options;
+  static_cast<runtime::SilenceOptions&>(options) = failure;
   options.node = name;
   options.incarnation = runtime::secret_number();
-  options.host = host_name();
+  options.host = runtime::host_name();
   options.pid = static_cast<std::uint64_t>(::getpid());
   options.machine = machine_identity();
   options.host_load = host_load;
   options.terms = std::move(terms);
-  options.heartbeat = failure.heartbeat;
-  options.dead_after = failure.dead_after;
   options.dial_within =
       std::max(std::min(kLongestDial, failure.stuck_after / 2), 2 * failure.dead_after);
   return options;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What joins a process of a run to the others: its sockets, and how it introduces itself.
+// The sockets that join a process of a run to the others, and how it introduces itself.
 
 #include <functional>
 #include <memory>
@@ -40,8 +40,8 @@ struct NodeCredentials {
 runtime::Result<void> check_credentials(const std::string& address,
                                         const NodeCredentials& credentials);
 
-// Whom a listener with keys lets in; asked anew for every new connection, on the thread that drives
-// the wire.
+// The keys that a listener with keys lets in; asked anew for every new connection, on the thread
+// that drives the wire.
 using LetIn = std::function<std::vector<runtime::AllowedKey>()>;
 
 // `listen` "" for a process that only dials. `let_in` null: whom the key folder lists, and without
@@ -57,9 +57,9 @@ runtime::Result<std::unique_ptr<runtime::Wire>> open_wire(const std::string& lis
 runtime::WireTypes wire_types(const model::Gan& gan, const pipeline::TrainingOptions& options);
 
 // How this process introduces itself as node `name`, and what it makes of silence. Every call draws
-// another incarnation. Whoever cannot be reached is given up well before a run without progress is,
-// so that people hear of the cause: after half that time, a minute at most, and not before a node
-// that falls silent would be given up twice over.
+// another incarnation. A node that cannot be reached is given up well before a run without progress
+// is, so that people hear of the cause: after half that time, a minute at most, and not before a
+// node that falls silent would be given up twice over.
 runtime::GateOptions gate_options(const std::string& name, const config::FailureSection& failure,
                                   std::vector<runtime::Term> terms);
 

@@ -23,7 +23,7 @@ struct MeetingPlace {
 };
 
 struct Placement {
-  // Of the run; 0: everything is in one process.
+  // The run's members; 0: everything is in one process.
   std::uint32_t members = 0;
   // Those of this machine, by number.
   std::vector<std::uint32_t> here;

@@ -30,7 +30,7 @@ using runtime::Result;
 
 constexpr std::string_view kPrefix = "troupe-";
 constexpr std::string_view kLock = "lock";
-// Of the sockets in it: listen_address() names those of members so.
+// The longest name of a socket in it: listen_address() names those of members so.
 constexpr std::string_view kLongestName = "member-4194304-ffff";
 // Between making a folder and locking it lies less than this.
 constexpr std::time_t kMakingSeconds = 60;
@@ -56,7 +56,7 @@ pid_t process_in(const std::string& name) {
   return right ? process : 0;
 }
 
-// Whether the owner has ended. Of a folder without a lock, whose owner was about to make it, the
+// Whether the owner has ended. In a folder without a lock, whose owner was about to make it, the
 // number counts: if another process has it now the folder stays, which does no harm.
 bool is_left_behind(const fs::path& folder, pid_t process) {
   struct stat facts {};

@@ -9,9 +9,9 @@
 
 namespace troupe::launch {
 
-// Only this user can enter it. It goes with the object; a process that is killed leaves it, and the
-// next one that makes a folder at the same place takes it away. Whether an owner lives is told by a
-// lock that it holds, never by its number, which another process may have by then.
+// Only this user can enter it. It is removed with the object. A process that is killed leaves it,
+// and the next one that makes a folder at the same place removes it. A lock tells whether the owner
+// lives, not its number, which another process may have by then.
 class SocketFolder {
  public:
   // In `parent`, which is a folder where this user may write. Errors (kUsage) name it and TMPDIR.

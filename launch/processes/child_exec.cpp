@@ -59,8 +59,7 @@ void become_program(const ExecPlan& plan) {
   std::signal(SIGXFSZ, SIG_DFL);
 
   // Aside first: one of them may have the number that another is to get.
-  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  const std::array<std::array<int, 2>, 4> moves{{{nothing, STDIN_FILENO},
+  const std::array<std::array<int, 2>, 4> moves{{{plan.in, STDIN_FILENO},
                                                  {plan.out, STDOUT_FILENO},
                                                  {plan.err, STDERR_FILENO},
                                                  {plan.line, kParentLineDescriptor}}};

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a forked process does until it is another program.
+// The steps of a forked process until it is another program.
 
 #include <sys/types.h>
 
@@ -10,6 +10,7 @@ namespace troupe::launch {
 // thread may have held the allocator's lock.
 struct ExecPlan {
   char* const* words;  // the program's path and arguments; ends with null
+  int in;              // becomes its standard input
   int out, err;        // become its standard output and error; -1: what they are
   int line;            // becomes kParentLineDescriptor
   int report;          // takes an ExecFailure if it does not become the program

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -60,6 +61,14 @@ bool open_line(Pipe& line) {
   return true;
 }
 
+// A file without a name that holds the text.
+bool open_input(const std::string& text, Descriptor& input) {
+  input = Descriptor(::memfd_create("input", MFD_CLOEXEC));
+  return input.is_open() &&
+         ::write(input.number(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+         ::lseek(input.number(), 0, SEEK_SET) == 0;
+}
+
 bool open_stream(const LineSink& sink, Pipe& pipe) {
   if (!sink) return true;
   return open_pipe(pipe) && ::fcntl(pipe.read.number(), F_SETFL, O_NONBLOCK) == 0;
@@ -95,15 +104,17 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const ChildOptions& op
   CHECK(!options.words.empty(), "no program");
   hear_of_children();
   Pipe report, line, out, err;
-  if (!open_pipe(report) || !open_line(line) || !open_stream(options.out, out) ||
-      !open_stream(options.err, err)) {
+  Descriptor input;
+  if (!open_input(options.input, input) || !open_pipe(report) || !open_line(line) ||
+      !open_stream(options.out, out) || !open_stream(options.err, err)) {
     return failed(options, "no pipe", errno);
   }
   std::vector<char*> words;
   for (const std::string& word : options.words) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  const ExecPlan plan{words.data(),       out.write.number(),    err.write.number(),
-                      line.read.number(), report.write.number(), ::getpid()};
+  const ExecPlan plan{words.data(),       input.number(),     out.write.number(),
+                      err.write.number(), line.read.number(), report.write.number(),
+                      ::getpid()};
   const pid_t pid = ::fork();
   if (pid < 0) return failed(options, "no process", errno);
   if (pid == 0) become_program(plan);
@@ -184,7 +195,7 @@ void ChildProcess::look() {
     if (ended) stream.finish();
   }
   if (!ended) return;
-  // What it has left in its session goes with it, as long as its number is not given away.
+  // The processes that it has left in its session go with it, while its number is not given away.
   ::kill(-pid_, SIGKILL);
   ::waitpid(pid_, nullptr, 0);
   end_ = info.si_code == CLD_EXITED ? ChildEnd{info.si_status, 0} : ChildEnd{0, info.si_status};

@@ -28,6 +28,8 @@ struct ChildOptions {
   // wait_for_children(). Null, the default: the child shares those of this process.
   LineSink out;
   LineSink err;
+  // Its standard input, which it can also open anew at /dev/stdin; default empty.
+  std::string input{};
 };
 
 // How a process ended.
@@ -44,8 +46,8 @@ struct ChildEnd {
 // with the thread that started it, not with the process.
 class ChildProcess {
  public:
-  // Starts the program. It has no standard input, the line of tell(), no other descriptor of ours,
-  // no blocked signal and a session of its own, so that what is typed at a terminal reaches us
+  // Starts the program. It has its input, the line of tell(), no other descriptor of ours, no
+  // blocked signal and a session of its own, so that what is typed at a terminal reaches us
   // alone. When this process ends, however that comes, the kernel kills it; not what it has itself
   // started, to which only the end of that line tells it.
   //

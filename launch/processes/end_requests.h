@@ -1,8 +1,8 @@
 #pragma once
 
-// Tells apart the signals that ask a process to end. `timeout` signals its child and then its whole
-// process group, a terminal signals a whole pipeline, and service managers and batch systems signal
-// every process of a run: each is one request that arrives more than once.
+// Counts the requests to end among the signals that carry them. `timeout` signals its child and
+// then its whole process group, a terminal signals a whole pipeline, and service managers and batch
+// systems signal every process of a run: each is one request that arrives more than once.
 
 #include <chrono>
 #include <optional>

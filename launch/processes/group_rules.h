@@ -1,7 +1,7 @@
 #pragma once
 
-// What a supervisor does when something happens to the processes of a run. Decisions only: nothing
-// here starts, kills or waits.
+// A supervisor's decisions when something happens to the processes of a run. Nothing here starts,
+// kills or waits.
 
 #include <cstddef>
 #include <optional>
@@ -26,7 +26,7 @@ struct GroupAction {
 
 // How a group of processes ended.
 struct GroupEnd {
-  // What the supervisor ends with.
+  // The supervisor's own.
   int exit_code = 0;
   // Set when that is not the head's own decision, and nobody has told of it.
   std::optional<runtime::Error> error;
@@ -47,7 +47,7 @@ class GroupRules {
 
   // SIGUSR1, or a signal that begins a request to end (EndRequests).
   std::vector<GroupAction> on_signal(int number);
-  // Of a process that has not ended before.
+  // A process has ended, for the first time.
   std::vector<GroupAction> on_end(std::size_t process, const ChildEnd& end, runtime::TimePoint now);
   std::vector<GroupAction> on_time(runtime::TimePoint now);
 
@@ -76,7 +76,7 @@ class GroupRules {
     bool asked = false;  // by ask_all()
     bool killed = false;
   };
-  // Of those that run and were not killed yet.
+  // Kills those that run and were not killed yet.
   std::vector<GroupAction> kill_all();
 
   const runtime::Duration ask_after_;

@@ -1,7 +1,7 @@
 #pragma once
 
-// What a supervisor tells the head of a member that has ended when it should not have: so the head
-// learns of one that has never reached it.
+// A supervisor tells the head of a member that has ended when it should not have. So the head
+// learns of one that has never reached it, too.
 
 #include <mutex>
 #include <optional>
@@ -18,7 +18,7 @@ struct LostMember {
   std::string name;  // "member.0"
   ChildEnd end;
 
-  // Of the kind that the member itself has ended with; kLostPeers when it could not say.
+  // Its kind is the one that the member itself has ended with; kLostPeers when it could not say.
   runtime::Error error() const;
 };
 

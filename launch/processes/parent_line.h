@@ -1,6 +1,6 @@
 #pragma once
 
-// A child's side of the pipe on which its parent tells it what it cannot see itself (see
+// A child's side of the line on which its parent tells it what the child cannot see itself (see
 // child_process.h).
 
 #include <functional>

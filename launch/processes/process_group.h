@@ -31,7 +31,7 @@ struct GroupProcess {
   ChildOptions program;
 };
 
-// What happened to a process of the group.
+// A start or an end of a process of the group.
 struct ProcessChange {
   const std::string& name;
   pid_t pid;

@@ -9,8 +9,8 @@
 
 namespace troupe::launch {
 
-// The signals a SignalWatch takes wait for the next one that is made, so that what comes between is
-// not cut off in the middle.
+// From here on the signals that a SignalWatch takes wait for the next watch that is made, so that
+// they do not cut off what comes before it.
 void hold_signals();
 
 class SignalWatch {

@@ -26,10 +26,7 @@ using runtime::Result;
 
 std::string placed(const config::LoadedTopology& loaded, const char* field,
                    const std::string& what) {
-  const auto origin = loaded.origins.find(field);
-  return config::Problem{origin == loaded.origins.end() ? config::Place{} : origin->second,
-                         fmt::format("{}: {}", field, what)}
-      .text();
+  return config::problem_of(loaded.origins, field, what).text();
 }
 
 // In one message, as one look shall find all of it.

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -13,34 +14,35 @@
 #include <fmt/format.h>
 
 #include "actors/spawn.h"
-#include "config/cluster_plan.h"
+#include "config/plan.h"
 #include "launch/folder/membership_file.h"
+#include "launch/folder/metrics_file.h"
 #include "launch/folder/nodes_file.h"
 #include "launch/folder/run_disk.h"
 #include "launch/folder/run_summary.h"
-#include "launch/machine/node_sampler.h"
+#include "launch/machine/this_host.h"
 #include "launch/meeting/doorkeeper.h"
 #include "launch/meeting/head_relay.h"
+#include "launch/meeting/join_lines.h"
 #include "launch/meeting/node_uplink.h"
 #include "launch/processes/lost_member.h"
-#include "launch/run/abandon.h"
-#include "launch/run/head.h"
-#include "launch/run/orphan_folder.h"
-#include "launch/run/prepared_run.h"
+#include "launch/run/enrolment.h"
+#include "launch/run/node_run.h"
 #include "launch/run/run_monitor.h"
 #include "launch/run/run_page.h"
 #include "launch/run/run_signals.h"
-#include "launch/run/run_trace.h"
+#include "launch/run/saved_states.h"
 #include "launch/run/training_setup.h"
 #include "pipeline/checkpoint/checkpoint_folder.h"
+#include "runtime/base/host_name.h"
+#include "runtime/base/utc_time.h"
 #include "runtime/node/node.h"
+#include "runtime/node/patience.h"
 
 namespace troupe::launch {
 namespace {
 
 using runtime::Result;
-
-constexpr int kSchedulerThreads = 1;
 
 // Besides the steps, which the Monitor counts, and samples, of which no file lacks a line.
 void tell_dropped(const std::vector<runtime::LinkStats>& links, const RunFolder& folder,
@@ -54,38 +56,35 @@ void tell_dropped(const std::vector<runtime::LinkStats>& links, const RunFolder&
   log.warning(
       fmt::format("{} lacks {} lines of checkpoints and validations: they came faster than they "
                   "could be written",
-                  folder.file("metrics.jsonl"), dropped));
+                  folder.file(MetricsFile::kName), dropped));
 }
 
 // The last state was saved in the run's folder, and somebody may have removed it since.
-Result<void> keep_last_state(const LocalRunRequest& request, const Prepared& prepared,
-                             const pipeline::TrainingState& state, const RunFolder& folder,
-                             RunDisk& disk) {
+Result<void> keep_last_state(const TrainingSetup& setup, const pipeline::TrainingState& state,
+                             const RunFolder& folder, RunDisk& disk) {
   RETURN_IF_ERROR(disk.hold(true));
-  const std::size_t slots = prepared.setup.options.schedule.size();
+  const std::size_t slots = setup.options.schedule.size();
   const std::string file =
       fmt::format("{}/{}", folder.checkpoints(), pipeline::checkpoint_name(state.step(slots)));
   std::error_code unknown;
   if (std::filesystem::exists(file, unknown) || unknown) return {};
-  return write_state(folder, request.topology, request.effective_topology, prepared.setup, state,
-                     disk);
+  return write_state(setup, state, folder, disk);
 }
 
 // The last state, which the run's own folder did not take: in a folder of its own. Returns from
 // which folder to go on. A disk that `hangs` is not asked again.
-std::string save_elsewhere(const LocalRunRequest& request, const Prepared& prepared,
-                           const actors::RunOutcome& outcome, const RunFolder& folder, bool hangs,
-                           runtime::Disk& disk, runtime::Log& log) {
+std::string save_elsewhere(const TrainingSetup& setup, const actors::RunOutcome& outcome,
+                           const RunFolder& folder, bool hangs, runtime::Disk& disk,
+                           runtime::Log& log) {
   const std::string newest =
       fmt::format("--resume {} goes on from the newest checkpoint", folder.path());
   if (outcome.state == nullptr) {
     log.warning("what was trained after the newest checkpoint was not saved; " + newest);
     return folder.path();
   }
-  const std::string what = fmt::format("the state after {} steps",
-                                       outcome.state->step(prepared.setup.options.schedule.size()));
-  const std::string name = orphan_folder(request.topology.name + "-saved",
-                                         std::chrono::system_clock::to_time_t(runtime::wall_now()));
+  const std::string what =
+      fmt::format("the state after {} steps", outcome.state->step(setup.options.schedule.size()));
+  const std::string name = orphan_folder(setup.topology.name + "-saved");
   // The folder of temporary files is everybody's.
   const std::string last_resort =
       fmt::format("{}/troupe-{}-{}", std::filesystem::temp_directory_path().string(), ::getuid(),
@@ -94,8 +93,7 @@ std::string save_elsewhere(const LocalRunRequest& request, const Prepared& prepa
   if (hangs) places.clear();
   std::string why = "the disk does not answer";
   for (const std::string& place : places) {
-    const auto written = write_orphan(place, request.topology, request.effective_topology,
-                                      prepared.setup, *outcome.state, disk);
+    const auto written = write_orphan(setup, *outcome.state, place, disk);
     if (written.ok()) {
       log.warning(fmt::format("{} is saved in {}: go on with --resume {}", what, place, place));
       return place;
@@ -104,20 +102,6 @@ std::string save_elsewhere(const LocalRunRequest& request, const Prepared& prepa
   }
   log.warning(fmt::format("{} was not saved ({}); {}", what, why, newest));
   return folder.path();
-}
-
-// Into a folder that was made again; see RunDisk.
-void put_back(const LocalRunRequest& request, const RunFolder& folder, runtime::Disk& disk,
-              NodesFile& nodes, const std::optional<MembershipFile>& membership,
-              const RunPage& page, const runtime::Log& log) {
-  const auto tell = [&](const Result<void>& result) {
-    if (!result.ok()) log.warning(result.error().message);
-  };
-  tell(disk.replace(folder.file("topology.yaml"),
-                    std::as_bytes(std::span{request.effective_topology})));
-  tell(nodes.write_again());
-  if (membership) tell(membership->put_back());
-  tell(page.put_back(folder));
 }
 
 // For MonitorOptions::files_are_gone.
@@ -129,27 +113,14 @@ std::function<bool()> looks_after(RunDisk& disk) {
   };
 }
 
-Result<void> write_summary(const std::string& summary_json, const RunFolder& folder,
-                           runtime::Disk& disk, NodesFile& nodes) {
-  const std::string summary = summary_json + "\n";
-  const auto written =
-      disk.replace(folder.file("summary.json"), std::as_bytes(std::span<const char>{summary}));
-  const auto ended = nodes.end_all();
-  return written.ok() ? ended : written;
-}
-
-NodeEntry entry_of(const actors::NodeChange& change) {
-  NodeEntry entry;
-  entry.name = change.node;
-  entry.host = change.host;
-  entry.pid = static_cast<pid_t>(change.pid);
-  entry.role = "member";
-  const bool is_here = change.state == "running" || change.state == "joining";
-  entry.state = is_here                   ? NodeState::kRunning
-                : change.state == "ended" ? NodeState::kEnded
-                                          : NodeState::kDead;
-  entry.cause = change.cause;
-  return entry;
+telemetry::NodeFacts facts_of(const actors::NodeChange& change) {
+  telemetry::NodeFacts facts;
+  facts.name = change.node;
+  facts.host = change.host;
+  facts.pid = change.pid;
+  facts.state = change.state == "joining" ? kRunning : change.state;
+  facts.cause = change.cause;
+  return facts;
 }
 
 // Says so, and leaves no folder of a run behind that holds none. That of the data is for all runs
@@ -178,7 +149,8 @@ class HeadRun {
                   .returns = request.returns,
                   .early = early_end(request, folder, log)}),
         lost_members_(!request.members_here.empty()),
-        page_(request, folder, log) {}
+        page_(request, folder, log),
+        nodes_(folder.file(NodesFile::kName), disk) {}
   HeadRun(const HeadRun&) = delete;
   HeadRun& operator=(const HeadRun&) = delete;
 
@@ -191,10 +163,19 @@ class HeadRun {
   LocalRunResult run();
 
  private:
+  Result<void> open_wire();
   Result<void> begin_membership();
+  Result<void> find_state();
+  void make_parts();
+  void put_back(runtime::Disk& plain);
+  void succeed(const HeadHistory& history);
   Result<runtime::GateOptions> take_the_head();
   void keep_state(const runtime::NodeEnd& end, LocalRunResult& result);
   void write_end(const runtime::NodeEnd& end, LocalRunResult& result);
+  Result<void> write_summary(const std::string& summary_json);
+  void note(const Result<void>& result) const {
+    if (!result.ok()) log_.warning(result.error().message);
+  }
 
   const LocalRunRequest& request_;
   RunFolder& folder_;
@@ -205,15 +186,24 @@ class HeadRun {
   LostMembers lost_members_;
   const runtime::SteadyClock clock_;
   RunPage page_;
+  NodesFile nodes_;
   std::unique_ptr<runtime::Wire> wire_;  // null: a run without members
   std::optional<MembershipFile> membership_;
   std::optional<HeadRelay> relay_;
-  std::optional<Prepared> prepared_;
+  std::optional<TrainingSetup> setup_;
+  StartingPoint begin_;
   std::optional<actors::NodeParts> parts_;
-  std::optional<NodesFile> nodes_;
-  std::optional<runtime::WireTypes> types_;
-  std::optional<runtime::Node> node_;
+  std::optional<NodeRun> node_;
 };
+
+Result<void> HeadRun::open_wire() {
+  if (request_.members == 0) return {};
+  RETURN_IF_ERROR(check_topology_fits(config::print_topology(request_.loaded)));
+  const NodeCredentials credentials{request_.loaded.topology.cluster.keys, std::nullopt};
+  ASSIGN_OR_RETURN(wire_, launch::open_wire(request_.listen, credentials, clock_, log_));
+  // Members that reach each other through the relay have not much patience.
+  return request_.returns ? begin_membership() : Result<void>{};
+}
 
 Result<void> HeadRun::begin_membership() {
   ASSIGN_OR_RETURN(MembershipFile file,
@@ -224,17 +214,53 @@ Result<void> HeadRun::begin_membership() {
 }
 
 Result<void> HeadRun::prepare() {
-  ASSIGN_OR_RETURN(wire_, open_head_wire(request_, clock_, log_));
-  // Members that reach each other through the relay have not much patience.
-  if (wire_ && request_.returns) RETURN_IF_ERROR(begin_membership());
+  RETURN_IF_ERROR(open_wire());
   // Members that come back to a head say nothing that a doorkeeper could answer.
   std::optional<Doorkeeper> doorkeeper;
-  if (wire_ && !request_.returns)
+  if (wire_ && !request_.returns) {
     doorkeeper.emplace(*wire_, clock_, "the head is opening its data");
-  ASSIGN_OR_RETURN(prepared_, launch::prepare(request_, folder_, disk_, log_));
+  }
+  RETURN_IF_ERROR(find_state());
   doorkeeper.reset();
-  if (request_.resume && request_.history) recall_metrics(folder_, *request_.history);
-  parts_.emplace(make_parts(request_, folder_, disk_, *prepared_));
+  if (request_.resume && request_.history) {
+    MetricsFile(folder_.file(MetricsFile::kName), disk_).recall(*request_.history);
+  }
+  make_parts();
+  return {};
+}
+
+Result<void> HeadRun::find_state() {
+  if (request_.resume) {
+    RETURN_IF_ERROR(check_weak_scaling(folder_, disk_, request_.loaded, request_.members));
+  }
+  ASSIGN_OR_RETURN(setup_, set_up_training(request_.loaded,
+                                           size_of_run(request_.loaded.topology, request_.members),
+                                           request_.data_folder, true, log_));
+  if (!request_.resume) {
+    begin_ = first_point(*setup_);
+  } else {
+    ASSIGN_OR_RETURN(begin_, newest_point(*setup_, folder_, request_.returns, disk_, log_));
+  }
+  if (setup_->options.lossy) {
+    log_.info(
+        "actors.reducer.reduction is not exact: the result depends on the number of workers "
+        "and their order in the ring, and what rounding left over for later steps is lost when a "
+        "run is resumed");
+  }
+  const std::uint64_t iteration = begin_.state->iteration;
+  if (request_.resume && !request_.returns && iteration >= setup_->iterations) {
+    log_.info(
+        fmt::format("already at iteration {} of {}: nothing to train; raise train.epochs or "
+                    "train.iterations to go on",
+                    iteration, setup_->iterations));
+  }
+  return {};
+}
+
+void HeadRun::make_parts() {
+  const config::Topology& topology = setup_->topology;
+  parts_.emplace(computing_parts(*setup_, disk_, 0));
+  parts_->coordinator = coordinator_options(*setup_, begin_.state);
   parts_->coordinator.ended = [this] {
     std::vector<actors::MissingMember> missing;
     for (const LostMember& lost : lost_members_.take()) {
@@ -242,73 +268,108 @@ Result<void> HeadRun::prepare() {
     }
     return missing;
   };
-  return {};
+  parts_->checkpointer = {folder_.checkpoints(),
+                          topology.checkpointer.keep,
+                          setup_->topology_text,
+                          setup_->topology_hash,
+                          topology.model_name(),
+                          begin_.saved_step,
+                          begin_.best};
+  parts_->validator = {topology.validator.events, pipeline::image_units(topology.data.dataset),
+                       begin_.validated_step};
+  const std::uint64_t first_step = begin_.told_step
+                                       ? *begin_.told_step + 1
+                                       : begin_.state->step(setup_->options.schedule.size());
+  parts_->monitor = monitor_options(request_, folder_, *setup_, first_step);
+  parts_->monitor.on_node = [this](const actors::NodeChange& change) {
+    note(nodes_.set(facts_of(change)));
+  };
+  parts_->monitor.files_are_gone = looks_after(disk_);
+}
+
+// Puts what a run has in its folder into one that was made again; see RunDisk.
+void HeadRun::put_back(runtime::Disk& plain) {
+  note(folder_.write_topology(setup_->topology_text, plain));
+  note(nodes_.write_again());
+  if (membership_) note(membership_->put_back());
+  note(page_.put_back(folder_));
+  if (node_) {
+    node_->node().send_control("coordinator", runtime::Message::of(actors::CheckpointRequest{}));
+  }
 }
 
 Result<void> HeadRun::begin_folder() {
   signals_.begin();
-  RETURN_IF_ERROR(disk_.replace(folder_.file("topology.yaml"),
-                                std::as_bytes(std::span{request_.effective_topology})));
-  RETURN_IF_ERROR(folder_.remove("summary.json"));  // it tells how the session before ended
-  nodes_.emplace(folder_.file("nodes.json"), plain_disk_);
-  if (request_.returns) nodes_->load();
-  const telemetry::NodeFacts& self = parts_->monitor.node;
-  RETURN_IF_ERROR(nodes_->set({self.name, self.host, ::getpid(), self.role, NodeState::kRunning}));
-  parts_->monitor.on_node = [this](const actors::NodeChange& change) {
-    const auto written = nodes_->set(entry_of(change));
-    if (!written.ok()) log_.warning(written.error().message);
-  };
-  disk_.on_made_again([this](runtime::Disk& plain) {
-    put_back(request_, folder_, plain, *nodes_, membership_, page_, log_);
-    if (node_) {
-      node_->send_control("coordinator", runtime::Message::of(actors::CheckpointRequest{}));
-    }
-  });
-  parts_->monitor.files_are_gone = looks_after(disk_);
+  RETURN_IF_ERROR(folder_.write_topology(setup_->topology_text, disk_));
+  RETURN_IF_ERROR(folder_.remove(RunFolder::kSummary));  // it tells how the session before ended
+  if (request_.returns) nodes_.load();
+  RETURN_IF_ERROR(nodes_.set(parts_->monitor.node));
+  disk_.on_made_again([this](runtime::Disk& plain) { put_back(plain); });
   return {};
+}
+
+// Tells the coordinator and the monitor what they need to know of the heads before this one.
+void HeadRun::succeed(const HeadHistory& history) {
+  actors::CoordinatorOptions& coordinator = parts_->coordinator;
+  coordinator.membership.term = history.term + 1;
+  if (history.members.empty()) return;
+  const auto numbers = [&](const auto& names) {
+    std::set<std::uint32_t> all;
+    for (const std::string& name : names) {
+      if (const auto number = config::member_number(name, setup_->size.places)) all.insert(*number);
+    }
+    return all;
+  };
+  coordinator.predecessor = actors::CoordinatorOptions::Predecessor{
+      numbers(history.places), numbers(history.members), parts_->monitor.first_step,
+      begin_.state->iteration >= setup_->iterations};
+  // As long as a member may take to notice that the head it knew is gone, and the way here.
+  const runtime::Patience patience(setup_->topology.cluster.failure.dead_after);
+  coordinator.return_within =
+      2 * patience.with_absence(runtime::TimePoint{0}, host_load()) + std::chrono::seconds(1);
+  parts_->monitor.told_before = true;
 }
 
 // Makes this process the head of its members.
 Result<runtime::GateOptions> HeadRun::take_the_head() {
   if (!membership_) RETURN_IF_ERROR(begin_membership());
-  take_place(membership_->history(), request_.topology.cluster.failure, *parts_);
-  parts_->coordinator.on_view = [this](const actors::RunOutcome::ViewChange& change) {
-    const bool first = !parts_->coordinator.predecessor && change.view.id.number == 1;
-    const auto written = membership_->add_view(change, first);
-    if (!written.ok()) log_.warning(written.error().message);
+  succeed(membership_->history());
+  actors::CoordinatorOptions& coordinator = parts_->coordinator;
+  coordinator.time_of_day = [] {
+    return runtime::utc_text(std::chrono::floor<std::chrono::milliseconds>(runtime::wall_now()));
   };
+  coordinator.on_view = [this](const actors::RunOutcome::ViewChange& change) {
+    const bool first = !parts_->coordinator.predecessor && change.view.id.number == 1;
+    note(membership_->add_view(change, first));
+  };
+  MemberInvitation invitation;
+  invitation.topology = setup_->topology_text;
+  invitation.members = request_.members;
+  invitation.places = setup_->size.places;
+  invitation.data_folder = std::filesystem::absolute(request_.data_folder).string();
+  invitation.host = runtime::host_name();
+  invitation.data = setup_->identity;
+  const std::uint32_t term = coordinator.membership.term;
+  RunSignals* const replaced = term <= setup_->size.restart ? &signals_ : nullptr;
   runtime::GateOptions gate =
-      head_gate(request_, prepared_->setup, clock_, *membership_, *relay_, log_);
-  const std::uint32_t term = parts_->coordinator.membership.term;
-  const std::uint32_t restart = size_of_run(request_.topology, request_.members).restart;
-  if (term <= restart) gate.given_up_by = make_room_for_next(signals_, log_);
+      gate_options(config::kHeadNode, setup_->topology.cluster.failure, terms_of(*setup_));
+  gate.predecessors = membership_->history().incarnations;
+  gate.keeper = std::make_shared<HeadKeeper>(std::move(invitation), request_.members_here,
+                                             *membership_, *relay_, replaced, clock_, log_);
   RETURN_IF_ERROR(membership_->add_head(term, gate.incarnation));
   return gate;
 }
 
 Result<void> HeadRun::make_node() {
   runtime::NodeOptions options;
-  options.scheduler_threads = kSchedulerThreads;
   options.shutdown_deadline = request_.shutdown_deadline;
-  options.stuck_after = request_.topology.cluster.failure.stuck_after;
   runtime::GateOptions gate;
   if (wire_) {
     ASSIGN_OR_RETURN(gate, take_the_head());
+    tell_members(setup_->topology.cluster, request_.members, request_.members_here, request_.listen,
+                 *wire_, log_);
   }
-  // The Monitor asks while the node runs, and not before.
-  parts_->monitor.sample = [this] { return sample_node(parts_->monitor.node.name, *node_); };
-  parts_->monitor.trace = [this] { return node_->traces(); };
-  parts_->monitor.waits = [this] { return node_->wait_for_graph(); };
-  const auto factory = actors::make_actor_factory(*parts_);
-  const TrainingSetup& setup = prepared_->setup;
-  if (!wire_) {
-    node_.emplace(setup.plan, factory, options, clock_, log_);
-    return {};
-  }
-  types_ = wire_types(*setup.gan, setup.options);
-  tell_members(request_, *wire_, log_);
-  node_.emplace(setup.plan, factory, options, clock_, log_,
-                runtime::Uplink{std::move(gate), *wire_, *types_});
+  node_.emplace(*setup_, *parts_, options, std::move(gate), wire_.get(), clock_, log_);
   return {};
 }
 
@@ -318,46 +379,52 @@ void HeadRun::keep_state(const runtime::NodeEnd& end, LocalRunResult& result) {
   const bool hangs = !end.abandoned.empty();
   const bool is_saved =
       outcome.saved && (hangs || outcome.state == nullptr ||
-                        keep_last_state(request_, *prepared_, *outcome.state, folder_, disk_).ok());
+                        keep_last_state(*setup_, *outcome.state, folder_, disk_).ok());
   result.resume_from = folder_.path();
   if (is_saved || (!end.error && outcome.state == nullptr)) return;
-  result.resume_from =
-      save_elsewhere(request_, *prepared_, outcome, folder_, hangs, plain_disk_, log_);
+  result.resume_from = save_elsewhere(*setup_, outcome, folder_, hangs, plain_disk_, log_);
 }
 
 LocalRunResult HeadRun::run() {
-  page_.look_into(*node_);
-  const runtime::NodeEnd end = signals_.run(*node_);
+  page_.look_into(node_->node());
+  const runtime::NodeEnd end = signals_.run(node_->node());
   page_.leave();
   LocalRunResult result;
   result.error = end.error;
   result.signal = signals_.stopped_by();
-  tell_dropped(node_->link_stats(), folder_, log_);
+  tell_dropped(node_->node().link_stats(), folder_, log_);
   keep_state(end, result);
   if (end.error || request_.trace) {
-    const char* const name = request_.members == 0 ? "trace/local.json" : "trace/head.json";
-    const auto traced = write_trace(folder_.file(name), disk_, node_->traces());
-    if (!traced.ok()) log_.warning(traced.error().message);
+    const char* const name = wire_ ? "trace/head.json" : "trace/local.json";
+    node_->leave_trace(folder_.file(name), disk_);
   }
   if (parts_->outcome->validation) result.table = parts_->outcome->validation->table;
   write_end(end, result);
   return result;
 }
 
+Result<void> HeadRun::write_summary(const std::string& summary_json) {
+  const std::string summary = summary_json + "\n";
+  const auto written =
+      disk_.replace(folder_.file(RunFolder::kSummary), std::as_bytes(std::span{summary}));
+  const auto ended = nodes_.end_all();
+  return written.ok() ? ended : written;
+}
+
 void HeadRun::write_end(const runtime::NodeEnd& end, LocalRunResult& result) {
   const HeadHistory history = membership_ ? membership_->history() : HeadHistory{};
   const auto summary = [&] {
-    return summary_json(*parts_->outcome, history, prepared_->setup.options.schedule.size(),
-                        node_->peer_stats(), result.error, result.exit_code());
+    return summary_json(*parts_->outcome, history, setup_->options.schedule.size(),
+                        node_->node().peer_stats(), result.error, result.exit_code());
   };
   result.summary_json = summary();
-  const auto written = write_summary(result.summary_json, folder_, disk_, *nodes_);
+  const auto written = write_summary(result.summary_json);
   if (!end.abandoned.empty()) {
     page_.tell_end(result);
     if (request_.last_words) request_.last_words(result.summary_json);
     abandon(end, log_);
   }
-  // What cannot be written does not hide how the run itself ended.
+  // A summary that cannot be written does not hide how the run itself ended.
   if (!written.ok() && result.error) log_.error(written.error().message);
   if (!written.ok() && !result.error) {
     result.error = written.error();

@@ -12,12 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "config/codec.h"
-#include "config/topology.h"
+#include "config/topology_file.h"
 #include "launch/folder/run_folder.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
-#include "runtime/base/hash.h"
 #include "runtime/base/log.h"
 #include "telemetry/history.h"
 #include "telemetry/page/page_asset.h"
@@ -25,24 +23,21 @@
 namespace troupe::launch {
 
 struct LocalRunRequest {
-  config::Topology topology;
-  config::Origins origins;  // of the topology
+  config::LoadedTopology loaded;
   // Members that compute in other processes; 0: everything is in this one.
   std::uint32_t members = 0;
   // Those of them that somebody starts on this host anyway, by name.
   std::vector<std::string> members_here;
   // Where it waits for them: see ZmqWireOptions::listen.
   std::string listen;
-  std::string effective_topology;  // as text, for RUN/topology.yaml and the checkpoints
-  runtime::Hash128 topology_hash;
   bool trace = false;   // written although nothing failed
   bool resume = false;  // go on from the newest good checkpoint of the folder
   // Take the place of a head that was lost, of members that may still train. With resume.
   bool returns = false;
   std::string data_folder;  // synthetic showers and indices, shared by runs
   std::string version;      // of this program
-  // What is told of the run goes into it; null: nowhere but into files. Lines of the log are the
-  // caller's to give it.
+  // Everything that the run tells goes into it; null: nowhere but into files. Lines of the log are
+  // the caller's to give it.
   std::shared_ptr<telemetry::History> history;
   std::span<const telemetry::PageAsset> page;  // files of the page that shows the history
   // Given the summary where this ends the process: by a signal before the run has begun, on a
@@ -63,7 +58,7 @@ struct LocalRunResult {
   // it.
   std::string resume_from;
 
-  // What the process is to end with.
+  // The process is to end with it.
   int exit_code() const {
     if (error) return runtime::exit_code(error->kind);
     return signal == 0 ? 0 : 128 + signal;

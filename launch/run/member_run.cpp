@@ -6,25 +6,21 @@
 #include <memory>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "actors/spawn.h"
-#include "config/cluster_plan.h"
+#include "config/plan.h"
 #include "config/topology_file.h"
-#include "config/topology_identity.h"
-#include "launch/folder/nodes_file.h"
-#include "launch/machine/node_sampler.h"
-#include "launch/meeting/invitation.h"
 #include "launch/meeting/member_address.h"
 #include "launch/meeting/relayed_member.h"
-#include "launch/run/abandon.h"
-#include "launch/run/orphan_folder.h"
+#include "launch/run/enrolment.h"
+#include "launch/run/node_run.h"
 #include "launch/run/run_signals.h"
-#include "launch/run/run_trace.h"
+#include "launch/run/saved_states.h"
 #include "launch/run/training_setup.h"
 #include "runtime/base/disk.h"
+#include "runtime/base/host_name.h"
 #include "runtime/node/node.h"
 #include "runtime/transport/enrol.h"
 
@@ -36,30 +32,9 @@ using runtime::Result;
 // Whether there is a way to the head by now.
 constexpr auto kLookAgain = std::chrono::milliseconds(200);
 
-struct Call {
-  std::string node;
-  std::uint32_t member = 0;
-  MemberInvitation invitation;
-};
-
-// Those whom the head has told of, and nobody else. One thread's.
-class FellowKeys {
- public:
-  void take(const std::vector<runtime::DirectoryEntry>& fellows) {
-    allowed_.clear();
-    for (const runtime::DirectoryEntry& fellow : fellows) {
-      if (!fellow.key.empty()) allowed_.push_back({fellow.key, fellow.node});
-    }
-  }
-  const std::vector<runtime::AllowedKey>& allowed() const { return allowed_; }
-
- private:
-  std::vector<runtime::AllowedKey> allowed_;
-};
-
-// The keys outlive the wire.
+// The keeper outlives the wire.
 Result<std::unique_ptr<runtime::Wire>> open_member_wire(const MemberRequest& request,
-                                                        const FellowKeys& fellows,
+                                                        const MemberKeeper& keeper,
                                                         const runtime::Clock& clock,
                                                         const runtime::Log& log) {
   const bool has_keys = request.credentials.token || request.credentials.key_folder;
@@ -72,137 +47,153 @@ Result<std::unique_ptr<runtime::Wire>> open_member_wire(const MemberRequest& req
   };
   ASSIGN_OR_RETURN(const std::string listen,
                    await_listen_address(find, request.within, clock, pause));
-  return open_wire(listen, request.credentials, clock, log,
-                   [&fellows] { return fellows.allowed(); });
+  return open_wire(listen, request.credentials, clock, log, [&keeper] { return keeper.allowed(); });
 }
 
-// Which member the name stands for.
-Result<std::uint32_t> number_of(const std::string& node, std::uint32_t members) {
-  for (std::uint32_t i = 0; i < members; ++i) {
-    if (config::member_name(i) == node) return i;
-  }
-  return runtime::Error{
-      runtime::ErrorKind::kLostPeers,
-      fmt::format("the head calls this process '{}', which none of {} members is", node, members)};
-}
-
-Result<Call> ask_head(const MemberRequest& request, runtime::Wire& wire,
-                      const runtime::Clock& clock, RunSignals& signals, const runtime::Log& log) {
+runtime::EnrolOptions enrol_options(const MemberRequest& request, RunSignals& signals,
+                                    const runtime::Log& log) {
   runtime::EnrolOptions options;
   options.address = request.address;
   options.request.node = request.node;
-  options.request.host = host_name();
+  options.request.host = runtime::host_name();
   options.request.pid = static_cast<std::uint64_t>(::getpid());
   options.within = request.within;
   options.for_a_place = request.for_a_place;
-  options.waits = [&](const std::string& why) {
-    const std::chrono::duration<double> most = request.for_a_place;
-    log.info(fmt::format("{}; asking again, for {:.0f} s at most (--wait)", why, most.count()));
-  };
-  // Its supervisor is the head's, and tells people what it does.
-  if (request.supervised) options.waits = nullptr;
+  // A supervisor is the head's, too, and tells people what it does.
+  if (!request.supervised) {
+    options.waits = [&](const std::string& why) {
+      const std::chrono::duration<double> most = request.for_a_place;
+      log.info(fmt::format("{}; asking again, for {:.0f} s at most (--wait)", why, most.count()));
+    };
+  }
   options.cancelled = [&signals] { return signals.is_leaving(); };
-  ASSIGN_OR_RETURN(const runtime::Invitation answer, runtime::enrol(wire, options, clock));
-  Call call;
-  call.node = answer.node;
-  ASSIGN_OR_RETURN(call.invitation, unpack_invitation(answer.contents));
-  ASSIGN_OR_RETURN(call.member, number_of(answer.node, call.invitation.places));
-  return call;
+  return options;
 }
 
 std::string data_folder_of(const MemberRequest& request, const MemberInvitation& invitation) {
   if (!request.data_folder.empty()) return request.data_folder;
-  return invitation.host == host_name() ? invitation.data_folder : "runs/data";
+  return invitation.host == runtime::host_name() ? invitation.data_folder : "runs/data";
 }
 
-Result<TrainingSetup> set_up_member(const MemberRequest& request, const config::Topology& topology,
-                                    const MemberInvitation& invitation, runtime::Log& log) {
-  const RunSize size{invitation.members, invitation.places, 0};
-  if (!request.remote_data) {
-    return set_up_training(topology, size, data_folder_of(request, invitation), false, log);
-  }
-  log.info(fmt::format("without data of its own: the head sends the micro-batches, of the data {}",
-                       invitation.data.fingerprint.text()));
-  return set_up_training(topology, size, invitation.data);
-}
-
-// What became of the state of a member that has lost its head for good, for people.
-std::string save_orphan(const std::string& node, const config::Topology& topology,
-                        const std::string& effective, const TrainingSetup& setup,
+// Saves the state of a member that has lost its head for good. Returns, for people, what became of
+// it.
+std::string save_orphan(const std::string& node, const TrainingSetup& setup,
                         const pipeline::TrainingState& state, runtime::Disk& disk) {
-  const std::string folder =
-      orphan_folder(node, std::chrono::system_clock::to_time_t(runtime::wall_now()));
+  const std::string folder = orphan_folder(node);
   const std::string what =
       fmt::format("its state after {} steps", state.step(setup.options.schedule.size()));
-  const auto written = write_orphan(folder, topology, effective, setup, state, disk);
+  const auto written = write_orphan(setup, state, folder, disk);
   if (!written.ok()) return fmt::format("{} was not saved: {}", what, written.error().message);
   return fmt::format(
       "{} is saved, and one member's is enough to go on with: troupe run --resume {}", what,
       folder);
 }
 
-// It may be noticed at any time, and costs the run nothing before there is a node.
-Result<MemberResult> join_run(const MemberRequest& request, RunSignals& signals,
-                              const runtime::Clock& clock, runtime::Log& log) {
-  FellowKeys fellows;
-  ASSIGN_OR_RETURN(const auto own_wire, open_member_wire(request, fellows, clock, log));
-  ASSIGN_OR_RETURN(const Call call, ask_head(request, *own_wire, clock, signals, log));
-  const MemberInvitation& invitation = call.invitation;
-  std::optional<RelayedMember> relayed;
-  if (request.listen == kNoListener) {
-    ASSIGN_OR_RETURN(
-        std::optional<RelayedMember> opened,
-        open_relayed_member(request.address, call.member, invitation, request.credentials, clock,
-                            log, [&fellows] { return fellows.allowed(); }));
-    if (opened) relayed.emplace(std::move(*opened));
-  }
-  runtime::Wire& wire = relayed ? *relayed->wire : *own_wire;
+// A member of a run. A notice that this machine goes may come at any time, and costs the run
+// nothing before there is a node, which is declared last, since it is destroyed before what it
+// uses.
+class MemberRun {
+ public:
+  MemberRun(const MemberRequest& request, RunSignals& signals, const runtime::Clock& clock,
+            runtime::Log& log)
+      : request_(request), signals_(signals), clock_(clock), log_(log) {}
+
+  // The place in the run, the wire to it, and what there is to compute with.
+  Result<void> prepare();
+  void make_node();
+  MemberResult run();
+
+ private:
+  Result<void> go_through_relay();
+  Result<void> set_up();
+
+  const MemberRequest& request_;
+  RunSignals& signals_;
+  const runtime::Clock& clock_;
+  runtime::Log& log_;
+  runtime::FileDisk disk_;
+  const std::shared_ptr<MemberKeeper> keeper_ = std::make_shared<MemberKeeper>();
+  std::unique_ptr<runtime::Wire> wire_;
+  std::optional<RelayedMember> relayed_;  // whose wire is used instead
+  Place place_;
+  std::optional<TrainingSetup> setup_;
+  std::optional<actors::NodeParts> parts_;
+  std::optional<NodeRun> node_;
+};
+
+Result<void> MemberRun::prepare() {
+  ASSIGN_OR_RETURN(wire_, open_member_wire(request_, *keeper_, clock_, log_));
+  ASSIGN_OR_RETURN(place_, ask_head(enrol_options(request_, signals_, log_), *wire_, clock_));
+  if (request_.listen == kNoListener) RETURN_IF_ERROR(go_through_relay());
+  return set_up();
+}
+
+Result<void> MemberRun::go_through_relay() {
+  ASSIGN_OR_RETURN(
+      std::optional<RelayedMember> opened,
+      open_relayed_member(request_.address, place_.member, place_.invitation, request_.credentials,
+                          clock_, log_, [this] { return keeper_->allowed(); }));
+  if (opened) relayed_.emplace(std::move(*opened));
+  return {};
+}
+
+Result<void> MemberRun::set_up() {
+  const MemberInvitation& invitation = place_.invitation;
   ASSIGN_OR_RETURN(const config::LoadedTopology loaded,
                    config::parse_topology(invitation.topology, "the head's topology", "."));
-  const config::Topology& topology = loaded.topology;
-  ASSIGN_OR_RETURN(TrainingSetup setup, set_up_member(request, topology, invitation, log));
-  if (signals.is_leaving()) return MemberResult{};
-  runtime::FileDisk disk;
-  actors::NodeParts parts = computing_parts(setup, topology, disk, invitation.members, call.member);
-  parts.member.replica = fmt::format("replica.{}", parts.reducer.first_replica);
-  // Asked for by an actor that it runs.
-  const runtime::Node* running = nullptr;
-  parts.member.sample = [&] { return sample_node(call.node, *running); };
-  parts.member.trace = [&] { return running->traces(); };
-  parts.member.waits = [&] { return running->wait_for_graph(); };
-  const runtime::WireTypes types = wire_types(*setup.gan, setup.options);
-  runtime::GateOptions gate = gate_options(call.node, topology.cluster.failure,
-                                           terms_of(setup, config::topology_hash(topology)));
-  gate.first_address = request.address;
-  gate.first_returns_within = topology.cluster.failure.orphan_after;
-  gate.on_directory = [&fellows](const auto& told) { fellows.take(told); };
+  const RunSize size{invitation.members, invitation.places, 0};
+  if (request_.remote_data) {
+    log_.info(
+        fmt::format("without data of its own: the head sends the micro-batches, of the data {}",
+                    invitation.data.fingerprint.text()));
+    ASSIGN_OR_RETURN(setup_, set_up_training(loaded, size, invitation.data));
+  } else {
+    ASSIGN_OR_RETURN(
+        setup_, set_up_training(loaded, size, data_folder_of(request_, invitation), false, log_));
+  }
+  setup_->topology_text = invitation.topology;
+  return {};
+}
 
+void MemberRun::make_node() {
+  parts_.emplace(computing_parts(*setup_, disk_, place_.member));
+  parts_->member.replica = fmt::format("replica.{}", parts_->reducer.first_replica);
   runtime::NodeOptions options;
-  options.scheduler_threads = 1;
-  options.shutdown_deadline = request.shutdown_deadline;
-  options.stuck_after = topology.cluster.failure.stuck_after;
-  if (!setup.data) options.left_out = {config::loader_name(call.member)};
-  runtime::Node node(setup.plan, actors::make_actor_factory(parts), options, clock, log,
-                     runtime::Uplink{std::move(gate), wire, types});
-  running = &node;
-  runtime::NodeEnd end = signals.run(node);
-  if (const auto& state = parts.member.outcome->orphan_state; state != nullptr && end.error) {
-    end.error->message +=
-        "; " + save_orphan(call.node, topology, invitation.topology, setup, *state, disk);
+  options.shutdown_deadline = request_.shutdown_deadline;
+  if (!setup_->data) options.left_out = {config::loader_name(place_.member)};
+  const config::FailureSection& failure = setup_->topology.cluster.failure;
+  runtime::GateOptions gate = gate_options(place_.node, failure, terms_of(*setup_));
+  gate.first_address = request_.address;
+  gate.first_returns_within = failure.orphan_after;
+  gate.keeper = keeper_;
+  runtime::Wire& wire = relayed_ ? *relayed_->wire : *wire_;
+  node_.emplace(*setup_, *parts_, std::move(options), std::move(gate), &wire, clock_, log_);
+}
+
+MemberResult MemberRun::run() {
+  runtime::NodeEnd end = signals_.run(node_->node());
+  if (const auto& state = parts_->member.outcome->orphan_state; state != nullptr && end.error) {
+    end.error->message += "; " + save_orphan(place_.node, *setup_, *state, disk_);
   }
-  if (!request.trace.empty()) {
-    const auto traced = write_trace(request.trace, disk, node.traces());
-    if (!traced.ok()) log.warning(traced.error().message);
-  }
-  if (!end.abandoned.empty()) abandon(end, log);
-  return MemberResult{call.node, end.error, signals.stopped_by(), {}};
+  if (!request_.trace.empty()) node_->leave_trace(request_.trace, disk_);
+  if (!end.abandoned.empty()) abandon(end, log_);
+  return MemberResult{place_.node, end.error, signals_.stopped_by(), {}};
+}
+
+Result<MemberResult> join_run(const MemberRequest& request, RunSignals& signals,
+                              const runtime::Clock& clock, runtime::Log& log) {
+  MemberRun member(request, signals, clock, log);
+  RETURN_IF_ERROR(member.prepare());
+  if (signals.is_leaving()) return MemberResult{};
+  member.make_node();
+  return member.run();
 }
 
 }  // namespace
 
 Result<MemberResult> run_member(const MemberRequest& request, runtime::Log& log) {
   RunSignalsOptions options{.supervised = request.supervised};
-  // What has started it tells of its end.
+  // The supervisor tells of the end of one that it has started.
   if (!request.supervised) {
     options.early = [&log](int number) {
       log.error(fmt::format("ended by signal {} before it had joined", number));

@@ -22,11 +22,11 @@ struct MemberRequest {
   std::string listen;
   // Synthetic showers and indices; "": the head's own folder on the head's host, else runs/data.
   std::string data_folder;
-  // It has no data, looks for none and makes none: the head feeds it.
+  // It neither looks for data nor makes any: the head feeds it.
   bool remote_data = false;
   std::string trace;  // file for what its actors did lately, written at its end; "": none
-  // What tells that this machine is about to be taken away; then the member leaves the run, as when
-  // it is told to by a signal.
+  // Where it is told that this machine is about to be taken away; then the member leaves the run,
+  // as when it is told to by a signal.
   PreemptionOptions preemption;
   // `troupe run` started this process on this machine, and ends it when it has to.
   bool supervised = false;

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "config/cluster_plan.h"
+#include "config/plan.h"
 #include "config/workers.h"
 #include "launch/run/backend_choice.h"
 #include "launch/run/training_setup.h"
@@ -92,8 +92,7 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
                    model::Gan::compile(topology.model.gan, *backend, options.micro_batch));
   RunBounds bounds;
   AlternativeLinks first_of_its_kind;
-  ASSIGN_OR_RETURN(bounds.plan, make_plan(loaded.topology, loaded.origins, *gan,
-                                          size_of_run(topology, members)));
+  ASSIGN_OR_RETURN(bounds.plan, plan_of_run(loaded, *gan, size_of_run(topology, members)));
   leave_out_places(members, bounds.plan);
   for (const runtime::LinkPlan& link : bounds.plan.links) {
     if (first_of_its_kind(link)) bounds.message_bytes += link.byte_credits;
@@ -105,22 +104,23 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   bounds.arena_bytes *= topology.replica.threads;
   // Both steps of two under way are kept, if two can be.
   const std::int64_t steps = pipeline::keeps_two_steps(options.schedule) ? 2 : 1;
-  const std::int64_t elements = contribution_elements(topology, *gan);
-  // Of each its own part and the sum; besides, what lossy formats keep of every slot.
+  const config::NetworkSizes sizes = sizes_of(topology, *gan);
+  const std::int64_t elements = sizes.contribution_elements;
+  // Each step has its own part and the sum; lossy formats keep more of every slot (below).
   constexpr auto kElement = static_cast<std::int64_t>(sizeof(std::int64_t));
   bounds.arena_bytes += 2 * steps * elements * kElement;
   // The sums of the newest step, for members that lack them when another is lost.
   if (members > 1) bounds.arena_bytes += elements * kElement;
-  if (topology.reducer.reduction != config::Reduction::kExact) {
+  if (options.lossy) {
     bounds.arena_bytes += static_cast<std::int64_t>(options.schedule.size()) * elements * kElement;
   }
   bounds.state_bytes = state_bytes(topology, *gan);
   bounds.replicas = topology.replica.count;
   const std::int64_t fakes_bytes = gan->batch() * gan->discriminator().input_shape().elements() * 4;
   const std::int64_t micro_batch_bytes =
-      batch_bytes(*gan) + fakes_bytes + steps * elements * static_cast<std::int64_t>(sizeof(float));
+      sizes.batch_bytes + fakes_bytes + steps * elements * static_cast<std::int64_t>(sizeof(float));
   bounds.iteration_bytes = options.micro_batches * micro_batch_bytes;
-  ASSIGN_OR_RETURN(const auto weights, replica_weights(topology, *gan, members));
+  const auto weights = config::replica_weights(topology, members);
   bounds.share_bytes = shares(topology, weights, micro_batch_bytes);
   return bounds;
 }

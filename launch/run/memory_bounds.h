@@ -1,6 +1,6 @@
 #pragma once
 
-// What a run takes, without opening any data, and whether this machine has it.
+// The memory that a run takes, without opening any data, and whether this machine has it.
 
 #include <cstdint>
 #include <vector>
@@ -12,10 +12,10 @@
 
 namespace troupe::launch {
 
-// Of all nodes together but for what one process or replica needs. Bytes.
+// All nodes together, but for what one process or replica needs. Bytes.
 struct RunBounds {
-  // Of the members that the run begins with, with the bounds of the run's whole plan, which has
-  // places for others besides.
+  // The part of the members that the run begins with, with the bounds of the run's whole plan,
+  // which has places for others besides.
   runtime::Plan plan;
   std::int64_t message_bytes = 0;  // of all links' byte credits
   // Activations and scratch of one replica, and the sums of its steps under way.

@@ -2,21 +2,21 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <fstream>
 #include <utility>
 
-#include "config/cluster_plan.h"
+#include "config/plan.h"
+#include "launch/folder/metrics_file.h"
 #include "launch/folder/nodes_file.h"
+#include "runtime/base/host_name.h"
 
 namespace troupe::launch {
 namespace {
 
 telemetry::RunFacts facts_of(const LocalRunRequest& request, const TrainingSetup& setup) {
-  const config::Topology& topology = request.topology;
+  const config::Topology& topology = setup.topology;
   telemetry::RunFacts facts;
   facts.name = topology.name;
-  facts.model = topology.model.zoo.value_or(topology.name);
+  facts.model = topology.model_name();
   facts.version = request.version;
   for (const model::SlotKind slot : setup.options.schedule) {
     facts.schedule.push_back(model::slot_name(slot));
@@ -34,8 +34,12 @@ telemetry::RunFacts facts_of(const LocalRunRequest& request, const TrainingSetup
 
 telemetry::NodeFacts this_node(const LocalRunRequest& request) {
   const bool alone = request.members == 0;
-  return {alone ? kLocalNode : config::kHeadNode, host_name(), alone ? "all" : "head",
-          static_cast<std::uint64_t>(::getpid()), "running",   ""};
+  return {alone ? kLocalNode : config::kHeadNode,
+          runtime::host_name(),
+          alone ? "all" : "head",
+          static_cast<std::uint64_t>(::getpid()),
+          "running",
+          ""};
 }
 
 }  // namespace
@@ -43,32 +47,20 @@ telemetry::NodeFacts this_node(const LocalRunRequest& request) {
 actors::MonitorOptions monitor_options(const LocalRunRequest& request, const RunFolder& folder,
                                        const TrainingSetup& setup, std::uint64_t first_step) {
   actors::MonitorOptions options;
-  options.sinks.metrics_path = folder.file("metrics.jsonl");
+  options.sinks.metrics_path = folder.file(MetricsFile::kName);
   options.sinks.history = request.history;
-  if (request.topology.monitor.tensorboard) options.sinks.tensorboard_folder = folder.path();
-  options.sinks.publish = request.topology.monitor.publish;
-  options.showers_folder = folder.file("showers");
+  if (setup.topology.monitor.tensorboard) options.sinks.tensorboard_folder = folder.path();
+  options.sinks.publish = setup.topology.monitor.publish;
+  options.showers_folder = folder.file(RunFolder::kShowers);
   options.facts = facts_of(request, setup);
   options.node = this_node(request);
-  options.losses = request.topology.model.gan.losses;
+  options.losses = setup.topology.model.gan.losses;
   options.schedule = setup.options.schedule;
   options.first_step = first_step;
   options.progress = {request.progress, request.progress_on_terminal,
                       first_step / setup.options.schedule.size(), setup.iterations,
                       setup.options.iterations_per_epoch};
   return options;
-}
-
-void recall_metrics(const RunFolder& folder, telemetry::History& history) {
-  std::ifstream file(folder.file("metrics.jsonl"), std::ios::binary | std::ios::ate);
-  const std::streamoff bytes = file.tellg();
-  if (bytes <= 0) return;
-  const auto most = static_cast<std::streamoff>(kMostRecalled);
-  file.seekg(std::max<std::streamoff>(bytes - most, 0));
-  for (std::string line; std::getline(file, line);) {
-    // The first may lack its beginning.
-    if (const auto record = telemetry::read_record(line); record.ok()) history.take(*record);
-  }
 }
 
 }  // namespace troupe::launch

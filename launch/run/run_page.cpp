@@ -5,12 +5,17 @@
 #include <unistd.h>
 
 #include <exception>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "launch/folder/page_token.h"
+#include "runtime/base/disk.h"
+#include "runtime/base/secret.h"
 #include "runtime/base/start_thread.h"
+#include "telemetry/page/token_file.h"
+#include "telemetry/page/web_access.h"
 #include "telemetry/shower_file.h"
 
 namespace troupe::launch {
@@ -23,7 +28,7 @@ using runtime::Result;
 
 telemetry::RunSource source_of(const LocalRunRequest& request, const RunFolder& folder) {
   telemetry::RunSource source;
-  source.name = request.topology.name;
+  source.name = request.loaded.topology.name;
   source.folder = folder.path();
   source.live = [] { return true; };
   source.history = request.history;
@@ -42,7 +47,29 @@ telemetry::PageServerOptions server_options(const config::MonitorSection& monito
   return options;
 }
 
-constexpr const char* kPageToken = "page.token";
+// 128 bits.
+std::string new_token() {
+  return fmt::format("{:016x}{:016x}", runtime::secret_number(), runtime::secret_number());
+}
+
+// For its owner's eyes alone; a file that is there stays. kData: it cannot be written.
+Result<void> write_token(const std::string& path, const std::string& token) {
+  const auto written = runtime::write_new_file(path, token + "\n", 0600);
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored) ? Result<void>{} : written;
+}
+
+// The word that a browser beyond this machine has to give before it sees a run: what the topology's
+// file has; else, for a page that is reached from other machines, that of `own_file`, which is made
+// where there is none ("": a new one, which is written nowhere); else "". kUsage: a file that
+// cannot be read, is empty, or longer than any token; kData: one that cannot be made.
+Result<std::string> page_token(const config::MonitorSection& monitor, const std::string& own_file) {
+  if (monitor.token) return telemetry::read_token_file(*monitor.token, "actors.monitor.token");
+  if (telemetry::is_loopback_name(monitor.listen)) return std::string();
+  if (own_file.empty()) return new_token();
+  RETURN_IF_ERROR(write_token(own_file, new_token()));
+  return telemetry::read_token_file(own_file, own_file);
+}
 
 std::string no_page(const Error& why) { return "there is no page: " + why.message; }
 
@@ -68,7 +95,7 @@ std::optional<std::string> try_page(const config::MonitorSection& monitor) {
 
 RunPage::RunPage(const LocalRunRequest& request, const RunFolder& folder, const runtime::Log& log)
     : history_(request.history) {
-  if (history_ == nullptr || request.topology.monitor.listen == "none") return;
+  if (history_ == nullptr || request.loaded.topology.monitor.listen == "none") return;
   if (const auto opened = open(request, folder, log); !opened.ok()) {
     log.warning(no_page(opened.error()));
   }
@@ -76,8 +103,9 @@ RunPage::RunPage(const LocalRunRequest& request, const RunFolder& folder, const 
 
 runtime::Result<void> RunPage::open(const LocalRunRequest& request, const RunFolder& folder,
                                     const runtime::Log& log) {
-  const config::MonitorSection& monitor = request.topology.monitor;
-  ASSIGN_OR_RETURN(const std::string token, page_token(monitor, folder.file(kPageToken)));
+  const config::MonitorSection& monitor = request.loaded.topology.monitor;
+  ASSIGN_OR_RETURN(const std::string token,
+                   page_token(monitor, folder.file(RunFolder::kPageToken)));
   if (!monitor.token) own_token_ = token;
   telemetry::RunSource source = source_of(request, folder);
   source.trace = [this](Answer answer) { ask(actors::Probe::Wants::kTrace, std::move(answer)); };
@@ -88,7 +116,7 @@ runtime::Result<void> RunPage::open(const LocalRunRequest& request, const RunFol
   ASSIGN_OR_RETURN(writer_,
                    runtime::start_thread("the page's answers", [this] { write_answers(); }));
   ASSIGN_OR_RETURN(server_, telemetry::PageServer::open(options, {std::move(source)}));
-  const std::string token_file = monitor.token.value_or(folder.file(kPageToken));
+  const std::string token_file = monitor.token.value_or(folder.file(RunFolder::kPageToken));
   log.info(fmt::format("watch it at {}{}", server_->address(),
                        token.empty() ? "" : " with the token in " + token_file));
   return {};
@@ -107,7 +135,8 @@ RunPage::~RunPage() {
 }
 
 Result<void> RunPage::put_back(const RunFolder& folder) const {
-  return own_token_.empty() ? Result<void>{} : write_token(folder.file(kPageToken), own_token_);
+  return own_token_.empty() ? Result<void>{}
+                            : write_token(folder.file(RunFolder::kPageToken), own_token_);
 }
 
 void RunPage::look_into(runtime::Node& node) {

@@ -28,19 +28,18 @@ class RunPage {
  public:
   // Serves the run where its topology says, if it does, and says in the log where that is.
   RunPage(const LocalRunRequest& request, const RunFolder& folder, const runtime::Log& log);
-  // Not before the node it was given has ended. A run of which tell_end() did not tell could not
-  // begin.
+  // Only after the node that it was given has ended. A run without tell_end() could not begin.
   ~RunPage();
   RunPage(const RunPage&) = delete;
   RunPage& operator=(const RunPage&) = delete;
 
-  // Writes the token that it made for itself into the folder, which somebody has emptied.
+  // Writes the token that it made for itself into the folder again, which somebody has emptied.
   runtime::Result<void> put_back(const RunFolder& folder) const;
   // From here until leave() the run can be asked for its trace and for who waits for whom; its
   // Monitor answers. The node outlives that time.
   void look_into(runtime::Node& node);
   void leave();
-  // The run has ended: whoever watches is told, and the page goes.
+  // The run has ended: tells those who watch, and ends the page.
   void tell_end(const LocalRunResult& result);
 
  private:

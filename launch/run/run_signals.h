@@ -1,9 +1,9 @@
 #pragma once
 
-// What signals mean to a run. The first request to end (SIGINT, SIGTERM, SIGHUP; see EndRequests)
-// asks its node to stop. A second request ends the process at once, without waiting for a disk. So
-// does the first one before the run has begun, when there is nothing to save. SIGUSR1 asks for a
-// checkpoint.
+// The meaning of signals to a run. The first request to end (SIGINT, SIGTERM, SIGHUP; see
+// EndRequests) asks its node to stop. A second request ends the process at once, without waiting
+// for a disk. So does the first one before the run has begun, when there is nothing to save.
+// SIGUSR1 asks for a checkpoint.
 //
 // Below a supervisor a second request changes nothing: the supervisor hears it too, and kills.
 

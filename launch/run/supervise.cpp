@@ -9,12 +9,12 @@
 
 #include <fmt/format.h>
 
-#include "config/cluster_plan.h"
+#include "config/plan.h"
 #include "launch/folder/membership_file.h"
+#include "launch/folder/nodes_file.h"
 #include "launch/meeting/key_folder.h"
 #include "launch/meeting/socket_folder.h"
 #include "launch/processes/process_group.h"
-#include "launch/run/nodes_settled.h"
 #include "runtime/base/clock.h"
 #include "runtime/node/gate.h"
 #include "runtime/transport/zmq_wire.h"
@@ -37,6 +37,7 @@ GroupProcess head_process(const SuperviseRequest& request, const std::vector<std
   GroupProcess head;
   head.name = config::kHeadNode;
   head.program.words = {request.program};
+  head.program.input = request.topology;
   auto& all = head.program.words;
   all.insert(all.end(), words.begin(), words.end());
   all.insert(all.end(), {"--head-at", meeting.listen});
@@ -110,14 +111,14 @@ Result<GroupEnd> supervise(const SuperviseRequest& request, runtime::Log& log) {
   std::vector<EndedProcess> ended;
   options.changed = [&](const ProcessChange& change) {
     if (!change.end) return;
-    // Of heads only the last one's end is the run's.
+    // Only the last head's end is the run's.
     std::erase_if(ended, [&](const EndedProcess& each) { return each.name == change.name; });
     ended.push_back({change.name, change.pid, *change.end});
   };
   const runtime::SteadyClock clock;
   ProcessGroup group(std::move(options), clock, log);
   ASSIGN_OR_RETURN(GroupEnd end, group.run());
-  const auto settled = settle_nodes(request.run_folder + "/nodes.json", ended);
+  const auto settled = settle_nodes(request.run_folder + "/" + NodesFile::kName, ended);
   if (!settled.ok()) log.warning(settled.error().message);
   return end;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// `troupe run` over several processes, as seen from the process people started: it starts the head
-// and the members of this host, and ends when they have ended.
+// The process of `troupe run` that people started, of a run over several processes: it starts the
+// head and the members of this host, and ends when they have ended.
 
 #include <cstdint>
 #include <optional>
@@ -20,6 +20,7 @@ struct SuperviseRequest {
   std::vector<std::string> head_words;  // verb and arguments that make it the head
   // And those that make it take the place of one that was lost.
   std::vector<std::string> next_head_words;
+  std::string topology;  // effective, as text: every head reads it from its standard input
   std::string run_folder;
   Placement placement;        // with one member at least
   std::uint32_t restart = 0;  // lost members of this host that are replaced, and heads

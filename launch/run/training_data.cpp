@@ -51,7 +51,7 @@ pipeline::Progress shower_progress(Log& log) {
   };
 }
 
-// Of the memory that may be used, when opening data is given up: the rest is for training.
+// The share of the usable memory at which opening data is given up: the rest is for training.
 constexpr double kMostMemory = 0.9;
 
 // The system would end the process, and not say why.
@@ -107,7 +107,7 @@ Result<TrainingData> open_files(const config::Topology& topology, pipeline::Data
   describe("training", train, log);
 
   std::optional<pipeline::Dataset> test;
-  if (with_test_data && validates(topology)) {
+  if (with_test_data && topology.validator.validates()) {
     if (train.report().other_split == 0) return nothing_to_validate(train.report(), options);
     options.split = pipeline::DataSplit::kTest;
     ASSIGN_OR_RETURN(test, pipeline::Dataset::open(options, opening_watch("test", log)));
@@ -130,10 +130,6 @@ Result<TrainingData> open_files(const config::Topology& topology, pipeline::Data
 }
 
 }  // namespace
-
-bool validates(const config::Topology& topology) {
-  return topology.validator.every.unit != config::Every::Unit::kNever;
-}
 
 Result<TrainingData> open_training_data(const config::Topology& topology,
                                         const std::string& data_folder, bool with_test_data,

@@ -17,9 +17,6 @@
 
 namespace troupe::launch {
 
-// Whether the topology asks for validation at all.
-bool validates(const config::Topology& topology);
-
 struct TrainingData {
   pipeline::Dataset train;
   std::optional<pipeline::Dataset> test;  // none when validation is off

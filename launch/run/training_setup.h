@@ -1,7 +1,7 @@
 #pragma once
 
-// What every node of a run needs before its actors exist: backend, networks, data and the plan. The
-// same topology gives the same on every node, which nodes make sure of when they meet.
+// Every node of a run needs these before its actors exist: backend, networks, data and the plan.
+// The same topology gives the same on every node, which nodes make sure of when they meet.
 
 #include <cstdint>
 #include <memory>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/spawn.h"
+#include "config/plan_links.h"
 #include "config/topology.h"
 #include "config/topology_file.h"
 #include "launch/run/training_data.h"
@@ -23,72 +24,67 @@
 
 namespace troupe::launch {
 
-struct TrainingSetup {
-  std::unique_ptr<model::Backend> backend;
-  std::unique_ptr<const model::Gan> gan;
-  runtime::Plan plan;
-  std::vector<std::uint64_t> replica_weights;  // of all replicas of the run
-  DataIdentity identity;                       // of the run's data
-  std::optional<TrainingData> data;            // none: the head has it, and feeds who computes here
-  pipeline::TrainingOptions options;
-  std::uint64_t iterations = 0;  // of the whole run
-  std::uint32_t places = 0;      // see RunSize
-
-  actors::TrainingContext context() const { return {*gan, *backend, options}; }
-};
-
 // How many members there are.
 struct RunSize {
   std::uint32_t members = 0;  // that begin; 0: all in one process
   std::uint32_t places = 0;   // for these and all that may join while it goes on
-  std::uint32_t restart = 0;  // of these the first behind the members, for who replaces dead ones
+  std::uint32_t restart =
+      0;  // of these the first behind the members, for those that replace others
 };
 // With places for as many as cluster.failure.restart allows to replace dead ones, and behind these
 // for cluster.joiners; none in one process.
 RunSize size_of_run(const config::Topology& topology, std::uint32_t members);
 
-// The plan of the topology for a run of that size. `origins` say where in the file something stands
-// that cannot be done, that for so many workers (config::check_workers) included.
-runtime::Result<runtime::Plan> make_plan(const config::Topology& topology,
-                                         const config::Origins& origins, const model::Gan& gan,
-                                         const RunSize& size);
+struct TrainingSetup {
+  config::Topology topology;  // with the micro-batches that so many members make (config::scaled)
+  // The same as it was asked for: as text, for checkpoints, members and RUN/topology.yaml; and what
+  // it says of the trained state.
+  std::string topology_text;
+  runtime::Hash128 topology_hash;
+  RunSize size;
+  std::unique_ptr<model::Backend> backend;
+  std::unique_ptr<const model::Gan> gan;
+  runtime::Plan plan;
+  std::vector<std::uint64_t> replica_weights{};  // of all replicas of the run
+  DataIdentity identity{};                       // of the run's data
+  std::optional<TrainingData> data{};            // none: the head has it, and feeds this process
+  pipeline::TrainingOptions options{};           // the topology's, which know the size of the data
+  std::uint64_t iterations = 0;                  // of the whole run
 
-// Of every replica of such a run, as pipeline::assign_micro_batches takes them. kTopology: the
-// shares are of another number of members.
-runtime::Result<std::vector<std::uint64_t>> replica_weights(const config::Topology& topology,
-                                                            const model::Gan& gan,
-                                                            std::uint32_t members);
+  actors::TrainingContext context() const { return {*gan, *backend, options}; }
+};
 
-// Compiles the networks, makes or opens the data. First what is quick, so that what cannot run is
-// refused before data is made. `with_test_data`: as far as the topology asks for any. `origins` as
-// in make_plan().
-runtime::Result<TrainingSetup> set_up_training(const config::Topology& topology,
+// The sizes from which the plan's bounds follow.
+config::NetworkSizes sizes_of(const config::Topology& topology, const model::Gan& gan);
+// Weights, moving statistics and optimisers of both networks of one replica.
+std::int64_t state_bytes(const config::Topology& topology, const model::Gan& gan);
+
+// The plan of a run of that size, by the topology as it was asked for. Errors say where in the file
+// something stands that cannot be done, that for so many workers (config::check_workers) included.
+runtime::Result<runtime::Plan> plan_of_run(const config::LoadedTopology& asked,
+                                           const model::Gan& gan, const RunSize& size);
+
+// Compiles the networks, makes or opens the data. The quick steps come first, so that a run
+// which cannot begin is refused before data is made. `with_test_data`: as far as the topology asks
+// for any.
+runtime::Result<TrainingSetup> set_up_training(const config::LoadedTopology& asked,
                                                const RunSize& size, const std::string& data_folder,
-                                               bool with_test_data, runtime::Log& log,
-                                               const config::Origins& origins = {});
+                                               bool with_test_data, runtime::Log& log);
 
 // The same for a member of a run whose head has data that is said to be this: none is looked for.
-runtime::Result<TrainingSetup> set_up_training(const config::Topology& topology,
+runtime::Result<TrainingSetup> set_up_training(const config::LoadedTopology& asked,
                                                const RunSize& size, const DataIdentity& of_head);
 
 // The parts of the setup's loaders, replicas and reducer: those of member `member`, or all of them
-// in one process. Of a member without data its loader is to be left out of the node.
-actors::NodeParts computing_parts(TrainingSetup& setup, const config::Topology& topology,
-                                  runtime::Disk& disk, std::uint32_t members, std::uint32_t member);
+// in one process. A member without data leaves its loader out of its node.
+actors::NodeParts computing_parts(TrainingSetup& setup, runtime::Disk& disk, std::uint32_t member);
 
-// Of a run that begins with the state. What happens to processes is left to be filled in.
+// For a run that begins with the state. Hooks for what happens to processes are left to
+// be filled in.
 actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
-                                               const config::Topology& topology,
-                                               std::uint32_t members, actors::StatePointer state);
+                                               actors::StatePointer state);
 
-// What nodes of one run must have in common. A member without data has the head's fingerprint.
-std::vector<runtime::Term> terms_of(const TrainingSetup& setup,
-                                    const runtime::Hash128& topology_hash);
-
-// Of a micro-batch with its conditions and event ids, and of the largest step's contribution.
-std::int64_t batch_bytes(const model::Gan& gan);
-std::int64_t contribution_elements(const config::Topology& topology, const model::Gan& gan);
-// Of one replica: weights, moving statistics and optimisers of both networks.
-std::int64_t state_bytes(const config::Topology& topology, const model::Gan& gan);
+// Nodes of one run must have these in common. A member without data has the head's fingerprint.
+std::vector<runtime::Term> terms_of(const TrainingSetup& setup);
 
 }  // namespace troupe::launch

@@ -14,17 +14,22 @@ namespace {
 // after this.
 constexpr Duration kDialPause = std::chrono::milliseconds(100);
 
+GateOptions with_defaults(GateOptions options) {
+  if (!options.keeper) options.keeper = std::make_shared<Gatekeeper>();
+  return options;
+}
+
 Error lost(std::string why) { return {ErrorKind::kLostPeers, std::move(why)}; }
 
 }  // namespace
 
 Gate::Gate(GateHost& host, const Plan& plan, GateOptions options, Wire& wire,
            const WireTypes& types, const Clock& clock, const Log& log)
-    : options_(std::move(options)),
+    : options_(with_defaults(std::move(options))),
       log_(log.named(options_.node)),
       parts_{host, wire, types, clock, log_},
       links_(options_.node, host, wire, log_),
-      introducer_(plan, {options_.node, options_.draw, options_.is_this_machine}),
+      introducer_(plan, options_.node, *options_.keeper),
       peers_(options_, parts_, introducer_, links_),
       visitors_(options_, parts_, introducer_, peers_),
       liveness_(options_, clock.now()) {

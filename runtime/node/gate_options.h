@@ -4,12 +4,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
+#include "runtime/node/gatekeeper.h"
+#include "runtime/node/patience.h"
 #include "runtime/transport/packets.h"
 
 namespace troupe::runtime {
@@ -46,7 +49,8 @@ struct PeerAway {
   Error error;
 };
 
-struct GateOptions {
+// `heartbeat` and `dead_after` are those of SilenceOptions.
+struct GateOptions : SilenceOptions {
   // This node's name in the plan.
   std::string node;
   // Where the plan's first node is dialed; "" on that node itself.
@@ -54,18 +58,9 @@ struct GateOptions {
   // Of this process, drawn at its start; not 0. Whoever has the same key and knows it can pose as
   // this process towards the plan's first node, so nobody else is told.
   std::uint64_t incarnation = 1;
-  // At the plan's first node: by which number, not 0, two others that share links know each other;
-  // nobody can guess it, and for the same two it is the same in the process that takes this one's
-  // place. The driving thread, once for every two, in either order. Default: drawn by the system.
-  std::function<std::uint64_t(const std::string& one, const std::string& other)> draw;
   // At the plan's first node: incarnations of the processes whose place this one takes. Default
   // none: nodes that have met another one are refused.
   std::vector<std::uint64_t> predecessors;
-  // At the plan's first node: a node has given this process up, which stood still, and waits for
-  // another in its place. Whoever can starts one, and ends this. Not asked when it has not stood
-  // still: one node's trouble is that node's. On the driving thread; calls nothing of the gate.
-  // Null: never; the node is answered, and ends.
-  std::function<void(const std::string& node)> given_up_by;
   // At all others: how long the plan's first node may be away before it is lost. Default 0: it is
   // lost at once.
   Duration first_returns_within{0};
@@ -79,27 +74,12 @@ struct GateOptions {
   std::function<double()> host_load;
   // What all nodes must have in common. Another value at the other end is refused, naming both.
   std::vector<Term> terms;
-  // How often a sign of life is given.
-  Duration heartbeat = std::chrono::milliseconds(500);
-  // How long a peer may be silent, or its connection away, before it is lost, where nothing speaks
-  // for more patience; over 2 heartbeats.
-  Duration dead_after = std::chrono::seconds(2);
   // How long a node that it dials may take to answer for the first time.
   Duration dial_within = std::chrono::seconds(60);
   // How long acknowledgements are waited for when the node has ended.
   Duration close_within = std::chrono::seconds(5);
-  // At the plan's first node: whether a host, as a number, is this machine, so that whoever comes
-  // from there is on it; the driving thread. Default: only loopback is.
-  std::function<bool(const std::string& host)> is_this_machine;
-  // What a process that asks to be a node is answered; `awaited` are the nodes that have not come
-  // yet, in the plan's order. Default: it is refused.
-  std::function<Result<EnrolmentAnswer>(const Enrolment& enrolment,
-                                        const std::vector<std::string>& awaited)>
-      invite;
-  // Told of the nodes that share links with this one and have not ended, whenever the plan's first
-  // node tells of them, and before any of them is told to dial: from then on they are to be let in.
-  // On the driving thread; calls nothing of the gate. May be null.
-  std::function<void(const std::vector<DirectoryEntry>& fellows)> on_directory;
+  // Null: one that does what Gatekeeper does by default.
+  std::shared_ptr<Gatekeeper> keeper;
 };
 
 }  // namespace troupe::runtime

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "runtime/base/secret.h"
 #include "runtime/transport/resolve.h"
 
 namespace troupe::runtime {
@@ -17,17 +16,7 @@ bool same_process(const DirectoryEntry& one, const DirectoryEntry& other) {
          one.incarnation == other.incarnation;
 }
 
-IntroducerOptions with_defaults(IntroducerOptions options) {
-  if (!options.draw) {
-    options.draw = [](const std::string&, const std::string&) { return secret_number(); };
-  }
-  return options;
-}
-
 }  // namespace
-
-Introducer::Introducer(const Plan& plan, IntroducerOptions options)
-    : options_(with_defaults(std::move(options))), fellowship_(plan) {}
 
 void Introducer::add_peer(const std::string& node) {
   positions_.emplace(node, known_.size());
@@ -58,9 +47,8 @@ std::optional<Error> Introducer::objection(std::size_t peer, const ConnectionInf
 Whereabouts Introducer::whereabouts(const std::string& node, const std::string& address,
                                     const std::string& from) const {
   const auto source = parse_address(from);
-  const bool is_here = options_.is_this_machine && source.ok() &&
-                       source->kind == Address::Kind::kTcp &&
-                       options_.is_this_machine(source->host);
+  const bool is_here =
+      source.ok() && source->kind == Address::Kind::kTcp && keeper_.is_this_machine(source->host);
   return {node, address, from, is_here};
 }
 
@@ -108,7 +96,7 @@ std::optional<Directory> Introducer::due_to(std::size_t peer) {
 const Introducer::Pair& Introducer::pair_of(const Known& one, const Known& other) {
   const auto [found, fresh] = pairs_.try_emplace(std::minmax(one.node, other.node));
   if (fresh) {
-    found->second.incarnation = options_.draw(found->first.first, found->first.second);
+    found->second.incarnation = keeper_.number_between(found->first.first, found->first.second);
     CHECK(found->second.incarnation != 0, "0 stands for a node that has ended");
     found->second.dialer = dialer_of(one, other);
   }
@@ -146,8 +134,7 @@ std::string Introducer::fault_of(std::size_t sender, const Directory& directory)
     if (!told.insert(entry.node).second) return fmt::format("it told of {} twice", entry.node);
     const auto found = positions_.find(entry.node);
     if (found == positions_.end() || !is_fellow(found->second)) {
-      return fmt::format("it told of '{}', which shares no link with {}", entry.node,
-                         options_.node);
+      return fmt::format("it told of '{}', which shares no link with {}", entry.node, node_);
     }
     const DirectoryEntry& known = known_[found->second].entry;
     if (entry.incarnation != 0 && known.incarnation != 0 && !same_process(entry, known)) {
@@ -193,7 +180,7 @@ std::optional<Error> Introducer::objection_to(std::size_t peer, const Introducti
   const Known& known = known_[peer];
   if (known.entry.incarnation == 0) {
     return Error{ErrorKind::kLostPeers,
-                 fmt::format("{} has not been told of {} yet", options_.node, known.node)};
+                 fmt::format("{} has not been told of {} yet", node_, known.node)};
   }
   if (other.incarnation == known.entry.incarnation && key == known.entry.key) return std::nullopt;
   return Error{ErrorKind::kLostPeers,

@@ -14,7 +14,6 @@
 // others do.
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,6 +21,7 @@
 #include <vector>
 
 #include "runtime/node/fellowship.h"
+#include "runtime/node/gatekeeper.h"
 #include "runtime/plan.h"
 #include "runtime/transport/packets.h"
 #include "runtime/transport/whereabouts.h"
@@ -29,21 +29,14 @@
 
 namespace troupe::runtime {
 
-struct IntroducerOptions {
-  // This node's name in the plan.
-  std::string node;
-  // At the head, as GateOptions has them.
-  std::function<std::uint64_t(const std::string& one, const std::string& other)> draw;
-  std::function<bool(const std::string& host)> is_this_machine;
-};
-
 // A peer is meant by its position among the gate's peers. The gate's thread.
 class Introducer {
  public:
-  // Of a plan that passes check().
-  Introducer(const Plan& plan, IntroducerOptions options);
+  // Of a plan that passes check(). `node`: this one's name. The keeper outlives it.
+  Introducer(const Plan& plan, std::string node, Gatekeeper& keeper)
+      : node_(std::move(node)), keeper_(keeper), fellowship_(plan) {}
 
-  bool is_head() const { return options_.node == fellowship_.first(); }
+  bool is_head() const { return node_ == fellowship_.first(); }
   const std::string& head() const { return fellowship_.first(); }
   // In the order of the positions.
   void add_peer(const std::string& node);
@@ -113,7 +106,8 @@ class Introducer {
                           const std::string& from) const;
   const Known& of(const std::string& node) const { return known_[positions_.at(node)]; }
 
-  const IntroducerOptions options_;
+  const std::string node_;
+  Gatekeeper& keeper_;
   const Fellowship fellowship_;
   std::map<std::string, std::size_t> positions_;
   std::vector<Known> known_;

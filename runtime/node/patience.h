@@ -20,6 +20,15 @@ class FadingMaximum {
   TimePoint at_{0};
 };
 
+// What a topology says of it, in cluster.failure.
+struct SilenceOptions {
+  // How often nodes tell each other that they live, from 1 ms; default 500 ms.
+  Duration heartbeat = std::chrono::milliseconds(500);
+  // How long a peer may be silent, or its connection away, before it is lost, where nothing speaks
+  // for more patience; more than twice the heartbeat; default 2 s.
+  Duration dead_after = std::chrono::seconds(2);
+};
+
 class Patience {
  public:
   static constexpr int kMost = 10;

@@ -79,9 +79,9 @@ void Peers::answer(ConnectionId connection, const ConnectionInfo& info, const He
     return refused(std::move(*error));
   }
   // The node gave this process up while it slept, and waits for another one.
-  if (peer.incarnation() != 0 && hello.given_up && just_woken && options_.given_up_by) {
-    parts_.wire.close(connection);
-    return options_.given_up_by(hello.node);
+  if (peer.incarnation() != 0 && hello.given_up && just_woken &&
+      options_.keeper->makes_room(hello.node)) {
+    return parts_.wire.close(connection);
   }
   if (!handshake_.knows_predecessor(hello) && !peer.acknowledged(hello.received)) {
     return refused(lost(fmt::format("{} has more than was sent", hello.node)));
@@ -244,7 +244,7 @@ std::string Peers::take_directory(std::size_t position, const Directory& directo
     leave(fellow);
     parts_.host.tell_root(Message::of(PeerLeft{peers_[fellow]->node()}));
   }
-  if (options_.on_directory) options_.on_directory(introducer_.fellows());
+  options_.keeper->fellows_are(introducer_.fellows());
   parts_.wire.send(*peers_[position]->connection, Lane::kControl,
                    pack(DirectoryHeard{directory.edition}));
   for (const std::size_t fellow : learned.to_dial) {

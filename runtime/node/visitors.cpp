@@ -82,16 +82,12 @@ void Visitors::answer_enrolment(ConnectionId connection, const ConnectionInfo& i
                                 const Enrolment& enrolment) {
   const std::string who =
       fmt::format("process {} of {} at {}", enrolment.pid, enrolment.host, info.address);
-  if (!options_.invite) {
-    return refuse(parts_, connection, who,
-                  {ErrorKind::kUsage, fmt::format("{} takes in no new nodes", options_.node)});
-  }
   if (info.key_expired) return refuse(parts_, connection, who, expired_token());
   std::vector<std::string> awaited;
   for (const auto& peer : peers_.all()) {
     if (peer->state() == Peer::State::kAwaited && !peer->dialed()) awaited.push_back(peer->node());
   }
-  const Result<EnrolmentAnswer> answer = options_.invite(enrolment, awaited);
+  const Result<EnrolmentAnswer> answer = options_.keeper->invite(enrolment, awaited);
   if (!answer.ok()) return refuse(parts_, connection, who, answer.error());
   if (const auto* invitation = std::get_if<Invitation>(&*answer)) {
     if (const auto peer = peers_.find(invitation->node)) peers_.all()[*peer]->invited = true;

@@ -23,7 +23,7 @@ namespace troupe::telemetry {
 struct PageService;
 
 struct PageServerOptions {
-  std::string listen = "127.0.0.1:8400";  // port 0: any that is free
+  std::string listen;  // HOST:PORT; port 0: any that is free
   // Where that port is taken, listens at one of the hundred after it.
   bool next_free_port = false;
   // What clients have to know. "": everybody on this host may look, and nobody else.

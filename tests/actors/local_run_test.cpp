@@ -58,7 +58,7 @@ void run_on(runtime::Disk& disk, const std::string& folder) {
   auto log = runtime::Log::open({}).value();
   auto run_folder = RunFolder::create(folder + "/run", disk);
   LocalRunRequest request;
-  request.topology = loaded.value().topology;
+  request.loaded = loaded.value();
   request.data_folder = folder + "/data";
   request.shutdown_deadline = std::chrono::milliseconds(200);
   request.last_words = [](const std::string& summary) { std::fputs(summary.c_str(), stderr); };

@@ -58,8 +58,8 @@ class Rehearsal {
     play_.actor("coordinator", coordinator()).actor("loader", loader());
     play_.actor("reducer", reducer()).actor("replica.0", [this] {
       ReplicaOptions options;
-      options.threads = 2;
-      options.overlap = setting_.overlap;
+      options.section.threads = 2;
+      options.section.overlap = setting_.overlap;
       return std::make_unique<Replica>(
           options, TrainingContext{toy_.context().gan, toy_.context().backend, options_});
     });

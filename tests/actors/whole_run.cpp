@@ -26,15 +26,15 @@ WholeRun run_whole(std::uint64_t seed, const Wrapper& wrapper) {
   CHECK(loaded.ok(), loaded.ok() ? "" : loaded.error().message);
   const config::Topology& topology = loaded->topology;
   runtime::Log log = runtime::Log::silent();
-  auto made = launch::set_up_training(topology, launch::size_of_run(topology, 0), folder / "data",
-                                      true, log);
+  auto made = launch::set_up_training({topology, {}}, launch::size_of_run(topology, 0),
+                                      folder / "data", true, log);
   CHECK(made.ok(), made.ok() ? "" : made.error().message);
   launch::TrainingSetup& setup = *made;
   MemoryDisk disk;
-  NodeParts parts = launch::computing_parts(setup, topology, disk, 0, 0);
+  NodeParts parts = launch::computing_parts(setup, disk, 0);
   const auto state = std::make_shared<const pipeline::TrainingState>(pipeline::initial_state(
       *setup.gan, setup.options, setup.backend->numerics_class(), setup.identity.fingerprint));
-  parts.coordinator = launch::coordinator_options(setup, topology, 0, state);
+  parts.coordinator = launch::coordinator_options(setup, state);
   parts.checkpointer.folder = "run";
   parts.monitor.sinks.metrics_path = folder / "metrics.jsonl";
   parts.monitor.losses = topology.model.gan.losses;

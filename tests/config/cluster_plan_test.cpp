@@ -1,4 +1,4 @@
-#include "config/cluster_plan.h"
+#include "config/plan.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -23,21 +23,18 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::UnorderedElementsAre;
 
-// 3 members of 2 replicas; 8 micro-batches of 1000 bytes.
-ClusterPlanOptions options() {
-  ClusterPlanOptions options;
-  options.members = 3;
-  options.replicas_per_member = 2;
-  options.micro_batches = 8;
-  options.loader_credits = 4;
-  options.batch_bytes = 1000;
-  options.contribution_elements = 100;
-  options.state_bytes = 5'000'000;
-  return options;
+// Members of 2 replicas; micro-batches of 1000 bytes.
+Topology two_replicas() {
+  Topology topology;
+  topology.replica.count = 2;
+  return topology;
 }
 
-runtime::Plan plan_of(const ClusterPlanOptions& options) {
-  auto plan = make_cluster_plan(options, {}, {});
+constexpr NetworkSizes kNetworks{1000, 100, 5'000'000};
+
+runtime::Plan plan_of(const Topology& topology = two_replicas(), std::uint32_t members = 3,
+                      const NetworkSizes& networks = kNetworks) {
+  auto plan = make_plan(topology, networks, members, {});
   EXPECT_TRUE(plan.ok()) << (plan.ok() ? "" : plan.error().message);
   return plan.ok() ? *plan : runtime::Plan{};
 }
@@ -55,11 +52,10 @@ TEST(ClusterPlan, PassesItsCheckWhateverItsSize) {
   for (const std::uint32_t members : {1u, 2u, 3u, 100u}) {
     for (const std::uint32_t replicas : {1u, 3u}) {
       for (const bool validator : {false, true}) {
-        ClusterPlanOptions each = options();
-        each.members = members;
-        each.replicas_per_member = replicas;
-        each.validator = validator;
-        const auto errors = runtime::check(plan_of(each));
+        Topology topology;
+        topology.replica.count = replicas;
+        if (!validator) topology.validator.every = {Every::Unit::kNever, 0};
+        const auto errors = runtime::check(plan_of(topology, members));
         EXPECT_TRUE(errors.empty()) << errors.front().message;
       }
     }
@@ -67,7 +63,7 @@ TEST(ClusterPlan, PassesItsCheckWhateverItsSize) {
 }
 
 TEST(ClusterPlan, PlacesTheComputingOnMembersAndTheRestOnTheHead) {
-  const runtime::Plan plan = plan_of(options());
+  const runtime::Plan plan = plan_of();
   EXPECT_THAT(runtime::nodes_of(plan), ElementsAre("head", "member.0", "member.1", "member.2"));
   const std::string text = runtime::print(plan);
   EXPECT_THAT(text, HasSubstr("  node head\n"
@@ -85,7 +81,7 @@ TEST(ClusterPlan, PlacesTheComputingOnMembersAndTheRestOnTheHead) {
 }
 
 TEST(ClusterPlan, EachReplicaIsFedAndReducedBesideIt) {
-  const runtime::Plan plan = plan_of(options());
+  const runtime::Plan plan = plan_of();
   std::map<std::string, std::string> node;
   for (const runtime::ActorPlan& actor : plan.actors) node[actor.name] = actor.node;
   for (int i = 0; i < 6; ++i) {
@@ -105,7 +101,7 @@ TEST(ClusterPlan, EachReplicaIsFedAndReducedBesideIt) {
 
 // A member's first replica tells of its steps when the member leads the View; all tell samples.
 TEST(ClusterPlan, OnlyRingsAndWhatIsToldOfTrainingAndNodesLeaveAMember) {
-  const runtime::Plan plan = plan_of(options());
+  const runtime::Plan plan = plan_of();
   std::map<std::string, std::string> node;
   for (const runtime::ActorPlan& actor : plan.actors) node[actor.name] = actor.node;
   std::vector<std::string> crossing, telling;
@@ -134,7 +130,7 @@ TEST(ClusterPlan, OnlyRingsAndWhatIsToldOfTrainingAndNodesLeaveAMember) {
 
 // A member may have no data, and which one, the plan does not say.
 TEST(ClusterPlan, OnlyWhatFeedsReplicasLeavesTheHeadAndIsBoundedAsBesideThem) {
-  const runtime::Plan plan = plan_of(options());
+  const runtime::Plan plan = plan_of();
   std::map<std::string, std::string> node;
   for (const runtime::ActorPlan& actor : plan.actors) node[actor.name] = actor.node;
   std::size_t crossing = 0;
@@ -155,9 +151,7 @@ TEST(ClusterPlan, OnlyWhatFeedsReplicasLeavesTheHeadAndIsBoundedAsBesideThem) {
 // Whatever order a View puts them in, each can send to the one behind it.
 TEST(ClusterPlan, EveryReducerHasALinkToEveryOther) {
   for (const std::uint32_t members : {2U, 3U, 16U}) {
-    ClusterPlanOptions each = options();
-    each.members = members;
-    const runtime::Plan plan = plan_of(each);
+    const runtime::Plan plan = plan_of(two_replicas(), members);
     std::size_t found = 0;
     for (const LinkPlan& edge : plan.links) found += edge.to_port == "ring" ? 1 : 0;
     EXPECT_EQ(found, std::size_t{members} * (members - 1));
@@ -174,17 +168,15 @@ TEST(ClusterPlan, EveryReducerHasALinkToEveryOther) {
 }
 
 TEST(ClusterPlan, OneMemberHasNoRing) {
-  ClusterPlanOptions alone = options();
-  alone.members = 1;
-  for (const LinkPlan& each : plan_of(alone).links) EXPECT_NE(each.to_port, "ring");
+  for (const LinkPlan& each : plan_of(two_replicas(), 1).links) EXPECT_NE(each.to_port, "ring");
 }
 
 // What comes before its turn waits there, and must not stand before what it waits for. Before all
 // that can come the sums of a step.
 TEST(ClusterPlan, EdgesOfTheRingHaveRoomForTwoStepsAndTheSumsOfAnother) {
-  ClusterPlanOptions large = options();
+  NetworkSizes large = kNetworks;
   large.contribution_elements = 1'000'000;
-  const runtime::Plan plan = plan_of(large);
+  const runtime::Plan plan = plan_of(two_replicas(), 3, large);
   const LinkPlan& edge = link(plan, "reducer.2", "ring.0");
   EXPECT_EQ(edge.to, "reducer.0");
   EXPECT_GE(edge.tokens, 1);
@@ -199,13 +191,14 @@ TEST(ClusterPlan, EdgesOfTheRingHaveRoomForTwoStepsAndTheSumsOfAnother) {
 }
 
 TEST(ClusterPlan, RingCannotBeGivenLessRoom) {
-  LinkOverride change;
+  Topology topology = two_replicas();
+  LinkOverride& change = topology.links.emplace_back();
   change.from = "reducer";
   change.to = "reducer";
   change.credits = 1;
   change.bytes = 100;
   change.tokens = 0;
-  const auto plan = make_cluster_plan(options(), {change}, {});
+  const auto plan = make_plan(topology, kNetworks, 3, {});
   ASSERT_FALSE(plan.ok());
   EXPECT_THAT(plan.error().message, HasSubstr("links.0.credits: all that crosses an edge"));
   EXPECT_THAT(plan.error().message, HasSubstr("links.0.bytes: all that crosses an edge"));
@@ -214,15 +207,15 @@ TEST(ClusterPlan, RingCannotBeGivenLessRoom) {
   change.from = "reducer";
   change.to = "reducer";
   change.credits = 1000;
-  EXPECT_TRUE(make_cluster_plan(options(), {change}, {}).ok());
+  EXPECT_TRUE(make_plan(topology, kNetworks, 3, {}).ok());
 }
 
 // What of an iteration is a replica's own depends on the View, and is taken in at once.
 TEST(ClusterPlan, BatchLinksHaveRoomForTheLoadersCreditsAndTheEndWhateverTheShares) {
-  ClusterPlanOptions uneven = options();
-  uneven.shares = {1, 3, 0};
+  Topology uneven = two_replicas();
+  uneven.cluster.shares = {1, 3, 0};
   const runtime::Plan plan = plan_of(uneven);
-  const auto owners = pipeline::assign_micro_batches(8, replica_weights(uneven));
+  const auto owners = pipeline::assign_micro_batches(8, replica_weights(uneven, 3));
   EXPECT_THAT(owners, ElementsAre(0, 1, 2, 2, 2, 3, 3, 3));
   for (int i = 0; i < 6; ++i) {
     const LinkPlan& batches =
@@ -234,7 +227,7 @@ TEST(ClusterPlan, BatchLinksHaveRoomForTheLoadersCreditsAndTheEndWhateverTheShar
 }
 
 TEST(ClusterPlan, SnapshotsHaveRoomForTwoStates) {
-  const runtime::Plan plan = plan_of(options());
+  const runtime::Plan plan = plan_of();
   for (const char* replica : {"replica.0", "replica.2", "replica.4"}) {
     for (const char* port : {"snapshots", "validation"}) {
       const LinkPlan& snapshots = link(plan, replica, port);
@@ -245,13 +238,13 @@ TEST(ClusterPlan, SnapshotsHaveRoomForTwoStates) {
 }
 
 TEST(ClusterPlan, OverridesReachEveryLinkOfTheirKindsHoweverLittleTheyLeave) {
-  ClusterPlanOptions uneven = options();
-  uneven.shares = {1, 3, 0};
-  LinkOverride change;
+  Topology uneven = two_replicas();
+  uneven.cluster.shares = {1, 3, 0};
+  LinkOverride& change = uneven.links.emplace_back();
   change.from = "loader";
   change.to = "replica";
   change.credits = 1;
-  const auto plan = make_cluster_plan(uneven, {change}, {});
+  const auto plan = make_plan(uneven, kNetworks, 3, {});
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   int found = 0;
   for (const LinkPlan& each : plan->links) {
@@ -263,7 +256,7 @@ TEST(ClusterPlan, OverridesReachEveryLinkOfTheirKindsHoweverLittleTheyLeave) {
   EXPECT_TRUE(runtime::check(*plan).empty());
   change.to = "reducer";
   ASSERT_THAT(
-      make_cluster_plan(uneven, {change}, {}),
+      make_plan(uneven, kNetworks, 3, {}),
       FailsWith(runtime::ErrorKind::kTopology, "links.0: there is no link from loader to reducer"));
 }
 

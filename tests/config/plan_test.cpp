@@ -10,26 +10,26 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// 5 micro-batches of 1000 bytes on 2 replicas.
-LocalPlanOptions options() {
-  LocalPlanOptions options;
-  options.replicas = 2;
-  options.micro_batches = 5;
-  options.loader_credits = 4;
-  options.batch_bytes = 1000;
-  options.contribution_elements = 100;
-  return options;
+// Micro-batches of 1000 bytes.
+constexpr NetworkSizes kNetworks{1000, 100, 0};
+
+Topology two_replicas() {
+  Topology topology;
+  topology.replica.count = 2;
+  return topology;
 }
 
 runtime::Result<runtime::Plan> plan_with(const std::string& links) {
   const std::string text = "model: {zoo: toy}\ndata: {train: none.h5}\nlinks:\n" + links;
   const auto loaded = parse_topology(text, "bad.yaml", ".");
   EXPECT_TRUE(loaded.ok()) << (loaded.ok() ? "" : loaded.error().message);
-  return make_local_plan(options(), loaded->topology.links, loaded->origins);
+  Topology topology = two_replicas();
+  topology.links = loaded->topology.links;
+  return make_plan(topology, kNetworks, 0, loaded->origins);
 }
 
 TEST(LocalPlan, PassesItsCheck) {
-  const auto plan = make_local_plan(options(), {}, {});
+  const auto plan = make_plan(two_replicas(), kNetworks, 0, {});
   ASSERT_TRUE(plan.ok());
   EXPECT_TRUE(runtime::check(*plan).empty());
 }
@@ -48,7 +48,7 @@ TEST(LocalPlan, OverrideSetsEveryLinkBetweenTheKinds) {
 }
 
 TEST(LocalPlan, SamplesHaveLinksBesideThoseOfLinesOnTheLaneThatMayDrop) {
-  const auto plan = make_local_plan(options(), {}, {});
+  const auto plan = make_plan(two_replicas(), kNetworks, 0, {});
   ASSERT_TRUE(plan.ok());
   std::vector<std::string> telling;
   for (const runtime::LinkPlan& link : plan->links) {
@@ -84,7 +84,7 @@ TEST(LocalPlan, OverridesThatCannotRunAreAllRefusedAtTheirPlaces) {
 TEST(LocalPlan, OverridesOfLinksThatOtherRunsHaveSetNothing) {
   const auto plan = plan_with("  - {from: reducer, to: reducer, credits: 1}\n");
   ASSERT_TRUE(plan.ok()) << plan.error().message;
-  const auto without = make_local_plan(options(), {}, {});
+  const auto without = make_plan(two_replicas(), kNetworks, 0, {});
   EXPECT_EQ(runtime::print(*plan), runtime::print(*without));
 }
 
@@ -96,13 +96,12 @@ TEST(LocalPlan, OnlyLinksThatCanBeNamedAreOffered) {
 }
 
 TEST(LocalPlan, OneMicroBatchPassesAloneWhateverItsBytes) {
-  LocalPlanOptions one = options();
-  one.micro_batches = 2;
-  LinkOverride change;
+  Topology topology = two_replicas();
+  LinkOverride& change = topology.links.emplace_back();
   change.from = "loader";
   change.to = "replica";
   change.bytes = 1;
-  EXPECT_TRUE(make_local_plan(one, {change}, {}).ok());
+  EXPECT_TRUE(make_plan(topology, kNetworks, 0, {}).ok());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "config/plan.h"
 #include "tests/config/config_support.h"
 
 namespace troupe::config {
@@ -21,18 +22,6 @@ TEST(Workers, AreThoseOfTheHostsUnlessTheCommandLineSaysOtherwise) {
   EXPECT_EQ(workers_of(parsed(kLeast + "cluster: {hosts: []}\n").topology, {}), 0u);
 }
 
-TEST(Workers, SharesAreTheirsOrAllEqual) {
-  const LoadedTopology even = parsed(kHosts);
-  EXPECT_THAT(*member_shares(even.topology, 3, even.origins), IsEmpty());
-  const LoadedTopology uneven = parsed(kHosts + "  assign: [1, 3, 0]\n");
-  EXPECT_THAT(*member_shares(uneven.topology, 3, uneven.origins), ElementsAre(1, 3, 0));
-  const auto other = member_shares(uneven.topology, 2, uneven.origins);
-  ASSERT_FALSE(other.ok());
-  EXPECT_EQ(other.error().kind, runtime::ErrorKind::kTopology);
-  EXPECT_EQ(other.error().message,
-            "t.yaml:5:11: cluster.assign: 3 shares for 2 workers; give one for each, or auto");
-}
-
 std::string problem_with(const std::string& text, std::uint32_t workers,
                          const std::vector<std::string>& overrides = {}) {
   const LoadedTopology loaded = parsed(text, overrides);
@@ -40,6 +29,15 @@ std::string problem_with(const std::string& text, std::uint32_t workers,
   if (checked.ok()) return "";
   EXPECT_EQ(checked.error().kind, runtime::ErrorKind::kTopology);
   return checked.error().message;
+}
+
+TEST(Workers, SharesAreTheirsOrAllEqual) {
+  const std::string uneven = kHosts + "  assign: [1, 3, 0]\n";
+  EXPECT_THAT(replica_weights(parsed(kHosts).topology, 3), ElementsAre(1, 1, 1));
+  EXPECT_THAT(replica_weights(parsed(uneven).topology, 3), ElementsAre(1, 3, 0));
+  EXPECT_EQ(problem_with(uneven, 3), "");
+  EXPECT_EQ(problem_with(uneven, 2),
+            "t.yaml:5:11: cluster.assign: 3 shares for 2 workers; give one for each, or auto");
 }
 
 TEST(Workers, AreAtLeastAsManyAsTheRunGoesOnWith) {

@@ -44,6 +44,15 @@ TEST(ChildProcess, ItsExitCodeOrSignalIsFound) {
   EXPECT_EQ(Talker(shell("kill -SEGV $$")).wait(), (ChildEnd{0, SIGSEGV}));
 }
 
+TEST(ChildProcess, ReadsWhatItWasGivenAndThenTheEnd) {
+  for (const std::string& text : {std::string(), std::string(200'000, 'x')}) {
+    Talker talker(shell("wc -c < /dev/stdin; wc -c"), text);
+    EXPECT_EQ(talker.wait(), (ChildEnd{0, 0}));
+    const std::string size = std::to_string(text.size());
+    EXPECT_THAT(talker.lines, ElementsAre(size, size));
+  }
+}
+
 TEST(ChildProcess, AProgramThatCannotBeStartedIsNamed) {
   const auto missing = ChildProcess::start({{"/nowhere/program", "x"}, {}, {}});
   ASSERT_FALSE(missing.ok());

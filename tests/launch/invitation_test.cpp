@@ -49,5 +49,15 @@ TEST(MemberInvitation, EpochThatNoDataHasIsRefused) {
   }
 }
 
+TEST(MemberInvitation, ATopologyThatMembersCannotBeToldIsRefused) {
+  std::string topology(MemberInvitation::kMostTopologyBytes, 'x');
+  EXPECT_TRUE(check_topology_fits(topology).ok());
+  topology += 'x';
+  const auto fits = check_topology_fits(topology);
+  ASSERT_FALSE(fits.ok());
+  EXPECT_EQ(fits.error().kind, runtime::ErrorKind::kTopology);
+  EXPECT_THAT(fits.error().message, HasSubstr("members can be told"));
+}
+
 }  // namespace
 }  // namespace troupe::launch

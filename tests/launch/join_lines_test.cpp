@@ -2,12 +2,18 @@
 
 #include <gmock/gmock.h>
 
-#include "launch/folder/nodes_file.h"
+#include "launch/meeting/key_folder.h"
+#include "launch/meeting/node_uplink.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/disk.h"
+#include "runtime/base/host_name.h"
+#include "tests/launch/launch_support.h"
 
 namespace troupe::launch {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 using Strings = std::vector<std::string>;
 using Hosts = std::vector<config::HostSection>;
@@ -43,8 +49,8 @@ TEST(AddressesToDial, AnAddressOfItsOwnIsDialedAsItIs) {
 }
 
 TEST(AddressesToDial, TheNameThatTheTopologyHasForThisHostComesBeforeItsInterfaces) {
-  EXPECT_THAT(dialed("*:8500", {{"elsewhere.invalid", 1}, {host_name(), 1}}),
-              ElementsAre("tcp://" + host_name() + ":8500"));
+  EXPECT_THAT(dialed("*:8500", {{"elsewhere.invalid", 1}, {runtime::host_name(), 1}}),
+              ElementsAre("tcp://" + runtime::host_name() + ":8500"));
   // One that only this host can use is none.
   EXPECT_THAT(dialed("*:8500", {{"localhost", 1}, {"127.0.0.1", 1}}, {"10.0.0.5"}),
               ElementsAre("tcp://10.0.0.5:8500"));
@@ -82,6 +88,48 @@ TEST(NewcomerLines, TellTheCommandAndTheFurtherAddresses) {
   EXPECT_EQ(newcomer_lines({"tcp://a:1", "tcp://b:1"}, "K", false),
             "others may join: troupe join 'tcp://a:1#K' --key DIR\n"
             "  or, where that is not reached, at 'tcp://b:1#K'");
+}
+
+// What a head says whose first members are all on this machine.
+class HeadThatAwaitsNobody : public testing::Test {
+ protected:
+  void SetUp() override {
+    cluster_.keys = folder_.file("keys");
+    runtime::FileDisk disk;
+    key_ = make_key_folder(*cluster_.keys, "here", disk)->own.public_key;
+  }
+  std::string told() {
+    std::string lines;
+    runtime::LogOptions options;
+    options.to_stderr = false;
+    options.also = [&](runtime::LogLevel, std::string_view line) { lines += line; };
+    const auto log = runtime::Log::open(options);
+    const std::string listen = "127.0.0.1:0";
+    const runtime::SteadyClock clock;
+    const auto wire = open_wire(listen, {cluster_.keys, std::nullopt}, clock, *log);
+    address_ = (*wire)->address();
+    tell_members(cluster_, 1, {"member.0"}, listen, **wire, *log);
+    return lines;
+  }
+
+  const Folder folder_;
+  config::ClusterSection cluster_;
+  std::string key_, address_;
+};
+
+TEST_F(HeadThatAwaitsNobody, TellsWhereOthersMayJoin) {
+  const std::string lines = told();
+  EXPECT_THAT(lines, HasSubstr("others may join on this machine: troupe join '" + address_ + "#" +
+                               key_ + "' --key DIR"));
+  EXPECT_THAT(address_, testing::Not(testing::EndsWith(":0")));
+}
+
+TEST_F(HeadThatAwaitsNobody, IsSilentWhenNobodyMayOrCan) {
+  cluster_.joiners = 0;
+  EXPECT_EQ(told(), "");
+  cluster_.joiners = 8;
+  cluster_.keys.reset();
+  EXPECT_EQ(told(), "");
 }
 
 }  // namespace

@@ -32,9 +32,10 @@ inline bool is_gone(pid_t pid) {
 // A child whose lines, of both streams, are kept.
 class Talker {
  public:
-  explicit Talker(std::vector<std::string> words) {
+  // `input`: what it finds on its standard input.
+  explicit Talker(std::vector<std::string> words, std::string input = {}) {
     const auto keep = [this](std::string_view line) { lines.emplace_back(line); };
-    auto started = ChildProcess::start({std::move(words), keep, keep});
+    auto started = ChildProcess::start({std::move(words), keep, keep, std::move(input)});
     EXPECT_TRUE(started.ok()) << (started.ok() ? "" : started.error().message);
     if (started.ok()) child_.push_back(std::move(started).value());
   }

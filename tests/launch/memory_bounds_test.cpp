@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "config/cluster_plan.h"
+#include "config/plan.h"
 
 namespace troupe::launch {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "runtime/base/host_name.h"
 #include "tests/launch/launch_support.h"
 
 namespace troupe::launch {
@@ -32,8 +33,8 @@ class NodesFileTest : public testing::Test {
 };
 
 TEST_F(NodesFileTest, HasALineForEveryNodeInTheOrderTheyCame) {
-  ASSERT_TRUE(file_.set({"head", "box", 12, "head", NodeState::kRunning}).ok());
-  ASSERT_TRUE(file_.set({"member.0", "b\"x", 13, "member", NodeState::kEnded}).ok());
+  ASSERT_TRUE(file_.set({"head", "box", "head", 12, kRunning}).ok());
+  ASSERT_TRUE(file_.set({"member.0", "b\"x", "member", 13, kEnded}).ok());
   EXPECT_EQ(disk_.text,
             R"([{"name":"head","host":"box","pid":12,"role":"head","state":"running",)"
             R"("since":"2025-01-31T11:34:56.789Z"},)"
@@ -44,31 +45,31 @@ TEST_F(NodesFileTest, HasALineForEveryNodeInTheOrderTheyCame) {
 }
 
 TEST_F(NodesFileTest, ADeadNodeHasItsCauseAndTime) {
-  ASSERT_TRUE(file_.set({"m", "box", 1, "member", NodeState::kRunning}).ok());
+  ASSERT_TRUE(file_.set({"m", "box", "member", 1, kRunning}).ok());
   now_ += milliseconds(1500);
-  ASSERT_TRUE(file_.set({"m", "", 0, "member", NodeState::kDead, "was killed by signal 9"}).ok());
+  ASSERT_TRUE(file_.set({"m", "", "member", 0, kDead, "was killed by signal 9"}).ok());
   EXPECT_EQ(disk_.text, R"([{"name":"m","host":"box","pid":1,"role":"member","state":"dead",)"
                         R"("since":"2025-01-31T11:34:58.289Z","cause":"was killed by signal 9"}])"
                         "\n");
 }
 
 TEST_F(NodesFileTest, SinceIsThatOfTheState) {
-  ASSERT_TRUE(file_.set({"m", "box", 1, "member", NodeState::kRunning}).ok());
+  ASSERT_TRUE(file_.set({"m", "box", "member", 1, kRunning}).ok());
   now_ += milliseconds(1000);
-  ASSERT_TRUE(file_.set({"m", "box", 2, "member", NodeState::kRunning}).ok());
+  ASSERT_TRUE(file_.set({"m", "box", "member", 2, kRunning}).ok());
   EXPECT_THAT(disk_.text, testing::HasSubstr(R"("pid":2)"));
   EXPECT_THAT(disk_.text, testing::HasSubstr("11:34:56.789Z"));
 }
 
 TEST_F(NodesFileTest, WritesOnlyWhatChangedAndAgainWhatCouldNotBeWritten) {
-  const NodeEntry entry{"m", "box", 1, "member", NodeState::kRunning};
+  const telemetry::NodeFacts entry{"m", "box", "member", 1, kRunning};
   EXPECT_EQ(disk_.writes, 0);
   ASSERT_TRUE(file_.set(entry).ok());
   ASSERT_TRUE(file_.set(entry).ok());
   EXPECT_EQ(disk_.writes, 1);
   disk_.full = true;
-  NodeEntry ended = entry;
-  ended.state = NodeState::kEnded;
+  telemetry::NodeFacts ended = entry;
+  ended.state = kEnded;
   EXPECT_FALSE(file_.set(ended).ok());
   disk_.full = false;
   ASSERT_TRUE(file_.set(ended).ok());
@@ -77,17 +78,17 @@ TEST_F(NodesFileTest, WritesOnlyWhatChangedAndAgainWhatCouldNotBeWritten) {
 }
 
 TEST_F(NodesFileTest, AtTheEndThoseThatWereNotLostHaveEnded) {
-  ASSERT_TRUE(file_.set({"head", "box", 1, "head", NodeState::kRunning}).ok());
-  ASSERT_TRUE(file_.set({"m", "box", 2, "member", NodeState::kDead, "lost"}).ok());
+  ASSERT_TRUE(file_.set({"head", "box", "head", 1, kRunning}).ok());
+  ASSERT_TRUE(file_.set({"m", "box", "member", 2, kDead, "lost"}).ok());
   ASSERT_TRUE(file_.end_all().ok());
-  EXPECT_EQ(file_.entries().at(0).state, NodeState::kEnded);
-  EXPECT_EQ(file_.entries().at(1).state, NodeState::kDead);
+  EXPECT_EQ(file_.nodes().at(0).state, kEnded);
+  EXPECT_EQ(file_.nodes().at(1).state, kDead);
 }
 
 TEST(HostName, IsThatOfThisMachine) {
   std::string known = read_text("/proc/sys/kernel/hostname");
   while (known.ends_with('\n')) known.pop_back();
-  EXPECT_EQ(host_name(), known);
+  EXPECT_EQ(runtime::host_name(), known);
 }
 
 }  // namespace

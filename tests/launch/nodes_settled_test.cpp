@@ -1,11 +1,11 @@
-#include "launch/run/nodes_settled.h"
+#include "launch/folder/nodes_file.h"
 
 #include <gmock/gmock.h>
 
 #include <csignal>
 #include <map>
 
-#include "launch/folder/nodes_file.h"
+#include "runtime/base/host_name.h"
 #include "tests/launch/launch_support.h"
 
 namespace troupe::launch {
@@ -14,11 +14,11 @@ namespace {
 class NodesSettled : public testing::Test {
  protected:
   // As the head has left the file: itself, a member beside it and one of another host.
-  void head_says(NodeState head, NodeState here, NodeState away) {
+  void head_says(const char* head, const char* here, const char* away) {
     NodesFile file(path_, disk_);
-    ASSERT_TRUE(file.set({"head", host_name(), 1, "head", head}).ok());
-    ASSERT_TRUE(file.set({"member.0", host_name(), 2, "member", here, cause(here)}).ok());
-    ASSERT_TRUE(file.set({"member.1", "far", 3, "member", away, cause(away)}).ok());
+    ASSERT_TRUE(file.set({"head", runtime::host_name(), "head", 1, head}).ok());
+    ASSERT_TRUE(file.set({"member.0", runtime::host_name(), "member", 2, here, cause(here)}).ok());
+    ASSERT_TRUE(file.set({"member.1", "far", "member", 3, away, cause(away)}).ok());
   }
   // The file afterwards: "state cause" of each node.
   std::map<std::string, std::string> after(const std::vector<EndedProcess>& ended) {
@@ -26,12 +26,12 @@ class NodesSettled : public testing::Test {
     NodesFile file(path_, disk_);
     file.load();
     std::map<std::string, std::string> said;
-    for (const NodeEntry& entry : file.entries()) {
-      said[entry.name] = word(entry.state) + (entry.cause.empty() ? "" : " " + entry.cause);
+    for (const telemetry::NodeFacts& entry : file.nodes()) {
+      said[entry.name] = entry.state + (entry.cause.empty() ? "" : " " + entry.cause);
     }
     return said;
   }
-  static std::string cause(NodeState state) { return state == NodeState::kDead ? "silence" : ""; }
+  static std::string cause(std::string_view state) { return state == kDead ? "silence" : ""; }
 
   TemporaryFolder folder_;
   runtime::FileDisk disk_;
@@ -43,7 +43,7 @@ constexpr ChildEnd kWell{0, 0}, kKilled{0, SIGKILL}, kLost{5, 0};
 constexpr const char* kDeadOfKill = "dead was killed by signal 9 (Killed)";
 
 TEST_F(NodesSettled, NobodyRunsOnAfterAHeadThatWasKilled) {
-  head_says(NodeState::kRunning, NodeState::kRunning, NodeState::kRunning);
+  head_says(kRunning, kRunning, kRunning);
   EXPECT_EQ(after({{"head", 1, kKilled}, {"member.0", 2, kLost}}),
             (Said{{"head", kDeadOfKill},
                   {"member.0", "dead ended with exit code 5"},
@@ -51,27 +51,27 @@ TEST_F(NodesSettled, NobodyRunsOnAfterAHeadThatWasKilled) {
 }
 
 TEST_F(NodesSettled, WhatTheHeadHasSaidStays) {
-  head_says(NodeState::kEnded, NodeState::kDead, NodeState::kDead);
+  head_says(kEnded, kDead, kDead);
   EXPECT_EQ(after({{"head", 1, kLost}, {"member.0", 2, kLost}}),
             (Said{{"head", "ended"}, {"member.0", "dead silence"}, {"member.1", "dead silence"}}));
 }
 
 TEST_F(NodesSettled, AKilledMemberIsDeadWhateverTheHeadHasMadeOfIt) {
-  for (const NodeState state : {NodeState::kRunning, NodeState::kEnded, NodeState::kDead}) {
-    head_says(NodeState::kEnded, state, NodeState::kEnded);
+  for (const char* state : {kRunning, kEnded, kDead}) {
+    head_says(kEnded, state, kEnded);
     EXPECT_EQ(after({{"head", 1, kWell}, {"member.0", 2, kKilled}}),
               (Said{{"head", "ended"}, {"member.0", kDeadOfKill}, {"member.1", "ended"}}));
   }
 }
 
 TEST_F(NodesSettled, AMemberThatNeverReachedTheHeadIsAdded) {
-  head_says(NodeState::kEnded, NodeState::kEnded, NodeState::kEnded);
+  head_says(kEnded, kEnded, kEnded);
   const Said said = after({{"head", 1, kWell}, {"member.2", 4, kLost}});
   EXPECT_EQ(said.at("member.2"), "dead ended with exit code 5");
 }
 
 TEST_F(NodesSettled, TheFileOfAnotherRunIsLeftAlone) {
-  head_says(NodeState::kRunning, NodeState::kRunning, NodeState::kRunning);
+  head_says(kRunning, kRunning, kRunning);
   const std::string before = read_text(path_);
   after({{"head", 99, kLost}, {"member.0", 98, kLost}});
   EXPECT_EQ(read_text(path_), before);

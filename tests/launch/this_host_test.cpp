@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "launch/folder/nodes_file.h"
+#include "runtime/base/host_name.h"
 
 namespace troupe::launch {
 namespace {
@@ -14,7 +14,7 @@ TEST(ThisHost, LoopbackAndItsOwnNameAreThisMachine) {
   for (const char* host : {"127.0.0.1", "127.3.2.1", "localhost", "::1"}) {
     EXPECT_TRUE(is_this_host(host)) << host;
   }
-  EXPECT_TRUE(is_this_host(host_name()));
+  EXPECT_TRUE(is_this_host(runtime::host_name()));
 }
 
 // Numbers of documentation (RFC 5737), which no machine has.

@@ -77,12 +77,5 @@ actors:
                          "bad.yaml:6:21: actors.loader.credits: expected a whole number from 1"});
 }
 
-TEST_F(BadTopology, PipeIsRefusedWhereSeveralProcessesReadIt) {
-  Process piped({"/bin/sh", "-c", "cat \"$2\" | \"$0\" run /dev/stdin --workers 2 --out \"$1\"",
-                 command({}).front(), path("b"), path("toy.yaml")});
-  expect_refused(piped.wait(), 3, {"/dev/stdin: is no file that can be read twice", "write it to"});
-  EXPECT_FALSE(std::filesystem::exists(path("b")));
-}
-
 }  // namespace
 }  // namespace troupe

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -49,6 +51,18 @@ TEST_F(Cluster, AnyNumberOfWorkersGivesTheHashOfOneProcess) {
     for (const auto& [name, node] : nodes(workers))
       EXPECT_EQ(node.state, "ended") << name << " " << node.cause;
   }
+}
+
+// The supervisor reads it, and no other process does.
+TEST_F(Cluster, TopologyThatCanBeReadOnceIsEnough) {
+  Process piped({"/bin/sh", "-c", "cat \"$2\" | \"$0\" run /dev/stdin --workers 2 --out \"$1\"",
+                 command({}).front(), path("piped"), path("toy.yaml")});
+  EXPECT_EQ(piped.wait().exit_code, 0);
+  const auto topology = [this](const std::string& run) {
+    std::ifstream file(path(run + "/topology.yaml"));
+    return std::string{std::istreambuf_iterator<char>(file), {}};
+  };
+  EXPECT_THAT(topology("piped"), HasSubstr("zoo: toy  # /dev/stdin:"));
 }
 
 // With one micro-batch of every iteration computed twice, by a member that has none of its own,

@@ -41,7 +41,7 @@ TEST_F(GateDirectory, FellowsMeetThroughTheFirstNodeAndTalk) {
   world_->network().watch(tap);
   std::vector<DirectoryEntry> told_b;
   ProcessSetup setup_b, late;
-  setup_b.gate.on_directory = [&](const std::vector<DirectoryEntry>& fellows) { told_b = fellows; };
+  setup_b.keeper->told = [&](const std::vector<DirectoryEntry>& fellows) { told_b = fellows; };
   late.start = 1s;
   late.gate.incarnation = 77;
   add("a");

@@ -173,7 +173,7 @@ TEST_F(GateReturn, OneThatWaitedIdlyHasNotStoodStill) {
     int given_up = 0;
     ProcessSetup setup;
     setup.gate.incarnation = kFirst;
-    setup.gate.given_up_by = [&](const std::string&) { ++given_up; };
+    setup.keeper->given_up = [&](const std::string&) { ++given_up; };
     add("a", setup);
     ProcessSetup late;
     late.gate.first_returns_within = 60s;

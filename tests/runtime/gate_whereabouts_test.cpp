@@ -20,7 +20,7 @@ class GateWhereabouts : public FellowGates {
   void SetUp() override {
     ProcessSetup setup;
     setup.address = kHead;
-    setup.gate.is_this_machine = [](const std::string& host) { return host == "10.0.0.1"; };
+    setup.keeper->this_machine = [](const std::string& host) { return host == "10.0.0.1"; };
     add("a", setup);
   }
   static constexpr const char* kHead = "tcp://10.0.0.1:8500";

@@ -118,7 +118,7 @@ TEST_F(Gates, StrangersAreAnsweredWithWhatIsWrongAndCutOff) {
   other = hello;
   other.received = {1, 0, 0};
   cases.push_back({pack(other), "b has more than was sent", "b has more than was sent"});
-  cases.push_back({pack(Enrolment{}), "a takes in no new nodes", "takes in no new nodes"});
+  cases.push_back({pack(Enrolment{}), "the run takes in no new nodes", "takes in no new nodes"});
   cases.push_back({pack(Heartbeat{}), "", "did not introduce itself: cut off"});
   cases.push_back({{Buffer::zeroed(3), {}}, "", "sent what cannot be read"});
   for (const Case& example : cases) {
@@ -165,7 +165,7 @@ TEST_F(Gates, ExpiredKeysAdmitNobodyNew) {
     actor("a", "root.a", root("a", 1));
     actor("b", "root.b", root("b", 1));
     ProcessSetup host;
-    host.gate.invite = [](const Enrolment&, const std::vector<std::string>& awaited) {
+    host.keeper->answer = [](const std::vector<std::string>& awaited) {
       return EnrolmentAnswer(Invitation{awaited.empty() ? "none" : awaited.front(), {}});
     };
     add("a", host);

@@ -39,11 +39,8 @@ ProcessId World::add(const runtime::Plan& plan, const std::string& node, Process
   setup.gate.pid = 1000 + id;
   if (setup.gate.host.empty()) setup.gate.host = "sim";
   if (setup.gate.incarnation == 1) setup.gate.incarnation = dice_.next() | 1U;
-  if (!setup.gate.draw) {
-    setup.gate.draw = [seed = draws_](const std::string& one, const std::string& other) {
-      return (seed ^ runtime::hash_of(one + " " + other).low) | 1U;
-    };
-  }
+  setup.keeper->seed = draws_;
+  setup.gate.keeper = setup.keeper;
   if (setup.gate.first_address.empty() && plan.actors.front().node != node) {
     setup.gate.first_address = processes_.empty() ? "sim://0" : processes_.front()->address;
   }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/hash.h"
 #include "runtime/base/log.h"
 #include "runtime/node/node.h"
 #include "runtime/step_scheduler.h"
@@ -22,11 +23,40 @@
 
 namespace troupe::sim {
 
+// A gatekeeper whose numbers follow from the world's seed, and that does what a test says.
+struct SimGatekeeper final : runtime::Gatekeeper {
+  std::uint64_t seed = 0;
+  std::function<void(const std::string& node)> given_up;  // there is room for another process then
+  std::function<bool(const std::string& host)> this_machine;
+  std::function<runtime::EnrolmentAnswer(const std::vector<std::string>& awaited)> answer;
+  std::function<void(const std::vector<runtime::DirectoryEntry>& fellows)> told;
+
+  runtime::Result<runtime::EnrolmentAnswer> invite(
+      const runtime::Enrolment& enrolment, const std::vector<std::string>& awaited) override {
+    if (!answer) return Gatekeeper::invite(enrolment, awaited);
+    return answer(awaited);
+  }
+  std::uint64_t number_between(const std::string& one, const std::string& other) override {
+    return (seed ^ runtime::hash_of(one + " " + other).low) | 1U;
+  }
+  bool is_this_machine(const std::string& host) override {
+    return this_machine && this_machine(host);
+  }
+  bool makes_room(const std::string& node) override {
+    if (given_up) given_up(node);
+    return given_up != nullptr;
+  }
+  void fellows_are(const std::vector<runtime::DirectoryEntry>& fellows) override {
+    if (told) told(fellows);
+  }
+};
+
 // One process of the world and the node it runs.
 struct ProcessSetup {
   // What the gate is told; its node and the address of the plan's first one, which is that of the
   // world's first process, are filled in when they are empty.
   runtime::GateOptions gate;
+  std::shared_ptr<SimGatekeeper> keeper = std::make_shared<SimGatekeeper>();  // the gate's
   runtime::NodeOptions node = {.trace_records = 1024};
   runtime::ActorFactory factory;
   // Where it listens; "": at "sim://" and its number.

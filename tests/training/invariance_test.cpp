@@ -28,8 +28,7 @@ std::string trained_hash(const TemporaryFolder& scratch, const std::string& mode
   auto folder = launch::RunFolder::create(scratch.path() + "/run" + std::to_string(number++), disk);
   CHECK(folder.ok(), folder.ok() ? "" : folder.error().message);
   launch::LocalRunRequest request;
-  request.topology = topology;
-  request.topology_hash = config::topology_hash(topology);
+  request.loaded.topology = topology;
   request.data_folder = scratch.path() + "/data";
   const auto result = launch::run_locally(request, *folder, disk, log);
   CHECK(result.ok(), result.ok() ? "" : result.error().message);

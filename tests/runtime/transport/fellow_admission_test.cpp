@@ -45,14 +45,24 @@ Hello hello_of(const std::string& node, std::uint64_t incarnation) {
 // Node b is real, with keys and a listening wire; the others are played by the test.
 class FellowAdmission : public testing::Test {
  protected:
+  // Lets in those that the first node tells of.
+  class Keeper final : public Gatekeeper {
+   public:
+    explicit Keeper(std::vector<AllowedKey>& allowed) : allowed_(allowed) {}
+    void fellows_are(const std::vector<DirectoryEntry>& fellows) override {
+      allowed_.clear();
+      for (const DirectoryEntry& fellow : fellows) allowed_.push_back({fellow.key, fellow.node});
+    }
+
+   private:
+    std::vector<AllowedKey>& allowed_;
+  };
+
   FellowAdmission() {
     GateOptions gate;
     gate.node = "b";
     gate.first_address = head_.wire->address() + "#" + head_keys_.public_key;
-    gate.on_directory = [this](const std::vector<DirectoryEntry>& fellows) {
-      allowed_.clear();
-      for (const DirectoryEntry& fellow : fellows) allowed_.push_back({fellow.key, fellow.node});
-    };
+    gate.keeper = std::make_shared<Keeper>(allowed_);
     node_ = std::make_unique<Node>(
         plan_of_four(), [](const ActorPlan&) { return std::make_unique<Resident>(); },
         NodeOptions{}, clock_, log_, Uplink{gate, *wire_, types_, false}, &scheduler_);

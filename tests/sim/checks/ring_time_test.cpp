@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "actors/reducer.h"
-#include "config/cluster_plan.h"
+#include "config/plan.h"
 #include "config/plan_links.h"
 #include "launch/meeting/node_uplink.h"
 #include "pipeline/steps/buckets.h"
@@ -40,13 +40,6 @@ struct Ring {
   double delay = 1e-3;  // seconds
 
   double bytes() const { return 8.0 * static_cast<double>(elements); }
-  config::TrainingSizes sizes() const {
-    config::TrainingSizes sizes;
-    sizes.contribution_elements = elements;
-    sizes.segment_bytes = segment_bytes;
-    sizes.ring = members;
-    return sizes;
-  }
 };
 
 constexpr std::uint64_t kSteps = 2;  // in the first the members have to meet
@@ -128,7 +121,9 @@ runtime::Plan plan_of(const Ring& ring) {
     plan.links.push_back({reducers.back(), fmt::format("reduced.{}", i), replica, "reduced",
                           runtime::Lane::kData, kMessages, kBytes, 1});
   }
-  config::add_ring_links(ring.sizes(), reducers, plan);
+  config::Topology topology;
+  topology.reducer.segment_bytes = ring.segment_bytes;
+  config::add_ring_links({topology, {0, ring.elements, 0}, ring.members}, reducers, plan);
   // Connections that nothing uses would only take the simulator's time.
   std::erase_if(plan.links, [&](const runtime::LinkPlan& link) {
     if (link.to_port != "ring") return false;

@@ -202,8 +202,7 @@ TEST(SimulatedSpeeds, WorkIsSharedOutAnewAndCostsNoBit) {
 TEST(SimulatedSpeeds, AreNotLookedAtWhereTheyCouldChangeABitOrAreNotWanted) {
   const auto shares_anew = [](const std::string& sections) {
     TrainingStage stage("train: {micro_batch: 2, micro_batches: 4, epochs: 5}\n" + sections);
-    return launch::coordinator_options(stage.setup(2), stage.topology(), 2, stage.initial_state())
-        .shares_anew;
+    return launch::coordinator_options(stage.setup(2), stage.initial_state()).shares_anew;
   };
   EXPECT_TRUE(shares_anew(""));
   EXPECT_FALSE(shares_anew("actors: {reducer: {reduction: int8}}\n"));

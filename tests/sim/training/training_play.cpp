@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "actors/spawn.h"
-#include "config/cluster_plan.h"
+#include "config/plan.h"
 #include "config/topology_file.h"
 #include "launch/meeting/node_uplink.h"
 #include "pipeline/checkpoint/checkpoint.h"
@@ -34,10 +34,10 @@ runtime::Log silent() { return runtime::Log::silent(); }
 
 std::size_t slots_of(const launch::TrainingSetup& setup) { return setup.options.schedule.size(); }
 
-NodeParts parts_of(TrainingStage& stage, launch::TrainingSetup& setup, std::uint32_t members,
-                   std::uint32_t member, const StatePointer& state, runtime::Disk& disk) {
-  NodeParts parts = launch::computing_parts(setup, stage.topology(), disk, members, member);
-  parts.coordinator = launch::coordinator_options(setup, stage.topology(), members, state);
+NodeParts parts_of(TrainingStage& stage, launch::TrainingSetup& setup, std::uint32_t member,
+                   const StatePointer& state, runtime::Disk& disk) {
+  NodeParts parts = launch::computing_parts(setup, disk, member);
+  parts.coordinator = launch::coordinator_options(setup, state);
   parts.coordinator.validate = false;
   std::vector<std::uint32_t>& ring = parts.coordinator.membership.ring;
   if (stage.ring_order() == RingOrder::kDescending) std::reverse(ring.begin(), ring.end());
@@ -167,7 +167,7 @@ class Company final : public NetworkWatcher {
     launch::TrainingSetup& setup = stage_.setup(members_);
     const bool returns = !heads_.empty();
     if (returns) state = stage_.newest_state(disk_);
-    heads_.push_back(parts_of(stage_, setup, members_, 0, state, disk_));
+    heads_.push_back(parts_of(stage_, setup, 0, state, disk_));
     NodeParts& parts = heads_.back();
     parts.coordinator.ended = [this] { return gone(); };
     parts.coordinator.membership.term = static_cast<std::uint32_t>(heads_.size());
@@ -191,7 +191,7 @@ class Company final : public NetworkWatcher {
     process.address = "sim://0";
     process.gate.incarnation = world_.dice().next() | 1U;
     process.gate.predecessors = incarnations_;
-    if (may_return_) process.gate.given_up_by = [this](const std::string&) { make_room(); };
+    if (may_return_) process.keeper->given_up = [this](const std::string&) { make_room(); };
     incarnations_.push_back(process.gate.incarnation);
     head_ = world_.add(setup.plan, config::kHeadNode, std::move(process));
     head_ids_.insert(head_);
@@ -200,7 +200,7 @@ class Company final : public NetworkWatcher {
   // `remote`: without data, which the head has.
   void start_member(launch::TrainingSetup& setup, std::uint32_t member, TimePoint when,
                     bool remote) {
-    rest_.push_back(parts_of(stage_, setup, members_, member, stage_.initial_state(), disk_));
+    rest_.push_back(parts_of(stage_, setup, member, stage_.initial_state(), disk_));
     ProcessSetup process;
     if (remote) {
       rest_.back().dataset = nullptr;
@@ -319,7 +319,7 @@ void note_errors(const World& world, const Company& company, TrainingEnd& end) {
 }
 
 StatePointer train_in_process(TrainingStage& stage, runtime::Disk& disk) {
-  NodeParts parts = parts_of(stage, stage.setup(0), 0, 0, stage.initial_state(), disk);
+  NodeParts parts = parts_of(stage, stage.setup(0), 0, stage.initial_state(), disk);
   runtime::ManualClock clock;
   runtime::StepScheduler scheduler(1, clock);
   runtime::Log log = silent();
@@ -380,7 +380,7 @@ launch::TrainingSetup& TrainingStage::broken_setup(std::uint32_t members) {
 
 launch::TrainingSetup TrainingStage::make_setup(std::uint32_t members) {
   runtime::Log log = silent();
-  auto made = launch::set_up_training(topology_, launch::size_of_run(topology_, members),
+  auto made = launch::set_up_training({topology_, {}}, launch::size_of_run(topology_, members),
                                       folder_ / "data", false, log);
   CHECK(made.ok(), made.ok() ? "" : made.error().message);
   return std::move(made).value();

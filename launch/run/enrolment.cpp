@@ -1,0 +1,110 @@
+#include "launch/run/enrolment.h"
+
+#include <algorithm>
+#include <csignal>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "config/plan.h"
+#include "launch/machine/this_host.h"
+#include "runtime/base/secret.h"
+
+namespace troupe::launch {
+
+using runtime::Result;
+
+Result<Place> ask_head(const runtime::EnrolOptions& options, runtime::Wire& wire,
+                       const runtime::Clock& clock) {
+  ASSIGN_OR_RETURN(const runtime::Invitation answer, runtime::enrol(wire, options, clock));
+  Place place;
+  place.node = answer.node;
+  ASSIGN_OR_RETURN(place.invitation, unpack_invitation(answer.contents));
+  const std::uint32_t places = place.invitation.places;
+  const auto member = config::member_number(answer.node, places);
+  if (!member) {
+    return runtime::Error{runtime::ErrorKind::kLostPeers,
+                          fmt::format("the head calls this process '{}', which none of {} members "
+                                      "is",
+                                      answer.node, places)};
+  }
+  place.member = *member;
+  return place;
+}
+
+HeadKeeper::HeadKeeper(MemberInvitation invitation, const std::vector<std::string>& members_here,
+                       MembershipFile& membership, HeadRelay& relay, RunSignals* signals,
+                       const runtime::Clock& clock, const runtime::Log& log)
+    : invitation_(std::move(invitation)),
+      names_(std::set<std::string>(members_here.begin(), members_here.end())),
+      membership_(membership),
+      relay_(relay),
+      signals_(signals),
+      clock_(clock),
+      log_(log) {}
+
+std::vector<std::string> HeadKeeper::first_of(const std::vector<std::string>& names) const {
+  std::vector<std::string> needed;
+  for (const std::string& name : names) {
+    if (config::member_number(name, invitation_.members)) needed.push_back(name);
+  }
+  return needed.empty() ? names : needed;
+}
+
+Result<runtime::EnrolmentAnswer> HeadKeeper::invite(const runtime::Enrolment& enrolment,
+                                                    const std::vector<std::string>& awaited) {
+  // A place of the heads before this one is free again only if they have told no View: until then a
+  // process that failed may be started again as the same member.
+  const HeadHistory& history = membership_.history();
+  std::vector<std::string> free;
+  for (const std::string& name : awaited) {
+    if (history.members.empty() || !history.places.contains(name)) free.push_back(name);
+  }
+  const std::vector<std::string> now = first_of(free);
+  const auto name = names_.choose(enrolment.node, enrolment.host, now, clock_.now());
+  if (!name) {
+    ASSIGN_OR_RETURN(runtime::NotNow not_now, names_.why_none(enrolment.node, now, free));
+    return runtime::EnrolmentAnswer(std::move(not_now));
+  }
+  const auto relay_token = relay_.admit(*name);
+  RETURN_IF_ERROR(membership_.add_place(*name, relay_token));
+  MemberInvitation contents = invitation_;
+  contents.relay_port = relay_.port();
+  if (relay_token) contents.relay_token = *relay_token;
+  return runtime::EnrolmentAnswer(runtime::Invitation{*name, pack_invitation(contents)});
+}
+
+std::uint64_t HeadKeeper::number_between(const std::string& one, const std::string& other) {
+  const auto& known = membership_.history().fellows;
+  if (const auto found = known.find(std::minmax(one, other)); found != known.end()) {
+    return found->second;
+  }
+  const std::uint64_t number = runtime::secret_number();
+  const auto written = membership_.add_fellows(one, other, number);
+  if (!written.ok()) log_.warning(written.error().message);
+  return number;
+}
+
+bool HeadKeeper::is_this_machine(const std::string& host) { return is_this_host(host); }
+
+bool HeadKeeper::makes_room(const std::string& node) {
+  if (signals_ == nullptr) return false;
+  if (signals_->stopped_by() != 0) return true;
+  log_.error(
+      fmt::format("{} has given this head up, which stood still: another one takes its "
+                  "place",
+                  node));
+  (void)::raise(SIGKILL);
+  return true;
+}
+
+void MemberKeeper::fellows_are(const std::vector<runtime::DirectoryEntry>& fellows) {
+  allowed_.clear();
+  for (const runtime::DirectoryEntry& fellow : fellows) {
+    if (!fellow.key.empty()) allowed_.push_back({fellow.key, fellow.node});
+  }
+}
+
+}  // namespace troupe::launch

@@ -1,0 +1,63 @@
+#include "launch/run/node_run.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "launch/folder/nodes_file.h"
+#include "launch/machine/node_sampler.h"
+#include "launch/meeting/node_uplink.h"
+#include "telemetry/trace/trace_json.h"
+
+namespace troupe::launch {
+
+NodeRun::NodeRun(const TrainingSetup& setup, actors::NodeParts& parts, runtime::NodeOptions options,
+                 runtime::GateOptions gate, runtime::Wire* wire, const runtime::Clock& clock,
+                 runtime::Log& log)
+    : log_(log), types_(wire_types(*setup.gan, setup.options)) {
+  options.scheduler_threads = 1;
+  options.stuck_after = setup.topology.cluster.failure.stuck_after;
+  // Actors ask while the node runs, and not before.
+  actors::NodeHooks hooks;
+  hooks.sample = [this, name = wire == nullptr ? kLocalNode : gate.node] {
+    return sample_node(name, *node_);
+  };
+  hooks.trace = [this] { return node_->traces(); };
+  hooks.waits = [this] { return node_->wait_for_graph(); };
+  static_cast<actors::NodeHooks&>(parts.monitor) = hooks;
+  static_cast<actors::NodeHooks&>(parts.member) = hooks;
+  auto factory = actors::make_actor_factory(parts);
+  if (wire == nullptr) {
+    node_.emplace(setup.plan, std::move(factory), std::move(options), clock, log);
+  } else {
+    node_.emplace(setup.plan, std::move(factory), std::move(options), clock, log,
+                  runtime::Uplink{std::move(gate), *wire, types_});
+  }
+}
+
+void NodeRun::leave_trace(const std::string& path, runtime::Disk& disk) const {
+  const std::filesystem::path file(path);
+  const std::string folder = file.parent_path().string();
+  runtime::Result<void> written;
+  if (!folder.empty()) written = disk.make_folder(folder);
+  if (written.ok()) {
+    telemetry::Trace trace;
+    trace.nodes.push_back({file.stem().string(), {}, {}, node_->traces()});
+    const std::string text = telemetry::trace_json(trace);
+    written = disk.replace(path, std::as_bytes(std::span{text}));
+  }
+  if (!written.ok()) log_.warning(written.error().message);
+}
+
+void abandon(const runtime::NodeEnd& end, const runtime::Log& log) {
+  log.error(end.error->message);
+  log.error(
+      fmt::format("abandoned: {}; the process ends without them", fmt::join(end.abandoned, ", ")));
+  ::_exit(runtime::exit_code(end.error->kind));
+}
+
+}  // namespace troupe::launch

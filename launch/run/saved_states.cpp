@@ -1,0 +1,208 @@
+#include "launch/run/saved_states.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "launch/folder/metrics_file.h"
+#include "pipeline/checkpoint/checkpoint.h"
+#include "runtime/base/clock.h"
+
+namespace troupe::launch {
+namespace {
+
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+
+Result<void> check_identity(const pipeline::Checkpoint& checkpoint, const std::string& path,
+                            const TrainingSetup& setup) {
+  const auto refuse = [&](const char* what, const std::string& stored, const std::string& now) {
+    return Error{ErrorKind::kData, fmt::format("{} was written with another {}: {} there, {} now; "
+                                               "resume with the one it was written with",
+                                               path, what, stored, now)};
+  };
+  if (checkpoint.topology_hash != setup.topology_hash) {
+    return refuse("model, data, schedule, seed or batch (topology hash)",
+                  checkpoint.topology_hash.text(), setup.topology_hash.text());
+  }
+  const std::string numerics_class = setup.backend->numerics_class();
+  if (checkpoint.state.numerics_class != numerics_class) {
+    return refuse("numerics class", checkpoint.state.numerics_class, numerics_class);
+  }
+  if (checkpoint.state.data_fingerprint != setup.identity.fingerprint) {
+    return refuse("dataset (fingerprint)", checkpoint.state.data_fingerprint.text(),
+                  setup.identity.fingerprint.text());
+  }
+  return {};
+}
+
+// Kept for whoever wants to look into it, or has a newer troupe that can.
+void set_aside(const std::string& path, runtime::Disk& disk, runtime::Log& log) {
+  const std::string aside = path + ".unreadable";
+  const auto file = disk.read(path);
+  auto done = file.ok() ? disk.replace(aside, file->bytes()) : Result<void>(file.error());
+  if (done.ok()) done = disk.remove(path);
+  if (done.ok()) {
+    log.info(fmt::format("{} is now {}", path, aside));
+  } else {
+    log.warning(fmt::format("{} stays where it is: {}", path, done.error().message));
+  }
+}
+
+pipeline::TrainingState initial_state(const TrainingSetup& setup) {
+  return pipeline::initial_state(*setup.gan, setup.options, setup.backend->numerics_class(),
+                                 setup.identity.fingerprint);
+}
+
+MetricsFile metrics_of(const RunFolder& folder, runtime::Disk& disk) {
+  return {folder.file(MetricsFile::kName), disk};
+}
+
+Result<pipeline::TrainingState> begin_again(const TrainingSetup& setup, const RunFolder& folder,
+                                            runtime::Disk& disk, runtime::Log& log) {
+  ASSIGN_OR_RETURN(const std::string told, metrics_of(folder, disk).told_checkpoint());
+  if (!told.empty()) {
+    return Error{ErrorKind::kData,
+                 fmt::format("{} holds no checkpoint, but metrics.jsonl tells of one: {}; put the "
+                             "checkpoints back, or start anew with another --out",
+                             folder.checkpoints(), told)};
+  }
+  log.info(fmt::format("{} holds no checkpoint yet: resuming from the initial state",
+                       folder.checkpoints()));
+  return initial_state(setup);
+}
+
+Result<pipeline::TrainingState> read_newest_state(const TrainingSetup& setup,
+                                                  const RunFolder& folder, runtime::Disk& disk,
+                                                  runtime::Log& log) {
+  ASSIGN_OR_RETURN(const auto files, disk.list(folder.checkpoints()));
+  const auto names = pipeline::checkpoints_newest_first(files);
+  if (names.empty()) return begin_again(setup, folder, disk, log);
+  std::string reasons;
+  std::vector<std::string> unreadable;
+  for (const std::string& name : names) {
+    const std::string path = folder.checkpoints() + "/" + name;
+    auto file = disk.read(path);
+    auto checkpoint = file.ok()
+                          ? pipeline::decode_checkpoint(*file, path, *setup.gan, setup.options)
+                          : Result<pipeline::Checkpoint>(file.error());
+    if (!checkpoint.ok()) {
+      log.warning(checkpoint.error().message + "; trying the next older checkpoint");
+      reasons += "\n  " + checkpoint.error().message;
+      unreadable.push_back(path);
+      continue;
+    }
+    RETURN_IF_ERROR(check_identity(*checkpoint, path, setup));
+    for (const std::string& newer : unreadable) set_aside(newer, disk, log);
+    log.info(fmt::format("resuming from {} (epoch {}, iteration {}, slot {})", path,
+                         checkpoint->state.epoch, checkpoint->state.iteration,
+                         checkpoint->state.slot));
+    return std::move(checkpoint->state);
+  }
+  return Error{ErrorKind::kData, fmt::format("{} holds no checkpoint to resume from:{}",
+                                             folder.checkpoints(), reasons)};
+}
+
+// The best checkpoint up to `step`, as the run left it; none when there was no validation by then
+// or the file is gone.
+std::optional<pipeline::BestCheckpoint> read_best(const RunFolder& folder, runtime::Disk& disk,
+                                                  std::uint64_t step, runtime::Log& log) {
+  const auto names = disk.list(folder.checkpoints());
+  const auto has = [&](const std::string& name) {
+    return names.ok() && std::find(names->begin(), names->end(), name) != names->end();
+  };
+  if (!has(pipeline::BestCheckpoint::kFile)) return {};
+  const std::string path = folder.checkpoints() + "/" + pipeline::BestCheckpoint::kFile;
+  const auto file = disk.read(path);
+  const auto best =
+      file.ok() ? pipeline::parse_best({reinterpret_cast<const char*>(file->data()), file->size()})
+                : std::nullopt;
+  if (best && best->step <= step && has(pipeline::checkpoint_name(best->step))) return best;
+  log.warning(path + " names no checkpoint to go on from; the next validation is the best so far");
+  return {};
+}
+
+}  // namespace
+
+StartingPoint first_point(const TrainingSetup& setup) {
+  StartingPoint point;
+  point.state = std::make_shared<const pipeline::TrainingState>(initial_state(setup));
+  return point;
+}
+
+Result<StartingPoint> newest_point(const TrainingSetup& setup, const RunFolder& folder,
+                                   bool returns, runtime::Disk& disk, runtime::Log& log) {
+  ASSIGN_OR_RETURN(auto state, read_newest_state(setup, folder, disk, log));
+  const std::uint64_t step = state.step(setup.options.schedule.size());
+  StartingPoint point;
+  if (returns) {
+    ASSIGN_OR_RETURN(point.told_step, metrics_of(folder, disk).mend());
+  } else {
+    ASSIGN_OR_RETURN(const MetricsFile::Cut cut, metrics_of(folder, disk).cut(step));
+    if (!cut.problem.empty()) log.warning(cut.problem);
+    if (cut.validated) point.validated_step = step;
+  }
+  if (step > 0) point.saved_step = step;
+  point.best = read_best(folder, disk, step, log);
+  point.state = std::make_shared<const pipeline::TrainingState>(std::move(state));
+  return point;
+}
+
+Result<void> check_weak_scaling(const RunFolder& folder, runtime::Disk& disk,
+                                const config::LoadedTopology& asked, std::uint32_t members) {
+  const config::TrainSection& train = asked.topology.train;
+  if (train.scaling != config::Scaling::kWeak) return {};
+  const std::uint32_t each = train.options.micro_batches;
+  const std::uint32_t now = std::max(members, 1U);
+  ASSIGN_OR_RETURN(const auto files, disk.list(folder.checkpoints()));
+  for (const std::string& name : pipeline::checkpoints_newest_first(files)) {
+    const std::string path = folder.checkpoints() + "/" + name;
+    const auto file = disk.read(path);
+    if (!file.ok()) continue;
+    const auto found = pipeline::inspect_checkpoint(*file, path);
+    if (!found.ok()) continue;
+    const std::uint32_t before = found->micro_batches / each;
+    if (found->micro_batches % each != 0 || before == now) return {};
+    const std::string what = fmt::format(
+        "weak was begun with {} worker{} and cannot go on with {}; resume with "
+        "--workers {}",
+        before, before == 1 ? "" : "s", now, before);
+    return Error{ErrorKind::kTopology,
+                 config::problem_of(asked.origins, "train.scaling", what).text()};
+  }
+  return {};
+}
+
+Result<void> write_state(const TrainingSetup& setup, const pipeline::TrainingState& state,
+                         const RunFolder& folder, runtime::Disk& disk) {
+  pipeline::Checkpoint checkpoint;
+  checkpoint.state = state;
+  checkpoint.topology = setup.topology_text;
+  checkpoint.topology_hash = setup.topology_hash;
+  checkpoint.model = setup.topology.model_name();
+  ASSIGN_OR_RETURN(const runtime::Buffer file,
+                   pipeline::encode_checkpoint(checkpoint, *setup.gan, setup.options));
+  const std::string name = pipeline::checkpoint_name(state.step(setup.options.schedule.size()));
+  return disk.replace(folder.checkpoints() + "/" + name, file.bytes());
+}
+
+std::string orphan_folder(const std::string& name) {
+  const std::time_t now = std::chrono::system_clock::to_time_t(runtime::wall_now());
+  return fmt::format("runs/{}-{:%Y%m%d-%H%M%S}", name, fmt::localtime(now));
+}
+
+// The topology last: with it the folder is a run's.
+Result<void> write_orphan(const TrainingSetup& setup, const pipeline::TrainingState& state,
+                          const std::string& folder, runtime::Disk& disk) {
+  ASSIGN_OR_RETURN(const RunFolder run, RunFolder::create(folder, disk));
+  RETURN_IF_ERROR(write_state(setup, state, run, disk));
+  return run.write_topology(setup.topology_text, disk);
+}
+
+}  // namespace troupe::launch

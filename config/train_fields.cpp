@@ -4,7 +4,7 @@
 #include "config/list_codecs.h"
 #include "config/scalar_codecs.h"
 #include "config/topology_fields.h"
-#include "config/workers.h"
+#include "pipeline/steps/view_fields.h"
 
 namespace troupe::config {
 namespace {

@@ -29,6 +29,8 @@ using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
 
+constexpr const char* kLock = ".lock";
+
 bool holds_run(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::exists(path + "/" + RunFolder::kTopology, ignored);
@@ -54,8 +56,6 @@ bool is_going_on(const std::string& path) {
       ::open((path + "/" + kLock).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   return lock.is_open() && ::flock(lock.number(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
-
-constexpr const char* kLock = ".lock";
 
 // Files that are written whole, and so leave a temporary one where that is cut off.
 const std::array<std::string, 6> kReplaced = {

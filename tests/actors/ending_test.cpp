@@ -9,8 +9,8 @@
 #include "actors/validator.h"
 #include "pipeline/data/dataset.h"
 #include "tests/actors/theatre.h"
-#include "tests/support/json_value.h"
 #include "tests/pipeline/data_fixture.h"
+#include "tests/support/json_value.h"
 
 namespace troupe::actors {
 namespace {

@@ -1,5 +1,5 @@
-// A dataset that cannot be used gets an Error of kind kData that names file, dataset, event and what
-// was expected.
+// A dataset that cannot be used gets an Error of kind kData that names file, dataset, event and
+// what was expected.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -13,8 +13,8 @@
 
 #include "runtime/transport/zmq_frames.h"
 #include "runtime/transport/zmq_wire.h"
-#include "tests/support/process_limits.h"
 #include "tests/runtime/transport/wire_stage.h"
+#include "tests/support/process_limits.h"
 
 namespace troupe::runtime {
 namespace {

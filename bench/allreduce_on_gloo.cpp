@@ -7,8 +7,6 @@
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/tcp/device.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -16,6 +14,7 @@
 #include "bench/allreduce_case.h"
 #include "bench/forked.h"
 #include "runtime/base/error.h"
+#include "tests/support/temporary_folder.h"
 
 namespace troupe::bench {
 namespace {
@@ -86,12 +85,9 @@ AllreduceRun be_rank(const AllreduceLoad& load, std::size_t algorithm, const std
 }  // namespace
 
 AllreduceRun allreduce_on_gloo(const AllreduceLoad& load, std::size_t algorithm) {
-  std::string folder = std::filesystem::temp_directory_path() / "troupe-bench-gloo-XXXXXX";
-  CHECK(::mkdtemp(folder.data()) != nullptr, "no folder can be made");
-  AllreduceRun run =
-      run_forked(load.processes, [&](int rank) { return be_rank(load, algorithm, folder, rank); });
-  std::filesystem::remove_all(folder);
-  return run;
+  const TemporaryFolder folder;
+  return run_forked(load.processes,
+                    [&](int rank) { return be_rank(load, algorithm, folder.path(), rank); });
 }
 
 }  // namespace troupe::bench

@@ -2,10 +2,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <filesystem>
 #include <memory>
 #include <vector>
 
@@ -19,6 +17,7 @@
 #include "runtime/base/heap.h"
 #include "runtime/node/node.h"
 #include "runtime/transport/zmq_wire.h"
+#include "tests/support/temporary_folder.h"
 
 namespace troupe::bench {
 namespace {
@@ -52,7 +51,7 @@ struct Job {
   }
 };
 
-// Of the only View.
+// The id of the only View.
 constexpr pipeline::ViewId kView{1, 1};
 
 // In the place of a replica: contributes the same buffer step after step, and puts what comes back
@@ -290,14 +289,10 @@ AllreduceRun be_rank(const Job& job, const Addresses& addresses, int rank) {
 
 AllreduceRun allreduce_on_troupe(const AllreduceLoad& load, AllreduceFormat format,
                                  AllreduceMedium medium) {
-  std::string folder = "/tmp/troupe-bench-allreduce-XXXXXX";
-  CHECK(::mkdtemp(folder.data()) != nullptr, "no folder can be made");
-  const Job job{load, format, medium, folder};
+  const TemporaryFolder folder;
+  const Job job{load, format, medium, folder.path()};
   const Addresses addresses;
-  AllreduceRun run =
-      run_forked(load.processes, [&](int rank) { return be_rank(job, addresses, rank); });
-  std::filesystem::remove_all(folder);
-  return run;
+  return run_forked(load.processes, [&](int rank) { return be_rank(job, addresses, rank); });
 }
 
 }  // namespace troupe::bench

@@ -15,6 +15,7 @@
 
 #include "bench/allreduce_bounds.h"
 #include "bench/allreduce_case.h"
+#include "bench/spread.h"
 
 namespace troupe::bench {
 
@@ -43,11 +44,6 @@ struct Contender {
   std::vector<double> rates{};     // bytes of the buffer a second, in GB
   std::vector<double> per_core{};  // the same, a second of a core
 };
-
-double median(std::vector<double> samples) {
-  std::sort(samples.begin(), samples.end());
-  return samples[samples.size() / 2];
-}
 
 #ifdef TROUPE_WITH_GLOO
 // The fastest of a look at each.
@@ -101,15 +97,14 @@ void print_table(const AllreduceLoad& load, const std::vector<Contender>& all,
                  const std::string& gloo) {
   fmt::print("{}, {} processes{}\n", size_text(load.bytes), load.processes, gloo);
   for (const Contender& one : all) {
-    const auto [low, high] = std::minmax_element(one.rates.begin(), one.rates.end());
-    const double rate = median(one.rates);
-    fmt::print("  {:<28}{:8.3f} GB/s (min {:.3f}, max {:.3f}), {:10.1f} us", one.name, rate, *low,
-               *high, 1e-3 * static_cast<double>(load.bytes) / rate);
-    fmt::print("; {:.3f} GB per core second", median(one.per_core));
+    const auto [rate, low, high] = spread_of(one.rates);
+    fmt::print("  {:<28}{:8.3f} GB/s (min {:.3f}, max {:.3f}), {:10.1f} us", one.name, rate, low,
+               high, 1e-3 * static_cast<double>(load.bytes) / rate);
+    fmt::print("; {:.3f} GB per core second", spread_of(one.per_core).median);
     const char* separator = "\n     ";
     for (const Contender& other : all) {
       if (!one.ours || other.ours) continue;
-      fmt::print("{} {:.2f} of {}", separator, rate / median(other.rates), other.name);
+      fmt::print("{} {:.2f} of {}", separator, rate / spread_of(other.rates).median, other.name);
       separator = ",";
     }
     fmt::print("\n");

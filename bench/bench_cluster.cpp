@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,16 +11,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "bench/slow_consumer.h"
-#include "runtime/base/random.h"
-#include "tests/pipeline/data_fixture.h"
+#include "bench/spread.h"
 #include "tests/support/process.h"
+#include "tests/support/temporary_folder.h"
 
 namespace troupe::bench {
 namespace {
@@ -29,53 +26,20 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kHangSeconds = 120;
-// What a process may take more than it had after its first second: buffers of credits, not of time.
+// A process may take so much more than it had after its first second: buffers of credits, not of
+// time.
 constexpr double kMostGrowthMegabytes = 16;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// A folder with a topology for each model, gone with the object.
-class Folder {
- public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "troupe-bench-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) std::abort();
-    path_ = name;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
-
-void write_toy(const Folder& folder) {
-  constexpr std::size_t kEvents = 200;
-  std::vector<float> cells(kEvents * 64), target(kEvents * 2);
-  for (std::uint32_t i = 0; i < cells.size(); ++i) {
-    cells[i] = static_cast<float>(runtime::random_uniform({.seed = 1}, i)) * 0.1f;
-  }
-  for (std::size_t i = 0; i < kEvents; ++i)
-    target[2 * i + 1] = 10.0f + 2.0f * static_cast<float>(i);
-  pipeline::Hdf5Scribe file(folder.file("toy.h5"));
-  file.add("ECAL", {kEvents, 4, 4, 4}, cells, {.chunk = {16, 4, 4, 4}, .gzip = 1});
-  file.add("target", {kEvents, 2}, target);
-}
-
-void write_topology(const Folder& folder, const std::string& model) {
-  const std::string data = model == "toy" ? "train: toy.h5"
-                                          : "train: synthetic, synthetic: {events: 400, seed: 1}, "
-                                            "preprocessing: {power: 0.35}";
-  std::ofstream(folder.file(model + ".yaml"))
-      << "name: bench\nmodel: {zoo: " << model << "}\ndata: {" << data << "}\n"
+void write_topology(const TemporaryFolder& folder, const std::string& model) {
+  const std::string power = model == "toy" ? "1" : "0.35";
+  std::ofstream(folder / (model + ".yaml"))
+      << "name: bench\nmodel: {zoo: " << model << "}\n"
+      << "data: {train: synthetic, synthetic: {events: 400, seed: 1}, preprocessing: {power: "
+      << power << "}}\n"
       << "train: {epochs: 1000000, micro_batch: 4, micro_batches: 8, seed: 1}\n"
       << "actors:\n  checkpointer: {every: none}\n  validator: {every: none}\n";
 }
@@ -84,27 +48,18 @@ struct Times {
   double start_s = 0, stop_s = 0;
 };
 
-bool has_step(const std::string& metrics) {
-  std::ifstream file(metrics);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  return text.find(R"("kind":"step")") != std::string::npos;
-}
-
 // False, and a word about it, when the run did not end as a stopped run does.
-bool measure(const Folder& folder, const std::string& model, int workers, Times& times) {
-  const std::string out = folder.file("run");
+bool measure(const TemporaryFolder& folder, const std::string& model, int workers, Times& times) {
+  const std::string out = folder / "run";
   std::error_code ignored;
   fs::remove_all(out, ignored);
   const auto begin = Clock::now();
-  Process run({TROUPE_BINARY, "run", folder.file(model + ".yaml"), "--out", out, "--workers",
-               std::to_string(workers)},
-              {.timeout = std::chrono::seconds(2 * kHangSeconds)});
-  while (!has_step(out + "/metrics.jsonl") && run.running() &&
-         seconds_since(begin) < kHangSeconds) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  Process run({TROUPE_BINARY, "run", folder / (model + ".yaml"), "--out", out, "--workers",
+               std::to_string(workers)});
+  const bool started = run.wait_until([&] {
+    return read_text(out + "/metrics.jsonl").find(R"("kind":"step")") != std::string::npos;
+  });
   times.start_s = seconds_since(begin);
-  const bool started = run.running() && times.start_s < kHangSeconds;
   const auto asked = Clock::now();
   if (run.running()) run.send(started ? SIGTERM : SIGKILL);
   const ProcessEnd end = run.wait();  // it ends when all its processes have
@@ -115,15 +70,13 @@ bool measure(const Folder& folder, const std::string& model, int workers, Times&
   return false;
 }
 
-std::string spread(std::vector<double> samples) {
-  std::sort(samples.begin(), samples.end());
-  return fmt::format("{:6.3f} s (min {:.3f}, max {:.3f})", samples[samples.size() / 2],
-                     samples.front(), samples.back());
+std::string spread(const std::vector<double>& samples) {
+  const auto [median, lowest, highest] = spread_of(samples);
+  return fmt::format("{:6.3f} s (min {:.3f}, max {:.3f})", median, lowest, highest);
 }
 
 bool starts_and_stops(bool small) {
-  const Folder folder;
-  write_toy(folder);
+  const TemporaryFolder folder;
   for (const char* model : {"toy", "gan3d_12"}) write_topology(folder, model);
   const int repeats = small ? 1 : 7;
   bool right = true;

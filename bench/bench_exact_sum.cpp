@@ -4,16 +4,15 @@
 //
 // gan3d_51's generator has 1.36 million weights; 16 million are beyond every cache.
 
-#include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "bench/median_reporter.h"
 #include "model/exact_sum.h"
 #include "model/optimiser.h"
 #include "runtime/base/random.h"
@@ -100,18 +99,6 @@ void time_case(benchmark::State& state, void (*run)(Data&), std::int64_t bytes_p
   state.SetBytesProcessed(state.iterations() * state.range(0) * bytes_per_element);
 }
 
-// The usual table, and the medians of processor time for the ratios below it.
-class MedianReporter final : public benchmark::ConsoleReporter {
- public:
-  void ReportRuns(const std::vector<Run>& runs) override {
-    ConsoleReporter::ReportRuns(runs);
-    for (const Run& run : runs) {
-      if (run.aggregate_name == "median") medians[run.run_name.str()] = run.cpu_accumulated_time;
-    }
-  }
-  std::map<std::string, double> medians;
-};
-
 int run(char* program, bool small) {
   if (!results_are_right()) {
     fmt::print(stderr, "wrong results\n");
@@ -119,14 +106,7 @@ int run(char* program, bool small) {
   }
   const std::vector<std::int64_t> sizes =
       small ? std::vector<std::int64_t>{100'000} : std::vector<std::int64_t>{1'364'983, 16'000'000};
-  std::vector<std::string> arguments{
-      program, "--benchmark_repetitions=9", "--benchmark_report_aggregates_only=true",
-      "--benchmark_enable_random_interleaving=true",
-      small ? "--benchmark_min_time=0.005" : "--benchmark_min_time=0.1"};
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  int count = static_cast<int>(pointers.size());
-  benchmark::Initialize(&count, pointers.data());
+  initialise_benchmarks(program, small ? 0.005 : 0.1);
   const auto add = [&](const std::string& name, void (*function)(Data&), std::int64_t bytes) {
     auto* registered = benchmark::RegisterBenchmark(name.c_str(), time_case, function, bytes);
     for (const std::int64_t size : sizes) registered->Arg(size);
@@ -141,8 +121,8 @@ int run(char* program, bool small) {
   fmt::print("Speed as a fraction of the memory's, medians of 9:\n");
   for (const Case& c : kCases) {
     for (const std::int64_t size : sizes) {
-      const double own = reporter.medians[fmt::format("{}/{}", c.name, size)];
-      const double bound = reporter.medians[fmt::format("{}_bound/{}", c.name, size)];
+      const double own = reporter.of(c.name, size);
+      const double bound = reporter.of(std::string(c.name) + "_bound", size);
       fmt::print("  {:<13} {:>10} elements: {:.2f}\n", c.name, size, bound / own);
     }
   }

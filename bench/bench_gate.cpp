@@ -3,24 +3,23 @@
 // back over the wire. Each medium is verified before it is timed, and alternates with the others.
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "bench/gate_actors.h"
+#include "bench/spread.h"
 #include "runtime/base/clock.h"
 #include "runtime/transport/zmq_wire.h"
+#include "tests/support/process.h"
 
 namespace troupe::bench {
 namespace {
 
-using runtime::Node;
 using runtime::ZmqWire;
 using runtime::ZmqWireOptions;
 
@@ -37,21 +36,6 @@ constexpr Medium kMedia[] = {{"in process", "", false},
                              {"ipc, inline", "ipc:///tmp/troupe-bench-gate-", false},
                              {"tcp", "tcp://127.0.0.1:0", false}};
 
-void run_node(const GateLoad& load, const std::string& name, ZmqWire& wire,
-              const std::string& listener, GateRun& consumed, GateRun& produced) {
-  runtime::Log log = runtime::Log::silent();
-  runtime::GateOptions gate;
-  gate.node = name;
-  if (name != "consumers") gate.first_address = listener;
-  gate.incarnation = static_cast<std::uint64_t>(::getpid());
-  // The machine may be busy with something else, and nobody is to be taken for dead over it.
-  gate.dead_after = std::chrono::seconds(30);
-  Node node(gate_plan(load, "consumers", "producers"), gate_actors(load, consumed, produced), {},
-            kClock, log, runtime::Uplink{std::move(gate), wire, gate_types()});
-  const runtime::NodeEnd end = node.run();
-  if (end.error) consumed.complaint = produced.complaint = end.error->message;
-}
-
 ZmqWireOptions options_of(const Medium& medium) {
   ZmqWireOptions options;
   options.clock = &kClock;
@@ -60,29 +44,27 @@ ZmqWireOptions options_of(const Medium& medium) {
 }
 
 // The child's whole life: reads the address, sends, and writes what it took.
-[[noreturn]] void produce(const Medium& medium, const GateLoad& load, int addresses, int results) {
-  GateRun consumed, produced;
+int produce(const Medium& medium, const GateLoad& load, int addresses, int results) {
+  GateRun produced;
   {
     char address[256] = "";
     const ssize_t length = ::read(addresses, address, sizeof(address) - 1);
-    if (length <= 0) std::_Exit(1);
+    if (length <= 0) return 1;
     auto wire = std::move(ZmqWire::open(options_of(medium))).value();
-    run_node(load, "producers", *wire, address, consumed, produced);
+    produced = run_gate_node(load, *wire, address, false);
   }
   const bool told = ::write(results, &produced.core_seconds, sizeof(double)) == sizeof(double);
-  std::_Exit(told && produced.complaint.empty() ? 0 : 1);
+  return told && produced.complaint.empty() ? 0 : 1;
 }
 
 GateRun run_between_processes(const Medium& medium, const GateLoad& load) {
   int addresses[2], results[2];
   CHECK(::pipe(addresses) == 0 && ::pipe(results) == 0, "no descriptors are left");
   // No thread of an earlier run is left, so the child may go on with everything.
-  const pid_t child = ::fork();
-  CHECK(child >= 0, "no process can be started");
-  if (child == 0) produce(medium, load, addresses[0], results[1]);
+  ForkedProcess child([&] { return produce(medium, load, addresses[0], results[1]); });
   ::close(addresses[0]);
   ::close(results[1]);
-  GateRun consumed, produced;
+  GateRun consumed;
   {
     ZmqWireOptions options = options_of(medium);
     options.listen = medium.listen;
@@ -93,35 +75,19 @@ GateRun run_between_processes(const Medium& medium, const GateLoad& load) {
     CHECK(::write(addresses[1], address.data(), address.size()) ==
               static_cast<ssize_t>(address.size()),
           "the child is gone");
-    run_node(load, "consumers", *wire, address, consumed, produced);
+    consumed = run_gate_node(load, *wire, address, true);
   }
   double cores = 0;
   if (::read(results[0], &cores, sizeof(cores)) != sizeof(cores)) consumed.complaint = "no result";
   ::close(addresses[1]);
   ::close(results[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  if (status != 0 && consumed.complaint.empty()) consumed.complaint = "the producer failed";
+  if (child.status() != 0 && consumed.complaint.empty()) consumed.complaint = "the producer failed";
   consumed.core_seconds += cores;
   return consumed;
 }
 
-GateRun run_in_process(const GateLoad& load) {
-  GateRun consumed, produced;
-  runtime::Log log = runtime::Log::silent();
-  Node node(gate_plan(load, "", ""), gate_actors(load, consumed, produced), {}, kClock, log);
-  const runtime::NodeEnd end = node.run();
-  if (end.error) consumed.complaint = end.error->message;
-  return consumed;
-}
-
 GateRun run(const Medium& medium, const GateLoad& load) {
-  return *medium.listen == '\0' ? run_in_process(load) : run_between_processes(medium, load);
-}
-
-double median(std::vector<double> samples) {
-  std::sort(samples.begin(), samples.end());
-  return samples[samples.size() / 2];
+  return *medium.listen == '\0' ? run_gate_node(load) : run_between_processes(medium, load);
 }
 
 void print_line(const Medium& medium, const GateLoad& load, const std::vector<GateRun>& runs) {
@@ -134,9 +100,9 @@ void print_line(const Medium& medium, const GateLoad& load, const std::vector<Ga
     rates.push_back(work / one.seconds);
     per_core.push_back(work / one.core_seconds);
   }
-  const auto [low, high] = std::minmax_element(rates.begin(), rates.end());
+  const auto [median, low, high] = spread_of(rates);
   fmt::print("  {:<19}{:9.3f} {} (min {:.3f}, max {:.3f}); {:.3f} per core second\n", medium.name,
-             median(rates), small ? "million messages/s" : "GB/s", *low, *high, median(per_core));
+             median, small ? "million messages/s" : "GB/s", low, high, spread_of(per_core).median);
 }
 
 // False: a result was wrong.

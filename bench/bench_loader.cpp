@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <chrono>
@@ -21,9 +20,11 @@
 #include <string>
 #include <vector>
 
+#include "bench/spread.h"
 #include "pipeline/data/dataset.h"
 #include "pipeline/data/sampler.h"
 #include "pipeline/data/shower_dataset.h"
+#include "tests/support/temporary_folder.h"
 
 namespace troupe::bench {
 namespace {
@@ -43,23 +44,11 @@ struct Run {
   std::string folder;
 };
 
-struct Rates {
-  double median = 0;  // events per second
-  double lowest = 0;
-  double highest = 0;
-};
-
 // Sums over what was read, by which readings are compared.
 struct Checksum {
   double cells = 0;
   double energies = 0;
 };
-
-Rates rates_of(std::uint64_t events, std::vector<double> seconds) {
-  std::sort(seconds.begin(), seconds.end());
-  const auto rate = [&](double s) { return static_cast<double>(events) / s; };
-  return {rate(seconds[seconds.size() / 2]), rate(seconds.back()), rate(seconds.front())};
-}
 
 enum class Order { kOfFile, kWindows, kWhole };
 
@@ -68,7 +57,7 @@ const char* text(Order order) {
   return order == Order::kWindows ? "windows" : "shuffled";
 }
 
-void print_rates(Order order, const char* reader, const Rates& rates) {
+void print_rates(Order order, const char* reader, const Spread& rates) {
   const double megabytes = kImageBytes / 1e6;
   fmt::print("  {:<9} {:<32} {:8.0f} events/s {:7.0f} MB/s (min {:.0f}, max {:.0f})\n", text(order),
              reader, rates.median, rates.median * megabytes, rates.lowest * megabytes,
@@ -120,14 +109,14 @@ double seconds_to_read(Dataset& dataset, const std::vector<std::uint64_t>& ids) 
 }
 
 // A fresh Dataset for each repeat, unless the cache is in memory.
-Rates time_ours(const Run& run, const std::string& path, CacheMode cache, bool shuffled) {
+Spread time_ours(const Run& run, const std::string& path, CacheMode cache, bool shuffled) {
   std::vector<double> seconds;
   std::optional<Dataset> dataset;
   for (int i = 0; i < run.repeats; ++i) {
     if (!dataset || cache == CacheMode::kNone) dataset = open_file(run, path, cache);
     seconds.push_back(seconds_to_read(*dataset, order_of(*dataset, shuffled)));
   }
-  return rates_of(run.events, seconds);
+  return rates_of(static_cast<double>(run.events), seconds);
 }
 
 Checksum checksum_of(const Run& run, const std::string& path,
@@ -171,8 +160,7 @@ struct Peer {
 // What Troupe does itself: out of the file, as it lies in the page cache, and out of its memory
 // cache.
 struct Ours {
-  Rates file;
-  Rates memory;
+  Spread file, memory;  // events per second
 };
 
 struct PeerResult {
@@ -227,7 +215,7 @@ bool compare(const Run& run, const std::string& path, const Peer& peer, Order or
     fmt::print(stderr, "{}: {} read other values\n", path, peer.name);
     return false;
   }
-  const Rates rates = rates_of(ids.size(), result->seconds);
+  const Spread rates = rates_of(static_cast<double>(ids.size()), result->seconds);
   const double aim = shuffled ? peer.aim_shuffled : peer.aim_in_order;
   print_rates(order, fmt::format("{}, {} events", peer.name, ids.size()).c_str(), rates);
   // Only out of windows does Troupe shuffle what it reads from a file.
@@ -266,9 +254,8 @@ bool bench_file(const Run& run, const std::string& path, const char* title) {
 }
 
 int run_bench(bool small) {
-  std::string folder = (std::filesystem::temp_directory_path() / "troupe-bench-XXXXXX").string();
-  CHECK(::mkdtemp(folder.data()) != nullptr, "no temporary folder");
-  const Run run{small ? 320u : 8000u, small ? 64u : 1000u, small ? 1 : 5, folder};
+  const TemporaryFolder folder;
+  const Run run{small ? 320u : 8000u, small ? 64u : 1000u, small ? 1 : 5, folder.path()};
   fmt::print(
       "Troupe has {} threads, h5py one, the DataLoader two workers. Troupe and h5py in order read\n"
       "all events, in slices of {}; the others read event by event, and the first {} of the "
@@ -282,14 +269,12 @@ int run_bench(bool small) {
   bool right = generator.ok();
   for (const int level : {0, 4}) {
     options.gzip_level = level;
-    const std::string path = fmt::format("{}/{}.h5", folder, level > 0 ? "gzip" : "plain");
+    const std::string path = folder / (level > 0 ? "gzip.h5" : "plain.h5");
     const auto written = pipeline::write_shower_dataset(options, path, team);
     CHECK(written.ok(), written.ok() ? "" : written.error().message);
     right = right && holds_the_showers(run, path, *generator, team) &&
             bench_file(run, path, level > 0 ? "gzip" : "plain");
   }
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
   return right ? 0 : 1;
 }
 

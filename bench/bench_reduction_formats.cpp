@@ -4,17 +4,16 @@
 // 65,536 elements are a segment of 256 KiB, as a ring sends them; 16 million are beyond most
 // caches.
 
-#include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "bench/median_reporter.h"
 #include "pipeline/steps/error_feedback.h"
 #include "pipeline/steps/reduction_format.h"
 #include "runtime/base/random.h"
@@ -104,18 +103,6 @@ void time_work(benchmark::State& state, void (*run)(Data&), ReductionFormat form
                           static_cast<std::int64_t>(sizeof(float)));
 }
 
-// The usual table, and the medians of processor time in microseconds for the ratios below it.
-class MedianReporter final : public benchmark::ConsoleReporter {
- public:
-  void ReportRuns(const std::vector<Run>& runs) override {
-    ConsoleReporter::ReportRuns(runs);
-    for (const Run& run : runs) {
-      if (run.aggregate_name == "median") medians[run.run_name.str()] = run.GetAdjustedCPUTime();
-    }
-  }
-  std::map<std::string, double> medians;
-};
-
 int run(char* program, bool small) {
   if (!results_are_right()) {
     fmt::print(stderr, "wrong results\n");
@@ -123,14 +110,7 @@ int run(char* program, bool small) {
   }
   const std::vector<std::int64_t> sizes =
       small ? std::vector<std::int64_t>{65'536} : std::vector<std::int64_t>{65'536, 16'000'000};
-  std::vector<std::string> arguments{
-      program, "--benchmark_repetitions=9", "--benchmark_report_aggregates_only=true",
-      "--benchmark_enable_random_interleaving=true",
-      small ? "--benchmark_min_time=0.002" : "--benchmark_min_time=0.03"};
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  int count = static_cast<int>(pointers.size());
-  benchmark::Initialize(&count, pointers.data());
+  initialise_benchmarks(program, small ? 0.002 : 0.03);
   const auto add = [&](const std::string& name, void (*function)(Data&), ReductionFormat format) {
     auto* registered = benchmark::RegisterBenchmark(name.c_str(), time_work, function, format);
     for (const std::int64_t size : sizes) registered->Arg(size);
@@ -146,13 +126,13 @@ int run(char* program, bool small) {
   benchmark::RunSpecifiedBenchmarks(&reporter);
   fmt::print("Speed as a fraction of memcpy's, medians of 9:\n");
   for (const std::int64_t size : sizes) {
-    const double bound = reporter.medians[fmt::format("memcpy/{}", size)];
+    const double bound = reporter.of("memcpy", size);
     const double kilobytes = static_cast<double>(size) * sizeof(float) * 1e-3;
     fmt::print("  {} elements: memcpy {:.1f} GB/s of floats\n", size, kilobytes / bound);
     for (const Format& format : kFormats) {
       fmt::print("    {}:", format.name);
       for (const Work& work : kWorks) {
-        const double own = reporter.medians[fmt::format("{}_{}/{}", format.name, work.name, size)];
+        const double own = reporter.of(fmt::format("{}_{}", format.name, work.name), size);
         fmt::print(" {} {:.2f}", work.name, bound / own);
       }
       fmt::print("\n");

@@ -10,20 +10,10 @@
 #include <vector>
 
 #include "bench/runtime_cases.h"
+#include "bench/spread.h"
 
 namespace troupe::bench {
 namespace {
-
-struct Rates {
-  double median = 0;
-  double lowest = 0;
-  double highest = 0;
-};
-
-Rates rates_of(std::vector<double> samples) {
-  std::sort(samples.begin(), samples.end());
-  return {samples[samples.size() / 2], samples.front(), samples.back()};
-}
 
 struct Question {
   const char* title;
@@ -62,7 +52,7 @@ bool sample(System& system, const Question& question) {
 }
 
 void print_line(const System& system, const Question& question, double ours) {
-  const Rates rates = rates_of(system.rates);
+  const Spread rates = spread_of(system.rates);
   const double ratio = ours / rates.median;
   if (question.run.pattern == RuntimeCase::Pattern::kPingPong) {
     fmt::print("  {:<16}{:7.3f} us a turn (min {:.3f}, max {:.3f}); Troupe/this {:.2f}\n",
@@ -83,7 +73,7 @@ bool compare(const Question& question, int repeats) {
   }
   fmt::print("{}, {} scheduler thread{} (ratios are of speed: over 1, Troupe is faster)\n",
              question.title, question.run.threads, question.run.threads == 1 ? "" : "s");
-  const double ours = rates_of(all[0].rates).median;
+  const double ours = spread_of(all[0].rates).median;
   for (const System& system : all) print_line(system, question, ours);
   std::fflush(stdout);
   return true;

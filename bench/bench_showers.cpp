@@ -10,6 +10,7 @@
 #include <numbers>
 #include <vector>
 
+#include "bench/spread.h"
 #include "pipeline/data/shower_generator.h"
 
 namespace troupe::bench {
@@ -43,8 +44,7 @@ double response(DetectorKind kind, std::size_t events, runtime::ThreadTeam& team
   return sum / generator.detector().units_per_gev / static_cast<double>(events) / 2.0188;
 }
 
-std::vector<double> rates(DetectorKind kind, int repeats, std::size_t events,
-                          runtime::ThreadTeam& team) {
+Spread rates(DetectorKind kind, int repeats, std::size_t events, runtime::ThreadTeam& team) {
   const ShowerGenerator generator = generator_of({.detector = kind});
   std::vector<Primary> primaries(events);
   std::vector<float> cells(events * generator.detector().cells());
@@ -55,8 +55,7 @@ std::vector<double> rates(DetectorKind kind, int repeats, std::size_t events,
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     found.push_back(static_cast<double>(events) / taken.count());
   }
-  std::sort(found.begin(), found.end());
-  return found;
+  return spread_of(found);
 }
 
 int run(bool small) {
@@ -70,17 +69,16 @@ int run(bool small) {
       fmt::print(stderr, "{}: response {:.3f} of Geant4's\n", name, found);
       return 1;
     }
-    const std::vector<double> alone = rates(kind, small ? 3 : 7, events, one);
-    const std::vector<double> both = rates(kind, small ? 3 : 7, events, two);
+    const Spread alone = rates(kind, small ? 3 : 7, events, one);
+    const Spread both = rates(kind, small ? 3 : 7, events, two);
     fmt::print("{}: response {:.3f} of Geant4's\n", name, found);
-    for (const auto& [threads, sorted] : {std::pair{1, alone}, std::pair{2, both}}) {
-      const double median = sorted[sorted.size() / 2];
+    for (const auto& [threads, rate] : {std::pair{1, alone}, std::pair{2, both}}) {
       fmt::print("  {} thread{} {:8.0f} events/s (min {:.0f}, max {:.0f})", threads,
-                 threads == 1 ? " " : "s", median, sorted.front(), sorted.back());
+                 threads == 1 ? " " : "s", rate.median, rate.lowest, rate.highest);
       if (threads == 1 && kind == DetectorKind::kFixed25) {
-        fmt::print(", {:.1f} x the aim of {:.0f}", median / kAim, kAim);
+        fmt::print(", {:.1f} x the aim of {:.0f}", rate.median / kAim, kAim);
       }
-      if (threads == 2) fmt::print(", {:.2f} x one thread", median / alone[alone.size() / 2]);
+      if (threads == 2) fmt::print(", {:.2f} x one thread", rate.median / alone.median);
       fmt::print("\n");
     }
   }

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "bench/answering.h"
+#include "bench/spread.h"
 #include "bench/training_on_troupe.h"
 
 namespace troupe::bench {
@@ -44,16 +45,6 @@ struct Extent {
 
 const Extent kFull{{{"gan3d_25", 19.3, 8}, {"gan3d_51", 80.8, 4}}, {1, 2}, 5, true};
 const Extent kSmall{{{"gan3d_25", 19.3, 2}}, {1}, 1, false};
-
-struct Summary {
-  double median = 0.0, lowest = 0.0, highest = 0.0;
-};
-
-// Events per second from the seconds of iterations.
-Summary rates(std::vector<double> seconds, double events) {
-  std::sort(seconds.begin(), seconds.end());
-  return {events / seconds[seconds.size() / 2], events / seconds.back(), events / seconds.front()};
-}
 
 // One of the two that train, with what it measured.
 class Side {
@@ -88,8 +79,8 @@ class Side {
     return true;
   }
 
-  Summary rate(double events) const { return rates(wall_, events); }
-  double processor_seconds(double events) const { return 1 / rates(processor_, events).median; }
+  Spread rate(double events) const { return rates_of(events, wall_); }
+  double processor_seconds(double events) const { return 1 / rates_of(events, processor_).median; }
   long peak_mebibytes() {
     const auto answer = ask("peak");
     return answer ? std::stol(*answer) / 1024 : 0;
@@ -153,10 +144,10 @@ class Pair {
     return ours_.time_iteration() && (!peer_.ready() || peer_.time_iteration());
   }
 
-  Summary rate() const { return ours_.rate(model_.events); }
+  Spread rate() const { return ours_.rate(model_.events); }
 
   void print() {
-    const Summary ours = rate();
+    const Spread ours = rate();
     const double our_work = ours_.processor_seconds(model_.events);
     fmt::print("{}, {} events, {} thread{}, {}: ours {:.2f} events/s [{:.2f}, {:.2f}]", model_.name,
                model_.events, threads_, threads_ == 1 ? "" : "s", precision_, ours.median,
@@ -166,7 +157,7 @@ class Pair {
       print_detail("ours", ours_, ours, our_work);
       return;
     }
-    const Summary peer = peer_.rate(model_.events);
+    const Spread peer = peer_.rate(model_.events);
     const double peer_work = peer_.processor_seconds(model_.events);
     fmt::print(", PyTorch {:.2f} [{:.2f}, {:.2f}], ratio {:.2f}\n", peer.median, peer.lowest,
                peer.highest, ours.median / peer.median);
@@ -218,7 +209,7 @@ class Pair {
     return peer_.ready() && peer_.ask("time 1");
   }
 
-  void print_detail(const char* name, Side& side, const Summary& rate, double work) {
+  void print_detail(const char* name, Side& side, const Spread& rate, double work) {
     fmt::print("  {:<7} {:5.1f} GFLOP/s, {:.3f} s of processor an event, peak memory {} MiB; {}\n",
                name, rate.median * model_.gflop_per_event, work, side.peak_mebibytes(),
                side.version());

@@ -22,6 +22,10 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import runs  # noqa: E402
+
 WORKERS = 3
 
 TOPOLOGY = """name: deaths
@@ -30,23 +34,6 @@ data: {train: synthetic, synthetic: {events: 200, seed: 1}, preprocessing: {powe
 train: {epochs: 1000, iterations: ITERATIONS, micro_batch: 1, micro_batches: 3, seed: 1}
 actors: {checkpointer: {every: none}, validator: {every: none}}
 """
-
-
-class Tail:
-    """Lines of a growing file, each with the moment it was seen."""
-
-    def __init__(self, path):
-        self.path, self.position, self.rest = path, 0, ""
-
-    def lines(self):
-        if not os.path.exists(self.path):
-            return []
-        with open(self.path) as file:
-            file.seek(self.position)
-            text = self.rest + file.read()
-            self.position = file.tell()
-        *whole, self.rest = text.split("\n")
-        return whole
 
 
 def children_with(words, mark):
@@ -66,22 +53,12 @@ def children_with(words, mark):
 
 
 def start(command, folder):
-    environment = dict(os.environ, TROUPE_BENCH=folder, OMP_NUM_THREADS="1")
-    with open(f"{folder}/log", "w") as log:
-        return subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
-
-
-def fail(folder, what):
-    with open(f"{folder}/log") as log:
-        sys.exit(f"deaths.py: {what}\n{log.read()[-3000:]}")
+    return runs.Program(command, folder, TROUPE_BENCH=folder, OMP_NUM_THREADS="1")
 
 
 def undisturbed(troupe, folder):
-    process = start([troupe, "run", f"{folder}/run.yaml", "--out", f"{folder}/whole"], folder)
-    if process.wait() != 0:
-        fail(folder, "the run without deaths failed")
-    with open(f"{folder}/whole/summary.json") as file:
-        return json.load(file)
+    start([troupe, "run", f"{folder}/run.yaml", "--out", f"{folder}/whole"], folder).finish()
+    return runs.summary_of(f"{folder}/whole")
 
 
 def with_deaths(troupe, folder, number, whole, dice):
@@ -89,10 +66,10 @@ def with_deaths(troupe, folder, number, whole, dice):
     out = f"{folder}/{number}"
     command = [troupe, "run", f"{folder}/run.yaml", "--out", out, "--workers", str(WORKERS)]
     process = start(command, folder)
-    tail, told, between, waits = Tail(f"{out}/metrics.jsonl"), [], [], []
+    tail, told, between, waits = runs.Tail(f"{out}/metrics.jsonl"), [], [], []
     last = killed = None  # when the newest step was seen, and when one was killed since
     viewed, next_step, next_kill = False, None, None  # from which step on, and then when
-    while process.poll() is None:
+    while process.runs():
         now = time.monotonic()
         for line in map(json.loads, tail.lines()):
             viewed = viewed or line["kind"] == "view"
@@ -115,12 +92,12 @@ def with_deaths(troupe, folder, number, whole, dice):
                 os.kill(dice.choice(victims), signal.SIGKILL)
         time.sleep(0.001)
     told += [line["step"] for line in map(json.loads, tail.lines()) if line["kind"] == "step"]
-    with open(f"{out}/summary.json") as file:
-        summary = json.load(file)
-    if process.returncode != 0 or summary["state_hash"] != whole["state_hash"]:
-        fail(folder, f"run {number}: {summary}")
+    process.finish()
+    summary = runs.summary_of(out)
+    if summary["state_hash"] != whole["state_hash"]:
+        process.fail(f"run {number}: {summary}")
     if told != list(range(whole["steps"])) or summary["ledger"] != whole["ledger"]:
-        fail(folder, f"run {number}: steps or events are missing, or told twice: {told}")
+        process.fail(f"run {number}: steps or events are missing, or told twice: {told}")
     return waits, between
 
 
@@ -130,9 +107,9 @@ def torchrun_with_deaths(folder, kills, dice):
     command = ["/usr/bin/python3", f"{HERE}/elastic_peer.py", "--launch", str(WORKERS), "gan3d_25",
                str(WORKERS), f"{folder}/torch"]
     process = start(command, folder)
-    tail, between, waits, repeated = Tail(f"{folder}/torch/iterations"), [], [], []
+    tail, between, waits, repeated = runs.Tail(f"{folder}/torch/iterations"), [], [], []
     last = killed = next_kill = newest = None
-    while process.poll() is None and len(waits) < kills:
+    while process.runs() and len(waits) < kills:
         now = time.monotonic()
         for line in tail.lines():
             number = int(line)
@@ -150,10 +127,10 @@ def torchrun_with_deaths(folder, kills, dice):
                 killed = time.monotonic()
                 os.kill(dice.choice(victims), signal.SIGKILL)
         time.sleep(0.001)
-    if process.poll() is not None:
-        fail(folder, "torchrun ended")
-    process.terminate()
-    process.wait()
+    if not process.runs():
+        process.fail("torchrun ended")
+    process.process.terminate()
+    process.process.wait()
     return waits, repeated, between
 
 
@@ -173,25 +150,23 @@ def main():
     if len(words) != 1:
         sys.exit(__doc__)
     troupe = os.path.abspath(words[0])
-    runs, iterations, kills = (1, 24, 1) if small else (25, 12, 20)
+    rounds, iterations, kills = (1, 24, 1) if small else (25, 12, 20)
     model, power = ("gan3d_12", "0.35") if small else ("gan3d_25", "1")
     dice = random.Random(1)
     print(f"{'':<46} {'':>5} {'least':>9} {'median':>9} {'90 %':>9} {'most':>9}  ms")
     with tempfile.TemporaryDirectory(prefix="troupe-bench-deaths-") as folder:
-        with open(f"{folder}/run.yaml", "w") as file:
-            file.write(TOPOLOGY.replace("ITERATIONS", str(iterations)).replace("MODEL", model)
-                       .replace("POWER", power))
+        runs.write_topology(folder, TOPOLOGY, iterations=iterations, model=model, power=power)
         whole = undisturbed(troupe, folder)
         waits, between = [], []
-        for number in range(runs):
+        for number in range(rounds):
             more_waits, more_between = with_deaths(troupe, folder, number, whole, dice)
             waits += more_waits
             between += more_between
         if not waits:
-            fail(folder, f"no worker was killed while it trained, in {runs} runs: they are too short")
+            sys.exit(f"no worker was killed while it trained, in {rounds} runs: they are too short")
         show("Troupe: kill -9 to the next step", waits)
         show("Troupe: between steps", between)
-        print(f"  {runs} runs, all in the state of one without deaths; 0 steps made again")
+        print(f"  {rounds} runs, all in the state of one without deaths; 0 steps made again")
         probe = subprocess.run(["/usr/bin/python3", "-c", "import torch.distributed.run"],
                                capture_output=True, check=False)
         if probe.returncode != 0:

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What it costs that members may come and go: while nothing happens, and when one comes.
+"""The cost of members that may come and go: while nothing happens, and when one comes.
 
 usage: elastic.py TROUPE [--small]
 
@@ -13,13 +13,14 @@ its process had at most. Every run has to end in the same state.
 
 import json
 import os
-import random
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import runs  # noqa: E402
 
 TOPOLOGY = """name: elastic
 model: {zoo: gan3d_25, kernels: fastest}
@@ -30,60 +31,35 @@ actors: {checkpointer: {every: none}, validator: {every: none}}
 SLOTS = 4
 FIXED = ["--set", "cluster.joiners=0", "--set", "cluster.failure.restart=0",
          "--set", "cluster.rebalance=false"]
-PORTS = 4  # the head's three, and the relay's
 
 
-def fail(folder, what):
-    with open(f"{folder}/log") as log:
-        sys.exit(f"elastic.py: {what}\n{log.read()[-3000:]}")
-
-
-def summary_of(folder, out):
-    with open(f"{out}/summary.json") as file:
-        summary = json.load(file)
+def summary_of(program, folder, out):
+    """The summary of an ended run. Fails where its state is another than the first run's."""
+    summary = runs.summary_of(out)
     expected = f"{folder}/state_hash"
     if not os.path.exists(expected):
         with open(expected, "w") as file:
             file.write(summary["state_hash"])
     with open(expected) as file:
         if summary["state_hash"] != file.read():
-            fail(folder, f"{out} ends in another state: {summary}")
+            program.fail(f"{out} ends in another state: {summary}")
     return summary
 
 
 def start(troupe, folder, out, more):
     command = [troupe, "run", f"{folder}/run.yaml", "--out", out, "--workers", "2", *more]
-    with open(f"{folder}/log", "w") as log:
-        return subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+    return runs.Program(command, folder)
 
 
 def rate(troupe, folder, name, more):
     out = f"{folder}/{name}"
-    if start(troupe, folder, out, more).wait() != 0:
-        fail(folder, f"run {name} failed")
-    return summary_of(folder, out)["events_per_second"]
-
-
-class Steps:
-    """Lines of metrics.jsonl, each with the moment it was seen."""
-
-    def __init__(self, path):
-        self.path, self.position, self.rest, self.seen = path, 0, "", []
-
-    def read(self):
-        if not os.path.exists(self.path):
-            return
-        now = time.monotonic()
-        with open(self.path) as file:
-            file.seek(self.position)
-            text = self.rest + file.read()
-            self.position = file.tell()
-        *whole, self.rest = text.split("\n")
-        self.seen += [(now, json.loads(line)) for line in whole]
+    program = start(troupe, folder, out, more)
+    program.finish()
+    return summary_of(program, folder, out)["events_per_second"]
 
 
 def peak_of_members(out):
-    """Of the largest member process of the run so far, in bytes; 0: nothing is known."""
+    """The memory of the largest member process so far, in bytes; 0: nothing is known."""
     try:
         with open(f"{out}/nodes.json") as file:
             pids = [node["pid"] for node in json.load(file) if node["role"] == "member"]
@@ -100,47 +76,39 @@ def peak_of_members(out):
     return peak
 
 
-def free_port():
-    """A port that is free with those behind it, as far as can be told."""
-    for _ in range(100):
-        port = random.randrange(20000, 32000)  # where the system hands out none by itself
-        try:
-            for offset in range(PORTS):
-                with socket.socket() as probe:
-                    probe.bind(("127.0.0.1", port + offset))
-            return port
-        except OSError:
-            continue
-    sys.exit("elastic.py: no port is free")
-
-
 def with_join(troupe, folder, number, iterations):
-    """Of one join: what the docstring says, in seconds and bytes."""
+    """The figures of one join that the docstring names, in seconds and bytes."""
     out = f"{folder}/join-{number}"
-    address = f"tcp://127.0.0.1:{free_port()}"
+    address = f"tcp://127.0.0.1:{runs.free_port()}"
     run = start(troupe, folder, out, ["--set", "cluster.listen=" + address[6:]])
-    steps, joiner, joined_at, peak, looks = Steps(f"{out}/metrics.jsonl"), None, None, 0, 0
-    while run.poll() is None:
-        steps.read()
+    tail, seen = runs.Tail(f"{out}/metrics.jsonl"), []
+    joiner, joined_at, peak, looks = None, None, 0, 0
+
+    def look():
+        now = time.monotonic()
+        seen.extend((now, json.loads(line)) for line in tail.lines())
+
+    while run.runs():
+        look()
         looks += 1
         if looks % 200 == 0:
             peak = max(peak, peak_of_members(out))
-        if joiner is None and len(steps.seen) > iterations * SLOTS // 4:
+        if joiner is None and len(seen) > iterations * SLOTS // 4:
             joined_at = time.monotonic()
-            with open(f"{folder}/join-log", "w") as log:
-                joiner = subprocess.Popen([troupe, "join", address], cwd=folder, stdout=log,
-                                          stderr=log)
+            joiner = runs.Program([troupe, "join", address], folder)
         time.sleep(0.001)
-    steps.read()
-    if run.returncode != 0 or joiner is None or joiner.wait() != 0:
-        fail(folder, f"run {number} or its joiner failed")
-    summary_of(folder, out)
-    views = [(now, line) for now, line in steps.seen if line["kind"] == "view"]
+    look()
+    run.finish()
+    if joiner is None:
+        run.fail("it was over before one could join")
+    joiner.finish()
+    summary_of(run, folder, out)
+    views = [(now, line) for now, line in seen if line["kind"] == "view"]
     if len(views) != 1:
-        fail(folder, f"run {number}: {len(views)} changes of the View")
+        run.fail(f"{len(views)} changes of the View")
     viewed, line = views[0]
     view = line["fields"]
-    told = [(now, line["step"]) for now, line in steps.seen if line["kind"] == "step"]
+    told = [(now, line["step"]) for now, line in seen if line["kind"] == "step"]
     computes_from = (view["first_step"] // SLOTS + 2) * SLOTS
     gaps = [(b[0], b[0] - a[0]) for a, b in zip(told, told[1:])]
     around = [gap for now, gap in gaps if abs(now - viewed) < 1.0]
@@ -171,8 +139,7 @@ def main():
     troupe = os.path.abspath(words[0])
     pairs, joins, iterations = (1, 1, 6) if small else (10, 8, 16)
     with tempfile.TemporaryDirectory(prefix="troupe-bench-elastic-") as folder:
-        with open(f"{folder}/run.yaml", "w") as file:
-            file.write(TOPOLOGY.replace("ITERATIONS", str(iterations)))
+        runs.write_topology(folder, TOPOLOGY, iterations=iterations)
         ratios = []
         for number in range(pairs):
             both = [("elastic", []), ("fixed", FIXED)]
@@ -181,7 +148,7 @@ def main():
                 rates[name] = rate(troupe, folder, f"{name}-{number}", more)
             ratios.append(rates["elastic"] / rates["fixed"])
         ordered = sorted(ratios)
-        # Of ten, the second and the last but one enclose the median with 97.9 %.
+        # The second of ten and the last but one enclose the median with 97.9 %.
         within = ordered[1:-1] if len(ordered) > 2 else ordered
         print(f"events/s, elastic of fixed: {pairs} pairs, median {statistics.median(ratios):.4f} "
               f"[{within[0]:.4f}, {within[-1]:.4f}]", flush=True)

@@ -1,37 +1,36 @@
 #include "bench/forked.h"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "tests/support/process.h"
 
 namespace troupe::bench {
 namespace {
 
 constexpr unsigned kMostSeconds = 120;
 
-// What a child leaves in its pipe.
+// A child leaves this in its pipe.
 struct Word {
   double seconds = 0;
   double core_seconds = 0;
   char complaint[240] = "";
 };
 
-[[noreturn]] void be_child(int rank, int out, const std::function<AllreduceRun(int rank)>& work) {
+int be_child(int rank, int out, const std::function<AllreduceRun(int rank)>& work) {
   ::alarm(kMostSeconds);
   Word word;
   const AllreduceRun run = work(rank);
   word.seconds = run.seconds;
   word.core_seconds = run.core_seconds;
   std::strncpy(word.complaint, run.complaint.c_str(), sizeof(word.complaint) - 1);
-  const bool told = ::write(out, &word, sizeof(word)) == sizeof(word);
-  std::_Exit(told ? 0 : 1);
+  return ::write(out, &word, sizeof(word)) == sizeof(word) ? 0 : 1;
 }
 
 }  // namespace
@@ -39,12 +38,10 @@ struct Word {
 AllreduceRun run_forked(int processes, const std::function<AllreduceRun(int rank)>& work) {
   int words[2];
   CHECK(::pipe(words) == 0, "no descriptors are left");
-  std::vector<pid_t> children;
+  std::vector<std::unique_ptr<ForkedProcess>> children;
   for (int rank = 0; rank < processes; ++rank) {
-    const pid_t child = ::fork();
-    CHECK(child >= 0, "no process can be started");
-    if (child == 0) be_child(rank, words[1], work);
-    children.push_back(child);
+    children.push_back(
+        std::make_unique<ForkedProcess>([&] { return be_child(rank, words[1], work); }));
   }
   ::close(words[1]);
   AllreduceRun all;
@@ -55,7 +52,7 @@ AllreduceRun run_forked(int processes, const std::function<AllreduceRun(int rank
     if (all.complaint.empty()) all.complaint = word.complaint;
   }
   ::close(words[0]);
-  for (const pid_t child : children) ::waitpid(child, nullptr, 0);
+  for (const auto& child : children) child->status();
   if (heard < processes && all.complaint.empty()) {
     all.complaint = fmt::format("{} of {} processes said nothing", processes - heard, processes);
   }

@@ -1,10 +1,15 @@
 #include "bench/gate_actors.h"
 
+#include <unistd.h>
+
 #include <cstring>
+#include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "bench/core_seconds.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/random.h"
 
 namespace troupe::bench {
@@ -95,17 +100,26 @@ class Producer final : public Actor {
     while (next_ < load_.all()) {
       std::vector<Buffer> payloads;
       if (!ring_.empty()) payloads.push_back(ring_[static_cast<std::size_t>(next_) % ring_.size()]);
+      make_message(context);
       if (!context.send(out_, Message::of(Numbered{next_}, std::move(payloads)))) return;
       watch_.count(++next_, context.now());
     }
     context.finish();
+  }
+  // Takes its time, once for each message, however often that is offered.
+  void make_message(Context& context) {
+    if (made_ > next_) return;
+    ++made_;
+    if (load_.producing.count() == 0) return;
+    std::this_thread::sleep_for(load_.producing);
+    context.post_progress();
   }
 
   const GateLoad load_;
   const std::vector<Buffer> ring_;
   Stopwatch watch_;
   runtime::PortId out_;
-  std::int64_t next_ = 0;
+  std::int64_t next_ = 0, made_ = 0;
 };
 
 class Consumer final : public Actor {
@@ -114,6 +128,7 @@ class Consumer final : public Actor {
 
   void receive(Context& context, Message message) override {
     if (!is_right(message, next_, load_)) run_.complaint = "a message was lost or garbled";
+    std::this_thread::sleep_for(load_.consuming);
     watch_.count(++next_, context.now());
     if (next_ == load_.all()) context.finish();
   }
@@ -142,8 +157,7 @@ class Root final : public Actor {
   int left_ = 0;
 };
 
-}  // namespace
-
+// The one link, and the nodes its ends are on; both "" where there is only one node.
 runtime::Plan gate_plan(const GateLoad& load, const std::string& consumer_node,
                         const std::string& producer_node) {
   runtime::Plan plan;
@@ -164,21 +178,48 @@ runtime::Plan gate_plan(const GateLoad& load, const std::string& consumer_node,
   return plan;
 }
 
-const runtime::WireTypes& gate_types() {
-  static const runtime::WireTypes kTypes = [] {
-    runtime::WireTypes types;
-    types.add<Numbered>();
-    return types;
-  }();
-  return kTypes;
-}
-
+// `consumed` and `produced` are filled by the end of the node that has the actor.
 runtime::ActorFactory gate_actors(const GateLoad& load, GateRun& consumed, GateRun& produced) {
   return [&load, &consumed, &produced](const ActorPlan& actor) -> std::unique_ptr<Actor> {
     if (actor.kind == "root") return std::make_unique<Root>();
     if (actor.kind == "producer") return std::make_unique<Producer>(load, produced);
     return std::make_unique<Consumer>(load, consumed);
   };
+}
+
+}  // namespace
+
+GateRun run_gate_node(const GateLoad& load) {
+  GateRun consumed, produced;
+  const runtime::SteadyClock clock;
+  runtime::Log log = runtime::Log::silent();
+  runtime::Node node(gate_plan(load, "", ""), gate_actors(load, consumed, produced), {}, clock,
+                     log);
+  const runtime::NodeEnd end = node.run();
+  if (end.error) consumed.complaint = end.error->message;
+  return consumed;
+}
+
+GateRun run_gate_node(const GateLoad& load, runtime::Wire& wire, const std::string& listener,
+                      bool listens) {
+  GateRun consumed, produced;
+  const runtime::SteadyClock clock;
+  runtime::Log log = runtime::Log::silent();
+  runtime::WireTypes types;
+  types.add<Numbered>();
+  runtime::GateOptions gate;
+  gate.node = listens ? "consumers" : "producers";
+  if (!listens) gate.first_address = listener;
+  gate.incarnation = static_cast<std::uint64_t>(::getpid());
+  // The machine may be busy with something else, and nobody is to be taken for dead over it.
+  gate.dead_after = std::chrono::seconds(30);
+  runtime::Node node(gate_plan(load, "consumers", "producers"),
+                     gate_actors(load, consumed, produced), {}, clock, log,
+                     runtime::Uplink{std::move(gate), wire, types});
+  const runtime::NodeEnd end = node.run();
+  GateRun& run = listens ? consumed : produced;
+  if (end.error) run.complaint = end.error->message;
+  return run;
 }
 
 }  // namespace troupe::bench

@@ -1,14 +1,14 @@
 #pragma once
 
-// The two actors of bench_gate: a producer that sends numbered messages, with one payload or none,
-// over a plan's link as fast as its credits allow, and a consumer that checks every one of them.
+// A producer that sends numbered messages, with one payload or none, over a plan's link as fast as
+// its credits allow, and a consumer that checks every one of them: in one process or in two.
 
+#include <chrono>
 #include <cstdint>
-#include <memory>
 #include <string>
 
 #include "runtime/node/node.h"
-#include "runtime/transport/wire_types.h"
+#include "runtime/transport/wire.h"
 
 namespace troupe::bench {
 
@@ -18,6 +18,8 @@ struct GateLoad {
   std::int64_t messages = 0;      // timed
   std::int64_t credits = 8;
   bool whole = false;  // looks at every byte of the payloads, not only at their ends
+  // How long making a message, and taking it, lasts besides.
+  std::chrono::microseconds producing{0}, consuming{0};
 
   std::int64_t all() const { return warming + messages; }
 };
@@ -29,13 +31,10 @@ struct GateRun {
   std::string complaint;
 };
 
-// The one link, and the nodes its ends are on; both "" where there is only one node.
-runtime::Plan gate_plan(const GateLoad& load, const std::string& consumer_node,
-                        const std::string& producer_node);
-const runtime::WireTypes& gate_types();
-
-// Makes the plan's actors. `consumed` and `produced` are filled by the end of the node that has the
-// actor, and outlive it.
-runtime::ActorFactory gate_actors(const GateLoad& load, GateRun& consumed, GateRun& produced);
+// Both actors in this process.
+GateRun run_gate_node(const GateLoad& load);
+// One of them, the consumer where the wire listens, else the producer, which dials the `listener`.
+GateRun run_gate_node(const GateLoad& load, runtime::Wire& wire, const std::string& listener,
+                      bool listens);
 
 }  // namespace troupe::bench

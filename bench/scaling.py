@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What training over several processes loses to their talking to each other.
+"""The time that training over several processes loses to their talking to each other.
 
 usage: scaling.py TROUPE [--small] [weak | cable]
 
@@ -24,6 +24,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
+import runs  # noqa: E402
 import slow_cable  # noqa: E402
 
 MODEL = "gan3d_25"
@@ -43,8 +44,7 @@ class Run:
     """A run's folder, read: the first iteration, which has retries and first touches, left out."""
 
     def __init__(self, folder):
-        with open(f"{folder}/summary.json") as file:
-            self.summary = json.load(file)
+        self.summary = runs.summary_of(folder)
         self.seconds = {"load": 0.0, "compute": 0.0, "reduce": 0.0, "apply": 0.0}
         iterations = set()
         with open(f"{folder}/metrics.jsonl") as file:
@@ -72,51 +72,23 @@ class Run:
         return 1e3 * self.seconds["reduce"] / self.iterations
 
 
-class Program:
-    """A program under way, whose output is kept for when it fails."""
-
-    def __init__(self, words):
-        self.words, self.output = words, tempfile.TemporaryFile("w+")
-        self.process = subprocess.Popen(words, stdout=self.output, stderr=subprocess.STDOUT)
-
-    def finish(self, seconds):
-        try:
-            code = self.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            code = f"not within {seconds} s"
-        if code != 0:
-            sys.exit(f"{' '.join(self.words)}\nended with {code}\n{self.text()[-4000:]}")
-
-    def text(self):
-        self.output.seek(0)
-        return self.output.read()
-
-    def kill(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        self.output.close()
-
-
 class Bench:
     def __init__(self, troupe, folder, small):
-        self.troupe, self.folder, self.runs = troupe, folder, 0
+        self.troupe, self.folder, self.made = troupe, folder, 0
         self.small, self.events = small, 1 if small else 4  # per process and optimiser step
         self.model, power = ("gan3d_12", "0.35") if small else (MODEL, "1")
         self.timeout = 120 if small else 600
         self.programs = []
-        self.topology = f"{folder}/topology.yaml"
-        with open(self.topology, "w") as file:
-            file.write(TOPOLOGY.replace("MODEL", self.model).replace("EVENTS", str(self.events))
-                       .replace("POWER", power))
+        self.topology = runs.write_topology(folder, TOPOLOGY, model=self.model, events=self.events,
+                                            power=power)
 
     def close(self):
         for program in self.programs:
             program.kill()
 
     def out(self):
-        self.runs += 1
-        return f"{self.folder}/run{self.runs}"
+        self.made += 1
+        return f"{self.folder}/run{self.made}"
 
     def words(self, out, iterations, more):
         words = [self.troupe, "run", self.topology, "--out", out,
@@ -124,7 +96,7 @@ class Bench:
         return words + [word for change in more for word in ("--set", change)]
 
     def start(self, words):
-        self.programs.append(Program(words))
+        self.programs.append(runs.Program(words, self.folder))
         return self.programs[-1]
 
     def run(self, iterations, workers, more=()):
@@ -224,12 +196,12 @@ def cable(bench):
         for reduction in FORMATS[:1] if bench.small else FORMATS:
             hashes = set()
             for overlap in ("false", "true"):
-                runs = [bench.over_cable(hosts, iterations, keys, reduction, overlap)
+                several = [bench.over_cable(hosts, iterations, keys, reduction, overlap)
                         for _ in range(rounds)]
-                hashes |= {run.hash for run in runs}
+                hashes |= {run.hash for run in several}
                 print(f"  {reduction:5} {'meanwhile' if overlap == 'true' else 'waiting  '}: exposed "
-                      f"{spread([run.exposed_ms for run in runs])} ms of "
-                      f"{spread([run.iteration_ms for run in runs])} ms an iteration",
+                      f"{spread([run.exposed_ms for run in several])} ms of "
+                      f"{spread([run.iteration_ms for run in several])} ms an iteration",
                       flush=True)
             if len(hashes) != 1:
                 sys.exit(f"{reduction}: different states at the end: {hashes}")

@@ -28,6 +28,7 @@
 #include "launch/machine/node_sampler.h"
 #include "launch/run/training_setup.h"
 #include "telemetry/page/page_server.h"
+#include "tests/support/temporary_folder.h"
 
 namespace troupe::bench {
 namespace {
@@ -68,7 +69,7 @@ class Flood final : public runtime::Actor {
   runtime::TimePoint next_{0};
 };
 
-// Whoever watches is on another machine, as a rule: here, they get what nobody else wants.
+// Watchers are on another machine, as a rule. Here they get the time that nobody else wants.
 void be_far_away() { ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19); }
 
 int connect_to(std::uint16_t port, int receive_bytes) {
@@ -234,27 +235,13 @@ class Crowd {
   std::thread thread_;
 };
 
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "watched-XXXXXX").string();
-    CHECK(::mkdtemp(name.data()) != nullptr, "no folder for a run");
-    path_ = name;
+std::uint64_t bytes_of_event_files(const TemporaryFolder& folder) {
+  std::uint64_t bytes = 0;
+  for (const std::string& name : folder.names()) {
+    if (name.starts_with("events.out.tfevents")) bytes += std::filesystem::file_size(folder / name);
   }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string file(const std::string& name) const { return path_ / name; }
-  std::uint64_t bytes_of_event_files() const {
-    std::uint64_t bytes = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
-      const std::string name = entry.path().filename();
-      if (name.starts_with("events.out.tfevents")) bytes += entry.file_size();
-    }
-    return bytes;
-  }
-
- private:
-  std::filesystem::path path_;
-};
+  return bytes;
+}
 
 config::Topology topology_of(const WatchedRunRequest& request) {
   const std::string text = fmt::format(
@@ -279,13 +266,13 @@ struct Watchers {
   std::unique_ptr<Crowd> crowd;
 };
 
-Watchers watch(const WatchedRunRequest& request, const Folder& folder,
+Watchers watch(const WatchedRunRequest& request, const TemporaryFolder& folder,
                actors::MonitorOptions& monitor) {
   Watchers watchers;
   watchers.history = std::make_shared<telemetry::History>();
   monitor.sinks.history = watchers.history;
-  monitor.sinks.tensorboard_folder = std::filesystem::path(folder.file("x")).parent_path();
-  monitor.sinks.publish = "ipc://" + folder.file("stream");
+  monitor.sinks.tensorboard_folder = folder.path();
+  monitor.sinks.publish = "ipc://" + folder / "stream";
   telemetry::PageServerOptions options;
   options.listen = "127.0.0.1:0";
   telemetry::RunSource source;
@@ -314,7 +301,7 @@ std::vector<std::string> telling_threads(bool watched) {
 }  // namespace
 
 WatchedRunEnd run_watched(const WatchedRunRequest& request) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const config::Topology topology = topology_of(request);
   runtime::Log log = runtime::Log::silent();
   auto made = launch::set_up_training({topology, {}}, launch::size_of_run(topology, 0),
@@ -327,9 +314,9 @@ WatchedRunEnd run_watched(const WatchedRunRequest& request) {
   const auto state = std::make_shared<const pipeline::TrainingState>(pipeline::initial_state(
       *setup.gan, setup.options, setup.backend->numerics_class(), setup.identity.fingerprint));
   parts.coordinator = launch::coordinator_options(setup, state);
-  parts.checkpointer.folder = folder.file("checkpoints");
+  parts.checkpointer.folder = folder / "checkpoints";
   CHECK(disk.make_folder(parts.checkpointer.folder).ok());
-  parts.monitor.sinks.metrics_path = folder.file("metrics.jsonl");
+  parts.monitor.sinks.metrics_path = folder / "metrics.jsonl";
   parts.monitor.losses = topology.model.gan.losses;
   parts.monitor.schedule = setup.options.schedule;
   parts.monitor.progress.iterations = setup.iterations;
@@ -380,7 +367,7 @@ WatchedRunEnd run_watched(const WatchedRunRequest& request) {
   end.published = watchers.subscriber->end();
   watchers.server.reset();
   for (const auto& client : watchers.clients) client->add_to(end);
-  end.event_file_bytes = folder.bytes_of_event_files();
+  end.event_file_bytes = bytes_of_event_files(folder);
   return end;
 }
 

@@ -436,14 +436,6 @@ void add_checkpoints(const Folder& folder) {
   }
 }
 
-// What the shipped topologies, which ./dev fuzz gives to the target too, do not have.
-void add_topologies(const Folder& folder) {
-  folder.add_text("aliases", "a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: [*b, *b, *b]\n");
-  folder.add_text("depth", "a: {b: {c: {d: [[[[[[[[1]]]]]]]]}}}\n");
-  folder.add_text("merge", "base: &base {epochs: 3}\ntrain:\n  <<: *base\n");
-  folder.add_text("smallest", "name: a\nmodel: {zoo: toy}\ndata: {train: synthetic}\n");
-}
-
 void add_invitations(const Folder& folder) {
   constexpr std::uint32_t kMost = config::kMostMembers;
   const auto add = [&](const char* name, const launch::MemberInvitation& invitation) {
@@ -476,7 +468,6 @@ int main(int count, char** arguments) {
   add_fellow_talks(Folder(root / "fuzz_fellows"));
   add_wire_scripts(Folder(root / "fuzz_wire_frames"));
   add_checkpoints(Folder(root / "fuzz_checkpoint"));
-  add_topologies(Folder(root / "fuzz_topology"));
   add_invitations(Folder(root / "fuzz_invitation"));
   fuzz::add_watching_seeds(root);
   return 0;

@@ -1,6 +1,16 @@
 #include "fuzz/memory_meter.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define TROUPE_METERED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TROUPE_METERED
+#endif
+#endif
+
+#ifdef TROUPE_METERED
 #include <sanitizer/allocator_interface.h>
+#endif
 
 #include <atomic>
 #include <cstdint>
@@ -17,6 +27,7 @@ std::atomic<bool> measuring{false};
 std::atomic<std::int64_t> live{0};
 std::atomic<std::int64_t> most{0};
 
+#ifdef TROUPE_METERED
 void note_allocation(const volatile void*, std::size_t bytes) {
   if (!measuring) return;
   const std::int64_t now = live += static_cast<std::int64_t>(bytes);
@@ -31,12 +42,16 @@ void note_free(const volatile void* memory) {
       static_cast<std::int64_t>(__sanitizer_get_allocated_size(const_cast<const void*>(memory)));
 }
 
+#endif
+
 }  // namespace
 
 MemoryMeter::MemoryMeter() {
+#ifdef TROUPE_METERED
   static const bool kInstalled =
       __sanitizer_install_malloc_and_free_hooks(note_allocation, note_free) != 0;
   CHECK(kInstalled, "no room for hooks in the sanitizer");
+#endif
   live = 0;
   most = 0;
   measuring = true;

@@ -85,52 +85,42 @@ TEST_F(ClusterHead, OneThatIsLostAtTheVeryEndIsReplacedToo) {
   EXPECT_FALSE(last_line(end)["validation"].is_null());
 }
 
-// Nobody starts another. Each saves what it has, below the folder that it was started in.
+// Nobody starts another. Each saves what it has, below the folder that it was started in, or says
+// that it cannot.
 TEST_F(ClusterHead, MembersElsewhereWaitForAnotherAndThenEndWithTheirStatesSaved) {
   const std::string address = fmt::format("127.0.0.1:{}", free_port());
-  Process process(command(head_words(
-      "a", address, 2, kEndlessRun + Words{"--set", "cluster.failure.orphan_after=1s"})));
-  std::filesystem::create_directory(path("elsewhere"));
-  ProcessOptions elsewhere;
-  elsewhere.folder = path("elsewhere");
-  Process one(command({"join", address}), elsewhere), other(command({"join", address}), elsewhere);
-  wait_until_training(process);
-  process.send(SIGKILL);
-  for (Process* member : {&one, &other}) {
-    const ProcessEnd end = member->wait();
-    EXPECT_EQ(end.exit_code, 5) << end.err;
-    EXPECT_THAT(end.err, HasSubstr("no other process took its place within 1 s"));
-    const std::size_t at = end.err.find("troupe run --resume runs/member.");
-    ASSERT_NE(at, std::string::npos) << end.err;
-    const std::size_t folder = end.err.find("runs/", at);
-    const std::string name =
-        "elsewhere/" + end.err.substr(folder, end.err.find('\n', folder) - folder);
-    ASSERT_EQ(checkpoints(name).size(), 1U);
-    const std::uint64_t step = newest_step(name);
-    EXPECT_GE(step, 20U);
-    EXPECT_THAT(end.err, HasSubstr(fmt::format("its state after {} steps is saved", step)));
-    const Words iterations = until_iteration(step / 4 + 5, {"--workers", "0"});
-    const std::string whole = hash_of(name + "-whole", iterations);
-    EXPECT_EQ(resumed(name, iterations)["state_hash"].text(), whole);
+  const Words waiting{"--set",
+                      "cluster.failure={heartbeat: 100ms, dead_after: 500ms, "
+                      "orphan_after: 1s}"};
+  Process process(command(head_words("a", address, 2, kEndlessRun + waiting)));
+  for (const char* folder : {"elsewhere", "blocked"}) {
+    std::filesystem::create_directory(path(folder));
   }
-  process.wait();
-}
-
-TEST_F(ClusterHead, OrphanThatCannotSaveItsStateSaysSo) {
-  const std::string address = fmt::format("127.0.0.1:{}", free_port());
-  Process process(command(head_words(
-      "a", address, 1, kEndlessRun + Words{"--set", "cluster.failure.orphan_after=1s"})));
-  std::filesystem::create_directory(path("elsewhere"));
-  write_text(path("elsewhere/runs"), "no folder");
-  ProcessOptions elsewhere;
-  elsewhere.folder = path("elsewhere");
-  Process member(command({"join", address}), elsewhere);
+  write_text(path("blocked/runs"), "no folder");
+  const auto saves = join({address}, {.folder = path("elsewhere")});
+  const auto cannot = join({address}, {.folder = path("blocked")});
   wait_until_training(process);
   process.send(SIGKILL);
-  const ProcessEnd end = member.wait();
+
+  const ProcessEnd end = saves->wait();
   EXPECT_EQ(end.exit_code, 5) << end.err;
-  EXPECT_THAT(end.err, HasSubstr("steps was not saved: "));
-  EXPECT_THAT(end.err, HasSubstr("runs/member.0-"));
+  EXPECT_THAT(end.err, HasSubstr("no other process took its place within 1 s"));
+  const std::size_t at = end.err.find("troupe run --resume runs/member.");
+  ASSERT_NE(at, std::string::npos) << end.err;
+  const std::size_t folder = end.err.find("runs/", at);
+  const std::string name =
+      "elsewhere/" + end.err.substr(folder, end.err.find('\n', folder) - folder);
+  ASSERT_EQ(checkpoints(name).size(), 1U);
+  const std::uint64_t step = newest_step(name);
+  EXPECT_GE(step, 20U);
+  EXPECT_THAT(end.err, HasSubstr(fmt::format("its state after {} steps is saved", step)));
+  const Words iterations = until_iteration(step / 4 + 5, {"--workers", "0"});
+  EXPECT_EQ(resumed(name, iterations)["state_hash"].text(), hash_of("whole", iterations));
+
+  const ProcessEnd unsaved = cannot->wait();
+  EXPECT_EQ(unsaved.exit_code, 5) << unsaved.err;
+  EXPECT_THAT(unsaved.err, HasSubstr("steps was not saved: "));
+  EXPECT_THAT(unsaved.err, HasSubstr("runs/member."));
   process.wait();
 }
 

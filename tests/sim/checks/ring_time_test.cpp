@@ -172,7 +172,7 @@ double simulated(const Ring& ring) {
   return std::chrono::duration<double>(reduced[1] - reduced[0]).count();
 }
 
-// What docs/performance.md says.
+// The figures of docs/performance.md.
 double predicted(const Ring& ring) {
   const double members = ring.members;
   const double bucket =

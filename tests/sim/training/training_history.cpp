@@ -67,10 +67,6 @@ Script script_of(std::uint64_t seed) {
   return script;
 }
 
-std::string hash_of(const actors::StatePointer& state) {
-  return state ? pipeline::hash_of_state(*state).text() : "no state";
-}
-
 }  // namespace
 
 TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace& trace) {
@@ -82,13 +78,13 @@ TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace&
   result.end = play_training(the_stage, seed, script.members, the_stage.initial_state(), disk,
                              script.fate, script.deaths, script.joins, script.remote, trace);
   const TrainingEnd& end = result.end;
-  if (!end.over) {
-    result.failure = "not over in time";
-  } else if (end.accusation) {
-    result.failure = end.accusation->message;
-  } else if (!end.head_error) {
-    if (hash_of(end.state) != expected) result.failure = "another state: " + hash_of(end.state);
-    if (hash_of(the_stage.newest_state(disk)) != expected) result.failure = "another state on disk";
+  if (!end.over || end.accusation || !end.head_error) {
+    const std::string fault = fault_of(the_stage, end);
+    if (!fault.empty()) {
+      result.failure = fault;
+    } else if (hash_of(the_stage.newest_state(disk)) != expected) {
+      result.failure = "another state on disk";
+    }
   } else if (end.head_error->kind != runtime::ErrorKind::kLostPeers) {
     result.failure = end.head_error->message;
   } else {

@@ -449,4 +449,22 @@ TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_
   return end;
 }
 
+TrainingStage& stage() {
+  static TrainingStage the_stage;
+  return the_stage;
+}
+
+std::string hash_of(const actors::StatePointer& state) {
+  return state ? pipeline::hash_of_state(*state).text() : "no state";
+}
+
+std::string fault_of(TrainingStage& stage, const TrainingEnd& end, bool members_count) {
+  if (!end.over) return "it is not over";
+  if (end.head_error) return "head: " + end.head_error->message;
+  if (end.accusation) return "accusation: " + end.accusation->message;
+  if (members_count && end.member_error) return "member: " + end.member_error->message;
+  const std::string hash = hash_of(end.state), expected = stage.undisturbed().text();
+  return hash == expected ? "" : "state " + hash + " and not " + expected;
+}
+
 }  // namespace troupe::sim

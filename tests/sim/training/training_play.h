@@ -80,6 +80,11 @@ class TrainingStage {
   std::optional<runtime::Hash128> undisturbed_;
 };
 
+// The stage of short trainings.
+TrainingStage& stage();
+
+std::string hash_of(const actors::StatePointer& state);
+
 // What happens to a run besides delays.
 enum class Fate : std::uint8_t {
   kNothing,
@@ -128,6 +133,10 @@ struct TrainingEnd {
   std::uint64_t arrivals = 0;   // of packets of data and control
   Duration simulated{0};
 };
+
+// "" when the run is over, its head, and all its members if they count, have ended well, nobody was
+// accused, and its state is that of a run that nothing disturbs; else what is wrong.
+std::string fault_of(TrainingStage& stage, const TrainingEnd& end, bool members_count = false);
 
 // Trains from `state` with so many members, as the seed has it; others come at these times. Those
 // of `remote`, by number, have no data.

@@ -68,9 +68,10 @@ std::vector<Option> join_options() {
        .takes = Takes::kText},
       {.name = "listen",
        .value = "HOST:PORT",
-       .about = "where other members find this one; it takes the next port too (default: any ports of "
-                "the address from which it reaches the head). none: nobody can dial it, and it "
-                "dials the others, as from behind a firewall",
+       .about =
+           "where other members find this one; it takes the next port too (default: any ports of "
+           "the address from which it reaches the head). none: nobody can dial it, and it "
+           "dials the others, as from behind a firewall",
        .takes = Takes::kText},
       {.name = "data",
        .value = "DIR",

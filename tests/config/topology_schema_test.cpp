@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
 #include <regex>
 
 #include "tests/config/config_support.h"

@@ -94,7 +94,7 @@ TEST(NewcomerLines, TellTheCommandAndTheFurtherAddresses) {
 class HeadThatAwaitsNobody : public testing::Test {
  protected:
   void SetUp() override {
-    cluster_.keys = folder_.file("keys");
+    cluster_.keys = folder_ / "keys";
     runtime::FileDisk disk;
     key_ = make_key_folder(*cluster_.keys, "here", disk)->own.public_key;
   }
@@ -112,7 +112,7 @@ class HeadThatAwaitsNobody : public testing::Test {
     return lines;
   }
 
-  const Folder folder_;
+  const TemporaryFolder folder_;
   config::ClusterSection cluster_;
   std::string key_, address_;
 };

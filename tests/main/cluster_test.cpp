@@ -55,8 +55,10 @@ TEST_F(Cluster, AnyNumberOfWorkersGivesTheHashOfOneProcess) {
 
 // The supervisor reads it, and no other process does.
 TEST_F(Cluster, TopologyThatCanBeReadOnceIsEnough) {
-  Process piped({"/bin/sh", "-c", "cat \"$2\" | \"$0\" run /dev/stdin --workers 2 --out \"$1\"",
-                 command({}).front(), path("piped"), path("toy.yaml")});
+  const std::string line =
+      "cat \"$2\" | \"$0\" run /dev/stdin --workers 2 --out \"$1\" --set data.train=\"$3\"";
+  Process piped({"/bin/sh", "-c", line, command({}).front(), path("piped"), path("toy.yaml"),
+                 path("toy.h5")});
   EXPECT_EQ(piped.wait().exit_code, 0);
   const auto topology = [this](const std::string& run) {
     std::ifstream file(path(run + "/topology.yaml"));

@@ -23,7 +23,7 @@ constexpr std::size_t kHeaderBytes = 4096;
 
 telemetry::WebSite make_site(const std::string& token) {
   telemetry::WebSite site;
-  site.version = "1";
+  site.version = std::string(1, '1');
   site.access.token = token;
   telemetry::RunSource run;
   run.name = "toy";

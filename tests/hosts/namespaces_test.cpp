@@ -282,7 +282,7 @@ TEST_F(Hosts, MembersThatNobodyCanDialReachEachOtherThroughTheRelay) {
   for (const auto* member : {&one, &other}) {
     const ProcessEnd joined = (*member)->wait();
     EXPECT_EQ(joined.exit_code, 0) << joined.err;
-    EXPECT_THAT(joined.err, HasSubstr("reached through the relay at 10.77.0.1 port 8503"));
+    EXPECT_THAT(joined.err, HasSubstr("reached through the relay at 10.77.0.1 port 8502"));
   }
   EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone", kLarge));
   for (const int host : {1, 2}) EXPECT_GT(network_->sent_by(host), kLargeSteps * kLargeBytes);

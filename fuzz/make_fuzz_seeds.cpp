@@ -390,7 +390,7 @@ void add_wire_scripts(const Folder& folder) {
   const runtime::Route route{{17, 18}, runtime::SocketId::kData};
   const std::string text = route.text();
   fuzz::WireScriptWriter handshake;
-  handshake.frames(0, {write_attach({route, {4242, 7, 4096, {1, 2}}})})
+  handshake.frames(0, {runtime::write_attach({route, {4242, 7, 4096, {1, 2}}})})
       .frames(0, {runtime::write_welcome({true, {4243, 8, 8192, {3, 4}}})})
       .frames(0, {runtime::write_ready({true})})
       .frames(0, {write_bare(runtime::FrameKind::kBye)})

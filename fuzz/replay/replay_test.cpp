@@ -116,7 +116,7 @@ TEST_P(Replay, KeepsItsPromiseForTheCorpusAndForChangedInputs) {
     std::cout << path << std::endl;
     run(input);
     for (std::uint64_t seed = 0; seed < target.changes; seed += stride(5)) {
-      std::cout << seed << ' ';
+      std::cout << seed << ' ' << std::flush;
       run(Mutator(seed).mutate(input));
     }
     std::cout << std::endl;

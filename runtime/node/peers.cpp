@@ -11,11 +11,14 @@
 namespace troupe::runtime {
 namespace {
 
-// Of all alternatives of a variant, each to its own function.
+// Gives each alternative of a variant to its own function.
 template <class... Functions>
 struct Overloaded : Functions... {
   using Functions::operator()...;
 };
+// clang++ 14 does not deduce aggregates.
+template <class... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
 
 Error lost(std::string why) { return {ErrorKind::kLostPeers, std::move(why)}; }
 

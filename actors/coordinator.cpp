@@ -216,7 +216,7 @@ void Coordinator::receive_pace(Context&, const Pace& pace, Message& message) {
 
 void Coordinator::receive_drain(Context& context, const runtime::DrainAsked& asked) {
   const auto member = roster_.member_at(asked.node);
-  // Whoever asks while others wait for the same waits with them.
+  // A request joins those that wait for the same already.
   if (member && drains_.has(*member)) return drains_.add(*member, asked.reply);
   if (auto objection = objection_to_drain(roster_, asked.node)) {
     return asked.reply->answer(std::move(*objection));

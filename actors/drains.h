@@ -1,6 +1,6 @@
 #pragma once
 
-// Who has asked from outside (`troupe drain`) that a member leaves, and what they are answered.
+// Requests from outside (`troupe drain`) that a member leave, and their answers.
 
 #include <cstdint>
 #include <map>

@@ -101,7 +101,7 @@ class StepEngine {
   // Takes that header. True: record() is to be applied. False: another attempt was posted, with
   // the scales that this one has measured. An Error (kDiverged) ends the run.
   runtime::Result<bool> take_header(const pipeline::StepHeader& header, const Hooks& hooks);
-  // Of the first step under way: its record, and when its attempt was begun.
+  // The record of the first step under way, and when its attempt was begun.
   const pipeline::StepRecord& record() const { return flights_.front().record(); }
   runtime::TimePoint begun_at() const { return flights_.front().begun_at(); }
   // Applies a record of next_step() to the state. After an Error the state is of no use any more.

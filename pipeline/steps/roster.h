@@ -1,6 +1,6 @@
 #pragma once
 
-// Who is a member of a run and how far each has come: who is here, who is lost, who learns from
+// The members of a run and how far each has come: who is here, who is lost, who learns from
 // whom, who wants to leave, whose replicas have ended. How that changes is in
 // pipeline/steps/roster_rules.h. No clocks, no messages. One thread.
 
@@ -87,7 +87,7 @@ struct Roster {
   Quarrels quarrels;
   Balancer balancer;
   bool stop_asked = false;  // while it returns
-  // Of the change of the View that is under way.
+  // These belong to the change of the View that is under way.
   runtime::TimePoint changing_since{0};
   std::vector<std::string> causes;
   std::string shared_anew;

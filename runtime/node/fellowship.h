@@ -15,7 +15,7 @@ namespace troupe::runtime {
 // Fixed when it is made; any thread.
 class Fellowship {
  public:
-  // Of a plan that passes check().
+  // The plan passes check().
   explicit Fellowship(const Plan& plan);
 
   const std::string& first() const { return first_; }

@@ -55,7 +55,7 @@ struct GateOptions : SilenceOptions {
   std::string node;
   // Where the plan's first node is dialed; "" on that node itself.
   std::string first_address;
-  // Of this process, drawn at its start; not 0. Whoever has the same key and knows it can pose as
+  // The process draws it at its start; not 0. A process with the same key that knows it can pose as
   // this process towards the plan's first node, so nobody else is told.
   std::uint64_t incarnation = 1;
   // At the plan's first node: incarnations of the processes whose place this one takes. Default

@@ -32,7 +32,7 @@ namespace troupe::runtime {
 // A peer is meant by its position among the gate's peers. The gate's thread.
 class Introducer {
  public:
-  // Of a plan that passes check(). `node`: this one's name. The keeper outlives it.
+  // The plan passes check(). `node`: this one's name. The keeper outlives it.
   Introducer(const Plan& plan, std::string node, Gatekeeper& keeper)
       : node_(std::move(node)), keeper_(keeper), fellowship_(plan) {}
 

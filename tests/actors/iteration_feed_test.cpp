@@ -24,7 +24,7 @@ ViewPointer owned_by(std::vector<std::uint32_t> owners) {
   return std::make_shared<const pipeline::View>(std::move(view));
 }
 
-// Of a micro-batch of one event of one cell, unless `bytes` says otherwise.
+// The micro-batch has one event of one cell, unless `bytes` says otherwise.
 Message batch(std::uint64_t iteration, std::uint32_t index, std::uint32_t feed,
               std::size_t bytes = sizeof(float)) {
   return Message::of(BatchMessage{iteration, index, 1, feed, 0},

@@ -410,9 +410,11 @@ TEST(ZmqWireFailure, AListenerOfAnotherVersionEndsTheDial) {
   zmq::context_t context;
   zmq::socket_t router(context, ZMQ_ROUTER);
   router.set(zmq::sockopt::linger, 0);
+  zmq::socket_t data(context, ZMQ_ROUTER);
+  data.set(zmq::sockopt::linger, 0);
   const std::string address = fresh_ipc_address();
   router.bind(address);
-  router.bind(path_of(address, SocketId::kData));
+  data.bind(path_of(address, SocketId::kData));
   StageEnd dialer(plain());
   const ConnectionId id = dialer.dial(address);
   zmq::message_t route;

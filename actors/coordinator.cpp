@@ -26,7 +26,7 @@ std::string replica_name(std::uint32_t replica) { return fmt::format("replica.{}
 pipeline::RosterOptions roster_options(const CoordinatorOptions& options) {
   pipeline::RosterOptions roster;
   roster.membership = options.membership;
-  for (const auto& place : options.places) roster.names.push_back(place.node);
+  for (const auto& slot : options.slots) roster.names.push_back(slot.node);
   roster.first_step = options.first_step;
   roster.iterations = options.iterations;
   roster.proven_steps = kProvenSteps;
@@ -58,7 +58,7 @@ void Coordinator::start(Context& context) {
   on<runtime::PeerJoined>(&Coordinator::receive_peer_joined);
   on<runtime::PeerLost>(&Coordinator::receive_peer_lost);
   on<runtime::PeerLeft>(&Coordinator::receive_peer_left);
-  on<FellowLost>(&Coordinator::receive_fellow_lost);
+  on<NeighbourLost>(&Coordinator::receive_neighbour_lost);
   on<Leaving>(&Coordinator::receive_leaving);
   on<MemberFailed>(&Coordinator::receive_member_failed);
   on<Learned>(&Coordinator::receive_learned);
@@ -121,8 +121,8 @@ void Coordinator::undeliverable(Context& context, Message message, const Error& 
 }
 
 std::optional<std::uint32_t> Coordinator::member_of_reducer(std::string_view reducer) const {
-  for (std::uint32_t i = 0; i < options_.places.size(); ++i) {
-    if (options_.places[i].reducer == reducer) return i;
+  for (std::uint32_t i = 0; i < options_.slots.size(); ++i) {
+    if (options_.slots[i].reducer == reducer) return i;
   }
   return std::nullopt;
 }
@@ -145,7 +145,7 @@ void Coordinator::receive_peer_joined(Context& context, const runtime::PeerJoine
   if (roster_.phase == Phase::kReturning) {
     // One that comes for the first time waits until the others go on.
     if (!options_.predecessor->taken.contains(*member)) return;
-    context.send_control(options_.places[*member].reducer,
+    context.send_control(options_.slots[*member].reducer,
                          Message::of(Halt{{options_.membership.term, 1}}));
   } else if (roster_.phase == Phase::kGathering) {
     std::vector<std::string> names;
@@ -177,7 +177,8 @@ void Coordinator::receive_peer_left(Context&, const runtime::PeerLeft& left) {
   lose(roster_, *member, error, "ended");
 }
 
-void Coordinator::receive_fellow_lost(Context& context, const FellowLost& lost, Message& message) {
+void Coordinator::receive_neighbour_lost(Context& context, const NeighbourLost& lost,
+                                         Message& message) {
   const auto from = roster_.member_at(message.sender_name());
   const auto about = roster_.member_at(lost.node);
   if (!from || !about || roster_.phase == Phase::kOver) return;

@@ -54,15 +54,15 @@ struct CoordinatorOptions {
   StatePointer state;
   std::uint64_t first_step = 0;
   std::uint64_t iterations = 0;  // of the whole run; 0: it is not known
-  // The members that the run begins with; all others of `places` may join.
+  // The members that the run begins with; all others of `slots` may join.
   pipeline::MembershipOptions membership;
   // For each member its node, whose root actor has the same name, and its reducer. "", of the only
   // member: it is on this node.
-  struct MemberPlace {
+  struct MemberSlot {
     std::string node;
     std::string reducer = "reducer";
   };
-  std::vector<MemberPlace> places{{}};
+  std::vector<MemberSlot> slots{{}};
   // Asked now and then until training is over which processes have ended since. May be null.
   std::function<std::vector<MissingMember>()> ended;
   // How long the head waits after two members have lost each other before one of them has to go:
@@ -113,7 +113,7 @@ class Coordinator final : public runtime::Actor {
   void receive_peer_joined(Context& context, const runtime::PeerJoined& peer);
   void receive_peer_lost(Context& context, const runtime::PeerLost& lost);
   void receive_peer_left(Context& context, const runtime::PeerLeft& left);
-  void receive_fellow_lost(Context& context, const FellowLost& lost, Message& message);
+  void receive_neighbour_lost(Context& context, const NeighbourLost& lost, Message& message);
   void receive_leaving(Context& context, const Leaving&, Message& message);
   void receive_member_failed(Context& context, const MemberFailed& failed, Message& message);
   void receive_learned(Context& context, const Learned& learned, Message& message);

@@ -52,7 +52,7 @@ void Member::receive_expelled(Context& context, const Expelled& expelled) {
 void Member::receive_peer_lost(Context& context, const runtime::PeerLost& lost) {
   if (lost.node == config::kHeadNode) return lose_head(context, lost);
   lost_.push_back({lost.node, lost.error});
-  context.send_control("coordinator", Message::of(FellowLost(lost_.back())));
+  context.send_control("coordinator", Message::of(NeighbourLost(lost_.back())));
 }
 
 void Member::receive_peer_left(Context& context, const runtime::PeerLeft& left) {
@@ -71,7 +71,7 @@ void Member::receive_peer_joined(Context& context, const runtime::PeerJoined& jo
   if (joined.node == config::kHeadNode) {
     if (head_is_away_) repeat_reports(context);
   } else if (!options_.reducer.empty()) {
-    context.send_control(options_.reducer, Message::of(FellowMet{joined.node}));
+    context.send_control(options_.reducer, Message::of(NeighbourMet{joined.node}));
   }
 }
 
@@ -119,8 +119,8 @@ void Member::timer(Context& context, runtime::TimerId) {
 
 void Member::repeat_reports(Context& context) {
   head_is_away_ = false;
-  for (const FellowLost& lost : lost_) {
-    context.send_control("coordinator", Message::of(FellowLost(lost)));
+  for (const NeighbourLost& lost : lost_) {
+    context.send_control("coordinator", Message::of(NeighbourLost(lost)));
   }
   if (failure_) context.send_control("coordinator", Message::of(MemberFailed(*failure_)));
 }

@@ -36,7 +36,7 @@ struct MemberOutcome {
 
 struct MemberOptions : NodeHooks {
   std::string replica;  // the replica that is asked for its state; "": none is
-  std::string reducer;  // the reducer that hears which fellows were met; "": none does
+  std::string reducer;  // the reducer that hears which neighbours were met; "": none does
   std::shared_ptr<MemberOutcome> outcome = std::make_shared<MemberOutcome>();
 };
 
@@ -74,7 +74,7 @@ class Member final : public runtime::Actor {
 
   MemberOptions options_;
   std::optional<MemberFailed> failure_;  // the first of this node
-  std::vector<FellowLost> lost_;
+  std::vector<NeighbourLost> lost_;
   std::optional<runtime::Error> orphaned_;  // why the head was given up, while the replica is asked
   bool leaves_ = false;
   bool head_is_away_ = false;

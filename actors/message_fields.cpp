@@ -84,7 +84,7 @@ void add_wire_messages(runtime::WireTypes& types, const StateCheck& check_state)
   types.add<ReplicaEnd>(fault);
   types.add_all<Halt, Halted, TellSteps, Teach, Lesson, Learned, TooSlow, Pace, ViewMessage, Feed,
                 BatchMessage, EndOfData, RingBucket, RingHeader, StepMetrics, SampleMetrics,
-                StopTraining, FellowLost, Leaving, Expelled, MemberFailed, Release,
+                StopTraining, NeighbourLost, Leaving, Expelled, MemberFailed, Release,
                 CheckpointRequest, Probe, NodeReport>();
 }
 

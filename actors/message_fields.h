@@ -205,7 +205,7 @@ void fields(Archive& archive, Like<ReplicaEnd> auto& body) {
 }
 
 template <class Archive>
-void fields(Archive& archive, Like<FellowLost> auto& body) {
+void fields(Archive& archive, Like<NeighbourLost> auto& body) {
   archive.text("node", body.node, telemetry::kMostActorName);
   archive.object("error", body.error);
 }

@@ -66,10 +66,10 @@ struct Teach {
   bool begins = true;
 };
 
-// Member -> its Reducer, control: the node is connected to that fellow, which can be taught from
+// Member -> its Reducer, control: the node is connected to that neighbour, which can be taught from
 // now on. Never leaves the node.
-struct FellowMet {
-  static constexpr std::string_view kName = "fellow-met";
+struct NeighbourMet {
+  static constexpr std::string_view kName = "neighbour-met";
   std::string node;
 };
 
@@ -243,8 +243,8 @@ struct ReplicaEnd {
 };
 
 // Member -> Coordinator, control: the node has lost its connection to another member.
-struct FellowLost {
-  static constexpr std::string_view kName = "fellow-lost";
+struct NeighbourLost {
+  static constexpr std::string_view kName = "neighbour-lost";
   std::string node;
   runtime::Error error;
 };

@@ -48,7 +48,7 @@ void Reducer::start(Context& context) {
   on<Halt>(&Reducer::receive_halt);
   on<ViewMessage>(&Reducer::receive_view);
   on<Teach>(&Reducer::receive_teach);
-  on<FellowMet>(&Reducer::receive_fellow_met);
+  on<NeighbourMet>(&Reducer::receive_neighbour_met);
   on<Lesson>(&Reducer::receive_lesson);
   samples_.start(context);
   for (std::uint32_t i = 0; i < options_.replicas; ++i) {
@@ -202,7 +202,7 @@ void Reducer::receive_teach(Context& context, const Teach& teach) {
   }
 }
 
-void Reducer::receive_fellow_met(Context& context, const FellowMet& met) {
+void Reducer::receive_neighbour_met(Context& context, const NeighbourMet& met) {
   met_.insert(met.node);
   for (const std::uint32_t member : std::set<std::uint32_t>(untaught_)) {
     if (config::member_name(member) != met.node) continue;

@@ -67,7 +67,7 @@ class Reducer final : public runtime::Actor {
   void receive_halt(Context& context, const Halt& halt);
   void receive_view(Context& context, const ViewMessage& told, Message& message);
   void receive_teach(Context& context, const Teach& teach);
-  void receive_fellow_met(Context& context, const FellowMet& met);
+  void receive_neighbour_met(Context& context, const NeighbourMet& met);
   void receive_lesson(Context& context, const Lesson& lesson, Message& message);
 
   // It is in a View, was not told to halt, and lacks no sums of the steps before.

@@ -63,7 +63,7 @@ class Contributor final : public runtime::Actor {
     out_.push_back(Message::of(std::move(message)));
     flush(context);
   }
-  // A stranger may tell of many Views.
+  // An unknown peer may tell of many Views.
   void flush(runtime::Context& context) {
     while (!out_.empty() && context.send("contributions", out_.front())) out_.pop_front();
   }

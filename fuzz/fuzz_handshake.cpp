@@ -1,6 +1,6 @@
-// A stranger at the gate of a head, who may say anything in any order: connect, speak, fall silent,
-// close, come back, and play the member that trains, with the other Reducer of a ring of two. The
-// head must refuse or survive it, and end when it is asked to.
+// An unknown peer at the gate of a head, which may say anything in any order: connect, speak, fall
+// silent, close, come back, and play the member that trains, with the other Reducer of a ring of
+// two. The head must refuse or survive it, and end when it is asked to.
 
 #include <memory>
 #include <span>
@@ -119,7 +119,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   runtime::Node node(kPlan, make, {}, clock, log, runtime::Uplink{options, wire, kTypes, false},
                      &scheduler);
   std::vector<fuzz::Line> talk = fuzz::talk_of(std::as_bytes(std::span(data, size)));
-  // There is one stranger.
+  // There is one unknown peer.
   for (fuzz::Line& line : talk) line.speaker = 0;
   fuzz::hold_talk(node, wire, scheduler, clock, std::move(talk));
   return 0;

@@ -1,5 +1,5 @@
 // What arrives at the page's server on a connection, in pieces, from anybody who can reach it.
-// Every request has an answer whose header is sound, and what a stranger sends is refused.
+// Every request has an answer whose header is sound, and what an unknown client sends is refused.
 
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/read.hpp>
@@ -53,7 +53,7 @@ void answer_both_ways(const telemetry::WebRequest& request) {
     if (site == &guarded && answer.status == 200) {
       CHECK(request.path == "/healthz" || request.authorization.ends_with("a secret") ||
                 !request.cookie.empty(),
-            "a stranger was let in");
+            "an unknown client was let in");
     }
     telemetry::compress(answer, request, cache);
     check_head(answer_head(answer, request.keep_alive));

@@ -56,7 +56,7 @@ void add_introductions(const Folder& folder) {
   folder.add("enrolment", pack(runtime::Enrolment{"", "host", 4242}));
   folder.add("drain-request", pack(runtime::DrainRequest{"member.2", "host", 4242}));
   folder.add("drained", pack(runtime::Drained{"member.2"}));
-  folder.add("not-now", pack(runtime::NotNow{"every place is promised"}));
+  folder.add("not-now", pack(runtime::NotNow{"every member slot is promised"}));
   const std::string contents = "contents";
   folder.add("invitation", pack(runtime::Invitation{
                                "node-1", Buffer::copy_of(std::as_bytes(std::span(contents)))}));
@@ -88,13 +88,13 @@ void add_node_packets(const Folder& folder) {
 }
 
 template <class Body>
-void add_parcel(const Folder& folder, const runtime::WireTypes& types, Body body,
-                std::vector<Buffer> payloads = {}) {
-  runtime::Parcel parcel;
-  parcel.sequence = 3;
-  parcel.link = 1;
-  parcel.message = Message::of(std::move(body), std::move(payloads));
-  folder.add("parcel-" + std::string(Body::kName), pack(parcel, types));
+void add_envelope(const Folder& folder, const runtime::WireTypes& types, Body body,
+                  std::vector<Buffer> payloads = {}) {
+  runtime::Envelope envelope;
+  envelope.sequence = 3;
+  envelope.link = 1;
+  envelope.message = Message::of(std::move(body), std::move(payloads));
+  folder.add("envelope-" + std::string(Body::kName), pack(envelope, types));
 }
 
 // Of three micro-batches, dealt out to the members' only replicas.
@@ -120,58 +120,59 @@ actors::NodeReport node_report() {
   return report;
 }
 
-void add_parcels(const Folder& folder) {
+void add_envelopes(const Folder& folder) {
   runtime::WireTypes types;
   actors::add_wire_messages(types);
   const pipeline::StateExample example = pipeline::state_example();
   const auto state =
       std::make_shared<const pipeline::TrainingState>(pipeline::filled_state(example));
-  add_parcel(folder, types, actors::RingBucket{{5, 0, 1, 8, 12, false, {1, 2}}, true, std::nullopt},
-             {Buffer::zeroed(32)});
+  add_envelope(folder, types,
+               actors::RingBucket{{5, 0, 1, 8, 12, false, {1, 2}}, true, std::nullopt},
+               {Buffer::zeroed(32)});
   actors::RingHeader header;
   header.header.exponents = {-3, 4, 128};
   header.header.non_finite = {1, 2};
-  add_parcel(folder, types, header);
+  add_envelope(folder, types, header);
   // The example has a number of its own in every field, a slot beyond its schedule included.
   pipeline::TrainingState sound = *state;
   sound.slot = 1;
   const auto pointer = std::make_shared<const pipeline::TrainingState>(std::move(sound));
-  add_parcel(folder, types, actors::Snapshot{pointer});
+  add_envelope(folder, types, actors::Snapshot{pointer});
   const actors::StepMetrics metrics{.step = 77, .losses = {0.5, 2.0}, .state_hash = {}};
-  add_parcel(folder, types, metrics);
-  add_parcel(folder, types, actors::SampleMetrics{{{"compute_seconds", 0.25}, {"a/b", -1.0}}});
+  add_envelope(folder, types, metrics);
+  add_envelope(folder, types, actors::SampleMetrics{{{"compute_seconds", 0.25}, {"a/b", -1.0}}});
   actors::ReplicaEnd end;
   end.state = pointer;
   end.error = runtime::Error{runtime::ErrorKind::kDiverged, "why"};
   end.last_step = metrics;
-  add_parcel(folder, types, end);
-  add_parcel(folder, types, actors::StopTraining{});
-  add_parcel(folder, types, actors::CheckpointRequest{});
-  add_parcel(folder, types, actors::Halt{{1, 2}});
-  add_parcel(folder, types, actors::Halted{{1, 2}, 5});
-  add_parcel(folder, types, actors::Learned{2, actors::kProvenSteps});
-  add_parcel(folder, types, actors::TooSlow{3});
-  add_parcel(folder, types, actors::Pace{2, 9, 80, 0.5});
+  add_envelope(folder, types, end);
+  add_envelope(folder, types, actors::StopTraining{});
+  add_envelope(folder, types, actors::CheckpointRequest{});
+  add_envelope(folder, types, actors::Halt{{1, 2}});
+  add_envelope(folder, types, actors::Halted{{1, 2}, 5});
+  add_envelope(folder, types, actors::Learned{2, actors::kProvenSteps});
+  add_envelope(folder, types, actors::TooSlow{3});
+  add_envelope(folder, types, actors::Pace{2, 9, 80, 0.5});
   const actors::ViewMessage view = view_of({1, 2}, {4, 2, 6}, {5, 4, 5});
-  add_parcel(folder, types, view);
-  add_parcel(folder, types, actors::Feed{2, 3, view.view, {{1, {0, 2}}, {2, {1}}}, 3});
-  add_parcel(folder, types, actors::BatchMessage{3, 1, 2, 3, 2},
-             {Buffer::zeroed(64), Buffer::zeroed(24), Buffer::zeroed(16)});
-  add_parcel(folder, types, actors::EndOfData{9});
-  add_parcel(folder, types, actors::FellowLost{"member.1", *end.error});
-  add_parcel(folder, types, actors::Leaving{});
-  add_parcel(folder, types, actors::Expelled{*end.error});
-  add_parcel(folder, types, actors::Release{"somebody has asked for it"});
-  add_parcel(folder, types,
-             actors::Probe{9, runtime::TimePoint(1000), actors::Probe::Wants::kTrace});
-  add_parcel(folder, types, node_report(), {Buffer::zeroed(16)});
-  runtime::Parcel back;
+  add_envelope(folder, types, view);
+  add_envelope(folder, types, actors::Feed{2, 3, view.view, {{1, {0, 2}}, {2, {1}}}, 3});
+  add_envelope(folder, types, actors::BatchMessage{3, 1, 2, 3, 2},
+               {Buffer::zeroed(64), Buffer::zeroed(24), Buffer::zeroed(16)});
+  add_envelope(folder, types, actors::EndOfData{9});
+  add_envelope(folder, types, actors::NeighbourLost{"member.1", *end.error});
+  add_envelope(folder, types, actors::Leaving{});
+  add_envelope(folder, types, actors::Expelled{*end.error});
+  add_envelope(folder, types, actors::Release{"somebody has asked for it"});
+  add_envelope(folder, types,
+               actors::Probe{9, runtime::TimePoint(1000), actors::Probe::Wants::kTrace});
+  add_envelope(folder, types, node_report(), {Buffer::zeroed(16)});
+  runtime::Envelope back;
   back.sequence = 4;
   back.sender = "replica.0";
   back.target = "coordinator";
   back.cause = runtime::Error{runtime::ErrorKind::kLostPeers, "its node is gone"};
   back.message = Message::of(actors::StopTraining{});
-  folder.add("parcel-back", pack(back, types));
+  folder.add("envelope-back", pack(back, types));
 }
 
 // Says the messages of one node: their numbers in their lanes, one after another.
@@ -197,22 +198,22 @@ class Speaker {
   }
   // Over the link of that position in the plan.
   Speaker& send(std::uint32_t link, unsigned lane, Message message) {
-    runtime::Parcel parcel;
-    parcel.link = link;
-    return send(std::move(parcel), lane, std::move(message));
+    runtime::Envelope envelope;
+    envelope.link = link;
+    return send(std::move(envelope), lane, std::move(message));
   }
   Speaker& send(const std::string& sender, const std::string& target, Message message) {
-    runtime::Parcel parcel;
-    parcel.sender = sender;
-    parcel.target = target;
-    return send(std::move(parcel), 0, std::move(message));
+    runtime::Envelope envelope;
+    envelope.sender = sender;
+    envelope.target = target;
+    return send(std::move(envelope), 0, std::move(message));
   }
 
  private:
-  Speaker& send(runtime::Parcel parcel, unsigned lane, Message message) {
-    parcel.sequence = ++said_[lane];
-    parcel.message = std::move(message);
-    fuzz::say(talk_, lane, pack(parcel, types_), number_);
+  Speaker& send(runtime::Envelope envelope, unsigned lane, Message message) {
+    envelope.sequence = ++said_[lane];
+    envelope.message = std::move(message);
+    fuzz::say(talk_, lane, pack(envelope, types_), number_);
     return *this;
   }
 
@@ -301,7 +302,7 @@ void add_talks(const Folder& folder) {
   fuzz::act(talk, fuzz::Deed::kWait);
   member.say(pack(runtime::GraphRequest{}));
   member.say(pack(runtime::Account{{0, 0, 0}, {{1, 0, 0}}}));
-  folder.add("parcel", talk);
+  folder.add("envelope", talk);
   folder.add("training", training_talk(types));
   // The head goes on alone.
   std::vector<std::byte> leaving = talk;
@@ -333,9 +334,9 @@ void add_talks(const Folder& folder) {
   folder.add("drain", drained);
 }
 
-// With the member of fuzz_fellows: speaker 0 is its head, 1 the fellow that it dials, 2 the one
-// that dials it.
-void add_fellow_talks(const Folder& folder) {
+// With the member of fuzz_neighbours: speaker 0 is its head, 1 the neighbour that it dials, 2 the
+// one that dials it.
+void add_neighbour_talks(const Folder& folder) {
   runtime::WireTypes types;
   actors::add_wire_messages(types);
   runtime::Directory directory;
@@ -353,10 +354,10 @@ void add_fellow_talks(const Folder& folder) {
   over.edition = 2;
   over.entries[0] = {"member.0", "", "", 0, false};
   fuzz::say(ended, 0, pack(over));
-  folder.add("fellow-ended", ended);
+  folder.add("neighbour-ended", ended);
   before.connect().say(pack(welcome_of("member.0", 20)));
   behind.connect().say(pack(introduction_of("member.2", 30))).say(pack(runtime::Heartbeat{1}));
-  folder.add("fellows", talk);
+  folder.add("neighbours", talk);
   std::vector<std::byte> released = talk;
   Speaker(released, 0, types).send("coordinator", "member.1", Message::of(actors::Release{}));
   folder.add("release", released);
@@ -368,7 +369,7 @@ void add_fellow_talks(const Folder& folder) {
   // The member begins bucket 0 and is home of bucket 1; the header goes with bucket 0.
   const auto format = pipeline::ReductionFormat::kInt8;
   head.send("coordinator", "reducer.1", Message::of(view_of({1, 1}, {0, 1, 2}, {0, 0, 0})));
-  // The sums of the first step are here but for one when the other fellow goes on with it.
+  // The sums of the first step are here but for one when the other neighbour goes on with it.
   std::vector<std::byte> changed = talk;
   Speaker told = head.in(changed), gives = behind.in(changed);
   before.in(changed).send(0, 1, ring_bucket(1, false)).send(0, 1, ring_bucket(0, true, format));
@@ -463,9 +464,9 @@ int main(int count, char** arguments) {
   const Folder packets(root / "fuzz_wire_header");
   add_introductions(packets);
   add_node_packets(packets);
-  add_parcels(packets);
+  add_envelopes(packets);
   add_talks(Folder(root / "fuzz_handshake"));
-  add_fellow_talks(Folder(root / "fuzz_fellows"));
+  add_neighbour_talks(Folder(root / "fuzz_neighbours"));
   add_wire_scripts(Folder(root / "fuzz_wire_frames"));
   add_checkpoints(Folder(root / "fuzz_checkpoint"));
   add_invitations(Folder(root / "fuzz_invitation"));

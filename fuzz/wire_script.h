@@ -3,7 +3,7 @@
 // How one fuzz input is what arrives over a connection: lines, each a byte for the lane (two bits)
 // and for how the frames are made, then these.
 //   as they stand: the number of frames in a byte, then each with its length in two bytes, little
-//     endian. So whatever a stranger may send can be written.
+//     endian. So whatever an unknown peer may send can be written.
 //   a packet: the number of payloads in a byte, and in a byte each how it travels: in a frame of so
 //     many bytes, or (from 128 on) in so many chunks and a byte.
 //   a chunk, full or of one byte. Its bytes are zeros that the input does not hold.

@@ -50,12 +50,12 @@ int join_run(const CommandLine& line) {
   request.remote_data = request.data_folder == kRemote;
   line.take("trace", request.trace);
   request.within = seconds(line, "within");
-  request.for_a_place = seconds(line, "wait");
+  request.for_a_slot = seconds(line, "wait");
   line.take("preemption-file", request.preemption.file);
   line.take("preemption-command", request.preemption.command);
   request.preemption.every = seconds(line, "preemption-every");
   request.supervised = line.get<bool>("patient");
-  if (request.supervised) request.within = request.for_a_place = kPatience;
+  if (request.supervised) request.within = request.for_a_slot = kPatience;
   return join(request, log_level(line));
 }
 
@@ -84,9 +84,9 @@ std::vector<Option> join_options() {
        .about = "file for what its actors did lately, written at its end",
        .takes = Takes::kFile},
       seconds_option("within", "in which the head must answer for the first time", "60"),
-      seconds_option("wait",
-                     "to wait while every place is promised to other processes; 0: not at all",
-                     "600", 0),
+      seconds_option(
+          "wait", "to wait while every member slot is promised to other processes; 0: not at all",
+          "600", 0),
       {.name = "preemption-file",
        .value = "FILE",
        .about = "leaves the run when this file is there: this machine is about to be taken away",

@@ -49,37 +49,37 @@ const char* fault_of(const HeadLine& line) {
   return line.term == 0 || line.incarnation == 0 ? "a head without a number" : nullptr;
 }
 
-struct PlaceLine {
-  static constexpr std::string_view kKind = "place";
+struct SlotLine {
+  static constexpr std::string_view kKind = "slot";
   std::string node;
   std::string relay;  // the token; "": there is none
 };
 
 template <class Archive>
-void fields(Archive& archive, runtime::Like<PlaceLine> auto& line) {
+void fields(Archive& archive, runtime::Like<SlotLine> auto& line) {
   archive.text("node", line.node, kAnyLength);
   archive.last("relay", line.relay);
 }
 
-const char* fault_of(const PlaceLine& line) {
-  return line.node.empty() ? "a place without a name" : nullptr;
+const char* fault_of(const SlotLine& line) {
+  return line.node.empty() ? "a slot without a name" : nullptr;
 }
 
-struct FellowsLine {
-  static constexpr std::string_view kKind = "fellows";
+struct NeighboursLine {
+  static constexpr std::string_view kKind = "neighbours";
   std::string one, other;  // the lesser name first
   std::uint64_t number = 0;
 };
 
 template <class Archive>
-void fields(Archive& archive, runtime::Like<FellowsLine> auto& line) {
+void fields(Archive& archive, runtime::Like<NeighboursLine> auto& line) {
   archive.text("one", line.one, kAnyLength);
   archive.text("other", line.other, kAnyLength);
   archive.bits("number", line.number);
 }
 
-const char* fault_of(const FellowsLine& line) {
-  return line.number == 0 ? "fellows without a number" : nullptr;
+const char* fault_of(const NeighboursLine& line) {
+  return line.number == 0 ? "neighbours without a number" : nullptr;
 }
 
 struct ViewLine {
@@ -116,13 +116,13 @@ void take_line(std::string_view text, HeadHistory& history) {
   if (HeadLine head; read_line(parsed, head)) {
     history.term = std::max(history.term, head.term);
     history.incarnations.push_back(head.incarnation);
-  } else if (PlaceLine place; read_line(parsed, place)) {
-    history.places.insert(place.node);
-    if (const auto token = runtime::read_token(place.relay)) {
-      history.relay_tokens[place.node] = *token;
+  } else if (SlotLine slot; read_line(parsed, slot)) {
+    history.slots.insert(slot.node);
+    if (const auto token = runtime::read_token(slot.relay)) {
+      history.relay_tokens[slot.node] = *token;
     }
-  } else if (FellowsLine fellows; read_line(parsed, fellows)) {
-    history.fellows[{fellows.one, fellows.other}] = fellows.number;
+  } else if (NeighboursLine neighbours; read_line(parsed, neighbours)) {
+    history.neighbours[{neighbours.one, neighbours.other}] = neighbours.number;
   } else if (ViewLine view; read_line(parsed, view)) {
     history.members = view.view.members;
     if (view.first) return;
@@ -160,14 +160,14 @@ Result<void> MembershipFile::add_head(std::uint32_t term, std::uint64_t incarnat
   return write(text_of(HeadLine{term, incarnation}));
 }
 
-Result<void> MembershipFile::add_place(const std::string& member,
-                                       const std::optional<runtime::RelayToken>& relay_token) {
-  return write(text_of(PlaceLine{member, relay_token ? runtime::token_text(*relay_token) : ""}));
+Result<void> MembershipFile::add_slot(const std::string& member,
+                                      const std::optional<runtime::RelayToken>& relay_token) {
+  return write(text_of(SlotLine{member, relay_token ? runtime::token_text(*relay_token) : ""}));
 }
 
-Result<void> MembershipFile::add_fellows(const std::string& one, const std::string& other,
-                                         std::uint64_t number) {
-  return write(text_of(FellowsLine{std::min(one, other), std::max(one, other), number}));
+Result<void> MembershipFile::add_neighbours(const std::string& one, const std::string& other,
+                                            std::uint64_t number) {
+  return write(text_of(NeighboursLine{std::min(one, other), std::max(one, other), number}));
 }
 
 Result<void> MembershipFile::add_view(const telemetry::ViewFacts& view, bool first) {

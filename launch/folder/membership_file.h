@@ -4,10 +4,11 @@
 // its place when it is lost. One JSON object per line, "kind" first:
 //
 //   head     term and incarnation of a head that has begun
-//   place    a member that a process was asked to become and that no other ever will, and the token
+//   slot     a member that a process was asked to become and that no other ever will, and the token
 //            by which the relay knows it, if there is one
-//   fellows  two members and the number by which they know each other (Gatekeeper::number_between)
-//   view     a View, as summary.json has it, before its members are told
+//   neighbours  two members and the number by which they know each other
+//   (Gatekeeper::number_between) view     a View, as summary.json has it, before its members are
+//   told
 //
 // Only its owner can read it, since these numbers and tokens let anybody pose as a member.
 
@@ -33,9 +34,9 @@ namespace troupe::launch {
 struct HeadHistory {
   std::uint32_t term = 0;  // of the newest head; 0: there was none
   std::vector<std::uint64_t> incarnations;
-  std::set<std::string> places;
-  std::map<std::string, runtime::RelayToken> relay_tokens;               // by member
-  std::map<std::pair<std::string, std::string>, std::uint64_t> fellows;  // the lesser name first
+  std::set<std::string> slots;
+  std::map<std::string, runtime::RelayToken> relay_tokens;                  // by member
+  std::map<std::pair<std::string, std::string>, std::uint64_t> neighbours;  // the lesser name first
   // After the first, and how often a process was lost before one of them.
   std::vector<telemetry::ViewFacts> views;
   std::size_t failures = 0;
@@ -56,11 +57,11 @@ class MembershipFile {
 
   // Each kData when the line cannot be written; it is left out then, and those that follow are not.
   runtime::Result<void> add_head(std::uint32_t term, std::uint64_t incarnation);
-  runtime::Result<void> add_place(
+  runtime::Result<void> add_slot(
       const std::string& member,
       const std::optional<runtime::RelayToken>& relay_token = std::nullopt);
-  runtime::Result<void> add_fellows(const std::string& one, const std::string& other,
-                                    std::uint64_t number);
+  runtime::Result<void> add_neighbours(const std::string& one, const std::string& other,
+                                       std::uint64_t number);
   // `first`: of the run.
   runtime::Result<void> add_view(const telemetry::ViewFacts& view, bool first);
   // The file was removed or moved away: makes it anew at its path (runtime::put_back).

@@ -20,7 +20,7 @@ template <class Archive>
 void fields(Archive& archive, runtime::Like<MemberInvitation> auto& invitation) {
   archive.text("topology", invitation.topology, MemberInvitation::kMostTopologyBytes);
   archive.number("members", invitation.members, config::kMostMembers);
-  archive.number("places", invitation.places, config::kMostMembers);
+  archive.number("slots", invitation.slots, config::kMostMembers);
   archive.text("data_folder", invitation.data_folder, kMostPath);
   archive.text("host", invitation.host, kMostPath);
   archive.hash("data_fingerprint", invitation.data.fingerprint);
@@ -33,7 +33,7 @@ void fields(Archive& archive, runtime::Like<MemberInvitation> auto& invitation) 
 static const char* fault_of(const MemberInvitation& invitation) {
   if (invitation.data.iterations_per_epoch == 0) return "an epoch without iterations";
   if (invitation.members == 0) return "a run without members";
-  return invitation.places < invitation.members ? "a run of more members than places" : nullptr;
+  return invitation.slots < invitation.members ? "a run of more members than slots" : nullptr;
 }
 
 runtime::Result<void> check_topology_fits(const std::string& effective_topology) {

@@ -27,7 +27,7 @@ struct MemberInvitation {
 
   std::string topology;       // effective, as text
   std::uint32_t members = 1;  // that the run began with
-  std::uint32_t places = 1;   // for these and all that may join
+  std::uint32_t slots = 1;    // for these and all that may join
   std::string data_folder;    // the head's; of use on its own host
   std::string host;           // of the head
   DataIdentity data{};        // what a process without data takes as given, and no other

@@ -54,16 +54,18 @@ runtime::Result<runtime::NotNow> MemberNames::why_none(
                           : std::find(names.begin(), names.end(), wanted) != names.end();
   };
   if (suits(open_of(now))) {
-    return runtime::NotNow{wanted.empty() ? "every place of the run is promised to another process"
-                                          : wanted + " is promised to another process"};
+    return runtime::NotNow{wanted.empty()
+                               ? "every member slot of the run is promised to another process"
+                               : wanted + " is promised to another process"};
   }
   if (suits(open)) {
     return runtime::NotNow{
         fmt::format("the run begins with {}, and others join it after that", fmt::join(now, ", "))};
   }
   if (wanted.empty()) {
-    return Error{ErrorKind::kUsage,
-                 "every place of the run is taken; a run with a higher cluster.joiners has more"};
+    return Error{
+        ErrorKind::kUsage,
+        "every member slot of the run is taken; a run with a higher cluster.joiners has more"};
   }
   const std::string advice =
       open.empty() ? "; nor is any other"

@@ -19,7 +19,7 @@ struct MeetingPlace {
   std::string listen;  // where the head waits
   std::string dial;    // where members of its own host find it
   // Where these listen for members of other hosts; "": nowhere in particular.
-  std::string fellows{};
+  std::string neighbours{};
 };
 
 struct Placement {

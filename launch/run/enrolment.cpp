@@ -16,22 +16,22 @@ namespace troupe::launch {
 
 using runtime::Result;
 
-Result<Place> ask_head(const runtime::EnrolOptions& options, runtime::Wire& wire,
-                       const runtime::Clock& clock) {
+Result<Slot> ask_head(const runtime::EnrolOptions& options, runtime::Wire& wire,
+                      const runtime::Clock& clock) {
   ASSIGN_OR_RETURN(const runtime::Invitation answer, runtime::enrol(wire, options, clock));
-  Place place;
-  place.node = answer.node;
-  ASSIGN_OR_RETURN(place.invitation, unpack_invitation(answer.contents));
-  const std::uint32_t places = place.invitation.places;
-  const auto member = config::member_number(answer.node, places);
+  Slot slot;
+  slot.node = answer.node;
+  ASSIGN_OR_RETURN(slot.invitation, unpack_invitation(answer.contents));
+  const std::uint32_t slots = slot.invitation.slots;
+  const auto member = config::member_number(answer.node, slots);
   if (!member) {
     return runtime::Error{runtime::ErrorKind::kLostPeers,
                           fmt::format("the head calls this process '{}', which none of {} members "
                                       "is",
-                                      answer.node, places)};
+                                      answer.node, slots)};
   }
-  place.member = *member;
-  return place;
+  slot.member = *member;
+  return slot;
 }
 
 HeadKeeper::HeadKeeper(MemberInvitation invitation, const std::vector<std::string>& members_here,
@@ -55,12 +55,12 @@ std::vector<std::string> HeadKeeper::first_of(const std::vector<std::string>& na
 
 Result<runtime::EnrolmentAnswer> HeadKeeper::invite(const runtime::Enrolment& enrolment,
                                                     const std::vector<std::string>& awaited) {
-  // A place of the heads before this one is free again only if they have told no View: until then a
+  // A slot of the heads before this one is free again only if they have told no View: until then a
   // process that failed may be started again as the same member.
   const HeadHistory& history = membership_.history();
   std::vector<std::string> free;
   for (const std::string& name : awaited) {
-    if (history.members.empty() || !history.places.contains(name)) free.push_back(name);
+    if (history.members.empty() || !history.slots.contains(name)) free.push_back(name);
   }
   const std::vector<std::string> now = first_of(free);
   const auto name = names_.choose(enrolment.node, enrolment.host, now, clock_.now());
@@ -69,7 +69,7 @@ Result<runtime::EnrolmentAnswer> HeadKeeper::invite(const runtime::Enrolment& en
     return runtime::EnrolmentAnswer(std::move(not_now));
   }
   const auto relay_token = relay_.admit(*name);
-  RETURN_IF_ERROR(membership_.add_place(*name, relay_token));
+  RETURN_IF_ERROR(membership_.add_slot(*name, relay_token));
   MemberInvitation contents = invitation_;
   contents.relay_port = relay_.port();
   if (relay_token) contents.relay_token = *relay_token;
@@ -77,12 +77,12 @@ Result<runtime::EnrolmentAnswer> HeadKeeper::invite(const runtime::Enrolment& en
 }
 
 std::uint64_t HeadKeeper::number_between(const std::string& one, const std::string& other) {
-  const auto& known = membership_.history().fellows;
+  const auto& known = membership_.history().neighbours;
   if (const auto found = known.find(std::minmax(one, other)); found != known.end()) {
     return found->second;
   }
   const std::uint64_t number = runtime::secret_number();
-  const auto written = membership_.add_fellows(one, other, number);
+  const auto written = membership_.add_neighbours(one, other, number);
   if (!written.ok()) log_.warning(written.error().message);
   return number;
 }
@@ -94,16 +94,16 @@ bool HeadKeeper::makes_room(const std::string& node) {
   if (signals_->stopped_by() != 0) return true;
   log_.error(
       fmt::format("{} has given this head up, which stood still: another one takes its "
-                  "place",
+                  "member slot",
                   node));
   (void)::raise(SIGKILL);
   return true;
 }
 
-void MemberKeeper::fellows_are(const std::vector<runtime::DirectoryEntry>& fellows) {
+void MemberKeeper::neighbours_are(const std::vector<runtime::DirectoryEntry>& neighbours) {
   allowed_.clear();
-  for (const runtime::DirectoryEntry& fellow : fellows) {
-    if (!fellow.key.empty()) allowed_.push_back({fellow.key, fellow.node});
+  for (const runtime::DirectoryEntry& neighbour : neighbours) {
+    if (!neighbour.key.empty()) allowed_.push_back({neighbour.key, neighbour.node});
   }
 }
 

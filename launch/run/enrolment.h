@@ -25,7 +25,7 @@
 namespace troupe::launch {
 
 // The head's answer to a process that it has taken in.
-struct Place {
+struct Slot {
   std::string node;
   std::uint32_t member = 0;
   MemberInvitation invitation;
@@ -33,8 +33,8 @@ struct Place {
 
 // Asks until the head answers, as the options say. Errors: as of runtime::enrol; kLostPeers: the
 // answer cannot be understood.
-runtime::Result<Place> ask_head(const runtime::EnrolOptions& options, runtime::Wire& wire,
-                                const runtime::Clock& clock);
+runtime::Result<Slot> ask_head(const runtime::EnrolOptions& options, runtime::Wire& wire,
+                               const runtime::Clock& clock);
 
 // The head's. It knows those that the heads before it knew, and writes down those that it gets to
 // know.
@@ -70,7 +70,7 @@ class HeadKeeper final : public runtime::Gatekeeper {
 // A member's. One thread's.
 class MemberKeeper final : public runtime::Gatekeeper {
  public:
-  void fellows_are(const std::vector<runtime::DirectoryEntry>& fellows) override;
+  void neighbours_are(const std::vector<runtime::DirectoryEntry>& neighbours) override;
   // The keys of the members that the head has told of last.
   const std::vector<runtime::AllowedKey>& allowed() const { return allowed_; }
 

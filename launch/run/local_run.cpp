@@ -316,12 +316,12 @@ void HeadRun::succeed(const HeadHistory& history) {
   const auto numbers = [&](const auto& names) {
     std::set<std::uint32_t> all;
     for (const std::string& name : names) {
-      if (const auto number = config::member_number(name, setup_->size.places)) all.insert(*number);
+      if (const auto number = config::member_number(name, setup_->size.slots)) all.insert(*number);
     }
     return all;
   };
   coordinator.predecessor = actors::CoordinatorOptions::Predecessor{
-      numbers(history.places), numbers(history.members), parts_->monitor.first_step,
+      numbers(history.slots), numbers(history.members), parts_->monitor.first_step,
       begin_.state->iteration >= setup_->iterations};
   // As long as a member may take to notice that the head it knew is gone, and the way here.
   const runtime::Patience patience(setup_->topology.cluster.failure.dead_after);
@@ -345,7 +345,7 @@ Result<runtime::GateOptions> HeadRun::take_the_head() {
   MemberInvitation invitation;
   invitation.topology = setup_->topology_text;
   invitation.members = request_.members;
-  invitation.places = setup_->size.places;
+  invitation.slots = setup_->size.slots;
   invitation.data_folder = std::filesystem::absolute(request_.data_folder).string();
   invitation.host = runtime::host_name();
   invitation.data = setup_->identity;

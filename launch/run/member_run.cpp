@@ -58,11 +58,11 @@ runtime::EnrolOptions enrol_options(const MemberRequest& request, RunSignals& si
   options.request.host = runtime::host_name();
   options.request.pid = static_cast<std::uint64_t>(::getpid());
   options.within = request.within;
-  options.for_a_place = request.for_a_place;
+  options.for_a_slot = request.for_a_slot;
   // A supervisor is the head's, too, and tells people what it does.
   if (!request.supervised) {
     options.waits = [&](const std::string& why) {
-      const std::chrono::duration<double> most = request.for_a_place;
+      const std::chrono::duration<double> most = request.for_a_slot;
       log.info(fmt::format("{}; asking again, for {:.0f} s at most (--wait)", why, most.count()));
     };
   }
@@ -98,7 +98,7 @@ class MemberRun {
             runtime::Log& log)
       : request_(request), signals_(signals), clock_(clock), log_(log) {}
 
-  // The place in the run, the wire to it, and what there is to compute with.
+  // The slot in the run, the wire to it, and what there is to compute with.
   Result<void> prepare();
   void make_node();
   MemberResult run();
@@ -115,7 +115,7 @@ class MemberRun {
   const std::shared_ptr<MemberKeeper> keeper_ = std::make_shared<MemberKeeper>();
   std::unique_ptr<runtime::Wire> wire_;
   std::optional<RelayedMember> relayed_;  // whose wire is used instead
-  Place place_;
+  Slot slot_;
   std::optional<TrainingSetup> setup_;
   std::optional<actors::NodeParts> parts_;
   std::optional<NodeRun> node_;
@@ -123,7 +123,7 @@ class MemberRun {
 
 Result<void> MemberRun::prepare() {
   ASSIGN_OR_RETURN(wire_, open_member_wire(request_, *keeper_, clock_, log_));
-  ASSIGN_OR_RETURN(place_, ask_head(enrol_options(request_, signals_, log_), *wire_, clock_));
+  ASSIGN_OR_RETURN(slot_, ask_head(enrol_options(request_, signals_, log_), *wire_, clock_));
   if (request_.listen == kNoListener) RETURN_IF_ERROR(go_through_relay());
   return set_up();
 }
@@ -131,17 +131,17 @@ Result<void> MemberRun::prepare() {
 Result<void> MemberRun::go_through_relay() {
   ASSIGN_OR_RETURN(
       std::optional<RelayedMember> opened,
-      open_relayed_member(request_.address, place_.member, place_.invitation, request_.credentials,
+      open_relayed_member(request_.address, slot_.member, slot_.invitation, request_.credentials,
                           clock_, log_, [this] { return keeper_->allowed(); }));
   if (opened) relayed_.emplace(std::move(*opened));
   return {};
 }
 
 Result<void> MemberRun::set_up() {
-  const MemberInvitation& invitation = place_.invitation;
+  const MemberInvitation& invitation = slot_.invitation;
   ASSIGN_OR_RETURN(const config::LoadedTopology loaded,
                    config::parse_topology(invitation.topology, "the head's topology", "."));
-  const RunSize size{invitation.members, invitation.places, 0};
+  const RunSize size{invitation.members, invitation.slots, 0};
   if (request_.remote_data) {
     log_.info(
         fmt::format("without data of its own: the head sends the micro-batches, of the data {}",
@@ -156,13 +156,13 @@ Result<void> MemberRun::set_up() {
 }
 
 void MemberRun::make_node() {
-  parts_.emplace(computing_parts(*setup_, disk_, place_.member));
+  parts_.emplace(computing_parts(*setup_, disk_, slot_.member));
   parts_->member.replica = fmt::format("replica.{}", parts_->reducer.first_replica);
   runtime::NodeOptions options;
   options.shutdown_deadline = request_.shutdown_deadline;
-  if (!setup_->data) options.left_out = {config::loader_name(place_.member)};
+  if (!setup_->data) options.left_out = {config::loader_name(slot_.member)};
   const config::FailureSection& failure = setup_->topology.cluster.failure;
-  runtime::GateOptions gate = gate_options(place_.node, failure, terms_of(*setup_));
+  runtime::GateOptions gate = gate_options(slot_.node, failure, terms_of(*setup_));
   gate.first_address = request_.address;
   gate.first_returns_within = failure.orphan_after;
   gate.keeper = keeper_;
@@ -173,11 +173,11 @@ void MemberRun::make_node() {
 MemberResult MemberRun::run() {
   runtime::NodeEnd end = signals_.run(node_->node());
   if (const auto& state = parts_->member.outcome->orphan_state; state != nullptr && end.error) {
-    end.error->message += "; " + save_orphan(place_.node, *setup_, *state, disk_);
+    end.error->message += "; " + save_orphan(slot_.node, *setup_, *state, disk_);
   }
   if (!request_.trace.empty()) node_->leave_trace(request_.trace, disk_);
   if (!end.abandoned.empty()) abandon(end, log_);
-  return MemberResult{place_.node, end.error, signals_.stopped_by(), {}};
+  return MemberResult{slot_.node, end.error, signals_.stopped_by(), {}};
 }
 
 Result<MemberResult> join_run(const MemberRequest& request, RunSignals& signals,

@@ -32,8 +32,8 @@ struct MemberRequest {
   bool supervised = false;
   // How long there may be no way to the address, and then nobody answer at it.
   runtime::Duration within = std::chrono::seconds(60);
-  // How long it asks again while every place is promised to other processes.
-  runtime::Duration for_a_place = std::chrono::minutes(10);
+  // How long it asks again while every member slot is promised to other processes.
+  runtime::Duration for_a_slot = std::chrono::minutes(10);
   runtime::Duration shutdown_deadline = std::chrono::minutes(5);
 };
 

@@ -49,7 +49,7 @@ std::vector<std::int64_t> shares(const config::Topology& topology,
   return bytes;
 }
 
-// The plan has places for members that may come later: what stays is what the run begins with.
+// The plan has slots for members that may come later: what stays is what the run begins with.
 void leave_out_places(std::uint32_t members, runtime::Plan& plan) {
   if (members == 0) return;
   std::set<std::string> nodes{config::kHeadNode};

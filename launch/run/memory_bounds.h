@@ -15,7 +15,7 @@ namespace troupe::launch {
 // All nodes together, but for what one process or replica needs. Bytes.
 struct RunBounds {
   // The part of the members that the run begins with, with the bounds of the run's whole plan,
-  // which has places for others besides.
+  // which has slots for others besides.
   runtime::Plan plan;
   std::int64_t message_bytes = 0;  // of all links' byte credits
   // Activations and scratch of one replica, and the sums of its steps under way.

@@ -24,7 +24,7 @@ namespace {
 
 using runtime::Result;
 
-// Members that the head has released have nothing to save, but their gates wait for what fellows
+// Members that the head has released have nothing to save, but their gates wait for what neighbours
 // have not acknowledged yet, and their wires for a goodbye to one that has hung up just before it.
 runtime::Duration member_grace() {
   return runtime::GateOptions{}.close_within + runtime::ZmqWireOptions{}.linger +
@@ -56,8 +56,8 @@ std::vector<GroupProcess> member_processes(const SuperviseRequest& request,
     member.name = config::member_name(number);
     member.program.words = {request.program, "join",      meeting.dial,
                             "--node",        member.name, "--patient"};
-    if (!meeting.fellows.empty()) {
-      member.program.words.insert(member.program.words.end(), {"--listen", meeting.fellows});
+    if (!meeting.neighbours.empty()) {
+      member.program.words.insert(member.program.words.end(), {"--listen", meeting.neighbours});
     }
     if (request.key_folder) {
       member.program.words.insert(member.program.words.end(), {"--key", *request.key_folder});

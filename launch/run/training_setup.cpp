@@ -57,7 +57,7 @@ Result<runtime::Plan> plan_of_run(const config::LoadedTopology& asked, const mod
                                   const RunSize& size) {
   RETURN_IF_ERROR(config::check_workers(asked.topology, size.members, asked.origins));
   const config::Topology topology = config::scaled(asked.topology, size.members);
-  return config::make_plan(topology, sizes_of(topology, gan), size.places, asked.origins);
+  return config::make_plan(topology, sizes_of(topology, gan), size.slots, asked.origins);
 }
 
 namespace {
@@ -82,7 +82,7 @@ Result<TrainingSetup> set_up_networks(const config::LoadedTopology& asked, const
   // One that joins later counts as one that no share was given for.
   setup.replica_weights.resize(
       std::max<std::size_t>(setup.replica_weights.size(),
-                            std::size_t{size.places} * setup.topology.replica.count),
+                            std::size_t{size.slots} * setup.topology.replica.count),
       1);
   return setup;
 }
@@ -175,9 +175,9 @@ actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
   if (setup.size.members == 0) return options;
   options.membership.min_members = cluster.failure.min_members;
   options.membership.ring = config::member_ring(cluster, setup.size.members);
-  options.places.clear();
-  for (std::uint32_t member = 0; member < setup.size.places; ++member) {
-    options.places.push_back(
+  options.slots.clear();
+  for (std::uint32_t member = 0; member < setup.size.slots; ++member) {
+    options.slots.push_back(
         {config::member_name(member), config::reducer_name(member, setup.size.members)});
   }
   return options;

@@ -27,11 +27,11 @@ namespace troupe::launch {
 // How many members there are.
 struct RunSize {
   std::uint32_t members = 0;  // that begin; 0: all in one process
-  std::uint32_t places = 0;   // for these and all that may join while it goes on
+  std::uint32_t slots = 0;    // for these and all that may join while it goes on
   std::uint32_t restart =
       0;  // of these the first behind the members, for those that replace others
 };
-// With places for as many as cluster.failure.restart allows to replace dead ones, and behind these
+// With slots for as many as cluster.failure.restart allows to replace dead ones, and behind these
 // for cluster.joiners; none in one process.
 RunSize size_of_run(const config::Topology& topology, std::uint32_t members);
 

@@ -190,7 +190,7 @@ View Membership::next_view() const {
   view.id = {options_.term, number_};
   view.first_step = furthest();
   for (const std::uint32_t member : participants()) {
-    if (joining_.contains(member) || still_learns(member)) view.learners.push_back(member);
+    if (joining_.contains(member) || still_learns(member)) view.newcomers.push_back(member);
   }
   const auto take = [&](std::uint32_t member) {
     view.ring.push_back(member);

@@ -38,7 +38,7 @@ void teach(Roster& roster, std::uint32_t member) {
   roster.actions.push_back(SendTeach{teacher, member, true});
 }
 
-void admit_learners(Roster& roster) {
+void admit_newcomers(Roster& roster) {
   for (std::uint32_t member = 0; member < roster.members.size(); ++member) {
     if (!roster.may_join(member)) continue;
     roster.membership.admit(member);
@@ -47,7 +47,7 @@ void admit_learners(Roster& roster) {
 }
 
 // A pupil's loss has cost the others nothing. Nobody needs to send it anything any more.
-void lose_learner(Roster& roster, std::uint32_t member) {
+void lose_newcomer(Roster& roster, std::uint32_t member) {
   Member& pupil = roster.members[member];
   pupil.learns = false;
   if (roster.phase != Phase::kTraining) return;
@@ -88,7 +88,7 @@ void go_on_without(Roster& roster, std::uint32_t member, const Error& error) {
           lost_peers(fmt::format("{} learned from {}, which is lost; join again",
                                  roster.name(pupil), roster.name(member))));
   }
-  admit_learners(roster);
+  admit_newcomers(roster);
   halt(roster);
 }
 
@@ -128,7 +128,7 @@ void take_answer(Roster& roster, Membership::Answer answer) {
   told.taken_over = answer.taken_over;
   told.kept_bytes = std::exchange(roster.most_kept, 0);
   told.halted_seconds = runtime::seconds(roster.now - roster.changing_since);
-  for (const std::uint32_t each : told.view.learners) {
+  for (const std::uint32_t each : told.view.newcomers) {
     if (!std::exchange(roster.members[each].learns, false)) continue;
     told.joined.push_back(each);
     const std::uint32_t replicas = roster.options.membership.replicas_per_member;
@@ -205,7 +205,7 @@ std::set<std::uint32_t> missing_of(const Roster& roster, const View& view, const
   for (const std::uint32_t member : view.ring) {
     if (roster.is_lost(member) || !reports.contains(member)) missing.insert(member);
   }
-  for (const std::uint32_t member : view.learners) {
+  for (const std::uint32_t member : view.newcomers) {
     const auto report = reports.find(member);
     if (report != reports.end() && report->second.next_step < view.first_step) {
       missing.insert(member);
@@ -238,7 +238,7 @@ void lose(Roster& roster, std::uint32_t member, const Error& error, std::string_
   roster.actions.push_back(TellLoss{member, std::string(state), error});
   const bool trains = roster.phase == Phase::kTraining || roster.phase == Phase::kStopping;
   if (roster.members[member].learns) {
-    lose_learner(roster, member);
+    lose_newcomer(roster, member);
   } else if (roster.phase == Phase::kGathering) {
     if (was_awaited) stop(roster, error);
   } else if (trains && roster.membership.present().contains(member)) {
@@ -258,7 +258,7 @@ void note_learned(Roster& roster, std::uint32_t replica, std::uint64_t steps, bo
   pupil.steps[replica] = steps;
   if (!roster.may_join(member)) return;
   if (!roster.membership.change()) roster.changing_since = roster.now;
-  admit_learners(roster);
+  admit_newcomers(roster);
   halt(roster);
 }
 

@@ -23,7 +23,7 @@ bool View::has(std::uint32_t member) const {
 }
 
 bool View::is_new(std::uint32_t member) const {
-  return std::find(learners.begin(), learners.end(), member) != learners.end();
+  return std::find(newcomers.begin(), newcomers.end(), member) != newcomers.end();
 }
 
 bool View::gives(std::uint32_t member) const {

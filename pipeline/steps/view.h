@@ -44,7 +44,7 @@ struct View {
   std::vector<Assignment> later;
   // Members that were not in a View before. They get the steps they lack until first_step from
   // their teacher, even if these are more than one.
-  std::vector<std::uint32_t> learners;
+  std::vector<std::uint32_t> newcomers;
   const std::vector<std::uint32_t>& owners_in(std::uint64_t iteration) const;
 
   // The member's position in the ring; CHECKs that it has one.

@@ -35,11 +35,11 @@ void fields(Archive& archive, runtime::Like<View> auto& view) {
   archive.list("reached", view.reached, kMostViewMembers);
   archive.list("owners", view.owners, kMostMicroBatches);
   archive.list("later", view.later, kMostAssignments);
-  archive.list("learners", view.learners, kMostViewMembers);
+  archive.list("newcomers", view.newcomers, kMostViewMembers);
 }
 
 // Sound means: a ring of different members, owners, and a reached step for each member. That is
-// first_step or the step before, and first_step for at least one; learners are further behind.
+// first_step or the step before, and first_step for at least one; newcomers are further behind.
 const char* fault_of(const View& view);
 
 }  // namespace troupe::pipeline

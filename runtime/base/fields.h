@@ -31,7 +31,7 @@
 //   perhaps_choice(name, value, last) an optional of one
 //   text(name, value, most)           of at most `most` bytes
 //   prose(name, value, most)          the same for people: a longer one is cut where it is written
-//   words(name, value, most)          text of a stranger: read, it is printable
+//   words(name, value, most)          text of an unknown peer: read, it is printable
 //   converted(name, value, most, to_text, from_text)
 //                                     what is a text elsewhere; from_text() gives an optional
 //   object(name, value)               a struct with a list of its own

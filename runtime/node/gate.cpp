@@ -212,8 +212,8 @@ void Gate::tend_peer(std::size_t position, TimePoint now) {
                 "{} does not answer at {} (tried for {:.0f} s); is it running, and can this host "
                 "reach it?{}",
                 peer.node(), without_key(peer.address()), seconds(options_.dial_within),
-                introducer_.is_fellow(position) ? " If nobody can, start it with --listen none."
-                                                : "")));
+                introducer_.is_neighbour(position) ? " If nobody can, start it with --listen none."
+                                                   : "")));
       }
       break;
   }

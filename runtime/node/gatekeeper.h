@@ -13,7 +13,7 @@
 namespace troupe::runtime {
 
 // The gate calls it on its driving thread. No method calls the gate. The plan's first node is asked
-// all but fellows_are(), which the others are told.
+// all but neighbours_are(), which the others are told.
 class Gatekeeper {
  public:
   virtual ~Gatekeeper() = default;
@@ -47,7 +47,7 @@ class Gatekeeper {
   }
   // The nodes that share links with this one and have not ended. Told whenever the plan's first
   // node tells of them, before any of them is told to dial: from then on they are to be let in.
-  virtual void fellows_are(const std::vector<DirectoryEntry>& fellows) { (void)fellows; }
+  virtual void neighbours_are(const std::vector<DirectoryEntry>& neighbours) { (void)neighbours; }
 };
 
 }  // namespace troupe::runtime

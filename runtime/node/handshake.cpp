@@ -23,7 +23,7 @@ Error expired_token() {
 Introduction Handshake::introduction_for(std::size_t position, const Peer& peer) const {
   Introduction introduction;
   introduction.node = options_.node;
-  introduction.incarnation = introducer_.is_fellow(position)
+  introduction.incarnation = introducer_.is_neighbour(position)
                                  ? introducer_.incarnation_with(position)
                                  : options_.incarnation;
   introduction.peer_incarnation = peer.incarnation();

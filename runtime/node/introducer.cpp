@@ -22,7 +22,7 @@ void Introducer::add_peer(const std::string& node) {
   positions_.emplace(node, known_.size());
   Known& known = known_.emplace_back();
   known.node = node;
-  known.shares_links = node != head() && !fellowship_.fellows_of(node).empty();
+  known.shares_links = node != head() && !neighbours_.neighbours_of(node).empty();
 }
 
 // A wire without hosts and ports, such as a simulated one, has addresses of its own, to which there
@@ -36,10 +36,10 @@ std::optional<Error> Introducer::objection(std::size_t peer, const ConnectionInf
   if (parse_address(own_address).ok()) {
     if (auto error = runtime::objection_to(there)) return error;
   }
-  for (const std::string& name : fellowship_.fellows_of(node)) {
-    const Known& fellow = of(name);
-    if (fellow.over || fellow.in_edition == 0) continue;
-    if (auto error = runtime::objection_to(there, fellow.whereabouts)) return error;
+  for (const std::string& name : neighbours_.neighbours_of(node)) {
+    const Known& neighbour = of(name);
+    if (neighbour.over || neighbour.in_edition == 0) continue;
+    if (auto error = runtime::objection_to(there, neighbour.whereabouts)) return error;
   }
   return std::nullopt;
 }
@@ -67,8 +67,8 @@ void Introducer::ended(std::size_t peer) {
 }
 
 void Introducer::make_due(const std::string& node) {
-  for (const std::string& fellow : fellowship_.fellows_of(node)) {
-    known_[positions_.at(fellow)].due = true;
+  for (const std::string& neighbour : neighbours_.neighbours_of(node)) {
+    known_[positions_.at(neighbour)].due = true;
   }
 }
 
@@ -77,14 +77,14 @@ std::optional<Directory> Introducer::due_to(std::size_t peer) {
   if (!std::exchange(known.due, false)) return std::nullopt;
   Directory directory;
   directory.edition = known.edition_told = edition_;
-  for (const std::string& name : fellowship_.fellows_of(known.node)) {
-    const Known& fellow = of(name);
-    if (fellow.over) {
+  for (const std::string& name : neighbours_.neighbours_of(known.node)) {
+    const Known& neighbour = of(name);
+    if (neighbour.over) {
       directory.entries.push_back({name, "", "", 0, false});
-    } else if (fellow.in_edition != 0) {
-      const Pair& pair = pair_of(known, fellow);
-      const bool lets_in = fellow.edition_heard >= known.in_edition;
-      directory.entries.push_back(fellow.entry);
+    } else if (neighbour.in_edition != 0) {
+      const Pair& pair = pair_of(known, neighbour);
+      const bool lets_in = neighbour.edition_heard >= known.in_edition;
+      directory.entries.push_back(neighbour.entry);
       directory.entries.back().incarnation = pair.incarnation;
       directory.entries.back().dial = lets_in && pair.dialer == known.node;
     }
@@ -107,7 +107,7 @@ std::string Introducer::dialer_of(const Known& one, const Known& other) const {
   const Reach of_one = reach_of(one.whereabouts, other.whereabouts);
   const Reach of_other = reach_of(other.whereabouts, one.whereabouts);
   const bool one_dials =
-      of_one == of_other ? fellowship_.dials(one.node, other.node) : of_one < of_other;
+      of_one == of_other ? neighbours_.dials(one.node, other.node) : of_one < of_other;
   return one_dials ? one.node : other.node;
 }
 
@@ -117,10 +117,10 @@ bool Introducer::heard(std::size_t peer, std::uint64_t edition) {
   if (edition <= known.edition_heard) return true;
   known.edition_heard = edition;
   // Those that dial it may do so now.
-  for (const std::string& name : fellowship_.fellows_of(known.node)) {
-    Known& fellow = known_[positions_.at(name)];
-    if (fellow.over || fellow.in_edition == 0) continue;
-    if (pair_of(known, fellow).dialer == name) fellow.due = true;
+  for (const std::string& name : neighbours_.neighbours_of(known.node)) {
+    Known& neighbour = known_[positions_.at(name)];
+    if (neighbour.over || neighbour.in_edition == 0) continue;
+    if (pair_of(known, neighbour).dialer == name) neighbour.due = true;
   }
   return true;
 }
@@ -133,7 +133,7 @@ std::string Introducer::fault_of(std::size_t sender, const Directory& directory)
   for (const DirectoryEntry& entry : directory.entries) {
     if (!told.insert(entry.node).second) return fmt::format("it told of {} twice", entry.node);
     const auto found = positions_.find(entry.node);
-    if (found == positions_.end() || !is_fellow(found->second)) {
+    if (found == positions_.end() || !is_neighbour(found->second)) {
       return fmt::format("it told of '{}', which shares no link with {}", entry.node, node_);
     }
     const DirectoryEntry& known = known_[found->second].entry;
@@ -147,18 +147,18 @@ std::string Introducer::fault_of(std::size_t sender, const Directory& directory)
 Introducer::Learned Introducer::learn(const Directory& directory) {
   Learned learned;
   for (const DirectoryEntry& entry : directory.entries) {
-    const std::size_t fellow = positions_.at(entry.node);
+    const std::size_t neighbour = positions_.at(entry.node);
     if (entry.incarnation == 0) {
-      learned.ended.push_back(fellow);
+      learned.ended.push_back(neighbour);
       continue;
     }
-    known_[fellow].entry = entry;
-    if (entry.dial) learned.to_dial.push_back(fellow);
+    known_[neighbour].entry = entry;
+    if (entry.dial) learned.to_dial.push_back(neighbour);
   }
   return learned;
 }
 
-std::vector<DirectoryEntry> Introducer::fellows() const {
+std::vector<DirectoryEntry> Introducer::neighbours() const {
   std::vector<DirectoryEntry> all;
   for (const Known& known : known_) {
     if (known.shares_links && known.entry.incarnation != 0 && !known.over) {
@@ -176,7 +176,7 @@ std::string Introducer::address_of(std::size_t peer) const {
 
 std::optional<Error> Introducer::objection_to(std::size_t peer, const Introduction& other,
                                               const std::string& key) const {
-  if (!is_fellow(peer)) return std::nullopt;
+  if (!is_neighbour(peer)) return std::nullopt;
   const Known& known = known_[peer];
   if (known.entry.incarnation == 0) {
     return Error{ErrorKind::kLostPeers,

@@ -3,11 +3,11 @@
 // Nodes that share links find and trust each other through the head, which is the plan's first
 // node.
 //
-// Whenever the head has met a node, it tells that node's fellows of it, and it of them (Directory
-// in packets.h): where each is, which key it has proven, and by which incarnation the two know each
-// other. The node that is to be dialed answers that it has heard; then the other one is told to
-// dial. When a node ends, its fellows hear that too, so that nobody waits for a node that cannot
-// come.
+// Whenever the head has met a node, it tells that node's neighbours of it, and it of them
+// (Directory in packets.h): where each is, which key it has proven, and by which incarnation the
+// two know each other. The node that is to be dialed answers that it has heard; then the other one
+// is told to dial. When a node ends, its neighbours hear that too, so that nobody waits for a node
+// that cannot come.
 //
 // One of the two dials: the one that cannot be dialed, or can less well (Reach in whereabouts.h);
 // of equals the one that the plan names later. So a node need not listen at all, as long as the
@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/node/fellowship.h"
 #include "runtime/node/gatekeeper.h"
+#include "runtime/node/neighbours.h"
 #include "runtime/plan.h"
 #include "runtime/transport/packets.h"
 #include "runtime/transport/whereabouts.h"
@@ -34,17 +34,17 @@ class Introducer {
  public:
   // The plan passes check(). `node`: this one's name. The keeper outlives it.
   Introducer(const Plan& plan, std::string node, Gatekeeper& keeper)
-      : node_(std::move(node)), keeper_(keeper), fellowship_(plan) {}
+      : node_(std::move(node)), keeper_(keeper), neighbours_(plan) {}
 
-  bool is_head() const { return node_ == fellowship_.first(); }
-  const std::string& head() const { return fellowship_.first(); }
+  bool is_head() const { return node_ == neighbours_.first(); }
+  const std::string& head() const { return neighbours_.first(); }
   // In the order of the positions.
   void add_peer(const std::string& node);
-  // At other nodes than the head: the peer is a fellow, which only the head can tell of.
-  bool is_fellow(std::size_t peer) const { return !is_head() && known_[peer].shares_links; }
+  // At other nodes than the head: the peer is a neighbour, which only the head can tell of.
+  bool is_neighbour(std::size_t peer) const { return !is_head() && known_[peer].shares_links; }
 
   // The head's part.
-  // Why a new process that gives that address could not meet its fellows. `own_address`: the
+  // Why a new process that gives that address could not meet its neighbours. `own_address`: the
   // head's.
   std::optional<Error> objection(std::size_t peer, const ConnectionInfo& info,
                                  const std::string& address, const std::string& own_address) const;
@@ -67,12 +67,12 @@ class Introducer {
   // Takes over what it says. CHECKs that it has no fault.
   Learned learn(const Directory& directory);
   // Those that the head has told of and that are not over.
-  std::vector<DirectoryEntry> fellows() const;
-  // Where the fellow is dialed, with its key; "" when it does not listen.
+  std::vector<DirectoryEntry> neighbours() const;
+  // Where the neighbour is dialed, with its key; "" when it does not listen.
   std::string address_of(std::size_t peer) const;
   // By which number the two know each other; 0: the head has not told of it yet.
   std::uint64_t incarnation_with(std::size_t peer) const { return known_[peer].entry.incarnation; }
-  // Why the process that introduces itself so is not the fellow that the head has told of.
+  // Why the process that introduces itself so is not the neighbour that the head has told of.
   std::optional<Error> objection_to(std::size_t peer, const Introduction& other,
                                     const std::string& key) const;
 
@@ -108,7 +108,7 @@ class Introducer {
 
   const std::string node_;
   Gatekeeper& keeper_;
-  const Fellowship fellowship_;
+  const Neighbours neighbours_;
   std::map<std::string, std::size_t> positions_;
   std::vector<Known> known_;
   std::uint64_t edition_ = 0;

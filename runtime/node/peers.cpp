@@ -183,7 +183,7 @@ std::string Peers::fault_of(std::size_t position, Lane lane, AnyPacket& packet) 
   };
   return std::visit(
       Overloaded{
-          [&](Parcel& parcel) { return take_parcel(position, lane, parcel); },
+          [&](Envelope& envelope) { return receive_envelope(position, lane, envelope); },
           [&](const Account& account) -> std::string {
             const bool right =
                 peer.acknowledged(account.received) && links_.heard(position, account.credits);
@@ -218,9 +218,10 @@ std::string Peers::fault_of(std::size_t position, Lane lane, AnyPacket& packet) 
       packet);
 }
 
-std::string Peers::take_parcel(std::size_t position, Lane lane, Parcel& parcel) {
+std::string Peers::receive_envelope(std::size_t position, Lane lane, Envelope& envelope) {
   Peer& peer = *peers_[position];
-  switch (peer.arrival(lane, parcel.sequence, static_cast<std::size_t>(parcel.message.bytes()))) {
+  switch (
+      peer.arrival(lane, envelope.sequence, static_cast<std::size_t>(envelope.message.bytes()))) {
     case Peer::Arrival::kNext:
       break;
     case Peer::Arrival::kAgain:
@@ -233,31 +234,32 @@ std::string Peers::take_parcel(std::size_t position, Lane lane, Parcel& parcel) 
       peer.go_down("packets were lost on the way", parts_.clock.now());
       return "";
   }
-  if (parcel.cause && !peer.acknowledged(parcel.received)) {
+  if (envelope.cause && !peer.acknowledged(envelope.received)) {
     return "it returned a message that was never sent";
   }
-  return links_.deliver(position, lane, parcel);
+  return links_.deliver(position, lane, envelope);
 }
 
 std::string Peers::take_directory(std::size_t position, const Directory& directory) {
   if (std::string fault = introducer_.fault_of(position, directory); !fault.empty()) return fault;
   const Introducer::Learned learned = introducer_.learn(directory);
-  for (const std::size_t fellow : learned.ended) {
-    if (peers_[fellow]->state() != Peer::State::kAwaited) continue;
-    leave(fellow);
-    parts_.host.tell_root(Message::of(PeerLeft{peers_[fellow]->node()}));
+  for (const std::size_t neighbour : learned.ended) {
+    if (peers_[neighbour]->state() != Peer::State::kAwaited) continue;
+    leave(neighbour);
+    parts_.host.tell_root(Message::of(PeerLeft{peers_[neighbour]->node()}));
   }
-  options_.keeper->fellows_are(introducer_.fellows());
+  options_.keeper->neighbours_are(introducer_.neighbours());
   parts_.wire.send(*peers_[position]->connection, Lane::kControl,
                    pack(DirectoryHeard{directory.edition}));
-  for (const std::size_t fellow : learned.to_dial) {
-    Peer& peer = *peers_[fellow];
+  for (const std::size_t neighbour : learned.to_dial) {
+    Peer& peer = *peers_[neighbour];
     // Two that have met keep the roles of then.
     if (peer.dialed() || peer.state() != Peer::State::kAwaited) continue;
-    const std::string address = introducer_.address_of(fellow);
+    const std::string address = introducer_.address_of(neighbour);
     if (address.empty()) {
-      lose(fellow, {ErrorKind::kUsage, fmt::format("{} does not listen, so that {} cannot reach it",
-                                                   peer.node(), options_.node)});
+      lose(neighbour,
+           {ErrorKind::kUsage, fmt::format("{} does not listen, so that {} cannot reach it",
+                                           peer.node(), options_.node)});
     } else {
       peer.found_at(address, parts_.clock.now());
     }
@@ -273,11 +275,11 @@ void Peers::send(Outgoing& outgoing) {
   }
   std::optional<Sealed> sealed = links_.seal(outgoing, peer.received());
   if (!sealed) return;
-  Parcel& parcel = sealed->parcel;
-  parcel.sequence = peer.next_sequence(sealed->lane);
-  Packet packet = pack(parcel, parts_.types);
+  Envelope& envelope = sealed->envelope;
+  envelope.sequence = peer.next_sequence(sealed->lane);
+  Packet packet = pack(envelope, parts_.types);
   // A message on its way back is not kept: no actor here would take it back.
-  Message message = parcel.cause ? Message() : std::move(parcel.message);
+  Message message = envelope.cause ? Message() : std::move(envelope.message);
   const Packet& kept = peer.keep(sealed->lane, {std::move(packet), std::move(message)});
   if (peer.ready) parts_.wire.send(*peer.connection, sealed->lane, kept);
 }
@@ -330,7 +332,7 @@ void Peers::finish(std::size_t position, Peer::State state, Error error) {
   introducer_.ended(position);
 }
 
-// When the head is gone, no one can introduce the fellows that only it knew.
+// When the head is gone, no one can introduce the neighbours that only it knew.
 void Peers::lose(std::size_t position, Error error, bool unheard) {
   finish(position, Peer::State::kLost, error);
   parts_.log.warning(error.message);

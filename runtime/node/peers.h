@@ -88,7 +88,7 @@ class Peers {
   void become_ready(Peer& peer);
   // What rule the packet breaks; "": none. take() has seen to it that the peer is up.
   std::string fault_of(std::size_t position, Lane lane, AnyPacket& packet);
-  std::string take_parcel(std::size_t position, Lane lane, Parcel& parcel);
+  std::string receive_envelope(std::size_t position, Lane lane, Envelope& envelope);
   std::string take_directory(std::size_t position, const Directory& directory);
   bool may_return(const Peer& peer) const;
   // Forgets all that was between the process that was the peer and this one.

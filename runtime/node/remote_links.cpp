@@ -75,30 +75,30 @@ void RemoteLinks::take_posted(std::vector<Outgoing>& into) {
 
 std::optional<Sealed> RemoteLinks::seal(Outgoing& outgoing, const LaneCounts& received) {
   Sealed sealed;
-  Parcel& parcel = sealed.parcel;
+  Envelope& envelope = sealed.envelope;
   if (outgoing.link != nullptr) {
     outgoing.link->leaves(outgoing.message.number());
-    parcel.link = outgoing.link->link();
+    envelope.link = outgoing.link->link();
     sealed.lane = outgoing.link->plan().lane;
   } else if (outgoing.cause) {
     auto& origin = static_cast<RemoteOrigin&>(*outgoing.message.origin());
     if (origin.plan() != nullptr) {
       RemoteInlet& inlet = *inlets_.at(origin.link());
       if (inlet.holds_of_another()) return std::nullopt;
-      parcel.link = origin.link();
+      envelope.link = origin.link();
       sealed.lane = origin.plan()->lane;
       inlet.send_back(outgoing.message.bytes());
       outgoing.message.holds_credit_ = false;
     } else {
-      parcel.target = origin.sender_name();
+      envelope.target = origin.sender_name();
     }
-    parcel.cause = std::move(outgoing.cause);
-    parcel.received = received;
+    envelope.cause = std::move(outgoing.cause);
+    envelope.received = received;
   } else {
-    parcel.sender = outgoing.message.sender_name();
-    parcel.target = std::move(outgoing.target);
+    envelope.sender = outgoing.message.sender_name();
+    envelope.target = std::move(outgoing.target);
   }
-  parcel.message = std::move(outgoing.message);
+  envelope.message = std::move(outgoing.message);
   return sealed;
 }
 
@@ -119,55 +119,55 @@ void RemoteLinks::return_kept(Message message, const Error& cause) {
   host_.return_to_sender(std::move(message), cause);
 }
 
-std::string RemoteLinks::deliver(std::size_t peer, Lane lane, Parcel& parcel) {
+std::string RemoteLinks::deliver(std::size_t peer, Lane lane, Envelope& envelope) {
   accounts_due_[peer]->store(true);
-  if (parcel.cause) return deliver_back(peer, parcel);
-  const std::string name(parcel.message.name());
-  if (parcel.link) {
-    const auto found = inlets_.find(*parcel.link);
+  if (envelope.cause) return deliver_back(peer, envelope);
+  const std::string name(envelope.message.name());
+  if (envelope.link) {
+    const auto found = inlets_.find(*envelope.link);
     if (found == inlets_.end() || found->second->RemoteOrigin::peer() != peer) {
       return strange(name);
     }
     RemoteInlet& inlet = *found->second;
-    if (inlet.plan()->lane != lane || !inlet.take_in(parcel.message.bytes())) {
+    if (inlet.plan()->lane != lane || !inlet.take_in(envelope.message.bytes())) {
       return fmt::format("it sent '{}' without credit or in another lane", name);
     }
-    parcel.message.attach(inlet, true, inlet.newest_number());
-    inlet.to().deliver(std::move(parcel.message), lane);
+    envelope.message.attach(inlet, true, inlet.newest_number());
+    inlet.to().deliver(std::move(envelope.message), lane);
     return "";
   }
   RemoteOrigin* origin = outsiders_[peer].get();
-  if (parcel.sender != kOutsideName) {
-    const auto sender = senders_.find(parcel.sender);
+  if (envelope.sender != kOutsideName) {
+    const auto sender = senders_.find(envelope.sender);
     if (sender == senders_.end() || sender->second->peer() != peer) return strange(name);
     origin = sender->second.get();
   }
-  parcel.message.attach(*origin, false);
-  if (Cell* target = host_.find_cell(parcel.target)) {
-    target->deliver(std::move(parcel.message), Lane::kControl);
+  envelope.message.attach(*origin, false);
+  if (Cell* target = host_.find_cell(envelope.target)) {
+    target->deliver(std::move(envelope.message), Lane::kControl);
   } else {
     host_.return_to_sender(
-        std::move(parcel.message),
-        {ErrorKind::kInternal, fmt::format("there is no actor {} on {}", parcel.target, node_)});
+        std::move(envelope.message),
+        {ErrorKind::kInternal, fmt::format("there is no actor {} on {}", envelope.target, node_)});
   }
   return "";
 }
 
 // A message of an actor here could not be delivered there.
-std::string RemoteLinks::deliver_back(std::size_t peer, Parcel& parcel) {
+std::string RemoteLinks::deliver_back(std::size_t peer, Envelope& envelope) {
   Origin* origin = nullptr;
-  if (parcel.link) {
-    const auto outlet = outlets_.find(*parcel.link);
+  if (envelope.link) {
+    const auto outlet = outlets_.find(*envelope.link);
     if (outlet != outlets_.end() && outlet->second->peer() == peer &&
-        outlet->second->come_back(parcel.message.bytes())) {
+        outlet->second->come_back(envelope.message.bytes())) {
       origin = outlet->second.get();
     }
   } else {
-    origin = host_.control_origin_of(parcel.target);
+    origin = host_.control_origin_of(envelope.target);
   }
   if (origin == nullptr) return "it returned a message that was never sent";
-  parcel.message.attach(*origin, parcel.link.has_value());
-  host_.return_to_sender(std::move(parcel.message), *parcel.cause);
+  envelope.message.attach(*origin, envelope.link.has_value());
+  host_.return_to_sender(std::move(envelope.message), *envelope.cause);
   return "";
 }
 

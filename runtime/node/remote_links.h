@@ -1,7 +1,7 @@
 #pragma once
 
 // The ends here of all links that cross to other nodes, and the messages on them. Actors' threads
-// post messages; the gate's thread makes parcels of these, and delivers the parcels that come.
+// post messages; the gate's thread makes envelopes of these, and delivers the envelopes that come.
 //
 // A peer is meant by its position among the gate's peers, a link by its position in the plan.
 
@@ -39,7 +39,7 @@ struct Outgoing {
 // A message that is ready to leave.
 struct Sealed {
   Lane lane = Lane::kControl;
-  Parcel parcel;
+  Envelope envelope;
 };
 
 class RemoteLinks {
@@ -80,14 +80,14 @@ class RemoteLinks {
   void ended(std::size_t peer) { *here_[peer] = false; }
   // What was posted, in order, into an empty vector.
   void take_posted(std::vector<Outgoing>& into);
-  // Makes a parcel of it. Nothing: the process that sent a message that goes back is gone.
+  // Makes an envelope of it. Nothing: the process that sent a message that goes back is gone.
   std::optional<Sealed> seal(Outgoing& outgoing, const LaneCounts& received);
   // It cannot leave, since its peer is over or away: it goes back to its sender.
   void bounce(Outgoing& outgoing, const std::string& node, const Error& cause);
   // A message that the peer never acknowledged goes back to its sender.
   void return_kept(Message message, const Error& cause);
-  // Delivers a parcel of that peer. Returns what rule it breaks, "" if none.
-  std::string deliver(std::size_t peer, Lane lane, Parcel& parcel);
+  // Delivers an envelope of that peer. Returns what rule it breaks, "" if none.
+  std::string deliver(std::size_t peer, Lane lane, Envelope& envelope);
   // Credits that the peer has not been told of. Nothing: no account is due to it.
   std::optional<std::vector<LinkCredit>> account_for(std::size_t peer);
   // The peer has given them back. False: it never had them.
@@ -99,7 +99,7 @@ class RemoteLinks {
 
  private:
   void push(Outgoing outgoing);
-  std::string deliver_back(std::size_t peer, Parcel& parcel);
+  std::string deliver_back(std::size_t peer, Envelope& envelope);
 
   const std::string node_;
   GateHost& host_;

@@ -176,7 +176,7 @@ void Relay::Impl::accept() {
 
 void Relay::Impl::receive(StreamSocket socket) {
   prepare_for_relay(socket);
-  if (guests.size() >= options.most_strangers) {
+  if (guests.size() >= options.most_unidentified) {
     error_code ignored;
     guests.front()->socket.close(ignored);
     guests.pop_front();
@@ -200,7 +200,7 @@ void Relay::Impl::take(Guest& guest) {
   const auto frame = read_relay_frame(guest.frame);
   const auto client = frame ? clients.find(frame->client) : clients.end();
   if (client == clients.end() || !same(client->second.token, frame->token)) {
-    options.log.debug("the relay has cut off a stranger");
+    options.log.debug("the relay has cut off an unknown peer");
     return;
   }
   if (frame->kind == RelayFrame::Kind::kAttend) {

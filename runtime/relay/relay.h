@@ -20,19 +20,19 @@ struct RelayOptions {
   // Where it listens: a number, IPv6 with or without brackets; port 0: any.
   std::string host;
   std::uint16_t port = 0;
-  // How long a stranger may take to say who it is, and a client that is called to come.
+  // How long an unknown peer may take to say who it is, and a client that is called to come.
   Duration answer_within = std::chrono::seconds(10);
   // How long a client may be silent before it does not attend any more.
   Duration silent_within = std::chrono::seconds(20);
   // Connections that have not said who they are; the oldest makes room for one more.
-  std::size_t most_strangers = 64;
+  std::size_t most_unidentified = 64;
   // Calls of one client, waiting and taken.
   std::size_t most_calls = 256;
   Log log = Log::silent();
 };
 
-// Has a thread of its own. A stranger, and whatever does not begin with a frame of relay_frames.h
-// and the token of a client, is cut off.
+// Has a thread of its own. An unknown peer, and whatever does not begin with a frame of
+// relay_frames.h and the token of a client, is cut off.
 class Relay {
  public:
   // Errors (kUsage): it cannot listen there.

@@ -1,7 +1,7 @@
 #pragma once
 
 // How a process that is no node yet becomes one: it dials a node of the run, says who it is, and is
-// told which node it shall be and of what. While it is told to come later, as every place is
+// told which node it shall be and of what. While it is told to come later, as every member slot is
 // promised to other processes or the other end is not ready, it asks again and again.
 
 #include <functional>
@@ -22,7 +22,7 @@ struct EnrolOptions {
   // How long a connected node may take to answer.
   Duration answer_within = std::chrono::seconds(10);
   // How long it asks again, and after which pause.
-  Duration for_a_place = std::chrono::minutes(10);
+  Duration for_a_slot = std::chrono::minutes(10);
   Duration pause = std::chrono::seconds(1);
   // Told once why it waits. May be null.
   std::function<void(const std::string& why)> waits;

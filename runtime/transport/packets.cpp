@@ -22,7 +22,8 @@ constexpr std::size_t kMostText = 16384;
 constexpr std::size_t kMostEntries = 4096;
 constexpr std::size_t kMostTerms = 64;
 
-// A stranger wrote what was read, so it is made fit to be shown. What is written stays as it is.
+// An unknown peer wrote what was read, so it is made fit to be shown. What is written stays as it
+// is.
 void make_printable(std::string& text) { text = printable(text); }
 void make_printable(const std::string&) {}
 
@@ -201,7 +202,7 @@ void fields(Archive& archive, Like<Return> auto& back) {
   archive.all("received", back.received);
 }
 
-// A Label stands in front of a parcel's message, which follows as one value.
+// A Label stands in front of an envelope's message, which follows as one value.
 struct Label {
   std::uint64_t sequence = 0;
   std::optional<std::uint32_t> link;
@@ -272,28 +273,28 @@ Result<AnyPacket> read_packet(const Source& source) {
 }
 
 template <>
-Result<AnyPacket> read_packet<Parcel>(const Source& source) {
+Result<AnyPacket> read_packet<Envelope>(const Source& source) {
   WireReader& in = source.in;
   Label label;
-  if (source.values != kLabelFields + 1) in.fail("a parcel with missing or added fields");
+  if (source.values != kLabelFields + 1) in.fail("an envelope with missing or added fields");
   FieldReader reader(in, kLabelFields);
   fields(reader, label);
   if (label.payloads > source.packet.payloads.size()) in.fail("more payloads than there are");
   std::vector<Buffer> payloads(in.ok() ? label.payloads : 0);
   for (Buffer& payload : payloads) payload = in.attachment();
   if (!in.ok()) return Error{ErrorKind::kInternal, in.problem()};
-  Parcel parcel;
-  parcel.sequence = label.sequence;
-  parcel.link = label.link;
-  parcel.sender = std::move(label.sender);
-  parcel.target = std::move(label.target);
+  Envelope envelope;
+  envelope.sequence = label.sequence;
+  envelope.link = label.link;
+  envelope.sender = std::move(label.sender);
+  envelope.target = std::move(label.target);
   if (label.back) {
-    parcel.cause = std::move(label.back->cause);
-    parcel.received = label.back->received;
+    envelope.cause = std::move(label.back->cause);
+    envelope.received = label.back->received;
   }
-  ASSIGN_OR_RETURN(parcel.message, source.types.unpack(label.name, in, std::move(payloads)));
+  ASSIGN_OR_RETURN(envelope.message, source.types.unpack(label.name, in, std::move(payloads)));
   if (!in.finished()) return Error{ErrorKind::kInternal, in.problem()};
-  return AnyPacket(std::move(parcel));
+  return AnyPacket(std::move(envelope));
 }
 
 template <std::size_t... kPlaces>
@@ -332,18 +333,22 @@ Packet pack(const DrainRequest& packet) { return pack_fields(packet); }
 Packet pack(const Drained& packet) { return pack_fields(packet); }
 Packet pack(const NotNow& packet) { return pack_fields(packet); }
 
-Packet pack(const Parcel& parcel, const WireTypes& types) {
-  const std::span<const Buffer> payloads = parcel.message.payloads();
-  Label label{parcel.sequence, parcel.link, parcel.sender,
-              parcel.target,   {},          std::string(parcel.message.name()),
+Packet pack(const Envelope& envelope, const WireTypes& types) {
+  const std::span<const Buffer> payloads = envelope.message.payloads();
+  Label label{envelope.sequence,
+              envelope.link,
+              envelope.sender,
+              envelope.target,
+              {},
+              std::string(envelope.message.name()),
               payloads.size()};
-  if (parcel.cause) label.back = Return{*parcel.cause, parcel.received};
+  if (envelope.cause) label.back = Return{*envelope.cause, envelope.received};
   WireWriter out;
-  begin(out, number_of<Parcel>(), kLabelFields + 1);
+  begin(out, number_of<Envelope>(), kLabelFields + 1);
   FieldWriter writer(out);
   fields(writer, label);
   for (const Buffer& payload : payloads) out.attach(payload);
-  types.pack(parcel.message, out);
+  types.pack(envelope.message, out);
   return finish(out);
 }
 

@@ -42,8 +42,8 @@ struct Introduction {
   // when it is not known.
   std::string machine;
   std::vector<Term> terms;
-  // Where its fellows can dial it; "" when it does not listen, and dials them; "relay://..." when
-  // it does so too, but for those that do the same, which reach it through the relay. Only the
+  // Where its neighbours can dial it; "" when it does not listen, and dials them; "relay://..."
+  // when it does so too, but for those that do the same, which reach it through the relay. Only the
   // plan's first node looks at it, once, and refuses what objection_to() of whereabouts.h objects
   // to.
   std::string address;
@@ -98,8 +98,8 @@ struct Invitation {
   Buffer contents;  // the inviter's, opaque here
 };
 
-// Instead of an Invitation: every place is promised to another process, which may not come. The
-// connection ends with it, and the process may ask again.
+// Instead of an Invitation: every member slot is promised to another process, which may not come.
+// The connection ends with it, and the process may ask again.
 struct NotNow {
   std::string why;
 };
@@ -143,7 +143,7 @@ struct Drained {
 };
 
 // A message of an actor, or one that comes back.
-struct Parcel {
+struct Envelope {
   std::uint64_t sequence = 0;         // in its lane, from 1
   std::optional<std::uint32_t> link;  // position in the plan; none: sent past all links, on control
   std::string sender;                 // names of actors; "" where the link has them
@@ -156,7 +156,7 @@ struct Parcel {
 };
 
 using AnyPacket = std::variant<Hello, Welcome, Refusal, Account, Heartbeat, Bye, GraphRequest,
-                               GraphAnswer, Enrolment, Invitation, Parcel, Directory,
+                               GraphAnswer, Enrolment, Invitation, Envelope, Directory,
                                DirectoryHeard, DrainRequest, Drained, NotNow>;
 
 Packet pack(const Hello& hello);
@@ -175,7 +175,7 @@ Packet pack(const DrainRequest& request);
 Packet pack(const Drained& drained);
 Packet pack(const NotNow& answer);
 // The message stays as it is; its payloads are shared.
-Packet pack(const Parcel& parcel, const WireTypes& types);
+Packet pack(const Envelope& envelope, const WireTypes& types);
 
 // Errors (kInternal): anything that is not exactly one packet of this version, saying what is
 // wrong. An Introduction, Enrolment or DrainRequest of another version is read as far as the

@@ -52,29 +52,30 @@ std::optional<Error> objection_to(const Whereabouts& node) {
   return std::nullopt;
 }
 
-Reach reach_of(const Whereabouts& node, const Whereabouts& fellow) {
+Reach reach_of(const Whereabouts& node, const Whereabouts& neighbour) {
   if (node.address.empty()) return Reach::kNone;
   if (relay_client(node.address)) {
-    return relay_client(fellow.address) ? Reach::kRelayed : Reach::kNone;
+    return relay_client(neighbour.address) ? Reach::kRelayed : Reach::kNone;
   }
   const auto address = parse_address(node.address);
   if (!address.ok() || is_name(node.address)) return Reach::kGood;
   const auto resolved = resolve(*address);
-  const auto own = machine_of(node), other = machine_of(fellow);
+  const auto own = machine_of(node), other = machine_of(neighbour);
   if (!resolved.ok() || !own || !other || *own == *other) return Reach::kGood;
   if (resolved->loopback) return Reach::kNone;
   const bool is_translated = !own->empty() && *own != resolved->host;
   return is_translated ? Reach::kDoubtful : Reach::kGood;
 }
 
-std::optional<Error> objection_to(const Whereabouts& newcomer, const Whereabouts& fellow) {
-  if (reach_of(newcomer, fellow) != Reach::kNone) return std::nullopt;
-  if (reach_of(fellow, newcomer) != Reach::kNone) return std::nullopt;
-  return Error{ErrorKind::kUsage,
-               fmt::format("{0} and {1} cannot have a connection, as neither can dial the other: "
-                           "{2}, and {3}; start {0} with --listen HOST:PORT, at an address where "
-                           "{1} reaches it",
-                           newcomer.node, fellow.node, no_way_to(newcomer), no_way_to(fellow))};
+std::optional<Error> objection_to(const Whereabouts& newcomer, const Whereabouts& neighbour) {
+  if (reach_of(newcomer, neighbour) != Reach::kNone) return std::nullopt;
+  if (reach_of(neighbour, newcomer) != Reach::kNone) return std::nullopt;
+  return Error{
+      ErrorKind::kUsage,
+      fmt::format("{0} and {1} cannot have a connection, as neither can dial the other: "
+                  "{2}, and {3}; start {0} with --listen HOST:PORT, at an address where "
+                  "{1} reaches it",
+                  newcomer.node, neighbour.node, no_way_to(newcomer), no_way_to(neighbour))};
 }
 
 }  // namespace troupe::runtime

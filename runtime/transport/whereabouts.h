@@ -13,7 +13,7 @@ namespace troupe::runtime {
 
 struct Whereabouts {
   std::string node;
-  // Where it says that its fellows can dial it; "": it does not listen. Through a relay: as
+  // Where it says that its neighbours can dial it; "": it does not listen. Through a relay: as
   // relay_address() has it.
   std::string address;
   // Where it came from to the plan's first node, as ConnectionInfo::address. What cannot be
@@ -30,7 +30,7 @@ struct Whereabouts {
 // only to a relay.
 std::optional<Error> objection_to(const Whereabouts& node);
 
-// Whether the fellow can dial the node, of nodes to which there is no objection otherwise.
+// Whether the neighbour can dial the node, of nodes to which there is no objection otherwise.
 enum class Reach : std::uint8_t {
   // The node does not listen, or where only its own machine gets to, and the two have come from
   // different ones.
@@ -38,14 +38,14 @@ enum class Reach : std::uint8_t {
   // Through the relay, of which both are clients.
   kRelayed,
   // It came from another address than it gives, as through a router that translates addresses, and
-  // the fellow did not come from there too.
+  // the neighbour did not come from there too.
   kDoubtful,
   // Nothing speaks against it.
   kGood,
 };
-Reach reach_of(const Whereabouts& node, const Whereabouts& fellow);
+Reach reach_of(const Whereabouts& node, const Whereabouts& neighbour);
 
 // That neither can dial the other, naming both. kUsage.
-std::optional<Error> objection_to(const Whereabouts& newcomer, const Whereabouts& fellow);
+std::optional<Error> objection_to(const Whereabouts& newcomer, const Whereabouts& neighbour);
 
 }  // namespace troupe::runtime

@@ -1,8 +1,8 @@
 #pragma once
 
 // How values stand in a packet's header: MessagePack, written by the library and read by a cursor
-// that allocates nothing but what it has seen the bytes of. Bytes from a stranger therefore cost at
-// most their own size again, and never a crash.
+// that allocates nothing but what it has seen the bytes of. Bytes from an unknown peer therefore
+// cost at most their own size again, and never a crash.
 //
 // Written is the shortest form of a value; read is every form that MessagePack has for it. Maps and
 // extensions are never written and always refused.

@@ -34,8 +34,8 @@ std::uint64_t cut(const Packet& packet, Lane lane, SharedSender* shared,
                   std::size_t shared_from_bytes,
                   const std::function<void(std::span<const Buffer> frames)>& out);
 
-// The receiving end of a lane. It reads what a stranger may have written: a payload costs address
-// space when its first chunk has come, and memory as its chunks come.
+// The receiving end of a lane. It reads what an unknown peer may have written: a payload costs
+// address space when its first chunk has come, and memory as its chunks come.
 class PacketAssembler {
  public:
   // `memory`, for payloads that come in chunks, outlives the assembler. One thread uses both.

@@ -85,7 +85,7 @@ struct ZmqWireOptions {
 
 // What cannot be seen from the outside. Only grows.
 struct ZmqWireCounters {
-  std::uint64_t dropped = 0;          // messages of strangers, or damaged
+  std::uint64_t dropped = 0;          // messages of unknown peers, or damaged
   std::uint64_t payloads_shared = 0;  // sent through shared memory
 };
 

@@ -13,7 +13,7 @@ namespace troupe::telemetry {
 
 struct AccessRules {
   // What a client must know. "": nothing, because the server can be reached from this host alone.
-  // Then requests must name the host as localhost or by its address, since a stranger's page may
+  // Then requests must name the host as localhost or by its address, since a foreign page may
   // give that address another name (DNS rebinding).
   std::string token;
   // The name of the cookie in which a browser keeps the token. It has the port in it, since

@@ -56,7 +56,7 @@ class Company {
     lost_.push_back(member);
   }
   void quarrel(std::uint32_t from, std::uint32_t about, milliseconds at) {
-    cue(from, at, [about] { return Message::of(FellowLost{name("member", about), kDeath}); });
+    cue(from, at, [about] { return Message::of(NeighbourLost{name("member", about), kDeath}); });
   }
 
   void join(std::uint32_t member, milliseconds at) {
@@ -123,10 +123,10 @@ class Company {
     options.parting_grace = milliseconds(2000);
     options.accused_grace = accused_grace;
     options.membership.ring.clear();
-    options.places.clear();
+    options.slots.clear();
     for (std::uint32_t i = 0; i < members_; ++i) {
       if (!is_new(i)) options.membership.ring.push_back(i);
-      options.places.push_back({name("member", i), name("reducer", i)});
+      options.slots.push_back({name("member", i), name("reducer", i)});
     }
     options.membership.weights.assign(members_, 1);
     options.membership.micro_batches = 6;

@@ -54,7 +54,7 @@ Played play_member(const std::function<void(Context&)>& tell) {
       played.told.emplace_back("leaving");
       return;
     }
-    const auto* lost = message.as<FellowLost>();
+    const auto* lost = message.as<NeighbourLost>();
     ASSERT_NE(lost, nullptr) << message.name();
     EXPECT_EQ(lost->error.kind, ErrorKind::kLostPeers);
     played.told.push_back(lost->node + ": " + lost->error.message);
@@ -77,7 +77,7 @@ Played play_member(const std::function<void(Context&)>& tell) {
   return played;
 }
 
-TEST(Member, LossOfAFellowIsToldAndTheMemberStaysUntilItsRelease) {
+TEST(Member, LossOfANeighbourIsToldAndTheMemberStaysUntilItsRelease) {
   const Played played = play_member([](Context& context) {
     context.send_control("member.0", Message::of(PeerLost{"member.1", kDeath}));
   });
@@ -86,7 +86,7 @@ TEST(Member, LossOfAFellowIsToldAndTheMemberStaysUntilItsRelease) {
   EXPECT_FALSE(played.error) << played.error->message;
 }
 
-TEST(Member, EveryFellowThatIsLostIsTold) {
+TEST(Member, EveryNeighbourThatIsLostIsTold) {
   const Played played = play_member([](Context& context) {
     context.send_control("member.0", Message::of(PeerLost{"member.1", kDeath}));
     context.send_control("member.0", Message::of(PeerLost{"member.2", kDeath}));
@@ -95,7 +95,7 @@ TEST(Member, EveryFellowThatIsLostIsTold) {
   EXPECT_FALSE(played.error) << played.error->message;
 }
 
-TEST(Member, FellowThatLeavesChangesNothing) {
+TEST(Member, NeighbourThatLeavesChangesNothing) {
   const Played played = play_member([](Context& context) {
     context.send_control("member.0", Message::of(PeerLeft{"member.1"}));
   });
@@ -228,7 +228,7 @@ TEST(Member, WhatItHasToldItTellsTheNextHeadAgain) {
   EXPECT_FALSE(played.error) << played.error->message;
 }
 
-TEST(Member, ItsReducerHearsWhichFellowsTheNodeHasMet) {
+TEST(Member, ItsReducerHearsWhichNeighboursTheNodeHasMet) {
   std::vector<std::string> met;
   Script coordinator;
   coordinator.start = [](Context& context) {
@@ -246,7 +246,7 @@ TEST(Member, ItsReducerHearsWhichFellowsTheNodeHasMet) {
   };
   Script reducer;
   reducer.receive = [&](Context&, const Message& message) {
-    met.push_back(message.as<FellowMet>()->node);
+    met.push_back(message.as<NeighbourMet>()->node);
   };
   MemberOptions options;
   options.reducer = "reducer.0";

@@ -163,7 +163,7 @@ TEST_F(Reports, WithoutMembersAreCompleteAtOnce) {
   EXPECT_THAT(text_of(*answers_), HasSubstr("\"traceEvents\""));
 }
 
-TEST_F(Reports, StrangersAndAnswersToOtherQuestionsAreNotHeard) {
+TEST_F(Reports, UnknownPeersAndAnswersToOtherQuestionsAreNotHeard) {
   const auto probe = ask(Wants::kWaits, 10s);
   reports_->take("member.7", answer_to(*probe), text("x"), 10s);
   NodeReport other = answer_to(*probe);

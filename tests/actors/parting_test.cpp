@@ -110,11 +110,11 @@ TEST(Parting, TheLaterOfTwoThatHaveLostEachOtherIsExpelledAfterTheGrace) {
 }
 
 // Two that cannot reach the only one that makes steps are two against one.
-TEST(Parting, QuarrelOfALearnerAndAMemberCostsTheLearner) {
+TEST(Parting, QuarrelOfANewcomerAndAMemberCostsTheNewcomer) {
   Company company(4, 2);
   company.join(2, milliseconds(500));
   company.join(3, milliseconds(500));
-  for (const std::uint32_t learner : {2, 3}) company.quarrel(learner, 0, milliseconds(1000));
+  for (const std::uint32_t newcomer : {2, 3}) company.quarrel(newcomer, 0, milliseconds(1000));
   company.run();
   expect_good_end(company);
   EXPECT_THAT(company.heard["member.2"], ElementsAre(StartsWith("expelled: member.2 has lost")));

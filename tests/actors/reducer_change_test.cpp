@@ -234,7 +234,7 @@ TEST(ReducerChange, WhatIsSaidOfALaterViewWaitsForIt) {
 // That keeps its only credit; of the sums of step 3 nothing has left yet.
 Scene with_newcomer() {
   Scene scene;
-  scene.root(view(kFirstView, {0, 1, 2})).root(Message::of(FellowMet{"member.3"}));
+  scene.root(view(kFirstView, {0, 1, 2})).root(Message::of(NeighbourMet{"member.3"}));
   scene.root(Message::of(Teach{3, true}))
       .replica(own_bucket(kFirstView, 5))
       .replica(own_header(kFirstView, 1));
@@ -260,13 +260,13 @@ TEST(ReducerChange, NewcomerThatTooMuchWaitsForIsTaughtNoMore) {
 // Nothing waits for it, and it learns from the step on that is next when it is met.
 TEST(ReducerChange, NewcomerThatCannotBeReachedIsTaughtNothingUntilItIs) {
   Scene scene;
-  scene.root(view(kFirstView, {0, 1, 2})).root(Message::of(FellowMet{"member.2"}));
+  scene.root(view(kFirstView, {0, 1, 2})).root(Message::of(NeighbourMet{"member.2"}));
   scene.root(Message::of(Teach{3, true}));
   for (const std::uint64_t step : {3, 4}) {
     scene.replica(own_bucket(kFirstView, 5, step)).replica(own_header(kFirstView, 1, step));
     scene.other(ring_bucket(kFirstView, 42, step)).other(ring_header(kFirstView, step));
   }
-  scene.root(halt(kSecond)).root(Message::of(FellowMet{"member.3"})).newcomer_wakes();
+  scene.root(halt(kSecond)).root(Message::of(NeighbourMet{"member.3"})).newcomer_wakes();
   EXPECT_THAT(scene.run(), ElementsAre("view 1.1", "sum 3.0: 42", "header 3.0", "sum 4.0: 42",
                                        "header 4.0", "halted 1.2 at 5", "share with 3"));
   EXPECT_THAT(scene.taught, ElementsAre("lesson from 5"));
@@ -276,7 +276,7 @@ TEST(ReducerChange, NewcomerThatCannotBeReachedIsTaughtNothingUntilItIs) {
 TEST(ReducerChange, NewcomerThatIsGoneBeforeItIsMetIsNotTaught) {
   Scene scene;
   scene.root(view(kFirstView, {0, 1, 2})).root(Message::of(Teach{3, true}));
-  scene.root(Message::of(Teach{3, false})).root(Message::of(FellowMet{"member.3"}));
+  scene.root(Message::of(Teach{3, false})).root(Message::of(NeighbourMet{"member.3"}));
   EXPECT_THAT(scene.run(), ElementsAre("view 1.1"));
   EXPECT_THAT(scene.taught, testing::IsEmpty());
 }
@@ -287,7 +287,7 @@ TEST(ReducerChange, NewcomerThatIsInAViewIsNotCutOffByItsTeacher) {
   View second = *view_of({0, 1, 2, 3}, 3, 1, 5);
   second.id = kSecond;
   second.reached = {5, 4, 5, 3};
-  second.learners = {3};
+  second.newcomers = {3};
   scene.root(halt(kSecond));
   scene.root(Message::of(ViewMessage{std::make_shared<const View>(std::move(second))}));
   scene.other(ring_bucket(kSecond, 43, 4)).other(ring_header(kSecond, 4)).newcomer_wakes();
@@ -387,18 +387,18 @@ TEST(ReducerChange, WhoIsHaltedWhileItGetsAStepStillLacksIt) {
 
 // Another newcomer came at the same time: what this one lacked came between its word and the View.
 TEST(ReducerChange, WhoLearnedWhatItLackedSinceItWasHaltedTakesTheNextView) {
-  const auto with_learner = [](ViewId id) {
+  const auto with_newcomer = [](ViewId id) {
     View view = *view_of({0, 1, 2}, 3, 1, 4);
     view.id = id;
     view.reached = {4, 3, 4};
-    view.learners = {1};
+    view.newcomers = {1};
     return Message::of(ViewMessage{std::make_shared<const View>(std::move(view))});
   };
   constexpr ViewId kLessons{0, 1};
   Scene scene;
-  scene.other(Message::of(Lesson{3})).root(with_learner(kSecond)).root(halt(kThird));
+  scene.other(Message::of(Lesson{3})).root(with_newcomer(kSecond)).root(halt(kThird));
   scene.other(ring_bucket(kLessons, 42)).other(ring_header(kLessons));
-  scene.root(with_learner(kThird));
+  scene.root(with_newcomer(kThird));
   const std::vector<std::string> heard = scene.run();
   EXPECT_FALSE(scene.end.error) << scene.end.error->message;
   ASSERT_FALSE(heard.empty());

@@ -41,7 +41,7 @@ struct Drawn {
 };
 using AllDrawn = Drawn<BeginTraining, Halt, Halted, TellSteps, Teach, Lesson, Learned, TooSlow,
                        Pace, ViewMessage, Feed, EndOfData, RingHeader, Snapshot, StepMetrics,
-                       SampleMetrics, ReplicaEnd, StopTraining, FellowLost, Leaving, Expelled,
+                       SampleMetrics, ReplicaEnd, StopTraining, NeighbourLost, Leaving, Expelled,
                        MemberFailed, Release, CheckpointRequest, Probe, NodeReport>;
 
 // One of each body that can travel, with content drawn by `seed`.

@@ -14,7 +14,7 @@ pipeline::View make_sound(pipeline::View view, Draw& draw) {
   view.first_step = std::max<std::uint64_t>(view.first_step, 1);
   view.ring.clear();
   view.reached.clear();
-  view.learners.clear();
+  view.newcomers.clear();
   const std::size_t members = 1 + draw.up_to(9);
   for (std::uint32_t member = draw.number32() / 2; view.ring.size() < members; ++member) {
     view.ring.insert(view.ring.begin() + draw.index(view.ring.size()), member);

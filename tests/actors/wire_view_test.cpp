@@ -48,7 +48,7 @@ TEST(WireMessages, HaltsAndTheirAnswersComeBack) {
 
 TEST(WireMessages, WhatMembersTellOfEachOtherComesBack) {
   const runtime::Error error{runtime::ErrorKind::kLostPeers, "it is silent"};
-  const FellowLost lost = round_trip(FellowLost{"member.3", error});
+  const NeighbourLost lost = round_trip(NeighbourLost{"member.3", error});
   EXPECT_EQ(lost.node, "member.3");
   EXPECT_EQ(lost.error.kind, error.kind);
   EXPECT_EQ(lost.error.message, error.message);
@@ -97,10 +97,10 @@ TEST(WireMessages, ViewThatNoCoordinatorTellsIsRefused) {
   // Who is new may lack more, and alone has nothing to begin from.
   EXPECT_EQ(problem_of_view([](View& view) {
               view.reached[1] = 3;
-              view.learners = {view.ring[1]};
+              view.newcomers = {view.ring[1]};
             }),
             "");
-  EXPECT_THAT(problem_of_view([](View& view) { view.learners = view.ring; }),
+  EXPECT_THAT(problem_of_view([](View& view) { view.newcomers = view.ring; }),
               HasSubstr("that nobody has reached"));
 }
 

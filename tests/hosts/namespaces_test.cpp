@@ -221,7 +221,7 @@ TEST_F(Hosts, OfMembersThatLoseEachOtherOneGoesOn) {
   EXPECT_EQ(nodes().at("member.1").state, "dead");
 }
 
-TEST_F(Hosts, MemberThatItsFellowsCannotReachIsRefusedAndMayComeFromElsewhere) {
+TEST_F(Hosts, MemberThatItsNeighboursCannotReachIsRefusedAndMayComeFromElsewhere) {
   ASSERT_NO_FATAL_FAILURE(lay_cables(3));
   if (IsSkipped()) return;
   Process run(head_line({0, 1, 1}));

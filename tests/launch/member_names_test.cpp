@@ -36,9 +36,9 @@ TEST_F(MemberNamesTest, AreGivenInOrderAndOnce) {
   EXPECT_EQ(any("b"), "");
   const auto later = names_.why_none("", kAll, kAll);
   ASSERT_TRUE(later.ok()) << "they are promised, and may not come";
-  EXPECT_THAT(later->why, HasSubstr("every place of the run is promised"));
+  EXPECT_THAT(later->why, HasSubstr("every member slot of the run is promised"));
   ASSERT_THAT(names_.why_none("", {}, {}),
-              FailsWith(runtime::ErrorKind::kUsage, "every place of the run is taken"));
+              FailsWith(runtime::ErrorKind::kUsage, "every member slot of the run is taken"));
 }
 
 TEST_F(MemberNamesTest, OneThatWasPromisedIsGivenAgainWhenNobodyCame) {

@@ -26,10 +26,10 @@ const runtime::RelayToken kToken = runtime::draw_relay_token();
 
 void write_some(MembershipFile& file) {
   ASSERT_TRUE(file.add_head(1, 0xfedcba9876543210U).ok());
-  ASSERT_TRUE(file.add_place("member.0").ok());
-  ASSERT_TRUE(file.add_place("member.1", runtime::draw_relay_token()).ok());
-  ASSERT_TRUE(file.add_place("member.1", kToken).ok());
-  ASSERT_TRUE(file.add_fellows("member.1", "member.0", 77).ok());
+  ASSERT_TRUE(file.add_slot("member.0").ok());
+  ASSERT_TRUE(file.add_slot("member.1", runtime::draw_relay_token()).ok());
+  ASSERT_TRUE(file.add_slot("member.1", kToken).ok());
+  ASSERT_TRUE(file.add_neighbours("member.1", "member.0", 77).ok());
   ASSERT_TRUE(file.add_view(kFirst, true).ok());
   ASSERT_TRUE(file.add_view(kSecond, false).ok());
 }
@@ -37,9 +37,9 @@ void write_some(MembershipFile& file) {
 void expect_some(const HeadHistory& history) {
   EXPECT_EQ(history.term, 1U);
   EXPECT_THAT(history.incarnations, ElementsAre(0xfedcba9876543210U));
-  EXPECT_THAT(history.places, ElementsAre("member.0", "member.1"));
+  EXPECT_THAT(history.slots, ElementsAre("member.0", "member.1"));
   EXPECT_THAT(history.relay_tokens, ElementsAre(Pair("member.1", kToken)));
-  EXPECT_THAT(history.fellows, ElementsAre(Pair(Pair("member.0", "member.1"), 77U)));
+  EXPECT_THAT(history.neighbours, ElementsAre(Pair(Pair("member.0", "member.1"), 77U)));
   ASSERT_EQ(history.views.size(), 1U);
   EXPECT_EQ(history.views[0].id, "1.2");
   EXPECT_EQ(history.views[0].first_step, 9U);
@@ -82,32 +82,33 @@ TEST_F(MembershipLines, WhatOneHeadLeavesTheNextOneReads) {
 TEST_F(MembershipLines, OfAnotherRunNothingIsKept) {
   write_whole();
   EXPECT_EQ(opened(false).history().term, 0U);
-  EXPECT_THAT(opened(true).history().places, IsEmpty());
+  EXPECT_THAT(opened(true).history().slots, IsEmpty());
 }
 
 TEST_F(MembershipLines, NumbersWithoutLeadingZerosAreReadToo) {
-  std::ofstream(path_) << R"({"kind":"head","term":3,"incarnation":"5"})"
-                       << "\n"
-                       << R"({"kind":"fellows","one":"member.0","other":"member.1","number":"4d"})"
-                       << "\n";
+  std::ofstream(path_)
+      << R"({"kind":"head","term":3,"incarnation":"5"})"
+      << "\n"
+      << R"({"kind":"neighbours","one":"member.0","other":"member.1","number":"4d"})"
+      << "\n";
   const MembershipFile file = opened(true);
   EXPECT_EQ(file.history().term, 3U);
   EXPECT_THAT(file.history().incarnations, ElementsAre(5U));
-  EXPECT_THAT(file.history().fellows, ElementsAre(Pair(Pair("member.0", "member.1"), 0x4dU)));
+  EXPECT_THAT(file.history().neighbours, ElementsAre(Pair(Pair("member.0", "member.1"), 0x4dU)));
 }
 
 // The head may be killed while it writes, and anybody may have put anything in the folder.
 TEST_F(MembershipLines, LinesThatAreNotWholeOrNotItsOwnAreLeftOut) {
   write_whole();
   std::ofstream(path_, std::ios::app)
-      << "{\"kind\":\"head\",\"term\":7}\n{\"kind\":\"fellows\",\"one\":\"a\"}\n"
-      << "nonsense: [\n{\"kind\":\"view\"}\n[1,2]\n\n{\"kind\":\"place\",\"node\":\"member.9\"";
+      << "{\"kind\":\"head\",\"term\":7}\n{\"kind\":\"neighbours\",\"one\":\"a\"}\n"
+      << "nonsense: [\n{\"kind\":\"view\"}\n[1,2]\n\n{\"kind\":\"slot\",\"node\":\"member.9\"";
   {
     MembershipFile file = opened(true);
     expect_some(file.history());
-    ASSERT_TRUE(file.add_place("member.2").ok());
+    ASSERT_TRUE(file.add_slot("member.2").ok());
   }
-  EXPECT_THAT(opened(true).history().places, ElementsAre("member.0", "member.1", "member.2"));
+  EXPECT_THAT(opened(true).history().slots, ElementsAre("member.0", "member.1", "member.2"));
 }
 
 // The operating system's own refusal stands for a disk that is full for a while.
@@ -116,13 +117,13 @@ TEST_F(MembershipLines, ALineThatDoesNotFitIsAnErrorAndTheNextOneIsWhole) {
   write_some(file);
   const auto torn = [&] {
     const FileSizeLimit limit(std::filesystem::file_size(path_) + 5);
-    return file.add_place("member.2");
+    return file.add_slot("member.2");
   }();
   ASSERT_FALSE(torn.ok());
   EXPECT_EQ(torn.error().kind, runtime::ErrorKind::kData);
   // Nobody has opened it anew meanwhile, who would have mended it.
-  ASSERT_TRUE(file.add_place("member.3").ok());
-  EXPECT_THAT(opened(true).history().places, ElementsAre("member.0", "member.1", "member.3"));
+  ASSERT_TRUE(file.add_slot("member.3").ok());
+  EXPECT_THAT(opened(true).history().slots, ElementsAre("member.0", "member.1", "member.3"));
 }
 
 TEST_F(MembershipLines, NobodyElseMayReadIt) {

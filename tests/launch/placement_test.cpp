@@ -60,7 +60,7 @@ TEST(Placement, MembersOfOneMachineMeetAtAPortOfTheLoopbackIfTheyAreToldTo) {
   ASSERT_TRUE(asked.ok()) << asked.error().message;
   ASSERT_TRUE(asked->network.has_value());
   EXPECT_EQ(asked->network->listen, "127.0.0.1:8500");
-  EXPECT_EQ(asked->network->fellows, "tcp://127.0.0.1:0");
+  EXPECT_EQ(asked->network->neighbours, "tcp://127.0.0.1:0");
   // Not where nobody can be told the port.
   const auto silent = place("  listen: \"127.0.0.1:0\"\n  keys: k\n", 2);
   ASSERT_TRUE(silent.ok()) << silent.error().message;
@@ -85,7 +85,7 @@ TEST(Placement, MembersThatAreAllHereMeetWhereOthersMayJoinLater) {
   ASSERT_TRUE(at.ok()) << at.error().message;
   ASSERT_TRUE(at->network.has_value());
   EXPECT_EQ(at->network->dial, "192.0.2.7:8500");
-  EXPECT_EQ(at->network->fellows, "tcp://192.0.2.7:0");
+  EXPECT_EQ(at->network->neighbours, "tcp://192.0.2.7:0");
   expect_refused(place("  hosts: [{address: localhost}]\n  listen: \"*:0\"\n  keys: k\n"),
                  "t.yaml:5:11: cluster.listen: ", "has no port of its own");
 }
@@ -111,7 +111,7 @@ TEST(Placement, MembersOfThisMachineListenWhereOthersReachTheHead) {
       "  hosts: [{address: elsewhere.invalid}, {address: localhost}]\n"
       "  listen: \"192.0.2.7:8500\"\n  keys: k\n");
   ASSERT_TRUE(placement.ok()) << placement.error().message;
-  EXPECT_EQ(placement->network->fellows, "tcp://192.0.2.7:0");
+  EXPECT_EQ(placement->network->neighbours, "tcp://192.0.2.7:0");
 }
 
 TEST(Placement, NoneMayBeHere) {

@@ -133,14 +133,14 @@ TEST_F(ClusterDrain, WhereNobodyListensItGivesUp) {
 
 TEST_F(ClusterDrain, KeysDecideWhoMayAsk) {
   const std::string keys = make_keys("keys");
-  const std::string stranger = make_keys("stranger");
+  const std::string unknown = make_keys("unknown");
   Process head(
       command(head_words("a", address_, 2, kEndlessRun + Words{"--set", "cluster.keys=" + keys})));
   const std::string address = address_ + "#" + public_key(keys);
   Process first(command({"join", address, "--node", "member.0", "--key", keys}));
   Process second(command({"join", address, "--node", "member.1", "--key", keys}));
   wait_until_training(head);
-  expect_refused(call({"drain", address, "member.1", "--key", stranger}), 5, {"key"});
+  expect_refused(call({"drain", address, "member.1", "--key", unknown}), 5, {"key"});
   expect_refused(call({"drain", address_, "member.1", "--within", "2"}), 5, {address_});
   const ProcessEnd token = call({"token", keys, "--for", "10min"});
   write_text(path("token"), token.out);

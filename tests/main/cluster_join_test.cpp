@@ -106,14 +106,14 @@ TEST_F(ClusterJoin, OneMemberTooManyAndUnknownNamesAreRefusedOnBothSides) {
   EXPECT_THAT(log(), AllOf(HasSubstr("was refused"), HasSubstr("member.7 is not awaited")));
   Process member(command({"join", address_, "--node", "member.0"}));
   wait_until_training(*head);
-  expect_refused(join({address_}), 2, {"every place of the run is taken"});
-  EXPECT_THAT(log(), HasSubstr("every place of the run is taken"));
+  expect_refused(join({address_}), 2, {"every member slot of the run is taken"});
+  EXPECT_THAT(log(), HasSubstr("every member slot of the run is taken"));
   expect_unharmed(*head);
   EXPECT_EQ(member.wait().exit_code, 0);
 }
 
 // A batch job starts all processes at once, and places for newcomers open when the run begins.
-TEST_F(ClusterJoin, OneThatComesBeforeTheFirstMembersWaitsForAPlace) {
+TEST_F(ClusterJoin, OneThatComesBeforeTheFirstMembersWaitsForASlot) {
   auto head = std::make_unique<Process>(
       command(head_words("a", address_, 1, kEndlessRun + Words{"--member-here", "member.0"})));
   expect_refused(join({address_, "--wait", "0"}), 5,
@@ -130,12 +130,12 @@ TEST_F(ClusterJoin, OneThatComesBeforeTheFirstMembersWaitsForAPlace) {
 
 TEST_F(ClusterJoin, WrongKeysAreRefusedWithTheirCauses) {
   const std::string keys = make_keys("keys");
-  const std::string stranger = make_keys("stranger");
+  const std::string unknown = make_keys("unknown");
   auto head = waiting_head(1, {"--set", "cluster.keys=" + keys});
   // The right key of the head, but one of its own that is not let in.
-  expect_refused(join({address_ + "#" + public_key(keys), "--key", stranger}), 5, {"key"});
+  expect_refused(join({address_ + "#" + public_key(keys), "--key", unknown}), 5, {"key"});
   // A friend that expects another head.
-  expect_refused(join({address_ + "#" + public_key(stranger), "--key", keys, "--within", "3"}), 5,
+  expect_refused(join({address_ + "#" + public_key(unknown), "--key", keys, "--within", "3"}), 5,
                  {address_});
   // No key at all.
   expect_refused(join({address_, "--within", "3"}), 5, {address_});

@@ -179,7 +179,7 @@ TEST(Membership, WhoJoinsComputesFromAnIterationOnThatNobodyHasBegun) {
   const View view = expect_view(membership.halted(4, {4, 2}, 15));
   EXPECT_EQ(view.first_step, 22U) << "that of those who have it from themselves";
   EXPECT_THAT(view.ring, ElementsAre(0, 2, 1, 4));
-  EXPECT_THAT(view.learners, ElementsAre(4));
+  EXPECT_THAT(view.newcomers, ElementsAre(4));
   EXPECT_TRUE(view.gives(0));
   EXPECT_FALSE(view.lags(4)) << "it is taught";
   // Iterations 5 and 6 may be under way.
@@ -228,7 +228,7 @@ TEST(Membership, WhoIsLostWhileItJoinsLeavesTheOthersAsTheyWere) {
   const View view = expect_view(membership.halted(2, {4, 3}, 7));
   EXPECT_EQ(view.ring, first.ring);
   EXPECT_EQ(view.owners, first.owners);
-  EXPECT_TRUE(view.learners.empty());
+  EXPECT_TRUE(view.newcomers.empty());
 }
 
 TEST(Membership, SharesOutAnewFromAnIterationOnThatNobodyHasBegun) {
@@ -242,7 +242,7 @@ TEST(Membership, SharesOutAnewFromAnIterationOnThatNobodyHasBegun) {
   EXPECT_EQ(view.owners, first.owners);
   EXPECT_EQ(view.owners_in(6), first.owners) << "may be under way";
   EXPECT_THAT(view.owners_in(7), ElementsAre(0, 1, 4, 4, 4, 5, 5, 5));
-  EXPECT_TRUE(view.learners.empty());
+  EXPECT_TRUE(view.newcomers.empty());
   // Once; and the weights stay for what comes later.
   membership.lose(0);
   expect_none(membership.halted(1, {4, 3}, 60));
@@ -283,7 +283,7 @@ TEST(Membership, WithTooFewItWaitsForOthersToJoin) {
   for (const std::uint32_t member : {2, 3}) expect_none(membership.halted(member, {4, 5}, 9));
   const View view = expect_view(membership.halted(4, {4, 5}, 9));
   EXPECT_THAT(view.ring, ElementsAre(2, 3, 4));
-  EXPECT_THAT(view.learners, ElementsAre(3, 4));
+  EXPECT_THAT(view.newcomers, ElementsAre(3, 4));
   EXPECT_FALSE(membership.is_short());
 }
 

@@ -23,7 +23,7 @@ struct Complaint {
 // Which member has to go at which second, with a grace of 2 s, or of 6 s for one that is accused
 // alone. One that goes is lost then.
 std::vector<std::pair<int, std::uint32_t>> leavers(const std::vector<Complaint>& complaints,
-                                                   const std::set<std::uint32_t>& learners = {},
+                                                   const std::set<std::uint32_t>& newcomers = {},
                                                    const std::pair<int, std::uint32_t>& loss = {
                                                        99, 0}) {
   Quarrels quarrels(seconds(2), seconds(6));
@@ -36,7 +36,7 @@ std::vector<std::pair<int, std::uint32_t>> leavers(const std::vector<Complaint>&
     if (loss.first == now) lost.insert(loss.second);
     const auto verdict = quarrels.settle(
         [&](std::uint32_t member) { return lost.contains(member); },
-        [&](std::uint32_t member) { return learners.contains(member); }, seconds(now));
+        [&](std::uint32_t member) { return newcomers.contains(member); }, seconds(now));
     if (!verdict) continue;
     leavers.emplace_back(now, verdict->leaves);
     lost.insert(verdict->leaves);
@@ -63,7 +63,7 @@ TEST(Quarrels, OneThatMoreHaveLostGoesAlthoughOthersAreLaterAndThatIsEnough) {
 }
 
 // Two that cannot reach the only one that makes steps are two against one.
-TEST(Quarrels, LearnersGoInAQuarrelWithAMember) {
+TEST(Quarrels, NewcomersGoInAQuarrelWithAMember) {
   EXPECT_THAT(leavers({{2, 0, 1}, {3, 0, 1}}, {2, 3}),
               ElementsAre(std::pair(3, 2U), std::pair(4, 3U)));
 }

@@ -215,7 +215,7 @@ TEST(ReductionFormat, Int8BlockWithANonFiniteElementIsNaNThroughoutAndNoOther) {
   }
 }
 
-// Room that is not written would show a stranger what was in memory before.
+// Room that is not written would show an unknown peer what was in memory before.
 TEST(ReductionFormat, Int8BlocksWithoutAScaleHaveBytesOfZero) {
   for (const float all : {0.0f, -0.0f, kInfinity, Limits::quiet_NaN()}) {
     Bytes room(encoded_bytes(ReductionFormat::kInt8, 40), std::byte{0xee});
@@ -291,7 +291,7 @@ TEST(ReductionFormat, DecodeAddAddsWhatDecodeGives) {
   }
 }
 
-// A stranger's bytes: every scale and every byte. Sanitizers look on.
+// An unknown peer's bytes: every scale and every byte. Sanitizers look on.
 TEST(ReductionFormat, AnyBytesAreDecoded) {
   for (std::uint32_t number = 0; number < 200; ++number) {
     for (const ReductionFormat format : kFormats) {

@@ -39,7 +39,7 @@ class Forger final : public WireEvents {
   }
   void arrived(ConnectionId connection, Lane, Packet packet) override {
     const auto read = unpack(packet, number_types());
-    if (!read.ok() || !std::holds_alternative<Parcel>(*read)) return;
+    if (!read.ok() || !std::holds_alternative<Envelope>(*read)) return;
     for (const Packet& word : std::exchange(words_, {})) {
       wire_.send(connection, Lane::kControl, word);
     }
@@ -54,18 +54,18 @@ class Forger final : public WireEvents {
 };
 
 // One that comes back along a link, or past all of them; `sequence` is the forger's first but one.
-Parcel returned(std::uint64_t sequence, std::optional<std::uint32_t> link) {
-  Parcel parcel;
-  parcel.sequence = sequence;
-  parcel.link = link;
-  if (!link) parcel.target = "sender";
-  parcel.cause = Error{ErrorKind::kInternal, "forged"};
-  parcel.received = {0, 1, 0};
-  parcel.message = Message::of(Number{7});
-  return parcel;
+Envelope returned(std::uint64_t sequence, std::optional<std::uint32_t> link) {
+  Envelope envelope;
+  envelope.sequence = sequence;
+  envelope.link = link;
+  if (!link) envelope.target = "sender";
+  envelope.cause = Error{ErrorKind::kInternal, "forged"};
+  envelope.received = {0, 1, 0};
+  envelope.message = Message::of(Number{7});
+  return envelope;
 }
 
-Packet word(const Parcel& parcel) { return pack(parcel, number_types()); }
+Packet word(const Envelope& envelope) { return pack(envelope, number_types()); }
 
 class ForgedReturn : public Gates {
  protected:
@@ -111,9 +111,9 @@ TEST_F(ForgedReturn, MessageThatComesBackTwiceCostsThePeerItsPlace) {
 }
 
 TEST_F(ForgedReturn, MessageOfMoreBytesThanAreInUseCostsThePeerItsPlace) {
-  Parcel parcel = returned(1, 0);
-  parcel.message = Message::of(Number{7}, {Buffer::zeroed(4096)});
-  EXPECT_THAT(end_after({word(parcel)}), HasSubstr("that was never sent"));
+  Envelope envelope = returned(1, 0);
+  envelope.message = Message::of(Number{7}, {Buffer::zeroed(4096)});
+  EXPECT_THAT(end_after({word(envelope)}), HasSubstr("that was never sent"));
   EXPECT_EQ(back_, 0);
 }
 
@@ -127,16 +127,16 @@ TEST_F(ForgedReturn, LinkThatIsNotInThePlanCostsThePeerItsPlace) {
 }
 
 TEST_F(ForgedReturn, MoreThanWasSentCostsThePeerItsPlace) {
-  Parcel parcel = returned(1, 0);
-  parcel.received = {0, 2, 0};
-  EXPECT_THAT(end_after({word(parcel)}), HasSubstr("that was never sent"));
+  Envelope envelope = returned(1, 0);
+  envelope.received = {0, 2, 0};
+  EXPECT_THAT(end_after({word(envelope)}), HasSubstr("that was never sent"));
   EXPECT_EQ(back_, 0);
 }
 
 TEST_F(ForgedReturn, SenderThatIsNotHereCostsThePeerItsPlace) {
-  Parcel parcel = returned(1, std::nullopt);
-  parcel.target = "receiver";
-  EXPECT_THAT(end_after({word(parcel)}), HasSubstr("that was never sent"));
+  Envelope envelope = returned(1, std::nullopt);
+  envelope.target = "receiver";
+  EXPECT_THAT(end_after({word(envelope)}), HasSubstr("that was never sent"));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "tests/runtime/fellows.h"
+#include "tests/runtime/neighbours.h"
 
 namespace troupe::runtime {
 namespace {
@@ -22,9 +22,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-class GateDirectory : public FellowGates {};
+class GateDirectory : public NeighbourGates {};
 
-TEST_F(GateDirectory, FellowsMeetThroughTheFirstNodeAndTalk) {
+TEST_F(GateDirectory, NeighboursMeetThroughTheFirstNodeAndTalk) {
   std::vector<std::string> said;
   Tap tap([&](const sim::Passage& passage, const AnyPacket& packet) {
     const auto note = [&](const std::string& what) {
@@ -41,7 +41,9 @@ TEST_F(GateDirectory, FellowsMeetThroughTheFirstNodeAndTalk) {
   world_->network().watch(tap);
   std::vector<DirectoryEntry> told_b;
   ProcessSetup setup_b, late;
-  setup_b.keeper->told = [&](const std::vector<DirectoryEntry>& fellows) { told_b = fellows; };
+  setup_b.keeper->told = [&](const std::vector<DirectoryEntry>& neighbours) {
+    told_b = neighbours;
+  };
   late.start = 1s;
   late.gate.incarnation = 77;
   add("a");
@@ -142,7 +144,7 @@ TEST_F(GateDirectory, OnlyTheFirstNodeMayTellOfOthers) {
   EXPECT_EQ(error_of(1), "root.b: c is lost: it told of other nodes, which only a may");
 }
 
-TEST_F(GateDirectory, AFirstNodeThatContradictsItselfOrTellsOfStrangersIsLost) {
+TEST_F(GateDirectory, AFirstNodeThatContradictsItselfOrTellsOfUnknownPeersIsLost) {
   struct Case {
     std::vector<DirectoryEntry> second;
     std::string why;
@@ -192,7 +194,7 @@ TEST_F(GateDirectory, AnAnswerToWhatWasNotToldCostsThePlace) {
 }
 
 // What every two know each other by is told to no third one, and is nothing to the first node.
-TEST_F(GateDirectory, EveryTwoFellowsKnowEachOtherByWhatNobodyElseKnows) {
+TEST_F(GateDirectory, EveryTwoNeighboursKnowEachOtherByWhatNobodyElseKnows) {
   actor("d", "root.d", root("d", 1));
   for (const std::string other : {"b", "c"}) {
     actor("d", "to." + other, {});
@@ -227,7 +229,7 @@ TEST_F(GateDirectory, EveryTwoFellowsKnowEachOtherByWhatNobodyElseKnows) {
 }
 
 // All have the same key here, as those have who came with one token.
-TEST_F(GateDirectory, AFellowCannotTakeAnothersPlaceAtTheFirstNode) {
+TEST_F(GateDirectory, ANeighbourCannotTakeAnothersPlaceAtTheFirstNode) {
   add("a");
   ProcessSetup setup;
   setup.gate.first_address = "sim://0";
@@ -291,7 +293,7 @@ TEST_F(GateDirectory, ANodeThatIsToldOfTwiceAtOnceCostsTheFirstItsPlace) {
 }
 
 // c has not acknowledged what b sent, and never will.
-TEST_F(GateDirectory, AnEndThatAFellowHoldsUpIsStillToldToTheFirstNode) {
+TEST_F(GateDirectory, AnEndThatANeighbourHoldsUpIsStillToldToTheFirstNode) {
   scripts_["receiver.b"] = scripts_["receiver.c"] = {};
   for (const char* node : {"a", "b", "c"}) {
     ProcessSetup setup;
@@ -310,7 +312,7 @@ TEST_F(GateDirectory, AnEndThatAFellowHoldsUpIsStillToldToTheFirstNode) {
   EXPECT_THAT(told_a, HasSubstr("left b"));
 }
 
-TEST_F(GateDirectory, AFellowThatDoesNotListenAndIsToBeDialedIsLostWithItsCause) {
+TEST_F(GateDirectory, ANeighbourThatDoesNotListenAndIsToBeDialedIsLostWithItsCause) {
   ProcessSetup setup;
   setup.gate.first_address = "sim://impostor";
   add("b", setup);
@@ -325,7 +327,7 @@ TEST_F(GateDirectory, AFellowThatDoesNotListenAndIsToBeDialedIsLostWithItsCause)
   EXPECT_EQ(error_of(0), "root.b: c does not listen, so that b cannot reach it");
 }
 
-TEST_F(GateDirectory, AFellowThatDoesNotAnswerIsLostWithItsCause) {
+TEST_F(GateDirectory, ANeighbourThatDoesNotAnswerIsLostWithItsCause) {
   ProcessSetup setup;
   setup.gate.dial_within = 5s;
   for (const char* node : {"a", "b"}) add(node);
@@ -336,7 +338,7 @@ TEST_F(GateDirectory, AFellowThatDoesNotAnswerIsLostWithItsCause) {
   EXPECT_THAT(error_of(2), HasSubstr("root.c: b does not answer at sim://1 (tried for 5 s)"));
 }
 
-TEST_F(GateDirectory, AFellowThatDiesIsLostByItsFellow) {
+TEST_F(GateDirectory, ANeighbourThatDiesIsLostByItsNeighbour) {
   scripts_["receiver.b"] = scripts_["receiver.c"] = {};
   for (const char* node : {"a", "b", "c"}) add(node);
   world_->at(1s, [&] { world_->kill(2); });
@@ -346,7 +348,7 @@ TEST_F(GateDirectory, AFellowThatDiesIsLostByItsFellow) {
 }
 
 // Nobody else would ever tell c.
-TEST_F(GateDirectory, WhatWasSentToAFellowThatEndedBeforeTheyMetComesBack) {
+TEST_F(GateDirectory, WhatWasSentToANeighbourThatEndedBeforeTheyMetComesBack) {
   scripts_["root.b"].receive = [](Context& context, Message message) {
     if (message.as<PeerJoined>() != nullptr) context.finish();
   };

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <set>
 
-#include "tests/runtime/fellows.h"
+#include "tests/runtime/neighbours.h"
 
 namespace troupe::runtime {
 namespace {
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-class GateOutbound : public FellowGates {
+class GateOutbound : public NeighbourGates {
  protected:
   GateOutbound() : tap_([this](const auto& passage, const auto& said) { note(passage, said); }) {}
   void watch() { world_->network().watch(tap_); }
@@ -118,7 +118,7 @@ TEST_F(GateOutbound, AnotherFirstNodeFindsThemAsTheyAre) {
     world_->kill(0);
     first(13, 4s);
   });
-  // Between the fellows too.
+  // Between the neighbours too.
   world_->at(8s, [&] {
     for (const ConnectionId connection : world_->network().connections()) {
       world_->network().drop(connection);

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/runtime/fellows.h"
+#include "tests/runtime/neighbours.h"
 
 namespace troupe::runtime {
 namespace {
@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // A first node with hosts and ports.
-class GateWhereabouts : public FellowGates {
+class GateWhereabouts : public NeighbourGates {
  protected:
   void SetUp() override {
     ProcessSetup setup;

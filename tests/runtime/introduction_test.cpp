@@ -68,9 +68,9 @@ TEST_F(Gates, AnotherNodeAtTheAddressIsRecognised) {
 }
 
 // A process that speaks as it likes.
-class Stranger final : public WireEvents {
+class UnknownPeer final : public WireEvents {
  public:
-  explicit Stranger(World& world) : world_(world), wire_(world.network().add("sim://stranger")) {}
+  explicit UnknownPeer(World& world) : world_(world), wire_(world.network().add("sim://unknown")) {}
   // Dials and says that; what comes back is read at `when`.
   void say(const std::string& address, const Packet& packet, TimePoint when) {
     packet_ = packet;
@@ -98,7 +98,7 @@ class Stranger final : public WireEvents {
   bool over_ = false;
 };
 
-TEST_F(Gates, StrangersAreAnsweredWithWhatIsWrongAndCutOff) {
+TEST_F(Gates, UnknownPeersAreAnsweredWithWhatIsWrongAndCutOff) {
   struct Case {
     Packet packet;
     std::string answer;  // to it, also in the log
@@ -128,13 +128,13 @@ TEST_F(Gates, StrangersAreAnsweredWithWhatIsWrongAndCutOff) {
     actor("a", "root.a", root("a", 1));
     actor("b", "root.b", root("b", 1));
     add("a");
-    Stranger stranger(*world_);
-    stranger.say("sim://0", example.packet, 1s);
+    UnknownPeer unknown(*world_);
+    unknown.say("sim://0", example.packet, 1s);
     world_->at(2s, [&] { world_->node(0).request_stop(); });
     EXPECT_TRUE(world_->run(60s));
-    EXPECT_TRUE(stranger.over());
-    EXPECT_THAT(stranger.heard(), HasSubstr(example.answer));
-    EXPECT_EQ(example.answer.empty(), stranger.heard().empty());
+    EXPECT_TRUE(unknown.over());
+    EXPECT_THAT(unknown.heard(), HasSubstr(example.answer));
+    EXPECT_EQ(example.answer.empty(), unknown.heard().empty());
     EXPECT_THAT(world_->log_lines(0), HasSubstr(example.log));
     EXPECT_EQ(error_of(0), "");
     world_.reset();
@@ -169,13 +169,13 @@ TEST_F(Gates, ExpiredKeysAdmitNobodyNew) {
       return EnrolmentAnswer(Invitation{awaited.empty() ? "none" : awaited.front(), {}});
     };
     add("a", host);
-    std::vector<std::unique_ptr<Stranger>> strangers;
+    std::vector<std::unique_ptr<UnknownPeer>> unknown_peers;
     for (const Packet& packet : cases[i].before) {
-      strangers.push_back(std::make_unique<Stranger>(*world_));
-      strangers.back()->say("sim://0", packet, 1s);
+      unknown_peers.push_back(std::make_unique<UnknownPeer>(*world_));
+      unknown_peers.back()->say("sim://0", packet, 1s);
     }
-    Stranger late(*world_);
-    world_->network().expire_key(1 + strangers.size());
+    UnknownPeer late(*world_);
+    world_->network().expire_key(1 + unknown_peers.size());
     world_->at(1s, [&] { late.say("sim://0", cases[i].packet, 2s); });
     world_->at(3s, [&] {
       if (!world_->end(0)) world_->node(0).request_stop();

@@ -200,7 +200,7 @@ TEST(Undeliverable, ReturnedMessageCanBeSentAgain) {
   EXPECT_EQ(tries, 3);
 }
 
-TEST(Undeliverable, ControlToAStrangerComesBackNamingIt) {
+TEST(Undeliverable, ControlToAnUnknownActorComesBackNamingIt) {
   std::string why;
   Script script;
   script.start = [](Context& context) { context.send_control("nobody", Message::of(Number{7})); };
@@ -246,7 +246,7 @@ TEST(Undeliverable, WarningIsTheDefault) {
   EXPECT_THAT(stage.log_lines(), HasSubstr("root: 'number' came back: there is no actor nobody"));
 }
 
-TEST(Outside, ControlFromOutsideArrivesAndStrangersAreLogged) {
+TEST(Outside, ControlFromOutsideArrivesAndUnknownSendersAreLogged) {
   Script script;
   script.receive = [](Context& context, Message message) {
     EXPECT_EQ(message.sender(), kOutside);

@@ -224,14 +224,14 @@ GraphAnswer graph_answer() {
 // A change of what is sent is a new kProtocolVersion, and then other bytes here.
 TEST(Packets, BytesAreThoseOfTheProtocolsVersion) {
   const Error error{ErrorKind::kUsage, "why"};
-  Parcel parcel;
-  parcel.sequence = 3;
-  parcel.link = 4;
-  parcel.sender = "loader.0";
-  parcel.target = "replica.1";
-  parcel.cause = error;
-  parcel.received = {1, 2, 3};
-  parcel.message = Message::of(Number{7});
+  Envelope envelope;
+  envelope.sequence = 3;
+  envelope.link = 4;
+  envelope.sender = "loader.0";
+  envelope.target = "replica.1";
+  envelope.cause = error;
+  envelope.received = {1, 2, 3};
+  envelope.message = Message::of(Number{7});
   WireTypes types;
   types.add<Number>();
   const std::string contents = "contents";
@@ -246,7 +246,7 @@ TEST(Packets, BytesAreThoseOfTheProtocolsVersion) {
       pack(graph_answer()),
       pack(Enrolment{"member.2", "host", 4242}),
       pack(Invitation{"member.2", Buffer::copy_of(std::as_bytes(std::span(contents)))}),
-      pack(parcel, types),
+      pack(envelope, types),
       pack(directory_of(2)),
       pack(DirectoryHeard{9}),
       pack(DrainRequest{"member.2", "host", 4242}),

@@ -62,7 +62,7 @@ TEST(Whereabouts, AKeyBehindAnAddressIsRefusedAndNotRepeated) {
 
 TEST(Whereabouts, WhoCanDialWhomFollowsFromWhereBothCameFrom) {
   struct Case {
-    std::string address, from, fellow_from;
+    std::string address, from, neighbour_from;
     Reach reach;
   };
   constexpr Reach kNone = Reach::kNone, kDoubtful = Reach::kDoubtful, kGood = Reach::kGood;
@@ -95,9 +95,9 @@ TEST(Whereabouts, WhoCanDialWhomFollowsFromWhereBothCameFrom) {
       {"tcp://10.0.0.1:8600", kNear, kFar, kGood},
   };
   for (const Case& example : cases) {
-    EXPECT_EQ(reach_of({"b", example.address, example.from}, {"c", "", example.fellow_from}),
+    EXPECT_EQ(reach_of({"b", example.address, example.from}, {"c", "", example.neighbour_from}),
               example.reach)
-        << example.address << " " << example.from << " " << example.fellow_from;
+        << example.address << " " << example.from << " " << example.neighbour_from;
   }
 }
 

@@ -143,7 +143,7 @@ void fields(Archive& archive, Like<Greeting> auto& greeting) {
   archive.words("name", greeting.name, 8);
 }
 
-TEST(WireFields, WordsOfAStrangerArePrintable) {
+TEST(WireFields, WordsOfUnknownPeersArePrintable) {
   WireWriter out;
   write_fields(out, Greeting{"a\x1b[2J"});
   const Buffer header = out.take_header();

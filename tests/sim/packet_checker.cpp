@@ -8,8 +8,8 @@ namespace troupe::sim {
 
 using runtime::Account;
 using runtime::AnyPacket;
+using runtime::Envelope;
 using runtime::Hello;
-using runtime::Parcel;
 using runtime::Welcome;
 
 namespace {
@@ -25,14 +25,14 @@ std::string words(const runtime::LaneCounts& counts) {
 
 std::string words(const AnyPacket& packet) {
   static constexpr std::array<const char*, 15> kNames = {
-      "hello",  "welcome",       "refusal",         "account",       "heartbeat",
-      "bye",    "graph request", "graph answer",    "enrolment",     "invitation",
-      "parcel", "directory",     "directory heard", "drain request", "drained"};
+      "hello",    "welcome",       "refusal",         "account",       "heartbeat",
+      "bye",      "graph request", "graph answer",    "enrolment",     "invitation",
+      "envelope", "directory",     "directory heard", "drain request", "drained"};
   std::string text = kNames.at(packet.index());
-  if (const auto* parcel = std::get_if<Parcel>(&packet)) {
-    text += fmt::format(" {} '{}'", parcel->sequence, parcel->message.name());
-    if (parcel->link) text += fmt::format(" of link {}", *parcel->link);
-    if (parcel->cause) text += " coming back";
+  if (const auto* envelope = std::get_if<Envelope>(&packet)) {
+    text += fmt::format(" {} '{}'", envelope->sequence, envelope->message.name());
+    if (envelope->link) text += fmt::format(" of link {}", *envelope->link);
+    if (envelope->cause) text += " coming back";
   } else if (const auto* account = std::get_if<Account>(&packet)) {
     text += fmt::format(" of {}", words(account->received));
     for (const runtime::LinkCredit& credit : account->credits) {
@@ -87,8 +87,8 @@ void PacketChecker::sent(const Passage& passage) {
     return;
   }
   tell(passage.from, passage, "<", *read);
-  if (const auto* parcel = std::get_if<Parcel>(&*read)) {
-    sent_parcel(passage, *parcel);
+  if (const auto* envelope = std::get_if<Envelope>(&*read)) {
+    sent_envelope(passage, *envelope);
   } else if (const auto* account = std::get_if<Account>(&*read)) {
     check_received(passage, account->received);
   } else if (const auto* welcome = std::get_if<Welcome>(&*read)) {
@@ -107,48 +107,48 @@ void PacketChecker::check_received(const Passage& passage, const runtime::LaneCo
        fmt::format("it says that {} have arrived, and {} have", words(received), words(there)));
 }
 
-void PacketChecker::sent_parcel(const Passage& passage, const Parcel& parcel) {
+void PacketChecker::sent_envelope(const Passage& passage, const Envelope& envelope) {
   std::uint64_t& last = sent_[{passage.from, passage.to}][static_cast<std::size_t>(passage.lane)];
-  if (parcel.sequence <= last) return;  // again
-  if (parcel.sequence != last + 1) {
-    fail(passage, fmt::format("{} was sent after {}", parcel.sequence, last));
+  if (envelope.sequence <= last) return;  // again
+  if (envelope.sequence != last + 1) {
+    fail(passage, fmt::format("{} was sent after {}", envelope.sequence, last));
   }
-  last = parcel.sequence;
-  if (!parcel.link) return;
-  const runtime::LinkPlan& link = plan_.links.at(*parcel.link);
+  last = envelope.sequence;
+  if (!envelope.link) return;
+  const runtime::LinkPlan& link = plan_.links.at(*envelope.link);
   if (link.lane != passage.lane) fail(passage, "a message of another lane");
-  if (parcel.cause) return;
-  LinkBook& book = links_[*parcel.link];
-  const auto bytes = static_cast<std::uint64_t>(parcel.message.bytes());
+  if (envelope.cause) return;
+  LinkBook& book = links_[*envelope.link];
+  const auto bytes = static_cast<std::uint64_t>(envelope.message.bytes());
   const std::uint64_t out = book.messages - book.back_messages;
   const std::uint64_t bytes_out = book.bytes - book.back_bytes;
   const bool fits = out < static_cast<std::uint64_t>(link.message_credits) &&
                     bytes_out + bytes <= static_cast<std::uint64_t>(link.byte_credits);
   if (out > 0 && !fits) {
     fail(passage, fmt::format("{} messages of link {} are under way, and one more is sent", out,
-                              *parcel.link));
+                              *envelope.link));
   }
   ++book.messages;
   book.bytes += bytes;
 }
 
-void PacketChecker::delivered_parcel(const Passage& passage, const Parcel& parcel) {
+void PacketChecker::delivered_envelope(const Passage& passage, const Envelope& envelope) {
   std::uint64_t& last =
       delivered_[{passage.from, passage.to}][static_cast<std::size_t>(passage.lane)];
-  if (parcel.sequence <= last) return;
-  if (parcel.sequence != last + 1) {
-    fail(passage, fmt::format("{} came after {}", parcel.sequence, last));
+  if (envelope.sequence <= last) return;
+  if (envelope.sequence != last + 1) {
+    fail(passage, fmt::format("{} came after {}", envelope.sequence, last));
   }
-  last = parcel.sequence;
-  if (!parcel.link) return;
-  LinkBook& book = links_[*parcel.link];
-  if (!parcel.cause) {
+  last = envelope.sequence;
+  if (!envelope.link) return;
+  LinkBook& book = links_[*envelope.link];
+  if (!envelope.cause) {
     ++book.arrived;
     return;
   }
   --book.messages;
   --book.arrived;
-  book.bytes -= static_cast<std::uint64_t>(parcel.message.bytes());
+  book.bytes -= static_cast<std::uint64_t>(envelope.message.bytes());
 }
 
 void PacketChecker::delivered(const Passage& passage) {
@@ -162,8 +162,8 @@ void PacketChecker::delivered(const Passage& passage) {
     fail(passage, fmt::format("a packet of connection {} is taken, but {} has replaced it",
                               passage.connection.number, welcomed->second.number));
   }
-  if (const auto* parcel = std::get_if<Parcel>(&*read)) {
-    delivered_parcel(passage, *parcel);
+  if (const auto* envelope = std::get_if<Envelope>(&*read)) {
+    delivered_envelope(passage, *envelope);
   } else if (const auto* account = std::get_if<Account>(&*read)) {
     for (const runtime::LinkCredit& credit : account->credits) {
       LinkBook& book = links_[credit.link];

@@ -44,8 +44,8 @@ class PacketChecker final : public NetworkWatcher {
     std::uint64_t arrived = 0;
   };
 
-  void sent_parcel(const Passage& passage, const runtime::Parcel& parcel);
-  void delivered_parcel(const Passage& passage, const runtime::Parcel& parcel);
+  void sent_envelope(const Passage& passage, const runtime::Envelope& envelope);
+  void delivered_envelope(const Passage& passage, const runtime::Envelope& envelope);
   void check_received(const Passage& passage, const runtime::LaneCounts& received);
   void tell(ProcessId at, const Passage& passage, const char* what, const runtime::AnyPacket& read);
   void fail(const Passage& passage, const std::string& what);

@@ -29,7 +29,7 @@ struct SimGatekeeper final : runtime::Gatekeeper {
   std::function<void(const std::string& node)> given_up;  // there is room for another process then
   std::function<bool(const std::string& host)> this_machine;
   std::function<runtime::EnrolmentAnswer(const std::vector<std::string>& awaited)> answer;
-  std::function<void(const std::vector<runtime::DirectoryEntry>& fellows)> told;
+  std::function<void(const std::vector<runtime::DirectoryEntry>& neighbours)> told;
 
   runtime::Result<runtime::EnrolmentAnswer> invite(
       const runtime::Enrolment& enrolment, const std::vector<std::string>& awaited) override {
@@ -46,8 +46,8 @@ struct SimGatekeeper final : runtime::Gatekeeper {
     if (given_up) given_up(node);
     return given_up != nullptr;
   }
-  void fellows_are(const std::vector<runtime::DirectoryEntry>& fellows) override {
-    if (told) told(fellows);
+  void neighbours_are(const std::vector<runtime::DirectoryEntry>& neighbours) override {
+    if (told) told(neighbours);
   }
 };
 

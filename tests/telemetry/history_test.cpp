@@ -285,7 +285,7 @@ TEST(History, NodeTellsBusyCoresAndBytesPerSecond) {
   sample.cpu_seconds = 1.0;
   history.take_node(sample, 1004.0);
   EXPECT_NEAR(history.nodes().at(0).cores, 1.5, 1e-9);
-  sample.node = "stranger";
+  sample.node = "unknown";
   history.take_node(sample, 1004.0);
   EXPECT_EQ(history.nodes().size(), 1);
 }

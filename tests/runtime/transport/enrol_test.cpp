@@ -25,7 +25,7 @@ class Enrol : public testing::Test {
     EnrolOptions options;
     options.address = head_.wire->address();
     options.cancelled = [&] {
-      for (StageEnd* end : {&head_, &stranger_}) {
+      for (StageEnd* end : {&head_, &unknown_}) {
         end->wire->poll(end->diary, stage_clock().now() + std::chrono::milliseconds(1));
       }
       if (!answered && !head_.diary.packets.empty() && act()) {
@@ -40,7 +40,7 @@ class Enrol : public testing::Test {
 
   StageEnd head_{listening()};
   StageEnd applicant_{listening()};
-  StageEnd stranger_{[] {
+  StageEnd unknown_{[] {
     ZmqWireOptions options;
     options.clock = &stage_clock();
     return options;
@@ -48,27 +48,27 @@ class Enrol : public testing::Test {
 };
 
 TEST_F(Enrol, WhoDialsAProcessThatIsNoNodeYetIsCutOffAndNotBelieved) {
-  const ConnectionId call = stranger_.dial(applicant_.wire->address());
+  const ConnectionId call = unknown_.dial(applicant_.wire->address());
   bool said = false;
   const auto answer = enrol_while([&] {
-    if (!said && stranger_.diary.infos.contains(call)) {
-      stranger_.wire->send(call, Lane::kControl, pack(Invitation{"member.9", {}}));
+    if (!said && unknown_.diary.infos.contains(call)) {
+      unknown_.wire->send(call, Lane::kControl, pack(Invitation{"member.9", {}}));
       said = true;
     }
-    return stranger_.diary.ends.contains(call);
+    return unknown_.diary.ends.contains(call);
   });
   ASSERT_TRUE(answer.ok()) << answer.error().message;
   EXPECT_EQ(answer->node, "member.3");
-  EXPECT_EQ(stranger_.diary.ends[call], "the other end closed the connection");
+  EXPECT_EQ(unknown_.diary.ends[call], "the other end closed the connection");
   // It was told nothing that was meant for the head.
-  EXPECT_TRUE(stranger_.diary.packets.empty());
+  EXPECT_TRUE(unknown_.diary.packets.empty());
 }
 
 TEST_F(Enrol, TheWireIsGoodForOthersAfterwards) {
   ASSERT_TRUE(enrol_while([] { return true; }).ok());
-  const ConnectionId call = stranger_.dial(applicant_.wire->address());
-  ASSERT_TRUE(play({&applicant_, &stranger_}, [&] {
-    return stranger_.diary.infos.contains(call) && !applicant_.diary.open.empty();
+  const ConnectionId call = unknown_.dial(applicant_.wire->address());
+  ASSERT_TRUE(play({&applicant_, &unknown_}, [&] {
+    return unknown_.diary.infos.contains(call) && !applicant_.diary.open.empty();
   }));
   EXPECT_FALSE(applicant_.diary.infos.begin()->second.dialed);
 }

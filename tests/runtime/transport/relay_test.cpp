@@ -1,5 +1,5 @@
 // Wires of processes that nobody can dial, and the relay that passes on what they say; and what
-// becomes of strangers.
+// becomes of unknown peers.
 
 #include "runtime/relay/relay.h"
 
@@ -95,7 +95,7 @@ class RelayTest : public testing::Test {
     allowed_.push_back({who->keys.public_key, "a friend"});
   }
   // A connection to the relay, with something said over it.
-  int stranger(std::span<const std::byte> said) const {
+  int unknown(std::span<const std::byte> said) const {
     const int number = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -204,9 +204,9 @@ TEST_F(RelayTest, AClientAttendsWhenItIsKnownAndNotBefore) {
   EXPECT_TRUE(client->attends(std::chrono::minutes(1)));
 }
 
-TEST_F(RelayTest, StrangersAreCutOffWithoutAWord) {
+TEST_F(RelayTest, UnknownPeersAreCutOffWithoutAWord) {
   const RelayFrameBytes nothing{};
-  EXPECT_EQ(heard_until_end(stranger(nothing)), 0U);
+  EXPECT_EQ(heard_until_end(unknown(nothing)), 0U);
   for (const auto kind : {RelayFrame::Kind::kAttend, RelayFrame::Kind::kCall,
                           RelayFrame::Kind::kTake, RelayFrame::Kind::kRing}) {
     RelayFrame frame;
@@ -214,9 +214,9 @@ TEST_F(RelayTest, StrangersAreCutOffWithoutAWord) {
     frame.client = 1;
     frame.other = 0;
     frame.token = tokens_[0];  // another one's
-    EXPECT_EQ(heard_until_end(stranger(write_relay_frame(frame))), 0U);
+    EXPECT_EQ(heard_until_end(unknown(write_relay_frame(frame))), 0U);
     frame.client = 9;  // nobody
-    EXPECT_EQ(heard_until_end(stranger(write_relay_frame(frame))), 0U);
+    EXPECT_EQ(heard_until_end(unknown(write_relay_frame(frame))), 0U);
   }
 }
 
@@ -228,12 +228,12 @@ TEST_F(RelayTest, AClientCannotTakeWhatIsNotItsOwnAndCallNobodyWhoIsNotThere) {
                           RelayFrame::Kind::kSign}) {
     frame.kind = kind;
     frame.call = 1;
-    EXPECT_EQ(heard_until_end(stranger(write_relay_frame(frame))), 0U);
+    EXPECT_EQ(heard_until_end(unknown(write_relay_frame(frame))), 0U);
   }
   frame.kind = RelayFrame::Kind::kCall;
   for (const std::uint32_t other : {0U, 1U, 77U}) {  // none attends
     frame.other = other;
-    EXPECT_EQ(heard_until_end(stranger(write_relay_frame(frame))), 0U);
+    EXPECT_EQ(heard_until_end(unknown(write_relay_frame(frame))), 0U);
   }
 }
 
@@ -245,25 +245,25 @@ TEST_F(RelayTest, WhoeverAttendsAndThenSaysWhatItLikesIsCutOff) {
   const RelayFrameBytes attend = write_relay_frame(frame);
   std::vector<std::byte> said(attend.begin(), attend.end());
   said.resize(said.size() + kRelayFrameBytes, std::byte{'x'});
-  EXPECT_EQ(heard_until_end(stranger(said)), kRelayFrameBytes) << "one sign of life";
+  EXPECT_EQ(heard_until_end(unknown(said)), kRelayFrameBytes) << "one sign of life";
 }
 
-TEST_F(RelayTest, TheOldestOfTooManyStrangersMakesRoom) {
+TEST_F(RelayTest, TheOldestOfTooManyUnknownPeersMakesRoom) {
   relay_.reset();
-  options_.most_strangers = 2;
+  options_.most_unidentified = 2;
   open();
   std::vector<int> silent;
-  for (int i = 0; i < 3; ++i) silent.push_back(stranger({}));
+  for (int i = 0; i < 3; ++i) silent.push_back(unknown({}));
   EXPECT_EQ(heard_until_end(silent.front()), 0U);
   ::close(silent[1]);
   ::close(silent[2]);
 }
 
-TEST_F(RelayTest, AStrangerThatSaysNothingIsCutOffInTime) {
+TEST_F(RelayTest, AnUnknownPeerThatSaysNothingIsCutOffInTime) {
   relay_.reset();
   options_.answer_within = std::chrono::milliseconds(50);
   open();
-  EXPECT_EQ(heard_until_end(stranger({})), 0U);
+  EXPECT_EQ(heard_until_end(unknown({})), 0U);
 }
 
 TEST_F(RelayTest, NobodyMayCallMoreOftenThanIsAllowed) {
@@ -275,7 +275,7 @@ TEST_F(RelayTest, NobodyMayCallMoreOftenThanIsAllowed) {
   frame.kind = RelayFrame::Kind::kAttend;
   frame.client = 1;
   frame.token = tokens_[1];
-  const int attending = stranger(write_relay_frame(frame));
+  const int attending = unknown(write_relay_frame(frame));
   std::byte sign[kRelayFrameBytes];
   ASSERT_EQ(::recv(attending, sign, sizeof sign, MSG_WAITALL), ssize_t{kRelayFrameBytes});
   frame.kind = RelayFrame::Kind::kCall;
@@ -284,10 +284,10 @@ TEST_F(RelayTest, NobodyMayCallMoreOftenThanIsAllowed) {
   frame.token = tokens_[0];
   std::vector<int> waiting;
   for (int i = 0; i < 2; ++i) {
-    waiting.push_back(stranger(write_relay_frame(frame)));
+    waiting.push_back(unknown(write_relay_frame(frame)));
     ASSERT_EQ(::recv(attending, sign, sizeof sign, MSG_WAITALL), ssize_t{kRelayFrameBytes});
   }
-  EXPECT_EQ(heard_until_end(stranger(write_relay_frame(frame))), 0U);
+  EXPECT_EQ(heard_until_end(unknown(write_relay_frame(frame))), 0U);
   for (const int number : waiting) ::close(number);
   ::close(attending);
 }

@@ -1,4 +1,4 @@
-// Packets cut into messages and put together again, as they were written and as a stranger may
+// Packets cut into messages and put together again, as they were written and as an unknown peer may
 // write them.
 
 #include "runtime/transport/zmq_packets.h"

@@ -245,8 +245,8 @@ TEST(ZmqWireFailure, AFileAtThePathIsNotRemoved) {
   ::unlink(path.c_str());
 }
 
-// A stranger who knows ZeroMQ, next to a peer that must not notice.
-class Stranger : public testing::Test {
+// An unknown peer that knows ZeroMQ, next to a peer that must not notice.
+class UnknownPeer : public testing::Test {
  protected:
   void SetUp() override {
     good_.dial(address_);
@@ -292,7 +292,7 @@ class Stranger : public testing::Test {
                   i + 1 < count ? zmq::send_flags::sndmore : zmq::send_flags::none);
     }
   }
-  // The stranger's end of a connection that has come about.
+  // Its end of a connection that has come about.
   struct Acquaintance {
     zmq::socket_t control, data;
     ConnectionId id;
@@ -322,7 +322,7 @@ class Stranger : public testing::Test {
   std::uint64_t before_ = 0;
 };
 
-TEST_F(Stranger, GarbageIsDroppedAndCounted) {
+TEST_F(UnknownPeer, GarbageIsDroppedAndCounted) {
   zmq::socket_t nobody(context_, ZMQ_DEALER);
   nobody.set(zmq::sockopt::linger, 0);
   nobody.connect(address_);
@@ -336,7 +336,7 @@ TEST_F(Stranger, GarbageIsDroppedAndCounted) {
   EXPECT_TRUE(dropped(6));
 }
 
-TEST_F(Stranger, TruncatedAttachesAreDropped) {
+TEST_F(UnknownPeer, TruncatedAttachesAreDropped) {
   const Token token = random_token();
   const Buffer whole = write_attach({{token, SocketId::kData}, {}});
   zmq::socket_t socket = dealer({token, SocketId::kData});
@@ -348,13 +348,13 @@ TEST_F(Stranger, TruncatedAttachesAreDropped) {
   EXPECT_EQ(kind_of(answer(control).bytes()), FrameKind::kWelcome);
 }
 
-TEST_F(Stranger, AnAttachInAnothersNameIsDropped) {
+TEST_F(UnknownPeer, AnAttachInAnothersNameIsDropped) {
   zmq::socket_t socket = dealer({random_token(), SocketId::kControl});
   send(socket, {write_attach({{random_token(), SocketId::kControl}, {}})});
   EXPECT_TRUE(dropped(1));
 }
 
-TEST_F(Stranger, ASecondAttachWithATokenChangesNothing) {
+TEST_F(UnknownPeer, ASecondAttachWithATokenChangesNothing) {
   const Route route{random_token(), SocketId::kControl};
   zmq::socket_t socket = dealer(route);
   send(socket, {write_attach({route, {}})});
@@ -367,7 +367,7 @@ TEST_F(Stranger, ASecondAttachWithATokenChangesNothing) {
   EXPECT_EQ(listener_.diary.open.size(), 1u);
 }
 
-TEST_F(Stranger, AnotherVersionIsRefusedWithBothNumbers) {
+TEST_F(UnknownPeer, AnotherVersionIsRefusedWithBothNumbers) {
   const Route route{random_token(), SocketId::kControl};
   Buffer attach = write_attach({route, {}});
   attach.mutable_data()[4] = std::byte{99};
@@ -378,7 +378,7 @@ TEST_F(Stranger, AnotherVersionIsRefusedWithBothNumbers) {
   EXPECT_THAT(read_refuse(refused.bytes()), HasSubstr("version 3 of the protocol and this end 99"));
 }
 
-TEST_F(Stranger, APeerThatBreaksTheProtocolLosesItsConnection) {
+TEST_F(UnknownPeer, APeerThatBreaksTheProtocolLosesItsConnection) {
   Acquaintance peer = open_by_hand();
   // Announces 16 GiB, which costs nothing, and then sends what does not belong there.
   const PayloadEntry huge{kMostPayloadBytes, PayloadEntry::How::kChunks, {}};
@@ -389,7 +389,7 @@ TEST_F(Stranger, APeerThatBreaksTheProtocolLosesItsConnection) {
   EXPECT_EQ(kind_of(answer(peer.control).bytes()), FrameKind::kRefuse);
 }
 
-TEST_F(Stranger, AMessageOfTooManyFramesEndsTheConnectionWithItsReason) {
+TEST_F(UnknownPeer, AMessageOfTooManyFramesEndsTheConnectionWithItsReason) {
   Acquaintance peer = open_by_hand();
   send_frames(peer.data, 2000);
   ASSERT_TRUE(play({&listener_}, [&] { return listener_.diary.ends.contains(peer.id); }));
@@ -397,7 +397,7 @@ TEST_F(Stranger, AMessageOfTooManyFramesEndsTheConnectionWithItsReason) {
   EXPECT_THAT(read_refuse(answer(peer.control).bytes()), HasSubstr("a message of too many frames"));
 }
 
-TEST_F(Stranger, AMessageOfTooManyFramesBeforeTheConnectionIsOpenIsDropped) {
+TEST_F(UnknownPeer, AMessageOfTooManyFramesBeforeTheConnectionIsOpenIsDropped) {
   const Route route{random_token(), SocketId::kControl};
   zmq::socket_t socket = dealer(route);
   send_frames(socket, 2000);

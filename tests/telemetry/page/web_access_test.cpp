@@ -30,7 +30,7 @@ TEST(WebAccess, WithoutATokenOnlyNamesOfThisHostAreAnswered) {
   for (const char* host : {"localhost", "LOCALHOST:8400", "127.0.0.1:1", "127.1.2.3", "[::1]:80"}) {
     EXPECT_EQ(status(request_for("/", host), kOpen), 200u) << host;
   }
-  // A stranger's name may lead here as well as to the stranger.
+  // An attacker's name may lead here as well as to the attacker.
   for (const char* host : {"example.org", "localhost.example.org:8400", "127.0.0.1.example.org",
                            "10.0.0.1", "[::2]", "[::1].example.org", "0.0.0.0:8400", "127.0.0.x"}) {
     EXPECT_EQ(status(request_for("/", host), kOpen), 403u) << host;

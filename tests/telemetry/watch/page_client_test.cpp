@@ -113,9 +113,9 @@ TEST(PageClient, ReadsAnswersAndRefusals) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().kind, runtime::ErrorKind::kUsage);
   EXPECT_THAT(refused.error().message, HasSubstr("no such run"));
-  PageClient stranger(served.address());
-  EXPECT_THAT(stranger.get("/api/runs").error().message, HasSubstr("token"));
-  EXPECT_THAT(stranger.follow("/api/runs/0/stream", {}).error().message, HasSubstr("token"));
+  PageClient unknown(served.address());
+  EXPECT_THAT(unknown.get("/api/runs").error().message, HasSubstr("token"));
+  EXPECT_THAT(unknown.follow("/api/runs/0/stream", {}).error().message, HasSubstr("token"));
 }
 
 TEST(PageClient, GivesItsToken) {

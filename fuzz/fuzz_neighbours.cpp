@@ -1,7 +1,7 @@
-// A member among strangers: the head that it dials, the fellow that it dials when the head says so,
-// and the fellow that dials it may say anything in any order: tell of others, introduce themselves,
-// pass on what they like in the ring, fall silent, close and come back. The member must refuse or
-// survive it, and end when it is asked to.
+// A member among unknown peers: the head that it dials, the neighbour that it dials when the head
+// says so, and the neighbour that dials it may say anything in any order: tell of others, introduce
+// themselves, pass on what they like in the ring, fall silent, close and come back. The member must
+// refuse or survive it, and end when it is asked to.
 
 #include <memory>
 #include <span>

@@ -1,5 +1,5 @@
-// Whom a node of several lets in over encrypted sockets: the fellows that the plan's first node has
-// told of, each with its own key and in its own name.
+// Whom a node of several lets in over encrypted sockets: the neighbours that the plan's first node
+// has told of, each with its own key and in its own name.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,22 +43,23 @@ Hello hello_of(const std::string& node, std::uint64_t incarnation) {
 }
 
 // Node b is real, with keys and a listening wire; the others are played by the test.
-class FellowAdmission : public testing::Test {
+class NeighbourAdmission : public testing::Test {
  protected:
   // Lets in those that the first node tells of.
   class Keeper final : public Gatekeeper {
    public:
     explicit Keeper(std::vector<AllowedKey>& allowed) : allowed_(allowed) {}
-    void fellows_are(const std::vector<DirectoryEntry>& fellows) override {
+    void neighbours_are(const std::vector<DirectoryEntry>& neighbours) override {
       allowed_.clear();
-      for (const DirectoryEntry& fellow : fellows) allowed_.push_back({fellow.key, fellow.node});
+      for (const DirectoryEntry& neighbour : neighbours)
+        allowed_.push_back({neighbour.key, neighbour.node});
     }
 
    private:
     std::vector<AllowedKey>& allowed_;
   };
 
-  FellowAdmission() {
+  NeighbourAdmission() {
     GateOptions gate;
     gate.node = "b";
     gate.first_address = head_.wire->address() + "#" + head_keys_.public_key;
@@ -68,7 +69,7 @@ class FellowAdmission : public testing::Test {
         NodeOptions{}, clock_, log_, Uplink{gate, *wire_, types_, false}, &scheduler_);
     node_->begin();
   }
-  ~FellowAdmission() override {
+  ~NeighbourAdmission() override {
     node_->request_stop();
     node_->end();
   }
@@ -96,13 +97,13 @@ class FellowAdmission : public testing::Test {
     return true;
   }
   // b has met the first node, and heard from it of these.
-  void tell(const std::vector<DirectoryEntry>& fellows) {
+  void tell(const std::vector<DirectoryEntry>& neighbours) {
     ASSERT_TRUE(play_node({&head_}, [&] { return !head_.diary.packets.empty(); }));
     at_head_ = head_.diary.packets[0].connection;
     Welcome welcome;
     static_cast<Introduction&>(welcome) = hello_of("a", 77);
     head_.wire->send(at_head_, Lane::kControl, pack(welcome));
-    head_.wire->send(at_head_, Lane::kControl, pack(Directory{1, fellows}));
+    head_.wire->send(at_head_, Lane::kControl, pack(Directory{1, neighbours}));
     ASSERT_TRUE(play_node({&head_}, [&] {
       for (const ArrivedPacket& arrived : head_.diary.packets) {
         const auto read = unpack(arrived.packet, types_);
@@ -156,32 +157,32 @@ class FellowAdmission : public testing::Test {
   std::unique_ptr<Node> node_;
 };
 
-TEST_F(FellowAdmission, FellowsAreLetInWithTheirOwnKeysAndNames) {
+TEST_F(NeighbourAdmission, NeighboursAreLetInWithTheirOwnKeysAndNames) {
   ASSERT_NO_FATAL_FAILURE(tell(both_));
   EXPECT_EQ(answer_to(keys_of_c_, hello_of("c", 30)), "welcome");
   EXPECT_EQ(answer_to(keys_of_d_, hello_of("d", 40)), "welcome");
 }
 
-TEST_F(FellowAdmission, AStrangersKeyIsRefusedBeforeItSaysAWord) {
+TEST_F(NeighbourAdmission, AnUnknownKeyIsRefusedBeforeItSaysAWord) {
   ASSERT_NO_FATAL_FAILURE(tell(both_));
-  const KeyPair stranger = *make_keys();
-  const std::string why = answer_to(stranger, hello_of("c", 30));
+  const KeyPair unknown = *make_keys();
+  const std::string why = answer_to(unknown, hello_of("c", 30));
   EXPECT_THAT(why, HasSubstr("does not know this node's key"));
-  EXPECT_THAT(why, HasSubstr(stranger.public_key));
+  EXPECT_THAT(why, HasSubstr(unknown.public_key));
 }
 
-TEST_F(FellowAdmission, AFellowThatHasNotBeenToldOfIsAStranger) {
+TEST_F(NeighbourAdmission, ANeighbourThatHasNotBeenToldOfIsUnknown) {
   ASSERT_NO_FATAL_FAILURE(tell({both_[0]}));
   EXPECT_THAT(answer_to(keys_of_d_, hello_of("d", 40)), HasSubstr("does not know this node's key"));
 }
 
 // The first node is dialed and not let in.
-TEST_F(FellowAdmission, TheKeyOfTheFirstNodeOpensNothing) {
+TEST_F(NeighbourAdmission, TheKeyOfTheFirstNodeOpensNothing) {
   ASSERT_NO_FATAL_FAILURE(tell(both_));
   EXPECT_THAT(answer_to(head_keys_, hello_of("a", 77)), HasSubstr("does not know this node's key"));
 }
 
-TEST_F(FellowAdmission, AFellowThatTakesAnothersNameIsRefused) {
+TEST_F(NeighbourAdmission, ANeighbourThatTakesAnothersNameIsRefused) {
   ASSERT_NO_FATAL_FAILURE(tell(both_));
   // All but the key is right.
   EXPECT_EQ(answer_to(keys_of_d_, hello_of("c", 30)), "c is another process than a has told of");
@@ -190,12 +191,12 @@ TEST_F(FellowAdmission, AFellowThatTakesAnothersNameIsRefused) {
   EXPECT_EQ(answer_to(keys_of_c_, hello_of("c", 30)), "welcome");
 }
 
-TEST_F(FellowAdmission, AnotherProcessWithTheKeyOfAFellowIsRefused) {
+TEST_F(NeighbourAdmission, AnotherProcessWithTheKeyOfANeighbourIsRefused) {
   ASSERT_NO_FATAL_FAILURE(tell(both_));
   EXPECT_EQ(answer_to(keys_of_c_, hello_of("c", 31)), "c is another process than a has told of");
 }
 
-TEST_F(FellowAdmission, AFellowThatHasEndedIsLetInNoMore) {
+TEST_F(NeighbourAdmission, ANeighbourThatHasEndedIsLetInNoMore) {
   ASSERT_NO_FATAL_FAILURE(tell(both_));
   const DirectoryEntry ended{"c", "", "", 0, false};
   head_.wire->send(at_head_, Lane::kControl, pack(Directory{2, {ended, both_[1]}}));

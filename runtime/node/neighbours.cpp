@@ -1,10 +1,10 @@
-#include "runtime/node/fellowship.h"
+#include "runtime/node/neighbours.h"
 
 #include <vector>
 
 namespace troupe::runtime {
 
-Fellowship::Fellowship(const Plan& plan) {
+Neighbours::Neighbours(const Plan& plan) {
   const std::vector<std::string> nodes = nodes_of(plan);
   CHECK(!nodes.empty(), "a plan has actors");
   first_ = nodes.front();
@@ -15,21 +15,21 @@ Fellowship::Fellowship(const Plan& plan) {
     const std::string& from = *places.at(link.from);
     const std::string& to = *places.at(link.to);
     if (from == to || from == first_ || to == first_) continue;
-    fellows_[from].insert(to);
-    fellows_[to].insert(from);
+    neighbours_[from].insert(to);
+    neighbours_[to].insert(from);
   }
 }
 
-bool Fellowship::dials(const std::string& node, const std::string& other) const {
+bool Neighbours::dials(const std::string& node, const std::string& other) const {
   const auto one = ranks_.find(node), two = ranks_.find(other);
   CHECK(one != ranks_.end() && two != ranks_.end(), "both nodes are of the plan");
   return one->second > two->second;
 }
 
-const std::set<std::string>& Fellowship::fellows_of(const std::string& node) const {
+const std::set<std::string>& Neighbours::neighbours_of(const std::string& node) const {
   static const std::set<std::string> kNone;
-  const auto found = fellows_.find(node);
-  return found == fellows_.end() ? kNone : found->second;
+  const auto found = neighbours_.find(node);
+  return found == neighbours_.end() ? kNone : found->second;
 }
 
 }  // namespace troupe::runtime

@@ -1,4 +1,4 @@
-#include "runtime/node/fellowship.h"
+#include "runtime/node/neighbours.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(Fellowship, NodesThatShareLinksAreFellowsUnlessOneIsTheFirst) {
+TEST(Neighbours, NodesThatShareLinksAreNeighboursUnlessOneIsTheFirst) {
   Plan plan;
   for (const char* node : {"a", "c", "b", "d"}) {
     plan.actors.push_back({std::string("root.") + node, "root", "", false, node});
@@ -19,25 +19,25 @@ TEST(Fellowship, NodesThatShareLinksAreFellowsUnlessOneIsTheFirst) {
                 {"root.c", "1", "root.b", "in"},
                 {"root.b", "2", "root.b", "in"},
                 {"root.d", "1", "root.a", "in"}};
-  const Fellowship fellowship(plan);
-  EXPECT_EQ(fellowship.first(), "a");
-  EXPECT_THAT(fellowship.fellows_of("a"), IsEmpty());
-  EXPECT_THAT(fellowship.fellows_of("b"), ElementsAre("c"));
-  EXPECT_THAT(fellowship.fellows_of("c"), ElementsAre("b"));
-  EXPECT_THAT(fellowship.fellows_of("d"), IsEmpty());
+  const Neighbours neighbours(plan);
+  EXPECT_EQ(neighbours.first(), "a");
+  EXPECT_THAT(neighbours.neighbours_of("a"), IsEmpty());
+  EXPECT_THAT(neighbours.neighbours_of("b"), ElementsAre("c"));
+  EXPECT_THAT(neighbours.neighbours_of("c"), ElementsAre("b"));
+  EXPECT_THAT(neighbours.neighbours_of("d"), IsEmpty());
 }
 
 // In the plan's order, not that of their names.
-TEST(Fellowship, TheNodeThatThePlanNamesLaterDials) {
+TEST(Neighbours, TheNodeThatThePlanNamesLaterDials) {
   Plan plan;
   for (const char* node : {"a", "c", "b"}) {
     plan.actors.push_back({std::string("root.") + node, "root", "", false, node});
   }
-  const Fellowship fellowship(plan);
-  EXPECT_TRUE(fellowship.dials("b", "c"));
-  EXPECT_FALSE(fellowship.dials("c", "b"));
-  EXPECT_TRUE(fellowship.dials("c", "a"));
-  EXPECT_FALSE(fellowship.dials("a", "a"));
+  const Neighbours neighbours(plan);
+  EXPECT_TRUE(neighbours.dials("b", "c"));
+  EXPECT_FALSE(neighbours.dials("c", "b"));
+  EXPECT_TRUE(neighbours.dials("c", "a"));
+  EXPECT_FALSE(neighbours.dials("a", "a"));
 }
 
 }  // namespace

@@ -65,9 +65,9 @@ inline Hello hello_of(const std::string& node, std::uint64_t incarnation,
 inline void hear_nothing(Impostor&, ConnectionId, const AnyPacket&) {}
 
 // Nodes a (the first), b and c, with a link from b to c and one back.
-class FellowGates : public Gates {
+class NeighbourGates : public Gates {
  protected:
-  FellowGates() { make_plan(); }
+  NeighbourGates() { make_plan(); }
   void make_plan() {
     plan_ = {};
     actor("a", "root.a", root("a", 1));

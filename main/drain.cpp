@@ -58,7 +58,7 @@ Command make_drain_verb() {
           "Lets the member NODE leave the run whose head listens at ADDRESS, as SIGTERM to "
           "that member would: it ends with exit code 0, and the others go on with the same "
           "bits. Returns when it has left. Everybody who may join may do so.",
-      .example = "troupe drain 10.0.0.5:8500 member.2 --key keys",
+      .example = "troupe drain '10.0.0.5:8500#KEY' member.2 --key keys",
       .places = {{.name = "address", .asked = "which address?"},
                  {.name = "node", .asked = "which member, such as member.2?"}},
       .options = credential_options(),

@@ -109,10 +109,10 @@ const Command& join_verb() {
       .name = "join",
       .summary = "make this process a member of a run that goes on elsewhere",
       .about =
-          "Makes this process a member of the run whose head listens at ADDRESS: it gets the "
-          "topology from there, opens the data itself or, with --data remote, is sent what it "
+          "Makes this process a member of the run whose head listens at ADDRESS, which ends in #KEY "
+          "when that head has keys: it gets the topology from there, opens the data itself or, with --data remote, is sent what it "
           "is to compute by the head, and ends with the run.",
-      .example = "troupe join 10.0.0.5:8500 --key keys",
+      .example = "troupe join '10.0.0.5:8500#KEY' --key keys",
       .places = {{.name = "address", .asked = "which address?"}},
       .options = join_options(),
       .carry_out = join_run};

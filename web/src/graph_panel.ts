@@ -26,7 +26,7 @@ export class GraphPanel implements Panel {
 
   constructor() {
     const legend = make("ul", { class: "shapes", "aria-label": "Shapes" },
-      ...["running", "joining", "draining", "ended", "dead"].map((state) => make("li", {},
+      ...["running", "joining", "ended", "dead"].map((state) => make("li", {},
         draw("svg", { width: 14, height: 14, viewBox: "0 0 14 14", "aria-hidden": "true" },
           nodeShape(state, 7, 7, 5)), state)));
     this.ringBox = make("div", {}, make("h3", {}, "Ring of members"), this.ring, this.words);

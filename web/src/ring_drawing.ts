@@ -12,7 +12,7 @@ export interface RingLink {
   link: Link;
 }
 
-// Shapes: a full circle takes part, an empty one is not in it yet or leaves, a cross is dead.
+// Shapes: a full circle takes part, an empty one is not in it yet, a square has ended, a cross is dead.
 export function nodeShape(state: string, x: number, y: number, r: number): SVGElement {
   if (state === "dead") {
     return draw("path", { class: "shape dead",
@@ -21,12 +21,7 @@ export function nodeShape(state: string, x: number, y: number, r: number): SVGEl
   if (state === "ended") {
     return draw("rect", { class: "shape ended", x: x - r, y: y - r, width: 2 * r, height: 2 * r });
   }
-  if (state === "draining") {
-    return draw("path", { class: "shape draining",
-      d: `M${x - r} ${y - r * 0.8}L${x + r} ${y - r * 0.8}L${x} ${y + r}Z` });
-  }
-  const joining = state === "joining" || state === "starting" || state === "learning";
-  return draw("circle", { class: `shape ${joining ? "joining" : "running"}`, cx: x, cy: y, r });
+  return draw("circle", { class: `shape ${state === "joining" ? "joining" : "running"}`, cx: x, cy: y, r });
 }
 
 // The link that each reducer sends most on: these are the links of the present ring, not of earlier
@@ -35,7 +30,7 @@ export function ringLinks(nodes: readonly RunNode[], sentBefore: Map<string, num
   const home = new Map(nodes.flatMap((node) => node.actors.map((actor) => [actor.name, node])));
   const result: RingLink[] = [];
   for (const node of nodes) {
-    if (node.state !== "running" && node.state !== "draining") continue;
+    if (node.state !== "running") continue;
     let best: RingLink | undefined;
     let most = -1;
     for (const link of node.links) {

@@ -72,14 +72,14 @@ TEST(WireMessages, EveryBodyComesBackAsItWas) {
             told(batch));
 }
 
-// A change of what is sent is a new kProtocolVersion, and then other bytes here.
+// A change of what is sent has another digest here. If a release sends what was here before, the
+// change is a new kProtocolVersion too.
 TEST(WireMessages, BytesAreThoseOfTheProtocolsVersion) {
   runtime::Hasher hasher;
   for (const Parts& parts : one_of_each(4)) {
     hasher.add(parts.header);
     for (const Buffer& attachment : parts.attachments) hasher.add(attachment.bytes());
   }
-  EXPECT_EQ(runtime::kProtocolVersion, 3U);
   EXPECT_EQ(hasher.digest().text(), "9293c14703ac8dcce05eb88028792a32");
 }
 

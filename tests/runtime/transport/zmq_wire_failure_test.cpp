@@ -375,7 +375,9 @@ TEST_F(UnknownPeer, AnotherVersionIsRefusedWithBothNumbers) {
   send(socket, {attach});
   const Buffer refused = answer(socket);
   EXPECT_EQ(kind_of(refused.bytes()), FrameKind::kRefuse);
-  EXPECT_THAT(read_refuse(refused.bytes()), HasSubstr("version 3 of the protocol and this end 99"));
+  EXPECT_THAT(
+      read_refuse(refused.bytes()),
+      HasSubstr(fmt::format("version {} of the protocol and this end 99", kProtocolVersion)));
 }
 
 TEST_F(UnknownPeer, APeerThatBreaksTheProtocolLosesItsConnection) {
@@ -425,7 +427,9 @@ TEST(ZmqWireFailure, AListenerOfAnotherVersionEndsTheDial) {
   refused.mutable_data()[4] = std::byte{77};
   router.send(zmq::const_buffer(refused.data(), refused.size()));
   ASSERT_TRUE(play({&dialer}, [&] { return dialer.diary.ends.contains(id); }));
-  EXPECT_THAT(dialer.diary.ends[id], HasSubstr("speaks version 77 of the protocol and this end 3"));
+  EXPECT_THAT(dialer.diary.ends[id],
+              HasSubstr(fmt::format("speaks version 77 of the protocol and this end {}",
+                                    kProtocolVersion)));
   EXPECT_EQ(dialer.diary.kinds[id], ErrorKind::kUsage);
 }
 

@@ -14,7 +14,6 @@
 #include "runtime/base/host_name.h"
 #include "runtime/base/log.h"
 #include "runtime/transport/drain.h"
-#include "runtime/transport/node_name.h"
 
 namespace troupe {
 namespace {

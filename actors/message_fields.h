@@ -96,7 +96,7 @@ template <class Archive>
 void fields(Archive& archive, Like<Feed> auto& body) {
   archive.number("replica", body.replica);
   archive.number("number", body.number);
-  archive.shared("view", body.view);
+  archive.object("view", body.view);
   archive.list("missing", body.missing, kMostIncomplete);
   archive.number("iteration", body.iteration);
 }

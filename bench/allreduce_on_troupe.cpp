@@ -14,7 +14,7 @@
 #include "config/plan_links.h"
 #include "config/topology.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/heap.h"
+#include "runtime/base/buffer.h"
 #include "runtime/node/node.h"
 #include "runtime/transport/zmq_wire.h"
 #include "tests/support/temporary_folder.h"

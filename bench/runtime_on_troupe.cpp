@@ -3,7 +3,6 @@
 
 #include "bench/runtime_cases.h"
 #include "runtime/base/clock.h"
-#include "runtime/group.h"
 #include "runtime/node/node.h"
 
 namespace troupe::bench {
@@ -82,6 +81,20 @@ class Receiver final : public Actor {
   Times& times_;
 };
 
+// Ends with the last of the others.
+class Root final : public Actor {
+ public:
+  void start(Context& context) override { left_ = context.children(); }
+  runtime::ChildDecision child_ended(Context& context, const runtime::ChildEnd& end) override {
+    if (end.error) return runtime::ChildDecision::kEscalate;
+    if (--left_ == 0) context.finish();
+    return runtime::ChildDecision::kIgnore;
+  }
+
+ private:
+  int left_ = 0;
+};
+
 class Player final : public Actor {
  public:
   Player(bool serves, std::int64_t turns, Times& times)
@@ -148,7 +161,7 @@ RuntimeRun run_on_troupe(const RuntimeCase& run) {
   Times times;
   const int senders = run.pattern == RuntimeCase::Pattern::kFanIn ? kFanInSenders : 1;
   const auto make = [&](const ActorPlan& actor) -> std::unique_ptr<Actor> {
-    if (actor.kind == "root") return std::make_unique<runtime::Group>(runtime::GroupOptions{});
+    if (actor.kind == "root") return std::make_unique<Root>();
     if (actor.kind == "receiver") return std::make_unique<Receiver>(run.messages, senders, times);
     if (actor.kind == "sender") {
       return std::make_unique<Sender>(std::stoi(actor.name), run.messages / senders, times);

@@ -11,7 +11,7 @@
 #include <optional>
 #include <sstream>
 
-#include "runtime/base/heap.h"
+#include "runtime/base/buffer.h"
 #include "tests/training/alone.h"
 
 namespace troupe::bench {

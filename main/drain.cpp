@@ -13,19 +13,20 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/host_name.h"
 #include "runtime/base/log.h"
-#include "runtime/transport/drain.h"
-#include "runtime/transport/node_name.h"
+#include "runtime/transport/ask.h"
+#include "runtime/transport/packets.h"
 
 namespace troupe {
 namespace {
 
-runtime::Result<void> drain(const runtime::DrainOptions& options,
+runtime::Result<void> drain(const runtime::AskOptions& options,
+                            const runtime::DrainRequest& request,
                             const launch::NodeCredentials& credentials, runtime::LogLevel level) {
   ASSIGN_OR_RETURN(runtime::Log log, open_log(level));
   const runtime::SteadyClock clock;
   RETURN_IF_ERROR(launch::check_credentials(options.address, credentials));
   ASSIGN_OR_RETURN(const auto wire, launch::open_wire("", credentials, clock, log));
-  return runtime::drain(*wire, options, clock);
+  return runtime::drain(*wire, options, request, clock);
 }
 
 int drain_member(const CommandLine& line) {
@@ -38,15 +39,14 @@ int drain_member(const CommandLine& line) {
   launch::NodeCredentials credentials;
   if (const auto code = take_credentials(line, credentials)) return *code;
   const auto within_s = line.get<std::uint32_t>("within");
-  runtime::DrainOptions options;
+  runtime::AskOptions options;
   options.address = line.get<std::string>("address");
-  options.request.node = node;
-  options.request.host = runtime::host_name();
-  options.request.pid = static_cast<std::uint64_t>(::getpid());
-  options.within = options.left_within = std::chrono::seconds(within_s);
-  const auto drained = drain(options, credentials, log_level(line));
+  options.within = options.answer_within = std::chrono::seconds(within_s);
+  const runtime::DrainRequest request{node, runtime::host_name(),
+                                      static_cast<std::uint64_t>(::getpid())};
+  const auto drained = drain(options, request, credentials, log_level(line));
   if (!drained.ok()) return report(drained.error());
-  std::cout << options.request.node << " has left the run\n";
+  std::cout << node << " has left the run\n";
   return 0;
 }
 

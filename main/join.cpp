@@ -11,7 +11,7 @@
 #include "main/commands.h"
 #include "main/common_options.h"
 #include "main/credentials.h"
-#include "runtime/transport/node_name.h"
+#include "runtime/transport/packets.h"
 
 namespace troupe {
 namespace {

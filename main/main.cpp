@@ -13,7 +13,7 @@
 #include "main/usage_hint.h"
 #include "runtime/base/descriptor.h"
 #include "runtime/base/error.h"
-#include "runtime/base/heap.h"
+#include "runtime/base/buffer.h"
 #include "runtime/base/start_thread.h"
 #include "runtime/base/utf8.h"
 

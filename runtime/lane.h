@@ -17,6 +17,7 @@ enum class Lane : std::uint8_t {
   kMetrics,  // the one lane that drops, and counts what it drops, when credits run out
 };
 inline constexpr std::size_t kLanes = 3;
+constexpr std::size_t index_of(Lane lane) { return static_cast<std::size_t>(lane); }
 
 // An actor's position in the Plan; kOutside stands for a sender that is no actor.
 struct ActorId {

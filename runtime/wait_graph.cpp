@@ -109,6 +109,20 @@ void join(const LinkWait& other, bool from_receiver, LinkWait& link) {
 
 }  // namespace
 
+LinkWait wait_of(const LinkStats& stats, std::size_t from, std::size_t to, bool sender_waits) {
+  return {.from = from,
+          .to = to,
+          .from_port = stats.plan.from_port,
+          .to_port = stats.plan.to_port,
+          .lane = stats.plan.lane,
+          .sender_waits = sender_waits,
+          .messages_out = stats.in_use_messages,
+          .message_credits = stats.plan.message_credits,
+          .bytes_out = stats.in_use_bytes,
+          .byte_credits = stats.plan.byte_credits,
+          .queued = stats.queued};
+}
+
 WaitGraph merge(const std::vector<WaitGraph>& graphs) {
   WaitGraph merged;
   std::map<std::string, std::size_t> actors;

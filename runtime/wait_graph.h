@@ -9,6 +9,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/lane.h"
+#include "runtime/plan.h"
 
 namespace troupe::runtime {
 
@@ -40,6 +41,9 @@ struct LinkWait {
   std::int64_t byte_credits = 0;
   std::int64_t queued = 0;  // of messages_out: in the receiver's mailbox; it keeps the others
 };
+
+// `from`, `to`: positions among the actors.
+LinkWait wait_of(const LinkStats& stats, std::size_t from, std::size_t to, bool sender_waits);
 
 struct WaitGraph {
   std::vector<ActorWait> actors;

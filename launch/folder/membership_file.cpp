@@ -17,7 +17,7 @@
 
 #include "runtime/base/json_reader.h"
 #include "runtime/base/json_writer.h"
-#include "runtime/relay/relay_token.h"
+#include "runtime/relay/relay_frames.h"
 #include "telemetry/record_fields.h"
 
 namespace troupe::launch {

@@ -26,7 +26,7 @@
 #include "runtime/base/descriptor.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/error.h"
-#include "runtime/relay/relay_token.h"
+#include "runtime/relay/relay_frames.h"
 #include "telemetry/record.h"
 
 namespace troupe::launch {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "config/topology.h"
-#include "runtime/relay/relay_token.h"
+#include "runtime/relay/relay_frames.h"
 #include "runtime/transport/wire_fields.h"
 #include "runtime/transport/wire_format.h"
 

@@ -8,7 +8,7 @@
 #include "runtime/base/buffer.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
-#include "runtime/relay/relay_token.h"
+#include "runtime/relay/relay_frames.h"
 #include "runtime/transport/packets.h"
 
 namespace troupe::launch {

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "runtime/relay/relay_client.h"
-#include "runtime/relay/relayed_wire.h"
 #include "runtime/transport/resolve.h"
 
 namespace troupe::launch {

@@ -17,8 +17,8 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
-#include "runtime/node/gatekeeper.h"
-#include "runtime/transport/enrol.h"
+#include "runtime/node/gate_options.h"
+#include "runtime/transport/ask.h"
 #include "runtime/transport/keys.h"
 #include "runtime/transport/wire.h"
 

@@ -22,7 +22,7 @@
 #include "runtime/base/disk.h"
 #include "runtime/base/host_name.h"
 #include "runtime/node/node.h"
-#include "runtime/transport/enrol.h"
+#include "runtime/transport/ask.h"
 
 namespace troupe::launch {
 namespace {

@@ -1,5 +1,7 @@
 #include "runtime/base/buffer.h"
 
+#include <malloc.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -62,6 +64,13 @@ Buffer Buffer::slice(std::size_t offset, std::size_t bytes) const {
   part.data_ += offset;
   part.size_ = bytes;
   return part;
+}
+
+// glibc sets these values itself once a block of 32 MiB was freed, and never with smaller blocks.
+void keep_freed_memory() {
+  constexpr int kLargestBlock = 32 << 20;
+  ::mallopt(M_MMAP_THRESHOLD, kLargestBlock);
+  ::mallopt(M_TRIM_THRESHOLD, 2 * kLargestBlock);
 }
 
 }  // namespace troupe::runtime

@@ -59,4 +59,10 @@ class Buffer {
   std::size_t size_ = 0;
 };
 
+// Lets it keep up to 64 MiB of freed memory in each of its heaps, blocks of up to 32 MiB included.
+// By default it soon gives them back to the system. Payloads come and go all the time, and fresh
+// pages cost as much as a pass over them. For a program to call once at its start; without effect
+// under a sanitizer's allocator.
+void keep_freed_memory();
+
 }  // namespace troupe::runtime

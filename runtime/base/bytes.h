@@ -3,10 +3,14 @@
 // Numbers as bytes in an order that does not depend on the machine.
 
 #include <array>
+#include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
 
 namespace troupe::runtime {
 
@@ -52,6 +56,30 @@ void append_varint(Bytes& out, std::uint64_t value) {
   using Byte = typename Bytes::value_type;
   for (; value >= 128; value >>= 7) out.push_back(static_cast<Byte>(value | 128));
   out.push_back(static_cast<Byte>(value));
+}
+
+// Two lower-case hexadecimal digits for each byte.
+inline std::string hex_text(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte byte : bytes) {
+    for (const int shift : {4, 0}) {
+      text += "0123456789abcdef"[std::to_integer<unsigned>(byte) >> shift & 0xf];
+    }
+  }
+  return text;
+}
+
+// Reads two digits for each of the bytes, in either case; false: the text is anything else.
+inline bool read_hex(std::string_view text, std::span<std::byte> bytes) {
+  if (text.size() != 2 * bytes.size()) return false;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const char* const digits = text.data() + 2 * i;
+    std::uint8_t byte = 0;
+    const auto parsed = std::from_chars(digits, digits + 2, byte, 16);
+    if (parsed.ec != std::errc() || parsed.ptr != digits + 2) return false;
+    bytes[i] = static_cast<std::byte>(byte);
+  }
+  return true;
 }
 
 }  // namespace troupe::runtime

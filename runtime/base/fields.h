@@ -34,22 +34,22 @@
 //   words(name, value, most)          text of an unknown peer: read, it is printable
 //   converted(name, value, most, to_text, from_text)
 //                                     what is a text elsewhere; from_text() gives an optional
-//   object(name, value)               a struct with a list of its own
+//   object(name, value)               a struct with a list of its own, or a pointer to a constant
+//                                     one, never null
 //   list(name, values, most, each)    a vector of at most `most`; each(archive, value) makes one
 //                                     call. Without `each`: unsigned integers or structs
 //   first(name, values, most)         the same; more than `most` are left out where it is written
 //   all(name, values)                 an array of unsigned integers
 //   perhaps(name, value)              an optional, or a pointer to a constant struct, that may be
 //                                     absent
-//   shared(name, pointer)             a pointer to a constant struct, never null
 //   inlined(value)                    a struct, or such a pointer, whose fields stand in its place
 //   last(name, value)                 as perhaps(); nothing at all stands for an absent one, nor in
 //                                     JSON for an empty list or text
 //   floats(name, values)              a vector of floats, of any size
 //   attached(name, buffer)            a Buffer, of any size
 //
-// JSON (runtime/base/json_writer.h, json_reader.h) lacks time, hash, choice,
-// perhaps_choice, words, first, all, shared, floats and attached. It alone has:
+// JSON (runtime/base/json_writer.h, json_reader.h) lacks time, hash, choice, perhaps_choice, words,
+// first, all, floats, attached, and pointers. It alone has:
 //
 //   real(name, value, digits)         so many digits in place of 9
 //   moment(name, value)               a double: seconds since 1970, told to a millisecond
@@ -69,5 +69,12 @@ namespace troupe::runtime {
 // A Struct, constant or not.
 template <class T, class Struct>
 concept Like = std::same_as<std::remove_const_t<T>, Struct>;
+
+// The fault of a struct by the rule beside its list; null: it has none, or there is no such rule.
+template <class Struct>
+const char* fault_in(const Struct& value) {
+  if constexpr (requires { fault_of(value); }) return fault_of(value);
+  return nullptr;
+}
 
 }  // namespace troupe::runtime

@@ -214,8 +214,7 @@ bool read_object(const nlohmann::json& json, Struct& value) {
   if (!json.is_object()) return false;
   JsonReader reader(json);
   fields(reader, value);
-  if constexpr (requires { fault_of(value); }) return fault_of(value) == nullptr;
-  return true;
+  return fault_in(value) == nullptr;
 }
 
 // The same for a text, which may be anything.

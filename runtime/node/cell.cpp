@@ -5,17 +5,11 @@
 #include <type_traits>
 #include <utility>
 
+#include "runtime/base/overloaded.h"
 #include "runtime/node/node_core.h"
 
 namespace troupe::runtime {
 namespace {
-
-template <class... Handlers>
-struct Overloaded : Handlers... {
-  using Handlers::operator()...;
-};
-template <class... Handlers>
-Overloaded(Handlers...) -> Overloaded<Handlers...>;
 
 TraceFlow flow_of(const Message& message) {
   if (message.number() == 0) return {};

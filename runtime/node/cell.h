@@ -16,9 +16,8 @@
 #include "runtime/actor.h"
 #include "runtime/base/log.h"
 #include "runtime/node/cell_trace.h"
-#include "runtime/node/inlet.h"
+#include "runtime/node/link.h"
 #include "runtime/node/mailbox.h"
-#include "runtime/node/outlet.h"
 #include "runtime/plan.h"
 #include "runtime/scheduler.h"
 

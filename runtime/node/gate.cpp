@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/node/node_core.h"
 #include "runtime/transport/resolve.h"
 
 namespace troupe::runtime {
@@ -14,21 +15,16 @@ namespace {
 // after this.
 constexpr Duration kDialPause = std::chrono::milliseconds(100);
 
-GateOptions with_defaults(GateOptions options) {
-  if (!options.keeper) options.keeper = std::make_shared<Gatekeeper>();
-  return options;
-}
-
 Error lost(std::string why) { return {ErrorKind::kLostPeers, std::move(why)}; }
 
 }  // namespace
 
-Gate::Gate(GateHost& host, const Plan& plan, GateOptions options, Wire& wire,
+Gate::Gate(NodeCore& core, const Plan& plan, GateOptions options, Wire& wire,
            const WireTypes& types, const Clock& clock, const Log& log)
-    : options_(with_defaults(std::move(options))),
+    : options_(std::move(options)),
       log_(log.named(options_.node)),
-      parts_{host, wire, types, clock, log_},
-      links_(options_.node, host, wire, log_),
+      parts_{core, wire, types, clock, log_, closing_},
+      links_(options_.node, core, wire, log_),
       introducer_(plan, options_.node, *options_.keeper),
       peers_(options_, parts_, introducer_, links_),
       visitors_(options_, parts_, introducer_, peers_),
@@ -55,7 +51,6 @@ void Gate::turn(TimePoint until) {
     const std::scoped_lock lock(peers_mutex_);
     // Read before the rest: what actors posted until they ended is sent below.
     const bool closing = closing_.load();
-    if (closing) peers_.begin_closing();
     links_.take_posted(posted_);
     for (Outgoing& outgoing : posted_) peers_.send(outgoing);
     posted_.clear();
@@ -95,7 +90,7 @@ TimePoint Gate::next_due() const {
     const auto patience = [&] { return liveness_.patience_with(*peer, closing_.load(), now); };
     switch (peer->state()) {
       case Peer::State::kUp:
-        due = std::min({due, peer->next_heartbeat, peer->last_heard() + patience()});
+        due = std::min({due, peer->next_heartbeat, peer->last_heard + patience()});
         break;
       case Peer::State::kDown:
         due = std::min(due, peer->since() + patience());
@@ -135,7 +130,7 @@ void Gate::tend(TimePoint now) {
   std::int64_t progress = 0;
   for (std::size_t i = 0; i < peers_.all().size(); ++i) {
     tend_peer(i, now);
-    progress += static_cast<std::int64_t>(peers_.all()[i]->progress());
+    progress += static_cast<std::int64_t>(peers_.all()[i]->progress);
   }
   peers_progress_.store(progress);
   visitors_.cut_off_silent(now, liveness_.patience_with_visitors(now));
@@ -166,18 +161,18 @@ void Gate::tend_peer(std::size_t position, TimePoint now) {
     case Peer::State::kLost:
       return;
     case Peer::State::kUp:
-      if (now - peer.last_heard() >= patience()) {
+      if (now - peer.last_heard >= patience()) {
         return peers_.give_up(
             position,
             lost(fmt::format("{} has not been heard of for {:.1f} s: its process is stopped or "
                              "overloaded, its machine or the network is down; if it was only slow, "
                              "raise cluster.failure.dead_after ({:.1f} s)",
-                             peer.node(), seconds(now - peer.last_heard()),
+                             peer.node(), seconds(now - peer.last_heard),
                              seconds(options_.dead_after))));
       }
       if (now >= peer.next_heartbeat) {
         peer.next_heartbeat = now + options_.heartbeat;
-        const auto progress = static_cast<std::uint64_t>(parts_.host.own_progress());
+        const auto progress = static_cast<std::uint64_t>(parts_.core.wiring().progress());
         const auto load = static_cast<std::uint32_t>(std::min(100.0 * liveness_.load(now), 1e9));
         parts_.wire.send(*peer.connection, Lane::kControl, pack(Heartbeat{progress, load}));
       }
@@ -261,7 +256,7 @@ void Gate::tend_closing(TimePoint now) {
   visitors_.send_away();
   close_by_ = TimePoint::max();
   closed_.store(true);
-  parts_.host.gate_closed();
+  parts_.core.scheduler().wake();
 }
 
 void Gate::connected(ConnectionId connection, const ConnectionInfo& info) {

@@ -37,13 +37,15 @@
 
 namespace troupe::runtime {
 
+class NodeCore;
+
 // Nothing here throws.
 class Gate final : public WireEvents {
  public:
   // `plan` is that of all nodes. The others outlive the gate; nothing is dialed before the first
   // turn(). CHECKs an incarnation, that dead_after is over two heartbeats, and that it is known
   // where to dial the head.
-  Gate(GateHost& host, const Plan& plan, GateOptions options, Wire& wire, const WireTypes& types,
+  Gate(NodeCore& core, const Plan& plan, GateOptions options, Wire& wire, const WireTypes& types,
        const Clock& clock, const Log& log);
 
   // Before the first turn(). The node's position, at which it is added when it is new.

@@ -54,6 +54,11 @@ bool Handshake::knows_predecessor(const Introduction& other) const {
          std::ranges::count(options_.predecessors, other.peer_incarnation) > 0;
 }
 
+bool Handshake::may_return(const Peer& peer) const {
+  return !introducer_.is_head() && peer.node() == introducer_.head() && peer.incarnation() != 0 &&
+         options_.first_returns_within > Duration{0} && !closing_;
+}
+
 std::optional<Error> Handshake::objection_to_hello(std::size_t position, const Peer& peer,
                                                    const ConnectionInfo& info,
                                                    const Hello& hello) const {
@@ -81,7 +86,6 @@ std::optional<Error> Handshake::objection_to_hello(std::size_t position, const P
 }
 
 std::optional<Error> Handshake::objection_to_welcome(std::size_t position, const Peer& peer,
-                                                     bool may_return,
                                                      const Welcome& welcome) const {
   if (auto error = mismatch(welcome)) return error;
   if (welcome.node != peer.node()) {
@@ -95,7 +99,7 @@ std::optional<Error> Handshake::objection_to_welcome(std::size_t position, const
     }
   }
   const bool is_another = peer.incarnation() != 0 && welcome.incarnation != peer.incarnation();
-  if (peer.state() == Peer::State::kUp || (is_another && !may_return)) {
+  if (peer.state() == Peer::State::kUp || (is_another && !may_return(peer))) {
     return lost(fmt::format("{} is lost: another process has taken its place", peer.node()));
   }
   if (peer.state() == Peer::State::kAway && !is_another) {

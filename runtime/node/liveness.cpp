@@ -29,9 +29,9 @@ bool Liveness::just_woken(TimePoint now) const {
 // A gap in which this process slept tells nothing of the peer.
 void Liveness::hear(Peer& peer, TimePoint now) const {
   if (peer.state() == Peer::State::kUp && !overslept(now)) {
-    peer.patience.add_gap(now - peer.last_heard(), now);
+    peer.patience.add_gap(now - peer.last_heard, now);
   }
-  peer.heard(now);
+  peer.last_heard = now;
 }
 
 Duration Liveness::patience_with(const Peer& peer, bool closing, TimePoint now) const {

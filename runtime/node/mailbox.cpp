@@ -12,7 +12,7 @@ Mailbox::Posted Mailbox::schedule(std::uint32_t bit) {
 }
 
 Mailbox::Posted Mailbox::post(Message&& message, Lane lane) {
-  const auto index = static_cast<std::size_t>(lane);
+  const auto index = index_of(lane);
   const std::scoped_lock lock(mutex_);
   if (!open_) return Posted::kClosed;
   incoming_[index].push_back(std::move(message));

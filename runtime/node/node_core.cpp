@@ -73,7 +73,7 @@ NodeCore::~NodeCore() {
 
 Origin* NodeCore::control_origin_of(const std::string& actor) {
   if (actor == outside_.sender_name()) return &outside_;
-  Cell* found = find_cell(actor);
+  Cell* found = wiring_.find(actor);
   return found == nullptr ? nullptr : &found->control_origin();
 }
 
@@ -140,7 +140,7 @@ TimePoint NodeCore::next_due() const {
 void NodeCore::send_control(Origin& origin, std::string_view actor, Message message) {
   message.release_credit();
   message.attach(origin, false);
-  Cell* target = find_cell(std::string(actor));
+  Cell* target = wiring_.find(std::string(actor));
   if (target == nullptr) {
     if (gate_ && gate_->links().post_control(std::string(actor), message)) return;
     return_to_sender(std::move(message),

@@ -20,12 +20,14 @@
 
 namespace troupe::runtime {
 
-class NodeCore final : public GateHost {
+class NodeCore final {
  public:
   // `scheduler` null: one of its own, with threads. `uplink` null: there are no other nodes.
   NodeCore(const Plan& plan, ActorFactory factory, NodeOptions options, const Clock& clock,
            Log& log, Scheduler* scheduler, const Uplink* uplink);
-  ~NodeCore() override;
+  ~NodeCore();
+  NodeCore(const NodeCore&) = delete;
+  NodeCore& operator=(const NodeCore&) = delete;
 
   const Clock& clock() const { return clock_; }
   Scheduler& scheduler() { return *scheduler_; }
@@ -42,20 +44,18 @@ class NodeCore final : public GateHost {
 
   // Any thread.
   void send_control_from_outside(std::string_view actor, Message message);
-  WaitGraph wait_graph() const override;
+  WaitGraph wait_graph() const;
 
-  // For the gate, on its thread; see GateHost.
-  Cell* find_cell(const std::string& actor) const override { return wiring_.find(actor); }
-  Origin* control_origin_of(const std::string& actor) override;
-  void tell_root(Message message) override;
-  std::int64_t own_progress() const override { return wiring_.progress(); }
-  void gate_closed() override { scheduler_->wake(); }
-  void graph_arrived() override { scheduler_->wake(); }
+  // For the gate, on its thread.
+  // The origin of what that actor sends past all links; null: there is no such actor here.
+  Origin* control_origin_of(const std::string& actor);
+  void tell_root(Message message);
 
   // For cells, on their threads.
   void send_control(Origin& origin, std::string_view actor, Message message);
-  // Also for the gate: see GateHost.
-  void return_to_sender(Message message, const Error& cause) override;
+  // Also for the gate. The message holds on to its credit; `cause` says why its target did not take
+  // it.
+  void return_to_sender(Message message, const Error& cause);
   TimerId add_timer(ActorId actor, TimePoint due);
   void remove_timer(TimerId id, TimePoint due) { timers_.remove(id, due); }
 

@@ -44,7 +44,7 @@ Activity NodeWatch::activity() const {
   activity.quiet = core_.wiring().quiet();
   // A timer that fires is taken out by this same thread, so none can hide between the two lines.
   activity.timers_pending = timers_.next_due() != TimerQueue::kNever;
-  activity.progress = core_.own_progress();
+  activity.progress = core_.wiring().progress();
   if (core_.gate()) {
     // A message of another node can always move this one.
     activity.timers_pending = true;

@@ -94,18 +94,9 @@ std::vector<LinkStats> NodeWiring::link_stats() const {
 
 void NodeWiring::add_links(WaitGraph& graph) const {
   for (const auto& link : links_) {
-    const LinkStats stats = link->stats();
-    graph.links.push_back({.from = static_cast<std::size_t>(link->from().id().index),
-                           .to = static_cast<std::size_t>(link->to().id().index),
-                           .from_port = stats.plan.from_port,
-                           .to_port = stats.plan.to_port,
-                           .lane = stats.plan.lane,
-                           .sender_waits = link->sender_waits(),
-                           .messages_out = stats.in_use_messages,
-                           .message_credits = stats.plan.message_credits,
-                           .bytes_out = stats.in_use_bytes,
-                           .byte_credits = stats.plan.byte_credits,
-                           .queued = stats.queued});
+    graph.links.push_back(wait_of(link->stats(), static_cast<std::size_t>(link->from().id().index),
+                                  static_cast<std::size_t>(link->to().id().index),
+                                  link->sender_waits()));
   }
   if (gate_) gate_->links().add_to(graph);
 }

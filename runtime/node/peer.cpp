@@ -19,7 +19,7 @@ void Peer::come_up(ConnectionId by, std::uint64_t incarnation, TimePoint now) {
   connection = by;
   connected = true;
   incarnation_ = incarnation;
-  last_heard_ = now;
+  last_heard = now;
   next_heartbeat = now;
   ++connections_;
   enter(State::kUp, now);
@@ -66,10 +66,10 @@ void Peer::meet_another() {
 }
 
 const Packet& Peer::keep(Lane lane, Kept kept) {
-  ++sent_[index(lane)];
+  ++sent_[index_of(lane)];
   bytes_sent_ += static_cast<std::int64_t>(kept.packet.bytes());
-  kept_[index(lane)].push_back(std::move(kept));
-  return kept_[index(lane)].back().packet;
+  kept_[index_of(lane)].push_back(std::move(kept));
+  return kept_[index_of(lane)].back().packet;
 }
 
 bool Peer::all_acknowledged() const {
@@ -77,7 +77,7 @@ bool Peer::all_acknowledged() const {
 }
 
 Peer::Arrival Peer::arrival(Lane lane, std::uint64_t sequence, std::size_t bytes) {
-  std::uint64_t& received = received_[index(lane)];
+  std::uint64_t& received = received_[index_of(lane)];
   if (sequence <= received) return Arrival::kAgain;
   if (sequence != received + 1) return Arrival::kGap;
   received = sequence;
@@ -87,7 +87,7 @@ Peer::Arrival Peer::arrival(Lane lane, std::uint64_t sequence, std::size_t bytes
 
 // What has happened since it woke up is not put off.
 void Peer::excuse(Duration pause, TimePoint now) {
-  last_heard_ = std::min(last_heard_ + pause, now);
+  last_heard = std::min(last_heard + pause, now);
   since_ = std::min(since_ + pause, now);
 }
 

@@ -95,10 +95,10 @@ class Peer {
   // Whether that was ever so: it has met this process, and will say so.
   bool met = false;
 
-  std::uint64_t next_sequence(Lane lane) const { return sent_[index(lane)] + 1; }
+  std::uint64_t next_sequence(Lane lane) const { return sent_[index_of(lane)] + 1; }
   // The packet has the next sequence number of the lane.
   const Packet& keep(Lane lane, Kept kept);
-  std::deque<Kept>& kept(Lane lane) { return kept_[index(lane)]; }
+  std::deque<Kept>& kept(Lane lane) { return kept_[index_of(lane)]; }
   bool all_acknowledged() const;
 
   Arrival arrival(Lane lane, std::uint64_t sequence, std::size_t bytes);
@@ -108,12 +108,10 @@ class Peer {
   Patience patience;
   // It runs on the same machine: while its connection is open, its process is not dead.
   bool on_this_machine = false;
-  void heard(TimePoint now) { last_heard_ = now; }
-  TimePoint last_heard() const { return last_heard_; }
+  TimePoint last_heard{0};
   // This node itself was asleep for so long: nobody could be heard.
   void excuse(Duration pause, TimePoint now);
-  void progressed(std::uint64_t progress) { progress_ = progress; }
-  std::uint64_t progress() const { return progress_; }
+  std::uint64_t progress = 0;
 
   std::string process;  // for people: "process 17 on node-a"; "" before it has introduced itself
   TimePoint next_dial{0};
@@ -124,17 +122,14 @@ class Peer {
   PeerStats stats() const;
 
  private:
-  static std::size_t index(Lane lane) { return static_cast<std::size_t>(lane); }
   void enter(State state, TimePoint now);
 
   std::string node_;
   std::string address_;
   State state_ = State::kAwaited;
   TimePoint since_;
-  TimePoint last_heard_{0};
   Error end_;
   std::uint64_t incarnation_ = 0;
-  std::uint64_t progress_ = 0;
   LaneCounts sent_{}, received_{};
   std::array<std::deque<Kept>, kLanes> kept_;
   std::int64_t connections_ = 0, bytes_sent_ = 0, bytes_received_ = 0;

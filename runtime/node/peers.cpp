@@ -6,19 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/overloaded.h"
+#include "runtime/node/node_core.h"
 #include "runtime/transport/resolve.h"
 
 namespace troupe::runtime {
 namespace {
-
-// Gives each alternative of a variant to its own function.
-template <class... Functions>
-struct Overloaded : Functions... {
-  using Functions::operator()...;
-};
-// clang++ 14 does not deduce aggregates.
-template <class... Functions>
-Overloaded(Functions...) -> Overloaded<Functions...>;
 
 Error lost(std::string why) { return {ErrorKind::kLostPeers, std::move(why)}; }
 
@@ -61,12 +54,14 @@ void Peers::dials(std::size_t position, ConnectionId connection) {
 
 void Peers::greet(std::size_t position) {
   Peer& peer = *peers_[position];
-  peer.heard(parts_.clock.now());
+  peer.last_heard = parts_.clock.now();
   peer.connected = true;
   parts_.wire.send(*peer.connection, Lane::kControl,
                    pack(Hello{handshake_.introduction_for(position, peer)}));
 }
 
+// The peer stays as it is until nothing speaks against the process that introduces itself: a
+// refused one must not cost the peer the connection that it has.
 void Peers::answer(ConnectionId connection, const ConnectionInfo& info, const Hello& hello,
                    bool just_woken) {
   const std::string who = fmt::format("{} at {}", hello.node, info.address);
@@ -94,9 +89,11 @@ void Peers::answer(ConnectionId connection, const ConnectionInfo& info, const He
                    pack(Welcome{handshake_.introduction_for(*position, peer)}));
 }
 
+// What the other end has received is known before anything is sent again. Another process in the
+// head's place has received nothing, and the links to it begin anew.
 void Peers::take_welcome(std::size_t position, const Welcome& welcome) {
   Peer& peer = *peers_[position];
-  if (auto error = handshake_.objection_to_welcome(position, peer, may_return(peer), welcome)) {
+  if (auto error = handshake_.objection_to_welcome(position, peer, welcome)) {
     return lose(position, std::move(*error));
   }
   if (peer.incarnation() != 0 && welcome.incarnation != peer.incarnation()) {
@@ -115,13 +112,11 @@ void Peers::take_welcome(std::size_t position, const Welcome& welcome) {
   become_ready(peer);
 }
 
+// A new connection replaces the old one, which may not have noticed yet that it is broken.
 void Peers::come_up(std::size_t position, ConnectionId connection, const ConnectionInfo& info,
                     const Introduction& other) {
   Peer& peer = *peers_[position];
-  if (peer.connection && *peer.connection != connection) {
-    by_connection_.erase(*peer.connection);
-    parts_.wire.close(*peer.connection);
-  }
+  if (peer.connection != connection) hang_up(peer);
   by_connection_[connection] = position;
   links_.came_up(position);
   const bool first = peer.incarnation() == 0;
@@ -135,7 +130,7 @@ void Peers::come_up(std::size_t position, ConnectionId connection, const Connect
     parts_.log.info(fmt::format("{} is connected again", peer.node()));
     return;
   }
-  parts_.host.tell_root(Message::of(PeerJoined{peer.node(), other.host, info.address, other.pid}));
+  parts_.core.tell_root(Message::of(PeerJoined{peer.node(), other.host, info.address, other.pid}));
 }
 
 void Peers::become_ready(Peer& peer) {
@@ -190,17 +185,17 @@ std::string Peers::fault_of(std::size_t position, Lane lane, AnyPacket& packet) 
             return right ? "" : "it gave back what it never had";
           },
           [&](const Heartbeat& heartbeat) -> std::string {
-            peer.progressed(heartbeat.progress);
+            peer.progress = heartbeat.progress;
             peer.patience.add_load(heartbeat.load_percent / 100.0, parts_.clock.now());
             return "";
           },
           [&](const GraphRequest&) -> std::string {
-            say(GraphAnswer{parts_.host.wait_graph()});
+            say(GraphAnswer{parts_.core.wait_graph()});
             return "";
           },
           [&](GraphAnswer& answer) -> std::string {
             peer.graph = std::move(answer.graph);
-            parts_.host.graph_arrived();
+            parts_.core.scheduler().wake();
             return "";
           },
           [&](const Directory& directory) { return take_directory(position, directory); },
@@ -210,7 +205,7 @@ std::string Peers::fault_of(std::size_t position, Lane lane, AnyPacket& packet) 
           },
           [&](const Bye&) -> std::string {
             leave(position);
-            parts_.host.tell_root(Message::of(PeerLeft{peer.node()}));
+            parts_.core.tell_root(Message::of(PeerLeft{peer.node()}));
             return "";
           },
           [](const auto&) -> std::string { return "it introduced itself in the middle of things"; },
@@ -218,6 +213,8 @@ std::string Peers::fault_of(std::size_t position, Lane lane, AnyPacket& packet) 
       packet);
 }
 
+// A packet that came over an earlier connection, too, is passed over. One that is missing can only
+// come over a new connection, for which the other end sends the rest again.
 std::string Peers::receive_envelope(std::size_t position, Lane lane, Envelope& envelope) {
   Peer& peer = *peers_[position];
   switch (
@@ -229,8 +226,7 @@ std::string Peers::receive_envelope(std::size_t position, Lane lane, Envelope& e
     case Peer::Arrival::kGap:
       parts_.log.warning(
           fmt::format("the connection to {} is cut: packets were lost on the way", peer.node()));
-      by_connection_.erase(*peer.connection);
-      parts_.wire.close(*peer.connection);
+      hang_up(peer);
       peer.go_down("packets were lost on the way", parts_.clock.now());
       return "";
   }
@@ -246,7 +242,7 @@ std::string Peers::take_directory(std::size_t position, const Directory& directo
   for (const std::size_t neighbour : learned.ended) {
     if (peers_[neighbour]->state() != Peer::State::kAwaited) continue;
     leave(neighbour);
-    parts_.host.tell_root(Message::of(PeerLeft{peers_[neighbour]->node()}));
+    parts_.core.tell_root(Message::of(PeerLeft{peers_[neighbour]->node()}));
   }
   options_.keeper->neighbours_are(introducer_.neighbours());
   parts_.wire.send(*peers_[position]->connection, Lane::kControl,
@@ -267,6 +263,8 @@ std::string Peers::take_directory(std::size_t position, const Directory& directo
   return "";
 }
 
+// A message is kept until its packet is acknowledged, and leaves now if the peer is ready; else
+// become_ready() sends it.
 void Peers::send(Outgoing& outgoing) {
   Peer& peer = *peers_[outgoing.peer];
   if (outgoing.link != nullptr) outgoing.link->gone_out(outgoing.message.bytes());
@@ -284,30 +282,28 @@ void Peers::send(Outgoing& outgoing) {
   if (peer.ready) parts_.wire.send(*peer.connection, sealed->lane, kept);
 }
 
-bool Peers::may_return(const Peer& peer) const {
-  return !introducer_.is_head() && peer.node() == introducer_.head() && peer.incarnation() != 0 &&
-         options_.first_returns_within > Duration{0} && !closing_;
+void Peers::hang_up(const Peer& peer) {
+  if (!peer.connection) return;
+  by_connection_.erase(*peer.connection);
+  parts_.wire.close(*peer.connection);
 }
 
 void Peers::give_up(std::size_t position, Error error) {
   Peer& peer = *peers_[position];
-  if (!may_return(peer)) return lose(position, std::move(error), true);
-  if (peer.connection) {
-    by_connection_.erase(*peer.connection);
-    parts_.wire.close(*peer.connection);
-  }
+  if (!handshake_.may_return(peer)) return lose(position, std::move(error), true);
+  hang_up(peer);
   peer.go_down(error.message, parts_.clock.now());
   let_go(position, std::move(error));
 }
 
 void Peers::let_go(std::size_t position, Error error) {
   Peer& peer = *peers_[position];
-  peer.progressed(0);
+  peer.progress = 0;
   parts_.log.warning(error.message);
   return_kept(position);
   links_.begin_anew(position);
   peer.go_away(error, parts_.clock.now());
-  parts_.host.tell_root(Message::of(PeerAway{peer.node(), std::move(error)}));
+  parts_.core.tell_root(Message::of(PeerAway{peer.node(), std::move(error)}));
 }
 
 void Peers::return_kept(std::size_t position) {
@@ -323,11 +319,8 @@ void Peers::return_kept(std::size_t position) {
 void Peers::finish(std::size_t position, Peer::State state, Error error) {
   Peer& peer = *peers_[position];
   links_.ended(position);
-  if (peer.connection) {
-    by_connection_.erase(*peer.connection);
-    parts_.wire.close(*peer.connection);
-  }
-  peer.progressed(0);
+  hang_up(peer);
+  peer.progress = 0;
   peer.finish(state, std::move(error), parts_.clock.now());
   introducer_.ended(position);
 }
@@ -338,7 +331,7 @@ void Peers::lose(std::size_t position, Error error, bool unheard) {
   parts_.log.warning(error.message);
   const std::string node = peers_[position]->node();
   return_kept(position);
-  parts_.host.tell_root(Message::of(PeerLost{node, std::move(error), unheard}));
+  parts_.core.tell_root(Message::of(PeerLost{node, std::move(error), unheard}));
   if (node == introducer_.head()) leave_awaited();
 }
 
@@ -353,7 +346,7 @@ void Peers::leave_awaited() {
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     if (peers_[i]->state() != Peer::State::kAwaited) continue;
     leave(i);
-    parts_.host.tell_root(Message::of(PeerLeft{peers_[i]->node()}));
+    parts_.core.tell_root(Message::of(PeerLeft{peers_[i]->node()}));
   }
 }
 

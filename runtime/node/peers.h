@@ -9,6 +9,7 @@
 // What peers send is not trusted: a peer that breaks a rule loses its connection, or its place in
 // the run, and nothing else happens.
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,7 +18,6 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
-#include "runtime/node/gate_host.h"
 #include "runtime/node/gate_options.h"
 #include "runtime/node/handshake.h"
 #include "runtime/node/introducer.h"
@@ -29,13 +29,16 @@
 
 namespace troupe::runtime {
 
+class NodeCore;
+
 // What peers and their gate work with. All outlive them.
 struct GateParts {
-  GateHost& host;
+  NodeCore& core;
   Wire& wire;
   const WireTypes& types;
   const Clock& clock;
   const Log& log;
+  const std::atomic<bool>& closing;  // see Handshake
 };
 
 // Tells whoever is at the other end why it is refused, notes it in the log, and closes.
@@ -51,7 +54,7 @@ class Peers {
         parts_(parts),
         introducer_(introducer),
         links_(links),
-        handshake_(options, parts.wire, introducer) {}
+        handshake_(options, parts.wire, introducer, parts.closing) {}
 
   // Before the first turn. Adds the node when it is new.
   std::size_t add(const std::string& node);
@@ -77,8 +80,6 @@ class Peers {
   void leave(std::size_t position);
   // Nothing is heard of the peer any more: it is lost, or away if another process may come.
   void give_up(std::size_t position, Error error);
-  // This node ends, and waits for no other process.
-  void begin_closing() { closing_ = true; }
 
  private:
   void take_welcome(std::size_t position, const Welcome& welcome);
@@ -90,7 +91,8 @@ class Peers {
   std::string fault_of(std::size_t position, Lane lane, AnyPacket& packet);
   std::string receive_envelope(std::size_t position, Lane lane, Envelope& envelope);
   std::string take_directory(std::size_t position, const Directory& directory);
-  bool may_return(const Peer& peer) const;
+  // Closes the connection to the peer, if there is one.
+  void hang_up(const Peer& peer);
   // Forgets all that was between the process that was the peer and this one.
   void let_go(std::size_t position, Error error);
   void return_kept(std::size_t position);
@@ -105,7 +107,6 @@ class Peers {
   std::vector<std::unique_ptr<Peer>> peers_;
   std::map<std::string, std::size_t> positions_;
   std::map<ConnectionId, std::size_t> by_connection_;
-  bool closing_ = false;
 };
 
 }  // namespace troupe::runtime

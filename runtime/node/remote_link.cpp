@@ -33,6 +33,7 @@ bool RemoteOutlet::heard(std::int64_t total_messages, std::int64_t total_bytes) 
   return true;
 }
 
+// What is neither back nor heard of is counted as heard of, so that nothing can come back twice.
 void RemoteOutlet::forget() {
   const std::int64_t messages = out_.messages - back_.messages - heard_.messages;
   const std::int64_t bytes = out_.bytes - back_.bytes - heard_.bytes;
@@ -47,6 +48,8 @@ void RemoteOutlet::begin_anew() {
   first_number_.store(0);
 }
 
+// Counts anew what the sender's end has counted, so that a sender cannot take credit that it does
+// not have.
 bool RemoteInlet::take_in(std::int64_t bytes) {
   const auto [given, given_bytes] = given_back();
   const std::int64_t messages_out = came_messages_.load() - given;

@@ -10,8 +10,7 @@
 #include <utility>
 
 #include "runtime/message.h"
-#include "runtime/node/inlet.h"
-#include "runtime/node/outlet.h"
+#include "runtime/node/link.h"
 
 namespace troupe::runtime {
 

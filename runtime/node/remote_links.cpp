@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/node/cell.h"
+#include "runtime/node/node_core.h"
 
 namespace troupe::runtime {
 namespace {
@@ -109,14 +109,14 @@ void RemoteLinks::bounce(Outgoing& outgoing, const std::string& node, const Erro
     return;
   }
   if (outgoing.link != nullptr) outgoing.link->come_back(outgoing.message.bytes());
-  host_.return_to_sender(std::move(outgoing.message), cause);
+  core_.return_to_sender(std::move(outgoing.message), cause);
 }
 
 void RemoteLinks::return_kept(Message message, const Error& cause) {
   if (message.holds_credit()) {
     static_cast<RemoteOutlet*>(message.origin())->come_back(message.bytes());
   }
-  host_.return_to_sender(std::move(message), cause);
+  core_.return_to_sender(std::move(message), cause);
 }
 
 std::string RemoteLinks::deliver(std::size_t peer, Lane lane, Envelope& envelope) {
@@ -143,10 +143,10 @@ std::string RemoteLinks::deliver(std::size_t peer, Lane lane, Envelope& envelope
     origin = sender->second.get();
   }
   envelope.message.attach(*origin, false);
-  if (Cell* target = host_.find_cell(envelope.target)) {
+  if (Cell* target = core_.wiring().find(envelope.target)) {
     target->deliver(std::move(envelope.message), Lane::kControl);
   } else {
-    host_.return_to_sender(
+    core_.return_to_sender(
         std::move(envelope.message),
         {ErrorKind::kInternal, fmt::format("there is no actor {} on {}", envelope.target, node_)});
   }
@@ -163,11 +163,11 @@ std::string RemoteLinks::deliver_back(std::size_t peer, Envelope& envelope) {
       origin = outlet->second.get();
     }
   } else {
-    origin = host_.control_origin_of(envelope.target);
+    origin = core_.control_origin_of(envelope.target);
   }
   if (origin == nullptr) return "it returned a message that was never sent";
   envelope.message.attach(*origin, envelope.link.has_value());
-  host_.return_to_sender(std::move(envelope.message), *envelope.cause);
+  core_.return_to_sender(std::move(envelope.message), *envelope.cause);
   return "";
 }
 
@@ -235,17 +235,8 @@ void RemoteLinks::add_to(WaitGraph& graph) const {
     return found->second;
   };
   const auto add = [&](const LinkStats& stats, bool sender_waits) {
-    graph.links.push_back({.from = position_of(stats.plan.from),
-                           .to = position_of(stats.plan.to),
-                           .from_port = stats.plan.from_port,
-                           .to_port = stats.plan.to_port,
-                           .lane = stats.plan.lane,
-                           .sender_waits = sender_waits,
-                           .messages_out = stats.in_use_messages,
-                           .message_credits = stats.plan.message_credits,
-                           .bytes_out = stats.in_use_bytes,
-                           .byte_credits = stats.plan.byte_credits,
-                           .queued = stats.queued});
+    const std::size_t from = position_of(stats.plan.from);
+    graph.links.push_back(wait_of(stats, from, position_of(stats.plan.to), sender_waits));
   };
   for (const auto& [link, outlet] : outlets_) {
     if (*here_[outlet->peer()]) add(outlet->sending_stats(), outlet->sender_waits());

@@ -19,13 +19,14 @@
 #include "runtime/base/log.h"
 #include "runtime/base/trace.h"
 #include "runtime/message.h"
-#include "runtime/node/gate_host.h"
 #include "runtime/node/remote_link.h"
 #include "runtime/plan.h"
 #include "runtime/transport/packets.h"
 #include "runtime/transport/wire.h"
 
 namespace troupe::runtime {
+
+class NodeCore;
 
 // A message that waits for the gate's thread.
 struct Outgoing {
@@ -45,8 +46,8 @@ struct Sealed {
 class RemoteLinks {
  public:
   // `node`: the own one's name. The references outlive it.
-  RemoteLinks(std::string node, GateHost& host, Wire& wire, const Log& log)
-      : node_(std::move(node)), host_(host), wire_(wire), log_(log) {}
+  RemoteLinks(std::string node, NodeCore& core, Wire& wire, const Log& log)
+      : node_(std::move(node)), core_(core), wire_(wire), log_(log) {}
 
   // Before the gate's first turn.
   void add_peer();
@@ -102,7 +103,7 @@ class RemoteLinks {
   std::string deliver_back(std::size_t peer, Envelope& envelope);
 
   const std::string node_;
-  GateHost& host_;
+  NodeCore& core_;
   Wire& wire_;
   const Log& log_;
 

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/node/node_core.h"
+
 namespace troupe::runtime {
 namespace {
 
@@ -124,7 +126,7 @@ void Visitors::answer_drain(ConnectionId connection, const ConnectionInfo& info,
     return refuse(parts_, connection, who, std::move(*error));
   }
   drains_[connection] = {who, request.node};
-  parts_.host.tell_root(Message::of(
+  parts_.core.tell_root(Message::of(
       DrainAsked{request.node, who, std::make_shared<DrainReply>(answers_, connection)}));
 }
 

@@ -37,20 +37,11 @@ bool same(const RelayToken& one, const RelayToken& other) {
   return difference == std::byte{0};
 }
 
-// A connection that has not said what it is for.
-struct Guest {
-  explicit Guest(StreamSocket connection)
-      : socket(std::move(connection)), deadline(socket.get_executor()) {}
-  StreamSocket socket;
-  RelayFrameBytes frame{};
-  asio::steady_timer deadline;
-};
-
 // A connection over which a client hears who calls. Its handlers own it.
 class Attendance : public std::enable_shared_from_this<Attendance> {
  public:
-  Attendance(StreamSocket socket, Duration silent_within)
-      : socket_(std::move(socket)), silence_(socket_.get_executor()), within_(silent_within) {}
+  Attendance(LinePointer line, Duration silent_within)
+      : line_(std::move(line)), within_(silent_within) {}
 
   void begin() {
     say({});
@@ -61,22 +52,15 @@ class Attendance : public std::enable_shared_from_this<Attendance> {
     unread_.push_back(write_relay_frame(frame));
     if (unread_.size() == 1) send();
   }
-  void close() {
-    error_code ignored;
-    socket_.close(ignored);
-    silence_.cancel();
-  }
-  bool is_open() const { return socket_.is_open(); }
+  void close() { line_->close(); }
+  bool is_open() const { return line_->socket.is_open(); }
 
  private:
   void listen() {
-    silence_.expires_after(within_);
-    silence_.async_wait([self = shared_from_this()](const error_code& heard) {
-      if (!heard) self->close();
-    });
-    asio::async_read(socket_, asio::buffer(frame_),
+    line_->close_after(within_);
+    asio::async_read(line_->socket, asio::buffer(line_->frame),
                      [self = shared_from_this()](const error_code& failed, std::size_t) {
-                       const auto frame = read_relay_frame(self->frame_);
+                       const auto frame = read_relay_frame(self->line_->frame);
                        if (failed || !frame || frame->kind != RelayFrame::Kind::kSign) {
                          return self->close();
                        }
@@ -85,7 +69,7 @@ class Attendance : public std::enable_shared_from_this<Attendance> {
                      });
   }
   void send() {
-    asio::async_write(socket_, asio::buffer(unread_.front()),
+    asio::async_write(line_->socket, asio::buffer(unread_.front()),
                       [self = shared_from_this()](const error_code& failed, std::size_t) {
                         if (failed) return self->close();
                         self->unread_.pop_front();
@@ -93,28 +77,15 @@ class Attendance : public std::enable_shared_from_this<Attendance> {
                       });
   }
 
-  StreamSocket socket_;
-  asio::steady_timer silence_;
+  const LinePointer line_;
   const Duration within_;
-  RelayFrameBytes frame_{};
   std::deque<RelayFrameBytes> unread_;
-};
-
-// One more of a client's calls, as long as it lives.
-class CountedCall {
- public:
-  explicit CountedCall(std::shared_ptr<std::size_t> calls) : calls_(std::move(calls)) { ++*calls_; }
-  ~CountedCall() { --*calls_; }
-  CountedCall(const CountedCall&) = delete;
-  CountedCall& operator=(const CountedCall&) = delete;
-
- private:
-  const std::shared_ptr<std::size_t> calls_;
 };
 
 struct Client {
   RelayToken token{};
-  std::shared_ptr<std::size_t> calls = std::make_shared<std::size_t>(0);
+  // Held by each of its calls, waiting and taken.
+  std::shared_ptr<void> calls = std::make_shared<char>();
   std::weak_ptr<Attendance> attendance;
 };
 
@@ -122,7 +93,7 @@ struct Client {
 struct Call {
   std::uint32_t target = 0;
   StreamSocket socket;
-  std::shared_ptr<CountedCall> counted;
+  std::shared_ptr<void> counted;  // among the caller's
   std::unique_ptr<asio::steady_timer> deadline;
 };
 
@@ -134,7 +105,7 @@ struct Relay::Impl {
   Result<void> listen();
   void accept();
   void receive(StreamSocket socket);
-  void take(Guest& guest);
+  void take(const LinePointer& guest);
   void take_call(const RelayFrame& frame, Client& caller, StreamSocket socket);
   void take_taker(const RelayFrame& frame, StreamSocket socket);
 
@@ -142,7 +113,7 @@ struct Relay::Impl {
   asio::io_context io{1};
   tcp::acceptor acceptor;
   asio::steady_timer pause;
-  std::list<std::shared_ptr<Guest>> guests;  // oldest first
+  std::list<LinePointer> guests;  // have not said what they are for; oldest first
   std::map<std::uint32_t, Client> clients;
   std::map<std::uint64_t, Call> calls;
   std::uint64_t last_call = 0;
@@ -150,13 +121,11 @@ struct Relay::Impl {
 };
 
 Result<void> Relay::Impl::listen() {
-  std::string number = options.host;
-  if (number.starts_with('[')) number = number.substr(1, number.size() - 2);
   error_code failed;
-  const auto host = asio::ip::make_address(number, failed);
-  if (!failed) acceptor.open(host.is_v6() ? tcp::v6() : tcp::v4(), failed);
+  const tcp::endpoint place = relay_endpoint(options.host, options.port, failed);
+  if (!failed) acceptor.open(place.protocol(), failed);
   if (!failed) acceptor.set_option(tcp::acceptor::reuse_address(true), failed);
-  if (!failed) acceptor.bind({host, options.port}, failed);
+  if (!failed) acceptor.bind(place, failed);
   if (!failed) acceptor.listen(asio::socket_base::max_listen_connections, failed);
   if (!failed) return {};
   return Error{ErrorKind::kUsage, fmt::format("cannot listen on {} port {}: {}", options.host,
@@ -177,27 +146,22 @@ void Relay::Impl::accept() {
 void Relay::Impl::receive(StreamSocket socket) {
   prepare_for_relay(socket);
   if (guests.size() >= options.most_unidentified) {
-    error_code ignored;
-    guests.front()->socket.close(ignored);
+    guests.front()->close();
     guests.pop_front();
   }
-  const auto guest = std::make_shared<Guest>(std::move(socket));
+  const auto guest = std::make_shared<Line>(std::move(socket));
   guests.push_back(guest);
-  guest->deadline.expires_after(options.answer_within);
-  guest->deadline.async_wait([guest](const error_code& heard) {
-    error_code ignored;
-    if (!heard) guest->socket.close(ignored);
-  });
+  guest->close_after(options.answer_within);
   asio::async_read(guest->socket, asio::buffer(guest->frame),
                    [this, guest](const error_code& failed, std::size_t) {
                      guests.remove(guest);
                      guest->deadline.cancel();
-                     if (!failed) take(*guest);
+                     if (!failed) take(guest);
                    });
 }
 
-void Relay::Impl::take(Guest& guest) {
-  const auto frame = read_relay_frame(guest.frame);
+void Relay::Impl::take(const LinePointer& guest) {
+  const auto frame = read_relay_frame(guest->frame);
   const auto client = frame ? clients.find(frame->client) : clients.end();
   if (client == clients.end() || !same(client->second.token, frame->token)) {
     options.log.debug("the relay has cut off an unknown peer");
@@ -205,14 +169,13 @@ void Relay::Impl::take(Guest& guest) {
   }
   if (frame->kind == RelayFrame::Kind::kAttend) {
     if (const auto before = client->second.attendance.lock()) before->close();
-    const auto attendance =
-        std::make_shared<Attendance>(std::move(guest.socket), options.silent_within);
+    const auto attendance = std::make_shared<Attendance>(guest, options.silent_within);
     client->second.attendance = attendance;
     attendance->begin();
   } else if (frame->kind == RelayFrame::Kind::kCall) {
-    take_call(*frame, client->second, std::move(guest.socket));
+    take_call(*frame, client->second, std::move(guest->socket));
   } else if (frame->kind == RelayFrame::Kind::kTake) {
-    take_taker(*frame, std::move(guest.socket));
+    take_taker(*frame, std::move(guest->socket));
   }
 }
 
@@ -220,7 +183,7 @@ void Relay::Impl::take(Guest& guest) {
 void Relay::Impl::take_call(const RelayFrame& frame, Client& caller, StreamSocket socket) {
   const auto target = clients.find(frame.other);
   if (target == clients.end() || frame.other == frame.client) return;
-  if (*caller.calls >= options.most_calls) return;
+  if (caller.calls.use_count() > options.most_calls) return;
   const auto attendance = target->second.attendance.lock();
   if (!attendance || !attendance->is_open()) return;
   const std::uint64_t number = ++last_call;
@@ -228,8 +191,7 @@ void Relay::Impl::take_call(const RelayFrame& frame, Client& caller, StreamSocke
   deadline->async_wait([this, number](const error_code& taken) {
     if (!taken) calls.erase(number);
   });
-  calls.emplace(number, Call{frame.other, std::move(socket),
-                             std::make_shared<CountedCall>(caller.calls), std::move(deadline)});
+  calls.emplace(number, Call{frame.other, std::move(socket), caller.calls, std::move(deadline)});
   RelayFrame ring;
   ring.kind = RelayFrame::Kind::kRing;
   ring.socket = frame.socket;

@@ -12,7 +12,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
-#include "runtime/relay/relay_token.h"
+#include "runtime/relay/relay_frames.h"
 
 namespace troupe::runtime {
 
@@ -27,7 +27,7 @@ struct RelayOptions {
   // Connections that have not said who they are; the oldest makes room for one more.
   std::size_t most_unidentified = 64;
   // Calls of one client, waiting and taken.
-  std::size_t most_calls = 256;
+  long most_calls = 256;
   Log log = Log::silent();
 };
 

@@ -8,7 +8,6 @@
 #include <array>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
@@ -21,12 +20,12 @@
 #include "runtime/base/start_thread.h"
 #include "runtime/relay/relay_frames.h"
 #include "runtime/relay/splice.h"
+#include "runtime/transport/resolve.h"
 
 namespace troupe::runtime {
 namespace {
 
 namespace asio = boost::asio;
-using asio::ip::tcp;
 using boost::system::error_code;
 using Local = asio::local::stream_protocol;
 
@@ -37,29 +36,6 @@ constexpr auto kCallWithin = std::chrono::seconds(15);
 
 // Through the relay, however often it rings.
 constexpr long kMostConnections = 4096;
-
-// A connection to the relay that is being made, or over which it tells who calls.
-struct Line {
-  explicit Line(asio::io_context& io) : socket(io), deadline(io) {}
-  // Whoever waits for anything on it hears that it failed.
-  void close() {
-    error_code ignored;
-    socket.close(ignored);
-    deadline.cancel();
-  }
-  StreamSocket socket;
-  RelayFrameBytes frame{};
-  asio::steady_timer deadline;
-};
-using LinePointer = std::shared_ptr<Line>;
-
-void close_after(const LinePointer& line, Duration time) {
-  line->deadline.expires_after(time);
-  line->deadline.async_wait([line](const error_code& stopped) {
-    error_code ignored;
-    if (!stopped) line->socket.close(ignored);
-  });
-}
 
 }  // namespace
 
@@ -109,7 +85,7 @@ RelayFrame RelayClient::Impl::introduction(RelayFrame::Kind kind) const {
 void RelayClient::Impl::dial(const RelayFrame& frame, const LinePointer& line,
                              std::function<void(bool)> done) {
   const auto bytes = std::make_shared<RelayFrameBytes>(write_relay_frame(frame));
-  close_after(line, kCallWithin);
+  line->close_after(kCallWithin);
   line->socket.async_connect(relay, [line, bytes,
                                      done = std::move(done)](const error_code& failed) {
     if (failed) return done(false);
@@ -120,7 +96,7 @@ void RelayClient::Impl::dial(const RelayFrame& frame, const LinePointer& line,
 }
 
 void RelayClient::Impl::attend() {
-  const auto line = std::make_shared<Line>(io);
+  const auto line = std::make_shared<Line>(StreamSocket(io));
   dial(introduction(RelayFrame::Kind::kAttend), line, [this, line](bool said) {
     if (!said) return attend_again(line);
     give_sign(line);
@@ -144,7 +120,7 @@ void RelayClient::Impl::attend_again(const LinePointer& line) {
 }
 
 void RelayClient::Impl::listen(const LinePointer& line) {
-  close_after(line, options.silent_within);
+  line->close_after(options.silent_within);
   asio::async_read(
       line->socket, asio::buffer(line->frame), [this, line](const error_code& failed, std::size_t) {
         const auto frame = read_relay_frame(line->frame);
@@ -175,7 +151,7 @@ void RelayClient::Impl::answer(const RelayFrame& ring) {
   if (alive.use_count() > kMostConnections) return;
   RelayFrame take = introduction(RelayFrame::Kind::kTake);
   take.call = ring.call;
-  const auto line = std::make_shared<Line>(io);
+  const auto line = std::make_shared<Line>(StreamSocket(io));
   dial(take, line, [this, line, id = ring.socket, held = alive](bool said) {
     line->deadline.cancel();
     if (!said) return;
@@ -223,7 +199,7 @@ void RelayClient::Impl::call(const std::shared_ptr<StreamSocket>& caller, std::u
   RelayFrame frame = introduction(RelayFrame::Kind::kCall);
   frame.other = client;
   frame.socket = id;
-  const auto line = std::make_shared<Line>(io);
+  const auto line = std::make_shared<Line>(StreamSocket(io));
   const auto again = [this, caller, client, id, until, line] {
     line->close();
     if (steady_now() >= until) return;
@@ -264,14 +240,11 @@ RelayClient::~RelayClient() {
 Result<std::unique_ptr<RelayClient>> RelayClient::open(const RelayClientOptions& options) {
   try {
     auto impl = std::make_unique<Impl>(options);
-    std::string number = options.host;
-    if (number.starts_with('[')) number = number.substr(1, number.size() - 2);
     error_code failed;
-    const auto host = asio::ip::make_address(number, failed);
+    impl->relay = relay_endpoint(options.host, options.port, failed);
     if (failed) {
       return Error{ErrorKind::kUsage, fmt::format("'{}' is no address of a relay", options.host)};
     }
-    impl->relay = tcp::endpoint(host, options.port);
     impl->attend();
     ASSIGN_OR_RETURN(impl->thread,
                      start_thread("the relay", [impl = impl.get()] { impl->io.run(); }));
@@ -308,6 +281,17 @@ Result<std::string> RelayClient::door_to(std::uint32_t client) {
     });
   }
   return fmt::format("ipc://{}/to-{}", impl_->options.folder, client);
+}
+
+std::string RelayedWire::address() const { return relay_address(client_); }
+
+Result<ConnectionId> RelayedWire::dial(const std::string& address) {
+  const std::string_view place = without_key(address);
+  const auto client = relay_client(place);
+  if (!client) return wire_->dial(address);
+  ASSIGN_OR_RETURN(std::string door, relay_->door_to(*client));
+  door += address.substr(place.size());
+  return wire_->dial(door);
 }
 
 }  // namespace troupe::runtime

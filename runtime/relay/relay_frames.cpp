@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "runtime/base/bytes.h"
+#include "runtime/base/secret.h"
 
 namespace troupe::runtime {
 namespace {
@@ -27,6 +28,20 @@ Number get(std::span<const std::byte, kRelayFrameBytes> bytes, std::size_t at) {
 }
 
 }  // namespace
+
+RelayToken draw_relay_token() {
+  RelayToken token;
+  fill_secret(token);
+  return token;
+}
+
+std::string token_text(const RelayToken& token) { return hex_text(token); }
+
+std::optional<RelayToken> read_token(std::string_view text) {
+  RelayToken token{};
+  if (!read_hex(text, token)) return std::nullopt;
+  return token;
+}
 
 RelayFrameBytes write_relay_frame(const RelayFrame& frame) {
   RelayFrameBytes bytes{};

@@ -21,11 +21,23 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 
-#include "runtime/relay/relay_token.h"
 #include "runtime/transport/zmq_frames.h"
 
 namespace troupe::runtime {
+
+// By what a relay knows its clients. A secret of the two: the head draws it, and a member gets it
+// with its invitation.
+using RelayToken = std::array<std::byte, 16>;
+
+// From the system's randomness.
+RelayToken draw_relay_token();
+
+// As text: 32 hexadecimal digits. None: anything else.
+std::string token_text(const RelayToken& token);
+std::optional<RelayToken> read_token(std::string_view text);
 
 struct RelayFrame {
   // Numbers are never given another meaning.

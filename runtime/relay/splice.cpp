@@ -26,6 +26,12 @@ void set(int socket, int name, int value) {
 
 }  // namespace
 
+asio::ip::tcp::endpoint relay_endpoint(std::string_view host, std::uint16_t port,
+                                       error_code& failed) {
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  return {asio::ip::make_address(host, failed), port};
+}
+
 void prepare_for_relay(StreamSocket& socket) {
   const int number = socket.native_handle();
   const int on = 1;
@@ -37,6 +43,19 @@ void prepare_for_relay(StreamSocket& socket) {
   set(number, TCP_KEEPINTVL, kPauseSeconds);
   set(number, TCP_KEEPCNT, kProbes);
   set(number, TCP_USER_TIMEOUT, kUnansweredMs);
+}
+
+void Line::close() {
+  error_code ignored;
+  socket.close(ignored);
+  deadline.cancel();
+}
+
+void Line::close_after(Duration time) {
+  deadline.expires_after(time);
+  deadline.async_wait([self = shared_from_this()](const error_code& stopped) {
+    if (!stopped) self->close();
+  });
 }
 
 Splice::Splice(StreamSocket one, StreamSocket other, std::shared_ptr<void> kept)

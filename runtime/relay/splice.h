@@ -1,24 +1,52 @@
 #pragma once
 
-// Two connections of which each is given what comes from the other. For relay.cpp and
-// relay_client.cpp alone, which drive it from one thread.
+// The connections of a relay and its clients: a line, over which they say what they want, and then
+// two connections of which each is given what comes from the other. For relay.cpp and
+// relay_client.cpp alone, which drive them from one thread.
 
 #include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <string_view>
+#include <utility>
 #include <vector>
+
+#include "runtime/base/clock.h"
+#include "runtime/relay/relay_frames.h"
 
 namespace troupe::runtime {
 
 // Of TCP, or of the file system.
 using StreamSocket = boost::asio::generic::stream_protocol::socket;
 
+// The relay's place; `host` is a number, IPv6 with or without brackets.
+boost::asio::ip::tcp::endpoint relay_endpoint(std::string_view host, std::uint16_t port,
+                                              boost::system::error_code& failed);
+
 // What is sent soon is sent at once, and an end that is silently gone is noticed within a minute.
 // Does nothing to a socket that is not TCP.
 void prepare_for_relay(StreamSocket& socket);
+
+// A connection over which frames come and go. Whoever waits for anything on it owns it.
+struct Line : std::enable_shared_from_this<Line> {
+  explicit Line(StreamSocket connection)
+      : socket(std::move(connection)), deadline(socket.get_executor()) {}
+
+  // Whoever waits for anything on it hears that it failed.
+  void close();
+  // Unless the deadline is moved or cancelled before.
+  void close_after(Duration time);
+
+  StreamSocket socket;
+  RelayFrameBytes frame{};
+  boost::asio::steady_timer deadline;
+};
+using LinePointer = std::shared_ptr<Line>;
 
 // Lives as long as bytes may come: its own handlers own it. No more than a buffer for each
 // direction waits in it; the rest waits at its sender.

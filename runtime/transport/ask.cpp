@@ -84,6 +84,11 @@ class Asker final : public WireEvents {
   std::optional<Result<AnyPacket>> answer_;
 };
 
+// Of one that is none to the question.
+Error strange_answer(const AskOptions& options) {
+  return failed(options, "it answered something else");
+}
+
 }  // namespace
 
 Result<AnyPacket> ask(Wire& wire, const AskOptions& options, const Clock& clock) {
@@ -107,8 +112,33 @@ Result<AnyPacket> ask(Wire& wire, const AskOptions& options, const Clock& clock)
   return asker.take_answer();
 }
 
-Error strange_answer(const AskOptions& options) {
-  return failed(options, "it answered something else");
+Result<Invitation> enrol(Wire& wire, const EnrolOptions& options, const Clock& clock) {
+  AskOptions asking = options;
+  asking.question = pack(options.request);
+  asking.failure = "cannot join";
+  const TimePoint until = clock.now() + options.for_a_slot;
+  for (bool told = false;; told = true) {
+    ASSIGN_OR_RETURN(AnyPacket answer, ask(wire, asking, clock));
+    if (auto* invitation = std::get_if<Invitation>(&answer)) return std::move(*invitation);
+    const auto* not_now = std::get_if<NotNow>(&answer);
+    if (not_now == nullptr) return strange_answer(asking);
+    if (clock.now() >= until) {
+      return failed(asking, fmt::format("{}, still after {:.0f} s", not_now->why,
+                                        seconds(options.for_a_slot)));
+    }
+    if (!told && options.waits) options.waits(not_now->why);
+    asking.after = options.pause;
+  }
+}
+
+Result<void> drain(Wire& wire, AskOptions options, const DrainRequest& request,
+                   const Clock& clock) {
+  options.question = pack(request);
+  options.failure = fmt::format("cannot drain {} at", request.node);
+  options.no_answer = fmt::format("the head was told, and {} has not left", request.node);
+  ASSIGN_OR_RETURN(const AnyPacket answer, ask(wire, options, clock));
+  if (!std::holds_alternative<Drained>(answer)) return strange_answer(options);
+  return {};
 }
 
 }  // namespace troupe::runtime

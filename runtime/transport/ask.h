@@ -33,7 +33,25 @@ struct AskOptions {
 // when it refuses; kLostPeers when nobody answers; kUsage for an address that cannot be dialed, and
 // for another release of Troupe at the other end. Whoever dials the wire meanwhile is cut off.
 Result<AnyPacket> ask(Wire& wire, const AskOptions& options, const Clock& clock);
-// What it ends with when the answer is none to that question.
-Error strange_answer(const AskOptions& options);
+
+struct EnrolOptions : AskOptions {
+  Enrolment request;  // is the question
+  // How long it asks again, and after which pause.
+  Duration for_a_slot = std::chrono::minutes(10);
+  Duration pause = std::chrono::seconds(1);
+  // Told once why it waits. May be null.
+  std::function<void(const std::string& why)> waits;
+};
+
+// How a process that is no node yet becomes one: it says who it is to a node that takes in others,
+// and is told which node it shall be and of what. While it is told to come later, as every member
+// slot is promised to other processes or the other end is not ready, it asks again and again.
+// Errors: as of ask(); kLostPeers when there was no place for too long.
+Result<Invitation> enrol(Wire& wire, const EnrolOptions& options, const Clock& clock);
+
+// Asks the plan's first node that a node leave, and waits until it has: `answer_within` is its time
+// for that. Errors: as of ask(); kLostPeers when the node has not left in time, which it may still
+// do.
+Result<void> drain(Wire& wire, AskOptions options, const DrainRequest& request, const Clock& clock);
 
 }  // namespace troupe::runtime

@@ -1,7 +1,7 @@
 #pragma once
 
-// How a member of a run is asked to leave it from outside, at both ends: the process that asks, and
-// the root actor of the node that is asked.
+// How the root actor of a node answers those who ask from outside that a member leave the run; they
+// ask by drain() (ask.h).
 
 #include <functional>
 #include <memory>
@@ -11,25 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/clock.h"
 #include "runtime/base/error.h"
-#include "runtime/transport/packets.h"
 #include "runtime/transport/wire.h"
 
 namespace troupe::runtime {
-
-struct DrainOptions {
-  std::string address;  // of the plan's first node
-  DrainRequest request;
-  // How long nobody may answer at the address.
-  Duration within = std::chrono::seconds(10);
-  // How long the node may take to leave.
-  Duration left_within = std::chrono::seconds(60);
-};
-
-// Waits until the node has left. Errors: as the other end says when it refuses; kLostPeers when
-// nobody answers, or the node has not left in time, which it may still do; kUsage as for enrol().
-Result<void> drain(Wire& wire, const DrainOptions& options, const Clock& clock);
 
 // What was decided of those that have asked a gate, on its way there. Any thread.
 class DrainAnswers {

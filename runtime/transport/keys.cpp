@@ -9,10 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 
+#include "runtime/base/bytes.h"
 #include "runtime/base/descriptor.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/utc_time.h"
@@ -161,16 +161,13 @@ std::string key_of_text(std::string_view text) {
 }
 
 std::string key_of_bytes(std::span<const std::uint8_t, kKeyBytes> bytes) {
-  return fmt::format("{:02x}", fmt::join(bytes, ""));
+  return hex_text(std::as_bytes(bytes));
 }
 
 std::array<std::uint8_t, kKeyBytes> bytes_of_key(std::string_view key) {
-  CHECK(is_key(key), "a key in digits");
   std::array<std::uint8_t, kKeyBytes> bytes{};
-  for (std::size_t i = 0; i < kKeyBytes; ++i) {
-    const char* const digits = key.data() + 2 * i;
-    (void)std::from_chars(digits, digits + 2, bytes[i], 16);
-  }
+  const bool read = is_key(key) && read_hex(key, std::as_writable_bytes(std::span(bytes)));
+  CHECK(read, "a key in digits");
   return bytes;
 }
 
@@ -188,15 +185,6 @@ Result<void> write_secret_key(const std::string& path, const KeyPair& keys) {
                                "public {}\nsecret {}\n",
                                keys.public_key, keys.secret_key),
                    0600);
-}
-
-Result<std::string> read_public_key(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, read_key_file(path, false));
-  ASSIGN_OR_RETURN(KeyPair keys, parse_keys(path, text));
-  if (!keys.secret_key.empty()) {
-    return usage(fmt::format("{}: this is a secret key; give the public one", path));
-  }
-  return std::move(keys.public_key);
 }
 
 Result<KeyPair> read_secret_key(const std::string& path) {

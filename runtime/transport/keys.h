@@ -64,11 +64,8 @@ Result<void> write_public_key(const std::string& path, const KeyPair& keys);
 // Mode 0600, both keys. Errors as above.
 Result<void> write_secret_key(const std::string& path, const KeyPair& keys);
 
-// Errors (kUsage) name file and line.
-Result<std::string> read_public_key(const std::string& path);
-
-// Reads a secret file. Refused (kUsage) besides when other users can read it, or when its two keys
-// do not belong together.
+// Reads a secret file. Errors (kUsage) name file and line, or say that other users can read it, or
+// that its two keys do not belong together.
 Result<KeyPair> read_secret_key(const std::string& path);
 
 // Errors (kUsage) name file and line; a key that stands there twice is one.

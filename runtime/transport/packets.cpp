@@ -8,7 +8,6 @@
 #include "runtime/base/error_fields.h"
 #include "runtime/base/fields.h"
 #include "runtime/base/utf8.h"
-#include "runtime/transport/node_name.h"
 #include "runtime/transport/wire_fields.h"
 
 namespace troupe::runtime {
@@ -28,6 +27,10 @@ void make_printable(std::string& text) { text = printable(text); }
 void make_printable(const std::string&) {}
 
 }  // namespace
+
+bool is_node_name(std::string_view text) {
+  return !text.empty() && text.size() <= kMostNodeName && printable(text) == text;
+}
 
 template <class Archive>
 void fields(Archive& archive, Like<Term> auto& term) {
@@ -235,23 +238,24 @@ constexpr std::size_t number_of() {
   }
 }
 
-void begin(WireWriter& out, std::size_t number, std::size_t values) {
-  CHECK(values < FieldReader::kMostValues, "more fields than a packet may have");
-  out.list(values + 1);
-  out.number(number);
+// Without the last actors, and their links, where a node has more of them than a packet takes.
+GraphAnswer fitting(GraphAnswer answer) {
+  auto& [actors, links] = answer.graph;
+  if (actors.size() > kMostEntries) actors.resize(kMostEntries);
+  std::erase_if(links, [count = actors.size()](const LinkWait& link) {
+    return link.from >= count || link.to >= count;
+  });
+  return answer;
 }
-
-Packet finish(WireWriter& out) { return {out.take_header(), out.take_attachments()}; }
 
 template <class Body>
 Packet pack_fields(const Body& body) {
   WireWriter out;
-  FieldCount count;
-  fields(count, body);
-  begin(out, number_of<Body>(), count.values);
-  FieldWriter writer(out);
-  fields(writer, body);
-  return finish(out);
+  write_list(out, [&](FieldWriter& writer) {
+    writer.number("", number_of<Body>());
+    fields(writer, body);
+  });
+  return {out.take_header(), out.take_attachments()};
 }
 
 // A Source is a packet with the reader that stands behind its number.
@@ -265,9 +269,7 @@ struct Source {
 template <class Body>
 Result<AnyPacket> read_packet(const Source& source) {
   Body body;
-  FieldReader reader(source.in, source.values);
-  fields(reader, body);
-  reader.finish(body);
+  read_values(source.in, source.values, body);
   if (!source.in.finished()) return Error{ErrorKind::kInternal, source.in.problem()};
   return AnyPacket(std::move(body));
 }
@@ -277,8 +279,7 @@ Result<AnyPacket> read_packet<Envelope>(const Source& source) {
   WireReader& in = source.in;
   Label label;
   if (source.values != kLabelFields + 1) in.fail("an envelope with missing or added fields");
-  FieldReader reader(in, kLabelFields);
-  fields(reader, label);
+  read_values(in, kLabelFields, label);
   if (label.payloads > source.packet.payloads.size()) in.fail("more payloads than there are");
   std::vector<Buffer> payloads(in.ok() ? label.payloads : 0);
   for (Buffer& payload : payloads) payload = in.attachment();
@@ -308,30 +309,21 @@ Result<AnyPacket> read_any(std::size_t place, const Source& source,
 
 }  // namespace
 
-Packet pack(const Hello& packet) { return pack_fields(packet); }
-Packet pack(const Welcome& packet) { return pack_fields(packet); }
-Packet pack(const Refusal& packet) { return pack_fields(packet); }
-Packet pack(const Account& packet) { return pack_fields(packet); }
-Packet pack(const Heartbeat& packet) { return pack_fields(packet); }
-Packet pack(const Bye& packet) { return pack_fields(packet); }
-Packet pack(const GraphRequest& packet) { return pack_fields(packet); }
-// Leaves out the last actors, with their links, where a node has more than a packet takes.
-Packet pack(const GraphAnswer& packet) {
-  GraphAnswer fitting = packet;
-  auto& [actors, links] = fitting.graph;
-  if (actors.size() > kMostEntries) actors.resize(kMostEntries);
-  std::erase_if(links, [count = actors.size()](const LinkWait& link) {
-    return link.from >= count || link.to >= count;
-  });
-  return pack_fields(fitting);
+Packet pack(const AnyPacket& packet) {
+  return std::visit(
+      [](const auto& body) {
+        using Body = std::remove_cvref_t<decltype(body)>;
+        if constexpr (std::same_as<Body, Envelope>) {
+          CHECK(false, "an envelope is packed with the types of messages");
+          return Packet();
+        } else if constexpr (std::same_as<Body, GraphAnswer>) {
+          return pack_fields(fitting(body));
+        } else {
+          return pack_fields(body);
+        }
+      },
+      packet);
 }
-Packet pack(const Enrolment& packet) { return pack_fields(packet); }
-Packet pack(const Invitation& packet) { return pack_fields(packet); }
-Packet pack(const Directory& packet) { return pack_fields(packet); }
-Packet pack(const DirectoryHeard& packet) { return pack_fields(packet); }
-Packet pack(const DrainRequest& packet) { return pack_fields(packet); }
-Packet pack(const Drained& packet) { return pack_fields(packet); }
-Packet pack(const NotNow& packet) { return pack_fields(packet); }
 
 Packet pack(const Envelope& envelope, const WireTypes& types) {
   const std::span<const Buffer> payloads = envelope.message.payloads();
@@ -344,18 +336,19 @@ Packet pack(const Envelope& envelope, const WireTypes& types) {
               payloads.size()};
   if (envelope.cause) label.back = Return{*envelope.cause, envelope.received};
   WireWriter out;
-  begin(out, number_of<Envelope>(), kLabelFields + 1);
+  out.list(1 + kLabelFields + 1);
+  out.number(number_of<Envelope>());
   FieldWriter writer(out);
-  fields(writer, label);
+  writer.inlined(label);
   for (const Buffer& payload : payloads) out.attach(payload);
   types.pack(envelope.message, out);
-  return finish(out);
+  return {out.take_header(), out.take_attachments()};
 }
 
 Result<AnyPacket> unpack(const Packet& packet, const WireTypes& types) {
   constexpr std::size_t kKinds = std::variant_size_v<AnyPacket>;
   WireReader in(packet.header.bytes(), packet.payloads);
-  const std::size_t values = in.list_up_to(FieldReader::kMostValues);
+  const std::size_t values = in.list_up_to(kMostValues);
   const std::uint64_t number = in.number(kKinds);
   if (in.ok() && (values == 0 || number == 0)) in.fail("a packet of no kind");
   if (!in.ok()) return Error{ErrorKind::kInternal, in.problem()};

@@ -18,6 +18,12 @@
 
 namespace troupe::runtime {
 
+// 1 to kMostNodeName bytes of UTF-8 without control characters: the name of a node as it goes from
+// one process to another. A connection on which a longer one is said is cut; of others control
+// characters are replaced before anybody sees them.
+inline constexpr std::size_t kMostNodeName = 256;
+bool is_node_name(std::string_view text);
+
 // Per lane: packets with a sequence number that have arrived, ever.
 using LaneCounts = std::array<std::uint64_t, kLanes>;
 
@@ -159,21 +165,8 @@ using AnyPacket = std::variant<Hello, Welcome, Refusal, Account, Heartbeat, Bye,
                                GraphAnswer, Enrolment, Invitation, Envelope, Directory,
                                DirectoryHeard, DrainRequest, Drained, NotNow>;
 
-Packet pack(const Hello& hello);
-Packet pack(const Welcome& welcome);
-Packet pack(const Refusal& refusal);
-Packet pack(const Account& account);
-Packet pack(const Heartbeat& heartbeat);
-Packet pack(const Bye& bye);
-Packet pack(const GraphRequest& request);
-Packet pack(const GraphAnswer& answer);
-Packet pack(const Enrolment& enrolment);
-Packet pack(const Invitation& invitation);
-Packet pack(const Directory& directory);
-Packet pack(const DirectoryHeard& heard);
-Packet pack(const DrainRequest& request);
-Packet pack(const Drained& drained);
-Packet pack(const NotNow& answer);
+// Any but an Envelope.
+Packet pack(const AnyPacket& packet);
 // The message stays as it is; its payloads are shared.
 Packet pack(const Envelope& envelope, const WireTypes& types);
 

@@ -89,6 +89,7 @@ SharedSender::SharedSender(std::shared_ptr<SharedMapping> mapping, Descriptor fi
   for (std::uint32_t slot = kSlots; slot > 0; --slot) free_slots_.push_back(slot - 1);
 }
 
+// Neighbours that are free become one range again.
 void SharedSender::give_back(const Range& range) {
   free_slots_.push_back(range.slot);
   auto here = free_.emplace(range.offset, range.bytes).first;
@@ -120,6 +121,7 @@ void SharedSender::reclaim(std::size_t most) {
   }
 }
 
+// First fit. What is left of the range stays free.
 std::optional<SharedSender::Range> SharedSender::find(std::uint64_t bytes) {
   if (free_slots_.empty()) return std::nullopt;
   for (auto range = free_.begin(); range != free_.end(); ++range) {

@@ -30,42 +30,48 @@
 
 namespace troupe::runtime {
 
-// An archive that counts: how many values the list of a struct has.
-class FieldCount {
- public:
-  std::size_t values = 0;
-
-  void number(auto&&...) { ++values; }
-  void integer(auto&&...) { ++values; }
-  void real(auto&&...) { ++values; }
-  void flag(auto&&...) { ++values; }
-  void time(auto&&...) { ++values; }
-  void hash(auto&&...) { ++values; }
-  void choice(auto&&...) { ++values; }
-  void perhaps_choice(auto&&...) { ++values; }
-  void text(auto&&...) { ++values; }
-  void prose(auto&&...) { ++values; }
-  void words(auto&&...) { ++values; }
-  void converted(auto&&...) { ++values; }
-  void object(auto&&...) { ++values; }
-  void list(auto&&...) { ++values; }
-  void first(auto&&...) { ++values; }
-  void all(auto&&...) { ++values; }
-  void perhaps(auto&&...) { ++values; }
-  void shared(auto&&...) { ++values; }
+// The call for an element of a list that names no other: a number or a struct.
+struct ElementCall {
   template <class T>
-  void inlined(const std::shared_ptr<const T>& pointer) {
-    CHECK(pointer != nullptr, "a message without what it is about");
-    fields(*this, *pointer);
+  void operator()(auto&& archive, T& value) const {
+    if constexpr (std::unsigned_integral<std::remove_const_t<T>>) {
+      archive.number("", value);
+    } else {
+      archive.object("", value);
+    }
   }
-  template <class Struct>
-  void inlined(const Struct& value) {
-    fields(*this, value);
-  }
-  void last(std::string_view, const auto& pointer) { values += pointer != nullptr ? 1 : 0; }
-  void floats(auto&&...) {}
-  void attached(auto&&...) {}
 };
+
+// No struct has more values.
+inline constexpr std::size_t kMostValues = 64;
+
+// A struct, or the one that a pointer leads to.
+template <class Struct>
+const Struct& held(const Struct& value) {
+  return value;
+}
+template <class Struct>
+const Struct& held(const std::shared_ptr<const Struct>& pointer) {
+  CHECK(pointer != nullptr, "a message without what it is about");
+  return *pointer;
+}
+
+// A place that is read into: the value itself, or what an optional or a pointer holds from now on.
+template <class T>
+T& place_in(T& value) {
+  return value;
+}
+template <class T>
+T& place_in(std::optional<T>& value) {
+  return value.emplace();
+}
+template <class T>
+T& place_in(std::shared_ptr<const T>& pointer) {
+  auto made = std::make_shared<T>();
+  T& place = *made;
+  pointer = std::move(made);
+  return place;
+}
 
 // Never fails: see WireWriter. CHECKs that lists have no more than they may.
 class FieldWriter {
@@ -73,94 +79,80 @@ class FieldWriter {
   explicit FieldWriter(WireWriter& out) : out_(out) {}
 
   void number(std::string_view, std::unsigned_integral auto value, std::uint64_t = 0) {
-    out_.number(value);
+    next().number(value);
   }
   void integer(std::string_view, std::signed_integral auto value, std::int64_t = 0,
                std::int64_t = 0) {
-    out_.integer(value);
+    next().integer(value);
   }
-  void real(std::string_view, double value) { out_.real(value); }
-  void flag(std::string_view, bool value) { out_.flag(value); }
-  void time(std::string_view, Duration value) { out_.integer(value.count()); }
-  void hash(std::string_view, const Hash128& value) { out_.hash(value); }
+  void real(std::string_view, double value) { next().real(value); }
+  void flag(std::string_view, bool value) { next().flag(value); }
+  void time(std::string_view, Duration value) { next().integer(value.count()); }
+  void hash(std::string_view, const Hash128& value) { next().hash(value); }
   template <class Enum>
   void choice(std::string_view, Enum value, Enum) {
-    out_.number(static_cast<std::uint64_t>(value));
+    next().number(static_cast<std::uint64_t>(value));
   }
   template <class Enum>
   void perhaps_choice(std::string_view, std::optional<Enum> value, Enum) {
-    out_.number(value ? 1 + static_cast<std::uint64_t>(*value) : 0);
+    next().number(value ? 1 + static_cast<std::uint64_t>(*value) : 0);
   }
-  void text(std::string_view, std::string_view value, std::size_t) { out_.text(value); }
+  void text(std::string_view, std::string_view value, std::size_t) { next().text(value); }
   void prose(std::string_view, std::string_view value, std::size_t most) {
-    out_.text(value.substr(0, most));
+    next().text(value.substr(0, most));
   }
-  void words(std::string_view, std::string_view value, std::size_t) { out_.text(value); }
+  void words(std::string_view, std::string_view value, std::size_t) { next().text(value); }
   void converted(std::string_view, const auto& value, std::size_t, auto to_text, auto) {
-    out_.text(to_text(value));
+    next().text(to_text(value));
   }
-  template <class Struct>
-  void object(std::string_view, const Struct& value);
-  template <class T>
-  void list(std::string_view name, const std::vector<T>& values, std::size_t most) {
-    list(name, values, most, [](auto& archive, auto& value) { archive.element(value); });
-  }
-  template <class T>
-  void list(std::string_view name, const std::vector<T>& values, std::size_t most, auto each) {
+  void object(std::string_view, const auto& value);
+  template <class T, class Each = ElementCall>
+  void list(std::string_view name, const std::vector<T>& values, std::size_t most, Each each = {}) {
     CHECK(values.size() <= most, name);
-    out_.list(values.size());
-    for (const T& value : values) each(*this, value);
+    next().list(values.size());
+    FieldWriter elements(out_);
+    for (const T& value : values) each(elements, value);
   }
   template <class T>
   void first(std::string_view, const std::vector<T>& values, std::size_t most) {
     const std::size_t count = std::min(values.size(), most);
-    out_.list(count);
-    for (std::size_t i = 0; i < count; ++i) element(values[i]);
+    next().list(count);
+    FieldWriter elements(out_);
+    for (std::size_t i = 0; i < count; ++i) ElementCall()(elements, values[i]);
   }
   template <std::size_t kCount>
   void all(std::string_view, const std::array<std::uint64_t, kCount>& values) {
-    out_.list(kCount);
+    next().list(kCount);
     for (const std::uint64_t value : values) out_.number(value);
   }
-  void perhaps(std::string_view, const auto& value) { value ? element(*value) : out_.none(); }
-  void shared(std::string_view name, const auto& pointer) {
-    CHECK(pointer != nullptr, name);
-    element(*pointer);
+  void perhaps(std::string_view, const auto& value) {
+    value ? ElementCall()(*this, *value) : next().none();
   }
-  template <class T>
-  void inlined(const std::shared_ptr<const T>& pointer) {
-    fields(*this, *pointer);
-  }
-  template <class Struct>
-  void inlined(const Struct& value) {
-    fields(*this, value);
-  }
+  void inlined(const auto& value) { fields(*this, held(value)); }
   void last(std::string_view, const auto& pointer) {
-    if (pointer != nullptr) element(*pointer);
+    if (pointer != nullptr) object("", *pointer);
   }
   void floats(std::string_view, const std::vector<float>& values) {
     out_.attach(Buffer::copy_of(std::as_bytes(std::span(values))));
   }
   void attached(std::string_view, const Buffer& buffer) { out_.attach(buffer); }
 
-  // Writes one element of a list.
-  void element(const auto& value) {
-    if constexpr (std::unsigned_integral<std::remove_cvref_t<decltype(value)>>) {
-      out_.number(value);
-    } else {
-      object("", value);
-    }
-  }
+  // That were written so far. Attachments are no values, and neither is what stands within one.
+  std::size_t values() const { return values_; }
 
  private:
+  WireWriter& next() {
+    ++values_;
+    return out_;
+  }
+
   WireWriter& out_;
+  std::size_t values_ = 0;
 };
 
 // Fails the reader (WireReader::fail) where a value is not what the list of fields says.
 class FieldReader {
  public:
-  // No struct has more values.
-  static constexpr std::size_t kMostValues = 64;
   static constexpr std::size_t kElement = SIZE_MAX;
 
   // `values`: that the struct has in the packet, or kElement for the one value of an element.
@@ -212,15 +204,10 @@ class FieldReader {
     if (made) value = *made;
     if (in_.ok() && !made) in_.fail(fmt::format("no {} stands", name));
   }
-  template <class Struct>
-  void object(std::string_view, Struct& value);
-  template <class T>
-  void list(std::string_view name, std::vector<T>& values, std::size_t most) {
-    list(name, values, most, [](auto& archive, auto& value) { archive.element(value); });
-  }
+  void object(std::string_view, auto& value);
   // One by one: what is said to follow costs nothing before it has come.
-  template <class T>
-  void list(std::string_view, std::vector<T>& values, std::size_t most, auto each) {
+  template <class T, class Each = ElementCall>
+  void list(std::string_view, std::vector<T>& values, std::size_t most, Each each = {}) {
     if (!take()) return;
     const std::size_t count = in_.list_up_to(most);
     if constexpr (std::is_arithmetic_v<T>) values.reserve(count);
@@ -237,34 +224,17 @@ class FieldReader {
     in_.list(kCount);
     for (std::uint64_t& value : values) value = in_.number();
   }
-  template <class T>
-  void perhaps(std::string_view, std::optional<T>& value) {
-    if (!take() || !in_.present()) return;
-    FieldReader(in_, kElement).element(value.emplace());
+  void perhaps(std::string_view, auto& value) {
+    if (take() && in_.present()) ElementCall()(FieldReader(in_, kElement), place_in(value));
   }
-  template <class T>
-  void perhaps(std::string_view name, std::shared_ptr<const T>& pointer) {
-    if (take() && in_.present()) read_shared(name, pointer);
+  void inlined(auto& value) {
+    auto& place = place_in(value);
+    fields(*this, place);
+    const char* const fault = in_.ok() ? fault_in(place) : nullptr;
+    if (fault != nullptr) in_.fail(fault);
   }
-  template <class T>
-  void shared(std::string_view name, std::shared_ptr<const T>& pointer) {
-    if (take()) read_shared(name, pointer);
-  }
-  template <class T>
-  void inlined(std::shared_ptr<const T>& pointer) {
-    auto made = std::make_shared<T>();
-    fields(*this, *made);
-    check(*made);
-    pointer = std::move(made);
-  }
-  template <class Struct>
-  void inlined(Struct& value) {
-    fields(*this, value);
-    check(value);
-  }
-  template <class T>
-  void last(std::string_view name, std::shared_ptr<const T>& pointer) {
-    if (left_ > 0 && take()) read_shared(name, pointer);
+  void last(std::string_view name, auto& pointer) {
+    if (left_ > 0) object(name, pointer);
   }
   void floats(std::string_view, std::vector<float>& values) {
     const Buffer frame = in_.attachment();
@@ -275,20 +245,8 @@ class FieldReader {
   }
   void attached(std::string_view, Buffer& buffer) { buffer = in_.attachment(); }
 
-  void element(auto& value) {
-    if constexpr (std::unsigned_integral<std::remove_cvref_t<decltype(value)>>) {
-      number("", value);
-    } else {
-      object("", value);
-    }
-  }
-
-  // After all fields: nothing may be left, and the struct is sound.
-  template <class Struct>
-  void finish(const Struct& value) {
-    if (left_ > 0) in_.fail("it has more fields than are known");
-    check(value);
-  }
+  // That have not been read.
+  std::size_t left() const { return left_; }
 
  private:
   bool take() {
@@ -296,52 +254,47 @@ class FieldReader {
     if (left_ != kElement && left_ > 0) --left_;
     return in_.ok();
   }
-  template <class Struct>
-  void check(const Struct& value) {
-    if constexpr (requires { fault_of(value); }) {
-      if (!in_.ok()) return;
-      if (const char* const fault = fault_of(value)) in_.fail(fault);
-    }
-  }
-  template <class T>
-  void read_shared(std::string_view name, std::shared_ptr<const T>& pointer) {
-    auto made = std::make_shared<T>();
-    FieldReader element(in_, kElement);
-    element.object(name, *made);
-    pointer = std::move(made);
-  }
 
   WireReader& in_;
   std::size_t left_;
 };
 
+// Writes a list of the values that `write` writes, with the FieldWriter that it is given.
+void write_list(WireWriter& out, auto write) {
+  const std::size_t begin = out.begin_list();
+  FieldWriter writer(out);
+  write(writer);
+  CHECK(writer.values() <= kMostValues, "more fields than a struct may have");
+  out.end_list(begin, writer.values());
+}
+
 // As one value.
 template <class Struct>
 void write_fields(WireWriter& out, const Struct& value) {
-  FieldCount count;
-  fields(count, value);
-  CHECK(count.values <= FieldReader::kMostValues, "more fields than a struct may have");
-  out.list(count.values);
-  FieldWriter writer(out);
-  fields(writer, value);
+  write_list(out, [&](FieldWriter& writer) { fields(writer, value); });
+}
+
+// Reads a struct of so many values that stand next: all of them, and a sound one.
+template <class Struct>
+void read_values(WireReader& in, std::size_t values, Struct& value) {
+  FieldReader reader(in, values);
+  reader.inlined(value);
+  if (reader.left() > 0) in.fail("it has more fields than are known");
 }
 
 // Reads the same value; in.problem() says what is wrong with it.
 template <class Struct>
 void read_fields(WireReader& in, Struct& value) {
-  FieldReader reader(in, in.list_up_to(FieldReader::kMostValues));
-  fields(reader, value);
-  reader.finish(value);
+  read_values(in, in.list_up_to(kMostValues), value);
 }
 
-template <class Struct>
-void FieldWriter::object(std::string_view, const Struct& value) {
-  write_fields(out_, value);
+void FieldWriter::object(std::string_view, const auto& value) {
+  ++values_;
+  write_fields(out_, held(value));
 }
 
-template <class Struct>
-void FieldReader::object(std::string_view, Struct& value) {
-  if (take()) read_fields(in_, value);
+void FieldReader::object(std::string_view, auto& value) {
+  if (take()) read_fields(in_, place_in(value));
 }
 
 }  // namespace troupe::runtime

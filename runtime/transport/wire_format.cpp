@@ -16,6 +16,8 @@ namespace troupe::runtime {
 namespace {
 
 constexpr std::uint8_t kFloat64 = 0xcb;
+constexpr std::uint8_t kShortList = 0x90;  // and the length, up to 15
+constexpr std::uint8_t kList16 = 0xdc;
 constexpr std::size_t kHashBytes = 16;
 
 // What the lead bytes 0xc0 to 0xdf say: the kind, and how many bytes its number or length takes.
@@ -37,6 +39,28 @@ WireWriter::~WireWriter() = default;
 void WireWriter::list(std::size_t count) {
   CHECK(count <= Packet::kMostHeaderBytes, "a list that no header can hold");
   packer_->out.pack_array(static_cast<std::uint32_t>(count));
+}
+
+std::size_t WireWriter::begin_list() {
+  const std::size_t begin = packer_->bytes.size();
+  const char lead = static_cast<char>(kShortList);
+  packer_->bytes.write(&lead, 1);
+  return begin;
+}
+
+// Hardly any list is so long that its values have to make room for two more bytes of its length.
+void WireWriter::end_list(std::size_t begin, std::size_t count) {
+  CHECK(count <= UINT16_MAX, "a list that is too long");
+  msgpack::sbuffer& bytes = packer_->bytes;
+  if (count < 16) {
+    bytes.data()[begin] = static_cast<char>(kShortList | count);
+    return;
+  }
+  const auto length = to_big_endian(static_cast<std::uint16_t>(count));
+  bytes.write(reinterpret_cast<const char*>(length.data()), length.size());
+  char* const lead = bytes.data() + begin;
+  std::rotate(lead + 1, bytes.data() + bytes.size() - length.size(), bytes.data() + bytes.size());
+  *lead = static_cast<char>(kList16);
 }
 
 void WireWriter::number(std::uint64_t value) { packer_->out.pack_uint64(value); }

@@ -40,6 +40,10 @@ class WireWriter {
   WireWriter& operator=(const WireWriter&) = delete;
 
   void list(std::size_t count);  // the next so many values are one
+  // A list whose length is not known yet. begin_list() returns where it begins, and end_list() is
+  // told that and how many values have been written since. CHECKs that they are under 65536.
+  std::size_t begin_list();
+  void end_list(std::size_t begin, std::size_t count);
   void number(std::uint64_t value);
   void integer(std::int64_t value);
   void real(double value);  // all bits, also of a NaN

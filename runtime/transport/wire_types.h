@@ -60,31 +60,23 @@ class WireTypes {
 };
 
 template <class Body>
-void pack_body(WireWriter& out, const Message& message) {
-  write_fields(out, *message.as<Body>());
-}
-
-template <class Body>
-Message unpack_body(WireReader& in, std::vector<Buffer> payloads,
-                    const WireTypes::Fault<Body>& fault) {
-  Body body{};
-  read_fields(in, body);
-  if constexpr (requires { fault_of(body, std::span<const Buffer>(payloads)); }) {
-    const char* const wrong = fault_of(body, std::span<const Buffer>(payloads));
-    if (in.ok() && wrong != nullptr) in.fail(wrong);
-  }
-  if (in.ok() && fault) {
-    if (const std::string wrong = fault(body); !wrong.empty()) in.fail(wrong);
-  }
-  return in.ok() ? Message::of(std::move(body), std::move(payloads)) : Message();
-}
-
-template <class Body>
 void WireTypes::add(Fault<Body> fault) {
-  add_type(Body::kName, {pack_body<Body>,
-                         [fault = std::move(fault)](WireReader& in, std::vector<Buffer> payloads) {
-                           return unpack_body<Body>(in, std::move(payloads), fault);
-                         }});
+  const auto unpack = [fault = std::move(fault)](WireReader& in, std::vector<Buffer> payloads) {
+    Body body{};
+    read_fields(in, body);
+    if constexpr (requires { fault_of(body, std::span<const Buffer>(payloads)); }) {
+      const char* const wrong = fault_of(body, std::span<const Buffer>(payloads));
+      if (in.ok() && wrong != nullptr) in.fail(wrong);
+    }
+    if (in.ok() && fault) {
+      if (const std::string wrong = fault(body); !wrong.empty()) in.fail(wrong);
+    }
+    return in.ok() ? Message::of(std::move(body), std::move(payloads)) : Message();
+  };
+  const auto pack = [](WireWriter& out, const Message& message) {
+    write_fields(out, *message.as<Body>());
+  };
+  add_type(Body::kName, {pack, unpack});
 }
 
 }  // namespace troupe::runtime

@@ -118,15 +118,13 @@ void ZmqDialer::end(std::string why, ErrorKind kind) {
   sink_.disconnected(id_, {kind, std::move(why)});
 }
 
-// Ends an open connection whose peer has sent `wrong`, and tells the peer. The sockets stay for a
-// while: if one were gone, the peer might see that first.
-void ZmqDialer::accuse(const std::string& wrong, TimePoint now) {
-  sink_.dropped();
-  const Buffer frames[] = {write_refuse(fmt::format("this end sent {}", wrong))};
+// The sockets stay for a while: if one were gone, the peer might see that first.
+void ZmqDialer::accuse(const ZmqTraffic::End& end, TimePoint now) {
+  const Buffer frames[] = {write_refuse(end.accusation)};
   socket(SocketId::kControl).send({}, frames);
   state_ = State::kAccusing;
   deadline_ = now + options_.linger;
-  sink_.disconnected(id_, {ErrorKind::kLostPeers, fmt::format("the other end sent {}", wrong)});
+  sink_.disconnected(id_, {ErrorKind::kLostPeers, end.why});
 }
 
 void ZmqDialer::ignore_all(TimePoint now) {
@@ -182,6 +180,8 @@ bool ZmqDialer::read_events(SocketId id, TimePoint now) {
   return true;
 }
 
+// While it attaches, a lost socket ends the attempt and not the dial. Once the connection is open
+// it ends that, unless the other end has said goodbye on this socket.
 bool ZmqDialer::socket_failed(SocketId id, ZmqEvent::What what, TimePoint now) {
   // A refusal may stand on the control socket, before the other end hung up.
   if (state_ == State::kAttaching && what == ZmqEvent::What::kDisconnected) read_answer();
@@ -278,34 +278,20 @@ void ZmqDialer::read_answer() {
   }
 }
 
-bool ZmqDialer::read_socket(SocketId id, int most, TimePoint now) {
-  std::vector<Buffer> frames;
-  for (int i = 0; i < most && socket(id).receive(frames); ++i) {
-    if (!frames.empty() && kind_of(frames[0].bytes()) == FrameKind::kRefuse) {
-      end(fmt::format("the other end refused the connection: {}", read_refuse(frames[0].bytes())));
-      return false;
-    }
-    const bool first_bye = !traffic_->any_bye();
-    const std::string wrong = traffic_->take(id_, id, frames);
-    if (!wrong.empty()) {
-      accuse(wrong, now);
-      return false;
-    }
-    if (traffic_->all_byes()) {
-      end("the other end closed the connection");
-      return false;
-    }
-    if (first_bye && traffic_->any_bye()) deadline_ = now + options_.linger;
-  }
-  return true;
-}
-
+// All of control is read each time, and only some data, so that much data never stands before
+// control.
 void ZmqDialer::read_open(bool everything, TimePoint now) {
+  std::vector<Buffer> frames;
   for (const SocketId id : {SocketId::kControl, SocketId::kData}) {
     if (!everything && !socket(id).readable()) continue;
     const int most = everything || id == SocketId::kControl ? kManyMessages : kFewMessages;
-    if (!read_socket(id, most, now)) return;
+    for (int i = 0; i < most && socket(id).receive(frames); ++i) {
+      const auto ended = traffic_->take(id_, id, frames, now);
+      if (!ended) continue;
+      return ended->accusation.empty() ? end(ended->why) : accuse(*ended, now);
+    }
   }
+  deadline_ = traffic_->parting_by();
 }
 
 ZmqTraffic::Out ZmqDialer::out() {

@@ -82,7 +82,7 @@ class ZmqDialer {
   // For good; the sink is told.
   void end(std::string why, ErrorKind kind = ErrorKind::kLostPeers);
   // For good, and the peer is told what it did wrong.
-  void accuse(const std::string& wrong, TimePoint now);
+  void accuse(const ZmqTraffic::End& end, TimePoint now);
   // Reads and forgets, until the peer had its time.
   void ignore_all(TimePoint now);
   // What a monitor told. False: the sockets are gone.
@@ -93,8 +93,6 @@ class ZmqDialer {
   void attach(SocketId id);
   // The answer to the attaches, on control.
   void read_answer();
-  // False: the connection has ended.
-  bool read_socket(SocketId id, int most, TimePoint now);
   // Some of each socket; everything, before the connection's end is told.
   void read_open(bool everything, TimePoint now);
   ZmqSocket& socket(SocketId id) { return *sockets_[static_cast<std::size_t>(id)]; }

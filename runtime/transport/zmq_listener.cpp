@@ -157,6 +157,7 @@ void ZmqListener::read_events(Router& router) {
   }
 }
 
+// The first frame is the route, by which a message is told apart before anything in it is read.
 bool ZmqListener::read_message(SocketId id, TimePoint now) {
   if (!router(id).socket->receive(frames_)) return false;
   const auto route = Route::from_text(frames_[0].bytes());
@@ -195,10 +196,10 @@ void ZmqListener::take_attach(const Route& route, std::span<const std::byte> fra
   if (peer == connections_.end()) {
     if (connections_.size() - tokens_.size() >= kMostUnopened) return sink_.dropped();
     const ConnectionInfo info{false, origin.address, origin.key, origin.key_expired};
-    const TimePoint deadline = now + options_.attach_within;
+    const TimePoint open_by = now + options_.attach_within;
     peer = connections_
                .emplace(route.token,
-                        Connection{{}, info, {}, {}, deadline, ZmqTraffic(options_, sink_)})
+                        Connection{{}, info, {}, {}, open_by, ZmqTraffic(options_, sink_)})
                .first;
   }
   Connection& state = peer->second;
@@ -239,19 +240,10 @@ void ZmqListener::take_of_peer(Connections::iterator peer, SocketId id, std::spa
                                TimePoint now) {
   Connection& state = peer->second;
   if (state.id.number == 0) return sink_.dropped();
-  if (!frames.empty() && kind_of(frames[0].bytes()) == FrameKind::kRefuse) {
-    return end(peer, fmt::format("the other end refused the connection: {}",
-                                 read_refuse(frames[0].bytes())));
-  }
-  const bool first_bye = !state.traffic.any_bye();
-  const std::string wrong = state.traffic.take(state.id, id, frames);
-  if (!wrong.empty()) {
-    sink_.dropped();
-    refuse({peer->first, SocketId::kControl}, fmt::format("this end sent {}", wrong));
-    return end(peer, fmt::format("the other end sent {}", wrong));
-  }
-  if (state.traffic.all_byes()) return end(peer, "the other end closed the connection");
-  if (first_bye && state.traffic.any_bye()) state.deadline = now + options_.linger;
+  const auto ended = state.traffic.take(state.id, id, frames, now);
+  if (!ended) return;
+  if (!ended->accusation.empty()) refuse({peer->first, SocketId::kControl}, ended->accusation);
+  end(peer, ended->why);
 }
 
 void ZmqListener::refuse(const Route& route, std::string_view why) {
@@ -282,17 +274,13 @@ void ZmqListener::end_lost(TimePoint now) {
 void ZmqListener::end_late(TimePoint now) {
   for (auto peer = connections_.begin(); peer != connections_.end();) {
     const auto here = peer++;
-    const bool opening = here->second.id.number == 0;
-    if (now < here->second.deadline || !(opening || here->second.traffic.any_bye())) continue;
-    end(here, "the other end closed the connection");
+    if (now >= here->second.deadline()) end(here, "the other end closed the connection");
   }
 }
 
 TimePoint ZmqListener::next_deadline() const {
   TimePoint next = TimePoint::max();
-  for (const auto& [token, peer] : connections_) {
-    if (peer.id.number == 0 || peer.traffic.any_bye()) next = std::min(next, peer.deadline);
-  }
+  for (const auto& [token, peer] : connections_) next = std::min(next, peer.deadline());
   return next;
 }
 

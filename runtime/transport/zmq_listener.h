@@ -55,9 +55,11 @@ class ZmqListener {
     ConnectionId id;  // 0 until it is open
     ConnectionInfo info;
     std::array<bool, kSockets> attached{};
-    SharedOffer offer;     // of the peer
-    TimePoint deadline{};  // for opening, and for the second goodbye
+    SharedOffer offer;  // of the peer
+    TimePoint open_by{};
     ZmqTraffic traffic;
+    // For opening, and then for the second goodbye.
+    TimePoint deadline() const { return id.number == 0 ? open_by : traffic.parting_by(); }
   };
   struct Router {
     std::unique_ptr<ZmqSocket> socket;

@@ -8,6 +8,7 @@
 
 namespace troupe::runtime {
 
+// How each payload travels is decided first, since the packet's message says so; chunks come last.
 std::uint64_t cut(const Packet& packet, Lane lane, SharedSender* shared,
                   std::size_t shared_from_bytes,
                   const std::function<void(std::span<const Buffer> frames)>& out) {
@@ -57,6 +58,7 @@ std::string PacketAssembler::take(std::span<Buffer> frames, const SharedReceiver
                                                          : take_packet(frames, shared);
 }
 
+// Payloads that come in chunks are noted, the last one first, and the packet waits for them.
 std::string PacketAssembler::take_packet(std::span<Buffer> frames, const SharedReceiver* shared) {
   std::optional<PacketFrame> frame = read_packet(frames[0]);
   if (!frame) return "a damaged packet";

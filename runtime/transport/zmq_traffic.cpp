@@ -1,13 +1,36 @@
 #include "runtime/transport/zmq_traffic.h"
 
+#include <fmt/format.h>
+
+#include "runtime/base/overloaded.h"
+
 namespace troupe::runtime {
+
+void ZmqSink::tell(WireEvents& driver) {
+  while (!happened_.empty()) {
+    Event event = std::move(happened_.front());
+    happened_.pop_front();
+    const ConnectionId id = event.id;
+    if (!known_.contains(id)) continue;
+    std::visit(Overloaded{[&](const ConnectionInfo& info) { driver.connected(id, info); },
+                          [&](Arrived& arrived) {
+                            driver.arrived(id, arrived.lane, std::move(arrived.packet));
+                          },
+                          [&](Arriving) { driver.arriving(id); },
+                          [&](const Error& why) {
+                            known_.erase(id);
+                            driver.disconnected(id, why);
+                          }},
+               event.what);
+  }
+}
 
 ZmqTraffic::ZmqTraffic(const ZmqWireOptions& options, ZmqSink& sink)
     : options_(options),
       sink_(sink),
-      lanes_{PacketAssembler(Lane::kControl, sink.memory()),
-             PacketAssembler(Lane::kData, sink.memory()),
-             PacketAssembler(Lane::kMetrics, sink.memory())} {
+      lanes_{PacketAssembler(Lane::kControl, sink.memory),
+             PacketAssembler(Lane::kData, sink.memory),
+             PacketAssembler(Lane::kMetrics, sink.memory)} {
   if (!options.shared_memory) return;
   auto made = SharedSender::create(options.shared_bytes, random_token());
   if (made.ok()) {
@@ -41,7 +64,8 @@ void ZmqTraffic::peer_sees_offer(bool sees) {
 void ZmqTraffic::send(Lane lane, const Packet& packet, const Out& out) {
   const auto on_socket = [&](std::span<const Buffer> frames) { out(socket_of(lane), frames); };
   SharedSender* shared = peer_sees_ours_ ? ours_.get() : nullptr;
-  sink_.payload_shared(cut(packet, lane, shared, options_.shared_from_bytes, on_socket));
+  sink_.counters.payloads_shared +=
+      cut(packet, lane, shared, options_.shared_from_bytes, on_socket);
 }
 
 void ZmqTraffic::say_bye(const Out& out) const {
@@ -50,7 +74,26 @@ void ZmqTraffic::say_bye(const Out& out) const {
   out(SocketId::kData, bye);
 }
 
-std::string ZmqTraffic::take(ConnectionId id, SocketId socket, std::span<Buffer> frames) {
+std::optional<ZmqTraffic::End> ZmqTraffic::take(ConnectionId id, SocketId socket,
+                                                std::span<Buffer> frames, TimePoint now) {
+  if (!frames.empty() && kind_of(frames[0].bytes()) == FrameKind::kRefuse) {
+    return End{
+        fmt::format("the other end refused the connection: {}", read_refuse(frames[0].bytes())),
+        ""};
+  }
+  if (const std::string wrong = read(id, socket, frames); !wrong.empty()) {
+    sink_.dropped();
+    return End{fmt::format("the other end sent {}", wrong), fmt::format("this end sent {}", wrong)};
+  }
+  if (byes_[0] && byes_[1]) return End{"the other end closed the connection", ""};
+  // The first one sets the time for the other.
+  if ((byes_[0] || byes_[1]) && parting_by_ == TimePoint::max()) {
+    parting_by_ = now + options_.linger;
+  }
+  return std::nullopt;
+}
+
+std::string ZmqTraffic::read(ConnectionId id, SocketId socket, std::span<Buffer> frames) {
   if (frames.empty()) return "a message of too many frames";
   if (said_bye(socket)) return "a message after its goodbye";
   const auto kind = kind_of(frames[0].bytes());
@@ -67,7 +110,7 @@ std::string ZmqTraffic::take(ConnectionId id, SocketId socket, std::span<Buffer>
   if (kind != FrameKind::kPacket && kind != FrameKind::kChunk) return "a message of another kind";
   const Lane lane = lane_of(frames[0].bytes());
   if (socket_of(lane) != socket) return "a message of another lane";
-  PacketAssembler& assembler = lanes_[static_cast<std::size_t>(lane)];
+  PacketAssembler& assembler = lanes_[index_of(lane)];
   if (std::string wrong = assembler.take(frames, theirs_.get()); !wrong.empty()) return wrong;
   if (auto packet = assembler.next()) {
     sink_.arrived(id, lane, std::move(*packet));

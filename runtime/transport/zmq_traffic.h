@@ -5,10 +5,14 @@
 // take(). Each lane is put together by itself.
 
 #include <array>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <variant>
 
 #include "runtime/transport/shared_payload.h"
 #include "runtime/transport/wire.h"
@@ -18,23 +22,52 @@
 
 namespace troupe::runtime {
 
-// Where connections report to, and what they have in common: the wire, which outlives them. Called
-// on the wire's thread, from within serve() and the like; nothing here calls back.
+// Where connections report to, and what they have in common: it outlives them. What has happened is
+// kept until the driver is told, since the driver may close what it hears of. The wire's thread.
 class ZmqSink {
  public:
-  virtual ~ZmqSink() = default;
-  // Never given before.
-  virtual ConnectionId next_id() = 0;
-  // As WireEvents has them: connected() once, then arrived(), then disconnected() once.
-  virtual void connected(ConnectionId connection, ConnectionInfo info) = 0;
-  virtual void arrived(ConnectionId connection, Lane lane, Packet packet) = 0;
-  virtual void arriving(ConnectionId connection) = 0;
-  virtual void disconnected(ConnectionId connection, Error why) = 0;
-  // A message of an unidentified connection, or a damaged one.
-  virtual void dropped() = 0;
-  virtual void payload_shared(std::uint64_t count) = 0;
+  ZmqWireCounters counters;
   // For payloads in chunks. One for all connections: what one leaves idle, another one uses.
-  virtual RecycledMemory& memory() = 0;
+  RecycledMemory memory;
+
+  // Never given before.
+  ConnectionId next_id() { return {++last_id_}; }
+  // The driver knows of a connection that it has dialed, until it closes it.
+  void dialed(ConnectionId connection) { known_.insert(connection); }
+  void closed(ConnectionId connection) { known_.erase(connection); }
+  // As WireEvents has them: connected() once, then arrived(), then disconnected() once.
+  void connected(ConnectionId connection, ConnectionInfo info) {
+    known_.insert(connection);
+    happened_.push_back({connection, std::move(info)});
+  }
+  void arrived(ConnectionId connection, Lane lane, Packet packet) {
+    happened_.push_back({connection, Arrived{lane, std::move(packet)}});
+  }
+  void arriving(ConnectionId connection) { happened_.push_back({connection, Arriving{}}); }
+  void disconnected(ConnectionId connection, Error why) {
+    happened_.push_back({connection, std::move(why)});
+  }
+  // A message of an unidentified connection, or a damaged one.
+  void dropped() { ++counters.dropped; }
+
+  bool has_news() const { return !happened_.empty(); }
+  // Nothing of a connection that the driver has closed.
+  void tell(WireEvents& driver);
+
+ private:
+  struct Arrived {
+    Lane lane;
+    Packet packet;
+  };
+  struct Arriving {};
+  struct Event {
+    ConnectionId id;
+    std::variant<ConnectionInfo, Arrived, Arriving, Error> what;
+  };
+
+  std::set<ConnectionId> known_;
+  std::deque<Event> happened_;
+  std::uint64_t last_id_ = 0;
 };
 
 // Of one connection; the wire's thread.
@@ -59,17 +92,25 @@ class ZmqTraffic {
   // On both sockets. Nothing may be sent after it.
   void say_bye(const Out& out) const;
 
+  // Why a connection ends by a message.
+  struct End {
+    std::string why;
+    std::string accusation;  // tells a peer that broke a rule which one; "" for others
+  };
   // One message of an open connection; its frames are moved from. No frames stand for a message of
-  // too many. The sink is told what is whole by it. Returns what is wrong with it, or "": after
-  // that the connection is of no use any more.
-  std::string take(ConnectionId id, SocketId socket, std::span<Buffer> frames);
+  // too many. The sink is told what is whole by it. Nothing: the connection goes on.
+  std::optional<End> take(ConnectionId id, SocketId socket, std::span<Buffer> frames,
+                          TimePoint now);
 
   // The peer has said goodbye on that socket: nothing follows there.
   bool said_bye(SocketId socket) const { return byes_[static_cast<std::size_t>(socket)]; }
-  bool any_bye() const { return byes_[0] || byes_[1]; }
-  bool all_byes() const { return byes_[0] && byes_[1]; }
+  // When the goodbye on the other socket is overdue; max(): it has said none.
+  TimePoint parting_by() const { return parting_by_; }
 
  private:
+  // What is wrong with the message; "": nothing.
+  std::string read(ConnectionId id, SocketId socket, std::span<Buffer> frames);
+
   const ZmqWireOptions& options_;
   ZmqSink& sink_;
   std::unique_ptr<SharedSender> ours_;
@@ -77,6 +118,7 @@ class ZmqTraffic {
   std::unique_ptr<SharedReceiver> theirs_;
   std::array<PacketAssembler, kLanes> lanes_;
   std::array<bool, kSockets> byes_{};
+  TimePoint parting_by_ = TimePoint::max();
 };
 
 }  // namespace troupe::runtime

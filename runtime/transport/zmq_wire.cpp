@@ -5,11 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <deque>
 #include <map>
-#include <set>
 #include <thread>
-#include <variant>
 
 #include "runtime/base/descriptor.h"
 #include "runtime/transport/resolve.h"
@@ -34,14 +31,6 @@ Result<void> check(const ZmqWireOptions& options) {
   return {};
 }
 
-ZmqWireOptions with_defaults(ZmqWireOptions options) {
-  if (!options.resolve) options.resolve = resolve;
-  if (!options.wall_time) {
-    options.wall_time = [] { return std::chrono::floor<std::chrono::seconds>(wall_now()); };
-  }
-  return options;
-}
-
 // Threads of the library that move bytes to and from the system. One carries some 1 to 3 GB/s.
 int io_threads() { return std::thread::hardware_concurrency() < 4 ? 1 : 2; }
 
@@ -56,62 +45,24 @@ long milliseconds_until(TimePoint until, TimePoint now) {
 
 }  // namespace
 
-struct ZmqWire::Impl final : ZmqSink {
-  struct Connected {
-    ConnectionInfo info;
-  };
-  struct Arrived {
-    Lane lane;
-    Packet packet;
-  };
-  struct Arriving {};
-  struct Disconnected {
-    Error why;
-  };
-  struct Event {
-    ConnectionId id;
-    std::variant<Connected, Arrived, Arriving, Disconnected> what;
-  };
-
+struct ZmqWire::Impl {
   // Takes over the descriptor.
   Impl(const ZmqWireOptions& wire_options, std::unique_ptr<ZmqContext> library, Descriptor wake)
       : options(wire_options), context(std::move(library)), wakes(std::move(wake)) {}
-  ~Impl() override;
-
-  ConnectionId next_id() override { return {++last_id}; }
-  void connected(ConnectionId id, ConnectionInfo info) override {
-    known.insert(id);
-    events.push_back({id, Connected{std::move(info)}});
-  }
-  void arrived(ConnectionId id, Lane lane, Packet packet) override {
-    events.push_back({id, Arrived{lane, std::move(packet)}});
-  }
-  void arriving(ConnectionId id) override { events.push_back({id, Arriving{}}); }
-  void disconnected(ConnectionId id, Error why) override {
-    events.push_back({id, Disconnected{std::move(why)}});
-  }
-  void dropped() override { ++counters.dropped; }
-  void payload_shared(std::uint64_t count) override { counters.payloads_shared += count; }
-  RecycledMemory& memory() override { return payload_memory; }
+  ~Impl();
 
   Result<ResolvedAddress> lead(const Address& address);
   void serve();
-  void tell(WireEvents& driver);
   void wait(TimePoint until);
 
   const ZmqWireOptions options;
   std::unique_ptr<ZmqContext> context;  // outlives the sockets below
   const Descriptor wakes;               // an eventfd
-  RecycledMemory payload_memory;        // outlives the connections below
+  ZmqSink sink;                         // outlives the connections below
   std::unique_ptr<ZmqAdmission> admission;
   std::unique_ptr<ZmqListener> listener;
   std::map<ConnectionId, std::unique_ptr<ZmqDialer>> dialers;
   std::map<std::string, ResolvedAddress> led_to;  // by Address::text()
-  std::set<ConnectionId> known;                   // to the driver, and not closed by it
-  // The driver is told after the sockets were read, because it may close what it hears of.
-  std::deque<Event> events;
-  std::uint64_t last_id = 0;
-  ZmqWireCounters counters;
 };
 
 // Often both ends go at once. A moment's look at who is gone already then saves the linger.
@@ -142,24 +93,6 @@ void ZmqWire::Impl::serve() {
   std::erase_if(dialers, [](const auto& dialer) { return dialer.second->ended(); });
 }
 
-void ZmqWire::Impl::tell(WireEvents& driver) {
-  while (!events.empty()) {
-    Event event = std::move(events.front());
-    events.pop_front();
-    if (!known.contains(event.id)) continue;
-    if (auto* connected = std::get_if<Connected>(&event.what)) {
-      driver.connected(event.id, connected->info);
-    } else if (auto* arrived = std::get_if<Arrived>(&event.what)) {
-      driver.arrived(event.id, arrived->lane, std::move(arrived->packet));
-    } else if (std::holds_alternative<Arriving>(event.what)) {
-      driver.arriving(event.id);
-    } else {
-      known.erase(event.id);
-      driver.disconnected(event.id, std::get<Disconnected>(event.what).why);
-    }
-  }
-}
-
 void ZmqWire::Impl::wait(TimePoint until) {
   std::vector<ZmqSocket*> sockets;
   if (admission != nullptr) sockets.push_back(admission->socket());
@@ -171,9 +104,8 @@ void ZmqWire::Impl::wait(TimePoint until) {
     dialer->add_to(sockets);
     until = std::min(until, dialer->next_deadline());
   }
-  const bool waiting = events.empty();
   wait_for_any(sockets, wakes.number(),
-               waiting ? milliseconds_until(until, options.clock->now()) : 0);
+               sink.has_news() ? 0 : milliseconds_until(until, options.clock->now()));
   std::uint64_t count = 0;
   // Wakes that came until now are over with this poll.
   [[maybe_unused]] const ssize_t taken = ::read(wakes.number(), &count, sizeof(count));
@@ -193,17 +125,16 @@ ZmqWire::~ZmqWire() = default;
 
 Result<std::unique_ptr<ZmqWire>> ZmqWire::open(const ZmqWireOptions& options) {
   RETURN_IF_ERROR(check(options));
-  const ZmqWireOptions complete = with_defaults(options);
   ASSIGN_OR_RETURN(auto context, ZmqContext::open(io_threads()));
   Descriptor wakes(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wakes.is_open()) return out_of_descriptors();
-  auto impl = std::make_unique<Impl>(complete, std::move(context), std::move(wakes));
+  auto impl = std::make_unique<Impl>(options, std::move(context), std::move(wakes));
   if (!options.listen.empty()) {
     if (options.keys) {
-      ASSIGN_OR_RETURN(impl->admission, ZmqAdmission::open(*impl->context, who_is_allowed(complete),
-                                                           complete.wall_time, complete.log));
+      ASSIGN_OR_RETURN(impl->admission, ZmqAdmission::open(*impl->context, who_is_allowed(options),
+                                                           options.wall_time, options.log));
     }
-    ASSIGN_OR_RETURN(impl->listener, ZmqListener::open(*impl->context, impl->options, *impl));
+    ASSIGN_OR_RETURN(impl->listener, ZmqListener::open(*impl->context, impl->options, impl->sink));
   }
   return std::unique_ptr<ZmqWire>(new ZmqWire(std::move(impl)));
 }
@@ -232,10 +163,10 @@ Result<ConnectionId> ZmqWire::dial(const std::string& text) {
                     "key",
                     address.text()));
   }
-  const ConnectionId id = impl_->next_id();
-  ASSIGN_OR_RETURN(auto dialer, ZmqDialer::begin(*impl_->context, impl_->options, *impl_, id,
+  const ConnectionId id = impl_->sink.next_id();
+  ASSIGN_OR_RETURN(auto dialer, ZmqDialer::begin(*impl_->context, impl_->options, impl_->sink, id,
                                                  {std::move(address), std::move(resolved), key}));
-  impl_->known.insert(id);
+  impl_->sink.dialed(id);
   impl_->dialers.emplace(id, std::move(dialer));
   return id;
 }
@@ -247,7 +178,7 @@ void ZmqWire::send(ConnectionId connection, Lane lane, Packet packet) {
 }
 
 void ZmqWire::close(ConnectionId connection) {
-  impl_->known.erase(connection);
+  impl_->sink.closed(connection);
   if (impl_->dialers.erase(connection) == 0 && impl_->listener != nullptr) {
     impl_->listener->close(connection);
   }
@@ -256,7 +187,7 @@ void ZmqWire::close(ConnectionId connection) {
 void ZmqWire::poll(WireEvents& events, TimePoint until) {
   impl_->wait(until);
   impl_->serve();
-  impl_->tell(events);
+  impl_->sink.tell(events);
 }
 
 void ZmqWire::wake() {
@@ -265,6 +196,6 @@ void ZmqWire::wake() {
   [[maybe_unused]] const ssize_t written = ::write(impl_->wakes.number(), &one, sizeof(one));
 }
 
-ZmqWireCounters ZmqWire::counters() const { return impl_->counters; }
+ZmqWireCounters ZmqWire::counters() const { return impl_->sink.counters; }
 
 }  // namespace troupe::runtime

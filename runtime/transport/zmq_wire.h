@@ -48,8 +48,10 @@ struct ZmqWireOptions {
   // Asked for that list at every new connection instead, on the thread that drives the wire.
   std::function<std::vector<AllowedKey>()> allowed_now;
 
-  // What the time is, for keys that expire; same thread. Default: as the system has it.
-  std::function<std::chrono::sys_seconds()> wall_time;
+  // What the time is, for keys that expire; same thread.
+  std::function<std::chrono::sys_seconds()> wall_time = [] {
+    return std::chrono::floor<std::chrono::seconds>(wall_now());
+  };
 
   // The key (keys.h) a dialed listener must prove, where the address names none ("#KEY" at its
   // end).
@@ -58,8 +60,7 @@ struct ZmqWireOptions {
 
   // Where an address leads. Asked at the first dial of each address, and never again: a name that
   // has led somewhere leads there as long as the wire lives, whatever becomes of the resolver.
-  // Default: as the system has it.
-  std::function<Result<ResolvedAddress>(const Address&)> resolve;
+  std::function<Result<ResolvedAddress>(const Address&)> resolve = runtime::resolve;
 
   // Payloads from `shared_from_bytes` on go through memory that both processes see, where they do.
   // `shared_bytes` is the most of it per connection and direction, taken only as it is used; what

@@ -96,24 +96,17 @@ class DrawFields {
   }
   template <class T>
   void perhaps(std::string_view name, std::shared_ptr<const T>& pointer) {
-    if (draw_.flag()) shared(name, pointer);
+    if (draw_.flag()) object(name, pointer);
   }
   template <class T>
   void last(std::string_view name, std::shared_ptr<const T>& pointer) {
     perhaps(name, pointer);
   }
   template <class T>
-  void shared(std::string_view, std::shared_ptr<const T>& pointer) {
+  void object(std::string_view, std::shared_ptr<const T>& pointer) {
     pointer = std::make_shared<const T>(drawn<T>(draw_));
   }
-  template <class T>
-  void inlined(std::shared_ptr<const T>& pointer) {
-    shared("", pointer);
-  }
-  template <class Struct>
-  void inlined(Struct& value) {
-    object("", value);
-  }
+  void inlined(auto& value) { object("", value); }
   void floats(std::string_view, std::vector<float>& values) {
     values = draw_.floats(draw_.up_to(200));
   }
@@ -167,7 +160,7 @@ class TextFields {
   }
   void object(std::string_view name, const auto& value) {
     tell(name, "{");
-    fields(*this, value);
+    fields(*this, runtime::held(value));
     text_ += "}";
   }
   void list(std::string_view name, const auto& values, std::size_t most) {
@@ -185,15 +178,7 @@ class TextFields {
     if (value) element(*value);
   }
   void last(std::string_view name, const auto& pointer) { perhaps(name, pointer); }
-  void shared(std::string_view name, const auto& pointer) { perhaps(name, pointer); }
-  template <class T>
-  void inlined(const std::shared_ptr<const T>& pointer) {
-    object("", *pointer);
-  }
-  template <class Struct>
-  void inlined(const Struct& value) {
-    object("", value);
-  }
+  void inlined(const auto& value) { object("", value); }
   void floats(std::string_view name, const std::vector<float>& values) {
     tell(name, values.size());
     for (const float value : values) tell("", std::bit_cast<std::uint32_t>(value));

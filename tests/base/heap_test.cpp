@@ -1,4 +1,3 @@
-#include "runtime/base/heap.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

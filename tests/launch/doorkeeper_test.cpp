@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "runtime/transport/ask.h"
-#include "runtime/transport/enrol.h"
 #include "tests/runtime/transport/wire_stage.h"
 
 namespace troupe::launch {

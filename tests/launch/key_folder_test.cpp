@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "runtime/base/utc_time.h"
-#include "runtime/transport/allow_state.h"
+#include "runtime/transport/zmq_admission.h"
 #include "tests/launch/launch_support.h"
 #include "tests/support/fails_with.h"
 

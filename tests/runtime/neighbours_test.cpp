@@ -1,4 +1,4 @@
-#include "runtime/node/neighbours.h"
+#include "runtime/node/introducer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

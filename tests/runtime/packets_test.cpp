@@ -11,7 +11,6 @@
 #include <variant>
 
 #include "runtime/base/hash.h"
-#include "runtime/transport/node_name.h"
 #include "runtime/transport/wire_fields.h"
 
 namespace troupe::runtime {

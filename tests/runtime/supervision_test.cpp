@@ -6,7 +6,6 @@
 #include <atomic>
 #include <future>
 
-#include "runtime/group.h"
 #include "tests/runtime/stage.h"
 
 namespace troupe::runtime {
@@ -243,27 +242,6 @@ TEST(Supervision, EndThatMeetsAnOwnerBeingDestroyedReachesTheNode) {
   const NodeEnd end = stage.run_on_threads();
   ASSERT_TRUE(end.error.has_value());
   EXPECT_EQ(end.error->message, "leaf: disk full");
-}
-
-TEST(Group, FinishesWithItsChildrenAndRestartsThoseThatFail) {
-  int incarnation = 0;
-  const auto make = [&](const ActorPlan& actor) -> std::unique_ptr<Actor> {
-    if (actor.kind == "group") return std::make_unique<Group>(GroupOptions{.restarts = 2});
-    Script script;
-    const int number = ++incarnation;
-    script.start = [number](Context& context) {
-      number < 3 ? context.fail({ErrorKind::kInternal, "not yet"}) : context.finish();
-    };
-    return std::make_unique<ScriptedActor>(script);
-  };
-  Plan plan;
-  plan.actors = {{"root", "group", "", false}, {"leaf", "leaf", "root", false}};
-  ManualClock clock;
-  StepScheduler scheduler(1, clock);
-  Log log = Log::silent();
-  Node node(plan, make, {}, clock, log, scheduler);
-  EXPECT_FALSE(node.run().error.has_value());
-  EXPECT_EQ(incarnation, 3);
 }
 
 TEST(Shutdown, StopReachesTheRootFirstAndThenWhatItLeaves) {

@@ -1,4 +1,4 @@
-#include "runtime/transport/allow_state.h"
+#include "runtime/transport/zmq_admission.h"
 
 #include <gtest/gtest.h>
 

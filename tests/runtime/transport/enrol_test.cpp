@@ -1,4 +1,4 @@
-#include "runtime/transport/enrol.h"
+#include "runtime/transport/ask.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

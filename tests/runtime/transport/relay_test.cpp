@@ -18,7 +18,6 @@
 
 #include "runtime/relay/relay_client.h"
 #include "runtime/relay/relay_frames.h"
-#include "runtime/relay/relayed_wire.h"
 #include "runtime/transport/keys.h"
 #include "tests/runtime/transport/wire_stage.h"
 

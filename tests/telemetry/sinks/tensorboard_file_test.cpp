@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "telemetry/sinks/crc32c.h"
 #include "telemetry/sinks/tensorboard_event.h"
 #include "tests/telemetry/scratch_folder.h"
 
@@ -85,15 +84,23 @@ TEST(TensorboardEvent, BytesAreThoseOfProtocolBuffers) {
             "04746578742002");
 }
 
-// From the description of the format: 3 bytes "abc".
+// The checksums are the examples of RFC 3720, B.4, such as e3069283 of "123456789". TensorFlow
+// rotates them by 15 bits and adds a282ead8.
 TEST(TensorboardEvent, RecordIsLengthChecksumBytesChecksum) {
-  const std::string record = tensorboard_record("abc");
-  ASSERT_EQ(record.size(), 8u + 4 + 3 + 4);
-  EXPECT_EQ(record.substr(0, 8), std::string("\3\0\0\0\0\0\0\0", 8));
-  EXPECT_EQ(record.substr(12, 3), "abc");
-  std::uint32_t checksum = 0;
-  std::memcpy(&checksum, record.data() + 15, 4);
-  EXPECT_EQ(checksum, masked_crc32c("abc"));
+  const auto checksum = [](const std::string& bytes) {
+    const std::string record = tensorboard_record(bytes);
+    EXPECT_EQ(record.size(), 8u + 4 + bytes.size() + 4);
+    EXPECT_EQ(record.substr(12, bytes.size()), bytes);
+    EXPECT_EQ(record.substr(0, 8), static_cast<char>(bytes.size()) + std::string(7, '\0'));
+    std::uint32_t last = 0;
+    std::memcpy(&last, record.data() + 12 + bytes.size(), 4);
+    return last;
+  };
+  EXPECT_EQ(checksum("123456789"), 0x2507c60du + 0xa282ead8u);
+  EXPECT_EQ(checksum(""), 0xa282ead8u);
+  const auto rotated = [](std::uint32_t crc) { return (crc >> 15 | crc << 17) + 0xa282ead8u; };
+  EXPECT_EQ(checksum(std::string(32, '\0')), rotated(0x8a9136aau));
+  EXPECT_EQ(checksum(std::string(32, '\xff')), rotated(0x62a8ab43u));
 }
 
 TEST(TensorboardFile, EverySessionHasAFileOfItsOwnInTheOrderOfNames) {
@@ -146,8 +153,8 @@ TEST(TensorboardFile, LineWithoutATimeHasThatOfTheOneBefore) {
   ScratchFolder folder;
   auto file = TensorboardFile::open(options(folder));
   ASSERT_TRUE(file.ok());
-  file->scalar("a", 1, 1760000005, 1);
-  file->scalar("a", 2, 0, 2);
+  file->add(1, 1760000005, {scalar_value("a", 1)});
+  file->add(2, 0, {scalar_value("a", 2)});
   ASSERT_TRUE(file->flush().ok());
   EXPECT_EQ(events(read_file(file->path())).back(),
             summary_event(1760000005, 2, std::vector{scalar_value("a", 2)}));
@@ -158,14 +165,14 @@ TEST(TensorboardFile, FileThatWasRemovedIsBegunAgainAndTold) {
   auto file = TensorboardFile::open(options(folder));
   ASSERT_TRUE(file.ok());
   const std::string removed = file->path();
-  file->scalar("a", 1, 1760000005, 1);
+  file->add(1, 1760000005, {scalar_value("a", 1)});
   ASSERT_TRUE(file->flush().ok());
   std::filesystem::remove(removed);
   const auto told = file->flush();
   ASSERT_FALSE(told.ok());
   EXPECT_THAT(told.error().message, HasSubstr(removed + " was removed"));
   EXPECT_NE(file->path(), removed);
-  file->scalar("a", 2, 1760000006, 2);
+  file->add(2, 1760000006, {scalar_value("a", 2)});
   EXPECT_TRUE(file->flush().ok());
   EXPECT_EQ(events(read_file(file->path())).size(), 2u);
 }
@@ -177,23 +184,13 @@ TEST(TensorboardFile, FolderThatWasRemovedIsToldOnceAndUsedWhenItIsThereAgain) {
   std::filesystem::remove_all(folder.path());
   EXPECT_FALSE(file->flush().ok());
   for (int i = 0; i < 3; ++i) {
-    file->scalar("a", 1, 1760000005, 1);
+    file->add(1, 1760000005, {scalar_value("a", 1)});
     EXPECT_TRUE(file->flush().ok());
   }
   std::filesystem::create_directory(folder.path());
   EXPECT_FALSE(file->flush().ok()) << "that it goes on is told";
-  file->scalar("a", 2, 1760000006, 2);
+  file->add(2, 1760000006, {scalar_value("a", 2)});
   EXPECT_TRUE(file->flush().ok());
-  EXPECT_EQ(events(read_file(file->path())).size(), 2u);
-}
-
-TEST(TensorboardFile, PictureThatIsNoneLeavesTheFileAsItIs) {
-  ScratchFolder folder;
-  auto file = TensorboardFile::open(options(folder));
-  ASSERT_TRUE(file.ok());
-  EXPECT_FALSE(file->image("a", 1, 0, Image{3, 3, 1, {}}).ok());
-  EXPECT_TRUE(file->image("a", 1, 0, Image{1, 1, 1, {1}}).ok());
-  ASSERT_TRUE(file->flush().ok());
   EXPECT_EQ(events(read_file(file->path())).size(), 2u);
 }
 
@@ -204,7 +201,8 @@ TEST(TensorboardFile, CostOfAHundredThousandNumbers) {
   ASSERT_TRUE(file.ok());
   const auto begin = std::chrono::steady_clock::now();
   for (std::uint64_t i = 0; i < 100'000; ++i)
-    file->scalar("loss/generator/generation", i, 1760000000 + 1e-5 * static_cast<double>(i), 0.5);
+    file->add(i, 1760000000 + 1e-5 * static_cast<double>(i),
+              {scalar_value("loss/generator/generation", 0.5)});
   ASSERT_TRUE(file->flush().ok());
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
   EXPECT_EQ(file->dropped(), 0u);

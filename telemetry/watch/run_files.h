@@ -2,13 +2,16 @@
 
 // Reads the small files of a run's folder, given as text that may be anything.
 
+#include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/fields.h"
+#include "runtime/base/utc_time.h"
 #include "telemetry/history.h"
-#include "telemetry/listed_node.h"
 
 namespace troupe::telemetry {
 
@@ -19,6 +22,29 @@ struct RunEnd {
 };
 // Nothing: this is no summary.json.
 std::optional<RunEnd> read_run_end(std::string_view summary_json);
+
+// A node as nodes.json of a run lists it.
+struct ListedNode {
+  NodeFacts facts;
+  std::chrono::sys_time<std::chrono::milliseconds> since{};  // of its state
+};
+
+template <class Archive>
+void fields(Archive& archive, runtime::Like<ListedNode> auto& node) {
+  archive.text("name", node.facts.name, kAnyLength);
+  archive.text("host", node.facts.host, kAnyLength);
+  archive.number("pid", node.facts.pid, INT32_MAX);
+  archive.text("role", node.facts.role, kAnyLength);
+  archive.text("state", node.facts.state, kAnyLength);
+  archive.converted(
+      "since", node.since, kAnyLength, [](const auto& time) { return runtime::utc_text(time); },
+      runtime::read_utc);
+  archive.last("cause", node.facts.cause);
+}
+
+inline const char* fault_of(const ListedNode& node) {
+  return node.facts.name.empty() ? "a node without a name" : nullptr;
+}
 
 // Every node of nodes.json that has a name.
 std::vector<ListedNode> read_nodes_file(std::string_view nodes_json);

@@ -22,7 +22,6 @@ class RunQuestions {
   using Text = std::shared_ptr<const std::string>;
   using Waiter = std::function<void(const runtime::Result<Text>&)>;
   using Post = std::function<void(std::function<void()>)>;
-  using Ask = std::function<void(RunSource::Answer)>;
   using Time = runtime::TimePoint;
 
   // `post` is called on any thread. It runs its argument on this object's thread, if that still
@@ -31,23 +30,23 @@ class RunQuestions {
   RunQuestions(Post post, runtime::Duration patience)
       : post_(std::move(post)), patience_(patience) {}
 
-  // `question` tells questions apart. The waiter is called once, at once or later.
-  void ask(std::uint64_t question, const Ask& ask, Waiter waiter, Time now);
+  // The question outlives this. The waiter is called once, at once or later.
+  void ask(const RunSource::Question& question, Waiter waiter, Time now);
   // Gives up the questions that a run has not answered in time, since it may have lost them. Those
   // who wait are told so, and the next one to come asks again.
   void give_up(Time now);
 
  private:
-  struct Question {
+  struct Asked {
     std::uint64_t round = 0;  // how often it was asked or given up
-    Time asked{};
+    Time since{};
     std::vector<Waiter> waiters;  // empty: the question is not under way
   };
-  void take(std::uint64_t question, std::uint64_t round, runtime::Result<Text> answer);
+  void take(const RunSource::Question* question, std::uint64_t round, runtime::Result<Text> answer);
 
   Post post_;
   const runtime::Duration patience_;
-  std::map<std::uint64_t, Question> questions_;
+  std::map<const RunSource::Question*, Asked> asked_;
 };
 
 }  // namespace troupe::telemetry

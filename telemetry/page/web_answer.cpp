@@ -46,9 +46,8 @@ std::string answer_head(const WebAnswer& answer, bool keep_alive) {
   response.set(http::field::content_type, answer.content_type);
   response.set(http::field::cache_control, answer.cache);
   for (const auto& [name, value] : answer.headers) response.set(name, value);
-  if (answer.rest != WebAnswer::Rest::kStream && answer.status != 304) {
-    response.content_length(answer.body().size());
-  }
+  const bool has_length = answer.followed.empty() && answer.status != 304;
+  if (has_length) response.content_length(answer.body().size());
   response.set("Content-Security-Policy", kContentPolicy);
   response.set("X-Content-Type-Options", "nosniff");
   response.set("Referrer-Policy", "no-referrer");

@@ -20,7 +20,7 @@ struct Desk {
                   std::chrono::seconds(30)) {}
   void ask(Time now) {
     questions.ask(
-        3, [this](RunSource::Answer answer) { asked.push_back(std::move(answer)); },
+        question,
         [this](const Result<RunQuestions::Text>& text) {
           heard.push_back(text.ok() ? **text : text.error().message);
         },
@@ -33,6 +33,9 @@ struct Desk {
   std::deque<std::function<void()>> posted;
   std::vector<RunSource::Answer> asked;
   std::vector<std::string> heard;
+  const RunSource::Question question = [this](RunSource::Answer answer) {
+    asked.push_back(std::move(answer));
+  };
   RunQuestions questions;
 };
 

@@ -73,9 +73,8 @@ void Sinks::take_showers(std::string_view json, std::uint64_t step, double time)
       tell(encoded.error());
       continue;
     }
-    tensorboard_->add(
-        step, time,
-        {image_value("showers/" + name, image.width, image.height, image.channels, *encoded)});
+    tensorboard_->add(step, time,
+                      {image_value("showers/" + name, image.width, image.height, *encoded)});
   }
   for (const auto& [name, histogram] : pictures->histograms) {
     tensorboard_->add(step, time, {histogram_value("showers/" + name, histogram)});

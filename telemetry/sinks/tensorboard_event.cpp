@@ -99,9 +99,10 @@ ProtobufMessage histogram_value(std::string_view tag, const Histogram& histogram
 }
 
 ProtobufMessage image_value(std::string_view tag, std::uint32_t width, std::uint32_t height,
-                            std::uint32_t channels, std::string_view png) {
+                            std::string_view png) {
+  constexpr std::uint64_t kGrey = 1;  // channels
   ProtobufMessage content;
-  content.number(1, height).number(2, width).number(3, channels).bytes(4, png);
+  content.number(1, height).number(2, width).number(3, kGrey).bytes(4, png);
   return tagged(tag).message(4, content);
 }
 

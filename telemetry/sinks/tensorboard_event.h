@@ -45,9 +45,9 @@ std::string summary_event(double time, std::uint64_t step, std::span<const Proto
 // single precision becomes infinite.
 ProtobufMessage scalar_value(std::string_view tag, double value);
 ProtobufMessage histogram_value(std::string_view tag, const Histogram& histogram);
-// A PNG; `channels` as Image has them.
+// A PNG of grey pixels.
 ProtobufMessage image_value(std::string_view tag, std::uint32_t width, std::uint32_t height,
-                            std::uint32_t channels, std::string_view png);
+                            std::string_view png);
 // TensorBoard reads it as Markdown.
 ProtobufMessage text_value(std::string_view tag, std::string_view text);
 

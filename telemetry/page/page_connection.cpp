@@ -61,7 +61,7 @@ void PageConnection::ask_run(WebAnswer answer) {
     complete.text = *told;
     self->send_answer(std::move(complete));
   };
-  service_.questions->ask(question, std::move(waiter), runtime::steady_now());
+  service_.questions.ask(question, std::move(waiter), runtime::steady_now());
 }
 
 void PageConnection::follow(const WebAnswer& answer) {

@@ -103,9 +103,9 @@ std::string host_to_show(const runtime::HostPort& address, const asio::ip::addre
 void run(PageService& service) {
   ::pthread_setname_np(::pthread_self(), "page");  // for people with a debugger
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), PageServer::kNice);
-  while (!service.io.stopped()) {
+  while (!service.io->stopped()) {
     try {
-      service.io.run();
+      service.io->run();
     } catch (const std::exception&) {
       // There was no memory, as a rule. The connection that it was for is gone with its handler.
     }
@@ -114,9 +114,11 @@ void run(PageService& service) {
 
 }  // namespace
 
+PageServer::PageServer() = default;
+
 PageServer::~PageServer() {
   if (!thread_.joinable()) return;
-  asio::post(service_->io, [service = service_.get()] { service->stop(); });
+  asio::post(*service_->io, [service = service_.get()] { service->stop(); });
   thread_.join();
 }
 
@@ -133,9 +135,9 @@ Result<std::unique_ptr<PageServer>> PageServer::open(const PageServerOptions& op
   runtime::HostPort& address = *wanted;
   WebSite site{options.version, options.assets, {options.token, ""}, std::move(runs)};
   std::unique_ptr<PageServer> server(new PageServer);
-  server->service_ = PageService::make(std::move(site), limits_here(options.limits));
+  server->service_ = std::make_unique<PageService>(std::move(site), limits_here(options.limits));
   PageService& service = *server->service_;
-  ASSIGN_OR_RETURN(const asio::ip::address bound, resolve(address.host, service.io));
+  ASSIGN_OR_RETURN(const asio::ip::address bound, resolve(address.host, *service.io));
   RETURN_IF_ERROR(check_reach(bound, options));
   RETURN_IF_ERROR(listen_somewhere(service.acceptor, bound, address.port, options));
   error_code ignored;

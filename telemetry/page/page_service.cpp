@@ -5,7 +5,6 @@
 #include <fcntl.h>
 
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/post.hpp>
 #include <chrono>
 
 #include "runtime/base/clock.h"
@@ -38,18 +37,7 @@ void turn_away(tcp::socket& socket) {
 }  // namespace
 
 PageService::PageService(WebSite what, const PageLimits& most)
-    : site(std::move(what)), limits(most), start(start_number()) {}
-
-std::shared_ptr<PageService> PageService::make(WebSite what, const PageLimits& most) {
-  auto service = std::make_shared<PageService>(std::move(what), most);
-  // A run may answer when neither the client nor the service is there any more.
-  service->questions.emplace(
-      [weak = std::weak_ptr(service)](std::function<void()> work) {
-        if (const auto alive = weak.lock()) asio::post(alive->io, std::move(work));
-      },
-      most.idle_time);
-  return service;
-}
+    : site(std::move(what)), limits(most), start(start_number()), questions(io, most.idle_time) {}
 
 void PageService::accept() {
   acceptor.async_accept([this](const error_code& failed, tcp::socket socket) {
@@ -92,7 +80,7 @@ void PageService::tick_later() {
 }
 
 void PageService::tick() {
-  questions->give_up(runtime::steady_now());
+  questions.give_up(runtime::steady_now());
   for (PageConnection* const one : connections) one->tell_news();
 }
 

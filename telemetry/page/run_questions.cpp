@@ -1,4 +1,8 @@
+#include <utility>  // Asio forgets it
+
 #include "telemetry/page/run_questions.h"
+
+#include <boost/asio/post.hpp>
 
 namespace troupe::telemetry {
 
@@ -20,8 +24,9 @@ void RunQuestions::ask(const RunSource::Question& question, Waiter waiter, Time 
   asked.waiters.push_back(std::move(waiter));
   if (asked.waiters.size() > 1) return;
   asked.since = now;
-  question([this, post = post_, id = &question, round = ++asked.round](Result<std::string> answer) {
-    post([this, id, round, brought = shared(std::move(answer))] { take(id, round, brought); });
+  question([this, io = io_, id = &question, round = ++asked.round](Result<std::string> answer) {
+    boost::asio::post(
+        *io, [this, id, round, brought = shared(std::move(answer))] { take(id, round, brought); });
   });
 }
 

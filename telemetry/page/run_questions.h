@@ -2,6 +2,7 @@
 
 // Questions to live runs. However many clients ask, a run is asked once at a time.
 
+#include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -16,19 +17,17 @@
 
 namespace troupe::telemetry {
 
-// One thread; answers are brought to it by `post`.
+// The thread that runs `io`; answers are brought to it.
 class RunQuestions {
  public:
   using Text = std::shared_ptr<const std::string>;
   using Waiter = std::function<void(const runtime::Result<Text>&)>;
-  using Post = std::function<void(std::function<void()>)>;
   using Time = runtime::TimePoint;
 
-  // `post` is called on any thread. It runs its argument on this object's thread, if that still
-  // runs.
-  // `patience`: how long a run has to answer.
-  RunQuestions(Post post, runtime::Duration patience)
-      : post_(std::move(post)), patience_(patience) {}
+  // Answers keep `io` alive, since they may come when nobody runs it any more; then they are
+  // ignored. `patience`: how long a run has to answer.
+  RunQuestions(std::shared_ptr<boost::asio::io_context> io, runtime::Duration patience)
+      : io_(std::move(io)), patience_(patience) {}
 
   // The question outlives this. The waiter is called once, at once or later.
   void ask(const RunSource::Question& question, Waiter waiter, Time now);
@@ -44,7 +43,7 @@ class RunQuestions {
   };
   void take(const RunSource::Question* question, std::uint64_t round, runtime::Result<Text> answer);
 
-  Post post_;
+  const std::shared_ptr<boost::asio::io_context> io_;
   const runtime::Duration patience_;
   std::map<const RunSource::Question*, Asked> asked_;
 };

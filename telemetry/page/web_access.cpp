@@ -47,24 +47,10 @@ bool is_foreign(const WebRequest& request) {
   return !origin.empty() && origin != "http://" + host && origin != "https://" + host;
 }
 
-std::string cookie_value(std::string_view cookies, std::string_view name) {
-  while (!cookies.empty()) {
-    const std::size_t end = cookies.find(';');
-    std::string_view one = cookies.substr(0, end);
-    cookies.remove_prefix(end == std::string_view::npos ? cookies.size() : end + 1);
-    while (one.starts_with(' ')) one.remove_prefix(1);
-    const std::size_t equals = one.find('=');
-    if (equals != std::string_view::npos && one.substr(0, equals) == name) {
-      return percent_decoded(one.substr(equals + 1));
-    }
-  }
-  return {};
-}
-
 bool knows_token(const WebRequest& request, const AccessRules& rules) {
   const std::string_view told = field_of(request, "Authorization");
   if (lower(told.substr(0, 7)) == "bearer ") return same_secret(told.substr(7), rules.token);
-  return same_secret(cookie_value(field_of(request, "Cookie"), rules.cookie), rules.token);
+  return same_secret(value_of(field_of(request, "Cookie"), ';', rules.cookie), rules.token);
 }
 
 WebAnswer welcome(const AccessRules& rules) {
@@ -124,7 +110,7 @@ std::optional<WebAnswer> refuse(const WebRequest& request, const AccessRules& ru
   const std::string_view path = path_of(request), query = query_of(request);
   if (path == "/healthz") return std::nullopt;
   if (path == "/" && query.find("token=") != std::string_view::npos) {
-    const bool right = same_secret(query_value(query, "token"), rules.token);
+    const bool right = same_secret(value_of(query, '&', "token"), rules.token);
     return right ? welcome(rules) : unknown(request);
   }
   if (knows_token(request, rules)) return std::nullopt;

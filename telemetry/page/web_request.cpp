@@ -57,10 +57,10 @@ std::optional<WebAnswer> refusal_of(const boost::beast::error_code& failed) {
   return refusal(400, "this is no HTTP request");
 }
 
-std::string query_value(std::string_view query, std::string_view name) {
-  while (!query.empty()) {
-    std::string_view value = take_part(query, '&');
-    if (take_part(value, '=') == name) return percent_decoded(value);
+std::string value_of(std::string_view pairs, char separator, std::string_view name) {
+  while (!pairs.empty()) {
+    std::string_view value = take_part(pairs, separator);
+    if (without_blanks(take_part(value, '=')) == name) return percent_decoded(value);
   }
   return {};
 }

@@ -30,8 +30,9 @@ std::string_view field_of(const WebRequest& request, std::string_view name);
 // Nothing: the connection itself failed or ended.
 std::optional<WebAnswer> refusal_of(const boost::beast::error_code& failed);
 
-// The value of `name` in "a=1&name=2"; percent signs decoded; "" when there is none.
-std::string query_value(std::string_view query, std::string_view name);
+// The value of `name` in "a=1&name=2" or, as cookies have it, "a=1; name=2"; percent signs decoded;
+// "" when there is none.
+std::string value_of(std::string_view pairs, char separator, std::string_view name);
 // "%2F" becomes "/". Anything that is no such code stays as it is.
 std::string percent_decoded(std::string_view text);
 // All but letters, digits and "-._~" becomes percent codes.

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
-#include <optional>
+#include <memory>
 #include <string>
 
 namespace troupe::telemetry {
@@ -15,9 +14,6 @@ using runtime::Result;
 using Time = RunQuestions::Time;
 
 struct Desk {
-  Desk()
-      : questions([this](std::function<void()> work) { posted.push_back(std::move(work)); },
-                  std::chrono::seconds(30)) {}
   void ask(Time now) {
     questions.ask(
         question,
@@ -27,16 +23,17 @@ struct Desk {
         now);
   }
   void work() {
-    for (auto& one : std::exchange(posted, {})) one();
+    io->restart();
+    io->run();
   }
 
-  std::deque<std::function<void()>> posted;
+  std::shared_ptr<boost::asio::io_context> io = std::make_shared<boost::asio::io_context>(1);
   std::vector<RunSource::Answer> asked;
   std::vector<std::string> heard;
   const RunSource::Question question = [this](RunSource::Answer answer) {
     asked.push_back(std::move(answer));
   };
-  RunQuestions questions;
+  RunQuestions questions{io, std::chrono::seconds(30)};
 };
 
 TEST(RunQuestions, RunIsAskedOnceHoweverManyAsk) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Reads the small files of a run's folder, given as text that may be anything.
+// Reads the small files of a run's folder. A text that is given may be anything.
 
 #include <chrono>
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/base/fields.h"
 #include "runtime/base/utc_time.h"
 #include "telemetry/history.h"
@@ -55,5 +56,11 @@ LogLine read_log_line(std::string_view line);
 
 // Whether /proc/locks tells of a process that holds the lock on a file with this inode.
 bool is_locked(std::string_view proc_locks, std::uint64_t inode);
+
+// The file in RUN/showers of a step that was validated, "step-000000000088.json". It holds what
+// docs/watching.md calls "showers".
+std::string showers_file_name(std::uint64_t step);
+// Its content. kData: there is none, it cannot be read, or it is larger than any that a run writes.
+runtime::Result<std::string> read_showers(const std::string& run_folder, std::uint64_t step);
 
 }  // namespace troupe::telemetry

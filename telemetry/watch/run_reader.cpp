@@ -14,7 +14,6 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/start_thread.h"
-#include "telemetry/shower_file.h"
 #include "telemetry/watch/file_tail.h"
 #include "telemetry/watch/run_files.h"
 

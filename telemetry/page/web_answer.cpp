@@ -26,17 +26,10 @@ WebAnswer text_answer(std::string text, std::string content_type) {
   return answer;
 }
 
-WebAnswer json_answer(std::shared_ptr<const std::string> json) {
-  WebAnswer answer;
-  answer.content_type = "application/json";
-  answer.text = std::move(json);
-  return answer;
-}
-
 WebAnswer refusal(unsigned status, std::string_view what) {
   std::string json = "{";
   runtime::JsonWriter(json).text("error", what, what.size());
-  WebAnswer answer = json_answer(std::make_shared<const std::string>(json + "}\n"));
+  WebAnswer answer = text_answer(json + "}\n", kJson);
   answer.status = status;
   return answer;
 }

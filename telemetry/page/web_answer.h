@@ -28,8 +28,8 @@ struct WebAnswer {
   std::string_view body() const { return text != nullptr ? std::string_view(*text) : fixed; }
 };
 
+inline constexpr const char* kJson = "application/json";
 WebAnswer text_answer(std::string text, std::string content_type = "text/plain; charset=utf-8");
-WebAnswer json_answer(std::shared_ptr<const std::string> json);
 // {"error": what}
 WebAnswer refusal(unsigned status, std::string_view what);
 

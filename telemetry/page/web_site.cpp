@@ -56,7 +56,7 @@ WebAnswer list_runs(const WebSite& site) {
       fields.flag("live", is_live(run));
     });
   });
-  return json_answer(std::make_shared<const std::string>(json + "}\n"));
+  return text_answer(json + "}\n", kJson);
 }
 
 WebAnswer metrics(const WebRequest& request, const WebSite& site) {
@@ -73,7 +73,7 @@ WebAnswer showers(const RunSource& run, std::string_view step_text) {
   if (!run.showers) return refusal(404, "this run keeps no showers");
   auto json = run.showers(*step);
   if (!json.ok()) return refusal(404, json.error().message);
-  return json_answer(std::make_shared<const std::string>(std::move(*json)));
+  return text_answer(std::move(*json), kJson);
 }
 
 WebAnswer ask(const RunSource::Question& question, std::string content_type) {
@@ -115,8 +115,13 @@ WebAnswer answer_of_run(std::string_view rest, const WebSite& site) {
   if (ids.size() > 1)
     return refusal(404, "only the stream is of several runs: /api/runs/0,1/stream");
   const RunSource& run = site.runs[ids.front()];
-  if (rest == "history") return json_answer(run.history->whole().json);
-  if (rest == "trace") return ask(run.trace, "application/json");
+  if (rest == "history") {
+    WebAnswer answer;
+    answer.content_type = kJson;
+    answer.text = run.history->whole().json;
+    return answer;
+  }
+  if (rest == "trace") return ask(run.trace, kJson);
   if (rest == "waits") return ask(run.waits, "text/plain; charset=utf-8");
   if (rest.starts_with(kShowersPath)) return showers(run, rest.substr(kShowersPath.size()));
   return refusal(404,

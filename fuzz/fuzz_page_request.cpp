@@ -15,6 +15,8 @@
 namespace {
 
 using namespace troupe;
+using telemetry::field_of;
+using telemetry::path_of;
 using telemetry::WebAnswer;
 
 // Histories and lists of the site, and the parser.

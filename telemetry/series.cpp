@@ -47,6 +47,7 @@ void Series::halve() {
   width_ *= 2;
 }
 
+// A point that changes has the newest version, and so has every point after the curve was halved.
 void Curves::add(std::string_view name, std::uint64_t x, double value, std::uint64_t version,
                  bool is_sample) {
   auto found = curves_.find(name);

@@ -15,7 +15,7 @@
 #include "runtime/base/error_fields.h"
 #include "runtime/base/fields.h"
 #include "runtime/transport/wire_types.h"
-#include "telemetry/node_sample_fields.h"
+#include "telemetry/node_sample.h"
 
 namespace troupe::actors {
 

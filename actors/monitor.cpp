@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/clock.h"
-#include "telemetry/shower_file.h"
+#include "telemetry/watch/run_files.h"
 
 namespace troupe::actors {
 namespace {

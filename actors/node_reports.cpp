@@ -103,8 +103,8 @@ std::optional<Probe> NodeReports::ask(Probe::Wants wants, TimePoint now, Done do
 NodeAnswers::Answer NodeReports::own_answer(Probe::Wants wants) const {
   NodeAnswers::Answer answer{options_.node, {}, {}};
   if (wants == Probe::Wants::kTrace) {
-    const auto actors = options_.trace ? options_.trace() : std::vector<runtime::ActorTrace>();
-    answer.contents = Buffer::copy_of(telemetry::pack_actors(actors));
+    auto actors = options_.trace ? options_.trace() : std::vector<runtime::ActorTrace>();
+    answer.contents = Buffer::copy_of(telemetry::pack_actors(std::move(actors)));
   } else if (wants == Probe::Wants::kWaits && options_.waits) {
     const std::string text = options_.waits();
     answer.contents = Buffer::copy_of(std::as_bytes(std::span(text)));

@@ -15,6 +15,8 @@
 namespace {
 
 using namespace troupe;
+using telemetry::field_of;
+using telemetry::path_of;
 using telemetry::WebAnswer;
 
 // Histories and lists of the site, and the parser.
@@ -51,14 +53,16 @@ void answer_both_ways(const telemetry::WebRequest& request) {
     WebAnswer answer = telemetry::answer(request, *site);
     CHECK(answer.status >= 200 && answer.status < 600, "no status");
     if (site == &guarded && answer.status == 200) {
-      CHECK(request.path == "/healthz" || request.authorization.ends_with("a secret") ||
-                !request.cookie.empty(),
+      CHECK(path_of(request) == "/healthz" ||
+                field_of(request, "Authorization").ends_with("a secret") ||
+                !field_of(request, "Cookie").empty(),
             "an unknown client was let in");
     }
     telemetry::compress(answer, request, cache);
-    check_head(answer_head(answer, request.keep_alive));
-    if (answer.rest == WebAnswer::Rest::kStream) {
-      telemetry::EventStream(7, request.last_event_id, answer.runs).next(open.runs);
+    check_head(answer_head(answer, request.keep_alive()));
+    if (!answer.followed.empty()) {
+      telemetry::EventStream(7, field_of(request, "Last-Event-ID"), answer.followed)
+          .next(open.runs);
     }
   }
 }
@@ -73,11 +77,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   telemetry::Pieces stream{all, piece};
   boost::beast::flat_buffer buffer;
   while (true) {
-    telemetry::RequestParser parser(kHeaderBytes);
+    telemetry::RequestParser parser;
+    parser.header_limit(kHeaderBytes);
     boost::beast::error_code failed;
     boost::beast::http::read(stream, buffer, parser, failed);
     if (!failed) {
-      answer_both_ways(request_of(parser));
+      answer_both_ways(parser.get());
       continue;
     }
     const auto refused = telemetry::refusal_of(failed);

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "runtime/base/json_writer.h"
-#include "telemetry/curves.h"
 #include "telemetry/epoch_count.h"
 #include "telemetry/history_news.h"
 #include "telemetry/run_clock.h"

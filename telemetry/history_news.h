@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "telemetry/history.h"
-#include "telemetry/node_sample_fields.h"
-#include "telemetry/record_fields.h"
+#include "telemetry/node_sample.h"
+#include "telemetry/record.h"
 
 namespace troupe::telemetry {
 
@@ -28,12 +28,6 @@ struct Validation {
   std::uint64_t step = 0;
   double time = 0.0;
   std::string rows;  // JSON
-};
-
-struct SeriesNews {
-  std::uint64_t width = 1;
-  std::size_t from = 0;
-  std::vector<SeriesPoint> points;  // the one at `from`, and those after it
 };
 
 // A part that is absent, or an empty list, has not changed or is not known.

@@ -7,6 +7,10 @@ namespace {
 
 bool is_up(const NodeState& node) { return node.state == "running" || node.state == "joining"; }
 
+void come_to_rest(NodeState& node) {
+  node.busy_cores = node.cores = node.sent_per_second = node.received_per_second = 0.0;
+}
+
 // Bytes a second. The numbers may be any, and their difference more than 64 bits hold.
 double rate(std::int64_t before, std::int64_t now, double seconds) {
   return (static_cast<double>(now) - static_cast<double>(before)) / seconds;
@@ -17,7 +21,7 @@ double rate(std::int64_t before, std::int64_t now, double seconds) {
 void NodeTable::take(const NodeFacts& told, double time) {
   if (told.name.empty()) return;
   if (!nodes_.contains(told.name) && nodes_.size() >= most_) return;
-  auto& [node, busy_cores] = nodes_[told.name];
+  NodeState& node = nodes_[told.name];
   if (node.state != told.state || (told.pid != 0 && node.pid != told.pid)) node.since = time;
   node.name = told.name;
   node.role = told.role;
@@ -25,14 +29,13 @@ void NodeTable::take(const NodeFacts& told, double time) {
   node.cause = told.cause;
   if (!told.host.empty()) node.host = told.host;
   if (told.pid != 0) node.pid = told.pid;
-  if (is_up(node)) return;
-  busy_cores = node.cores = node.sent_per_second = node.received_per_second = 0.0;
+  if (!is_up(node)) come_to_rest(node);
 }
 
 bool NodeTable::take(const NodeSample& sample, double time, double clock_error) {
   const auto found = nodes_.find(sample.node);
-  if (found == nodes_.end() || !is_up(found->second.state)) return false;
-  NodeState& node = found->second.state;
+  if (found == nodes_.end() || !is_up(found->second)) return false;
+  NodeState& node = found->second;
   const double passed = time - node.sampled;
   const NodeSample& before = node.sample;
   // A process that was started anew under this name begins from 0 again.
@@ -52,24 +55,22 @@ bool NodeTable::take(const NodeSample& sample, double time, double clock_error) 
 
 void NodeTable::set_busy_cores(std::string_view name, double cores) {
   const auto found = nodes_.find(name);
-  if (found == nodes_.end() || !is_up(found->second.state)) return;
+  if (found == nodes_.end() || !is_up(found->second)) return;
   found->second.busy_cores = std::max(cores, 0.0);
 }
 
 void NodeTable::end_all() {
-  for (auto& [name, entry] : nodes_) {
-    auto& [node, busy_cores] = entry;
+  for (auto& [name, node] : nodes_) {
     if (!is_up(node)) continue;
     node.state = "ended";
-    busy_cores = node.cores = node.sent_per_second = node.received_per_second = 0.0;
+    come_to_rest(node);
   }
 }
 
 std::uint64_t NodeTable::computing() const {
-  return static_cast<std::uint64_t>(
-      std::count_if(nodes_.begin(), nodes_.end(), [](const auto& entry) {
-        return is_up(entry.second.state) && entry.second.state.role != "head";
-      }));
+  return static_cast<std::uint64_t>(std::count_if(
+      nodes_.begin(), nodes_.end(),
+      [](const auto& entry) { return is_up(entry.second) && entry.second.role != "head"; }));
 }
 
 double NodeTable::busy_cores() const {
@@ -81,7 +82,7 @@ double NodeTable::busy_cores() const {
 std::uint64_t NodeTable::dropped() const {
   std::uint64_t sum = 0;
   for (const auto& [name, node] : nodes_) {
-    for (const LinkSample& link : node.state.sample.links) {
+    for (const LinkSample& link : node.sample.links) {
       sum += static_cast<std::uint64_t>(std::max<std::int64_t>(link.dropped, 0));
     }
   }
@@ -90,14 +91,14 @@ std::uint64_t NodeTable::dropped() const {
 
 std::vector<NodeState> NodeTable::all() const {
   std::vector<NodeState> all;
-  for (const auto& [name, node] : nodes_) all.push_back(node.state);
+  for (const auto& [name, node] : nodes_) all.push_back(node);
   return all;
 }
 
 std::optional<NodeState> NodeTable::find(std::string_view name) const {
   const auto found = nodes_.find(name);
   if (found == nodes_.end()) return std::nullopt;
-  return found->second.state;
+  return found->second;
 }
 
 }  // namespace troupe::telemetry

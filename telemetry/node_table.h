@@ -23,6 +23,7 @@ struct NodeState {
   std::string cause;
   double since = 0.0;                // when the state began
   double cores = 0.0;                // busy between the last two samples
+  double busy_cores = 0.0;           // by its record, while it is up
   double sent_per_second = 0.0;      // bytes
   double received_per_second = 0.0;  // bytes
   double clock_error = 0.0;          // seconds its clock may be off, as measured; 0: the head's
@@ -56,12 +57,8 @@ class NodeTable {
   std::optional<NodeState> find(std::string_view name) const;
 
  private:
-  struct Node {
-    NodeState state;
-    double busy_cores = 0.0;
-  };
   std::size_t most_;
-  std::map<std::string, Node, std::less<>> nodes_;
+  std::map<std::string, NodeState, std::less<>> nodes_;
 };
 
 }  // namespace troupe::telemetry

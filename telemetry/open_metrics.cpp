@@ -1,159 +1,249 @@
 #include "telemetry/open_metrics.h"
 
+#include <cmath>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
-#include "telemetry/metrics_text.h"
+#include <fmt/format.h>
+
+#include "runtime/base/utf8.h"
 
 namespace troupe::telemetry {
 namespace {
 
-using Type = MetricFamily::Type;
+enum class Kind { kGauge, kCounter, kInfo };
 
-void add_run(const RunFacts& facts, MetricsText& text) {
-  MetricSamples run;
-  run.add({{"name", facts.name}, {"model", facts.model}, {"version", facts.version}}, 1.0);
-  text.add({Type::kInfo, "troupe_run", "", "What is trained."}, run);
-  text.add({Type::kGauge, "troupe_run_iterations", "", "Iterations that the run is to have."},
-           static_cast<double>(facts.iterations));
-}
+struct Family {
+  Kind kind = Kind::kGauge;
+  std::string_view name;  // without "_total" and "_info"; its unit, if any, stands at its end
+  std::string_view help;  // without line breaks and backslashes
+};
 
-void add_counts(const RunProgress& progress, MetricsText& text) {
-  const auto count = [&text](std::string_view name, std::uint64_t value, std::string_view help) {
-    text.add({Type::kCounter, name, "", help}, static_cast<double>(value));
-  };
-  count("troupe_steps", progress.steps, "Optimiser updates committed.");
-  count("troupe_iterations", progress.iterations, "Iterations made.");
-  count("troupe_epochs", progress.epochs, "Epochs made.");
-  count("troupe_events", progress.events, "Showers trained on.");
-  count("troupe_dropped", progress.dropped, "Metrics that found no room and were left out.");
-  text.add({Type::kCounter, "troupe_node_time_seconds", "seconds",
-            "Time of nodes that compute, added up."},
-           progress.node_hours * 3600.0);
-  text.add({Type::kCounter, "troupe_core_time_seconds", "seconds",
-            "Time of processor cores that were busy, added up."},
-           progress.core_hours * 3600.0);
-  text.add({Type::kCounter, "troupe_cost", "", "Cost so far, in the currency of the price."},
-           progress.cost);
-}
+// By labels. The last one with the same labels stays.
+using Samples = std::map<std::string, double>;
+using Label = std::pair<std::string_view, std::string_view>;
 
-void add_progress(const RunProgress& progress, MetricsText& text) {
-  MetricSamples state;
-  for (const char* name : {"starting", "training", "ended", "failed", "stopped"})
-    state.add({{"state", name}}, progress.state == name ? 1.0 : 0.0);
-  text.add({Type::kGauge, "troupe_run_state", "", "1 for the state that the run is in."}, state);
-  add_counts(progress, text);
-  text.add({Type::kGauge, "troupe_events_per_second", "", "Showers trained on a second, lately."},
-           progress.events_per_second);
-  if (progress.seconds_left) {
-    text.add({Type::kGauge, "troupe_left_seconds", "seconds", "Time until the run is done."},
-             *progress.seconds_left);
-  }
-  if (progress.began > 0.0) {
-    text.add({Type::kGauge, "troupe_began_time_seconds", "seconds",
-              "When the run began, since 1970; of a resumed one, its first session."},
-             progress.began);
-  }
-  if (progress.newest > 0.0) {
-    text.add({Type::kGauge, "troupe_newest_time_seconds", "seconds",
-              "When the run told something last, since 1970."},
-             progress.newest);
-  }
-}
-
-// "loss/SLOT/TERM" is SLOT and TERM; false when it is something else.
-bool split_loss(std::string_view series, std::string_view& slot, std::string_view& term) {
-  constexpr std::string_view kLoss = "loss/";
-  if (!series.starts_with(kLoss)) return false;
-  series.remove_prefix(kLoss.size());
-  const std::size_t slash = series.find('/');
-  if (slash == std::string_view::npos) return false;
-  slot = series.substr(0, slash);
-  term = series.substr(slash + 1);
-  return true;
-}
-
-void add_series(const std::vector<RecordPoint>& latest, MetricsText& text) {
-  constexpr std::string_view kSeconds = "seconds/", kValidation = "validation/";
-  MetricSamples loss, seconds, validation, others;
-  for (const RecordPoint& value : latest) {
-    const std::string_view series = value.series;
-    std::string_view slot, term;
-    if (split_loss(series, slot, term)) {
-      loss.add({{"slot", slot}, {"term", term}}, value.value);
-    } else if (series.starts_with(kSeconds)) {
-      seconds.add({{"part", series.substr(kSeconds.size())}}, value.value);
-    } else if (series.starts_with(kValidation)) {
-      validation.add({{"figure", series.substr(kValidation.size())}}, value.value);
+std::string escaped(std::string_view value) {
+  std::string out;
+  for (const char letter : runtime::valid_utf8(value)) {
+    if (letter == '\\' || letter == '"') out += '\\';
+    if (letter == '\n') {
+      out += "\\n";
     } else {
-      others.add({{"series", series}}, value.value);
+      out += letter;
     }
   }
-  text.add({Type::kGauge, "troupe_loss", "", "Loss of the slot's newest step, by term."}, loss);
-  text.add({Type::kGauge, "troupe_step_seconds", "seconds", "Time of the newest step, by part."},
-           seconds);
-  text.add({Type::kGauge, "troupe_validation", "", "Figures of the newest validation."},
-           validation);
-  text.add({Type::kGauge, "troupe_sample", "", "Newest number of every other series."}, others);
+  return out;
 }
 
-void add_nodes(const std::vector<NodeState>& nodes, MetricsText& text) {
-  MetricSamples up, cores, cpu, resident, sent, received, clock;
-  for (const NodeState& node : nodes) {
-    up.add({{"node", node.name}, {"role", node.role}, {"host", node.host}},
-           node.state == "running" ? 1.0 : 0.0);
-    if (node.sampled <= 0.0) continue;
-    cores.add({{"node", node.name}}, node.cores);
-    cpu.add({{"node", node.name}}, node.sample.cpu_seconds);
-    resident.add({{"node", node.name}}, static_cast<double>(node.sample.resident_bytes));
-    sent.add({{"node", node.name}}, static_cast<double>(node.sample.sent_bytes));
-    received.add({{"node", node.name}}, static_cast<double>(node.sample.received_bytes));
-    clock.add({{"node", node.name}}, node.clock_error);
+// Values may hold anything; bytes that are not UTF-8 become U+FFFD.
+std::string labels(std::initializer_list<Label> all) {
+  std::string text;
+  for (const auto& [name, value] : all) {
+    text += fmt::format("{}{}=\"{}\"", text.empty() ? "{" : ",", name, escaped(value));
   }
-  text.add({Type::kGauge, "troupe_node_up", "", "1 where the node is running."}, up);
-  text.add({Type::kGauge, "troupe_node_cores", "", "Processor cores busy, lately."}, cores);
-  text.add({Type::kCounter, "troupe_node_cpu_seconds", "seconds", "Processor time of the node."},
-           cpu);
-  text.add({Type::kGauge, "troupe_node_resident_bytes", "bytes", "Memory that the node holds."},
-           resident);
-  text.add({Type::kCounter, "troupe_node_sent_bytes", "bytes", "Sent to other nodes."}, sent);
-  text.add({Type::kCounter, "troupe_node_received_bytes", "bytes", "Received from other nodes."},
-           received);
-  text.add({Type::kGauge, "troupe_node_clock_error_seconds", "seconds",
-            "How far the node's clock may be off that of the head."},
-           clock);
+  return text + '}';
+}
+
+std::string number_text(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0.0 ? "+Inf" : "-Inf";
+  return fmt::format("{}", value);
+}
+
+// The syntax of OpenMetrics 1.0 and of the text format of Prometheus
+// (https://github.com/OpenObservability/OpenMetrics, exposition formats of Prometheus 0.0.4).
+class Printer {
+ public:
+  explicit Printer(MetricsFormat format) : is_open_(format == MetricsFormat::kOpenMetrics) {}
+
+  // Adds nothing when there are no samples. Each family comes once.
+  void add(const Family& family, const Samples& samples) {
+    if (samples.empty()) return;
+    const bool is_counter = family.kind == Kind::kCounter, is_info = family.kind == Kind::kInfo;
+    const std::string sample = fmt::format("{}{}", family.name,
+                                           is_counter ? "_total"
+                                           : is_info  ? "_info"
+                                                      : "");
+    // Prometheus' own format has no families: it describes the name that stands before the number.
+    const std::string_view described = is_open_ ? family.name : std::string_view(sample);
+    text_ += fmt::format("# TYPE {} {}\n", described,
+                         is_counter            ? "counter"
+                         : is_info && is_open_ ? "info"
+                                               : "gauge");
+    for (const std::string_view unit : {"seconds", "bytes"}) {
+      if (!is_open_ || !family.name.ends_with(fmt::format("_{}", unit))) continue;
+      text_ += fmt::format("# UNIT {} {}\n", described, unit);
+    }
+    text_ += fmt::format("# HELP {} {}\n", described, family.help);
+    for (const auto& [labels, value] : samples) {
+      text_ += fmt::format("{}{} {}\n", sample, labels, number_text(value));
+    }
+  }
+
+  std::string finish() && {
+    if (is_open_) text_ += "# EOF\n";
+    return std::move(text_);
+  }
+
+ private:
+  const bool is_open_;
+  std::string text_;
+};
+
+// What a family tells of one thing; nothing: the thing has no such number.
+using Number = std::optional<double>;
+template <class Thing>
+struct FamilyOf {
+  Family family;
+  Number (*number)(const Thing&);
+};
+
+Number number(auto value) { return static_cast<double>(value); }
+Number positive(double value) { return value > 0.0 ? Number(value) : std::nullopt; }
+
+constexpr FamilyOf<RunProgress> kOfTheRun[] = {
+    {{Kind::kCounter, "troupe_steps", "Optimiser updates committed."},
+     [](const RunProgress& run) { return number(run.steps); }},
+    {{Kind::kCounter, "troupe_iterations", "Iterations made."},
+     [](const RunProgress& run) { return number(run.iterations); }},
+    {{Kind::kCounter, "troupe_epochs", "Epochs made."},
+     [](const RunProgress& run) { return number(run.epochs); }},
+    {{Kind::kCounter, "troupe_events", "Showers trained on."},
+     [](const RunProgress& run) { return number(run.events); }},
+    {{Kind::kCounter, "troupe_dropped", "Metrics that found no room and were left out."},
+     [](const RunProgress& run) { return number(run.dropped); }},
+    {{Kind::kCounter, "troupe_node_time_seconds", "Time of nodes that compute, added up."},
+     [](const RunProgress& run) { return number(run.node_hours * 3600.0); }},
+    {{Kind::kCounter, "troupe_core_time_seconds",
+      "Time of processor cores that were busy, added up."},
+     [](const RunProgress& run) { return number(run.core_hours * 3600.0); }},
+    {{Kind::kCounter, "troupe_cost", "Cost so far, in the currency of the price."},
+     [](const RunProgress& run) { return number(run.cost); }},
+    {{Kind::kGauge, "troupe_events_per_second", "Showers trained on a second, lately."},
+     [](const RunProgress& run) { return number(run.events_per_second); }},
+    {{Kind::kGauge, "troupe_left_seconds", "Time until the run is done."},
+     [](const RunProgress& run) { return run.seconds_left; }},
+    {{Kind::kGauge, "troupe_began_time_seconds",
+      "When the run began, since 1970; of a resumed one, its first session."},
+     [](const RunProgress& run) { return positive(run.began); }},
+    {{Kind::kGauge, "troupe_newest_time_seconds", "When the run told something last, since 1970."},
+     [](const RunProgress& run) { return positive(run.newest); }},
+};
+
+// Of nodes that have told of themselves.
+constexpr FamilyOf<NodeState> kOfNodes[] = {
+    {{Kind::kGauge, "troupe_node_cores", "Processor cores busy, lately."},
+     [](const NodeState& node) { return number(node.cores); }},
+    {{Kind::kCounter, "troupe_node_cpu_seconds", "Processor time of the node."},
+     [](const NodeState& node) { return number(node.sample.cpu_seconds); }},
+    {{Kind::kGauge, "troupe_node_resident_bytes", "Memory that the node holds."},
+     [](const NodeState& node) { return number(node.sample.resident_bytes); }},
+    {{Kind::kCounter, "troupe_node_sent_bytes", "Sent to other nodes."},
+     [](const NodeState& node) { return number(node.sample.sent_bytes); }},
+    {{Kind::kCounter, "troupe_node_received_bytes", "Received from other nodes."},
+     [](const NodeState& node) { return number(node.sample.received_bytes); }},
+    {{Kind::kGauge, "troupe_node_clock_error_seconds",
+      "How far the node's clock may be off that of the head."},
+     [](const NodeState& node) { return number(node.clock_error); }},
+};
+
+// A link of control has no credits.
+constexpr FamilyOf<LinkSample> kOfLinks[] = {
+    {{Kind::kCounter, "troupe_link_sent", "Messages sent over the link."},
+     [](const LinkSample& link) { return number(link.sent); }},
+    {{Kind::kCounter, "troupe_link_dropped", "Metrics that the link had no room for."},
+     [](const LinkSample& link) { return number(link.dropped); }},
+    {{Kind::kGauge, "troupe_link_queued", "Messages in the receiver's mailbox."},
+     [](const LinkSample& link) { return number(link.queued); }},
+    {{Kind::kGauge, "troupe_link_in_use", "Credits that the link's sender has out."},
+     [](const LinkSample& link) { return link.credits == 0 ? Number() : number(link.in_use); }},
+    {{Kind::kGauge, "troupe_link_credits", "Credits of the link, messages."},
+     [](const LinkSample& link) { return link.credits == 0 ? Number() : number(link.credits); }},
+};
+
+void add_run(const RunFacts& facts, const RunProgress& progress, Printer& text) {
+  text.add(
+      {Kind::kInfo, "troupe_run", "What is trained."},
+      {{labels({{"name", facts.name}, {"model", facts.model}, {"version", facts.version}}), 1.0}});
+  text.add({Kind::kGauge, "troupe_run_iterations", "Iterations that the run is to have."},
+           {{"", static_cast<double>(facts.iterations)}});
+  Samples states;
+  for (const char* name : {"starting", "training", "ended", "failed", "stopped"}) {
+    states[labels({{"state", name}})] = progress.state == name ? 1.0 : 0.0;
+  }
+  text.add({Kind::kGauge, "troupe_run_state", "1 for the state that the run is in."}, states);
+  for (const auto& [family, number] : kOfTheRun) {
+    if (const Number value = number(progress)) text.add(family, {{"", *value}});
+  }
+}
+
+void add_series(const std::vector<RecordPoint>& latest, Printer& text) {
+  constexpr std::string_view kLoss = "loss/", kSeconds = "seconds/", kValidation = "validation/";
+  Samples loss, seconds, validation, others;
+  for (const auto& [name, value] : latest) {
+    const std::string_view series = name;
+    // "loss/SLOT/TERM"
+    const std::size_t slash = series.find('/', kLoss.size());
+    if (series.starts_with(kLoss) && slash != std::string_view::npos) {
+      const std::string_view slot = series.substr(kLoss.size(), slash - kLoss.size());
+      loss[labels({{"slot", slot}, {"term", series.substr(slash + 1)}})] = value;
+    } else if (series.starts_with(kSeconds)) {
+      seconds[labels({{"part", series.substr(kSeconds.size())}})] = value;
+    } else if (series.starts_with(kValidation)) {
+      validation[labels({{"figure", series.substr(kValidation.size())}})] = value;
+    } else {
+      others[labels({{"series", series}})] = value;
+    }
+  }
+  text.add({Kind::kGauge, "troupe_loss", "Loss of the slot's newest step, by term."}, loss);
+  text.add({Kind::kGauge, "troupe_step_seconds", "Time of the newest step, by part."}, seconds);
+  text.add({Kind::kGauge, "troupe_validation", "Figures of the newest validation."}, validation);
+  text.add({Kind::kGauge, "troupe_sample", "Newest number of every other series."}, others);
+}
+
+void add_nodes(const std::vector<NodeState>& nodes, Printer& text) {
+  Samples up;
+  for (const NodeState& node : nodes) {
+    up[labels({{"node", node.name}, {"role", node.role}, {"host", node.host}})] =
+        node.state == "running" ? 1.0 : 0.0;
+  }
+  text.add({Kind::kGauge, "troupe_node_up", "1 where the node is running."}, up);
+  for (const auto& [family, number] : kOfNodes) {
+    Samples samples;
+    for (const NodeState& node : nodes) {
+      if (node.sampled > 0.0) samples[labels({{"node", node.name}})] = *number(node);
+    }
+    text.add(family, samples);
+  }
 }
 
 // Only of nodes that run: when a node is gone, so are its queues.
-void add_actors_and_links(const std::vector<NodeState>& nodes, MetricsText& text) {
-  MetricSamples handled, sent, dropped, queued, in_use, credits;
+void add_actors_and_links(const std::vector<NodeState>& nodes, Printer& text) {
+  Samples handled;
+  std::map<std::string, LinkSample> links;  // by labels
   for (const NodeState& node : nodes) {
     if (node.state != "running") continue;
     for (const ActorSample& actor : node.sample.actors) {
-      handled.add({{"node", node.name}, {"actor", actor.name}}, static_cast<double>(actor.handled));
+      handled[labels({{"node", node.name}, {"actor", actor.name}})] =
+          static_cast<double>(actor.handled);
     }
     for (const LinkSample& link : node.sample.links) {
-      const auto add = [&](MetricSamples& samples, std::int64_t value) {
-        samples.add(
-            {{"node", node.name}, {"from", link.from}, {"to", link.to}, {"port", link.port}},
-            static_cast<double>(value));
-      };
-      add(sent, link.sent);
-      add(dropped, link.dropped);
-      add(queued, link.queued);
-      if (link.credits == 0) continue;
-      add(in_use, link.in_use);
-      add(credits, link.credits);
+      links[labels(
+          {{"node", node.name}, {"from", link.from}, {"to", link.to}, {"port", link.port}})] = link;
     }
   }
-  text.add({Type::kCounter, "troupe_actor_handled", "", "Messages the actor has handled."},
-           handled);
-  text.add({Type::kCounter, "troupe_link_sent", "", "Messages sent over the link."}, sent);
-  text.add({Type::kCounter, "troupe_link_dropped", "", "Metrics that the link had no room for."},
-           dropped);
-  text.add({Type::kGauge, "troupe_link_queued", "", "Messages in the receiver's mailbox."}, queued);
-  text.add({Type::kGauge, "troupe_link_in_use", "", "Credits that the link's sender has out."},
-           in_use);
-  text.add({Type::kGauge, "troupe_link_credits", "", "Credits of the link, messages."}, credits);
+  text.add({Kind::kCounter, "troupe_actor_handled", "Messages the actor has handled."}, handled);
+  for (const auto& [family, number] : kOfLinks) {
+    Samples samples;
+    for (const auto& [name, link] : links) {
+      if (const Number value = number(link)) samples[name] = *value;
+    }
+    text.add(family, samples);
+  }
 }
 
 }  // namespace
@@ -171,9 +261,8 @@ std::string_view content_type(MetricsFormat format) {
 }
 
 std::string open_metrics(const History& history, MetricsFormat format) {
-  MetricsText text(format);
-  add_run(history.facts(), text);
-  add_progress(history.progress(), text);
+  Printer text(format);
+  add_run(history.facts(), history.progress(), text);
   add_series(history.latest(), text);
   const std::vector<NodeState> nodes = history.nodes();
   add_nodes(nodes, text);

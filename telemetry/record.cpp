@@ -10,7 +10,6 @@
 
 #include "runtime/base/json_reader.h"
 #include "runtime/base/json_writer.h"
-#include "telemetry/record_fields.h"
 
 namespace troupe::telemetry {
 namespace {

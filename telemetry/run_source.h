@@ -14,6 +14,7 @@ namespace troupe::telemetry {
 
 struct RunSource {
   using Answer = std::function<void(runtime::Result<std::string>)>;
+  using Question = std::function<void(Answer)>;
 
   std::string name;  // until the history tells one
   std::string folder;
@@ -26,7 +27,7 @@ struct RunSource {
   // Questions to a live run. Each is answered once, sooner or later and by any thread, maybe after
   // the server has gone. They are called on the server's thread, and again only after an answer or
   // when PageLimits::idle_time has passed. Empty: the run cannot be asked.
-  std::function<void(Answer)> trace, waits;
+  Question trace, waits;
 };
 
 }  // namespace troupe::telemetry

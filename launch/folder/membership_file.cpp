@@ -18,7 +18,7 @@
 #include "runtime/base/json_reader.h"
 #include "runtime/base/json_writer.h"
 #include "runtime/relay/relay_frames.h"
-#include "telemetry/record_fields.h"
+#include "telemetry/record.h"
 
 namespace troupe::launch {
 namespace {

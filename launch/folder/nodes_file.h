@@ -14,7 +14,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/error.h"
-#include "telemetry/listed_node.h"
+#include "telemetry/watch/run_files.h"
 
 namespace troupe::launch {
 

@@ -10,7 +10,7 @@
 
 #include "pipeline/steps/training_state.h"
 #include "runtime/base/json_writer.h"
-#include "telemetry/record_fields.h"
+#include "telemetry/record.h"
 
 namespace troupe::launch {
 

@@ -16,7 +16,7 @@
 #include "runtime/base/start_thread.h"
 #include "telemetry/page/token_file.h"
 #include "telemetry/page/web_access.h"
-#include "telemetry/shower_file.h"
+#include "telemetry/watch/run_files.h"
 
 namespace troupe::launch {
 namespace {

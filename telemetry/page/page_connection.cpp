@@ -30,7 +30,8 @@ PageConnection::~PageConnection() { service_.forget(this); }
 void PageConnection::close() { stream_.close(); }
 
 void PageConnection::read() {
-  parser_.emplace(service_.limits.header_bytes);
+  parser_.emplace();
+  parser_->header_limit(static_cast<std::uint32_t>(service_.limits.header_bytes));
   stream_.expires_after(service_.limits.idle_time);
   http::async_read(stream_, arrived_, *parser_,
                    [self = shared_from_this()](const error_code& failed, std::size_t) {
@@ -42,33 +43,29 @@ void PageConnection::read() {
 }
 
 void PageConnection::serve() {
-  request_ = request_of(*parser_);
-  keep_alive_ = request_.keep_alive;
+  request_ = parser_->release();
+  keep_alive_ = request_.keep_alive();
   WebAnswer answer = telemetry::answer(request_, service_.site);
-  const bool is_whole = answer.rest == WebAnswer::Rest::kBody || request_.method == "HEAD";
-  if (is_whole) return send_answer(std::move(answer));
-  if (answer.rest == WebAnswer::Rest::kStream) return follow(answer);
-  ask_run(std::move(answer));
+  const bool has_body = request_.method() != http::verb::head;
+  if (has_body && answer.question != nullptr) return ask_run(std::move(answer));
+  if (has_body && !answer.followed.empty()) return follow(answer);
+  send_answer(std::move(answer));
 }
 
 void PageConnection::ask_run(WebAnswer answer) {
-  const std::size_t which = answer.runs.front();
-  const RunSource& run = service_.site.runs[which];
-  const bool is_trace = answer.rest == WebAnswer::Rest::kTrace;
+  const RunSource::Question& question = *answer.question;
   auto waiter = [self = shared_from_this(),
                  answer = std::move(answer)](const runtime::Result<Text>& told) {
     if (!told.ok()) return self->send_answer(refusal(503, told.error().message));
     WebAnswer complete = answer;
-    complete.rest = WebAnswer::Rest::kBody;
     complete.text = *told;
     self->send_answer(std::move(complete));
   };
-  service_.questions->ask(2 * which + (is_trace ? 1 : 0), is_trace ? run.trace : run.waits,
-                          std::move(waiter), runtime::steady_now());
+  service_.questions.ask(question, std::move(waiter), runtime::steady_now());
 }
 
 void PageConnection::follow(const WebAnswer& answer) {
-  events_.emplace(service_.start, request_.last_event_id, answer.runs);
+  events_.emplace(service_.start, field_of(request_, "Last-Event-ID"), answer.followed);
   wait_for_end();
   send(answer_head(answer, false), nullptr, kBegin);
 }
@@ -101,7 +98,7 @@ void PageConnection::next_event() {
 void PageConnection::send_answer(WebAnswer answer) {
   compress(answer, request_, service_.compressed);
   std::string head = answer_head(answer, keep_alive_);
-  if (request_.method == "HEAD") return send(std::move(head), nullptr, {});
+  if (request_.method() == http::verb::head) return send(std::move(head), nullptr, {});
   send(std::move(head), std::move(answer.text), answer.fixed);
 }
 

@@ -7,13 +7,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
+#include <chrono>
 #include <exception>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/host_name.h"
 #include "runtime/base/host_port.h"
 #include "runtime/base/start_thread.h"
@@ -30,6 +33,23 @@ using runtime::ErrorKind;
 using runtime::Result;
 
 constexpr int kPortsToTry = 100;
+constexpr auto kAcceptAgain = std::chrono::milliseconds(100);
+constexpr auto kPartTime = std::chrono::milliseconds(200);
+
+std::uint64_t start_number() {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(runtime::wall_now().time_since_epoch())
+          .count());
+}
+
+// Sends as much as the system takes at once, which is all of it on a new connection.
+void turn_away(tcp::socket& socket) {
+  const WebAnswer answer = refusal(503, "too many are watching; close some of them or try later");
+  const std::string text = answer_head(answer, false) + *answer.text;
+  error_code ignored;
+  socket.non_blocking(true, ignored);
+  socket.write_some(asio::buffer(text), ignored);
+}
 
 Result<asio::ip::address> resolve(const std::string& host, asio::io_context& io) {
   error_code failed;
@@ -103,9 +123,9 @@ std::string host_to_show(const runtime::HostPort& address, const asio::ip::addre
 void run(PageService& service) {
   ::pthread_setname_np(::pthread_self(), "page");  // for people with a debugger
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), PageServer::kNice);
-  while (!service.io.stopped()) {
+  while (!service.io->stopped()) {
     try {
-      service.io.run();
+      service.io->run();
     } catch (const std::exception&) {
       // There was no memory, as a rule. The connection that it was for is gone with its handler.
     }
@@ -114,9 +134,76 @@ void run(PageService& service) {
 
 }  // namespace
 
+PageService::PageService(WebSite what, const PageLimits& most)
+    : site(std::move(what)), limits(most), start(start_number()), questions(io, most.idle_time) {}
+
+void PageService::accept() {
+  acceptor.async_accept([this](const error_code& failed, tcp::socket socket) {
+    if (!acceptor.is_open()) return;
+    if (!failed) {
+      // The next one first: there may be no memory to admit this one.
+      accept();
+      return admit(std::move(socket));
+    }
+    // The process has no file left for it. One may be free again in a moment.
+    next_accept.expires_after(kAcceptAgain);
+    next_accept.async_wait([this](const error_code& stopped) {
+      if (!stopped) accept();
+    });
+  });
+}
+
+void PageService::admit(tcp::socket socket) {
+  ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+  if (connections.size() >= limits.connections) return turn_away(socket);
+  error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  socket.set_option(asio::socket_base::send_buffer_size(static_cast<int>(limits.send_buffer_bytes)),
+                    ignored);
+  std::make_shared<PageConnection>(std::move(socket), *this)->read();
+  tick_later();
+}
+
+// All followers are told at the same moments, so that they share the texts.
+void PageService::tick_later() {
+  if (ticks_ || connections.empty()) return;
+  ticks_ = true;
+  next_tick.expires_after(limits.update_time);
+  next_tick.async_wait([this](const error_code& stopped) {
+    ticks_ = false;
+    if (stopped) return;
+    tick_later();
+    tick();
+  });
+}
+
+void PageService::tick() {
+  questions.give_up(runtime::steady_now());
+  for (PageConnection* const one : connections) one->tell_news();
+}
+
+void PageService::stop() {
+  error_code ignored;
+  acceptor.close(ignored);
+  next_accept.cancel();
+  next_tick.expires_after(kPartTime);
+  next_tick.async_wait([this](const error_code&) {
+    for (PageConnection* const one : connections) one->close();
+  });
+  for (PageConnection* const one : connections) one->part();
+  if (connections.empty()) next_tick.cancel();
+}
+
+void PageService::forget(PageConnection* connection) {
+  connections.erase(connection);
+  if (connections.empty() && !acceptor.is_open()) next_tick.cancel();
+}
+
+PageServer::PageServer() = default;
+
 PageServer::~PageServer() {
   if (!thread_.joinable()) return;
-  asio::post(service_->io, [service = service_.get()] { service->stop(); });
+  asio::post(*service_->io, [service = service_.get()] { service->stop(); });
   thread_.join();
 }
 
@@ -133,9 +220,9 @@ Result<std::unique_ptr<PageServer>> PageServer::open(const PageServerOptions& op
   runtime::HostPort& address = *wanted;
   WebSite site{options.version, options.assets, {options.token, ""}, std::move(runs)};
   std::unique_ptr<PageServer> server(new PageServer);
-  server->service_ = PageService::make(std::move(site), limits_here(options.limits));
+  server->service_ = std::make_unique<PageService>(std::move(site), limits_here(options.limits));
   PageService& service = *server->service_;
-  ASSIGN_OR_RETURN(const asio::ip::address bound, resolve(address.host, service.io));
+  ASSIGN_OR_RETURN(const asio::ip::address bound, resolve(address.host, *service.io));
   RETURN_IF_ERROR(check_reach(bound, options));
   RETURN_IF_ERROR(listen_somewhere(service.acceptor, bound, address.port, options));
   error_code ignored;

@@ -54,9 +54,9 @@ class PageServer {
   std::uint16_t port() const { return port_; }
 
  private:
-  PageServer() = default;
+  PageServer();
 
-  std::shared_ptr<PageService> service_;
+  std::unique_ptr<PageService> service_;
   std::string address_;
   std::uint16_t port_ = 0;
   std::thread thread_;

@@ -7,7 +7,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <set>
 
 #include "telemetry/deflate.h"
@@ -21,7 +20,6 @@ namespace troupe::telemetry {
 // Used by the thread that runs `io`.
 struct PageService {
   PageService(WebSite what, const PageLimits& most);
-  static std::shared_ptr<PageService> make(WebSite what, const PageLimits& most);
 
   // Takes connections until stop().
   void accept();
@@ -30,16 +28,15 @@ struct PageService {
   // The connection is gone.
   void forget(PageConnection* connection);
 
-  boost::asio::io_context io{1};
-  boost::asio::ip::tcp::acceptor acceptor{io};
-  boost::asio::steady_timer next_tick{io}, next_accept{io};
+  const std::shared_ptr<boost::asio::io_context> io = std::make_shared<boost::asio::io_context>(1);
+  boost::asio::ip::tcp::acceptor acceptor{*io};
+  boost::asio::steady_timer next_tick{*io}, next_accept{*io};
   WebSite site;
   const PageLimits limits;
   const std::uint64_t start;  // tells this server from those before it
   GzipCache compressed;
   std::set<PageConnection*> connections;
-  std::optional<RunQuestions>
-      questions;  // always there; destroyed first, as it may hold connections
+  RunQuestions questions;  // destroyed first, as it may hold connections
 
  private:
   void admit(boost::asio::ip::tcp::socket socket);

@@ -1,4 +1,8 @@
+#include <utility>  // Asio forgets it
+
 #include "telemetry/page/run_questions.h"
+
+#include <boost/asio/post.hpp>
 
 namespace troupe::telemetry {
 
@@ -15,29 +19,30 @@ Result<RunQuestions::Text> shared(Result<std::string> answer) {
 
 }  // namespace
 
-void RunQuestions::ask(std::uint64_t id, const Ask& ask, Waiter waiter, Time now) {
-  Question& question = questions_[id];
-  question.waiters.push_back(std::move(waiter));
-  if (question.waiters.size() > 1) return;
-  question.asked = now;
-  const std::uint64_t round = ++question.round;
-  ask([this, post = post_, id, round](Result<std::string> answer) {
-    post([this, id, round, brought = shared(std::move(answer))] { take(id, round, brought); });
+void RunQuestions::ask(const RunSource::Question& question, Waiter waiter, Time now) {
+  Asked& asked = asked_[&question];
+  asked.waiters.push_back(std::move(waiter));
+  if (asked.waiters.size() > 1) return;
+  asked.since = now;
+  question([this, io = io_, id = &question, round = ++asked.round](Result<std::string> answer) {
+    boost::asio::post(
+        *io, [this, id, round, brought = shared(std::move(answer))] { take(id, round, brought); });
   });
 }
 
 void RunQuestions::give_up(Time now) {
-  for (auto& [id, question] : questions_) {
-    if (question.waiters.empty() || now - question.asked < patience_) continue;
-    take(id, question.round, Error{ErrorKind::kLostPeers, "the run has not answered in time"});
+  for (auto& [question, asked] : asked_) {
+    if (asked.waiters.empty() || now - asked.since < patience_) continue;
+    take(question, asked.round, Error{ErrorKind::kLostPeers, "the run has not answered in time"});
   }
 }
 
-void RunQuestions::take(std::uint64_t id, std::uint64_t round, Result<Text> answer) {
-  Question& question = questions_[id];
-  if (round != question.round) return;  // answered already, or given up
-  ++question.round;
-  for (const Waiter& waiter : std::exchange(question.waiters, {})) waiter(answer);
+void RunQuestions::take(const RunSource::Question* question, std::uint64_t round,
+                        Result<Text> answer) {
+  Asked& asked = asked_[question];
+  if (round != asked.round) return;  // answered already, or given up
+  ++asked.round;
+  for (const Waiter& waiter : std::exchange(asked.waiters, {})) waiter(answer);
 }
 
 }  // namespace troupe::telemetry

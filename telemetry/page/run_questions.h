@@ -2,6 +2,7 @@
 
 // Questions to live runs. However many clients ask, a run is asked once at a time.
 
+#include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -16,38 +17,35 @@
 
 namespace troupe::telemetry {
 
-// One thread; answers are brought to it by `post`.
+// The thread that runs `io`; answers are brought to it.
 class RunQuestions {
  public:
   using Text = std::shared_ptr<const std::string>;
   using Waiter = std::function<void(const runtime::Result<Text>&)>;
-  using Post = std::function<void(std::function<void()>)>;
-  using Ask = std::function<void(RunSource::Answer)>;
   using Time = runtime::TimePoint;
 
-  // `post` is called on any thread. It runs its argument on this object's thread, if that still
-  // runs.
-  // `patience`: how long a run has to answer.
-  RunQuestions(Post post, runtime::Duration patience)
-      : post_(std::move(post)), patience_(patience) {}
+  // Answers keep `io` alive, since they may come when nobody runs it any more; then they are
+  // ignored. `patience`: how long a run has to answer.
+  RunQuestions(std::shared_ptr<boost::asio::io_context> io, runtime::Duration patience)
+      : io_(std::move(io)), patience_(patience) {}
 
-  // `question` tells questions apart. The waiter is called once, at once or later.
-  void ask(std::uint64_t question, const Ask& ask, Waiter waiter, Time now);
+  // The question outlives this. The waiter is called once, at once or later.
+  void ask(const RunSource::Question& question, Waiter waiter, Time now);
   // Gives up the questions that a run has not answered in time, since it may have lost them. Those
   // who wait are told so, and the next one to come asks again.
   void give_up(Time now);
 
  private:
-  struct Question {
+  struct Asked {
     std::uint64_t round = 0;  // how often it was asked or given up
-    Time asked{};
+    Time since{};
     std::vector<Waiter> waiters;  // empty: the question is not under way
   };
-  void take(std::uint64_t question, std::uint64_t round, runtime::Result<Text> answer);
+  void take(const RunSource::Question* question, std::uint64_t round, runtime::Result<Text> answer);
 
-  Post post_;
+  const std::shared_ptr<boost::asio::io_context> io_;
   const runtime::Duration patience_;
-  std::map<std::uint64_t, Question> questions_;
+  std::map<const RunSource::Question*, Asked> asked_;
 };
 
 }  // namespace troupe::telemetry

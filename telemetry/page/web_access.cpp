@@ -34,35 +34,23 @@ std::string_view without_port(std::string_view host) {
 // fetch anything as its picture or script. A link to the page may be followed. Browsers say who
 // asks in one of two ways; other clients say nothing.
 bool is_foreign(const WebRequest& request) {
-  const std::string site = lower(request.fetch_site);
+  const std::string site = lower(field_of(request, "Sec-Fetch-Site"));
   if (site == "cross-site" || site == "same-site") {
-    const bool follows_link = request.path == "/" && request.fetch_mode == "navigate" &&
-                              (request.fetch_dest.empty() || request.fetch_dest == "document");
+    const std::string_view wanted_as = field_of(request, "Sec-Fetch-Dest");
+    const bool follows_link = path_of(request) == "/" &&
+                              field_of(request, "Sec-Fetch-Mode") == "navigate" &&
+                              (wanted_as.empty() || wanted_as == "document");
     if (!follows_link) return true;
   }
-  if (request.origin.empty()) return false;
-  const std::string origin = lower(request.origin), host = lower(request.host);
-  return origin != "http://" + host && origin != "https://" + host;
-}
-
-std::string cookie_value(std::string_view cookies, std::string_view name) {
-  while (!cookies.empty()) {
-    const std::size_t end = cookies.find(';');
-    std::string_view one = cookies.substr(0, end);
-    cookies.remove_prefix(end == std::string_view::npos ? cookies.size() : end + 1);
-    while (one.starts_with(' ')) one.remove_prefix(1);
-    const std::size_t equals = one.find('=');
-    if (equals != std::string_view::npos && one.substr(0, equals) == name) {
-      return percent_decoded(one.substr(equals + 1));
-    }
-  }
-  return {};
+  const std::string origin = lower(field_of(request, "Origin"));
+  const std::string host = lower(field_of(request, "Host"));
+  return !origin.empty() && origin != "http://" + host && origin != "https://" + host;
 }
 
 bool knows_token(const WebRequest& request, const AccessRules& rules) {
-  const std::string scheme = lower(std::string_view(request.authorization).substr(0, 7));
-  if (scheme == "bearer ") return same_secret(request.authorization.substr(7), rules.token);
-  return same_secret(cookie_value(request.cookie, rules.cookie), rules.token);
+  const std::string_view told = field_of(request, "Authorization");
+  if (lower(told.substr(0, 7)) == "bearer ") return same_secret(told.substr(7), rules.token);
+  return same_secret(value_of(field_of(request, "Cookie"), ';', rules.cookie), rules.token);
 }
 
 WebAnswer welcome(const AccessRules& rules) {
@@ -76,7 +64,7 @@ WebAnswer welcome(const AccessRules& rules) {
 
 WebAnswer unknown(const WebRequest& request) {
   WebAnswer answer =
-      request.path == "/"
+      path_of(request) == "/"
           ? text_answer(std::string(kAskForToken), "text/html; charset=utf-8")
           : refusal(401,
                     "the run's token is needed, and was not sent or is another one; it stands in "
@@ -106,21 +94,23 @@ bool is_loopback_name(std::string_view host) {
 }
 
 std::optional<WebAnswer> refuse(const WebRequest& request, const AccessRules& rules) {
-  if (request.host.empty()) return refusal(400, "the request has no Host field");
+  const std::string_view host = field_of(request, "Host"), origin = field_of(request, "Origin");
+  if (host.empty()) return refusal(400, "the request has no Host field");
   if (is_foreign(request)) {
     return refusal(403, fmt::format("pages of {} may not read this one",
-                                    request.origin.empty() ? "other sites" : request.origin));
+                                    origin.empty() ? "other sites" : origin));
   }
   if (rules.token.empty()) {
-    if (is_loopback_name(request.host)) return std::nullopt;
+    if (is_loopback_name(host)) return std::nullopt;
     return refusal(403, fmt::format("this server is not '{}': open it as localhost or 127.0.0.1, "
                                     "or give it a token",
-                                    request.host));
+                                    host));
   }
   // It says nothing of the run, and a watchdog of services has no token.
-  if (request.path == "/healthz") return std::nullopt;
-  if (request.path == "/" && request.query.find("token=") != std::string::npos) {
-    const bool right = same_secret(query_value(request.query, "token"), rules.token);
+  const std::string_view path = path_of(request), query = query_of(request);
+  if (path == "/healthz") return std::nullopt;
+  if (path == "/" && query.find("token=") != std::string_view::npos) {
+    const bool right = same_secret(value_of(query, '&', "token"), rules.token);
     return right ? welcome(rules) : unknown(request);
   }
   if (knows_token(request, rules)) return std::nullopt;

@@ -26,17 +26,10 @@ WebAnswer text_answer(std::string text, std::string content_type) {
   return answer;
 }
 
-WebAnswer json_answer(std::shared_ptr<const std::string> json) {
-  WebAnswer answer;
-  answer.content_type = "application/json";
-  answer.text = std::move(json);
-  return answer;
-}
-
 WebAnswer refusal(unsigned status, std::string_view what) {
   std::string json = "{";
   runtime::JsonWriter(json).text("error", what, what.size());
-  WebAnswer answer = json_answer(std::make_shared<const std::string>(json + "}\n"));
+  WebAnswer answer = text_answer(json + "}\n", kJson);
   answer.status = status;
   return answer;
 }
@@ -46,9 +39,8 @@ std::string answer_head(const WebAnswer& answer, bool keep_alive) {
   response.set(http::field::content_type, answer.content_type);
   response.set(http::field::cache_control, answer.cache);
   for (const auto& [name, value] : answer.headers) response.set(name, value);
-  if (answer.rest != WebAnswer::Rest::kStream && answer.status != 304) {
-    response.content_length(answer.body().size());
-  }
+  const bool has_length = answer.followed.empty() && answer.status != 304;
+  if (has_length) response.content_length(answer.body().size());
   response.set("Content-Security-Policy", kContentPolicy);
   response.set("X-Content-Type-Options", "nosniff");
   response.set("Referrer-Policy", "no-referrer");

@@ -25,31 +25,20 @@ std::string_view take_part(std::string_view& text, char separator) {
 
 }  // namespace
 
-RequestParser::RequestParser(std::size_t header_bytes) {
-  header_limit(static_cast<std::uint32_t>(header_bytes));
+std::string_view path_of(const WebRequest& request) {
+  std::string_view target(request.target().data(), request.target().size());
+  return take_part(target, '?');
 }
 
-WebRequest request_of(const RequestParser& parser) {
-  const auto& message = parser.get();
-  const auto field = [&](http::field name) { return std::string(message[name]); };
-  WebRequest request;
-  request.method = std::string(message.method_string());
-  std::string_view target(message.target().data(), message.target().size());
-  request.path = std::string(take_part(target, '?'));
-  request.query = std::string(target);
-  request.keep_alive = parser.keep_alive();
-  request.host = field(http::field::host);
-  request.origin = field(http::field::origin);
-  request.authorization = field(http::field::authorization);
-  request.cookie = field(http::field::cookie);
-  request.accept = field(http::field::accept);
-  request.accept_encoding = field(http::field::accept_encoding);
-  request.last_event_id = std::string(message["Last-Event-ID"]);
-  request.if_none_match = field(http::field::if_none_match);
-  request.fetch_site = std::string(message["Sec-Fetch-Site"]);
-  request.fetch_mode = std::string(message["Sec-Fetch-Mode"]);
-  request.fetch_dest = std::string(message["Sec-Fetch-Dest"]);
-  return request;
+std::string_view query_of(const WebRequest& request) {
+  std::string_view target(request.target().data(), request.target().size());
+  take_part(target, '?');
+  return target;
+}
+
+std::string_view field_of(const WebRequest& request, std::string_view name) {
+  const auto value = request[{name.data(), name.size()}];
+  return {value.data(), value.size()};
 }
 
 std::optional<WebAnswer> refusal_of(const boost::beast::error_code& failed) {
@@ -68,10 +57,10 @@ std::optional<WebAnswer> refusal_of(const boost::beast::error_code& failed) {
   return refusal(400, "this is no HTTP request");
 }
 
-std::string query_value(std::string_view query, std::string_view name) {
-  while (!query.empty()) {
-    std::string_view value = take_part(query, '&');
-    if (take_part(value, '=') == name) return percent_decoded(value);
+std::string value_of(std::string_view pairs, char separator, std::string_view name) {
+  while (!pairs.empty()) {
+    std::string_view value = take_part(pairs, separator);
+    if (without_blanks(take_part(value, '=')) == name) return percent_decoded(value);
   }
   return {};
 }

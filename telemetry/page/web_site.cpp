@@ -11,6 +11,8 @@
 namespace troupe::telemetry {
 namespace {
 
+namespace http = boost::beast::http;
+
 constexpr std::string_view kWithoutPage =
     "Troupe {}. This program was built without the page (it takes npm). What it tells all the "
     "same:\n"
@@ -54,14 +56,14 @@ WebAnswer list_runs(const WebSite& site) {
       fields.flag("live", is_live(run));
     });
   });
-  return json_answer(std::make_shared<const std::string>(json + "}\n"));
+  return text_answer(json + "}\n", kJson);
 }
 
 WebAnswer metrics(const WebRequest& request, const WebSite& site) {
   if (site.runs.empty()) return refusal(404, "there is no run");
   const auto live = std::find_if(site.runs.begin(), site.runs.end(), is_live);
   const RunSource& run = live != site.runs.end() ? *live : site.runs.front();
-  const MetricsFormat format = metrics_format(request.accept);
+  const MetricsFormat format = metrics_format(field_of(request, "Accept"));
   return text_answer(open_metrics(*run.history, format), std::string(content_type(format)));
 }
 
@@ -71,18 +73,16 @@ WebAnswer showers(const RunSource& run, std::string_view step_text) {
   if (!run.showers) return refusal(404, "this run keeps no showers");
   auto json = run.showers(*step);
   if (!json.ok()) return refusal(404, json.error().message);
-  return json_answer(std::make_shared<const std::string>(std::move(*json)));
+  return text_answer(std::move(*json), kJson);
 }
 
-WebAnswer ask_run(const RunSource& run, std::size_t id, WebAnswer::Rest what) {
-  const bool is_trace = what == WebAnswer::Rest::kTrace;
-  if (!(is_trace ? run.trace : run.waits)) {
+WebAnswer ask(const RunSource::Question& question, std::string content_type) {
+  if (!question) {
     return refusal(404, "only a run that goes on can tell that; this one is read from its folder");
   }
   WebAnswer answer;
-  answer.rest = what;
-  answer.runs = {id};
-  answer.content_type = is_trace ? "application/json" : "text/plain; charset=utf-8";
+  answer.question = &question;
+  answer.content_type = std::move(content_type);
   return answer;
 }
 
@@ -108,18 +108,21 @@ WebAnswer answer_of_run(std::string_view rest, const WebSite& site) {
   rest.remove_prefix(slash == std::string_view::npos ? rest.size() : slash + 1);
   if (rest == "stream") {
     WebAnswer answer;
-    answer.rest = WebAnswer::Rest::kStream;
-    answer.runs = ids;
+    answer.followed = ids;
     answer.content_type = "text/event-stream; charset=utf-8";
     return answer;
   }
   if (ids.size() > 1)
     return refusal(404, "only the stream is of several runs: /api/runs/0,1/stream");
-  const std::size_t id = ids.front();
-  const RunSource& run = site.runs[id];
-  if (rest == "history") return json_answer(run.history->whole().json);
-  if (rest == "trace") return ask_run(run, id, WebAnswer::Rest::kTrace);
-  if (rest == "waits") return ask_run(run, id, WebAnswer::Rest::kWaits);
+  const RunSource& run = site.runs[ids.front()];
+  if (rest == "history") {
+    WebAnswer answer;
+    answer.content_type = kJson;
+    answer.text = run.history->whole().json;
+    return answer;
+  }
+  if (rest == "trace") return ask(run.trace, kJson);
+  if (rest == "waits") return ask(run.waits, "text/plain; charset=utf-8");
   if (rest.starts_with(kShowersPath)) return showers(run, rest.substr(kShowersPath.size()));
   return refusal(404,
                  "there is nothing here; /api/runs/0/history, stream, showers/STEP, trace and "
@@ -133,13 +136,13 @@ WebAnswer answer_of_asset(const PageAsset& asset, const WebRequest& request) {
   const bool changes = asset.path == "/" || asset.path == "/licences.txt";
   if (!changes) answer.cache = "public, max-age=31536000, immutable";
   answer.headers = {{"ETag", std::string(asset.etag)}, {"Vary", "Accept-Encoding"}};
-  if (!asset.etag.empty() && request.if_none_match == asset.etag) {
+  if (!asset.etag.empty() && field_of(request, "If-None-Match") == asset.etag) {
     answer.status = 304;
     return answer;
   }
   const std::string_view packed(reinterpret_cast<const char*>(asset.gzip.data()),
                                 asset.gzip.size());
-  if (accepts_gzip(request.accept_encoding)) {
+  if (accepts_gzip(field_of(request, "Accept-Encoding"))) {
     answer.fixed = packed;
     answer.headers.emplace_back("Content-Encoding", "gzip");
     return answer;
@@ -151,11 +154,11 @@ WebAnswer answer_of_asset(const PageAsset& asset, const WebRequest& request) {
 }
 
 std::optional<WebAnswer> page(const WebRequest& request, const WebSite& site) {
-  const auto found =
-      std::find_if(site.assets.begin(), site.assets.end(),
-                   [&](const PageAsset& asset) { return asset.path == request.path; });
+  const std::string_view path = path_of(request);
+  const auto found = std::find_if(site.assets.begin(), site.assets.end(),
+                                  [&](const PageAsset& asset) { return asset.path == path; });
   if (found != site.assets.end()) return answer_of_asset(*found, request);
-  if (request.path == "/") {
+  if (path == "/") {
     return text_answer(fmt::format(fmt::runtime(kWithoutPage), site.version));
   }
   return std::nullopt;
@@ -165,27 +168,26 @@ std::optional<WebAnswer> page(const WebRequest& request, const WebSite& site) {
 
 WebAnswer answer(const WebRequest& request, const WebSite& site) {
   if (auto refused = refuse(request, site.access)) return *refused;
-  if (request.method != "GET" && request.method != "HEAD") {
+  if (request.method() != http::verb::get && request.method() != http::verb::head) {
     WebAnswer answer = refusal(405, "this server is read only: GET and HEAD");
     answer.headers.emplace_back("Allow", "GET, HEAD");
     return answer;
   }
-  if (request.path == "/healthz") return text_answer("ok\n");
-  if (request.path == "/metrics") return metrics(request, site);
-  if (request.path == "/api/runs") return list_runs(site);
-  if (request.path.starts_with(kRunsPath)) {
-    return answer_of_run(std::string_view(request.path).substr(kRunsPath.size()), site);
-  }
+  const std::string_view path = path_of(request);
+  if (path == "/healthz") return text_answer("ok\n");
+  if (path == "/metrics") return metrics(request, site);
+  if (path == "/api/runs") return list_runs(site);
+  if (path.starts_with(kRunsPath)) return answer_of_run(path.substr(kRunsPath.size()), site);
   if (auto found = page(request, site)) return *found;
   return refusal(404, "there is nothing here; / is the page, /api/runs lists the runs");
 }
 
 void compress(WebAnswer& answer, const WebRequest& request, GzipCache& cache) {
-  if (answer.text == nullptr || answer.rest == WebAnswer::Rest::kStream) return;
+  if (answer.text == nullptr) return;
   const std::size_t bytes = answer.text->size();
   if (bytes <= kLeastToCompress || bytes > kMostToCompress) return;
   answer.headers.emplace_back("Vary", "Accept-Encoding");
-  if (!accepts_gzip(request.accept_encoding)) return;
+  if (!accepts_gzip(field_of(request, "Accept-Encoding"))) return;
   auto smaller = cache.of(answer.text);
   if (smaller == nullptr) return;
   answer.text = std::move(smaller);

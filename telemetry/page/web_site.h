@@ -23,7 +23,7 @@ struct WebSite {
 };
 
 // Any request has an answer; docs/watching.md lists the addresses. The owner of the socket
-// completes an answer whose `rest` is not kBody.
+// completes one that has no body yet.
 WebAnswer answer(const WebRequest& request, const WebSite& site);
 
 // Compresses a body of more than 1 kB for a client that accepts it.

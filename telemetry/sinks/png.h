@@ -1,7 +1,7 @@
 #pragma once
 
-// Pictures as PNG (W3C Portable Network Graphics, second edition): 8 bits a sample, no filters, one
-// chunk of data.
+// Pictures as PNG (W3C Portable Network Graphics, second edition): grey, 8 bits a pixel, no
+// filters, one chunk of data.
 
 #include <cstdint>
 #include <string>
@@ -13,12 +13,11 @@ namespace troupe::telemetry {
 
 // Rows from the top, pixels from the left.
 struct Image {
-  std::uint32_t width = 0, height = 0;  // each in 1 to 16384
-  std::uint32_t channels = 1;           // 1: grey, 3: red, green, blue
-  std::vector<std::uint8_t> samples;    // width * height * channels
+  std::uint32_t width = 0, height = 0;  // neither is 0
+  std::vector<std::uint8_t> samples;    // width * height; CHECKed
 };
 
-// kInternal: sizes are beyond their limits or do not fit together, or there is no memory.
+// kInternal: there is no memory.
 runtime::Result<std::string> png(const Image& image);
 
 }  // namespace troupe::telemetry

@@ -42,11 +42,11 @@ ProtobufMessage& ProtobufMessage::single(int field, float value) {
 
 ProtobufMessage& ProtobufMessage::reals(int field, std::span<const double> values) {
   if (values.empty()) return *this;
-  key(field, kLength);
-  runtime::append_varint(text_, 8 * values.size());
-  for (const double value : values)
-    append_little_endian(text_, std::bit_cast<std::uint64_t>(value), 8);
-  return *this;
+  std::string packed;
+  for (const double value : values) {
+    append_little_endian(packed, std::bit_cast<std::uint64_t>(value), 8);
+  }
+  return bytes(field, packed);
 }
 
 ProtobufMessage& ProtobufMessage::bytes(int field, std::string_view value) {
@@ -54,10 +54,6 @@ ProtobufMessage& ProtobufMessage::bytes(int field, std::string_view value) {
   runtime::append_varint(text_, value.size());
   text_ += value;
   return *this;
-}
-
-ProtobufMessage& ProtobufMessage::message(int field, const ProtobufMessage& value) {
-  return bytes(field, value.text());
 }
 
 }  // namespace troupe::telemetry

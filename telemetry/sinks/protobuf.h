@@ -21,7 +21,9 @@ class ProtobufMessage {
   ProtobufMessage& reals(int field, std::span<const double> values);  // repeated, packed
   // Fields of the types string, bytes and message. A string has to be UTF-8.
   ProtobufMessage& bytes(int field, std::string_view value);
-  ProtobufMessage& message(int field, const ProtobufMessage& value);
+  ProtobufMessage& message(int field, const ProtobufMessage& value) {
+    return bytes(field, value.text());
+  }
 
   const std::string& text() const { return text_; }
 

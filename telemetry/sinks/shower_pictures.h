@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "runtime/base/error.h"
-#include "telemetry/histogram.h"
 #include "telemetry/sinks/png.h"
+#include "telemetry/sinks/tensorboard_event.h"
 
 namespace troupe::telemetry {
 

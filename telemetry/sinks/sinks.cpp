@@ -56,10 +56,10 @@ void Sinks::write(const Record& record) {
   }
   if (publisher_) publisher_->send(kind_of(record), line);
   if (!tensorboard_) return;
-  if (std::holds_alternative<StepFacts>(record.body)) {
-    thinned_.add(record);
-  } else {
-    tensorboard_->take(record);
+  if (!std::holds_alternative<StepFacts>(record.body)) return tensorboard_->take(record);
+  for (const RecordPoint& point : points_of(record)) {
+    Sum& sum = sums_[point.series];
+    sum = {record.step, sum.count + 1, record.time, sum.sum + point.value};
   }
 }
 
@@ -68,17 +68,24 @@ void Sinks::take_showers(std::string_view json, std::uint64_t step, double time)
   const auto pictures = shower_pictures(json);
   if (!pictures.ok()) return tell(pictures.error());
   for (const auto& [name, image] : pictures->images) {
-    tell(tensorboard_->image("showers/" + name, step, time, image));
+    const auto encoded = png(image);
+    if (!encoded.ok()) {
+      tell(encoded.error());
+      continue;
+    }
+    tensorboard_->add(step, time,
+                      {image_value("showers/" + name, image.width, image.height, *encoded)});
   }
   for (const auto& [name, histogram] : pictures->histograms) {
-    tensorboard_->histogram("showers/" + name, step, time, histogram);
+    tensorboard_->add(step, time, {histogram_value("showers/" + name, histogram)});
   }
 }
 
 void Sinks::flush() {
   if (!tensorboard_) return;
-  for (const ThinnedPoints::Point& point : thinned_.take()) {
-    tensorboard_->scalar(point.series, point.step, point.time, point.mean);
+  for (const auto& [series, all] : std::exchange(sums_, {})) {
+    const double mean = all.sum / static_cast<double>(all.count);
+    tensorboard_->add(all.step, all.time, {scalar_value(series, mean)});
   }
   tell(tensorboard_->flush());
 }

@@ -5,6 +5,7 @@
 // and the others go on.
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +16,6 @@
 #include "telemetry/sinks/append_file.h"
 #include "telemetry/sinks/publisher.h"
 #include "telemetry/sinks/tensorboard_file.h"
-#include "telemetry/sinks/thinned_points.h"
 
 namespace troupe::telemetry {
 
@@ -57,6 +57,12 @@ class Sinks {
   std::uint64_t dropped() const;
 
  private:
+  // What came of a curve since TensorBoard got a point of it.
+  struct Sum {
+    std::uint64_t step = 0, count = 0;
+    double time = 0.0, sum = 0.0;
+  };
+
   void open_files();
   // Writes the record into all but the history.
   void write(const Record& record);
@@ -68,7 +74,7 @@ class Sinks {
   std::optional<AppendFile> metrics_;
   std::optional<TensorboardFile> tensorboard_;
   std::unique_ptr<Publisher> publisher_;
-  ThinnedPoints thinned_;
+  std::map<std::string, Sum> sums_;  // by series
 };
 
 }  // namespace troupe::telemetry

@@ -1,16 +1,25 @@
 #include "telemetry/sinks/tensorboard_event.h"
 
 #include <algorithm>
+#include <bit>
+#include <boost/crc.hpp>
 #include <cmath>
 #include <limits>
 
 #include "runtime/base/utf8.h"
-#include "telemetry/sinks/crc32c.h"
 
 namespace troupe::telemetry {
 namespace {
 
 using runtime::valid_utf8;
+
+// CRC-32C (Castagnoli), as RFC 3720, appendix B.4 has it, masked as TensorFlow does: rotated and a
+// constant added, so that bytes that hold checksums have a checksum of their own.
+std::uint32_t masked_crc32c(std::string_view bytes) {
+  boost::crc_optimal<32, 0x1edc6f41, 0xffffffff, 0xffffffff, true, true> crc;
+  crc.process_bytes(bytes.data(), bytes.size());
+  return std::rotr(static_cast<std::uint32_t>(crc.checksum()), 15) + 0xa282ead8u;
+}
 
 ProtobufMessage event(double time, std::uint64_t step) {
   // int64 in the file.
@@ -29,6 +38,27 @@ float single(double value) {
 ProtobufMessage tagged(std::string_view tag) { return ProtobufMessage().bytes(1, valid_utf8(tag)); }
 
 }  // namespace
+
+Histogram histogram_of(double low, double high, std::span<const double> counts) {
+  if (!std::isfinite(low) || !std::isfinite(high) || high <= low || counts.empty()) return {};
+  Histogram result;
+  result.low = low;
+  result.high = high;
+  // Not low + i * (high - low): the difference of two doubles may be too large for one.
+  for (std::size_t i = 0; i <= counts.size(); ++i) {
+    const double part = static_cast<double>(i) / static_cast<double>(counts.size());
+    result.edges.push_back(low * (1.0 - part) + high * part);
+  }
+  result.edges.back() = high;
+  result.counts.assign(counts.begin(), counts.end());
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const double middle = result.edges[i] * 0.5 + result.edges[i + 1] * 0.5;
+    result.count += counts[i];
+    result.sum += counts[i] * middle;
+    result.sum_squares += counts[i] * middle * middle;
+  }
+  return result;
+}
 
 std::string tensorboard_record(std::string_view event) {
   std::string record;
@@ -69,9 +99,10 @@ ProtobufMessage histogram_value(std::string_view tag, const Histogram& histogram
 }
 
 ProtobufMessage image_value(std::string_view tag, std::uint32_t width, std::uint32_t height,
-                            std::uint32_t channels, std::string_view png) {
+                            std::string_view png) {
+  constexpr std::uint64_t kGrey = 1;  // channels
   ProtobufMessage content;
-  content.number(1, height).number(2, width).number(3, channels).bytes(4, png);
+  content.number(1, height).number(2, width).number(3, kGrey).bytes(4, png);
   return tagged(tag).message(4, content);
 }
 

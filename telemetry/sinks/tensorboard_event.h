@@ -8,11 +8,24 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "telemetry/histogram.h"
 #include "telemetry/sinks/protobuf.h"
 
 namespace troupe::telemetry {
+
+// How numbers are spread, in buckets.
+struct Histogram {
+  double low = 0.0, high = 0.0;  // the range that was counted
+  double count = 0.0, sum = 0.0, sum_squares = 0.0;
+  // Bucket i reaches from edge i to edge i + 1: one edge more than buckets, or none of both.
+  std::vector<double> edges;
+  std::vector<double> counts;
+};
+
+// What was counted in buckets of equal width. The sums are those of the buckets' middles. Empty
+// when there is no such range (not finite, or high <= low).
+Histogram histogram_of(double low, double high, std::span<const double> counts);
 
 // A record of the file (record_writer.cc of TensorFlow): length, checksum of the length, bytes,
 // checksum of the bytes.
@@ -32,9 +45,9 @@ std::string summary_event(double time, std::uint64_t step, std::span<const Proto
 // single precision becomes infinite.
 ProtobufMessage scalar_value(std::string_view tag, double value);
 ProtobufMessage histogram_value(std::string_view tag, const Histogram& histogram);
-// A PNG; `channels` as Image has them.
+// A PNG of grey pixels.
 ProtobufMessage image_value(std::string_view tag, std::uint32_t width, std::uint32_t height,
-                            std::uint32_t channels, std::string_view png);
+                            std::string_view png);
 // TensorBoard reads it as Markdown.
 ProtobufMessage text_value(std::string_view tag, std::string_view text);
 

@@ -1,8 +1,6 @@
 #include "telemetry/sinks/tensorboard_file.h"
 
-#include <array>
 #include <utility>
-#include <vector>
 
 #include <unistd.h>
 
@@ -10,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include "runtime/base/host_name.h"
-#include "telemetry/sinks/tensorboard_event.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -61,7 +58,7 @@ Result<void> TensorboardFile::begin() {
   std::string path = first;
   for (int i = 1; i < kMostNames && ::access(path.c_str(), F_OK) == 0; ++i)
     path = fmt::format("{}.{:02}", first, i);
-  ASSIGN_OR_RETURN(AppendFile file, AppendFile::open({.path = path, .limit = options_.limit}));
+  ASSIGN_OR_RETURN(AppendFile file, AppendFile::open({.path = path}));
   file_.emplace(std::move(file));
   file_->add(tensorboard_record(version_event(newest_)));
   return {};
@@ -72,7 +69,7 @@ void TensorboardFile::take(const Record& record) {
     // The run goes on from the state at record.step. What belongs to that state, such as its
     // validation, is not made again.
     file_->add(tensorboard_record(session_event(time_of(record.time), record.step + 1)));
-    text("run", record.step, record.time, markdown(run->facts));
+    add(record.step, record.time, {text_value("run", markdown(run->facts))});
   }
   std::vector<ProtobufMessage> values;
   for (const RecordPoint& point : points_of(record)) {
@@ -82,27 +79,6 @@ void TensorboardFile::take(const Record& record) {
     values.push_back(text_value("marks", mark));
   }
   if (!values.empty()) add(record.step, record.time, values);
-}
-
-void TensorboardFile::scalar(std::string_view tag, std::uint64_t step, double time, double value) {
-  add(step, time, std::array{scalar_value(tag, value)});
-}
-
-void TensorboardFile::histogram(std::string_view tag, std::uint64_t step, double time,
-                                const Histogram& histogram) {
-  add(step, time, std::array{histogram_value(tag, histogram)});
-}
-
-Result<void> TensorboardFile::image(std::string_view tag, std::uint64_t step, double time,
-                                    const Image& image) {
-  ASSIGN_OR_RETURN(const std::string encoded, png(image));
-  add(step, time, std::array{image_value(tag, image.width, image.height, image.channels, encoded)});
-  return {};
-}
-
-void TensorboardFile::text(std::string_view tag, std::uint64_t step, double time,
-                           std::string_view text) {
-  add(step, time, std::array{text_value(tag, text)});
 }
 
 Result<void> TensorboardFile::flush() {
@@ -136,7 +112,7 @@ double TensorboardFile::time_of(double time) {
 }
 
 void TensorboardFile::add(std::uint64_t step, double time,
-                          std::span<const ProtobufMessage> values) {
+                          const std::vector<ProtobufMessage>& values) {
   file_->add(tensorboard_record(summary_event(time_of(time), step, values)));
 }
 

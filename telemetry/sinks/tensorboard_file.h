@@ -6,30 +6,26 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "runtime/base/error.h"
-#include "telemetry/histogram.h"
 #include "telemetry/record.h"
 #include "telemetry/sinks/append_file.h"
-#include "telemetry/sinks/png.h"
-#include "telemetry/sinks/protobuf.h"
+#include "telemetry/sinks/tensorboard_event.h"
 
 namespace troupe::telemetry {
 
 struct TensorboardOptions {
-  std::string folder;            // it exists
-  double time = 0.0;             // seconds since 1970, for the file's name
-  std::string host;              // "": this machine's name
-  std::uint64_t pid = 0;         // 0: that of this process
-  std::size_t limit = 8u << 20;  // as AppendFileOptions
+  std::string folder;     // it exists
+  double time = 0.0;      // seconds since 1970, for the file's name
+  std::string host;       // "": this machine's name
+  std::uint64_t pid = 0;  // 0: that of this process
 };
 
 // One thread at a time. Never throws. Its errors are for the log alone: events that cannot be
 // written are kept for a while, then left out and counted. Times are seconds since 1970; 0 means
-// that of the call before. Tags group at "/". Steps are those of metrics.jsonl.
+// that of the call before. Steps are those of metrics.jsonl.
 class TensorboardFile {
  public:
   // kData: the file cannot be made; the message names it.
@@ -40,13 +36,8 @@ class TensorboardFile {
   // had of later steps.
   void take(const Record& record);
 
-  void scalar(std::string_view tag, std::uint64_t step, double time, double value);
-  void histogram(std::string_view tag, std::uint64_t step, double time, const Histogram& histogram);
-  // kInternal as png() has it; nothing is written then.
-  runtime::Result<void> image(std::string_view tag, std::uint64_t step, double time,
-                              const Image& image);
-  // TensorBoard reads it as Markdown.
-  void text(std::string_view tag, std::uint64_t step, double time, std::string_view text);
+  // Numbers, pictures and texts of a step, as the functions of tensorboard_event.h make them.
+  void add(std::uint64_t step, double time, const std::vector<ProtobufMessage>& values);
 
   // Writes what was taken; to be called about once a second. kData: the disk is full, which is told
   // once, or the file was removed, and another was begun or could not be. That is no reason to
@@ -65,7 +56,6 @@ class TensorboardFile {
   runtime::Result<void> begin();
   runtime::Result<void> begin_again();
   double time_of(double time);
-  void add(std::uint64_t step, double time, std::span<const ProtobufMessage> values);
 
   TensorboardOptions options_;
   std::optional<AppendFile> file_;  // always there after open()

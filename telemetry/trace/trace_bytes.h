@@ -13,7 +13,7 @@
 namespace troupe::telemetry {
 
 // Pure functions; any thread. Names keep their first 64 bytes.
-std::vector<std::byte> pack_actors(const std::vector<runtime::ActorTrace>& actors);
+std::vector<std::byte> pack_actors(std::vector<runtime::ActorTrace> actors);
 
 // The bytes may be any. kData: they are no such trace to their end, or would take more memory than
 // twelve times their number and 4 KiB, which no trace of actors that ran does. Every record's name

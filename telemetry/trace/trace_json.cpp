@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -41,16 +42,8 @@ bool comes_before(const Event& a, const Event& b) {
 
 // Microseconds, exact to the nanosecond.
 std::string microseconds(Duration time) {
-  const std::int64_t ns = time.count();
-  const std::uint64_t size =
-      ns < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
+  const std::int64_t ns = time.count(), size = std::abs(ns);
   return fmt::format("{}{}.{:03}", ns < 0 ? "-" : "", size / 1000, size % 1000);
-}
-
-// The time on the trace's clock. Whatever another node says its times are, this overflows nowhere.
-TimePoint moved(TimePoint time, Duration offset) {
-  return TimePoint{static_cast<std::int64_t>(static_cast<std::uint64_t>(time.count()) -
-                                             static_cast<std::uint64_t>(offset.count()))};
 }
 
 // The moment from which on records are told, so that there are no more than wanted.
@@ -59,7 +52,7 @@ TimePoint first_time(const Trace& trace) {
   for (const NodeTrace& node : trace.nodes) {
     for (const ActorTrace& actor : node.actors) {
       for (const TraceRecord& record : actor.trace.records) {
-        times.push_back(moved(record.end, node.offset));
+        times.push_back(record.end - node.offset);
       }
     }
   }
@@ -125,8 +118,8 @@ class Printer {
   void add_actor(std::size_t node, Duration offset, const ActorTrace& actor) {
     std::vector<TraceRecord> records;
     for (TraceRecord record : actor.trace.records) {
-      record.start = moved(record.start, offset);
-      record.end = moved(record.end, offset);
+      record.start -= offset;
+      record.end -= offset;
       if (record.end >= from_) records.push_back(record);
     }
     const std::size_t first_name = names_.size();

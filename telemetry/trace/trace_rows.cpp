@@ -26,6 +26,8 @@ bool fits(std::vector<TimePoint>& ends, const TraceRecord& span) {
 
 }  // namespace
 
+// Every span goes on the first row on which it lies inside the spans that go on, or after them. The
+// order of their starts makes the ends that each row keeps enough to tell that.
 TraceRows::TraceRows(const std::vector<TraceRecord>& records) {
   for (const TraceRecord& record : records) {
     if (!record.sent && record.end >= record.start) spans_.push_back(record);

@@ -18,6 +18,7 @@ constexpr std::size_t kPiece = std::size_t{1} << 20;
 FileTail::FileTail(std::string path, std::uint64_t from_end)
     : path_(std::move(path)), from_end_(from_end) {}
 
+// A file is the same as long as it keeps its number and is no shorter than what was read of it.
 bool FileTail::look(const Reader& reader) {
   struct stat now {};
   if (::stat(path_.c_str(), &now) != 0 || !S_ISREG(now.st_mode)) return false;

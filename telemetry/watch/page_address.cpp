@@ -59,7 +59,7 @@ runtime::Result<PageAddress> parse_page_address(std::string_view text) {
   behind = behind.substr(0, behind.find('#'));
   const std::size_t query = behind.find('?');
   if (query != std::string_view::npos) {
-    address.token = query_value(behind.substr(query + 1), "token");
+    address.token = value_of(behind.substr(query + 1), '&', "token");
   }
   return address;
 }

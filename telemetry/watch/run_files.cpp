@@ -2,18 +2,22 @@
 
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "runtime/base/disk.h"
 #include "runtime/base/json_reader.h"
 
 namespace troupe::telemetry {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::size_t kMostShowersBytes = std::size_t{4} << 20;
 
 // Seconds since 1970 at the local time "2025-01-31 12:34:56.789", as logs have it. 0: the text is
 // another. `rest` becomes what follows the time.
@@ -73,6 +77,21 @@ bool is_locked(std::string_view proc_locks, std::uint64_t inode) {
     if (kind == "FLOCK" && access == "WRITE" && file.ends_with(ending)) return true;
   }
   return false;
+}
+
+std::string showers_file_name(std::uint64_t step) { return fmt::format("step-{:012}.json", step); }
+
+runtime::Result<std::string> read_showers(const std::string& run_folder, std::uint64_t step) {
+  using runtime::Error;
+  using runtime::ErrorKind;
+  const std::string path = fmt::format("{}/showers/{}", run_folder, showers_file_name(step));
+  std::error_code unknown;
+  if (!std::filesystem::exists(path, unknown) && !unknown) {
+    return Error{ErrorKind::kData, fmt::format("there are no showers of step {}: \"showers\" of "
+                                               "the run's history lists those there are",
+                                               step)};
+  }
+  return runtime::read_file(path, kMostShowersBytes);
 }
 
 }  // namespace troupe::telemetry

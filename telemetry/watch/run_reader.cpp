@@ -14,7 +14,6 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/start_thread.h"
-#include "telemetry/shower_file.h"
 #include "telemetry/watch/file_tail.h"
 #include "telemetry/watch/run_files.h"
 
@@ -51,7 +50,7 @@ std::string text_of(const std::string& path) {
 RunReader::RunReader(const std::string& folder, const RunReaderOptions& options)
     : folder_(folder),
       options_(options),
-      history_(std::make_shared<History>(options.history)),
+      history_(std::make_shared<History>()),
       metrics_(folder + "/metrics.jsonl"),
       log_(folder + "/log.txt", kLogBytes) {}
 

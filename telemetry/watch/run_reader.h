@@ -22,7 +22,6 @@
 namespace troupe::telemetry {
 
 struct RunReaderOptions {
-  HistoryOptions history;
   std::chrono::milliseconds poll{200};  // how often it looks for what is new
   // Told now and then while a long metrics.jsonl is read for the first time: the bytes read so far,
   // and how many there are. False ends the reading. Empty: nobody wants to know.

@@ -8,8 +8,6 @@
 #include <set>
 #include <sstream>
 
-#include "telemetry/metrics_text.h"
-
 namespace troupe::telemetry {
 namespace {
 
@@ -106,13 +104,15 @@ TEST(OpenMetrics, NodeThatIsGoneHasNoQueues) {
 }
 
 TEST(OpenMetrics, LabelsMayHoldAnything) {
-  MetricSamples samples;
-  samples.add({{"a", "quote \" slash \\ line\nend"}, {"b", "\xff ü"}}, 1);
-  MetricsText text(MetricsFormat::kOpenMetrics);
-  text.add({MetricFamily::Type::kGauge, "x", "", "Help."}, samples);
-  EXPECT_EQ(std::move(text).finish(),
-            "# TYPE x gauge\n# HELP x Help.\n"
-            "x{a=\"quote \\\" slash \\\\ line\\nend\",b=\"\xef\xbf\xbd ü\"} 1\n# EOF\n");
+  RunRecord run;
+  run.facts.name = "quote \" slash \\ line\nend";
+  run.facts.model = "\xff ü";
+  History history;
+  history.take({1.0, 0, run});
+  EXPECT_THAT(text_of(history),
+              HasSubstr("# TYPE troupe_run info\n# HELP troupe_run What is trained.\n"
+                        "troupe_run_info{name=\"quote \\\" slash \\\\ line\\nend\","
+                        "model=\"\xef\xbf\xbd ü\",version=\"\"} 1\n"));
 }
 
 TEST(OpenMetrics, NumbersAreWrittenWholeAndNotFiniteOnesByName) {
@@ -124,10 +124,17 @@ TEST(OpenMetrics, NumbersAreWrittenWholeAndNotFiniteOnesByName) {
                                         {9007199254740991.0, "9007199254740991"},
                                         {1e-300, "1e-300"},
                                         {-0.0, "-0"}}) {
-    MetricsText text(MetricsFormat::kPrometheus);
-    text.add({MetricFamily::Type::kGauge, "x", "", "Help."}, value);
-    EXPECT_EQ(std::move(text).finish(),
-              "# TYPE x gauge\n# HELP x Help.\nx " + std::string(expected) + "\n");
+    History history;
+    take(history, R"({"kind":"node","time":1,"step":0,"node":"m","state":"running"})");
+    NodeSample sample;
+    sample.node = "m";
+    sample.cpu_seconds = value;
+    history.take_node(sample, 2.0);
+    EXPECT_THAT(open_metrics(history, MetricsFormat::kPrometheus),
+                HasSubstr("# TYPE troupe_node_cpu_seconds_total counter\n"
+                          "# HELP troupe_node_cpu_seconds_total Processor time of the node.\n"
+                          "troupe_node_cpu_seconds_total{node=\"m\"} " +
+                          std::string(expected) + "\n"));
   }
 }
 

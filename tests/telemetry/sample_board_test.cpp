@@ -6,7 +6,7 @@
 #include <string>
 
 #include "runtime/base/json_writer.h"
-#include "telemetry/record_fields.h"
+#include "telemetry/record.h"
 
 namespace troupe::telemetry {
 namespace {

@@ -12,7 +12,6 @@
 
 #include <fmt/format.h>
 
-#include "telemetry/histogram.h"
 #include "telemetry/history.h"
 #include "telemetry/open_metrics.h"
 #include "telemetry/record.h"
@@ -49,12 +48,13 @@ void write_tensorboard(const std::string& folder) {
   first.take(begin(1760000000.25, 0));
   first.take(step(1760000000.5, 1.5));
   for (const double odd : {std::nan(""), kInfinity, -kInfinity, 1e300, 0.0})
-    first.scalar("odd", 3, 1760000001.0, odd);
-  first.histogram("histogram", 4, 1760000002.0, histogram_of(0, 9, std::vector<double>(5, 2.0)));
-  Image image{3, 2, 3, {}};
-  for (std::uint8_t i = 0; i < 18; ++i) image.samples.push_back(i);
-  CHECK(first.image("image", 4, 1760000002.0, image).ok());
-  first.text("marks", 5, 1760000003.0, "member.1 was lost: über \xff");
+    first.add(3, 1760000001.0, {scalar_value("odd", odd)});
+  first.add(4, 1760000002.0,
+            {histogram_value("histogram", histogram_of(0, 9, std::vector<double>(5, 2.0)))});
+  Image image{3, 2, {}};
+  for (std::uint8_t i = 0; i < 6; ++i) image.samples.push_back(i);
+  first.add(4, 1760000002.0, {image_value("image", 3, 2, *png(image))});
+  first.add(5, 1760000003.0, {text_value("marks", "member.1 was lost: über \xff")});
   CHECK(first.flush().ok());
   TensorboardFile second = open_file(folder, 1760000100.0, 8);
   second.take(begin(1760000100.0, 2));
@@ -63,13 +63,13 @@ void write_tensorboard(const std::string& folder) {
 
 void write_png(const std::string& folder) {
   const auto write = [&](const char* name, Image image) {
-    const std::size_t samples = std::size_t{image.width} * image.height * image.channels;
+    const std::size_t samples = std::size_t{image.width} * image.height;
     for (std::size_t i = 0; i < samples; ++i)
       image.samples.push_back(static_cast<std::uint8_t>(i * i / 7 % 256));
     std::ofstream(folder + "/" + name, std::ios::binary) << *png(image);
   };
-  write("grey.png", {301, 200, 1, {}});
-  write("colour.png", {25, 31, 3, {}});
+  write("wide.png", {301, 200, {}});
+  write("narrow.png", {25, 31, {}});
 }
 
 void write_metrics(const std::string& folder) {

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
-#include <optional>
+#include <memory>
 #include <string>
 
 namespace troupe::telemetry {
@@ -15,25 +14,26 @@ using runtime::Result;
 using Time = RunQuestions::Time;
 
 struct Desk {
-  Desk()
-      : questions([this](std::function<void()> work) { posted.push_back(std::move(work)); },
-                  std::chrono::seconds(30)) {}
   void ask(Time now) {
     questions.ask(
-        3, [this](RunSource::Answer answer) { asked.push_back(std::move(answer)); },
+        question,
         [this](const Result<RunQuestions::Text>& text) {
           heard.push_back(text.ok() ? **text : text.error().message);
         },
         now);
   }
   void work() {
-    for (auto& one : std::exchange(posted, {})) one();
+    io->restart();
+    io->run();
   }
 
-  std::deque<std::function<void()>> posted;
+  std::shared_ptr<boost::asio::io_context> io = std::make_shared<boost::asio::io_context>(1);
   std::vector<RunSource::Answer> asked;
   std::vector<std::string> heard;
-  RunQuestions questions;
+  const RunSource::Question question = [this](RunSource::Answer answer) {
+    asked.push_back(std::move(answer));
+  };
+  RunQuestions questions{io, std::chrono::seconds(30)};
 };
 
 TEST(RunQuestions, RunIsAskedOnceHoweverManyAsk) {

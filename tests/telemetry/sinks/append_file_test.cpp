@@ -9,7 +9,7 @@
 
 #include <sys/resource.h>
 
-#include "tests/telemetry/scratch_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -52,8 +52,8 @@ TEST(AppendFile, DeviceThatIsAlwaysFullIsReportedOnce) {
 }
 
 TEST(AppendFile, DiskThatIsFullForAWhileGetsEveryByteInTheEnd) {
-  ScratchFolder folder;
-  const std::string path = folder.path() / "file";
+  TemporaryFolder folder;
+  const std::string path = folder / "file";
   auto file = AppendFile::open({.path = path});
   ASSERT_TRUE(file.ok());
   std::string all;
@@ -69,13 +69,13 @@ TEST(AppendFile, DiskThatIsFullForAWhileGetsEveryByteInTheEnd) {
       add(record);
       flushed.push_back(file->flush().ok());
     }
-    text_when_full = read_file(path);
+    text_when_full = read_text(path);
   }
   EXPECT_THAT(flushed, testing::ElementsAre(true, false, true));
   EXPECT_EQ(text_when_full, all.substr(0, 10));
   add("fourth..");
   EXPECT_TRUE(file->flush().ok());
-  EXPECT_EQ(read_file(path), all);
+  EXPECT_EQ(read_text(path), all);
   // It is told again when it happens again.
   {
     const FullDisk full(all.size());
@@ -84,12 +84,12 @@ TEST(AppendFile, DiskThatIsFullForAWhileGetsEveryByteInTheEnd) {
   }
   EXPECT_FALSE(flushed.back());
   EXPECT_TRUE(file->flush().ok());
-  EXPECT_EQ(read_file(path), all);
+  EXPECT_EQ(read_text(path), all);
 }
 
 TEST(AppendFile, WhatFindsNoRoomInMemoryIsLeftOutWhole) {
-  ScratchFolder folder;
-  const std::string path = folder.path() / "file";
+  TemporaryFolder folder;
+  const std::string path = folder / "file";
   auto file = AppendFile::open({.path = path, .limit = 20});
   ASSERT_TRUE(file.ok());
   {
@@ -101,15 +101,15 @@ TEST(AppendFile, WhatFindsNoRoomInMemoryIsLeftOutWhole) {
   }
   EXPECT_EQ(file->dropped(), 4u);
   EXPECT_TRUE(file->flush().ok());
-  EXPECT_EQ(read_file(path), "8 bytes.8 bytes.");
+  EXPECT_EQ(read_text(path), "8 bytes.8 bytes.");
   file->add("again");
   EXPECT_TRUE(file->flush().ok());
-  EXPECT_EQ(read_file(path), "8 bytes.8 bytes.again");
+  EXPECT_EQ(read_text(path), "8 bytes.8 bytes.again");
 }
 
 TEST(AppendFile, MuchIsWrittenWithoutBeingToldTo) {
-  ScratchFolder folder;
-  const std::string path = folder.path() / "file";
+  TemporaryFolder folder;
+  const std::string path = folder / "file";
   auto file = AppendFile::open({.path = path});
   ASSERT_TRUE(file.ok());
   file->add(std::string(1 << 20, 'x'));
@@ -117,20 +117,20 @@ TEST(AppendFile, MuchIsWrittenWithoutBeingToldTo) {
 }
 
 TEST(AppendFile, LastBytesAreWrittenWhenItIsDone) {
-  ScratchFolder folder;
-  const std::string path = folder.path() / "file";
+  TemporaryFolder folder;
+  const std::string path = folder / "file";
   {
     auto file = AppendFile::open({.path = path});
     ASSERT_TRUE(file.ok());
     file->add("last");
     const AppendFile moved = std::move(file).value();
   }
-  EXPECT_EQ(read_file(path), "last");
+  EXPECT_EQ(read_text(path), "last");
 }
 
 TEST(AppendFile, FileThatIsThereAlreadyIsRefusedUnlessWanted) {
-  ScratchFolder folder;
-  const std::string path = folder.path() / "file";
+  TemporaryFolder folder;
+  const std::string path = folder / "file";
   std::ofstream(path) << "before ";
   const auto refused = AppendFile::open({.path = path});
   ASSERT_FALSE(refused.ok());
@@ -140,15 +140,15 @@ TEST(AppendFile, FileThatIsThereAlreadyIsRefusedUnlessWanted) {
     ASSERT_TRUE(file.ok());
     file->add("after");
   }
-  EXPECT_EQ(read_file(path), "before after");
+  EXPECT_EQ(read_text(path), "before after");
 }
 
 TEST(AppendFile, FileThatWasRemovedIsNoticed) {
-  ScratchFolder folder;
-  auto file = AppendFile::open({.path = folder.path() / "file"});
+  TemporaryFolder folder;
+  auto file = AppendFile::open({.path = folder / "file"});
   ASSERT_TRUE(file.ok());
   EXPECT_FALSE(file->vanished());
-  std::filesystem::remove(folder.path() / "file");
+  std::filesystem::remove(folder / "file");
   EXPECT_TRUE(file->vanished());
 }
 

@@ -1,4 +1,4 @@
-#include "telemetry/histogram.h"
+#include "telemetry/sinks/tensorboard_event.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

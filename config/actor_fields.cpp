@@ -9,19 +9,16 @@
 namespace troupe::config {
 namespace {
 
-constexpr auto kSelf = [](auto& topology) -> auto& { return topology; };
-
 // The loader's threads are the dataset's.
 RecordOf<Topology> loader_record() {
   auto record = std::make_shared<Record<Topology>>("the loader");
   record
-      ->field(
-          "threads", [](auto& t) -> auto& { return t.data.dataset.threads; }, integer(1, 256),
-          Scope::kFree, "Threads that decompress and preprocess.")
-      .field(
-          "credits", [](auto& t) -> auto& { return t.loader.credits; },
-          integer<std::int64_t>(1, 1024), Scope::kFixed,
-          "Micro-batches read ahead for each replica.");
+      ->field("threads",
+              within(&Topology::data, &DataSection::dataset, &pipeline::DatasetOptions::threads),
+              integer(1, 256), Scope::kFree, "Threads that decompress and preprocess.")
+      .field("credits", within(&Topology::loader, &LoaderSection::credits),
+             integer<std::int64_t>(1, 1024), Scope::kFixed,
+             "Micro-batches read ahead for each replica.");
   return record;
 }
 
@@ -33,10 +30,10 @@ RecordOf<ReplicaSection> replica_record() {
       .field("device", &ReplicaSection::device,
              word<Device>({{"cpu", Device::kCpu}}, {"cuda", "gpu", "tpu"},
                           "no backend for other devices is built in"),
-             Scope::kState, "What they compute on.")
+             Scope::kState, "The device that computes.")
       .field("threads", &ReplicaSection::threads, integer<std::uint32_t>(1, 1024), Scope::kFree,
-             "Micro-batches each computes at a time, one thread for each; for a single one all "
-             "threads.")
+             "Micro-batches that each replica computes at a time, one thread for each. A single "
+             "micro-batch gets all threads.")
       .field("overlap", &ReplicaSection::overlap, boolean(), Scope::kFree,
              "Whether they compute while a step is being reduced; `false` shows what that saves.");
   return record;
@@ -47,19 +44,18 @@ RecordOf<Topology> reducer_record() {
   using Format = pipeline::ReductionFormat;
   auto record = std::make_shared<Record<Topology>>("the reducer");
   record
-      ->field(
-          "reduction", [](auto& t) -> auto& { return t.train.options.lossy; },
-          word<std::optional<Format>>({{"exact", std::nullopt},
-                                       {"fp32", Format::kFp32},
-                                       {"bf16", Format::kBf16},
-                                       {"int8", Format::kInt8}}),
-          Scope::kState,
-          "How gradients are summed over members: `exact` takes 8 bytes each and does not "
-          "depend on the workers; `fp32`, `bf16` and `int8` take 4, 2 and 1, and do.")
-      .field(
-          "segment", [](auto& t) -> auto& { return t.reducer.segment_bytes; },
-          byte_size<std::int64_t>(4096), Scope::kFixed,
-          "What one message of a ring between nodes carries.");
+      ->field("reduction",
+              within(&Topology::train, &TrainSection::options, &pipeline::TrainingOptions::lossy),
+              word<std::optional<Format>>({{"exact", std::nullopt},
+                                           {"fp32", Format::kFp32},
+                                           {"bf16", Format::kBf16},
+                                           {"int8", Format::kInt8}}),
+              Scope::kState,
+              "How gradients are summed over members: `exact` takes 8 bytes each and does not "
+              "depend on the workers; `fp32`, `bf16` and `int8` take 4, 2 and 1, and do.")
+      .field("segment", within(&Topology::reducer, &ReducerSection::segment_bytes),
+             byte_size<std::int64_t>(4096), Scope::kFixed,
+             "The most that one message of a ring between nodes carries.");
   return record;
 }
 
@@ -69,7 +65,8 @@ RecordOf<CheckpointerSection> checkpointer_record() {
       ->field("every", &CheckpointerSection::every, every(), Scope::kFixed,
               "How often a checkpoint is written; one is written at the end in any case.")
       .field("keep", &CheckpointerSection::keep, integer<std::uint32_t>(1, 1'000'000),
-             Scope::kFixed, "The newest that are kept; the best by validation is kept besides.");
+             Scope::kFixed,
+             "How many of the newest are kept. The best by validation is kept as well.");
   return record;
 }
 
@@ -79,7 +76,7 @@ RecordOf<ValidatorSection> validator_record() {
       ->field("every", &ValidatorSection::every, every(), Scope::kFixed,
               "How often generated showers are compared with those kept for testing.")
       .field("events", &ValidatorSection::events, integer<std::uint64_t>(1, 10'000'000),
-             Scope::kFixed, "Showers of each.");
+             Scope::kFixed, "Events of each side of a comparison.");
   return record;
 }
 
@@ -102,7 +99,8 @@ RecordOf<MonitorSection> monitor_record() {
              "Whether event files for TensorBoard are written into the run's folder.")
       .field("price_per_node_hour", &MonitorSection::price_per_node_hour,
              number(NumberRange{0.0, 1e6, false}), Scope::kFree,
-             "For the cost so far, in a currency of your choice; 0: none is told.");
+             "Price of a node for an hour, in any currency, from which the cost so far is told; 0: "
+             "none is told.");
   return record;
 }
 
@@ -110,9 +108,9 @@ RecordOf<MonitorSection> monitor_record() {
 
 std::shared_ptr<Record<Topology>> actors_record() {
   auto record = std::make_shared<Record<Topology>>("the actors");
-  record->section("loader", kSelf, loader_record(), "Reads events ahead of the replicas.")
+  record->section("loader", within(), loader_record(), "Reads events ahead of the replicas.")
       .section("replica", &Topology::replica, replica_record(), "Computes gradients.")
-      .section("reducer", kSelf, reducer_record(), "Sums gradients.")
+      .section("reducer", within(), reducer_record(), "Sums gradients.")
       .section("checkpointer", &Topology::checkpointer, checkpointer_record(),
                "Writes the state beside training.")
       .section("validator", &Topology::validator, validator_record(),

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <string_view>
 
-#include "config/bandwidth_fields.h"
-#include "config/field_to_mend.h"
+#include <fmt/format.h>
+
 #include "config/list_codecs.h"
 #include "config/scalar_codecs.h"
 #include "config/topology_fields.h"
@@ -15,45 +15,27 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// At the place of a field of the section that is being read.
-void problem_at(Reader& reader, std::string_view field, const std::string& message) {
-  const Reader::Step step(reader, field);
-  reader.problem(reader.origin(reader.path()), message);
-}
+using Shares = std::vector<std::uint64_t>;
 
 // The word `auto` or the shares.
-class ShareCodec final : public Codec<std::vector<std::uint64_t>> {
- public:
-  void read(const YamlValue& value, std::vector<std::uint64_t>& into,
-            Reader& reader) const override {
-    if (value.is_list()) {
-      list_->read(value, into, reader);
-    } else if (value.is_scalar() && value.scalar == kAuto) {
-      into.clear();
-    } else {
-      reader.expected(value, kWhat);
-    }
-  }
-  YamlValue write(const std::vector<std::uint64_t>& shares, Selection selection) const override {
-    return shares.empty() ? YamlValue::plain(kAuto) : list_->write(shares, selection);
-  }
-  TypeDescription describe() const override {
-    TypeDescription type = TypeDescription::of(TypeDescription::Kind::kOneOf, kWhat);
-    TypeDescription word = TypeDescription::of(TypeDescription::Kind::kWord, kAuto);
-    word.words = {kAuto};
-    type.parts = {word, list_->describe()};
-    return type;
-  }
-
- private:
+CodecOf<Shares> shares() {
   static constexpr const char* kAuto = "auto";
-  static constexpr const char* kWhat = "auto, or a list of shares such as [1, 3]";
-
-  CodecOf<std::vector<std::uint64_t>> list_ =
-      list(integer<std::uint64_t>(0, 1'000'000), 1, kMostMembers);
-};
-
-CodecOf<std::vector<std::uint64_t>> shares() { return std::make_shared<ShareCodec>(); }
+  const CodecOf<Shares> list = config::list(integer<std::uint64_t>(0, 1'000'000), 1, kMostMembers);
+  TypeDescription type = TypeDescription::of(TypeDescription::Kind::kOneOf,
+                                             "auto, or a list of shares such as [1, 3]");
+  type.parts = {TypeDescription::of(TypeDescription::Kind::kWord, kAuto), list->describe()};
+  type.parts.front().words = {kAuto};
+  return codec_of<Shares>(
+      type,
+      [list, what = type.name](const YamlValue& value, Shares& into, Reader& reader) {
+        if (value.is_list()) return list->read(value, into, reader);
+        if (!value.is_scalar() || value.scalar != kAuto) return reader.expected(value, what);
+        into.clear();
+      },
+      [list](const Shares& shares, Selection selection) {
+        return shares.empty() ? YamlValue::plain(kAuto) : list->write(shares, selection);
+      });
+}
 
 CodecOf<std::vector<HostSection>> hosts() {
   auto record =
@@ -67,45 +49,112 @@ CodecOf<std::vector<HostSection>> hosts() {
   return list<HostSection>(CodecOf<HostSection>(record), 0, kMostMembers);
 }
 
+using Names = std::vector<std::string>;
+
+// A host or a list of them.
+CodecOf<Names> side() {
+  const CodecOf<std::string> name = text("an address of cluster.hosts");
+  const CodecOf<Names> list = config::list(name, 1, kMostMembers);
+  TypeDescription type =
+      TypeDescription::of(TypeDescription::Kind::kOneOf, "a host or a list of hosts");
+  type.parts = {name->describe(), list->describe()};
+  return codec_of<Names>(
+      type,
+      [name, list, what = type.name](const YamlValue& value, Names& into, Reader& reader) {
+        reader.remember(value.place);
+        if (value.is_list()) return list->read(value, into, reader);
+        if (!value.is_scalar()) return reader.expected(value, what);
+        into.resize(1);
+        name->read(value, into.front(), reader);
+      },
+      [name, list](const Names& names, Selection selection) {
+        return names.size() == 1 ? name->write(names.front(), selection)
+                                 : list->write(names, selection);
+      });
+}
+
+// At the n-th name of a side, wherever that was given.
+void problem_at_name(const std::string& side, std::size_t n, const std::string& message,
+                     Reader& reader) {
+  const std::string item = fmt::format("{}.{}", side, n);
+  reader.problem_at(reader.origin(item).is_default() ? side : item, message);
+}
+
+CodecOf<std::vector<BandwidthSection>> bandwidth_list() {
+  auto record = std::make_shared<Record<BandwidthSection>>(
+      "a bandwidth such as {between: [node-a, node-b], rate: 100Mbit}");
+  record
+      ->required("between", &BandwidthSection::between, array<2>(side()), Scope::kFree,
+                 "Two sides: each host of one reaches each host of the other at this rate. "
+                 "Addresses as in cluster.hosts.")
+      .required(
+          "rate", &BandwidthSection::bits_per_second, rate(1000), Scope::kFree,
+          "Bits per second of one connection between two such hosts, in its slower direction.");
+  return list<BandwidthSection>(CodecOf<BandwidthSection>(record), 0, 1000);
+}
+
+// Reports names that are not of cluster.hosts, and those that stand on both sides.
+void check_bandwidth(const ClusterSection& cluster, Reader& reader) {
+  Names known;
+  for (const HostSection& host : cluster.hosts) known.push_back(host.address);
+  const auto contains = [](const Names& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  for (std::size_t i = 0; i < cluster.bandwidth.size(); ++i) {
+    const auto& between = cluster.bandwidth[i].between;
+    for (std::size_t s = 0; s < between.size(); ++s) {
+      const std::string place = fmt::format("{}.bandwidth.{}.between.{}", reader.path(), i, s);
+      for (std::size_t n = 0; n < between[s].size(); ++n) {
+        const std::string& name = between[s][n];
+        if (!contains(known, name)) {
+          problem_at_name(
+              place, n,
+              fmt::format("cluster.hosts has no \"{}\"{}", shown(name), suggestion(name, known)),
+              reader);
+        } else if (s == 1 && contains(between[0], name)) {
+          problem_at_name(place, n, fmt::format("\"{}\" stands on both sides", shown(name)),
+                          reader);
+        }
+      }
+    }
+  }
+}
+
 RecordOf<FailureSection> failure_record() {
   auto record = std::make_shared<Record<FailureSection>>("what counts as a failure");
-  constexpr const char* kNotYet = "leave it out";
   record
       ->field("heartbeat", &FailureSection::heartbeat, duration(milliseconds(1)), Scope::kFree,
               "How often nodes tell each other that they live.")
       .field("dead_after", &FailureSection::dead_after, duration(milliseconds(1)), Scope::kFree,
-             "Least silence after which a node is given up; more than twice the heartbeat. On busy "
+             "Silence after which a node counts as dead; more than twice the heartbeat. On busy "
              "hosts, and for processes of the same machine, it is up to ten times as long.")
       .field("stuck_after", &FailureSection::stuck_after, duration(milliseconds(100)), Scope::kFree,
              "How long no actor of any node may have moved before the run ends and names the "
-             "culprit. While a handler runs it is only named in a warning; of several nodes, until "
-             "it has run eight times as long.")
+             "culprit. A handler that is still running is only named in a warning; a run of "
+             "several nodes ends when it has run eight times as long.")
       .field("check_every", &FailureSection::check_every, integer<std::uint64_t>(0, 1'000'000'000),
              Scope::kFree,
-             "Steps of which one has a micro-batch computed twice, on two members, and compared, "
-             "to notice bad memory; 0: none.")
-      .later("drain_grace", kNotYet)
+             "In one of so many steps a micro-batch is computed twice, on two members, and "
+             "compared, to notice bad memory; 0: in none.")
       .field(
           "orphan_after", &FailureSection::orphan_after, duration(milliseconds(0)), Scope::kFree,
           "How long members go on without a head, which may be restarted, before they save their "
           "states and end.")
       .field("min_members", &FailureSection::min_members, integer<std::uint32_t>(1, kMostMembers),
              Scope::kFree,
-             "With fewer members left the run waits for others to join. A run in one process does "
-             "not look at it.")
-      .field(
-          "restart", &FailureSection::restart, integer<std::uint32_t>(0, kMostMembers),
-          Scope::kFree,
-          "Members of the machine of `troupe run` that are replaced when their process dies while "
-          "the run goes on; and how often its head is restarted.")
+             "With fewer members left the run waits for others to join. A run in one process "
+             "ignores it.")
+      .field("restart", &FailureSection::restart, integer<std::uint32_t>(0, kMostMembers),
+             Scope::kFree,
+             "How many members on the machine of `troupe run` are replaced when their process dies "
+             "during the run, and how often its head is restarted.")
       .check([](const YamlValue&, const FailureSection& failure, Reader& reader) {
         if (failure.dead_after > 2 * failure.heartbeat) return;
-        report_rule(
+        reader.broken_rule(
             {reader.path() + ".dead_after", reader.path() + ".heartbeat"},
             fmt::format("dead_after ({}) must be more than twice the heartbeat ({}), or one "
                         "late message counts as a death",
-                        print_duration(failure.dead_after), print_duration(failure.heartbeat)),
-            reader);
+                        print_duration(failure.dead_after), print_duration(failure.heartbeat)));
       });
   return record;
 }
@@ -113,7 +162,7 @@ RecordOf<FailureSection> failure_record() {
 void check_shares(const ClusterSection& cluster, Reader& reader) {
   const std::vector<std::uint64_t>& shares = cluster.shares;
   if (!shares.empty() && std::all_of(shares.begin(), shares.end(), [](auto s) { return s == 0; })) {
-    problem_at(reader, "assign", "shares of 0 leave every micro-batch to nobody");
+    reader.problem_at(reader.path() + ".assign", "shares of 0 leave every micro-batch to nobody");
   }
 }
 
@@ -125,20 +174,21 @@ void check_listen(const ClusterSection& cluster, Reader& reader) {
   std::from_chars(port.data(), port.data() + port.size(), number);
   // The head listens on the next port, too.
   if (number > 65534) {
-    problem_at(reader, "listen",
-               fmt::format("port {} and the next one are none; give 1 to 65534, or 0 for any that "
-                           "are free",
-                           number));
+    reader.problem_at(
+        reader.path() + ".listen",
+        fmt::format("port {} and the next one are none; give 1 to 65534, or 0 for any that "
+                    "are free",
+                    number));
   }
   // Where a name leads is known to the transport only, which refuses the same.
   const bool is_number = host.find_first_not_of("0123456789.") == std::string_view::npos;
   const bool is_loopback = host == "[::1]" || (is_number && host.starts_with("127."));
   const bool is_open = host == "*" || host.starts_with('[') || is_number;
   if (is_open && !is_loopback && !cluster.keys) {
-    problem_at(reader, "listen",
-               fmt::format("{} is reached from other machines, which needs keys: make them "
-                           "with `troupe keygen DIR` and give cluster.keys: DIR",
-                           cluster.listen));
+    reader.problem_at(reader.path() + ".listen",
+                      fmt::format("{} is reached from other machines, which needs keys: make them "
+                                  "with `troupe keygen DIR` and give cluster.keys: DIR",
+                                  cluster.listen));
   }
 }
 
@@ -149,32 +199,30 @@ std::shared_ptr<Record<ClusterSection>> cluster_record() {
   record
       ->field("hosts", &ClusterSection::hosts, hosts(), Scope::kFree,
               "Where members run, each {address, workers}; empty: everything in one process.")
-      .field(
-          "bandwidth", &ClusterSection::bandwidth, bandwidth_list(), Scope::kFree,
-          "How fast hosts reach each other, each {between, rate}, for the order of the ring. Pairs "
-          "that no item names count as faster than all others; later items win.")
+      .field("bandwidth", &ClusterSection::bandwidth, bandwidth_list(), Scope::kFree,
+             "How fast hosts reach each other, each {between, rate}, for the order of the ring. "
+             "Pairs that no item names count as faster than all others; a later item wins over an "
+             "earlier one.")
       .field("assign", &ClusterSection::shares, shares(), Scope::kFree,
-             "Which member computes how many micro-batches: `auto`, all the same, or in proportion "
-             "to the share of each.")
+             "How many micro-batches each member computes: `auto`, as many as every other, or in "
+             "proportion to its share.")
       .field("rebalance", &ClusterSection::rebalance, boolean(), Scope::kFree,
-             "Whether micro-batches are shared out anew, by how fast each worker turned out to be, "
-             "when an epoch has ended. Not where `assign` tells the shares.")
-      .field(
-          "listen", &ClusterSection::listen, host_and_port(), Scope::kFree,
-          "Where the head waits for members, those that join later too. Beyond this machine only "
-          "with keys. Port 0 of the loopback: nobody joins from elsewhere, and the members use "
-          "the file system's sockets; as they do, with a warning, where `--workers` starts them "
-          "on a machine that has no such address.")
+             "Whether micro-batches are shared out anew after an epoch, by the measured speed of "
+             "each worker. They are not where `assign` gives the shares.")
+      .field("listen", &ClusterSection::listen, host_and_port(), Scope::kFree,
+             "Where the head waits for members, also for those that join later. An address beyond "
+             "this machine needs keys. With port 0 of the loopback nobody joins from elsewhere, "
+             "and the members use sockets of the file system. They also use these, with a warning, "
+             "where `--workers` starts them on a machine that has no such address.")
       .field("keys", &ClusterSection::keys, optional(path("a folder")), Scope::kFree,
              "Folder of the node keys (`troupe keygen`); by default none.")
-      .field(
-          "joiners", &ClusterSection::joiners, integer<std::uint32_t>(0, kMostMembers),
-          Scope::kFree,
-          "Members that may join by `troupe join` while the run goes on, those that replace dead "
-          "ones not counted.")
+      .field("joiners", &ClusterSection::joiners, integer<std::uint32_t>(0, kMostMembers),
+             Scope::kFree,
+             "Members that may join by `troupe join` while the run goes on, besides those that "
+             "replace dead ones.")
       .field("replay", &ClusterSection::replay_bytes, byte_size<std::int64_t>(1), Scope::kFree,
-             "What may wait for a newcomer, of sums of steps that are made while it learns; with "
-             "more it is too slow and has to go.")
+             "Sums of finished steps that may wait for a newcomer while it learns. One that needs "
+             "more is too slow and has to leave.")
       .section("failure", &ClusterSection::failure, failure_record(), "Limits and patience.")
       .check([](const YamlValue&, const ClusterSection& cluster, Reader& reader) {
         check_shares(cluster, reader);

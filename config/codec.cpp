@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "config/field_search.h"
-#include "config/suggestion.h"
+#include "config/shipped.h"
 #include "runtime/base/nearest_word.h"
 
 namespace troupe::config {
@@ -30,6 +30,16 @@ void annotate_below(YamlValue& value, const std::string& path, const Origins& or
   }
 }
 
+// Where a default comes from: the nearest section around it that was written.
+Place nearest_place(std::string field, const Origins& origins) {
+  Place place = place_of(origins, field);
+  while (place.is_default() && field.find('.') != std::string::npos) {
+    field.resize(field.rfind('.'));
+    place = place_of(origins, field);
+  }
+  return place;
+}
+
 }  // namespace
 
 Place place_of(const Origins& origins, const std::string& field) {
@@ -39,6 +49,19 @@ Place place_of(const Origins& origins, const std::string& field) {
 
 Problem problem_of(const Origins& origins, const std::string& field, const std::string& what) {
   return {place_of(origins, field), fmt::format("{}: {}", field, what)};
+}
+
+std::string field_to_mend(const std::vector<std::string>& fields, const Origins& origins) {
+  CHECK(!fields.empty());
+  const auto first = [&](auto&& suits) {
+    return std::find_if(fields.begin(), fields.end(), [&](const std::string& field) {
+      const Place place = place_of(origins, field);
+      return !place.is_default() && !is_from_zoo(place) && suits(place);
+    });
+  };
+  auto found = first([](const Place& place) { return place.line == 0; });
+  if (found == fields.end()) found = first([](const Place&) { return true; });
+  return found == fields.end() ? fields.front() : *found;
 }
 
 bool selects(Selection selection, Scope scope) {
@@ -74,6 +97,15 @@ void Reader::problem_at(const std::string& path, const Place& place, std::string
   }
 }
 
+void Reader::problem_at(const std::string& path, std::string_view message) {
+  problem_at(path, origin(path), message);
+}
+
+void Reader::broken_rule(const std::vector<std::string>& fields, std::string_view message) {
+  const std::string field = field_to_mend(fields, origins_);
+  problem_at(field, nearest_place(field, origins_), message);
+}
+
 void Reader::expected(const YamlValue& value, std::string_view what) {
   problem(value.place, fmt::format("expected {}, found {}", what, value.found()));
 }
@@ -93,11 +125,6 @@ void Reader::unknown_key(const YamlMember& member, std::span<const std::string> 
 }
 
 void Reader::remember(const Place& place) { origins_[path_] = place; }
-
-Place Reader::origin(const std::string& path) const {
-  const auto found = origins_.find(path);
-  return found == origins_.end() ? Place{} : found->second;
-}
 
 void Reader::forget_item(const std::string& list, std::size_t index) {
   const std::string prefix = list + ".";

@@ -4,6 +4,7 @@
 // written back, and described to people and editors. Sections are made of codecs by record.h; the
 // parser, the printed effective topology, the JSON Schema and the reference all come from them.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,6 +25,11 @@ using Origins = std::map<std::string, Place>;
 Place place_of(const Origins& origins, const std::string& field);
 // "FIELD: WHAT", where the field's value stands.
 Problem problem_of(const Origins& origins, const std::string& field, const std::string& what);
+
+// The field that is named when a rule over several is broken: the first of these paths that an
+// override gave, else the first that the author of the file wrote, else (all are defaults or the
+// zoo's) the first. CHECKs that there is one.
+std::string field_to_mend(const std::vector<std::string>& fields, const Origins& origins);
 
 // A field's meaning for the trained state, and so who may change it.
 enum class Scope {
@@ -62,6 +68,10 @@ class Reader {
   void problem(const Place& place, std::string_view message);
   // The message is preceded by `path`, a whole one, which need not be below the current path.
   void problem_at(const std::string& path, const Place& place, std::string_view message);
+  // The same where the value at `path` came from.
+  void problem_at(const std::string& path, std::string_view message);
+  // That a rule over the fields at these whole paths is broken, at field_to_mend().
+  void broken_rule(const std::vector<std::string>& fields, std::string_view message);
   // "expected `what`, found ...".
   void expected(const YamlValue& value, std::string_view what);
   // An unknown key of the section at the current path.
@@ -69,7 +79,7 @@ class Reader {
   // Remembers where the value at the current path came from.
   void remember(const Place& place);
   // The origin of the value at a path; the default's if none was remembered.
-  Place origin(const std::string& path) const;
+  Place origin(const std::string& path) const { return place_of(origins_, path); }
   const Origins& origins() const { return origins_; }
   // The list at a path lost an item: what is remembered of the later ones moves up.
   void forget_item(const std::string& list, std::size_t index);
@@ -138,7 +148,6 @@ struct FieldDescription {
   YamlValue default_value;  // null: none
   std::string when;         // what it acts with, in words; empty: always
   bool required = false;
-  bool available = true;  // false: only a later version takes it
   Scope scope = Scope::kState;
 };
 
@@ -157,6 +166,35 @@ class Codec {
 
 template <class T>
 using CodecOf = std::shared_ptr<const Codec<T>>;
+
+// A codec made of its three parts, for types that need no class of their own. See codec_of().
+template <class T>
+class MadeCodec final : public Codec<T> {
+ public:
+  using Read = std::function<void(const YamlValue&, T&, Reader&)>;
+  using Write = std::function<YamlValue(const T&, Selection)>;
+
+  MadeCodec(TypeDescription type, Read read, Write write)
+      : type_(std::move(type)), read_(std::move(read)), write_(std::move(write)) {}
+  void read(const YamlValue& value, T& into, Reader& reader) const override {
+    read_(value, into, reader);
+  }
+  YamlValue write(const T& value, Selection selection) const override {
+    return write_(value, selection);
+  }
+  TypeDescription describe() const override { return type_; }
+
+ private:
+  TypeDescription type_;
+  Read read_;
+  Write write_;
+};
+
+template <class T>
+CodecOf<T> codec_of(TypeDescription type, typename MadeCodec<T>::Read read,
+                    typename MadeCodec<T>::Write write) {
+  return std::make_shared<MadeCodec<T>>(std::move(type), std::move(read), std::move(write));
+}
 
 // Gives every value in the tree the place it came from (or the default's).
 void annotate(YamlValue& tree, const Origins& origins);

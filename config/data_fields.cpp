@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "config/field_to_mend.h"
 #include "config/list_codecs.h"
 #include "config/scalar_codecs.h"
 #include "config/topology_fields.h"
@@ -19,49 +18,32 @@ using pipeline::Preprocessing;
 using pipeline::ShowerOptions;
 using pipeline::SyntheticOptions;
 
-// An option of the dataset, reached from the topology.
-template <class T>
-auto dataset(T DatasetOptions::*member) {
-  return [member](auto& topology) -> auto& { return topology.data.dataset.*member; };
-}
-template <class T>
-auto shower(T ShowerOptions::*member) {
-  return [member](auto& synthetic) -> auto& { return synthetic.showers.*member; };
-}
-
 // The word `synthetic`, a path or pattern, or a list of them.
-class SourceCodec final : public Codec<DataSection> {
- public:
-  void read(const YamlValue& value, DataSection& into, Reader& reader) const override {
-    into.synthetic = value.is_scalar() && value.scalar == "synthetic";
-    into.dataset.paths.clear();
-    if (into.synthetic) return;
-    if (value.is_scalar()) {
-      into.dataset.paths.resize(1);
-      return path_->read(value, into.dataset.paths.front(), reader);
-    }
-    if (!value.is_list()) {
-      return reader.expected(value, "synthetic, a path, a pattern or a list of them");
-    }
-    paths_->read(value, into.dataset.paths, reader);
-  }
-  YamlValue write(const DataSection& data, Selection selection) const override {
-    if (data.synthetic) return YamlValue::plain("synthetic");
-    // Where the files are is no part of what they are: their content has a fingerprint of its own.
-    if (selection != Selection::kAll) return YamlValue::plain("files");
-    return paths_->write(data.dataset.paths, selection);
-  }
-  TypeDescription describe() const override {
-    TypeDescription type = TypeDescription::of(TypeDescription::Kind::kOneOf,
-                                               "synthetic, a path, a pattern or a list of them");
-    type.parts = {path_->describe(), paths_->describe()};
-    return type;
-  }
-
- private:
-  CodecOf<std::string> path_ = path_or_pattern("a path or pattern (*, ?, [..])");
-  CodecOf<std::vector<std::string>> paths_ = list(path_, 1, 10'000);
-};
+CodecOf<DataSection> source() {
+  const CodecOf<std::string> path = path_or_pattern("a path or pattern (*, ?, [..])");
+  const CodecOf<std::vector<std::string>> paths = list(path, 1, 10'000);
+  TypeDescription type = TypeDescription::of(TypeDescription::Kind::kOneOf,
+                                             "synthetic, a path, a pattern or a list of them");
+  type.parts = {path->describe(), paths->describe()};
+  return codec_of<DataSection>(
+      type,
+      [path, paths, what = type.name](const YamlValue& value, DataSection& into, Reader& reader) {
+        into.synthetic = value.is_scalar() && value.scalar == "synthetic";
+        into.dataset.paths.clear();
+        if (into.synthetic) return;
+        if (value.is_list()) return paths->read(value, into.dataset.paths, reader);
+        if (!value.is_scalar()) return reader.expected(value, what);
+        into.dataset.paths.resize(1);
+        path->read(value, into.dataset.paths.front(), reader);
+      },
+      [paths](const DataSection& data, Selection selection) {
+        if (data.synthetic) return YamlValue::plain("synthetic");
+        // Where the files are is no part of what they are: their content has a fingerprint of its
+        // own.
+        if (selection != Selection::kAll) return YamlValue::plain("files");
+        return paths->write(data.dataset.paths, selection);
+      });
+}
 
 CodecOf<DatasetNames> names_record() {
   auto record = std::make_shared<Record<DatasetNames>>("names of datasets");
@@ -100,37 +82,37 @@ RecordOf<SyntheticOptions> synthetic_record() {
   record
       ->field("events", &SyntheticOptions::events, integer<std::uint64_t>(10, 100'000'000),
               Scope::kState, "Showers made, those for testing included.")
-      .field("seed", shower(&ShowerOptions::seed), integer<std::uint64_t>(0, INT64_MAX),
-             Scope::kState, "Of the showers.")
-      .field("min_energy", shower(&ShowerOptions::min_energy_gev), number(energy), Scope::kState,
-             "GeV.")
-      .field("max_energy", shower(&ShowerOptions::max_energy_gev), number(energy), Scope::kState,
-             "GeV; energies are uniform between the two.")
-      .field("min_angle", shower(&ShowerOptions::min_angle_rad), optional(number(1.047, 2.095)),
-             Scope::kState,
-             "Rad; the detector of schema lcd-angle takes pi / 3 to 2 pi / 3, others none. By "
-             "default its least.")
-      .field("max_angle", shower(&ShowerOptions::max_angle_rad), optional(number(1.047, 2.095)),
-             Scope::kState, "Rad; by default the detector's largest.")
-      .field("threshold", shower(&ShowerOptions::threshold_gev), number(0.0, 1.0), Scope::kState,
-             "GeV; cells under it are stored as 0.")
+      .field("seed", within(&SyntheticOptions::showers, &ShowerOptions::seed),
+             integer<std::uint64_t>(0, INT64_MAX), Scope::kState, "Seed of the generated showers.")
+      .field("min_energy", within(&SyntheticOptions::showers, &ShowerOptions::min_energy_gev),
+             number(energy), Scope::kState, "Smallest energy in GeV.")
+      .field("max_energy", within(&SyntheticOptions::showers, &ShowerOptions::max_energy_gev),
+             number(energy), Scope::kState,
+             "Largest energy in GeV; energies are uniform between the two.")
+      .field("min_angle", within(&SyntheticOptions::showers, &ShowerOptions::min_angle_rad),
+             optional(number(1.047, 2.095)), Scope::kState,
+             "Smallest angle in rad. The detector of schema lcd-angle takes pi / 3 to 2 pi / 3, "
+             "others take none. By default its smallest.")
+      .field("max_angle", within(&SyntheticOptions::showers, &ShowerOptions::max_angle_rad),
+             optional(number(1.047, 2.095)), Scope::kState,
+             "Largest angle in rad; by default the detector's largest.")
+      .field("threshold", within(&SyntheticOptions::showers, &ShowerOptions::threshold_gev),
+             number(0.0, 1.0), Scope::kState, "GeV; cells under it are stored as 0.")
       .field("folder", &SyntheticOptions::folder, path("a folder"), Scope::kFree,
              "Where the file is kept and found again; by default the command's choice.")
       .check([](const YamlValue&, const SyntheticOptions& options, Reader& reader) {
         const ShowerOptions& showers = options.showers;
         const std::string path = reader.path() + ".";
         if (showers.min_energy_gev > showers.max_energy_gev) {
-          report_rule({path + "min_energy", path + "max_energy"},
-                      fmt::format("min_energy ({}) is above max_energy ({})",
-                                  showers.min_energy_gev, showers.max_energy_gev),
-                      reader);
+          reader.broken_rule({path + "min_energy", path + "max_energy"},
+                             fmt::format("min_energy ({}) is above max_energy ({})",
+                                         showers.min_energy_gev, showers.max_energy_gev));
         }
         if (showers.min_angle_rad && showers.max_angle_rad &&
             *showers.min_angle_rad > *showers.max_angle_rad) {
-          report_rule({path + "min_angle", path + "max_angle"},
-                      fmt::format("min_angle ({}) is above max_angle ({})", *showers.min_angle_rad,
-                                  *showers.max_angle_rad),
-                      reader);
+          reader.broken_rule({path + "min_angle", path + "max_angle"},
+                             fmt::format("min_angle ({}) is above max_angle ({})",
+                                         *showers.min_angle_rad, *showers.max_angle_rad));
         }
       });
   return record;
@@ -155,20 +137,28 @@ Word<E> word_of(E value) {
 
 void add_reading_fields(Record<Topology>& record) {
   record
-      .field("test_one_in", dataset(&DatasetOptions::test_one_in),
+      .field("test_one_in",
+             within(&Topology::data, &DataSection::dataset, &DatasetOptions::test_one_in),
              integer<std::uint32_t>(0, 1'000'000), Scope::kState,
              "One file in so many, or one event where there are fewer files, is for testing; 0: "
              "none.")
-      .field("cache", dataset(&DatasetOptions::cache),
+      .field("cache", within(&Topology::data, &DataSection::dataset, &DatasetOptions::cache),
              word<CacheMode>({word_of(CacheMode::kMemory), word_of(CacheMode::kNone)}, {"disk"}),
-             Scope::kState, "What is kept of events that were read; `none` shuffles by blocks.")
-      .field("window", dataset(&DatasetOptions::window_bytes), byte_size<std::uint64_t>(1 << 20),
-             Scope::kState, "With `cache: none`: decoded images that a shuffling window may cover.")
-      .field("on_bad_event", dataset(&DatasetOptions::on_bad_event),
+             Scope::kState, "Where events that were read are kept; `none` shuffles by blocks.")
+      .field("window",
+             within(&Topology::data, &DataSection::dataset, &DatasetOptions::window_bytes),
+             byte_size<std::uint64_t>(1 << 20), Scope::kState,
+             "With `cache: none`: decoded images in one shuffling window.")
+      .field("on_bad_event",
+             within(&Topology::data, &DataSection::dataset, &DatasetOptions::on_bad_event),
              word<BadEventPolicy>({word_of(BadEventPolicy::kFail), word_of(BadEventPolicy::kSkip)}),
-             Scope::kState, "A NaN, a negative cell, an energy not above 0: an error, or left out.")
+             Scope::kState,
+             "Whether an event with a NaN, a negative cell or an energy not above 0 is an error or "
+             "is left out.")
       .field(
-          "index_folder", dataset(&DatasetOptions::index_folder), path("a folder"), Scope::kFree,
+          "index_folder",
+          within(&Topology::data, &DataSection::dataset, &DatasetOptions::index_folder),
+          path("a folder"), Scope::kFree,
           "Where the index of each file is kept; by default data/index beside the run's folder.");
 }
 
@@ -177,24 +167,23 @@ void add_reading_fields(Record<Topology>& record) {
 std::shared_ptr<Record<Topology>> data_record() {
   auto record = std::make_shared<Record<Topology>>("the data");
   record->before(set_schema_defaults)
-      .required(
-          "train", [](auto& t) -> auto& { return t.data; },
-          CodecOf<DataSection>(std::make_shared<SourceCodec>()), Scope::kState,
-          "`synthetic`, HDF5 files or patterns of them; relative to this file.")
-      .field("schema", dataset(&DatasetOptions::schema),
+      .required("train", &Topology::data, source(), Scope::kState,
+                "`synthetic`, HDF5 files or patterns of them; relative to this file.")
+      .field("schema", within(&Topology::data, &DataSection::dataset, &DatasetOptions::schema),
              word<DataSchema>({word_of(DataSchema::kLcdFixed), word_of(DataSchema::kLcdAngle),
                                word_of(DataSchema::kCustom)},
                               {"calochallenge", "nnlo", "mnist-idx"}),
              Scope::kState, "Which datasets the files hold, in which units.")
-      .field("names", dataset(&DatasetOptions::names), optional(names_record()), Scope::kState,
-             "Of the datasets; by default those of the schema.")
-      .field("preprocessing", dataset(&DatasetOptions::preprocessing),
+      .field("names", within(&Topology::data, &DataSection::dataset, &DatasetOptions::names),
+             optional(names_record()), Scope::kState,
+             "Names of the datasets; by default those of the schema.")
+      .field("preprocessing",
+             within(&Topology::data, &DataSection::dataset, &DatasetOptions::preprocessing),
              optional(preprocessing_record()), Scope::kState,
-             "In this order; by default what the schema is known for.");
+             "What is done to events, in this order; by default what the schema is known for.");
   add_reading_fields(*record);
-  record->section(
-      "synthetic", [](auto& t) -> auto& { return t.data.showers; }, synthetic_record(),
-      "With `train: synthetic`: showers made once and kept.");
+  record->section("synthetic", within(&Topology::data, &DataSection::showers), synthetic_record(),
+                  "With `train: synthetic`: showers made once and kept.");
   return record;
 }
 

@@ -28,7 +28,6 @@ struct KnownField {
 void add_fields(const std::string& prefix, const std::vector<FieldDescription>& fields,
                 std::vector<KnownField>& found) {
   for (const FieldDescription& field : fields) {
-    if (!field.available) continue;
     const std::string path = prefix + field.name;
     if (field.type.kind != Kind::kSection) found.push_back({path, field.type});
     const std::span<const TypeDescription> forms =

@@ -1,5 +1,7 @@
 #include "config/layer_kinds.h"
 
+#include <algorithm>
+
 #include "config/list_codecs.h"
 #include "config/network_fields.h"
 #include "config/record.h"
@@ -11,6 +13,8 @@ namespace {
 using model::ActivationKind;
 using model::Initialiser;
 using model::Layer;
+
+using KindTable = std::vector<KindEntry>;
 
 constexpr std::int64_t kMostFilters = 4096;
 constexpr const char* kNamePattern = "[A-Za-z][A-Za-z0-9_]*";
@@ -29,7 +33,7 @@ using LayerRecord = std::shared_ptr<Record<Described<K>>>;
 // Reaches an option of the kind from the section.
 template <class K, class T>
 auto option(T K::*member) {
-  return [member](auto& layer) -> auto& { return layer.options.*member; };
+  return within(&Described<K>::options, member);
 }
 
 template <class K>
@@ -37,40 +41,25 @@ LayerRecord<K> layer_record(const std::string& kind) {
   return std::make_shared<Record<Described<K>>>("options of " + kind);
 }
 
+// Adds the fields that every layer has, and the kind to the table.
 template <class K>
-LayerRecord<K> with_common_fields(LayerRecord<K> record) {
+void add_kind(KindTable& table, std::string word, LayerRecord<K> record) {
   record->field("name", &Described<K>::name, text("a name of letters, digits and _", kNamePattern),
                 Scope::kState, "Unique in the network; by default the kind and its number.");
   record->field("input", &Described<K>::input, text("the name of a layer", kNamePattern),
                 Scope::kState, "The layer it reads, or `input`; by default the one before.");
-  return record;
-}
-
-template <class K>
-class TypedKindCodec final : public KindCodec {
- public:
-  TypedKindCodec(std::string word_in, LayerRecord<K> record)
-      : record_(with_common_fields(std::move(record))) {
-    word = std::move(word_in);
-  }
-  bool is(const model::LayerKind& kind) const override { return std::holds_alternative<K>(kind); }
-  void read(const YamlValue& value, Layer& into, Reader& reader) const override {
-    Described<K> described;
-    record_->read(value, described, reader);
-    into = {std::move(described.name), std::move(described.options), std::move(described.input)};
-  }
-  YamlValue write(const Layer& layer) const override {
-    return record_->write({layer.name, layer.input, std::get<K>(layer.kind)}, Selection::kAll);
-  }
-  TypeDescription describe() const override { return record_->describe(); }
-
- private:
-  LayerRecord<K> record_;
-};
-
-template <class K>
-void add_kind(KindTable& table, std::string word, LayerRecord<K> record) {
-  table.push_back(std::make_unique<TypedKindCodec<K>>(std::move(word), std::move(record)));
+  auto codec = codec_of<Layer>(
+      record->describe(),
+      [record](const YamlValue& value, Layer& into, Reader& reader) {
+        Described<K> described;
+        record->read(value, described, reader);
+        into = {std::move(described.name), std::move(described.options),
+                std::move(described.input)};
+      },
+      [record](const Layer& layer, Selection selection) {
+        return record->write({layer.name, layer.input, std::get<K>(layer.kind)}, selection);
+      });
+  table.push_back({std::move(word), std::move(codec)});
 }
 
 CodecOf<Initialiser> initialiser() {
@@ -88,7 +77,7 @@ void add_trained_kinds(KindTable& table) {
   auto dense = layer_record<Dense>("dense");
   dense->short_form("units")
       .required("units", option(&Dense::units), integer<std::int64_t>(1, kMostUnits), Scope::kState,
-                "Outputs; an image before it is flattened.")
+                "Outputs; an image is flattened first.")
       .field("bias", option(&Dense::bias), boolean(), Scope::kState, "Whether a bias is added.")
       .field("initialiser", option(&Dense::initialiser), initialiser(), Scope::kState,
              "What the kernel begins as.");
@@ -133,10 +122,9 @@ void add_spatial_kinds(KindTable& table) {
   add_kind(table, "upsample", upsample);
 
   auto pool = layer_record<model::AveragePool>("average_pool");
-  pool->short_form("size").required("size", option(&model::AveragePool::size), extent(1, 64, 1),
-                                    Scope::kState,
-                                    "Cells averaged per axis; those that fill no window are left "
-                                    "out.");
+  pool->short_form("size").required(
+      "size", option(&model::AveragePool::size), extent(1, 64, 1), Scope::kState,
+      "Cells averaged per axis; cells that fill no window are left out.");
   add_kind(table, "average_pool", pool);
 
   auto reshape = layer_record<model::Reshape>("reshape");
@@ -164,7 +152,7 @@ void add_elementwise_kinds(KindTable& table) {
                                       {"tanh", ActivationKind::kTanh}}),
                 Scope::kState, "The function.")
       .field("slope", option(&Activation::slope), number(0.0, 1.0), Scope::kState,
-             "Of leaky_relu below 0.")
+             "Slope of leaky_relu below 0.")
       .used_if("kind: leaky_relu", [](const Described<Activation>& layer) {
         return layer.options.kind == ActivationKind::kLeakyRelu;
       });
@@ -199,17 +187,18 @@ const KindTable& kind_table() {
   return kTable;
 }
 
-const KindCodec& kind_codec(const model::LayerKind& kind) {
-  for (const auto& codec : kind_table()) {
-    if (codec->is(kind)) return *codec;
-  }
-  CHECK(false, "a kind of layer has no word");
-  return *kind_table().front();
+const KindEntry& kind_entry(const model::LayerKind& kind) {
+  const std::string word = model::kind_name(kind);
+  const KindTable& table = kind_table();
+  const auto found = std::find_if(table.begin(), table.end(),
+                                  [&](const KindEntry& each) { return each.word == word; });
+  CHECK(found != table.end(), "a kind of layer has no word");
+  return *found;
 }
 
 std::vector<std::string> layer_kinds() {
   std::vector<std::string> words;
-  for (const auto& kind : kind_table()) words.push_back(kind->word);
+  for (const KindEntry& kind : kind_table()) words.push_back(kind.word);
   return words;
 }
 

@@ -3,6 +3,7 @@
 // Codecs made of other codecs: lists, fixed lists, and values that may be absent.
 
 #include <array>
+#include <type_traits>
 
 #include "config/codec.h"
 
@@ -27,117 +28,67 @@ inline bool check_items(const YamlValue& value, std::size_t least, std::size_t m
   return false;
 }
 
+// The codec of a list with a container C of items: the description names the list `what`.
+// `prepare` makes room in the container for so many items.
+template <class C, class T>
+CodecOf<C> items_of(const std::string& what, CodecOf<T> item, std::size_t least, std::size_t most,
+                    std::function<void(C&, std::size_t)> prepare) {
+  TypeDescription type = TypeDescription::of(TypeDescription::Kind::kList, what);
+  type.least_items = least;
+  type.most_items = most;
+  type.parts = {item->describe()};
+  return codec_of<C>(
+      std::move(type),
+      [=](const YamlValue& value, C& into, Reader& reader) {
+        if (!check_items(value, least, most, item->describe().name, reader)) return;
+        prepare(into, value.items.size());
+        for (std::size_t i = 0; i < value.items.size(); ++i) {
+          const Reader::Step step(reader, std::to_string(i));
+          item->read(value.items[i], into[i], reader);
+          if constexpr (std::is_same_v<C, std::vector<T>>) reader.remember(value.items[i].place);
+        }
+      },
+      [item](const C& value, Selection selection) {
+        YamlValue list = YamlValue::list();
+        for (const T& each : value) list.items.push_back(item->write(each, selection));
+        return list;
+      });
+}
+
 // Between `least` and `most` items (0: no bound). Each is read at the path of its index, and the
 // whole list is replaced: nothing of a longer list before it stays.
 template <class T>
-class ListCodec final : public Codec<std::vector<T>> {
- public:
-  ListCodec(CodecOf<T> item, std::size_t least, std::size_t most)
-      : item_(std::move(item)), least_(least), most_(most) {}
-
-  void read(const YamlValue& value, std::vector<T>& into, Reader& reader) const override {
-    if (!check_items(value, least_, most_, item_->describe().name, reader)) return;
-    into.assign(value.items.size(), T{});
-    for (std::size_t i = 0; i < value.items.size(); ++i) {
-      const Reader::Step step(reader, std::to_string(i));
-      item_->read(value.items[i], into[i], reader);
-      reader.remember(value.items[i].place);
-    }
-  }
-  YamlValue write(const std::vector<T>& value, Selection selection) const override {
-    YamlValue list = YamlValue::list();
-    for (const T& item : value) list.items.push_back(item_->write(item, selection));
-    return list;
-  }
-  TypeDescription describe() const override {
-    const TypeDescription item = item_->describe();
-    TypeDescription type =
-        TypeDescription::of(TypeDescription::Kind::kList, "a list, each " + item.name);
-    type.least_items = least_;
-    type.most_items = most_;
-    type.parts = {item};
-    return type;
-  }
-
- private:
-  CodecOf<T> item_;
-  std::size_t least_;
-  std::size_t most_;
-};
-
-// See ListCodec.
-template <class T>
 CodecOf<std::vector<T>> list(CodecOf<T> item, std::size_t least, std::size_t most) {
-  return std::make_shared<ListCodec<T>>(std::move(item), least, most);
+  const std::string what = "a list, each " + item->describe().name;
+  return items_of<std::vector<T>, T>(
+      what, std::move(item), least, most,
+      [](std::vector<T>& into, std::size_t items) { into.assign(items, T{}); });
 }
 
 // Exactly N values, or fewer where `least` allows: the rest is then filled with `fill`.
-template <class T, std::size_t N>
-class ArrayCodec final : public Codec<std::array<T, N>> {
- public:
-  ArrayCodec(CodecOf<T> item, std::size_t least, T fill)
-      : item_(std::move(item)), least_(least), fill_(fill) {}
-
-  void read(const YamlValue& value, std::array<T, N>& into, Reader& reader) const override {
-    if (!check_items(value, least_, N, item_->describe().name, reader)) return;
-    into.fill(fill_);
-    for (std::size_t i = 0; i < value.items.size(); ++i) {
-      const Reader::Step step(reader, std::to_string(i));
-      item_->read(value.items[i], into[i], reader);
-    }
-  }
-  YamlValue write(const std::array<T, N>& value, Selection selection) const override {
-    YamlValue list = YamlValue::list();
-    for (const T& item : value) list.items.push_back(item_->write(item, selection));
-    return list;
-  }
-  TypeDescription describe() const override {
-    const TypeDescription item = item_->describe();
-    TypeDescription type =
-        TypeDescription::of(TypeDescription::Kind::kList,
-                            "a list of " + (least_ == N ? "" : std::to_string(least_) + " to ") +
-                                std::to_string(N) + ", each " + item.name);
-    type.least_items = least_;
-    type.most_items = N;
-    type.parts = {item};
-    return type;
-  }
-
- private:
-  CodecOf<T> item_;
-  std::size_t least_;
-  T fill_;
-};
-
 template <std::size_t N, class T>
 CodecOf<std::array<T, N>> array(CodecOf<T> item, std::size_t least = N, T fill = T{}) {
-  return std::make_shared<ArrayCodec<T, N>>(std::move(item), least, fill);
+  const std::string what = "a list of " + (least == N ? "" : std::to_string(least) + " to ") +
+                           std::to_string(N) + ", each " + item->describe().name;
+  return items_of<std::array<T, N>, T>(
+      what, std::move(item), least, N,
+      [fill](std::array<T, N>& into, std::size_t) { into.fill(fill); });
 }
 
 // Absent unless given; an absent one is not written. One that is given is read over the content
 // that was there before, as a record of options reads over its defaults.
 template <class T>
-class OptionalCodec final : public Codec<std::optional<T>> {
- public:
-  explicit OptionalCodec(CodecOf<T> content) : content_(std::move(content)) {}
-
-  void read(const YamlValue& value, std::optional<T>& into, Reader& reader) const override {
-    T content = into.value_or(T{});
-    content_->read(value, content, reader);
-    into = std::move(content);
-  }
-  YamlValue write(const std::optional<T>& value, Selection selection) const override {
-    return value ? content_->write(*value, selection) : YamlValue{};
-  }
-  TypeDescription describe() const override { return content_->describe(); }
-
- private:
-  CodecOf<T> content_;
-};
-
-template <class T>
 CodecOf<std::optional<T>> optional(CodecOf<T> content) {
-  return std::make_shared<OptionalCodec<T>>(std::move(content));
+  return codec_of<std::optional<T>>(
+      content->describe(),
+      [content](const YamlValue& value, std::optional<T>& into, Reader& reader) {
+        T given = into.value_or(T{});
+        content->read(value, given, reader);
+        into = std::move(given);
+      },
+      [content](const std::optional<T>& value, Selection selection) {
+        return value ? content->write(*value, selection) : YamlValue{};
+      });
 }
 
 }  // namespace troupe::config

@@ -4,14 +4,12 @@
 
 #include <algorithm>
 
-#include "config/field_to_mend.h"
 #include "config/layer_kinds.h"
 #include "config/list_codecs.h"
 #include "config/network_fields.h"
 #include "config/scalar_codecs.h"
-#include "config/suggestion.h"
+#include "config/shipped.h"
 #include "config/topology_fields.h"
-#include "config/zoo.h"
 
 namespace troupe::config {
 namespace {
@@ -23,8 +21,6 @@ using model::LatentMode;
 using model::LossKind;
 using model::LossTerm;
 using model::Target;
-
-constexpr auto kGan = [](auto& topology) -> auto& { return topology.model.gan; };
 
 RecordOf<LatentDescription> latent_record() {
   auto record = std::make_shared<Record<LatentDescription>>("the generator's input");
@@ -44,14 +40,13 @@ RecordOf<LatentDescription> latent_record() {
         const std::string path = reader.path() + ".";
         const auto conditions = static_cast<std::int64_t>(latent.conditions.size());
         if (latent.mode == LatentMode::kMultiply && conditions != 1) {
-          report_rule({path + "mode", path + "conditions"},
-                      "mode multiply takes exactly one condition", reader);
+          reader.broken_rule({path + "mode", path + "conditions"},
+                             "mode multiply takes exactly one condition");
         }
         if (latent.mode == LatentMode::kPrepend && latent.size > 0 && latent.size <= conditions) {
-          report_rule(
+          reader.broken_rule(
               {path + "size", path + "conditions", path + "mode"},
-              fmt::format("size {} leaves no noise beside {} conditions", latent.size, conditions),
-              reader);
+              fmt::format("size {} leaves no noise beside {} conditions", latent.size, conditions));
         }
       });
   return record;
@@ -62,25 +57,24 @@ RecordOf<GanDescription> generator_record() {
   record->partial()
       .section("latent", &GanDescription::latent, latent_record(), "What the generator reads.")
       .must_be_given()
-      .required(
-          "layers", [](auto& gan) -> auto& { return gan.generator.layers; }, layers(),
-          Scope::kState, "From the latent features to the image, in the data's domain.");
+      .required("layers", within(&GanDescription::generator, &model::NetworkDescription::layers),
+                layers(), Scope::kState,
+                "From the latent features to the image, in the data's domain.");
   return record;
 }
 
 RecordOf<GanDescription> discriminator_record() {
   auto record = std::make_shared<Record<GanDescription>>("the discriminator");
   record->partial()
-      .required(
-          "input", [](auto& gan) -> auto& { return gan.discriminator.input; }, shape(),
-          Scope::kState, "Shape of an image; the data must have it.")
-      .required(
-          "layers", [](auto& gan) -> auto& { return gan.discriminator.layers; }, layers(),
-          Scope::kState, "From the image to what is judged.")
-      .required(
-          "outputs", [](auto& gan) -> auto& { return gan.discriminator.outputs; },
-          list(text("the name of a layer"), 1, 100), Scope::kState,
-          "Names of the layers that are results.");
+      .required("input", within(&GanDescription::discriminator, &model::NetworkDescription::input),
+                shape(), Scope::kState, "Shape of an image; the data must have it.")
+      .required("layers",
+                within(&GanDescription::discriminator, &model::NetworkDescription::layers),
+                layers(), Scope::kState, "From the image to what is judged.")
+      .required("outputs",
+                within(&GanDescription::discriminator, &model::NetworkDescription::outputs),
+                list(text("the name of a layer"), 1, 100), Scope::kState,
+                "Names of the layers that are results.");
   return record;
 }
 
@@ -135,7 +129,7 @@ class LossesCodec final : public Codec<GanDescription> {
       into.losses.push_back(std::move(term));
     }
     if (into.losses.empty()) {
-      report_rule({"model.losses", "model.discriminator.outputs"}, "no loss is left", reader);
+      reader.broken_rule({"model.losses", "model.discriminator.outputs"}, "no loss is left");
     }
     if (!reader.has_problem_below("model")) leave_out_unused(into.discriminator, reader);
   }
@@ -191,30 +185,26 @@ CodecOf<std::string> zoo_name() {
 
 std::shared_ptr<Record<Topology>> model_record() {
   auto record = std::make_shared<Record<Topology>>("the model");
+  const auto gan = within(&Topology::model, &ModelSection::gan);
   record
-      ->field(
-          "zoo", [](auto& t) -> auto& { return t.model.zoo; }, optional(zoo_name()), Scope::kFixed,
-          "The model to begin with; what else the section says is laid over it.")
-      .section("generator", kGan, generator_record(), "Makes showers from conditions and noise.")
-      .section("discriminator", kGan, discriminator_record(), "Judges showers.")
-      .field(
-          "losses", kGan, CodecOf<GanDescription>(std::make_shared<LossesCodec>()), Scope::kState,
-          "By output of the discriminator; null takes an output of the zoo's model out, with the "
-          "layers only it needs.")
-      .field(
-          "precision", [](auto& t) -> auto& { return t.model.precision; },
-          word<Precision>({{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}}, {"fp16"}),
-          Scope::kState,
-          "`bf16`: convolutions round what they multiply to bfloat16, but where they sum over one "
-          "channel, and add in single precision; all else is single precision, weights as well. "
-          "With `kernels: portable` only.")
-      .field(
-          "kernels", [](auto& t) -> auto& { return t.model.kernels; },
-          word<Kernels>({{"portable", Kernels::kPortable}, {"fastest", Kernels::kFastest}}),
-          Scope::kState,
-          "`portable`: our own, the same bits on every host that has AVX2; `fastest`: the "
-          "library's "
-          "where they are faster, the same bits on hosts of one kind only.");
+      ->field("zoo", within(&Topology::model, &ModelSection::zoo), optional(zoo_name()),
+              Scope::kFixed, "The model to begin with; what else the section says is laid over it.")
+      .section("generator", gan, generator_record(), "Makes showers from conditions and noise.")
+      .section("discriminator", gan, discriminator_record(), "Judges showers.")
+      .field("losses", gan, CodecOf<GanDescription>(std::make_shared<LossesCodec>()), Scope::kState,
+             "A loss for each output of the discriminator; null takes an output of the zoo's model "
+             "out, with the layers that only it needs.")
+      .field("precision", within(&Topology::model, &ModelSection::precision),
+             word<Precision>({{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}}, {"fp16"}),
+             Scope::kState,
+             "`bf16`: convolutions round what they multiply to bfloat16, except where they sum "
+             "over one channel, and add in single precision. All else, weights included, is in "
+             "single precision. Only with `kernels: portable`.")
+      .field("kernels", within(&Topology::model, &ModelSection::kernels),
+             word<Kernels>({{"portable", Kernels::kPortable}, {"fastest", Kernels::kFastest}}),
+             Scope::kState,
+             "`portable`: our own, the same bits on every host that has AVX2; `fastest`: the "
+             "library's where they are faster, the same bits on hosts of one kind only.");
   return record;
 }
 

@@ -6,9 +6,7 @@
 #include <map>
 #include <set>
 
-#include "config/field_to_mend.h"
-#include "config/suggestion.h"
-#include "config/zoo.h"
+#include "config/shipped.h"
 
 namespace troupe::config {
 namespace {
@@ -87,11 +85,9 @@ void check_targets(const GanDescription& gan, const NetworkShapes& shapes, Reade
       if (shapes.layers[layer] == expected) continue;
       const std::string at = authored(fmt::format("model.losses.{}.target", term.output),
                                       fmt::format("model.discriminator.layers.{}", output), reader);
-      const Reader::Step step(reader, at);
-      reader.problem(reader.origin(at),
-                     fmt::format("target {} is {} per event, but output \"{}\" is {}",
-                                 target_word(term.target), expected.text(), shown(term.output),
-                                 shapes.layers[layer].text()));
+      reader.problem_at(at, fmt::format("target {} is {} per event, but output \"{}\" is {}",
+                                        target_word(term.target), expected.text(),
+                                        shown(term.output), shapes.layers[layer].text()));
     }
   }
 }
@@ -103,32 +99,24 @@ void check_losses(const GanDescription& gan, Reader& reader) {
     judged.insert(term.output);
     if (std::find(outputs.begin(), outputs.end(), term.output) != outputs.end()) continue;
     const std::string at = "model.losses." + term.output;
-    const Reader::Step step(reader, at);
-    reader.problem(reader.origin(at),
-                   fmt::format("\"{}\" is no output of the discriminator{}", shown(term.output),
-                               suggestion(term.output, outputs)));
+    reader.problem_at(at, fmt::format("\"{}\" is no output of the discriminator{}",
+                                      shown(term.output), suggestion(term.output, outputs)));
   }
   for (const std::string& output : gan.discriminator.outputs) {
     if (judged.contains(output)) continue;
-    report_rule({"model.losses", "model.discriminator.outputs"},
-                fmt::format("output \"{}\" of the discriminator has no loss; give it one or "
-                            "take it out of model.discriminator.outputs",
-                            shown(output)),
-                reader);
+    reader.broken_rule({"model.losses", "model.discriminator.outputs"},
+                       fmt::format("output \"{}\" of the discriminator has no loss; give it one or "
+                                   "take it out of model.discriminator.outputs",
+                                   shown(output)));
   }
 }
 
 }  // namespace
 
-NetworkDescription complete_generator(const GanDescription& gan) {
+void check_networks(const GanDescription& gan, Reader& reader) {
   NetworkDescription generator = gan.generator;
   generator.name = "generator";
   generator.input = model::Shape::features(gan.latent.size);
-  return generator;
-}
-
-void check_networks(const GanDescription& gan, Reader& reader) {
-  const NetworkDescription generator = complete_generator(gan);
   const NetworkShapes shapes = check_network(generator, "model.generator", reader);
   NetworkDescription discriminator = gan.discriminator;
   discriminator.name = "discriminator";
@@ -136,10 +124,9 @@ void check_networks(const GanDescription& gan, Reader& reader) {
   if (judged.problems.empty()) check_targets(gan, judged, reader);
   if (discriminator.input.spatial_rank == 0 || discriminator.input.channels != 1) {
     const std::string at = "model.discriminator.input";
-    const Reader::Step step(reader, at);
-    reader.problem(reader.origin(at), fmt::format("{} is no image of the data, which have one "
-                                                  "channel: [x, y, z, 1] or [x, y, 1]",
-                                                  discriminator.input.text()));
+    reader.problem_at(at, fmt::format("{} is no image of the data, which have one "
+                                      "channel: [x, y, z, 1] or [x, y, 1]",
+                                      discriminator.input.text()));
   }
   if (shapes.problems.empty()) {
     const model::Shape image = shapes.layers[static_cast<std::size_t>(shapes.outputs.front())];
@@ -147,10 +134,8 @@ void check_networks(const GanDescription& gan, Reader& reader) {
       const std::string at =
           authored(fmt::format("model.generator.layers.{}", shapes.outputs.front()),
                    "model.discriminator.input", reader);
-      const Reader::Step step(reader, at);
-      reader.problem(reader.origin(at),
-                     fmt::format("the generator makes {}, but the discriminator reads {}",
-                                 image.text(), discriminator.input.text()));
+      reader.problem_at(at, fmt::format("the generator makes {}, but the discriminator reads {}",
+                                        image.text(), discriminator.input.text()));
     }
   }
   check_losses(gan, reader);
@@ -160,18 +145,16 @@ void check_fake_conditions(const GanDescription& gan, Reader& reader) {
   if (gan.fake_conditions != model::FakeConditions::kUniform) return;
   const std::string at = "train.fake_conditions";
   if (model::uses_angle(gan.latent)) {
-    report_rule({at, "model.generator.latent.conditions"},
-                "uniform draws energies only, but the model is asked for angles; use batch",
-                reader);
+    reader.broken_rule({at, "model.generator.latent.conditions"},
+                       "uniform draws energies only, but the model is asked for angles; use batch");
   }
   for (const model::LossTerm& term : gan.losses) {
     if (term.target != model::Target::kAngle && term.target != model::Target::kBins) continue;
-    report_rule(
+    reader.broken_rule(
         {at, fmt::format("model.losses.{}.target", term.output)},
         fmt::format("uniform draws energies only, but loss \"{}\" compares fakes with {} of "
                     "the real batch; use batch",
-                    shown(term.output), term.target == model::Target::kAngle ? "angles" : "bins"),
-        reader);
+                    shown(term.output), term.target == model::Target::kAngle ? "angles" : "bins"));
   }
 }
 

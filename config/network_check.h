@@ -24,7 +24,4 @@ void check_fake_conditions(const model::GanDescription& gan, Reader& reader);
 std::optional<double> exponent_of_cells(const model::NetworkDescription& discriminator,
                                         const model::LossTerm& term);
 
-// The network as it is compiled: with its name and input.
-model::NetworkDescription complete_generator(const model::GanDescription& gan);
-
 }  // namespace troupe::config

@@ -6,7 +6,6 @@
 #include "config/layer_kinds.h"
 #include "config/list_codecs.h"
 #include "config/scalar_codecs.h"
-#include "config/suggestion.h"
 
 namespace troupe::config {
 namespace {
@@ -35,9 +34,9 @@ class LayersCodec final : public Codec<std::vector<Layer>> {
   YamlValue write(const std::vector<Layer>& layers, Selection) const override {
     YamlValue list = YamlValue::list();
     for (const Layer& layer : layers) {
-      const KindCodec& kind = kind_codec(layer.kind);
+      const KindEntry& kind = kind_entry(layer.kind);
       YamlValue item = YamlValue::map();
-      item.add(kind.word, kind.write(layer));
+      item.add(kind.word, kind.codec->write(layer, Selection::kAll));
       list.items.push_back(std::move(item));
     }
     return list;
@@ -47,12 +46,12 @@ class LayersCodec final : public Codec<std::vector<Layer>> {
     TypeDescription bare = TypeDescription::of(TypeDescription::Kind::kWord, "a kind");
     TypeDescription kinds = TypeDescription::of(TypeDescription::Kind::kSection, kWhat);
     kinds.exclusive = true;
-    for (const auto& kind : kind_table()) {
+    for (const KindEntry& kind : kind_table()) {
       FieldDescription field;
-      field.name = kind->word;
-      field.type = kind->describe();
+      field.name = kind.word;
+      field.type = kind.codec->describe();
       kinds.fields.push_back(std::move(field));
-      bare.words.push_back(kind->word);
+      bare.words.push_back(kind.word);
     }
     TypeDescription item = TypeDescription::of(TypeDescription::Kind::kOneOf, kWhat);
     item.parts = {std::move(bare), std::move(kinds)};
@@ -90,10 +89,10 @@ class LayersCodec final : public Codec<std::vector<Layer>> {
 
   static void read_kind(const std::string& word, const Place& place, const YamlValue& options,
                         Layer& into, Reader& reader) {
-    for (const auto& kind : kind_table()) {
-      if (kind->word != word) continue;
+    for (const KindEntry& kind : kind_table()) {
+      if (kind.word != word) continue;
       const Reader::Step step(reader, word);
-      return kind->read(options, into, reader);
+      return kind.codec->read(options, into, reader);
     }
     reader.problem(
         place, "unknown kind of layer \"" + shown(word) + "\"" + suggestion(word, layer_kinds()));
@@ -102,52 +101,19 @@ class LayersCodec final : public Codec<std::vector<Layer>> {
   static void name_layers(std::vector<Layer>& layers) {
     std::map<std::string, int> counts;
     for (Layer& layer : layers) {
-      const std::string& word = kind_codec(layer.kind).word;
+      const std::string& word = kind_entry(layer.kind).word;
       const int number = ++counts[word];
       if (layer.name.empty()) layer.name = word + std::to_string(number);
     }
   }
 };
 
-class ShapeCodec final : public Codec<model::Shape> {
- public:
-  ShapeCodec() : numbers_(list(integer<std::int64_t>(1, kMostUnits), 1, 4)) {}
-
-  void read(const YamlValue& value, model::Shape& into, Reader& reader) const override {
-    std::vector<std::int64_t> numbers;
-    numbers_->read(value, numbers, reader);
-    // Where a number could not be read there is a problem already, and the rest still makes a
-    // shape.
-    for (std::int64_t& number : numbers) number = std::max<std::int64_t>(number, 1);
-    if (numbers.size() == 1) {
-      into = model::Shape::features(numbers[0]);
-    } else if (numbers.size() == 3 || numbers.size() == 4) {
-      into = model::Shape{{1, 1, 1}, numbers.back(), static_cast<int>(numbers.size()) - 1};
-      std::copy(numbers.begin(), numbers.end() - 1, into.space.begin());
-      const auto largest = *std::max_element(into.space.begin(), into.space.end());
-      if (largest > kMostExtent) {
-        reader.problem(value.place, "an axis of more than 4096 cells");
-        into = model::Shape::features(1);
-      }
-    } else if (numbers.size() == 2) {
-      reader.problem(value.place, "a shape is [features], [x, y, channels] or [x, y, z, channels]");
-    }
-  }
-  YamlValue write(const model::Shape& value, Selection selection) const override {
-    std::vector<std::int64_t> numbers(value.space.begin(),
-                                      value.space.begin() + value.spatial_rank);
-    numbers.push_back(value.channels);
-    return numbers_->write(numbers, selection);
-  }
-  TypeDescription describe() const override {
-    TypeDescription type = numbers_->describe();
-    type.name = "a shape: [features], [x, y, channels] or [x, y, z, channels]";
-    return type;
-  }
-
- private:
-  CodecOf<std::vector<std::int64_t>> numbers_;
-};
+model::Shape shape_of(const std::vector<std::int64_t>& numbers) {
+  if (numbers.size() == 1) return model::Shape::features(numbers[0]);
+  model::Shape shape{{1, 1, 1}, numbers.back(), static_cast<int>(numbers.size()) - 1};
+  std::copy(numbers.begin(), numbers.end() - 1, shape.space.begin());
+  return shape;
+}
 
 }  // namespace
 
@@ -155,7 +121,36 @@ CodecOf<model::Extent> extent(std::int64_t least, std::int64_t most, std::int64_
   return array<3>(integer<std::int64_t>(least, most), 2, fill);
 }
 
-CodecOf<model::Shape> shape() { return std::make_shared<ShapeCodec>(); }
+CodecOf<model::Shape> shape() {
+  const auto list = config::list(integer<std::int64_t>(1, kMostUnits), 1, 4);
+  TypeDescription type = list->describe();
+  type.name = "a shape: [features], [x, y, channels] or [x, y, z, channels]";
+  return codec_of<model::Shape>(
+      type,
+      [list](const YamlValue& value, model::Shape& into, Reader& reader) {
+        std::vector<std::int64_t> numbers;
+        list->read(value, numbers, reader);
+        if (numbers.empty()) return;
+        if (numbers.size() == 2) {
+          return reader.problem(value.place,
+                                "a shape is [features], [x, y, channels] or [x, y, z, channels]");
+        }
+        // Where a number could not be read there is a problem already, and the rest still makes a
+        // shape.
+        for (std::int64_t& number : numbers) number = std::max<std::int64_t>(number, 1);
+        into = shape_of(numbers);
+        if (*std::max_element(into.space.begin(), into.space.end()) > kMostExtent) {
+          reader.problem(value.place, "an axis of more than 4096 cells");
+          into = model::Shape::features(1);
+        }
+      },
+      [list](const model::Shape& value, Selection selection) {
+        std::vector<std::int64_t> numbers(value.space.begin(),
+                                          value.space.begin() + value.spatial_rank);
+        numbers.push_back(value.channels);
+        return list->write(numbers, selection);
+      });
+}
 
 CodecOf<std::vector<model::Layer>> layers() { return std::make_shared<LayersCodec>(); }
 

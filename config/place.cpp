@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "runtime/base/nearest_word.h"
 #include "runtime/base/utf8.h"
 
 namespace troupe::config {
@@ -72,6 +73,14 @@ std::string shown(std::string_view text, std::size_t most) {
     text.remove_prefix(character.size());
   }
   return result;
+}
+
+std::string suggestion(std::string_view word, std::span<const std::string> known) {
+  if (const std::string meant = runtime::nearest_word(word, known); !meant.empty()) {
+    return fmt::format("; did you mean \"{}\"?", meant);
+  }
+  if (known.empty()) return {};
+  return fmt::format("; known here: {}", fmt::join(known, ", "));
 }
 
 }  // namespace troupe::config

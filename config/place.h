@@ -3,6 +3,7 @@
 // Where a value of the topology came from, and what is wrong with it. Problems are collected, so
 // that one look at a file finds everything that needs mending.
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,5 +54,8 @@ class Problems {
 
 // `text` without line breaks and control characters and cut to `most` bytes, for messages.
 std::string shown(std::string_view text, std::size_t most = 60);
+
+// The end of a message about an unknown word: `; did you mean "filters"?`, or `; known here: a, b`.
+std::string suggestion(std::string_view word, std::span<const std::string> known);
 
 }  // namespace troupe::config

@@ -11,6 +11,7 @@
 namespace troupe::config {
 namespace {
 
+using runtime::Lane;
 using runtime::Plan;
 
 constexpr std::string_view kMember = "member.";
@@ -45,6 +46,57 @@ void add_member(const Topology& topology, std::uint32_t member, std::uint32_t me
   plan.actors.push_back({name, "member", "", false, name});
   plan.actors.push_back({loader_name(member), "loader", name, true, name});
   add_computing(topology, member, members, name, name, plan);
+}
+
+// Batches of replica NUMBER: as many micro-batches as the loader reads ahead, and the end of data.
+// The replica takes in those of an iteration at once.
+void add_batches_link(const LinkSizes& sizes, std::uint32_t number, const std::string& loader,
+                      Plan& plan) {
+  const std::int64_t batches = sizes.topology.loader.credits + 1;
+  plan.links.push_back(
+      {loader, fmt::format("batches.{}", number), replica_name(number), "batches", Lane::kData,
+       batches, batches * (sizes.networks.batch_bytes + runtime::Message::kOverheadBytes), 0});
+}
+
+// What a replica gives the reducer beside it, and the reduced buckets back: two steps, or one and
+// its repetition. The cycle replica -> reducer -> replica holds a token: a replica begins with a
+// state, as if a step had been reduced before.
+void add_step_links(const LinkSizes& sizes, std::uint32_t number, const std::string& reducer,
+                    Plan& plan) {
+  const std::string name = replica_name(number);
+  const Credit credit = step_credit(sizes, 2);
+  plan.links.push_back({name, "contributions", reducer, "contributions", Lane::kData,
+                        credit.messages, credit.bytes, 0});
+  plan.links.push_back({reducer, fmt::format("reduced.{}", number), name, "reduced", Lane::kData,
+                        credit.messages, credit.bytes, 1});
+}
+
+void add_metrics_link(const std::string& from, Plan& plan) {
+  plan.links.push_back({from, "metrics", "monitor", "metrics", Lane::kMetrics, 1024, 1 << 20, 0});
+}
+
+// Snapshots of these replicas for checkpointer and, if there is one, validator, two at a time, and
+// the metrics of all of these for monitor.
+void add_watching_links(const LinkSizes& sizes, const std::vector<std::uint32_t>& replicas,
+                        bool is_one_process, Plan& plan) {
+  // A snapshot that stays in its process shares the memory of the replica, so that the number of
+  // such messages is what bounds them.
+  const std::int64_t bytes =
+      is_one_process ? 1 << 20
+                     : 2 * (sizes.networks.state_bytes + runtime::Message::kOverheadBytes);
+  const bool validates = sizes.topology.validator.validates();
+  for (const std::uint32_t number : replicas) {
+    const std::string replica = replica_name(number);
+    plan.links.push_back(
+        {replica, "snapshots", "checkpointer", "snapshots", Lane::kData, 2, bytes, 0});
+    if (validates) {
+      plan.links.push_back(
+          {replica, "validation", "validator", "snapshots", Lane::kData, 2, bytes, 0});
+    }
+    add_metrics_link(replica, plan);
+  }
+  if (validates) add_metrics_link("validator", plan);
+  add_metrics_link("checkpointer", plan);
 }
 
 }  // namespace
@@ -85,29 +137,33 @@ runtime::Result<Plan> make_plan(const Topology& topology, const NetworkSizes& ne
   std::vector<std::string> reducers, roots, telling{kHeadLoader};
   std::vector<std::uint32_t> leaders;
   for (std::uint32_t member = 0; member < sizes.ring; ++member) {
-    const ReplicaNode node{members == 0 ? kHeadLoader : loader_name(member),
-                           reducer_name(member, members)};
-    reducers.push_back(node.reducer);
+    const std::string loader = members == 0 ? kHeadLoader : loader_name(member);
+    reducers.push_back(reducer_name(member, members));
     leaders.push_back(member * topology.replica.count);
     if (members > 0) {
       roots.push_back(member_name(member));
-      telling.push_back(node.loader);
+      telling.push_back(loader);
     }
-    telling.push_back(node.reducer);
+    telling.push_back(reducers.back());
     for (std::uint32_t i = 0; i < topology.replica.count; ++i) {
       const std::uint32_t replica = leaders.back() + i;
-      add_replica_links(sizes, replica, node, plan);
+      add_batches_link(sizes, replica, loader, plan);
+      add_step_links(sizes, replica, reducers.back(), plan);
       if (members > 0) add_batches_link(sizes, replica, kHeadLoader, plan);
       telling.push_back(replica_name(replica));
     }
   }
   add_ring_links(sizes, reducers, plan);
-  add_watching_links(topology, leaders,
-                     members == 0 ? kSharedSnapshotBytes
-                                  : 2 * (networks.state_bytes + runtime::Message::kOverheadBytes),
-                     plan);
-  add_sample_links(telling, plan);
-  add_report_links(roots, plan);
+  add_watching_links(sizes, leaders, members == 0, plan);
+  // Room for all that an actor tells in several seconds. Lines of steps and showers have links of
+  // their own, so no sample takes their room.
+  for (const std::string& actor : telling) {
+    plan.links.push_back({actor, "samples", "monitor", "metrics", Lane::kMetrics, 64, 1 << 18, 0});
+  }
+  // A node's sample comes once a second, and a trace of its actors when somebody asks.
+  for (const std::string& root : roots) {
+    plan.links.push_back({root, "metrics", "monitor", "reports", Lane::kMetrics, 8, 4 << 20, 0});
+  }
   RETURN_IF_ERROR(apply_link_overrides(topology, origins, plan));
   return plan;
 }

@@ -20,42 +20,6 @@ using runtime::Plan;
 // Actors that a topology has no word for.
 constexpr std::string_view kMemberKind = "member";
 
-constexpr std::int64_t kMetricsMessages = 1024;
-// Room for all that an actor tells in several seconds.
-constexpr std::int64_t kSampleMessages = 64;
-constexpr std::int64_t kSampleBytes = std::int64_t{1} << 18;
-// A node's sample comes once a second, and a trace of its actors when somebody asks.
-constexpr std::int64_t kReportMessages = 8;
-constexpr std::int64_t kReportBytes = 4 << 20;
-
-std::int64_t message_bytes(const LinkSizes& sizes) {
-  return sizes.networks.batch_bytes + runtime::Message::kOverheadBytes;
-}
-
-struct Credit {
-  std::int64_t messages = 0;
-  std::int64_t bytes = 0;
-};
-
-// Room for the buckets and the header of the largest step, so many times.
-Credit step_credit(const LinkSizes& sizes, std::int64_t times) {
-  const std::int64_t elements = sizes.networks.contribution_elements;
-  const std::int64_t bytes = elements * static_cast<std::int64_t>(sizeof(std::int64_t));
-  // Gradients may be cut apart from what follows them, for every member a piece more.
-  const std::int64_t buckets =
-      pipeline::count_buckets(elements, sizes.topology.reducer.segment_bytes, sizes.ring) +
-      sizes.ring;
-  const std::int64_t messages = times * (buckets + 1);
-  constexpr std::int64_t kHeaders = std::int64_t{1} << 16;
-  return {messages, times * bytes + messages * runtime::Message::kOverheadBytes + kHeaders};
-}
-
-void add_metrics_link(const std::string& from, Plan& plan) {
-  LinkPlan link{from,           "metrics",        "monitor", "metrics",
-                Lane::kMetrics, kMetricsMessages, 1 << 20,   0};
-  plan.links.push_back(link);
-}
-
 // The kind of an actor of the plan: its name up to the dot.
 std::string_view kind_of(std::string_view actor) { return actor.substr(0, actor.find('.')); }
 
@@ -150,25 +114,16 @@ class Changes {
 
 }  // namespace
 
-void add_batches_link(const LinkSizes& sizes, std::uint32_t number, const std::string& loader,
-                      Plan& plan) {
-  // One more for the end of data.
-  const std::int64_t batches = sizes.topology.loader.credits + 1;
-  plan.links.push_back({loader, fmt::format("batches.{}", number),
-                        fmt::format("replica.{}", number), "batches", Lane::kData, batches,
-                        batches * message_bytes(sizes), 0});
-}
-
-void add_replica_links(const LinkSizes& sizes, std::uint32_t number, const ReplicaNode& node,
-                       Plan& plan) {
-  const std::string name = fmt::format("replica.{}", number);
-  add_batches_link(sizes, number, node.loader, plan);
-  // One step and its repetition.
-  const Credit credit = step_credit(sizes, 2);
-  plan.links.push_back({name, "contributions", node.reducer, "contributions", Lane::kData,
-                        credit.messages, credit.bytes, 0});
-  plan.links.push_back({node.reducer, fmt::format("reduced.{}", number), name, "reduced",
-                        Lane::kData, credit.messages, credit.bytes, 1});
+Credit step_credit(const LinkSizes& sizes, std::int64_t times) {
+  const std::int64_t elements = sizes.networks.contribution_elements;
+  const std::int64_t bytes = elements * static_cast<std::int64_t>(sizeof(std::int64_t));
+  // Gradients may be cut apart from what follows them, for every member a piece more.
+  const std::int64_t buckets =
+      pipeline::count_buckets(elements, sizes.topology.reducer.segment_bytes, sizes.ring) +
+      sizes.ring;
+  const std::int64_t messages = times * (buckets + 1);
+  constexpr std::int64_t kHeaders = std::int64_t{1} << 16;
+  return {messages, times * bytes + messages * runtime::Message::kOverheadBytes + kHeaders};
 }
 
 void add_ring_links(const LinkSizes& sizes, const std::vector<std::string>& reducers, Plan& plan) {
@@ -181,36 +136,6 @@ void add_ring_links(const LinkSizes& sizes, const std::vector<std::string>& redu
       plan.links.push_back({from, fmt::format("ring.{}", i), reducers[i], "ring", Lane::kData,
                             credit.messages, credit.bytes, 1});
     }
-  }
-}
-
-void add_sample_links(const std::vector<std::string>& actors, Plan& plan) {
-  for (const std::string& actor : actors) {
-    plan.links.push_back(
-        {actor, "samples", "monitor", "metrics", Lane::kMetrics, kSampleMessages, kSampleBytes, 0});
-  }
-}
-
-void add_watching_links(const Topology& topology, const std::vector<std::uint32_t>& replicas,
-                        std::int64_t snapshot_bytes, Plan& plan) {
-  for (const std::uint32_t number : replicas) {
-    const std::string replica = fmt::format("replica.{}", number);
-    plan.links.push_back(
-        {replica, "snapshots", "checkpointer", "snapshots", Lane::kData, 2, snapshot_bytes, 0});
-    if (topology.validator.validates()) {
-      plan.links.push_back(
-          {replica, "validation", "validator", "snapshots", Lane::kData, 2, snapshot_bytes, 0});
-    }
-    add_metrics_link(replica, plan);
-  }
-  if (topology.validator.validates()) add_metrics_link("validator", plan);
-  add_metrics_link("checkpointer", plan);
-}
-
-void add_report_links(const std::vector<std::string>& members, Plan& plan) {
-  for (const std::string& member : members) {
-    plan.links.push_back({member, "metrics", "monitor", "reports", Lane::kMetrics, kReportMessages,
-                          kReportBytes, 0});
   }
 }
 

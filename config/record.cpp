@@ -34,8 +34,4 @@ const YamlValue* as_section(const YamlValue& value, const std::string& short_fie
   return &storage;
 }
 
-void read_unavailable(const YamlValue& value, const std::string& why, Reader& reader) {
-  reader.problem(value.place, "not available in this version: " + why);
-}
-
 }  // namespace troupe::config

@@ -9,6 +9,7 @@
 //
 // The order of the fields is that of printed topologies, of the schema and of the topology hash.
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 
@@ -22,8 +23,12 @@ namespace troupe::config {
 const YamlValue* as_section(const YamlValue& value, const std::string& short_field,
                             std::span<const std::string> fields, YamlValue& storage,
                             Reader& reader);
-// Refuses a field of a later version: "not available in this version: WHY".
-void read_unavailable(const YamlValue& value, const std::string& why, Reader& reader);
+
+// Reaches a value through these members in turn; without any it is the value itself.
+template <class... Members>
+auto within(Members... members) {
+  return [members...](auto& whole) -> auto& { return (whole.*....*members); };
+}
 
 // Built once, then only read through Codec's const interface. A default-constructed S holds the
 // defaults; reading changes only what the section gives, so that it can be laid over anything.
@@ -36,42 +41,49 @@ class Record final : public Codec<S> {
   // `access` is a member pointer or a callable from S& and const S& to the content.
   template <class Access, class T>
   Record& field(std::string name, Access access, CodecOf<T> codec, Scope scope, std::string doc) {
-    add<Access, T>(std::move(name), std::move(access), std::move(codec), scope, std::move(doc));
+    Field field;
+    field.about.name = std::move(name);
+    field.about.doc = std::move(doc);
+    field.about.type = codec->describe();
+    field.about.scope = scope;
+    field.codec = codec_of<S>(
+        field.about.type,
+        [access, codec](const YamlValue& value, S& into, Reader& reader) {
+          codec->read(value, std::invoke(access, into), reader);
+        },
+        [access, codec](const S& value, Selection selection) {
+          return codec->write(std::invoke(access, value), selection);
+        });
+    fields_.push_back(std::move(field));
     return *this;
   }
   // The same for one without default: a section without it is a problem that repeats `doc`.
   template <class Access, class T>
   Record& required(std::string name, Access access, CodecOf<T> codec, Scope scope,
                    std::string doc) {
-    add<Access, T>(std::move(name), std::move(access), std::move(codec), scope, std::move(doc));
-    fields_.back()->required = true;
-    return *this;
+    field(std::move(name), std::move(access), std::move(codec), scope, std::move(doc));
+    return must_be_given();
   }
   // The field or section added last must be given.
   Record& must_be_given() {
-    fields_.back()->required = true;
+    fields_.back().about.required = true;
     return *this;
   }
   // A section within the section: its fields have scopes of their own.
   template <class Access, class T>
   Record& section(std::string name, Access access, std::shared_ptr<const Record<T>> record,
                   std::string doc) {
-    add<Access, T>(std::move(name), std::move(access), CodecOf<T>(std::move(record)), Scope::kState,
-                   std::move(doc));
-    fields_.back()->is_section = true;
+    field(std::move(name), std::move(access), CodecOf<T>(std::move(record)), Scope::kState,
+          std::move(doc));
+    fields_.back().is_section = true;
     return *this;
   }
   // The field added last acts only where `used` holds, which is `when` in words ("policy:
   // plateau"). Elsewhere it is neither written nor may it be given.
   // NOLINTNEXTLINE(performance-unnecessary-value-param): moved, to a type that depends on S
   Record& used_if(std::string when, std::function<bool(const S&)> used) {
-    fields_.back()->when = std::move(when);
-    fields_.back()->used = std::move(used);
-    return *this;
-  }
-  // A field only a later version takes; `why` says what there is now.
-  Record& later(std::string name, std::string why) {
-    fields_.push_back(std::make_unique<LaterField>(std::move(name), std::move(why)));
+    fields_.back().about.when = std::move(when);
+    fields_.back().used = std::move(used);
     return *this;
   }
   // A value that is no section counts as this field's.
@@ -106,22 +118,22 @@ class Record final : public Codec<S> {
     const YamlValue* section = as_section(value, short_field_, names(), storage, reader);
     if (section == nullptr) return;
     if (before_) before_(*section, into);
-    for (const auto& field : fields_) {
-      const YamlValue* content = section->find(field->name);
+    for (const Field& field : fields_) {
+      const YamlValue* content = section->find(field.about.name);
       if (content == nullptr) {
-        if (field->required) reader.problem(section->place, missing(*field));
+        if (field.about.required) reader.problem(section->place, missing(field.about));
         continue;
       }
-      const Reader::Step step(reader, field->name);
+      const Reader::Step step(reader, field.about.name);
       reader.remember(content->place);
-      field->read(*content, into, reader);
+      field.codec->read(*content, into, reader);
     }
     for (const YamlMember& member : section->members) {
       const Field* field = find(member.key);
       if (field == nullptr) {
         reader.unknown_key(member, names());
       } else if (!field->is_used(into)) {
-        reader.problem(member.key_place, field->name + " acts only with " + field->when);
+        reader.problem(member.key_place, member.key + " acts only with " + field->about.when);
       }
     }
     // A rule about fields that could not be read would report one mistake twice.
@@ -131,12 +143,12 @@ class Record final : public Codec<S> {
 
   YamlValue write(const S& value, Selection selection) const override {
     YamlValue section = YamlValue::map();
-    for (const auto& field : fields_) {
-      if (!field->is_section && !selects(selection, field->scope)) continue;
-      if (!field->is_used(value)) continue;
-      YamlValue content = field->write(value, selection);
-      const bool empty_section = field->is_section && content.members.empty();
-      if (!content.is_null() && !empty_section) section.add(field->name, std::move(content));
+    for (const Field& field : fields_) {
+      if (!field.is_section && !selects(selection, field.about.scope)) continue;
+      if (!field.is_used(value)) continue;
+      YamlValue content = field.codec->write(value, selection);
+      const bool empty_section = field.is_section && content.members.empty();
+      if (!content.is_null() && !empty_section) section.add(field.about.name, std::move(content));
     }
     return section;
   }
@@ -144,15 +156,12 @@ class Record final : public Codec<S> {
   TypeDescription describe() const override {
     TypeDescription type = TypeDescription::of(TypeDescription::Kind::kSection, name_);
     const S defaults{};
-    for (const auto& field : fields_) {
-      FieldDescription description = field->describe();
-      description.when = field->when;
-      if (!field->is_section && !field->required && description.available) {
-        YamlValue value = field->write(defaults, Selection::kAll);
-        const bool nothing = value.is_map() && value.members.empty();
-        if (!nothing) description.default_value = std::move(value);
-      }
-      type.fields.push_back(std::move(description));
+    for (const Field& field : fields_) {
+      FieldDescription& about = type.fields.emplace_back(field.about);
+      if (field.is_section || about.required) continue;
+      YamlValue value = field.codec->write(defaults, Selection::kAll);
+      const bool nothing = value.is_map() && value.members.empty();
+      if (!nothing) about.default_value = std::move(value);
     }
     type.partial = partial_;
     if (short_field_.empty()) {
@@ -160,96 +169,34 @@ class Record final : public Codec<S> {
       return type;
     }
     TypeDescription either = TypeDescription::of(TypeDescription::Kind::kOneOf, name_);
-    either.parts = {field_type(short_field_), std::move(type)};
+    const Field* short_field = find(short_field_);
+    CHECK(short_field != nullptr, short_field_);
+    either.parts = {short_field->about.type, std::move(type)};
     either.shared = shared_;
     return either;
   }
 
  private:
   struct Field {
-    virtual ~Field() = default;
-    virtual void read(const YamlValue& value, S& into, Reader& reader) const = 0;
-    virtual YamlValue write(const S& value, Selection selection) const = 0;
-    virtual FieldDescription describe() const = 0;
-    bool is_used(const S& value) const { return !used || used(value); }
-    std::string name;
-    std::string doc;
-    std::string when;
+    FieldDescription about;  // without its default
+    CodecOf<S> codec;        // of the whole, by way of the field
     std::function<bool(const S&)> used;
-    Scope scope = Scope::kState;
-    bool required = false;
     bool is_section = false;
-  };
 
-  template <class Access, class T>
-  struct TypedField final : Field {
-    TypedField(Access access_in, CodecOf<T> codec_in)
-        : access(std::move(access_in)), codec(std::move(codec_in)) {}
-    void read(const YamlValue& value, S& into, Reader& reader) const override {
-      codec->read(value, std::invoke(access, into), reader);
-    }
-    YamlValue write(const S& value, Selection selection) const override {
-      return codec->write(std::invoke(access, value), selection);
-    }
-    FieldDescription describe() const override {
-      FieldDescription field;
-      field.name = this->name;
-      field.doc = this->doc;
-      field.type = codec->describe();
-      field.required = this->required;
-      field.scope = this->scope;
-      return field;
-    }
-    Access access;
-    CodecOf<T> codec;
+    bool is_used(const S& value) const { return !used || used(value); }
   };
-
-  struct LaterField final : Field {
-    // NOLINTNEXTLINE(performance-unnecessary-value-param): moved, to a type that depends on S
-    LaterField(std::string name_in, std::string why) {
-      this->name = std::move(name_in);
-      this->doc = std::move(why);
-    }
-    void read(const YamlValue& value, S&, Reader& reader) const override {
-      read_unavailable(value, this->doc, reader);
-    }
-    YamlValue write(const S&, Selection) const override { return {}; }
-    FieldDescription describe() const override {
-      FieldDescription field;
-      field.name = this->name;
-      field.doc = this->doc;
-      field.available = false;
-      return field;
-    }
-  };
-
-  template <class Access, class T>
-  // NOLINTNEXTLINE(performance-unnecessary-value-param): moved, to a type that depends on S
-  void add(std::string name, Access access, CodecOf<T> codec, Scope scope, std::string doc) {
-    auto field = std::make_unique<TypedField<Access, T>>(std::move(access), std::move(codec));
-    field->name = std::move(name);
-    field->doc = std::move(doc);
-    field->scope = scope;
-    fields_.push_back(std::move(field));
-  }
 
   const Field* find(std::string_view name) const {
-    for (const auto& field : fields_) {
-      if (field->name == name) return field.get();
-    }
-    return nullptr;
+    const auto found = std::find_if(fields_.begin(), fields_.end(),
+                                    [&](const Field& field) { return field.about.name == name; });
+    return found == fields_.end() ? nullptr : &*found;
   }
   std::vector<std::string> names() const {
     std::vector<std::string> names;
-    for (const auto& field : fields_) names.push_back(field->name);
+    for (const Field& field : fields_) names.push_back(field.about.name);
     return names;
   }
-  TypeDescription field_type(const std::string& name) const {
-    const Field* field = find(name);
-    CHECK(field != nullptr, name);
-    return field->describe().type;
-  }
-  static std::string missing(const Field& field) {
+  static std::string missing(const FieldDescription& field) {
     return "\"" + field.name + "\" is missing: " + field.doc;
   }
 
@@ -257,7 +204,7 @@ class Record final : public Codec<S> {
   std::string short_field_;
   std::string shared_;
   bool partial_ = false;
-  std::vector<std::unique_ptr<Field>> fields_;
+  std::vector<Field> fields_;
   std::function<void(const YamlValue&, S&)> before_;
   std::vector<std::function<void(const YamlValue&, const S&, Reader&)>> rules_;
 };

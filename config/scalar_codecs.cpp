@@ -12,23 +12,6 @@ namespace {
 
 constexpr std::size_t kLongestText = 4096;
 
-class BooleanCodec final : public Codec<bool> {
- public:
-  void read(const YamlValue& value, bool& into, Reader& reader) const override {
-    const bool known = value.scalar == "true" || value.scalar == "false";
-    if (!value.is_scalar() || value.quoted || !known) {
-      return reader.expected(value, "true or false");
-    }
-    into = value.scalar == "true";
-  }
-  YamlValue write(const bool& value, Selection) const override {
-    return YamlValue::plain(value ? "true" : "false");
-  }
-  TypeDescription describe() const override {
-    return TypeDescription::of(TypeDescription::Kind::kBoolean, "true or false");
-  }
-};
-
 // The file has none, but quoted text may spell it: "\e", "\u202E".
 bool check_characters(const YamlValue& value, Reader& reader) {
   for (std::string_view rest = value.scalar; !rest.empty();) {
@@ -56,123 +39,78 @@ bool check_text(const YamlValue& value, const std::string& what, Reader& reader)
   return true;
 }
 
-class TextCodec final : public Codec<std::string> {
- public:
-  TextCodec(std::string what, std::string pattern)
-      : what_(std::move(what)), pattern_(std::move(pattern)), expression_(pattern_) {}
+YamlValue write_text(const std::string& value, Selection) {
+  return value.empty() ? YamlValue{} : YamlValue::text(value);
+}
 
-  void read(const YamlValue& value, std::string& into, Reader& reader) const override {
-    if (!check_text(value, what_, reader)) return;
-    // std::regex recurses once per character.
-    const bool matches = pattern_.empty() ||
-                         (value.scalar.size() < 512 && std::regex_match(value.scalar, expression_));
-    if (!matches) return reader.expected(value, what_);
-    into = value.scalar;
-  }
-  YamlValue write(const std::string& value, Selection) const override {
-    return value.empty() ? YamlValue{} : YamlValue::text(value);
-  }
-  TypeDescription describe() const override {
-    TypeDescription type = TypeDescription::of(TypeDescription::Kind::kText, what_);
-    if (!pattern_.empty()) type.pattern = "^(" + pattern_ + ")$";
-    return type;
-  }
+TypeDescription text_type(std::string what, std::string pattern) {
+  TypeDescription type = TypeDescription::of(TypeDescription::Kind::kText, std::move(what));
+  type.pattern = std::move(pattern);
+  return type;
+}
 
- private:
-  std::string what_;
-  std::string pattern_;
-  std::regex expression_;
-};
+using Resolve = std::string (Reader::*)(const std::string&, const Place&) const;
 
-class PathCodec final : public Codec<std::string> {
- public:
-  PathCodec(std::string what, bool or_pattern) : what_(std::move(what)), or_pattern_(or_pattern) {}
+CodecOf<std::string> path_codec(std::string what, Resolve resolve) {
+  return codec_of<std::string>(
+      text_type(what, ""),
+      [what, resolve](const YamlValue& value, std::string& into, Reader& reader) {
+        if (!check_text(value, what, reader)) return;
+        if (runtime::is_remote(value.scalar)) {
+          return reader.problem(value.place, runtime::remote_refused(value.scalar));
+        }
+        into = (reader.*resolve)(value.scalar, value.place);
+      },
+      write_text);
+}
 
-  void read(const YamlValue& value, std::string& into, Reader& reader) const override {
-    if (!check_text(value, what_, reader)) return;
-    if (runtime::is_remote(value.scalar)) {
-      return reader.problem(value.place, runtime::remote_refused(value.scalar));
-    }
-    into = or_pattern_ ? reader.resolve_pattern(value.scalar, value.place)
-                       : reader.resolve(value.scalar, value.place);
-  }
-  YamlValue write(const std::string& value, Selection) const override {
-    return value.empty() ? YamlValue{} : YamlValue::text(value);
-  }
-  TypeDescription describe() const override {
-    return TypeDescription::of(TypeDescription::Kind::kText, what_);
-  }
-
- private:
-  std::string what_;
-  bool or_pattern_;
-};
-
-// Values written as one scalar that a pair of functions parses and prints.
-template <class T>
-class QuantityCodec final : public Codec<T> {
- public:
-  using Parse = std::optional<T> (*)(std::string_view);
-  using Print = std::string (*)(T);
-  QuantityCodec(std::string what, std::string pattern, T least, Parse parse, Print print)
-      : what_(std::move(what)),
-        pattern_(std::move(pattern)),
-        least_(least),
-        parse_(parse),
-        print_(print) {}
-
-  void read(const YamlValue& value, T& into, Reader& reader) const override {
-    const std::optional<T> quantity = value.is_scalar() ? parse_(value.scalar) : std::optional<T>();
-    if (!quantity) return reader.expected(value, what_);
-    if (*quantity < least_) {
-      return reader.problem(value.place, fmt::format("must be at least {}, found {}",
-                                                     print_(least_), print_(*quantity)));
-    }
-    into = *quantity;
-  }
-  YamlValue write(const T& value, Selection) const override {
-    return YamlValue::plain(print_(value));
-  }
-  TypeDescription describe() const override {
-    TypeDescription type = TypeDescription::of(TypeDescription::Kind::kText, what_);
-    type.pattern = pattern_;
-    return type;
-  }
-
- private:
-  std::string what_;
-  std::string pattern_;
-  T least_;
-  Parse parse_;
-  Print print_;
-};
-
-class EveryCodec final : public Codec<Every> {
- public:
-  void read(const YamlValue& value, Every& into, Reader& reader) const override {
-    const auto every = value.is_scalar() ? parse_every(value.scalar) : std::optional<Every>();
-    if (!every) return reader.expected(value, kWhat);
-    into = *every;
-  }
-  YamlValue write(const Every& value, Selection) const override {
-    return YamlValue::plain(print_every(value));
-  }
-  TypeDescription describe() const override {
-    TypeDescription type = TypeDescription::of(TypeDescription::Kind::kText, kWhat);
-    type.pattern = "^(none|[1-9][0-9]* *(epochs?|iterations?))$";
-    return type;
-  }
-
- private:
-  static constexpr const char* kWhat = "\"1 epoch\", \"50 iterations\" or none";
-};
+// A codec of texts that `parse` gives a value of and `print` gives back.
+template <class T, class Parse, class Print>
+CodecOf<T> parsed(const std::string& what, std::string pattern, Parse parse, Print print,
+                  std::optional<T> least = std::nullopt) {
+  return codec_of<T>(
+      text_type(what, std::move(pattern)),
+      [=](const YamlValue& value, T& into, Reader& reader) {
+        const std::optional<T> read = value.is_scalar() ? parse(value.scalar) : std::optional<T>();
+        if (!read) return reader.expected(value, what);
+        if constexpr (std::totally_ordered<T>) {
+          if (least && *read < *least) {
+            return reader.problem(value.place, fmt::format("must be at least {}, found {}",
+                                                           print(*least), print(*read)));
+          }
+        }
+        into = *read;
+      },
+      [print](const T& value, Selection) { return YamlValue::plain(print(value)); });
+}
 
 }  // namespace
 
-CodecOf<bool> boolean() { return std::make_shared<BooleanCodec>(); }
+CodecOf<bool> boolean() {
+  constexpr const char* kWhat = "true or false";
+  return codec_of<bool>(
+      TypeDescription::of(TypeDescription::Kind::kBoolean, kWhat),
+      [](const YamlValue& value, bool& into, Reader& reader) {
+        const bool is_known = value.scalar == "true" || value.scalar == "false";
+        if (!value.is_scalar() || value.quoted || !is_known) return reader.expected(value, kWhat);
+        into = value.scalar == "true";
+      },
+      [](const bool& value, Selection) { return YamlValue::plain(value ? "true" : "false"); });
+}
 
 CodecOf<std::string> text(std::string what, std::string pattern) {
-  return std::make_shared<TextCodec>(std::move(what), std::move(pattern));
+  return codec_of<std::string>(
+      text_type(what, pattern.empty() ? "" : "^(" + pattern + ")$"),
+      [what, is_any = pattern.empty(), expression = std::regex(pattern)](
+          const YamlValue& value, std::string& into, Reader& reader) {
+        if (!check_text(value, what, reader)) return;
+        // std::regex recurses once per character.
+        const bool matches =
+            is_any || (value.scalar.size() < 512 && std::regex_match(value.scalar, expression));
+        if (!matches) return reader.expected(value, what);
+        into = value.scalar;
+      },
+      write_text);
 }
 
 CodecOf<std::string> host_and_port(bool or_none) {
@@ -184,69 +122,61 @@ CodecOf<std::string> host_and_port(bool or_none) {
 }
 
 CodecOf<std::string> path(std::string what) {
-  return std::make_shared<PathCodec>(std::move(what), false);
+  return path_codec(std::move(what), &Reader::resolve);
 }
 
 CodecOf<std::string> path_or_pattern(std::string what) {
-  return std::make_shared<PathCodec>(std::move(what), true);
+  return path_codec(std::move(what), &Reader::resolve_pattern);
 }
 
 CodecOf<runtime::Duration> duration(runtime::Duration least) {
-  return std::make_shared<QuantityCodec<runtime::Duration>>("a duration such as 500ms, 2s or 10min",
-                                                            "^[0-9]+ *(ns|us|ms|s|min|h)$", least,
-                                                            parse_duration, print_duration);
+  return parsed<runtime::Duration>("a duration such as 500ms, 2s or 10min",
+                                   "^[0-9]+ *(ns|us|ms|s|min|h)$", parse_duration, print_duration,
+                                   least);
 }
 
 template <std::integral T>
 CodecOf<T> byte_size(T least) {
   const auto parse = [](std::string_view text) -> std::optional<T> { return parse_bytes(text); };
   const auto print = [](T bytes) { return print_bytes(static_cast<std::int64_t>(bytes)); };
-  return std::make_shared<QuantityCodec<T>>("a size such as 64KiB, 1MiB or 4096",
-                                            "^[0-9]+ *(B|KiB|MiB|GiB)?$", least, +parse, +print);
+  return parsed<T>("a size such as 64KiB, 1MiB or 4096", "^[0-9]+ *(B|KiB|MiB|GiB)?$", parse, print,
+                   least);
 }
 template CodecOf<std::int64_t> byte_size(std::int64_t);
 template CodecOf<std::uint64_t> byte_size(std::uint64_t);
 
 CodecOf<std::int64_t> rate(std::int64_t least) {
-  return std::make_shared<QuantityCodec<std::int64_t>>("bits per second such as 100Mbit or 10Gbit",
-                                                       "^[0-9]+ *(bit|kbit|Mbit|Gbit)$", least,
-                                                       parse_rate, print_rate);
+  return parsed<std::int64_t>("bits per second such as 100Mbit or 10Gbit",
+                              "^[0-9]+ *(bit|kbit|Mbit|Gbit)$", parse_rate, print_rate, least);
 }
 
-CodecOf<Every> every() { return std::make_shared<EveryCodec>(); }
+CodecOf<Every> every() {
+  return parsed<Every>("\"1 epoch\", \"50 iterations\" or none",
+                       "^(none|[1-9][0-9]* *(epochs?|iterations?))$", parse_every, print_every);
+}
 
-WordTable::WordTable(std::vector<std::string> words, std::vector<std::string> later,
-                     std::string why)
-    : words_(std::move(words)), later_(std::move(later)), why_later_(std::move(why)) {}
-
-std::optional<std::size_t> WordTable::read(const YamlValue& value, Reader& reader) const {
+std::optional<std::size_t> read_word(const YamlValue& value, const TypeDescription& type,
+                                     Reader& reader) {
+  const std::vector<std::string>& words = type.words;
   const std::string choice =
-      fmt::format("{}{}", words_.size() == 1 ? "" : "one of ", fmt::join(words_, ", "));
+      fmt::format("{}{}", words.size() == 1 ? "" : "one of ", fmt::join(words, ", "));
   if (!value.is_scalar()) {
     reader.expected(value, choice);
     return std::nullopt;
   }
-  const auto at = std::find(words_.begin(), words_.end(), value.scalar);
-  if (at != words_.end()) return static_cast<std::size_t>(at - words_.begin());
-  if (std::find(later_.begin(), later_.end(), value.scalar) != later_.end()) {
-    reader.problem(value.place, later_word_refused(describe(), value.scalar));
+  const auto at = std::find(words.begin(), words.end(), value.scalar);
+  if (at != words.end()) return static_cast<std::size_t>(at - words.begin());
+  const auto& later = type.later_words;
+  if (std::find(later.begin(), later.end(), value.scalar) != later.end()) {
+    reader.problem(value.place, later_word_refused(type, value.scalar));
     return std::nullopt;
   }
   // The only word there is need not be suggested.
-  const std::string meant = words_.size() == 1 ? "" : runtime::nearest_word(value.scalar, words_);
+  const std::string meant = words.size() == 1 ? "" : runtime::nearest_word(value.scalar, words);
   reader.problem(value.place,
                  fmt::format("expected {}, found {}{}", choice, value.found(),
                              meant.empty() ? "" : fmt::format("; did you mean \"{}\"?", meant)));
   return std::nullopt;
-}
-
-TypeDescription WordTable::describe() const {
-  TypeDescription type = TypeDescription::of(TypeDescription::Kind::kWord,
-                                             fmt::format("{}", fmt::join(words_, " | ")));
-  type.words = words_;
-  type.later_words = later_;
-  type.why_later = why_later_;
-  return type;
 }
 
 bool check_number_text(const YamlValue& value, const std::string& what, Reader& reader) {
@@ -265,11 +195,18 @@ bool check_size(const YamlValue& value, double number, Reader& reader) {
   return false;
 }
 
-std::string range_text(const std::string& noun, double least, double most, bool above_least) {
-  std::string text = noun;
-  if (std::isfinite(least)) text += fmt::format(" {} {}", above_least ? "above" : "from", least);
-  if (std::isfinite(most)) text += fmt::format(" {} {}", above_least ? "up to" : "to", most);
-  return text;
+TypeDescription number_type(const NumberRange& range) {
+  TypeDescription type = TypeDescription::of(TypeDescription::Kind::kNumber, "a number");
+  type.above_minimum = range.above_least;
+  if (std::isfinite(range.least)) {
+    type.minimum = range.least;
+    type.name += fmt::format(" {} {}", range.above_least ? "above" : "from", range.least);
+  }
+  if (std::isfinite(range.most)) {
+    type.maximum = range.most;
+    type.name += fmt::format(" {} {}", range.above_least ? "up to" : "to", range.most);
+  }
+  return type;
 }
 
 }  // namespace troupe::config

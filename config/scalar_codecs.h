@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <concepts>
@@ -52,109 +53,68 @@ struct Word {
   E value;
 };
 
-// The part of a word codec that needs no type: indices into `words`.
-class WordTable {
- public:
-  // `later`: words that only a later version takes; they are refused by saying what there is now,
-  // and `why` if that is given.
-  WordTable(std::vector<std::string> words, std::vector<std::string> later, std::string why);
-  // The index of the word, or nothing after reporting what was meant or may be given.
-  std::optional<std::size_t> read(const YamlValue& value, Reader& reader) const;
-  const std::string& word(std::size_t index) const { return words_[index]; }
-  TypeDescription describe() const;
-
- private:
-  std::vector<std::string> words_;
-  std::vector<std::string> later_;
-  std::string why_later_;
-};
-
-// Every value of E that can occur has a word: writing another one is a broken invariant.
-template <class E>
-class WordCodec final : public Codec<E> {
- public:
-  WordCodec(std::vector<Word<E>> words, std::vector<std::string> later, std::string why_later)
-      : words_(std::move(words)), table_(texts(words_), std::move(later), std::move(why_later)) {}
-
-  void read(const YamlValue& value, E& into, Reader& reader) const override {
-    if (const auto index = table_.read(value, reader)) into = words_[*index].value;
-  }
-  YamlValue write(const E& value, Selection) const override {
-    for (std::size_t i = 0; i < words_.size(); ++i) {
-      if (words_[i].value == value) return YamlValue::plain(table_.word(i));
-    }
-    CHECK(false, "a value of an enumeration has no word");
-    return {};
-  }
-  TypeDescription describe() const override { return table_.describe(); }
-
- private:
-  static std::vector<std::string> texts(const std::vector<Word<E>>& words) {
-    std::vector<std::string> texts;
-    for (const Word<E>& word : words) texts.push_back(word.word);
-    return texts;
-  }
-
-  std::vector<Word<E>> words_;
-  WordTable table_;
-};
+// The index of the value among type.words, or nothing after reporting what was meant or may be
+// given.
+std::optional<std::size_t> read_word(const YamlValue& value, const TypeDescription& type,
+                                     Reader& reader);
 
 // The first word is shown first, else their order means nothing. E may be std::string, for words
-// that are values themselves.
+// that are values themselves. `later`: words that only a later version takes; they are refused by
+// saying what there is now, and `why_later` if that is given. Every value of E that can occur has a
+// word: writing another one is a broken invariant.
 template <class E>
 CodecOf<E> word(std::vector<Word<E>> words, std::vector<std::string> later = {},
                 std::string why_later = {}) {
-  return std::make_shared<WordCodec<E>>(std::move(words), std::move(later), std::move(why_later));
+  TypeDescription type = TypeDescription::of(TypeDescription::Kind::kWord, "");
+  for (const Word<E>& each : words) type.words.push_back(each.word);
+  type.name = fmt::format("{}", fmt::join(type.words, " | "));
+  type.later_words = std::move(later);
+  type.why_later = std::move(why_later);
+  return codec_of<E>(
+      type,
+      [type, words](const YamlValue& value, E& into, Reader& reader) {
+        if (const auto index = read_word(value, type, reader)) into = words[*index].value;
+      },
+      [words](const E& value, Selection) {
+        const auto found = std::find_if(words.begin(), words.end(),
+                                        [&](const Word<E>& each) { return each.value == value; });
+        CHECK(found != words.end(), "a value of an enumeration has no word");
+        return YamlValue::plain(found->word);
+      });
 }
 
 // Reports an unquoted scalar that is no number; false then.
 bool check_number_text(const YamlValue& value, const std::string& what, Reader& reader);
-// "a number from 0 to 1", "a number above 0"; infinite bounds are left out.
-std::string range_text(const std::string& noun, double least, double most, bool above_least);
+// The number that is all of a scalar, in decimals; nothing for anything else.
+template <class N>
+std::optional<N> parse_number(std::string_view scalar) {
+  if (scalar.starts_with('+')) scalar.remove_prefix(1);
+  N number{};
+  const char* end = scalar.data() + scalar.size();
+  const auto [rest, error] = std::from_chars(scalar.data(), end, number);
+  if (error != std::errc() || rest != end) return std::nullopt;
+  return number;
+}
 
 // Whole numbers in [least, most], in decimals; 1e3 and 4.0 are none.
 template <std::integral T>
-class IntegerCodec final : public Codec<T> {
- public:
-  IntegerCodec(T least, T most) : least_(least), most_(most) {}
-
-  void read(const YamlValue& value, T& into, Reader& reader) const override {
-    const std::string what = text();
-    if (!check_number_text(value, what, reader)) return;
-    const std::string& scalar = value.scalar;
-    const char* begin = scalar.data() + (scalar.starts_with('+') ? 1 : 0);
-    const char* end = scalar.data() + scalar.size();
-    T number{};
-    const auto [rest, error] = std::from_chars(begin, end, number);
-    if (error != std::errc() || rest != end || number < least_ || number > most_) {
-      return reader.expected(value, what);
-    }
-    into = number;
-  }
-  YamlValue write(const T& value, Selection) const override {
-    return YamlValue::plain(fmt::format("{}", value));
-  }
-  TypeDescription describe() const override {
-    TypeDescription type = TypeDescription::of(TypeDescription::Kind::kInteger, text());
-    type.minimum = static_cast<double>(least_);
-    if (most_ != std::numeric_limits<T>::max()) type.maximum = static_cast<double>(most_);
-    return type;
-  }
-
- private:
-  std::string text() const {
-    const bool open = most_ == std::numeric_limits<T>::max();
-    return open ? fmt::format("a whole number from {}", least_)
-                : fmt::format("a whole number from {} to {}", least_, most_);
-  }
-
-  T least_;
-  T most_;
-};
-
-template <std::integral T>
 CodecOf<T> integer(T least, T most = std::numeric_limits<T>::max()) {
-  return std::make_shared<IntegerCodec<T>>(least, most);
+  const bool is_open = most == std::numeric_limits<T>::max();
+  TypeDescription type =
+      TypeDescription::of(TypeDescription::Kind::kInteger,
+                          is_open ? fmt::format("a whole number from {}", least)
+                                  : fmt::format("a whole number from {} to {}", least, most));
+  type.minimum = static_cast<double>(least);
+  if (!is_open) type.maximum = static_cast<double>(most);
+  return codec_of<T>(
+      type,
+      [what = type.name, least, most](const YamlValue& value, T& into, Reader& reader) {
+        if (!check_number_text(value, what, reader)) return;
+        const std::optional<T> number = parse_number<T>(value.scalar);
+        if (!number || *number < least || *number > most) return reader.expected(value, what);
+        into = *number;
+      },
+      [](const T& value, Selection) { return YamlValue::plain(fmt::format("{}", value)); });
 }
 
 // Numbers are computed with in single precision, where those beyond would become 0 or infinite.
@@ -170,51 +130,27 @@ struct NumberRange {
   bool above_least = false;  // `least` itself is excluded
 };
 
+// "a number from 0 to 1", "a number above 0", with the bounds as numbers; infinite ones are left
+// out.
+TypeDescription number_type(const NumberRange& range);
+
 // Numbers in a range; printed so that reading gives the same bits.
-template <std::floating_point T>
-class NumberCodec final : public Codec<T> {
- public:
-  explicit NumberCodec(NumberRange range) : range_(range) {}
-
-  void read(const YamlValue& value, T& into, Reader& reader) const override {
-    const std::string what = text();
-    if (!check_number_text(value, what, reader)) return;
-    const std::string& scalar = value.scalar;
-    const char* begin = scalar.data() + (scalar.starts_with('+') ? 1 : 0);
-    const char* end = scalar.data() + scalar.size();
-    double number{};
-    const auto [rest, error] = std::from_chars(begin, end, number);
-    const bool in_range = number <= range_.most &&
-                          (range_.above_least ? number > range_.least : number >= range_.least);
-    if (error != std::errc() || rest != end || !std::isfinite(number) || !in_range) {
-      return reader.expected(value, what);
-    }
-    if (!check_size(value, number, reader)) return;
-    // From the text: by way of double it could be rounded twice.
-    std::from_chars(begin, end, into);
-  }
-  YamlValue write(const T& value, Selection) const override {
-    return YamlValue::plain(fmt::format("{}", value));
-  }
-  TypeDescription describe() const override {
-    TypeDescription type = TypeDescription::of(TypeDescription::Kind::kNumber, text());
-    if (std::isfinite(range_.least)) type.minimum = range_.least;
-    if (std::isfinite(range_.most)) type.maximum = range_.most;
-    type.above_minimum = range_.above_least;
-    return type;
-  }
-
- private:
-  std::string text() const {
-    return range_text("a number", range_.least, range_.most, range_.above_least);
-  }
-
-  NumberRange range_;
-};
-
 template <std::floating_point T = double>
 CodecOf<T> number(NumberRange range = {}) {
-  return std::make_shared<NumberCodec<T>>(range);
+  const TypeDescription type = number_type(range);
+  return codec_of<T>(
+      type,
+      [what = type.name, range](const YamlValue& value, T& into, Reader& reader) {
+        if (!check_number_text(value, what, reader)) return;
+        const std::optional<double> number = parse_number<double>(value.scalar);
+        const bool in_range = number && std::isfinite(*number) && *number <= range.most &&
+                              (range.above_least ? *number > range.least : *number >= range.least);
+        if (!in_range) return reader.expected(value, what);
+        if (!check_size(value, *number, reader)) return;
+        // From the text: by way of double it could be rounded twice.
+        into = *parse_number<T>(value.scalar);
+      },
+      [](const T& value, Selection) { return YamlValue::plain(fmt::format("{}", value)); });
 }
 // In [least, most].
 template <std::floating_point T = double>

@@ -6,10 +6,9 @@
 #include <cmath>
 #include <optional>
 
-#include "config/field_to_mend.h"
 #include "config/network_check.h"
+#include "config/shipped.h"
 #include "config/workers.h"
-#include "config/zoo.h"
 #include "pipeline/data/shower_generator.h"
 
 namespace troupe::config {
@@ -32,39 +31,29 @@ std::array<std::uint32_t, 3> image_shape(const GanDescription& gan) {
   return shape;
 }
 
-bool model_is_complete(const GanDescription& gan) {
-  return !gan.generator.layers.empty() && !gan.discriminator.layers.empty() && !gan.losses.empty();
-}
-
 void check_model(const Topology& topology, Reader& reader) {
-  if (reader.has_problem_below("model")) return;
-  if (!model_is_complete(topology.model.gan)) {
-    const Reader::Step step(reader, "model");
-    return reader.problem(reader.origin("model"),
-                          fmt::format("give zoo: NAME ({}), or generator, discriminator and losses",
-                                      fmt::join(zoo_names(), ", ")));
+  const GanDescription& gan = topology.model.gan;
+  if (gan.generator.layers.empty() || gan.discriminator.layers.empty() || gan.losses.empty()) {
+    return reader.problem_at(
+        "model", fmt::format("give zoo: NAME ({}), or generator, discriminator and losses",
+                             fmt::join(zoo_names(), ", ")));
   }
-  check_networks(topology.model.gan, reader);
-  if (!reader.has_problem_below("train")) check_fake_conditions(topology.model.gan, reader);
+  check_networks(gan, reader);
+  if (!reader.has_problem_below("train")) check_fake_conditions(gan, reader);
 }
 
 void check_precision(const Topology& topology, Reader& reader) {
-  if (reader.has_problem_below("model")) return;
   if (topology.model.precision == Precision::kFp32 ||
       topology.model.kernels == Kernels::kPortable) {
     return;
   }
-  report_rule({"model.precision", "model.kernels"},
-              "bf16 is only computed by `model.kernels: portable`; leave one of the two out",
-              reader);
+  reader.broken_rule(
+      {"model.precision", "model.kernels"},
+      "bf16 is only computed by `model.kernels: portable`; leave one of the two out");
 }
 
 // Targets that are taken before data.preprocessing.power need outputs that undo it.
 void check_power(const Topology& topology, Reader& reader) {
-  if (reader.has_problem_below("model") || reader.has_problem_below("data") ||
-      !model_is_complete(topology.model.gan)) {
-    return;
-  }
   const double power = topology.data.dataset.preprocessing->power;
   for (const model::LossTerm& term : topology.model.gan.losses) {
     const auto exponent = exponent_of_cells(topology.model.gan.discriminator, term);
@@ -72,12 +61,12 @@ void check_power(const Topology& topology, Reader& reader) {
     const std::string otherwise =
         power == 1.0 ? std::string("the image itself")
                      : fmt::format("a `power` layer of exponent {:.9g}", 1.0 / power);
-    report_rule({"data.preprocessing.power"},
-                fmt::format("is {}, but the output \"{}\" reads cells to the power {} for a "
-                            "target taken before any power; set it to {:.9g}, or let that "
-                            "output read {}",
-                            power, shown(term.output), *exponent, 1.0 / *exponent, otherwise),
-                reader);
+    reader.broken_rule(
+        {"data.preprocessing.power"},
+        fmt::format("is {}, but the output \"{}\" reads cells to the power {} for a "
+                    "target taken before any power; set it to {:.9g}, or let that "
+                    "output read {}",
+                    power, shown(term.output), *exponent, 1.0 / *exponent, otherwise));
   }
 }
 
@@ -93,19 +82,16 @@ std::string made_showers() {
 }
 
 void check_synthetic(const Topology& topology, Reader& reader) {
-  if (!topology.data.synthetic || reader.has_problem_below("model") ||
-      reader.has_problem_below("data") || !model_is_complete(topology.model.gan)) {
-    return;
-  }
+  if (!topology.data.synthetic) return;
   const auto schema = topology.data.dataset.schema;
   const Shape& image = topology.model.gan.discriminator.input;
   const auto kind = pipeline::find_detector(schema, image_shape(topology.model.gan));
   if (!kind) {
-    return report_rule({"data.train", "data.schema", "model.discriminator.input"},
-                       fmt::format("no detector of the shower generator has schema {} and {} "
-                                   "cells; give files, or one of: {}",
-                                   pipeline::text(schema), image.text(), made_showers()),
-                       reader);
+    return reader.broken_rule(
+        {"data.train", "data.schema", "model.discriminator.input"},
+        fmt::format("no detector of the shower generator has schema {} and {} "
+                    "cells; give files, or one of: {}",
+                    pipeline::text(schema), image.text(), made_showers()));
   }
   pipeline::ShowerOptions showers = topology.data.showers.showers;
   showers.detector = *kind;
@@ -114,64 +100,71 @@ void check_synthetic(const Topology& topology, Reader& reader) {
   std::vector<std::string> fields{"data.synthetic.max_angle", "data.synthetic.min_angle"};
   showers.max_angle_rad.reset();
   if (!pipeline::ShowerGenerator::create(showers).ok()) std::reverse(fields.begin(), fields.end());
-  report_rule(fields, made.error().message, reader);
+  reader.broken_rule(fields, made.error().message);
 }
 
 // A run on too few events would end when it has made them.
 void check_event_count(const Topology& topology, Reader& reader) {
-  if (!topology.data.synthetic || reader.has_problem_below("data") ||
-      reader.has_problem_below("train")) {
-    return;
-  }
+  if (!topology.data.synthetic) return;
   // How many workers there will be is not known yet: see check_workers().
   const std::string what = event_shortage(topology, 1);
-  if (!what.empty()) report_rule(event_shortage_fields(), what, reader);
+  if (!what.empty()) reader.broken_rule(event_shortage_fields(), what);
 }
 
 void check_custom_names(const Topology& topology, Reader& reader) {
   const DatasetOptions& options = topology.data.dataset;
-  if (options.schema != pipeline::DataSchema::kCustom || reader.has_problem_below("data")) return;
+  if (options.schema != pipeline::DataSchema::kCustom) return;
   if (topology.data.synthetic || options.names.value_or(pipeline::DatasetNames{}).energy.empty()) {
     const bool made = topology.data.synthetic;
-    report_rule({"data.schema", made ? "data.train" : "data.names"},
-                made ? "generated showers have schema lcd-fixed or lcd-angle"
-                     : "custom needs data.names with the names of image and energy",
-                reader);
+    reader.broken_rule({"data.schema", made ? "data.train" : "data.names"},
+                       made ? "generated showers have schema lcd-fixed or lcd-angle"
+                            : "custom needs data.names with the names of image and energy");
   }
 }
 
 void check_validator(const Topology& topology, Reader& reader) {
-  if (reader.has_problem_below("data") || reader.has_problem_below("actors.validator")) return;
-  if (topology.validator.every.unit == Every::Unit::kNever) return;
+  if (!topology.validator.validates()) return;
   const std::uint32_t one_in = topology.data.dataset.test_one_in;
   if (one_in == 0) {
-    report_rule(
+    reader.broken_rule(
         {"data.test_one_in", "actors.validator.every"},
-        "data.test_one_in 0 leaves no events for actors.validator, whose `every` is then none",
-        reader);
+        "data.test_one_in 0 leaves no events for actors.validator, whose `every` is then none");
   } else if (topology.data.synthetic && one_in > topology.data.showers.events) {
-    report_rule({"data.test_one_in", "data.synthetic.events", "actors.validator.every"},
-                fmt::format("one in {} of {} generated events leaves none for actors.validator; "
-                            "lower it, or set actors.validator.every to none",
-                            one_in, topology.data.showers.events),
-                reader);
+    reader.broken_rule(
+        {"data.test_one_in", "data.synthetic.events", "actors.validator.every"},
+        fmt::format("one in {} of {} generated events leaves none for actors.validator; "
+                    "lower it, or set actors.validator.every to none",
+                    one_in, topology.data.showers.events));
   }
 }
+
+// A rule and the sections that it reads. A problem of theirs would make the rule report one mistake
+// twice.
+struct Rule {
+  void (*check)(const Topology&, Reader&);
+  std::vector<std::string> reads;
+};
 
 }  // namespace
 
 void check_topology(const YamlValue& file, const Topology& topology, Reader& reader) {
-  const bool has_model = file.find("model") != nullptr, has_data = file.find("data") != nullptr;
-  if (has_model) {
-    check_model(topology, reader);
-    check_precision(topology, reader);
+  // A rule about the model comes after check_model(), which says where the model is incomplete.
+  static const std::vector<Rule> kRules{
+      {check_model, {"model"}},
+      {check_precision, {"model"}},
+      {check_custom_names, {"data"}},
+      {check_synthetic, {"model", "data"}},
+      {check_power, {"model", "data"}},
+      {check_event_count, {"data", "train"}},
+      {check_validator, {"data", "actors.validator"}},
+  };
+  const auto is_known = [&](const std::string& section) {
+    const bool must_be_given = section == "model" || section == "data";
+    return (!must_be_given || file.find(section) != nullptr) && !reader.has_problem_below(section);
+  };
+  for (const Rule& rule : kRules) {
+    if (std::all_of(rule.reads.begin(), rule.reads.end(), is_known)) rule.check(topology, reader);
   }
-  if (!has_data) return;
-  check_custom_names(topology, reader);
-  if (has_model) check_synthetic(topology, reader);
-  if (has_model) check_power(topology, reader);
-  check_event_count(topology, reader);
-  check_validator(topology, reader);
 }
 
 void derive(Topology& topology) {

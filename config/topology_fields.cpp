@@ -7,9 +7,6 @@
 namespace troupe::config {
 namespace {
 
-// Sections of the file that are the Topology itself.
-constexpr auto kSelf = [](auto& topology) -> auto& { return topology; };
-
 CodecOf<std::string> actor_kind() {
   std::vector<Word<std::string>> words;
   for (const char* kind :
@@ -48,16 +45,17 @@ std::shared_ptr<Record<Topology>> make_topology_record() {
                    "its first",
                    "[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"),
               Scope::kFixed, "Names the run's folder.")
-      .section("model", kSelf, RecordOf<Topology>(model_record()),
+      .section("model", within(), RecordOf<Topology>(model_record()),
                "What is trained: a model of the zoo, networks described here, or the first changed "
                "by the second.")
       .must_be_given()
-      .section("data", kSelf, RecordOf<Topology>(data_record()), "What it is trained on.")
+      .section("data", within(), RecordOf<Topology>(data_record()), "What it is trained on.")
       .must_be_given()
-      .section("train", kSelf, RecordOf<Topology>(train_record()), "How it is trained.")
-      .section("actors", kSelf, RecordOf<Topology>(actors_record()), "Who does the work, per node.")
+      .section("train", within(), RecordOf<Topology>(train_record()), "How it is trained.")
+      .section("actors", within(), RecordOf<Topology>(actors_record()),
+               "Who does the work, per node.")
       .field("links", &Topology::links, links(), Scope::kFixed,
-             "Bounds of the links between actors that shall differ from the plan's.")
+             "Bounds of links between actors where they differ from the plan's.")
       .section("cluster", &Topology::cluster, RecordOf<ClusterSection>(cluster_record()),
                "Where it runs and what counts as a failure: all that differs between venues.")
       .check(check_topology);

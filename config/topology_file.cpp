@@ -13,7 +13,6 @@
 #include "config/shipped.h"
 #include "config/topology_check.h"
 #include "config/topology_fields.h"
-#include "config/zoo.h"
 #include "runtime/base/descriptor.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/utf8.h"

@@ -61,19 +61,14 @@ constexpr std::string_view kHeader =
 void describe_section(const std::string& path, const std::string& doc,
                       const TypeDescription& section, std::string& out) {
   out += fmt::format("\n### `{}`\n\n{}\n", path, doc);
-  std::string rows, later;
+  std::string rows;
   for (const FieldDescription& field : section.fields) {
-    if (!field.available) {
-      later += fmt::format("\n`{}` is not available in this version: {}.\n", field.name, field.doc);
-    } else if (is_plain_field(field)) {
-      rows += row(field);
-    }
+    if (is_plain_field(field)) rows += row(field);
   }
   if (!rows.empty()) out += std::string(kHeader) + rows;
-  out += later;
   std::map<std::string, std::string> described;  // paths of shared sections
   for (const FieldDescription& field : section.fields) {
-    if (!field.available || is_plain_field(field)) continue;
+    if (is_plain_field(field)) continue;
     const std::string below = path + "." + field.name;
     if (const auto known = described.find(field.type.shared); known != described.end()) {
       out += fmt::format("\n### `{}`\n\n{} As `{}`.\n", below, field.doc, known->second);
@@ -108,8 +103,8 @@ std::string layer_table() {
       "\n### Layers\n\nEvery kind also takes `name`, unique in the network and by default the kind "
       "and its number, and `input`, the layer it reads (`input`: the network's input), by default "
       "the one before.\n\n| kind | short form | options |\n| --- | --- | --- |\n";
-  for (const auto& kind : kind_table()) {
-    const TypeDescription type = kind->describe();
+  for (const KindEntry& kind : kind_table()) {
+    const TypeDescription type = kind.codec->describe();
     std::vector<std::string> options;
     for (const FieldDescription& field : section_of(type)->fields) {
       if (field.name == "name" || field.name == "input") continue;
@@ -120,10 +115,10 @@ std::string layer_table() {
     }
     const std::string short_form =
         type.kind == Kind::kOneOf
-            ? fmt::format("`{}: {}`", kind->word, section_of(type)->fields.front().name)
-            : fmt::format("`{}`", kind->word);
-    const bool bare = type.kind == Kind::kOneOf || kind->word != "convolution";
-    text += fmt::format("| `{}` | {} | {} |\n", kind->word, bare ? short_form : "",
+            ? fmt::format("`{}: {}`", kind.word, section_of(type)->fields.front().name)
+            : fmt::format("`{}`", kind.word);
+    const bool bare = type.kind == Kind::kOneOf || kind.word != "convolution";
+    text += fmt::format("| `{}` | {} | {} |\n", kind.word, bare ? short_form : "",
                         fmt::join(options, "<br>"));
   }
   return text;

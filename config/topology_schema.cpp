@@ -1,154 +1,129 @@
 #include "config/topology_schema.h"
 
 #include <fmt/format.h>
-
-#include <map>
+#include <nlohmann/json.hpp>
 
 #include "config/topology_fields.h"
-#include "runtime/base/json_text.h"
 
 namespace troupe::config {
 namespace {
 
+using Json = nlohmann::ordered_json;
 using Kind = TypeDescription::Kind;
-using Members = std::vector<std::string>;  // complete `"key": value` texts
-
-using runtime::json_string;
-
-std::string strings(const std::vector<std::string>& texts) {
-  std::vector<std::string> items;
-  for (const std::string& text : texts) items.push_back(json_string(text));
-  return fmt::format("[{}]", fmt::join(items, ", "));
-}
 
 // Values as written by codecs; plain scalars are numbers, booleans or words.
-std::string json(const YamlValue& value, const TypeDescription& type) {
+Json value_of(const YamlValue& value, const TypeDescription& type) {
   const bool raw =
       type.kind == Kind::kBoolean || type.kind == Kind::kInteger || type.kind == Kind::kNumber;
-  if (value.is_scalar()) return raw ? value.scalar : json_string(value.scalar);
-  std::vector<std::string> items;
-  for (const YamlValue& item : value.items) items.push_back(json(item, type.parts.front()));
-  return fmt::format("[{}]", fmt::join(items, ", "));
+  if (value.is_scalar()) return raw ? Json::parse(value.scalar) : Json(value.scalar);
+  Json items = Json::array();
+  for (const YamlValue& item : value.items) items.push_back(value_of(item, type.parts.front()));
+  return items;
 }
 
+// Writes the schema of a type, and of those that are described once, beside each other.
 class SchemaWriter {
  public:
   std::string write(const TypeDescription& root) {
-    Members members{"\"$schema\": \"https://json-schema.org/draft/2020-12/schema\"",
-                    "\"title\": \"Troupe topology\""};
-    add_type(root, members, 0);
-    Members shared;
-    for (const auto& [name, text] : shared_) shared.push_back(json_string(name) + ": " + text);
-    members.push_back("\"$defs\": " + object(shared, 1));
-    return object(members, 0) + "\n";
+    Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                {"title", "Troupe topology"}};
+    add_type(root, schema);
+    schema["$defs"] = std::move(shared_);
+    return schema.dump(2) + "\n";
   }
 
  private:
-  // Two spaces per level.
-  static std::string object(const Members& members, int level) {
-    if (members.empty()) return "{}";
-    const std::string indent(static_cast<std::size_t>(2 * (level + 1)), ' ');
-    return fmt::format("{{\n{}{}\n{}}}", indent, fmt::join(members, ",\n" + indent),
-                       std::string(static_cast<std::size_t>(2 * level), ' '));
-  }
-
-  std::string schema(const TypeDescription& type, Members notes, int level) {
+  // `notes` are the members it begins with.
+  Json schema_of(const TypeDescription& type, Json notes = Json::object()) {
     if (type.shared.empty()) {
-      add_type(type, notes, level);
-    } else {
-      if (!shared_.contains(type.shared)) {
-        shared_[type.shared] = "";  // so that a type within itself ends
-        Members members;
-        add_type(type, members, 2);
-        shared_[type.shared] = object(members, 2);
-      }
-      notes.push_back("\"$ref\": " + json_string("#/$defs/" + type.shared));
+      add_type(type, notes);
+      return notes;
     }
-    return object(notes, level);
+    if (!shared_.contains(type.shared)) {
+      shared_[type.shared] = nullptr;  // so that a type within itself ends
+      Json described = Json::object();
+      add_type(type, described);
+      shared_[type.shared] = std::move(described);
+    }
+    notes["$ref"] = "#/$defs/" + type.shared;
+    return notes;
   }
 
-  void add_type(const TypeDescription& type, Members& members, int level) {
+  void add_type(const TypeDescription& type, Json& schema) {
     switch (type.kind) {
       case Kind::kBoolean:
-        members.push_back("\"type\": \"boolean\"");
+        schema["type"] = "boolean";
         break;
       case Kind::kInteger:
       case Kind::kNumber:
-        add_number(type, members);
+        add_number(type, schema);
         break;
       case Kind::kText:
         // Text without quotes may look like a number to a YAML reader.
-        members.push_back("\"type\": [\"string\", \"number\"]");
-        if (!type.pattern.empty()) members.push_back("\"pattern\": " + json_string(type.pattern));
+        schema["type"] = {"string", "number"};
+        if (!type.pattern.empty()) schema["pattern"] = type.pattern;
         break;
       case Kind::kWord:
-        members.push_back("\"enum\": " + strings(type.words));
+        schema["enum"] = type.words;
         break;
       case Kind::kList:
-        add_list(type, members, level);
+        schema["type"] = "array";
+        if (type.least_items > 0) schema["minItems"] = type.least_items;
+        if (type.most_items > 0) schema["maxItems"] = type.most_items;
+        schema["items"] = schema_of(type.parts.front());
         break;
       case Kind::kSection:
-        add_section(type, members, level);
+        add_section(type, schema);
         break;
       case Kind::kNamed:
-        members.push_back("\"type\": \"object\"");
-        members.push_back("\"additionalProperties\": " + schema(type.parts.front(), {}, level + 1));
+        schema["type"] = "object";
+        schema["additionalProperties"] = schema_of(type.parts.front());
         break;
-      case Kind::kOneOf: {
-        std::vector<std::string> parts;
-        for (const TypeDescription& part : type.parts) parts.push_back(schema(part, {}, level + 1));
-        members.push_back(fmt::format("\"anyOf\": [{}]", fmt::join(parts, ", ")));
+      case Kind::kOneOf:
+        for (const TypeDescription& part : type.parts) schema["anyOf"].push_back(schema_of(part));
         break;
-      }
     }
   }
 
-  static void add_number(const TypeDescription& type, Members& members) {
-    const bool whole = type.kind == Kind::kInteger;
-    members.push_back(whole ? "\"type\": \"integer\"" : "\"type\": \"number\"");
+  static void add_number(const TypeDescription& type, Json& schema) {
+    const bool is_whole = type.kind == Kind::kInteger;
+    const auto bound = [&](double number) {
+      return is_whole ? Json(static_cast<std::uint64_t>(number)) : Json(number);
+    };
+    schema["type"] = is_whole ? "integer" : "number";
     if (type.minimum) {
-      members.push_back(fmt::format(
-          "\"{}\": {}", type.above_minimum ? "exclusiveMinimum" : "minimum", *type.minimum));
+      schema[type.above_minimum ? "exclusiveMinimum" : "minimum"] = bound(*type.minimum);
     }
-    if (type.maximum) members.push_back(fmt::format("\"maximum\": {}", *type.maximum));
+    if (type.maximum) schema["maximum"] = bound(*type.maximum);
   }
 
-  void add_list(const TypeDescription& type, Members& members, int level) {
-    members.push_back("\"type\": \"array\"");
-    if (type.least_items > 0) members.push_back(fmt::format("\"minItems\": {}", type.least_items));
-    if (type.most_items > 0) members.push_back(fmt::format("\"maxItems\": {}", type.most_items));
-    members.push_back("\"items\": " + schema(type.parts.front(), {}, level + 1));
-  }
-
-  void add_section(const TypeDescription& type, Members& members, int level) {
-    Members properties, required;
+  void add_section(const TypeDescription& type, Json& schema) {
+    Json properties = Json::object(), required = Json::array();
     for (const FieldDescription& field : type.fields) {
-      if (!field.available) continue;
-      properties.push_back(json_string(field.name) + ": " +
-                           schema(field.type, notes(field), level + 2));
+      properties[field.name] = schema_of(field.type, notes_of(field));
       if (field.required && !type.partial) required.push_back(field.name);
     }
     // An empty section, `train:` with nothing below, is null.
     const bool may_be_empty = required.empty() && !type.exclusive;
-    members.push_back(may_be_empty ? "\"type\": [\"object\", \"null\"]" : "\"type\": \"object\"");
-    members.push_back("\"properties\": " + object(properties, level + 1));
-    if (!required.empty()) members.push_back("\"required\": " + strings(required));
-    if (type.exclusive) members.push_back("\"minProperties\": 1, \"maxProperties\": 1");
-    members.push_back("\"additionalProperties\": false");
+    schema["type"] = may_be_empty ? Json{"object", "null"} : Json("object");
+    schema["properties"] = std::move(properties);
+    if (!required.empty()) schema["required"] = std::move(required);
+    if (type.exclusive) schema["minProperties"] = schema["maxProperties"] = 1;
+    schema["additionalProperties"] = false;
   }
 
-  static Members notes(const FieldDescription& field) {
-    Members notes;
+  static Json notes_of(const FieldDescription& field) {
+    Json notes = Json::object();
     std::string description = field.doc;
     if (!field.when.empty()) description += " Only with " + field.when + ".";
-    if (!description.empty()) notes.push_back("\"description\": " + json_string(description));
+    if (!description.empty()) notes["description"] = std::move(description);
     if (!field.default_value.is_null()) {
-      notes.push_back("\"default\": " + json(field.default_value, field.type));
+      notes["default"] = value_of(field.default_value, field.type);
     }
     return notes;
   }
 
-  std::map<std::string, std::string> shared_;
+  Json shared_ = Json::object();
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
 // The `train` section: batches, steps, optimisers and rates.
 
-#include "config/field_to_mend.h"
 #include "config/list_codecs.h"
 #include "config/scalar_codecs.h"
 #include "config/topology_fields.h"
@@ -18,19 +17,6 @@ using model::SlotKind;
 using pipeline::TrainingOptions;
 
 constexpr std::uint64_t kMostIterations = 4'000'000'000;  // random positions count in 32 bits
-
-template <class T>
-auto option(T TrainingOptions::*member) {
-  return [member](auto& topology) -> auto& { return topology.train.options.*member; };
-}
-template <class T>
-auto train(T TrainSection::*member) {
-  return [member](auto& topology) -> auto& { return topology.train.*member; };
-}
-template <class T>
-auto gan(T model::GanDescription::*member) {
-  return [member](auto& topology) -> auto& { return topology.model.gan.*member; };
-}
 
 auto with_policy(LearningRateKind kind) {
   return [kind](const LearningRateOptions& options) { return options.kind == kind; };
@@ -62,13 +48,13 @@ RecordOf<LearningRateOptions> rate_record() {
              integer<std::uint64_t>(1, kMostIterations), Scope::kState, "Iterations per decay.")
       .used_if("policy: exponential", exponential)
       .field("factor", &Options::factor, number(NumberRange{0.0, 1.0, true}), Scope::kState,
-             "Of the rate when the epoch's loss no longer falls.")
+             "Factor on the rate when the epoch's loss no longer falls.")
       .used_if("policy: plateau", plateau)
       .field("patience", &Options::patience, integer<std::uint32_t>(0, 1'000'000), Scope::kState,
              "Epochs without improvement before that.")
       .used_if("policy: plateau", plateau)
       .field("min_delta", &Options::min_delta, number(from_zero), Scope::kState,
-             "What counts as an improvement.")
+             "The least fall of the loss that counts as an improvement.")
       .used_if("policy: plateau", plateau)
       .field("cooldown", &Options::cooldown, integer<std::uint32_t>(0, 1'000'000), Scope::kState,
              "Epochs after a reduction that do not count.")
@@ -78,8 +64,8 @@ RecordOf<LearningRateOptions> rate_record() {
       .used_if("policy: plateau", plateau)
       .check([](const YamlValue&, const Options& options, Reader& reader) {
         if (options.kind == LearningRateKind::kWarmup && options.warmup_iterations == 0) {
-          report_rule({reader.path() + ".warmup_iterations", reader.path() + ".policy"},
-                      "policy warmup needs warmup_iterations of at least 1", reader);
+          reader.broken_rule({reader.path() + ".warmup_iterations", reader.path() + ".policy"},
+                             "policy warmup needs warmup_iterations of at least 1");
         }
       });
   return record;
@@ -107,7 +93,7 @@ RecordOf<OptimiserOptions> optimiser_record() {
                                   {"adam", OptimiserKind::kAdam},
                                   {"sgd", OptimiserKind::kSgd},
                                   {"adadelta", OptimiserKind::kAdadelta}}),
-             Scope::kState, "In Keras' arithmetic.")
+             Scope::kState, "The algorithm, in Keras' arithmetic.")
       .field("momentum", &Options::momentum, number(share), Scope::kState,
              "m = momentum m + update; w -= m.")
       .used_if("kind: sgd or rmsprop", one_of(OptimiserKind::kSgd, OptimiserKind::kRmsprop))
@@ -134,67 +120,78 @@ RecordOf<TrainingOptions> per_network(const std::string& what, RecordOf<T> of_on
                                       T TrainingOptions::*generator,
                                       T TrainingOptions::*discriminator) {
   auto record = std::make_shared<Record<TrainingOptions>>(what + " for each network");
-  record->section("g", generator, of_one, "Of the generator.")
-      .section("d", discriminator, of_one, "Of the discriminator.");
+  record->section("g", generator, of_one, "For the generator.")
+      .section("d", discriminator, of_one, "For the discriminator.");
   return record;
 }
 
 void add_batch_fields(Record<Topology>& record) {
   record
-      .field("epochs", train(&TrainSection::epochs), integer<std::uint64_t>(1, 1'000'000),
-             Scope::kFree, "Passes over the training events.")
-      .field("iterations", train(&TrainSection::iterations),
+      .field("epochs", within(&Topology::train, &TrainSection::epochs),
+             integer<std::uint64_t>(1, 1'000'000), Scope::kFree, "Passes over the training events.")
+      .field("iterations", within(&Topology::train, &TrainSection::iterations),
              optional(integer<std::uint64_t>(1, kMostIterations)), Scope::kFree,
              "Ends the run after so many iterations, if that is earlier.")
-      .field("micro_batch", option(&TrainingOptions::micro_batch),
+      .field("micro_batch",
+             within(&Topology::train, &TrainSection::options, &TrainingOptions::micro_batch),
              integer<std::uint32_t>(1, 1 << 16), Scope::kState,
              "b: events computed as one; batch norm's statistics are theirs.")
-      .field("micro_batches", option(&TrainingOptions::micro_batches),
+      .field("micro_batches",
+             within(&Topology::train, &TrainSection::options, &TrainingOptions::micro_batches),
              integer<std::uint32_t>(1, pipeline::kMostMicroBatches), Scope::kState,
              "M: micro-batches of an iteration; a step uses M x b events.")
-      .field("scaling", train(&TrainSection::scaling),
+      .field("scaling", within(&Topology::train, &TrainSection::scaling),
              word<Scaling>({{"strong", Scaling::kStrong}, {"weak", Scaling::kWeak}}), Scope::kState,
-             "`strong`: M whatever the number of workers, and with it the result; `weak`: M for "
-             "each of them.")
-      .field("seed", option(&TrainingOptions::seed), integer<std::uint64_t>(0, INT64_MAX),
-             Scope::kState, "Of every random number of the run.");
+             "`strong`: M whatever the number of workers, so that the result does not depend on "
+             "it; `weak`: M for each worker.")
+      .field("seed", within(&Topology::train, &TrainSection::options, &TrainingOptions::seed),
+             integer<std::uint64_t>(0, INT64_MAX), Scope::kState,
+             "Seed of every random number of the run.");
 }
 
 }  // namespace
 
 std::shared_ptr<Record<Topology>> train_record() {
-  constexpr auto kOptions = [](auto& topology) -> auto& { return topology.train.options; };
+  const auto options = within(&Topology::train, &TrainSection::options);
   auto record = std::make_shared<Record<Topology>>("training");
   add_batch_fields(*record);
   record
-      ->section("learning_rate", kOptions,
+      ->section("learning_rate", options,
                 per_network("a learning rate", rate_record(), &TrainingOptions::generator_rate,
                             &TrainingOptions::discriminator_rate),
-                "Of each network: a number, or a policy.")
+                "For each network: a number, or a policy.")
       .section(
-          "optimiser", kOptions,
+          "optimiser", options,
           per_network("an optimiser", optimiser_record(), &TrainingOptions::generator_optimiser,
                       &TrainingOptions::discriminator_optimiser),
-          "Of each network: a word, or a section.")
-      .field("schedule", option(&TrainingOptions::schedule),
+          "For each network: a word, or a section.")
+      .field("schedule",
+             within(&Topology::train, &TrainSection::options, &TrainingOptions::schedule),
              list(word<SlotKind>({{"d_real", SlotKind::kDReal},
                                   {"d_fake", SlotKind::kDFake},
                                   {"g", SlotKind::kG}}),
                   1, 100),
              Scope::kState, "The steps of an iteration, in order.")
-      .field("fake_conditions", gan(&model::GanDescription::fake_conditions),
+      .field("fake_conditions",
+             within(&Topology::model, &ModelSection::gan, &model::GanDescription::fake_conditions),
              word<FakeConditions>(
                  {{"batch", FakeConditions::kBatch}, {"uniform", FakeConditions::kUniform}}),
-             Scope::kState, "Fakes are conditioned as the real batch, or uniformly.")
-      .field("fake_energy", gan(&model::GanDescription::fake_energy), array<2>(positive()),
-             Scope::kState, "Range of E / 100 GeV.")
+             Scope::kState,
+             "Where the conditions of fakes come from: the real batch, or uniform numbers.")
+      .field("fake_energy",
+             within(&Topology::model, &ModelSection::gan, &model::GanDescription::fake_energy),
+             array<2>(positive()), Scope::kState, "Range of the uniform energies, as E / 100 GeV.")
       .used_if("fake_conditions: uniform",
                [](const Topology& topology) {
                  return topology.model.gan.fake_conditions == FakeConditions::kUniform;
                })
-      .field("flip_probability", gan(&model::GanDescription::flip_probability), number(0.0, 0.5),
-             Scope::kState, "Of each label in the discriminator's steps.")
-      .field("empty_iterations_limit", option(&TrainingOptions::empty_iterations_limit),
+      .field("flip_probability",
+             within(&Topology::model, &ModelSection::gan, &model::GanDescription::flip_probability),
+             number(0.0, 0.5), Scope::kState,
+             "Probability that a label of the discriminator's steps is flipped.")
+      .field("empty_iterations_limit",
+             within(&Topology::train, &TrainSection::options,
+                    &TrainingOptions::empty_iterations_limit),
              integer<std::uint32_t>(1, 1'000'000), Scope::kState,
              "Iterations in a row whose fakes are all empty before the run counts as diverged.");
   return record;

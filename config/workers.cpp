@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "config/field_to_mend.h"
 #include "pipeline/steps/view_fields.h"
 
 namespace troupe::config {

@@ -1,7 +1,6 @@
 #include "model/gan.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -68,12 +67,6 @@ void append_number(ContributionLayout& layout, const std::string& name,
   layout.size += 1;
 }
 
-struct ConditionsView {
-  const float* energy;
-  const float* angle;
-  const float* ecal;
-};
-
 }  // namespace
 
 // The computation in one data type; `Gan` chooses which.
@@ -91,10 +84,8 @@ struct GanArithmetic : GanWork {
   }
 
   // The conditions fakes of these events are made for; drawn ones are the same on every call.
-  ConditionsView conditions() const {
-    if (description().fake_conditions == FakeConditions::kBatch) {
-      return {events.energy, events.angle, events.ecal};
-    }
+  EventBatch conditions() const {
+    if (description().fake_conditions == FakeConditions::kBatch) return events;
     const auto& [low, high] = description().fake_energy;
     for (std::int64_t i = 0; i < batch(); ++i) {
       const double u = runtime::random_uniform(at(kConditionStream), static_cast<std::uint32_t>(i));
@@ -106,11 +97,11 @@ struct GanArithmetic : GanWork {
       stream.energy_[i] = static_cast<float>(energy);
       stream.ecal_[i] = static_cast<float>(per_cent * energy * description().data_scale);
     }
-    return {stream.energy_.data(), nullptr, stream.ecal_.data()};
+    return {nullptr, stream.energy_.data(), nullptr, stream.ecal_.data()};
   }
 
-  void load_latent(const ConditionsView& view) const {
-    make_latent(description().latent, view.energy, view.angle, batch(), at(kLatentStream),
+  void load_latent(const EventBatch& wanted) const {
+    make_latent(description().latent, wanted.energy, wanted.angle, batch(), at(kLatentStream),
                 gan.generator_->template input<T>(stream.generator_).data());
   }
 
@@ -143,14 +134,14 @@ struct GanArithmetic : GanWork {
   }
 
   // Expects the images in the discriminator's input.
-  void d_step(const ConditionsView& view, double label, const ContributionLayout& layout,
+  void d_step(const EventBatch& wanted, double label, const ContributionLayout& layout,
               T* contributions) const {
     const ParameterLayout& tensors = gan.discriminator_->parameters();
     Bindings bindings = discriminator_bindings();
     bindings.gradients = contributions;
     bindings.statistics = contributions + tensors.weights_size;
     gan.discriminator_->run(Pass::kForwardTraining, bindings, stream.discriminator_);
-    losses(view, label, description().flip_probability, layout, contributions);
+    losses(wanted, label, description().flip_probability, layout, contributions);
     backward(*gan.discriminator_, bindings, stream.discriminator_);
   }
 
@@ -164,8 +155,7 @@ struct GanArithmetic : GanWork {
   void d_real(void* contributions) const {
     const auto input = gan.discriminator_->template input<T>(stream.discriminator_);
     std::copy(events.images, events.images + input.size(), input.begin());
-    d_step({events.energy, events.angle, events.ecal}, 1.0, gan.contributions(SlotKind::kDReal),
-           static_cast<T*>(contributions));
+    d_step(events, 1.0, gan.contributions(SlotKind::kDReal), static_cast<T*>(contributions));
   }
 
   void d_fake(const void* fakes, void* result) const {
@@ -211,7 +201,7 @@ struct GanArithmetic : GanWork {
     backward(*gan.generator_, g_bindings, stream.generator_);
   }
 
-  double target_of(Target target, const ConditionsView& view, std::int64_t event, double label,
+  double target_of(Target target, const EventBatch& wanted, std::int64_t event, double label,
                    double flip_probability) const {
     switch (target) {
       case Target::kLabel: {
@@ -222,11 +212,11 @@ struct GanArithmetic : GanWork {
         return flipped ? 1.0 - label : label;
       }
       case Target::kEnergy:
-        return view.energy[event];
+        return wanted.energy[event];
       case Target::kAngle:
-        return view.angle[event];
+        return wanted.angle[event];
       case Target::kEcal:
-        return view.ecal[event];
+        return wanted.ecal[event];
       case Target::kBins:
         break;
     }
@@ -235,9 +225,9 @@ struct GanArithmetic : GanWork {
 
   // Counts of the real images, an empty bin counting one.
   void bin_targets() const {
-    std::vector<T>& real = images_in_type();
-    std::copy(events.images, events.images + real.size(), real.begin());
-    void* operands[] = {real.data(), stream.bins_.mutable_data()};
+    auto* real = reinterpret_cast<T*>(stream.images_.mutable_data());
+    std::copy_n(events.images, batch() * gan.discriminator_->input_shape().elements(), real);
+    void* operands[] = {real, stream.bins_.mutable_data()};
     gan.bins_->run(operands, position, nullptr);
     const T* counts = reinterpret_cast<const T*>(stream.bins_.data());
     for (std::int64_t i = 0; i < batch() * kBinCount; ++i) {
@@ -245,16 +235,8 @@ struct GanArithmetic : GanWork {
     }
   }
 
-  std::vector<T>& images_in_type() const {
-    if constexpr (std::is_same_v<T, float>) {
-      return stream.images_float_;
-    } else {
-      return stream.images_double_;
-    }
-  }
-
   // Writes each term's mean to its place in the contributions and its gradient to its output's.
-  void losses(const ConditionsView& view, double label, double flip_probability,
+  void losses(const EventBatch& wanted, double label, double flip_probability,
               const ContributionLayout& layout, T* contributions) const {
     for (const ContributionTensor& tensor : layout.tensors) {
       if (tensor.role != ContributionTensor::Role::kLoss) continue;
@@ -265,7 +247,7 @@ struct GanArithmetic : GanWork {
         bin_targets();
       } else {
         for (std::int64_t i = 0; i < batch(); ++i) {
-          stream.targets_[i] = target_of(term.target, view, i, label, flip_probability);
+          stream.targets_[i] = target_of(term.target, wanted, i, label, flip_probability);
         }
       }
       T* gradient =
@@ -349,16 +331,12 @@ GanStream::GanStream(const Gan& gan)
       generator_statistics_(runtime::Buffer::zeroed(gan.generator().parameters().moving_size *
                                                     bytes_of(gan.data_type()))) {
   const auto& losses = gan.description().losses;
-  if (std::none_of(losses.begin(), losses.end(),
-                   [](const LossTerm& term) { return term.target == Target::kBins; })) {
-    return;
-  }
-  const std::int64_t elements = gan.batch() * gan.discriminator().input_shape().elements();
-  if (gan.data_type() == DataType::kFloat32) {
-    images_float_.resize(elements);
-  } else {
-    images_double_.resize(elements);
-  }
+  const bool counts = std::any_of(losses.begin(), losses.end(), [](const LossTerm& term) {
+    return term.target == Target::kBins;
+  });
+  if (!counts) return;
+  images_ = runtime::Buffer::zeroed(gan.batch() * gan.discriminator().input_shape().elements() *
+                                    bytes_of(gan.data_type()));
 }
 
 Result<std::unique_ptr<const Gan>> Gan::compile(const GanDescription& description,

@@ -142,9 +142,8 @@ class GanStream {
   Workspace discriminator_;
   std::vector<float> energy_, ecal_;  // conditions drawn for fakes, one per event
   std::vector<double> targets_;       // of the loss term at hand
-  // For bin counts of the real images: the images in the data type (one of the two), the counts.
-  std::vector<float> images_float_;
-  std::vector<double> images_double_;
+  // For bin counts of the real images: the images and the counts, in the data type.
+  runtime::Buffer images_;
   runtime::Buffer bins_;
   runtime::Buffer generator_statistics_;  // between begin_generator and finish_generator
 };

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/backend/reference/heads.h"
+#include "model/backend/reference/kernels.h"
 #include "runtime/base/error.h"
 #include "runtime/base/math.h"
 
@@ -37,7 +37,7 @@ ShowerMeter::ShowerMeter(const Extent& space, double hit_threshold_gev, bool wit
     CHECK(space[axis] >= 1, "a shower needs at least one cell along each axis");
     found_.profile[axis].resize(static_cast<std::size_t>(space[axis]));
   }
-  const std::size_t bytes = reference::scratch_bytes<float>(angle_);
+  const std::size_t bytes = reference::scratch_bytes(angle_, sizeof(float));
   angle_scratch_.resize((bytes + sizeof(double) - 1) / sizeof(double));
 }
 

@@ -4,90 +4,58 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <iterator>
 #include <limits>
+#include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "runtime/base/error.h"
+#include "runtime/base/json_writer.h"
 
 namespace troupe::model {
 namespace {
 
+using runtime::JsonWriter;
+
 constexpr std::array<const char*, 3> kAxes{"x", "y", "z"};
 
-using Text = std::back_insert_iterator<std::string>;
+constexpr int kDigits = 4;
 
-void write(std::string& out, double value) {
-  if (std::isfinite(value)) {
-    fmt::format_to(Text(out), "{:.4g}", value);
-  } else {
-    out.append("null");
-  }
-}
-void write(std::string& out, float value) { write(out, double{value}); }
-void write(std::string& out, std::int64_t value) { fmt::format_to(Text(out), "{}", value); }
-void write(std::string& out, std::uint32_t value) { fmt::format_to(Text(out), "{}", value); }
-
-template <class Number>
-void write(std::string& out, const std::vector<Number>& numbers) {
-  out.push_back('[');
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    if (i > 0) out.push_back(',');
-    write(out, numbers[i]);
-  }
-  out.push_back(']');
+template <class Numbers>
+void write(JsonWriter& out, std::string_view name, const Numbers& numbers) {
+  out.list(name, numbers, 0, [](JsonWriter& items, auto number) {
+    if constexpr (std::is_floating_point_v<decltype(number)>) {
+      items.real("", number, kDigits);
+    } else {
+      items.element(number);
+    }
+  });
 }
 
-void write(std::string& out, const BrightCells& shower) {
-  out.append(R"({"total":)");
-  write(out, shower.total_gev);
-  out.append(R"(,"cells":)");
-  write(out, shower.cells);
-  out.append(R"(,"gev":)");
-  write(out, shower.gev);
-  out.push_back('}');
+void write(JsonWriter& out, std::string_view name, const BrightCells& shower) {
+  out.group(name, [&](JsonWriter& members) {
+    members.real("total", shower.total_gev, kDigits);
+    write(members, "cells", shower.cells);
+    write(members, "gev", shower.gev);
+  });
 }
 
-// "data":A,"generated":B
 template <class Content>
-void write_pair(std::string& out, const Content& data, const Content& generated) {
-  out.append(R"("data":)");
-  write(out, data);
-  out.append(R"(,"generated":)");
-  write(out, generated);
+void write_pair(JsonWriter& out, const Content& data, const Content& generated) {
+  write(out, "data", data);
+  write(out, "generated", generated);
 }
 
-void write_profiles(std::string& out, const ShowerGroup& data, const ShowerGroup& generated) {
-  for (std::size_t axis = 0; axis < kAxes.size(); ++axis) {
-    fmt::format_to(Text(out), R"({}"{}":{{)", axis == 0 ? "" : ",", kAxes[axis]);
-    write_pair(out, data.mean_profile(axis), generated.mean_profile(axis));
-    out.push_back('}');
-  }
-}
-
-void write_histogram(std::string& out, std::string_view name, const std::vector<double>& data,
+void write_histogram(JsonWriter& out, std::string_view name, const std::vector<double>& data,
                      const std::vector<double>& generated) {
   const PairedHistogram histogram = paired_histogram(data, generated);
-  fmt::format_to(Text(out), R"({{"name":"{}","low":)", name);
-  write(out, histogram.low);
-  out.append(R"(,"high":)");
-  write(out, histogram.high);
-  out.push_back(',');
-  write_pair(out, histogram.data, histogram.generated);
-  out.push_back('}');
-}
-
-void write(std::string& out, const ShowerPair& pair) {
-  out.append(R"({"energy":)");
-  write(out, pair.energy_gev);
-  out.append(R"(,"angle":)");
-  write(out, pair.angle_rad.value_or(std::numeric_limits<double>::quiet_NaN()));
-  out.push_back(',');
-  write_pair(out, pair.data, pair.generated);
-  out.push_back('}');
+  out.group("", [&](JsonWriter& members) {
+    members.text("name", name, 0);
+    members.real("low", histogram.low, kDigits);
+    members.real("high", histogram.high, kDigits);
+    write_pair(members, histogram.data, histogram.generated);
+  });
 }
 
 // Begin and end of a histogram of these values.
@@ -175,26 +143,34 @@ PairedHistogram paired_histogram(std::span<const double> data, std::span<const d
 
 std::string report_json(std::uint64_t step, const ReportedSample& data,
                         const ReportedSample& generated, std::span<const ShowerPair> events) {
-  const Extent& space = data.statistics.options().space;
-  std::string out = fmt::format(R"({{"step":{},"space":[{},{},{}],"profiles":{{)", step, space[0],
-                                space[1], space[2]);
-  write_profiles(out, data.statistics.all(), generated.statistics.all());
-  out.append(R"(},"histograms":[)");
-  const ShowerFigures& a = data.figures;
-  const ShowerFigures& b = generated.figures;
-  write_histogram(out, "ecal / primary energy", a.sampling_fraction, b.sampling_fraction);
-  out.push_back(',');
-  write_histogram(out, "hits", a.hits, b.hits);
-  if (!a.angle_rad.empty()) {
-    out.push_back(',');
-    write_histogram(out, "angle", a.angle_rad, b.angle_rad);
-  }
-  out.append(R"(],"events":[)");
-  for (const ShowerPair& pair : events) {
-    if (&pair != events.data()) out.push_back(',');
-    write(out, pair);
-  }
-  out.append("]}");
+  std::string out;
+  JsonWriter(out).group("", [&](JsonWriter& report) {
+    report.number("step", step);
+    write(report, "space", data.statistics.options().space);
+    report.group("profiles", [&](JsonWriter& profiles) {
+      for (std::size_t axis = 0; axis < kAxes.size(); ++axis) {
+        profiles.group(kAxes[axis], [&](JsonWriter& profile) {
+          write_pair(profile, data.statistics.all().mean_profile(axis),
+                     generated.statistics.all().mean_profile(axis));
+        });
+      }
+    });
+    report.tuple("histograms", [&](JsonWriter& histograms) {
+      const ShowerFigures &a = data.figures, &b = generated.figures;
+      write_histogram(histograms, "ecal / primary energy", a.sampling_fraction,
+                      b.sampling_fraction);
+      write_histogram(histograms, "hits", a.hits, b.hits);
+      if (!a.angle_rad.empty()) write_histogram(histograms, "angle", a.angle_rad, b.angle_rad);
+    });
+    report.list("events", events, 0, [](JsonWriter& list, const ShowerPair& pair) {
+      list.group("", [&](JsonWriter& members) {
+        members.real("energy", pair.energy_gev, kDigits);
+        members.real("angle", pair.angle_rad.value_or(std::numeric_limits<double>::quiet_NaN()),
+                     kDigits);
+        write_pair(members, pair.data, pair.generated);
+      });
+    });
+  });
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/base/json_text.h"
 
 namespace troupe::model {
 namespace {
@@ -90,27 +91,8 @@ std::string warning(const TableRow& row) {
   return text;
 }
 
-std::string number(double value) {
-  return std::isfinite(value) ? fmt::format("{:.6g}", value) : "null";
-}
-
 std::string number(const std::optional<double>& value) {
-  return value.has_value() ? number(*value) : "null";
-}
-
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      result += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      result += c;
-    }
-  }
-  return result + '"';
+  return value ? runtime::json_number(*value, 6) : "null";
 }
 
 using Member = std::pair<const char*, std::string>;
@@ -210,7 +192,7 @@ std::string table_text(std::span<const TableRow> rows) {
 }
 
 std::string row_json(const TableRow& row) {
-  return object({{"name", quoted(row.name)},
+  return object({{"name", runtime::json_string(row.name)},
                  {"events", fmt::format("{}", row.events)},
                  {"empty_events", fmt::format("{}", row.empty_events)},
                  {"invalid_events", fmt::format("{}", row.invalid_events)},

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "config/layer_kinds.h"
-#include "config/zoo.h"
+#include "config/shipped.h"
 #include "tests/config/config_support.h"
 
 namespace troupe::config {
@@ -125,15 +125,15 @@ TEST(Zoo, WorkPerEventIsThatOfThePublishedTables) {
 
 TEST(ModelLanguage, WordsAreThoseOfTheModel) {
   EXPECT_EQ(layer_kinds().size(), std::variant_size_v<model::LayerKind>);
-  for (const auto& codec : kind_table()) {
+  for (const KindEntry& kind : kind_table()) {
     const YamlValue value = YamlValue::map();
     Problems problems;
     Origins origins;
     Reader reader(problems, origins, "");
     model::Layer layer;
-    codec->read(value, layer, reader);
-    EXPECT_EQ(model::kind_name(layer.kind), codec->word);
-    EXPECT_TRUE(codec->is(layer.kind));
+    kind.codec->read(value, layer, reader);
+    EXPECT_EQ(model::kind_name(layer.kind), kind.word);
+    EXPECT_EQ(&kind_entry(layer.kind), &kind);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "config/suggestion.h"
+#include "config/place.h"
 
 #include <gtest/gtest.h>
 

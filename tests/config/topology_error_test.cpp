@@ -80,7 +80,8 @@ constexpr const char* kAllProblems[] = {
     "t.yaml:22:14: actors.validator: expected a section (every, events), found a list",
     "t.yaml:23:16: links.0.from: expected one of coordinator, loader",
     "t.yaml:25:38: cluster.hosts.0.workers: expected a whole number from 1 to 1024",
-    "t.yaml:26:41: cluster.failure.drain_grace: not available in this version: leave it out",
+    "t.yaml:26:28: cluster.failure: unknown key \"drain_grace\"; known here: heartbeat, "
+    "dead_after, stuck_after, check_every, orphan_after, min_members, restart",
 };
 
 TEST(TopologyErrors, EveryProblemOfAFileIsReportedAtOnceWithItsPlace) {

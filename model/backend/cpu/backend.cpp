@@ -9,7 +9,7 @@
 #include "model/backend/cpu/dropout.h"
 #include "model/backend/cpu/processor.h"
 #include "model/backend/float_environment.h"
-#include "model/backend/reference/backend.h"
+#include "model/backend/reference/kernels.h"
 
 namespace troupe::model {
 namespace {

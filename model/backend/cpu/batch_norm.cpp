@@ -7,7 +7,7 @@
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/cpu/scratch.h"
 #include "model/backend/kernel_call.h"
-#include "model/backend/reference/backend.h"
+#include "model/backend/reference/kernels.h"
 
 namespace troupe::model::cpu {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/kernel_call.h"
-#include "model/backend/reference/backend.h"
+#include "model/backend/reference/kernels.h"
 
 namespace troupe::model::cpu {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/kernel_call.h"
-#include "model/backend/reference/dropout.h"
+#include "model/backend/reference/kernels.h"
 
 // This file is compiled once for each kind of vector, as plane_vectors.cpp is.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)

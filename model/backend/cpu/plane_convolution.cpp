@@ -5,7 +5,7 @@
 #include "model/backend/cpu/element_weights.h"
 #include "model/backend/cpu/plane_image.h"
 #include "model/backend/cpu/plane_vectors.h"
-#include "model/backend/reference/convolution.h"
+#include "model/backend/reference/kernels.h"
 
 namespace troupe::model::cpu {
 namespace {

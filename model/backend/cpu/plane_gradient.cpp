@@ -7,7 +7,7 @@
 #include "model/backend/cpu/rearrange.h"
 #include "model/backend/cpu/winograd.h"
 #include "model/backend/kernel_call.h"
-#include "model/backend/reference/convolution.h"
+#include "model/backend/reference/kernels.h"
 
 namespace troupe::model::cpu {
 namespace {

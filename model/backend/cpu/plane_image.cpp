@@ -5,7 +5,7 @@
 #include "model/backend/cpu/bfloat16_planes.h"
 #include "model/backend/cpu/plane_transforms.h"
 #include "model/backend/cpu/winograd.h"
-#include "model/backend/reference/convolution.h"
+#include "model/backend/reference/kernels.h"
 
 namespace troupe::model::cpu {
 

@@ -7,7 +7,7 @@
 #include "model/backend/cpu/dropout.h"
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/float_environment.h"
-#include "model/backend/reference/backend.h"
+#include "model/backend/reference/kernels.h"
 
 namespace troupe::model {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <utility>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -30,30 +31,23 @@ std::string name_in_brand(std::string_view brand) {
 }
 
 std::string isa_name(dnnl::cpu_isa isa) {
-  switch (isa) {
-    case dnnl::cpu_isa::sse41:
-      return "sse41";
-    case dnnl::cpu_isa::avx:
-      return "avx";
-    case dnnl::cpu_isa::avx2:
-      return "avx2";
-    case dnnl::cpu_isa::avx2_vnni:
-      return "avx2_vnni";
-    case dnnl::cpu_isa::avx512_mic:
-      return "avx512_mic";
-    case dnnl::cpu_isa::avx512_mic_4ops:
-      return "avx512_mic_4ops";
-    case dnnl::cpu_isa::avx512_core:
-      return "avx512_core";
-    case dnnl::cpu_isa::avx512_core_vnni:
-      return "avx512_core_vnni";
-    case dnnl::cpu_isa::avx512_core_bf16:
-      return "avx512_core_bf16";
-    case dnnl::cpu_isa::avx512_core_amx:
-      return "avx512_core_amx";
-    default:
-      return std::to_string(static_cast<int>(isa));
+  using Isa = dnnl::cpu_isa;
+  static constexpr std::pair<Isa, const char*> kNames[] = {
+      {Isa::sse41, "sse41"},
+      {Isa::avx, "avx"},
+      {Isa::avx2, "avx2"},
+      {Isa::avx2_vnni, "avx2_vnni"},
+      {Isa::avx512_mic, "avx512_mic"},
+      {Isa::avx512_mic_4ops, "avx512_mic_4ops"},
+      {Isa::avx512_core, "avx512_core"},
+      {Isa::avx512_core_vnni, "avx512_core_vnni"},
+      {Isa::avx512_core_bf16, "avx512_core_bf16"},
+      {Isa::avx512_core_amx, "avx512_core_amx"},
+  };
+  for (const auto& [each, name] : kNames) {
+    if (each == isa) return name;
   }
+  return std::to_string(static_cast<int>(isa));
 }
 
 }  // namespace troupe::model::cpu

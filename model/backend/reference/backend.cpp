@@ -1,38 +1,21 @@
-#include "model/backend/reference/backend.h"
+#include "model/backend/reference/kernels.h"
 
 #include <type_traits>
 
 #include "model/backend/float_environment.h"
 #include "model/backend/kernel_call.h"
-#include "model/backend/reference/accumulate.h"
-#include "model/backend/reference/activation.h"
-#include "model/backend/reference/batch_norm.h"
-#include "model/backend/reference/convolution.h"
-#include "model/backend/reference/dense.h"
-#include "model/backend/reference/dropout.h"
-#include "model/backend/reference/heads.h"
-#include "model/backend/reference/power.h"
-#include "model/backend/reference/resample.h"
 
 namespace troupe::model {
 namespace reference {
 namespace {
 
-// Chosen for operations whose header declares no scratch_bytes<T> of its own.
-template <class T, class Op>
-std::size_t scratch_of(const Op& operation) {
-  if constexpr (requires { scratch_bytes<T>(operation); }) {
-    return scratch_bytes<T>(operation);
-  } else {
-    return 0;
-  }
-}
-
 template <class T, class Op>
 class LoopKernel final : public Kernel {
  public:
   explicit LoopKernel(const Op& operation) : operation_(operation) {}
-  std::size_t scratch_bytes() const override { return scratch_of<T>(operation_); }
+  std::size_t scratch_bytes() const override {
+    return reference::scratch_bytes(operation_, sizeof(T));
+  }
   void run(std::span<void* const> operands, const runtime::RandomPosition& random,
            std::byte* scratch) const override {
     reference::run<T>(operation_, KernelCall{operands, random, scratch});

@@ -1,9 +1,7 @@
-#include "model/backend/reference/batch_norm.h"
+#include "model/backend/reference/kernels.h"
 
 #include <algorithm>
 #include <cmath>
-
-#include "model/backend/reference/instantiate.h"
 
 namespace troupe::model::reference {
 
@@ -103,21 +101,8 @@ void run(const BatchNormBackward& norm, const KernelCall& call) {
   }
 }
 
-template <class T>
-std::size_t scratch_bytes(const BatchNormTraining& norm) {
-  return static_cast<std::size_t>(norm.channels) * 2 * sizeof(double);
-}
-template <class T>
-std::size_t scratch_bytes(const BatchNormBackward& norm) {
-  return static_cast<std::size_t>(norm.channels) * 2 * sizeof(double);
-}
-
 TROUPE_INSTANTIATE_RUN(BatchNormTraining);
 TROUPE_INSTANTIATE_RUN(BatchNormInference);
 TROUPE_INSTANTIATE_RUN(BatchNormBackward);
-template std::size_t scratch_bytes<float>(const BatchNormTraining&);
-template std::size_t scratch_bytes<double>(const BatchNormTraining&);
-template std::size_t scratch_bytes<float>(const BatchNormBackward&);
-template std::size_t scratch_bytes<double>(const BatchNormBackward&);
 
 }  // namespace troupe::model::reference

@@ -1,10 +1,6 @@
-#include "model/backend/reference/convolution.h"
+#include "model/backend/reference/kernels.h"
 
 #include <algorithm>
-
-#include "model/backend/reference/activation.h"
-#include "model/backend/reference/instantiate.h"
-#include "model/backend/reference/resample.h"
 
 namespace troupe::model::reference {
 namespace {
@@ -206,17 +202,15 @@ void run(const ConvolutionBackwardInput& convolution, const KernelCall& call) {
          {operands, call.random});
 }
 
-template <class T>
-std::size_t scratch_bytes(const ConvolutionForward& convolution) {
-  return static_cast<std::size_t>(fine_image(convolution.geometry)) * sizeof(T);
+std::size_t scratch_bytes(const ConvolutionForward& convolution, std::size_t element) {
+  return static_cast<std::size_t>(fine_image(convolution.geometry)) * element;
 }
 
-template <class T>
-std::size_t scratch_bytes(const ConvolutionBackwardInput& convolution) {
+std::size_t scratch_bytes(const ConvolutionBackwardInput& convolution, std::size_t element) {
   const ConvolutionGeometry& g = convolution.geometry;
   return static_cast<std::size_t>(fine_image(g) +
                                   cells(g.kernel) * g.in_channels * g.out_channels) *
-         sizeof(T);
+         element;
 }
 
 template <class T>
@@ -242,22 +236,15 @@ void run(const ConvolutionBackwardParameters& convolution, const KernelCall& cal
   }
 }
 
-template <class T>
-std::size_t scratch_bytes(const ConvolutionBackwardParameters& convolution) {
+std::size_t scratch_bytes(const ConvolutionBackwardParameters& convolution, std::size_t element) {
   const ConvolutionGeometry& g = convolution.geometry;
-  return static_cast<std::size_t>(g.in_channels * g.out_channels) * (sizeof(double) + sizeof(T)) +
-         static_cast<std::size_t>(fine_image(g)) * sizeof(T);
+  return static_cast<std::size_t>(g.in_channels * g.out_channels) * (sizeof(double) + element) +
+         static_cast<std::size_t>(fine_image(g)) * element;
 }
 
 TROUPE_INSTANTIATE_RUN(ConvolutionForward);
 TROUPE_INSTANTIATE_RUN(ConvolutionBackwardInput);
 TROUPE_INSTANTIATE_RUN(ConvolutionBackwardParameters);
-template std::size_t scratch_bytes<float>(const ConvolutionForward&);
-template std::size_t scratch_bytes<double>(const ConvolutionForward&);
-template std::size_t scratch_bytes<float>(const ConvolutionBackwardInput&);
-template std::size_t scratch_bytes<double>(const ConvolutionBackwardInput&);
-template std::size_t scratch_bytes<float>(const ConvolutionBackwardParameters&);
-template std::size_t scratch_bytes<double>(const ConvolutionBackwardParameters&);
 template void sum_columns(const float*, std::int64_t, std::int64_t, double*, float*);
 template void sum_columns(const double*, std::int64_t, std::int64_t, double*, double*);
 template void mirror_kernel(const ConvolutionGeometry&, const float*, float*);

@@ -1,9 +1,7 @@
-#include "model/backend/reference/dense.h"
+#include "model/backend/reference/kernels.h"
 
 #include <algorithm>
 #include <array>
-
-#include "model/backend/reference/instantiate.h"
 
 namespace troupe::model::reference {
 

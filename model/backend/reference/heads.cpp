@@ -1,11 +1,10 @@
-#include "model/backend/reference/heads.h"
+#include "model/backend/reference/kernels.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
 
-#include "model/backend/reference/instantiate.h"
 #include "runtime/base/math.h"
 
 namespace troupe::model::reference {
@@ -13,7 +12,6 @@ namespace {
 
 constexpr double kEmptyEventAngle = 100.0;  // rad; far from any incidence angle
 constexpr double kSmallestSquare = 1e-7;
-constexpr int kArraysPerLayer = 5;
 
 double centre(std::int64_t index) { return static_cast<double>(index) + 0.5; }
 
@@ -207,23 +205,10 @@ void run(const BinsForward& bins, const KernelCall& call) {
   }
 }
 
-template <class T>
-std::size_t scratch_bytes(const AngleForward& angle) {
-  return static_cast<std::size_t>(angle.space[2]) * kArraysPerLayer * sizeof(double);
-}
-template <class T>
-std::size_t scratch_bytes(const AngleBackward& angle) {
-  return static_cast<std::size_t>(angle.space[2]) * kArraysPerLayer * sizeof(double);
-}
-
 TROUPE_INSTANTIATE_RUN(SumForward);
 TROUPE_INSTANTIATE_RUN(SumBackward);
 TROUPE_INSTANTIATE_RUN(AngleForward);
 TROUPE_INSTANTIATE_RUN(AngleBackward);
 TROUPE_INSTANTIATE_RUN(BinsForward);
-template std::size_t scratch_bytes<float>(const AngleForward&);
-template std::size_t scratch_bytes<double>(const AngleForward&);
-template std::size_t scratch_bytes<float>(const AngleBackward&);
-template std::size_t scratch_bytes<double>(const AngleBackward&);
 
 }  // namespace troupe::model::reference

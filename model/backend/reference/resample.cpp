@@ -1,8 +1,6 @@
-#include "model/backend/reference/resample.h"
+#include "model/backend/reference/kernels.h"
 
 #include <algorithm>
-
-#include "model/backend/reference/instantiate.h"
 
 namespace troupe::model::reference {
 namespace {

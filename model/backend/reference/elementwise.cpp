@@ -1,6 +1,6 @@
-#include "model/backend/reference/activation.h"
+#include <algorithm>
 
-#include "model/backend/reference/instantiate.h"
+#include "model/backend/reference/kernels.h"
 #include "runtime/base/math.h"
 
 namespace troupe::model::reference {
@@ -78,5 +78,73 @@ TROUPE_INSTANTIATE_RUN(ActivationForward);
 TROUPE_INSTANTIATE_RUN(ActivationBackward);
 template void activate(const Activation&, const float*, float*, std::int64_t);
 template void activate(const Activation&, const double*, double*, std::int64_t);
+
+template <class T>
+void run(const PowerForward& power, const KernelCall& call) {
+  const auto* x = call.operand<const T>(0);
+  auto* y = call.operand<T>(1);
+  const T at_zero = static_cast<T>(runtime::math::pow(0.0, power.exponent));
+  for (std::int64_t i = 0; i < power.elements; ++i) {
+    y[i] = x[i] <= T{0} ? at_zero : static_cast<T>(runtime::math::pow(x[i], power.exponent));
+  }
+}
+
+template <class T>
+void run(const PowerBackward& power, const KernelCall& call) {
+  const auto* x = call.operand<const T>(0);
+  const auto* dy = call.operand<const T>(1);
+  auto* dx = call.operand<T>(2);
+  for (std::int64_t i = 0; i < power.elements; ++i) {
+    const auto slope = [&] {
+      return power.exponent * runtime::math::pow(x[i], power.exponent - 1.0);
+    };
+    dx[i] = x[i] <= T{0} ? T{0} : static_cast<T>(slope()) * dy[i];
+  }
+}
+
+TROUPE_INSTANTIATE_RUN(PowerForward);
+TROUPE_INSTANTIATE_RUN(PowerBackward);
+
+template <class T>
+void drop(const T* from, T* to, std::int64_t first, std::int64_t elements, double rate,
+          const runtime::RandomPosition& position) {
+  const T scale = static_cast<T>(1.0 / (1.0 - rate));
+  for (std::int64_t i = first; i < elements; i += 4) {
+    const auto words = runtime::random_block(position, static_cast<std::uint32_t>(i / 4));
+    const std::int64_t count = std::min<std::int64_t>(4, elements - i);
+    for (std::int64_t j = 0; j < count; ++j) {
+      const bool kept = runtime::uniform(words[static_cast<std::size_t>(j)]) >= rate;
+      to[i + j] = kept ? from[i + j] * scale : T{0};
+    }
+  }
+}
+
+template <class T>
+void run(const DropoutForward& dropout, const KernelCall& call) {
+  runtime::RandomPosition position = call.random;
+  position.stream = dropout.stream;
+  drop(call.operand<const T>(0), call.operand<T>(1), 0, dropout.elements, dropout.rate, position);
+}
+
+template <class T>
+void run(const DropoutBackward& dropout, const KernelCall& call) {
+  run<T>(DropoutForward{dropout.elements, dropout.rate, dropout.stream}, call);
+}
+
+TROUPE_INSTANTIATE_RUN(DropoutForward);
+TROUPE_INSTANTIATE_RUN(DropoutBackward);
+template void drop(const float*, float*, std::int64_t, std::int64_t, double,
+                   const runtime::RandomPosition&);
+template void drop(const double*, double*, std::int64_t, std::int64_t, double,
+                   const runtime::RandomPosition&);
+
+template <class T>
+void run(const Accumulate& accumulate, const KernelCall& call) {
+  const T* __restrict from = call.operand<const T>(0);
+  T* __restrict into = call.operand<T>(1);
+  for (std::int64_t i = 0; i < accumulate.elements; ++i) into[i] += from[i];
+}
+
+TROUPE_INSTANTIATE_RUN(Accumulate);
 
 }  // namespace troupe::model::reference

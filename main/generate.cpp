@@ -13,11 +13,9 @@
 #include "config/topology_file.h"
 #include "launch/machine/usable_machine.h"
 #include "launch/run/backend_choice.h"
-#include "main/chosen_checkpoint.h"
 #include "main/command_line.h"
-#include "main/commands.h"
 #include "main/common_options.h"
-#include "main/output_file.h"
+#include "main/files.h"
 #include "model/physics/observables.h"
 #include "pipeline/checkpoint/checkpoint.h"
 #include "pipeline/data/generation.h"
@@ -256,22 +254,20 @@ std::vector<Option> generate_options() {
 
 }  // namespace
 
-const Command& generate_verb() {
-  static const Command kVerb{
-      .name = "generate",
-      .summary = "showers from a trained generator",
-      .about =
-          "Makes showers with a trained generator and writes them in the schema it was "
-          "trained on; for one trained on a custom schema in lcd-fixed, or in lcd-angle when "
-          "it was told angles, taking its cells for GeV. A run's folder stands for its best "
-          "checkpoint, or the newest where none was validated.",
-      .example = "troupe generate runs/demo --energy 100 --events 1000 --out showers.h5",
-      .forms = {"CHECKPOINT --out FILE [OPTION]..."},
-      .places = {{.name = "checkpoint", .asked = "which checkpoint?", .takes = Takes::kFile}},
-      .options = generate_options(),
-      .synonyms = {"sample"},
-      .carry_out = generate_showers};
-  return kVerb;
+Command generate_verb() {
+  return {.name = "generate",
+          .summary = "showers from a trained generator",
+          .about =
+              "Makes showers with a trained generator and writes them in the schema it was "
+              "trained on; for one trained on a custom schema in lcd-fixed, or in lcd-angle when "
+              "it was told angles, taking its cells for GeV. A run's folder stands for its best "
+              "checkpoint, or the newest where none was validated.",
+          .example = "troupe generate runs/demo --energy 100 --events 1000 --out showers.h5",
+          .forms = {"CHECKPOINT --out FILE [OPTION]..."},
+          .places = {{.name = "checkpoint", .asked = "which checkpoint?", .takes = Takes::kFile}},
+          .options = generate_options(),
+          .synonyms = {"sample"},
+          .carry_out = generate_showers};
 }
 
 }  // namespace troupe

@@ -8,9 +8,7 @@
 
 #include "launch/run/member_run.h"
 #include "main/command_line.h"
-#include "main/commands.h"
 #include "main/common_options.h"
-#include "main/credentials.h"
 #include "runtime/transport/node_name.h"
 
 namespace troupe {
@@ -104,19 +102,17 @@ std::vector<Option> join_options() {
 
 }  // namespace
 
-const Command& join_verb() {
-  static const Command kVerb{
-      .name = "join",
-      .summary = "make this process a member of a run that goes on elsewhere",
-      .about =
-          "Makes this process a member of the run whose head listens at ADDRESS: it gets the "
-          "topology from there, opens the data itself or, with --data remote, is sent what it "
-          "is to compute by the head, and ends with the run.",
-      .example = "troupe join 10.0.0.5:8500 --key keys",
-      .places = {{.name = "address", .asked = "which address?"}},
-      .options = join_options(),
-      .carry_out = join_run};
-  return kVerb;
+Command join_verb() {
+  return {.name = "join",
+          .summary = "make this process a member of a run that goes on elsewhere",
+          .about =
+              "Makes this process a member of the run whose head listens at ADDRESS: it gets the "
+              "topology from there, opens the data itself or, with --data remote, is sent what it "
+              "is to compute by the head, and ends with the run.",
+          .example = "troupe join 10.0.0.5:8500 --key keys",
+          .places = {{.name = "address", .asked = "which address?"}},
+          .options = join_options(),
+          .carry_out = join_run};
 }
 
 }  // namespace troupe

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "main/command_line.h"
-#include "main/commands.h"
 #include "main/help.h"
 
 namespace troupe {
@@ -81,14 +80,13 @@ int print_manual(const CommandLine&) {
 
 }  // namespace
 
-const Command& manual_verb() {
-  static const Command kVerb{.name = "manual",
-                             .summary = "the manual page",
-                             .about = "Prints the manual page troupe(1), as man reads it.",
-                             .example = "troupe manual",
-                             .hidden = true,
-                             .carry_out = print_manual};
-  return kVerb;
+Command manual_verb() {
+  return {.name = "manual",
+          .summary = "the manual page",
+          .about = "Prints the manual page troupe(1), as man reads it.",
+          .example = "troupe manual",
+          .hidden = true,
+          .carry_out = print_manual};
 }
 
 }  // namespace troupe

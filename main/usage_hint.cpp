@@ -7,7 +7,6 @@
 
 #include "config/field_search.h"
 #include "config/shipped.h"
-#include "main/commands.h"
 #include "main/help.h"
 #include "runtime/base/nearest_word.h"
 

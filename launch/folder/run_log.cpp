@@ -1,5 +1,6 @@
 #include "launch/folder/run_log.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -11,30 +12,19 @@ namespace {
 
 using runtime::LogLevel;
 
-constexpr std::array kLevels{
-    std::pair{LogLevel::kDebug, "debug"}, std::pair{LogLevel::kInfo, "info"},
-    std::pair{LogLevel::kWarning, "warning"}, std::pair{LogLevel::kError, "error"}};
+// In the order of the levels.
+constexpr std::array kWords{"debug", "info", "warning", "error"};
 
 }  // namespace
 
-std::vector<std::string> log_level_words() {
-  std::vector<std::string> words;
-  for (const auto& [level, word] : kLevels) words.emplace_back(word);
-  return words;
-}
+std::vector<std::string> log_level_words() { return {kWords.begin(), kWords.end()}; }
 
-std::string log_level_word(LogLevel level) {
-  for (const auto& [each, word] : kLevels) {
-    if (each == level) return word;
-  }
-  return "info";
-}
+std::string log_level_word(LogLevel level) { return kWords.at(static_cast<std::size_t>(level)); }
 
 std::optional<LogLevel> parse_log_level(std::string_view text) {
-  for (const auto& [level, word] : kLevels) {
-    if (word == text) return level;
-  }
-  return std::nullopt;
+  const auto found = std::find(kWords.begin(), kWords.end(), text);
+  if (found == kWords.end()) return std::nullopt;
+  return static_cast<LogLevel>(found - kWords.begin());
 }
 
 runtime::Result<runtime::Log> open_run_log(const RunFolder& folder,

@@ -13,7 +13,7 @@
 #include "config/plan.h"
 #include "config/topology_file.h"
 #include "launch/meeting/member_address.h"
-#include "launch/meeting/relayed_member.h"
+#include "launch/meeting/socket_folder.h"
 #include "launch/run/enrolment.h"
 #include "launch/run/node_run.h"
 #include "launch/run/run_signals.h"
@@ -22,7 +22,10 @@
 #include "runtime/base/disk.h"
 #include "runtime/base/host_name.h"
 #include "runtime/node/node.h"
+#include "runtime/relay/relay_client.h"
+#include "runtime/relay/relayed_wire.h"
 #include "runtime/transport/enrol.h"
+#include "runtime/transport/resolve.h"
 
 namespace troupe::launch {
 namespace {
@@ -50,6 +53,55 @@ Result<std::unique_ptr<runtime::Wire>> open_member_wire(const MemberRequest& req
   return open_wire(listen, request.credentials, clock, log, [&keeper] { return keeper.allowed(); });
 }
 
+constexpr auto kRelayWithin = std::chrono::seconds(5);
+
+// The wire of a member that nobody can dial, where the head has a relay for it. It listens in a
+// folder of its own, which only this user can enter, and at no port.
+struct RelayedMember {
+  SocketFolder folder;
+  std::unique_ptr<runtime::Wire> wire;
+};
+
+// `head`: where this process has dialed the head, which has invited it as that member. The clock
+// outlives the wire. None: there is no relay, or none that answers within some seconds, as where
+// its port is closed; the log says so. Errors are kUsage: a folder, sockets or descriptors that
+// cannot be had.
+Result<std::optional<RelayedMember>> open_relayed_member(const std::string& head,
+                                                         std::uint32_t member,
+                                                         const MemberInvitation& invitation,
+                                                         const NodeCredentials& credentials,
+                                                         const runtime::Clock& clock,
+                                                         const runtime::Log& log, LetIn let_in) {
+  if (invitation.relay_port == 0) {
+    log.info(
+        "the head has no relay, through which others that nobody can dial could reach this one");
+    return std::optional<RelayedMember>();
+  }
+  ASSIGN_OR_RETURN(const runtime::Address address, runtime::parse_address(head));
+  ASSIGN_OR_RETURN(const runtime::ResolvedAddress place, runtime::resolve(address));
+  ASSIGN_OR_RETURN(SocketFolder folder, SocketFolder::make());
+  runtime::RelayClientOptions options;
+  options.host = place.host;
+  options.port = invitation.relay_port;
+  options.client = member;
+  options.token = invitation.relay_token;
+  options.folder = folder.path();
+  options.listener = folder.path() + "/member";
+  options.log = log;
+  ASSIGN_OR_RETURN(auto wire, open_wire("ipc://" + options.listener, credentials, clock, log,
+                                        std::move(let_in)));
+  ASSIGN_OR_RETURN(auto relay, runtime::RelayClient::open(options));
+  if (!relay->attends(kRelayWithin)) {
+    log.warning(
+        fmt::format("the head's relay at {} port {} does not answer; others that nobody can "
+                    "dial do not reach this one; is that port open?",
+                    options.host, options.port));
+    return std::optional<RelayedMember>();
+  }
+  auto relayed = std::make_unique<runtime::RelayedWire>(std::move(wire), std::move(relay), member);
+  return std::optional<RelayedMember>(RelayedMember{std::move(folder), std::move(relayed)});
+}
+
 runtime::EnrolOptions enrol_options(const MemberRequest& request, RunSignals& signals,
                                     const runtime::Log& log) {
   runtime::EnrolOptions options;
@@ -73,20 +125,6 @@ runtime::EnrolOptions enrol_options(const MemberRequest& request, RunSignals& si
 std::string data_folder_of(const MemberRequest& request, const MemberInvitation& invitation) {
   if (!request.data_folder.empty()) return request.data_folder;
   return invitation.host == runtime::host_name() ? invitation.data_folder : "runs/data";
-}
-
-// Saves the state of a member that has lost its head for good. Returns, for people, what became of
-// it.
-std::string save_orphan(const std::string& node, const TrainingSetup& setup,
-                        const pipeline::TrainingState& state, runtime::Disk& disk) {
-  const std::string folder = orphan_folder(node);
-  const std::string what =
-      fmt::format("its state after {} steps", state.step(setup.options.schedule.size()));
-  const auto written = write_orphan(setup, state, folder, disk);
-  if (!written.ok()) return fmt::format("{} was not saved: {}", what, written.error().message);
-  return fmt::format(
-      "{} is saved, and one member's is enough to go on with: troupe run --resume {}", what,
-      folder);
 }
 
 // A member of a run. A notice that this machine goes may come at any time, and costs the run
@@ -201,23 +239,20 @@ Result<MemberResult> run_member(const MemberRequest& request, runtime::Log& log)
   }
   RunSignals signals(options);
   const runtime::SteadyClock clock;
-  PreemptionNotice notice(request.preemption, log);
   MemberResult away;
-  if (const auto why = notice.look()) {
+  PreemptionWatch watch(request.preemption, log);
+  if (const auto why = watch.look()) {
     log.info(*why + "; it does not join");
     away.preempted = *why;
     return away;
   }
-  std::optional<PreemptionWatch> watch;
-  if (request.preemption.watches()) {
-    watch.emplace(notice, [&](const std::string& why) {
-      log.warning(why + "; it leaves the run");
-      away.preempted = why;
-      signals.leave();
-    });
-  }
+  watch.begin([&](const std::string& why) {
+    log.warning(why + "; it leaves the run");
+    away.preempted = why;
+    signals.leave();
+  });
   Result<MemberResult> result = join_run(request, signals, clock, log);
-  watch.reset();
+  watch.end();
   if (away.preempted.empty()) return result;
   // Whatever kept it from becoming a member matters to nobody any more.
   if (!result.ok()) return away;

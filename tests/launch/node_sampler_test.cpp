@@ -1,4 +1,4 @@
-#include "launch/machine/node_sampler.h"
+#include "launch/run/node_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,19 +1,19 @@
-#include "main/commands.h"
+#include "main/command.h"
 
 namespace troupe {
 
-const std::vector<const Command*>& all_verbs() {
-  static const std::vector<const Command*> kVerbs{
-      &run_verb(),       &join_verb(),        &drain_verb(),    &watch_verb(),   &check_verb(),
-      &data_make_verb(), &data_info_verb(),   &generate_verb(), &inspect_verb(), &keygen_verb(),
-      &token_verb(),     &completions_verb(), &manual_verb()};
+const std::vector<Command>& all_verbs() {
+  static const std::vector<Command> kVerbs{
+      run_verb(),       join_verb(),        drain_verb(),    watch_verb(),   check_verb(),
+      data_make_verb(), data_info_verb(),   generate_verb(), inspect_verb(), keygen_verb(),
+      token_verb(),     completions_verb(), manual_verb()};
   return kVerbs;
 }
 
 std::vector<const Command*> shown_verbs() {
   std::vector<const Command*> shown;
-  for (const Command* verb : all_verbs()) {
-    if (!verb->hidden) shown.push_back(verb);
+  for (const Command& verb : all_verbs()) {
+    if (!verb.hidden) shown.push_back(&verb);
   }
   return shown;
 }

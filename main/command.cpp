@@ -1,6 +1,14 @@
 #include "main/command.h"
 
+#include <algorithm>
+
 namespace troupe {
+
+const Option* find_option(const Command& command, const std::string& name) {
+  const auto found = std::find_if(command.options.begin(), command.options.end(),
+                                  [&](const Option& option) { return option.name == name; });
+  return found == command.options.end() ? nullptr : &*found;
+}
 
 const std::vector<Command>& all_verbs() {
   static const std::vector<Command> kVerbs{

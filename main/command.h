@@ -69,6 +69,9 @@ struct Command {
   int (*carry_out)(const CommandLine& line) = nullptr;
 };
 
+// The command's option of that name, without dashes; null: it has none.
+const Option* find_option(const Command& command, const std::string& name);
+
 // The verbs of the program, each made by its file.
 Command run_verb();
 Command join_verb();

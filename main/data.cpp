@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <iostream>
-#include <utility>
 
 #include <fmt/format.h>
 

@@ -1,7 +1,6 @@
 #include <iostream>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 

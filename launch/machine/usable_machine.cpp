@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
-#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>

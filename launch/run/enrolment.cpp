@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "config/plan.h"
-#include "config/topology.h"
 #include "launch/machine/this_host.h"
 #include "runtime/base/secret.h"
 #include "runtime/transport/resolve.h"

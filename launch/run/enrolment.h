@@ -5,7 +5,6 @@
 // and the head tells the members of each other, who let nobody else in (MemberKeeper).
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>

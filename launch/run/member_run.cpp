@@ -24,7 +24,6 @@
 #include "runtime/node/node.h"
 #include "runtime/relay/relay_client.h"
 #include "runtime/relay/relayed_wire.h"
-#include "runtime/transport/enrol.h"
 #include "runtime/transport/resolve.h"
 
 namespace troupe::launch {
@@ -41,15 +40,15 @@ Result<std::unique_ptr<runtime::Wire>> open_member_wire(const MemberRequest& req
                                                         const runtime::Clock& clock,
                                                         const runtime::Log& log) {
   const bool has_keys = request.credentials.token || request.credentials.key_folder;
-  RETURN_IF_ERROR(check_credentials(request.address, request.credentials));
-  const auto find = [&] { return listen_address(request.address, request.listen, has_keys); };
+  RETURN_IF_ERROR(check_credentials(request.enrol.address, request.credentials));
+  const auto find = [&] { return listen_address(request.enrol.address, request.listen, has_keys); };
   bool told = false;
   const auto pause = [&](const runtime::Error& why) {
     if (!std::exchange(told, true)) log.info(why.message + " Waiting for a way.");
     std::this_thread::sleep_for(kLookAgain);
   };
   ASSIGN_OR_RETURN(const std::string listen,
-                   await_listen_address(find, request.within, clock, pause));
+                   await_listen_address(find, request.enrol.within, clock, pause));
   return open_wire(listen, request.credentials, clock, log, [&keeper] { return keeper.allowed(); });
 }
 
@@ -104,17 +103,13 @@ Result<std::optional<RelayedMember>> open_relayed_member(const std::string& head
 
 runtime::EnrolOptions enrol_options(const MemberRequest& request, RunSignals& signals,
                                     const runtime::Log& log) {
-  runtime::EnrolOptions options;
-  options.address = request.address;
-  options.request.node = request.node;
+  runtime::EnrolOptions options = request.enrol;
   options.request.host = runtime::host_name();
   options.request.pid = static_cast<std::uint64_t>(::getpid());
-  options.within = request.within;
-  options.for_a_slot = request.for_a_slot;
   // A supervisor is the head's, too, and tells people what it does.
   if (!request.supervised) {
     options.waits = [&](const std::string& why) {
-      const std::chrono::duration<double> most = request.for_a_slot;
+      const std::chrono::duration<double> most = request.enrol.for_a_slot;
       log.info(fmt::format("{}; asking again, for {:.0f} s at most (--wait)", why, most.count()));
     };
   }
@@ -139,7 +134,7 @@ class MemberRun {
   // The slot in the run, the wire to it, and what there is to compute with.
   Result<void> prepare();
   void make_node();
-  MemberResult run();
+  Result<void> run();
 
  private:
   Result<void> go_through_relay();
@@ -167,10 +162,10 @@ Result<void> MemberRun::prepare() {
 }
 
 Result<void> MemberRun::go_through_relay() {
-  ASSIGN_OR_RETURN(
-      std::optional<RelayedMember> opened,
-      open_relayed_member(request_.address, slot_.member, slot_.invitation, request_.credentials,
-                          clock_, log_, [this] { return keeper_->allowed(); }));
+  ASSIGN_OR_RETURN(std::optional<RelayedMember> opened,
+                   open_relayed_member(request_.enrol.address, slot_.member, slot_.invitation,
+                                       request_.credentials, clock_, log_,
+                                       [this] { return keeper_->allowed(); }));
   if (opened) relayed_.emplace(std::move(*opened));
   return {};
 }
@@ -201,35 +196,27 @@ void MemberRun::make_node() {
   if (!setup_->data) options.left_out = {config::loader_name(slot_.member)};
   const config::FailureSection& failure = setup_->topology.cluster.failure;
   runtime::GateOptions gate = gate_options(slot_.node, failure, terms_of(*setup_));
-  gate.first_address = request_.address;
+  gate.first_address = request_.enrol.address;
   gate.first_returns_within = failure.orphan_after;
   gate.keeper = keeper_;
   runtime::Wire& wire = relayed_ ? *relayed_->wire : *wire_;
   node_.emplace(*setup_, *parts_, std::move(options), std::move(gate), &wire, clock_, log_);
 }
 
-MemberResult MemberRun::run() {
+Result<void> MemberRun::run() {
   runtime::NodeEnd end = signals_.run(node_->node());
   if (const auto& state = parts_->member.outcome->orphan_state; state != nullptr && end.error) {
     end.error->message += "; " + save_orphan(slot_.node, *setup_, *state, disk_);
   }
   if (!request_.trace.empty()) node_->leave_trace(request_.trace, disk_);
   if (!end.abandoned.empty()) abandon(end, log_);
-  return MemberResult{slot_.node, end.error, signals_.stopped_by(), {}};
-}
-
-Result<MemberResult> join_run(const MemberRequest& request, RunSignals& signals,
-                              const runtime::Clock& clock, runtime::Log& log) {
-  MemberRun member(request, signals, clock, log);
-  RETURN_IF_ERROR(member.prepare());
-  if (signals.is_leaving()) return MemberResult{};
-  member.make_node();
-  return member.run();
+  if (!end.error) return {};
+  return runtime::Error{end.error->kind, fmt::format("{}: {}", slot_.node, end.error->message)};
 }
 
 }  // namespace
 
-Result<MemberResult> run_member(const MemberRequest& request, runtime::Log& log) {
+Result<void> run_member(const MemberRequest& request, runtime::Log& log) {
   RunSignalsOptions options{.supervised = request.supervised};
   // The supervisor tells of the end of one that it has started.
   if (!request.supervised) {
@@ -239,25 +226,28 @@ Result<MemberResult> run_member(const MemberRequest& request, runtime::Log& log)
   }
   RunSignals signals(options);
   const runtime::SteadyClock clock;
-  MemberResult away;
+  bool goes = false;  // this machine; the watch says so
   PreemptionWatch watch(request.preemption, log);
   if (const auto why = watch.look()) {
     log.info(*why + "; it does not join");
-    away.preempted = *why;
-    return away;
+    return {};
   }
   watch.begin([&](const std::string& why) {
     log.warning(why + "; it leaves the run");
-    away.preempted = why;
+    goes = true;
     signals.leave();
   });
-  Result<MemberResult> result = join_run(request, signals, clock, log);
+  MemberRun member(request, signals, clock, log);
+  const Result<void> prepared = member.prepare();
+  Result<void> ended = prepared;
+  if (prepared.ok() && !signals.is_leaving()) {
+    member.make_node();
+    ended = member.run();
+  }
   watch.end();
-  if (away.preempted.empty()) return result;
-  // Whatever kept it from becoming a member matters to nobody any more.
-  if (!result.ok()) return away;
-  result->preempted = away.preempted;
-  return result;
+  // The cause that kept it from becoming a member matters to nobody any more.
+  if (goes && !prepared.ok()) return {};
+  return ended;
 }
 
 }  // namespace troupe::launch

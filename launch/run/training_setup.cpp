@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "config/member_ring.h"
 #include "config/plan.h"
 #include "config/topology_identity.h"

@@ -5,7 +5,6 @@
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 
-#include <atomic>
 #include <csignal>
 #include <map>
 

@@ -1,7 +1,6 @@
 #include "launch/machine/preemption.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>

@@ -99,6 +99,7 @@ std::optional<int> CommandLine::parse(const Arguments& words) {
   return std::nullopt;
 }
 
+// Presets come last: an option that was given has its own value by then.
 std::string CommandLine::read(const Arguments& words) {
   bool places_only = false;
   for (std::size_t at = 0; at < words.size(); ++at) {

@@ -83,6 +83,7 @@ std::string bash_verb(const Command& verb) {
       verb.name, fmt::join(names, " "), place, values);
 }
 
+// The script sets the verb's options and, in `choice`, what may stand behind the word before.
 std::string bash() {
   std::string verbs, groups_text;
   for (const Command* verb : shown_verbs()) verbs += bash_verb(*verb);

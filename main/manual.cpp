@@ -61,6 +61,7 @@ std::string exit_status() {
   return out;
 }
 
+// The page is made of the same tables as --help, in the order in which man wants its sections.
 int print_manual(const CommandLine&) {
   std::string out = ".TH TROUPE 1 \"\" \"troupe " TROUPE_VERSION
                     "\" \"User Commands\"\n"

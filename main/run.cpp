@@ -22,7 +22,6 @@
 #include "launch/run/judgement.h"
 #include "launch/run/local_run.h"
 #include "launch/run/supervise.h"
-#include "launch/run/training_setup.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
 #include "main/shell_word.h"
@@ -188,16 +187,13 @@ int look_after(const config::LoadedTopology& loaded, launch::Placement placement
   if (!log.ok()) return report(log.error());
   if (placement.unheeded) log->warning(*placement.unheeded);
   launch::SuperviseRequest request;
-  request.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  request.loaded = loaded;
   request.head_words = head_words(arguments, placement.members);
   request.next_head_words = next_head_words(arguments, placement.members);
-  request.topology = config::print_topology(loaded);
   request.run_folder = arguments.out;
   request.placement = std::move(placement);
-  request.restart = launch::size_of_run(loaded.topology, request.placement.members).restart;
-  request.key_folder = loaded.topology.cluster.keys;
   request.member_words = log_level_words(arguments.log_level);
-  if (arguments.request.trace) request.trace_folder = arguments.out + "/trace";
+  request.trace = arguments.request.trace;
   const auto end = launch::supervise(request, *log);
   if (!end.ok()) return report(end.error());
   if (end->error) report(*end->error, *log);

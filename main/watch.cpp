@@ -115,6 +115,8 @@ int end(const HistoryNews& run, const WatchArguments& arguments, WatchTerminal& 
   return ending.code(0);
 }
 
+// The stream tells the news since the last event, and is asked for anew when it breaks off. A
+// refusal ends this, and so does an address without a run; a run that was seen once may come back.
 int watch_address(const WatchArguments& arguments, const Ending& ending) {
   WatchTerminal terminal(arguments.json ? stderr : stdout);
   HistoryNews run;

@@ -78,6 +78,8 @@ bool PreemptionWatch::file_is_there() {
   return false;
 }
 
+// The last line that the command writes as an error stands for its cause. A command that goes on
+// when this ends, or when its time is over, is killed with its ChildProcess.
 bool PreemptionWatch::command_says_so() {
   ChildOptions options;
   options.words = {"/bin/sh", "-c", options_.command};

@@ -182,6 +182,8 @@ std::string ChildEnd::text() const {
   return fmt::format("was killed by signal {} ({})", signal, name == nullptr ? "unknown" : name);
 }
 
+// The report is a pipe that closes at exec: the parent reads why the child did not become the
+// program, or nothing once it has. So an error comes from here, and not as an exit code later.
 Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const ChildOptions& options) {
   CHECK(!options.words.empty(), "no program");
   hear_of_children();
@@ -285,6 +287,8 @@ void ChildProcess::look() {
   line_.close();
 }
 
+// Polls everything at once. What has happened is found out afterwards by asking each child, as a
+// poll that was cut short says nothing.
 void wait_for_children(std::span<const std::unique_ptr<ChildProcess>> children, int wake_descriptor,
                        std::optional<runtime::Duration> timeout) {
   std::vector<pollfd> events;

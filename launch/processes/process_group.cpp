@@ -30,6 +30,8 @@ ProcessGroup::ProcessGroup(ProcessGroupOptions options, const runtime::Clock& cl
   for (const GroupProcess& member : options_.members) processes_.push_back(&member);
 }
 
+// One thread does all of it: it sleeps until a child, a signal or a deadline wants something, and
+// carries out what the rules make of that. Signals come from the watch's thread through wake_.
 Result<GroupEnd> ProcessGroup::run() {
   RETURN_IF_ERROR(start_all());
   while (!rules_.finished()) {
@@ -131,6 +133,7 @@ std::vector<int> ProcessGroup::new_signals() {
   return std::exchange(signals_, {});
 }
 
+// Each end is told once. A head that another takes over from has not ended for the rules.
 void ProcessGroup::take_ends() {
   for (std::size_t i = 0; i < children_.size(); ++i) {
     if (!children_[i]->end() || reported_[i]) continue;

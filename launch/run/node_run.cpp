@@ -89,6 +89,7 @@ void abandon(const runtime::NodeEnd& end, const runtime::Log& log) {
   ::_exit(runtime::exit_code(end.error->kind));
 }
 
+// The node lists all links of the plan; those that begin elsewhere are counted there.
 telemetry::NodeSample sample_node(const std::string& name, const runtime::Node& node) {
   telemetry::NodeSample sample;
   sample.node = name;

@@ -78,6 +78,8 @@ Result<pipeline::TrainingState> begin_again(const TrainingSetup& setup, const Ru
   return initial_state(setup);
 }
 
+// Walks from the newest checkpoint to older ones. Those that cannot be read are set aside only when
+// an older one is good: else they are all that there is to mend.
 Result<pipeline::TrainingState> read_newest_state(const TrainingSetup& setup,
                                                   const RunFolder& folder, runtime::Disk& disk,
                                                   runtime::Log& log) {

@@ -1,5 +1,7 @@
 #include "main/common_options.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -9,7 +11,6 @@
 
 #include "config/shipped.h"
 #include "config/workers.h"
-#include "launch/folder/run_log.h"
 #include "launch/machine/usable_machine.h"
 #include "launch/meeting/node_uplink.h"
 #include "runtime/base/clock.h"
@@ -17,6 +18,9 @@
 
 namespace troupe {
 namespace {
+
+// In the order of the levels.
+constexpr std::array kLevels{"debug", "info", "warning", "error"};
 
 constexpr std::uint64_t kMostThreads = 1024;
 constexpr std::uint64_t kLongestSeconds = 7 * 24 * 3600;
@@ -98,8 +102,8 @@ Option log_level_option() {
           .value = "LEVEL",
           .about = "logs nothing below this level",
           .takes = Takes::kWord,
-          .preset = launch::log_level_word(runtime::LogLevel::kInfo),
-          .words = launch::log_level_words()};
+          .preset = log_level_word(runtime::LogLevel::kInfo),
+          .words = {kLevels.begin(), kLevels.end()}};
 }
 
 Option force_option() { return {.name = "force", .about = "replaces files that are there"}; }
@@ -134,7 +138,12 @@ Option seconds_option(std::string name, std::string about, std::string preset,
 }
 
 runtime::LogLevel log_level(const CommandLine& line) {
-  return launch::parse_log_level(line.get<std::string>("log-level")).value();
+  const auto word = std::find(kLevels.begin(), kLevels.end(), line.get<std::string>("log-level"));
+  return static_cast<runtime::LogLevel>(word - kLevels.begin());
+}
+
+std::string log_level_word(runtime::LogLevel level) {
+  return kLevels.at(static_cast<std::size_t>(level));
 }
 
 runtime::Result<runtime::Log> open_log(runtime::LogLevel level) {
@@ -145,7 +154,7 @@ runtime::Result<runtime::Log> open_log(runtime::LogLevel level) {
 
 std::vector<std::string> log_level_words(runtime::LogLevel level) {
   if (level == runtime::LogLevel::kInfo) return {};
-  return {"--log-level", launch::log_level_word(level)};
+  return {"--log-level", log_level_word(level)};
 }
 
 std::vector<std::string> settings(const CommandLine& line) {

@@ -34,6 +34,8 @@ Option seconds_option(std::string name, std::string about, std::string preset,
 
 // The value of log_level_option().
 runtime::LogLevel log_level(const CommandLine& line);
+// "debug", "info", "warning", "error".
+std::string log_level_word(runtime::LogLevel level);
 // A log of that level on standard error.
 runtime::Result<runtime::Log> open_log(runtime::LogLevel level);
 // The level as words for another process of the program; none when it is the preset.

@@ -15,7 +15,7 @@
 #include "config/topology_file.h"
 #include "config/topology_identity.h"
 #include "config/workers.h"
-#include "launch/folder/run_log.h"
+#include "launch/folder/run_folder.h"
 #include "launch/folder/run_summary.h"
 #include "launch/meeting/placement.h"
 #include "launch/processes/signal_watch.h"
@@ -25,7 +25,9 @@
 #include "main/command_line.h"
 #include "main/common_options.h"
 #include "main/shell_word.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/utf8.h"
+#include "telemetry/history.h"
 
 namespace troupe {
 namespace {
@@ -117,10 +119,24 @@ int finish_run(const launch::LocalRunResult& result, const RunArguments& argumen
   return result.exit_code();
 }
 
+// The log of a run: standard error, RUN/log.txt, and the lines that its page shows.
+Result<runtime::Log> open_run_log(const launch::RunFolder& folder,
+                                  std::shared_ptr<telemetry::History> history,
+                                  runtime::LogLevel level) {
+  runtime::LogOptions options;
+  options.level = level;
+  options.file = folder.file(launch::RunFolder::kLog);
+  options.also = [history = std::move(history)](runtime::LogLevel of_line, std::string_view line) {
+    const double now = runtime::seconds_since_1970(runtime::wall_now());
+    history->take_log({now, log_level_word(of_line), std::string(line)});
+  };
+  return runtime::Log::open(options);
+}
+
 int train(const config::LoadedTopology& loaded, launch::RunFolder& folder, runtime::Disk& disk,
           const RunArguments& arguments) {
   auto history = std::make_shared<telemetry::History>();
-  auto log = launch::open_run_log(folder, history, arguments.log_level);
+  auto log = open_run_log(folder, history, arguments.log_level);
   if (!log.ok()) return report(log.error());
 
   launch::LocalRunRequest request = arguments.request;

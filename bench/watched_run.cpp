@@ -25,7 +25,7 @@
 #include "bench/core_seconds.h"
 #include "bench/thread_share.h"
 #include "config/topology_file.h"
-#include "launch/machine/node_sampler.h"
+#include "launch/run/node_run.h"
 #include "launch/run/training_setup.h"
 #include "telemetry/page/page_server.h"
 #include "tests/support/temporary_folder.h"

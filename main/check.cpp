@@ -10,7 +10,6 @@
 #include "config/topology_identity.h"
 #include "launch/run/judgement.h"
 #include "main/command_line.h"
-#include "main/commands.h"
 #include "main/common_options.h"
 #include "runtime/base/json_text.h"
 #include "runtime/plan_groups.h"
@@ -106,8 +105,8 @@ int check(const CommandLine& line) {
 
 }  // namespace
 
-const Command& check_verb() {
-  static const Command kVerb{
+Command check_verb() {
+  return {
       .name = "check",
       .summary = "say everything that is wrong with a topology file, or what it would do",
       .about =
@@ -126,7 +125,6 @@ const Command& check_verb() {
                   json_option()},
       .synonyms = {"validate", "lint"},
       .carry_out = check};
-  return kVerb;
 }
 
 }  // namespace troupe

@@ -69,4 +69,32 @@ struct Command {
   int (*carry_out)(const CommandLine& line) = nullptr;
 };
 
+// The command's option of that name, without dashes; null: it has none.
+const Option* find_option(const Command& command, const std::string& name);
+
+// The verbs of the program, each made by its file.
+Command run_verb();
+Command join_verb();
+Command drain_verb();
+Command watch_verb();
+Command check_verb();
+Command data_make_verb();
+Command data_info_verb();
+Command generate_verb();
+Command inspect_verb();
+Command keygen_verb();
+Command token_verb();
+Command completions_verb();
+Command manual_verb();
+
+// All of them, in the order of help, and those that are shown.
+const std::vector<Command>& all_verbs();
+std::vector<const Command*> shown_verbs();
+
+// The options of the program itself, such as --version, without dashes.
+const std::vector<std::string>& program_options();
+
+// The group in a name of two words: "data" of "data make"; empty for other verbs.
+std::string group_of(const Command& verb);
+
 }  // namespace troupe

@@ -99,6 +99,7 @@ std::optional<int> CommandLine::parse(const Arguments& words) {
   return std::nullopt;
 }
 
+// Presets come last: an option that was given has its own value by then.
 std::string CommandLine::read(const Arguments& words) {
   bool places_only = false;
   for (std::size_t at = 0; at < words.size(); ++at) {
@@ -124,7 +125,8 @@ std::string CommandLine::read_option(const Arguments& words, std::size_t& at) {
   const std::size_t equals = word.find('=');
   const bool has_next = at + 1 < words.size() && !words[at + 1].starts_with("--");
   const std::string next = has_next ? words[at + 1] : "";
-  const Option* option = word.starts_with("--") ? find(word.substr(2, equals - 2)) : nullptr;
+  const Option* option =
+      word.starts_with("--") ? find_option(command_, word.substr(2, equals - 2)) : nullptr;
   if (option == nullptr) return unknown_option(command_, word, next);
   const std::string shown = fmt::format("--{}", option->name);
   if (option->takes == Takes::kNothing) {
@@ -152,7 +154,7 @@ std::string CommandLine::read_option(const Arguments& words, std::size_t& at) {
 
 std::string CommandLine::read_place(const Arguments& words, std::size_t at) {
   const std::string& word = words[at];
-  if (find("set") != nullptr) {
+  if (find_option(command_, "set") != nullptr) {
     const std::string hint = stray_setting(word, at > 0 ? words[at - 1] : "");
     if (!hint.empty()) return hint;
   }
@@ -180,13 +182,6 @@ int CommandLine::usage_error(const std::string& what) const {
   std::cerr << fmt::format("troupe {}: {}\ntry: troupe {} --help\n", command_.name,
                            runtime::printable(what), command_.name);
   return runtime::exit_code(runtime::ErrorKind::kUsage);
-}
-
-const Option* CommandLine::find(const std::string& name) const {
-  for (const Option& option : command_.options) {
-    if (option.name == name) return &option;
-  }
-  return nullptr;
 }
 
 const std::vector<std::string>& CommandLine::values(const std::string& name) const {

@@ -46,7 +46,6 @@ class CommandLine {
   std::string read_place(const Arguments& words, std::size_t at);
   std::string find_missing() const;
 
-  const Option* find(const std::string& name) const;
   const std::vector<std::string>& values(const std::string& name) const;
 
   const Command& command_;

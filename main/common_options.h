@@ -4,12 +4,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "main/command_line.h"
 #include "pipeline/data/progress.h"
 #include "runtime/base/log.h"
+
+namespace troupe::launch {
+struct NodeCredentials;
+}
 
 namespace troupe {
 
@@ -29,12 +34,22 @@ Option seconds_option(std::string name, std::string about, std::string preset,
 
 // The value of log_level_option().
 runtime::LogLevel log_level(const CommandLine& line);
+// "debug", "info", "warning", "error".
+std::string log_level_word(runtime::LogLevel level);
 // A log of that level on standard error.
 runtime::Result<runtime::Log> open_log(runtime::LogLevel level);
 // The level as words for another process of the program; none when it is the preset.
 std::vector<std::string> log_level_words(runtime::LogLevel level);
 // Those of setting_option(), in their order.
 std::vector<std::string> settings(const CommandLine& line);
+
+// How the verbs that talk to the head of a run prove who they are: --key, --token-file, --token or
+// the environment variable TROUPE_TOKEN. The variable counts when none of these is given and the
+// head has keys: members of a run on this host alone inherit it as well.
+std::vector<Option> credential_options();
+// For a verb with the place `address`. May read standard input. An exit code when several were
+// given, or one that cannot be read (printed).
+std::optional<int> take_credentials(const CommandLine& line, launch::NodeCredentials& credentials);
 
 // Says on standard error every two seconds how far work on events is. `check`, if set, is asked
 // each time.

@@ -10,7 +10,6 @@
 
 #include "config/shipped.h"
 #include "main/command_line.h"
-#include "main/commands.h"
 #include "main/help.h"
 #include "main/shell_word.h"
 
@@ -84,6 +83,7 @@ std::string bash_verb(const Command& verb) {
       verb.name, fmt::join(names, " "), place, values);
 }
 
+// The script sets the verb's options and, in `choice`, what may stand behind the word before.
 std::string bash() {
   std::string verbs, groups_text;
   for (const Command* verb : shown_verbs()) verbs += bash_verb(*verb);
@@ -269,20 +269,18 @@ int print_completions(const CommandLine& line) {
 
 }  // namespace
 
-const Command& completions_verb() {
-  static const Command kVerb{
-      .name = "completions",
-      .summary = "what a shell needs to complete the words of a command line",
-      .about =
-          "Prints what bash, zsh or fish needs to complete verbs, options and their values. "
-          "Where the program is installed, the shell finds it by itself.",
-      .example = "troupe completions bash > ~/.local/share/bash-completion/completions/troupe",
-      .places = {{.name = "shell",
-                  .asked = "for which shell: bash, zsh or fish?",
-                  .takes = Takes::kWord,
-                  .words = {"bash", "zsh", "fish"}}},
-      .carry_out = print_completions};
-  return kVerb;
+Command completions_verb() {
+  return {.name = "completions",
+          .summary = "what a shell needs to complete the words of a command line",
+          .about =
+              "Prints what bash, zsh or fish needs to complete verbs, options and their values. "
+              "Where the program is installed, the shell finds it by itself.",
+          .example = "troupe completions bash > ~/.local/share/bash-completion/completions/troupe",
+          .places = {{.name = "shell",
+                      .asked = "for which shell: bash, zsh or fish?",
+                      .takes = Takes::kWord,
+                      .words = {"bash", "zsh", "fish"}}},
+          .carry_out = print_completions};
 }
 
 }  // namespace troupe

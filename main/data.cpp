@@ -1,16 +1,13 @@
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <iostream>
-#include <utility>
 
 #include <fmt/format.h>
 
 #include "launch/machine/usable_machine.h"
 #include "main/command_line.h"
-#include "main/commands.h"
 #include "main/common_options.h"
-#include "main/output_file.h"
+#include "main/files.h"
 #include "pipeline/data/dataset_info.h"
 #include "pipeline/data/shower_dataset.h"
 #include "runtime/base/clock.h"
@@ -204,20 +201,18 @@ std::vector<Option> make_options() {
 
 }  // namespace
 
-const Command& data_make_verb() {
-  static const Command kVerb{
-      .name = "data make",
-      .summary = "showers from the built-in generator",
-      .about = "Makes electron showers and writes them as HDF5 in the schema of the detector.",
-      .example = "troupe data make showers.h5 --detector lcd-fixed-12 --events 1000 --seed 7",
-      .places = {{.name = "file", .asked = "which file shall be made?", .takes = Takes::kFile}},
-      .options = make_options(),
-      .carry_out = make};
-  return kVerb;
+Command data_make_verb() {
+  return {.name = "data make",
+          .summary = "showers from the built-in generator",
+          .about = "Makes electron showers and writes them as HDF5 in the schema of the detector.",
+          .example = "troupe data make showers.h5 --detector lcd-fixed-12 --events 1000 --seed 7",
+          .places = {{.name = "file", .asked = "which file shall be made?", .takes = Takes::kFile}},
+          .options = make_options(),
+          .carry_out = make};
 }
 
-const Command& data_info_verb() {
-  static const Command kVerb{
+Command data_info_verb() {
+  return {
       .name = "data info",
       .summary = "what files hold",
       .about =
@@ -227,7 +222,6 @@ const Command& data_info_verb() {
       .places = {{.name = "file", .asked = "which file?", .takes = Takes::kFile, .repeats = true}},
       .options = {threads_option("compute threads"), json_option()},
       .carry_out = info};
-  return kVerb;
 }
 
 }  // namespace troupe

@@ -6,10 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "launch/meeting/node_uplink.h"
 #include "main/command_line.h"
-#include "main/commands.h"
 #include "main/common_options.h"
-#include "main/credentials.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/host_name.h"
 #include "runtime/base/log.h"
@@ -50,7 +49,9 @@ int drain_member(const CommandLine& line) {
   return 0;
 }
 
-Command make_drain_verb() {
+}  // namespace
+
+Command drain_verb() {
   Command verb{
       .name = "drain",
       .summary = "let a member leave a run that goes on without it",
@@ -67,13 +68,6 @@ Command make_drain_verb() {
       seconds_option("within", "in which the head must answer, and then the member leave", "60"));
   verb.options.push_back(log_level_option());
   return verb;
-}
-
-}  // namespace
-
-const Command& drain_verb() {
-  static const Command kVerb = make_drain_verb();
-  return kVerb;
 }
 
 }  // namespace troupe

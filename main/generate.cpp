@@ -13,11 +13,9 @@
 #include "config/topology_file.h"
 #include "launch/machine/usable_machine.h"
 #include "launch/run/backend_choice.h"
-#include "main/chosen_checkpoint.h"
 #include "main/command_line.h"
-#include "main/commands.h"
 #include "main/common_options.h"
-#include "main/output_file.h"
+#include "main/files.h"
 #include "model/physics/observables.h"
 #include "pipeline/checkpoint/checkpoint.h"
 #include "pipeline/data/generation.h"
@@ -35,16 +33,6 @@ using runtime::Result;
 
 constexpr double kLeastEnergyGev = 1e-3;
 constexpr double kMostEnergyGev = 1e6;
-
-struct Request {
-  std::string checkpoint, out;
-  double energy_gev = 0.0;
-  std::optional<double> angle_degrees;  // 90, of a model with angles
-  std::uint64_t events = 0;
-  std::uint64_t seed = 0;
-  int threads = 0;
-  bool force = false;  // replace what is there
-};
 
 // A trained generator, ready to make showers.
 struct Trained {
@@ -96,26 +84,33 @@ model::ImageUnits stored_units(const pipeline::DatasetOptions& trained_on,
   return units;
 }
 
+// In degrees; models without angles were trained at 90.
+double angle_of(const CommandLine& line) {
+  return line.has("angle") ? line.get<double>("angle") : 90.0;
+}
+
 // Showers of one energy and angle, in the units of the schema.
 class TrainedShowers final : public pipeline::ShowerSource {
  public:
-  TrainedShowers(Trained& trained, const Request& request)
+  // By --energy, --angle and --seed of the words.
+  TrainedShowers(Trained& trained, const CommandLine& line)
       : trained_(trained),
-        request_(request),
+        energy_gev_(line.get<double>("energy")),
+        angle_degrees_(angle_of(line)),
+        seed_(line.get<std::uint64_t>("seed")),
         units_(stored_units(trained.topology.data.dataset, written_schema(trained.topology))),
         with_angle_(model::uses_angle(trained.topology.model.gan.latent)) {}
 
   void make(std::uint64_t first, std::span<pipeline::Primary> primaries,
             std::span<float> cells) override {
-    const auto energy = static_cast<float>(request_.energy_gev / 100.0);
-    const auto angle =
-        static_cast<float>(request_.angle_degrees.value_or(90.0) * std::numbers::pi / 180.0);
+    const auto energy = static_cast<float>(energy_gev_ / 100.0);
+    const auto angle = static_cast<float>(angle_degrees_ * std::numbers::pi / 180.0);
     const std::vector<float> energies(primaries.size(), energy);
     const std::vector<float> angles(with_angle_ ? primaries.size() : 0, angle);
     pipeline::GenerationRequest request;
     request.energies = energies;
     request.angles = angles;
-    request.seed = request_.seed;
+    request.seed = seed_;
     request.first_event = static_cast<std::uint32_t>(first);
     trained_.maker->make(trained_.state.generator.weights, trained_.state.generator.moving, request,
                          cells);
@@ -127,7 +122,7 @@ class TrainedShowers final : public pipeline::ShowerSource {
       bad_event_ = first + static_cast<std::uint64_t>(bad - cells.begin()) / image;
     }
     for (auto& primary : primaries) {
-      primary.energy_gev = static_cast<float>(request_.energy_gev);
+      primary.energy_gev = static_cast<float>(energy_gev_);
       primary.theta_rad = with_angle_ ? angle : std::numbers::pi_v<float> / 2;
     }
   }
@@ -137,40 +132,45 @@ class TrainedShowers final : public pipeline::ShowerSource {
 
  private:
   Trained& trained_;
-  const Request& request_;
+  const double energy_gev_;
+  const double angle_degrees_;
+  const std::uint64_t seed_;
   model::ImageUnits units_;
   bool with_angle_;
   std::optional<std::uint64_t> bad_event_;
 };
 
 // Refuses what can be refused before anything is read.
-Result<void> check(const Request& request) {
-  if (!(request.energy_gev >= kLeastEnergyGev && request.energy_gev <= kMostEnergyGev)) {
-    return Error{ErrorKind::kUsage,
-                 fmt::format("--energy must be {} to {} GeV, not {}", kLeastEnergyGev,
-                             kMostEnergyGev, request.energy_gev)};
+Result<void> check(const CommandLine& line, const std::string& checkpoint) {
+  const auto energy_gev = line.get<double>("energy");
+  if (!(energy_gev >= kLeastEnergyGev && energy_gev <= kMostEnergyGev)) {
+    return Error{ErrorKind::kUsage, fmt::format("--energy must be {} to {} GeV, not {}",
+                                                kLeastEnergyGev, kMostEnergyGev, energy_gev)};
   }
-  const double angle = request.angle_degrees.value_or(90.0);
+  const double angle = angle_of(line);
   if (!(angle > 0.0 && angle < 180.0)) {
     return Error{ErrorKind::kUsage, "--angle must lie between 0 and 180 degrees"};
   }
+  const auto out = line.get<std::string>("out");
   std::error_code missing;
-  if (std::filesystem::equivalent(request.checkpoint, request.out, missing)) {
+  if (std::filesystem::equivalent(checkpoint, out, missing)) {
     return Error{ErrorKind::kUsage,
-                 fmt::format("--out {} is the checkpoint itself; name another file", request.out)};
+                 fmt::format("--out {} is the checkpoint itself; name another file", out)};
   }
-  return check_output_file(request.out, request.force);
+  return check_output_file(out, line.get<bool>("force"));
 }
 
-Result<double> generate(const Request& request) {
-  RETURN_IF_ERROR(check(request));
-  ASSIGN_OR_RETURN(Trained trained, open_trained(request.checkpoint));
+// Returns how many seconds it took.
+Result<double> generate(const CommandLine& line, const std::string& checkpoint) {
+  RETURN_IF_ERROR(check(line, checkpoint));
+  ASSIGN_OR_RETURN(Trained trained, open_trained(checkpoint));
   trained.backend->prepare_thread();
-  runtime::ThreadTeam team(request.threads, [&] { trained.backend->prepare_thread(); });
-  report_threads(request.threads, team.threads());
+  const auto threads = line.get<int>("threads");
+  runtime::ThreadTeam team(threads, [&] { trained.backend->prepare_thread(); });
+  report_threads(threads, team.threads());
   ASSIGN_OR_RETURN(trained.maker, pipeline::ShowerMaker::create(trained.topology.model.gan,
                                                                 *trained.backend, team));
-  if (request.angle_degrees && !knows_angles(trained.topology)) {
+  if (line.has("angle") && !knows_angles(trained.topology)) {
     return Error{ErrorKind::kUsage, "--angle: this model was trained without angles"};
   }
   const model::Shape shape = trained.maker->shape();
@@ -179,18 +179,18 @@ Result<double> generate(const Request& request) {
   options.shape = {static_cast<std::uint32_t>(shape.space[0]),
                    static_cast<std::uint32_t>(shape.space[1]),
                    static_cast<std::uint32_t>(shape.space[2])};
-  options.events = request.events;
+  options.events = line.get<std::uint64_t>("events");
   options.attributes = {{"generator", fmt::format("troupe model {} state {}", trained.topology.name,
                                                   pipeline::hash_of_state(trained.state).text())},
-                        {"seed", request.seed}};
-  TrainedShowers source(trained, request);
+                        {"seed", line.get<std::uint64_t>("seed")}};
+  TrainedShowers source(trained, line);
   const auto start = runtime::steady_now();
   const auto tell = event_progress([&]() -> Result<void> {
     if (source.bad_event()) {
       return Error{ErrorKind::kDiverged,
                    fmt::format("{}: its generator makes NaN or infinite cells (event {}); take an "
                                "older checkpoint of the run",
-                               request.checkpoint, *source.bad_event())};
+                               checkpoint, *source.bad_event())};
     }
     return launch::check_room_for_file("make fewer --events at a time, each with another --seed");
   });
@@ -198,39 +198,27 @@ Result<double> generate(const Request& request) {
                    pipeline::compose_shower_file(options, source, team, tell));
   const double seconds = std::chrono::duration<double>(runtime::steady_now() - start).count();
   runtime::FileDisk disk;
-  RETURN_IF_ERROR(disk.replace(request.out, file.bytes()));
+  RETURN_IF_ERROR(disk.replace(line.get<std::string>("out"), file.bytes()));
   return seconds;
-}
-
-Request read_request(const CommandLine& line) {
-  Request request;
-  line.take("checkpoint", request.checkpoint);
-  line.take("out", request.out);
-  line.take("energy", request.energy_gev);
-  line.take("angle", request.angle_degrees);
-  line.take("events", request.events);
-  line.take("seed", request.seed);
-  line.take("threads", request.threads);
-  line.take("force", request.force);
-  return request;
 }
 
 int generate_showers(const CommandLine& line) {
   if (!line.has("out")) return line.usage_error("--out: which file shall be written?");
-  Request request = read_request(line);
   runtime::FileDisk disk;
-  auto checkpoint = checkpoint_at(request.checkpoint, disk);
+  const auto checkpoint = checkpoint_at(line.get<std::string>("checkpoint"), disk);
   if (!checkpoint.ok()) return report(checkpoint.error());
-  request.checkpoint = std::move(*checkpoint);
-  const auto seconds = generate(request);
+  const auto seconds = generate(line, *checkpoint);
+
   if (!seconds.ok()) return report(seconds.error());
+  const auto out = line.get<std::string>("out");
+  const auto events = line.get<std::uint64_t>("events");
   if (line.get<bool>("json")) {
     answer(fmt::format(R"("file":{},"checkpoint":{},"events":{},"seconds":{})",
-                       runtime::json_string(request.out), runtime::json_string(request.checkpoint),
-                       request.events, runtime::json_number(*seconds)));
+                       runtime::json_string(out), runtime::json_string(*checkpoint), events,
+                       runtime::json_number(*seconds)));
   } else {
-    std::cout << request.out << "\n";
-    std::cerr << fmt::format("{} showers in {:.2f} s\n", request.events, *seconds);
+    std::cout << out << "\n";
+    std::cerr << fmt::format("{} showers in {:.2f} s\n", events, *seconds);
   }
   return 0;
 }
@@ -256,22 +244,20 @@ std::vector<Option> generate_options() {
 
 }  // namespace
 
-const Command& generate_verb() {
-  static const Command kVerb{
-      .name = "generate",
-      .summary = "showers from a trained generator",
-      .about =
-          "Makes showers with a trained generator and writes them in the schema it was "
-          "trained on; for one trained on a custom schema in lcd-fixed, or in lcd-angle when "
-          "it was told angles, taking its cells for GeV. A run's folder stands for its best "
-          "checkpoint, or the newest where none was validated.",
-      .example = "troupe generate runs/demo --energy 100 --events 1000 --out showers.h5",
-      .forms = {"CHECKPOINT --out FILE [OPTION]..."},
-      .places = {{.name = "checkpoint", .asked = "which checkpoint?", .takes = Takes::kFile}},
-      .options = generate_options(),
-      .synonyms = {"sample"},
-      .carry_out = generate_showers};
-  return kVerb;
+Command generate_verb() {
+  return {.name = "generate",
+          .summary = "showers from a trained generator",
+          .about =
+              "Makes showers with a trained generator and writes them in the schema it was "
+              "trained on; for one trained on a custom schema in lcd-fixed, or in lcd-angle when "
+              "it was told angles, taking its cells for GeV. A run's folder stands for its best "
+              "checkpoint, or the newest where none was validated.",
+          .example = "troupe generate runs/demo --energy 100 --events 1000 --out showers.h5",
+          .forms = {"CHECKPOINT --out FILE [OPTION]..."},
+          .places = {{.name = "checkpoint", .asked = "which checkpoint?", .takes = Takes::kFile}},
+          .options = generate_options(),
+          .synonyms = {"sample"},
+          .carry_out = generate_showers};
 }
 
 }  // namespace troupe

@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "main/commands.h"
-
 namespace troupe {
 
 const char* const kProgramAbout =

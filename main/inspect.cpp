@@ -3,10 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "main/chosen_checkpoint.h"
 #include "main/command_line.h"
-#include "main/commands.h"
 #include "main/common_options.h"
+#include "main/files.h"
 #include "pipeline/checkpoint/checkpoint.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/json_text.h"
@@ -86,19 +85,17 @@ int inspect(const CommandLine& line) {
 
 }  // namespace
 
-const Command& inspect_verb() {
-  static const Command kVerb{
-      .name = "inspect",
-      .summary = "what a checkpoint holds",
-      .about =
-          "Says what a checkpoint holds: counters, shapes, and the state hash computed anew "
-          "from its content. A run's folder stands for its best checkpoint, or the newest "
-          "where none was validated.",
-      .example = "troupe inspect runs/demo/checkpoints/step-000000000400.h5",
-      .places = {{.name = "checkpoint", .asked = "which checkpoint?", .takes = Takes::kFile}},
-      .options = {json_option()},
-      .carry_out = inspect};
-  return kVerb;
+Command inspect_verb() {
+  return {.name = "inspect",
+          .summary = "what a checkpoint holds",
+          .about =
+              "Says what a checkpoint holds: counters, shapes, and the state hash computed anew "
+              "from its content. A run's folder stands for its best checkpoint, or the newest "
+              "where none was validated.",
+          .example = "troupe inspect runs/demo/checkpoints/step-000000000400.h5",
+          .places = {{.name = "checkpoint", .asked = "which checkpoint?", .takes = Takes::kFile}},
+          .options = {json_option()},
+          .carry_out = inspect};
 }
 
 }  // namespace troupe

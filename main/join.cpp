@@ -1,16 +1,12 @@
 #include <chrono>
 #include <cstdint>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "launch/run/member_run.h"
 #include "main/command_line.h"
-#include "main/commands.h"
 #include "main/common_options.h"
-#include "main/credentials.h"
 #include "runtime/transport/packets.h"
 
 namespace troupe {
@@ -24,11 +20,8 @@ constexpr auto kPatience = std::chrono::hours(24);
 int join(const launch::MemberRequest& request, runtime::LogLevel level) {
   auto log = open_log(level);
   if (!log.ok()) return report(log.error());
-  const auto result = launch::run_member(request, *log);
-  if (!result.ok()) return report(result.error(), *log);
-  if (!result->error) return 0;
-  log->error(fmt::format("{}: {}", result->node, result->error->message));
-  return runtime::exit_code(result->error->kind);
+  const auto ended = launch::run_member(request, *log);
+  return ended.ok() ? 0 : report(ended.error(), *log);
 }
 
 std::chrono::seconds seconds(const CommandLine& line, const char* name) {
@@ -37,10 +30,10 @@ std::chrono::seconds seconds(const CommandLine& line, const char* name) {
 
 int join_run(const CommandLine& line) {
   launch::MemberRequest request;
-  line.take("address", request.address);
+  line.take("address", request.enrol.address);
   if (const auto code = take_credentials(line, request.credentials)) return *code;
-  line.take("node", request.node);
-  if (line.has("node") && !runtime::is_node_name(request.node)) {
+  line.take("node", request.enrol.request.node);
+  if (line.has("node") && !runtime::is_node_name(request.enrol.request.node)) {
     return line.usage_error(fmt::format(
         "--node: a name, such as member.2, has 1 to {} bytes without control characters",
         runtime::kMostNodeName));
@@ -49,13 +42,13 @@ int join_run(const CommandLine& line) {
   line.take("data", request.data_folder);
   request.remote_data = request.data_folder == kRemote;
   line.take("trace", request.trace);
-  request.within = seconds(line, "within");
-  request.for_a_slot = seconds(line, "wait");
+  request.enrol.within = seconds(line, "within");
+  request.enrol.for_a_slot = seconds(line, "wait");
   line.take("preemption-file", request.preemption.file);
   line.take("preemption-command", request.preemption.command);
   request.preemption.every = seconds(line, "preemption-every");
   request.supervised = line.get<bool>("patient");
-  if (request.supervised) request.within = request.for_a_slot = kPatience;
+  if (request.supervised) request.enrol.within = request.enrol.for_a_slot = kPatience;
   return join(request, log_level(line));
 }
 
@@ -104,19 +97,19 @@ std::vector<Option> join_options() {
 
 }  // namespace
 
-const Command& join_verb() {
-  static const Command kVerb{
+Command join_verb() {
+  return {
       .name = "join",
       .summary = "make this process a member of a run that goes on elsewhere",
       .about =
-          "Makes this process a member of the run whose head listens at ADDRESS, which ends in #KEY "
-          "when that head has keys: it gets the topology from there, opens the data itself or, with --data remote, is sent what it "
-          "is to compute by the head, and ends with the run.",
+          "Makes this process a member of the run whose head listens at ADDRESS, which ends in "
+          "#KEY when that head has keys: it gets the topology from there, opens the data itself "
+          "or, with --data remote, is sent what it is to compute by the head, and ends with the "
+          "run.",
       .example = "troupe join '10.0.0.5:8500#KEY' --key keys",
       .places = {{.name = "address", .asked = "which address?"}},
       .options = join_options(),
       .carry_out = join_run};
-  return kVerb;
 }
 
 }  // namespace troupe

@@ -5,7 +5,6 @@
 
 #include "launch/meeting/key_folder.h"
 #include "main/command_line.h"
-#include "main/commands.h"
 #include "main/common_options.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/host_name.h"
@@ -54,22 +53,20 @@ int make_keys(const CommandLine& line) {
 
 }  // namespace
 
-const Command& keygen_verb() {
-  static const Command kVerb{
-      .name = "keygen",
-      .summary = "node keys, for connections between machines",
-      .about =
-          "Makes the keys of a node, which connections between machines need: the secret key, "
-          "the public key, and the list of keys that may connect, with itself in it.",
-      .example = "troupe keygen keys",
-      .places = {{.name = "dir", .asked = "which folder?", .takes = Takes::kFolder}},
-      .options = {{.name = "name",
-                   .value = "NAME",
-                   .about = "what the list calls the key; by default this machine's name",
-                   .takes = Takes::kText},
-                  json_option()},
-      .carry_out = make_keys};
-  return kVerb;
+Command keygen_verb() {
+  return {.name = "keygen",
+          .summary = "node keys, for connections between machines",
+          .about =
+              "Makes the keys of a node, which connections between machines need: the secret key, "
+              "the public key, and the list of keys that may connect, with itself in it.",
+          .example = "troupe keygen keys",
+          .places = {{.name = "dir", .asked = "which folder?", .takes = Takes::kFolder}},
+          .options = {{.name = "name",
+                       .value = "NAME",
+                       .about = "what the list calls the key; by default this machine's name",
+                       .takes = Takes::kText},
+                      json_option()},
+          .carry_out = make_keys};
 }
 
 }  // namespace troupe

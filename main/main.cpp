@@ -8,7 +8,6 @@
 #include "config/field_search.h"
 #include "main/answer.h"
 #include "main/command_line.h"
-#include "main/commands.h"
 #include "main/help.h"
 #include "main/usage_hint.h"
 #include "runtime/base/descriptor.h"
@@ -43,13 +42,13 @@ int usage_error(const std::string& what) {
 
 // The verb that the words begin with, taken off; null: they begin with none.
 const Command* take_verb(Arguments& words) {
-  for (const Command* verb : troupe::all_verbs()) {
-    const bool below = !troupe::group_of(*verb).empty();
+  for (const Command& verb : troupe::all_verbs()) {
+    const bool below = !troupe::group_of(verb).empty();
     const std::ptrdiff_t count = below ? 2 : 1;
     if (std::ssize(words) < count) continue;
-    if ((below ? words[0] + " " + words[1] : words[0]) != verb->name) continue;
+    if ((below ? words[0] + " " + words[1] : words[0]) != verb.name) continue;
     words.erase(words.begin(), words.begin() + count);
-    return verb;
+    return &verb;
   }
   return nullptr;
 }

@@ -1,12 +1,10 @@
 #include <iostream>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "main/command_line.h"
-#include "main/commands.h"
 #include "main/help.h"
 
 namespace troupe {
@@ -63,6 +61,7 @@ std::string exit_status() {
   return out;
 }
 
+// The page is made of the same tables as --help, in the order in which man wants its sections.
 int print_manual(const CommandLine&) {
   std::string out = ".TH TROUPE 1 \"\" \"troupe " TROUPE_VERSION
                     "\" \"User Commands\"\n"
@@ -81,14 +80,13 @@ int print_manual(const CommandLine&) {
 
 }  // namespace
 
-const Command& manual_verb() {
-  static const Command kVerb{.name = "manual",
-                             .summary = "the manual page",
-                             .about = "Prints the manual page troupe(1), as man reads it.",
-                             .example = "troupe manual",
-                             .hidden = true,
-                             .carry_out = print_manual};
-  return kVerb;
+Command manual_verb() {
+  return {.name = "manual",
+          .summary = "the manual page",
+          .about = "Prints the manual page troupe(1), as man reads it.",
+          .example = "troupe manual",
+          .hidden = true,
+          .carry_out = print_manual};
 }
 
 }  // namespace troupe

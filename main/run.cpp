@@ -1,7 +1,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -10,27 +9,25 @@
 #include <string_view>
 #include <utility>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "config/shipped.h"
 #include "config/topology_file.h"
 #include "config/topology_identity.h"
 #include "config/workers.h"
-#include "launch/folder/run_log.h"
+#include "launch/folder/run_folder.h"
 #include "launch/folder/run_summary.h"
 #include "launch/meeting/placement.h"
 #include "launch/processes/signal_watch.h"
 #include "launch/run/judgement.h"
 #include "launch/run/local_run.h"
 #include "launch/run/supervise.h"
-#include "launch/run/training_setup.h"
 #include "main/command_line.h"
-#include "main/commands.h"
 #include "main/common_options.h"
 #include "main/shell_word.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/utf8.h"
+#include "telemetry/history.h"
 
 namespace troupe {
 namespace {
@@ -47,18 +44,15 @@ struct RunArguments {
   std::string topology;  // empty with --resume: the run's own
   std::vector<std::string> overrides;
   std::string out;
-  bool resume = false;
   bool json = false;
-  bool trace = false;
   runtime::LogLevel log_level = runtime::LogLevel::kInfo;
   std::optional<std::uint32_t> workers;
-  // For a head that another process of ours has started: where it listens, and which members that
-  // process starts besides.
-  std::string head_at;
-  std::vector<std::string> members_here;
-  bool returns = false;  // in the place of one that was lost
+  // As far as the words tell: what train() fills in besides follows from the topology.
+  launch::LocalRunRequest request;
 
-  bool has_handed_topology() const { return topology == kHandedTopology && !head_at.empty(); }
+  // Another process of ours has started this one, and placed the run.
+  bool is_head() const { return !request.listen.empty(); }
+  bool has_handed_topology() const { return topology == kHandedTopology && is_head(); }
 };
 
 // A text that print_topology() wrote says itself where its values came from. Takes that in place of
@@ -109,11 +103,6 @@ std::string without_slashes_behind(std::string folder) {
   return folder;
 }
 
-std::string default_out(const std::string& name) {
-  return fmt::format("runs/{}-{:%Y%m%d-%H%M%S}", name,
-                     fmt::localtime(std::chrono::system_clock::to_time_t(runtime::wall_now())));
-}
-
 int finish_run(const launch::LocalRunResult& result, const RunArguments& arguments,
                const runtime::Log& log) {
   if (!result.table.empty()) std::cout << result.table;
@@ -130,24 +119,33 @@ int finish_run(const launch::LocalRunResult& result, const RunArguments& argumen
   return result.exit_code();
 }
 
+// The log of a run: standard error, RUN/log.txt, and the lines that its page shows.
+Result<runtime::Log> open_run_log(const launch::RunFolder& folder,
+                                  std::shared_ptr<telemetry::History> history,
+                                  runtime::LogLevel level) {
+  runtime::LogOptions options;
+  options.level = level;
+  options.file = folder.file(launch::RunFolder::kLog);
+  options.also = [history = std::move(history)](runtime::LogLevel of_line, std::string_view line) {
+    const double now = runtime::seconds_since_1970(runtime::wall_now());
+    history->take_log({now, log_level_word(of_line), std::string(line)});
+  };
+  return runtime::Log::open(options);
+}
+
 int train(const config::LoadedTopology& loaded, launch::RunFolder& folder, runtime::Disk& disk,
           const RunArguments& arguments) {
   auto history = std::make_shared<telemetry::History>();
-  auto log = launch::open_run_log(folder, history, arguments.log_level);
+  auto log = open_run_log(folder, history, arguments.log_level);
   if (!log.ok()) return report(log.error());
 
-  launch::LocalRunRequest request;
+  launch::LocalRunRequest request = arguments.request;
   request.loaded = loaded;
-  request.resume = arguments.resume;
-  request.trace = arguments.trace;
   request.version = TROUPE_VERSION;
   request.history = std::move(history);
   request.page = telemetry::page_assets();
-  if (!arguments.head_at.empty()) {
+  if (arguments.is_head()) {
     request.members = config::workers_of(loaded.topology, arguments.workers);
-    request.members_here = arguments.members_here;
-    request.listen = arguments.head_at;
-    request.returns = arguments.returns;
   }
   request.data_folder =
       (std::filesystem::absolute(arguments.out) / "../data").lexically_normal().string();
@@ -163,7 +161,7 @@ int train(const config::LoadedTopology& loaded, launch::RunFolder& folder, runti
 // A head was placed by the process above it.
 Result<launch::Placement> place(const config::LoadedTopology& loaded,
                                 const RunArguments& arguments) {
-  if (!arguments.head_at.empty()) {
+  if (arguments.is_head()) {
     return launch::Placement{config::workers_of(loaded.topology, arguments.workers), {}, {}, {}};
   }
   ASSIGN_OR_RETURN(launch::Judgement judgement, launch::judge_run(loaded, arguments.workers));
@@ -181,10 +179,10 @@ bool is_readable_again(const std::string& topology) {
 // Verb and arguments that make another process the head of this run.
 std::vector<std::string> head_words(const RunArguments& arguments, std::uint32_t members) {
   std::vector<std::string> words{
-      "run",         kHandedTopology, arguments.resume ? "--resume" : "--out",
+      "run",         kHandedTopology, arguments.request.resume ? "--resume" : "--out",
       arguments.out, "--workers",     std::to_string(members)};
   if (arguments.json) words.emplace_back("--json");
-  if (arguments.trace) words.emplace_back("--trace");
+  if (arguments.request.trace) words.emplace_back("--trace");
   const auto level = log_level_words(arguments.log_level);
   words.insert(words.end(), level.begin(), level.end());
   return words;
@@ -192,7 +190,7 @@ std::vector<std::string> head_words(const RunArguments& arguments, std::uint32_t
 
 // And the next one, when that was lost.
 std::vector<std::string> next_head_words(RunArguments arguments, std::uint32_t members) {
-  arguments.resume = true;
+  arguments.request.resume = true;
   std::vector<std::string> words = head_words(arguments, members);
   words.emplace_back("--head-returns");
   return words;
@@ -205,16 +203,13 @@ int look_after(const config::LoadedTopology& loaded, launch::Placement placement
   if (!log.ok()) return report(log.error());
   if (placement.unheeded) log->warning(*placement.unheeded);
   launch::SuperviseRequest request;
-  request.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  request.loaded = loaded;
   request.head_words = head_words(arguments, placement.members);
   request.next_head_words = next_head_words(arguments, placement.members);
-  request.topology = config::print_topology(loaded);
   request.run_folder = arguments.out;
   request.placement = std::move(placement);
-  request.restart = launch::size_of_run(loaded.topology, request.placement.members).restart;
-  request.key_folder = loaded.topology.cluster.keys;
   request.member_words = log_level_words(arguments.log_level);
-  if (arguments.trace) request.trace_folder = arguments.out + "/trace";
+  request.trace = arguments.request.trace;
   const auto end = launch::supervise(request, *log);
   if (!end.ok()) return report(end.error());
   if (end->error) report(*end->error, *log);
@@ -227,8 +222,8 @@ int begin(RunArguments arguments) {
   launch::hold_signals();  // where it was waited for, too
   const auto placement = place(*loaded, arguments);
   if (!placement.ok()) return report(placement.error());
-  if (arguments.out.empty()) arguments.out = default_out(loaded->topology.name);
-  const bool supervises = placement->members > 0 && arguments.head_at.empty();
+  if (arguments.out.empty()) arguments.out = launch::new_run_folder(loaded->topology.name);
+  const bool supervises = placement->members > 0 && !arguments.is_head();
   if (supervises) return look_after(*loaded, *placement, arguments);
   runtime::FileDisk disk;
   auto folder = launch::RunFolder::create(arguments.out, disk);
@@ -244,7 +239,7 @@ int resume(const RunArguments& arguments) {
   if (!loaded.ok()) return report(loaded.error());
   const auto placement = place(*loaded, arguments);
   if (!placement.ok()) return report(placement.error());
-  const bool supervises = placement->members > 0 && arguments.head_at.empty();
+  const bool supervises = placement->members > 0 && !arguments.is_head();
   if (!supervises) return train(*loaded, **folder, disk, arguments);
   folder.reset();  // it is the head's to lock
   return look_after(*loaded, *placement, arguments);
@@ -254,9 +249,9 @@ RunArguments read_arguments(const CommandLine& line) {
   RunArguments parsed;
   line.take("topology", parsed.topology);
   line.take("workers", parsed.workers);
-  line.take("head-at", parsed.head_at);
-  line.take("member-here", parsed.members_here);
-  line.take("head-returns", parsed.returns);
+  line.take("head-at", parsed.request.listen);
+  line.take("member-here", parsed.request.members_here);
+  line.take("head-returns", parsed.request.returns);
   parsed.overrides = settings(line);
   if (line.has("seed")) {
     parsed.overrides.push_back(fmt::format("train.seed={}", line.get<std::uint64_t>("seed")));
@@ -264,9 +259,9 @@ RunArguments read_arguments(const CommandLine& line) {
   line.take("out", parsed.out);
   line.take("resume", parsed.out);
   parsed.out = without_slashes_behind(parsed.out);
-  parsed.resume = line.has("resume");
+  parsed.request.resume = line.has("resume");
   line.take("json", parsed.json);
-  line.take("trace", parsed.trace);
+  line.take("trace", parsed.request.trace);
   parsed.log_level = log_level(line);
   return parsed;
 }
@@ -278,9 +273,10 @@ int run(const CommandLine& line) {
   RunArguments parsed = read_arguments(line);
   // Until there is somebody to tell of them. A topology may have to be waited for, which they end.
   if (is_readable_again(parsed.topology)) launch::hold_signals();
-  if (parsed.topology.empty() && !parsed.resume) return line.usage_error("which topology file?");
-  if (parsed.head_at.empty()) tell_if_shipped(parsed.topology);
-  return parsed.resume ? resume(parsed) : begin(std::move(parsed));
+  if (parsed.topology.empty() && !parsed.request.resume)
+    return line.usage_error("which topology file?");
+  if (!parsed.is_head()) tell_if_shipped(parsed.topology);
+  return parsed.request.resume ? resume(parsed) : begin(std::move(parsed));
 }
 
 std::vector<Option> run_options() {
@@ -315,23 +311,21 @@ std::vector<Option> run_options() {
 
 }  // namespace
 
-const Command& run_verb() {
-  static const Command kVerb{
-      .name = "run",
-      .summary = "train: launch a topology file, all of it",
-      .about =
-          "Trains what the topology file describes, or the topology of that name that comes "
-          "with the program. Progress and logs go to standard error; the table data against "
-          "generated, and with --json the summary, to standard output.",
-      .example =
-          "troupe run config/topologies/quickstart.yaml --set train.epochs=1 --out runs/first",
-      .forms = {"TOPOLOGY [OPTION]...", "--resume DIR [OPTION]..."},
-      .places = {{.name = "topology", .takes = Takes::kTopology}},
-      .options = run_options(),
-      .synonyms = {"train", "start", "launch", "fit"},
-      .failed = launch::summary_of_failure,
-      .carry_out = run};
-  return kVerb;
+Command run_verb() {
+  return {.name = "run",
+          .summary = "train: launch a topology file, all of it",
+          .about =
+              "Trains what the topology file describes, or the topology of that name that comes "
+              "with the program. Progress and logs go to standard error; the table data against "
+              "generated, and with --json the summary, to standard output.",
+          .example =
+              "troupe run config/topologies/quickstart.yaml --set train.epochs=1 --out runs/first",
+          .forms = {"TOPOLOGY [OPTION]...", "--resume DIR [OPTION]..."},
+          .places = {{.name = "topology", .takes = Takes::kTopology}},
+          .options = run_options(),
+          .synonyms = {"train", "start", "launch", "fit"},
+          .failed = launch::summary_of_failure,
+          .carry_out = run};
 }
 
 }  // namespace troupe

@@ -6,7 +6,6 @@
 #include "config/units.h"
 #include "launch/meeting/key_folder.h"
 #include "main/command_line.h"
-#include "main/commands.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/utc_time.h"
@@ -39,22 +38,20 @@ int print_token(const CommandLine& line) {
 
 }  // namespace
 
-const Command& token_verb() {
-  static const Command kVerb{
-      .name = "token",
-      .summary = "let a machine without keys join, for a while",
-      .about =
-          "Prints a token with which a machine without keys may join, for a while, runs whose "
-          "cluster.keys is DIR; also one that goes on already.",
-      .example = "troupe token keys --for 30min",
-      .places = {{.name = "dir", .asked = "which folder of keys?", .takes = Takes::kFolder}},
-      .options = {{.name = "for",
-                   .value = "TIME",
-                   .about = "how long it admits: 30s, 10min, 1h",
-                   .takes = Takes::kText,
-                   .preset = "1h"}},
-      .carry_out = print_token};
-  return kVerb;
+Command token_verb() {
+  return {.name = "token",
+          .summary = "let a machine without keys join, for a while",
+          .about =
+              "Prints a token with which a machine without keys may join, for a while, runs whose "
+              "cluster.keys is DIR; also one that goes on already.",
+          .example = "troupe token keys --for 30min",
+          .places = {{.name = "dir", .asked = "which folder of keys?", .takes = Takes::kFolder}},
+          .options = {{.name = "for",
+                       .value = "TIME",
+                       .about = "how long it admits: 30s, 10min, 1h",
+                       .takes = Takes::kText,
+                       .preset = "1h"}},
+          .carry_out = print_token};
 }
 
 }  // namespace troupe

@@ -7,27 +7,16 @@
 
 #include "config/field_search.h"
 #include "config/shipped.h"
-#include "main/commands.h"
 #include "main/help.h"
 #include "runtime/base/nearest_word.h"
 
 namespace troupe {
 namespace {
 
-bool is_shown(const Option& option) { return !option.hidden; }
-
 std::vector<std::string> option_names(const Command& command) {
-  std::vector<std::string> names{"help"};
-  for (const Option& option : command.options) {
-    if (is_shown(option)) names.push_back(option.name);
-  }
+  std::vector<std::string> names;
+  for (const Option& option : shown_options(command)) names.push_back(option.name);
   return names;
-}
-
-const Option* find_option(const Command& command, const std::string& name) {
-  const auto found = std::find_if(command.options.begin(), command.options.end(),
-                                  [&](const Option& option) { return option.name == name; });
-  return found == command.options.end() ? nullptr : &*found;
 }
 
 std::string as_settings(const std::vector<std::string>& fields, const std::string& value) {
@@ -88,7 +77,7 @@ std::string meant_verb(const std::string& word) {
     return nearest.empty() ? "" : fmt::format("--{}", nearest);
   }
   for (const Command* verb : shown_verbs()) {
-    if (const Option* option = find_option(*verb, word); option != nullptr && is_shown(*option)) {
+    if (const Option* option = find_option(*verb, word); option != nullptr && !option->hidden) {
       const std::string value = option->value.empty() ? "" : " " + option->value;
       return fmt::format("{} --{}{}", verb->name, option->name, value);
     }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,9 +15,8 @@
 #include "config/topology.h"
 #include "launch/processes/signal_watch.h"
 #include "main/command_line.h"
-#include "main/commands.h"
 #include "main/common_options.h"
-#include "main/output_file.h"
+#include "main/files.h"
 #include "main/watch_terminal.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/disk.h"
@@ -77,9 +75,10 @@ class Ending {
 
  private:
   std::atomic<int> signal_ = 0;
-  launch::SignalWatch watch_{[this](int number) {
-    if (number != SIGUSR1) signal_ = number;
-  }};
+  launch::SignalWatch watch_{[this](int number, int request) {
+                               if (request > 0) signal_ = number;
+                             },
+                             runtime::Duration{0}};
 };
 
 Result<PageClient> client_of(const std::string& address, const std::string& token,
@@ -116,6 +115,8 @@ int end(const HistoryNews& run, const WatchArguments& arguments, WatchTerminal& 
   return ending.code(0);
 }
 
+// The stream tells the news since the last event, and is asked for anew when it breaks off. A
+// refusal ends this, and so does an address without a run; a run that was seen once may come back.
 int watch_address(const WatchArguments& arguments, const Ending& ending) {
   WatchTerminal terminal(arguments.json ? stderr : stdout);
   HistoryNews run;
@@ -328,24 +329,22 @@ std::vector<Option> watch_options() {
 
 }  // namespace
 
-const Command& watch_verb() {
-  static const Command kVerb{
-      .name = "watch",
-      .summary = "show a run that goes on, or what became of it",
-      .about =
-          "Shows a run in the terminal until it ends: one that goes on, by the address of its "
-          "page or by its folder, or what became of one. With --web as a page, several beside "
-          "each other.",
-      .example = "troupe watch --web runs/first runs/second",
-      .forms = {"RUN [--json]", "--web RUN... [--listen HOST:PORT]", "ADDRESS --trace FILE",
-                "ADDRESS --waits"},
-      .places = {{.name = "run",
-                  .asked = "which run? Its page's address, or its folder",
-                  .takes = Takes::kRun,
-                  .repeats = true}},
-      .options = watch_options(),
-      .carry_out = watch_run};
-  return kVerb;
+Command watch_verb() {
+  return {.name = "watch",
+          .summary = "show a run that goes on, or what became of it",
+          .about =
+              "Shows a run in the terminal until it ends: one that goes on, by the address of its "
+              "page or by its folder, or what became of one. With --web as a page, several beside "
+              "each other.",
+          .example = "troupe watch --web runs/first runs/second",
+          .forms = {"RUN [--json]", "--web RUN... [--listen HOST:PORT]", "ADDRESS --trace FILE",
+                    "ADDRESS --waits"},
+          .places = {{.name = "run",
+                      .asked = "which run? Its page's address, or its folder",
+                      .takes = Takes::kRun,
+                      .repeats = true}},
+          .options = watch_options(),
+          .carry_out = watch_run};
 }
 
 }  // namespace troupe

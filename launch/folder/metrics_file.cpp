@@ -46,6 +46,8 @@ Result<std::string> MetricsFile::text() const {
   return std::string(reinterpret_cast<const char*>(file.data()), file.size());
 }
 
+// The line of step `step` itself tells of what came after the state, and goes. All else with that
+// number, such as the state's validation, stays.
 Result<MetricsFile::Cut> MetricsFile::cut(std::uint64_t step) const {
   std::error_code ignored;
   if (!std::filesystem::exists(path_, ignored)) {

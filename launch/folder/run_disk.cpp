@@ -16,6 +16,8 @@ constexpr auto kPause = std::chrono::seconds(1);
 
 }  // namespace
 
+// Says so once, and is quiet then until the folder was whole again: files that go on to be missing
+// would else fill the log.
 Result<void> RunDisk::hold(bool at_once) {
   const std::scoped_lock lock(mutex_);
   const bool is_there = folder_.is_there();

@@ -3,23 +3,26 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "launch/folder/membership_file.h"
 #include "launch/folder/metrics_file.h"
 #include "launch/folder/nodes_file.h"
 #include "pipeline/checkpoint/checkpoint_folder.h"
+#include "runtime/base/clock.h"
 
 namespace troupe::launch {
 namespace {
@@ -153,6 +156,11 @@ std::vector<std::string> missing_folders(const std::string& folder) {
 }
 
 }  // namespace
+
+std::string new_run_folder(const std::string& name) {
+  const std::time_t now = std::chrono::system_clock::to_time_t(runtime::wall_now());
+  return fmt::format("runs/{}-{:%Y%m%d-%H%M%S}", name, fmt::localtime(now));
+}
 
 Result<RunFolder> RunFolder::create(const std::string& path, runtime::Disk& disk) {
   if (path.empty()) return Error{ErrorKind::kUsage, "a run needs a folder: --out is empty"};

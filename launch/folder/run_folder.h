@@ -11,6 +11,9 @@
 
 namespace troupe::launch {
 
+// "runs/NAME-20250131-123456", now in local time: where a run goes whose folder nobody has named.
+std::string new_run_folder(const std::string& name);
+
 class RunFolder {
  public:
   // Its files and folders, but for the files that have a class of their own.

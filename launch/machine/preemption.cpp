@@ -24,31 +24,50 @@ namespace {
 constexpr int kNotAProgram = 126;
 constexpr int kNotFound = 127;
 
-runtime::Descriptor new_eventfd() {
-  runtime::Descriptor made(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  CHECK(made.is_open(), "no eventfd");
-  return made;
-}
-
 bool can_be_read(int descriptor) {
   pollfd event{descriptor, POLLIN, 0};
-  return descriptor >= 0 && ::poll(&event, 1, 0) > 0;
+  return ::poll(&event, 1, 0) > 0;
 }
 
 }  // namespace
 
-std::optional<std::string> PreemptionNotice::look(int wake_descriptor) {
+PreemptionWatch::PreemptionWatch(PreemptionOptions options, runtime::Log log)
+    : options_(std::move(options)),
+      log_(std::move(log)),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  CHECK(wake_.is_open(), "no eventfd");
+}
+
+void PreemptionWatch::begin(std::function<void(const std::string&)> on_notice) {
+  if (options_.file.empty() && options_.command.empty()) return;
+  const auto watch = [this, tell = std::move(on_notice)] {
+    while (!can_be_read(wake_.number())) {
+      if (const auto why = look()) return tell(*why);
+      wait_for_children({}, wake_.number(), options_.every);
+    }
+  };
+  thread_ = runtime::need_thread("the watch for preemption", watch);
+}
+
+void PreemptionWatch::end() {
+  if (!thread_.joinable()) return;
+  const std::uint64_t one = 1;
+  CHECK(::write(wake_.number(), &one, sizeof one) == sizeof one);
+  thread_.join();
+}
+
+std::optional<std::string> PreemptionWatch::look() {
   if (!options_.file.empty() && file_is_there()) {
     return fmt::format("this machine is about to be taken away: {} is there", options_.file);
   }
-  if (!options_.command.empty() && command_says_so(wake_descriptor)) {
+  if (!options_.command.empty() && command_says_so()) {
     return fmt::format("this machine is about to be taken away: `{}` ended with exit code 0",
                        options_.command);
   }
   return std::nullopt;
 }
 
-bool PreemptionNotice::file_is_there() {
+bool PreemptionWatch::file_is_there() {
   struct stat about {};
   if (::stat(options_.file.c_str(), &about) == 0) return true;
   const int code = errno;
@@ -59,7 +78,9 @@ bool PreemptionNotice::file_is_there() {
   return false;
 }
 
-bool PreemptionNotice::command_says_so(int wake_descriptor) {
+// The last line that the command writes as an error stands for its cause. A command that goes on
+// when this ends, or when its time is over, is killed with its ChildProcess.
+bool PreemptionWatch::command_says_so() {
   ChildOptions options;
   options.words = {"/bin/sh", "-c", options_.command};
   std::string said;
@@ -73,13 +94,13 @@ bool PreemptionNotice::command_says_so(int wake_descriptor) {
   std::array<std::unique_ptr<ChildProcess>, 1> children{std::move(started).value()};
   const runtime::SteadyClock clock;
   const runtime::TimePoint until = clock.now() + options_.command_within;
-  while (!children[0]->end() && clock.now() < until && !can_be_read(wake_descriptor)) {
-    wait_for_children(children, wake_descriptor,
+  while (!children[0]->end() && clock.now() < until && !can_be_read(wake_.number())) {
+    wait_for_children(children, wake_.number(),
                       std::max(runtime::Duration{0}, until - clock.now()));
   }
   const auto end = children[0]->end();
   if (!end) {
-    if (can_be_read(wake_descriptor)) return false;
+    if (can_be_read(wake_.number())) return false;
     warn(warned_of_command_,
          fmt::format("`{}` is killed: it has not ended within {:.0f} s", options_.command,
                      std::chrono::duration<double>(options_.command_within).count()));
@@ -92,32 +113,12 @@ bool PreemptionNotice::command_says_so(int wake_descriptor) {
   return *end == ChildEnd{0, 0};
 }
 
-void PreemptionNotice::warn(bool& warned, const std::string& what) {
+void PreemptionWatch::warn(bool& warned, const std::string& what) {
   if (std::exchange(warned, true)) return;
   log_.warning(
       fmt::format("it is not known whether this machine is about to be taken away: {}; "
                   "looking again every {:.1f} s",
                   what, std::chrono::duration<double>(options_.every).count()));
-}
-
-PreemptionWatch::PreemptionWatch(PreemptionNotice& notice,
-                                 std::function<void(const std::string&)> on_notice)
-    : notice_(notice),
-      on_notice_(std::move(on_notice)),
-      wake_(new_eventfd()),
-      thread_(runtime::need_thread("the watch for preemption", [this] { run(); })) {}
-
-PreemptionWatch::~PreemptionWatch() {
-  const std::uint64_t one = 1;
-  CHECK(::write(wake_.number(), &one, sizeof one) == sizeof one);
-  thread_.join();
-}
-
-void PreemptionWatch::run() {
-  while (!can_be_read(wake_.number())) {
-    if (const auto why = notice_.look(wake_.number())) return on_notice_(*why);
-    wait_for_children({}, wake_.number(), notice_.options().every);
-  }
 }
 
 }  // namespace troupe::launch

@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/descriptor.h"
@@ -27,49 +26,36 @@ struct PreemptionOptions {
   // The longest that the command may take; then it is killed, with what it has started. Default
   // 10 s.
   runtime::Duration command_within = std::chrono::seconds(10);
-
-  bool watches() const { return !file.empty() || !command.empty(); }
 };
 
-// One look at a time, by one thread.
-class PreemptionNotice {
+// Looks once, or again and again on a thread of its own. One look at a time.
+class PreemptionWatch {
  public:
-  PreemptionNotice(PreemptionOptions options, runtime::Log log)
-      : options_(std::move(options)), log_(std::move(log)) {}
+  PreemptionWatch(PreemptionOptions options, runtime::Log log);
+  // Ends a watch that has begun; does not wait for a command that runs.
+  ~PreemptionWatch() { end(); }
+  PreemptionWatch(const PreemptionWatch&) = delete;
+  PreemptionWatch& operator=(const PreemptionWatch&) = delete;
 
   // Why this machine is about to be taken away; none: nothing is known of that. Takes as long as
-  // the command, unless `wake_descriptor` can be read (-1: none). A file that cannot be looked for,
-  // or a command that cannot be run, is warned of once. The calling thread is the command's parent.
-  std::optional<std::string> look(int wake_descriptor = -1);
+  // the command. A file that cannot be looked for, or a command that cannot be run, is warned of
+  // once. The calling thread is the command's parent.
+  std::optional<std::string> look();
 
-  const PreemptionOptions& options() const { return options_; }
+  // From here on it looks on that thread, until the first notice: on_notice(why), once at most.
+  // Does nothing where nothing is to be watched.
+  void begin(std::function<void(const std::string&)> on_notice);
+  void end();
 
  private:
   bool file_is_there();
-  bool command_says_so(int wake_descriptor);
+  bool command_says_so();
   // Once for the file and once for the command.
   void warn(bool& warned, const std::string& what);
 
   const PreemptionOptions options_;
-  runtime::Log log_;
+  const runtime::Log log_;
   bool warned_of_file_ = false, warned_of_command_ = false;
-};
-
-// Looks again and again on a thread of its own, until the first notice.
-class PreemptionWatch {
- public:
-  // `on_notice(why)` runs on that thread, once at most.
-  PreemptionWatch(PreemptionNotice& notice, std::function<void(const std::string&)> on_notice);
-  // Does not wait for a command that runs.
-  ~PreemptionWatch();
-  PreemptionWatch(const PreemptionWatch&) = delete;
-  PreemptionWatch& operator=(const PreemptionWatch&) = delete;
-
- private:
-  void run();
-
-  PreemptionNotice& notice_;
-  const std::function<void(const std::string&)> on_notice_;
   const runtime::Descriptor wake_;  // an eventfd: it is to end
   std::thread thread_;              // the last to begin
 };

@@ -19,25 +19,33 @@
 
 #include "runtime/base/descriptor.h"
 #include "runtime/base/host_name.h"
-#include "runtime/transport/resolve.h"
 
 namespace troupe::launch {
 namespace {
 
 using runtime::Descriptor;
 
-// Only addresses of this machine can be bound.
-bool can_bind(const std::string& numeric_host) {
+using AddressList = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+
+// A numeric host, IPv6 with or without brackets, as the system takes it for datagrams. Null: it is
+// none, and `failed` says why.
+AddressList numeric_address(std::string host, const char* port, int& failed) {
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
   addrinfo hints{};
   hints.ai_flags = AI_NUMERICHOST;
   hints.ai_socktype = SOCK_DGRAM;
   addrinfo* found = nullptr;
-  if (::getaddrinfo(numeric_host.c_str(), nullptr, &hints, &found) != 0) return false;
+  failed = ::getaddrinfo(host.c_str(), port, &hints, &found);
+  return {failed == 0 ? found : nullptr, ::freeaddrinfo};
+}
+
+// Only addresses of this machine can be bound.
+bool can_bind(const std::string& numeric_host) {
+  int failed = 0;
+  const AddressList found = numeric_address(numeric_host, nullptr, failed);
+  if (found == nullptr) return false;
   const Descriptor probe(::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  const bool bound =
-      probe.is_open() && ::bind(probe.number(), found->ai_addr, found->ai_addrlen) == 0;
-  ::freeaddrinfo(found);
-  return bound;
+  return probe.is_open() && ::bind(probe.number(), found->ai_addr, found->ai_addrlen) == 0;
 }
 
 constexpr std::uint32_t kLinkLocalIpv4 = 169U << 8 | 254U;
@@ -85,19 +93,13 @@ std::vector<std::string> interface_addresses() {
 }
 
 runtime::Result<std::string> address_towards(const std::string& number) {
-  std::string plain = number;
-  if (plain.starts_with('[')) plain = plain.substr(1, plain.size() - 2);
-  addrinfo hints{};
-  hints.ai_flags = AI_NUMERICHOST;
-  hints.ai_socktype = SOCK_DGRAM;
-  addrinfo* found = nullptr;
   constexpr const char* kAnyPort = "9";
-  int failed = ::getaddrinfo(plain.c_str(), kAnyPort, &hints, &found);
-  if (failed != 0) {
+  int failed = 0;
+  const AddressList found = numeric_address(number, kAnyPort, failed);
+  if (found == nullptr) {
     return runtime::Error{runtime::ErrorKind::kLostPeers,
                           fmt::format("'{}' is no address: {}", number, ::gai_strerror(failed))};
   }
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
   const Descriptor probe(::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_storage local{};
   socklen_t size = sizeof local;
@@ -117,16 +119,17 @@ runtime::Result<std::string> address_towards(const std::string& number) {
                   known ? ::gai_strerror(failed) : std::generic_category().message(errno))};
 }
 
-bool is_this_host(const std::string& host) {
-  if (host == runtime::host_name()) return true;
+runtime::Result<runtime::ResolvedAddress> resolve_host(const std::string& host) {
   runtime::Address address;
   address.host = host;
-  const auto resolved = runtime::resolve(address);
+  return runtime::resolve(address);
+}
+
+bool is_this_host(const std::string& host) {
+  if (host == runtime::host_name()) return true;
+  const auto resolved = resolve_host(host);
   if (!resolved.ok() || resolved->any) return false;
-  if (resolved->loopback) return true;
-  std::string number = resolved->host;
-  if (number.starts_with('[')) number = number.substr(1, number.size() - 2);
-  return can_bind(number);
+  return resolved->loopback || can_bind(resolved->host);
 }
 
 std::string machine_identity() {

@@ -7,8 +7,12 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/transport/resolve.h"
 
 namespace troupe::launch {
+
+// Where a host without a port leads. Asks the system's resolver. Errors: as of runtime::resolve.
+runtime::Result<runtime::ResolvedAddress> resolve_host(const std::string& host);
 
 // True for a name or number that leads to an address of one of this machine's interfaces, loopback
 // among them, and for the machine's own name, whether or not that resolves. Asks the system's

@@ -73,6 +73,7 @@ bool Doorkeeper::ends_within(runtime::Duration time) {
   return changed_.wait_for(lock, time, [this] { return ends_; });
 }
 
+// Polls the wire, which nobody else drives meanwhile. The destructor wakes it.
 void Doorkeeper::answer() {
   if (ends_within(after_)) return;
   Visitors visitors(wire_, why_);

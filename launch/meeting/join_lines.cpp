@@ -33,9 +33,7 @@ bool is_ipv6(const std::string& number) { return number.find(':') != std::string
 bool is_reachable_name(const std::string& host, bool both) {
   if (!is_this_host(host)) return false;
   if (host == runtime::host_name()) return true;
-  runtime::Address address;
-  address.host = host;
-  const auto resolved = runtime::resolve(address);
+  const auto resolved = resolve_host(host);
   return resolved.ok() && !resolved->loopback && (both || !is_ipv6(resolved->host));
 }
 

@@ -49,9 +49,8 @@ Result<std::string> socket_at(const Address& wanted) {
 // The local end of the way to the head.
 Result<ResolvedAddress> way_to(const ResolvedAddress& head) {
   if (head.loopback) return head;
-  Address own;
-  ASSIGN_OR_RETURN(own.host, address_towards(head.host));
-  return runtime::resolve(own);
+  ASSIGN_OR_RETURN(const std::string own, address_towards(head.host));
+  return resolve_host(own);
 }
 
 }  // namespace

@@ -43,16 +43,12 @@ std::string where_members_listen(const config::ClusterSection& cluster,
                                  const runtime::ResolvedAddress& head) {
   if (!head.any) return runtime::endpoint_with_port(head, 0);
   for (const config::HostSection& host : cluster.hosts) {
-    runtime::Address address;
-    address.host = host.address;
-    const auto resolved = runtime::resolve(address);
+    const auto resolved = resolve_host(host.address);
     const bool told = resolved.ok() && !resolved->loopback && !resolved->any;
     if (told && is_this_host(host.address)) return runtime::endpoint_with_port(*resolved, 0);
   }
   for (const std::string& number : interface_addresses()) {
-    runtime::Address address;
-    address.host = number;
-    const auto resolved = runtime::resolve(address);
+    const auto resolved = resolve_host(number);
     if (resolved.ok()) return runtime::endpoint_with_port(*resolved, 0);
   }
   return {};

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "config/topology.h"
 #include "config/topology_file.h"
 #include "runtime/base/error.h"
 

@@ -3,21 +3,21 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "launch/processes/child_exec.h"
 #include "runtime/base/descriptor.h"
 
 namespace troupe::launch {
@@ -31,6 +31,88 @@ using runtime::Result;
 constexpr std::size_t kReadBytes = std::size_t{64} << 10;
 // A killed process that does not go hangs in the kernel; waiting longer would not help.
 constexpr int kKillPatienceMilliseconds = 5000;
+
+// The steps of a forked process until it is another program. Everything is made ready before the
+// fork: memory must not be allocated after it, because another thread may have held the allocator's
+// lock.
+struct ExecPlan {
+  char* const* words;  // the program's path and arguments; ends with null
+  int in;              // becomes its standard input
+  int out, err;        // become its standard output and error; -1: what they are
+  int line;            // becomes kParentLineDescriptor
+  int report;          // takes an ExecFailure if it does not become the program
+  pid_t parent;        // who forked
+};
+
+// Why a process did not become the program.
+struct ExecFailure {
+  int number;    // the errno
+  bool in_exec;  // it is about the program itself; else about what is made ready before
+};
+
+// Where descriptors wait until their own numbers are free.
+constexpr int kAside = 16;
+
+[[noreturn]] void give_up(int report, bool in_exec = false) {
+  const ExecFailure failure{errno, in_exec};
+  const ssize_t written = ::write(report, &failure, sizeof failure);
+  ::_exit(written == sizeof failure ? 127 : 126);
+}
+
+// A copy from kAside on. Where no number may be so large there is none left.
+int aside_of(int number) {
+  const int copy = ::fcntl(number, F_DUPFD_CLOEXEC, kAside);
+  if (copy < 0 && errno == EINVAL) errno = EMFILE;
+  return copy;
+}
+
+// Not every kernel can do it for all at once.
+void close_rest_at_exec() {
+  const unsigned first = kParentLineDescriptor + 1;
+  if (::close_range(first, ~0U, CLOSE_RANGE_CLOEXEC) == 0) return;
+  constexpr long kMost = 1 << 16;
+  const long most = std::clamp<long>(::sysconf(_SC_OPEN_MAX), 1024, kMost);
+  for (int number = static_cast<int>(first); number < most; ++number) {
+    ::fcntl(number, F_SETFD, FD_CLOEXEC);
+  }
+}
+
+// In the child of a fork only. Makes sure that the process is killed when its parent ends, even if
+// that has happened already; closes everything but the descriptors above at exec; becomes the
+// program, or reports why not and ends with 127.
+[[noreturn]] void become_program(const ExecPlan& plan) {
+  const int report = aside_of(plan.report);
+  if (report < 0) give_up(plan.report);
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) give_up(report);
+  // Had the parent ended before, no signal would come.
+  if (::getppid() != plan.parent) ::_exit(127);
+  ::setsid();
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  std::signal(SIGPIPE, SIG_DFL);
+  // Shells have it ignored in the background; here it comes from the parent, which means it.
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGXFSZ, SIG_DFL);
+
+  // Aside first: one of them may have the number that another is to get.
+  const std::array<std::array<int, 2>, 4> moves{{{plan.in, STDIN_FILENO},
+                                                 {plan.out, STDOUT_FILENO},
+                                                 {plan.err, STDERR_FILENO},
+                                                 {plan.line, kParentLineDescriptor}}};
+  std::array<int, 4> aside{};
+  for (std::size_t i = 0; i < moves.size(); ++i) {
+    if (moves[i][0] < 0) continue;
+    aside[i] = aside_of(moves[i][0]);
+    if (aside[i] < 0) give_up(report);
+  }
+  for (std::size_t i = 0; i < moves.size(); ++i) {
+    if (moves[i][0] >= 0 && ::dup2(aside[i], moves[i][1]) < 0) give_up(report);
+  }
+  close_rest_at_exec();
+  ::execv(plan.words[0], plan.words);
+  give_up(report, true);
+}
 
 struct Pipe {
   Descriptor read, write;
@@ -100,6 +182,8 @@ std::string ChildEnd::text() const {
   return fmt::format("was killed by signal {} ({})", signal, name == nullptr ? "unknown" : name);
 }
 
+// The report is a pipe that closes at exec: the parent reads why the child did not become the
+// program, or nothing once it has. So an error comes from here, and not as an exit code later.
 Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const ChildOptions& options) {
   CHECK(!options.words.empty(), "no program");
   hear_of_children();
@@ -203,6 +287,8 @@ void ChildProcess::look() {
   line_.close();
 }
 
+// Polls everything at once. What has happened is found out afterwards by asking each child, as a
+// poll that was cut short says nothing.
 void wait_for_children(std::span<const std::unique_ptr<ChildProcess>> children, int wake_descriptor,
                        std::optional<runtime::Duration> timeout) {
   std::vector<pollfd> events;

@@ -18,7 +18,7 @@
 namespace troupe::launch {
 
 // The descriptor on which a child finds what tell() says to it, as lines; it ends when the parent
-// is gone. See ParentLine.
+// is gone. See LostMembers.
 inline constexpr int kParentLineDescriptor = 3;
 
 struct ChildOptions {

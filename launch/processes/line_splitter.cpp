@@ -20,6 +20,8 @@ void write_whole(int descriptor, std::string_view bytes) {
 
 }  // namespace
 
+// Looks for the line break only as far as the longest line has room. A line that is longer is
+// handed on when it fills that room, and goes on as another line.
 void LineSplitter::add(std::string_view bytes) {
   while (!bytes.empty()) {
     const std::size_t room = kLongestLine - rest_.size();

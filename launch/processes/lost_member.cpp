@@ -1,9 +1,20 @@
 #include "launch/processes/lost_member.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
 #include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "launch/processes/line_splitter.h"
+#include "runtime/base/start_thread.h"
 
 namespace troupe::launch {
 namespace {
@@ -28,13 +39,34 @@ runtime::Error LostMember::error() const {
           fmt::format("{} {}{}", name, end.text(), has_said_why ? "; its own lines say why" : "")};
 }
 
-LostMembers::LostMembers(bool listens) {
-  if (!listens) return;
-  line_.emplace(kParentLineDescriptor, [this](const std::string& line) {
-    const auto member = parse_lost_member(line);
+LostMembers::LostMembers(int line) : line_(line), stop_(::eventfd(0, EFD_CLOEXEC)) {
+  CHECK(stop_.is_open(), "no eventfd");
+  ::fcntl(line, F_SETFD, FD_CLOEXEC);
+  thread_ = runtime::need_thread("the parent's line", [this] { listen(); });
+}
+
+LostMembers::~LostMembers() {
+  const std::uint64_t one = 1;
+  CHECK(::write(stop_.number(), &one, sizeof one) == sizeof one);
+  thread_.join();
+}
+
+void LostMembers::listen() {
+  LineSplitter lines([this](std::string_view line) {
+    const auto member = parse_lost_member(std::string(line));
     const std::scoped_lock lock(mutex_);
     if (member) members_.push_back(*member);
   });
+  std::array<char, 4096> bytes;
+  while (true) {
+    pollfd events[2] = {{line_.number(), POLLIN, 0}, {stop_.number(), POLLIN, 0}};
+    if (::poll(events, 2, -1) < 0) continue;
+    if (events[1].revents != 0) return;
+    const ssize_t got = ::read(line_.number(), bytes.data(), bytes.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return;
+    lines.add({bytes.data(), static_cast<std::size_t>(got)});
+  }
 }
 
 std::vector<LostMember> LostMembers::take() {

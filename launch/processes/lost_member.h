@@ -6,10 +6,11 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "launch/processes/child_process.h"
-#include "launch/processes/parent_line.h"
+#include "runtime/base/descriptor.h"
 #include "runtime/base/error.h"
 
 namespace troupe::launch {
@@ -26,19 +27,27 @@ struct LostMember {
 std::string print(const LostMember& member);
 std::optional<LostMember> parse_lost_member(const std::string& line);
 
-// Those that this process's own parent has told of.
+// Those that this process's own parent has told of (ChildProcess::tell).
 class LostMembers {
  public:
-  // `listens`: the parent tells of any; it does so on the line it gives its children.
-  explicit LostMembers(bool listens);
+  // Takes over `line`, kParentLineDescriptor of a child, and listens there on a thread of its own
+  // until the line ends or this object does. A descriptor that is none ends at once.
+  explicit LostMembers(int line);
+  ~LostMembers();
+  LostMembers(const LostMembers&) = delete;
+  LostMembers& operator=(const LostMembers&) = delete;
 
   // Those that are new since the last call. Any thread.
   std::vector<LostMember> take();
 
  private:
+  void listen();
+
+  const runtime::Descriptor line_;
+  const runtime::Descriptor stop_;  // an eventfd
   std::mutex mutex_;
   std::vector<LostMember> members_;
-  std::optional<ParentLine> line_;  // the last to begin and the first to end
+  std::thread thread_;
 };
 
 }  // namespace troupe::launch

@@ -24,13 +24,14 @@ ProcessGroup::ProcessGroup(ProcessGroupOptions options, const runtime::Clock& cl
       rules_(1 + options_.members.size(), options_.ask_after, options_.member_grace),
       reported_(1 + options_.members.size(), false),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      requests_(options_.moment),
-      watch_([this](int number) { take(number); }) {
+      watch_([this](int number, int request) { take(number, request); }, options_.moment) {
   CHECK(wake_.is_open(), "no eventfd");
   processes_.push_back(&options_.head);
   for (const GroupProcess& member : options_.members) processes_.push_back(&member);
 }
 
+// One thread does all of it: it sleeps until a child, a signal or a deadline wants something, and
+// carries out what the rules make of that. Signals come from the watch's thread through wake_.
 Result<GroupEnd> ProcessGroup::run() {
   RETURN_IF_ERROR(start_all());
   while (!rules_.finished()) {
@@ -114,13 +115,9 @@ void ProcessGroup::tell_head(const std::string& line) {
   children_[kHeadProcess]->tell(line);
 }
 
-void ProcessGroup::take(int number) {
+void ProcessGroup::take(int number, int request) {
   constexpr int kPatience = 2;
-  if (number != SIGUSR1) {
-    const auto request = requests_.hear(clock_.now());
-    if (!request) return;
-    if (*request > kPatience) ::_exit(128 + number);
-  }
+  if (request > kPatience) ::_exit(128 + number);
   {
     const std::scoped_lock lock(mutex_);
     signals_.push_back(number);
@@ -136,6 +133,7 @@ std::vector<int> ProcessGroup::new_signals() {
   return std::exchange(signals_, {});
 }
 
+// Each end is told once. A head that another takes over from has not ended for the rules.
 void ProcessGroup::take_ends() {
   for (std::size_t i = 0; i < children_.size(); ++i) {
     if (!children_[i]->end() || reported_[i]) continue;

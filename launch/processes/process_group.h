@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "launch/processes/child_process.h"
-#include "launch/processes/end_requests.h"
 #include "launch/processes/group_rules.h"
 #include "launch/processes/signal_watch.h"
 #include "runtime/base/clock.h"
@@ -90,7 +89,7 @@ class ProcessGroup {
   bool restart_head(const ChildEnd& end);
   void tell_head(const std::string& line);
   // On the watch's thread.
-  void take(int number);
+  void take(int number, int request);
   std::vector<int> new_signals();
   void take_ends();
   void carry_out(const std::vector<GroupAction>& actions);
@@ -111,7 +110,6 @@ class ProcessGroup {
   runtime::Descriptor wake_;       // an eventfd: a signal has come
   std::mutex mutex_;
   std::vector<int> signals_;  // not yet looked at
-  EndRequests requests_;      // the watch's thread only
   SignalWatch watch_;         // the last to begin and the first to end
 };
 

@@ -26,13 +26,17 @@ void hold_signals() {
   pthread_sigmask(SIG_BLOCK, &watched, nullptr);
 }
 
-SignalWatch::SignalWatch(std::function<void(int)> on_signal) : watched_(watched_signals()) {
+SignalWatch::SignalWatch(OnSignal on_signal, runtime::Duration moment)
+    : watched_(watched_signals()) {
   pthread_sigmask(SIG_BLOCK, &watched_, nullptr);
-  thread_ = runtime::need_thread("signals", [this, on_signal = std::move(on_signal)] {
+  thread_ = runtime::need_thread("signals", [this, moment, on_signal = std::move(on_signal)] {
     constexpr timespec kPause{0, 100'000'000};
+    EndRequests requests(moment);
     while (!ending_) {
       const int number = sigtimedwait(&watched_, nullptr, &kPause);
-      if (number > 0) on_signal(number);
+      if (number <= 0) continue;
+      const auto request = number == SIGUSR1 ? 0 : requests.hear(runtime::steady_now());
+      if (request) on_signal(number, *request);
     }
   });
 }

@@ -5,12 +5,13 @@
 // and the head tells the members of each other, who let nobody else in (MemberKeeper).
 
 #include <cstdint>
-#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "launch/folder/membership_file.h"
-#include "launch/meeting/head_relay.h"
 #include "launch/meeting/invitation.h"
 #include "launch/meeting/member_names.h"
 #include "launch/run/run_signals.h"
@@ -18,11 +19,30 @@
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/node/gate_options.h"
+#include "runtime/relay/relay.h"
 #include "runtime/transport/ask.h"
 #include "runtime/transport/keys.h"
 #include "runtime/transport/wire.h"
 
 namespace troupe::launch {
+
+// The relay of a run, in its head's process: members that nobody can dial reach each other through
+// it (runtime/relay/relay.h). A member's number is that of its client. One thread's.
+class HeadRelay {
+ public:
+  // For a head that listens there; one in the file system needs none. `tokens`: what members that
+  // earlier heads have invited are known by. Without a relay, which the log says, the run goes on.
+  HeadRelay(const std::string& listen, const std::map<std::string, runtime::RelayToken>& tokens,
+            const runtime::Log& log);
+
+  // 0: there is none.
+  std::uint16_t port() const { return relay_ ? relay_->port() : std::uint16_t{0}; }
+  // Draws what the member is known by from now on. None if there is no relay.
+  std::optional<runtime::RelayToken> admit(const std::string& member);
+
+ private:
+  std::unique_ptr<runtime::Relay> relay_;
+};
 
 // The head's answer to a process that it has taken in.
 struct Slot {

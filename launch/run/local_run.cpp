@@ -22,18 +22,15 @@
 #include "launch/folder/run_summary.h"
 #include "launch/machine/this_host.h"
 #include "launch/meeting/doorkeeper.h"
-#include "launch/meeting/head_relay.h"
 #include "launch/meeting/join_lines.h"
 #include "launch/meeting/node_uplink.h"
 #include "launch/processes/lost_member.h"
 #include "launch/run/enrolment.h"
 #include "launch/run/node_run.h"
-#include "launch/run/run_monitor.h"
 #include "launch/run/run_page.h"
 #include "launch/run/run_signals.h"
 #include "launch/run/saved_states.h"
 #include "launch/run/training_setup.h"
-#include "pipeline/checkpoint/checkpoint_folder.h"
 #include "runtime/base/host_name.h"
 #include "runtime/base/utc_time.h"
 #include "runtime/node/node.h"
@@ -59,51 +56,6 @@ void tell_dropped(const std::vector<runtime::LinkStats>& links, const RunFolder&
                   folder.file(MetricsFile::kName), dropped));
 }
 
-// The last state was saved in the run's folder, and somebody may have removed it since.
-Result<void> keep_last_state(const TrainingSetup& setup, const pipeline::TrainingState& state,
-                             const RunFolder& folder, RunDisk& disk) {
-  RETURN_IF_ERROR(disk.hold(true));
-  const std::size_t slots = setup.options.schedule.size();
-  const std::string file =
-      fmt::format("{}/{}", folder.checkpoints(), pipeline::checkpoint_name(state.step(slots)));
-  std::error_code unknown;
-  if (std::filesystem::exists(file, unknown) || unknown) return {};
-  return write_state(setup, state, folder, disk);
-}
-
-// The last state, which the run's own folder did not take: in a folder of its own. Returns from
-// which folder to go on. A disk that `hangs` is not asked again.
-std::string save_elsewhere(const TrainingSetup& setup, const actors::RunOutcome& outcome,
-                           const RunFolder& folder, bool hangs, runtime::Disk& disk,
-                           runtime::Log& log) {
-  const std::string newest =
-      fmt::format("--resume {} goes on from the newest checkpoint", folder.path());
-  if (outcome.state == nullptr) {
-    log.warning("what was trained after the newest checkpoint was not saved; " + newest);
-    return folder.path();
-  }
-  const std::string what =
-      fmt::format("the state after {} steps", outcome.state->step(setup.options.schedule.size()));
-  const std::string name = orphan_folder(setup.topology.name + "-saved");
-  // The folder of temporary files is everybody's.
-  const std::string last_resort =
-      fmt::format("{}/troupe-{}-{}", std::filesystem::temp_directory_path().string(), ::getuid(),
-                  std::filesystem::path(name).filename().string());
-  std::vector<std::string> places{name, last_resort};
-  if (hangs) places.clear();
-  std::string why = "the disk does not answer";
-  for (const std::string& place : places) {
-    const auto written = write_orphan(setup, *outcome.state, place, disk);
-    if (written.ok()) {
-      log.warning(fmt::format("{} is saved in {}: go on with --resume {}", what, place, place));
-      return place;
-    }
-    why = written.error().message;
-  }
-  log.warning(fmt::format("{} was not saved ({}); {}", what, why, newest));
-  return folder.path();
-}
-
 // For MonitorOptions::files_are_gone.
 std::function<bool()> looks_after(RunDisk& disk) {
   return [&disk, seen = 0]() mutable {
@@ -121,6 +73,56 @@ telemetry::NodeFacts facts_of(const actors::NodeChange& change) {
   facts.state = change.state == "joining" ? kRunning : change.state;
   facts.cause = change.cause;
   return facts;
+}
+
+telemetry::RunFacts facts_of(const LocalRunRequest& request, const TrainingSetup& setup) {
+  const config::Topology& topology = setup.topology;
+  telemetry::RunFacts facts;
+  facts.name = topology.name;
+  facts.model = topology.model_name();
+  facts.version = request.version;
+  for (const model::SlotKind slot : setup.options.schedule) {
+    facts.schedule.push_back(model::slot_name(slot));
+  }
+  for (const model::LossTerm& loss : topology.model.gan.losses) {
+    facts.losses.emplace_back(loss.output, loss.weight);
+  }
+  facts.iterations = setup.iterations;
+  facts.iterations_per_epoch = setup.options.iterations_per_epoch;
+  facts.micro_batches = setup.options.micro_batches;
+  facts.micro_batch = setup.options.micro_batch;
+  facts.price_per_node_hour = topology.monitor.price_per_node_hour;
+  return facts;
+}
+
+telemetry::NodeFacts this_node(const LocalRunRequest& request) {
+  const bool alone = request.members == 0;
+  return {alone ? kLocalNode : config::kHeadNode,
+          runtime::host_name(),
+          alone ? "all" : "head",
+          static_cast<std::uint64_t>(::getpid()),
+          "running",
+          ""};
+}
+
+// The options of the Monitor, but for what it calls. `first_step`: see MonitorOptions.
+actors::MonitorOptions monitor_options(const LocalRunRequest& request, const RunFolder& folder,
+                                       const TrainingSetup& setup, std::uint64_t first_step) {
+  actors::MonitorOptions options;
+  options.sinks.metrics_path = folder.file(MetricsFile::kName);
+  options.sinks.history = request.history;
+  if (setup.topology.monitor.tensorboard) options.sinks.tensorboard_folder = folder.path();
+  options.sinks.publish = setup.topology.monitor.publish;
+  options.showers_folder = folder.file(RunFolder::kShowers);
+  options.facts = facts_of(request, setup);
+  options.node = this_node(request);
+  options.losses = setup.topology.model.gan.losses;
+  options.schedule = setup.options.schedule;
+  options.first_step = first_step;
+  options.progress = {request.progress, request.progress_on_terminal,
+                      first_step / setup.options.schedule.size(), setup.iterations,
+                      setup.options.iterations_per_epoch};
+  return options;
 }
 
 // Says so, and leaves no folder of a run behind that holds none. That of the data is for all runs
@@ -148,9 +150,10 @@ class HeadRun {
         signals_({.supervised = request.members > 0,
                   .returns = request.returns,
                   .early = early_end(request, folder, log)}),
-        lost_members_(!request.members_here.empty()),
         page_(request, folder, log),
-        nodes_(folder.file(NodesFile::kName), disk) {}
+        nodes_(folder.file(NodesFile::kName), disk) {
+    if (!request.members_here.empty()) lost_members_.emplace(kParentLineDescriptor);
+  }
   HeadRun(const HeadRun&) = delete;
   HeadRun& operator=(const HeadRun&) = delete;
 
@@ -183,7 +186,7 @@ class HeadRun {
   runtime::Log& log_;
   RunDisk disk_;
   RunSignals signals_;
-  LostMembers lost_members_;
+  std::optional<LostMembers> lost_members_;  // none: nobody here starts members
   const runtime::SteadyClock clock_;
   RunPage page_;
   NodesFile nodes_;
@@ -263,7 +266,8 @@ void HeadRun::make_parts() {
   parts_->coordinator = coordinator_options(*setup_, begin_.state);
   parts_->coordinator.ended = [this] {
     std::vector<actors::MissingMember> missing;
-    for (const LostMember& lost : lost_members_.take()) {
+    if (!lost_members_) return missing;
+    for (const LostMember& lost : lost_members_->take()) {
       missing.push_back({lost.name, lost.error()});
     }
     return missing;
@@ -382,7 +386,7 @@ void HeadRun::keep_state(const runtime::NodeEnd& end, LocalRunResult& result) {
                         keep_last_state(*setup_, *outcome.state, folder_, disk_).ok());
   result.resume_from = folder_.path();
   if (is_saved || (!end.error && outcome.state == nullptr)) return;
-  result.resume_from = save_elsewhere(*setup_, outcome, folder_, hangs, plain_disk_, log_);
+  result.resume_from = save_elsewhere(*setup_, outcome.state, folder_, hangs, plain_disk_, log_);
 }
 
 LocalRunResult HeadRun::run() {

@@ -13,7 +13,7 @@
 #include "config/plan.h"
 #include "config/topology_file.h"
 #include "launch/meeting/member_address.h"
-#include "launch/meeting/relayed_member.h"
+#include "launch/meeting/socket_folder.h"
 #include "launch/run/enrolment.h"
 #include "launch/run/node_run.h"
 #include "launch/run/run_signals.h"
@@ -22,7 +22,8 @@
 #include "runtime/base/disk.h"
 #include "runtime/base/host_name.h"
 #include "runtime/node/node.h"
-#include "runtime/transport/ask.h"
+#include "runtime/relay/relay_client.h"
+#include "runtime/transport/resolve.h"
 
 namespace troupe::launch {
 namespace {
@@ -38,31 +39,76 @@ Result<std::unique_ptr<runtime::Wire>> open_member_wire(const MemberRequest& req
                                                         const runtime::Clock& clock,
                                                         const runtime::Log& log) {
   const bool has_keys = request.credentials.token || request.credentials.key_folder;
-  RETURN_IF_ERROR(check_credentials(request.address, request.credentials));
-  const auto find = [&] { return listen_address(request.address, request.listen, has_keys); };
+  RETURN_IF_ERROR(check_credentials(request.enrol.address, request.credentials));
+  const auto find = [&] { return listen_address(request.enrol.address, request.listen, has_keys); };
   bool told = false;
   const auto pause = [&](const runtime::Error& why) {
     if (!std::exchange(told, true)) log.info(why.message + " Waiting for a way.");
     std::this_thread::sleep_for(kLookAgain);
   };
   ASSIGN_OR_RETURN(const std::string listen,
-                   await_listen_address(find, request.within, clock, pause));
+                   await_listen_address(find, request.enrol.within, clock, pause));
   return open_wire(listen, request.credentials, clock, log, [&keeper] { return keeper.allowed(); });
+}
+
+constexpr auto kRelayWithin = std::chrono::seconds(5);
+
+// The wire of a member that nobody can dial, where the head has a relay for it. It listens in a
+// folder of its own, which only this user can enter, and at no port.
+struct RelayedMember {
+  SocketFolder folder;
+  std::unique_ptr<runtime::Wire> wire;
+};
+
+// `head`: where this process has dialed the head, which has invited it as that member. The clock
+// outlives the wire. None: there is no relay, or none that answers within some seconds, as where
+// its port is closed; the log says so. Errors are kUsage: a folder, sockets or descriptors that
+// cannot be had.
+Result<std::optional<RelayedMember>> open_relayed_member(const std::string& head,
+                                                         std::uint32_t member,
+                                                         const MemberInvitation& invitation,
+                                                         const NodeCredentials& credentials,
+                                                         const runtime::Clock& clock,
+                                                         const runtime::Log& log, LetIn let_in) {
+  if (invitation.relay_port == 0) {
+    log.info(
+        "the head has no relay, through which others that nobody can dial could reach this one");
+    return std::optional<RelayedMember>();
+  }
+  ASSIGN_OR_RETURN(const runtime::Address address, runtime::parse_address(head));
+  ASSIGN_OR_RETURN(const runtime::ResolvedAddress place, runtime::resolve(address));
+  ASSIGN_OR_RETURN(SocketFolder folder, SocketFolder::make());
+  runtime::RelayClientOptions options;
+  options.host = place.host;
+  options.port = invitation.relay_port;
+  options.client = member;
+  options.token = invitation.relay_token;
+  options.folder = folder.path();
+  options.listener = folder.path() + "/member";
+  options.log = log;
+  ASSIGN_OR_RETURN(auto wire, open_wire("ipc://" + options.listener, credentials, clock, log,
+                                        std::move(let_in)));
+  ASSIGN_OR_RETURN(auto relay, runtime::RelayClient::open(options));
+  if (!relay->attends(kRelayWithin)) {
+    log.warning(
+        fmt::format("the head's relay at {} port {} does not answer; others that nobody can "
+                    "dial do not reach this one; is that port open?",
+                    options.host, options.port));
+    return std::optional<RelayedMember>();
+  }
+  auto relayed = std::make_unique<runtime::RelayedWire>(std::move(wire), std::move(relay), member);
+  return std::optional<RelayedMember>(RelayedMember{std::move(folder), std::move(relayed)});
 }
 
 runtime::EnrolOptions enrol_options(const MemberRequest& request, RunSignals& signals,
                                     const runtime::Log& log) {
-  runtime::EnrolOptions options;
-  options.address = request.address;
-  options.request.node = request.node;
+  runtime::EnrolOptions options = request.enrol;
   options.request.host = runtime::host_name();
   options.request.pid = static_cast<std::uint64_t>(::getpid());
-  options.within = request.within;
-  options.for_a_slot = request.for_a_slot;
   // A supervisor is the head's, too, and tells people what it does.
   if (!request.supervised) {
     options.waits = [&](const std::string& why) {
-      const std::chrono::duration<double> most = request.for_a_slot;
+      const std::chrono::duration<double> most = request.enrol.for_a_slot;
       log.info(fmt::format("{}; asking again, for {:.0f} s at most (--wait)", why, most.count()));
     };
   }
@@ -73,20 +119,6 @@ runtime::EnrolOptions enrol_options(const MemberRequest& request, RunSignals& si
 std::string data_folder_of(const MemberRequest& request, const MemberInvitation& invitation) {
   if (!request.data_folder.empty()) return request.data_folder;
   return invitation.host == runtime::host_name() ? invitation.data_folder : "runs/data";
-}
-
-// Saves the state of a member that has lost its head for good. Returns, for people, what became of
-// it.
-std::string save_orphan(const std::string& node, const TrainingSetup& setup,
-                        const pipeline::TrainingState& state, runtime::Disk& disk) {
-  const std::string folder = orphan_folder(node);
-  const std::string what =
-      fmt::format("its state after {} steps", state.step(setup.options.schedule.size()));
-  const auto written = write_orphan(setup, state, folder, disk);
-  if (!written.ok()) return fmt::format("{} was not saved: {}", what, written.error().message);
-  return fmt::format(
-      "{} is saved, and one member's is enough to go on with: troupe run --resume {}", what,
-      folder);
 }
 
 // A member of a run. A notice that this machine goes may come at any time, and costs the run
@@ -101,7 +133,7 @@ class MemberRun {
   // The slot in the run, the wire to it, and what there is to compute with.
   Result<void> prepare();
   void make_node();
-  MemberResult run();
+  Result<void> run();
 
  private:
   Result<void> go_through_relay();
@@ -129,10 +161,10 @@ Result<void> MemberRun::prepare() {
 }
 
 Result<void> MemberRun::go_through_relay() {
-  ASSIGN_OR_RETURN(
-      std::optional<RelayedMember> opened,
-      open_relayed_member(request_.address, slot_.member, slot_.invitation, request_.credentials,
-                          clock_, log_, [this] { return keeper_->allowed(); }));
+  ASSIGN_OR_RETURN(std::optional<RelayedMember> opened,
+                   open_relayed_member(request_.enrol.address, slot_.member, slot_.invitation,
+                                       request_.credentials, clock_, log_,
+                                       [this] { return keeper_->allowed(); }));
   if (opened) relayed_.emplace(std::move(*opened));
   return {};
 }
@@ -163,35 +195,27 @@ void MemberRun::make_node() {
   if (!setup_->data) options.left_out = {config::loader_name(slot_.member)};
   const config::FailureSection& failure = setup_->topology.cluster.failure;
   runtime::GateOptions gate = gate_options(slot_.node, failure, terms_of(*setup_));
-  gate.first_address = request_.address;
+  gate.first_address = request_.enrol.address;
   gate.first_returns_within = failure.orphan_after;
   gate.keeper = keeper_;
   runtime::Wire& wire = relayed_ ? *relayed_->wire : *wire_;
   node_.emplace(*setup_, *parts_, std::move(options), std::move(gate), &wire, clock_, log_);
 }
 
-MemberResult MemberRun::run() {
+Result<void> MemberRun::run() {
   runtime::NodeEnd end = signals_.run(node_->node());
   if (const auto& state = parts_->member.outcome->orphan_state; state != nullptr && end.error) {
     end.error->message += "; " + save_orphan(slot_.node, *setup_, *state, disk_);
   }
   if (!request_.trace.empty()) node_->leave_trace(request_.trace, disk_);
   if (!end.abandoned.empty()) abandon(end, log_);
-  return MemberResult{slot_.node, end.error, signals_.stopped_by(), {}};
-}
-
-Result<MemberResult> join_run(const MemberRequest& request, RunSignals& signals,
-                              const runtime::Clock& clock, runtime::Log& log) {
-  MemberRun member(request, signals, clock, log);
-  RETURN_IF_ERROR(member.prepare());
-  if (signals.is_leaving()) return MemberResult{};
-  member.make_node();
-  return member.run();
+  if (!end.error) return {};
+  return runtime::Error{end.error->kind, fmt::format("{}: {}", slot_.node, end.error->message)};
 }
 
 }  // namespace
 
-Result<MemberResult> run_member(const MemberRequest& request, runtime::Log& log) {
+Result<void> run_member(const MemberRequest& request, runtime::Log& log) {
   RunSignalsOptions options{.supervised = request.supervised};
   // The supervisor tells of the end of one that it has started.
   if (!request.supervised) {
@@ -201,28 +225,28 @@ Result<MemberResult> run_member(const MemberRequest& request, runtime::Log& log)
   }
   RunSignals signals(options);
   const runtime::SteadyClock clock;
-  PreemptionNotice notice(request.preemption, log);
-  MemberResult away;
-  if (const auto why = notice.look()) {
+  bool goes = false;  // this machine; the watch says so
+  PreemptionWatch watch(request.preemption, log);
+  if (const auto why = watch.look()) {
     log.info(*why + "; it does not join");
-    away.preempted = *why;
-    return away;
+    return {};
   }
-  std::optional<PreemptionWatch> watch;
-  if (request.preemption.watches()) {
-    watch.emplace(notice, [&](const std::string& why) {
-      log.warning(why + "; it leaves the run");
-      away.preempted = why;
-      signals.leave();
-    });
+  watch.begin([&](const std::string& why) {
+    log.warning(why + "; it leaves the run");
+    goes = true;
+    signals.leave();
+  });
+  MemberRun member(request, signals, clock, log);
+  const Result<void> prepared = member.prepare();
+  Result<void> ended = prepared;
+  if (prepared.ok() && !signals.is_leaving()) {
+    member.make_node();
+    ended = member.run();
   }
-  Result<MemberResult> result = join_run(request, signals, clock, log);
-  watch.reset();
-  if (away.preempted.empty()) return result;
-  // Whatever kept it from becoming a member matters to nobody any more.
-  if (!result.ok()) return away;
-  result->preempted = away.preempted;
-  return result;
+  watch.end();
+  // The cause that kept it from becoming a member matters to nobody any more.
+  if (goes && !prepared.ok()) return {};
+  return ended;
 }
 
 }  // namespace troupe::launch

@@ -15,6 +15,7 @@
 #include "runtime/node/node.h"
 #include "runtime/transport/wire.h"
 #include "runtime/transport/wire_types.h"
+#include "telemetry/node_sample.h"
 
 namespace troupe::launch {
 
@@ -40,6 +41,12 @@ class NodeRun {
   const runtime::WireTypes types_;
   std::optional<runtime::Node> node_;
 };
+
+// A running node in a few numbers.
+// Samples the process (/proc/self), the node's actors, and those links that begin on it and have
+// been used. Some 0.1 ms of a small node. Any thread, and from a handler of an actor of the node;
+// also before the node begins and after it has ended. A number that cannot be found out is 0.
+telemetry::NodeSample sample_node(const std::string& name, const runtime::Node& node);
 
 // The way out when handlers do not return: threads of end.abandoned still run, on objects that must
 // not go away. Says so and ends the process with the exit code of end.error.

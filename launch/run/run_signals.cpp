@@ -10,7 +10,8 @@
 namespace troupe::launch {
 
 RunSignals::RunSignals(const RunSignalsOptions& options)
-    : options_(options), requests_(options.moment), watch_([this](int number) { take(number); }) {}
+    : options_(options),
+      watch_([this](int number, int request) { take(number, request); }, options.moment) {}
 
 void RunSignals::begin() {
   const std::scoped_lock lock(mutex_);
@@ -46,18 +47,17 @@ bool RunSignals::is_leaving() {
   return leaving_;
 }
 
-void RunSignals::take(int number) {
+void RunSignals::take(int number, int request) {
   const std::scoped_lock lock(mutex_);
   if (number == SIGUSR1) {
     if (node_ == nullptr) return;
     node_->send_control("coordinator", runtime::Message::of(actors::CheckpointRequest{}));
     return;
   }
-  const auto request = requests_.hear(clock_.now());
-  if (!request || (options_.supervised && *request > 1)) return;
+  if (options_.supervised && request > 1) return;
   const bool nothing_to_save = !begun_ && !options_.returns;
   if (nothing_to_save && options_.early) options_.early(number);
-  if (*request > 1 || nothing_to_save) ::_exit(128 + number);
+  if (request > 1 || nothing_to_save) ::_exit(128 + number);
   stopped_by_ = number;
   // The node would give up what has not ended yet if it were asked twice.
   if (node_ != nullptr && !leaving_) node_->request_stop();

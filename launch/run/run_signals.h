@@ -10,7 +10,6 @@
 #include <functional>
 #include <mutex>
 
-#include "launch/processes/end_requests.h"
 #include "launch/processes/signal_watch.h"
 #include "runtime/base/clock.h"
 #include "runtime/node/node.h"
@@ -46,7 +45,7 @@ class RunSignals {
   bool is_leaving();
 
  private:
-  void take(int number);
+  void take(int number, int request);
 
   const RunSignalsOptions options_;
   std::mutex mutex_;
@@ -54,8 +53,6 @@ class RunSignals {
   bool begun_ = false;
   bool leaving_ = false;
   int stopped_by_ = 0;
-  const runtime::SteadyClock clock_;
-  EndRequests requests_;
   SignalWatch watch_;  // the last to begin and the first to end
 };
 

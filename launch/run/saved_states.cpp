@@ -1,17 +1,17 @@
 #include "launch/run/saved_states.h"
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <chrono>
+#include <filesystem>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "launch/folder/metrics_file.h"
 #include "pipeline/checkpoint/checkpoint.h"
-#include "runtime/base/clock.h"
 
 namespace troupe::launch {
 namespace {
@@ -78,6 +78,8 @@ Result<pipeline::TrainingState> begin_again(const TrainingSetup& setup, const Ru
   return initial_state(setup);
 }
 
+// Walks from the newest checkpoint to older ones. Those that cannot be read are set aside only when
+// an older one is good: else they are all that there is to mend.
 Result<pipeline::TrainingState> read_newest_state(const TrainingSetup& setup,
                                                   const RunFolder& folder, runtime::Disk& disk,
                                                   runtime::Log& log) {
@@ -126,6 +128,29 @@ std::optional<pipeline::BestCheckpoint> read_best(const RunFolder& folder, runti
   if (best && best->step <= step && has(pipeline::checkpoint_name(best->step))) return best;
   log.warning(path + " names no checkpoint to go on from; the next validation is the best so far");
   return {};
+}
+
+// Writes a checkpoint of the state into the folder of a run.
+Result<void> write_state(const TrainingSetup& setup, const pipeline::TrainingState& state,
+                         const RunFolder& folder, runtime::Disk& disk) {
+  pipeline::Checkpoint checkpoint;
+  checkpoint.state = state;
+  checkpoint.topology = setup.topology_text;
+  checkpoint.topology_hash = setup.topology_hash;
+  checkpoint.model = setup.topology.model_name();
+  ASSIGN_OR_RETURN(const runtime::Buffer file,
+                   pipeline::encode_checkpoint(checkpoint, *setup.gan, setup.options));
+  const std::string name = pipeline::checkpoint_name(state.step(setup.options.schedule.size()));
+  return disk.replace(folder.checkpoints() + "/" + name, file.bytes());
+}
+
+// Makes a run's folder with a checkpoint of the state and the topology, from which `troupe run
+// --resume` goes on. The topology comes last: with it the folder is a run's.
+Result<void> write_orphan(const TrainingSetup& setup, const pipeline::TrainingState& state,
+                          const std::string& folder, runtime::Disk& disk) {
+  ASSIGN_OR_RETURN(const RunFolder run, RunFolder::create(folder, disk));
+  RETURN_IF_ERROR(write_state(setup, state, run, disk));
+  return run.write_topology(setup.topology_text, disk);
 }
 
 }  // namespace
@@ -179,30 +204,58 @@ Result<void> check_weak_scaling(const RunFolder& folder, runtime::Disk& disk,
   return {};
 }
 
-Result<void> write_state(const TrainingSetup& setup, const pipeline::TrainingState& state,
-                         const RunFolder& folder, runtime::Disk& disk) {
-  pipeline::Checkpoint checkpoint;
-  checkpoint.state = state;
-  checkpoint.topology = setup.topology_text;
-  checkpoint.topology_hash = setup.topology_hash;
-  checkpoint.model = setup.topology.model_name();
-  ASSIGN_OR_RETURN(const runtime::Buffer file,
-                   pipeline::encode_checkpoint(checkpoint, *setup.gan, setup.options));
-  const std::string name = pipeline::checkpoint_name(state.step(setup.options.schedule.size()));
-  return disk.replace(folder.checkpoints() + "/" + name, file.bytes());
+Result<void> keep_last_state(const TrainingSetup& setup, const pipeline::TrainingState& state,
+                             const RunFolder& folder, RunDisk& disk) {
+  RETURN_IF_ERROR(disk.hold(true));
+  const std::size_t slots = setup.options.schedule.size();
+  const std::string file =
+      fmt::format("{}/{}", folder.checkpoints(), pipeline::checkpoint_name(state.step(slots)));
+  std::error_code unknown;
+  if (std::filesystem::exists(file, unknown) || unknown) return {};
+  return write_state(setup, state, folder, disk);
 }
 
-std::string orphan_folder(const std::string& name) {
-  const std::time_t now = std::chrono::system_clock::to_time_t(runtime::wall_now());
-  return fmt::format("runs/{}-{:%Y%m%d-%H%M%S}", name, fmt::localtime(now));
+std::string save_elsewhere(const TrainingSetup& setup, const actors::StatePointer& state,
+                           const RunFolder& folder, bool hangs, runtime::Disk& disk,
+                           runtime::Log& log) {
+  const std::string newest =
+      fmt::format("--resume {} goes on from the newest checkpoint", folder.path());
+  if (state == nullptr) {
+    log.warning("what was trained after the newest checkpoint was not saved; " + newest);
+    return folder.path();
+  }
+  const std::string what =
+      fmt::format("the state after {} steps", state->step(setup.options.schedule.size()));
+  const std::string name = new_run_folder(setup.topology.name + "-saved");
+  // The folder of temporary files is everybody's.
+  const std::string last_resort =
+      fmt::format("{}/troupe-{}-{}", std::filesystem::temp_directory_path().string(), ::getuid(),
+                  std::filesystem::path(name).filename().string());
+  std::vector<std::string> places{name, last_resort};
+  if (hangs) places.clear();
+  std::string why = "the disk does not answer";
+  for (const std::string& place : places) {
+    const auto written = write_orphan(setup, *state, place, disk);
+    if (written.ok()) {
+      log.warning(fmt::format("{} is saved in {}: go on with --resume {}", what, place, place));
+      return place;
+    }
+    why = written.error().message;
+  }
+  log.warning(fmt::format("{} was not saved ({}); {}", what, why, newest));
+  return folder.path();
 }
 
-// The topology last: with it the folder is a run's.
-Result<void> write_orphan(const TrainingSetup& setup, const pipeline::TrainingState& state,
-                          const std::string& folder, runtime::Disk& disk) {
-  ASSIGN_OR_RETURN(const RunFolder run, RunFolder::create(folder, disk));
-  RETURN_IF_ERROR(write_state(setup, state, run, disk));
-  return run.write_topology(setup.topology_text, disk);
+std::string save_orphan(const std::string& node, const TrainingSetup& setup,
+                        const pipeline::TrainingState& state, runtime::Disk& disk) {
+  const std::string folder = new_run_folder(node);
+  const std::string what =
+      fmt::format("its state after {} steps", state.step(setup.options.schedule.size()));
+  const auto written = write_orphan(setup, state, folder, disk);
+  if (!written.ok()) return fmt::format("{} was not saved: {}", what, written.error().message);
+  return fmt::format(
+      "{} is saved, and one member's is enough to go on with: troupe run --resume {}", what,
+      folder);
 }
 
 }  // namespace troupe::launch

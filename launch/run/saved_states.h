@@ -4,12 +4,12 @@
 // Checkpointer can.
 
 #include <cstdint>
-#include <ctime>
 #include <optional>
 #include <string>
 
 #include "actors/messages.h"
 #include "config/topology_file.h"
+#include "launch/folder/run_disk.h"
 #include "launch/folder/run_folder.h"
 #include "launch/run/training_setup.h"
 #include "pipeline/checkpoint/checkpoint_folder.h"
@@ -52,17 +52,22 @@ runtime::Result<void> check_weak_scaling(const RunFolder& folder, runtime::Disk&
                                          const config::LoadedTopology& asked,
                                          std::uint32_t members);
 
-// Writes a checkpoint of the state into the folder of a run. kData: it cannot be written.
-runtime::Result<void> write_state(const TrainingSetup& setup, const pipeline::TrainingState& state,
-                                  const RunFolder& folder, runtime::Disk& disk);
+// Makes sure that the last state, which was saved in the run's folder, is there, for somebody may
+// have removed it since. kData: it cannot be written again.
+runtime::Result<void> keep_last_state(const TrainingSetup& setup,
+                                      const pipeline::TrainingState& state, const RunFolder& folder,
+                                      RunDisk& disk);
 
-// "runs/member.2-20250131-123456", now in local time: below the current folder, as those of `troupe
-// run` are.
-std::string orphan_folder(const std::string& name);
+// Saves the last state, which the run's own folder did not take, in a folder of its own: below the
+// current one, or else among temporary files. Says in the log what became of it, and returns the
+// folder from which to go on. Null: nobody has the state. A disk that `hangs` is not asked again.
+std::string save_elsewhere(const TrainingSetup& setup, const actors::StatePointer& state,
+                           const RunFolder& folder, bool hangs, runtime::Disk& disk,
+                           runtime::Log& log);
 
-// Makes a run's folder with a checkpoint of the state and the topology, from which `troupe run
-// --resume` goes on. A folder that holds a run is refused (kUsage); kData: it cannot be written.
-runtime::Result<void> write_orphan(const TrainingSetup& setup, const pipeline::TrainingState& state,
-                                   const std::string& folder, runtime::Disk& disk);
+// Saves the state of a member that has lost its head for good, in a folder of its own. Returns, for
+// people, what became of it.
+std::string save_orphan(const std::string& node, const TrainingSetup& setup,
+                        const pipeline::TrainingState& state, runtime::Disk& disk);
 
 }  // namespace troupe::launch

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <numeric>
 #include <system_error>
 #include <utility>
 
@@ -12,9 +11,11 @@
 #include "config/plan.h"
 #include "launch/folder/membership_file.h"
 #include "launch/folder/nodes_file.h"
+#include "launch/folder/run_folder.h"
 #include "launch/meeting/key_folder.h"
 #include "launch/meeting/socket_folder.h"
 #include "launch/processes/process_group.h"
+#include "launch/run/training_setup.h"
 #include "runtime/base/clock.h"
 #include "runtime/node/gate.h"
 #include "runtime/transport/zmq_wire.h"
@@ -31,53 +32,50 @@ runtime::Duration member_grace() {
          std::chrono::seconds(1);
 }
 
-GroupProcess head_process(const SuperviseRequest& request, const std::vector<std::string>& words,
-                          const MeetingPlace& meeting,
-                          const std::vector<std::uint32_t>& members_here) {
-  GroupProcess head;
-  head.name = config::kHeadNode;
-  head.program.words = {request.program};
-  head.program.input = request.topology;
-  auto& all = head.program.words;
+std::vector<std::string> program_with(const std::vector<std::string>& words) {
+  std::vector<std::string> all{std::filesystem::read_symlink("/proc/self/exe").string()};
   all.insert(all.end(), words.begin(), words.end());
-  all.insert(all.end(), {"--head-at", meeting.listen});
-  for (const std::uint32_t number : members_here) {
-    all.insert(all.end(), {"--member-here", config::member_name(number)});
-  }
-  return head;
+  return all;
 }
 
-std::vector<GroupProcess> member_processes(const SuperviseRequest& request,
-                                           const MeetingPlace& meeting,
-                                           const std::vector<std::uint32_t>& numbers) {
-  std::vector<GroupProcess> members;
-  for (const std::uint32_t number : numbers) {
-    GroupProcess member;
-    member.name = config::member_name(number);
-    member.program.words = {request.program, "join",      meeting.dial,
-                            "--node",        member.name, "--patient"};
-    if (!meeting.neighbours.empty()) {
-      member.program.words.insert(member.program.words.end(), {"--listen", meeting.neighbours});
-    }
-    if (request.key_folder) {
-      member.program.words.insert(member.program.words.end(), {"--key", *request.key_folder});
-    }
-    member.program.words.insert(member.program.words.end(), request.member_words.begin(),
-                                request.member_words.end());
-    if (!request.trace_folder.empty()) {
-      member.program.words.insert(
-          member.program.words.end(),
-          {"--trace", fmt::format("{}/{}.json", request.trace_folder, member.name)});
-    }
-    member.program.out = prefixed_lines(member.name, STDERR_FILENO);
-    member.program.err = prefixed_lines(member.name, STDERR_FILENO);
-    members.push_back(std::move(member));
+GroupProcess head_process(const SuperviseRequest& request, std::vector<std::string> words,
+                          const MeetingPlace& meeting,
+                          const std::vector<std::uint32_t>& members_here) {
+  words.insert(words.end(), {"--head-at", meeting.listen});
+  for (const std::uint32_t number : members_here) {
+    words.insert(words.end(), {"--member-here", config::member_name(number)});
   }
-  return members;
+  return {config::kHeadNode,
+          {.words = program_with(words),
+           .out = nullptr,
+           .err = nullptr,
+           .input = config::print_topology(request.loaded)}};
+}
+
+GroupProcess member_process(const SuperviseRequest& request, const MeetingPlace& meeting,
+                            std::uint32_t number) {
+  const std::string name = config::member_name(number);
+  std::vector<std::string> words{"join", meeting.dial, "--node", name, "--patient"};
+  if (!meeting.neighbours.empty()) {
+    words.insert(words.end(), {"--listen", meeting.neighbours});
+  }
+  if (const auto& keys = request.loaded.topology.cluster.keys) {
+    words.insert(words.end(), {"--key", *keys});
+  }
+  words.insert(words.end(), request.member_words.begin(), request.member_words.end());
+  if (request.trace) {
+    const std::string file =
+        fmt::format("{}/{}/{}.json", request.run_folder, RunFolder::kTrace, name);
+    words.insert(words.end(), {"--trace", file});
+  }
+  const LineSink lines = prefixed_lines(name, STDERR_FILENO);
+  return {name, {.words = program_with(words), .out = lines, .err = lines}};
 }
 
 }  // namespace
 
+// The processes meet in a folder of sockets, unless the placement has a place on the network. The
+// file of nodes is put right when everybody has ended.
 Result<GroupEnd> supervise(const SuperviseRequest& request, runtime::Log& log) {
   std::optional<SocketFolder> sockets;
   MeetingPlace meeting;
@@ -88,25 +86,30 @@ Result<GroupEnd> supervise(const SuperviseRequest& request, runtime::Log& log) {
     sockets.emplace(std::move(folder));
     meeting = {sockets->address(), sockets->address()};
   }
-  if (request.key_folder) {
-    ASSIGN_OR_RETURN(const KeyFolder keys, read_key_folder(*request.key_folder));
+  if (const auto& folder = request.loaded.topology.cluster.keys) {
+    ASSIGN_OR_RETURN(const KeyFolder keys, read_key_folder(*folder));
     meeting.dial += fmt::format("#{}", keys.own.public_key);
   }
 
+  const Placement& placement = request.placement;
   ProcessGroupOptions options;
-  std::vector<std::uint32_t> replacements(request.placement.here.empty() ? 0 : request.restart);
-  std::iota(replacements.begin(), replacements.end(), request.placement.members);
-  std::vector<std::uint32_t> all_here = request.placement.here;
-  all_here.insert(all_here.end(), replacements.begin(), replacements.end());
+  for (const std::uint32_t number : placement.here) {
+    options.members.push_back(member_process(request, meeting, number));
+  }
+  // Lost members of this host are replaced, and heads.
+  options.head_restarts = size_of_run(request.loaded.topology, placement.members).restart;
+  std::vector<std::uint32_t> all_here = placement.here;
+  const std::uint32_t replacements = placement.here.empty() ? 0 : options.head_restarts;
+  for (std::uint32_t i = 0; i < replacements; ++i) {
+    all_here.push_back(placement.members + i);
+    options.replacements.push_back(member_process(request, meeting, all_here.back()));
+  }
   options.head = head_process(request, request.head_words, meeting, all_here);
   options.next_head = head_process(request, request.next_head_words, meeting, all_here);
-  options.head_restarts = request.restart;
   options.can_return = [path = request.run_folder + "/" + MembershipFile::kName] {
     std::error_code ignored;
     return std::filesystem::exists(path, ignored);
   };
-  options.members = member_processes(request, meeting, request.placement.here);
-  options.replacements = member_processes(request, meeting, replacements);
   options.member_grace = member_grace();
   std::vector<EndedProcess> ended;
   options.changed = [&](const ProcessChange& change) {

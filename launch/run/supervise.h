@@ -3,11 +3,10 @@
 // The process of `troupe run` that people started, of a run over several processes: it starts the
 // head and the members of this host, and ends when they have ended.
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "config/topology_file.h"
 #include "launch/meeting/placement.h"
 #include "launch/processes/group_rules.h"
 #include "runtime/base/error.h"
@@ -16,17 +15,14 @@
 namespace troupe::launch {
 
 struct SuperviseRequest {
-  std::string program;                  // this binary
-  std::vector<std::string> head_words;  // verb and arguments that make it the head
+  config::LoadedTopology loaded;  // every head reads it, effective, from its standard input
+  Placement placement;            // with one member at least
+  std::string run_folder;
+  std::vector<std::string> head_words;  // verb and arguments that make this program the head
   // And those that make it take the place of one that was lost.
   std::vector<std::string> next_head_words;
-  std::string topology;  // effective, as text: every head reads it from its standard input
-  std::string run_folder;
-  Placement placement;        // with one member at least
-  std::uint32_t restart = 0;  // lost members of this host that are replaced, and heads
-  std::optional<std::string> key_folder;
   std::vector<std::string> member_words{};  // further ones of each member
-  std::string trace_folder;                 // where each member leaves NAME.json; "": they do not
+  bool trace = false;                       // each member leaves one in the run's folder
 };
 
 // Gives the head `--head-at ADDRESS` and `--member-here NAME` for each besides its words, each

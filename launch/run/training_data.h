@@ -2,8 +2,6 @@
 
 // The events a run trains on and is validated with: made if they are synthetic, opened, counted.
 
-#include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "config/member_ring.h"
 #include "config/plan.h"
 #include "config/topology_identity.h"
@@ -53,6 +51,7 @@ RunSize size_of_run(const config::Topology& topology, std::uint32_t members) {
   return {members, members + restart + joiners, restart};
 }
 
+// The plan has a node for every slot, so that one that joins later changes no bound.
 Result<runtime::Plan> plan_of_run(const config::LoadedTopology& asked, const model::Gan& gan,
                                   const RunSize& size) {
   RETURN_IF_ERROR(config::check_workers(asked.topology, size.members, asked.origins));

@@ -5,12 +5,10 @@
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 
-#include <atomic>
 #include <csignal>
 #include <map>
 
 #include "launch/processes/lost_member.h"
-#include "launch/processes/parent_line.h"
 #include "runtime/base/descriptor.h"
 #include "tests/launch/launch_support.h"
 #include "tests/support/process_limits.h"
@@ -240,44 +238,41 @@ TEST(ChildProcess, TellingNeverBlocksAndNeverKills) {
   for (int i = 0; i < 1000; ++i) deaf.child().tell(std::string(1000, 'a'));
 }
 
-class ParentLineTest : public testing::Test {
+class LostMembersTest : public testing::Test {
  protected:
-  ParentLineTest() { EXPECT_EQ(::pipe2(ends_, O_CLOEXEC), 0); }
-  ~ParentLineTest() override { ::close(ends_[1]); }
+  LostMembersTest() { EXPECT_EQ(::pipe2(ends_, O_CLOEXEC), 0); }
+  ~LostMembersTest() override { ::close(ends_[1]); }
   void write(const std::string& text) {
     EXPECT_EQ(::write(ends_[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
   }
 
   int ends_[2];
-  std::mutex mutex_;
-  std::vector<std::string> lines_;
-  std::function<void(const std::string&)> sink_ = [this](const std::string& line) {
-    const std::scoped_lock lock(mutex_);
-    lines_.push_back(line);
-  };
-  std::size_t lines() {
-    const std::scoped_lock lock(mutex_);
-    return lines_.size();
-  }
 };
 
-TEST_F(ParentLineTest, LinesArriveWholeInWhateverPiecesTheyCome) {
-  const ParentLine line(ends_[0], sink_);
-  write("first\nsec");
-  EXPECT_TRUE(wait_for([&] { return lines() == 1; }));
-  write("ond\nthird\n");
-  EXPECT_TRUE(wait_for([&] { return lines() == 3; }));
-  EXPECT_THAT(lines_, ElementsAre("first", "second", "third"));
+TEST_F(LostMembersTest, LinesArriveWholeInWhateverPiecesTheyCome) {
+  LostMembers members(ends_[0]);
+  std::vector<LostMember> taken;
+  const auto takes = [&](std::size_t count) {
+    for (const LostMember& member : members.take()) taken.push_back(member);
+    return taken.size() == count;
+  };
+  write("lost first 1 0\nlost sec");
+  EXPECT_TRUE(wait_for([&] { return takes(1); }));
+  write("ond 0 9\nanother line\nlost third 4 0\n");
+  EXPECT_TRUE(wait_for([&] { return takes(3); }));
+  EXPECT_EQ(taken.at(0).name, "first");
+  EXPECT_EQ(taken.at(1).name, "second");
+  EXPECT_EQ(taken.at(1).end, (ChildEnd{0, 9}));
+  EXPECT_EQ(taken.at(2).name, "third");
 }
 
-TEST_F(ParentLineTest, StopsWhileThePipeLives) {
-  { const ParentLine line(ends_[0], sink_); }
-  EXPECT_EQ(lines(), 0u);
+TEST_F(LostMembersTest, StopsWhileThePipeLives) {
+  LostMembers members(ends_[0]);
+  EXPECT_TRUE(members.take().empty());
 }
 
-TEST_F(ParentLineTest, ADescriptorThatIsNoneEndsAtOnce) {
-  { const ParentLine line(::fcntl(0, F_DUPFD_CLOEXEC, 900) + 1, sink_); }
-  EXPECT_EQ(lines(), 0u);
+TEST_F(LostMembersTest, ADescriptorThatIsNoneEndsAtOnce) {
+  { LostMembers members(::fcntl(0, F_DUPFD_CLOEXEC, 900) + 1); }
   ::close(ends_[0]);
 }
 

@@ -1,7 +1,6 @@
 #include "launch/meeting/doorkeeper.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <optional>
 

@@ -1,11 +1,8 @@
 #include "launch/processes/group_rules.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <csignal>
-#include <functional>
-#include <limits>
 
 namespace troupe::launch {
 namespace {

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <filesystem>
-
 #include "telemetry/sinks/publisher.h"
 #include "tests/pipeline/data_fixture.h"
 

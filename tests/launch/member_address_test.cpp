@@ -1,7 +1,6 @@
 #include "launch/meeting/member_address.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,7 +1,6 @@
 #include "launch/folder/membership_file.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <filesystem>

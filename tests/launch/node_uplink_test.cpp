@@ -1,7 +1,6 @@
 #include "launch/meeting/node_uplink.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 namespace troupe::launch {
 namespace {

@@ -4,11 +4,8 @@
 
 #include <gmock/gmock.h>
 
-#include <cmath>
 #include <filesystem>
 #include <limits>
-
-#include <fmt/format.h>
 
 #include "tests/main/toy_run.h"
 

@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <utility>
 
 #include <fmt/format.h>
 

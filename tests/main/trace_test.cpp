@@ -1,8 +1,6 @@
 // What --trace leaves, read by tests/main/check_trace: a reader of the Trace Event format that has
 // nothing in common with what writes it.
 
-#include <gmock/gmock.h>
-
 #include <string>
 
 #include "tests/main/toy_run.h"

@@ -5,8 +5,6 @@
 
 #include <filesystem>
 
-#include <fmt/format.h>
-
 #include "tests/main/toy_run.h"
 
 namespace troupe {

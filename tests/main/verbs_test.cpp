@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <filesystem>
 

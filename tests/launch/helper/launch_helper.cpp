@@ -7,7 +7,6 @@
 //       shares our output, its lines have no name), "NAME TEXT lost=0 killed=0" at each end, and at
 //       last "end CODE MESSAGE". A script "missing" is a program that does not exist.
 
-#include <cstdio>
 #include <string>
 #include <vector>
 

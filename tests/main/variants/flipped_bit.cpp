@@ -3,7 +3,6 @@
 // is another. As memory does it, and nothing but a second computation can tell.
 
 #include <atomic>
-#include <bit>
 #include <cstdint>
 #include <cstdlib>
 #include <sstream>

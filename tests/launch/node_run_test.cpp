@@ -1,6 +1,5 @@
-#include "launch/machine/node_sampler.h"
+#include "launch/run/node_run.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/runtime/stage.h"

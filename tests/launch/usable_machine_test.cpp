@@ -1,11 +1,10 @@
-#include "launch/machine/control_groups.h"
+#include "launch/machine/usable_machine.h"
 
 #include <gmock/gmock.h>
 
 #include <fstream>
 #include <string>
 
-#include "launch/machine/usable_machine.h"
 #include "tests/launch/launch_support.h"
 
 namespace troupe::launch {

@@ -34,6 +34,14 @@ TEST(SimulatedTraining, EndsInTheSameStateWhateverTroublesItHas) {
   }
 }
 
+// tests/runtime/introduction_test.cpp has what becomes of two that differ in one of them.
+TEST(SimulatedTraining, MembersHaveToAgreeOnTopologyPlanNumericsAndData) {
+  std::vector<std::string> names;
+  for (const runtime::Term& term : terms_of(stage().setup(2))) names.push_back(term.name);
+  EXPECT_THAT(names,
+              ::testing::ElementsAre("topology", "plan", "numerics class", "data fingerprint"));
+}
+
 // Its gradients are as finite as the others', and every member applies the same sum of them.
 TEST(SimulatedTraining, MemberThatComputesOtherwiseIsFoundAndNamed) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
@@ -125,6 +133,27 @@ TEST(SimulatedTraining, SecondMemberMayDieAfterEveryMessageBehindTheFirst) {
     }
   }
   EXPECT_GT(changes, 100 / stride(7));
+}
+
+// Two replicas of every member contribute to steps of several buckets each.
+TEST(SimulatedTraining, MembersMayDieInTheMiddleOfAStepOfSeveralBuckets) {
+  TrainingStage stage(
+      "train: {micro_batch: 2, micro_batches: 6, epochs: 4}\n"
+      "actors: {replica: {count: 2}, reducer: {segment: 4KiB}, validator: {every: none}, "
+      "checkpointer: {every: none}}\n",
+      RingOrder::kAscending, {"model.generator.latent.size=300"});
+  const auto play = [&](const std::vector<Death>& deaths) {
+    SimDisk disk;
+    return play_training(stage, kSweepSeed, 3, stage.initial_state(), disk, Fate::kNothing, deaths);
+  };
+  const std::uint64_t middle = play({}).arrivals / 2;
+  for (std::uint64_t after = middle; after < middle + 240; after += stride(7)) {
+    const ProcessId one = 1 + after % 3, other = 1 + (after + 1) % 3;
+    const TrainingEnd end =
+        play({{after, one, after % 2 == 0}, {after + after % 50, other, after % 4 < 2}});
+    ASSERT_EQ(fault_of(stage, end), "") << "after " << after;
+    ASSERT_GE(end.changes, 1U) << "after " << after;
+  }
 }
 
 TEST(SimulatedTraining, MembersMayDieOneAfterTheOtherAllThroughTheRun) {

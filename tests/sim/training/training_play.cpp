@@ -355,11 +355,12 @@ Result<void> SimDisk::link(const std::string& path, const std::string& target) {
   return files_.link(path, target);
 }
 
-TrainingStage::TrainingStage(const std::string& sections, RingOrder ring_order)
+TrainingStage::TrainingStage(const std::string& sections, RingOrder ring_order,
+                             const std::vector<std::string>& settings)
     : ring_order_(ring_order) {
   actors::write_toy_data(folder_ / "toy.h5");
   auto loaded = config::parse_topology("model: {zoo: toy}\ndata: {train: toy.h5}\n" + sections,
-                                       "toy.yaml", folder_.path());
+                                       "toy.yaml", folder_.path(), settings);
   CHECK(loaded.ok(), loaded.ok() ? "" : loaded.error().message);
   topology_ = std::move(loaded->topology);
 }

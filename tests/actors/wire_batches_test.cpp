@@ -6,7 +6,6 @@
 #include <limits>
 #include <memory>
 #include <numeric>
-#include <utility>
 #include <vector>
 
 #include "runtime/transport/packets.h"
@@ -17,20 +16,6 @@ namespace troupe::actors {
 namespace {
 
 using runtime::Buffer;
-
-TEST(WireMessages, RandomFeedsComeBack) {
-  Draw draw(21);
-  for (int round = 0; round < 200; ++round) {
-    const Feed feed = drawn<Feed>(draw);
-    const Feed back = round_trip(feed);
-    EXPECT_EQ(back.replica, feed.replica);
-    EXPECT_EQ(back.number, feed.number);
-    EXPECT_EQ(back.view->id, feed.view->id);
-    EXPECT_EQ(back.view->owners, feed.view->owners);
-    EXPECT_EQ(back.missing, feed.missing);
-    EXPECT_EQ(back.iteration, feed.iteration);
-  }
-}
 
 // Of a lone member that has taken over all there is of two iterations.
 TEST(WireMessages, LargestFeedFitsAHeader) {
@@ -82,17 +67,6 @@ TEST(WireMessages, FeedThatSaysItHasMoreIterationsThanAreUnderWayIsRefused) {
 Parts batch(std::size_t images, std::size_t conditions, std::size_t ids) {
   return parts_of(BatchMessage{3, 4, 2, 5, 6},
                   {Buffer::zeroed(images), Buffer::zeroed(conditions), Buffer::zeroed(ids)});
-}
-
-TEST(WireMessages, BatchesAndTheirEndComeBack) {
-  const auto back = round_trip(BatchMessage{3, 4, 2, 5, 6},
-                               {Buffer::zeroed(40), Buffer::zeroed(24), Buffer::zeroed(16)});
-  EXPECT_EQ(back.iteration, 3U);
-  EXPECT_EQ(back.micro_batch, 4U);
-  EXPECT_EQ(back.events, 2U);
-  EXPECT_EQ(back.feed, 5U);
-  EXPECT_EQ(back.replica, 6U);
-  EXPECT_EQ(round_trip(EndOfData{7}).iterations, 7U);
 }
 
 // Of what model an image is, only the replica knows.

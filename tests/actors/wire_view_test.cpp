@@ -15,47 +15,6 @@
 namespace troupe::actors {
 namespace {
 
-TEST(WireMessages, RandomViewsComeBack) {
-  Draw draw(11);
-  for (int round = 0; round < 200; ++round) {
-    const ViewMessage message = drawn<ViewMessage>(draw);
-    const pipeline::View& view = *message.view;
-    const ViewMessage back = round_trip(message);
-    EXPECT_EQ(back.view->id, view.id);
-    EXPECT_EQ(back.view->first_step, view.first_step);
-    EXPECT_EQ(back.view->ring, view.ring);
-    EXPECT_EQ(back.view->reached, view.reached);
-    EXPECT_EQ(back.view->owners, view.owners);
-  }
-}
-
-TEST(WireMessages, HaltsAndTheirAnswersComeBack) {
-  EXPECT_EQ(round_trip(Halt{{1, 2}}).change, (pipeline::ViewId{1, 2}));
-  const Halted halted = round_trip(Halted{{3, 4}, 5});
-  EXPECT_EQ(halted.change, (pipeline::ViewId{3, 4}));
-  EXPECT_EQ(halted.next_step, 5U);
-  EXPECT_EQ(halted.kept_bytes, 0U);
-  EXPECT_EQ(halted.view, nullptr);
-  Draw draw(12);
-  const ViewPointer view = drawn<ViewMessage>(draw).view;
-  const Halted inside = round_trip(Halted{{3, 4}, 5, 6, view});
-  ASSERT_NE(inside.view, nullptr);
-  EXPECT_EQ(inside.view->id, view->id);
-  EXPECT_EQ(inside.view->owners, view->owners);
-  EXPECT_EQ(inside.next_step, 5U);
-  EXPECT_EQ(inside.kept_bytes, 6U);
-}
-
-TEST(WireMessages, WhatMembersTellOfEachOtherComesBack) {
-  const runtime::Error error{runtime::ErrorKind::kLostPeers, "it is silent"};
-  const NeighbourLost lost = round_trip(NeighbourLost{"member.3", error});
-  EXPECT_EQ(lost.node, "member.3");
-  EXPECT_EQ(lost.error.kind, error.kind);
-  EXPECT_EQ(lost.error.message, error.message);
-  round_trip(Leaving{});
-  EXPECT_EQ(round_trip(Expelled{error}).error.message, error.message);
-}
-
 // The problem of a View of members 4, 2 and 6, from step 10 on, that is changed so.
 std::string problem_of_view(const std::function<void(pipeline::View&)>& change) {
   pipeline::View view;

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -41,13 +40,6 @@ TEST_F(KeyFolderTest, WhatIsMadeIsReadAgainAndAdmitsItself) {
   EXPECT_EQ(read->allowed[0].name, "box");
   EXPECT_EQ(mode_of(folder_), 0700);
   EXPECT_EQ(mode_of(secret_key_file(folder_)), 0600);
-}
-
-TEST_F(KeyFolderTest, KeysDiffer) {
-  const auto one = make_key_folder(folder_, "box", disk_);
-  const auto other = make_key_folder(temporary_ / "other", "box", disk_);
-  ASSERT_TRUE(one.ok() && other.ok());
-  EXPECT_NE(one->own.secret_key, other->own.secret_key);
 }
 
 TEST_F(KeyFolderTest, NothingIsOverwritten) {

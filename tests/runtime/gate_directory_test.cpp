@@ -16,8 +16,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using sim::ProcessSetup;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
@@ -336,15 +334,6 @@ TEST_F(GateDirectory, ANeighbourThatDoesNotAnswerIsLostWithItsCause) {
   stop_all_at(20s);
   ASSERT_TRUE(world_->run(60s));
   EXPECT_THAT(error_of(2), HasSubstr("root.c: b does not answer at sim://1 (tried for 5 s)"));
-}
-
-TEST_F(GateDirectory, ANeighbourThatDiesIsLostByItsNeighbour) {
-  scripts_["receiver.b"] = scripts_["receiver.c"] = {};
-  for (const char* node : {"a", "b", "c"}) add(node);
-  world_->at(1s, [&] { world_->kill(2); });
-  stop_all_at(20s);
-  ASSERT_TRUE(world_->run(60s));
-  EXPECT_THAT(told("b"), AllOf(HasSubstr("joined c"), HasSubstr("lost c: c is lost: ")));
 }
 
 // Nobody else would ever tell c.

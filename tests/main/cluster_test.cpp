@@ -8,7 +8,6 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -65,18 +64,6 @@ TEST_F(Cluster, TopologyThatCanBeReadOnceIsEnough) {
     return std::string{std::istreambuf_iterator<char>(file), {}};
   };
   EXPECT_THAT(topology("piped"), HasSubstr("zoo: toy  # /dev/stdin:"));
-}
-
-// With one micro-batch of every iteration computed twice, by a member that has none of its own,
-// too.
-TEST_F(Cluster, MicroBatchesThatAreComputedTwiceChangeNoBit) {
-  const std::string hash = hash_of("alone");
-  const Words every{"--set", "cluster.failure.check_every=4"};
-  for (const char* assign : {"[1, 0]", "[0, 1]", "[1, 1]"}) {
-    Words words =
-        Words{"--workers", "2", "--set", fmt::format("cluster.assign={}", assign)} + every;
-    EXPECT_EQ(hash_of(assign, words), hash) << assign;
-  }
 }
 
 TEST_F(Cluster, LossyReductionsRepeatThemselvesAndNotTheExactOne) {

@@ -57,22 +57,6 @@ TEST(SimulatedTraining, MemberThatComputesOtherwiseIsFoundAndNamed) {
   }
 }
 
-TEST(SimulatedTraining, MembersThatAreKilledCostNoBitAsLongAsOneIsLeft) {
-  const std::string expected = stage().undisturbed().text();
-  std::size_t killed = 0;
-  for (std::uint64_t seed = 0; seed < 300; seed += stride(11)) {
-    SimDisk disk;
-    const std::uint32_t members = 2 + static_cast<std::uint32_t>(seed % 3);
-    const Fate fate = seed % 2 == 0 ? Fate::kMemberKilled : Fate::kAllButOneKilled;
-    const TrainingEnd end =
-        play_training(stage(), seed, members, stage().initial_state(), disk, fate);
-    ASSERT_EQ(fault_of(stage(), end), "") << "seed " << seed;
-    ASSERT_EQ(hash_of(stage().newest_state(disk)), expected) << "seed " << seed;
-    killed += end.killed;
-  }
-  EXPECT_GT(killed, 150 / stride(11));
-}
-
 // Longer than it takes to go on without one that was told of, and shorter than dead_after.
 constexpr auto kLong = std::chrono::milliseconds(500);
 // The seed of a run of three members in which nothing else happens.
@@ -171,44 +155,6 @@ TEST(SimulatedTraining, MembersMayDieOneAfterTheOtherAllThroughTheRun) {
     changes += end.changes;
   }
   EXPECT_GT(changes, 100 / stride(3));
-}
-
-std::vector<TimePoint> random_joins(Dice& dice, std::uint64_t count) {
-  std::vector<TimePoint> joins(count);
-  for (TimePoint& join : joins) join = dice.between(Duration{0}, std::chrono::milliseconds(900));
-  return joins;
-}
-
-// Deaths of half of the processes; the head and the first member are spared.
-std::vector<Death> random_deaths(Dice& dice, std::size_t processes) {
-  std::vector<Death> deaths;
-  for (ProcessId victim = 2; victim <= processes; ++victim) {
-    if (dice.below(2) == 0) continue;
-    deaths.push_back({200 + dice.below(1500), victim, dice.below(2) == 0});
-  }
-  return deaths;
-}
-
-// Deaths of members and of some that join, at random moments; the first member is spared.
-TEST(SimulatedTraining, MembersJoinAndDieInAnyOrderAndCostNoBit) {
-  std::size_t joined = 0, killed = 0;
-  for (std::uint64_t seed = 0; seed < 400; seed += stride(9)) {
-    Dice dice(seed);
-    const auto members = static_cast<std::uint32_t>(1 + dice.below(3));
-    const std::vector<TimePoint> joins = random_joins(dice, 1 + dice.below(3));
-    std::vector<Death> deaths = random_deaths(dice, members + joins.size());
-    SimDisk disk;
-    const Fate fate = seed % 2 == 0 ? Fate::kNothing : Fate::kShortTroubles;
-    const TrainingEnd end =
-        play_training(stage(), seed, members, stage().initial_state(), disk, fate, deaths, joins);
-    ASSERT_TRUE(end.over) << "seed " << seed;
-    if (end.head_error && end.state == nullptr) continue;  // one had not come when it died
-    ASSERT_EQ(fault_of(stage(), end), "") << "seed " << seed;
-    joined += end.joined;
-    killed += end.killed;
-  }
-  EXPECT_GT(joined, 100 / stride(9));
-  EXPECT_GT(killed, 150 / stride(9));
 }
 
 // While it comes, is sent the state, is taught, is let in, and computes its first.
@@ -329,39 +275,6 @@ TEST(SimulatedTraining, HeadAndAMemberMayDieTogetherAndOneBehindTheOther) {
     }
   }
   EXPECT_GT(heads, 200 / stride(11));
-}
-
-// Deaths of heads, members and newcomers in any order; the first member is spared.
-TEST(SimulatedTraining, HeadsAndMembersComeAndDieInAnyOrderAndCostNoBit) {
-  std::size_t joined = 0, heads = 0, never_began = 0;
-  for (std::uint64_t seed = 0; seed < 300; seed += stride(7)) {
-    Dice dice(seed);
-    const auto members = static_cast<std::uint32_t>(1 + dice.below(3));
-    const std::vector<TimePoint> joins = random_joins(dice, dice.below(4));
-    std::vector<Death> deaths = random_deaths(dice, members + joins.size());
-    for (std::uint64_t head = 1 + dice.below(4); head > 0; --head) {
-      const Duration returns = dice.between(std::chrono::milliseconds(1), kLate);
-      deaths.push_back({100 + dice.below(1800), 0, false, 0, 0, Duration{0}, returns});
-    }
-    SimDisk disk;
-    const Fate fate = seed % 2 == 0 ? Fate::kNothing : Fate::kShortTroubles;
-    const TrainingEnd end =
-        play_training(stage(), seed, members, stage().initial_state(), disk, fate, deaths, joins);
-    ASSERT_TRUE(end.over) << "seed " << seed;
-    if (end.head_error && end.state == nullptr) {  // one had not come when it died
-      ASSERT_THAT(end.head_error->message,
-                  testing::AnyOf(HasSubstr("was killed"), HasSubstr("no member that trains")))
-          << "seed " << seed;
-      ++never_began;
-      continue;
-    }
-    ASSERT_EQ(fault_of(stage(), end), "") << "seed " << seed;
-    joined += end.joined;
-    heads += end.heads;
-  }
-  EXPECT_LT(never_began, 30 / stride(7));
-  EXPECT_GT(joined, 45 / stride(7));
-  EXPECT_GT(heads, 500 / stride(7));
 }
 
 TEST(SimulatedTraining, HeadThatIsKilledEndsTheMembersAndWhatIsOnTheDiskGoesOn) {

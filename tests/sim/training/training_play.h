@@ -91,8 +91,6 @@ std::string hash_of(const actors::StatePointer& state);
 enum class Fate : std::uint8_t {
   kNothing,
   kShortTroubles,  // broken connections, short cuts and stops: nobody is given up
-  kMemberKilled,
-  kAllButOneKilled,
   kHeadKilled,
   kLongTroubles,                 // the same, and such as members and heads are given up for
   kSpeedsChange,                 // the head hears of other speeds again and again

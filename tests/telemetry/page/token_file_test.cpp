@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "tests/telemetry/scratch_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -19,8 +19,8 @@ class TokenFile : public testing::Test {
     std::ofstream(path_, std::ios::binary) << text;
     return read_token_file(path_, "--token");
   }
-  ScratchFolder folder_;
-  const std::string path_ = folder_.path() / "token";
+  TemporaryFolder folder_;
+  const std::string path_ = folder_ / "token";
 };
 
 TEST_F(TokenFile, HoldsOneWordWithWhiteSpaceAroundIt) {

@@ -3,38 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 
-#include <sys/resource.h>
-
-#include "tests/telemetry/scratch_folder.h"
+#include "tests/support/process_limits.h"
+#include "tests/support/temporary_folder.h"
 
 namespace troupe::telemetry {
 namespace {
 
 using testing::HasSubstr;
-
-// No file of this process grows beyond so many bytes, as on a disk that is full.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes) {
-    signal_ = std::signal(SIGXFSZ, SIG_IGN);
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit limit = before_;
-    limit.rlim_cur = bytes;
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FullDisk() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, signal_);
-  }
-
- private:
-  rlimit before_ = {};
-  void (*signal_)(int) = SIG_DFL;
-};
 
 TEST(AppendFile, DeviceThatIsAlwaysFullIsReportedOnce) {
   auto file = AppendFile::open({.path = "/dev/full", .fresh = false});
@@ -52,8 +30,8 @@ TEST(AppendFile, DeviceThatIsAlwaysFullIsReportedOnce) {
 }
 
 TEST(AppendFile, DiskThatIsFullForAWhileGetsEveryByteInTheEnd) {
-  ScratchFolder folder;
-  const std::string path = folder.path() / "file";
+  TemporaryFolder folder;
+  const std::string path = folder / "file";
   auto file = AppendFile::open({.path = path});
   ASSERT_TRUE(file.ok());
   std::string all;
@@ -64,36 +42,36 @@ TEST(AppendFile, DiskThatIsFullForAWhileGetsEveryByteInTheEnd) {
   std::vector<bool> flushed;
   std::string text_when_full;
   {
-    const FullDisk full(10);  // stops in the middle of the second record
+    const FileSizeLimit full(10);  // stops in the middle of the second record
     for (const char* record : {"first..", "second..", "third.."}) {
       add(record);
       flushed.push_back(file->flush().ok());
     }
-    text_when_full = read_file(path);
+    text_when_full = read_text(path);
   }
   EXPECT_THAT(flushed, testing::ElementsAre(true, false, true));
   EXPECT_EQ(text_when_full, all.substr(0, 10));
   add("fourth..");
   EXPECT_TRUE(file->flush().ok());
-  EXPECT_EQ(read_file(path), all);
+  EXPECT_EQ(read_text(path), all);
   // It is told again when it happens again.
   {
-    const FullDisk full(all.size());
+    const FileSizeLimit full(all.size());
     add("fifth..");
     flushed.push_back(file->flush().ok());
   }
   EXPECT_FALSE(flushed.back());
   EXPECT_TRUE(file->flush().ok());
-  EXPECT_EQ(read_file(path), all);
+  EXPECT_EQ(read_text(path), all);
 }
 
 TEST(AppendFile, WhatFindsNoRoomInMemoryIsLeftOutWhole) {
-  ScratchFolder folder;
-  const std::string path = folder.path() / "file";
+  TemporaryFolder folder;
+  const std::string path = folder / "file";
   auto file = AppendFile::open({.path = path, .limit = 20});
   ASSERT_TRUE(file.ok());
   {
-    const FullDisk full(0);
+    const FileSizeLimit full(0);
     for (int i = 0; i < 6; ++i) {
       file->add("8 bytes.");
       (void)file->flush();
@@ -101,15 +79,15 @@ TEST(AppendFile, WhatFindsNoRoomInMemoryIsLeftOutWhole) {
   }
   EXPECT_EQ(file->dropped(), 4u);
   EXPECT_TRUE(file->flush().ok());
-  EXPECT_EQ(read_file(path), "8 bytes.8 bytes.");
+  EXPECT_EQ(read_text(path), "8 bytes.8 bytes.");
   file->add("again");
   EXPECT_TRUE(file->flush().ok());
-  EXPECT_EQ(read_file(path), "8 bytes.8 bytes.again");
+  EXPECT_EQ(read_text(path), "8 bytes.8 bytes.again");
 }
 
 TEST(AppendFile, MuchIsWrittenWithoutBeingToldTo) {
-  ScratchFolder folder;
-  const std::string path = folder.path() / "file";
+  TemporaryFolder folder;
+  const std::string path = folder / "file";
   auto file = AppendFile::open({.path = path});
   ASSERT_TRUE(file.ok());
   file->add(std::string(1 << 20, 'x'));
@@ -117,20 +95,20 @@ TEST(AppendFile, MuchIsWrittenWithoutBeingToldTo) {
 }
 
 TEST(AppendFile, LastBytesAreWrittenWhenItIsDone) {
-  ScratchFolder folder;
-  const std::string path = folder.path() / "file";
+  TemporaryFolder folder;
+  const std::string path = folder / "file";
   {
     auto file = AppendFile::open({.path = path});
     ASSERT_TRUE(file.ok());
     file->add("last");
     const AppendFile moved = std::move(file).value();
   }
-  EXPECT_EQ(read_file(path), "last");
+  EXPECT_EQ(read_text(path), "last");
 }
 
 TEST(AppendFile, FileThatIsThereAlreadyIsRefusedUnlessWanted) {
-  ScratchFolder folder;
-  const std::string path = folder.path() / "file";
+  TemporaryFolder folder;
+  const std::string path = folder / "file";
   std::ofstream(path) << "before ";
   const auto refused = AppendFile::open({.path = path});
   ASSERT_FALSE(refused.ok());
@@ -140,15 +118,15 @@ TEST(AppendFile, FileThatIsThereAlreadyIsRefusedUnlessWanted) {
     ASSERT_TRUE(file.ok());
     file->add("after");
   }
-  EXPECT_EQ(read_file(path), "before after");
+  EXPECT_EQ(read_text(path), "before after");
 }
 
 TEST(AppendFile, FileThatWasRemovedIsNoticed) {
-  ScratchFolder folder;
-  auto file = AppendFile::open({.path = folder.path() / "file"});
+  TemporaryFolder folder;
+  auto file = AppendFile::open({.path = folder / "file"});
   ASSERT_TRUE(file.ok());
   EXPECT_FALSE(file->vanished());
-  std::filesystem::remove(folder.path() / "file");
+  std::filesystem::remove(folder / "file");
   EXPECT_TRUE(file->vanished());
 }
 

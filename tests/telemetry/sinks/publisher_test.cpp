@@ -13,7 +13,7 @@
 #include <zmq.h>
 
 #include "tests/support/process_limits.h"
-#include "tests/telemetry/scratch_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -95,10 +95,10 @@ std::string refusal(const std::string& address) {
 }
 
 TEST(Publisher, SubscribersGetTwoFramesOfTheKindsTheyWant) {
-  ScratchFolder folder;
+  TemporaryFolder folder;
   for (const std::string& address :
        {std::string("tcp://127.0.0.1:*"), std::string("tcp://localhost:0"),
-        "ipc://" + (folder.path() / "stream").string()}) {
+        "ipc://" + folder / "stream"}) {
     const auto publisher = publish_at(address);
     ASSERT_NE(publisher, nullptr);
     EXPECT_THAT(publisher->address(), AnyOf(StartsWith("tcp://127.0.0.1:"), address));
@@ -163,10 +163,10 @@ TEST(Publisher, AddressOfAnyLengthIsNoDanger) {
 }
 
 TEST(Publisher, PlaceThatIsTakenIsRefused) {
-  ScratchFolder folder;
+  TemporaryFolder folder;
   const auto tcp = publish_at("tcp://127.0.0.1:*");
   EXPECT_THAT(refusal(tcp->address()), HasSubstr("choose another port"));
-  const std::string path = folder.path() / "stream";
+  const std::string path = folder / "stream";
   {
     const auto ipc = publish_at("ipc://" + path);
     EXPECT_THAT(refusal("ipc://" + path), HasSubstr("another process listens there"));
@@ -179,8 +179,8 @@ TEST(Publisher, PlaceThatIsTakenIsRefused) {
 }
 
 TEST(Publisher, PathIsOpenToItsOwnerAlone) {
-  ScratchFolder folder;
-  const std::string path = folder.path() / "stream";
+  TemporaryFolder folder;
+  const std::string path = folder / "stream";
   const mode_t before = ::umask(0);
   const auto publisher = publish_at("ipc://" + path);
   ::umask(before);
@@ -190,11 +190,11 @@ TEST(Publisher, PathIsOpenToItsOwnerAlone) {
 }
 
 TEST(Publisher, FileThatHasTheNameStaysWhatItWas) {
-  ScratchFolder folder;
-  const std::string path = folder.path() / "results";
+  TemporaryFolder folder;
+  const std::string path = folder / "results";
   std::ofstream(path) << "a year's work";
   EXPECT_THAT(refusal("ipc://" + path), HasSubstr("a file of that name exists"));
-  EXPECT_EQ(read_file(path), "a year's work");
+  EXPECT_EQ(read_text(path), "a year's work");
   EXPECT_THAT(refusal("ipc:///nowhere/at/all"), HasSubstr("No such file or directory"));
   EXPECT_THAT(refusal("ipc:///" + std::string(200, 'x')), HasSubstr("the system allows 107"));
 }

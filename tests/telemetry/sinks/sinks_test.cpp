@@ -9,7 +9,7 @@
 
 #include "telemetry/sinks/protobuf.h"
 #include "telemetry/sinks/tensorboard_event.h"
-#include "tests/telemetry/scratch_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -20,13 +20,13 @@ using testing::IsEmpty;
 
 // Sinks of a folder, and what they warned of.
 struct WatchedRun {
-  ScratchFolder folder;
+  TemporaryFolder folder;
   std::shared_ptr<History> history = std::make_shared<History>();
   std::vector<std::string> warnings;
 
   SinkOptions options() {
     SinkOptions options;
-    options.metrics_path = folder.path() / "metrics.jsonl";
+    options.metrics_path = folder / "metrics.jsonl";
     options.history = history;
     options.tensorboard_folder = folder.path();
     options.time = 1760000000.0;
@@ -37,7 +37,7 @@ struct WatchedRun {
     std::string all;
     for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
       const std::string name = entry.path().filename();
-      if (name.starts_with("events.out.tfevents.")) all += read_file(entry.path());
+      if (name.starts_with("events.out.tfevents.")) all += read_text(entry.path());
     }
     return all;
   }
@@ -118,7 +118,7 @@ TEST(Sinks, SessionThatDoesNothingLeavesNothingButIsKnown) {
     sinks.begin(first);
     sinks.take(step_record(8, 0.5));
   }
-  EXPECT_EQ(read_file(run.folder.path() / "metrics.jsonl"),
+  EXPECT_EQ(read_text(run.folder / "metrics.jsonl"),
             line_of(first) + "\n" + line_of(step_record(8, 0.5)) + "\n");
   EXPECT_NE(run.events(), "");
 }

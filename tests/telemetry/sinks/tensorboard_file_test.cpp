@@ -11,7 +11,7 @@
 
 #include "telemetry/sinks/crc32c.h"
 #include "telemetry/sinks/tensorboard_event.h"
-#include "tests/telemetry/scratch_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -38,15 +38,7 @@ std::vector<std::string> events(const std::string& file) {
   return found;
 }
 
-std::vector<std::string> names(const std::filesystem::path& folder) {
-  std::vector<std::string> found;
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
-    found.push_back(entry.path().filename());
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
-TensorboardOptions options(const ScratchFolder& folder) {
+TensorboardOptions options(const TemporaryFolder& folder) {
   return {.folder = folder.path(), .time = 1760000000.5, .host = "a/b", .pid = 7};
 }
 
@@ -97,20 +89,20 @@ TEST(TensorboardEvent, RecordIsLengthChecksumBytesChecksum) {
 }
 
 TEST(TensorboardFile, EverySessionHasAFileOfItsOwnInTheOrderOfNames) {
-  ScratchFolder folder;
+  TemporaryFolder folder;
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(TensorboardFile::open(options(folder)).ok());
   TensorboardOptions later = options(folder);
   later.time += 10;
   ASSERT_TRUE(TensorboardFile::open(later).ok());
   const std::string first = "events.out.tfevents.1760000000.a_b.7";
-  EXPECT_THAT(names(folder.path()), ElementsAre(first, first + ".01", first + ".02",
-                                                "events.out.tfevents.1760000010.a_b.7"));
-  for (const auto& name : names(folder.path()))
-    EXPECT_THAT(events(read_file(folder.path() / name)), ElementsAre(HasSubstr("brain.Event:2")));
+  EXPECT_THAT(folder.names(), ElementsAre(first, first + ".01", first + ".02",
+                                          "events.out.tfevents.1760000010.a_b.7"));
+  for (const auto& name : folder.names())
+    EXPECT_THAT(events(read_text(folder / name)), ElementsAre(HasSubstr("brain.Event:2")));
 }
 
 TEST(TensorboardFile, HostAndProcessAreFoundOut) {
-  ScratchFolder folder;
+  TemporaryFolder folder;
   const auto file = TensorboardFile::open(unnamed(folder.path()));
   ASSERT_TRUE(file.ok());
   EXPECT_THAT(file->path(), testing::EndsWith(fmt::format(".{}", ::getpid())));
@@ -125,7 +117,7 @@ TEST(TensorboardFile, FolderThatIsNotThereIsAnErrorThatNamesIt) {
 }
 
 TEST(TensorboardFile, LinesBecomeScalarsTextsAndTheStartOfASession) {
-  ScratchFolder folder;
+  TemporaryFolder folder;
   auto file = TensorboardFile::open(options(folder));
   ASSERT_TRUE(file.ok());
   file->take(read(R"({"kind":"run","time":1760000001,"step":40,"name":"toy","model":"gan3d_12"})"));
@@ -133,7 +125,7 @@ TEST(TensorboardFile, LinesBecomeScalarsTextsAndTheStartOfASession) {
                   R"("values":{"x/a":[1,1,1,1,1],"x/b":[1,2,2,2,2]}})"));
   file->take(read(R"({"kind":"showers","time":1760000003,"step":41,"file":"x"})"));
   ASSERT_TRUE(file->flush().ok());
-  const auto found = events(read_file(file->path()));
+  const auto found = events(read_text(file->path()));
   ASSERT_EQ(found.size(), 5u);
   EXPECT_EQ(found[1], session_event(1760000001, 41));
   EXPECT_THAT(found[2], HasSubstr("| model | gan3d_12 |"));
@@ -143,18 +135,18 @@ TEST(TensorboardFile, LinesBecomeScalarsTextsAndTheStartOfASession) {
 }
 
 TEST(TensorboardFile, LineWithoutATimeHasThatOfTheOneBefore) {
-  ScratchFolder folder;
+  TemporaryFolder folder;
   auto file = TensorboardFile::open(options(folder));
   ASSERT_TRUE(file.ok());
   file->scalar("a", 1, 1760000005, 1);
   file->scalar("a", 2, 0, 2);
   ASSERT_TRUE(file->flush().ok());
-  EXPECT_EQ(events(read_file(file->path())).back(),
+  EXPECT_EQ(events(read_text(file->path())).back(),
             summary_event(1760000005, 2, std::vector{scalar_value("a", 2)}));
 }
 
 TEST(TensorboardFile, FileThatWasRemovedIsBegunAgainAndTold) {
-  ScratchFolder folder;
+  TemporaryFolder folder;
   auto file = TensorboardFile::open(options(folder));
   ASSERT_TRUE(file.ok());
   const std::string removed = file->path();
@@ -167,11 +159,11 @@ TEST(TensorboardFile, FileThatWasRemovedIsBegunAgainAndTold) {
   EXPECT_NE(file->path(), removed);
   file->scalar("a", 2, 1760000006, 2);
   EXPECT_TRUE(file->flush().ok());
-  EXPECT_EQ(events(read_file(file->path())).size(), 2u);
+  EXPECT_EQ(events(read_text(file->path())).size(), 2u);
 }
 
 TEST(TensorboardFile, FolderThatWasRemovedIsToldOnceAndUsedWhenItIsThereAgain) {
-  ScratchFolder folder;
+  TemporaryFolder folder;
   auto file = TensorboardFile::open(options(folder));
   ASSERT_TRUE(file.ok());
   std::filesystem::remove_all(folder.path());
@@ -184,22 +176,22 @@ TEST(TensorboardFile, FolderThatWasRemovedIsToldOnceAndUsedWhenItIsThereAgain) {
   EXPECT_FALSE(file->flush().ok()) << "that it goes on is told";
   file->scalar("a", 2, 1760000006, 2);
   EXPECT_TRUE(file->flush().ok());
-  EXPECT_EQ(events(read_file(file->path())).size(), 2u);
+  EXPECT_EQ(events(read_text(file->path())).size(), 2u);
 }
 
 TEST(TensorboardFile, PictureThatIsNoneLeavesTheFileAsItIs) {
-  ScratchFolder folder;
+  TemporaryFolder folder;
   auto file = TensorboardFile::open(options(folder));
   ASSERT_TRUE(file.ok());
   EXPECT_FALSE(file->image("a", 1, 0, Image{3, 3, 1, {}}).ok());
   EXPECT_TRUE(file->image("a", 1, 0, Image{1, 1, 1, {1}}).ok());
   ASSERT_TRUE(file->flush().ok());
-  EXPECT_EQ(events(read_file(file->path())).size(), 2u);
+  EXPECT_EQ(events(read_text(file->path())).size(), 2u);
 }
 
 // Told, not judged: what 10^5 numbers cost whoever writes them.
 TEST(TensorboardFile, CostOfAHundredThousandNumbers) {
-  ScratchFolder folder;
+  TemporaryFolder folder;
   auto file = TensorboardFile::open(options(folder));
   ASSERT_TRUE(file.ok());
   const auto begin = std::chrono::steady_clock::now();

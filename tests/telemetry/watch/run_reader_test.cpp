@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <thread>
@@ -16,7 +17,7 @@
 #include "telemetry/history_news.h"
 #include "telemetry/watch/file_tail.h"
 #include "telemetry/watch/run_files.h"
-#include "tests/telemetry/scratch_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -28,7 +29,7 @@ using testing::HasSubstr;
 class RunFiles {
  public:
   std::string path() const { return folder_.path(); }
-  std::string operator/(const std::string& name) const { return folder_.path() / name; }
+  std::string operator/(const std::string& name) const { return folder_ / name; }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(*this / name, std::ios::binary) << text;
   }
@@ -42,7 +43,7 @@ class RunFiles {
   }
 
  private:
-  ScratchFolder folder_;
+  TemporaryFolder folder_;
 };
 
 std::string run_line(std::uint64_t step = 0) {

@@ -42,28 +42,6 @@ TEST(WireMessages, FeedOfMoreIterationsThanAreUnderWayIsNotPacked) {
   EXPECT_DEATH(parts_of(feed), "missing");
 }
 
-TEST(WireMessages, FeedThatSaysItHasMoreIterationsThanAreUnderWayIsRefused) {
-  Draw draw(22);
-  const Feed feed = drawn<Feed>(draw);
-  const auto problem_with = [&](std::size_t missing) {
-    runtime::WireWriter out;
-    out.list(5);
-    out.number(feed.replica);
-    out.number(feed.number);
-    write_fields(out, *feed.view);
-    out.list(missing);
-    for (std::size_t i = 0; i < missing; ++i) write_fields(out, Feed::Missing{i, {2}});
-    out.number(feed.iteration);
-    const Buffer header = out.take_header();
-    runtime::WireReader in(header.bytes(), {});
-    Feed back;
-    runtime::read_fields(in, back);
-    return in.problem();
-  };
-  EXPECT_EQ(problem_with(4), "");
-  EXPECT_NE(problem_with(5), "");
-}
-
 Parts batch(std::size_t images, std::size_t conditions, std::size_t ids) {
   return parts_of(BatchMessage{3, 4, 2, 5, 6},
                   {Buffer::zeroed(images), Buffer::zeroed(conditions), Buffer::zeroed(ids)});

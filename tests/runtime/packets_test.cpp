@@ -111,25 +111,6 @@ TEST(Packets, WhoAsksThatANodeLeaveIsReadAsItWasWritten) {
   EXPECT_FALSE(unpack(pack(Drained{std::string(257, 'n')}), WireTypes()).ok());
 }
 
-TEST(Packets, AListThatIsTooLongIsReadNoFurther) {
-  const auto read_directory = [](std::size_t entries) {
-    WireWriter out;
-    out.list(3);
-    out.number(12);
-    out.number(7);
-    out.list(entries);
-    for (std::size_t i = 0; i < entries; ++i) {
-      out.list(5);
-      for (int texts = 0; texts < 3; ++texts) out.text("a");
-      out.number(i);
-      out.flag(false);
-    }
-    return unpack({out.take_header(), {}}, WireTypes()).ok();
-  };
-  EXPECT_TRUE(read_directory(Directory::kMostEntries));
-  EXPECT_FALSE(read_directory(Directory::kMostEntries + 1));
-}
-
 TEST(Packets, AHeaderThatSaysItIsEmptyIsNoPacket) {
   // An edition that was heard; then the same behind an empty list.
   const std::array<std::byte, 3> list_of_two{std::byte{0x92}, std::byte{0x0d}, std::byte{0x03}};

@@ -1,4 +1,4 @@
-#include "bench/allreduce_bounds.h"
+#include "bench/allreduce_case.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <cstring>
 #include <vector>
-
-#include "bench/forked.h"
 
 namespace troupe::bench {
 namespace {

@@ -6,10 +6,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
-#include "bench/core_seconds.h"
+#include "bench/measure.h"
 
 namespace troupe::bench {
 
@@ -67,6 +68,14 @@ enum class AllreduceMedium : std::uint8_t { kSharedMemory, kTcp };
 AllreduceRun allreduce_on_troupe(const AllreduceLoad& load, AllreduceFormat format,
                                  AllreduceMedium medium);
 
+// What no all-reduce of a host can be faster than, or hardly. One thread copies the buffer.
+AllreduceRun run_memcpy(const AllreduceLoad& load);
+// ZeroMQ's sockets over tcp, used directly, without adding anything: 2 (N - 1) / N of the bytes,
+// which is what crosses an edge of a ring, in messages of 1 MiB or less. From one process to one
+// other; and from every process to its neighbour, at the same time, as in a ring.
+AllreduceRun run_zmq_pair(const AllreduceLoad& load);
+AllreduceRun run_zmq_ring(const AllreduceLoad& load);
+
 // In place, over tcp. Only linked where Gloo was found.
 inline constexpr const char* kGlooAlgorithms[] = {"ring", "bcube", "ring chunked",
                                                   "halving doubling"};
@@ -77,5 +86,10 @@ AllreduceRun allreduce_on_mpi(const AllreduceLoad& load, AllreduceMedium medium)
 // The first argument of this program as mpirun starts it, and what it does then.
 inline constexpr const char* kMpiRank = "--mpi-rank";
 int run_mpi_rank(const AllreduceLoad& load);
+
+// Forks `processes` children, each of which does `work` with its rank and exits. The run of the
+// slowest, or the first complaint; a child that ends otherwise, or takes over two minutes, is one.
+// To be called while this process has one thread.
+AllreduceRun run_forked(int processes, const std::function<AllreduceRun(int rank)>& work);
 
 }  // namespace troupe::bench

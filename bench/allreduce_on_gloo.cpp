@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "bench/allreduce_case.h"
-#include "bench/forked.h"
 #include "runtime/base/error.h"
 #include "tests/support/temporary_folder.h"
 

@@ -10,7 +10,6 @@
 #include "actors/message_fields.h"
 #include "actors/reducer.h"
 #include "bench/allreduce_case.h"
-#include "bench/forked.h"
 #include "config/plan_links.h"
 #include "config/topology.h"
 #include "runtime/base/clock.h"

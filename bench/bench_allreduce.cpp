@@ -13,9 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/allreduce_bounds.h"
 #include "bench/allreduce_case.h"
-#include "bench/spread.h"
+#include "bench/measure.h"
 
 namespace troupe::bench {
 

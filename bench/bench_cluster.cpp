@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/measure.h"
 #include "bench/slow_consumer.h"
-#include "bench/spread.h"
 #include "tests/support/process.h"
 #include "tests/support/temporary_folder.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bench/gate_actors.h"
-#include "bench/spread.h"
+#include "bench/measure.h"
 #include "runtime/base/clock.h"
 #include "runtime/transport/zmq_wire.h"
 #include "tests/support/process.h"

@@ -21,7 +21,7 @@
 
 #include "bench/convolution_layers.h"
 #include "bench/fma_peak.h"
-#include "bench/thread_seconds.h"
+#include "bench/measure.h"
 #include "bench/torch_convolution.h"
 #include "model/backend.h"
 #include "model/backend/cpu/convolution.h"

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/spread.h"
+#include "bench/measure.h"
 #include "pipeline/data/dataset.h"
 #include "pipeline/data/sampler.h"
 #include "pipeline/data/shower_dataset.h"

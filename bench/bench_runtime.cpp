@@ -9,8 +9,8 @@
 #include <cstring>
 #include <vector>
 
+#include "bench/measure.h"
 #include "bench/runtime_cases.h"
-#include "bench/spread.h"
 
 namespace troupe::bench {
 namespace {

@@ -10,7 +10,7 @@
 #include <numbers>
 #include <vector>
 
-#include "bench/spread.h"
+#include "bench/measure.h"
 #include "pipeline/data/shower_generator.h"
 
 namespace troupe::bench {

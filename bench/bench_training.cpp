@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "bench/answering.h"
-#include "bench/spread.h"
+#include "bench/measure.h"
 #include "bench/training_on_troupe.h"
 
 namespace troupe::bench {

@@ -17,9 +17,9 @@
 #include <thread>
 #include <vector>
 
-#include "bench/core_seconds.h"
+#include "bench/measure.h"
+#include "bench/payload.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/random.h"
 #include "runtime/transport/zmq_wire.h"
 
 namespace troupe::bench {
@@ -96,28 +96,6 @@ class Progress {
   double cores_ = 0;
 };
 
-// The same bytes for every payload, but for its number at its begin.
-Buffer payload_of(std::size_t bytes, std::uint64_t number) {
-  Buffer buffer = Buffer::allocate(bytes);
-  std::uint64_t* words = buffer.mutable_as<std::uint64_t>().data();
-  for (std::size_t i = 0; i < bytes / 8; ++i) words[i] = runtime::mix64(i);
-  words[0] = number;
-  return buffer;
-}
-
-// `whole`: looks at every byte. Timing looks at the first and the last word only.
-bool is_payload(const std::byte* data, std::size_t bytes, std::uint64_t number, bool whole) {
-  std::uint64_t word = 0;
-  std::memcpy(&word, data, 8);
-  if (word != number) return false;
-  const std::size_t words = bytes / 8;
-  for (std::size_t i = whole ? 1 : words - 1; i < words; ++i) {
-    std::memcpy(&word, data + 8 * i, 8);
-    if (word != runtime::mix64(i)) return false;
-  }
-  return true;
-}
-
 // Each payload is a Buffer of its own with its number, made before the time starts and sent again
 // and again: a ring of them as long as the window allows.
 std::vector<Buffer> payloads_for(const Load& load) {
@@ -135,7 +113,7 @@ class Consumer final : public runtime::WireEvents {
   void arrived(ConnectionId, Lane, Packet packet) override {
     right_ = right_ && packet.payloads.size() == 1 &&
              packet.payloads[0].size() == load_.payload_bytes &&
-             is_payload(packet.payloads[0].data(), load_.payload_bytes, count_ % ring_, whole_);
+             is_payload(packet.payloads[0].as<std::uint64_t>(), count_ % ring_, whole_);
     ++count_;
     packet = {};
     progress.one_more();
@@ -254,8 +232,9 @@ Measured run_plain_zmq(const Load& load, bool whole) {
   bool right = true;
   for (std::size_t i = 0; i < load.all(); ++i) {
     (void)pull.recv(message);
-    right = right && message.size() == load.payload_bytes &&
-            is_payload(message.data<std::byte>(), message.size(), i % payloads.size(), whole);
+    right =
+        right && message.size() == load.payload_bytes &&
+        is_payload({message.data<std::uint64_t>(), message.size() / 8}, i % payloads.size(), whole);
     progress.one_more();
   }
   const Measured measured = progress.stop(right);
@@ -272,9 +251,9 @@ Measured run_memcpy(const Load& load, bool whole) {
   bool right = true;
   for (std::size_t i = 0; i < load.all(); ++i) {
     const std::size_t number = i % payloads.size();
-    std::byte* target = targets[i % 2].mutable_data();
-    std::memcpy(target, payloads[number].data(), load.payload_bytes);
-    right = right && is_payload(target, load.payload_bytes, number, whole);
+    Buffer& target = targets[i % 2];
+    std::memcpy(target.mutable_data(), payloads[number].data(), load.payload_bytes);
+    right = right && is_payload(target.as<std::uint64_t>(), number, whole);
     progress.one_more();
   }
   return progress.stop(right);
@@ -286,11 +265,6 @@ struct Contender {
   std::vector<double> rates{};           // GB/s
   std::vector<double> rates_per_core{};  // GB per core second
 };
-
-double median(std::vector<double> samples) {
-  std::sort(samples.begin(), samples.end());
-  return samples[samples.size() / 2];
-}
 
 std::vector<Contender> contenders() {
   static const Transport kTransports[] = {
@@ -328,18 +302,18 @@ bool compare(const Load& load, int repeats) {
     }
   }
   fmt::print("payloads of {} KiB\n", load.payload_bytes >> 10);
-  const double copied = median(all[0].rates);
-  const double plain = median(all[1].rates);
-  const double plain_per_core = median(all[1].rates_per_core);
+  const double copied = spread_of(all[0].rates).median;
+  const double plain = spread_of(all[1].rates).median;
+  const double plain_per_core = spread_of(all[1].rates_per_core).median;
   for (const Contender& contender : all) {
-    const auto [low, high] = std::minmax_element(contender.rates.begin(), contender.rates.end());
-    const double rate = median(contender.rates);
+    const auto [rate, low, high] = spread_of(contender.rates);
+    const double per_core = spread_of(contender.rates_per_core).median;
     fmt::print(
         "  {:<19}{:6.2f} GB/s (min {:.2f}, max {:.2f}), {:5.2f} of plain ZeroMQ, {:5.2f} of "
         "memcpy; "
         "{:6.2f} GB per core second, {:5.2f} of plain ZeroMQ\n",
-        contender.name, rate, *low, *high, rate / plain, rate / copied,
-        median(contender.rates_per_core), median(contender.rates_per_core) / plain_per_core);
+        contender.name, rate, low, high, rate / plain, rate / copied, per_core,
+        per_core / plain_per_core);
   }
   std::fflush(stdout);  // a table is worth having though a later one takes long
   return true;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "bench/thread_seconds.h"
+#include "bench/measure.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/fma_peak.cpp"

@@ -1,4 +1,4 @@
-#include "bench/forked.h"
+#include "bench/allreduce_case.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "bench/core_seconds.h"
+#include "bench/measure.h"
+#include "bench/payload.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/random.h"
 
 namespace troupe::bench {
 
@@ -60,11 +60,7 @@ std::vector<Buffer> ring_of(const GateLoad& load) {
   std::vector<Buffer> ring;
   if (load.payload_bytes == 0) return ring;
   for (std::int64_t i = 0; i <= load.credits; ++i) {
-    Buffer buffer = Buffer::allocate(load.payload_bytes);
-    const auto words = buffer.mutable_as<std::uint64_t>();
-    for (std::size_t word = 1; word < words.size(); ++word) words[word] = runtime::mix64(word);
-    words[0] = static_cast<std::uint64_t>(i);
-    ring.push_back(std::move(buffer));
+    ring.push_back(payload_of(load.payload_bytes, static_cast<std::uint64_t>(i)));
   }
   return ring;
 }
@@ -74,13 +70,9 @@ bool is_right(const Message& message, std::int64_t number, const GateLoad& load)
   if (body == nullptr || body->number != number) return false;
   if (load.payload_bytes == 0) return message.payloads().empty();
   if (message.payloads().size() != 1) return false;
-  const auto words = message.payloads()[0].as<std::uint64_t>();
   if (message.payloads()[0].size() != load.payload_bytes) return false;
-  if (words[0] != static_cast<std::uint64_t>(number % (load.credits + 1))) return false;
-  for (std::size_t i = load.whole ? 1 : words.size() - 1; i < words.size(); ++i) {
-    if (words[i] != runtime::mix64(i)) return false;
-  }
-  return true;
+  return is_payload(message.payloads()[0].as<std::uint64_t>(),
+                    static_cast<std::uint64_t>(number % (load.credits + 1)), load.whole);
 }
 
 class Producer final : public Actor {

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <utility>
 
-#include "bench/core_seconds.h"
+#include "bench/measure.h"
 
 namespace troupe::bench {
 

@@ -22,7 +22,7 @@
 
 #include "actors/sample_teller.h"
 #include "actors/spawn.h"
-#include "bench/core_seconds.h"
+#include "bench/measure.h"
 #include "bench/thread_share.h"
 #include "config/topology_file.h"
 #include "launch/run/node_run.h"

@@ -31,6 +31,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto actors = telemetry::unpack_actors(bytes);
   meter.check(size * kTimes, kConstantBytes);
   if (!actors.ok()) return 0;
+  for (const runtime::ActorTrace& actor : *actors) {
+    for (const runtime::TraceRecord& record : actor.trace.records) {
+      CHECK(record.sent || record.name < actor.trace.names.size(), "a span without a name");
+    }
+  }
   const auto written = telemetry::pack_actors(*actors);
   const auto again = telemetry::unpack_actors(written);
   CHECK(again.ok(), "what was written is refused");

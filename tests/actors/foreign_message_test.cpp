@@ -10,103 +10,19 @@
 
 #include "actors/coordinator.h"
 #include "actors/monitor.h"
-#include "actors/reducer.h"
 #include "tests/actors/theatre.h"
 #include "tests/pipeline/data_fixture.h"
 
 namespace troupe::actors {
 namespace {
 
-using runtime::Buffer;
 using runtime::Context;
-using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Message;
 using runtime::NodeEnd;
 using runtime::Script;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-using Contributions = std::vector<std::function<Message()>>;
-
-std::function<Message()> bucket(std::uint32_t number, std::int64_t begin, std::int64_t end) {
-  return [=] {
-    return Message::of(BucketMessage{0, 0, number, begin, end, false, kFirstView},
-                       {Buffer::zeroed(static_cast<std::size_t>(end - begin) * 8)});
-  };
-}
-
-std::function<Message()> header(std::size_t tensors, std::uint32_t micro_batches) {
-  return [=] {
-    HeaderMessage message;
-    message.view = kFirstView;
-    message.header.exponents.resize(tensors);
-    message.header.micro_batches = micro_batches;
-    return Message::of(std::move(message));
-  };
-}
-
-// A Reducer for two replicas that contribute this.
-NodeEnd reduce(const Contributions& first, const Contributions& second) {
-  Play play;
-  Script root;
-  root.start = [](Context& context) {
-    context.send_control("reducer", Message::of(ViewMessage{view_of(1, 2, 2)}));
-  };
-  play.actor("coordinator", root);
-  play.actor("reducer", [] {
-    ReducerOptions options;
-    options.replicas = 2;
-    options.micro_batches = 2;
-    options.events = 0;
-    return std::make_unique<Reducer>(options);
-  });
-  const Contributions* all[] = {&first, &second};
-  for (int i = 0; i < 2; ++i) {
-    Script replica;
-    replica.receive = [contributions = *all[i]](Context& context, const Message& message) {
-      if (message.as<HeaderMessage>() != nullptr) {
-        context.fail({ErrorKind::kDiverged, "a header came"});
-      } else if (message.as<ViewMessage>() != nullptr) {
-        for (const auto& make : contributions) context.send("contributions", make());
-      }
-    };
-    const std::string name = "replica." + std::to_string(i);
-    play.actor(name, replica);
-    play.link(name, "contributions", "reducer", "contributions");
-    // Not in the data lane, where the circle would need a token.
-    play.link("reducer", "reduced." + std::to_string(i), name, "reduced", runtime::Lane::kControl);
-  }
-  return play.run(1);
-}
-
-void expect_refused(const NodeEnd& end, const std::string& what) {
-  ASSERT_TRUE(end.error);
-  EXPECT_EQ(end.error->kind, ErrorKind::kLostPeers) << end.error->message;
-  EXPECT_THAT(end.error->message, HasSubstr(what));
-}
-
-TEST(ForeignMessage, ContributionsThatFitAreReduced) {
-  const NodeEnd end = reduce({bucket(0, 4, 8), bucket(1, 0, 4), header(3, 1)},
-                             {bucket(0, 4, 8), bucket(1, 0, 4), header(3, 1)});
-  ASSERT_TRUE(end.error);
-  EXPECT_THAT(end.error->message, HasSubstr("a header came"));
-}
-
-TEST(ForeignMessage, HeaderWithoutAllBucketsEndsTheRunInsteadOfMakingAStepOfNothing) {
-  expect_refused(
-      reduce({bucket(0, 4, 8), bucket(1, 0, 4), header(3, 1)}, {bucket(0, 4, 8), header(3, 1)}),
-      "while buckets are missing");
-}
-
-TEST(ForeignMessage, BucketsCutOtherwiseAreRefused) {
-  expect_refused(reduce({bucket(0, 0, 8)}, {bucket(0, 0, 4)}), "bucket 0 cut otherwise");
-}
-
-TEST(ForeignMessage, HeadersOfOtherTensorsAreRefused) {
-  expect_refused(reduce({bucket(0, 0, 8), header(3, 1)}, {bucket(0, 0, 8), header(2, 1)}),
-                 "tensors");
-}
 
 // What a Monitor that hears this from its root makes of it.
 struct Monitored {

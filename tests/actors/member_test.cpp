@@ -86,15 +86,6 @@ TEST(Member, LossOfANeighbourIsToldAndTheMemberStaysUntilItsRelease) {
   EXPECT_FALSE(played.error) << played.error->message;
 }
 
-TEST(Member, EveryNeighbourThatIsLostIsTold) {
-  const Played played = play_member([](Context& context) {
-    context.send_control("member.0", Message::of(PeerLost{"member.1", kDeath}));
-    context.send_control("member.0", Message::of(PeerLost{"member.2", kDeath}));
-  });
-  EXPECT_EQ(played.told.size(), 2U);
-  EXPECT_FALSE(played.error) << played.error->message;
-}
-
 TEST(Member, NeighbourThatLeavesChangesNothing) {
   const Played played = play_member([](Context& context) {
     context.send_control("member.0", Message::of(PeerLeft{"member.1"}));

@@ -3,16 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <functional>
-#include <map>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <fmt/format.h>
-
 #include "tests/actors/company.h"
 
 namespace troupe::actors {
@@ -53,25 +43,6 @@ TEST(Parting, LostMemberLeavesTheOthersInANewViewFromTheFurthestStepOn) {
       << "of six, and the most of those that are left";
 }
 
-TEST(Parting, OneAfterAnotherMayBeLostUntilOneIsLeft) {
-  Company company(4);
-  for (const std::uint32_t member : {0, 3, 1}) company.lose(member, milliseconds(1000 + member));
-  company.run();
-  expect_good_end(company);
-  EXPECT_EQ(company.heard["reducer.2"].back(), "view 1.4 of 2 from 5");
-  EXPECT_EQ(company.outcome->state->iteration, 3U);
-}
-
-TEST(Parting, MemberThatIsToldToEndIsReleasedAndTheOthersGoOn) {
-  Company company(2);
-  company.cue(1, milliseconds(1000), [] { return Message::of(Leaving{}); });
-  company.run();
-  expect_good_end(company);
-  EXPECT_THAT(company.heard["member.1"], ElementsAre("release"));
-  EXPECT_EQ(company.heard["reducer.0"].back(), "view 1.2 of 0 from 5");
-  EXPECT_THAT(company.heard["reducer.1"], Not(testing::Contains("halt 1.2")));
-}
-
 TEST(Parting, LastMemberThatIsToldToEndStopsTheRunWithItsStateSaved) {
   Company company(2);
   company.lose(0, milliseconds(500));
@@ -82,18 +53,6 @@ TEST(Parting, LastMemberThatIsToldToEndStopsTheRunWithItsStateSaved) {
   EXPECT_TRUE(company.outcome->stopped);
   EXPECT_TRUE(company.outcome->saved);
   EXPECT_EQ(company.outcome->state->iteration, 3U);
-}
-
-TEST(Parting, LastMemberThatIsLostEndsTheRunWithTheCause) {
-  Company company(2);
-  company.lose(0, milliseconds(500));
-  company.lose(1, milliseconds(1000));
-  company.run();
-  ASSERT_TRUE(company.end.error);
-  EXPECT_EQ(company.end.error->kind, ErrorKind::kLostPeers);
-  EXPECT_THAT(company.end.error->message, HasSubstr(kDeath.message));
-  EXPECT_TRUE(company.outcome->stopped);
-  EXPECT_EQ(company.outcome->state, nullptr);
 }
 
 // Which of two goes, and when, is in tests/pipeline/quarrels_test.cpp.
@@ -107,52 +66,6 @@ TEST(Parting, TheLaterOfTwoThatHaveLostEachOtherIsExpelledAfterTheGrace) {
   EXPECT_GE(company.expelled_at["member.2"], runtime::TimePoint(milliseconds(3000)));
   EXPECT_LT(company.expelled_at["member.2"], runtime::TimePoint(milliseconds(3200)));
   EXPECT_EQ(company.heard["reducer.0"].back(), "view 1.2 of 0 1 from 5");
-}
-
-// Two that cannot reach the only one that makes steps are two against one.
-TEST(Parting, QuarrelOfANewcomerAndAMemberCostsTheNewcomer) {
-  Company company(4, 2);
-  company.join(2, milliseconds(500));
-  company.join(3, milliseconds(500));
-  for (const std::uint32_t newcomer : {2, 3}) company.quarrel(newcomer, 0, milliseconds(1000));
-  company.run();
-  expect_good_end(company);
-  EXPECT_THAT(company.heard["member.2"], ElementsAre(StartsWith("expelled: member.2 has lost")));
-  EXPECT_THAT(company.heard["member.3"], ElementsAre(StartsWith("expelled: member.3 has lost")));
-  EXPECT_THAT(company.heard["member.0"], Not(Contains(StartsWith("expelled"))));
-  EXPECT_THAT(company.heard["reducer.0"], Not(Contains(StartsWith("view 1.2"))));
-}
-
-TEST(Parting, MemberThatLacksMoreThanAStepIsExpelledAndTheOthersGoOn) {
-  Company company(3);
-  company.lose(2, milliseconds(1000));
-  company.next_step = {7, 9, 7};
-  company.run();
-  expect_good_end(company);
-  EXPECT_THAT(company.heard["member.0"], ElementsAre(StartsWith("expelled: member.0 lacks more")));
-  EXPECT_EQ(company.heard["reducer.1"].back(), "view 1.3 of 1 from 9");
-}
-
-TEST(Parting, AnswerThatCannotBeRightEndsTheRunAndNamesItsMember) {
-  Company company(3);
-  company.lose(2, milliseconds(1000));
-  company.next_step = {3, 7, 7};
-  company.run();
-  ASSERT_TRUE(company.end.error);
-  EXPECT_EQ(company.end.error->kind, ErrorKind::kLostPeers);
-  EXPECT_THAT(company.end.error->message, HasSubstr("although it has made those before 5"));
-  EXPECT_THAT(company.heard["replica.0"], ElementsAre("stop"));
-  EXPECT_TRUE(company.outcome->saved);
-}
-
-TEST(Parting, MemberThatIsLostBeforeAllHaveComeEndsTheRun) {
-  Company company(3);
-  company.absent = 2;
-  company.lose(1, milliseconds(1000));
-  company.run();
-  ASSERT_TRUE(company.end.error);
-  EXPECT_THAT(company.end.error->message, HasSubstr(kDeath.message));
-  EXPECT_THAT(company.heard["reducer.0"], IsEmpty()) << "training never began";
 }
 
 TEST(Parting, WhoIsAskedToLeaveIsReleasedAndTheAskersAreToldWhenItHasLeft) {

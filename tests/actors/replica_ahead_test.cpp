@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -33,7 +34,8 @@ struct Setting {
   std::uint64_t iterations = 3;
   std::int64_t batch_credits = 16;
   bool overlap = true;
-  bool idle = false;       // the replica has no micro-batches; others make up the whole
+  bool idle = false;  // the replica has no micro-batches; others make up the whole
+  std::optional<pipeline::ReductionFormat> lossy;
   std::uint64_t seed = 1;  // of the play
 };
 
@@ -43,12 +45,15 @@ class Rehearsal {
   explicit Rehearsal(Setting setting) : setting_(std::move(setting)) {
     options_ = toy_.context().options;
     if (!setting_.schedule.empty()) options_.schedule = setting_.schedule;
+    options_.lossy = setting_.lossy;
     state_ = std::make_shared<const pipeline::TrainingState>(
         pipeline::initial_state(toy_.context().gan, options_, "test", {}));
   }
 
   // Told of every header before it is given back; false keeps it.
   std::function<bool(Context&, pipeline::StepHeader&)> on_header;
+  // May change a bucket's sums before they are given back.
+  std::function<void(const BucketMessage&, Buffer&)> on_sums;
   // Told of every line of the log when it is new.
   std::function<void(Context&, const std::string&)> on_line;
   // False: the loader does not send this iteration yet.
@@ -209,6 +214,11 @@ class Rehearsal {
     if (const auto* bucket = message.as<BucketMessage>()) {
       EXPECT_EQ(bucket->view, kFirstView);
       note(context, fmt::format("bucket {}.{}", bucket->step, bucket->attempt));
+      if (on_sums) {
+        Buffer sums = Buffer::copy_of(message.payloads().front().bytes());
+        on_sums(*bucket, sums);
+        message = Message::of(BucketMessage(*bucket), {std::move(sums)});
+      }
       context.send("reduced", message);
     } else if (message.as<ViewMessage>() != nullptr) {
       context.send("reduced", message);
@@ -361,6 +371,22 @@ TEST(ReplicaAhead, NotANumberEndsTheRunAlthoughTheNextStepIsComputed) {
   EXPECT_THAT(rehearsal.report->error->message, HasSubstr("micro-batch 2"));
   EXPECT_EQ(rehearsal.report->state->step(4), 7u);
   EXPECT_THAT(rehearsal.log, Not(Contains("header 8.0")));
+}
+
+TEST(ReplicaAhead, SumBeyondItsFormatEndsTheRunBeforeItIsApplied) {
+  Setting setting;
+  setting.lossy = pipeline::ReductionFormat::kBf16;
+  Rehearsal rehearsal(setting);
+  rehearsal.on_sums = [](const BucketMessage& bucket, Buffer& sums) {
+    if (!bucket.floats || bucket.step != 5) return;
+    sums.mutable_as<float>()[0] = std::numeric_limits<float>::infinity();
+  };
+  rehearsal.run();
+  ASSERT_TRUE(rehearsal.report && rehearsal.report->error);
+  EXPECT_EQ(rehearsal.report->error->kind, runtime::ErrorKind::kDiverged);
+  EXPECT_THAT(rehearsal.report->error->message, HasSubstr("step 5: the sum of discriminator/"));
+  EXPECT_EQ(rehearsal.report->state->step(4), 5u);
+  EXPECT_EQ(rehearsal.report->last_step->step, 4u);
 }
 
 // An iteration's events are not needed any more when its last step is computed. Then there are

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,19 +23,19 @@ using testing::HasSubstr;
 
 using Event = std::function<RingOutcome(RingSum&)>;
 
-Event own_bucket(std::uint32_t number, std::int64_t end = 4) {
+Event own_bucket(std::uint32_t number, std::int64_t end = 4, const char* who = "replica.0") {
   return [=](RingSum& sum) {
     const BucketMessage body{0, 0, number, 0, end, false, kFirstView};
-    return sum.contribute(body, Buffer::zeroed(static_cast<std::size_t>(end) * 8), "replica.0", {});
+    return sum.contribute(body, Buffer::zeroed(static_cast<std::size_t>(end) * 8), who, {});
   };
 }
 
-Event own_header() {
-  return [](RingSum& sum) {
+Event own_header(std::size_t tensors = 2, const char* who = "replica.0") {
+  return [=](RingSum& sum) {
     pipeline::StepHeader header;
-    header.exponents.resize(2);
+    header.exponents.resize(tensors);
     header.micro_batches = 1;
-    return sum.contribute(header, "replica.0", {});
+    return sum.contribute(header, who, {});
   };
 }
 
@@ -61,11 +62,15 @@ Event ring_header(std::size_t tensors, bool combined, std::uint32_t micro_batche
 }
 
 // At `position` of a ring of three, in iterations of two micro-batches without events.
-RingSum one_of_three(std::uint32_t position) {
+RingSum one_of_three(std::uint32_t position, std::uint32_t replicas = 1,
+                     std::optional<pipeline::ReductionFormat> lossy = std::nullopt) {
   RingSumOptions options;
+  options.replicas = replicas;
   options.member = position;
   options.micro_batches = 2;
   options.events = 0;
+  options.lossy = lossy;
+  options.slot_floats = {lossy ? 256U : 0U};
   RingSum sum(options);
   sum.enter(*view_of(3, 2));
   return sum;
@@ -79,6 +84,7 @@ TEST(RingSum, WhatFitsNoStepNoBucketOrNoTurnIsRefused) {
     std::uint32_t position;
     std::vector<Event> events;  // the last one is refused
     const char* refusal;
+    std::uint32_t replicas = 1;
   };
   const std::vector<Case> cases{
       {"part for the one that begins", 1, {ring_bucket(0, 0, false)}, "bucket 0 out of turn"},
@@ -107,6 +113,22 @@ TEST(RingSum, WhatFitsNoStepNoBucketOrNoTurnIsRefused) {
        {ring_bucket(0, 0, false, 3), own_bucket(0)},
        "bucket 0 cut otherwise"},
       {"own bucket twice", 0, {own_bucket(0), own_bucket(0)}, "bucket 0 twice"},
+      {"last own header, while a replica's bucket is missing",
+       0,
+       {own_bucket(0), own_bucket(1), own_header(), own_bucket(0, 4, "replica.1"),
+        own_header(2, "replica.1")},
+       "the last header, while buckets are missing",
+       2},
+      {"own bucket cut otherwise than another replica's",
+       0,
+       {own_bucket(0), own_bucket(0, 3, "replica.1")},
+       "bucket 0 cut otherwise",
+       2},
+      {"own header of other tensors than another replica's",
+       0,
+       {own_header(), own_header(3, "replica.1")},
+       "3 tensors",
+       2},
       {"header for the one that begins",
        1,
        {own_header(), ring_header(2, false)},
@@ -139,7 +161,7 @@ TEST(RingSum, WhatFitsNoStepNoBucketOrNoTurnIsRefused) {
   };
   for (const Case& each : cases) {
     SCOPED_TRACE(each.situation);
-    RingSum sum = one_of_three(each.position);
+    RingSum sum = one_of_three(each.position, each.replicas);
     RingOutcome outcome;
     for (const Event& event : each.events) {
       ASSERT_FALSE(outcome.refused) << outcome.refused->message;
@@ -148,6 +170,38 @@ TEST(RingSum, WhatFitsNoStepNoBucketOrNoTurnIsRefused) {
     ASSERT_TRUE(outcome.refused);
     EXPECT_EQ(outcome.refused->kind, runtime::ErrorKind::kLostPeers);
     EXPECT_THAT(outcome.refused->message, HasSubstr(std::string("contributed ") + each.refusal));
+  }
+}
+
+TEST(RingSum, BucketInAnotherFormatIsRefusedAndItsSenderNamed) {
+  using Format = std::optional<pipeline::ReductionFormat>;
+  using enum pipeline::ReductionFormat;
+  constexpr std::size_t kElements = 256;
+  const Format all[] = {std::nullopt, kFp32, kBf16, kInt8};
+  for (const Format own : all) {
+    for (const Format other : all) {
+      if (own == other) continue;
+      for (const bool own_first : {true, false}) {
+        RingSum sum = one_of_three(0, 1, own);
+        const auto contribute = [&] {
+          return sum.contribute(BucketMessage{0, 0, 0, 0, kElements, own.has_value(), kFirstView},
+                                Buffer::zeroed(kElements * (own ? 4 : 8)), "somebody", {});
+        };
+        const auto hear = [&] {
+          const std::size_t bytes =
+              other ? pipeline::encoded_bytes(*other, kElements) : kElements * 8;
+          Message message = Message::of(
+              RingBucket{{0, 0, 0, 0, kElements, other.has_value(), kFirstView}, false, other},
+              {Buffer::zeroed(bytes)});
+          return sum.take_ring(*message.as<RingBucket>(), message, {});
+        };
+        RingOutcome outcome = own_first ? contribute() : hear();
+        if (!outcome.refused) outcome = own_first ? hear() : contribute();
+        ASSERT_TRUE(outcome.refused);
+        EXPECT_EQ(outcome.refused->kind, runtime::ErrorKind::kLostPeers);
+        EXPECT_THAT(outcome.refused->message, HasSubstr("contributed bucket 0 "));
+      }
+    }
   }
 }
 

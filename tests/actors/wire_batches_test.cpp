@@ -6,7 +6,6 @@
 #include <limits>
 #include <memory>
 #include <numeric>
-#include <utility>
 #include <vector>
 
 #include "runtime/transport/packets.h"
@@ -17,20 +16,6 @@ namespace troupe::actors {
 namespace {
 
 using runtime::Buffer;
-
-TEST(WireMessages, RandomFeedsComeBack) {
-  Draw draw(21);
-  for (int round = 0; round < 200; ++round) {
-    const Feed feed = drawn<Feed>(draw);
-    const Feed back = round_trip(feed);
-    EXPECT_EQ(back.replica, feed.replica);
-    EXPECT_EQ(back.number, feed.number);
-    EXPECT_EQ(back.view->id, feed.view->id);
-    EXPECT_EQ(back.view->owners, feed.view->owners);
-    EXPECT_EQ(back.missing, feed.missing);
-    EXPECT_EQ(back.iteration, feed.iteration);
-  }
-}
 
 // Of a lone member that has taken over all there is of two iterations.
 TEST(WireMessages, LargestFeedFitsAHeader) {
@@ -57,42 +42,9 @@ TEST(WireMessages, FeedOfMoreIterationsThanAreUnderWayIsNotPacked) {
   EXPECT_DEATH(parts_of(feed), "missing");
 }
 
-TEST(WireMessages, FeedThatSaysItHasMoreIterationsThanAreUnderWayIsRefused) {
-  Draw draw(22);
-  const Feed feed = drawn<Feed>(draw);
-  const auto problem_with = [&](std::size_t missing) {
-    runtime::WireWriter out;
-    out.list(5);
-    out.number(feed.replica);
-    out.number(feed.number);
-    write_fields(out, *feed.view);
-    out.list(missing);
-    for (std::size_t i = 0; i < missing; ++i) write_fields(out, Feed::Missing{i, {2}});
-    out.number(feed.iteration);
-    const Buffer header = out.take_header();
-    runtime::WireReader in(header.bytes(), {});
-    Feed back;
-    runtime::read_fields(in, back);
-    return in.problem();
-  };
-  EXPECT_EQ(problem_with(4), "");
-  EXPECT_NE(problem_with(5), "");
-}
-
 Parts batch(std::size_t images, std::size_t conditions, std::size_t ids) {
   return parts_of(BatchMessage{3, 4, 2, 5, 6},
                   {Buffer::zeroed(images), Buffer::zeroed(conditions), Buffer::zeroed(ids)});
-}
-
-TEST(WireMessages, BatchesAndTheirEndComeBack) {
-  const auto back = round_trip(BatchMessage{3, 4, 2, 5, 6},
-                               {Buffer::zeroed(40), Buffer::zeroed(24), Buffer::zeroed(16)});
-  EXPECT_EQ(back.iteration, 3U);
-  EXPECT_EQ(back.micro_batch, 4U);
-  EXPECT_EQ(back.events, 2U);
-  EXPECT_EQ(back.feed, 5U);
-  EXPECT_EQ(back.replica, 6U);
-  EXPECT_EQ(round_trip(EndOfData{7}).iterations, 7U);
 }
 
 // Of what model an image is, only the replica knows.

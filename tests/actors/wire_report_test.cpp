@@ -29,41 +29,6 @@ NodeReport example() {
   return report;
 }
 
-TEST(WireReport, ProbesComeBack) {
-  const Probe back = round_trip(Probe{3, TimePoint(-12), Probe::Wants::kTrace});
-  EXPECT_EQ(back.request, 3U);
-  EXPECT_EQ(back.sent, TimePoint(-12));
-  EXPECT_EQ(back.wants, Probe::Wants::kTrace);
-}
-
-TEST(WireReport, ReportsComeBack) {
-  const NodeReport report = example();
-  const NodeReport back = round_trip(report, {Buffer::zeroed(100)});
-  EXPECT_EQ(back.request, 7U);
-  EXPECT_EQ(back.sent, report.sent);
-  EXPECT_EQ(back.wants, report.wants);
-  EXPECT_EQ(back.answered, report.answered);
-  EXPECT_EQ(back.sample.node, "member.1");
-  EXPECT_EQ(back.sample.cpu_seconds, 12.25);
-  EXPECT_EQ(back.sample.resident_bytes, 1 << 20);
-  EXPECT_EQ(back.sample.sent_bytes, 300);
-  EXPECT_EQ(back.sample.received_bytes, 400);
-  ASSERT_EQ(back.sample.actors.size(), 2U);
-  EXPECT_EQ(back.sample.actors[0].name, "replica.1");
-  EXPECT_EQ(back.sample.actors[0].state, "running");
-  EXPECT_EQ(back.sample.actors[1].handled, -1);
-  ASSERT_EQ(back.sample.links.size(), 1U);
-  const LinkSample& link = back.sample.links[0];
-  EXPECT_EQ(link.from, "replica.1");
-  EXPECT_EQ(link.to, "reducer.1");
-  EXPECT_EQ(link.port, "contributions");
-  EXPECT_EQ(link.sent, 9);
-  EXPECT_EQ(link.in_use, 1);
-  EXPECT_EQ(link.credits, 8);
-  EXPECT_EQ(link.queued, 0);
-  EXPECT_EQ(link.dropped, 2);
-}
-
 // A node may have more than a report has room for: the others are not told.
 TEST(WireReport, NodesOfAnySizeAreToldAsFarAsThereIsRoom) {
   NodeReport report = example();

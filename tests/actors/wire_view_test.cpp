@@ -5,7 +5,6 @@
 
 #include <functional>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -14,47 +13,6 @@
 
 namespace troupe::actors {
 namespace {
-
-TEST(WireMessages, RandomViewsComeBack) {
-  Draw draw(11);
-  for (int round = 0; round < 200; ++round) {
-    const ViewMessage message = drawn<ViewMessage>(draw);
-    const pipeline::View& view = *message.view;
-    const ViewMessage back = round_trip(message);
-    EXPECT_EQ(back.view->id, view.id);
-    EXPECT_EQ(back.view->first_step, view.first_step);
-    EXPECT_EQ(back.view->ring, view.ring);
-    EXPECT_EQ(back.view->reached, view.reached);
-    EXPECT_EQ(back.view->owners, view.owners);
-  }
-}
-
-TEST(WireMessages, HaltsAndTheirAnswersComeBack) {
-  EXPECT_EQ(round_trip(Halt{{1, 2}}).change, (pipeline::ViewId{1, 2}));
-  const Halted halted = round_trip(Halted{{3, 4}, 5});
-  EXPECT_EQ(halted.change, (pipeline::ViewId{3, 4}));
-  EXPECT_EQ(halted.next_step, 5U);
-  EXPECT_EQ(halted.kept_bytes, 0U);
-  EXPECT_EQ(halted.view, nullptr);
-  Draw draw(12);
-  const ViewPointer view = drawn<ViewMessage>(draw).view;
-  const Halted inside = round_trip(Halted{{3, 4}, 5, 6, view});
-  ASSERT_NE(inside.view, nullptr);
-  EXPECT_EQ(inside.view->id, view->id);
-  EXPECT_EQ(inside.view->owners, view->owners);
-  EXPECT_EQ(inside.next_step, 5U);
-  EXPECT_EQ(inside.kept_bytes, 6U);
-}
-
-TEST(WireMessages, WhatMembersTellOfEachOtherComesBack) {
-  const runtime::Error error{runtime::ErrorKind::kLostPeers, "it is silent"};
-  const NeighbourLost lost = round_trip(NeighbourLost{"member.3", error});
-  EXPECT_EQ(lost.node, "member.3");
-  EXPECT_EQ(lost.error.kind, error.kind);
-  EXPECT_EQ(lost.error.message, error.message);
-  round_trip(Leaving{});
-  EXPECT_EQ(round_trip(Expelled{error}).error.message, error.message);
-}
 
 // The problem of a View of members 4, 2 and 6, from step 10 on, that is changed so.
 std::string problem_of_view(const std::function<void(pipeline::View&)>& change) {
@@ -104,36 +62,6 @@ TEST(WireMessages, ViewThatNoCoordinatorTellsIsRefused) {
               HasSubstr("that nobody has reached"));
 }
 
-// As a coordinator would tell it that packs whatever it is given.
-std::string problem_of_sizes(std::size_t members, std::size_t micro_batches) {
-  std::vector<std::uint32_t> ring(members);
-  std::iota(ring.begin(), ring.end(), 0U);
-  const auto put = [](runtime::WireWriter& out, const std::vector<std::uint32_t>& numbers) {
-    out.list(numbers.size());
-    for (const std::uint32_t number : numbers) out.number(number);
-  };
-  runtime::WireWriter out;
-  out.list(7);
-  put(out, {1, 3});
-  out.number(10);
-  put(out, ring);
-  put(out, std::vector<std::uint32_t>(members, 10));
-  put(out, std::vector<std::uint32_t>(micro_batches, 0));
-  out.list(0);
-  out.list(0);
-  const runtime::Buffer header = out.take_header();
-  runtime::WireReader in(header.bytes());
-  pipeline::View view;
-  runtime::read_fields(in, view);
-  return in.problem();
-}
-
-TEST(WireMessages, ViewOfMoreThanThereCanBeIsRefused) {
-  EXPECT_EQ(problem_of_sizes(pipeline::kMostViewMembers, pipeline::kMostMicroBatches), "");
-  EXPECT_NE(problem_of_sizes(pipeline::kMostViewMembers + 1, 1), "");
-  EXPECT_NE(problem_of_sizes(1, pipeline::kMostMicroBatches + 1), "");
-}
-
 TEST(WireMessages, ViewThatNoMemberCanReadIsNotPacked) {
   EXPECT_EQ(problem_of_view(
                 [](pipeline::View& view) { view.owners.assign(pipeline::kMostMicroBatches, 2); }),
@@ -142,6 +70,10 @@ TEST(WireMessages, ViewThatNoMemberCanReadIsNotPacked) {
                  view.owners.assign(pipeline::kMostMicroBatches + 1, 2);
                }),
                "owners");
+  EXPECT_DEATH(problem_of_view([](pipeline::View& view) {
+                 view.ring.assign(pipeline::kMostViewMembers + 1, 2);
+               }),
+               "ring");
 }
 
 }  // namespace

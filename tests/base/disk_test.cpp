@@ -1,5 +1,6 @@
 #include "runtime/base/disk.h"
 #include "tests/support/fails_with.h"
+#include "tests/support/temporary_folder.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,42 +14,28 @@
 #include <fstream>
 #include <thread>
 
-#include <fmt/format.h>
-
 namespace troupe::runtime {
 namespace {
 
 using ::testing::HasSubstr;
 
 TEST(FileDisk, LinkLeadsToAFileBesideItAndIsReplacedByTheNext) {
-  const std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) / fmt::format("disk_test_{}", ::getpid());
-  std::filesystem::create_directories(folder);
+  const TemporaryFolder folder;
   FileDisk disk;
   for (const char* name : {"one", "two"}) {
     std::ofstream(folder / name) << name;
-    ASSERT_TRUE(disk.link((folder / "latest").string(), name).ok());
+    ASSERT_TRUE(disk.link(folder / "latest", name).ok());
     EXPECT_EQ(std::filesystem::read_symlink(folder / "latest"), name);
   }
-  EXPECT_EQ(disk.read((folder / "latest").string())->size(), 3u);
-  EXPECT_EQ(disk.list(folder.string()).value(), (std::vector<std::string>{"latest", "one", "two"}));
-  const auto refused = disk.link((folder / "none/latest").string(), "one");
+  EXPECT_EQ(disk.read(folder / "latest")->size(), 3u);
+  EXPECT_EQ(disk.list(folder.path()).value(), (std::vector<std::string>{"latest", "one", "two"}));
+  const auto refused = disk.link(folder / "none/latest", "one");
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().kind, ErrorKind::kData);
-  std::filesystem::remove_all(folder);
 }
 
-// A folder that goes with the test.
-struct Folder {
-  const std::filesystem::path path =
-      std::filesystem::path(testing::TempDir()) / fmt::format("disk_test_{}", ::getpid());
-  Folder() { std::filesystem::create_directories(path); }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string operator/(const char* name) const { return (path / name).string(); }
-};
-
 TEST(ReadFile, GivesTextOfARegularFileUpToItsLimit) {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::ofstream(folder / "text") << "12345";
   EXPECT_EQ(read_file(folder / "text", 5).value(), "12345");
   EXPECT_THAT(read_file(folder / "text", 4).error().message,
@@ -58,15 +45,15 @@ TEST(ReadFile, GivesTextOfARegularFileUpToItsLimit) {
 }
 
 TEST(ReadFile, RefusesWhatIsNoFileWithoutWaiting) {
-  const Folder folder;
+  const TemporaryFolder folder;
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  for (const std::string& path : {folder / "none", folder.path.string(), folder / "pipe"}) {
+  for (const std::string& path : {folder / "none", folder.path(), folder / "pipe"}) {
     ASSERT_THAT(read_file(path, 100), FailsWith(ErrorKind::kData, path)) << path;
   }
 }
 
 TEST(ReadText, WaitsForTheWriterOfAPipe) {
-  const Folder folder;
+  const TemporaryFolder folder;
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   const Descriptor reader(::open((folder / "pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   EXPECT_EQ(read_text(reader, 100).value(), "") << "nobody writes to it";
@@ -81,7 +68,7 @@ TEST(ReadText, WaitsForTheWriterOfAPipe) {
 }
 
 TEST(WriteNewFile, WritesWithItsModeAndNeverOverAnother) {
-  const Folder folder;
+  const TemporaryFolder folder;
   ASSERT_TRUE(write_new_file(folder / "key", "secret", 0600).ok());
   EXPECT_EQ(read_file(folder / "key", 100).value(), "secret");
   EXPECT_EQ(std::filesystem::status(folder / "key").permissions(),

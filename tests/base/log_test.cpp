@@ -1,13 +1,12 @@
 #include "runtime/base/log.h"
 #include "tests/support/fails_with.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <vector>
 
 namespace troupe::runtime {
@@ -15,15 +14,10 @@ namespace {
 
 class LogFile : public ::testing::Test {
  protected:
-  void TearDown() override { std::filesystem::remove(path_); }
-  std::string content() const {
-    std::ifstream file(path_);
-    std::stringstream text;
-    text << file.rdbuf();
-    return text.str();
-  }
-  const std::string path_ = std::filesystem::temp_directory_path() /
-                            ("troupe_log_test_" + std::to_string(getpid()) + ".txt");
+  std::string content() const { return read_text(path_); }
+
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "log.txt";
 };
 
 TEST_F(LogFile, HoldsLinesOfItsLevelAndAboveWithTheirNames) {

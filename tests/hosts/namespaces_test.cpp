@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <thread>
@@ -30,7 +29,6 @@ class Hosts : public ClusterRun {
     if (!network_->refusal().empty()) GTEST_SKIP() << network_->refusal();
     keys_ = make_keys("keys");
   }
-  void train_over_slow_cables(int members_here);
   // A run whose supervisor is on host 0, with so many workers on each.
   Words head_line(const std::vector<int>& workers, Words more = {}) const {
     std::vector<std::string> hosts;
@@ -65,19 +63,6 @@ class Hosts : public ClusterRun {
   std::unique_ptr<Network> network_;
   std::string keys_;
 };
-
-TEST_F(Hosts, TwoHostsMakeOneRunWithTheHashOfOneProcess) {
-  ASSERT_NO_FATAL_FAILURE(lay_cables(2));
-  if (IsSkipped()) return;
-  Process run(head_line({1, 1}, {"--json"}));
-  const auto member = join_from(1);
-  const ProcessEnd end = run.wait();
-  ASSERT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_EQ(member->wait().exit_code, 0);
-  EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone"));
-  EXPECT_THAT(end.err, HasSubstr("member.0 | "));
-  EXPECT_EQ(nodes().size(), 3u);
-}
 
 TEST_F(Hosts, TheShippedTopologyGivesOneHashInOneProcessOnOneHostAndOnThree) {
   ASSERT_NO_FATAL_FAILURE(lay_cables(3));
@@ -131,21 +116,18 @@ std::string bandwidth_of(const std::vector<int>& others, const std::string& rate
                      Network::address(slower), rate);
 }
 
-// A head with so many members beside it, and one member at the end of each of two cables.
-void Hosts::train_over_slow_cables(int members_here) {
+// A head with two members beside it, and one member at the end of each of two cables: their ring
+// goes over both cables and none.
+TEST_F(Hosts, MembersOnThreeHostsOfDifferentSpeedGiveTheHashOfOneProcess) {
   ASSERT_NO_FATAL_FAILURE(lay_cables(3));
   if (IsSkipped()) return;
   if (!network_->limit_rate(1, "50mbit") || !network_->limit_rate(2, "8mbit")) {
     GTEST_SKIP() << network_->refusal();
   }
-  std::vector<std::string> rates{bandwidth_of({1}, "8Mbit", 2)};
-  if (members_here > 0) {
-    rates = {bandwidth_of({0}, "50Mbit", 1), bandwidth_of({0, 1}, "8Mbit", 2)};
-  }
-  Words more = kLarge;
-  more.insert(more.end(),
-              {"--json", "--set", fmt::format("cluster.bandwidth=[{}]", fmt::join(rates, ", "))});
-  Process run(head_line({members_here, 1, 1}, more));
+  const std::string rates =
+      fmt::format("cluster.bandwidth=[{}, {}]", bandwidth_of({0}, "50Mbit", 1),
+                  bandwidth_of({0, 1}, "8Mbit", 2));
+  Process run(head_line({2, 1, 1}, kLarge + Words{"--json", "--set", rates}));
   const auto fast = join_apart_from(1);
   const auto slow = join_apart_from(2);
   const ProcessEnd end = run.wait();
@@ -153,16 +135,9 @@ void Hosts::train_over_slow_cables(int members_here) {
   EXPECT_EQ(fast->wait().exit_code, 0);
   EXPECT_EQ(slow->wait().exit_code, 0);
   EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone", kLarge));
-  EXPECT_EQ(nodes().size(), static_cast<std::size_t>(members_here) + 3);
+  EXPECT_EQ(nodes().size(), 5U);
   EXPECT_THAT(log(), AllOf(HasSubstr("ring: "), HasSubstr(", 8Mbit")));
   for (const int host : {1, 2}) EXPECT_GT(network_->sent_by(host), kLargeSteps * kLargeBytes);
-}
-
-TEST_F(Hosts, CablesOfDifferentSpeedGiveTheSameHash) { train_over_slow_cables(0); }
-
-// Their ring goes over both cables and none.
-TEST_F(Hosts, MembersOnThreeHostsOfDifferentSpeedGiveTheHashOfOneProcess) {
-  train_over_slow_cables(2);
 }
 
 // With four hosts there is a choice: the slow one stands beside that at the slower of the other

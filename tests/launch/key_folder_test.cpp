@@ -42,13 +42,6 @@ TEST_F(KeyFolderTest, WhatIsMadeIsReadAgainAndAdmitsItself) {
   EXPECT_EQ(mode_of(secret_key_file(folder_)), 0600);
 }
 
-TEST_F(KeyFolderTest, KeysDiffer) {
-  const auto one = make_key_folder(folder_, "box", disk_);
-  const auto other = make_key_folder(temporary_ / "other", "box", disk_);
-  ASSERT_TRUE(one.ok() && other.ok());
-  EXPECT_NE(one->own.secret_key, other->own.secret_key);
-}
-
 TEST_F(KeyFolderTest, NothingIsOverwritten) {
   ASSERT_TRUE(make_key_folder(folder_, "box", disk_).ok());
   for (const auto& file : {secret_key_file, public_key_file, allowed_keys_file}) {

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "tests/main/cluster_run.h"
-#include "tests/main/ledger_check.h"
 
 namespace troupe {
 namespace {
@@ -141,35 +140,6 @@ TEST_F(ClusterDeath, LastMemberThatIsKilledEndsTheRunWhichGoesOnToTheSameHash) {
   EXPECT_THAT(end.err, HasSubstr("member.0 was killed by signal 9 (Killed)"));
   EXPECT_THAT(end.err, HasSubstr("was not saved; --resume"));
   expect_goes_on({"--workers", "3"});
-}
-
-TEST_F(ClusterDeath, MemberKilledBeforeItTookPartEndsTheRun) {
-  Process process(endless("a"));
-  ASSERT_TRUE(process.wait_until([&] { return member(1) > 0; }));
-  ::kill(member(1), SIGKILL);
-  const ProcessEnd end = process.wait();
-  EXPECT_EQ(end.exit_code, 5) << end.err;
-  EXPECT_THAT(end.err, HasSubstr("member.1"));
-  EXPECT_THAT(end.err, HasSubstr("was killed by signal 9 (Killed)"));
-  EXPECT_EQ(nodes().at("member.1").state, "dead");
-}
-
-// Each time when a little more of the run is over.
-TEST_F(ClusterDeath, MemberKilledTowardsTheEndLeavesTheRunWhole) {
-  const Words words = run_words(
-      "a", {"--workers", "2", "--json", "--set", "actors.validator={every: 1 epoch, events: 10}"});
-  const std::string hash =
-      hash_of("whole", {"--set", "actors.validator={every: 1 epoch, events: 10}"});
-  for (const std::size_t steps_before : {80u, 86u, 88u}) {
-    std::filesystem::remove_all(path("a"));
-    Process process(command(words));
-    process.wait_until([&] { return steps() >= steps_before; });
-    if (const pid_t victim = member(steps_before % 4 == 0); victim > 0) ::kill(victim, SIGKILL);
-    const ProcessEnd end = process.wait();
-    ASSERT_EQ(end.exit_code, 0) << end.err;
-    EXPECT_EQ(last_line(end)["state_hash"].text(), hash);
-    expect_clean_ledger(path("a"), 88);
-  }
 }
 
 TEST_F(ClusterDeath, KilledHeadEndsItsMembersAndTheSupervisorTells) {

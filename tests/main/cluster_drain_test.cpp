@@ -117,15 +117,6 @@ TEST_F(ClusterDrain, MachineThatIsTakenAwayAnywayDoesNotJoin) {
   EXPECT_THAT(end.err, HasSubstr("ended with exit code 0; it leaves the run"));
 }
 
-TEST_F(ClusterDrain, BeforeTheRunHasBegunNobodyIsLetGo) {
-  Process head(command(head_words("a", address_, 2)));
-  Process member(command({"join", address_, "--node", "member.0"}));
-  ASSERT_TRUE(wait_until_said(head, "is here"));
-  expect_refused(drain("member.0"), 2, {"the run has not begun"});
-  stop(head);
-  EXPECT_EQ(member.wait().exit_code, 0);
-}
-
 TEST_F(ClusterDrain, WhereNobodyListensItGivesUp) {
   expect_refused(drain("member.0", {"--within", "1"}), 5,
                  {"cannot drain member.0 at", address_, "nobody answered for 1 s"});

@@ -124,24 +124,5 @@ TEST_F(ClusterHead, MembersElsewhereWaitForAnotherAndThenEndWithTheirStatesSaved
   process.wait();
 }
 
-// It knows nothing of the run that a new one goes on with from the newest checkpoint.
-TEST_F(ClusterHead, MemberOfARunThatWasResumedMeanwhileIsRefused) {
-  const std::string address = fmt::format("127.0.0.1:{}", free_port());
-  Process process(command(head_words("a", address, 1, kEndlessRun)));
-  Process old(command({"join", address}));
-  wait_until_training(process, 100);
-  process.send(SIGKILL);
-  process.wait();
-  Process again(command({"run", "--resume", path("a"), "--workers", "1", "--head-at", address}));
-  const ProcessEnd end = old.wait();
-  EXPECT_EQ(end.exit_code, 5) << end.err;
-  EXPECT_THAT(end.err, HasSubstr("head is a new process and knows nothing of what member.0 did"));
-  Process member(command({"join", address}));
-  const std::size_t before = steps();
-  ASSERT_TRUE(again.wait_until([&] { return steps() > before + 20; })) << again.wait().err;
-  stop(again);
-  EXPECT_EQ(member.wait().exit_code, 0);
-}
-
 }  // namespace
 }  // namespace troupe

@@ -16,7 +16,6 @@
 #include "runtime/base/clock.h"
 #include "runtime/transport/zmq_wire.h"
 #include "tests/main/cluster_run.h"
-#include "tests/main/refused_caller.h"
 
 namespace troupe {
 namespace {
@@ -245,36 +244,6 @@ TEST_F(ClusterJoin, ANameThatLeadsNowhereHereRefusesARunAndOnlyWarnsOfOne) {
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
   EXPECT_THAT(checked.err, HasSubstr("troupe: warning: "));
   EXPECT_THAT(checked.err, HasSubstr("nowhere.invalid:8500 leads nowhere"));
-}
-
-// Each caller differs in one term, and has the head's of those before it, which its refusals tell.
-TEST_F(ClusterJoin, OneThatDiffersInAnythingThatMustBeEqualIsRefusedWhileItTrains) {
-  auto head = waiting_head(1, kEndlessRun);
-  Process first(command({"join", address_}));
-  wait_until_training(*head);
-  std::vector<runtime::Term> terms;
-  for (const std::string name : {"topology", "plan", "numerics class", "data fingerprint"}) {
-    terms.push_back({name, "otherwise"});
-    const std::string answer = refusal_of(address_, [&] {
-      runtime::Hello hello;
-      hello.node = "member.1";
-      hello.incarnation = 7;
-      hello.host = "elsewhere";
-      hello.pid = 7;
-      hello.terms = terms;
-      return runtime::pack(hello);
-    });
-    const std::string begin = fmt::format("another {}: head has ", name);
-    const std::string end = ", member.1 has otherwise";
-    ASSERT_THAT(answer, AllOf(testing::StartsWith(begin), testing::EndsWith(end)));
-    EXPECT_TRUE(wait_until_said(*head, answer));
-    terms.back().value = answer.substr(begin.size(), answer.size() - begin.size() - end.size());
-  }
-  // Nobody is kept from coming by that.
-  Process second(command({"join", address_}));
-  EXPECT_TRUE(wait_until_told(*head, R"("joined":["member.)"));
-  stop_and_expect_whole(*head);
-  for (Process* member : {&first, &second}) EXPECT_EQ(member->wait().exit_code, 0);
 }
 
 // Longer than any patience with a standstill: it is people who are awaited.

@@ -89,19 +89,6 @@ TEST_F(ClusterOutbound, JoinsWhileItTrainsLearnsAndTeachesWithoutAPort) {
   EXPECT_EQ(last->wait().exit_code, 0);
 }
 
-// Two of them meet through the relay, which stands behind the head's two ports.
-TEST_F(ClusterOutbound, TwoOfThemMakeARunWithTheHashOfOneProcess) {
-  Process head(command(head_words("a", address_, 3, {"--json"})));
-  const auto one = join(0, kOutbound), two = join(1, kOutbound), listener = join(2);
-  const ProcessEnd end = head.wait();
-  ASSERT_EQ(end.exit_code, 0) << end.err;
-  for (const auto* member : {&one, &two, &listener}) {
-    const ProcessEnd joined = (*member)->wait();
-    EXPECT_EQ(joined.exit_code, 0) << joined.err;
-  }
-  EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone"));
-}
-
 TEST_F(ClusterOutbound, OneTeachesAnotherThroughTheRelayWithKeys) {
   const std::string keys = make_keys("keys");
   Process head(

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "tests/main/cluster_run.h"
-#include "tests/main/ledger_check.h"
 
 namespace troupe {
 namespace {
@@ -52,20 +51,6 @@ TEST_F(ClusterRemote, NewcomerWithoutDataJoinsAndCostsNoBit) {
   stop_and_expect_whole(head);
   EXPECT_EQ(first.wait().exit_code, 0);
   expect_bare(*member);
-}
-
-// Also those that the run begins with, all of them.
-TEST_F(ClusterRemote, RunWhoseMembersHaveNoDataAtAllEndsInTheSameState) {
-  const Words iterations = until_iteration(60);
-  const std::string whole = hash_of("whole", iterations);
-  Process head(command(head_words("a", address_, 2, iterations + Words{"--json"})));
-  const auto one = join(), other = join();
-  const ProcessEnd end = head.wait();
-  ASSERT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_EQ(last_line(end)["state_hash"].text(), whole);
-  expect_clean_ledger(path("a"), 240);
-  expect_bare(*one);
-  expect_bare(*other);
 }
 
 // A folder may have any name.

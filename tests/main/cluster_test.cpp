@@ -65,18 +65,6 @@ TEST_F(Cluster, TopologyThatCanBeReadOnceIsEnough) {
   EXPECT_THAT(topology("piped"), HasSubstr("zoo: toy  # /dev/stdin:"));
 }
 
-// With one micro-batch of every iteration computed twice, by a member that has none of its own,
-// too.
-TEST_F(Cluster, MicroBatchesThatAreComputedTwiceChangeNoBit) {
-  const std::string hash = hash_of("alone");
-  const Words every{"--set", "cluster.failure.check_every=4"};
-  for (const char* assign : {"[1, 0]", "[0, 1]", "[1, 1]"}) {
-    Words words =
-        Words{"--workers", "2", "--set", fmt::format("cluster.assign={}", assign)} + every;
-    EXPECT_EQ(hash_of(assign, words), hash) << assign;
-  }
-}
-
 TEST_F(Cluster, LossyReductionsRepeatThemselvesAndNotTheExactOne) {
   const std::string exact = hash_of("exact");
   for (const char* format : {"fp32", "bf16", "int8"}) {

@@ -53,17 +53,6 @@ TEST_F(Damage, FlippedByteInTheNewestCheckpointFallsBackToTheOneBefore) {
   }
 }
 
-TEST_F(Damage, TruncatedNewestCheckpointFallsBackToTheOneBefore) {
-  const std::string hash = hash_of("a");
-  const std::string newest = checkpoint("a", 0);
-  for (const std::uintmax_t size : {std::filesystem::file_size(newest) - 1, std::uintmax_t{600},
-                                    std::uintmax_t{40}, std::uintmax_t{0}}) {
-    std::filesystem::resize_file(newest, size);
-    EXPECT_EQ(call({"inspect", newest}).exit_code, 4) << size;
-    expect_falls_back(hash);
-  }
-}
-
 TEST_F(Damage, AllCheckpointsDamagedIsRefusedNamingEach) {
   run("a");
   const std::string metrics = read_text(path("a/metrics.jsonl"));

@@ -106,16 +106,6 @@ TEST_F(ToyRun, WatchOfAFailedRunSaysWhy) {
   EXPECT_THAT(end.err, HasSubstr("the run failed: all is lost"));
 }
 
-TEST_F(ToyRun, WatchLeavesOutLinesThatAreNone) {
-  run("a");
-  const std::string lines = read_text(path("a/metrics.jsonl"));
-  write_text(path("a/metrics.jsonl"), "garbage\n" + lines + "\x01\x02{{\n");
-  const ProcessEnd end = call({"watch", path("a"), "--json"});
-  EXPECT_EQ(end.exit_code, 0);
-  EXPECT_THAT(end.err, HasSubstr("2 lines could not be understood"));
-  EXPECT_EQ(last_line(end)["steps"].integer(), 88u);
-}
-
 TEST(Watch, FolderWithoutARunIsADataErrorThatSaysWhatToDo) {
   const TemporaryFolder folder;
   for (const Words& more : {Words{}, Words{"--web"}}) {
@@ -282,13 +272,6 @@ TEST_F(ToyRun, WatchSaysThatASignalEndedItBeforeAllWasRead) {
   const JsonValue object = last_line(end);
   EXPECT_EQ(object["error"].text(), why);
   EXPECT_EQ(object["exit_code"].integer(), 130u);
-}
-
-TEST_F(ToyRun, WatchRefusesToServeBeyondTheHostWithoutAToken) {
-  run("a");
-  const ProcessEnd end = call({"watch", path("a"), "--web", "--listen", "0.0.0.0:0"});
-  EXPECT_EQ(end.exit_code, 2);
-  EXPECT_THAT(end.err, HasSubstr("--token"));
 }
 
 }  // namespace

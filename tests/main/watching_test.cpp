@@ -156,21 +156,6 @@ TEST_F(Watching, KilledMemberAndItsSuccessorAreShown) {
   EXPECT_EQ(process.wait().exit_code, 143);
 }
 
-TEST_F(Watching, ClientsThatNeverReadOrTalkNonsenseHoldUpNothing) {
-  Process process(command(run_words("a", watched(kEndlessRun))));
-  const std::uint16_t port = page_port(process, "a");
-  std::vector<RawClient> deaf;
-  for (int i = 0; i < 20; ++i) {
-    deaf.emplace_back(port, 4096);
-    deaf.back().say(
-        fmt::format("GET /api/runs/0/stream HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", port));
-    RawClient(port).say(std::string(1 << (i % 16), static_cast<char>(i * 11)));
-  }
-  wait_until_training(process, 1000);
-  EXPECT_EQ(body_of(get(port, "/healthz")), "ok\n");
-  stop_and_expect_whole(process);
-}
-
 TEST_F(Watching, RunThatGoesOnShowsWhatWasBeforeAndWhereItWentOn) {
   summary_of("a", watched({"--set", "train.epochs=1"}));
   Process process(command({"run", "--resume", path("a"), "--set", "train.epochs=1000000", "--set",

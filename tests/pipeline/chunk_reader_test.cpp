@@ -123,41 +123,5 @@ TEST(ChunkReader, ReadsOnlyTheBlocksAskedFor) {
   EXPECT_EQ(seen, wanted);
 }
 
-TEST(ChunkReader, ChunkThatWasNeverWrittenIsAnErrorWithItsRow) {
-  const TemporaryFolder folder;
-  const SmallData data(8);
-  {
-    Hdf5Scribe file(folder / "a.h5");
-    file.add_unfinished("ECAL", {20, 3, 4, 5}, data.cells, {.chunk = {4, 3, 4, 5}, .gzip = 1});
-  }
-  const auto reader = reader_of(folder / "a.h5");
-  ASSERT_TRUE(reader.ok()) << reader.error().message;
-  ASSERT_THAT(read_all(*reader, 2),
-              FailsWith(runtime::ErrorKind::kData, "row 8 was never written"));
-}
-
-TEST(ChunkReader, DatasetThatClaimsMoreThanTheFileHoldsIsRefused) {
-  const TemporaryFolder folder;
-  {
-    Hdf5Scribe file(folder / "a.h5");
-    file.add_unfinished("ECAL", {1000000, 3, 4, 5}, std::vector<float>(240, 1.0f),
-                        {.chunk = {4, 3, 4, 5}, .gzip = 1});
-  }
-  const auto reader = reader_of(folder / "a.h5");
-  ASSERT_FALSE(reader.ok());
-  EXPECT_THAT(reader.error().message, testing::HasSubstr("more than a file of"));
-}
-
-TEST(ChunkReader, IntegersAreRefused) {
-  const TemporaryFolder folder;
-  SmallData data(4);
-  data.images = {.type = StoredType::kInteger};
-  data.write(folder / "a.h5");
-  const auto reader = reader_of(folder / "a.h5");
-  ASSERT_FALSE(reader.ok());
-  EXPECT_THAT(reader.error().message,
-              testing::HasSubstr("dataset ECAL: int32; expected floating point"));
-}
-
 }  // namespace
 }  // namespace troupe::pipeline

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <set>
 
 #include "tests/runtime/neighbours.h"
@@ -66,31 +65,6 @@ TEST_F(GateOutbound, TheOneThatDoesNotListenDialsWhicheverComesFirst) {
       world_.reset();
     }
   }
-}
-
-TEST_F(GateOutbound, ItDialsAgainWhenItsConnectionsBreak) {
-  scripts_["receiver.b"] = scripts_["receiver.c"] = {};
-  add("a");
-  add_outbound("b");
-  add("c");
-  for (const TimePoint when : {1s, 2s, 3s}) {
-    world_->at(when, [&] {
-      for (const ConnectionId connection : world_->network().connections()) {
-        world_->network().drop(connection);
-      }
-    });
-  }
-  std::int64_t connections = 0;
-  world_->at(5s, [&] {
-    for (const PeerStats& peer : world_->node(1).peer_stats()) {
-      EXPECT_EQ(peer.state, "up") << peer.node;
-      connections += peer.connections;
-    }
-  });
-  stop_all_at(6s);
-  ASSERT_TRUE(world_->run(60s));
-  EXPECT_EQ(connections, 8);
-  EXPECT_EQ(error_of(0) + error_of(1) + error_of(2), "");
 }
 
 // And both return to another process in the place of the first node, in the roles they have.

@@ -15,52 +15,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-TEST_F(Gates, MessagesCrossInOrderAndBothNodesEnd) {
-  std::vector<std::int64_t> numbers;
-  actor("a", "root.a", root("a", 1));
-  actor("a", "sender", counting_sender(100));
-  actor("b", "root.b", root("b", 1));
-  actor("b", "receiver", noting_receiver(numbers, 100));
-  link("sender", "receiver", 4);
-  add("a");
-  add("b");
-  ASSERT_TRUE(world_->run(60s));
-  ASSERT_THAT(numbers, SizeIs(100));
-  for (std::int64_t i = 0; i < 100; ++i) EXPECT_EQ(numbers[static_cast<std::size_t>(i)], i);
-  EXPECT_EQ(error_of(0) + error_of(1), "");
-  EXPECT_EQ(stats_of(0, "sender").in_use_messages, 0);
-  EXPECT_EQ(told("a").substr(0, 9), "joined b\n");
-}
-
-TEST_F(Gates, SenderStopsAtItsCreditsUntilTheReceiverGivesThemBack) {
-  std::vector<Message> kept;
-  std::size_t most = 0, received = 0;
-  Script receiver;
-  receiver.receive = [&](Context& context, Message message) {
-    kept.push_back(std::move(message));
-    most = std::max(most, kept.size());
-    if (kept.size() == 3) (void)context.after(1s);
-    if (++received == 12) context.finish();
-  };
-  receiver.timer = [&](Context&, TimerId) {
-    // Nothing more has come in all this time.
-    EXPECT_EQ(kept.size(), 3U);
-    kept.clear();
-  };
-  actor("a", "root.a", root("a", 1));
-  actor("a", "sender", counting_sender(12));
-  actor("b", "root.b", root("b", 1));
-  actor("b", "receiver", receiver);
-  link("sender", "receiver", 3);
-  add("a");
-  add("b");
-  ASSERT_TRUE(world_->run(60s)) << "received " << received;
-  EXPECT_EQ(received, 12U);
-  EXPECT_EQ(most, 3U);
-  EXPECT_EQ(error_of(0) + error_of(1), "");
-  kept.clear();
-}
-
 TEST_F(Gates, MessagesOfANodeThatEndsBeforeItsPeerIsThereStillArrive) {
   std::vector<std::int64_t> numbers;
   actor("a", "root.a", root("a", 1));

@@ -297,19 +297,6 @@ TEST(Link, MetricsAreDroppedAndCountedWhenCreditRunsOut) {
   EXPECT_EQ(stats.undelivered, 0);
 }
 
-TEST(Link, MaximumQueueIsSeenAndNeverBeyondCredits) {
-  Script receiver;
-  receiver.receive = [left = 50](Context& context, Message) mutable {
-    if (--left == 0) context.finish();
-  };
-  Stage stage;
-  stage.actor("root", "", root_of(2)).actor("sender", "root", counting_sender(50));
-  stage.actor("receiver", "root", receiver).link("sender", "receiver", 7);
-  ASSERT_FALSE(stage.run_in_steps(1).error.has_value());
-  EXPECT_EQ(stage.link_stats("sender").max_queued, 7);
-  EXPECT_EQ(stage.link_stats("sender").queued, 0);
-}
-
 TEST(LinkDeathTest, SendingToAnUnwiredPortIsABrokenInvariant) {
   Script script;
   script.start = [](Context& context) {

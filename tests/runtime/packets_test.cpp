@@ -26,26 +26,6 @@ Directory directory_of(std::size_t entries) {
   return directory;
 }
 
-TEST(Packets, ADirectoryComesOutAsItWentIn) {
-  const auto read = unpack(pack(directory_of(3)), WireTypes());
-  ASSERT_TRUE(read.ok()) << read.error().message;
-  const auto* directory = std::get_if<Directory>(&*read);
-  ASSERT_NE(directory, nullptr);
-  EXPECT_EQ(directory->edition, 7U);
-  ASSERT_EQ(directory->entries.size(), 3U);
-  const DirectoryEntry& entry = directory->entries[1];
-  EXPECT_EQ(entry.node, "member.1");
-  EXPECT_EQ(entry.address, "tcp://10.0.0.5:40001");
-  EXPECT_EQ(entry.key, std::string(40, 'k'));
-  EXPECT_EQ(entry.incarnation, 1U);
-  EXPECT_TRUE(entry.dial);
-  EXPECT_FALSE(directory->entries[2].dial);
-
-  const auto heard = unpack(pack(DirectoryHeard{9}), WireTypes());
-  ASSERT_TRUE(heard.ok());
-  EXPECT_EQ(std::get<DirectoryHeard>(*heard).edition, 9U);
-}
-
 TEST(Packets, ADirectoryHasNoMoreEntriesAndNoLongerTextsThanAllowed) {
   EXPECT_TRUE(unpack(pack(directory_of(Directory::kMostEntries)), WireTypes()).ok());
   EXPECT_DEATH(pack(directory_of(Directory::kMostEntries + 1)), "entries");
@@ -128,25 +108,6 @@ TEST(Packets, WhoAsksThatANodeLeaveIsReadAsItWasWritten) {
   ASSERT_TRUE(drained.ok());
   EXPECT_EQ(std::get<Drained>(*drained).node, "member.2");
   EXPECT_FALSE(unpack(pack(Drained{std::string(257, 'n')}), WireTypes()).ok());
-}
-
-TEST(Packets, AListThatIsTooLongIsReadNoFurther) {
-  const auto read_directory = [](std::size_t entries) {
-    WireWriter out;
-    out.list(3);
-    out.number(12);
-    out.number(7);
-    out.list(entries);
-    for (std::size_t i = 0; i < entries; ++i) {
-      out.list(5);
-      for (int texts = 0; texts < 3; ++texts) out.text("a");
-      out.number(i);
-      out.flag(false);
-    }
-    return unpack({out.take_header(), {}}, WireTypes()).ok();
-  };
-  EXPECT_TRUE(read_directory(Directory::kMostEntries));
-  EXPECT_FALSE(read_directory(Directory::kMostEntries + 1));
 }
 
 TEST(Packets, AHeaderThatSaysItIsEmptyIsNoPacket) {

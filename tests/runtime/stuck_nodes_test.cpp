@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,13 +11,10 @@
 #include <string>
 #include <thread>
 
-#include <unistd.h>
-
-#include <fmt/format.h>
-
 #include "runtime/node/node.h"
 #include "runtime/transport/zmq_wire.h"
 #include "tests/runtime/gates.h"
+#include "tests/support/temporary_folder.h"
 
 namespace troupe::runtime {
 namespace {
@@ -32,12 +28,6 @@ using testing::Not;
 // threads of their own.
 class StuckNodes : public testing::Test {
  protected:
-  StuckNodes() {
-    std::string name = testing::TempDir() + "troupe-stuck-XXXXXX";
-    CHECK(::mkdtemp(name.data()) != nullptr, "no temporary folder");
-    folder_ = name;
-  }
-  ~StuckNodes() override { std::filesystem::remove_all(folder_); }
   // What a makes of b, whose actor is in its handler until `over` says so.
   NodeEnd run(const std::function<bool()>& over) {
     plan_.actors = {{"root.a", "", "", false, "a"},
@@ -49,7 +39,7 @@ class StuckNodes : public testing::Test {
       if (message.as<PeerLeft>() != nullptr) context.finish();
     };
     scripts_ = {{"root.a", left}, {"root.b", root_of(1)}, {"busy", busy_until(over)}};
-    const std::string address = fmt::format("ipc://{}/a", folder_);
+    const std::string address = "ipc://" + folder_ / "a";
     auto other = std::thread([this, address] { (void)run_node("b", "", address); });
     const NodeEnd end = run_node("a", address, "");
     other.join();
@@ -94,7 +84,7 @@ class StuckNodes : public testing::Test {
     return node.run();
   }
 
-  std::string folder_;  // of the socket
+  const TemporaryFolder folder_;  // of the socket
   SteadyClock clock_;
   Plan plan_;
   std::map<std::string, Script> scripts_;

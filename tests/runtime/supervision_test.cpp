@@ -132,38 +132,6 @@ TEST(Supervision, RestartedActorIsMadeAnewAndItsLinksWork) {
   }
 }
 
-TEST(Supervision, RestartRenewsTheWholeSubtree) {
-  int leaves = 0;
-  const ScriptMaker leaf = [&] {
-    ++leaves;
-    return Script{};
-  };
-  int branches = 0;
-  const ScriptMaker branch = [&] {
-    Script script;
-    const int number = ++branches;
-    script.start = [number](Context& context) { context.after(seconds(number)); };
-    script.timer = [number](Context& context, TimerId) {
-      number < 3 ? context.fail({ErrorKind::kInternal, "again"}) : context.finish();
-    };
-    return script;
-  };
-  Stage stage;
-  stage.actor("root", "", [] {
-    Script script;
-    script.child_ended = [](Context& context, const ChildEnd& end) {
-      if (!end.error) context.finish();
-      return end.error ? ChildDecision::kRestart : ChildDecision::kIgnore;
-    };
-    return script;
-  });
-  stage.actor("branch", "root", branch).actor("leaf", "branch", leaf);
-  const NodeEnd end = stage.run_in_steps(1);
-  EXPECT_FALSE(end.error.has_value());
-  EXPECT_EQ(branches, 3);
-  EXPECT_EQ(leaves, 3);
-}
-
 TEST(Supervision, TimersOfAnEndedActorDoNotReachTheNextOne) {
   int incarnation = 0;
   const ScriptMaker maker = [&] {
@@ -188,18 +156,6 @@ TEST(Supervision, TimersOfAnEndedActorDoNotReachTheNextOne) {
   stage.actor("root", "", root).actor("leaf", "root", maker);
   EXPECT_FALSE(stage.run_in_steps(1).error.has_value());
   EXPECT_EQ(incarnation, 2);
-}
-
-TEST(Supervision, FailureWhileStoppingStillReachesTheNode) {
-  Script root;
-  root.start = [](Context& context) { context.finish(); };
-  Script leaf;
-  leaf.stop = [](Context& context) { context.fail({ErrorKind::kData, "disk full"}); };
-  Stage stage;
-  stage.actor("root", "", root).actor("leaf", "root", leaf);
-  const NodeEnd end = stage.run_in_steps(1);
-  ASSERT_TRUE(end.error.has_value());
-  EXPECT_EQ(end.error->message, "leaf: disk full");
 }
 
 TEST(Supervision, EndsThatAnOwnerDidNotLiveToSeeReachTheNode) {
@@ -242,30 +198,6 @@ TEST(Supervision, EndThatMeetsAnOwnerBeingDestroyedReachesTheNode) {
   const NodeEnd end = stage.run_on_threads();
   ASSERT_TRUE(end.error.has_value());
   EXPECT_EQ(end.error->message, "leaf: disk full");
-}
-
-TEST(Shutdown, StopReachesTheRootFirstAndThenWhatItLeaves) {
-  std::vector<std::string> order;
-  const auto noting = [&] {
-    Script script;
-    script.stop = [&](Context& context) {
-      order.push_back(context.name());
-      context.finish();
-    };
-    return script;
-  };
-  Stage stage;
-  stage.actor("root", "", noting()).actor("branch", "root", noting());
-  stage.actor("leaf", "branch", noting());
-  Node& node = stage.make_in_steps(1);
-  node.begin();
-  while (stage.scheduler().run_one()) {
-  }
-  node.request_stop();
-  while (!node.tend()) stage.scheduler().wait(node.next_due());
-  const NodeEnd end = node.end();
-  EXPECT_FALSE(end.error.has_value());
-  EXPECT_THAT(order, ElementsAre("root", "branch", "leaf"));
 }
 
 TEST(Shutdown, RequestBeforeTheBeginIsHeard) {

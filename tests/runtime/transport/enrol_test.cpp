@@ -8,13 +8,6 @@
 namespace troupe::runtime {
 namespace {
 
-ZmqWireOptions listening() {
-  ZmqWireOptions options;
-  options.clock = &stage_clock();
-  options.listen = fresh_ipc_address();
-  return options;
-}
-
 // A process that enrols on a wire that listens for later; a head that is asked, and somebody who
 // dials the process too early. Both act while enrol() waits.
 class Enrol : public testing::Test {
@@ -38,13 +31,9 @@ class Enrol : public testing::Test {
     return enrol(*applicant_.wire, options, stage_clock());
   }
 
-  StageEnd head_{listening()};
-  StageEnd applicant_{listening()};
-  StageEnd unknown_{[] {
-    ZmqWireOptions options;
-    options.clock = &stage_clock();
-    return options;
-  }()};
+  StageEnd head_{plain(fresh_ipc_address())};
+  StageEnd applicant_{plain(fresh_ipc_address())};
+  StageEnd unknown_{plain()};
 };
 
 TEST_F(Enrol, WhoDialsAProcessThatIsNoNodeYetIsCutOffAndNotBelieved) {

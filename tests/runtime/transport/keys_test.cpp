@@ -4,13 +4,11 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
+#include "tests/support/temporary_folder.h"
 
 namespace troupe::runtime {
 namespace {
@@ -19,16 +17,14 @@ using testing::HasSubstr;
 
 class Keys : public testing::Test {
  protected:
-  void SetUp() override { std::filesystem::create_directories(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string path(const std::string& name) const { return folder_ / name; }
   std::string file(const std::string& name, const std::string& text) const {
-    std::ofstream(path(name)) << text;
+    write_text(path(name), text);
     ::chmod(path(name).c_str(), 0600);
     return path(name);
   }
 
-  const std::string folder_ = testing::TempDir() + fmt::format("troupe-keys-{}", ::getpid());
+  const TemporaryFolder folder_;
   const KeyPair keys_ = *make_keys();
 };
 
@@ -82,7 +78,7 @@ TEST_F(Keys, DamagedFilesAreNamedWithTheirLine) {
               HasSubstr("does not belong"));
   EXPECT_EQ(secret_error(line + "secret " + keys_.secret_key), "");
   EXPECT_THAT(read_secret_key(path("none")).error().message, HasSubstr("No such file"));
-  EXPECT_THAT(read_secret_key(folder_).error().message, HasSubstr("is not a regular file"));
+  EXPECT_THAT(read_secret_key(folder_.path()).error().message, HasSubstr("is not a regular file"));
 }
 
 TEST_F(Keys, AnAllowListHasAKeyAndANamePerLine) {

@@ -75,10 +75,8 @@ class NeighbourAdmission : public testing::Test {
   }
 
   static ZmqWireOptions wire_options(const KeyPair& keys, const std::string& listen = "") {
-    ZmqWireOptions options;
-    options.clock = &stage_clock();
+    ZmqWireOptions options = plain(listen);
     options.keys = keys;
-    options.listen = listen;
     return options;
   }
   // Until the condition holds; false: it did not within half a minute.

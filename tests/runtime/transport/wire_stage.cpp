@@ -39,6 +39,13 @@ const Clock& stage_clock() {
   return clock;
 }
 
+ZmqWireOptions plain(const std::string& listen) {
+  ZmqWireOptions options;
+  options.clock = &stage_clock();
+  options.listen = listen;
+  return options;
+}
+
 std::string fresh_ipc_address() {
   static int count = 0;
   const std::string path = fmt::format("/tmp/troupe-wire-{}-{}", ::getpid(), count++);

@@ -57,6 +57,8 @@ struct StageEnd {
 bool play(std::initializer_list<StageEnd*> ends, const std::function<bool()>& condition);
 
 const Clock& stage_clock();
+// A wire on that clock, which listens there unless it is "", without keys.
+ZmqWireOptions plain(const std::string& listen = "");
 // A path for a socket, of this process and not given before.
 std::string fresh_ipc_address();
 // Bytes that tell every position from its neighbours, and seeds from each other.

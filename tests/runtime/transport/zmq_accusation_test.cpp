@@ -14,8 +14,6 @@
 namespace troupe::runtime {
 namespace {
 
-using testing::HasSubstr;
-
 // A listener made by hand, and the wire that dials it.
 class BadListener : public testing::Test {
  protected:
@@ -56,12 +54,7 @@ class BadListener : public testing::Test {
   zmq::context_t context_;
   std::array<zmq::socket_t, kSockets> routers_;
   std::array<std::string, kSockets> routes_;
-  ZmqWireOptions options_ = [] {
-    ZmqWireOptions options;
-    options.clock = &stage_clock();
-    return options;
-  }();
-  StageEnd dialer_{options_};
+  StageEnd dialer_{plain()};
   ConnectionId id_;
   Buffer last_;
 };
@@ -90,38 +83,6 @@ TEST_F(BadListener, MayBeClosedAndDialedAgainAtOnce) {
   auto kind = said(SocketId::kControl);
   while (kind == FrameKind::kRefuse || kind == FrameKind::kBye) kind = said(SocketId::kControl);
   EXPECT_EQ(kind, FrameKind::kAttach);
-}
-
-// The listener's side of it: what a dialer says instead of a goodbye.
-TEST(ZmqAccusation, AListenerHearsWhatItIsToldAndEndsTheConnection) {
-  ZmqWireOptions options;
-  options.clock = &stage_clock();
-  options.listen = fresh_ipc_address();
-  StageEnd listener(options);
-  zmq::context_t context;
-  const Token token = random_token();
-  const auto attached = [&](SocketId id) {
-    zmq::socket_t socket(context, ZMQ_DEALER);
-    socket.set(zmq::sockopt::linger, 0);
-    const Route route{token, id};
-    socket.set(zmq::sockopt::routing_id, route.text());
-    socket.connect(path_of(options.listen, id));
-    const Buffer frame = write_attach({route, {}});
-    socket.send(zmq::const_buffer(frame.data(), frame.size()));
-    return socket;
-  };
-  zmq::socket_t control = attached(SocketId::kControl);
-  zmq::socket_t data = attached(SocketId::kData);
-  zmq::message_t welcome;
-  ASSERT_TRUE(play({&listener},
-                   [&] { return control.recv(welcome, zmq::recv_flags::dontwait).has_value(); }));
-  for (const Buffer& frame : {write_ready({false}), write_refuse("this end sent nonsense")}) {
-    control.send(zmq::const_buffer(frame.data(), frame.size()));
-    ASSERT_TRUE(play({&listener}, [&] { return !listener.diary.open.empty(); }));
-  }
-  ASSERT_TRUE(play({&listener}, [&] { return !listener.diary.ends.empty(); }));
-  EXPECT_EQ(listener.diary.ends.begin()->second,
-            "the other end refused the connection: this end sent nonsense");
 }
 
 }  // namespace

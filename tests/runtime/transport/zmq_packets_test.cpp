@@ -5,9 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
-#include "runtime/base/random.h"
 #include "runtime/transport/zmq_admission.h"
 #include "tests/runtime/transport/wire_stage.h"
 
@@ -129,45 +126,6 @@ TEST(Packets, AnnouncedSizesCostNothingUntilTheyArrive) {
     EXPECT_EQ(take(assembler, {chunk_mark(), pattern(kChunkBytes, 1)}), "");
   }
   EXPECT_FALSE(assembler.next());
-}
-
-// Changes some bytes, or the length.
-Buffer damaged(const Buffer& frame, std::uint64_t seed) {
-  const std::size_t bytes = seed % 4 == 0 ? mix64(seed) % (frame.size() + 9) : frame.size();
-  Buffer copy = Buffer::zeroed(bytes);
-  std::copy_n(frame.data(), std::min(bytes, frame.size()), copy.mutable_data());
-  for (std::uint64_t i = 0; bytes > 0 && i < 1 + seed % 3; ++i) {
-    const std::uint64_t draw = mix64(seed * 31 + i);
-    copy.mutable_data()[draw % bytes] = static_cast<std::byte>(draw >> 32);
-  }
-  return copy;
-}
-
-TEST(Packets, DamagedFramesAreReadOrRefusedButDoNoHarm) {
-  const PayloadEntry entries[] = {{10, PayloadEntry::How::kFrame, {}},
-                                  {3 * kChunkBytes, PayloadEntry::How::kChunks, {}},
-                                  {100, PayloadEntry::How::kShared, {}}};
-  const std::vector<Buffer> whole = {write_attach({{random_token(), SocketId::kData}, {}}),
-                                     write_welcome({}),
-                                     write_ready({true}),
-                                     write_bare(FrameKind::kBye),
-                                     write_refuse("no"),
-                                     write_packet(Lane::kData, entries, pattern(30, 1).bytes())};
-  std::size_t refused = 0;
-  constexpr std::uint64_t kFrames = 20'000;
-  for (std::uint64_t seed = 0; seed < kFrames; ++seed) {
-    const Buffer frame = damaged(whole[seed % whole.size()], seed);
-    const bool read = read_attach(frame.bytes()) || read_welcome(frame.bytes()) ||
-                      read_ready(frame.bytes()) || read_packet(frame);
-    refused += read ? 0 : 1;
-    EXPECT_LE(read_refuse(frame.bytes()).size(), frame.size());
-    Route::from_text(frame.bytes());
-    PacketAssembler assembler(Lane::kData, memory());
-    take(assembler, {frame, pattern(10, seed)});
-    assembler.next();
-  }
-  EXPECT_GT(refused, kFrames / 7);
-  EXPECT_LT(refused, kFrames);
 }
 
 Buffer text(std::string_view value) { return Buffer::copy_of(std::as_bytes(std::span(value))); }

@@ -21,13 +21,6 @@ namespace {
 
 using testing::HasSubstr;
 
-ZmqWireOptions plain(const std::string& listen = "") {
-  ZmqWireOptions options;
-  options.clock = &stage_clock();
-  options.listen = listen;
-  return options;
-}
-
 // Tests that leave the process without descriptors.
 class ZmqDescriptors : public testing::Test {
  protected:

@@ -27,13 +27,6 @@ namespace {
 
 using testing::HasSubstr;
 
-ZmqWireOptions plain(const std::string& listen = "") {
-  ZmqWireOptions options;
-  options.clock = &stage_clock();
-  options.listen = listen;
-  return options;
-}
-
 ZmqWireOptions with_keys(const std::string& listen, const KeyPair& keys) {
   ZmqWireOptions options = plain(listen);
   options.keys = keys;
@@ -389,6 +382,14 @@ TEST_F(UnknownPeer, APeerThatBreaksTheProtocolLosesItsConnection) {
   ASSERT_TRUE(play({&listener_}, [&] { return listener_.diary.ends.contains(peer.id); }));
   EXPECT_EQ(listener_.diary.ends[peer.id], "the other end sent a chunk of another size");
   EXPECT_EQ(kind_of(answer(peer.control).bytes()), FrameKind::kRefuse);
+}
+
+TEST_F(UnknownPeer, ThatAccusesThisEndIsHeardAndItsConnectionIsOver) {
+  Acquaintance made = open_by_hand();
+  send(made.control, {write_refuse("this end sent nonsense")});
+  ASSERT_TRUE(play({&listener_}, [&] { return listener_.diary.ends.contains(made.id); }));
+  EXPECT_EQ(listener_.diary.ends[made.id],
+            "the other end refused the connection: this end sent nonsense");
 }
 
 TEST_F(UnknownPeer, AMessageOfTooManyFramesEndsTheConnectionWithItsReason) {

@@ -19,15 +19,8 @@ using testing::HasSubstr;
 // A dialer whose resolver leads every name to the loopback interface, as long as it works.
 class ZmqWireResolve : public testing::Test {
  protected:
-  static ZmqWireOptions listening(const std::string& address) {
-    ZmqWireOptions options;
-    options.clock = &stage_clock();
-    options.listen = address;
-    return options;
-  }
   ZmqWireOptions dialing() {
-    ZmqWireOptions options;
-    options.clock = &stage_clock();
+    ZmqWireOptions options = plain();
     options.resolve = [this](const Address& address) -> Result<ResolvedAddress> {
       asked_.push_back(address.text());
       if (!works_) return Error{ErrorKind::kUsage, "the resolver does not answer"};
@@ -47,7 +40,7 @@ class ZmqWireResolve : public testing::Test {
 
   std::vector<std::string> asked_;
   bool works_ = true;
-  std::unique_ptr<StageEnd> listener_ = std::make_unique<StageEnd>(listening("tcp://127.0.0.1:0"));
+  std::unique_ptr<StageEnd> listener_ = std::make_unique<StageEnd>(plain("tcp://127.0.0.1:0"));
   StageEnd dialer_{dialing()};
 };
 
@@ -90,7 +83,7 @@ TEST_F(ZmqWireResolve, ADialThatWaitsForItsListenerDoesNotAskAgain) {
   // Longer than some attempts take.
   const TimePoint until = stage_clock().now() + std::chrono::milliseconds(200);
   play({&dialer_}, [&] { return stage_clock().now() >= until; });
-  listener_ = std::make_unique<StageEnd>(listening(at));
+  listener_ = std::make_unique<StageEnd>(plain(at));
   EXPECT_TRUE(connects(id));
   EXPECT_THAT(asked_, ElementsAre(address));
 }

@@ -202,12 +202,6 @@ INSTANTIATE_TEST_SUITE_P(
                     Medium{"IpcShared", true, false, true}, Medium{"IpcCurve", true, true, false}),
     [](const auto& info) { return std::string(info.param.name); });
 
-ZmqWireOptions plain() {
-  ZmqWireOptions options;
-  options.clock = &stage_clock();
-  return options;
-}
-
 TEST(ZmqWire, ADialWaitsForItsListener) {
   ZmqWireOptions options = plain();
   StageEnd dialer(options);

@@ -14,7 +14,6 @@ namespace troupe::sim {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::HasSubstr;
 
 // The seed of runs in which nothing is left to chance.
 constexpr std::uint64_t kSeed = 7;
@@ -111,46 +110,6 @@ TEST(RemoteData, HeadAndAMemberMayDieTogetherAndOneBehindTheOther) {
       ASSERT_EQ(fault_of(stage(), end), "") << first << " and " << later;
     }
   }
-}
-
-// Deaths of heads, members and newcomers in any order, with and without data; the first member is
-// spared.
-TEST(RemoteData, HeadsAndMembersComeAndDieInAnyOrderAndCostNoBit) {
-  std::size_t joined = 0, heads = 0, never_began = 0;
-  for (std::uint64_t seed = 0; seed < 300; seed += stride(7)) {
-    Dice dice(seed);
-    Cast cast;
-    cast.members = static_cast<std::uint32_t>(1 + dice.below(3));
-    cast.joins.resize(dice.below(4));
-    for (TimePoint& join : cast.joins) join = dice.between(Duration{0}, 900ms);
-    const std::size_t processes = cast.members + cast.joins.size();
-    for (std::uint32_t member = 0; member < processes; ++member) {
-      if (dice.below(2) == 0) cast.remote.insert(member);
-    }
-    std::vector<Death> deaths;
-    for (ProcessId victim = 2; victim <= processes; ++victim) {
-      if (dice.below(3) == 0) deaths.push_back({200 + dice.below(1500), victim, seed % 2 == 0});
-    }
-    for (std::uint64_t head = dice.below(4); head > 0; --head) {
-      deaths.push_back(head_lost(100 + dice.below(1800), dice.between(1ms, kLate)));
-    }
-    const TrainingEnd end =
-        play(cast, deaths, seed, seed % 2 == 0 ? Fate::kNothing : Fate::kShortTroubles);
-    ASSERT_TRUE(end.over) << "seed " << seed;
-    if (end.head_error && end.state == nullptr) {  // one had not come when it died
-      ASSERT_THAT(end.head_error->message,
-                  testing::AnyOf(HasSubstr("was killed"), HasSubstr("no member that trains")))
-          << "seed " << seed;
-      ++never_began;
-      continue;
-    }
-    ASSERT_EQ(fault_of(stage(), end), "") << "seed " << seed;
-    joined += end.joined;
-    heads += end.heads;
-  }
-  EXPECT_LT(never_began, 40 / stride(7));
-  EXPECT_GT(joined, 45 / stride(7));
-  EXPECT_GT(heads, 350 / stride(7));
 }
 
 }  // namespace

@@ -153,26 +153,6 @@ TEST(SimulatedWaiting, NewcomerTooSlowToLearnIsSentAwayAndTheOthersDoNotNotice) 
   EXPECT_GT(sent_away, 10 / stride(3));
 }
 
-TEST(SimulatedSpeeds, WorkIsSharedOutAnewAndCostsNoBit) {
-  std::size_t shared_anew = 0;
-  for (std::uint64_t seed = 0; seed < 100; seed += stride(5)) {
-    SimDisk disk;
-    std::vector<Death> deaths;
-    if (seed % 4 == 1) deaths.push_back({200 + 20 * seed, 2});
-    if (seed % 4 == 3) {
-      deaths.push_back({200 + 20 * seed, 0});
-      deaths.back().next_head = 30ms;
-    }
-    std::vector<TimePoint> joins;
-    if (seed % 4 >= 2) joins.push_back(100ms);
-    const TrainingEnd end = play_training(stage(), seed, 3, stage().initial_state(), disk,
-                                          Fate::kSpeedsChange, deaths, joins);
-    ASSERT_EQ(fault_of(stage(), end), "") << "seed " << seed;
-    shared_anew += end.shared_anew;
-  }
-  EXPECT_GT(shared_anew, 10 / stride(5));
-}
-
 // Their sums depend on who computes what, and theirs would differ with the speed of machines.
 TEST(SimulatedSpeeds, AreNotLookedAtWhereTheyCouldChangeABitOrAreNotWanted) {
   const auto shares_anew = [](const std::string& sections) {

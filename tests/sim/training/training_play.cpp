@@ -111,18 +111,6 @@ void kill_when_all_came(World& world, std::uint32_t members, bool& killed, Proce
   killed = killed || world.killed(victim);
 }
 
-// All members but one, at times of their own.
-void kill_most(World& world, std::uint32_t members, bool& killed) {
-  Dice& dice = world.dice();
-  const ProcessId spared = 1 + dice.below(members);
-  for (ProcessId victim = 1; victim <= members; ++victim) {
-    if (victim == spared) continue;
-    world.at(dice.between(100ms, 300ms), [&world, members, &killed, victim] {
-      kill_when_all_came(world, members, killed, victim);
-    });
-  }
-}
-
 void plan_fate(World& world, Fate fate, std::uint32_t members, bool& killed) {
   Dice& dice = world.dice();
   if (fate == Fate::kNothing || fate == Fate::kLastMemberComputesOtherwise) return;
@@ -138,11 +126,9 @@ void plan_fate(World& world, Fate fate, std::uint32_t members, bool& killed) {
     }
     return;
   }
-  if (fate == Fate::kAllButOneKilled) return kill_most(world, members, killed);
-  const ProcessId victim = fate == Fate::kHeadKilled ? 0 : 1 + dice.below(members);
-  world.at(dice.between(100ms, 300ms), [&world, members, &killed, victim] {
-    kill_when_all_came(world, members, killed, victim);
-  });
+  CHECK(fate == Fate::kHeadKilled);
+  world.at(dice.between(100ms, 300ms),
+           [&world, members, &killed] { kill_when_all_came(world, members, killed, 0); });
 }
 
 // The processes of a run: kills them as told, starts another head, and tells the head who has
@@ -355,11 +341,12 @@ Result<void> SimDisk::link(const std::string& path, const std::string& target) {
   return files_.link(path, target);
 }
 
-TrainingStage::TrainingStage(const std::string& sections, RingOrder ring_order)
+TrainingStage::TrainingStage(const std::string& sections, RingOrder ring_order,
+                             const std::vector<std::string>& settings)
     : ring_order_(ring_order) {
   actors::write_toy_data(folder_ / "toy.h5");
   auto loaded = config::parse_topology("model: {zoo: toy}\ndata: {train: toy.h5}\n" + sections,
-                                       "toy.yaml", folder_.path());
+                                       "toy.yaml", folder_.path(), settings);
   CHECK(loaded.ok(), loaded.ok() ? "" : loaded.error().message);
   topology_ = std::move(loaded->topology);
 }

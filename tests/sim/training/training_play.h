@@ -54,9 +54,11 @@ enum class RingOrder : std::uint8_t { kAscending, kDescending };
 // networks.
 class TrainingStage {
  public:
-  // Of a topology file with these sections besides model and data.
+  // Of a topology file with these sections besides model and data, and settings like those of
+  // --set.
   explicit TrainingStage(const std::string& sections = kShortTraining,
-                         RingOrder ring_order = RingOrder::kAscending);
+                         RingOrder ring_order = RingOrder::kAscending,
+                         const std::vector<std::string>& settings = {});
 
   RingOrder ring_order() const { return ring_order_; }
   const config::Topology& topology() const { return topology_; }
@@ -89,8 +91,6 @@ std::string hash_of(const actors::StatePointer& state);
 enum class Fate : std::uint8_t {
   kNothing,
   kShortTroubles,  // broken connections, short cuts and stops: nobody is given up
-  kMemberKilled,
-  kAllButOneKilled,
   kHeadKilled,
   kLongTroubles,                 // the same, and such as members and heads are given up for
   kSpeedsChange,                 // the head hears of other speeds again and again

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <memory>
 #include <string>
 #include <thread>
@@ -10,9 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/base/random.h"
 #include "telemetry/page/page_server.h"
-#include "tests/support/stride.h"
 #include "tests/telemetry/page/raw_client.h"
 #include "tests/telemetry/page/resident_memory.h"
 
@@ -34,90 +31,17 @@ std::unique_ptr<PageServer> serve(const std::shared_ptr<History>& history,
 
 bool serves(const PageServer& server) { return body_of(get(server.port(), "/healthz")) == "ok\n"; }
 
-// A request with pieces of it changed, left out, doubled or replaced by any bytes.
-class Mangler {
- public:
-  explicit Mangler(std::uint64_t seed) : seed_(seed) {}
-
-  std::string request() {
-    static const std::vector<std::string> kPieces{"GET ",
-                                                  "HEAD ",
-                                                  "POST ",
-                                                  "/",
-                                                  "/api/runs/0/history",
-                                                  "/api/runs/0/stream",
-                                                  "?token=%00",
-                                                  "/api/runs/18446744073709551616/",
-                                                  "/../..",
-                                                  " HTTP/1.1",
-                                                  " HTTP/1.0",
-                                                  " HTTP/3",
-                                                  "\r\n",
-                                                  "\n",
-                                                  "\r\n\r\n",
-                                                  "Host: localhost",
-                                                  "Host: [::1",
-                                                  "Host:",
-                                                  "Content-Length: 5",
-                                                  "Content-Length: -1",
-                                                  "Content-Length: 99999999999999999999",
-                                                  "Transfer-Encoding: chunked",
-                                                  "Connection: close",
-                                                  "Connection: upgrade",
-                                                  "Last-Event-ID: 1-1",
-                                                  "Accept-Encoding: gzip;q=",
-                                                  "Cookie: ;;=;",
-                                                  "Origin: null",
-                                                  "Expect: 100-continue",
-                                                  "5\r\nhello\r\n0\r\n\r\n",
-                                                  ": ",
-                                                  "\t",
-                                                  std::string(1, '\0')};
-    if (below(8) == 0) return noise(below(2000));
-    std::string text;
-    if (below(2) == 0) text = "GET /api/runs HTTP/1.1\r\nHost: localhost\r\n";
-    for (std::uint32_t i = below(12); i > 0; --i) {
-      text += below(10) == 0 ? noise(below(40)) : kPieces[below(kPieces.size())];
-    }
-    if (below(20) == 0) text += fmt::format("\r\nX: {}", std::string(below(40'000), 'x'));
-    if (below(3) > 0) text += "\r\n\r\n";
-    return text;
-  }
-  std::uint32_t below(std::size_t end) {
-    const auto word = runtime::mix64(seed_ + 0x9e3779b97f4a7c15 * ++drawn_);
-    return static_cast<std::uint32_t>(word % end);
-  }
-
- private:
-  std::string noise(std::size_t bytes) {
-    std::string text(bytes, '\0');
-    for (char& one : text) one = static_cast<char>(below(256));
-    return text;
-  }
-
-  std::uint64_t seed_, drawn_ = 0;
-};
-
-TEST(HostileClients, MangledRequestsHurtNobody) {
+// The fuzz target of requests says what is made of them.
+TEST(HostileClients, WhoHangsUpBeforeTheAnswerHurtsNobody) {
   const auto history = std::make_shared<History>();
   const auto server = serve(history);
-  Mangler mangler(20260101);
-  std::deque<RawClient> kept;
-  for (std::uint64_t i = 0; i < 10'000; i += stride(10)) {
-    RawClient client(server->port());
-    client.say(mangler.request());
-    switch (mangler.below(4)) {
-      case 0:  // hangs up without listening
-        break;
-      case 1:
-        client.finish();
-        break;
-      default:
-        kept.push_back(std::move(client));
-    }
-    if (kept.size() > 100) kept.pop_front();
-    if (i % 500 == 0) {
-      EXPECT_TRUE(serves(*server)) << i;
+  for (int i = 0; i < 200; ++i) {
+    for (const char* said : {"GET /api/runs/0/history HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                             "GET /api/runs/0/stream HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                             "GET /api/runs HTTP/1.1\r\nHost", "\xff\r\n\r\n\r\n", ""}) {
+      RawClient client(server->port());
+      client.say(said);
+      if (i % 2 == 0) client.finish();
     }
   }
   EXPECT_TRUE(serves(*server));

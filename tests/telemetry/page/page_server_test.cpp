@@ -16,7 +16,6 @@
 namespace troupe::telemetry {
 namespace {
 
-using runtime::Result;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -66,17 +65,6 @@ TEST(PageServer, ServesHistoryPageAndMetrics) {
   EXPECT_EQ(status_of(get(served.port, "/none")), 404);
 }
 
-TEST(PageServer, StreamTellsAllThenWhatIsNew) {
-  const Served served;
-  RawClient client = follower(served.port);
-  EXPECT_THAT(client.hear("\"whole\":true"), HasSubstr("event: history\n"));
-  client.hear("\n\n");
-  served.history->take_log({1.0, "info", "first news"});
-  EXPECT_THAT(client.hear("first news"), HasSubstr("event: update\n"));
-  served.history->take_log({1.0, "info", "second news"});
-  client.hear("second news");
-}
-
 TEST(PageServer, OneStreamTellsOfSeveralRunsToTheirEnds) {
   std::vector<std::shared_ptr<History>> histories;
   std::vector<RunSource> runs(3);
@@ -103,22 +91,6 @@ TEST(PageServer, OneStreamTellsOfSeveralRunsToTheirEnds) {
   EXPECT_THAT(heard, HasSubstr(R"("state":"ended")"));
   EXPECT_THAT(heard, HasSubstr("the power failed"));
   EXPECT_THAT(heard, Not(HasSubstr("not followed")));
-}
-
-TEST(PageServer, ClientThatComesBackGoesOnWhereItWas) {
-  const Served served;
-  std::string id;
-  {
-    RawClient client = follower(served.port);
-    const std::string heard = client.hear("\ndata: ");
-    const std::size_t at = heard.find("id: ") + 4;
-    id = heard.substr(at, heard.find('\n', at) - at);
-  }
-  served.history->take_log({1.0, "info", "meanwhile"});
-  RawClient again = follower(served.port, "Last-Event-ID: " + id + "\r\n");
-  EXPECT_THAT(again.hear("meanwhile"), HasSubstr("event: update\n"));
-  RawClient other = follower(served.port, "Last-Event-ID: 1-" + id + "\r\n");
-  EXPECT_THAT(other.hear("meanwhile"), HasSubstr("event: history\n"));
 }
 
 TEST(PageServer, HeadPipeliningAndCompression) {
@@ -262,17 +234,6 @@ TEST(PageServer, FollowersBeyondTheLimitAreTurnedAway) {
   clients.pop_back();
   // Its place is free once its end was heard.
   while (status_of(get(served.port, "/healthz")) != 200) std::this_thread::yield();
-}
-
-// How the run ended, as a rule.
-TEST(PageServer, LastNewsAreToldBeforeItEnds) {
-  Served served;
-  RawClient client = follower(served.port);
-  client.hear("\n\nevent: history");
-  client.hear("}\n\n");
-  served.history->end("failed", "the reason");
-  served.server.reset();
-  EXPECT_THAT(client.rest(), HasSubstr("the reason"));
 }
 
 TEST(PageServer, EndsWhileClientsHang) {

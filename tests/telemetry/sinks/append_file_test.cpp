@@ -3,38 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 
-#include <sys/resource.h>
-
+#include "tests/support/process_limits.h"
 #include "tests/support/temporary_folder.h"
 
 namespace troupe::telemetry {
 namespace {
 
 using testing::HasSubstr;
-
-// No file of this process grows beyond so many bytes, as on a disk that is full.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes) {
-    signal_ = std::signal(SIGXFSZ, SIG_IGN);
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit limit = before_;
-    limit.rlim_cur = bytes;
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FullDisk() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, signal_);
-  }
-
- private:
-  rlimit before_ = {};
-  void (*signal_)(int) = SIG_DFL;
-};
 
 TEST(AppendFile, DeviceThatIsAlwaysFullIsReportedOnce) {
   auto file = AppendFile::open({.path = "/dev/full", .fresh = false});
@@ -64,7 +42,7 @@ TEST(AppendFile, DiskThatIsFullForAWhileGetsEveryByteInTheEnd) {
   std::vector<bool> flushed;
   std::string text_when_full;
   {
-    const FullDisk full(10);  // stops in the middle of the second record
+    const FileSizeLimit full(10);  // stops in the middle of the second record
     for (const char* record : {"first..", "second..", "third.."}) {
       add(record);
       flushed.push_back(file->flush().ok());
@@ -78,7 +56,7 @@ TEST(AppendFile, DiskThatIsFullForAWhileGetsEveryByteInTheEnd) {
   EXPECT_EQ(read_text(path), all);
   // It is told again when it happens again.
   {
-    const FullDisk full(all.size());
+    const FileSizeLimit full(all.size());
     add("fifth..");
     flushed.push_back(file->flush().ok());
   }
@@ -93,7 +71,7 @@ TEST(AppendFile, WhatFindsNoRoomInMemoryIsLeftOutWhole) {
   auto file = AppendFile::open({.path = path, .limit = 20});
   ASSERT_TRUE(file.ok());
   {
-    const FullDisk full(0);
+    const FileSizeLimit full(0);
     for (int i = 0; i < 6; ++i) {
       file->add("8 bytes.");
       (void)file->flush();

@@ -98,7 +98,7 @@ TEST(Publisher, SubscribersGetTwoFramesOfTheKindsTheyWant) {
   TemporaryFolder folder;
   for (const std::string& address :
        {std::string("tcp://127.0.0.1:*"), std::string("tcp://localhost:0"),
-        "ipc://" + (folder / "stream")}) {
+        "ipc://" + folder / "stream"}) {
     const auto publisher = publish_at(address);
     ASSERT_NE(publisher, nullptr);
     EXPECT_THAT(publisher->address(), AnyOf(StartsWith("tcp://127.0.0.1:"), address));

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "runtime/base/json_reader.h"
-#include "runtime/base/random.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -39,18 +38,6 @@ std::string screen_of(const HistoryNews& run, std::size_t columns = 100, std::si
   std::string all;
   for (const std::string& line : watch_screen(run, columns, rows)) all += line + "\n";
   return all;
-}
-
-TEST(WatchScreen, DamagedHistoryIsShownAsFarAsItIsUnderstood) {
-  const std::string right = kHistory;
-  for (std::uint64_t i = 0; i < 2000; ++i) {
-    std::string damaged = right;
-    damaged[runtime::mix64(i) % damaged.size()] = static_cast<char>(runtime::mix64(i + 1) % 256);
-    damaged.resize(damaged.size() - (i % 3 == 0 ? runtime::mix64(i + 2) % 500 : 0));
-    HistoryNews any;
-    runtime::read_json(damaged, any);
-    for (const std::string& line : watch_screen(any, 80, 24)) EXPECT_LE(line.size(), 320u);
-  }
 }
 
 TEST(WatchScreen, ShowsWhatMattersInItsPlace) {

@@ -3,7 +3,7 @@
 // Begins and ends the run. It waits until every member is there, takes in those that come later,
 // goes on without those that are lost, and hears of every end. Then it has the last state saved and
 // validated, releases the members and ends its node. What follows when something happens to a
-// member is decided in pipeline/steps/roster_rules.h; this actor sends what that says. How a run
+// member is decided in pipeline/steps/roster.h; this actor sends what that says. How a run
 // ends is in actors/run_ending.h. In one process there is one member, on the same node.
 //
 // A run goes through these phases (Roster::Phase):
@@ -28,14 +28,12 @@
 #include <string_view>
 #include <vector>
 
-#include "actors/drains.h"
 #include "actors/messages.h"
 #include "actors/roster_teller.h"
 #include "actors/run_ending.h"
-#include "actors/run_outcome.h"
 #include "config/topology.h"
 #include "pipeline/steps/membership.h"
-#include "pipeline/steps/roster_rules.h"
+#include "pipeline/steps/roster.h"
 #include "runtime/actor.h"
 #include "runtime/node/gate_options.h"
 #include "runtime/node/patience.h"
@@ -129,7 +127,6 @@ class Coordinator final : public runtime::Actor {
   std::shared_ptr<RunOutcome> outcome_;
   pipeline::Roster roster_;
   RunEnding ending_;
-  Drains drains_;
   RosterTeller teller_;
   // While it returns: what the members that have come back say, until when others may come, and
   // what members want, which waits until it is known who they are.

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "actors/messages.h"
-#include "actors/node_hooks.h"
+#include "actors/node_reports.h"
 #include "runtime/actor.h"
 #include "runtime/base/trace.h"
 #include "runtime/node/gate_options.h"

@@ -28,10 +28,10 @@
 #include "actors/messages.h"
 #include "actors/newcomer.h"
 #include "actors/outbox.h"
-#include "actors/snapshots.h"
 #include "actors/step_engine.h"
 #include "actors/step_teller.h"
 #include "config/topology.h"
+#include "config/units.h"
 #include "runtime/actor.h"
 
 namespace troupe::actors {
@@ -40,6 +40,34 @@ struct ReplicaOptions : StepEngineOptions {
   std::string loader = "loader";  // the one that feeds this replica, on this node or on the head
   config::CheckpointerSection checkpointer;  // when it takes snapshots
   config::ValidatorSection validator;
+};
+
+// Copies of a replica's state on their way to the Checkpointer and the Validator.
+class Snapshots {
+ public:
+  Snapshots(config::Every checkpoint, config::Every validation)
+      : checkpoint_(checkpoint), validation_(validation) {}
+
+  // In start(): finds the out ports "snapshots" and "validation". Where the plan wires none, no
+  // snapshots are taken for it.
+  void start(runtime::Context& context);
+  // A checkpoint is wanted after the next step, whether one is due or not.
+  void request() { requested_ = true; }
+  // A step was applied, and this is the state. The leading replica calls this.
+  void take_if_due(const pipeline::TrainingState& state, bool epoch_ended);
+  // Sends what credit allows. False: a snapshot still waits.
+  bool flush(runtime::Context& context) {
+    return checkpoints_.flush(context) && validations_.flush(context);
+  }
+  bool waits() const { return !checkpoints_.empty() || !validations_.empty(); }
+  // How many the Validator was sent, which is another one where the head is another one.
+  std::uint64_t validations() const { return validations_.sent(); }
+  void forget_validations() { validations_.forget_sent(); }
+
+ private:
+  config::Every checkpoint_, validation_;
+  bool requested_ = false;
+  Outbox checkpoints_, validations_;
 };
 
 class Replica final : public runtime::Actor {

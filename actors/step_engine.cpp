@@ -154,14 +154,14 @@ runtime::Result<bool> StepEngine::take_header(const pipeline::StepHeader& header
   flight.take(header);
   const model::ContributionLayout& tensors = flight.share().layout();
   const auto slots = static_cast<std::uint32_t>(training_.options.schedule.size());
-  const pipeline::Verdict verdict =
+  const auto is_good =
       pipeline::judge(header, tensors, slots, view_->checks(options_.checks, state_.iteration));
-  if (const auto* diverged = std::get_if<pipeline::Diverged>(&verdict)) return diverged->error;
-  if (std::holds_alternative<pipeline::Retry>(verdict)) {
-    contribute(flight, header.attempt + 1,
-               pipeline::scales_for_attempt(state_.scales[state_.slot], header,
-                                            training_.options.micro_batches),
-               hooks);
+  if (!is_good.ok()) return is_good.error();
+  if (!*is_good) {
+    contribute(
+        flight, header.attempt + 1,
+        pipeline::scales_after(state_.scales[state_.slot], header, training_.options.micro_batches),
+        hooks);
     return false;
   }
   if (auto overflown = pipeline::overflow(flight.record(), flight.share().sums(), tensors)) {
@@ -173,8 +173,7 @@ runtime::Result<bool> StepEngine::take_header(const pipeline::StepHeader& header
 runtime::Result<void> StepEngine::apply(const pipeline::StepRecord& record) {
   auto applied = pipeline::apply(training_.gan, training_.options, record, state_);
   state_hash_ = pipeline::hash_of_state(state_);
-  if (!applied.ok()) return applied.error();
-  return {};
+  return applied;
 }
 
 void StepEngine::retire(const Hooks& hooks) {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "config/field_to_mend.h"
-#include "pipeline/steps/view_fields.h"
+#include "pipeline/steps/view.h"
 
 namespace troupe::config {
 namespace {

@@ -36,8 +36,8 @@ class Rehearsal {
     for (std::uint32_t i = 0; i < alone_.options().micro_batches; ++i) {
       micro_batches.push_back(alone_.micro_batch(i, i));
     }
-    std::optional<IterationShare::Check> check;
-    if (witness) check = {0, micro_batches.back().index};
+    std::optional<pipeline::SpotCheck> check;
+    if (witness) check = pipeline::SpotCheck{0, micro_batches.back().index};
     return {
         StepShare(alone_.gan(), alone_.options(),
                   std::make_shared<IterationShare>(0, std::move(micro_batches), check, witness), 0),

@@ -22,15 +22,8 @@ using Phase = pipeline::Roster::Phase;
 constexpr auto kLookPause = std::chrono::milliseconds(50);
 
 pipeline::RosterOptions roster_options(const CoordinatorOptions& options) {
-  pipeline::RosterOptions roster;
-  roster.membership = options.membership;
+  pipeline::RosterOptions roster = options;
   for (const auto& slot : options.slots) roster.names.push_back(slot.node);
-  roster.first_step = options.first_step;
-  roster.iterations = options.iterations;
-  roster.proven_steps = kProvenSteps;
-  roster.shares_anew = options.shares_anew;
-  roster.parting_grace = options.parting_grace;
-  roster.accused_grace = options.accused_grace;
   return roster;
 }
 

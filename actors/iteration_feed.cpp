@@ -147,7 +147,7 @@ void IterationFeed::release_events(IterationShare& share, std::size_t count) {
   if (&share == newest_.get()) batches_.note_in_use(share.with_events());
 }
 
-// Whatever feeds this replica may be another node, which may send anything.
+// The loader may be on another node, which may send anything.
 Result<Batches::Next> IterationFeed::next(std::uint64_t iteration,
                                           std::span<const std::uint32_t> indices) {
   ASSIGN_OR_RETURN(Batches::Next micro_batches, batches_.next(iteration, indices));

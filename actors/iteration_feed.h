@@ -31,7 +31,7 @@ struct IterationFeedOptions {
 //
 // Some of them are kept without their credit: as many as the iterations under way do not read any
 // more. So the next iteration gathers while this one is made, however little the link has room for.
-// What is beyond that waits with its credit.
+// Those beyond that wait with their credit.
 class Batches {
  public:
   // From now on only what belongs to this feed counts; everything else is dropped. `missing`
@@ -90,7 +90,7 @@ class IterationFeed {
   void release_events(pipeline::IterationShare& share, std::size_t count);
 
   std::size_t ahead() const { return batches_.ahead(); }  // micro-batches that wait
-  // What is lacking, for people, with the state at this iteration.
+  // The missing things, for people, with the state at this iteration.
   std::string waiting_for(std::uint64_t iteration) const;
 
  private:

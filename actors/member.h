@@ -28,7 +28,7 @@
 
 namespace troupe::actors {
 
-// What a member came to. The Member fills it; read it when the node has ended.
+// The result of a member. The Member fills it; read it when the node has ended.
 struct MemberOutcome {
   // The last committed state of a member whose head was given up; null when there is none.
   StatePointer orphan_state;

@@ -1,9 +1,9 @@
 #pragma once
 
 // One compute stream of a run: a copy of the training state, which every reduced step is applied
-// to. What it computes and when is in actors/step_engine.h, what it is taught before its member is
-// in a View in actors/newcomer.h, and what it tells of its steps in actors/step_teller.h. This
-// actor receives, sends, and keeps the order between them.
+// to. actors/step_engine.h says what it computes and when, actors/newcomer.h what it is taught
+// before its member is in a View, and actors/step_teller.h what it tells of its steps. This actor
+// receives, sends, and keeps the order between them.
 //
 // It begins with a state and a View, and ends by sending ReplicaEnd to the coordinator. A loader on
 // the head is lost with the head; the next one is told what to feed in the next View.
@@ -78,8 +78,8 @@ class Replica final : public runtime::Actor {
   Replica(ReplicaOptions options, TrainingContext training);
 
   void start(Context& context) override;
-  // What may come in any phase is taken; lessons that come before the state are kept; after its end
-  // a replica only tells of that again.
+  // A message that may come in any phase is taken; lessons that come before the state are kept;
+  // after its end a replica only tells of that again.
   void receive(Context& context, Message message) override;
   void credit_returned(Context& context, std::string_view port) override;
   // A turn.

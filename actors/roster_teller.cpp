@@ -52,7 +52,8 @@ std::optional<Error> objection_to_drain(const Roster& roster, const std::string&
                     node));
   }
   const auto member = node.empty() ? std::nullopt : roster.member_at(node);
-  const std::vector<std::string> members = roster.present_names();
+  std::vector<std::string> members;
+  for (const std::uint32_t each : roster.membership.present()) members.push_back(roster.name(each));
   if (!member) {
     return usage(
         fmt::format("no member of the run has the name '{}'; those that make its steps are {}",

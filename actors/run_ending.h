@@ -26,7 +26,7 @@
 
 namespace troupe::actors {
 
-// What a run came to. The Coordinator fills it; read it when the node has ended.
+// The result of a run. The Coordinator fills it; read it when the node has ended.
 struct RunOutcome {
   StatePointer state;    // the last committed one; null when no replica could report it
   bool stopped = false;  // by request, before its end

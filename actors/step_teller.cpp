@@ -102,7 +102,7 @@ void StepTeller::tell_samples(Context& context, StepEngine& engine,
   samples_.tell(context);
 }
 
-// All replicas have the same sums, so one of them tells. Of quick steps not every norm is computed.
+// All replicas have the same sums, so one of them tells. Not every norm of quick steps is computed.
 void StepTeller::tell_gradient(Context& context, const pipeline::StepRecord& record,
                                std::uint32_t slot) {
   const model::SlotKind kind = training_.options.schedule[slot];

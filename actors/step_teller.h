@@ -1,6 +1,6 @@
 #pragma once
 
-// What a replica tells of the steps that it has applied: their lines, numbers for curves, and how
+// Tells of the steps that a replica has applied: their lines, numbers for curves, and how
 // fast it computes. Remembers the newest steps, because the Monitor may have missed some while the
 // head was away. One thread.
 

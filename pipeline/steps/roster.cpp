@@ -271,12 +271,6 @@ std::vector<std::uint32_t> Roster::absent() const {
   return {away.begin(), away.end()};
 }
 
-std::vector<std::string> Roster::present_names() const {
-  std::vector<std::string> names;
-  for (const std::uint32_t member : membership.present()) names.push_back(name(member));
-  return names;
-}
-
 void begin(Roster& roster) {
   roster.phase = Phase::kTraining;
   for (const std::uint32_t replica : roster.training) roster.actions.push_back(SendBegin{replica});
@@ -416,7 +410,7 @@ void let_leave(Roster& roster, std::uint32_t member, const std::string& why) {
         false,
         fmt::format("{} stays until one of the others has the steps that it teaches them", node)});
     auto& waits = roster.members[member].leaves_because;
-    // What a member wants itself counts more than what others have asked for.
+    // The wish of the member itself counts more than that of others.
     if (!waits || why.empty()) waits = why;
     return;
   }

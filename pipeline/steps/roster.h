@@ -100,7 +100,9 @@ struct RosterOptions {
   std::uint64_t iterations = 0;    // of the whole run; 0: it is not known
   std::uint64_t proven_steps = 2;  // that a newcomer has to make before it may join
   bool shares_anew = true;         // micro-batches, when it is worthwhile
-  runtime::Duration parting_grace{0}, accused_grace{0};  // see Quarrels
+  // How long two members that have lost each other may go on before one of them has to go: when
+  // both say so, and when only one does and the other may be dead (pipeline/steps/quarrels.h).
+  runtime::Duration parting_grace{0}, accused_grace{0};
 };
 
 struct Roster {
@@ -118,7 +120,7 @@ struct Roster {
     // It may not leave yet; and why it leaves, for people: "" when it wants it itself.
     std::optional<std::string> leaves_because;
   };
-  // What a member has halted with; see actors::Halted.
+  // The words with which a member has halted; see actors::Halted.
   struct Report {
     ViewId change;
     std::uint64_t next_step = 0;
@@ -145,7 +147,6 @@ struct Roster {
   std::set<std::uint32_t> replicas_of(std::uint32_t member) const;
   // Members of the first ring that have not come yet.
   std::vector<std::uint32_t> absent() const;
-  std::vector<std::string> present_names() const;  // of those that make steps
   std::uint32_t leading_replica() const {
     return membership.view().leader() * options.membership.replicas_per_member;
   }
@@ -195,7 +196,7 @@ void look_after(Roster& roster);
 // Training is to end; with an error, the run fails.
 void stop(Roster& roster, std::optional<runtime::Error> error);
 
-// What a coordinator that has taken the place of a lost one goes on from. `reports` are of the
+// A coordinator that has taken the place of a lost one goes on from these. `reports` are of the
 // members that have come back, `taken` are those that were ever let in.
 using Reports = std::map<std::uint32_t, Roster::Report>;
 // The newest View that anybody is in. Null: nobody is in one.

@@ -20,7 +20,7 @@ using runtime::Message;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-using Event = std::function<RingOutcome(RingSum&)>;
+using Event = std::function<runtime::Result<RingOutcome>(RingSum&)>;
 
 Event own_bucket(std::uint32_t number, std::int64_t end = 4) {
   return [=](RingSum& sum) {
@@ -140,21 +140,21 @@ TEST(RingSum, WhatFitsNoStepNoBucketOrNoTurnIsRefused) {
   for (const Case& each : cases) {
     SCOPED_TRACE(each.situation);
     RingSum sum = one_of_three(each.position);
-    RingOutcome outcome;
+    runtime::Result<RingOutcome> outcome = RingOutcome();
     for (const Event& event : each.events) {
-      ASSERT_FALSE(outcome.refused) << outcome.refused->message;
+      ASSERT_TRUE(outcome.ok()) << outcome.error().message;
       outcome = event(sum);
     }
-    ASSERT_TRUE(outcome.refused);
-    EXPECT_EQ(outcome.refused->kind, runtime::ErrorKind::kLostPeers);
-    EXPECT_THAT(outcome.refused->message, HasSubstr(std::string("contributed ") + each.refusal));
+    ASSERT_FALSE(outcome.ok());
+    EXPECT_EQ(outcome.error().kind, runtime::ErrorKind::kLostPeers);
+    EXPECT_THAT(outcome.error().message, HasSubstr(std::string("contributed ") + each.refusal));
   }
 }
 
 // Which buckets have set out from here.
-std::vector<std::uint32_t> set_out(const RingOutcome& outcome) {
+std::vector<std::uint32_t> set_out(const runtime::Result<RingOutcome>& outcome) {
   std::vector<std::uint32_t> numbers;
-  for (const auto& sending : outcome.sendings) {
+  for (const auto& sending : outcome->sendings) {
     const auto* bucket = std::get_if<RingBucket>(&sending.body);
     if (bucket != nullptr && !bucket->summed) numbers.push_back(bucket->bucket.bucket);
   }

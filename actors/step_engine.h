@@ -57,8 +57,7 @@ class StepEngine {
   // How the engine reaches the world while it works.
   struct Hooks {
     std::function<runtime::TimePoint()> now;
-    // Appends a message for the reducer.
-    std::function<void(runtime::Message)> post;
+    Flight::Post post;
     // Sends what was posted, now, because the computation goes on for long.
     std::function<void()> flush;
   };

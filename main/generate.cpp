@@ -97,7 +97,7 @@ model::ImageUnits stored_units(const pipeline::DatasetOptions& trained_on,
 }
 
 // Showers of one energy and angle, in the units of the schema.
-class TrainedShowers final : public pipeline::ShowerSource {
+class TrainedShowers {
  public:
   TrainedShowers(Trained& trained, const Request& request)
       : trained_(trained),
@@ -105,8 +105,7 @@ class TrainedShowers final : public pipeline::ShowerSource {
         units_(stored_units(trained.topology.data.dataset, written_schema(trained.topology))),
         with_angle_(model::uses_angle(trained.topology.model.gan.latent)) {}
 
-  void make(std::uint64_t first, std::span<pipeline::Primary> primaries,
-            std::span<float> cells) override {
+  void make(std::uint64_t first, std::span<pipeline::Primary> primaries, std::span<float> cells) {
     const auto energy = static_cast<float>(request_.energy_gev / 100.0);
     const auto angle =
         static_cast<float>(request_.angle_degrees.value_or(90.0) * std::numbers::pi / 180.0);
@@ -194,8 +193,11 @@ Result<double> generate(const Request& request) {
     }
     return launch::check_room_for_file("make fewer --events at a time, each with another --seed");
   });
+  const pipeline::ShowerSource make = [&](auto first, auto primaries, auto cells) {
+    source.make(first, primaries, cells);
+  };
   ASSIGN_OR_RETURN(const runtime::Buffer file,
-                   pipeline::compose_shower_file(options, source, team, tell));
+                   pipeline::compose_shower_file(options, make, team, tell));
   const double seconds = std::chrono::duration<double>(runtime::steady_now() - start).count();
   runtime::FileDisk disk;
   RETURN_IF_ERROR(disk.replace(request.out, file.bytes()));

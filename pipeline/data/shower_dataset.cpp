@@ -37,21 +37,6 @@ Result<void> check_options(const ShowerDatasetOptions& options, const std::strin
   return {};
 }
 
-// Events of a ShowerGenerator from `first` on.
-class GeneratedShowers final : public ShowerSource {
- public:
-  GeneratedShowers(const ShowerGenerator& generator, std::uint64_t first, runtime::ThreadTeam& team)
-      : generator_(generator), first_(first), team_(team) {}
-  void make(std::uint64_t first, std::span<Primary> primaries, std::span<float> cells) override {
-    generator_.generate(first_ + first, primaries, cells, team_);
-  }
-
- private:
-  const ShowerGenerator& generator_;
-  std::uint64_t first_;
-  runtime::ThreadTeam& team_;
-};
-
 ShowerFileOptions file_options(const ShowerDatasetOptions& options, const Detector& detector,
                                std::uint64_t events) {
   ShowerFileOptions file;
@@ -97,7 +82,10 @@ Result<std::vector<std::string>> write_shower_dataset(const ShowerDatasetOptions
   for (std::uint32_t file = 0; file < options.files; ++file) {
     const std::uint64_t first = options.events * file / options.files;
     const std::uint64_t end = options.events * (file + 1) / options.files;
-    GeneratedShowers showers(generator, first, team);
+    const ShowerSource showers = [&](std::uint64_t in_file, std::span<Primary> primaries,
+                                     std::span<float> cells) {
+      generator.generate(first + in_file, primaries, cells, team);
+    };
     const Progress report = [&](std::uint64_t done, std::uint64_t) -> Result<void> {
       return progress ? progress(first + done, options.events) : Result<void>{};
     };

@@ -36,7 +36,8 @@ struct Columns {
 
 class FileWriter {
  public:
-  FileWriter(const ShowerFileOptions& options, ShowerSource& source, runtime::ThreadTeam& team)
+  FileWriter(const ShowerFileOptions& options, const ShowerSource& source,
+             runtime::ThreadTeam& team)
       : options_(options), source_(source), team_(team), events_(options.events) {
     const std::size_t image_bytes = cells() * sizeof(float);
     const std::uint64_t asked = options.chunk_events;
@@ -88,7 +89,7 @@ class FileWriter {
     images_.assign(chunks * chunk_events_ * cells(), 0.0f);
     std::vector<Primary> primaries(count);
     const std::span<float> used = std::span(images_).first(count * cells());
-    source_.make(done, primaries, used);
+    source_(done, primaries, used);
     const std::size_t before = columns_.energies.size();
     columns_.measured.resize(before + count);
     columns_.sums.resize(before + count);
@@ -151,7 +152,7 @@ class FileWriter {
   }
 
   const ShowerFileOptions& options_;
-  ShowerSource& source_;
+  const ShowerSource& source_;
   runtime::ThreadTeam& team_;
   std::uint64_t events_;
   std::uint64_t chunk_events_ = 1;
@@ -163,7 +164,7 @@ class FileWriter {
 
 }  // namespace
 
-Result<Buffer> compose_shower_file(const ShowerFileOptions& options, ShowerSource& source,
+Result<Buffer> compose_shower_file(const ShowerFileOptions& options, const ShowerSource& source,
                                    runtime::ThreadTeam& team, const Progress& progress) {
   return FileWriter(options, source, team).compose(progress);
 }

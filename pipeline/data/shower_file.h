@@ -20,14 +20,10 @@
 
 namespace troupe::pipeline {
 
-// The source of a file's showers.
-class ShowerSource {
- public:
-  virtual ~ShowerSource() = default;
-  // Showers [first, first + primaries.size()) of the file, in stored units; called once for each,
-  // in order. cells: [n][X][Y][Z], overwritten.
-  virtual void make(std::uint64_t first, std::span<Primary> primaries, std::span<float> cells) = 0;
-};
+// Makes showers [first, first + primaries.size()) of a file, in stored units; called once for each,
+// in order. cells: [n][X][Y][Z], overwritten.
+using ShowerSource =
+    std::function<void(std::uint64_t first, std::span<Primary> primaries, std::span<float> cells)>;
 
 struct ShowerFileOptions {
   DataSchema schema = DataSchema::kLcdFixed;  // or kLcdAngle
@@ -43,7 +39,7 @@ struct ShowerFileOptions {
 // on the stored cells by the barycentre formula of the models' angle head), sum. `progress`, if
 // set, is told the events done; false ends in an Error (kData). Other errors are kInternal.
 runtime::Result<runtime::Buffer> compose_shower_file(const ShowerFileOptions& options,
-                                                     ShowerSource& source,
+                                                     const ShowerSource& source,
                                                      runtime::ThreadTeam& team,
                                                      const Progress& progress = {});
 

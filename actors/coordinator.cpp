@@ -21,18 +21,9 @@ using Phase = pipeline::Roster::Phase;
 // Less than the shortest patience with a standstill.
 constexpr auto kLookPause = std::chrono::milliseconds(50);
 
-std::string replica_name(std::uint32_t replica) { return fmt::format("replica.{}", replica); }
-
 pipeline::RosterOptions roster_options(const CoordinatorOptions& options) {
-  pipeline::RosterOptions roster;
-  roster.membership = options.membership;
+  pipeline::RosterOptions roster = options;
   for (const auto& slot : options.slots) roster.names.push_back(slot.node);
-  roster.first_step = options.first_step;
-  roster.iterations = options.iterations;
-  roster.proven_steps = kProvenSteps;
-  roster.shares_anew = options.shares_anew;
-  roster.parting_grace = options.parting_grace;
-  roster.accused_grace = options.accused_grace;
   return roster;
 }
 
@@ -47,7 +38,7 @@ Coordinator::Coordinator(CoordinatorOptions options, std::shared_ptr<RunOutcome>
       outcome_(std::move(outcome)),
       roster_(roster_options(options_)),
       ending_(outcome_, options_.validate),
-      teller_(options_, roster_, *outcome_, ending_, drains_) {}
+      teller_(options_, roster_, *outcome_, ending_) {}
 
 void Coordinator::start(Context& context) {
   on<Halted>(&Coordinator::receive_halted);
@@ -132,8 +123,11 @@ void Coordinator::receive_peer_joined(Context& context, const runtime::PeerJoine
   if (!member) return;
   const bool is_lost = roster_.is_lost(*member);
   const char* state = roster_.phase == Phase::kTraining && !is_lost ? "joining" : "running";
-  context.send_control(
-      "monitor", Message::of(NodeChange{peer.node, peer.host, peer.pid, peer.address, state, {}}));
+  context.send_control("monitor", Message::of(NodeChange{{.name = peer.node,
+                                                          .host = peer.host,
+                                                          .pid = peer.pid,
+                                                          .state = state,
+                                                          .address = peer.address}}));
   if (is_lost) {
     // The others have gone on without it, or whoever started it has told of its end already.
     const Error error{ErrorKind::kLostPeers,
@@ -162,17 +156,17 @@ void Coordinator::receive_peer_joined(Context& context, const runtime::PeerJoine
 void Coordinator::receive_peer_lost(Context&, const runtime::PeerLost& lost) {
   const auto member = roster_.member_at(lost.node);
   if (!member) return;
-  drains_.answer(*member,
-                 Error{ErrorKind::kLostPeers,
-                       fmt::format("{} was lost while it left: {}; the others go on without it",
-                                   lost.node, lost.error.message)});
+  teller_.answer_drains(
+      *member, Error{ErrorKind::kLostPeers,
+                     fmt::format("{} was lost while it left: {}; the others go on without it",
+                                 lost.node, lost.error.message)});
   lose(roster_, *member, lost.error, "dead");
 }
 
 void Coordinator::receive_peer_left(Context&, const runtime::PeerLeft& left) {
   const auto member = roster_.member_at(left.node);
   if (!member) return;
-  drains_.answer(*member, {});
+  teller_.answer_drains(*member, {});
   const Error error{ErrorKind::kLostPeers, left.node + " has left the run"};
   lose(roster_, *member, error, "ended");
 }
@@ -216,16 +210,7 @@ void Coordinator::receive_pace(Context&, const Pace& pace, Message& message) {
 }
 
 void Coordinator::receive_drain(Context& context, const runtime::DrainAsked& asked) {
-  const auto member = roster_.member_at(asked.node);
-  // A request joins those that wait for the same already.
-  if (member && drains_.has(*member)) return drains_.add(*member, asked.reply);
-  if (auto objection = objection_to_drain(roster_, asked.node)) {
-    return asked.reply->answer(std::move(*objection));
-  }
-  const std::string why = fmt::format("{} has asked for it (troupe drain)", asked.by);
-  context.log().info(fmt::format("{} is let go: {}", asked.node, why));
-  drains_.add(*member, asked.reply);
-  let_leave(roster_, *member, why);
+  teller_.drain(context, asked);
 }
 
 void Coordinator::receive_halted(Context& context, const Halted& halted, Message& message) {

@@ -2,8 +2,8 @@
 
 // Begins and ends the run. It waits until every member is there, takes in those that come later,
 // goes on without those that are lost, and hears of every end. Then it has the last state saved and
-// validated, releases the members and ends its node. What follows when something happens to a
-// member is decided in pipeline/steps/roster_rules.h; this actor sends what that says. How a run
+// validated, releases the members and ends its node. The consequences of what happens to a
+// member is decided in pipeline/steps/roster.h; this actor sends what that says. How a run
 // ends is in actors/run_ending.h. In one process there is one member, on the same node.
 //
 // A run goes through these phases (Roster::Phase):
@@ -28,14 +28,12 @@
 #include <string_view>
 #include <vector>
 
-#include "actors/drains.h"
 #include "actors/messages.h"
 #include "actors/roster_teller.h"
 #include "actors/run_ending.h"
-#include "actors/run_outcome.h"
 #include "config/topology.h"
 #include "pipeline/steps/membership.h"
-#include "pipeline/steps/roster_rules.h"
+#include "pipeline/steps/roster.h"
 #include "runtime/actor.h"
 #include "runtime/node/gate_options.h"
 #include "runtime/node/patience.h"
@@ -49,13 +47,15 @@ struct MissingMember {
   runtime::Error error;
 };
 
-struct CoordinatorOptions {
-  // The state that training begins with, and its step.
-  StatePointer state;
-  std::uint64_t first_step = 0;
-  std::uint64_t iterations = 0;  // of the whole run; 0: it is not known
-  // The members that the run begins with; all others of `slots` may join.
-  pipeline::MembershipOptions membership;
+// `membership` has the members that the run begins with; all others of `slots` may join. Their
+// nodes are the roster's names.
+struct CoordinatorOptions : pipeline::RosterOptions {
+  CoordinatorOptions() {
+    proven_steps = kProvenSteps;
+    parting_grace = config::FailureSection{}.dead_after;
+    accused_grace = runtime::Patience(parting_grace).most();
+  }
+  StatePointer state;  // that training begins with, before `first_step`
   // For each member its node, whose root actor has the same name, and its reducer. "", of the only
   // member: it is on this node.
   struct MemberSlot {
@@ -65,13 +65,8 @@ struct CoordinatorOptions {
   std::vector<MemberSlot> slots{{}};
   // Asked now and then until training is over which processes have ended since. May be null.
   std::function<std::vector<MissingMember>()> ended;
-  // How long the head waits after two members have lost each other before one of them has to go:
-  // when both say so, and when only one does and the other may be dead (pipeline/steps/quarrels.h).
-  runtime::Duration parting_grace = config::FailureSection{}.dead_after;
-  runtime::Duration accused_grace = runtime::Patience(parting_grace).most();
-  bool validate = true;     // there is a Validator
-  bool shares_anew = true;  // micro-batches, when it is worthwhile
-  // What the coordinators before this one have left. None: the run begins here.
+  bool validate = true;  // there is a Validator
+  // The state that the coordinators before this one have left. None: the run begins here.
   struct Predecessor {
     std::set<std::uint32_t> taken;     // members that were ever let in, or were about to come
     std::set<std::uint32_t> expected;  // members of the newest View
@@ -129,7 +124,6 @@ class Coordinator final : public runtime::Actor {
   std::shared_ptr<RunOutcome> outcome_;
   pipeline::Roster roster_;
   RunEnding ending_;
-  Drains drains_;
   RosterTeller teller_;
   // While it returns: what the members that have come back say, until when others may come, and
   // what members want, which waits until it is known who they are.

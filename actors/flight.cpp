@@ -33,7 +33,7 @@ void Flight::begin(std::uint32_t attempt, const std::vector<std::int16_t>& scale
              layout_.floats};
 }
 
-void Flight::add_buckets(std::int64_t from, Messages& out) {
+void Flight::add_buckets(std::int64_t from, const Post& post) {
   CHECK(begun_, "an attempt is begun");
   for (; next_ < buckets_.size() && buckets_[next_].offset >= from; ++next_) {
     const pipeline::Bucket& bucket = buckets_[next_];
@@ -46,17 +46,17 @@ void Flight::add_buckets(std::int64_t from, Messages& out) {
     body.end = bucket.end();
     body.floats = bucket.floats;
     body.view = view_;
-    out.push_back(Message::of(body, {std::move(sums)}));
+    post(Message::of(body, {std::move(sums)}));
   }
   contributed_ = next_ == buckets_.size() && share_.complete();
 }
 
-void Flight::add_header(const runtime::Hash128& state, Messages& out) {
+void Flight::add_header(const runtime::Hash128& state, const Post& post) {
   CHECK(contributed() && !announced_, "the header goes last, and once");
   share_.finish_header(record_.scales, record_.header);
   record_.header.state_minimum = state;
   record_.header.state_maximum = state;
-  out.push_back(Message::of(HeaderMessage{pipeline::StepHeader(record_.header), view_}));
+  post(Message::of(HeaderMessage{pipeline::StepHeader(record_.header), view_}));
   announced_ = true;
 }
 

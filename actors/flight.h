@@ -8,7 +8,7 @@
 // One thread.
 
 #include <cstdint>
-#include <deque>
+#include <functional>
 #include <vector>
 
 #include "actors/messages.h"
@@ -23,7 +23,8 @@ namespace troupe::actors {
 
 class Flight {
  public:
-  using Messages = std::deque<runtime::Message>;
+  // Takes a message for the reducer.
+  using Post = std::function<void(runtime::Message)>;
 
   // Buckets of at most segment_bytes, for the ring of the View.
   Flight(pipeline::StepShare share, std::int64_t segment_bytes, const pipeline::View& view);
@@ -37,10 +38,10 @@ class Flight {
   // Begins an attempt with these scales. Does nothing if it is under way already.
   void begin(std::uint32_t attempt, const std::vector<std::int16_t>& scales,
              runtime::TimePoint now);
-  // Appends the buckets of the attempt that lie in [from, end of the vector) and are not out yet.
-  void add_buckets(std::int64_t from, Messages& out);
-  // Appends the header, when all buckets are out.
-  void add_header(const runtime::Hash128& state, Messages& out);
+  // Posts the buckets of the attempt that lie in [from, end of the vector) and are not out yet.
+  void add_buckets(std::int64_t from, const Post& post);
+  // Posts the header, when all buckets are out.
+  void add_header(const runtime::Hash128& state, const Post& post);
 
   // All buckets are out, and all is computed, micro-batches that are only compared included.
   bool contributed() const { return contributed_; }

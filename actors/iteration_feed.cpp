@@ -10,8 +10,70 @@
 namespace troupe::actors {
 
 using pipeline::IterationShare;
+using runtime::Buffer;
 using runtime::Error;
+using runtime::Message;
 using runtime::Result;
+
+namespace {
+
+pipeline::Batch batch_of(const BatchMessage& body, std::span<const Buffer> payloads) {
+  CHECK(payloads.size() == 3, "a batch has images, conditions and event ids");
+  pipeline::Batch batch;
+  batch.events = body.events;
+  batch.images = payloads[0];
+  batch.conditions = payloads[1];
+  batch.event_ids = payloads[2];
+  return batch;
+}
+
+}  // namespace
+
+void Batches::expect(std::uint32_t feed, std::size_t missing, std::size_t most) {
+  feed_ = feed;
+  missing_ = missing;
+  most_ = most;
+  gathered_.clear();
+  waiting_.clear();
+}
+
+void Batches::take(Message message) {
+  if (message.as<BatchMessage>()->feed != feed_) return;
+  waiting_.push_back(std::move(message));
+  gather();
+}
+
+void Batches::note_in_use(std::size_t count) {
+  in_use_ = count;
+  gather();
+}
+
+void Batches::gather() {
+  while (!waiting_.empty() && (missing_ > 0 || in_use_ + gathered_.size() < most_)) {
+    if (missing_ > 0) --missing_;
+    gathered_.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+    gathered_.back().release_credit();
+  }
+}
+
+runtime::Result<Batches::Next> Batches::next(std::uint64_t iteration,
+                                             std::span<const std::uint32_t> indices) {
+  if (gathered_.size() < indices.size()) return Next();
+  std::vector<pipeline::MicroBatch> micro_batches;
+  for (const std::uint32_t index : indices) {
+    const auto* body = gathered_.front().as<BatchMessage>();
+    if (body->iteration != iteration || body->micro_batch != index) {
+      return runtime::Error{
+          runtime::ErrorKind::kLostPeers,
+          fmt::format("the loader sent micro-batch {} of iteration {} where {} of {} was to come",
+                      body->micro_batch, body->iteration, index, iteration)};
+    }
+    micro_batches.push_back({body->micro_batch, batch_of(*body, gathered_.front().payloads())});
+    gathered_.pop_front();
+  }
+  return Next(std::move(micro_batches));
+}
 
 // The iterations under way may have got micro-batches of members that are lost. These alone are
 // asked for at once, and until they are here nothing else is computed (take_over).
@@ -75,9 +137,7 @@ Result<IterationFeed::Share> IterationFeed::begin(std::uint64_t iteration) {
   if (witness) indices.push_back(check->micro_batch);
   ASSIGN_OR_RETURN(Batches::Next micro_batches, next(iteration, indices));
   if (!micro_batches) return Share();
-  std::optional<IterationShare::Check> part;
-  if (check) part = {check->slot, check->micro_batch};
-  newest_ = std::make_shared<IterationShare>(iteration, std::move(*micro_batches), part, witness);
+  newest_ = std::make_shared<IterationShare>(iteration, std::move(*micro_batches), check, witness);
   batches_.note_in_use(newest_->with_events());
   return newest_;
 }
@@ -87,7 +147,7 @@ void IterationFeed::release_events(IterationShare& share, std::size_t count) {
   if (&share == newest_.get()) batches_.note_in_use(share.with_events());
 }
 
-// Whatever feeds this replica may be another node, which may send anything.
+// The loader may be on another node, which may send anything.
 Result<Batches::Next> IterationFeed::next(std::uint64_t iteration,
                                           std::span<const std::uint32_t> indices) {
   ASSIGN_OR_RETURN(Batches::Next micro_batches, batches_.next(iteration, indices));

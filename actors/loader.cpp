@@ -37,7 +37,7 @@ void Loader::receive_feed(Context& context, const Feed& feed, Message& message) 
 }
 
 const char* Loader::fault_of(Context& context, const Feed& feed, std::string_view sender) const {
-  if (sender != fmt::format("replica.{}", feed.replica)) return "what another replica is to be fed";
+  if (sender != replica_name(feed.replica)) return "what another replica is to be fed";
   if (!context.out(port_name(feed.replica)).valid()) return "what another loader is to feed it";
   const pipeline::View& view = *feed.view;
   if (!view.has(options_.checks.member_of(feed.replica))) return "micro-batches of no View";

@@ -67,7 +67,7 @@ class Loader final : public runtime::Actor {
   };
   void receive_feed(Context& context, const Feed& feed, Message& message);
   void begin(Context& context, const Feed& feed);
-  // What is wrong with the feed; null: it can be followed. A replica of another node may send
+  // The fault of the feed; null: it can be followed. A replica of another node may send
   // anything.
   const char* fault_of(Context& context, const Feed& feed, std::string_view sender) const;
   bool has_ended(const Line& line) const;

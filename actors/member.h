@@ -21,14 +21,14 @@
 #include <vector>
 
 #include "actors/messages.h"
-#include "actors/node_hooks.h"
+#include "actors/node_reports.h"
 #include "runtime/actor.h"
 #include "runtime/base/trace.h"
 #include "runtime/node/gate_options.h"
 
 namespace troupe::actors {
 
-// What a member came to. The Member fills it; read it when the node has ended.
+// The result of a member. The Member fills it; read it when the node has ended.
 struct MemberOutcome {
   // The last committed state of a member whose head was given up; null when there is none.
   StatePointer orphan_state;

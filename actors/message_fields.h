@@ -10,7 +10,7 @@
 
 #include "actors/messages.h"
 #include "pipeline/steps/state_fields.h"
-#include "pipeline/steps/view_fields.h"
+#include "pipeline/steps/view.h"
 #include "runtime/base/buffer.h"
 #include "runtime/base/error_fields.h"
 #include "runtime/base/fields.h"
@@ -31,69 +31,48 @@ inline constexpr std::size_t kMostLosses = 256;
 inline constexpr std::size_t kMostIncomplete = 4;
 inline constexpr std::size_t kMostReason = 4096;
 
-template <class Archive>
-void fields(Archive& archive, Like<BeginTraining> auto& body) {
-  archive.inlined(body.state);
-}
+void fields(auto& archive, Like<BeginTraining> auto& body) { archive.inlined(body.state); }
 
-template <class Archive>
-void fields(Archive& archive, Like<Halt> auto& body) {
-  archive.inlined(body.change);
-}
+void fields(auto& archive, Like<Halt> auto& body) { archive.inlined(body.change); }
 
-template <class Archive>
-void fields(Archive& archive, Like<Halted> auto& body) {
+void fields(auto& archive, Like<Halted> auto& body) {
   archive.object("change", body.change);
   archive.number("next_step", body.next_step);
   archive.number("kept_bytes", body.kept_bytes);
   archive.last("view", body.view);
 }
 
-template <class Archive>
-void fields(Archive& archive, Like<ViewMessage> auto& body) {
-  archive.inlined(body.view);
-}
+void fields(auto& archive, Like<ViewMessage> auto& body) { archive.inlined(body.view); }
 
-template <class Archive>
-void fields(Archive& archive, Like<Teach> auto& body) {
+void fields(auto& archive, Like<Teach> auto& body) {
   archive.number("member", body.member);
   archive.flag("begins", body.begins);
 }
 
-template <class Archive>
-void fields(Archive& archive, Like<TooSlow> auto& body) {
-  archive.number("member", body.member);
-}
+void fields(auto& archive, Like<TooSlow> auto& body) { archive.number("member", body.member); }
 
-template <class Archive>
-void fields(Archive& archive, Like<Lesson> auto& body) {
-  archive.number("next_step", body.next_step);
-}
+void fields(auto& archive, Like<Lesson> auto& body) { archive.number("next_step", body.next_step); }
 
-template <class Archive>
-void fields(Archive& archive, Like<Learned> auto& body) {
+void fields(auto& archive, Like<Learned> auto& body) {
   archive.number("replica", body.replica);
   archive.number("steps", body.steps);
   archive.flag("complete", body.complete);
 }
 
-template <class Archive>
-void fields(Archive& archive, Like<Pace> auto& body) {
+void fields(auto& archive, Like<Pace> auto& body) {
   archive.number("replica", body.replica);
   archive.number("iteration", body.iteration);
   archive.number("micro_batches", body.micro_batches);
   archive.real("seconds", body.seconds);
 }
 
-template <class Archive>
-void fields(Archive& archive, Like<Feed::Missing> auto& missing) {
+void fields(auto& archive, Like<Feed::Missing> auto& missing) {
   archive.number("iteration", missing.iteration);
   archive.list("micro_batches", missing.micro_batches, pipeline::kMostMicroBatches);
 }
 
 // The receiver checks whether it knows the View and whether the micro-batches exist.
-template <class Archive>
-void fields(Archive& archive, Like<Feed> auto& body) {
+void fields(auto& archive, Like<Feed> auto& body) {
   archive.number("replica", body.replica);
   archive.number("number", body.number);
   archive.object("view", body.view);
@@ -101,8 +80,7 @@ void fields(Archive& archive, Like<Feed> auto& body) {
   archive.number("iteration", body.iteration);
 }
 
-template <class Archive>
-void fields(Archive& archive, Like<BatchMessage> auto& body) {
+void fields(auto& archive, Like<BatchMessage> auto& body) {
   archive.number("iteration", body.iteration);
   archive.number("micro_batch", body.micro_batch);
   archive.number("events", body.events);
@@ -113,13 +91,11 @@ void fields(Archive& archive, Like<BatchMessage> auto& body) {
 // Sound: three aligned payloads, of whole floats, and of three floats and one id per event.
 const char* fault_of(const BatchMessage& body, std::span<const runtime::Buffer> payloads);
 
-template <class Archive>
-void fields(Archive& archive, Like<EndOfData> auto& body) {
+void fields(auto& archive, Like<EndOfData> auto& body) {
   archive.number("iterations", body.iterations);
 }
 
-template <class Archive>
-void fields(Archive& archive, Like<RingBucket> auto& body) {
+void fields(auto& archive, Like<RingBucket> auto& body) {
   auto& bucket = body.bucket;
   archive.object("view", bucket.view);
   archive.number("step", bucket.step);
@@ -138,8 +114,7 @@ void fields(Archive& archive, Like<RingBucket> auto& body) {
 // format.
 const char* fault_of(const RingBucket& body, std::span<const runtime::Buffer> payloads);
 
-template <class Archive>
-void fields(Archive& archive, Like<RingHeader> auto& body) {
+void fields(auto& archive, Like<RingHeader> auto& body) {
   auto& header = body.header;
   archive.object("view", body.view);
   archive.number("step", header.step);
@@ -164,18 +139,11 @@ void fields(Archive& archive, Like<RingHeader> auto& body) {
 // Sound: exponents that floats can have, and a named tensor that is one of them.
 const char* fault_of(const RingHeader& body);
 
-template <class Archive>
-void fields(Archive& archive, Like<Snapshot> auto& body) {
-  archive.inlined(body.state);
-}
+void fields(auto& archive, Like<Snapshot> auto& body) { archive.inlined(body.state); }
 
-template <class Archive>
-void fields(Archive& archive, Like<TellSteps> auto& body) {
-  archive.number("from", body.from);
-}
+void fields(auto& archive, Like<TellSteps> auto& body) { archive.number("from", body.from); }
 
-template <class Archive>
-void fields(Archive& archive, Like<StepMetrics> auto& body) {
+void fields(auto& archive, Like<StepMetrics> auto& body) {
   archive.number("step", body.step);
   archive.number("epoch", body.epoch);
   archive.number("iteration", body.iteration);
@@ -193,8 +161,7 @@ void fields(Archive& archive, Like<StepMetrics> auto& body) {
   archive.flag("again", body.again);
 }
 
-template <class Archive>
-void fields(Archive& archive, Like<ReplicaEnd> auto& body) {
+void fields(auto& archive, Like<ReplicaEnd> auto& body) {
   archive.number("replica", body.replica);
   archive.perhaps("state", body.state);
   archive.perhaps("error", body.error);
@@ -204,39 +171,29 @@ void fields(Archive& archive, Like<ReplicaEnd> auto& body) {
   archive.number("validations", body.validations);
 }
 
-template <class Archive>
-void fields(Archive& archive, Like<NeighbourLost> auto& body) {
+void fields(auto& archive, Like<NeighbourLost> auto& body) {
   archive.text("node", body.node, telemetry::kMostActorName);
   archive.object("error", body.error);
 }
 
-template <class Archive>
-void fields(Archive&, Like<Leaving> auto&) {}
+void fields(auto&, Like<Leaving> auto&) {}
 
-template <class Archive>
-void fields(Archive& archive, Like<Expelled> auto& body) {
-  archive.inlined(body.error);
-}
+void fields(auto& archive, Like<Expelled> auto& body) { archive.inlined(body.error); }
 
-template <class Archive>
-void fields(Archive&, Like<StopTraining> auto&) {}
+void fields(auto&, Like<StopTraining> auto&) {}
 
-template <class Archive>
-void fields(Archive& archive, Like<MemberFailed> auto& body) {
+void fields(auto& archive, Like<MemberFailed> auto& body) {
   archive.text("actor", body.actor, telemetry::kMostActorName);
   archive.object("error", body.error);
 }
 
-template <class Archive>
-void fields(Archive& archive, Like<Release> auto& body) {
+void fields(auto& archive, Like<Release> auto& body) {
   archive.prose("why", body.why, kMostReason);
 }
 
-template <class Archive>
-void fields(Archive&, Like<CheckpointRequest> auto&) {}
+void fields(auto&, Like<CheckpointRequest> auto&) {}
 
-template <class Archive>
-void fields(Archive& archive, Like<Sample> auto& sample) {
+void fields(auto& archive, Like<Sample> auto& sample) {
   archive.text("name", sample.name, kMostSampleName);
   archive.real("value", sample.value);
 }
@@ -244,20 +201,17 @@ void fields(Archive& archive, Like<Sample> auto& sample) {
 // Sound: a name as Sample has it. Any value is.
 const char* fault_of(const Sample& sample);
 
-template <class Archive>
-void fields(Archive& archive, Like<SampleMetrics> auto& body) {
+void fields(auto& archive, Like<SampleMetrics> auto& body) {
   archive.list("samples", body.samples, kMostSamples);
 }
 
-template <class Archive>
-void fields(Archive& archive, Like<Probe> auto& body) {
+void fields(auto& archive, Like<Probe> auto& body) {
   archive.number("request", body.request);
   archive.time("sent", body.sent);
   archive.choice("wants", body.wants, Probe::Wants::kWaits);
 }
 
-template <class Archive>
-void fields(Archive& archive, Like<NodeReport> auto& body) {
+void fields(auto& archive, Like<NodeReport> auto& body) {
   archive.number("request", body.request);
   archive.time("sent", body.sent);
   archive.choice("wants", body.wants, Probe::Wants::kWaits);

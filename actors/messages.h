@@ -21,6 +21,11 @@
 
 namespace troupe::actors {
 
+// "replica.2": the name of that replica's actor.
+inline std::string replica_name(std::uint32_t replica) {
+  return "replica." + std::to_string(replica);
+}
+
 using StatePointer = std::shared_ptr<const pipeline::TrainingState>;
 
 // Coordinator -> Replica, control: all members are here; train from this state. Replica -> Replica
@@ -388,13 +393,9 @@ struct OwnState {
 };
 
 // Coordinator -> Monitor, control: a node has come, has left or is lost.
-struct NodeChange {
+// Its host is "" and its pid 0 when they were told before.
+struct NodeChange : telemetry::NodeFacts {
   static constexpr std::string_view kName = "node-change";
-  std::string node, host;  // host: "" when it was told before
-  std::uint64_t pid = 0;   // 0: the same
-  std::string address;     // as the head sees it
-  std::string state;       // "joining" while it learns, "running", "ended", "dead"
-  std::string cause;       // why it has ended or is dead
 };
 
 // Coordinator -> Checkpointer, control, which passes it on to the Monitor behind the last metrics:

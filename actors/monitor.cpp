@@ -40,17 +40,6 @@ telemetry::StepFacts facts_of(const StepMetrics& step, const MonitorOptions& opt
   return facts;
 }
 
-telemetry::NodeFacts facts_of(const NodeChange& change) {
-  telemetry::NodeFacts facts;
-  facts.name = change.node;
-  facts.host = change.host;
-  facts.pid = change.pid;
-  facts.state = change.state;
-  facts.cause = change.cause;
-  facts.address = change.address;
-  return facts;
-}
-
 double system_time() { return runtime::seconds_since_1970(runtime::wall_now()); }
 
 }  // namespace
@@ -78,11 +67,7 @@ void Monitor::start(Context& context) {
   sinks_.emplace(std::move(sinks));
   if (const std::string address = sinks_->published_at(); !address.empty())
     context.log().info(fmt::format("metrics are published at {}", address));
-  NodeReportsOptions reports;
-  reports.node = options_.node.name;
-  reports.trace = options_.trace;
-  reports.waits = options_.waits;
-  reports_.emplace(std::move(reports));
+  reports_.emplace(NodeReportsOptions{options_, options_.node.name});
   sinks_->begin(
       {options_.time_of_day(), next_step_, telemetry::RunRecord{options_.facts, options_.node}});
   context.after(kShowEvery);
@@ -181,7 +166,7 @@ void Monitor::tell_step(Context& context, const StepMetrics& step) {
 // knows which lines to keep.
 void Monitor::receive_change(Context&, const NodeChange& change) {
   reports_->take_change(change);
-  tell(next_step_, facts_of(change));
+  tell(next_step_, telemetry::NodeFacts(change));
   if (options_.on_node) options_.on_node(change);
 }
 

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "actors/messages.h"
-#include "actors/node_hooks.h"
 #include "actors/node_reports.h"
 #include "actors/progress_line.h"
 #include "model/gan.h"

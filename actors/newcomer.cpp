@@ -49,8 +49,7 @@ runtime::Result<pipeline::StepRecord> Newcomer::complete(const pipeline::StepHea
   record.header = header;
   record.scales = state.scales[state.slot];
   if (header.attempt > 0) {
-    record.scales =
-        pipeline::scales_for_attempt(record.scales, header, training_.options.micro_batches);
+    record.scales = pipeline::scales_after(record.scales, header, training_.options.micro_batches);
   }
   ++steps_;
   return record;

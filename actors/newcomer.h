@@ -1,6 +1,6 @@
 #pragma once
 
-// What a replica is taught before its member is in a View: a state, and the sums of every step from
+// The lessons of a replica whose member is in no View yet: a state, and the sums of every step from
 // there on. With them it makes of the state what the others make of theirs, having computed nothing
 // of it. One thread; sends nothing.
 

@@ -68,15 +68,15 @@ NodeReports::~NodeReports() {
 
 void NodeReports::take_change(const NodeChange& change) {
   if (change.state == "running" || change.state == "joining") {
-    members_.insert(change.node);
+    members_.insert(change.name);
     return;
   }
-  members_.erase(change.node);
-  clocks_.erase(change.node);
+  members_.erase(change.name);
+  clocks_.erase(change.name);
   for (auto each = questions_.begin(); each != questions_.end();) {
     const auto question = each++;
-    if (question->second.awaited.erase(change.node) == 0) continue;
-    question->second.answers.missing.push_back(change.node);
+    if (question->second.awaited.erase(change.name) == 0) continue;
+    question->second.answers.missing.push_back(change.name);
     if (question->second.awaited.empty()) finish(question);
   }
 }

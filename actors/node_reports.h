@@ -1,7 +1,7 @@
 #pragma once
 
-// What the Monitor asks the members of a run, and what they answer: what their nodes do, how far
-// their clocks are from its own, and, when somebody wants to know, the traces or the wait-for
+// The questions of the Monitor to the members of a run, and their answers: what their nodes do, how
+// far their clocks are from its own, and, when somebody wants to know, the traces or the wait-for
 // graphs of all. This class sends nothing itself; it says what to send.
 //
 //   every second:        send reports.beat(now) to each of reports.members(); reports.tend(now)
@@ -53,11 +53,17 @@ struct Question {
   std::function<void(NodeAnswers)> done;
 };
 
-struct NodeReportsOptions {
-  std::string node = "head";  // this node
-  // What this node has to tell; null: nothing. Called by ask().
+// Facts that an actor can tell of the node it runs on: what the node does, its traces() and its
+// wait_for_graph(). Called in the actor's handlers; short. Null: nothing is told.
+struct NodeHooks {
+  std::function<telemetry::NodeSample()> sample = nullptr;
   std::function<std::vector<runtime::ActorTrace>()> trace = nullptr;
   std::function<std::string()> waits = nullptr;
+};
+
+// ask() calls the hooks of this node.
+struct NodeReportsOptions : NodeHooks {
+  std::string node = "head";  // this node
   // How long the members have to answer a question.
   runtime::Duration patience = std::chrono::seconds(2);
   // How many questions may wait for answers at a time.

@@ -79,9 +79,7 @@ void Reducer::receive_ring(Context& context, const Body& body, Message& message)
   const pipeline::ViewId id = view_of(body);
   if (id == kLesson) {
     if (!learns_) return;
-    RingOutcome outcome = sum_.take_given(body, message);
-    const bool complete = outcome.summed.has_value();
-    carry_out(context, std::move(outcome));
+    const bool complete = carry_out(context, sum_.take_given(body, message));
     if (complete && view_ != nullptr && !is_lagging()) enter_view(context);
     return;
   }
@@ -95,10 +93,7 @@ void Reducer::receive_ring(Context& context, const Body& body, Message& message)
     if (!is_lagging() || learns_) {
       return context.fail(sum_.refusal(message.sender_name(), fmt::format("step {}", step)));
     }
-    RingOutcome outcome = sum_.take_given(body, message);
-    const bool complete = outcome.summed.has_value();
-    carry_out(context, std::move(outcome));
-    if (complete) enter_view(context);
+    if (carry_out(context, sum_.take_given(body, message))) enter_view(context);
   } else if (is_lagging()) {
     early_.push_back(std::move(message));
   } else {
@@ -110,7 +105,7 @@ bool Reducer::is_reducing() const {
   return view_ != nullptr && halted_for_ <= view_->id && !is_lagging();
 }
 
-// What was under way is contributed again, in another View.
+// The steps under way are contributed again, in another View.
 void Reducer::receive_halt(Context& context, const Halt& halt) {
   if (halt.change < halted_for_ || (view_ != nullptr && halt.change <= view_->id)) return;
   halted_for_ = halt.change;
@@ -262,7 +257,12 @@ Outbox& Reducer::outbox_to(Context& context, std::uint32_t member) {
   return found->second;
 }
 
-void Reducer::carry_out(Context& context, RingOutcome outcome) {
+bool Reducer::carry_out(Context& context, runtime::Result<RingOutcome> followed) {
+  if (!followed.ok()) {
+    context.fail(followed.error());
+    return false;
+  }
+  RingOutcome& outcome = *followed;
   for (const RingOutcome::Sending& sending : outcome.sendings) {
     if (goes_to_replicas(sending)) {
       for (Outbox& replica : replicas_) {
@@ -276,17 +276,17 @@ void Reducer::carry_out(Context& context, RingOutcome outcome) {
       outbox.flush(context);
     }
   }
-  if (outcome.refused) return context.fail(std::move(*outcome.refused));
   if (outcome.ended && samples_.is_heard()) {
     samples_.add(context, "sum_seconds", runtime::seconds(context.now() - outcome.ended->begun_at));
     samples_.add(context, "sum_bytes", static_cast<double>(outcome.ended->bytes));
     samples_.tell(context);
   }
-  if (!outcome.summed) return;
+  if (!outcome.summed) return false;
   // A member that is alone keeps nothing, because nobody could lack it.
   const bool is_alone = view_ != nullptr && view_->ring.size() == 1 && taught_.empty();
   if (!is_alone) newest_ = std::move(outcome.summed);
   pass_on(context);
+  return true;
 }
 
 void Reducer::credit_returned(Context& context, std::string_view) {

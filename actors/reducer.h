@@ -9,7 +9,7 @@
 // sums of all steps before that, and of no other. Then the Coordinator tells it the new View. When
 // the Reducer lacks the step before the View's first, another member gives it those sums; every
 // Reducer keeps the sums of its newest step for that. Behind them the replicas are told of the
-// View, and they contribute anew. What belongs to an earlier View is dropped. What comes of a later
+// View, and they contribute anew. Messages of an earlier View are dropped. Those of a later
 // View is kept with its credit.
 //
 // A member that is in no View yet learns from another one (messages.h: Teach). It is given the sums
@@ -19,8 +19,8 @@
 // Ports: in "contributions"; out "reduced.R" per replica R of the node, "samples" (Monitor); in a
 // ring of several members in "ring" and out "ring.M" per other member M. Needs no thread of its
 // own. The links have room for all of two steps: what the ring brings early is kept with its
-// credit, and if that could fill a link the ring would stand still. What the node's replicas
-// contribute is bounded by those two steps alone.
+// credit, and if that could fill a link the ring would stand still. The contributions of the node's
+// replicas contribute is bounded by those two steps alone.
 
 #include <cstdint>
 #include <deque>
@@ -85,7 +85,8 @@ class Reducer final : public runtime::Actor {
   void send_sums(Context& context, std::uint32_t member, pipeline::ViewId view);
   Outbox& outbox_to(Context& context, std::uint32_t member);
   std::uint64_t kept_bytes() const;  // see Halted
-  void carry_out(Context& context, RingOutcome outcome);
+  // True: all of a step's sums are here.
+  bool carry_out(Context& context, runtime::Result<RingOutcome> followed);
 
   ReducerOptions options_;
   RingSum sum_;

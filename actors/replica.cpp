@@ -19,7 +19,25 @@ void trace(Context& context, std::uint32_t name, TimePoint start, std::uint64_t 
   context.trace().write({name, start, context.now(), static_cast<std::int64_t>(step)});
 }
 
+void post_copy(const pipeline::TrainingState& state, Outbox& outbox) {
+  if (!outbox.valid()) return;
+  outbox.post(Message::of(Snapshot{std::make_shared<const pipeline::TrainingState>(state)}));
+}
+
 }  // namespace
+
+void Snapshots::start(Context& context) {
+  checkpoints_ = Outbox(context.out("snapshots"));
+  validations_ = Outbox(context.out("validation"));
+}
+
+void Snapshots::take_if_due(const pipeline::TrainingState& state, bool epoch_ended) {
+  const auto is_due = [&](const config::Every& every) {
+    return state.slot == 0 && every.due(state.iteration, state.epoch, epoch_ended);
+  };
+  if (std::exchange(requested_, false) || is_due(checkpoint_)) post_copy(state, checkpoints_);
+  if (is_due(validation_)) post_copy(state, validations_);
+}
 
 Replica::Replica(ReplicaOptions options, TrainingContext training)
     : options_(std::move(options)),
@@ -139,7 +157,7 @@ void Replica::receive_share_state(Context& context, const ShareState& share) {
   const auto state = std::make_shared<const pipeline::TrainingState>(engine_->state());
   const std::uint32_t replicas = options_.checks.replicas_per_member;
   for (std::uint32_t i = 0; i < replicas; ++i) {
-    context.send_control(fmt::format("replica.{}", share.member * replicas + i),
+    context.send_control(replica_name(share.member * replicas + i),
                          Message::of(BeginTraining{state}));
   }
 }

@@ -1,9 +1,9 @@
 #pragma once
 
 // One compute stream of a run: a copy of the training state, which every reduced step is applied
-// to. What it computes and when is in actors/step_engine.h, what it is taught before its member is
-// in a View in actors/newcomer.h, and what it tells of its steps in actors/step_teller.h. This
-// actor receives, sends, and keeps the order between them.
+// to. actors/step_engine.h says what it computes and when, actors/newcomer.h what it is taught
+// before its member is in a View, and actors/step_teller.h what it tells of its steps. This actor
+// receives, sends, and keeps the order between them.
 //
 // It begins with a state and a View, and ends by sending ReplicaEnd to the coordinator. A loader on
 // the head is lost with the head; the next one is told what to feed in the next View.
@@ -28,10 +28,10 @@
 #include "actors/messages.h"
 #include "actors/newcomer.h"
 #include "actors/outbox.h"
-#include "actors/snapshots.h"
 #include "actors/step_engine.h"
 #include "actors/step_teller.h"
 #include "config/topology.h"
+#include "config/units.h"
 #include "runtime/actor.h"
 
 namespace troupe::actors {
@@ -42,6 +42,34 @@ struct ReplicaOptions : StepEngineOptions {
   config::ValidatorSection validator;
 };
 
+// Copies of a replica's state on their way to the Checkpointer and the Validator.
+class Snapshots {
+ public:
+  Snapshots(config::Every checkpoint, config::Every validation)
+      : checkpoint_(checkpoint), validation_(validation) {}
+
+  // In start(): finds the out ports "snapshots" and "validation". Where the plan wires none, no
+  // snapshots are taken for it.
+  void start(runtime::Context& context);
+  // A checkpoint is wanted after the next step, whether one is due or not.
+  void request() { requested_ = true; }
+  // A step was applied, and this is the state. The leading replica calls this.
+  void take_if_due(const pipeline::TrainingState& state, bool epoch_ended);
+  // Sends what credit allows. False: a snapshot still waits.
+  bool flush(runtime::Context& context) {
+    return checkpoints_.flush(context) && validations_.flush(context);
+  }
+  bool waits() const { return !checkpoints_.empty() || !validations_.empty(); }
+  // How many the Validator was sent, which is another one where the head is another one.
+  std::uint64_t validations() const { return validations_.sent(); }
+  void forget_validations() { validations_.forget_sent(); }
+
+ private:
+  config::Every checkpoint_, validation_;
+  bool requested_ = false;
+  Outbox checkpoints_, validations_;
+};
+
 class Replica final : public runtime::Actor {
   using Context = runtime::Context;
   using Message = runtime::Message;
@@ -50,8 +78,8 @@ class Replica final : public runtime::Actor {
   Replica(ReplicaOptions options, TrainingContext training);
 
   void start(Context& context) override;
-  // What may come in any phase is taken; lessons that come before the state are kept; after its end
-  // a replica only tells of that again.
+  // A message that may come in any phase is taken; lessons that come before the state are kept;
+  // after its end a replica only tells of that again.
   void receive(Context& context, Message message) override;
   void credit_returned(Context& context, std::string_view port) override;
   // A turn.

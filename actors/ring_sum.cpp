@@ -11,6 +11,7 @@ namespace {
 using pipeline::StepHeader;
 using runtime::Buffer;
 using runtime::Message;
+using runtime::Result;
 using runtime::TimePoint;
 
 // A replica may contribute the next step before the present one is applied, but never two of them.
@@ -58,20 +59,19 @@ void RingSum::enter(const pipeline::View& view) {
   members_ = static_cast<std::uint32_t>(view.ring.size());
   rounds_.clear();
   next_attempt_ = 0;
-  // What rounding left over belongs to sums that other members make from now on.
+  // The remainder of rounding belongs to sums that other members make from now on.
   arithmetic_.emplace(options_.lossy, options_.slot_floats);
 }
 
-RingRound* RingSum::round_of(std::uint64_t step, std::uint32_t attempt, std::string_view who,
-                             TimePoint now, RingOutcome& out) {
+Result<RingRound*> RingSum::round_of(std::uint64_t step, std::uint32_t attempt,
+                                     std::string_view who, TimePoint now) {
   const auto is_it = [&](const RingRound& round) {
     return round.sums.step == step && round.sums.attempt == attempt;
   };
   const auto found = std::find_if(rounds_.begin(), rounds_.end(), is_it);
   if (found != rounds_.end()) return &*found;
   if (!may_open(step, attempt)) {
-    out.refused = refusal(who, fmt::format("step {} attempt {}", step, attempt));
-    return nullptr;
+    return refusal(who, fmt::format("step {} attempt {}", step, attempt));
   }
   RingRound round;
   round.sums.step = step;
@@ -105,52 +105,41 @@ runtime::Error RingSum::refusal(std::string_view who, std::string_view what) con
                       who, what, next_step_, next_attempt_)};
 }
 
-// Null: refused. All members and all replicas have to cut a step into the same buckets.
-RingRound::Parts* RingSum::parts_of(RingRound& round, const BucketMessage& body,
-                                    std::string_view who, RingOutcome& out) {
+// All members and all replicas have to cut a step into the same buckets.
+Result<RingRound::Parts*> RingSum::parts_of(RingRound& round, const BucketMessage& body,
+                                            std::string_view who) const {
   const pipeline::Bucket range{body.begin, body.end - body.begin, body.floats};
   const auto [found, added] = round.sums.buckets.try_emplace(body.bucket);
   RingRound::Parts& parts = round.parts[body.bucket];
   if (added && round.headers == options_.replicas) {
-    out.refused =
-        refusal(who, fmt::format("bucket {} of {}", body.bucket, round.sums.buckets.size() - 1));
-    return nullptr;
+    return refusal(who, fmt::format("bucket {} of {}", body.bucket, round.sums.buckets.size() - 1));
   }
   if (added) found->second.range = range;
   if (found->second.range == range) return &parts;
   // When a bucket of the ring came before this node's own part, the ring's is the one in doubt.
   if (parts.before) who = parts.before->sender_name();
-  out.refused = refusal(who, fmt::format("bucket {} cut otherwise", body.bucket));
-  return nullptr;
+  return refusal(who, fmt::format("bucket {} cut otherwise", body.bucket));
 }
 
-RingOutcome RingSum::contribute(const BucketMessage& body, Buffer part, std::string_view who,
-                                TimePoint now) {
+Result<RingOutcome> RingSum::contribute(const BucketMessage& body, Buffer part,
+                                        std::string_view who, TimePoint now) {
   RingOutcome out;
-  RingRound* round = round_of(body.step, body.attempt, who, now, out);
-  RingRound::Parts* parts = round == nullptr ? nullptr : parts_of(*round, body, who, out);
-  if (parts == nullptr) return out;
-  const bool twice =
-      parts->sent || !parts->own.try_emplace(std::string(who), std::move(part)).second;
-  if (twice) {
-    out.refused = refusal(who, fmt::format("bucket {} twice", body.bucket));
-  } else {
-    advance(*round, body.bucket, out);
+  ASSIGN_OR_RETURN(RingRound* const round, round_of(body.step, body.attempt, who, now));
+  ASSIGN_OR_RETURN(RingRound::Parts* const parts, parts_of(*round, body, who));
+  if (parts->sent || !parts->own.try_emplace(std::string(who), std::move(part)).second) {
+    return refusal(who, fmt::format("bucket {} twice", body.bucket));
   }
+  advance(*round, body.bucket, out);
   return out;
 }
 
-RingOutcome RingSum::contribute(const StepHeader& header, std::string_view who, TimePoint now) {
+Result<RingOutcome> RingSum::contribute(const StepHeader& header, std::string_view who,
+                                        TimePoint now) {
   RingOutcome out;
-  RingRound* round = round_of(header.step, header.attempt, who, now, out);
-  if (round == nullptr) return out;
-  if (round->headers == options_.replicas) {
-    out.refused = refusal(who, "a header twice");
-    return out;
-  }
+  ASSIGN_OR_RETURN(RingRound* const round, round_of(header.step, header.attempt, who, now));
+  if (round->headers == options_.replicas) return refusal(who, "a header twice");
   if (round->own && round->own->exponents.size() != header.exponents.size()) {
-    out.refused = refusal(who, fmt::format("{} tensors", header.exponents.size()));
-    return out;
+    return refusal(who, fmt::format("{} tensors", header.exponents.size()));
   }
   if (round->own) {
     pipeline::combine(header, *round->own);
@@ -163,73 +152,65 @@ RingOutcome RingSum::contribute(const StepHeader& header, std::string_view who, 
   };
   if (round->headers == options_.replicas &&
       !std::all_of(round->parts.begin(), round->parts.end(), is_whole)) {
-    out.refused = refusal(who, "the last header, while buckets are missing");
-    return out;
+    return refusal(who, "the last header, while buckets are missing");
   }
-  advance_header(*round, who, out);
-  close_if_complete(*round, who, out);
+  RETURN_IF_ERROR(advance_header(*round, who, out));
+  RETURN_IF_ERROR(close_if_complete(*round, who, out));
   return out;
 }
 
 // The sum of a bucket comes only to members that are not its home, after they have sent their part.
-RingOutcome RingSum::take_ring(const RingBucket& body, Message& message, TimePoint now) {
+Result<RingOutcome> RingSum::take_ring(const RingBucket& body, Message& message, TimePoint now) {
   RingOutcome out;
   const std::string who(message.sender_name());
   const std::uint32_t number = body.bucket.bucket;
-  RingRound* round = round_of(body.bucket.step, body.bucket.attempt, who, now, out);
-  RingRound::Parts* parts = round == nullptr ? nullptr : parts_of(*round, body.bucket, who, out);
-  if (parts == nullptr) return out;
+  ASSIGN_OR_RETURN(RingRound* const round,
+                   round_of(body.bucket.step, body.bucket.attempt, who, now));
+  ASSIGN_OR_RETURN(RingRound::Parts* const parts, parts_of(*round, body.bucket, who));
   const StepSums::Bucket& bucket = round->sums.buckets.at(number);
   if (body.format != (bucket.range.floats ? options_.lossy : std::nullopt)) {
-    out.refused = refusal(who, fmt::format("bucket {} in another format", number));
-    return out;
+    return refusal(who, fmt::format("bucket {} in another format", number));
   }
   const auto role = role_of(number);
   const bool fits = body.summed ? !role.completes && parts->sent && bucket.sum.size() == 0
                                 : !role.begins && !parts->sent && !parts->before;
-  if (!fits) {
-    out.refused = refusal(who, fmt::format("bucket {} out of turn", number));
-    return out;
-  }
+  if (!fits) return refusal(who, fmt::format("bucket {} out of turn", number));
   if (body.summed) {
     pass_sum(*round, number, message.payloads().front(), out);
   } else {
     parts->before = std::move(message);
     advance(*round, number, out);
   }
-  close_if_complete(*round, who, out);
+  RETURN_IF_ERROR(close_if_complete(*round, who, out));
   return out;
 }
 
-RingOutcome RingSum::take_ring(const RingHeader& body, Message& message, TimePoint now) {
+Result<RingOutcome> RingSum::take_ring(const RingHeader& body, Message& message, TimePoint now) {
   RingOutcome out;
   const std::string_view who = message.sender_name();
   const StepHeader& header = body.header;
-  RingRound* round = round_of(header.step, header.attempt, who, now, out);
-  if (round == nullptr) return out;
+  ASSIGN_OR_RETURN(RingRound* const round, round_of(header.step, header.attempt, who, now));
   const auto role = role_of(pipeline::kHeaderBucket);
   const bool fits = body.combined ? !role.completes && round->sent && !round->combined
                                   : !role.begins && !round->sent && !round->part;
-  if (!fits) {
-    out.refused = refusal(who, "a header out of turn");
-    return out;
-  }
-  if (body.combined && header.exponents.size() != round->own->exponents.size()) {
-    out.refused = refusal(who, beside(header, *round->own));
-    return out;
-  }
+  if (!fits) return refusal(who, "a header out of turn");
   if (body.combined) {
+    if (header.exponents.size() != round->own->exponents.size()) {
+      return refusal(who, beside(header, *round->own));
+    }
     round->combined = true;
     round->sums.header = header;
     if (role.passes_sum) out.sendings.push_back({RingHeader{header, true, view_}, {}});
   } else {
     round->part = header;
-    advance_header(*round, who, out);
+    RETURN_IF_ERROR(advance_header(*round, who, out));
   }
-  close_if_complete(*round, who, out);
+  RETURN_IF_ERROR(close_if_complete(*round, who, out));
   return out;
 }
 
+// A part waits for those of all replicas of the node, and for that of the members before. Where the
+// bucket begins it waits as well while too much is under way.
 void RingSum::advance(RingRound& round, std::uint32_t number, RingOutcome& out) {
   RingRound::Parts& parts = round.parts.at(number);
   const pipeline::Bucket& range = round.sums.buckets.at(number).range;
@@ -293,13 +274,12 @@ void RingSum::set_out_waiting(RingRound& round, std::uint32_t came_round, RingOu
   }
 }
 
-void RingSum::advance_header(RingRound& round, std::string_view who, RingOutcome& out) {
-  if (round.sent || round.headers < options_.replicas) return;
+Result<void> RingSum::advance_header(RingRound& round, std::string_view who, RingOutcome& out) {
+  if (round.sent || round.headers < options_.replicas) return {};
   const auto role = role_of(pipeline::kHeaderBucket);
-  if (!role.begins && !round.part) return;
+  if (!role.begins && !round.part) return {};
   if (round.part && round.part->exponents.size() != round.own->exponents.size()) {
-    out.refused = refusal(who, beside(*round.part, *round.own));
-    return;
+    return refusal(who, beside(*round.part, *round.own));
   }
   if (round.part) pipeline::combine(*round.part, *round.own);
   round.part.reset();
@@ -310,23 +290,21 @@ void RingSum::advance_header(RingRound& round, std::string_view who, RingOutcome
   }
   const bool goes_on = !role.completes || role.passes_sum;
   if (goes_on) out.sendings.push_back({RingHeader{*round.own, role.completes, view_}, {}});
+  return {};
 }
 
 // The header goes to the replicas behind all buckets, and ends the round.
-void RingSum::close_if_complete(RingRound& round, std::string_view who, RingOutcome& out) {
-  const bool complete = round.combined && round.reduced() == round.sums.buckets.size();
-  if (out.refused || !complete) return;
+Result<void> RingSum::close_if_complete(RingRound& round, std::string_view who, RingOutcome& out) {
+  if (!round.combined || round.reduced() < round.sums.buckets.size()) return {};
   const StepHeader& header = round.sums.header;
   if (header.micro_batches != options_.micro_batches || header.events != options_.events) {
-    out.refused = refusal(
+    return refusal(
         who,
         fmt::format("the last of {} micro-batches of {} events, where an iteration has {} of {}",
                     header.micro_batches, header.events, options_.micro_batches, options_.events));
-    return;
   }
   if (&round != &rounds_.front()) {
-    out.refused = refusal(who, fmt::format("the last header of step {}", round.sums.step));
-    return;
+    return refusal(who, fmt::format("the last header of step {}", round.sums.step));
   }
   out.sendings.push_back({HeaderMessage{header, {}}, {}});
   arithmetic_->close(slot_of(round), !header.flagged);
@@ -339,36 +317,33 @@ void RingSum::close_if_complete(RingRound& round, std::string_view who, RingOutc
     out.summed = std::move(round.sums);
   }
   rounds_.pop_front();
+  return {};
 }
 
-RingOutcome RingSum::take_given(const RingBucket& body, Message& message) {
+Result<RingOutcome> RingSum::take_given(const RingBucket& body, Message& message) {
   RingOutcome out;
   const BucketMessage& bucket = body.bucket;
   const std::string_view who = message.sender_name();
   if (bucket.step != next_step_ || !body.summed) {
-    out.refused = refusal(who, fmt::format("step {} as summed", bucket.step));
-    return out;
+    return refusal(who, fmt::format("step {} as summed", bucket.step));
   }
   if (!given_) given_.emplace();
   given_->step = bucket.step;
   given_->attempt = bucket.attempt;
   const auto [found, added] = given_->buckets.try_emplace(bucket.bucket);
   if (!added || body.format != (bucket.floats ? options_.lossy : std::nullopt)) {
-    out.refused =
-        refusal(who, fmt::format("bucket {} of step {} wrongly", bucket.bucket, bucket.step));
-    return out;
+    return refusal(who, fmt::format("bucket {} of step {} wrongly", bucket.bucket, bucket.step));
   }
   found->second.range = {bucket.begin, bucket.end - bucket.begin, bucket.floats};
   share(*given_, bucket.bucket, message.payloads().front(), out);
   return out;
 }
 
-RingOutcome RingSum::take_given(const RingHeader& body, Message& message) {
+Result<RingOutcome> RingSum::take_given(const RingHeader& body, Message& message) {
   RingOutcome out;
   const StepHeader& header = body.header;
   if (header.step != next_step_ || !body.combined) {
-    out.refused = refusal(message.sender_name(), fmt::format("step {} as summed", header.step));
-    return out;
+    return refusal(message.sender_name(), fmt::format("step {} as summed", header.step));
   }
   if (!given_) given_.emplace();
   given_->step = header.step;

@@ -74,7 +74,7 @@ struct StepSums {
                   std::optional<pipeline::ReductionFormat> lossy) const;
 };
 
-// What follows from something that has come.
+// The consequences of something that has come.
 struct RingOutcome {
   // To be sent, in this order. A RingBucket or RingHeader goes to the next member of the ring, a
   // BucketMessage or HeaderMessage to every replica of the node.
@@ -89,8 +89,7 @@ struct RingOutcome {
     std::size_t bytes = 0;
   };
   std::optional<Ended> ended;
-  std::optional<StepSums> summed;         // the step is made: the sums of all members
-  std::optional<runtime::Error> refused;  // kLostPeers: the run cannot go on
+  std::optional<StepSums> summed;  // the step is made: the sums of all members
 };
 
 // One attempt at a step, as far as it is here.
@@ -101,7 +100,7 @@ struct RingRound {
       return a.size() == b.size() ? a < b : a.size() < b.size();
     }
   };
-  // What is here of a bucket, besides its sum.
+  // The parts of a bucket that are here, besides its sum.
   struct Parts {
     std::map<std::string, runtime::Buffer, ByNumber> own;  // by replica
     std::optional<runtime::Message> before;  // of the members before in the ring, not added yet
@@ -137,31 +136,34 @@ class RingSum {
   // From now on the sums are made by the ring of this View.
   void enter(const pipeline::View& view);
 
+  // In the calls below an Error (kLostPeers) refuses what has come: the run cannot go on.
+  //
   // A replica of the node contributes a bucket, or its header behind all of them.
-  RingOutcome contribute(const BucketMessage& body, runtime::Buffer part, std::string_view who,
-                         runtime::TimePoint now);
-  RingOutcome contribute(const pipeline::StepHeader& header, std::string_view who,
-                         runtime::TimePoint now);
+  runtime::Result<RingOutcome> contribute(const BucketMessage& body, runtime::Buffer part,
+                                          std::string_view who, runtime::TimePoint now);
+  runtime::Result<RingOutcome> contribute(const pipeline::StepHeader& header, std::string_view who,
+                                          runtime::TimePoint now);
   // Something came round the ring. A part keeps its message, and with it the credit of its link,
   // until it is added.
-  RingOutcome take_ring(const RingBucket& body, runtime::Message& message, runtime::TimePoint now);
-  RingOutcome take_ring(const RingHeader& body, runtime::Message& message, runtime::TimePoint now);
+  runtime::Result<RingOutcome> take_ring(const RingBucket& body, runtime::Message& message,
+                                         runtime::TimePoint now);
+  runtime::Result<RingOutcome> take_ring(const RingHeader& body, runtime::Message& message,
+                                         runtime::TimePoint now);
   // Another member gives the sums of the next step, the buckets first and then the header.
-  RingOutcome take_given(const RingBucket& body, runtime::Message& message);
-  RingOutcome take_given(const RingHeader& body, runtime::Message& message);
+  runtime::Result<RingOutcome> take_given(const RingBucket& body, runtime::Message& message);
+  runtime::Result<RingOutcome> take_given(const RingHeader& body, runtime::Message& message);
 
   // The error of a run in which `who` has sent `what` although it does not belong here.
   runtime::Error refusal(std::string_view who, std::string_view what) const;
-  // What the first open round waits for, for people; "" when no round is open.
+  // The thing that the first open round waits for, for people; "" when no round is open.
   std::string waiting_for() const;
 
  private:
-  // Null: refused.
-  RingRound* round_of(std::uint64_t step, std::uint32_t attempt, std::string_view who,
-                      runtime::TimePoint now, RingOutcome& out);
+  runtime::Result<RingRound*> round_of(std::uint64_t step, std::uint32_t attempt,
+                                       std::string_view who, runtime::TimePoint now);
   bool may_open(std::uint64_t step, std::uint32_t attempt) const;
-  RingRound::Parts* parts_of(RingRound& round, const BucketMessage& body, std::string_view who,
-                             RingOutcome& out);
+  runtime::Result<RingRound::Parts*> parts_of(RingRound& round, const BucketMessage& body,
+                                              std::string_view who) const;
   pipeline::RingRole role_of(std::uint32_t bucket) const;
   std::uint32_t slot_of(const RingRound& round) const;
   // Sends the bucket on if it is complete as far as this member.
@@ -173,8 +175,8 @@ class RingSum {
   void set_out_waiting(RingRound& round, std::uint32_t came_round, RingOutcome& out);
   // Gives the replicas a sum, and keeps it.
   void share(StepSums& sums, std::uint32_t number, const runtime::Buffer& wire, RingOutcome& out);
-  void advance_header(RingRound& round, std::string_view who, RingOutcome& out);
-  void close_if_complete(RingRound& round, std::string_view who, RingOutcome& out);
+  runtime::Result<void> advance_header(RingRound& round, std::string_view who, RingOutcome& out);
+  runtime::Result<void> close_if_complete(RingRound& round, std::string_view who, RingOutcome& out);
 
   RingSumOptions options_;
   std::optional<pipeline::BucketArithmetic> arithmetic_;  // of this View

@@ -6,12 +6,16 @@
 #include <fmt/format.h>
 
 #include "actors/coordinator.h"
+#include "config/plan.h"
 
 namespace troupe::actors {
 namespace {
 
+using pipeline::Roster;
 using pipeline::View;
 using runtime::Context;
+using runtime::Error;
+using runtime::ErrorKind;
 using runtime::Message;
 
 template <class... Cases>
@@ -21,9 +25,79 @@ struct Overloaded : Cases... {
 template <class... Cases>
 Overloaded(Cases...) -> Overloaded<Cases...>;
 
-std::string replica_name(std::uint32_t replica) { return fmt::format("replica.{}", replica); }
+// Why the last member that makes steps cannot be asked to leave, for whoever asks.
+Error objection_to_last(const std::string& node) {
+  return {ErrorKind::kUsage,
+          fmt::format("{} is the last member that makes steps, and the run would end without it; "
+                      "let another one join first, or end the run with SIGTERM to its head, which "
+                      "saves its state",
+                      node)};
+}
+
+// The same of any node; nothing: it can be asked.
+std::optional<Error> objection_to_drain(const Roster& roster, const std::string& node) {
+  const auto usage = [](std::string text) { return Error{ErrorKind::kUsage, std::move(text)}; };
+  if (roster.phase > Roster::Phase::kTraining) {
+    return Error{ErrorKind::kLostPeers, "the run is ending, and its members with it"};
+  }
+  if (roster.phase == Roster::Phase::kReturning) {
+    return Error{ErrorKind::kLostPeers,
+                 "the head has just been restarted, and its members are on their way back; try "
+                 "again in a moment"};
+  }
+  if (node == config::kHeadNode) {
+    return usage(
+        fmt::format("{} leads the run, which would end without it; SIGTERM to it ends the run and "
+                    "saves its state",
+                    node));
+  }
+  const auto member = node.empty() ? std::nullopt : roster.member_at(node);
+  std::vector<std::string> members;
+  for (const std::uint32_t each : roster.membership.present()) members.push_back(roster.name(each));
+  if (!member) {
+    return usage(
+        fmt::format("no member of the run has the name '{}'; those that make its steps are {}",
+                    node, fmt::join(members, ", ")));
+  }
+  if (roster.is_lost(*member)) return usage(fmt::format("{} has already left the run", node));
+  if (roster.phase == Roster::Phase::kGathering) {
+    return usage(
+        fmt::format("the run has not begun, and cannot without {}; stop it, or try again when it "
+                    "trains",
+                    node));
+  }
+  if (!roster.is_here(*member)) {
+    return usage(
+        fmt::format("nobody has joined the run as {} yet; those that make its steps are {}", node,
+                    fmt::join(members, ", ")));
+  }
+  if (roster.is_last(*member)) return objection_to_last(node);
+  return std::nullopt;
+}
 
 }  // namespace
+
+void RosterTeller::drain(Context& context, const runtime::DrainAsked& asked) {
+  const auto member = roster_.member_at(asked.node);
+  // A request joins those that wait for the same already.
+  if (member && drains_.contains(*member)) {
+    drains_.emplace(*member, asked.reply);
+    return;
+  }
+  if (auto objection = objection_to_drain(roster_, asked.node)) {
+    return asked.reply->answer(std::move(*objection));
+  }
+  drains_.emplace(*member, asked.reply);
+  const std::string why = fmt::format("{} has asked for it (troupe drain)", asked.by);
+  context.log().info(fmt::format("{} is let go: {}", asked.node, why));
+  let_leave(roster_, *member, why);
+}
+
+void RosterTeller::answer_drains(std::uint32_t member, const runtime::Result<void>& answer) {
+  const auto [first, last] = drains_.equal_range(member);
+  for (auto each = first; each != last; ++each) each->second->answer(answer);
+  drains_.erase(first, last);
+}
 
 void RosterTeller::carry_out(Context& context) {
   const auto reducer = [&](std::uint32_t member) { return options_.slots[member].reducer; };
@@ -46,17 +120,17 @@ void RosterTeller::carry_out(Context& context) {
         context.send_control(roster_.name(release.member), Message::of(Release{release.why}));
       },
       [&](const pipeline::TellLoss& loss) {
-        context.send_control(
-            "monitor", Message::of(NodeChange{
-                           roster_.name(loss.member), {}, 0, {}, loss.state, loss.error.message}));
-        const bool led = roster_.phase == pipeline::Roster::Phase::kOver &&
+        context.send_control("monitor", Message::of(NodeChange{{.name = roster_.name(loss.member),
+                                                                .state = loss.state,
+                                                                .cause = loss.error.message}}));
+        const bool led = roster_.phase == Roster::Phase::kOver &&
                          !roster_.membership.view().ring.empty() &&
                          loss.member == roster_.membership.view().leader();
         if (led) ending_.forget_leader(context, roster_);
       },
       [&](const pipeline::TellView& told) { tell_view(context, told); },
       [&](const pipeline::RefuseLeave& refused) {
-        drains_.answer(refused.member, objection_to_last(roster_.name(refused.member)));
+        answer_drains(refused.member, objection_to_last(roster_.name(refused.member)));
       },
       [&](const pipeline::StopTrainingOf& stopped) {
         ending_.note(stopped.error);
@@ -102,7 +176,7 @@ void RosterTeller::tell_view(Context& context, const pipeline::TellView& told) {
   for (const std::uint32_t each : told.joined) {
     change.joined.push_back(roster_.name(each));
     context.send_control("monitor",
-                         Message::of(NodeChange{roster_.name(each), {}, 0, {}, "running", {}}));
+                         Message::of(NodeChange{{.name = roster_.name(each), .state = "running"}}));
   }
   tell_members(context, change);
   if (untold_from_) {

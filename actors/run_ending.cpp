@@ -46,7 +46,7 @@ LastState RunEnding::last_state(const Roster& roster) const {
   const std::uint32_t leader = roster.leading_replica();
   const auto sent = validations_.find(leader);
   const bool comes = sent != validations_.end() && !roster.is_lost(roster.member_of(leader));
-  return {outcome_->state, comes ? sent->second : 0, fmt::format("replica.{}", leader)};
+  return {outcome_->state, comes ? sent->second : 0, replica_name(leader)};
 }
 
 void RunEnding::forget_leader(Context& context, const Roster& roster) const {

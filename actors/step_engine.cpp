@@ -9,15 +9,8 @@
 #include "pipeline/steps/step_record.h"
 
 namespace troupe::actors {
-namespace {
 
 using runtime::Buffer;
-
-void post_all(const StepEngine::Hooks& hooks, Flight::Messages messages) {
-  for (runtime::Message& message : messages) hooks.post(std::move(message));
-}
-
-}  // namespace
 
 StepEngine::StepEngine(const StepEngineOptions& options, TrainingContext training)
     : options_(options),
@@ -107,9 +100,7 @@ void StepEngine::compute(Flight& flight, const Hooks& hooks, Turn& turn) {
     // element: the last buckets go with the header.
     if (element == 0 && flight.share().to_compute() == flight.share().own()) return;
     flight.begin(0, state_.scales[turn.slot], hooks.now());
-    Flight::Messages buckets;
-    flight.add_buckets(element, buckets);
-    post_all(hooks, std::move(buckets));
+    flight.add_buckets(element, hooks.post);
     hooks.flush();
   };
   const bool computed = computer_.compute(state_, flight.share(),
@@ -125,12 +116,10 @@ void StepEngine::compute(Flight& flight, const Hooks& hooks, Turn& turn) {
 
 void StepEngine::contribute(Flight& flight, std::uint32_t attempt,
                             const std::vector<std::int16_t>& scales, const Hooks& hooks) {
-  Flight::Messages messages;
   flight.begin(attempt, scales, hooks.now());
-  flight.add_buckets(0, messages);
+  flight.add_buckets(0, hooks.post);
   // The header holds the hash of the state before the step.
-  if (&flight == &flights_.front()) flight.add_header(state_hash_, messages);
-  post_all(hooks, std::move(messages));
+  if (&flight == &flights_.front()) flight.add_header(state_hash_, hooks.post);
 }
 
 StepEngine::Waits StepEngine::waits() const {
@@ -154,14 +143,14 @@ runtime::Result<bool> StepEngine::take_header(const pipeline::StepHeader& header
   flight.take(header);
   const model::ContributionLayout& tensors = flight.share().layout();
   const auto slots = static_cast<std::uint32_t>(training_.options.schedule.size());
-  const pipeline::Verdict verdict =
+  const auto is_good =
       pipeline::judge(header, tensors, slots, view_->checks(options_.checks, state_.iteration));
-  if (const auto* diverged = std::get_if<pipeline::Diverged>(&verdict)) return diverged->error;
-  if (std::holds_alternative<pipeline::Retry>(verdict)) {
-    contribute(flight, header.attempt + 1,
-               pipeline::scales_for_attempt(state_.scales[state_.slot], header,
-                                            training_.options.micro_batches),
-               hooks);
+  if (!is_good.ok()) return is_good.error();
+  if (!*is_good) {
+    contribute(
+        flight, header.attempt + 1,
+        pipeline::scales_after(state_.scales[state_.slot], header, training_.options.micro_batches),
+        hooks);
     return false;
   }
   if (auto overflown = pipeline::overflow(flight.record(), flight.share().sums(), tensors)) {
@@ -173,17 +162,14 @@ runtime::Result<bool> StepEngine::take_header(const pipeline::StepHeader& header
 runtime::Result<void> StepEngine::apply(const pipeline::StepRecord& record) {
   auto applied = pipeline::apply(training_.gan, training_.options, record, state_);
   state_hash_ = pipeline::hash_of_state(state_);
-  if (!applied.ok()) return applied.error();
-  return {};
+  return applied;
 }
 
 void StepEngine::retire(const Hooks& hooks) {
   computer_.retire(std::move(flights_.front().share()));
   flights_.pop_front();
   if (flights_.empty() || !flights_.front().contributed()) return;
-  Flight::Messages header;
-  flights_.front().add_header(state_hash_, header);
-  post_all(hooks, std::move(header));
+  flights_.front().add_header(state_hash_, hooks.post);
 }
 
 std::string StepEngine::under_way() const {

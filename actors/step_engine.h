@@ -7,7 +7,7 @@
 // the next iteration's first step included, if its micro-batches are here. Where that is all of the
 // step, its buckets go out too. Its header follows when the step in front is applied, because it
 // carries the hash of the state between the two. Buckets go out while the backward pass of the last
-// micro-batches still computes the layers in front of them. What was computed stays until the step
+// micro-batches still computes the layers in front of them. Contributions stay until the step
 // is applied, so another attempt computes nothing anew.
 //
 // In another View the steps under way are contributed again. Where micro-batches of lost members
@@ -38,7 +38,7 @@
 
 namespace troupe::actors {
 
-// What all replicas of a node share. Read-only; it outlives them.
+// The things that all replicas of a node share. Read-only; it outlives them.
 struct TrainingContext {
   const model::Gan& gan;
   const model::Backend& backend;
@@ -57,12 +57,11 @@ class StepEngine {
   // How the engine reaches the world while it works.
   struct Hooks {
     std::function<runtime::TimePoint()> now;
-    // Appends a message for the reducer.
-    std::function<void(runtime::Message)> post;
+    Flight::Post post;
     // Sends what was posted, now, because the computation goes on for long.
     std::function<void()> flush;
   };
-  // What one turn came to.
+  // The result of one turn.
   struct Turn {
     enum class Work : std::uint8_t { kNothing, kContributed, kComputed, kPrepared };
     Work work = Work::kNothing;  // kNothing: there is nothing to do until something comes
@@ -71,7 +70,7 @@ class StepEngine {
     bool finished = false;                // the run's last iteration is applied
     std::optional<runtime::Error> error;  // what the loader sent cannot be right (kLostPeers)
   };
-  // What the time is spent on while nothing is computed.
+  // The reason why nothing is computed.
   enum class Waits : std::uint8_t { kForBatches, kForItself, kForSums };
 
   StepEngine(const StepEngineOptions& options, TrainingContext training);
@@ -109,7 +108,7 @@ class StepEngine {
   // The first step under way is applied: the header of the next one can go out.
   void retire(const Hooks& hooks);
 
-  // What is told of a record that is about to be applied, without the times.
+  // The metrics of a record that is about to be applied, without the times.
   StepMetrics metrics_of(const pipeline::StepRecord& record) const;
   // For people: the step that is being reduced, and what the engine waits for.
   std::string under_way() const;

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "pipeline/steps/gradient_norm.h"
 #include "pipeline/steps/state_layout.h"
 
 namespace troupe::actors {
@@ -10,6 +9,13 @@ namespace troupe::actors {
 using runtime::Context;
 using runtime::Message;
 using runtime::TimePoint;
+
+namespace {
+
+// So that no single iteration decides in which a cache was cold or the system was busy.
+constexpr std::uint64_t kFewestIterations = 8;
+
+}  // namespace
 
 double Laps::take(TimePoint now) { return runtime::seconds(now - std::exchange(last_, now)); }
 
@@ -30,6 +36,27 @@ void IterationTimes::add(std::uint64_t iteration, std::uint64_t events_of_step, 
   if (iteration == first_iteration + 1) from = now;
   if (iteration > first_iteration + 1) events += events_of_step;
   to = now;
+}
+
+void PaceMeter::restart() {
+  is_whole_ = false;
+  iterations_ = micro_batches_ = 0;
+  measured_seconds_ = 0.0;
+}
+
+void PaceMeter::end_iteration(std::uint64_t micro_batches) {
+  const double seconds = std::exchange(seconds_, 0.0);
+  if (!std::exchange(is_whole_, true)) return;
+  ++iterations_;
+  micro_batches_ += micro_batches;
+  measured_seconds_ += seconds;
+}
+
+std::optional<Pace> PaceMeter::take(std::uint32_t replica, std::uint64_t iteration) {
+  if (iterations_ < kFewestIterations || micro_batches_ == 0) return std::nullopt;
+  iterations_ = 0;
+  return Pace{replica, iteration, std::exchange(micro_batches_, 0),
+              std::exchange(measured_seconds_, 0.0)};
 }
 
 void StepTeller::start(Context& context) {
@@ -75,7 +102,7 @@ void StepTeller::tell_samples(Context& context, StepEngine& engine,
   samples_.tell(context);
 }
 
-// All replicas have the same sums, so one of them tells. Of quick steps not every norm is computed.
+// All replicas have the same sums, so one of them tells. Not every norm of quick steps is computed.
 void StepTeller::tell_gradient(Context& context, const pipeline::StepRecord& record,
                                std::uint32_t slot) {
   const model::SlotKind kind = training_.options.schedule[slot];

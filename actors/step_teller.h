@@ -1,6 +1,6 @@
 #pragma once
 
-// What a replica tells of the steps that it has applied: their lines, numbers for curves, and how
+// Tells of the steps that a replica has applied: their lines, numbers for curves, and how
 // fast it computes. Remembers the newest steps, because the Monitor may have missed some while the
 // head was away. One thread.
 
@@ -11,7 +11,6 @@
 #include <optional>
 
 #include "actors/messages.h"
-#include "actors/pace_meter.h"
 #include "actors/sample_teller.h"
 #include "actors/step_engine.h"
 #include "pipeline/steps/step_record.h"
@@ -46,6 +45,28 @@ struct IterationTimes {
   std::uint64_t events = 0;
   // An iteration was completed, so that the state is at this one.
   void add(std::uint64_t iteration, std::uint64_t events_of_step, runtime::TimePoint now);
+};
+
+// Measures how fast a replica gets through its micro-batches, over whole iterations between changes
+// of the View.
+class PaceMeter {
+ public:
+  // Another View begins: the iteration under way is not counted.
+  void restart();
+
+  // A step kept the replica busy for so long, computing or waiting for events.
+  void add_step(double seconds) { seconds_ += seconds; }
+  // The iteration of these steps is over. So many of its micro-batches were the replica's.
+  void end_iteration(std::uint64_t micro_batches);
+
+  // The pace since it was last taken. Nothing when those were too few iterations to tell; these are
+  // then counted with the next ones.
+  std::optional<Pace> take(std::uint32_t replica, std::uint64_t iteration);
+
+ private:
+  bool is_whole_ = false;  // the iteration under way began after restart()
+  std::uint64_t iterations_ = 0, micro_batches_ = 0;
+  double seconds_ = 0.0, measured_seconds_ = 0.0;
 };
 
 class StepTeller {

@@ -14,7 +14,7 @@
 #include "model/backend.h"
 #include "model/gan.h"
 #include "pipeline/data/dataset_options.h"
-#include "pipeline/data/synthetic.h"
+#include "pipeline/data/shower_dataset.h"
 #include "pipeline/steps/training_state.h"
 #include "runtime/base/clock.h"
 #include "runtime/node/node_options.h"

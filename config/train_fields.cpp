@@ -3,7 +3,7 @@
 #include "config/list_codecs.h"
 #include "config/scalar_codecs.h"
 #include "config/topology_fields.h"
-#include "pipeline/steps/view_fields.h"
+#include "pipeline/steps/view.h"
 
 namespace troupe::config {
 namespace {

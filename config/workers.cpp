@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/steps/view_fields.h"
+#include "pipeline/steps/view.h"
 
 namespace troupe::config {
 namespace {

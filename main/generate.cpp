@@ -90,7 +90,7 @@ double angle_of(const CommandLine& line) {
 }
 
 // Showers of one energy and angle, in the units of the schema.
-class TrainedShowers final : public pipeline::ShowerSource {
+class TrainedShowers {
  public:
   // By --energy, --angle and --seed of the words.
   TrainedShowers(Trained& trained, const CommandLine& line)
@@ -101,8 +101,7 @@ class TrainedShowers final : public pipeline::ShowerSource {
         units_(stored_units(trained.topology.data.dataset, written_schema(trained.topology))),
         with_angle_(model::uses_angle(trained.topology.model.gan.latent)) {}
 
-  void make(std::uint64_t first, std::span<pipeline::Primary> primaries,
-            std::span<float> cells) override {
+  void make(std::uint64_t first, std::span<pipeline::Primary> primaries, std::span<float> cells) {
     const auto energy = static_cast<float>(energy_gev_ / 100.0);
     const auto angle = static_cast<float>(angle_degrees_ * std::numbers::pi / 180.0);
     const std::vector<float> energies(primaries.size(), energy);
@@ -194,8 +193,11 @@ Result<double> generate(const CommandLine& line, const std::string& checkpoint) 
     }
     return launch::check_room_for_file("make fewer --events at a time, each with another --seed");
   });
+  const pipeline::ShowerSource make = [&](auto first, auto primaries, auto cells) {
+    source.make(first, primaries, cells);
+  };
   ASSIGN_OR_RETURN(const runtime::Buffer file,
-                   pipeline::compose_shower_file(options, source, team, tell));
+                   pipeline::compose_shower_file(options, make, team, tell));
   const double seconds = std::chrono::duration<double>(runtime::steady_now() - start).count();
   runtime::FileDisk disk;
   RETURN_IF_ERROR(disk.replace(line.get<std::string>("out"), file.bytes()));

@@ -31,10 +31,11 @@ void print_for_people(const pipeline::CheckpointSummary& summary) {
       "{}\n  format version {}, model {}\n  next step: epoch {}, iteration {}, slot {}; seed {}; "
       "{} micro-batches of {}\n  numerics class: {}\n  data fingerprint {}\n  topology hash {}\n"
       "  state hash {} ({})\n\n",
-      printable(summary.path), summary.version, printable(summary.model), summary.epoch,
-      summary.iteration, summary.slot, summary.seed, summary.micro_batches, summary.micro_batch,
-      printable(summary.numerics_class), summary.data_fingerprint.text(),
-      summary.topology_hash.text(), summary.recomputed_hash.text(),
+      printable(summary.path), summary.version, printable(summary.model), summary.state.epoch,
+      summary.state.iteration, summary.state.slot, summary.state.seed, summary.state.micro_batches,
+      summary.state.micro_batch, printable(summary.state.numerics_class),
+      summary.state.data_fingerprint.text(), summary.topology_hash.text(),
+      summary.recomputed_hash.text(),
       is_right(summary) ? "as stored" : "STORED: " + summary.state_hash.text());
   for (const auto& tensor : summary.tensors) {
     std::cout << fmt::format("  {:<64} {}\n", printable(tensor.path), shape_text(tensor.shape));
@@ -52,11 +53,11 @@ std::string json(const pipeline::CheckpointSummary& summary) {
       R"("path":{},"version":{},"model":{},"epoch":{},"iteration":{},"slot":{},"seed":{},)"
       R"("micro_batch":{},"micro_batches":{},"numerics_class":{},"data_fingerprint":"{}",)"
       R"("topology_hash":"{}","state_hash":"{}","recomputed_hash":"{}","tensors":[{}])",
-      json_string(summary.path), summary.version, json_string(summary.model), summary.epoch,
-      summary.iteration, summary.slot, summary.seed, summary.micro_batch, summary.micro_batches,
-      json_string(summary.numerics_class), summary.data_fingerprint.text(),
-      summary.topology_hash.text(), summary.state_hash.text(), summary.recomputed_hash.text(),
-      tensors);
+      json_string(summary.path), summary.version, json_string(summary.model), summary.state.epoch,
+      summary.state.iteration, summary.state.slot, summary.state.seed, summary.state.micro_batch,
+      summary.state.micro_batches, json_string(summary.state.numerics_class),
+      summary.state.data_fingerprint.text(), summary.topology_hash.text(),
+      summary.state_hash.text(), summary.recomputed_hash.text(), tensors);
 }
 
 int inspect(const CommandLine& line) {

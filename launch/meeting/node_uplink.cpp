@@ -80,7 +80,7 @@ runtime::Result<std::unique_ptr<runtime::Wire>> open_wire(const std::string& lis
 
 runtime::WireTypes wire_types(const model::Gan& gan, const pipeline::TrainingOptions& options) {
   runtime::WireTypes types;
-  const auto check = [layout = pipeline::state_layout(gan),
+  const auto check = [layout = pipeline::StateLayout(gan),
                       options](const pipeline::TrainingState& state) {
     return pipeline::check_state(state, layout, options);
   };

@@ -66,12 +66,9 @@ std::function<bool()> looks_after(RunDisk& disk) {
 }
 
 telemetry::NodeFacts facts_of(const actors::NodeChange& change) {
-  telemetry::NodeFacts facts;
-  facts.name = change.node;
-  facts.host = change.host;
-  facts.pid = change.pid;
-  facts.state = change.state == "joining" ? kRunning : change.state;
-  facts.cause = change.cause;
+  telemetry::NodeFacts facts = change;
+  if (facts.state == "joining") facts.state = kRunning;
+  facts.address.clear();
   return facts;
 }
 

@@ -189,7 +189,7 @@ Result<void> MemberRun::set_up() {
 
 void MemberRun::make_node() {
   parts_.emplace(computing_parts(*setup_, disk_, slot_.member));
-  parts_->member.replica = fmt::format("replica.{}", parts_->reducer.first_replica);
+  parts_->member.replica = actors::replica_name(parts_->reducer.first_replica);
   runtime::NodeOptions options;
   options.shutdown_deadline = request_.shutdown_deadline;
   if (!setup_->data) options.left_out = {config::loader_name(slot_.member)};

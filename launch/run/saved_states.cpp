@@ -192,8 +192,8 @@ Result<void> check_weak_scaling(const RunFolder& folder, runtime::Disk& disk,
     if (!file.ok()) continue;
     const auto found = pipeline::inspect_checkpoint(*file, path);
     if (!found.ok()) continue;
-    const std::uint32_t before = found->micro_batches / each;
-    if (found->micro_batches % each != 0 || before == now) return {};
+    const std::uint32_t before = found->state.micro_batches / each;
+    if (found->state.micro_batches % each != 0 || before == now) return {};
     const std::string what = fmt::format(
         "weak was begun with {} worker{} and cannot go on with {}; resume with "
         "--workers {}",

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "launch/machine/usable_machine.h"
-#include "pipeline/data/synthetic.h"
+#include "pipeline/data/shower_dataset.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/disk.h"
 

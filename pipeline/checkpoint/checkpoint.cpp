@@ -1,13 +1,18 @@
 #include "pipeline/checkpoint/checkpoint.h"
 
 #include <algorithm>
+#include <charconv>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/checkpoint/checkpoint_content.h"
 #include "pipeline/checkpoint/checkpoint_seal.h"
+#include "pipeline/checkpoint/hdf5_tree.h"
+#include "pipeline/data/hdf5_writer.h"
+#include "pipeline/steps/state_fields.h"
 #include "runtime/base/random.h"
 
 namespace troupe::pipeline {
@@ -16,6 +21,131 @@ namespace {
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
+
+constexpr const char* kState = "/state";
+constexpr const char* kScales = "/state/scales";
+
+// Weights and moving statistics share a group, as in Keras; their names tell them apart.
+bool is_moving(std::string_view path) {
+  return path.substr(path.rfind('/') + 1).starts_with("moving_");
+}
+
+std::string group_of(std::size_t network, ParameterPart part) {
+  const char* parent = part == ParameterPart::kOptimiserArrays ? "/optimizer/" : "/";
+  return std::string(parent) + kNetworkNames[network];
+}
+
+// The datasets that one part must have for this model and these options, in order. Their offsets
+// follow one another without gaps.
+std::vector<CheckpointTensor> expected_tensors(const StateLayout& layout,
+                                               const TrainingOptions& options, std::size_t network,
+                                               ParameterPart part) {
+  const model::ParameterLayout& parameters = layout.networks[network].parameters;
+  const auto& optimiser =
+      network == kGenerator ? options.generator_optimiser : options.discriminator_optimiser;
+  const bool arrays = part == ParameterPart::kOptimiserArrays;
+  std::vector<CheckpointTensor> tensors;
+  for (int array = 0; array < (arrays ? model::optimiser_arrays(optimiser) : 1); ++array) {
+    std::string prefix = group_of(network, part) + "/";
+    if (arrays) prefix += model::optimiser_array_name(optimiser, array) + "/";
+    const std::int64_t base = arrays ? array * parameters.weights_size : 0;
+    for (const auto& tensor :
+         part == ParameterPart::kMoving ? parameters.moving : parameters.weights) {
+      tensors.push_back({prefix + tensor.name, tensor.shape,
+                         static_cast<std::size_t>(base + tensor.offset),
+                         static_cast<std::size_t>(tensor.size)});
+    }
+  }
+  return tensors;
+}
+
+// A state that does not fit its own layout is a defect, not bad input: CHECK.
+struct WriteVisitor {
+  const StateLayout& layout;
+  const TrainingOptions& options;
+  Hdf5Writer& file;
+
+  void parameters(std::size_t network, ParameterPart part, const std::vector<float>& values) {
+    file.add_group(group_of(network, part));
+    std::size_t end = 0;
+    for (const CheckpointTensor& tensor : expected_tensors(layout, options, network, part)) {
+      CHECK(tensor.offset == end, "parameters with gaps");
+      end += tensor.size;
+      CHECK(end <= values.size(), "a state of another model");
+      file.add_dataset(tensor.path, tensor.shape,
+                       std::span(values).subspan(tensor.offset, tensor.size));
+    }
+    CHECK(end == values.size(), "a state of another model");
+  }
+  void scales(const std::vector<std::vector<std::int16_t>>& slots) {
+    file.add_group(kScales);
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const std::int64_t size = static_cast<std::int64_t>(slots[i].size());
+      file.add_dataset(fmt::format("{}/{}", kScales, i), std::span(&size, 1), slots[i]);
+    }
+  }
+  template <class T>
+  void number(const std::string& name, const T& value) {
+    file.add_attribute(kState, name, value);
+  }
+  void text(const std::string& name, const std::string& value) {
+    file.add_attribute(kState, name, value);
+  }
+  void hash(const std::string& name, const runtime::Hash128& value) {
+    file.add_attribute(kState, name, value.text());
+  }
+};
+
+bool parse_hash(const std::string& text, runtime::Hash128& hash) {
+  const auto word = [&](std::size_t begin, std::uint64_t& value) {
+    const char* end = text.data() + begin + 16;
+    const auto parsed = std::from_chars(text.data() + begin, end, value, 16);
+    return parsed.ec == std::errc{} && parsed.ptr == end;
+  };
+  return text.size() == 32 && word(0, hash.high) && word(16, hash.low);
+}
+
+void read_hash(Hdf5TreeReader& file, const std::string& object, const std::string& name,
+               runtime::Hash128& hash) {
+  std::string text;
+  file.read_attribute(object, name, text);
+  if (!parse_hash(text, hash)) file.fail(fmt::format("{} of {} is no hash", name, object));
+}
+
+// Groups keep the order of writing, so the datasets of a part, one behind the other, are its
+// vector.
+struct ReadVisitor {
+  Hdf5TreeReader& file;
+  std::vector<CheckpointTensor>& tensors;
+
+  void parameters(std::size_t network, ParameterPart part, std::vector<float>& values) {
+    const std::string group = group_of(network, part);
+    for (const Hdf5TreeEntry& entry : file.entries(group)) {
+      if (part != ParameterPart::kOptimiserArrays &&
+          is_moving(entry.path) != (part == ParameterPart::kMoving)) {
+        continue;
+      }
+      const std::string path = group + "/" + entry.path;
+      tensors.push_back({path, entry.shape, values.size(), static_cast<std::size_t>(entry.size())});
+      file.read(path, values);
+    }
+  }
+  void scales(std::vector<std::vector<std::int16_t>>& slots) {
+    for (const Hdf5TreeEntry& entry : file.entries(kScales)) {
+      file.read(fmt::format("{}/{}", kScales, entry.path), slots.emplace_back());
+    }
+  }
+  template <class T>
+  void number(const std::string& name, T& value) {
+    file.read_attribute(kState, name, value);
+  }
+  void text(const std::string& name, std::string& value) {
+    file.read_attribute(kState, name, value);
+  }
+  void hash(const std::string& name, runtime::Hash128& value) {
+    read_hash(file, kState, name, value);
+  }
+};
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
   return fmt::format("({})", fmt::join(shape, ", "));
@@ -63,81 +193,60 @@ Result<void> check_tensors(const std::vector<CheckpointTensor>& found,
   return {};
 }
 
-// The seal verified, the rest interpreted.
-Result<CheckpointContent> open_content(const runtime::Buffer& file, const std::string& path) {
-  ASSIGN_OR_RETURN(const std::uint32_t version,
-                   verify_checkpoint_seal(file, path, kCheckpointVersion));
-  ASSIGN_OR_RETURN(CheckpointContent content,
-                   decode_content(file.bytes().subspan(kSealBytes), path));
-  content.version = version;
-  return content;
-}
-
 }  // namespace
 
 Result<runtime::Buffer> encode_checkpoint(const Checkpoint& checkpoint, const StateLayout& layout,
                                           const TrainingOptions& options) {
-  ASSIGN_OR_RETURN(runtime::Buffer file, encode_content(checkpoint, layout, options, kSealBytes));
+  Hdf5Writer content(Hdf5Writer::Order::kAsMade, kSealBytes);
+  content.add_attribute("/", "format_version", kCheckpointVersion);
+  content.add_attribute("/", "numerics_version", runtime::kRandomVersion);
+  content.add_attribute("/", "model", checkpoint.model);
+  content.add_attribute("/", "topology_hash", checkpoint.topology_hash.text());
+  content.add_attribute("/", "state_hash", hash_of_state(checkpoint.state).text());
+  content.add_text("/topology", checkpoint.topology);
+  content.add_group(kState);
+  WriteVisitor visitor{layout, options, content};
+  visit_state(checkpoint.state, visitor);
+  ASSIGN_OR_RETURN(runtime::Buffer file, content.image(kSealBytes));
   seal_checkpoint(kCheckpointVersion, file);
   return file;
 }
 
-Result<runtime::Buffer> encode_checkpoint(const Checkpoint& checkpoint, const model::Gan& gan,
-                                          const TrainingOptions& options) {
-  return encode_checkpoint(checkpoint, state_layout(gan), options);
-}
-
 Result<Checkpoint> decode_checkpoint(const runtime::Buffer& file, const std::string& path,
                                      const StateLayout& layout, const TrainingOptions& options) {
-  ASSIGN_OR_RETURN(CheckpointContent content, open_content(file, path));
-  const TrainingState& state = content.checkpoint.state;
-  if (content.numerics_version != runtime::kRandomVersion) {
+  ASSIGN_OR_RETURN(CheckpointSummary found, inspect_checkpoint(file, path));
+  if (found.numerics_version != runtime::kRandomVersion) {
     return refusal(path, fmt::format("trained with numerics version {}, this build computes with "
                                      "{}: its bits cannot be continued",
-                                     content.numerics_version, runtime::kRandomVersion));
+                                     found.numerics_version, runtime::kRandomVersion));
   }
   // This check comes before the hash: "another model" tells more than "the hash differs".
-  RETURN_IF_ERROR(check_tensors(content.tensors, all_expected_tensors(layout, options), path));
-  if (const auto checked = check_state(state, layout, options); !checked.ok()) {
+  RETURN_IF_ERROR(check_tensors(found.tensors, all_expected_tensors(layout, options), path));
+  if (const auto checked = check_state(found.state, layout, options); !checked.ok()) {
     return refusal(path, checked.error().message);
   }
-  if (hash_of_state(state) != content.checkpoint.state_hash) {
-    return refusal(path,
-                   fmt::format("its state has hash {}, it says {}: a defect wrote it",
-                               hash_of_state(state).text(), content.checkpoint.state_hash.text()));
+  if (found.recomputed_hash != found.state_hash) {
+    return refusal(path, fmt::format("its state has hash {}, it says {}: a defect wrote it",
+                                     found.recomputed_hash.text(), found.state_hash.text()));
   }
-  return std::move(content.checkpoint);
-}
-
-Result<Checkpoint> decode_checkpoint(const runtime::Buffer& file, const std::string& path,
-                                     const model::Gan& gan, const TrainingOptions& options) {
-  return decode_checkpoint(file, path, state_layout(gan), options);
+  return Checkpoint(std::move(found));
 }
 
 Result<CheckpointSummary> inspect_checkpoint(const runtime::Buffer& file, const std::string& path) {
-  ASSIGN_OR_RETURN(CheckpointContent content, open_content(file, path));
-  Checkpoint& checkpoint = content.checkpoint;
-  const TrainingState& state = checkpoint.state;
-  CheckpointSummary summary;
-  summary.path = path;
-  summary.version = content.version;
-  summary.epoch = state.epoch;
-  summary.iteration = state.iteration;
-  summary.seed = state.seed;
-  summary.slot = state.slot;
-  summary.micro_batch = state.micro_batch;
-  summary.micro_batches = state.micro_batches;
-  summary.data_fingerprint = state.data_fingerprint;
-  summary.numerics_class = state.numerics_class;
-  summary.topology_hash = checkpoint.topology_hash;
-  summary.state_hash = checkpoint.state_hash;
-  summary.recomputed_hash = hash_of_state(state);
-  summary.model = std::move(checkpoint.model);
-  summary.topology = std::move(checkpoint.topology);
-  for (auto& tensor : content.tensors) {
-    summary.tensors.push_back({std::move(tensor.path), std::move(tensor.shape)});
-  }
-  return summary;
+  CheckpointSummary found;
+  found.path = path;
+  ASSIGN_OR_RETURN(found.version, verify_checkpoint_seal(file, path, kCheckpointVersion));
+  Hdf5TreeReader content(file.bytes().subspan(kSealBytes), path);
+  content.read_attribute("/", "numerics_version", found.numerics_version);
+  content.read_attribute("/", "model", found.model);
+  read_hash(content, "/", "topology_hash", found.topology_hash);
+  read_hash(content, "/", "state_hash", found.state_hash);
+  content.read_text("/topology", found.topology);
+  ReadVisitor visitor{content, found.tensors};
+  visit_state(found.state, visitor);
+  RETURN_IF_ERROR(content.result());
+  found.recomputed_hash = hash_of_state(found.state);
+  return found;
 }
 
 }  // namespace troupe::pipeline

@@ -8,9 +8,10 @@
 //   /generator/<layer>/<parameter> and /discriminator/...: one float32 dataset per parameter, Keras
 //     names, order and shapes
 //   /optimizer/{generator,discriminator}/<array>/<layer>/<parameter>: the same per optimiser array
-//   /state: an attribute per number of the state; /state/scales/<slot>: int16 per contribution
-//   tensor /topology: the effective topology's text attributes of the root: format_version,
-//   numerics_version, state_hash, topology_hash, model
+//   /state: an attribute per number of the state
+//   /state/scales/<slot>: int16 per contribution tensor
+//   /topology: the effective topology's text
+//   attributes of the root: format_version, numerics_version, state_hash, topology_hash, model
 // The bytes are a function of the Checkpoint alone: no times, no host.
 //
 // Pure functions; any thread. Writing is runtime::Disk::replace of the encoded bytes, which leaves
@@ -43,9 +44,6 @@ struct Checkpoint {
 // Composes the file in memory, which takes its size, and twice that while HDF5 hands it over.
 // Errors are kInternal: the HDF5 library refused something.
 runtime::Result<runtime::Buffer> encode_checkpoint(const Checkpoint& checkpoint,
-                                                   const model::Gan& gan,
-                                                   const TrainingOptions& options);
-runtime::Result<runtime::Buffer> encode_checkpoint(const Checkpoint& checkpoint,
                                                    const StateLayout& layout,
                                                    const TrainingOptions& options);
 
@@ -54,27 +52,24 @@ runtime::Result<runtime::Buffer> encode_checkpoint(const Checkpoint& checkpoint,
 // how much, damaged, version newer than this build reads, another model: which tensor, shapes found
 // and expected; another schedule, seed, micro_batch or micro_batches than `options`).
 runtime::Result<Checkpoint> decode_checkpoint(const runtime::Buffer& file, const std::string& path,
-                                              const model::Gan& gan,
-                                              const TrainingOptions& options);
-runtime::Result<Checkpoint> decode_checkpoint(const runtime::Buffer& file, const std::string& path,
                                               const StateLayout& layout,
                                               const TrainingOptions& options);
 
-// The parts that need no model: user block, counters, topology, tensor names and shapes, hash.
-struct CheckpointSummary {
+// One dataset, and its elements' place in the vector of its part (ParameterPart).
+struct CheckpointTensor {
+  std::string path;  // "/generator/conv1/kernel"
+  std::vector<std::int64_t> shape;
+  std::size_t offset = 0;
+  std::size_t size = 0;
+};
+
+// Everything that a file tells without a model.
+struct CheckpointSummary : Checkpoint {
   std::string path;
-  std::uint32_t version = 0;
-  std::uint64_t epoch = 0, iteration = 0, seed = 0;
-  std::uint32_t slot = 0, micro_batch = 0, micro_batches = 0;
-  std::string model, numerics_class, topology;
-  runtime::Hash128 data_fingerprint, topology_hash;
-  runtime::Hash128 state_hash;       // stored
-  runtime::Hash128 recomputed_hash;  // from the content
-  struct Tensor {
-    std::string path;
-    std::vector<std::int64_t> shape;
-  };
-  std::vector<Tensor> tensors;  // every parameter and optimiser array, in checkpoint order
+  std::uint32_t version = 0;              // of the format
+  std::uint32_t numerics_version = 0;     // runtime::kRandomVersion of the build that wrote it
+  runtime::Hash128 recomputed_hash;       // of the state as it was read
+  std::vector<CheckpointTensor> tensors;  // every parameter and optimiser array, in their order
 };
 // Errors as decode_checkpoint's, without those that compare with a model.
 runtime::Result<CheckpointSummary> inspect_checkpoint(const runtime::Buffer& file,

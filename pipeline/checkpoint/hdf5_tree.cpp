@@ -129,24 +129,6 @@ void Hdf5TreeReader::read_scalar(const std::string& object, const std::string& a
 }
 
 void Hdf5TreeReader::read_attribute(const std::string& object, const std::string& attribute,
-                                    std::uint64_t& value) {
-  const Hdf5Lock lock;
-  read_scalar(object, attribute, H5T_NATIVE_UINT64, &value);
-}
-
-void Hdf5TreeReader::read_attribute(const std::string& object, const std::string& attribute,
-                                    std::uint32_t& value) {
-  const Hdf5Lock lock;
-  read_scalar(object, attribute, H5T_NATIVE_UINT32, &value);
-}
-
-void Hdf5TreeReader::read_attribute(const std::string& object, const std::string& attribute,
-                                    double& value) {
-  const Hdf5Lock lock;
-  read_scalar(object, attribute, H5T_NATIVE_DOUBLE, &value);
-}
-
-void Hdf5TreeReader::read_attribute(const std::string& object, const std::string& attribute,
                                     std::string& value) {
   const Hdf5Lock lock;
   const Hdf5Handle opened = open_attribute(object, attribute);
@@ -195,8 +177,10 @@ std::vector<Hdf5TreeEntry> Hdf5TreeReader::entries(const std::string& group) {
 }
 
 template <class T>
-void Hdf5TreeReader::append(const std::string& path, hid_t type, std::vector<T>& values) {
+void Hdf5TreeReader::read(const std::string& path, std::vector<T>& values) {
+  const Hdf5Lock lock;
   if (error_) return;
+  const hid_t type = hdf5_type<T>();
   const Hdf5Handle dataset(H5Dopen2(file_.id(), path.c_str(), H5P_DEFAULT));
   if (!dataset.valid()) return fail("dataset " + path + " is missing");
   const Hdf5Handle file_type(H5Dget_type(dataset.id()));
@@ -216,14 +200,7 @@ void Hdf5TreeReader::append(const std::string& path, hid_t type, std::vector<T>&
   }
 }
 
-void Hdf5TreeReader::read(const std::string& path, std::vector<float>& values) {
-  const Hdf5Lock lock;
-  append(path, H5T_NATIVE_FLOAT, values);
-}
-
-void Hdf5TreeReader::read(const std::string& path, std::vector<std::int16_t>& values) {
-  const Hdf5Lock lock;
-  append(path, H5T_NATIVE_INT16, values);
-}
+template void Hdf5TreeReader::read(const std::string& path, std::vector<float>& values);
+template void Hdf5TreeReader::read(const std::string& path, std::vector<std::int16_t>& values);
 
 }  // namespace troupe::pipeline

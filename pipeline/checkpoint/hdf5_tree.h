@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "pipeline/data/hdf5_handle.h"
@@ -32,18 +33,19 @@ class Hdf5TreeReader {
   Hdf5TreeReader(std::span<const std::byte> image, std::string name);
 
   // Text up to the first NUL. A failed call leaves the value as it was.
-  void read_attribute(const std::string& object, const std::string& attribute,
-                      std::uint64_t& value);
-  void read_attribute(const std::string& object, const std::string& attribute,
-                      std::uint32_t& value);
-  void read_attribute(const std::string& object, const std::string& attribute, double& value);
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  void read_attribute(const std::string& object, const std::string& attribute, T& value) {
+    const Hdf5Lock lock;
+    read_scalar(object, attribute, hdf5_type<T>(), &value);
+  }
   void read_attribute(const std::string& object, const std::string& attribute, std::string& value);
   void read_text(const std::string& path, std::string& text);
   // All datasets below a group, in the order in which groups and datasets were made.
   std::vector<Hdf5TreeEntry> entries(const std::string& group);
   // Appends the elements of a dataset of exactly this type, contiguous as it was written.
-  void read(const std::string& path, std::vector<float>& values);
-  void read(const std::string& path, std::vector<std::int16_t>& values);
+  template <class T>
+  void read(const std::string& path, std::vector<T>& values);
 
   // The first failure, as kData; a caller may add its own by fail().
   runtime::Result<void> result() const;
@@ -54,8 +56,6 @@ class Hdf5TreeReader {
   Hdf5Handle open_attribute(const std::string& object, const std::string& attribute);
   void read_scalar(const std::string& object, const std::string& attribute, hid_t type,
                    void* value);
-  template <class T>
-  void append(const std::string& path, hid_t type, std::vector<T>& values);
 
   std::string name_;
   std::uint64_t unread_bytes_;  // of the file, as far as what was read could stand in it

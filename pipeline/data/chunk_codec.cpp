@@ -40,43 +40,28 @@ void unshuffle_bytes(std::span<const std::byte> in, std::size_t element_bytes,
   }
 }
 
-struct Inflater::State {
-  State() : codec(libdeflate_alloc_decompressor()) { CHECK(codec != nullptr, "out of memory"); }
-  ~State() { libdeflate_free_decompressor(codec); }
-  libdeflate_decompressor* codec;
-};
-
-Inflater::Inflater() : state_(std::make_unique<State>()) {}
-Inflater::~Inflater() = default;
-Inflater::Inflater(Inflater&&) noexcept = default;
-Inflater& Inflater::operator=(Inflater&&) noexcept = default;
+Inflater::Inflater() : codec_(libdeflate_alloc_decompressor(), libdeflate_free_decompressor) {
+  CHECK(codec_ != nullptr, "out of memory");
+}
 
 bool Inflater::inflate(std::span<const std::byte> in, std::span<std::byte> out) {
   // Without a place for the true size, the library accepts exactly out.size() bytes.
-  return libdeflate_zlib_decompress(state_->codec, in.data(), in.size(), out.data(), out.size(),
+  return libdeflate_zlib_decompress(codec_.get(), in.data(), in.size(), out.data(), out.size(),
                                     nullptr) == LIBDEFLATE_SUCCESS;
 }
 
-struct Deflater::State {
-  explicit State(int level) : codec(libdeflate_alloc_compressor(level)) {
-    CHECK(codec != nullptr, "out of memory, or no such level");
-  }
-  ~State() { libdeflate_free_compressor(codec); }
-  libdeflate_compressor* codec;
-};
-
-Deflater::Deflater(int level) : state_(std::make_unique<State>(level)) {}
-Deflater::~Deflater() = default;
-Deflater::Deflater(Deflater&&) noexcept = default;
-Deflater& Deflater::operator=(Deflater&&) noexcept = default;
+Deflater::Deflater(int level)
+    : codec_(libdeflate_alloc_compressor(level), libdeflate_free_compressor) {
+  CHECK(codec_ != nullptr, "out of memory, or no such level");
+}
 
 std::size_t Deflater::bound(std::size_t bytes) const {
-  return libdeflate_zlib_compress_bound(state_->codec, bytes);
+  return libdeflate_zlib_compress_bound(codec_.get(), bytes);
 }
 
 std::size_t Deflater::deflate(std::span<const std::byte> in, std::span<std::byte> out) {
   const std::size_t bytes =
-      libdeflate_zlib_compress(state_->codec, in.data(), in.size(), out.data(), out.size());
+      libdeflate_zlib_compress(codec_.get(), in.data(), in.size(), out.data(), out.size());
   CHECK(bytes > 0, "the output is shorter than bound()");
   return bytes;
 }

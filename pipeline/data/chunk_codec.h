@@ -7,6 +7,9 @@
 #include <memory>
 #include <span>
 
+struct libdeflate_compressor;
+struct libdeflate_decompressor;
+
 namespace troupe::pipeline {
 
 // `in` and `out` have the same size, a multiple of `element_bytes`, and do not overlap.
@@ -17,31 +20,23 @@ void unshuffle_bytes(std::span<const std::byte> in, std::size_t element_bytes,
 class Inflater {
  public:
   Inflater();
-  ~Inflater();
-  Inflater(Inflater&&) noexcept;
-  Inflater& operator=(Inflater&&) noexcept;
   // False unless `in` is a whole zlib stream, checksum included, of exactly out.size() bytes.
   bool inflate(std::span<const std::byte> in, std::span<std::byte> out);
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<libdeflate_decompressor, void (*)(libdeflate_decompressor*)> codec_;
 };
 
 class Deflater {
  public:
   explicit Deflater(int level);  // 1 to 9
-  ~Deflater();
-  Deflater(Deflater&&) noexcept;
-  Deflater& operator=(Deflater&&) noexcept;
   // Room that deflate() needs for so many bytes.
   std::size_t bound(std::size_t bytes) const;
   // Bytes written to `out`, which has at least bound(in.size()).
   std::size_t deflate(std::span<const std::byte> in, std::span<std::byte> out);
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<libdeflate_compressor, void (*)(libdeflate_compressor*)> codec_;
 };
 
 }  // namespace troupe::pipeline

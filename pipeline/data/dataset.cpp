@@ -145,16 +145,6 @@ float Dataset::energy(std::uint64_t id) const {
   return state_->energies[id];
 }
 
-float Dataset::angle(std::uint64_t id) const {
-  CHECK(id < size(), "no such event");
-  return state_->angles[id];
-}
-
-float Dataset::ecal(std::uint64_t id) const {
-  CHECK(id < size(), "no such event");
-  return state_->ecals[id];
-}
-
 const std::vector<std::uint32_t>& Dataset::blocks() const { return state_->block_events; }
 
 std::uint32_t Dataset::window_blocks() const { return state_->window_blocks; }

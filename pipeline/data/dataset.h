@@ -81,10 +81,8 @@ class Dataset {
   // `out` unspecified.
   runtime::Result<void> read(std::span<const std::uint64_t> ids, Batch& out);
 
-  // E in GeV / 100, angle in rad and ecal of an event, without reading its image. CHECKs the id.
+  // E in GeV / 100 of an event, without reading its image. CHECKs the id.
   float energy(std::uint64_t id) const;
-  float angle(std::uint64_t id) const;
-  float ecal(std::uint64_t id) const;
 
   // Accepted events of each stored block (a row of chunks), in order of ids: what the sampler's
   // block order needs. Blocks without accepted events are left out.

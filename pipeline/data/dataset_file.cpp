@@ -125,14 +125,13 @@ Result<DatasetFile> DatasetFile::open(const std::string& path, DataSchema schema
   if (!names.angle.empty()) {
     const bool measured = schema == DataSchema::kLcdAngle && names.angle == "theta" &&
                           !file.contains("theta") && file.contains("mtheta");
-    opened.angle_name_ = measured ? "mtheta" : names.angle;
-    ASSIGN_OR_RETURN(Hdf5Dataset angle, file.dataset(opened.angle_name_));
+    ASSIGN_OR_RETURN(Hdf5Dataset angle, file.dataset(measured ? "mtheta" : names.angle));
     RETURN_IF_ERROR(check_conditions(angle, opened.rows(), 0));
-    opened.angle_.push_back(std::move(angle));
+    opened.angle_ = std::move(angle);
   }
   // External links may lead to other files, whose changes count as well.
   std::set<std::string> homes{opened.images_.dataset().home(), opened.energy_.home()};
-  for (const Hdf5Dataset& angle : opened.angle_) homes.insert(angle.home());
+  if (opened.angle_) homes.insert(opened.angle_->home());
   homes.erase(path);
   for (const std::string& home : homes) add_to_stamp(home, stamp);
   opened.other_homes_ = std::move(homes);
@@ -151,10 +150,10 @@ Result<EventConditions> DatasetFile::read_conditions() const {
   EventConditions conditions;
   ASSIGN_OR_RETURN(conditions.energies_gev, read_column(energy_, energy_column_));
   for (double& energy : conditions.energies_gev) energy *= energy_unit_gev_;
-  if (angle_.empty()) {
-    conditions.angles_rad.assign(rows(), std::numbers::pi / 2);
+  if (angle_) {
+    ASSIGN_OR_RETURN(conditions.angles_rad, read_column(*angle_, 0));
   } else {
-    ASSIGN_OR_RETURN(conditions.angles_rad, read_column(angle_[0], 0));
+    conditions.angles_rad.assign(rows(), std::numbers::pi / 2);
   }
   return conditions;
 }

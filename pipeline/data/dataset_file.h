@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -46,9 +47,8 @@ class DatasetFile {
   std::uint64_t rows() const { return images_.rows(); }
   std::array<std::uint32_t, 3> shape() const { return shape_; }
   const ChunkReader& images() const { return images_; }
-  // Names inside the file, for messages.
-  const std::string& energy_name() const { return energy_.name(); }
-  const std::string& angle_name() const { return angle_name_; }
+  const Hdf5Dataset& energy() const { return energy_; }
+  const std::optional<Hdf5Dataset>& angle() const { return angle_; }  // none: pi/2 throughout
 
   runtime::Result<EventConditions> read_conditions() const;
 
@@ -60,8 +60,7 @@ class DatasetFile {
   FileStamp stamp_;
   ChunkReader images_;
   Hdf5Dataset energy_;
-  std::vector<Hdf5Dataset> angle_;  // one or none
-  std::string angle_name_;
+  std::optional<Hdf5Dataset> angle_;
   int energy_column_ = 0;
   double energy_unit_gev_ = 1;
   std::array<std::uint32_t, 3> shape_{};

@@ -24,9 +24,9 @@ std::string place_of(const DatasetFile& file, EventPart part) {
     case EventPart::kImage:
       return file.images().dataset().place();
     case EventPart::kEnergy:
-      return file.path() + ": dataset " + file.energy_name();
+      return file.energy().place();
     case EventPart::kAngle:
-      return file.path() + ": dataset " + file.angle_name();
+      return file.angle()->place();
   }
   CHECK(false, "no such part");
 }

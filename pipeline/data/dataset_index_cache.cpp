@@ -20,26 +20,17 @@ namespace {
 // Grows with every change of the format or of the result of a scan.
 constexpr std::uint64_t kFormat = 0x54525058'00000002;
 
-class Writer {
- public:
-  template <class T>
-  requires std::is_trivially_copyable_v<T>
-  void add(const T& value) {
-    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
-    bytes_.insert(bytes_.end(), bytes, bytes + sizeof(T));
-  }
-  template <class T>
-  void add_all(std::span<const T> values) {
-    add(std::uint64_t{values.size()});
-    const auto bytes = std::as_bytes(values);
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-  }
-  void add_text(const std::string& text) { add_all(std::span<const char>(text)); }
-  std::span<const std::byte> bytes() const { return bytes_; }
+template <class T>
+requires std::is_trivially_copyable_v<T>
+void add(std::string& bytes, const T& value) {
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof(T));
+}
 
- private:
-  std::vector<std::byte> bytes_;
-};
+// A vector or a text: the number of its elements, and these.
+void add_all(std::string& bytes, const auto& values) {
+  add(bytes, std::uint64_t{values.size()});
+  bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(values[0]));
+}
 
 // After a read beyond the end every further one gives zeros and whole() is false.
 class Reader {
@@ -87,22 +78,22 @@ class Reader {
 
 // Everything that must be as it was for the index to hold.
 std::string identity(const IndexKey& key, const std::string& path, const FileStamp& stamp) {
-  Writer writer;
-  writer.add(kFormat);
-  writer.add(stamp.bytes);
-  writer.add(stamp.modified_ns);
-  writer.add(key.schema);
-  writer.add_text(key.names.image);
-  writer.add_text(key.names.energy);
-  writer.add(key.names.energy_column);
-  writer.add(key.names.energy_unit_gev);
-  writer.add_text(key.names.angle);
-  writer.add(key.preprocessing.threshold);
-  writer.add(key.preprocessing.min_ecal);
-  writer.add(key.preprocessing.scale);
-  writer.add(key.preprocessing.power);
-  writer.add_text(path);
-  return {reinterpret_cast<const char*>(writer.bytes().data()), writer.bytes().size()};
+  std::string bytes;
+  add(bytes, kFormat);
+  add(bytes, stamp.bytes);
+  add(bytes, stamp.modified_ns);
+  add(bytes, key.schema);
+  add_all(bytes, key.names.image);
+  add_all(bytes, key.names.energy);
+  add(bytes, key.names.energy_column);
+  add(bytes, key.names.energy_unit_gev);
+  add_all(bytes, key.names.angle);
+  add(bytes, key.preprocessing.threshold);
+  add(bytes, key.preprocessing.min_ecal);
+  add(bytes, key.preprocessing.scale);
+  add(bytes, key.preprocessing.power);
+  add_all(bytes, path);
+  return bytes;
 }
 
 std::string absolute(const std::string& path) {
@@ -152,25 +143,24 @@ std::optional<FileIndex> load_index(const std::string& folder, const IndexKey& k
 Result<void> save_index(const std::string& folder, const IndexKey& key, const std::string& path,
                         const FileStamp& stamp, const FileIndex& index) {
   const std::string resolved = absolute(path);
-  Writer writer;
-  writer.add_text(identity(key, resolved, stamp));
-  writer.add(index.shape);
-  writer.add(index.block_rows);
-  writer.add_all(std::span<const EventState>(index.states));
-  writer.add_all(std::span<const float>(index.energies));
-  writer.add_all(std::span<const float>(index.angles));
-  writer.add_all(std::span<const float>(index.ecals));
-  writer.add(index.bad);
-  writer.add(std::uint64_t{index.bad_events.size()});
-  for (const std::string& event : index.bad_events) writer.add_text(event);
-  writer.add(index.content);
-  Writer whole;
-  whole.add(runtime::hash_of(writer.bytes()));
-  std::vector<std::byte> bytes(whole.bytes().begin(), whole.bytes().end());
-  bytes.insert(bytes.end(), writer.bytes().begin(), writer.bytes().end());
+  std::string body;
+  add_all(body, identity(key, resolved, stamp));
+  add(body, index.shape);
+  add(body, index.block_rows);
+  add_all(body, index.states);
+  add_all(body, index.energies);
+  add_all(body, index.angles);
+  add_all(body, index.ecals);
+  add(body, index.bad);
+  add(body, std::uint64_t{index.bad_events.size()});
+  for (const std::string& event : index.bad_events) add_all(body, event);
+  add(body, index.content);
+  std::string file;
+  add(file, runtime::hash_of(body));
+  file += body;
   runtime::FileDisk disk;
   RETURN_IF_ERROR(disk.make_folder(folder));
-  return disk.replace(index_path(folder, key, resolved), bytes);
+  return disk.replace(index_path(folder, key, resolved), std::as_bytes(std::span(file)));
 }
 
 }  // namespace troupe::pipeline

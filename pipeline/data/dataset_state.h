@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/data/block_store.h"
 #include "pipeline/data/dataset.h"
 #include "pipeline/data/dataset_file.h"
 #include "pipeline/data/dataset_index.h"
 #include "pipeline/data/dataset_paths.h"
+#include "pipeline/data/packed_events.h"
 #include "runtime/base/thread_team.h"
 
 namespace troupe::pipeline {

@@ -298,16 +298,6 @@ Result<void> Hdf5Dataset::read_as(std::uint64_t first, std::uint64_t count, hid_
   return {};
 }
 
-Result<void> Hdf5Dataset::read_rows(std::uint64_t first, std::uint64_t count, float* out) const {
-  const Hdf5Lock lock;
-  return read_as(first, count, H5T_NATIVE_FLOAT, out);
-}
-
-Result<void> Hdf5Dataset::read_rows(std::uint64_t first, std::uint64_t count, double* out) const {
-  const Hdf5Lock lock;
-  return read_as(first, count, H5T_NATIVE_DOUBLE, out);
-}
-
 Result<std::uint64_t> Hdf5Dataset::chunk_bytes(std::span<const std::uint64_t> offset) const {
   const Hdf5Lock lock;
   const std::vector<hsize_t> at(offset.begin(), offset.end());

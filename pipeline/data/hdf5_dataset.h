@@ -62,8 +62,11 @@ class Hdf5Dataset {
   runtime::Result<void> check_written() const;
 
   // Rows [first, first + count), converted by the library; out has count x row_size() elements.
-  runtime::Result<void> read_rows(std::uint64_t first, std::uint64_t count, float* out) const;
-  runtime::Result<void> read_rows(std::uint64_t first, std::uint64_t count, double* out) const;
+  template <class T>
+  runtime::Result<void> read_rows(std::uint64_t first, std::uint64_t count, T* out) const {
+    const Hdf5Lock lock;
+    return read_as(first, count, hdf5_type<T>(), out);
+  }
   // How many bytes the chunk whose first element stands at `offset` takes in the file. An Error
   // where it was never written.
   runtime::Result<std::uint64_t> chunk_bytes(std::span<const std::uint64_t> offset) const;

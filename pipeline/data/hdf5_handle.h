@@ -9,7 +9,9 @@
 
 #include <hdf5.h>
 
+#include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace troupe::pipeline {
@@ -34,6 +36,16 @@ std::string hdf5_cause();
 // A name for a file in memory, a new one at each call, because the library takes two files of one
 // name for the same. It is not stored in the file.
 std::string hdf5_memory_name();
+
+// The library's type of a number as the machine has it; call it under an Hdf5Lock.
+template <class T>
+hid_t hdf5_type() {
+  if constexpr (std::is_same_v<T, float>) return H5T_NATIVE_FLOAT;
+  if constexpr (std::is_same_v<T, double>) return H5T_NATIVE_DOUBLE;
+  if constexpr (std::is_same_v<T, std::int16_t>) return H5T_NATIVE_INT16;
+  if constexpr (std::is_same_v<T, std::uint32_t>) return H5T_NATIVE_UINT32;
+  if constexpr (std::is_same_v<T, std::uint64_t>) return H5T_NATIVE_UINT64;
+}
 
 // Owns one identifier of any kind (file, dataset, space, type, property list, attribute).
 class Hdf5Handle {

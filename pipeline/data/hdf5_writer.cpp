@@ -12,11 +12,6 @@ constexpr std::size_t kGrowBytes = 4u << 20;
 
 std::vector<hsize_t> extents(Hdf5Writer::Shape shape) { return {shape.begin(), shape.end()}; }
 
-Hdf5Handle make_space(Hdf5Writer::Shape shape) {
-  const std::vector<hsize_t> all = extents(shape);
-  return Hdf5Handle(H5Screate_simple(static_cast<int>(all.size()), all.data(), nullptr));
-}
-
 Hdf5Handle dataset_properties() {
   Hdf5Handle properties(H5Pcreate(H5P_DATASET_CREATE));
   H5Pset_obj_track_times(properties.id(), false);
@@ -37,6 +32,11 @@ void keep_order(const Hdf5Handle& properties) {
 }
 
 }  // namespace
+
+Hdf5Handle Hdf5Writer::space_of(Shape shape) {
+  const std::vector<hsize_t> all = extents(shape);
+  return Hdf5Handle(H5Screate_simple(static_cast<int>(all.size()), all.data(), nullptr));
+}
 
 Hdf5Writer::Hdf5Writer(Order order, std::uint64_t user_block_bytes) {
   const Hdf5Lock lock;
@@ -93,23 +93,6 @@ void Hdf5Writer::add_scalar(const std::string& object, const std::string& name, 
 }
 
 void Hdf5Writer::add_attribute(const std::string& object, const std::string& name,
-                               std::uint64_t value) {
-  const Hdf5Lock lock;
-  add_scalar(object, name, H5T_NATIVE_UINT64, &value);
-}
-
-void Hdf5Writer::add_attribute(const std::string& object, const std::string& name,
-                               std::uint32_t value) {
-  const Hdf5Lock lock;
-  add_scalar(object, name, H5T_NATIVE_UINT32, &value);
-}
-
-void Hdf5Writer::add_attribute(const std::string& object, const std::string& name, double value) {
-  const Hdf5Lock lock;
-  add_scalar(object, name, H5T_NATIVE_DOUBLE, &value);
-}
-
-void Hdf5Writer::add_attribute(const std::string& object, const std::string& name,
                                const std::string& value) {
   const Hdf5Lock lock;
   add_scalar(object, name, text_type(value).id(), value.c_str());
@@ -127,22 +110,6 @@ void Hdf5Writer::add_values(const std::string& path, const Hdf5Handle& space, st
       "write dataset " + path);
 }
 
-void Hdf5Writer::add_dataset(const std::string& path, Shape shape, std::span<const float> values) {
-  const Hdf5Lock lock;
-  add_values(path, make_space(shape), values.size(), H5T_NATIVE_FLOAT, values.data());
-}
-
-void Hdf5Writer::add_dataset(const std::string& path, Shape shape, std::span<const double> values) {
-  const Hdf5Lock lock;
-  add_values(path, make_space(shape), values.size(), H5T_NATIVE_DOUBLE, values.data());
-}
-
-void Hdf5Writer::add_dataset(const std::string& path, Shape shape,
-                             std::span<const std::int16_t> values) {
-  const Hdf5Lock lock;
-  add_values(path, make_space(shape), values.size(), H5T_NATIVE_INT16, values.data());
-}
-
 void Hdf5Writer::add_text(const std::string& path, const std::string& text) {
   const Hdf5Lock lock;
   add_values(path, Hdf5Handle(H5Screate(H5S_SCALAR)), 1, text_type(text).id(), text.c_str());
@@ -156,9 +123,9 @@ Hdf5Chunked Hdf5Writer::add_chunked(const std::string& path, Shape shape, Shape 
   const Hdf5Handle properties = dataset_properties();
   H5Pset_chunk(properties.id(), static_cast<int>(chunk.size()), extents(chunk).data());
   if (gzip_level > 0) H5Pset_deflate(properties.id(), static_cast<unsigned>(gzip_level));
-  Hdf5Chunked dataset{path, Hdf5Handle(H5Dcreate2(file_.id(), path.c_str(), H5T_NATIVE_FLOAT,
-                                                  make_space(shape).id(), H5P_DEFAULT,
-                                                  properties.id(), H5P_DEFAULT))};
+  Hdf5Chunked dataset{
+      path, Hdf5Handle(H5Dcreate2(file_.id(), path.c_str(), H5T_NATIVE_FLOAT, space_of(shape).id(),
+                                  H5P_DEFAULT, properties.id(), H5P_DEFAULT))};
   require(dataset.handle.valid(), "create dataset " + path);
   return dataset;
 }

@@ -13,6 +13,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "pipeline/data/hdf5_handle.h"
 #include "runtime/base/buffer.h"
@@ -38,14 +39,19 @@ class Hdf5Writer {
   // Makes the groups of "a/b/c" that do not exist yet, as do the calls below for theirs.
   void add_group(const std::string& path);
   // To an existing object, "/" being the root. Texts are ended by a NUL.
-  void add_attribute(const std::string& object, const std::string& name, std::uint64_t value);
-  void add_attribute(const std::string& object, const std::string& name, std::uint32_t value);
-  void add_attribute(const std::string& object, const std::string& name, double value);
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  void add_attribute(const std::string& object, const std::string& name, T value) {
+    const Hdf5Lock lock;
+    add_scalar(object, name, hdf5_type<T>(), &value);
+  }
   void add_attribute(const std::string& object, const std::string& name, const std::string& value);
-  // Contiguous; values.size() is the product of the shape.
-  void add_dataset(const std::string& path, Shape shape, std::span<const float> values);
-  void add_dataset(const std::string& path, Shape shape, std::span<const double> values);
-  void add_dataset(const std::string& path, Shape shape, std::span<const std::int16_t> values);
+  // `values`: a vector or a span of numbers. Contiguous; values.size() is the product of the shape.
+  void add_dataset(const std::string& path, Shape shape, const auto& values) {
+    const Hdf5Lock lock;
+    using T = std::remove_cvref_t<decltype(values[0])>;
+    add_values(path, space_of(shape), values.size(), hdf5_type<T>(), values.data());
+  }
   void add_text(const std::string& path, const std::string& text);
   // gzip_level 0: the chunks are plain; else they are deflated (chunk_codec.h).
   Hdf5Chunked add_chunked(const std::string& path, Shape shape, Shape chunk, int gzip_level);
@@ -59,6 +65,7 @@ class Hdf5Writer {
   runtime::Result<runtime::Buffer> image(std::size_t offset = 0);
 
  private:
+  static Hdf5Handle space_of(Shape shape);
   void add_values(const std::string& path, const Hdf5Handle& space, std::size_t size, hid_t type,
                   const void* values);
   void add_scalar(const std::string& object, const std::string& name, hid_t type,

@@ -147,32 +147,16 @@ std::uint64_t Sampler::dropped_per_epoch() const {
   return options_.events % events_per_iteration();
 }
 
-SamplePosition Sampler::position(std::uint64_t iteration) const {
-  return {iteration / iterations_per_epoch(),
-          iteration % iterations_per_epoch() * events_per_iteration()};
-}
-
-SamplePosition Sampler::next(SamplePosition position) const {
-  position.consumed += events_per_iteration();
-  if (position.consumed + events_per_iteration() > options_.events) return {position.epoch + 1, 0};
-  return position;
-}
-
-void Sampler::event_ids(SamplePosition position, std::uint32_t index,
-                        std::span<std::uint64_t> out) {
-  CHECK(index < options_.micro_batches && out.size() == options_.micro_batch);
-  CHECK(position.consumed + events_per_iteration() <= options_.events, "no full iteration is left");
-  if (position.epoch != epoch_) {
-    order_ = EpochOrder(options_, position.epoch);
-    epoch_ = position.epoch;
-  }
-  const std::uint64_t first = position.consumed + std::uint64_t{index} * options_.micro_batch;
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = order_.event(first + i);
-}
-
 void Sampler::event_ids(std::uint64_t iteration, std::uint32_t index,
                         std::span<std::uint64_t> out) {
-  event_ids(position(iteration), index, out);
+  CHECK(index < options_.micro_batches && out.size() == options_.micro_batch);
+  if (const std::uint64_t epoch = iteration / iterations_per_epoch(); epoch != epoch_) {
+    order_ = EpochOrder(options_, epoch);
+    epoch_ = epoch;
+  }
+  const std::uint64_t first = iteration % iterations_per_epoch() * events_per_iteration() +
+                              std::uint64_t{index} * options_.micro_batch;
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = order_.event(first + i);
 }
 
 }  // namespace troupe::pipeline

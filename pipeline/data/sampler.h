@@ -67,14 +67,6 @@ class EpochOrder {
   std::vector<std::uint64_t> first_positions_;  // and the end
 };
 
-// The position of an iteration.
-struct SamplePosition {
-  std::uint64_t epoch = 0;
-  std::uint64_t consumed = 0;  // events of the epoch consumed before it
-
-  bool operator==(const SamplePosition&) const = default;
-};
-
 // One thread: it remembers the order of the last epoch asked for.
 class Sampler {
  public:
@@ -87,14 +79,8 @@ class Sampler {
   // Events at the end of each epoch's order that make no full iteration; to be reported.
   std::uint64_t dropped_per_epoch() const;
 
-  // The position of iteration number `iteration`, counted from 0 over all epochs, as long as M and
-  // b stay the same.
-  SamplePosition position(std::uint64_t iteration) const;
-  // The position of the next iteration: in the next epoch if the rest of this one is too short.
-  SamplePosition next(SamplePosition position) const;
-
-  // The b events of micro-batch `index` < M of the iteration at `position`; out.size() = b.
-  void event_ids(SamplePosition position, std::uint32_t index, std::span<std::uint64_t> out);
+  // The b events of micro-batch `index` < M of an iteration, counted from 0 over all epochs;
+  // out.size() = b.
   void event_ids(std::uint64_t iteration, std::uint32_t index, std::span<std::uint64_t> out);
 
  private:

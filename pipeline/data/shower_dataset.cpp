@@ -1,10 +1,16 @@
 #include "pipeline/data/shower_dataset.h"
 
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "pipeline/data/shower_file.h"
+#include "runtime/base/hash.h"
 
 namespace troupe::pipeline {
 
@@ -31,21 +37,6 @@ Result<void> check_options(const ShowerDatasetOptions& options, const std::strin
   return {};
 }
 
-// Events of a ShowerGenerator from `first` on.
-class GeneratedShowers final : public ShowerSource {
- public:
-  GeneratedShowers(const ShowerGenerator& generator, std::uint64_t first, runtime::ThreadTeam& team)
-      : generator_(generator), first_(first), team_(team) {}
-  void make(std::uint64_t first, std::span<Primary> primaries, std::span<float> cells) override {
-    generator_.generate(first_ + first, primaries, cells, team_);
-  }
-
- private:
-  const ShowerGenerator& generator_;
-  std::uint64_t first_;
-  runtime::ThreadTeam& team_;
-};
-
 ShowerFileOptions file_options(const ShowerDatasetOptions& options, const Detector& detector,
                                std::uint64_t events) {
   ShowerFileOptions file;
@@ -60,6 +51,12 @@ ShowerFileOptions file_options(const ShowerDatasetOptions& options, const Detect
       {"generator", fmt::format("troupe showers {} {}", kShowerVersion, detector.name)},
       {"seed", options.showers.seed}};
   return file;
+}
+
+// Two calls in one process may also write at the same time.
+std::string unique_suffix() {
+  static std::atomic<std::uint64_t> calls{0};
+  return fmt::format("{}-{}", ::getpid(), calls++);
 }
 
 }  // namespace
@@ -85,7 +82,10 @@ Result<std::vector<std::string>> write_shower_dataset(const ShowerDatasetOptions
   for (std::uint32_t file = 0; file < options.files; ++file) {
     const std::uint64_t first = options.events * file / options.files;
     const std::uint64_t end = options.events * (file + 1) / options.files;
-    GeneratedShowers showers(generator, first, team);
+    const ShowerSource showers = [&](std::uint64_t in_file, std::span<Primary> primaries,
+                                     std::span<float> cells) {
+      generator.generate(first + in_file, primaries, cells, team);
+    };
     const Progress report = [&](std::uint64_t done, std::uint64_t) -> Result<void> {
       return progress ? progress(first + done, options.events) : Result<void>{};
     };
@@ -98,6 +98,45 @@ Result<std::vector<std::string>> write_shower_dataset(const ShowerDatasetOptions
     RETURN_IF_ERROR(target.replace(paths.back(), image->bytes()));
   }
   return paths;
+}
+
+std::string synthetic_path(const SyntheticOptions& options) {
+  const ShowerOptions& showers = options.showers;
+  const Detector& kind = detector(showers.detector);
+  std::string name = fmt::format("synthetic-{}-v{}-{}-seed{}", kind.name, kShowerVersion,
+                                 options.events, showers.seed);
+  const ShowerOptions usual;
+  const std::string rest =
+      fmt::format("{} {} {} {} {}", showers.min_energy_gev, showers.max_energy_gev,
+                  showers.min_angle_rad.value_or(kind.min_angle_rad),
+                  showers.max_angle_rad.value_or(kind.max_angle_rad), showers.threshold_gev);
+  const std::string usual_rest =
+      fmt::format("{} {} {} {} {}", usual.min_energy_gev, usual.max_energy_gev, kind.min_angle_rad,
+                  kind.max_angle_rad, usual.threshold_gev);
+  if (rest != usual_rest) name += fmt::format("-{:.12}", runtime::hash_of(rest).text());
+  return fmt::format("{}/{}.h5", options.folder.empty() ? "." : options.folder, name);
+}
+
+Result<std::string> make_synthetic(const SyntheticOptions& options, runtime::ThreadTeam& team,
+                                   const Progress& progress) {
+  const std::string path = synthetic_path(options);
+  std::error_code cause;
+  if (std::filesystem::exists(path, cause)) return path;
+  if (!options.folder.empty()) {
+    runtime::FileDisk disk;
+    RETURN_IF_ERROR(disk.make_folder(options.folder));
+  }
+  const ShowerDatasetOptions file{options.showers, options.events};
+  const std::string own = fmt::format("{}.{}.h5", path, unique_suffix());
+  ASSIGN_OR_RETURN(const auto written, write_shower_dataset(file, own, team, progress));
+  std::filesystem::rename(written.front(), path, cause);
+  if (cause) {
+    std::error_code ignored;
+    std::filesystem::remove(own, ignored);
+    return Error{ErrorKind::kData,
+                 fmt::format("cannot rename {} to {}: {}", own, path, cause.message())};
+  }
+  return path;
 }
 
 }  // namespace troupe::pipeline

@@ -32,7 +32,7 @@ struct ShowerDatasetOptions {
 std::string shower_file_name(const std::string& path, std::uint32_t file, std::uint32_t files);
 
 // lcd-fixed: ECAL and target, whose rows are (11, energy): the particle's PDG number and GeV.
-// lcd-angle: ECAL, energy, theta, mtheta (shower_angle.h) and sum.
+// lcd-angle: ECAL, energy, theta, mtheta (measure_angle()) and sum.
 // Attributes: power (1), threshold, scale (stored units per GeV), angle ("fixed" or "theta"),
 // generator, seed. The same options make the same bytes, and an event does not depend on how many
 // there are or in how many files.
@@ -47,5 +47,23 @@ runtime::Result<std::vector<std::string>> write_shower_dataset(const ShowerDatas
                                                                runtime::ThreadTeam& team,
                                                                const Progress& progress = {},
                                                                runtime::Disk* disk = nullptr);
+
+// `data.train: synthetic`: showers made once, kept, and found again.
+struct SyntheticOptions {
+  ShowerOptions showers;
+  std::uint64_t events = 4000;
+  // The folder for the file; created if missing. The file's name tells everything its content
+  // depends on.
+  std::string folder;
+};
+
+// The path the options lead to, whether or not it exists.
+std::string synthetic_path(const SyntheticOptions& options);
+
+// The same path; the file is made first if it does not exist. Several processes may make it at
+// once: each writes a temporary file of its own and renames it, and all have the same content.
+runtime::Result<std::string> make_synthetic(const SyntheticOptions& options,
+                                            runtime::ThreadTeam& team,
+                                            const Progress& progress = {});
 
 }  // namespace troupe::pipeline

@@ -1,8 +1,7 @@
 #include "pipeline/data/shower_detector.h"
 
 #include <numbers>
-
-#include "runtime/base/error.h"
+#include <utility>
 
 namespace troupe::pipeline {
 namespace {
@@ -28,52 +27,39 @@ std::vector<DetectorLayer> layers(int thin, int thick) {
   return all;
 }
 
+// Showers at 90 degrees in GeV, in a cube of 127.5 mm with so many cells along each axis.
+Detector cube(DetectorKind kind, std::string_view name, std::uint32_t cells,
+              std::vector<DetectorLayer> layers) {
+  return {kind,
+          name,
+          DataSchema::kLcdFixed,
+          {cells, cells, cells},
+          kCellMm * 25 / cells,
+          std::move(layers),
+          1.0,
+          kRightAngle,
+          kRightAngle};
+}
+
 }  // namespace
 
 const Detector& detector(DetectorKind kind) {
-  static const Detector fixed25{DetectorKind::kFixed25,
-                                "lcd-fixed-25",
-                                DataSchema::kLcdFixed,
-                                {25, 25, 25},
-                                kCellMm,
-                                layers(kThinLayers, kThickLayers),
-                                1.0,
-                                kRightAngle,
-                                kRightAngle};
-  static const Detector angle51{DetectorKind::kAngle51,
-                                "lcd-angle-51",
-                                DataSchema::kLcdAngle,
-                                {51, 51, 25},
-                                kCellMm,
-                                layers(kThinLayers, kThickLayers),
-                                50.0,
-                                kLowestAngle,
-                                2 * kLowestAngle};
-  // Eight layers and four: the boundary of the structures is kept, and each of the last four is two
-  // thick layers.
-  static const Detector fixed12{DetectorKind::kFixed12,
-                                "lcd-fixed-12",
-                                DataSchema::kLcdFixed,
-                                {12, 12, 12},
-                                kCellMm * 25 / 12,
-                                layers(8, 4),
-                                1.0,
-                                kRightAngle,
-                                kRightAngle};
-  static const Detector fixed4{
-      DetectorKind::kFixed4, "lcd-fixed-4", DataSchema::kLcdFixed, {4, 4, 4},  kCellMm * 25 / 4,
-      layers(2, 2),          1.0,           kRightAngle,           kRightAngle};
-  switch (kind) {
-    case DetectorKind::kFixed25:
-      return fixed25;
-    case DetectorKind::kAngle51:
-      return angle51;
-    case DetectorKind::kFixed12:
-      return fixed12;
-    case DetectorKind::kFixed4:
-      return fixed4;
-  }
-  CHECK(false, "no such detector");
+  // In the order of the kinds. The coarser cubes keep the boundary of the two structures: each of
+  // the last four layers of kFixed12 is two thick layers.
+  static const std::array<Detector, kDetectorKinds.size()> detectors{
+      cube(DetectorKind::kFixed25, "lcd-fixed-25", 25, layers(kThinLayers, kThickLayers)),
+      Detector{DetectorKind::kAngle51,
+               "lcd-angle-51",
+               DataSchema::kLcdAngle,
+               {51, 51, 25},
+               kCellMm,
+               layers(kThinLayers, kThickLayers),
+               50.0,
+               kLowestAngle,
+               2 * kLowestAngle},
+      cube(DetectorKind::kFixed12, "lcd-fixed-12", 12, layers(8, 4)),
+      cube(DetectorKind::kFixed4, "lcd-fixed-4", 4, layers(2, 2))};
+  return detectors.at(static_cast<std::size_t>(kind));
 }
 
 std::optional<DetectorKind> find_detector(std::string_view name) {

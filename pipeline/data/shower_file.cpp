@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstddef>
+#include <numbers>
 #include <vector>
 
 #include "pipeline/data/chunk_codec.h"
 #include "pipeline/data/hdf5_writer.h"
-#include "pipeline/data/shower_angle.h"
+#include "runtime/base/math.h"
 
 namespace troupe::pipeline {
 
@@ -33,7 +36,8 @@ struct Columns {
 
 class FileWriter {
  public:
-  FileWriter(const ShowerFileOptions& options, ShowerSource& source, runtime::ThreadTeam& team)
+  FileWriter(const ShowerFileOptions& options, const ShowerSource& source,
+             runtime::ThreadTeam& team)
       : options_(options), source_(source), team_(team), events_(options.events) {
     const std::size_t image_bytes = cells() * sizeof(float);
     const std::uint64_t asked = options.chunk_events;
@@ -85,7 +89,7 @@ class FileWriter {
     images_.assign(chunks * chunk_events_ * cells(), 0.0f);
     std::vector<Primary> primaries(count);
     const std::span<float> used = std::span(images_).first(count * cells());
-    source_.make(done, primaries, used);
+    source_(done, primaries, used);
     const std::size_t before = columns_.energies.size();
     columns_.measured.resize(before + count);
     columns_.sums.resize(before + count);
@@ -138,17 +142,17 @@ class FileWriter {
       std::vector<float> target;
       for (const float energy : columns_.energies) target.insert(target.end(), {kElectron, energy});
       const std::int64_t pairs[] = {events, 2};
-      file.add_dataset("target", pairs, std::span<const float>(target));
+      file.add_dataset("target", pairs, target);
       return;
     }
-    file.add_dataset("energy", rows, std::span<const float>(columns_.energies));
-    file.add_dataset("theta", rows, std::span<const float>(columns_.thetas));
-    file.add_dataset("mtheta", rows, std::span<const double>(columns_.measured));
-    file.add_dataset("sum", rows, std::span<const float>(columns_.sums));
+    file.add_dataset("energy", rows, columns_.energies);
+    file.add_dataset("theta", rows, columns_.thetas);
+    file.add_dataset("mtheta", rows, columns_.measured);
+    file.add_dataset("sum", rows, columns_.sums);
   }
 
   const ShowerFileOptions& options_;
-  ShowerSource& source_;
+  const ShowerSource& source_;
   runtime::ThreadTeam& team_;
   std::uint64_t events_;
   std::uint64_t chunk_events_ = 1;
@@ -160,9 +164,46 @@ class FileWriter {
 
 }  // namespace
 
-Result<Buffer> compose_shower_file(const ShowerFileOptions& options, ShowerSource& source,
+Result<Buffer> compose_shower_file(const ShowerFileOptions& options, const ShowerSource& source,
                                    runtime::ThreadTeam& team, const Progress& progress) {
   return FileWriter(options, source, team).compose(progress);
+}
+
+double measure_angle(std::span<const float> cells, std::array<std::uint32_t, 3> shape) {
+  struct Sums {
+    double energy = 0, x = 0, y = 0;
+  };
+  std::vector<Sums> layers(shape[2]);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (cells[i] == 0.0f) continue;
+    const double energy = static_cast<double>(cells[i]);
+    Sums& layer = layers[i % shape[2]];
+    layer.energy += energy;
+    layer.x += energy * (static_cast<double>(i / shape[2] / shape[1]) + 0.5);
+    layer.y += energy * (static_cast<double>(i / shape[2] % shape[1]) + 0.5);
+  }
+  Sums all;
+  double all_z = 0;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    all.energy += layers[i].energy;
+    all.x += layers[i].x;
+    all.y += layers[i].y;
+    all_z += layers[i].energy * (static_cast<double>(i) + 0.5);
+  }
+  if (all.energy == 0) return 100.0;
+  double angles = 0;
+  double weights = 0;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (layers[i].energy == 0) continue;
+    const double z = static_cast<double>(i) + 0.5;
+    const double dx = layers[i].x / layers[i].energy - all.x / all.energy;
+    const double dy = layers[i].y / layers[i].energy - all.y / all.energy;
+    const double dz = z - all_z / all.energy;
+    const double slope = dy / std::sqrt(std::max(dx * dx + dz * dz, 1e-7));
+    angles += (std::numbers::pi / 2 - runtime::math::atan(dz < 0 ? -slope : slope)) * z;
+    weights += z;
+  }
+  return angles / weights;
 }
 
 }  // namespace troupe::pipeline

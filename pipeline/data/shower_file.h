@@ -20,14 +20,10 @@
 
 namespace troupe::pipeline {
 
-// The source of a file's showers.
-class ShowerSource {
- public:
-  virtual ~ShowerSource() = default;
-  // Showers [first, first + primaries.size()) of the file, in stored units; called once for each,
-  // in order. cells: [n][X][Y][Z], overwritten.
-  virtual void make(std::uint64_t first, std::span<Primary> primaries, std::span<float> cells) = 0;
-};
+// Makes showers [first, first + primaries.size()) of a file, in stored units; called once for each,
+// in order. cells: [n][X][Y][Z], overwritten.
+using ShowerSource =
+    std::function<void(std::uint64_t first, std::span<Primary> primaries, std::span<float> cells)>;
 
 struct ShowerFileOptions {
   DataSchema schema = DataSchema::kLcdFixed;  // or kLcdAngle
@@ -43,8 +39,15 @@ struct ShowerFileOptions {
 // on the stored cells by the barycentre formula of the models' angle head), sum. `progress`, if
 // set, is told the events done; false ends in an Error (kData). Other errors are kInternal.
 runtime::Result<runtime::Buffer> compose_shower_file(const ShowerFileOptions& options,
-                                                     ShowerSource& source,
+                                                     const ShowerSource& source,
                                                      runtime::ThreadTeam& team,
                                                      const Progress& progress = {});
+
+// The polar angle that the models' angle head sees in an image [X][Y][Z]: in every layer with
+// energy the direction from the shower's energy-weighted centre to the layer's, pi/2 - atan(dy /
+// distance in the x-z plane), averaged with the layer's number + 0.5 as weight. In cell units, so
+// it differs from the true angle where layers are not as deep as cells are wide. 100 for an empty
+// image.
+double measure_angle(std::span<const float> cells, std::array<std::uint32_t, 3> shape);
 
 }  // namespace troupe::pipeline

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/data/shower_profile.h"
 #include "runtime/base/math.h"
 
 namespace troupe::pipeline {
@@ -27,15 +26,17 @@ constexpr double kVisibleFraction = 0.0245;
 constexpr double kLongestStepX0 = 0.25;
 constexpr double kRightAngle = std::numbers::pi / 2;
 
+}  // namespace
+
 // The track of one primary: it crosses the middle of the transverse plane at half the depth.
-struct Track {
+struct ShowerGenerator::Track {
   double sine;
   double cosine;
   double start_y_mm;  // where it enters, from the middle
 };
 
 // One part (core or tail) of the spots of a step.
-struct SpotGroup {
+struct ShowerGenerator::SpotGroup {
   std::uint32_t count;
   double radius_mm;
   double energy_gev;  // of each
@@ -43,55 +44,35 @@ struct SpotGroup {
   double z_mm;        // axis, from the front
 };
 
-}  // namespace
-
-struct ShowerGenerator::State {
-  ShowerOptions options;
-  const Detector* detector;
-  ShowerMedium medium;
-  std::vector<double> layer_end_mm;
-  double min_angle;
-  double max_angle;
-
-  Primary draw_primary(std::uint64_t event) const;
-  void develop(Primary primary, std::uint64_t event, std::span<double> planes) const;
-  template <bool kTilted>
-  void place(const SpotGroup& group, const Track& track, std::uint32_t layer, ShowerRandom& random,
-             std::span<double> planes) const;
-  std::uint32_t layer_at(double z_mm, std::uint32_t near) const;
-  void read_out(std::span<const double> planes, std::span<float> cells) const;
-  Primary generate(std::uint64_t event, std::span<double> planes, std::span<float> cells) const;
-};
-
-Primary ShowerGenerator::State::draw_primary(std::uint64_t event) const {
-  ShowerRandom random(options.seed, event, ShowerStream::kPrimary);
-  const double energy_range = options.max_energy_gev - options.min_energy_gev;
-  const double energy = options.min_energy_gev + energy_range * random.uniform();
-  const double angle = min_angle + (max_angle - min_angle) * random.uniform();
+Primary ShowerGenerator::draw_primary(std::uint64_t event) const {
+  ShowerRandom random(options_.seed, event, ShowerStream::kPrimary);
+  const double energy_range = options_.max_energy_gev - options_.min_energy_gev;
+  const double energy = options_.min_energy_gev + energy_range * random.uniform();
+  const double angle = min_angle_ + (max_angle_ - min_angle_) * random.uniform();
   return {static_cast<float>(energy), static_cast<float>(angle)};
 }
 
 // Walks along the axis in steps inside layers; energies land in planes[layer][x][y], in GeV before
 // sampling.
-void ShowerGenerator::State::develop(Primary primary, std::uint64_t event,
-                                     std::span<double> planes) const {
-  const bool tilted = min_angle != kRightAngle || max_angle != kRightAngle;
+void ShowerGenerator::develop(Primary primary, std::uint64_t event,
+                              std::span<double> planes) const {
+  const bool tilted = min_angle_ != kRightAngle || max_angle_ != kRightAngle;
   const double energy = primary.energy_gev;
-  ShowerRandom random(options.seed, event, ShowerStream::kProfile);
-  ShowerRandom spot_random(options.seed, event, ShowerStream::kSpots);
-  const LongitudinalProfile profile = draw_profile(medium, energy, random);
+  ShowerRandom random(options_.seed, event, ShowerStream::kProfile);
+  ShowerRandom spot_random(options_.seed, event, ShowerStream::kSpots);
+  const LongitudinalProfile profile = draw_profile(medium_, energy, random);
   Track track{1.0, 0.0, 0.0};
   if (tilted) {
     track.sine = math::sin(primary.theta_rad);
     track.cosine = math::cos(primary.theta_rad);
-    track.start_y_mm = -0.5 * layer_end_mm.back() * track.cosine / track.sine;
+    track.start_y_mm = -0.5 * layer_end_mm_.back() * track.cosine / track.sine;
   }
-  const double grain_gev = medium.resolution * medium.resolution;
+  const double grain_gev = medium_.resolution * medium_.resolution;
   double t = 0;
   double z_mm = 0;
-  for (std::uint32_t layer = 0; layer < detector->layers.size(); ++layer) {
-    const AbsorberMixture& mixture = *detector->layers[layer].mixture;
-    const double path = detector->layers[layer].depth_x0 / track.sine;
+  for (std::uint32_t layer = 0; layer < detector_->layers.size(); ++layer) {
+    const AbsorberMixture& mixture = *detector_->layers[layer].mixture;
+    const double path = detector_->layers[layer].depth_x0 / track.sine;
     const int steps = static_cast<int>(std::ceil(path / kLongestStepX0));
     const double dt = path / steps;
     const double dz_mm = dt * mixture.radiation_length_mm * track.sine;
@@ -99,7 +80,7 @@ void ShowerGenerator::State::develop(Primary primary, std::uint64_t event,
       const double middle = t + 0.5 * dt;
       const double mean_gev = energy * energy_density(profile, middle) * dt;
       const double mean_spots = profile.spots * spot_density(profile, middle) * dt;
-      const RadialProfile radial = radial_profile(medium, energy, middle * profile.tau_scale);
+      const RadialProfile radial = radial_profile(medium_, energy, middle * profile.tau_scale);
       const double step_gev = mean_gev > 0.0 ? grain_gev * random.gamma(mean_gev / grain_gev) : 0.0;
       std::uint32_t core = random.poisson(mean_spots * radial.core_fraction);
       std::uint32_t tail = random.poisson(mean_spots * (1.0 - radial.core_fraction));
@@ -128,11 +109,11 @@ void ShowerGenerator::State::develop(Primary primary, std::uint64_t event,
 // is R (u, v) / sqrt(1 - s) and costs no sine. The plane of the offsets is perpendicular to the
 // track.
 template <bool kTilted>
-void ShowerGenerator::State::place(const SpotGroup& group, const Track& track, std::uint32_t layer,
-                                   ShowerRandom& random, std::span<double> planes) const {
-  const std::uint32_t nx = detector->shape[0];
-  const std::uint32_t ny = detector->shape[1];
-  const double to_cells = 1.0 / detector->cell_mm;
+void ShowerGenerator::place(const SpotGroup& group, const Track& track, std::uint32_t layer,
+                            ShowerRandom& random, std::span<double> planes) const {
+  const std::uint32_t nx = detector_->shape[0];
+  const std::uint32_t ny = detector_->shape[1];
+  const double to_cells = 1.0 / detector_->cell_mm;
   const double radius = group.radius_mm * to_cells;
   const double centre_x = 0.5 * nx;
   const double centre_y = 0.5 * ny + group.y_mm * to_cells;
@@ -149,8 +130,8 @@ void ShowerGenerator::State::place(const SpotGroup& group, const Track& track, s
     const double y = centre_y + r * v * (kTilted ? track.sine : 1.0);
     if (!(x >= 0.0 && x < nx && y >= 0.0 && y < ny)) continue;
     if constexpr (kTilted) {
-      const double z_mm = group.z_mm - r * v * track.cosine * detector->cell_mm;
-      if (!(z_mm >= 0.0 && z_mm < layer_end_mm.back())) continue;
+      const double z_mm = group.z_mm - r * v * track.cosine * detector_->cell_mm;
+      if (!(z_mm >= 0.0 && z_mm < layer_end_mm_.back())) continue;
       plane = planes.data() + std::size_t{layer_at(z_mm, layer)} * nx * ny;
     }
     plane[static_cast<std::uint32_t>(x) * ny + static_cast<std::uint32_t>(y)] += group.energy_gev;
@@ -158,29 +139,28 @@ void ShowerGenerator::State::place(const SpotGroup& group, const Track& track, s
 }
 
 // Most spots of a step stay in its layer, so the search begins there.
-std::uint32_t ShowerGenerator::State::layer_at(double z_mm, std::uint32_t near) const {
-  while (z_mm >= layer_end_mm[near]) ++near;
-  while (near > 0 && z_mm < layer_end_mm[near - 1]) --near;
+std::uint32_t ShowerGenerator::layer_at(double z_mm, std::uint32_t near) const {
+  while (z_mm >= layer_end_mm_[near]) ++near;
+  while (near > 0 && z_mm < layer_end_mm_[near - 1]) --near;
   return near;
 }
 
-void ShowerGenerator::State::read_out(std::span<const double> planes,
-                                      std::span<float> cells) const {
-  const std::uint32_t depth = detector->shape[2];
-  const std::size_t area = std::size_t{detector->shape[0]} * detector->shape[1];
+void ShowerGenerator::read_out(std::span<const double> planes, std::span<float> cells) const {
+  const std::uint32_t depth = detector_->shape[2];
+  const std::size_t area = std::size_t{detector_->shape[0]} * detector_->shape[1];
   for (std::uint32_t layer = 0; layer < depth; ++layer) {
-    const double visible = kVisibleFraction * detector->layers[layer].mixture->sampling;
+    const double visible = kVisibleFraction * detector_->layers[layer].mixture->sampling;
     const double* plane = planes.data() + layer * area;
     for (std::size_t i = 0; i < area; ++i) {
       const double gev = plane[i] * visible;
       cells[i * depth + layer] =
-          gev < options.threshold_gev ? 0.0f : static_cast<float>(gev * detector->units_per_gev);
+          gev < options_.threshold_gev ? 0.0f : static_cast<float>(gev * detector_->units_per_gev);
     }
   }
 }
 
-Primary ShowerGenerator::State::generate(std::uint64_t event, std::span<double> planes,
-                                         std::span<float> cells) const {
+Primary ShowerGenerator::make(std::uint64_t event, std::span<double> planes,
+                              std::span<float> cells) const {
   const Primary primary = draw_primary(event);
   std::fill(planes.begin(), planes.end(), 0.0);
   develop(primary, event, planes);
@@ -197,11 +177,9 @@ Result<ShowerGenerator> ShowerGenerator::create(const ShowerOptions& options) {
     return refuse(fmt::format("shower energies from {} to {} GeV: expected 1 <= from <= to <= 1000",
                               options.min_energy_gev, options.max_energy_gev));
   }
-  auto state = std::make_unique<State>();
-  state->options = options;
-  state->detector = &pipeline::detector(options.detector);
-  const double lowest = state->detector->min_angle_rad;
-  const double highest = state->detector->max_angle_rad;
+  ShowerGenerator made(options);
+  const double lowest = made.detector_->min_angle_rad;
+  const double highest = made.detector_->max_angle_rad;
   const double from = options.min_angle_rad.value_or(lowest);
   const double to = options.max_angle_rad.value_or(highest);
   // The tolerance is for angles that were converted from degrees: 60 degrees may miss pi / 3 by a
@@ -212,47 +190,42 @@ Result<ShowerGenerator> ShowerGenerator::create(const ShowerOptions& options) {
     return refuse(
         fmt::format("shower angles from {:.4g} to {:.4g} rad ({:.4g} to {:.4g} degrees): "
                     "{} takes {:.4f} to {:.4f} rad ({:.4g} to {:.4g} degrees)",
-                    from, to, from * kDegrees, to * kDegrees, state->detector->name, lowest,
-                    highest, lowest * kDegrees, highest * kDegrees));
+                    from, to, from * kDegrees, to * kDegrees, made.detector_->name, lowest, highest,
+                    lowest * kDegrees, highest * kDegrees));
   }
-  state->min_angle = std::clamp(from, lowest, highest);
-  state->max_angle = std::clamp(to, state->min_angle, highest);
+  made.min_angle_ = std::clamp(from, lowest, highest);
+  made.max_angle_ = std::clamp(to, made.min_angle_, highest);
   if (!(options.threshold_gev >= 0.0 && options.threshold_gev <= 1.0)) {
     return refuse(fmt::format("cell threshold {} GeV: expected 0 to 1", options.threshold_gev));
   }
   double depth_mm = 0;
-  for (const DetectorLayer& layer : state->detector->layers) {
+  for (const DetectorLayer& layer : made.detector_->layers) {
     depth_mm += layer.depth_x0 * layer.mixture->radiation_length_mm;
-    state->layer_end_mm.push_back(depth_mm);
+    made.layer_end_mm_.push_back(depth_mm);
   }
-  return ShowerGenerator(std::move(state));
+  return made;
 }
 
-ShowerGenerator::ShowerGenerator(std::unique_ptr<State> state) : state_(std::move(state)) {}
-ShowerGenerator::ShowerGenerator(ShowerGenerator&&) noexcept = default;
-ShowerGenerator& ShowerGenerator::operator=(ShowerGenerator&&) noexcept = default;
-ShowerGenerator::~ShowerGenerator() = default;
-
-const ShowerOptions& ShowerGenerator::options() const { return state_->options; }
-const Detector& ShowerGenerator::detector() const { return *state_->detector; }
+ShowerGenerator::ShowerGenerator(const ShowerOptions& options)
+    : options_(options), detector_(&pipeline::detector(options.detector)) {}
 
 void ShowerGenerator::generate(std::uint64_t first, std::span<Primary> primaries,
                                std::span<float> cells, runtime::ThreadTeam& team) const {
-  const std::size_t size = state_->detector->cells();
+  const std::size_t size = detector_->cells();
   CHECK(cells.size() == primaries.size() * size, "one image per primary");
   std::vector<std::vector<double>> planes(static_cast<std::size_t>(team.threads()));
   team.run(static_cast<std::int64_t>(primaries.size()), [&](std::int64_t index, int thread) {
     std::vector<double>& own = planes[static_cast<std::size_t>(thread)];
     own.resize(size);
     const auto i = static_cast<std::size_t>(index);
-    primaries[i] = state_->generate(first + i, own, cells.subspan(i * size, size));
+    primaries[i] = make(first + i, own, cells.subspan(i * size, size));
   });
 }
 
 Primary ShowerGenerator::generate(std::uint64_t event, std::span<float> cells) const {
-  CHECK(cells.size() == state_->detector->cells(), "one image");
+  CHECK(cells.size() == detector_->cells(), "one image");
   std::vector<double> planes(cells.size());
-  return state_->generate(event, planes, cells);
+  return make(event, planes, cells);
 }
 
 }  // namespace troupe::pipeline

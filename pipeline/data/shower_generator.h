@@ -8,12 +8,13 @@
 // many others are made. No libm: the bits are the same on every machine.
 
 #include <cstdint>
-#include <memory>
 #include <numbers>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "pipeline/data/shower_detector.h"
+#include "pipeline/data/shower_profile.h"
 #include "runtime/base/error.h"
 #include "runtime/base/thread_team.h"
 
@@ -46,12 +47,9 @@ class ShowerGenerator {
  public:
   // Errors (kUsage): energies or angles out of range or order.
   static runtime::Result<ShowerGenerator> create(const ShowerOptions& options);
-  ShowerGenerator(ShowerGenerator&&) noexcept;
-  ShowerGenerator& operator=(ShowerGenerator&&) noexcept;
-  ~ShowerGenerator();
 
-  const ShowerOptions& options() const;
-  const Detector& detector() const;
+  const ShowerOptions& options() const { return options_; }
+  const Detector& detector() const { return *detector_; }
 
   // Events first .. first + primaries.size() - 1, spread over the team. cells: [n][X][Y][Z] in the
   // detector's stored units (GeV, or GeV x 50); both spans belong to the caller and are
@@ -62,9 +60,24 @@ class ShowerGenerator {
   Primary generate(std::uint64_t event, std::span<float> cells) const;
 
  private:
-  struct State;
-  explicit ShowerGenerator(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  struct Track;
+  struct SpotGroup;
+
+  explicit ShowerGenerator(const ShowerOptions& options);
+  Primary draw_primary(std::uint64_t event) const;
+  void develop(Primary primary, std::uint64_t event, std::span<double> planes) const;
+  template <bool kTilted>
+  void place(const SpotGroup& group, const Track& track, std::uint32_t layer, ShowerRandom& random,
+             std::span<double> planes) const;
+  std::uint32_t layer_at(double z_mm, std::uint32_t near) const;
+  void read_out(std::span<const double> planes, std::span<float> cells) const;
+  Primary make(std::uint64_t event, std::span<double> planes, std::span<float> cells) const;
+
+  ShowerOptions options_;
+  const Detector* detector_;
+  ShowerMedium medium_;
+  std::vector<double> layer_end_mm_;
+  double min_angle_ = 0, max_angle_ = 0;
 };
 
 }  // namespace troupe::pipeline

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -235,12 +236,53 @@ void Application::end_epoch() {
   }
 }
 
+// Four sums at a time, so that none waits for the one before.
+template <class Number>
+double sum_of_squares(std::span<const Number> values) {
+  std::array<double, 4> sums{};
+  std::size_t i = 0;
+  for (; i + sums.size() <= values.size(); i += sums.size()) {
+    for (std::size_t lane = 0; lane < sums.size(); ++lane) {
+      const auto value = static_cast<double>(values[i + lane]);
+      sums[lane] += value * value;
+    }
+  }
+  for (; i < values.size(); ++i) {
+    const auto value = static_cast<double>(values[i]);
+    sums[0] += value * value;
+  }
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
 }  // namespace
 
 std::vector<double> step_losses(const model::GanDescription& gan,
                                 const model::ContributionLayout& layout, const StepRecord& record,
                                 std::uint32_t micro_batches) {
   return mean_losses(layout, gan.losses.size(), record, micro_batches);
+}
+
+double gradient_norm(const model::ContributionLayout& contributions, const StepRecord& record,
+                     std::uint32_t micro_batches) {
+  const SumLayout layout{contributions.size, record.floats};
+  const auto floats = layout.floats_of(record.sums);
+  const auto integers = layout.integers_of(record.sums);
+  double squares = 0.0;
+  for (std::size_t i = 0; i < contributions.tensors.size(); ++i) {
+    const model::ContributionTensor& tensor = contributions.tensors[i];
+    if (tensor.role != Role::kGeneratorGradient && tensor.role != Role::kDiscriminatorGradient) {
+      continue;
+    }
+    const auto size = static_cast<std::size_t>(tensor.size);
+    if (tensor.offset < layout.floats) {
+      squares += sum_of_squares(floats.subspan(static_cast<std::size_t>(tensor.offset), size));
+    } else if (record.scales[i] != model::kNoExponent) {
+      const auto first = static_cast<std::size_t>(tensor.offset - layout.floats);
+      squares +=
+          std::ldexp(sum_of_squares(integers.subspan(first, size)), -2 * int{record.scales[i]});
+    }
+  }
+  return std::sqrt(squares) / micro_batches;
 }
 
 runtime::Result<void> apply(const StateLayout& layout, const TrainingOptions& options,
@@ -252,11 +294,6 @@ runtime::Result<void> apply(const StateLayout& layout, const TrainingOptions& op
   application.note_empty_images();
   application.note_exponents_and_events();
   return application.advance();
-}
-
-runtime::Result<void> apply(const model::Gan& gan, const TrainingOptions& options,
-                            const StepRecord& record, TrainingState& state) {
-  return apply(state_layout(gan), options, record, state);
 }
 
 }  // namespace troupe::pipeline

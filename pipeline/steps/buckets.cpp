@@ -47,9 +47,7 @@ void cut(std::int64_t first, std::int64_t end, std::int64_t size, bool floats,
 
 std::vector<Bucket> make_buckets(std::int64_t elements, std::int64_t segment_bytes,
                                  std::uint32_t members) {
-  std::vector<Bucket> buckets;
-  cut(0, elements, integers_of_piece(elements, segment_bytes, members), false, buckets);
-  return buckets;
+  return make_buckets(SumLayout{elements, 0}, segment_bytes, members);
 }
 
 std::vector<Bucket> make_buckets(const SumLayout& sums, std::int64_t segment_bytes,

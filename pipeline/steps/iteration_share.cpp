@@ -9,7 +9,7 @@
 namespace troupe::pipeline {
 
 IterationShare::IterationShare(std::uint64_t iteration, std::vector<MicroBatch> micro_batches,
-                               std::optional<Check> check, bool witness)
+                               std::optional<SpotCheck> check, bool witness)
     : iteration_(iteration),
       micro_batches_(std::move(micro_batches)),
       check_(check),

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "pipeline/data/dataset.h"
+#include "pipeline/steps/spot_check.h"
 
 namespace troupe::pipeline {
 
@@ -27,16 +28,10 @@ struct MicroBatch {
 // One thread changes it. While it does not, any number of threads may read.
 class IterationShare {
  public:
-  // The replica's part in the iteration's spot check.
-  struct Check {
-    std::uint32_t slot = 0;
-    std::uint32_t micro_batch = 0;
-  };
-
-  // `micro_batches` may be empty. `witness`: the last of them belongs to another replica and is
-  // computed to compare.
+  // `micro_batches` may be empty. `check`: the iteration's spot check. `witness`: the last of them
+  // belongs to another replica and is computed to compare.
   IterationShare(std::uint64_t iteration, std::vector<MicroBatch> micro_batches,
-                 std::optional<Check> check = std::nullopt, bool witness = false);
+                 std::optional<SpotCheck> check = std::nullopt, bool witness = false);
 
   std::uint64_t iteration() const { return iteration_; }
   // Number of its own micro-batches.
@@ -64,7 +59,7 @@ class IterationShare {
  private:
   std::uint64_t iteration_;
   std::vector<MicroBatch> micro_batches_;
-  std::optional<Check> check_;
+  std::optional<SpotCheck> check_;
   bool witness_;
   std::size_t released_ = 0;  // of the events, from the first on
 };

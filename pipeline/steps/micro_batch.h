@@ -25,7 +25,7 @@ std::vector<std::uint32_t> micro_batches_of(std::span<const std::uint32_t> owner
                                             std::uint32_t owner);
 
 // After a loss: members whose speed stays above 0 keep every micro-batch they own, so that nothing
-// they computed is computed again; Those of members with speed 0 (the dead, the drained) and of
+// they computed is computed again. Those of members with speed 0 (the dead, the drained) and of
 // owners beyond speeds.size() go one by one to the member furthest below its share.
 std::vector<std::uint32_t> reassign_micro_batches(std::span<const std::uint32_t> owners,
                                                   std::span<const std::uint64_t> speeds);

@@ -5,9 +5,9 @@
 //
 //   kFp32  4 bytes an element: the float as it is, every bit of it.
 //   kBf16  2 bytes: the upper half of the float (bfloat16), rounded to nearest even, so a relative
-//          error of at most 2^-8 and of denormals an absolute one of 2^-134. What rounds beyond the
-//          largest bfloat16 (from 3.396e38 on) becomes infinite, as IEEE rounding has it;
-//          infinities and zeros keep their sign; a NaN stays a NaN.
+//          error of at most 2^-8 and of denormals an absolute one of 2^-134. A number that rounds
+//          beyond the largest bfloat16 (from 3.396e38 on) becomes infinite, as IEEE rounding has
+//          it; infinities and zeros keep their sign; a NaN stays a NaN.
 //   kInt8  blocks of kInt8Block elements, the last one shorter: a float scale, then a signed byte
 //          an element, worth byte x scale. scale = max|x| / 127, and bytes are rounded to nearest
 //          even, so an error of at most half a scale, plus what the two roundings of scale and

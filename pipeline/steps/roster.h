@@ -1,8 +1,21 @@
 #pragma once
 
-// The members of a run and how far each has come: who is here, who is lost, who learns from
-// whom, who wants to leave, whose replicas have ended. How that changes is in
-// pipeline/steps/roster_rules.h. No clocks, no messages. One thread.
+// The members of a run: who is here, who is lost, who learns from whom, who wants to leave, whose
+// replicas have ended. The functions below say what follows when something happens to a member, as
+// a list of actions, which the Coordinator carries out in their order. Which View comes next is
+// decided in pipeline/steps/membership.h.
+//
+// The rules in short:
+// - A member that is lost or leaves costs no step: the others halt and go on in a new View. The
+//   loss of the last one that makes steps ends the run, with the last committed state saved.
+// - A member that comes while the run trains learns first, from the leader. When it has shown that
+//   it applies steps as the others do, it is admitted with the next View. Until then its loss costs
+//   nobody anything.
+// - When a teacher is lost before its pupil has everything, the pupil is expelled and may join
+//   again. A member that alone has what others still lack may not leave before one of them has it.
+// - With fewer than min_members the members halt and wait for others to join.
+//
+// Pure: no clocks, no messages. One thread.
 
 #include <cstdint>
 #include <map>
@@ -11,15 +24,74 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "pipeline/steps/balance.h"
 #include "pipeline/steps/membership.h"
 #include "pipeline/steps/quarrels.h"
-#include "pipeline/steps/roster_actions.h"
+#include "pipeline/steps/view.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/error.h"
 
 namespace troupe::pipeline {
+
+// The actions, in the words of the messages that the Coordinator sends. Values.
+struct SendHalt {
+  std::uint32_t member = 0;
+  ViewId change;
+};
+struct SendTeach {  // to the teacher; begins or ends
+  std::uint32_t teacher = 0, member = 0;
+  bool begins = true;
+};
+struct SendBegin {  // the state that training begins with
+  std::uint32_t replica = 0;
+};
+struct SendExpelled {
+  std::uint32_t member = 0;
+  runtime::Error error;
+};
+struct SendRelease {
+  std::uint32_t member = 0;
+  std::string why;
+};
+// A member is lost ("dead") or has left ("ended").
+struct TellLoss {
+  std::uint32_t member = 0;
+  std::string state;
+  runtime::Error error;
+};
+struct TellView {
+  View view;
+  bool begins = false;  // it is the first, and there is nothing more to tell
+  std::vector<std::uint32_t> joined;
+  std::vector<std::string> causes;
+  std::string shared_anew;
+  double halted_seconds = 0.0;
+  std::uint32_t taken_over = 0;
+  std::uint64_t kept_bytes = 0;
+};
+// Somebody has asked from outside that this member leaves, and it has become the last one.
+struct RefuseLeave {
+  std::uint32_t member = 0;
+};
+// Notes the error, if it is the run's first. Replicas are told to stop when training does.
+struct StopTrainingOf {
+  std::optional<runtime::Error> error;
+  bool stops = false;
+  std::vector<std::uint32_t> replicas;
+};
+struct SaveState {};  // no replica trains any more
+struct EndRun {};     // there is nothing to save
+struct LogLine {
+  bool warns = false;
+  std::string text;
+};
+using RosterAction =
+    std::variant<SendHalt, SendTeach, SendBegin, SendExpelled, SendRelease, TellLoss, TellView,
+                 RefuseLeave, StopTrainingOf, SaveState, EndRun, LogLine>;
+using RosterActions = std::vector<RosterAction>;
 
 struct RosterOptions {
   MembershipOptions membership;
@@ -28,7 +100,9 @@ struct RosterOptions {
   std::uint64_t iterations = 0;    // of the whole run; 0: it is not known
   std::uint64_t proven_steps = 2;  // that a newcomer has to make before it may join
   bool shares_anew = true;         // micro-batches, when it is worthwhile
-  runtime::Duration parting_grace{0}, accused_grace{0};  // see Quarrels
+  // How long two members that have lost each other may go on before one of them has to go: when
+  // both say so, and when only one does and the other may be dead (pipeline/steps/quarrels.h).
+  runtime::Duration parting_grace{0}, accused_grace{0};
 };
 
 struct Roster {
@@ -46,7 +120,7 @@ struct Roster {
     // It may not leave yet; and why it leaves, for people: "" when it wants it itself.
     std::optional<std::string> leaves_because;
   };
-  // What a member has halted with; see actors::Halted.
+  // The words with which a member has halted; see actors::Halted.
   struct Report {
     ViewId change;
     std::uint64_t next_step = 0;
@@ -70,9 +144,9 @@ struct Roster {
   // All replicas of the member have shown that they apply a step as the others do; or have a state,
   // when no steps are made that they could show it by.
   bool may_join(std::uint32_t member) const;
+  std::set<std::uint32_t> replicas_of(std::uint32_t member) const;
   // Members of the first ring that have not come yet.
   std::vector<std::uint32_t> absent() const;
-  std::vector<std::string> present_names() const;  // of those that make steps
   std::uint32_t leading_replica() const {
     return membership.view().leader() * options.membership.replicas_per_member;
   }
@@ -94,5 +168,45 @@ struct Roster {
   std::uint64_t most_kept = 0;
   bool told_short = false;  // the log says that it waits for members
 };
+
+// The first View begins.
+void begin(Roster& roster);
+// A member is here that was not lost.
+void arrive(Roster& roster, std::uint32_t member);
+// A member is gone, with its process ("dead") or because it left ("ended").
+void lose(Roster& roster, std::uint32_t member, const runtime::Error& error,
+          std::string_view state);
+// A replica of a newcomer has made so many of the steps that it was taught. `complete`: it has
+// taken up its first View.
+void note_learned(Roster& roster, std::uint32_t replica, std::uint64_t steps, bool complete);
+// `teacher` says that the member learns too slowly.
+void note_too_slow(Roster& roster, std::uint32_t member, std::optional<std::uint32_t> teacher);
+// A replica took so many seconds for so many micro-batches; `iteration` comes next.
+void note_pace(Roster& roster, std::uint32_t replica, std::uint64_t iteration, double micro_batches,
+               double seconds);
+void note_halted(Roster& roster, std::uint32_t member, const Roster::Report& report);
+// An actor on the member's node has failed, and with it this replica if it is one.
+void note_failure(Roster& roster, std::optional<std::uint32_t> member,
+                  std::optional<std::uint32_t> replica, const runtime::Error& error);
+void note_replica_end(Roster& roster, std::uint32_t replica);
+// The member wants to leave, or somebody outside wants it to: `why`.
+void let_leave(Roster& roster, std::uint32_t member, const std::string& why);
+// Time has passed.
+void look_after(Roster& roster);
+// Training is to end; with an error, the run fails.
+void stop(Roster& roster, std::optional<runtime::Error> error);
+
+// A coordinator that has taken the place of a lost one goes on from these. `reports` are of the
+// members that have come back, `taken` are those that were ever let in.
+using Reports = std::map<std::uint32_t, Roster::Report>;
+// The newest View that anybody is in. Null: nobody is in one.
+const View* newest_view(const Reports& reports);
+// Goes on from that View. Members of it that have not come back are lost, and so is every newcomer
+// of which nobody knows any more who was sending it what. The others are asked again, unless all
+// have told enough already.
+void go_on_from(Roster& roster, const View& view, const Reports& reports,
+                const std::set<std::uint32_t>& taken);
+// Those that came meanwhile and are no members learn.
+void teach_newcomers(Roster& roster);
 
 }  // namespace troupe::pipeline

@@ -20,17 +20,15 @@ StateLayout::Network network_layout(const model::Program& program) {
 
 }  // namespace
 
-StateLayout state_layout(const model::Gan& gan) {
-  StateLayout layout;
-  layout.networks = {network_layout(gan.generator()), network_layout(gan.discriminator())};
+StateLayout::StateLayout(const model::Gan& gan)
+    : networks{network_layout(gan.generator()), network_layout(gan.discriminator())} {
   using model::SlotKind;
   for (const SlotKind slot : {SlotKind::kDReal, SlotKind::kDFake, SlotKind::kG}) {
-    layout.contributions[static_cast<std::size_t>(slot)] = gan.contributions(slot);
+    contributions[static_cast<std::size_t>(slot)] = gan.contributions(slot);
   }
   for (const model::LossTerm& term : gan.description().losses) {
-    layout.loss_weights.push_back(term.weight);
+    loss_weights.push_back(term.weight);
   }
-  return layout;
 }
 
 }  // namespace troupe::pipeline

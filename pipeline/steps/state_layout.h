@@ -23,6 +23,9 @@ constexpr std::size_t updated_network(model::SlotKind slot) {
 }
 
 struct StateLayout {
+  StateLayout() = default;
+  StateLayout(const model::Gan& gan);  // not explicit: a model stands for its tables
+
   struct Network {
     model::ParameterLayout parameters;
     std::vector<double> momentum;  // of the batch normalisation, per tensor of parameters.moving
@@ -35,7 +38,5 @@ struct StateLayout {
     return contributions[static_cast<std::size_t>(slot)];
   }
 };
-
-StateLayout state_layout(const model::Gan& gan);
 
 }  // namespace troupe::pipeline

@@ -12,8 +12,8 @@
 namespace troupe::pipeline {
 namespace {
 
-Diverged diverged(std::string message) {
-  return {runtime::Error{runtime::ErrorKind::kDiverged, std::move(message)}};
+runtime::Error diverged(std::string message) {
+  return {runtime::ErrorKind::kDiverged, std::move(message)};
 }
 
 std::string place(std::uint64_t step, std::uint32_t slots) {
@@ -123,8 +123,8 @@ void combine(const StepHeader& from, StepHeader& into) {
   into.checkpoint_requested |= from.checkpoint_requested;
 }
 
-Verdict judge(const StepHeader& header, const model::ContributionLayout& tensors,
-              std::uint32_t slots, const SpotChecks& checks) {
+runtime::Result<bool> judge(const StepHeader& header, const model::ContributionLayout& tensors,
+                            std::uint32_t slots, const SpotChecks& checks) {
   // The order of the checks is the order of causes: different states explain a NaN, a NaN explains
   // a gradient that is too large, and a flag means that hashes of the sums say nothing yet.
   if (header.state_minimum != header.state_maximum) {
@@ -153,14 +153,14 @@ Verdict judge(const StepHeader& header, const model::ContributionLayout& tensors
                     "differently: test both, and resume without it",
                     place(header.step, slots), disagreement(header, slots, checks)));
   }
-  if (!header.flagged) return Commit{};
+  if (!header.flagged) return true;
   if (header.attempt > 0) {
     return diverged(
         fmt::format("{}: a gradient was measured, and has grown when it was sent again; "
                     "a host has bad memory: test them",
                     place(header.step, slots)));
   }
-  return Retry{};
+  return false;
 }
 
 std::optional<runtime::Error> overflow(const StepRecord& record, const SumLayout& sums,
@@ -176,25 +176,18 @@ std::optional<runtime::Error> overflow(const StepRecord& record, const SumLayout
   const auto tensor =
       std::find_if(tensors.tensors.begin(), tensors.tensors.end(),
                    [&](const auto& each) { return element < each.offset + each.size; });
-  return runtime::Error{
-      runtime::ErrorKind::kDiverged,
+  return diverged(
       fmt::format("step {}: the sum of {} is too large for the optimiser or the format it is sent "
                   "in; start again with a lower learning rate or another seed",
-                  record.header.step, tensor->name)};
-}
-
-std::vector<std::int16_t> scales_for_attempt(const std::vector<std::int16_t>& state_scales,
-                                             const StepHeader& attempt_0,
-                                             std::uint32_t micro_batches) {
-  return scales_after(state_scales, attempt_0, micro_batches);
+                  record.header.step, tensor->name));
 }
 
 std::vector<std::int16_t> scales_after(const std::vector<std::int16_t>& state_scales,
-                                       const StepHeader& committed, std::uint32_t micro_batches) {
-  CHECK(committed.exponents.size() == state_scales.size());
+                                       const StepHeader& header, std::uint32_t micro_batches) {
+  CHECK(header.exponents.size() == state_scales.size());
   std::vector<std::int16_t> scales = state_scales;
   for (std::size_t i = 0; i < scales.size(); ++i) {
-    const std::int16_t exponent = committed.exponents[i];
+    const std::int16_t exponent = header.exponents[i];
     if (exponent != model::kNoExponent) scales[i] = model::scale_for(exponent, micro_batches);
   }
   return scales;

@@ -10,7 +10,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "model/gan.h"
@@ -75,28 +74,21 @@ void add_part(const model::ContributionLayout& layout, const Bucket& part,
 // into = into with from. CHECKs that both are of the same step and attempt.
 void combine(const StepHeader& from, StepHeader& into);
 
-// The decision of all members on a header that holds all M micro-batches.
-struct Commit {};
-struct Retry {};  // measure again with the header's exponents: attempt 1
-struct Diverged {
-  runtime::Error error;  // kDiverged; names step, micro-batch and tensor, or the states that differ
-};
-using Verdict = std::variant<Commit, Retry, Diverged>;
+// The decision of all members on a header that holds all M micro-batches. True: the step is to be
+// applied. False: it is measured again with the header's exponents, in attempt 1. An Error
+// (kDiverged) ends the run, and names step, micro-batch and tensor, or the states that differ.
 // `tensors` names the contribution's tensors. A flag in attempt 1 means that memory has changed
 // between the two attempts. States that differ come before a NaN, which they may explain, and a
 // NaN, or a gradient too large for an optimiser (model/optimiser.h), before a retry. `checks` names
 // the members whose spot check does not agree.
-Verdict judge(const StepHeader& header, const model::ContributionLayout& tensors,
-              std::uint32_t slots, const SpotChecks& checks = {});
+runtime::Result<bool> judge(const StepHeader& header, const model::ContributionLayout& tensors,
+                            std::uint32_t slots, const SpotChecks& checks = {});
 
-// Scales for attempt 1: those measured by attempt 0 (a tensor it saw only zeros of keeps the
-// state's). Attempt 0 uses the state's.
-std::vector<std::int16_t> scales_for_attempt(const std::vector<std::int16_t>& state_scales,
-                                             const StepHeader& attempt_0,
-                                             std::uint32_t micro_batches);
-// The state's scales after a commit: 50 - ceil(log2 M) - e per tensor, unchanged for all-zero ones.
+// The scales that a step's header has measured: 50 - ceil(log2 M) - e per tensor, unchanged for
+// all-zero ones. With the header of attempt 0 they are the scales of attempt 1, with that of a
+// commit the state's for the next step.
 std::vector<std::int16_t> scales_after(const std::vector<std::int16_t>& state_scales,
-                                       const StepHeader& committed, std::uint32_t micro_batches);
+                                       const StepHeader& header, std::uint32_t micro_batches);
 
 struct StepRecord {
   StepHeader header;

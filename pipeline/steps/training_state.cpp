@@ -85,6 +85,13 @@ runtime::Result<void> check_schedule(const TrainingState& state, const StateLayo
   return {};
 }
 
+// An optimiser keeps any number of arrays, each of the weights' size.
+bool has_whole_arrays(const NetworkState& network) {
+  const std::size_t weights = network.weights.size();
+  return weights == 0 ? network.optimiser_arrays.empty()
+                      : network.optimiser_arrays.size() % weights == 0;
+}
+
 }  // namespace
 
 TrainingState initial_state(const StateLayout& layout, const TrainingOptions& options,
@@ -103,11 +110,6 @@ TrainingState initial_state(const StateLayout& layout, const TrainingOptions& op
   state.numerics_class = std::move(numerics_class);
   state.data_fingerprint = data_fingerprint;
   return state;
-}
-
-TrainingState initial_state(const model::Gan& gan, const TrainingOptions& options,
-                            std::string numerics_class, runtime::Hash128 data_fingerprint) {
-  return initial_state(state_layout(gan), options, std::move(numerics_class), data_fingerprint);
 }
 
 runtime::Result<void> check_state(const TrainingState& state, const StateLayout& layout,
@@ -130,6 +132,13 @@ runtime::Hash128 hash_of_state(const TrainingState& state) {
   HashVisitor visitor;
   visit_state(state, visitor);
   return visitor.hasher.digest();
+}
+
+const char* fault_of(const TrainingState& state) {
+  if (!has_whole_arrays(state.generator) || !has_whole_arrays(state.discriminator)) {
+    return "optimiser arrays that are not of the weights' size";
+  }
+  return state.slot < state.scales.size() ? nullptr : "a slot beyond the schedule";
 }
 
 }  // namespace troupe::pipeline

@@ -15,13 +15,12 @@
 #include "model/learning_rate.h"
 #include "model/optimiser.h"
 #include "pipeline/steps/reduction_format.h"
+#include "pipeline/steps/state_layout.h"
 #include "pipeline/steps/step_record.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
 
 namespace troupe::pipeline {
-
-struct StateLayout;  // pipeline/steps/state_layout.h
 
 // One network's share.
 struct NetworkState {
@@ -76,9 +75,6 @@ struct TrainingState {
 };
 
 // The state before step 0: weights by seed (model::initialise_parameters), everything else empty.
-TrainingState initial_state(const model::Gan& gan, const TrainingOptions& options,
-                            std::string numerics_class, runtime::Hash128 data_fingerprint);
-// The same from the tables of a model alone.
 TrainingState initial_state(const StateLayout& layout, const TrainingOptions& options,
                             std::string numerics_class, runtime::Hash128 data_fingerprint);
 
@@ -97,6 +93,13 @@ std::vector<double> step_losses(const model::GanDescription& gan,
                                 const model::ContributionLayout& layout, const StepRecord& record,
                                 std::uint32_t micro_batches);
 
+// The Euclidean norm of the mean gradient over M micro-batches, of the network that the step's
+// optimiser updates: sqrt(sum_i (sums_i 2^-k / M)^2), in double. Infinite if it exceeds a double; 0
+// without gradients. `record` is complete and of a step with these contributions.
+// Reads every sum once. For people: no decision depends on it.
+double gradient_norm(const model::ContributionLayout& contributions, const StepRecord& record,
+                     std::uint32_t micro_batches);
+
 // Applies a committed record in place: mean of the sums, optimiser, moving statistics, scales,
 // counters, ledger; after an iteration's last slot the learning-rate policies, and after an epoch's
 // last iteration epoch and plateau metric (the mean weighted loss of each network's steps).
@@ -105,8 +108,6 @@ std::vector<double> step_losses(const model::GanDescription& gan,
 // iterations in a row were all empty) is reported after the state has been advanced, so that the
 // checkpoint it leaves is complete.
 // CHECKs that the record is of the state's next step and holds all M micro-batches.
-runtime::Result<void> apply(const model::Gan& gan, const TrainingOptions& options,
-                            const StepRecord& record, TrainingState& state);
 runtime::Result<void> apply(const StateLayout& layout, const TrainingOptions& options,
                             const StepRecord& record, TrainingState& state);
 

@@ -6,11 +6,13 @@
 // Plain values that do not depend on time.
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "pipeline/steps/spot_check.h"
+#include "runtime/base/fields.h"
 
 namespace troupe::pipeline {
 
@@ -68,5 +70,37 @@ struct View {
   // `replicas_per_member` as of any View.
   SpotChecks checks(SpotChecks of_run, std::uint64_t iteration) const;
 };
+
+// The fields, as runtime/base/fields.h has them.
+//
+// No View has more members, or more micro-batches.
+inline constexpr std::size_t kMostViewMembers = 1024;
+inline constexpr std::size_t kMostMicroBatches = std::size_t{1} << 16;
+// Assignments that lie behind a View's first iteration.
+inline constexpr std::size_t kMostAssignments = 16;
+
+void fields(auto& archive, runtime::Like<ViewId> auto& id) {
+  archive.number("term", id.term);
+  archive.number("number", id.number);
+}
+
+void fields(auto& archive, runtime::Like<View::Assignment> auto& assignment) {
+  archive.number("from", assignment.from);
+  archive.list("owners", assignment.owners, kMostMicroBatches);
+}
+
+void fields(auto& archive, runtime::Like<View> auto& view) {
+  archive.object("id", view.id);
+  archive.number("first_step", view.first_step);
+  archive.list("ring", view.ring, kMostViewMembers);
+  archive.list("reached", view.reached, kMostViewMembers);
+  archive.list("owners", view.owners, kMostMicroBatches);
+  archive.list("later", view.later, kMostAssignments);
+  archive.list("newcomers", view.newcomers, kMostViewMembers);
+}
+
+// Sound means: a ring of different members, owners, and a reached step for each member. That is
+// first_step or the step before, and first_step for at least one; newcomers are further behind.
+const char* fault_of(const View& view);
 
 }  // namespace troupe::pipeline

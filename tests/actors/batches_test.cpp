@@ -1,5 +1,3 @@
-#include "actors/batches.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/iteration_feed.h"
 #include "actors/messages.h"
 #include "tests/actors/theatre.h"
 

@@ -248,7 +248,7 @@ class Company {
         flushing_from = context.now();
         context.after(std::chrono::seconds(3));
       } else if (const auto* change = message.as<NodeChange>()) {
-        if (change->state == "dead") changes.push_back(change->node + " dead: " + change->cause);
+        if (change->state == "dead") changes.push_back(change->name + " dead: " + change->cause);
       } else if (const auto* event = message.as<EventMetrics>()) {
         changes.push_back(telemetry::line_of(event->record));
       }

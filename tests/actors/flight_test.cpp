@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <optional>
 
@@ -20,6 +21,12 @@ using training_test::zoo_topology;
 
 constexpr runtime::TimePoint kNow = std::chrono::seconds(3);
 
+using Messages = std::deque<Message>;
+
+Flight::Post into(Messages& out) {
+  return [&out](Message message) { out.push_back(std::move(message)); };
+}
+
 // One step of the toy, by one thread, in buckets of 256 bytes, for two members.
 class Rehearsal {
  public:
@@ -36,27 +43,27 @@ class Rehearsal {
     for (std::uint32_t i = 0; i < alone_.options().micro_batches; ++i) {
       micro_batches.push_back(alone_.micro_batch(i, i));
     }
-    std::optional<IterationShare::Check> check;
-    if (witness) check = {0, micro_batches.back().index};
+    std::optional<pipeline::SpotCheck> check;
+    if (witness) check = pipeline::SpotCheck{0, micro_batches.back().index};
     return {
         StepShare(alone_.gan(), alone_.options(),
                   std::make_shared<IterationShare>(0, std::move(micro_batches), check, witness), 0),
         256, view()};
   }
   // One turn, as compute() but for that.
-  bool compute_once(Flight& flight, Flight::Messages& out) {
+  bool compute_once(Flight& flight, Messages& out) {
     return computer_.compute(state_, flight.share(), [&](std::int64_t element) {
       flight.begin(0, state_.scales[0], kNow);
-      flight.add_buckets(element, out);
+      flight.add_buckets(element, into(out));
     });
   }
   // Computes all of it; what is final goes out at once.
-  Flight::Messages compute(Flight& flight) {
-    Flight::Messages out;
+  Messages compute(Flight& flight) {
+    Messages out;
     while (compute_once(flight, out)) {
     }
     EXPECT_FALSE(out.empty());
-    flight.add_buckets(0, out);
+    flight.add_buckets(0, into(out));
     return out;
   }
   const std::vector<std::int16_t>& scales() const { return state_.scales[0]; }
@@ -86,13 +93,13 @@ class FlightOf : public testing::TestWithParam<const char*> {};
 TEST_P(FlightOf, BucketsThatLeaveEarlyHoldWhatOnesThatLeaveAtTheEndDo) {
   Rehearsal rehearsal(GetParam());
   Flight early = rehearsal.flight(), late = rehearsal.flight();
-  const Flight::Messages some = rehearsal.compute(early);
+  const Messages some = rehearsal.compute(early);
   ASSERT_GT(some.size(), 1U);
   EXPECT_TRUE(early.contributed());
   rehearsal.compute(late);
-  Flight::Messages all;
+  Messages all;
   late.begin(1, rehearsal.scales(), kNow);
-  late.add_buckets(0, all);
+  late.add_buckets(0, into(all));
   ASSERT_EQ(some.size(), all.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     const BucketMessage &one = body_of(some[i]), &other = body_of(all[i]);
@@ -103,8 +110,8 @@ TEST_P(FlightOf, BucketsThatLeaveEarlyHoldWhatOnesThatLeaveAtTheEndDo) {
     EXPECT_TRUE(give_back(early, some[i])) << i;
     EXPECT_FALSE(give_back(early, all[i])) << "of an attempt that was not begun";
   }
-  early.add_header({1, 2}, all);
-  late.add_header({1, 2}, all);
+  early.add_header({1, 2}, into(all));
+  late.add_header({1, 2}, into(all));
   pipeline::StepHeader one = early.record().header;
   EXPECT_EQ(one.attempt, 0U);
   one.attempt = 1;
@@ -117,18 +124,18 @@ INSTANTIATE_TEST_SUITE_P(Formats, FlightOf, testing::Values("exact", "fp32", "in
 TEST(Flight, OfAWitnessIsContributedWhenWhatIsComparedIsComputed) {
   Rehearsal rehearsal("exact");
   Flight flight = rehearsal.flight(true);
-  Flight::Messages out;
+  Messages out;
   while (flight.share().computed() < flight.share().own()) rehearsal.compute_once(flight, out);
   const std::size_t buckets = out.size();
   ASSERT_GT(buckets, 0U);
-  flight.add_buckets(0, out);
+  flight.add_buckets(0, into(out));
   EXPECT_EQ(out.size(), buckets) << "all are out";
   EXPECT_FALSE(flight.contributed()) << "and its part of the comparison is missing";
   EXPECT_TRUE(rehearsal.compute_once(flight, out));
-  flight.add_buckets(0, out);
+  flight.add_buckets(0, into(out));
   EXPECT_TRUE(flight.contributed());
   EXPECT_EQ(out.size(), buckets);
-  flight.add_header({1, 2}, out);
+  flight.add_header({1, 2}, into(out));
   EXPECT_LE(flight.record().header.check_minimum, flight.record().header.check_maximum);
 }
 
@@ -137,16 +144,16 @@ TEST(Flight, TakesBucketsBackBeforeAllAreOut) {
   Flight flight = rehearsal.flight();
   rehearsal.compute(flight);
   flight.begin(1, rehearsal.scales(), kNow);
-  Flight::Messages out;
-  flight.add_buckets(flight.share().sums().elements - 1, out);
+  Messages out;
+  flight.add_buckets(flight.share().sums().elements - 1, into(out));
   ASSERT_TRUE(out.empty()) << "no bucket is so small";
-  flight.add_buckets(1, out);
+  flight.add_buckets(1, into(out));
   EXPECT_FALSE(flight.contributed());
   ASSERT_FALSE(out.empty());
   EXPECT_TRUE(give_back(flight, out.front()));
   EXPECT_EQ(flight.attempt(), 1U);
   const std::size_t before = out.size();
-  flight.add_buckets(0, out);
+  flight.add_buckets(0, into(out));
   EXPECT_EQ(out.size(), before + 1);
   EXPECT_TRUE(flight.contributed());
 }
@@ -154,9 +161,9 @@ TEST(Flight, TakesBucketsBackBeforeAllAreOut) {
 TEST_P(FlightOf, AnotherViewGoesOutAgainAsItIsCutForThatOne) {
   Rehearsal rehearsal(GetParam());
   Flight flight = rehearsal.flight(), fresh = rehearsal.flight();
-  const Flight::Messages before = rehearsal.compute(flight);
-  Flight::Messages headers;
-  flight.add_header({1, 2}, headers);
+  const Messages before = rehearsal.compute(flight);
+  Messages headers;
+  flight.add_header({1, 2}, into(headers));
   EXPECT_EQ(headers.front().as<HeaderMessage>()->view, Rehearsal::view().id);
   for (const Message& message : before) EXPECT_EQ(body_of(message).view, Rehearsal::view().id);
   const pipeline::View later = Rehearsal::view(1, 2);
@@ -166,13 +173,13 @@ TEST_P(FlightOf, AnotherViewGoesOutAgainAsItIsCutForThatOne) {
   EXPECT_FALSE(give_back(flight, before.front())) << "nothing was asked for in this View";
   fresh.restart(later);
   rehearsal.compute(fresh);
-  Flight::Messages again, expected;
+  Messages again, expected;
   flight.begin(0, rehearsal.scales(), kNow);
-  flight.add_buckets(0, again);
+  flight.add_buckets(0, into(again));
   EXPECT_TRUE(flight.contributed()) << "nothing is computed anew";
-  flight.add_header({1, 2}, again);
+  flight.add_header({1, 2}, into(again));
   fresh.begin(1, rehearsal.scales(), kNow);
-  fresh.add_buckets(0, expected);
+  fresh.add_buckets(0, into(expected));
   ASSERT_EQ(again.size(), expected.size() + 1);
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const BucketMessage &one = body_of(again[i]), &other = body_of(expected[i]);
@@ -189,7 +196,7 @@ TEST_P(FlightOf, AnotherViewGoesOutAgainAsItIsCutForThatOne) {
 TEST(Flight, RefusesWhatIsNoneOfItsBuckets) {
   Rehearsal rehearsal("exact");
   Flight flight = rehearsal.flight();
-  const Flight::Messages out = rehearsal.compute(flight);
+  const Messages out = rehearsal.compute(flight);
   const Buffer& sums = out.front().payloads().front();
   BucketMessage body = body_of(out.front());
   ++body.step;
@@ -208,9 +215,9 @@ TEST(Flight, SendsNothingThatIsNotComputed) {
   Rehearsal rehearsal("exact");
   Flight flight = rehearsal.flight();
   flight.begin(0, rehearsal.scales(), kNow);
-  Flight::Messages out;
-  EXPECT_DEATH(flight.add_buckets(0, out), "the step is not computed");
-  EXPECT_DEATH(flight.add_header({}, out), "the header goes last");
+  Messages out;
+  EXPECT_DEATH(flight.add_buckets(0, into(out)), "the step is not computed");
+  EXPECT_DEATH(flight.add_header({}, into(out)), "the header goes last");
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ using Wants = Probe::Wants;
 
 NodeChange change(const std::string& node, const std::string& state) {
   NodeChange change;
-  change.node = node;
+  change.name = node;
   change.state = state;
   return change;
 }

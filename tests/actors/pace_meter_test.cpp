@@ -1,6 +1,6 @@
-#include "actors/pace_meter.h"
-
 #include <gtest/gtest.h>
+
+#include "actors/step_teller.h"
 
 namespace troupe::actors {
 namespace {

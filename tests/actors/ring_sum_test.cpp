@@ -21,7 +21,7 @@ using runtime::Message;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-using Event = std::function<RingOutcome(RingSum&)>;
+using Event = std::function<runtime::Result<RingOutcome>(RingSum&)>;
 
 Event own_bucket(std::uint32_t number, std::int64_t end = 4, const char* who = "replica.0") {
   return [=](RingSum& sum) {
@@ -162,14 +162,14 @@ TEST(RingSum, WhatFitsNoStepNoBucketOrNoTurnIsRefused) {
   for (const Case& each : cases) {
     SCOPED_TRACE(each.situation);
     RingSum sum = one_of_three(each.position, each.replicas);
-    RingOutcome outcome;
+    runtime::Result<RingOutcome> outcome = RingOutcome();
     for (const Event& event : each.events) {
-      ASSERT_FALSE(outcome.refused) << outcome.refused->message;
+      ASSERT_TRUE(outcome.ok()) << outcome.error().message;
       outcome = event(sum);
     }
-    ASSERT_TRUE(outcome.refused);
-    EXPECT_EQ(outcome.refused->kind, runtime::ErrorKind::kLostPeers);
-    EXPECT_THAT(outcome.refused->message, HasSubstr(std::string("contributed ") + each.refusal));
+    ASSERT_FALSE(outcome.ok());
+    EXPECT_EQ(outcome.error().kind, runtime::ErrorKind::kLostPeers);
+    EXPECT_THAT(outcome.error().message, HasSubstr(std::string("contributed ") + each.refusal));
   }
 }
 
@@ -195,20 +195,20 @@ TEST(RingSum, BucketInAnotherFormatIsRefusedAndItsSenderNamed) {
               {Buffer::zeroed(bytes)});
           return sum.take_ring(*message.as<RingBucket>(), message, {});
         };
-        RingOutcome outcome = own_first ? contribute() : hear();
-        if (!outcome.refused) outcome = own_first ? hear() : contribute();
-        ASSERT_TRUE(outcome.refused);
-        EXPECT_EQ(outcome.refused->kind, runtime::ErrorKind::kLostPeers);
-        EXPECT_THAT(outcome.refused->message, HasSubstr("contributed bucket 0 "));
+        runtime::Result<RingOutcome> outcome = own_first ? contribute() : hear();
+        if (outcome.ok()) outcome = own_first ? hear() : contribute();
+        ASSERT_FALSE(outcome.ok());
+        EXPECT_EQ(outcome.error().kind, runtime::ErrorKind::kLostPeers);
+        EXPECT_THAT(outcome.error().message, HasSubstr("contributed bucket 0 "));
       }
     }
   }
 }
 
 // Which buckets have set out from here.
-std::vector<std::uint32_t> set_out(const RingOutcome& outcome) {
+std::vector<std::uint32_t> set_out(const runtime::Result<RingOutcome>& outcome) {
   std::vector<std::uint32_t> numbers;
-  for (const auto& sending : outcome.sendings) {
+  for (const auto& sending : outcome->sendings) {
     const auto* bucket = std::get_if<RingBucket>(&sending.body);
     if (bucket != nullptr && !bucket->summed) numbers.push_back(bucket->bucket.bucket);
   }

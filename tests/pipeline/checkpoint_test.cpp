@@ -113,16 +113,16 @@ TEST_F(CheckpointFile, InspectionNeedsNoModelAndRecomputesTheHash) {
   EXPECT_EQ(summary->version, kCheckpointVersion);
   EXPECT_EQ(summary->recomputed_hash, hash_of_state(written.state));
   EXPECT_EQ(summary->state_hash, summary->recomputed_hash);
-  EXPECT_EQ(summary->epoch, written.state.epoch);
-  EXPECT_EQ(summary->iteration, written.state.iteration);
-  EXPECT_EQ(summary->slot, 2u);
-  EXPECT_EQ(summary->micro_batch, 2u);
-  EXPECT_EQ(summary->micro_batches, 4u);
-  EXPECT_EQ(summary->seed, 1u);
+  EXPECT_EQ(summary->state.epoch, written.state.epoch);
+  EXPECT_EQ(summary->state.iteration, written.state.iteration);
+  EXPECT_EQ(summary->state.slot, 2u);
+  EXPECT_EQ(summary->state.micro_batch, 2u);
+  EXPECT_EQ(summary->state.micro_batches, 4u);
+  EXPECT_EQ(summary->state.seed, 1u);
   EXPECT_EQ(summary->model, "toy");
   EXPECT_EQ(summary->topology, written.topology);
-  EXPECT_EQ(summary->numerics_class, written.state.numerics_class);
-  EXPECT_EQ(summary->data_fingerprint, written.state.data_fingerprint);
+  EXPECT_EQ(summary->state.numerics_class, written.state.numerics_class);
+  EXPECT_EQ(summary->state.data_fingerprint, written.state.data_fingerprint);
   // 6 weights each, twice more for two arrays each, and 2 moving statistics each.
   ASSERT_EQ(summary->tensors.size(), 2u * (6 + 2 * 6 + 2));
   EXPECT_EQ(summary->tensors[0].path, "/generator/dense/kernel");

@@ -1,5 +1,3 @@
-#include "pipeline/steps/gradient_norm.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <limits>
 
 #include "model/exact_sum.h"
+#include "pipeline/steps/training_state.h"
 
 namespace troupe::pipeline {
 namespace {

@@ -1,4 +1,4 @@
-#include "pipeline/data/hdf5_walk.h"
+#include "pipeline/data/hdf5_file.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -61,7 +61,7 @@ TEST(IterationShare, WhatItTakesOverStandsBehindItsOwn) {
 TEST(IterationShare, TakingOverAWitnessComputesNothingToCompareAnyMore) {
   std::weak_ptr<std::byte> compared;
   IterationShare iteration(7, {micro_batch(3), micro_batch(5), micro_batch(9, &compared)},
-                           IterationShare::Check{1, 9}, true);
+                           SpotCheck{1, 9}, true);
   ASSERT_EQ(iteration.size(), 2u);
   ASSERT_EQ(iteration.computed_in(1), 3u);
   ASSERT_EQ(iteration.checked_in(1), 2u);
@@ -77,7 +77,7 @@ TEST(IterationShare, TakingOverAWitnessComputesNothingToCompareAnyMore) {
 
 // The one that is compared was the lost member's.
 TEST(IterationShare, WitnessThatTakesOverWhatItComparedHasItOnceAndAsItsOwn) {
-  IterationShare iteration(7, {micro_batch(3), micro_batch(9)}, IterationShare::Check{1, 9}, true);
+  IterationShare iteration(7, {micro_batch(3), micro_batch(9)}, SpotCheck{1, 9}, true);
   iteration.take_over({micro_batch(9)});
   EXPECT_EQ(iteration.size(), 2u);
   EXPECT_EQ(iteration.held(), 2u);
@@ -91,7 +91,7 @@ TEST(IterationShare, EventsThatAreReleasedStaySoAndThoseTakenOverAreKept) {
     std::weak_ptr<std::byte> taken;
     std::vector<MicroBatch> micro_batches{micro_batch(3), micro_batch(5)};
     if (witness) micro_batches.push_back(micro_batch(9));
-    IterationShare iteration(7, micro_batches, IterationShare::Check{1, 9}, witness);
+    IterationShare iteration(7, micro_batches, SpotCheck{1, 9}, witness);
     iteration.release_events(iteration.held());
     EXPECT_EQ(iteration.with_events(), 0u);
     iteration.take_over({micro_batch(1, &taken)});

@@ -1,4 +1,4 @@
-#include "pipeline/steps/roster_rules.h"
+#include "pipeline/steps/roster.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

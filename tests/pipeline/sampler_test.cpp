@@ -31,10 +31,10 @@ bool is_permutation_of_all(std::vector<std::uint64_t> events) {
   return true;
 }
 
-std::vector<std::uint64_t> micro_batch(Sampler& sampler, SamplePosition position,
+std::vector<std::uint64_t> micro_batch(Sampler& sampler, std::uint64_t iteration,
                                        std::uint32_t index) {
   std::vector<std::uint64_t> ids(sampler.options().micro_batch);
-  sampler.event_ids(position, index, ids);
+  sampler.event_ids(iteration, index, ids);
   return ids;
 }
 
@@ -134,42 +134,23 @@ TEST(Sampler, MicroBatchesTileTheEpochAndTheRemainderIsReported) {
   std::set<std::uint64_t> seen;
   for (std::uint64_t iteration = 0; iteration < 5; ++iteration) {
     for (std::uint32_t index = 0; index < 4; ++index) {
-      std::vector<std::uint64_t> ids(5);
-      sampler.event_ids(iteration, index, ids);
+      const auto ids = micro_batch(sampler, iteration, index);
       seen.insert(ids.begin(), ids.end());
     }
   }
   EXPECT_EQ(seen.size(), 100u);
-  EXPECT_EQ(sampler.position(5), (SamplePosition{1, 0}));
-  EXPECT_EQ(sampler.position(7), (SamplePosition{1, 40}));
-}
-
-TEST(Sampler, ChangingMicroBatchesMidEpochConsumesEveryEventOnce) {
-  Sampler four = sampler_of({.events = 120, .seed = 9, .micro_batch = 5, .micro_batches = 4});
-  Sampler six = sampler_of({.events = 120, .seed = 9, .micro_batch = 5, .micro_batches = 6});
-  std::set<std::uint64_t> seen;
-  SamplePosition position;
-  const auto take = [&](Sampler& sampler) {
-    for (std::uint32_t index = 0; index < sampler.options().micro_batches; ++index) {
-      const auto ids = micro_batch(sampler, position, index);
-      seen.insert(ids.begin(), ids.end());
-    }
-    position = sampler.next(position);
-  };
-  for (int i = 0; i < 3; ++i) take(four);
-  EXPECT_EQ(position, (SamplePosition{0, 60}));
-  for (int i = 0; i < 2; ++i) take(six);
-  EXPECT_EQ(seen.size(), 120u);
-  EXPECT_EQ(position, (SamplePosition{1, 0}));
+  const EpochOrder second(sampler.options(), 1);
+  EXPECT_EQ(micro_batch(sampler, 5, 0).front(), second.event(0));
+  EXPECT_EQ(micro_batch(sampler, 7, 0).front(), second.event(40));
 }
 
 TEST(Sampler, AnswerDoesNotDependOnWhatWasAskedBefore) {
   const SamplerOptions options{.events = 500, .seed = 4, .micro_batch = 8, .micro_batches = 2};
   Sampler wandering = sampler_of(options);
   Sampler fresh = sampler_of(options);
-  micro_batch(wandering, {7, 16}, 1);
-  micro_batch(wandering, {2, 0}, 0);
-  EXPECT_EQ(micro_batch(wandering, {3, 32}, 1), micro_batch(fresh, {3, 32}, 1));
+  micro_batch(wandering, 7 * 31 + 1, 1);
+  micro_batch(wandering, 2 * 31, 0);
+  EXPECT_EQ(micro_batch(wandering, 3 * 31 + 2, 1), micro_batch(fresh, 3 * 31 + 2, 1));
 }
 
 TEST(Sampler, TooFewEventsForOneIterationIsAnError) {

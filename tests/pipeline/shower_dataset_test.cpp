@@ -11,8 +11,7 @@
 
 #include "pipeline/data/dataset.h"
 #include "pipeline/data/hdf5_file.h"
-#include "pipeline/data/shower_angle.h"
-#include "pipeline/data/synthetic.h"
+#include "pipeline/data/shower_file.h"
 #include "tests/pipeline/data_fixture.h"
 #include "tests/support/fails_with.h"
 #include "tests/support/process_limits.h"

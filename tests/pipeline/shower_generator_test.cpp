@@ -9,7 +9,7 @@
 #include <numbers>
 #include <vector>
 
-#include "pipeline/data/shower_angle.h"
+#include "pipeline/data/shower_file.h"
 #include "runtime/base/hash.h"
 
 namespace troupe::pipeline {

@@ -97,7 +97,7 @@ StateExample state_example() {
   };
   const auto backend = make_reference_backend(DataType::kFloat32);
   StateExample example;
-  example.layout = state_layout(*Gan::compile(description, *backend, 2).value());
+  example.layout = StateLayout(*Gan::compile(description, *backend, 2).value());
   example.options.micro_batch = 2;
   example.options.generator_optimiser.kind = model::OptimiserKind::kAdam;
   example.options.discriminator_optimiser.momentum = 0.5;
@@ -144,11 +144,11 @@ StepRecord reduce(const StateExample& example, const TrainingState& state,
   const auto& own_scales = state.scales.at(state.slot);
   StepRecord record = attempt(example, state, contributions, sharing, own_scales, 0);
   const auto slots = static_cast<std::uint32_t>(options.schedule.size());
-  if (std::holds_alternative<Retry>(judge(record.header, layout, slots))) {
-    const auto scales = scales_for_attempt(own_scales, record.header, options.micro_batches);
+  if (!judge(record.header, layout, slots).value()) {
+    const auto scales = scales_after(own_scales, record.header, options.micro_batches);
     record = attempt(example, state, contributions, sharing, scales, 1);
   }
-  CHECK(std::holds_alternative<Commit>(judge(record.header, layout, slots)));
+  CHECK(judge(record.header, layout, slots).value());
   return record;
 }
 

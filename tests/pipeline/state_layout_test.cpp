@@ -46,7 +46,7 @@ class StateLayoutOfGan : public ::testing::Test {
 };
 
 TEST_F(StateLayoutOfGan, HasTheModelsTensorsMomentaAndWeights) {
-  const StateLayout layout = state_layout(*gan_);
+  const StateLayout layout = StateLayout(*gan_);
   EXPECT_EQ(layout.networks[kGenerator].momentum, (std::vector<double>{0.9, 0.9, 0.5, 0.5}));
   EXPECT_EQ(layout.networks[kDiscriminator].momentum, (std::vector<double>{0.75, 0.75}));
   EXPECT_EQ(layout.networks[kGenerator].parameters.weights.size(), 10u);
@@ -58,25 +58,6 @@ TEST_F(StateLayoutOfGan, HasTheModelsTensorsMomentaAndWeights) {
   }
   EXPECT_GE(layout.of(SlotKind::kDFake).find("empty_images"), 0);
   EXPECT_LT(layout.of(SlotKind::kG).find("empty_images"), 0);
-}
-
-TEST_F(StateLayoutOfGan, FunctionsOfAGanAreThoseOfItsLayout) {
-  StateExample example{state_layout(*gan_), state_example().options};
-  TrainingState by_gan = initial_state(*gan_, example.options, "class", {1, 2});
-  TrainingState by_layout = initial_state(example.layout, example.options, "class", {1, 2});
-  for (std::uint32_t n = 0; n < 4; ++n) {
-    const SlotKind slot = example.options.schedule[n];
-    const StepRecord record = reduce(example, by_gan, random_contributions(example, slot, n + 1));
-    ASSERT_TRUE(apply(*gan_, example.options, record, by_gan).ok());
-    ASSERT_TRUE(apply(example.layout, example.options, record, by_layout).ok());
-  }
-  EXPECT_EQ(hash_of_state(by_gan), hash_of_state(by_layout));
-  const Checkpoint checkpoint{by_gan, "", {}, {}, ""};
-  const auto file = encode_checkpoint(checkpoint, *gan_, example.options);
-  ASSERT_TRUE(file.ok());
-  const auto read = decode_checkpoint(*file, "a.h5", *gan_, example.options);
-  ASSERT_TRUE(read.ok()) << read.error().message;
-  EXPECT_EQ(read->state_hash, hash_of_state(by_gan));
 }
 
 }  // namespace

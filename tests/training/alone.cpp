@@ -107,7 +107,7 @@ pipeline::StepRecord Alone::reduce_step(const TrainingState& state,
   std::vector<std::int16_t> scales = state.scales[state.slot];
   Contribution sum = contribution_of(step, 0, scales);
   if (sum.header.flagged) {
-    scales = pipeline::scales_for_attempt(scales, sum.header, options_.micro_batches);
+    scales = pipeline::scales_after(scales, sum.header, options_.micro_batches);
     sum = contribution_of(step, 1, scales);
   }
   computer_.retire(std::move(step));

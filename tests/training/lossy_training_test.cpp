@@ -101,7 +101,7 @@ class Members {
     };
     std::vector<Contribution> parts = contribute(0);
     if (combined(parts).flagged) {
-      scales = pipeline::scales_for_attempt(scales, combined(parts), options_.micro_batches);
+      scales = pipeline::scales_after(scales, combined(parts), options_.micro_batches);
       parts = contribute(1);
     }
     const std::int64_t floats = parts[0].layout.floats;

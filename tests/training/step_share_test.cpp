@@ -54,7 +54,7 @@ class Rehearsal {
   }
   // All there is to know of the step's contribution at scales that fit it.
   runtime::Buffer integers(const TrainingState& state, const StepShare& step) const {
-    const auto scales = pipeline::scales_for_attempt(
+    const auto scales = pipeline::scales_after(
         state.scales[step.slot()], contribution_of(step, 0, state.scales[step.slot()]).header,
         alone_.options().micro_batches);
     const auto fitting = contribution_of(step, 1, scales);
@@ -249,7 +249,7 @@ TEST_P(TakingOver, WhatWasOnlyComparedIsNotContributed) {
     const std::vector<pipeline::MicroBatch> theirs(mine.end() - 2, mine.end());
     mine.erase(mine.end() - 2);
     const auto iteration = std::make_shared<IterationShare>(
-        0, mine, IterationShare::Check{slot(), theirs.back().index}, true);
+        0, mine, pipeline::SpotCheck{slot(), theirs.back().index}, true);
     StepShare step = rehearsal.step(iteration, slot());
     if (completed) rehearsal.compute(state, step);
     EXPECT_EQ(step.computed(), completed ? 3u : 0u);

@@ -23,7 +23,7 @@ constexpr auto kLookPause = std::chrono::milliseconds(50);
 
 pipeline::RosterOptions roster_options(const CoordinatorOptions& options) {
   pipeline::RosterOptions roster = options;
-  for (const auto& slot : options.slots) roster.names.push_back(slot.node);
+  for (const auto& slot : options.member_slots) roster.names.push_back(slot.node);
   return roster;
 }
 
@@ -112,8 +112,8 @@ void Coordinator::undeliverable(Context& context, Message message, const Error& 
 }
 
 std::optional<std::uint32_t> Coordinator::member_of_reducer(std::string_view reducer) const {
-  for (std::uint32_t i = 0; i < options_.slots.size(); ++i) {
-    if (options_.slots[i].reducer == reducer) return i;
+  for (std::uint32_t i = 0; i < options_.member_slots.size(); ++i) {
+    if (options_.member_slots[i].reducer == reducer) return i;
   }
   return std::nullopt;
 }
@@ -122,7 +122,10 @@ void Coordinator::receive_peer_joined(Context& context, const runtime::PeerJoine
   const auto member = roster_.member_at(peer.node);
   if (!member) return;
   const bool is_lost = roster_.is_lost(*member);
-  const char* state = roster_.phase == Phase::kTraining && !is_lost ? "joining" : "running";
+  const bool returns = roster_.phase == Phase::kReturning;
+  const bool joins = roster_.phase == Phase::kTraining ||
+                     (returns && !options_.predecessor->taken.contains(*member));
+  const char* state = joins && !is_lost ? "joining" : "running";
   context.send_control("monitor", Message::of(NodeChange{{.name = peer.node,
                                                           .host = peer.host,
                                                           .pid = peer.pid,
@@ -136,10 +139,10 @@ void Coordinator::receive_peer_joined(Context& context, const runtime::PeerJoine
     return;
   }
   arrive(roster_, *member);
-  if (roster_.phase == Phase::kReturning) {
+  if (returns) {
     // One that comes for the first time waits until the others go on.
-    if (!options_.predecessor->taken.contains(*member)) return;
-    context.send_control(options_.slots[*member].reducer,
+    if (joins) return;
+    context.send_control(options_.member_slots[*member].reducer,
                          Message::of(Halt{{options_.membership.term, 1}}));
   } else if (roster_.phase == Phase::kGathering) {
     std::vector<std::string> names;
@@ -340,7 +343,7 @@ std::string Coordinator::waiting_for() const {
       }
       if (roster_.membership.change()) {
         return fmt::format("member.{} to halt",
-                           fmt::join(roster_.membership.unheard(), ", member."));
+                           fmt::join(roster_.membership.not_halted(), ", member."));
       }
       return fmt::format("the end of training: {} replicas have not ended",
                          roster_.training.size());

@@ -47,8 +47,8 @@ struct MissingMember {
   runtime::Error error;
 };
 
-// `membership` has the members that the run begins with; all others of `slots` may join. Their
-// nodes are the roster's names.
+// `membership` has the members that the run begins with; all others of `member_slots` may join.
+// Their nodes are the roster's names.
 struct CoordinatorOptions : pipeline::RosterOptions {
   CoordinatorOptions() {
     proven_steps = kProvenSteps;
@@ -62,7 +62,7 @@ struct CoordinatorOptions : pipeline::RosterOptions {
     std::string node;
     std::string reducer = "reducer";
   };
-  std::vector<MemberSlot> slots{{}};
+  std::vector<MemberSlot> member_slots{{}};
   // Asked now and then until training is over which processes have ended since. May be null.
   std::function<std::vector<MissingMember>()> ended;
   bool validate = true;  // there is a Validator

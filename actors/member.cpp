@@ -107,7 +107,7 @@ void Member::fail(Context& context, const Error& error) {
 // The state is saved only where nothing was heard of the head any more. A member that the head has
 // refused is not alone: the others go on with the run.
 void Member::lose_head(Context& context, const runtime::PeerLost& lost) {
-  if (!lost.unheard || options_.replica.empty()) return fail(context, lost.error);
+  if (!lost.fell_silent || options_.replica.empty()) return fail(context, lost.error);
   orphaned_ = lost.error;
   context.send_control(options_.replica, Message::of(TellState{}));
   context.after(kTellWithin);

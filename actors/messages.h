@@ -101,9 +101,9 @@ struct ShareState {
   std::uint32_t member = 0;
 };
 
-// Replica -> Coordinator, control: it was taught a state, and has since applied `steps` steps to it
-// with the same result as the others. It says so when it has the state (0 steps), again after
-// kProvenSteps, and once more when it enters its first View.
+// Replica -> Coordinator, control: it was taught a state, and has since found `steps` headers of
+// taught steps that have the hash of its own state. It says so when it has the state (0 steps),
+// again after kProvenSteps, and once more when it enters its first View.
 struct Learned {
   static constexpr std::string_view kName = "learned";
   std::uint32_t replica = 0;

@@ -35,7 +35,7 @@ class Newcomer {
   // not that of the others.
   runtime::Result<pipeline::StepRecord> complete(const pipeline::StepHeader& header,
                                                  const StepEngine& engine);
-  // How many steps it was taught and could make.
+  // How many headers of taught steps had the hash of its own state.
   std::uint64_t steps() const { return steps_; }
 
  private:

@@ -78,7 +78,7 @@ template <class Body>
 void Reducer::receive_ring(Context& context, const Body& body, Message& message) {
   const pipeline::ViewId id = view_of(body);
   if (id == kLesson) {
-    if (!learns_) return;
+    if (!takes_lessons_) return;
     const bool complete = carry_out(context, sum_.take_given(body, message));
     if (complete && view_ != nullptr && !is_lagging()) enter_view(context);
     return;
@@ -90,7 +90,7 @@ void Reducer::receive_ring(Context& context, const Body& body, Message& message)
   if (id < view_->id || halted_for_ > view_->id) return;
   const std::uint64_t step = step_of(body);
   if (step + 1 == view_->first_step) {
-    if (!is_lagging() || learns_) {
+    if (!is_lagging() || takes_lessons_) {
       return context.fail(sum_.refusal(message.sender_name(), fmt::format("step {}", step)));
     }
     if (carry_out(context, sum_.take_given(body, message))) enter_view(context);
@@ -110,7 +110,7 @@ void Reducer::receive_halt(Context& context, const Halt& halt) {
   if (halt.change < halted_for_ || (view_ != nullptr && halt.change <= view_->id)) return;
   halted_for_ = halt.change;
   // Lessons go on while it is halted. Sums that another member was giving it are given again.
-  sum_.forget(learns_);
+  sum_.forget(takes_lessons_);
   context.send_control("coordinator",
                        Message::of(Halted{halted_for_, sum_.next_step(), kept_bytes(), view_}));
 }
@@ -127,7 +127,7 @@ std::uint64_t Reducer::kept_bytes() const {
 std::string Reducer::fault_of(const pipeline::View& view) const {
   if (!view.has(options_.member)) return "that it is no member of";
   // A member that learns may have been given more since it said how far it was.
-  const bool may_be_further = learns_ || view.is_new(options_.member);
+  const bool may_be_further = takes_lessons_ || view.is_new(options_.member);
   if (view_ != nullptr && !may_be_further &&
       view.reached[view.position_of(options_.member)] != sum_.next_step()) {
     return fmt::format("for which it should be at another step than {}", sum_.next_step());
@@ -153,7 +153,7 @@ void Reducer::receive_view(Context& context, const ViewMessage& told, Message& m
          fmt::format("{} told of View {}, {}", message.sender_name(), text_of(view->id), fault)});
     return;
   }
-  if (view_ == nullptr && !learns_) sum_.begin_at(view->first_step);
+  if (view_ == nullptr && !takes_lessons_) sum_.begin_at(view->first_step);
   view_ = view;
   sum_.enter(*view_);
   const bool gives = view_->gives(options_.member);
@@ -171,7 +171,7 @@ void Reducer::receive_view(Context& context, const ViewMessage& told, Message& m
 }
 
 void Reducer::enter_view(Context& context) {
-  learns_ = false;
+  takes_lessons_ = false;
   std::erase_if(taught_, [&](std::uint32_t member) { return view_->has(member); });
   for (Outbox& replica : replicas_) {
     replica.post(Message::of(ViewMessage{view_}));
@@ -188,29 +188,29 @@ void Reducer::take_early(Context& context) {
 void Reducer::receive_teach(Context& context, const Teach& teach) {
   if (!teach.begins) {
     taught_.erase(teach.member);
-    untaught_.erase(teach.member);
+    to_teach_.erase(teach.member);
   } else if (met_.contains(config::member_name(teach.member))) {
     begin_to_teach(context, teach.member);
   } else {
     // Messages for a node that cannot be reached would wait here, and every step with them.
-    untaught_.insert(teach.member);
+    to_teach_.insert(teach.member);
   }
 }
 
 void Reducer::receive_neighbour_met(Context& context, const NeighbourMet& met) {
   met_.insert(met.node);
-  for (const std::uint32_t member : std::set<std::uint32_t>(untaught_)) {
+  for (const std::uint32_t member : std::set<std::uint32_t>(to_teach_)) {
     if (config::member_name(member) != met.node) continue;
-    untaught_.erase(member);
+    to_teach_.erase(member);
     begin_to_teach(context, member);
   }
 }
 
 void Reducer::receive_lesson(Context& context, const Lesson& lesson, Message& message) {
-  if (view_ != nullptr || learns_) {
+  if (view_ != nullptr || takes_lessons_) {
     return context.fail(sum_.refusal(message.sender_name(), "a lesson"));
   }
-  learns_ = true;
+  takes_lessons_ = true;
   sum_.begin_at(lesson.next_step);
 }
 
@@ -295,7 +295,8 @@ void Reducer::credit_returned(Context& context, std::string_view) {
 }
 
 std::string Reducer::waiting_for() const {
-  if (view_ == nullptr) return learns_ ? "a View that it is in" : "the beginning of training";
+  if (view_ == nullptr)
+    return takes_lessons_ ? "a View that it is in" : "the beginning of training";
   if (halted_for_ > view_->id) return "the View after " + text_of(view_->id);
   if (is_lagging()) {
     return fmt::format("the sums of step {} from another member", sum_.next_step());

@@ -92,9 +92,9 @@ class Reducer final : public runtime::Actor {
   RingSum sum_;
   ViewPointer view_;             // null: training has not begun
   pipeline::ViewId halted_for_;  // a change after the View: nothing is reduced
-  bool learns_ = false;          // it is taught, and in no View yet
+  bool takes_lessons_ = false;   // it is taught, and in no View yet
   std::set<std::uint32_t> taught_;
-  std::set<std::uint32_t> untaught_;  // to be taught as soon as their nodes are met
+  std::set<std::uint32_t> to_teach_;  // to be taught as soon as their nodes are met
   std::set<std::string> met_;         // nodes of other members
   std::optional<StepSums> newest_;    // the step before the next one
   std::deque<Message> early_;         // from the ring, of a View that is not entered yet

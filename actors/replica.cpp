@@ -227,7 +227,7 @@ void Replica::receive_view(Context& context, const ViewMessage& told) {
 
 void Replica::receive_bucket(Context& context, const BucketMessage& body, Message& message) {
   const runtime::Buffer& sums = message.payloads().front();
-  if (learns()) {
+  if (has_no_view()) {
     if (newcomer_.take_bucket(body, sums, *engine_)) return;
     return refuse(context,
                   fmt::format("elements {} to {} of step {}", body.begin, body.end, body.step));
@@ -241,7 +241,7 @@ void Replica::receive_bucket(Context& context, const BucketMessage& body, Messag
 // ends because its numbers cannot be used.
 void Replica::receive_header(Context& context, const HeaderMessage& body) {
   const pipeline::StepHeader& header = body.header;
-  if (learns()) {
+  if (has_no_view()) {
     if (!newcomer_.expects(header, *engine_)) {
       return refuse(context, fmt::format("the header of step {}", header.step));
     }

@@ -109,7 +109,7 @@ class Replica final : public runtime::Actor {
   void receive_checkpoint_request(Context& context, const CheckpointRequest&);
 
   // It has a state, and its member is in no View yet.
-  bool learns() const { return phase_ == Phase::kTraining && view_ == nullptr; }
+  bool has_no_view() const { return phase_ == Phase::kTraining && view_ == nullptr; }
   // Applies the record of a step, and tells of it. False: the replica has ended.
   bool commit(Context& context, const pipeline::StepRecord& record);
   void end(Context& context, std::optional<runtime::Error> error);

@@ -100,7 +100,7 @@ void RosterTeller::answer_drains(std::uint32_t member, const runtime::Result<voi
 }
 
 void RosterTeller::carry_out(Context& context) {
-  const auto reducer = [&](std::uint32_t member) { return options_.slots[member].reducer; };
+  const auto reducer = [&](std::uint32_t member) { return options_.member_slots[member].reducer; };
   const Overloaded act{
       [&](const pipeline::SendHalt& halt) {
         context.send_control(reducer(halt.member), Message::of(Halt{halt.change}));
@@ -160,7 +160,7 @@ void RosterTeller::tell_members(Context& context, RunOutcome::ViewChange& change
   if (options_.on_view) options_.on_view(change);
   const auto shared = std::make_shared<const View>(change.view);
   for (const std::uint32_t member : change.view.ring) {
-    context.send_control(options_.slots[member].reducer, Message::of(ViewMessage{shared}));
+    context.send_control(options_.member_slots[member].reducer, Message::of(ViewMessage{shared}));
   }
 }
 

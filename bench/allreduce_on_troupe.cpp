@@ -12,8 +12,8 @@
 #include "bench/allreduce_case.h"
 #include "config/plan_links.h"
 #include "config/topology.h"
-#include "runtime/base/clock.h"
 #include "runtime/base/buffer.h"
+#include "runtime/base/clock.h"
 #include "runtime/node/node.h"
 #include "runtime/transport/zmq_wire.h"
 #include "tests/support/temporary_folder.h"
@@ -266,7 +266,7 @@ AllreduceRun be_rank(const Job& job, const Addresses& addresses, int rank) {
   if (rank == 0) {
     addresses.tell(wire->address(), job.load.processes - 1);
   } else {
-    gate.first_address = addresses.hear();
+    gate.head_address = addresses.hear();
   }
   runtime::NodeOptions node_options;
   node_options.scheduler_threads = 1;  // as a member has, too

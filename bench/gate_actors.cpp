@@ -201,7 +201,7 @@ GateRun run_gate_node(const GateLoad& load, runtime::Wire& wire, const std::stri
   types.add<Numbered>();
   runtime::GateOptions gate;
   gate.node = listens ? "consumers" : "producers";
-  if (!listens) gate.first_address = listener;
+  if (!listens) gate.head_address = listener;
   gate.incarnation = static_cast<std::uint64_t>(::getpid());
   // The machine may be busy with something else, and nobody is to be taken for dead over it.
   gate.dead_after = std::chrono::seconds(30);

@@ -66,7 +66,7 @@ std::unique_ptr<runtime::Actor> make_coordinator(const pipeline::StateExample& e
   // The first replica has one micro-batch.
   options.membership.weights = {1, example.options.micro_batches - 1};
   options.membership.micro_batches = example.options.micro_batches;
-  options.slots = {{"", "reducer.0"}, {"node-1", "reducer.1"}};
+  options.member_slots = {{"", "reducer.0"}, {"node-1", "reducer.1"}};
   options.validate = false;
   return std::make_unique<actors::Coordinator>(options, std::make_shared<actors::RunOutcome>());
 }

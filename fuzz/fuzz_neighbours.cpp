@@ -85,7 +85,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::TalkWire wire(clock, kHeadAddress);
   runtime::GateOptions options;
   options.node = "member.1";
-  options.first_address = kHeadAddress;
+  options.head_address = kHeadAddress;
   options.terms = {{"topology", "0123456789abcdef"}};
   // A head that never answers is given up before the talk's end is.
   options.dial_within = std::chrono::seconds(10);

@@ -24,8 +24,8 @@ class TalkWire final : public runtime::Wire {
  public:
   // Time moves when a line says so. At the first address is speaker 0, and at all others, whatever
   // they are, speaker 1.
-  TalkWire(runtime::ManualClock& clock, std::string first_address)
-      : clock_(clock), first_address_(std::move(first_address)) {}
+  TalkWire(runtime::ManualClock& clock, std::string head_address)
+      : clock_(clock), first_address_(std::move(head_address)) {}
 
   void add(Line line) { lines_.push_back(std::move(line)); }
 

@@ -15,7 +15,7 @@ namespace {
 // No folder: the data is the head's.
 constexpr const char* kRemote = "remote";
 // A head that this process's own supervisor has started may take its time to make data.
-constexpr auto kPatience = std::chrono::hours(24);
+constexpr auto kSupervisedWait = std::chrono::hours(24);
 
 int join(const launch::MemberRequest& request, runtime::LogLevel level) {
   auto log = open_log(level);
@@ -47,8 +47,8 @@ int join_run(const CommandLine& line) {
   line.take("preemption-file", request.preemption.file);
   line.take("preemption-command", request.preemption.command);
   request.preemption.every = seconds(line, "preemption-every");
-  request.supervised = line.get<bool>("patient");
-  if (request.supervised) request.enrol.within = request.enrol.for_a_slot = kPatience;
+  request.supervised = line.get<bool>("supervised");
+  if (request.supervised) request.enrol.within = request.enrol.for_a_slot = kSupervisedWait;
   return join(request, log_level(line));
 }
 
@@ -90,7 +90,7 @@ std::vector<Option> join_options() {
        .takes = Takes::kText},
       seconds_option("preemption-every", "from one look for either to the next", "5"),
       log_level_option(),
-      {.name = "patient", .hidden = true}};
+      {.name = "supervised", .hidden = true}};
   options.insert(options.end(), own.begin(), own.end());
   return options;
 }

@@ -19,8 +19,8 @@
 #include "launch/folder/run_summary.h"
 #include "launch/meeting/placement.h"
 #include "launch/processes/signal_watch.h"
+#include "launch/run/head_run.h"
 #include "launch/run/judgement.h"
-#include "launch/run/local_run.h"
 #include "launch/run/supervise.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
@@ -48,7 +48,7 @@ struct RunArguments {
   runtime::LogLevel log_level = runtime::LogLevel::kInfo;
   std::optional<std::uint32_t> workers;
   // As far as the words tell: what train() fills in besides follows from the topology.
-  launch::LocalRunRequest request;
+  launch::HeadRunRequest request;
 
   // Another process of ours has started this one, and placed the run.
   bool is_head() const { return !request.listen.empty(); }
@@ -103,7 +103,7 @@ std::string without_slashes_behind(std::string folder) {
   return folder;
 }
 
-int finish_run(const launch::LocalRunResult& result, const RunArguments& arguments,
+int finish_run(const launch::HeadRunResult& result, const RunArguments& arguments,
                const runtime::Log& log) {
   if (!result.table.empty()) std::cout << result.table;
   if (arguments.json) {
@@ -139,7 +139,7 @@ int train(const config::LoadedTopology& loaded, launch::RunFolder& folder, runti
   auto log = open_run_log(folder, history, arguments.log_level);
   if (!log.ok()) return report(log.error());
 
-  launch::LocalRunRequest request = arguments.request;
+  launch::HeadRunRequest request = arguments.request;
   request.loaded = loaded;
   request.version = TROUPE_VERSION;
   request.history = std::move(history);

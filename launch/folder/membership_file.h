@@ -3,12 +3,11 @@
 // RUN/membership.jsonl. The head of a run over several processes leaves it for the head that takes
 // its place when it is lost. One JSON object per line, "kind" first:
 //
-//   head     term and incarnation of a head that has begun
-//   slot     a member that a process was asked to become and that no other ever will, and the token
-//            by which the relay knows it, if there is one
-//   neighbours  two members and the number by which they know each other
-//   (Gatekeeper::number_between) view     a View, as summary.json has it, before its members are
-//   told
+//   head        term and incarnation of a head that has begun
+//   slot        a member that a process was asked to become, and the token by which the relay knows
+//               it, if there is one. Once a View was told, no later head gives the slot away again
+//   neighbours  two members and their number (Gatekeeper::number_between)
+//   view        a View, as summary.json has it, before its members are told
 //
 // Only its owner can read it, since these numbers and tokens let anybody pose as a member.
 

@@ -1,8 +1,9 @@
 #pragma once
 
 // How a process becomes a member of a run. The member asks the head (ask_head); the head chooses
-// which one it is to be and tells it all that it needs (HeadKeeper::invite). Later both gates meet,
-// and the head tells the members of each other, who let nobody else in (MemberKeeper).
+// which one it is to be and tells it all that it needs (HeadKeeper::invite). Then the member's
+// gate dials the head anew, as a node, and the head tells the members of each other, which let
+// nobody else in (MemberKeeper).
 
 #include <cstdint>
 #include <map>

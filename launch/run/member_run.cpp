@@ -195,8 +195,8 @@ void MemberRun::make_node() {
   if (!setup_->data) options.left_out = {config::loader_name(slot_.member)};
   const config::FailureSection& failure = setup_->topology.cluster.failure;
   runtime::GateOptions gate = gate_options(slot_.node, failure, terms_of(*setup_));
-  gate.first_address = request_.enrol.address;
-  gate.first_returns_within = failure.orphan_after;
+  gate.head_address = request_.enrol.address;
+  gate.head_returns_within = failure.orphan_after;
   gate.keeper = keeper_;
   runtime::Wire& wire = relayed_ ? *relayed_->wire : *wire_;
   node_.emplace(*setup_, *parts_, std::move(options), std::move(gate), &wire, clock_, log_);

@@ -26,7 +26,7 @@ using runtime::ErrorKind;
 using runtime::Message;
 using runtime::Result;
 
-telemetry::RunSource source_of(const LocalRunRequest& request, const RunFolder& folder) {
+telemetry::RunSource source_of(const HeadRunRequest& request, const RunFolder& folder) {
   telemetry::RunSource source;
   source.name = request.loaded.topology.name;
   source.folder = folder.path();
@@ -93,7 +93,7 @@ std::optional<std::string> try_page(const config::MonitorSection& monitor) {
   return std::nullopt;
 }
 
-RunPage::RunPage(const LocalRunRequest& request, const RunFolder& folder, const runtime::Log& log)
+RunPage::RunPage(const HeadRunRequest& request, const RunFolder& folder, const runtime::Log& log)
     : history_(request.history) {
   if (history_ == nullptr || request.loaded.topology.monitor.listen == "none") return;
   if (const auto opened = open(request, folder, log); !opened.ok()) {
@@ -101,7 +101,7 @@ RunPage::RunPage(const LocalRunRequest& request, const RunFolder& folder, const 
   }
 }
 
-runtime::Result<void> RunPage::open(const LocalRunRequest& request, const RunFolder& folder,
+runtime::Result<void> RunPage::open(const HeadRunRequest& request, const RunFolder& folder,
                                     const runtime::Log& log) {
   const config::MonitorSection& monitor = request.loaded.topology.monitor;
   ASSIGN_OR_RETURN(const std::string token,
@@ -149,7 +149,7 @@ void RunPage::leave() {
   node_ = nullptr;
 }
 
-void RunPage::tell_end(const LocalRunResult& result) {
+void RunPage::tell_end(const HeadRunResult& result) {
   if (history_ == nullptr) return;
   const char* const state = result.error ? "failed" : result.signal != 0 ? "stopped" : "ended";
   ended_ = true;

@@ -12,7 +12,7 @@
 
 #include "actors/node_reports.h"
 #include "launch/folder/run_folder.h"
-#include "launch/run/local_run.h"
+#include "launch/run/head_run.h"
 #include "runtime/base/log.h"
 #include "runtime/node/node.h"
 #include "telemetry/page/page_server.h"
@@ -27,7 +27,7 @@ std::optional<std::string> try_page(const config::MonitorSection& monitor);
 class RunPage {
  public:
   // Serves the run where its topology says, if it does, and says in the log where that is.
-  RunPage(const LocalRunRequest& request, const RunFolder& folder, const runtime::Log& log);
+  RunPage(const HeadRunRequest& request, const RunFolder& folder, const runtime::Log& log);
   // Only after the node that it was given has ended. A run without tell_end() could not begin.
   ~RunPage();
   RunPage(const RunPage&) = delete;
@@ -40,10 +40,10 @@ class RunPage {
   void look_into(runtime::Node& node);
   void leave();
   // The run has ended: tells those who watch, and ends the page.
-  void tell_end(const LocalRunResult& result);
+  void tell_end(const HeadRunResult& result);
 
  private:
-  runtime::Result<void> open(const LocalRunRequest& request, const RunFolder& folder,
+  runtime::Result<void> open(const HeadRunRequest& request, const RunFolder& folder,
                              const runtime::Log& log);
   using Answer = telemetry::RunSource::Answer;
   void ask(actors::Probe::Wants wants, Answer answer);

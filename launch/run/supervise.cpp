@@ -55,7 +55,7 @@ GroupProcess head_process(const SuperviseRequest& request, std::vector<std::stri
 GroupProcess member_process(const SuperviseRequest& request, const MeetingPlace& meeting,
                             std::uint32_t number) {
   const std::string name = config::member_name(number);
-  std::vector<std::string> words{"join", meeting.dial, "--node", name, "--patient"};
+  std::vector<std::string> words{"join", meeting.dial, "--node", name, "--supervised"};
   if (!meeting.neighbours.empty()) {
     words.insert(words.end(), {"--listen", meeting.neighbours});
   }

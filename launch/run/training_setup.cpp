@@ -167,16 +167,16 @@ actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
   options.membership.replicas_per_member = setup.topology.replica.count;
   options.membership.weights = setup.replica_weights;
   options.membership.micro_batches = setup.options.micro_batches;
-  options.membership.slots = static_cast<std::uint32_t>(slots);
+  options.membership.steps_per_iteration = static_cast<std::uint32_t>(slots);
   options.membership.end_step = setup.iterations * slots;
   // Lossy sums depend on who computes what.
   options.shares_anew = cluster.rebalance && cluster.shares.empty() && !setup.options.lossy;
   if (setup.size.members == 0) return options;
   options.membership.min_members = cluster.failure.min_members;
   options.membership.ring = config::member_ring(cluster, setup.size.members);
-  options.slots.clear();
+  options.member_slots.clear();
   for (std::uint32_t member = 0; member < setup.size.slots; ++member) {
-    options.slots.push_back(
+    options.member_slots.push_back(
         {config::member_name(member), config::reducer_name(member, setup.size.members)});
   }
   return options;

@@ -17,7 +17,7 @@ Membership::Membership(MembershipOptions options)
     : options_(std::move(options)), present_(options_.ring.begin(), options_.ring.end()) {
   CHECK(!present_.empty() && present_.size() == options_.ring.size(), "a ring of members");
   CHECK(options_.weights.size() >= options_.ring.size() * options_.replicas_per_member &&
-            options_.slots > 0 && options_.min_members <= options_.ring.size(),
+            options_.steps_per_iteration > 0 && options_.min_members <= options_.ring.size(),
         "a weight for each replica, steps in an iteration, and members enough to begin");
 }
 
@@ -68,7 +68,7 @@ std::set<std::uint32_t> Membership::participants() const {
   return all;
 }
 
-std::vector<std::uint32_t> Membership::unheard() const {
+std::vector<std::uint32_t> Membership::not_halted() const {
   std::vector<std::uint32_t> members;
   if (!changing_) return members;
   for (const std::uint32_t member : participants()) {
@@ -131,7 +131,7 @@ Result<Membership::Answer> Membership::halted(std::uint32_t member, ViewId chang
 
 std::uint32_t Membership::taken_over(const View& next) const {
   if (options_.end_step > 0 && next.first_step >= options_.end_step) return 0;
-  const std::uint64_t iteration = next.first_step / options_.slots;
+  const std::uint64_t iteration = next.first_step / options_.steps_per_iteration;
   const std::vector<std::uint32_t>& before = view_.owners_in(iteration);
   const std::vector<std::uint32_t>& after = next.owners_in(iteration);
   std::uint32_t count = 0;
@@ -202,7 +202,7 @@ View Membership::next_view() const {
   }
   for (const std::uint32_t member : rest) take(member);
 
-  const std::uint64_t iteration = view.first_step / options_.slots;
+  const std::uint64_t iteration = view.first_step / options_.steps_per_iteration;
   // An owner keeps its micro-batches, even a member of weight 0 that took them over when no other
   // was left.
   const auto reassigned = [&](const std::vector<std::uint32_t>& owners) {

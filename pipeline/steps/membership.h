@@ -26,7 +26,7 @@ struct MembershipOptions {
   // Weight of each replica of these members, some above 0, and of all that may join.
   std::vector<std::uint64_t> weights{1};
   std::uint32_t micro_batches = 1;  // M
-  std::uint32_t slots = 1;          // steps of an iteration
+  std::uint32_t steps_per_iteration = 1;
   // With fewer members no steps are made: they halt, and go on when there are enough again.
   std::uint32_t min_members = 1;
   std::uint64_t end_step = 0;  // the first that nobody makes; 0: it is not known
@@ -52,7 +52,7 @@ class Membership {
   // The id under which the survivors are to halt; none: no change is under way.
   std::optional<ViewId> change() const;
   // Members that have not halted for it yet.
-  std::vector<std::uint32_t> unheard() const;
+  std::vector<std::uint32_t> not_halted() const;
   // True while a change waits for members to join, as there are fewer than min_members.
   bool is_short() const { return changing_ && participants().size() < options_.min_members; }
 

@@ -33,7 +33,7 @@ void teach(Roster& roster, std::uint32_t member) {
   const std::uint32_t teacher = *roster.membership.present().begin();
   Member& pupil = roster.members[member];
   pupil.teacher = teacher;
-  pupil.learns = true;
+  pupil.awaits_view = true;
   pupil.steps.clear();
   roster.actions.push_back(LogLine{false, fmt::format("{} is here and learns from {}",
                                                       roster.name(member), roster.name(teacher))});
@@ -51,7 +51,7 @@ void admit_newcomers(Roster& roster) {
 // A pupil's loss has cost the others nothing. Nobody needs to send it anything any more.
 void lose_newcomer(Roster& roster, std::uint32_t member) {
   Member& pupil = roster.members[member];
-  pupil.learns = false;
+  pupil.awaits_view = false;
   if (roster.phase != Phase::kTraining) return;
   roster.actions.push_back(SendTeach{*pupil.teacher, member, false});
   if (roster.membership.lose(member) && roster.membership.change()) halt(roster);
@@ -81,7 +81,7 @@ void go_on_without(Roster& roster, std::uint32_t member, const Error& error) {
       LogLine{true, fmt::format("going on without {}: {}", roster.name(member), error.message)});
   std::vector<std::uint32_t> pupils;
   for (std::uint32_t each = 0; each < roster.members.size(); ++each) {
-    if (roster.members[each].learns && roster.members[each].teacher == member) {
+    if (roster.members[each].awaits_view && roster.members[each].teacher == member) {
       pupils.push_back(each);
     }
   }
@@ -96,7 +96,7 @@ void go_on_without(Roster& roster, std::uint32_t member, const Error& error) {
 
 // All that are left have halted. They wait for others to join, if any place is left.
 void wait_for_members(Roster& roster) {
-  if (!roster.membership.is_short() || !roster.membership.unheard().empty()) return;
+  if (!roster.membership.is_short() || !roster.membership.not_halted().empty()) return;
   const auto here = roster.membership.participants();
   bool may_come = false;
   for (std::uint32_t member = 0; member < roster.members.size(); ++member) {
@@ -131,7 +131,7 @@ void take_answer(Roster& roster, Membership::Answer answer) {
   told.kept_bytes = std::exchange(roster.most_kept, 0);
   told.halted_seconds = runtime::seconds(roster.now - roster.changing_since);
   for (const std::uint32_t each : told.view.newcomers) {
-    if (!std::exchange(roster.members[each].learns, false)) continue;
+    if (!std::exchange(roster.members[each].awaits_view, false)) continue;
     told.joined.push_back(each);
     roster.training.merge(roster.replicas_of(each));
   }
@@ -246,7 +246,7 @@ bool Roster::alone_knows(std::uint32_t member) const {
 
 bool Roster::may_join(std::uint32_t member) const {
   const Member& pupil = members[member];
-  if (!pupil.learns || membership.participants().contains(member)) return false;
+  if (!pupil.awaits_view || membership.participants().contains(member)) return false;
   const auto has_shown = [&](const auto& each) {
     return membership.is_short() || each.second >= options.proven_steps;
   };
@@ -264,7 +264,7 @@ std::set<std::uint32_t> Roster::replicas_of(std::uint32_t member) const {
 std::vector<std::uint32_t> Roster::absent() const {
   std::set<std::uint32_t> away;
   for (const std::uint32_t member : options.membership.ring) {
-    if (!name(member).empty() && members[member].state == Member::State::kAway) {
+    if (!name(member).empty() && members[member].state == Member::State::kAwaited) {
       away.insert(member);
     }
   }
@@ -292,7 +292,7 @@ void lose(Roster& roster, std::uint32_t member, const Error& error, std::string_
   roster.members[member].state = Member::State::kLost;
   roster.actions.push_back(TellLoss{member, std::string(state), error});
   const bool trains = roster.phase == Phase::kTraining || roster.phase == Phase::kStopping;
-  if (roster.members[member].learns) {
+  if (roster.members[member].awaits_view) {
     lose_newcomer(roster, member);
   } else if (roster.phase == Phase::kGathering) {
     if (was_awaited) stop(roster, error);
@@ -306,10 +306,10 @@ void note_learned(Roster& roster, std::uint32_t replica, std::uint64_t steps, bo
   const std::uint32_t member = roster.member_of(replica);
   Member& pupil = roster.members[member];
   if (complete) {
-    if (!pupil.learns) pupil.teacher.reset();
+    if (!pupil.awaits_view) pupil.teacher.reset();
     return let_waiting_leave(roster);
   }
-  if (!pupil.learns) return;
+  if (!pupil.awaits_view) return;
   pupil.steps[replica] = steps;
   if (!roster.may_join(member)) return;
   if (!roster.membership.change()) roster.changing_since = roster.now;
@@ -319,7 +319,8 @@ void note_learned(Roster& roster, std::uint32_t replica, std::uint64_t steps, bo
 
 void note_too_slow(Roster& roster, std::uint32_t member, std::optional<std::uint32_t> teacher) {
   const bool is_known = teacher && member < roster.members.size();
-  if (!is_known || !roster.members[member].learns || roster.members[member].teacher != teacher) {
+  if (!is_known || !roster.members[member].awaits_view ||
+      roster.members[member].teacher != teacher) {
     return;
   }
   expel(roster, member,

@@ -36,7 +36,7 @@
 
 namespace troupe::pipeline {
 
-// The actions, in the words of the messages that the Coordinator sends. Values.
+// The actions, in the words of the messages that actors/roster_teller.cpp sends. Values.
 struct SendHalt {
   std::uint32_t member = 0;
   ViewId change;
@@ -97,9 +97,10 @@ struct RosterOptions {
   MembershipOptions membership;
   std::vector<std::string> names;  // of the members' nodes; "", of the only one: this node
   std::uint64_t first_step = 0;
-  std::uint64_t iterations = 0;    // of the whole run; 0: it is not known
-  std::uint64_t proven_steps = 2;  // that a newcomer has to make before it may join
-  bool shares_anew = true;         // micro-batches, when it is worthwhile
+  std::uint64_t iterations = 0;  // of the whole run; 0: it is not known
+  // Headers that a newcomer has to agree with before it may join: the second proves a step applied.
+  std::uint64_t proven_steps = 2;
+  bool shares_anew = true;  // micro-batches, when it is worthwhile
   // How long two members that have lost each other may go on before one of them has to go: when
   // both say so, and when only one does and the other may be dead (pipeline/steps/quarrels.h).
   runtime::Duration parting_grace{0}, accused_grace{0};
@@ -110,12 +111,12 @@ struct Roster {
   // a coordinator takes the place of a lost one. Members may be lost in any of them.
   enum class Phase : std::uint8_t { kGathering, kReturning, kTraining, kStopping, kOver };
   struct Member {
-    enum class State : std::uint8_t { kAway, kHere, kLost };
-    State state = State::kAway;
+    enum class State : std::uint8_t { kAwaited, kHere, kLost };
+    State state = State::kAwaited;
     // From whom it learns, or gets what it still lacks in its first View.
     std::optional<std::uint32_t> teacher;
-    bool learns = false;  // it is taught, and in no View
-    // While it learns: how many steps each of its replicas has made, of those that have a state.
+    bool awaits_view = false;  // it is taught, and in no View
+    // While it learns: how many headers agreed with each of its replicas that have a state.
     std::map<std::uint32_t, std::uint64_t> steps;
     // It may not leave yet; and why it leaves, for people: "" when it wants it itself.
     std::optional<std::string> leaves_because;

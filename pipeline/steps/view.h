@@ -44,8 +44,8 @@ struct View {
     bool operator==(const Assignment&) const = default;
   };
   std::vector<Assignment> later;
-  // Members that were not in a View before. They get the steps they lack until first_step from
-  // their teacher, even if these are more than one.
+  // Members that may lack more than one step: those that this View is the first of, and those of an
+  // earlier one that have not caught up. Their teacher sends them the steps before first_step.
   std::vector<std::uint32_t> newcomers;
   const std::vector<std::uint32_t>& owners_in(std::uint64_t iteration) const;
 

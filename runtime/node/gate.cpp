@@ -31,7 +31,7 @@ Gate::Gate(NodeCore& core, const Plan& plan, GateOptions options, Wire& wire,
       liveness_(options_, clock.now()) {
   CHECK(options_.incarnation != 0, "incarnation 0 means none");
   CHECK(options_.dead_after > 2 * options_.heartbeat, "dead_after is over two heartbeats");
-  CHECK(introducer_.is_head() || !options_.first_address.empty(),
+  CHECK(introducer_.is_head() || !options_.head_address.empty(),
         "it is known where to dial the head");
 }
 
@@ -104,7 +104,7 @@ TimePoint Gate::next_due() const {
         if (peer->state() == Peer::State::kAwaited) {
           due = std::min(due, peer->since() + options_.dial_within);
         } else if (peer->state() == Peer::State::kAway) {
-          due = std::min(due, peer->since() + options_.first_returns_within);
+          due = std::min(due, peer->since() + options_.head_returns_within);
         }
         break;
       case Peer::State::kGone:
@@ -191,11 +191,11 @@ void Gate::tend_peer(std::size_t position, TimePoint now) {
       }
       break;
     case Peer::State::kAway:
-      if (now - peer.since() >= options_.first_returns_within) {
+      if (now - peer.since() >= options_.head_returns_within) {
         return peers_.lose(
             position,
             lost(fmt::format("{}, and no other process took its place within {:.0f} s",
-                             peer.end().message, seconds(options_.first_returns_within))),
+                             peer.end().message, seconds(options_.head_returns_within))),
             true);
       }
       break;

@@ -33,7 +33,7 @@ struct PeerLost {
   // kLostPeers for what happens to processes and networks; as a refusal says, or kUsage where the
   // two cannot be meant to work together.
   Error error;
-  bool unheard = false;  // nothing was heard of it any more, nor did it refuse this node
+  bool fell_silent = false;  // nothing was heard of it any more, nor did it refuse this node
 };
 // It said that it has nothing more to do here; or it had not come yet, and the plan's first node,
 // which alone could have told of it, said that it has ended, or is gone itself.
@@ -94,7 +94,7 @@ struct GateOptions : SilenceOptions {
   // This node's name in the plan.
   std::string node;
   // Where the plan's first node is dialed; "" on that node itself.
-  std::string first_address;
+  std::string head_address;
   // The process draws it at its start; not 0. A process with the same key that knows it can pose as
   // this process towards the plan's first node, so nobody else is told.
   std::uint64_t incarnation = 1;
@@ -103,7 +103,7 @@ struct GateOptions : SilenceOptions {
   std::vector<std::uint64_t> predecessors;
   // At all others: how long the plan's first node may be away before it is lost. Default 0: it is
   // lost at once.
-  Duration first_returns_within{0};
+  Duration head_returns_within{0};
   // For people.
   std::string host;
   std::uint64_t pid = 0;

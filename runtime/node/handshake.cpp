@@ -56,7 +56,7 @@ bool Handshake::knows_predecessor(const Introduction& other) const {
 
 bool Handshake::may_return(const Peer& peer) const {
   return !introducer_.is_head() && peer.node() == introducer_.head() && peer.incarnation() != 0 &&
-         options_.first_returns_within > Duration{0} && !closing_;
+         options_.head_returns_within > Duration{0} && !closing_;
 }
 
 std::optional<Error> Handshake::objection_to_hello(std::size_t position, const Peer& peer,

@@ -9,7 +9,7 @@
 // And of the plan's first node, where another process may take its place:
 //
 //   up, down --patience--> away --hello/welcome of another process--> up
-//                          away --first_returns_within--> lost
+//                          away --head_returns_within--> lost
 //
 // The patience (runtime/node/patience.h) is dead_after or more.
 //

@@ -27,7 +27,7 @@ std::size_t Peers::add(const std::string& node) {
   const auto [found, added] = positions_.emplace(node, peers_.size());
   if (added) {
     const bool is_head = node == introducer_.head();
-    peers_.push_back(std::make_unique<Peer>(node, is_head ? options_.first_address : std::string(),
+    peers_.push_back(std::make_unique<Peer>(node, is_head ? options_.head_address : std::string(),
                                             parts_.clock.now(), Patience(options_.dead_after)));
     introducer_.add_peer(node);
     links_.add_peer();
@@ -326,12 +326,12 @@ void Peers::finish(std::size_t position, Peer::State state, Error error) {
 }
 
 // When the head is gone, no one can introduce the neighbours that only it knew.
-void Peers::lose(std::size_t position, Error error, bool unheard) {
+void Peers::lose(std::size_t position, Error error, bool fell_silent) {
   finish(position, Peer::State::kLost, error);
   parts_.log.warning(error.message);
   const std::string node = peers_[position]->node();
   return_kept(position);
-  parts_.core.tell_root(Message::of(PeerLost{node, std::move(error), unheard}));
+  parts_.core.tell_root(Message::of(PeerLost{node, std::move(error), fell_silent}));
   if (node == introducer_.head()) leave_awaited();
 }
 

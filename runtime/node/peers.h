@@ -76,7 +76,7 @@ class Peers {
   void send(Outgoing& outgoing);
 
   // The peer is over: for good, with an error or as it should be.
-  void lose(std::size_t position, Error error, bool unheard = false);
+  void lose(std::size_t position, Error error, bool fell_silent = false);
   void leave(std::size_t position);
   // Nothing is heard of the peer any more: it is lost, or away if another process may come.
   void give_up(std::size_t position, Error error);

@@ -53,9 +53,8 @@ struct ZmqWireOptions {
     return std::chrono::floor<std::chrono::seconds>(wall_now());
   };
 
-  // The key (keys.h) a dialed listener must prove, where the address names none ("#KEY" at its
-  // end).
-  // "" with a loopback address: the connection is not encrypted.
+  // The key (keys.h) that a dialed listener must prove, where the address names none ("#KEY" at its
+  // end). "" with a loopback address: the connection is not encrypted.
   std::string server_key;
 
   // Where an address leads. Asked at the first dial of each address, and never again: a name that

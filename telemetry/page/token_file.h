@@ -1,6 +1,6 @@
 #pragma once
 
-// The file in which a page's token stands.
+// The file in which a token stands: of a page, or to join a run with.
 
 #include <string>
 #include <string_view>

@@ -102,6 +102,7 @@ class Company {
   std::map<std::string, std::vector<std::string>> heard;
   std::map<std::string, runtime::TimePoint> expelled_at, released_at;
   std::vector<std::string> changes;                     // that the monitor was told
+  std::vector<std::string> joining;                     // members that it was told to be
   std::vector<std::uint64_t> next_step, kept_bytes;     // that members tell when they halt
   runtime::TimePoint saving_from{0}, flushing_from{0};  // for 3 s each
   std::uint32_t absent = UINT32_MAX;                    // this member never comes
@@ -111,6 +112,7 @@ class Company {
   std::uint64_t iterations = 0;
   std::vector<double>
       speeds;  // told every second, at iteration 100, by replicas that own something
+  std::optional<CoordinatorOptions::Predecessor> predecessor;
   std::shared_ptr<RunOutcome> outcome = std::make_shared<RunOutcome>();
   runtime::NodeEnd end;
 
@@ -123,16 +125,18 @@ class Company {
     options.parting_grace = milliseconds(2000);
     options.accused_grace = accused_grace;
     options.membership.ring.clear();
-    options.slots.clear();
+    options.member_slots.clear();
     for (std::uint32_t i = 0; i < members_; ++i) {
       if (!is_new(i)) options.membership.ring.push_back(i);
-      options.slots.push_back({name("member", i), name("reducer", i)});
+      options.member_slots.push_back({name("member", i), name("reducer", i)});
     }
     options.membership.weights.assign(members_, 1);
     options.membership.micro_batches = 6;
     options.membership.min_members = min_members;
     options.shares_anew = shares_anew;
     options.iterations = iterations;
+    options.predecessor = predecessor;
+    if (predecessor) options.membership.term = 2;
     options.time_of_day = [told = 0]() mutable {
       return told++ == 0 ? std::string("before") : fmt::format("after View 1.{}", told - 1);
     };
@@ -249,6 +253,7 @@ class Company {
         context.after(std::chrono::seconds(3));
       } else if (const auto* change = message.as<NodeChange>()) {
         if (change->state == "dead") changes.push_back(change->name + " dead: " + change->cause);
+        if (change->state == "joining") joining.push_back(change->name);
       } else if (const auto* event = message.as<EventMetrics>()) {
         changes.push_back(telemetry::line_of(event->record));
       }

@@ -201,5 +201,15 @@ TEST(Parting, TroubleOfMembersWhileTheLastStateIsSavedChangesNothing) {
   }
 }
 
+TEST(Returning, OnlyAMemberThatComesForTheFirstTimeIsToldAsJoining) {
+  Company company(3, 1);
+  company.predecessor = CoordinatorOptions::Predecessor{{0, 1}, {0, 1}, 5, false};
+  company.absent = 1;
+  company.join(2, milliseconds(100));
+  company.join(1, milliseconds(1000));
+  company.run();
+  EXPECT_THAT(company.joining, ElementsAre("member.2"));
+}
+
 }  // namespace
 }  // namespace troupe::actors

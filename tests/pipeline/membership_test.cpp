@@ -35,7 +35,7 @@ TEST(Membership, BeginsWithAllInTheOrderOfTheirRing) {
   EXPECT_THAT(view.reached, ElementsAre(7, 7, 7));
   EXPECT_THAT(view.owners, ElementsAre(0, 0, 1, 1, 2, 3, 4, 5));
   EXPECT_FALSE(membership.change());
-  EXPECT_THAT(membership.unheard(), ElementsAre());
+  EXPECT_THAT(membership.not_halted(), ElementsAre());
 }
 
 TEST(Membership, GoesOnFromTheFurthestStepWhenAllThatAreLeftHaveHalted) {
@@ -43,9 +43,9 @@ TEST(Membership, GoesOnFromTheFurthestStepWhenAllThatAreLeftHaveHalted) {
   membership.begin(7);
   EXPECT_TRUE(membership.lose(0));
   EXPECT_EQ(membership.change(), (ViewId{4, 2}));
-  EXPECT_THAT(membership.unheard(), ElementsAre(1, 2));
+  EXPECT_THAT(membership.not_halted(), ElementsAre(1, 2));
   expect_none(membership.halted(2, {4, 2}, 11));
-  EXPECT_THAT(membership.unheard(), ElementsAre(1));
+  EXPECT_THAT(membership.not_halted(), ElementsAre(1));
   const View view = expect_view(membership.halted(1, {4, 2}, 10));
   EXPECT_EQ(view.id, (ViewId{4, 2}));
   EXPECT_EQ(view.first_step, 11U);
@@ -60,7 +60,7 @@ TEST(Membership, GoesOnFromTheFurthestStepWhenAllThatAreLeftHaveHalted) {
 TEST(Membership, TellsHowManyMicroBatchesOfTheIterationUnderWayOthersTakeOver) {
   MembershipOptions options = three();
   options.weights = {1, 1, 1, 1, 1, 1, 1, 1};
-  options.slots = 4;
+  options.steps_per_iteration = 4;
   options.end_step = 40;
   Membership membership(options);
   membership.begin(0);
@@ -107,7 +107,7 @@ TEST(Membership, LossDuringAChangeBeginsItAnew) {
   EXPECT_TRUE(membership.lose(1));
   EXPECT_EQ(membership.change(), (ViewId{4, 3}));
   expect_none(membership.halted(2, {4, 2}, 9));
-  EXPECT_THAT(membership.unheard(), ElementsAre(2)) << "its answer was to another change";
+  EXPECT_THAT(membership.not_halted(), ElementsAre(2)) << "its answer was to another change";
   const View view = expect_view(membership.halted(2, {4, 3}, 9));
   EXPECT_THAT(view.ring, ElementsAre(2));
   EXPECT_THAT(view.owners, testing::Each(testing::AnyOf(4, 5)));
@@ -123,7 +123,7 @@ TEST(Membership, OneIsLostOnceAndTheLastLeavesNobodyToHalt) {
   EXPECT_TRUE(membership.lose(1));
   EXPECT_TRUE(membership.lose(2));
   EXPECT_FALSE(membership.change());
-  EXPECT_THAT(membership.unheard(), ElementsAre());
+  EXPECT_THAT(membership.not_halted(), ElementsAre());
   EXPECT_THAT(membership.present(), ElementsAre());
 }
 
@@ -135,7 +135,7 @@ TEST(Membership, AnswersOfThoseThatAreLostOrToNoChangeAreLetGo) {
   expect_none(membership.halted(0, {4, 2}, 90));
   expect_none(membership.halted(1, {4, 3}, 90));
   expect_none(membership.halted(1, {5, 2}, 90));
-  EXPECT_THAT(membership.unheard(), ElementsAre(1, 2));
+  EXPECT_THAT(membership.not_halted(), ElementsAre(1, 2));
 }
 
 TEST(Membership, AnswersThatCannotBeRightNameTheMember) {
@@ -144,7 +144,7 @@ TEST(Membership, AnswersThatCannotBeRightNameTheMember) {
   membership.lose(0);
   expect_refused(membership.halted(2, {4, 2}, 6),
                  "member.2 would make step 6 next, although it has made those before 7");
-  EXPECT_THAT(membership.unheard(), ElementsAre(1, 2));
+  EXPECT_THAT(membership.not_halted(), ElementsAre(1, 2));
 }
 
 TEST(Membership, WhoLacksMoreThanAStepIsLeftBehindAndTheOthersGoOn) {
@@ -163,7 +163,7 @@ TEST(Membership, WhoLacksMoreThanAStepIsLeftBehindAndTheOthersGoOn) {
 MembershipOptions three_of_five() {
   MembershipOptions options = three();
   options.weights.resize(10, 1);
-  options.slots = 4;
+  options.steps_per_iteration = 4;
   return options;
 }
 
@@ -172,7 +172,7 @@ TEST(Membership, WhoJoinsComputesFromAnIterationOnThatNobodyHasBegun) {
   const View first = membership.begin(7);
   EXPECT_THAT(first.owners, testing::Each(testing::Lt(6U))) << "those that may join are not there";
   membership.admit(4);
-  EXPECT_THAT(membership.unheard(), ElementsAre(0, 1, 2, 4));
+  EXPECT_THAT(membership.not_halted(), ElementsAre(0, 1, 2, 4));
   for (const std::uint32_t member : {0, 1, 2}) {
     expect_none(membership.halted(member, {4, 2}, 22 - member % 2));
   }
@@ -236,7 +236,7 @@ TEST(Membership, SharesOutAnewFromAnIterationOnThatNobodyHasBegun) {
   const View first = membership.begin(7);
   membership.share_anew({1, 1, 1, 1, 6, 6, 1, 1, 1, 1});
   EXPECT_EQ(membership.change(), (ViewId{4, 2}));
-  EXPECT_THAT(membership.unheard(), ElementsAre(0, 1, 2));
+  EXPECT_THAT(membership.not_halted(), ElementsAre(0, 1, 2));
   for (const std::uint32_t member : {0, 1}) expect_none(membership.halted(member, {4, 2}, 22));
   const View view = expect_view(membership.halted(2, {4, 2}, 22));
   EXPECT_EQ(view.owners, first.owners);
@@ -272,7 +272,7 @@ TEST(Membership, WithTooFewItWaitsForOthersToJoin) {
   membership.lose(0);
   EXPECT_TRUE(membership.is_short());
   for (const std::uint32_t member : {1, 2}) expect_none(membership.halted(member, {4, 2}, 9));
-  EXPECT_THAT(membership.unheard(), ElementsAre());
+  EXPECT_THAT(membership.not_halted(), ElementsAre());
   membership.lose(1);
   expect_none(membership.halted(2, {4, 3}, 9));
   membership.admit(3);
@@ -339,7 +339,7 @@ TEST(Membership, GoesOnFromTheViewOfAnEarlierTerm) {
   Membership after(options);
   ASSERT_TRUE(after.go_on_from(known).ok());
   EXPECT_EQ(after.change(), (ViewId{5, 1}));
-  EXPECT_THAT(after.unheard(), ElementsAre(0, 2));
+  EXPECT_THAT(after.not_halted(), ElementsAre(0, 2));
   expect_none(after.halted(0, {5, 1}, 12));
   const View view = expect_view(after.halted(2, {5, 1}, 11));
   EXPECT_EQ(view.id, (ViewId{5, 1}));

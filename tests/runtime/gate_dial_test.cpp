@@ -55,7 +55,7 @@ NodeEnd end_of(RefusingWire& wire, std::unique_ptr<Node>& node) {
   Log log = Log::silent();
   GateOptions gate;
   gate.node = "b";
-  gate.first_address = "somewhere";
+  gate.head_address = "somewhere";
   const ActorFactory make = [](const ActorPlan&) { return std::make_unique<Root>(); };
   node = std::make_unique<Node>(plan, make, NodeOptions{}, clock, log,
                                 Uplink{gate, wire, number_types()});

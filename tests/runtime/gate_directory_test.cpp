@@ -25,7 +25,7 @@ class GateDirectory : public NeighbourGates {
   // Node b, whose first node is made by hand: it welcomes b and tells it this.
   void play_b_told(const std::vector<Directory>& directories) {
     ProcessSetup setup;
-    setup.gate.first_address = "sim://impostor";
+    setup.gate.head_address = "sim://impostor";
     add("b", setup);
     Impostor a(*world_, "sim://impostor",
                [&](Impostor& self, ConnectionId on, const AnyPacket& said) {
@@ -233,7 +233,7 @@ TEST_F(GateDirectory, EveryTwoNeighboursKnowEachOtherByWhatNobodyElseKnows) {
 TEST_F(GateDirectory, ANeighbourCannotTakeAnothersPlaceAtTheFirstNode) {
   add("a");
   ProcessSetup setup;
-  setup.gate.first_address = "sim://0";
+  setup.gate.head_address = "sim://0";
   add("c", setup);
   bool posed = false;
   int welcomes = 0;

@@ -83,7 +83,7 @@ TEST_F(GateOutbound, AnotherFirstNodeFindsThemAsTheyAre) {
   const auto returning = [&](const std::string& node, bool listens) {
     ProcessSetup setup;
     setup.listens = listens;
-    setup.gate.first_returns_within = 60s;
+    setup.gate.head_returns_within = 60s;
     add(node, setup);
   };
   returning("b", false);

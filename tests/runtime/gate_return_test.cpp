@@ -53,7 +53,7 @@ class GateReturn : public Gates {
       if (const auto* joined = message.as<PeerJoined>()) note("b", "joined " + joined->node);
       if (const auto* away = message.as<PeerAway>()) note("b", "away " + away->node);
       if (const auto* lost = message.as<PeerLost>()) {
-        note("b", (lost->unheard ? "lost unheard " : "lost ") + lost->node);
+        note("b", (lost->fell_silent ? "lost silent " : "lost ") + lost->node);
         context.fail(lost->error);
       }
     };
@@ -80,7 +80,7 @@ class GateReturn : public Gates {
   }
   ProcessId add_other(Duration returns_within) {
     ProcessSetup setup;
-    setup.gate.first_returns_within = returns_within;
+    setup.gate.head_returns_within = returns_within;
     return add("b", setup);
   }
   // The first process of "a" dies then, and another one starts later.
@@ -138,7 +138,7 @@ TEST_F(GateReturn, AProcessThatDoesNotComeInTimeIsLost) {
   world_->at(1s, [this] { world_->kill(0); });
   ASSERT_TRUE(world_->run(60s));
   EXPECT_THAT(error_of(other), HasSubstr("and no other process took its place within 5 s"));
-  EXPECT_THAT(notes_["b"], ElementsAre("joined a", "away a", "lost unheard a"));
+  EXPECT_THAT(notes_["b"], ElementsAre("joined a", "away a", "lost silent a"));
   EXPECT_LT(world_->clock().now(), TimePoint{10s});
 }
 
@@ -149,7 +149,7 @@ TEST_F(GateReturn, WithoutPatienceItIsLostAtOnce) {
   world_->at(1s, [this] { world_->kill(0); });
   ASSERT_TRUE(world_->run(60s));
   EXPECT_THAT(error_of(other), HasSubstr("no new connection came within 2.0 s"));
-  EXPECT_THAT(notes_["b"], ElementsAre("joined a", "lost unheard a"));
+  EXPECT_THAT(notes_["b"], ElementsAre("joined a", "lost silent a"));
 }
 
 // Its own word was believed: others may have taken its place meanwhile.
@@ -176,7 +176,7 @@ TEST_F(GateReturn, OneThatWaitedIdlyHasNotStoodStill) {
     setup.keeper->given_up = [&](const std::string&) { ++given_up; };
     add("a", setup);
     ProcessSetup late;
-    late.gate.first_returns_within = 60s;
+    late.gate.head_returns_within = 60s;
     late.start = 20s;
     add("b", late);
     world_->at(21s, [this, sleeps] {

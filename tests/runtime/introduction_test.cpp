@@ -38,7 +38,7 @@ TEST_F(Gates, SecondProcessOfANameIsRefused) {
   add("b");
   ProcessSetup late;
   late.start = 1s;
-  late.gate.first_address = "sim://0";
+  late.gate.head_address = "sim://0";
   add("b", late);
   world_->at(5s, [&] { world_->node(0).request_stop(); });
   ASSERT_TRUE(world_->run(60s));
@@ -57,7 +57,7 @@ TEST_F(Gates, AnotherNodeAtTheAddressIsRecognised) {
   add("a");
   add("b");
   ProcessSetup lost;
-  lost.gate.first_address = "sim://1";
+  lost.gate.head_address = "sim://1";
   add("c", lost);
   world_->at(5s, [&] {
     world_->node(0).request_stop();

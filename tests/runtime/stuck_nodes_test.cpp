@@ -73,7 +73,7 @@ class StuckNodes : public testing::Test {
     const auto wire = ZmqWire::open(wire_options).value();
     GateOptions gate;
     gate.node = name;
-    gate.first_address = first;
+    gate.head_address = first;
     gate.heartbeat = milliseconds(10);
     NodeOptions options;
     options.stuck_after = milliseconds(200);

@@ -221,7 +221,7 @@ TEST_F(TraceFlowBetweenNodes, BeginsAnewWithTheProcessThatTakesAPlace) {
     lay_out(800);
     add_first(11, {}, TimePoint{0});
     ProcessSetup setup;
-    setup.gate.first_returns_within = 60s;
+    setup.gate.head_returns_within = 60s;
     setup.node.trace_records = 4096;
     const ProcessId other = add("b", setup);
     ProcessId second{};

@@ -41,8 +41,8 @@ ProcessId World::add(const runtime::Plan& plan, const std::string& node, Process
   if (setup.gate.incarnation == 1) setup.gate.incarnation = dice_.next() | 1U;
   setup.keeper->seed = draws_;
   setup.gate.keeper = setup.keeper;
-  if (setup.gate.first_address.empty() && plan.actors.front().node != node) {
-    setup.gate.first_address = processes_.empty() ? "sim://0" : processes_.front()->address;
+  if (setup.gate.head_address.empty() && plan.actors.front().node != node) {
+    setup.gate.head_address = processes_.empty() ? "sim://0" : processes_.front()->address;
   }
   process->setup = std::move(setup);
   process->wire = &network_.add(process->address, process->setup.listens);

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "config/topology_identity.h"
-#include "launch/run/local_run.h"
+#include "launch/run/head_run.h"
 #include "pipeline/checkpoint/checkpoint.h"
 #include "tests/support/stride.h"
 #include "tests/support/temporary_folder.h"
@@ -27,7 +27,7 @@ std::string trained_hash(const TemporaryFolder& scratch, const std::string& mode
   auto log = runtime::Log::silent();
   auto folder = launch::RunFolder::create(scratch.path() + "/run" + std::to_string(number++), disk);
   CHECK(folder.ok(), folder.ok() ? "" : folder.error().message);
-  launch::LocalRunRequest request;
+  launch::HeadRunRequest request;
   request.loaded.topology = topology;
   request.data_folder = scratch.path() + "/data";
   const auto result = launch::run_locally(request, *folder, disk, log);

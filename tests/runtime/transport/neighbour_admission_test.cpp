@@ -62,7 +62,7 @@ class NeighbourAdmission : public testing::Test {
   NeighbourAdmission() {
     GateOptions gate;
     gate.node = "b";
-    gate.first_address = head_.wire->address() + "#" + head_keys_.public_key;
+    gate.head_address = head_.wire->address() + "#" + head_keys_.public_key;
     gate.keeper = std::make_shared<Keeper>(allowed_);
     node_ = std::make_unique<Node>(
         plan_of_four(), [](const ActorPlan&) { return std::make_unique<Resident>(); },

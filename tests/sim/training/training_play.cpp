@@ -197,7 +197,7 @@ class Company final : public NetworkWatcher {
     process.factory = actors::make_actor_factory(rest_.back());
     if (speeds_change_) process.factory = telling_speeds(std::move(process.factory));
     process.start = when;
-    if (may_return_) process.gate.first_returns_within = kOrphanAfter;
+    if (may_return_) process.gate.head_returns_within = kOrphanAfter;
     world_.add(setup.plan, config::member_name(member), std::move(process));
   }
 

@@ -22,7 +22,7 @@
 
 namespace troupe::launch {
 
-struct LocalRunRequest {
+struct HeadRunRequest {
   config::LoadedTopology loaded;
   // Members that compute in other processes; 0: everything is in this one.
   std::uint32_t members = 0;
@@ -49,7 +49,7 @@ struct LocalRunRequest {
   runtime::Duration shutdown_deadline = std::chrono::minutes(5);
 };
 
-struct LocalRunResult {
+struct HeadRunResult {
   std::string summary_json;             // one object, as in summary.json
   std::string table;                    // data against generated, text; empty without validation
   std::optional<runtime::Error> error;  // the run failed after it had begun
@@ -73,7 +73,7 @@ struct LocalRunResult {
 // An Error comes back when the run could not begin (data, checkpoint, model). When an actor's
 // handler has not returned by the deadline of a stop, this writes the summary and ends the process
 // with the error's exit code.
-runtime::Result<LocalRunResult> run_locally(const LocalRunRequest& request, RunFolder& folder,
-                                            runtime::Disk& disk, runtime::Log& log);
+runtime::Result<HeadRunResult> run_locally(const HeadRunRequest& request, RunFolder& folder,
+                                           runtime::Disk& disk, runtime::Log& log);
 
 }  // namespace troupe::launch

@@ -1,4 +1,4 @@
-#include "launch/run/local_run.h"
+#include "launch/run/head_run.h"
 
 #include <unistd.h>
 
@@ -72,7 +72,7 @@ telemetry::NodeFacts facts_of(const actors::NodeChange& change) {
   return facts;
 }
 
-telemetry::RunFacts facts_of(const LocalRunRequest& request, const TrainingSetup& setup) {
+telemetry::RunFacts facts_of(const HeadRunRequest& request, const TrainingSetup& setup) {
   const config::Topology& topology = setup.topology;
   telemetry::RunFacts facts;
   facts.name = topology.name;
@@ -92,7 +92,7 @@ telemetry::RunFacts facts_of(const LocalRunRequest& request, const TrainingSetup
   return facts;
 }
 
-telemetry::NodeFacts this_node(const LocalRunRequest& request) {
+telemetry::NodeFacts this_node(const HeadRunRequest& request) {
   const bool alone = request.members == 0;
   return {alone ? kLocalNode : config::kHeadNode,
           runtime::host_name(),
@@ -103,7 +103,7 @@ telemetry::NodeFacts this_node(const LocalRunRequest& request) {
 }
 
 // The options of the Monitor, but for what it calls. `first_step`: see MonitorOptions.
-actors::MonitorOptions monitor_options(const LocalRunRequest& request, const RunFolder& folder,
+actors::MonitorOptions monitor_options(const HeadRunRequest& request, const RunFolder& folder,
                                        const TrainingSetup& setup, std::uint64_t first_step) {
   actors::MonitorOptions options;
   options.sinks.metrics_path = folder.file(MetricsFile::kName);
@@ -124,7 +124,7 @@ actors::MonitorOptions monitor_options(const LocalRunRequest& request, const Run
 
 // Says so, and leaves no folder of a run behind that holds none. That of the data is for all runs
 // beside it.
-std::function<void(int)> early_end(const LocalRunRequest& request, const RunFolder& folder,
+std::function<void(int)> early_end(const HeadRunRequest& request, const RunFolder& folder,
                                    const runtime::Log& log) {
   return [&request, &folder, &log](int number) {
     const std::string what = fmt::format("ended by signal {} before training {}", number,
@@ -138,7 +138,7 @@ std::function<void(int)> early_end(const LocalRunRequest& request, const RunFold
 // destroyed before what it uses.
 class HeadRun {
  public:
-  HeadRun(const LocalRunRequest& request, RunFolder& folder, runtime::Disk& disk, runtime::Log& log)
+  HeadRun(const HeadRunRequest& request, RunFolder& folder, runtime::Disk& disk, runtime::Log& log)
       : request_(request),
         folder_(folder),
         plain_disk_(disk),
@@ -160,7 +160,7 @@ class HeadRun {
   Result<void> begin_folder();
   Result<void> make_node();
   // Returns when the run has ended, and the folder holds what is kept of it.
-  LocalRunResult run();
+  HeadRunResult run();
 
  private:
   Result<void> open_wire();
@@ -170,14 +170,14 @@ class HeadRun {
   void put_back(runtime::Disk& plain);
   void succeed(const HeadHistory& history);
   Result<runtime::GateOptions> take_the_head();
-  void keep_state(const runtime::NodeEnd& end, LocalRunResult& result);
-  void write_end(const runtime::NodeEnd& end, LocalRunResult& result);
+  void keep_state(const runtime::NodeEnd& end, HeadRunResult& result);
+  void write_end(const runtime::NodeEnd& end, HeadRunResult& result);
   Result<void> write_summary(const std::string& summary_json);
   void note(const Result<void>& result) const {
     if (!result.ok()) log_.warning(result.error().message);
   }
 
-  const LocalRunRequest& request_;
+  const HeadRunRequest& request_;
   RunFolder& folder_;
   runtime::Disk& plain_disk_;
   runtime::Log& log_;
@@ -375,7 +375,7 @@ Result<void> HeadRun::make_node() {
 }
 
 // Where --resume goes on: the last state is in the run's folder, or in another one.
-void HeadRun::keep_state(const runtime::NodeEnd& end, LocalRunResult& result) {
+void HeadRun::keep_state(const runtime::NodeEnd& end, HeadRunResult& result) {
   const actors::RunOutcome& outcome = *parts_->outcome;
   const bool hangs = !end.abandoned.empty();
   const bool is_saved =
@@ -386,11 +386,11 @@ void HeadRun::keep_state(const runtime::NodeEnd& end, LocalRunResult& result) {
   result.resume_from = save_elsewhere(*setup_, outcome.state, folder_, hangs, plain_disk_, log_);
 }
 
-LocalRunResult HeadRun::run() {
+HeadRunResult HeadRun::run() {
   page_.look_into(node_->node());
   const runtime::NodeEnd end = signals_.run(node_->node());
   page_.leave();
-  LocalRunResult result;
+  HeadRunResult result;
   result.error = end.error;
   result.signal = signals_.stopped_by();
   tell_dropped(node_->node().link_stats(), folder_, log_);
@@ -412,7 +412,7 @@ Result<void> HeadRun::write_summary(const std::string& summary_json) {
   return written.ok() ? ended : written;
 }
 
-void HeadRun::write_end(const runtime::NodeEnd& end, LocalRunResult& result) {
+void HeadRun::write_end(const runtime::NodeEnd& end, HeadRunResult& result) {
   const HeadHistory history = membership_ ? membership_->history() : HeadHistory{};
   const auto summary = [&] {
     return summary_json(*parts_->outcome, history, setup_->options.schedule.size(),
@@ -436,8 +436,8 @@ void HeadRun::write_end(const runtime::NodeEnd& end, LocalRunResult& result) {
 
 }  // namespace
 
-Result<LocalRunResult> run_locally(const LocalRunRequest& request, RunFolder& folder,
-                                   runtime::Disk& disk, runtime::Log& log) {
+Result<HeadRunResult> run_locally(const HeadRunRequest& request, RunFolder& folder,
+                                  runtime::Disk& disk, runtime::Log& log) {
   // Until there is one of this session, a head that is lost is not replaced.
   if (!request.returns) RETURN_IF_ERROR(folder.remove(MembershipFile::kName));
   HeadRun head(request, folder, disk, log);

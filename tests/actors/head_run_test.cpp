@@ -1,4 +1,4 @@
-#include "launch/run/local_run.h"
+#include "launch/run/head_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ void run_on(runtime::Disk& disk, const std::string& folder) {
       "toy.yaml", folder);
   auto log = runtime::Log::open({}).value();
   auto run_folder = RunFolder::create(folder + "/run", disk);
-  LocalRunRequest request;
+  HeadRunRequest request;
   request.loaded = loaded.value();
   request.data_folder = folder + "/data";
   request.shutdown_deadline = std::chrono::milliseconds(200);
@@ -65,7 +65,7 @@ void run_on(runtime::Disk& disk, const std::string& folder) {
   (void)run_locally(request, run_folder.value(), disk, log);
 }
 
-TEST(LocalRun, HandlerThatNeverReturnsIsNamedAndTheProcessEndsWithTheSummaryWritten) {
+TEST(HeadRun, HandlerThatNeverReturnsIsNamedAndTheProcessEndsWithTheSummaryWritten) {
   const TemporaryFolder folder;
   actors::write_toy_data(folder / "toy.h5");
   HangingDisk disk;
@@ -78,7 +78,7 @@ TEST(LocalRun, HandlerThatNeverReturnsIsNamedAndTheProcessEndsWithTheSummaryWrit
   }
 }
 
-TEST(LocalRun, StateThatIsRemovedAfterItWasSavedIsSavedAgain) {
+TEST(HeadRun, StateThatIsRemovedAfterItWasSavedIsSavedAgain) {
   const TemporaryFolder folder;
   actors::write_toy_data(folder / "toy.h5");
   const std::string last = folder / "run/checkpoints/step-000000000008.h5";

@@ -51,10 +51,10 @@ std::optional<Error> objection_to_drain(const Roster& roster, const std::string&
                     "saves its state",
                     node));
   }
-  const auto member = node.empty() ? std::nullopt : roster.member_at(node);
+  const auto member = roster.member_at(node);
   std::vector<std::string> members;
   for (const std::uint32_t each : roster.membership.present()) members.push_back(roster.name(each));
-  if (!member) {
+  if (node.empty() || !member) {
     return usage(
         fmt::format("no member of the run has the name '{}'; those that make its steps are {}",
                     node, fmt::join(members, ", ")));

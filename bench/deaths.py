@@ -86,7 +86,7 @@ def with_deaths(troupe, folder, number, whole, dice):
                 next_kill = now + dice.random() * (now - last)
             last = now
         if next_kill is not None and now > next_kill and len(waits) < WORKERS - 1:
-            victims = children_with("--patient", folder)
+            victims = children_with("--supervised", folder)
             if victims:  # else the run is just over
                 killed, viewed, next_kill = time.monotonic(), False, None
                 os.kill(dice.choice(victims), signal.SIGKILL)

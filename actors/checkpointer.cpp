@@ -64,6 +64,8 @@ bool Checkpointer::is_new(const StatePointer& state) const {
   return !written_step_ || *written_step_ < state->step(training_.schedule.size());
 }
 
+// The file is whole before a link or a metric names it. A best state may be older than the newest
+// file, and then leaves the link to the newest where it is.
 Result<void> Checkpointer::write(Context& context, const StatePointer& state) {
   const runtime::TimePoint start = context.now();
   const std::uint64_t step = state->step(training_.schedule.size());

@@ -56,6 +56,9 @@ void Coordinator::start(Context& context) {
   on<TooSlow>(&Coordinator::receive_too_slow);
   on<Pace>(&Coordinator::receive_pace);
   on<runtime::DrainAsked>(&Coordinator::receive_drain);
+  // A run begins in one of three ways: a head in the place of a lost one waits for its members to
+  // come back; a run in one process has nobody to wait for, and nobody to look after; any other
+  // waits for members to come.
   if (options_.predecessor) {
     roster_.phase = Phase::kReturning;
     roster_.changing_since = context.now();
@@ -262,7 +265,7 @@ void Coordinator::look_for_returned(Context& context) {
   }
   if (roster_.stop_asked) pipeline::stop(roster_, std::nullopt);
   for (Message& message : std::exchange(deferred_, {})) receive(context, std::move(message));
-  if (newest != nullptr) teach_newcomers(roster_);
+  teach_newcomers(roster_);
 }
 
 // When training is over only a validation takes long, and the state that it validates is the last.

@@ -2,9 +2,9 @@
 
 // Begins and ends the run. It waits until every member is there, takes in those that come later,
 // goes on without those that are lost, and hears of every end. Then it has the last state saved and
-// validated, releases the members and ends its node. The consequences of what happens to a
-// member is decided in pipeline/steps/roster.h; this actor sends what that says. How a run
-// ends is in actors/run_ending.h. In one process there is one member, on the same node.
+// validated, releases the members and ends its node. pipeline/steps/roster.h decides what
+// follows when something happens to a member; this actor sends what that says. How a run ends is in
+// actors/run_ending.h. In one process there is one member, on the same node.
 //
 // A run goes through these phases (Roster::Phase):
 //

@@ -48,6 +48,8 @@ void Batches::note_in_use(std::size_t count) {
   gather();
 }
 
+// A gathered batch has given its credit back, so that more are read. Missing ones are taken beyond
+// the bound, because nothing else is computed before they are here.
 void Batches::gather() {
   while (!waiting_.empty() && (missing_ > 0 || in_use_ + gathered_.size() < most_)) {
     if (missing_ > 0) --missing_;
@@ -86,6 +88,7 @@ Feed IterationFeed::enter(ViewPointer view, std::uint64_t iteration, std::vector
   feed.iteration = iteration;
   incomplete_.clear();
   std::size_t missing_count = 0;
+  // The newest iteration may be the last of those in flight already.
   if (newest_ != nullptr && newest_->iteration() >= iteration) in_flight.push_back(newest_);
   in_flight.erase(std::unique(in_flight.begin(), in_flight.end()), in_flight.end());
   for (const Share& share : in_flight) {

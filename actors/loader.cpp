@@ -65,6 +65,7 @@ void Loader::begin(Context& context, const Feed& feed) {
   }
   line.view = feed.view;
   begin_iteration(line, feed.iteration);
+  // The replica's earlier feed ends here, and with it the message that may wait in it.
   lines_[feed.replica] = std::move(line);
   schedule(context);
 }
@@ -124,6 +125,9 @@ bool Loader::has_ended(const Line& line) const {
   return line.told_end && line.iteration >= options_.iterations && line.missing.empty();
 }
 
+// Reads the line's next message, unless one waits, and sends it if there is credit. One that cannot
+// be sent stays in `waiting`, and the line moves on only when it is sent, so that nothing is read
+// twice.
 bool Loader::advance(Context& context, Line& line) {
   if (has_ended(line)) return false;
   if (line.waiting.empty()) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "config/plan.h"
 #include "pipeline/steps/reduction_format.h"
 #include "pipeline/steps/step_record.h"
 #include "pipeline/steps/training_state.h"
@@ -21,10 +22,7 @@
 
 namespace troupe::actors {
 
-// "replica.2": the name of that replica's actor.
-inline std::string replica_name(std::uint32_t replica) {
-  return "replica." + std::to_string(replica);
-}
+using config::replica_name;
 
 using StatePointer = std::shared_ptr<const pipeline::TrainingState>;
 

@@ -48,6 +48,8 @@ runtime::Result<pipeline::StepRecord> Newcomer::complete(const pipeline::StepHea
   pipeline::StepRecord record = *std::exchange(record_, std::nullopt);
   record.header = header;
   record.scales = state.scales[state.slot];
+  // The header of a second attempt has measured the same numbers as that of the first, and so gives
+  // the scales that the second attempt was made with.
   if (header.attempt > 0) {
     record.scales = pipeline::scales_after(record.scales, header, training_.options.micro_batches);
   }

@@ -257,6 +257,8 @@ Outbox& Reducer::outbox_to(Context& context, std::uint32_t member) {
   return found->second;
 }
 
+// Sums for the replicas and what goes round the ring leave on different links, as far as each has
+// credit, so that neither holds up the other.
 bool Reducer::carry_out(Context& context, runtime::Result<RingOutcome> followed) {
   if (!followed.ok()) {
     context.fail(followed.error());

@@ -20,7 +20,7 @@
 // ring of several members in "ring" and out "ring.M" per other member M. Needs no thread of its
 // own. The links have room for all of two steps: what the ring brings early is kept with its
 // credit, and if that could fill a link the ring would stand still. The contributions of the node's
-// replicas contribute is bounded by those two steps alone.
+// replicas are bounded by those two steps alone.
 
 #include <cstdint>
 #include <deque>

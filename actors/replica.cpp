@@ -79,6 +79,9 @@ void Replica::start(Context& context) {
   }
 }
 
+// Batches and questions are taken in every phase. A replica that has ended takes nothing else but a
+// View, whose head it tells that it has ended. One without a state keeps what its reducer sends
+// until it has the state that this follows.
 void Replica::receive(Context& context, Message message) {
   const bool is_of_any_phase = message.as<BatchMessage>() != nullptr ||
                                message.as<TellSteps>() != nullptr ||
@@ -275,6 +278,8 @@ void Replica::refuse(Context& context, const std::string& what) {
 }
 
 bool Replica::commit(Context& context, const pipeline::StepRecord& record) {
+  // Metrics hold the iteration and the epoch of the step itself, so they are made before it is
+  // applied. A step that ends the run is told all the same.
   StepMetrics metrics = engine_->metrics_of(record);
   laps_.put_into(metrics);
   const auto applied = engine_->apply(record);

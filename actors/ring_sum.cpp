@@ -126,6 +126,8 @@ Result<RingOutcome> RingSum::contribute(const BucketMessage& body, Buffer part,
   RingOutcome out;
   ASSIGN_OR_RETURN(RingRound* const round, round_of(body.step, body.attempt, who, now));
   ASSIGN_OR_RETURN(RingRound::Parts* const parts, parts_of(*round, body, who));
+  // `own` is empty again when the node's part has gone on, so only `sent` tells that a bucket comes
+  // a second time.
   if (parts->sent || !parts->own.try_emplace(std::string(who), std::move(part)).second) {
     return refusal(who, fmt::format("bucket {} twice", body.bucket));
   }
@@ -147,6 +149,7 @@ Result<RingOutcome> RingSum::contribute(const StepHeader& header, std::string_vi
     round->own = header;
   }
   ++round->headers;
+  // A replica sends its header behind all its buckets, so with the last header none may be missing.
   const auto is_whole = [&](const auto& entry) {
     return entry.second.sent || entry.second.own.size() == options_.replicas;
   };
@@ -194,6 +197,8 @@ Result<RingOutcome> RingSum::take_ring(const RingHeader& body, Message& message,
   const bool fits = body.combined ? !role.completes && round->sent && !round->combined
                                   : !role.begins && !round->sent && !round->part;
   if (!fits) return refusal(who, "a header out of turn");
+  // A combined header fits only after this member has sent on its own, so `own` is there to be
+  // compared with.
   if (body.combined) {
     if (header.exponents.size() != round->own->exponents.size()) {
       return refusal(who, beside(header, *round->own));
@@ -303,10 +308,13 @@ Result<void> RingSum::close_if_complete(RingRound& round, std::string_view who, 
         fmt::format("the last of {} micro-batches of {} events, where an iteration has {} of {}",
                     header.micro_batches, header.events, options_.micro_batches, options_.events));
   }
+  // A header tells the hash of the state before its step, so it cannot be complete before the step
+  // in front of it is.
   if (&round != &rounds_.front()) {
     return refusal(who, fmt::format("the last header of step {}", round.sums.step));
   }
   out.sendings.push_back({HeaderMessage{header, {}}, {}});
+  // A flagged attempt is made again, so what it left over in rounding is dropped.
   arithmetic_->close(slot_of(round), !header.flagged);
   std::size_t bytes = 0;
   for (const auto& [number, bucket] : round.sums.buckets) bytes += bucket.range.bytes();

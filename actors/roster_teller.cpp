@@ -7,6 +7,7 @@
 
 #include "actors/coordinator.h"
 #include "config/plan.h"
+#include "runtime/base/overloaded.h"
 
 namespace troupe::actors {
 namespace {
@@ -17,13 +18,7 @@ using runtime::Context;
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Message;
-
-template <class... Cases>
-struct Overloaded : Cases... {
-  using Cases::operator()...;
-};
-template <class... Cases>
-Overloaded(Cases...) -> Overloaded<Cases...>;
+using runtime::Overloaded;
 
 // Why the last member that makes steps cannot be asked to leave, for whoever asks.
 Error objection_to_last(const std::string& node) {
@@ -34,7 +29,7 @@ Error objection_to_last(const std::string& node) {
                       node)};
 }
 
-// The same of any node; nothing: it can be asked.
+// Why a node cannot be asked to leave; nothing: it can.
 std::optional<Error> objection_to_drain(const Roster& roster, const std::string& node) {
   const auto usage = [](std::string text) { return Error{ErrorKind::kUsage, std::move(text)}; };
   if (roster.phase > Roster::Phase::kTraining) {
@@ -99,6 +94,8 @@ void RosterTeller::answer_drains(std::uint32_t member, const runtime::Result<voi
   drains_.erase(first, last);
 }
 
+// Halt and Teach go to a member's Reducer, which knows the steps that the member has reached.
+// Expelled and Release go to the root actor of its node, which has the node's name.
 void RosterTeller::carry_out(Context& context) {
   const auto reducer = [&](std::uint32_t member) { return options_.member_slots[member].reducer; };
   const Overloaded act{
@@ -123,6 +120,8 @@ void RosterTeller::carry_out(Context& context) {
         context.send_control("monitor", Message::of(NodeChange{{.name = roster_.name(loss.member),
                                                                 .state = loss.state,
                                                                 .cause = loss.error.message}}));
+        // After training the Validator may still wait for snapshots of the leader. Those of a lost
+        // one never come.
         const bool led = roster_.phase == Roster::Phase::kOver &&
                          !roster_.membership.view().ring.empty() &&
                          loss.member == roster_.membership.view().leader();
@@ -179,6 +178,8 @@ void RosterTeller::tell_view(Context& context, const pipeline::TellView& told) {
                          Message::of(NodeChange{{.name = roster_.name(each), .state = "running"}}));
   }
   tell_members(context, change);
+  // A head in the place of a lost one lacks what was told while there was none: the leader tells
+  // these steps again, and sends a snapshot.
   if (untold_from_) {
     const std::string leader = replica_name(roster_.leading_replica());
     context.send_control(leader, Message::of(TellSteps{*std::exchange(untold_from_, {})}));

@@ -33,6 +33,7 @@ void RunEnding::add(const ReplicaEnd& end, bool leads) {
 void RunEnding::save(Context& context, const Roster& roster) {
   if (outcome_->state == nullptr) return flush(context);
   awaited_ = {"checkpointer"};
+  // A run that was stopped or has failed is to end soon, so its last state is not validated.
   if (validate_ && !outcome_->stopped && !error_) awaited_.emplace_back("validator");
   for (const std::string& actor : awaited_) {
     context.send_control(actor, Message::of(last_state(roster)));

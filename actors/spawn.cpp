@@ -19,6 +19,7 @@ std::uint32_t replica_number(const std::string& name) {
   return number;
 }
 
+// All replicas of a node have the same options but for the number, which stands in the name.
 std::unique_ptr<Actor> make_replica(const NodeParts& parts, const ActorPlan& plan) {
   ReplicaOptions options = parts.replica;
   options.replica = replica_number(plan.name);

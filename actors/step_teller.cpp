@@ -12,7 +12,7 @@ using runtime::TimePoint;
 
 namespace {
 
-// So that no single iteration decides in which a cache was cold or the system was busy.
+// With fewer, a single iteration in which a cache was cold or the system was busy would decide.
 constexpr std::uint64_t kFewestIterations = 8;
 
 }  // namespace
@@ -118,6 +118,9 @@ void StepTeller::tell_gradient(Context& context, const pipeline::StepRecord& rec
                               training_.options.micro_batches));
 }
 
+// A line in front of which none waits is sent at once, and dropped where there is no room, as
+// metrics may be. One that is told again waits for credit, and all lines behind it do, so that they
+// come in their order.
 void StepTeller::tell_line(Context& context, StepMetrics step) {
   if (!metrics_.valid()) return;
   step.again = std::exchange(next_is_again_, false);

@@ -76,6 +76,8 @@ Result<void> Validator::measure_data() {
   statistics.space = maker_->shape().space;
   statistics.angle = angle;
   data_statistics_.emplace(statistics);
+  // Energies are known without reading images. So the events to show are chosen first, and of the
+  // images only their brightest cells are kept.
   std::vector<float> energies;
   for (std::size_t i = 0; i < events; ++i) energies.push_back(data_.energy(i));
   for (const std::size_t event : model::events_over_energies(energies)) shown_[event] = {};
@@ -121,6 +123,8 @@ std::optional<Validator::Measured> Validator::measure(Context& context,
   for (std::size_t i = 0; i < energies_.size(); ++i) {
     const std::span<float> image{images_.data() + i * cells, cells};
     model::to_gev(image, options_.units, image);
+    // The reference is the angle measured on the data event in the same way, because a measured
+    // angle differs from the true one where layers are not as deep as cells are wide.
     std::optional<double> reference;
     if (!measured_angles_.empty()) reference = measured_angles_[i];
     const double energy = kGevPerUnit * energies_[i];

@@ -1,6 +1,6 @@
 #pragma once
 
-// What benches measure with: processor time, and the middle and the ends of several measurements.
+// The measures of benches: processor time, and the middle and the ends of several measurements.
 
 #include <sys/resource.h>
 

@@ -283,7 +283,7 @@ class Peer:
 
 
 def has_avx512():
-    """What oneDNN's convolutions in bfloat16 need."""
+    """Whether oneDNN has what its convolutions in bfloat16 need."""
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
         flags = next((line for line in file if line.startswith("flags")), "").split()
     return {"avx512bw", "avx512vl", "avx512dq"} <= set(flags)

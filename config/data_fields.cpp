@@ -180,7 +180,8 @@ std::shared_ptr<Record<Topology>> data_record() {
       .field("preprocessing",
              within(&Topology::data, &DataSection::dataset, &DatasetOptions::preprocessing),
              optional(preprocessing_record()), Scope::kState,
-             "What is done to events, in this order; by default what the schema is known for.");
+             "The steps that events go through, in this order; by default those that the schema "
+             "needs.");
   add_reading_fields(*record);
   record->section("synthetic", within(&Topology::data, &DataSection::showers), synthetic_record(),
                   "With `train: synthetic`: showers made once and kept.");

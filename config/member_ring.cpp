@@ -23,6 +23,8 @@ struct Hosts {
   pipeline::HostBandwidths bandwidths;   // between these, bits per second, or kUnnamed
 };
 
+// Members are numbered entry by entry, in the order of the file. A host with several entries is one
+// host of the ring. check_bandwidth() has refused names that are no hosts.
 Hosts hosts_of(const ClusterSection& cluster) {
   Hosts hosts;
   std::map<std::string_view, std::uint32_t> index;

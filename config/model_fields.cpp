@@ -183,6 +183,8 @@ CodecOf<std::string> zoo_name() {
 
 }  // namespace
 
+// Fields are read in this order, so losses come behind the networks, from which they take outputs
+// and layers out.
 std::shared_ptr<Record<Topology>> model_record() {
   auto record = std::make_shared<Record<Topology>>("the model");
   const auto gan = within(&Topology::model, &ModelSection::gan);

@@ -131,6 +131,8 @@ void check_networks(const GanDescription& gan, Reader& reader) {
   if (shapes.problems.empty()) {
     const model::Shape image = shapes.layers[static_cast<std::size_t>(shapes.outputs.front())];
     if (!(image == discriminator.input)) {
+      // A generator of the zoo is not what is wrong, so the input of the discriminator is named
+      // instead.
       const std::string at =
           authored(fmt::format("model.generator.layers.{}", shapes.outputs.front()),
                    "model.discriminator.input", reader);
@@ -170,6 +172,7 @@ std::optional<double> exponent_of_cells(const NetworkDescription& discriminator,
       !std::holds_alternative<model::Angle>(output->kind)) {
     return {};
   }
+  // Any other layer than a power mixes or changes cells, so that there is no exponent.
   double exponent = 1.0;
   int layer = shapes.inputs[static_cast<std::size_t>(output - layers.begin())];
   while (layer >= 0) {

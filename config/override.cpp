@@ -38,6 +38,8 @@ YamlValue* enter(YamlValue& value, const std::string& key, const Override& chang
       return nullptr;
     }
   }
+  // A value that is no section is taken for a short form. It is kept under the empty key, which
+  // as_section() understands.
   if (!value.is_map()) {
     YamlValue section = YamlValue::map();
     section.place = change.place;
@@ -81,6 +83,8 @@ runtime::Result<Override> parse_override(std::string_view text, Problems& proble
                              shown(text.substr(0, equals)), shown(value)));
     return parsed;
   }
+  // Lines and columns within the value lead nowhere, so its problems and its parts get the override
+  // as their place.
   Problems of_value;
   parsed.value = parse_yaml(value, "value", of_value);
   for (const Problem& problem : of_value.sorted()) {

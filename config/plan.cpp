@@ -16,8 +16,6 @@ using runtime::Plan;
 
 constexpr std::string_view kMember = "member.";
 
-std::string replica_name(std::uint32_t replica) { return fmt::format("replica.{}", replica); }
-
 // The replicas and the reducer of one member, or of the only process.
 void add_computing(const Topology& topology, std::uint32_t member, std::uint32_t members,
                    const std::string& owner, const std::string& node, Plan& plan) {
@@ -58,9 +56,9 @@ void add_batches_link(const LinkSizes& sizes, std::uint32_t number, const std::s
        batches, batches * (sizes.networks.batch_bytes + runtime::Message::kOverheadBytes), 0});
 }
 
-// What a replica gives the reducer beside it, and the reduced buckets back: two steps, or one and
-// its repetition. The cycle replica -> reducer -> replica holds a token: a replica begins with a
-// state, as if a step had been reduced before.
+// A replica's contributions to the reducer beside it, and the reduced buckets back: two steps, or
+// one and its repetition. The cycle replica -> reducer -> replica holds a token: a replica begins
+// with a state, as if a step had been reduced before.
 void add_step_links(const LinkSizes& sizes, std::uint32_t number, const std::string& reducer,
                     Plan& plan) {
   const std::string name = replica_name(number);
@@ -102,6 +100,8 @@ void add_watching_links(const LinkSizes& sizes, const std::vector<std::uint32_t>
 }  // namespace
 
 std::string member_name(std::uint32_t member) { return fmt::format("{}{}", kMember, member); }
+
+std::string replica_name(std::uint32_t replica) { return fmt::format("replica.{}", replica); }
 
 std::optional<std::uint32_t> member_number(const std::string& name, std::uint32_t members) {
   std::uint32_t number = 0;

@@ -28,6 +28,8 @@ std::optional<std::uint32_t> member_number(const std::string& name,
 // Names of the loader that feeds a member's replicas: its own, and the head's, which feeds those of
 // members without data.
 std::string loader_name(std::uint32_t member);
+// "replica.2"; replicas are numbered over all members.
+std::string replica_name(std::uint32_t replica);
 inline constexpr const char* kHeadLoader = "loader";
 
 // The name of a member's reducer; `members` is 0 for the only one of a run in one process.

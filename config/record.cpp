@@ -27,6 +27,7 @@ const YamlValue* as_section(const YamlValue& value, const std::string& short_fie
     storage.add(short_field, value);
     return &storage;
   }
+  // The short content counts only where the section does not give the same field by its name.
   if (value.find(short_field) == nullptr) storage.add(short_field, *short_content);
   for (const YamlMember& member : value.members) {
     if (!member.key.empty()) storage.members.push_back(member);

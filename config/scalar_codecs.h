@@ -147,7 +147,7 @@ CodecOf<T> number(NumberRange range = {}) {
                               (range.above_least ? *number > range.least : *number >= range.least);
         if (!in_range) return reader.expected(value, what);
         if (!check_size(value, *number, reader)) return;
-        // From the text: by way of double it could be rounded twice.
+        // From the text: by way of double it could be rounded twice. Its size fits a float.
         into = *parse_number<T>(value.scalar);
       },
       [](const T& value, Selection) { return YamlValue::plain(fmt::format("{}", value)); });

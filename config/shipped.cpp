@@ -37,6 +37,8 @@ std::vector<std::string> shipped_names() { return names_of(embedded_topologies()
 
 std::optional<std::string_view> shipped_text(const std::string& path) {
   std::error_code ignored;
+  // A file of this name goes before the topology that comes with the program, and so does a link
+  // that leads nowhere.
   if (std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) return std::nullopt;
   return text_of(embedded_topologies(), path);
 }

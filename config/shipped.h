@@ -1,8 +1,8 @@
 #pragma once
 
-// What comes with the program, embedded from config/: topologies, which are found by name where a
-// topology file is asked for and there is none of that name, and the models of the zoo, which are
-// files in the topology language (the content of its `model` section).
+// Texts that come with the program, embedded from config/: topologies, which are found by name
+// where a topology file is asked for and there is none of that name, and the models of the zoo,
+// which are files in the topology language (the content of its `model` section).
 
 #include <optional>
 #include <string>

@@ -36,6 +36,8 @@ CodecOf<std::vector<LinkOverride>> links() {
   return list<LinkOverride>(CodecOf<LinkOverride>(record), 0, 1000);
 }
 
+// Sections that read into the whole topology have fields that are stored elsewhere, as `train` has
+// some in the model. The check is called even if a section could not be read.
 std::shared_ptr<Record<Topology>> make_topology_record() {
   auto record = std::make_shared<Record<Topology>>("a topology");
   record

@@ -14,6 +14,8 @@ std::string described(const YamlValue* value) {
   return value == nullptr || value->is_null() ? "absent" : shown(flow_yaml(*value));
 }
 
+// Sections and lists of equal length are compared part by part, so that each difference is told
+// where it is. Anything else is compared as it is printed.
 void compare(const std::string& path, const YamlValue* was, const YamlValue* now,
              std::vector<std::string>& differences) {
   if (was != nullptr && now != nullptr && was->is_map() && now->is_map()) {

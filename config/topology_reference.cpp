@@ -117,6 +117,8 @@ std::string layer_table() {
         type.kind == Kind::kOneOf
             ? fmt::format("`{}: {}`", kind.word, section_of(type)->fields.front().name)
             : fmt::format("`{}`", kind.word);
+    // A kind without required options may stand as a bare word. Convolution has some, and no short
+    // form.
     const bool bare = type.kind == Kind::kOneOf || kind.word != "convolution";
     text += fmt::format("| `{}` | {} | {} |\n", kind.word, bare ? short_form : "",
                         fmt::join(options, "<br>"));

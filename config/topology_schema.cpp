@@ -88,7 +88,9 @@ class SchemaWriter {
   static void add_number(const TypeDescription& type, Json& schema) {
     const bool is_whole = type.kind == Kind::kInteger;
     const auto bound = [&](double number) {
-      return is_whole ? Json(static_cast<std::uint64_t>(number)) : Json(number);
+      if (!is_whole) return Json(number);
+      return number < 0 ? Json(static_cast<std::int64_t>(number))
+                        : Json(static_cast<std::uint64_t>(number));
     };
     schema["type"] = is_whole ? "integer" : "number";
     if (type.minimum) {
@@ -108,7 +110,10 @@ class SchemaWriter {
     schema["type"] = may_be_empty ? Json{"object", "null"} : Json("object");
     schema["properties"] = std::move(properties);
     if (!required.empty()) schema["required"] = std::move(required);
-    if (type.exclusive) schema["minProperties"] = schema["maxProperties"] = 1;
+    if (type.exclusive) {
+      schema["maxProperties"] = 1;
+      schema["minProperties"] = 1;
+    }
     schema["additionalProperties"] = false;
   }
 

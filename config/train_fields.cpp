@@ -151,6 +151,8 @@ void add_batch_fields(Record<Topology>& record) {
 
 }  // namespace
 
+// Conditions of fakes and flips of labels belong to the steps for people, and to the model in code,
+// so their fields reach into the model's section.
 std::shared_ptr<Record<Topology>> train_record() {
   const auto options = within(&Topology::train, &TrainSection::options);
   auto record = std::make_shared<Record<Topology>>("training");

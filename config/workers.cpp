@@ -30,6 +30,7 @@ std::uint32_t workers_of(const Topology& topology, std::optional<std::uint32_t> 
   return workers;
 }
 
+// The number of workers may come from the command, so these rules are no part of reading the file.
 runtime::Result<void> check_workers(const Topology& topology, std::uint32_t workers,
                                     const Origins& origins) {
   Problems problems;
@@ -50,9 +51,12 @@ runtime::Result<void> check_workers(const Topology& topology, std::uint32_t work
                     "most {}",
                     each, counted(workers, "worker"), each * workers, pipeline::kMostMicroBatches));
   }
+  // With another scaling the number of workers changes nothing, and reading the file has told of a
+  // shortage.
   if (const std::string what = event_shortage(topology, workers); weak && !what.empty()) {
     complain(event_shortage_fields(), what);
   }
+  // A run in one process has no members to share with or to wait for.
   if (workers > 0) {
     if (const std::string what = shares_mismatch(topology, workers); !what.empty()) {
       complain({"cluster.assign"}, what);

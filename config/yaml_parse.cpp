@@ -267,6 +267,7 @@ void parse_events(std::string_view text, const std::string& source, TreeBuilder&
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
     if (!parser.HandleNextDocument(builder)) return;
+    // A second document is parsed only to find out whether there is one.
     TreeBuilder ignored(text, source, problems);
     if (parser.HandleNextDocument(ignored)) {
       problems.add(ignored.take().place, "a second document; a topology file holds one");

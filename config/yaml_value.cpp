@@ -9,6 +9,7 @@ namespace {
 
 bool is_number(const std::string& scalar) {
   double number = 0.0;
+  // std::from_chars() knows no plus sign.
   const char* begin = scalar.data() + (scalar.starts_with('+') ? 1 : 0);
   const char* end = scalar.data() + scalar.size();
   const auto [rest, error] = std::from_chars(begin, end, number);
@@ -71,6 +72,8 @@ std::string YamlValue::found() const {
   return fmt::format("text \"{}\"", shown(scalar));
 }
 
+// Lists are replaced as a whole. New keys go behind those of the base. A merged section counts as
+// the overlay's, and so has its place.
 YamlValue merge(YamlValue base, const YamlValue& overlay) {
   if (!base.is_map() || !overlay.is_map()) return overlay;
   base.place = overlay.place;

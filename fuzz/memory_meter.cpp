@@ -1,8 +1,6 @@
 #include "fuzz/memory_meter.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define TROUPE_METERED
-#elif defined(__has_feature)
+#ifdef __has_feature
 #if __has_feature(address_sanitizer)
 #define TROUPE_METERED
 #endif

@@ -1,7 +1,7 @@
 #pragma once
 
 // How much memory an input costs, whoever asks for it: our code or a library behind it. It
-// counts through the address sanitizer, and sees nothing where a program is built without that.
+// counts through clang's address sanitizer, and sees nothing where a program is built without that.
 
 #include <cstddef>
 

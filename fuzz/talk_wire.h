@@ -22,16 +22,16 @@ namespace troupe::fuzz {
 
 class TalkWire final : public runtime::Wire {
  public:
-  // Time moves when a line says so. At the first address is speaker 0, and at all others, whatever
+  // Time moves when a line says so. At the head's address is speaker 0, and at all others, whatever
   // they are, speaker 1.
   TalkWire(runtime::ManualClock& clock, std::string head_address)
-      : clock_(clock), first_address_(std::move(head_address)) {}
+      : clock_(clock), head_address_(std::move(head_address)) {}
 
   void add(Line line) { lines_.push_back(std::move(line)); }
 
   std::string address() const override { return "tcp://127.0.0.1:7000"; }
   runtime::Result<runtime::ConnectionId> dial(const std::string& address) override {
-    End& end = ends_[address == first_address_ ? 0 : 1];
+    End& end = ends_[address == head_address_ ? 0 : 1];
     end.dialed = runtime::ConnectionId{++last_};
     return *end.dialed;
   }
@@ -82,7 +82,7 @@ class TalkWire final : public runtime::Wire {
   }
 
   runtime::ManualClock& clock_;
-  const std::string first_address_;
+  const std::string head_address_;
   std::uint64_t last_ = 0;
   std::array<End, kSpeakers> ends_;
   std::vector<Line> lines_;

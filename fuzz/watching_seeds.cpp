@@ -100,7 +100,7 @@ void add_traces(const Folder& folder) {
   folder.add("two-actors", telemetry::pack_actors(
                                {{"replica.0", ring.snapshot()}, {"reducer.0", ring.snapshot()}}));
   folder.add("nothing", telemetry::pack_actors({}));
-  // 2^63 actors in ten bytes.
+  // 2^64 - 1 actors in ten bytes.
   folder.add_text("more-actors-than-bytes", "TRT1" + std::string(9, '\xff') + "\x01");
 }
 

@@ -57,11 +57,14 @@ void report_threads(int asked, int given) {
                            asked);
 }
 
+// A pipe without a reader shows an error.
 bool reader_is_gone() {
   pollfd out{STDOUT_FILENO, POLLOUT, 0};
   return ::poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0;
 }
 
+// The flush comes after the last object, since only it tells whether the answer was written. The
+// failure of the verb itself goes before that of the output.
 int finish(const Arguments& words, int code) {
   const bool wants_json = std::find(words.begin(), words.end(), "--json") != words.end();
   if (wants_json && !answered && code != 0 && !failure.empty()) {

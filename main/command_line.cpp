@@ -144,6 +144,8 @@ std::string CommandLine::read_option(const Arguments& words, std::size_t& at) {
   if (option->takes == Takes::kSetting) {
     const std::string behind = at + 1 < words.size() ? words[at + 1] : "";
     if (value.find('=') == std::string::npos) return setting_without_equals(value, behind);
+    // A pattern that the shell has spread, or a list with spaces in it, leaves words behind its
+    // setting. If there are too many words in the end, this one is the likely cause.
     if (!behind.empty() && !is_option(behind) && !names_topology(behind)) behind_setting_ = at + 1;
   }
   auto& values = values_[option->name];

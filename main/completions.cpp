@@ -160,6 +160,8 @@ std::string zsh_verb(const Command& verb) {
   return out + " ;;\n";
 }
 
+// The script serves both ways, which its last lines tell apart: zsh loads it as the function of
+// that name, or somebody sources it.
 std::string zsh() {
   std::string verbs, groups_text;
   for (const Command* verb : shown_verbs()) verbs += zsh_verb(*verb);
@@ -234,6 +236,8 @@ std::string fish_verb(const Command& verb) {
   return out;
 }
 
+// Each line offers words under a condition on those that stand there: none yet, a group without the
+// verb's second word, or a whole verb.
 std::string fish() {
   std::string out =
       "# fish completion for troupe, made by: troupe completions fish\ncomplete -c troupe -f\n";

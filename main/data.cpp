@@ -51,6 +51,8 @@ pipeline::ShowerDatasetOptions dataset_options(const CommandLine& line) {
 int make(const CommandLine& line) {
   const pipeline::ShowerDatasetOptions options = dataset_options(line);
   const std::string file = line.get<std::string>("file");
+  // All files are checked before the first one is made, which may take long. More files than events
+  // are refused later, and not looked for here.
   const auto checked = std::min<std::uint64_t>(options.files, options.events);
   for (std::uint32_t i = 0; i < checked; ++i) {
     const auto possible = check_output_file(pipeline::shower_file_name(file, i, options.files),

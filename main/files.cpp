@@ -53,6 +53,7 @@ runtime::Result<void> check_output_file(const std::string& path, bool replaced) 
   };
   const std::filesystem::path file(path);
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  // The "." behind it makes the system refuse what is no folder.
   if (::access((folder / ".").c_str(), W_OK | X_OK) != 0) {
     return refuse(std::generic_category().message(errno));
   }

@@ -42,6 +42,8 @@ struct Trained {
   std::unique_ptr<pipeline::ShowerMaker> maker;
 };
 
+// The tensors of a checkpoint can be read only for compiled networks, and these stand in its
+// topology, so its summary is read first.
 Result<Trained> open_trained(const std::string& path) {
   runtime::FileDisk disk;
   ASSIGN_OR_RETURN(const runtime::Buffer file, disk.read(path));
@@ -101,6 +103,8 @@ class TrainedShowers {
         units_(stored_units(trained.topology.data.dataset, written_schema(trained.topology))),
         with_angle_(model::uses_angle(trained.topology.model.gan.latent)) {}
 
+  // Networks take energies in units of 100 GeV. The noise of an event follows from its number, so
+  // it does not matter how events are divided into calls.
   void make(std::uint64_t first, std::span<pipeline::Primary> primaries, std::span<float> cells) {
     const auto energy = static_cast<float>(energy_gev_ / 100.0);
     const auto angle = static_cast<float>(angle_degrees_ * std::numbers::pi / 180.0);
@@ -184,6 +188,8 @@ Result<double> generate(const CommandLine& line, const std::string& checkpoint) 
                         {"seed", line.get<std::uint64_t>("seed")}};
   TrainedShowers source(trained, line);
   const auto start = runtime::steady_now();
+  // A generator that has diverged, or memory that runs out, ends the work at the next report of
+  // its progress, and leaves no file.
   const auto tell = event_progress([&]() -> Result<void> {
     if (source.bad_event()) {
       return Error{ErrorKind::kDiverged,

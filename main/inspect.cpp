@@ -60,6 +60,7 @@ std::string json(const pipeline::CheckpointSummary& summary) {
       summary.state_hash.text(), summary.recomputed_hash.text(), tensors);
 }
 
+// A checkpoint whose hash is wrong is shown all the same, and then reported.
 int inspect(const CommandLine& line) {
   runtime::FileDisk disk;
   const auto path = checkpoint_at(line.get<std::string>("checkpoint"), disk);

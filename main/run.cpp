@@ -147,6 +147,7 @@ int train(const config::LoadedTopology& loaded, launch::RunFolder& folder, runti
   if (arguments.is_head()) {
     request.members = config::workers_of(loaded.topology, arguments.workers);
   }
+  // Runs whose folders lie beside each other share their data.
   request.data_folder =
       (std::filesystem::absolute(arguments.out) / "../data").lexically_normal().string();
   if (arguments.json) request.last_words = answer_object;

@@ -61,7 +61,8 @@ std::vector<std::string> verbs_below(const std::string& group) {
   return names;
 }
 
-// The verb that was meant by the word; empty: nobody can tell.
+// The verb that was meant by the word; empty: nobody can tell. The surest guess comes first: a
+// synonym, an option of the program or of a verb, and at last a verb that is written nearly so.
 std::string meant_verb(const std::string& word) {
   for (const Command* verb : shown_verbs()) {
     const auto& synonyms = verb->synonyms;
@@ -102,6 +103,7 @@ std::string unknown_option(const Command& command, const std::string& word,
   std::string value = equals == std::string::npos ? next : word.substr(equals + 1);
   if (value.empty() || value[0] == '-' || names_topology(value)) value = "VALUE";
   const bool sets = find_option(command, "set") != nullptr;
+  // A field of the topology is meant before an option that is written nearly so.
   if (sets) {
     const auto fields = config::fields_named(name);
     if (!fields.empty()) return said + as_settings(fields, value);
@@ -125,6 +127,7 @@ std::string setting_without_equals(const std::string& key, const std::string& ne
 std::string stray_setting(const std::string& word, const std::string& before) {
   const std::size_t equals = word.find('=');
   std::error_code ignored;
+  // A file may have an equals sign in its name.
   if (equals == std::string::npos || std::filesystem::exists(word, ignored)) return "";
   const std::string key = word.substr(0, equals);
   const auto fields = config::fields_named(key);

@@ -196,6 +196,7 @@ int watch_folder(const WatchArguments& arguments, const Ending& ending) {
   WatchTerminal terminal(arguments.json ? stderr : stdout);
   HistoryNews run;
   while (true) {
+    // Asked before the news are taken: a run that has ended by then has told everything.
     const bool live = (*reader)->live();
     if ((*reader)->history()->version() != run.version) {
       run.take((*reader)->history()->news(run.version));
@@ -210,6 +211,7 @@ int watch_folder(const WatchArguments& arguments, const Ending& ending) {
 }
 
 int serve_folders(const WatchArguments& arguments, const Ending& ending) {
+  // The readers outlive the server, whose sources call them.
   std::vector<std::unique_ptr<RunReader>> readers;
   std::vector<telemetry::RunSource> sources;
   for (const std::string& folder : arguments.runs) {

@@ -48,6 +48,9 @@ void WatchTerminal::show(const telemetry::HistoryNews& run) {
   std::fflush(out_);
 }
 
+// Goes up to the first line of the frame before and writes over it, which flickers less than a
+// cleared screen. The terminal may have become smaller since: it goes up no further than that has
+// rows.
 void WatchTerminal::draw(const telemetry::HistoryNews& run) {
   winsize size{};
   const bool known = ::ioctl(::fileno(out_), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;

@@ -115,6 +115,8 @@ QuantiseReport quantise_add(std::span<const float> values, std::int16_t k,
     largest_of_all = std::max(largest_of_all, largest);
     const double scaled = static_cast<double>(std::bit_cast<float>(largest)) * factor;
     report.flagged |= k == kNoExponent ? largest != 0 : exceeds_limit(scaled, micro_batches);
+    // With a flag the sum is of no use, but the largest exponent is still measured, for the next
+    // attempt.
     if (report.flagged || k == kNoExponent) continue;
     if (scaled < kRounderLimit) {
       add_small(block, factor, sum.data() + begin);

@@ -186,6 +186,8 @@ struct GanArithmetic : GanWork {
     const auto input = gan.discriminator_->template input<T>(stream.discriminator_);
     std::copy(images.begin(), images.end(), input.begin());
 
+    // The discriminator judges in training mode and keeps its weights. The gradient of its input is
+    // the gradient of the generator's output. All fakes are labelled real, and no label is flipped.
     Bindings d_bindings = discriminator_bindings();
     d_bindings.statistics = contributions + g.size();
     gan.discriminator_->run(Pass::kForwardTraining, d_bindings, stream.discriminator_);

@@ -111,6 +111,8 @@ class GraphMaker {
     graph_.outputs[index(output)] = made;
   }
 
+  // A convolution reads what its absorbed layers read: pads add up from the convolution upwards,
+  // and an upsampling stands behind them.
   int compute(int layer, const LayerKind& kind, int input) {
     Computation computation;
     computation.layer = layer;

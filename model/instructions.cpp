@@ -15,6 +15,7 @@ std::vector<ParameterTensor>::const_iterator find_role(const std::vector<Paramet
 Operand find_operand(const std::vector<ParameterTensor>& tensors, int layer, ParameterRole role,
                      Location location, Access access) {
   const auto found = find_role(tensors, layer, role);
+  // A layer may lack the parameter, as one without bias does, and then has no operand for it.
   if (found == tensors.end()) return {};
   return {location, access, -1, found->offset};
 }
@@ -63,6 +64,9 @@ Operand InstructionWriter::statistic(ParameterRole role) const {
   return find_operand(input_.layout.moving, layer(), role, Location::kStatistics, Access::kWrite);
 }
 
+// The tensors that callers read and write come first: the input, the outputs, and the gradients of
+// both. All passes share them. Training has a graph of its own, and both backward passes read what
+// its forward pass has kept.
 InstructionLists make_instructions(const NetworkDescription& network, const NetworkShapes& shapes,
                                    const ParameterLayout& layout, const ProgramOptions& options) {
   InstructionLists lists;

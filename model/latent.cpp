@@ -16,6 +16,8 @@ void fill_latent(const LatentDescription& latent, const float* energy, const flo
                  std::int64_t events, const RandomPosition& position, T* out) {
   CHECK(angle != nullptr || !uses_angle(latent), "the model asks for an angle");
   CHECK(events * latent.size <= std::int64_t{UINT32_MAX}, "random numbers count in 32 bits");
+  // Noise is drawn for all features, and conditions take the place of some, so a feature's noise
+  // does not depend on the conditions. It is rounded to float in either data type.
   runtime::fill_normal(position, out, static_cast<std::uint32_t>(events * latent.size));
   for (std::int64_t i = 0; i < events; ++i) {
     T* features = out + i * latent.size;

@@ -25,6 +25,8 @@ class Layout {
 
   void operator()(const Convolution& convolution) {
     const std::int64_t filters = convolution.filters;
+    // The kernel's shape has only the axes of the image. The fans are the numbers that one output
+    // sums, and the outputs that one number of the input reaches.
     std::vector<std::int64_t> shape(convolution.kernel.begin(),
                                     convolution.kernel.begin() + input_.spatial_rank);
     std::int64_t taps = 1;

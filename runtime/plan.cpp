@@ -104,6 +104,7 @@ class Checker {
 
   // True if the actor is its own owner, directly or through others.
   bool owns_itself(const std::string& name) const {
+    // The steps are bounded, because the walk may end in a circle that the actor itself is not in.
     std::string above = owners_.at(name);
     for (std::size_t steps = 0; !above.empty() && steps < plan_.actors.size(); ++steps) {
       if (above == name) return true;
@@ -123,6 +124,7 @@ class Checker {
       }
       if (link.from_port.empty() || link.to_port.empty())
         complain("link {} lacks a port name", name);
+      // A sender names the port alone, so the port must stand for one link.
       if (!out_ports.emplace(link.from, link.from_port).second) {
         complain("link {} leaves a port that another link leaves too", name);
       }

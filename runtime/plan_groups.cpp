@@ -121,6 +121,8 @@ std::string counted(std::int64_t number, std::string_view what) {
   return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
 }
 
+// The key of a group holds all that its line says, but for the numbers in names. Whether a link
+// leaves its node is part of it.
 void print_links(const Plan& plan, std::string& text) {
   auto node_of = actor_nodes(plan);
   std::vector<const LinkPlan*> links;

@@ -65,6 +65,8 @@ std::vector<std::size_t> find_circle(const Edges& edges) {
   return {};
 }
 
+// An in port may join many links, so the actors that send nothing to it are told together, after
+// all that is told of single links.
 std::string describe(const WaitGraph& graph, std::size_t index) {
   const ActorWait& actor = graph.actors[index];
   std::vector<std::string> parts;
@@ -99,7 +101,8 @@ std::string describe(const WaitGraph& graph, std::size_t index) {
   return fmt::format("{}: {}", actor.name, fmt::join(parts, "; "));
 }
 
-// Completes the description of a link by one end with that by the other end.
+// Makes one description of a link of those by its two ends: the figures are the receiver's, and the
+// sender waits if either says so.
 void join(const LinkWait& other, bool from_receiver, LinkWait& link) {
   const bool waits = link.sender_waits || other.sender_waits;
   const LinkWait first = link;
@@ -123,6 +126,8 @@ LinkWait wait_of(const LinkStats& stats, std::size_t from, std::size_t to, bool 
           .queued = stats.queued};
 }
 
+// The graphs come in any order. A link is known by its sender and out port, which carries no other,
+// and each node of its two ends may tell of it.
 WaitGraph merge(const std::vector<WaitGraph>& graphs) {
   WaitGraph merged;
   std::map<std::string, std::size_t> actors;

@@ -142,6 +142,8 @@ void History::Content::take_step(const StepFacts& made, const Record& record) {
     if (std::isfinite(part)) told.iteration_seconds += part;
   }
   const std::uint64_t slots = told.facts.schedule.size();
+  // The last slot of the schedule completes an iteration, and what counts iterations goes on only
+  // then. Without a schedule nobody knows which slot that is.
   if (slots == 0 || (record.step + 1) % slots != 0) return;
   progress.iterations = made.iteration + 1;
   if (told.facts.iterations_per_epoch > 0) {
@@ -199,6 +201,8 @@ void History::take(const Record& record) {
   const std::scoped_lock lock(content.mutex);
   content.progress_version = ++content.version;
   if (const auto* run = std::get_if<RunRecord>(&record.body)) content.begin(*run, record.time);
+  // The time up to this record belongs to the nodes as they were, so it is counted before the
+  // record changes them.
   told.clock.advance(record.time, told.nodes.computing(), told.nodes.busy_cores());
   content.take_body(record);
   content.take_points(record, points);
@@ -298,6 +302,8 @@ HistoryNews History::news(std::uint64_t since) const {
   HistoryNews news;
   {
     const std::scoped_lock log_lock(content.log_mutex);
+    // Under this lock, because take_log() holds no other when it raises the version: a line that
+    // the news do not have has a higher one.
     news.version = content.version;
     news.whole = since == 0 || since < content.cleared || since > news.version;
     if (news.whole) since = 0;

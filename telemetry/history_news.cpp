@@ -47,6 +47,8 @@ void HistoryNews::take(HistoryNews news) {
     if (known == series.end() || known->first != name)
       known = series.emplace(known, name, SeriesNews());
     auto& points = known->second.points;
+    // The points up to `from` stay, and the news replace those behind it. News that begin further
+    // on leave a gap, and are passed over.
     if (told.from > points.size()) continue;
     points.resize(told.from);
     append(points, told.points, SIZE_MAX);

@@ -32,6 +32,7 @@ void NodeTable::take(const NodeFacts& told, double time) {
   if (!is_up(node)) come_to_rest(node);
 }
 
+// Rates need two samples of one process, so the first sample of a process gives none.
 bool NodeTable::take(const NodeSample& sample, double time, double clock_error) {
   const auto found = nodes_.find(sample.node);
   if (found == nodes_.end() || !is_up(found->second)) return false;

@@ -94,7 +94,7 @@ class Printer {
   std::string text_;
 };
 
-// What a family tells of one thing; nothing: the thing has no such number.
+// The number that a family tells of one thing; nothing: the thing has no such number.
 using Number = std::optional<double>;
 template <class Thing>
 struct FamilyOf {
@@ -134,7 +134,7 @@ constexpr FamilyOf<RunProgress> kOfTheRun[] = {
      [](const RunProgress& run) { return positive(run.newest); }},
 };
 
-// Of nodes that have told of themselves.
+// Families of nodes that have told of themselves.
 constexpr FamilyOf<NodeState> kOfNodes[] = {
     {{Kind::kGauge, "troupe_node_cores", "Processor cores busy, lately."},
      [](const NodeState& node) { return number(node.cores); }},
@@ -215,6 +215,7 @@ void add_nodes(const std::vector<NodeState>& nodes, Printer& text) {
   for (const auto& [family, number] : kOfNodes) {
     Samples samples;
     for (const NodeState& node : nodes) {
+      // Every family of kOfNodes has a number for every node.
       if (node.sampled > 0.0) samples[labels({{"node", node.name}})] = *number(node);
     }
     text.add(family, samples);

@@ -15,6 +15,7 @@ void SampleBoard::take(std::string_view sender, std::string_view name, double va
   }
   series_.assign(sender).append(1, '/').append(name);
   auto found = tallies_.find(std::string_view(series_));
+  // A count of 0 is a series of the line before, which begins anew with this one.
   if (found == tallies_.end() || found->second.count == 0) {
     if (told_ == options_.most_series) {
       ++left_out_;

@@ -71,6 +71,7 @@ std::vector<std::pair<std::string, SeriesNews>> Curves::since(std::uint64_t vers
   std::vector<std::pair<std::string, SeriesNews>> news;
   for (const auto& [name, curve] : curves_) {
     const auto& [series, versions] = curve;
+    // Versions never fall along a curve: either its last point changes or all do.
     const auto from =
         std::upper_bound(versions.begin(), versions.end(), version) - versions.begin();
     const auto& points = series.points();

@@ -137,6 +137,8 @@ Error cannot(const char* what, const std::string& path) {
 
 }  // namespace
 
+// A last line that was not finished is cut off. The file holds secrets, so only its owner may read
+// it.
 Result<MembershipFile> MembershipFile::open(const std::string& path, bool goes_on) {
   HeadHistory history;
   std::size_t whole = 0;

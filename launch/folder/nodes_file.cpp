@@ -87,6 +87,7 @@ Result<void> NodesFile::set(NodeFacts node) {
     return write();
   }
   NodeFacts& known = found->facts;
+  // A change that names no process is one of the process that is known.
   if (node.pid == 0) {
     node.host = known.host;
     node.pid = known.pid;

@@ -118,6 +118,8 @@ bool holds_remains(const std::string& path) {
 // Files with a point in front do not show, and a new file system has its lost+found.
 bool counts(const std::string& name) { return !name.starts_with('.') && name != "lost+found"; }
 
+// A run, the remains of one and files of somebody else are told apart, as each needs other advice.
+// Other files by the names of a run's own do not count: a run that could not begin leaves some.
 Result<void> check_free(const std::string& path) {
   if (holds_run(path)) {
     if (is_going_on(path)) return still_going_on(path);
@@ -180,6 +182,9 @@ Result<RunFolder> RunFolder::create(const std::string& path, runtime::Disk& disk
   return folder;
 }
 
+// A folder with a lock and without a topology is that of a run that has ended before it began to
+// train. Temporary files are removed only under the lock, since without it another process may be
+// writing them.
 Result<RunFolder> RunFolder::reopen(const std::string& path, runtime::Disk& disk) {
   if (!holds_run(path)) {
     std::error_code ignored;

@@ -85,6 +85,7 @@ std::string summary_json(const actors::RunOutcome& outcome, const HeadHistory& h
   for (const runtime::PeerStats& peer : peers) {
     bytes_on_wire += peer.bytes_sent + peer.bytes_received;
   }
+  // Those of the heads before this one come first.
   std::uint64_t failures = history.failures;
   std::vector<telemetry::ViewFacts> views = history.views;
   for (const actors::RunOutcome::ViewChange& change : outcome.changes) {

@@ -45,6 +45,8 @@ std::vector<std::string> MemberNames::open_of(const std::vector<std::string>& na
   return open;
 }
 
+// The most hopeful reason first: a promise lapses soon, a slot that is not given yet will be later,
+// and after that there is nothing to wait for.
 runtime::Result<runtime::NotNow> MemberNames::why_none(
     const std::string& wanted, const std::vector<std::string>& now,
     const std::vector<std::string>& awaited) const {

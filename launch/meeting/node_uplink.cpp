@@ -51,6 +51,8 @@ runtime::Result<void> check_credentials(const std::string& address,
                   head.text(), credentials.token ? credentials.token->from : "--key")};
 }
 
+// A token goes before a key folder. It lists nobody, so its process lets in those of `let_in`
+// alone.
 runtime::Result<std::unique_ptr<runtime::Wire>> open_wire(const std::string& listen,
                                                           const NodeCredentials& credentials,
                                                           const runtime::Clock& clock,

@@ -86,6 +86,7 @@ Result<void> meet_on_network(const config::LoadedTopology& loaded, const std::st
         "other than 0");
   }
   placement.network = {cluster.listen, cluster.listen, where_members_listen(cluster, *resolved)};
+  // An address that stands for all of this machine's cannot be dialed by itself.
   if (resolved->any) placement.network->dial = fmt::format("tcp://127.0.0.1:{}", address->port);
   return {};
 }
@@ -114,6 +115,8 @@ Result<void> meet_here(const config::LoadedTopology& loaded, bool on_trial, Plac
     placement.network = {cluster.listen, cluster.listen, runtime::endpoint_with_port(*resolved, 0)};
     return {};
   }
+  // The address is for members of other hosts. A trial (--workers) does without it where it is of
+  // no use on this machine, and meets in the file system.
   const Result<void> met = meet_on_network(loaded, "", placement);
   if (!on_trial) return met;
   std::optional<Error> why = std::exchange(placement.unresolved, std::nullopt);

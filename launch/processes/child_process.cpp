@@ -287,8 +287,8 @@ void ChildProcess::look() {
   line_.close();
 }
 
-// Polls everything at once. What has happened is found out afterwards by asking each child, as a
-// poll that was cut short says nothing.
+// Polls everything at once. The caller asks each child afterwards how it is, because a poll that
+// was cut short says nothing.
 void wait_for_children(std::span<const std::unique_ptr<ChildProcess>> children, int wake_descriptor,
                        std::optional<runtime::Duration> timeout) {
   std::vector<pollfd> events;

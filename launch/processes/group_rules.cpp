@@ -92,6 +92,7 @@ GroupEnd GroupRules::end() const {
   CHECK(finished() && head_end_.has_value(), "a group ends when all its processes have");
   constexpr int kBySignal = 128;
   if (head_end_->signal == 0) return {head_end_->exit_code, {}};
+  // Somebody has asked twice and knows why everything was killed: that is no error to tell of.
   if (ending_signal_ != 0) return {kBySignal + ending_signal_, {}};
   // It came before the head could take it, and tell of it.
   if (passed_on_ != 0 && head_end_->signal == passed_on_) {

@@ -23,6 +23,7 @@ using runtime::ErrorKind;
 
 constexpr const char* kWord = "lost";
 
+// A signal, and an exit code that is no kind's, say no more than that the member is lost.
 ErrorKind kind_of(const ChildEnd& end) {
   for (const auto kind : {ErrorKind::kInternal, ErrorKind::kUsage, ErrorKind::kTopology,
                           ErrorKind::kData, ErrorKind::kDiverged}) {
@@ -41,6 +42,7 @@ runtime::Error LostMember::error() const {
 
 LostMembers::LostMembers(int line) : line_(line), stop_(::eventfd(0, EFD_CLOEXEC)) {
   CHECK(stop_.is_open(), "no eventfd");
+  // Children of this process do not inherit the line.
   ::fcntl(line, F_SETFD, FD_CLOEXEC);
   thread_ = runtime::need_thread("the parent's line", [this] { listen(); });
 }
@@ -51,6 +53,8 @@ LostMembers::~LostMembers() {
   thread_.join();
 }
 
+// The stop is looked at before the line, so that the destructor waits for no parent that goes on
+// talking. Lines that are of another kind are passed over.
 void LostMembers::listen() {
   LineSplitter lines([this](std::string_view line) {
     const auto member = parse_lost_member(std::string(line));

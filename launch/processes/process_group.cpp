@@ -48,6 +48,7 @@ Result<void> ProcessGroup::start_all() {
   for (std::size_t i = 0; i < processes_.size(); ++i) {
     const auto started = start(i);
     if (started.ok()) continue;
+    // This kills those that were started.
     children_.clear();
     return started.error();
   }
@@ -106,6 +107,7 @@ bool ProcessGroup::restart_head(const ChildEnd& end) {
       fmt::format("the head (process {}) {}; process {} takes its place, and training "
                   "goes on",
                   before, end.text(), children_[kHeadProcess]->pid()));
+  // The head before it may have died with what it was told, so the next one is told all of it.
   for (const std::string& line : told_) children_[kHeadProcess]->tell(line);
   return true;
 }

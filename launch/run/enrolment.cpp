@@ -94,6 +94,7 @@ HeadKeeper::HeadKeeper(MemberInvitation invitation, const std::vector<std::strin
       clock_(clock),
       log_(log) {}
 
+// The members that the run begins with go before those that may join it later.
 std::vector<std::string> HeadKeeper::first_of(const std::vector<std::string>& names) const {
   std::vector<std::string> needed;
   for (const std::string& name : names) {
@@ -125,6 +126,7 @@ Result<runtime::EnrolmentAnswer> HeadKeeper::invite(const runtime::Enrolment& en
   return runtime::EnrolmentAnswer(runtime::Invitation{*name, pack_invitation(contents)});
 }
 
+// A number is drawn once and written, so that the head in this one's place tells the same one.
 std::uint64_t HeadKeeper::number_between(const std::string& one, const std::string& other) {
   const auto& known = membership_.history().neighbours;
   if (const auto found = known.find(std::minmax(one, other)); found != known.end()) {
@@ -145,6 +147,7 @@ bool HeadKeeper::makes_room(const std::string& node) {
       fmt::format("{} has given this head up, which stood still: another one takes its "
                   "member slot",
                   node));
+  // The supervisor replaces only a head that a signal has ended.
   (void)::raise(SIGKILL);
   return true;
 }

@@ -229,6 +229,7 @@ Result<void> HeadRun::prepare() {
   return {};
 }
 
+// The scaling is checked before the setup, which may take minutes to make or read the data.
 Result<void> HeadRun::find_state() {
   if (request_.resume) {
     RETURN_IF_ERROR(check_weak_scaling(folder_, disk_, request_.loaded, request_.members));
@@ -278,6 +279,8 @@ void HeadRun::make_parts() {
                           begin_.best};
   parts_->validator = {topology.validator.events, pipeline::image_units(topology.data.dataset),
                        begin_.validated_step};
+  // Members may have trained on after the state that a returning head finds. The steps that
+  // metrics.jsonl has are not told again.
   const std::uint64_t first_step = begin_.told_step
                                        ? *begin_.told_step + 1
                                        : begin_.state->step(setup_->options.schedule.size());
@@ -294,6 +297,7 @@ void HeadRun::put_back(runtime::Disk& plain) {
   note(nodes_.write_again());
   if (membership_) note(membership_->put_back());
   note(page_.put_back(folder_));
+  // The folder has lost its checkpoints, so the run makes one.
   if (node_) {
     node_->node().send_control("coordinator", runtime::Message::of(actors::CheckpointRequest{}));
   }
@@ -351,12 +355,15 @@ Result<runtime::GateOptions> HeadRun::take_the_head() {
   invitation.host = runtime::host_name();
   invitation.data = setup_->identity;
   const std::uint32_t term = coordinator.membership.term;
+  // A head that stood still makes room for the next one only as long as there may be a next one.
   RunSignals* const replaced = term <= setup_->size.restart ? &signals_ : nullptr;
   runtime::GateOptions gate =
       gate_options(config::kHeadNode, setup_->topology.cluster.failure, terms_of(*setup_));
   gate.predecessors = membership_->history().incarnations;
   gate.keeper = std::make_shared<HeadKeeper>(std::move(invitation), request_.members_here,
                                              *membership_, *relay_, replaced, clock_, log_);
+  // In the file before any member meets this head, so that the next one knows whom members have
+  // met.
   RETURN_IF_ERROR(membership_->add_head(term, gate.incarnation));
   return gate;
 }
@@ -374,7 +381,8 @@ Result<void> HeadRun::make_node() {
   return {};
 }
 
-// Where --resume goes on: the last state is in the run's folder, or in another one.
+// Where --resume goes on: the last state is in the run's folder, or in another one. A node that was
+// abandoned may hang in the disk, which is then not asked whether the file is there.
 void HeadRun::keep_state(const runtime::NodeEnd& end, HeadRunResult& result) {
   const actors::RunOutcome& outcome = *parts_->outcome;
   const bool hangs = !end.abandoned.empty();
@@ -420,6 +428,7 @@ void HeadRun::write_end(const runtime::NodeEnd& end, HeadRunResult& result) {
   };
   result.summary_json = summary();
   const auto written = write_summary(result.summary_json);
+  // abandon() ends this process, so all others are told before.
   if (!end.abandoned.empty()) {
     page_.tell_end(result);
     if (request_.last_words) request_.last_words(result.summary_json);

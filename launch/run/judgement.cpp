@@ -82,6 +82,8 @@ Result<void> check_writable(const config::LoadedTopology& loaded, const char* fi
 
 }  // namespace
 
+// The rest is judged by the placement and the bounds, so an error in these is told alone.
+// Later ones are gathered.
 Result<Judgement> judge_run(const config::LoadedTopology& loaded,
                             std::optional<std::uint32_t> workers) {
   RETURN_IF_ERROR(config::check_printed(loaded));

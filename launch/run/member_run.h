@@ -15,7 +15,7 @@
 namespace troupe::launch {
 
 struct MemberRequest {
-  // How it asks the head. What follows from this process is filled in.
+  // How it asks the head. run_member() fills in the fields that follow from this process.
   runtime::EnrolOptions enrol;
   NodeCredentials credentials;
   // Where other members find it, as listen_address() takes it.

@@ -124,6 +124,8 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   return bounds;
 }
 
+// Each process has the arenas and the state of all its replicas, and its own share of an iteration.
+// The largest must fit into what one process may use, and all together into the machine.
 Result<void> check_memory(const RunBounds& bounds, const std::vector<std::uint32_t>& processes_here,
                           const UsableMemory& usable) {
   const double replicas =

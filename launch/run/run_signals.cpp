@@ -54,6 +54,7 @@ void RunSignals::take(int number, int request) {
     node_->send_control("coordinator", runtime::Message::of(actors::CheckpointRequest{}));
     return;
   }
+  // A second request is the supervisor's to act on: it kills everything.
   if (options_.supervised && request > 1) return;
   const bool nothing_to_save = !begun_ && !options_.returns;
   if (nothing_to_save && options_.early) options_.early(number);

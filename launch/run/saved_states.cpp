@@ -179,6 +179,9 @@ Result<StartingPoint> newest_point(const TrainingSetup& setup, const RunFolder& 
   return point;
 }
 
+// A checkpoint does not name its workers: with weak scaling its micro-batches are theirs, `each` of
+// every worker. A number that is no multiple comes from another topology, which check_identity()
+// refuses. Files that cannot be read are passed over, as read_newest_state() does.
 Result<void> check_weak_scaling(const RunFolder& folder, runtime::Disk& disk,
                                 const config::LoadedTopology& asked, std::uint32_t members) {
   const config::TrainSection& train = asked.topology.train;
@@ -211,6 +214,7 @@ Result<void> keep_last_state(const TrainingSetup& setup, const pipeline::Trainin
   const std::string file =
       fmt::format("{}/{}", folder.checkpoints(), pipeline::checkpoint_name(state.step(slots)));
   std::error_code unknown;
+  // A file of which the disk cannot tell counts as there.
   if (std::filesystem::exists(file, unknown) || unknown) return {};
   return write_state(setup, state, folder, disk);
 }

@@ -108,6 +108,7 @@ Result<TrainingData> open_files(const config::Topology& topology, pipeline::Data
 
   std::optional<pipeline::Dataset> test;
   if (with_test_data && topology.validator.validates()) {
+    // Reading the one split has counted the events of the other one.
     if (train.report().other_split == 0) return nothing_to_validate(train.report(), options);
     options.split = pipeline::DataSplit::kTest;
     ASSIGN_OR_RETURN(test, pipeline::Dataset::open(options, opening_watch("test", log)));

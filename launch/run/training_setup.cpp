@@ -44,6 +44,7 @@ std::int64_t state_bytes(const config::Topology& topology, const model::Gan& gan
 
 RunSize size_of_run(const config::Topology& topology, std::uint32_t members) {
   if (members == 0) return {};
+  // Where slots are scarce, those for replacements go before those for joiners.
   const std::uint32_t restart =
       std::min(topology.cluster.failure.restart, config::kMostMembers - members);
   const std::uint32_t joiners =
@@ -130,6 +131,8 @@ actors::NodeParts computing_parts(TrainingSetup& setup, runtime::Disk& disk, std
   checks.slots = static_cast<std::uint32_t>(options.schedule.size());
   checks.replicas_per_member = topology.replica.count;
   parts.loader = {setup.iterations, checks};
+  // A member without data is fed by the head's loader, whose name the only loader of a run in one
+  // process has, too.
   const bool own_data = members > 0 && setup.data;
   parts.replica.loader = own_data ? config::loader_name(member) : config::kHeadLoader;
   parts.replica.checks = checks;
@@ -171,6 +174,7 @@ actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
   options.membership.end_step = setup.iterations * slots;
   // Lossy sums depend on who computes what.
   options.shares_anew = cluster.rebalance && cluster.shares.empty() && !setup.options.lossy;
+  // A run in one process has neither a ring nor slots for others.
   if (setup.size.members == 0) return options;
   options.membership.min_members = cluster.failure.min_members;
   options.membership.ring = config::member_ring(cluster, setup.size.members);

@@ -98,6 +98,8 @@ std::array<double, 3> profile_cell_errors(const ShowerGroup& data, const ShowerG
   return errors;
 }
 
+// A bin in which the generated showers are all empty or invalid is compared, with errors of 1:
+// leaving it out would favour a generator that makes none.
 bool comparable(const ShowerGroup& data, const ShowerGroup& generated) {
   return data.events() > data.empty_events() && generated.events() + generated.invalid_events() > 0;
 }

@@ -13,6 +13,7 @@ Histogram::Histogram(double high, std::int64_t bins)
 
 void Histogram::add(double value) {
   CHECK(value >= 0.0, "a histogram took a negative value or NaN");
+  // The last count is that of values beyond the range.
   const double bins = static_cast<double>(counts_.size() - 1);
   const double place = value / high_ * bins;
   ++counts_[place < bins ? static_cast<std::size_t>(place) : counts_.size() - 1];

@@ -36,11 +36,13 @@ const ShowerObservables& ShowerStatistics::add(std::span<const float> gev, doubl
   std::optional<double> angle_error;
   const double reference = reference_angle_rad.value_or(0.0);
   if (options_.angle && reference > kSmallestReferenceRad && reference < std::numbers::pi) {
+    // A shower without energy has no angle, and counts as wrong by all of the reference.
     angle_error = shower.empty() ? 1.0 : std::abs(reference - shower.angle_rad) / reference;
   }
   all_.add(shower, energy_gev, angle_error);
   for (std::size_t i = 0; i < bins_.size(); ++i) {
     const EnergyBin& bin = options_.energy_bins[i];
+    // Bins have both their ends, so an energy between two of them counts in both.
     if (energy_gev >= bin.low_gev && energy_gev <= bin.high_gev) {
       bins_[i].add(shower, energy_gev, angle_error);
     }

@@ -58,6 +58,9 @@ void seal_checkpoint(std::uint32_t version, runtime::Buffer& file) {
   std::memcpy(file.mutable_data(), &seal, sizeof seal);
 }
 
+// The order of the checks decides which fault is told. The seal's own hash comes before its fields,
+// which mean nothing in a damaged seal. The length comes before the hash of the rest, because a
+// length tells how much is missing.
 runtime::Result<std::uint32_t> verify_checkpoint_seal(const runtime::Buffer& file,
                                                       const std::string& path,
                                                       std::uint32_t newest_version) {

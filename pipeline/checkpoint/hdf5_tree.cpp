@@ -186,6 +186,8 @@ void Hdf5TreeReader::read(const std::string& path, std::vector<T>& values) {
   const Hdf5Handle file_type(H5Dget_type(dataset.id()));
   const Hdf5Handle space(H5Dget_space(dataset.id()));
   const std::optional<std::int64_t> elements = elements_of(shape_of(dataset.id()));
+  // Type and size are checked before memory is asked for. Nothing is converted, and all that is
+  // read of a file is no larger than the file.
   if (H5Tequal(file_type.id(), type) <= 0 || !stands_in_file(dataset.id()) || !elements ||
       H5Sget_simple_extent_npoints(space.id()) != *elements ||
       *elements > INT64_MAX / static_cast<std::int64_t>(sizeof(T)) ||

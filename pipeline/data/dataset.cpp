@@ -136,6 +136,7 @@ Result<void> Dataset::read(std::span<const std::uint64_t> ids, Batch& out) {
     conditions[events + i] = state.angles[ids[i]];
     conditions[2 * events + i] = state.ecals[ids[i]];
   });
+  // Blocks are let go when no thread reads them any more.
   state.store.trim();
   return {};
 }

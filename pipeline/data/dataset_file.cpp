@@ -109,6 +109,8 @@ DatasetFile::DatasetFile(std::string path, ChunkReader images, Hdf5Dataset energ
 Result<DatasetFile> DatasetFile::open(const std::string& path, DataSchema schema,
                                       const DatasetNames& names,
                                       std::array<std::uint32_t, 3> expected_shape) {
+  // The file's stamp is taken before it is opened, so that stamp_now() differs even after a change
+  // in between.
   FileStamp stamp;
   add_to_stamp(path, stamp);
   ASSIGN_OR_RETURN(const Hdf5File file, Hdf5File::open(path));
@@ -123,6 +125,7 @@ Result<DatasetFile> DatasetFile::open(const std::string& path, DataSchema schema
   opened.energy_column_ = names.energy_column;
   opened.energy_unit_gev_ = names.energy_unit_gev;
   if (!names.angle.empty()) {
+    // Files of this schema that lack the true angle have the measured one in its place.
     const bool measured = schema == DataSchema::kLcdAngle && names.angle == "theta" &&
                           !file.contains("theta") && file.contains("mtheta");
     ASSIGN_OR_RETURN(Hdf5Dataset angle, file.dataset(measured ? "mtheta" : names.angle));

@@ -77,6 +77,8 @@ Result<FileIndex> scan_file(const DatasetFile& file, const Preprocessing& prepro
     findings[row].trouble =
         fmt::format("{}, event {}: {}", place_of(file, bad.part), row, bad.text);
   };
+  // Threads judge several blocks at once. Each row has its own places in the arrays, and finish()
+  // goes over them in order of rows, so the result does not depend on threads.
   const auto judge_block = [&](std::uint32_t block, std::span<float> values, int) -> Result<void> {
     const std::size_t first = images.first_row(block);
     const std::size_t count = images.rows_of(block);

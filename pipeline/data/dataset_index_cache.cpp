@@ -144,6 +144,7 @@ Result<void> save_index(const std::string& folder, const IndexKey& key, const st
                         const FileStamp& stamp, const FileIndex& index) {
   const std::string resolved = absolute(path);
   std::string body;
+  // The fields stand in the order in which load_index() reads them.
   add_all(body, identity(key, resolved, stamp));
   add(body, index.shape);
   add(body, index.block_rows);

@@ -148,6 +148,7 @@ Result<DatasetInfo> describe_dataset(const std::vector<std::string>& paths,
     info.events += file.events;
     info.files.push_back(std::move(file));
   }
+  // The files are described first, so that progress can be told as a part of all their events.
   Gauges gauges;
   std::mutex mutex;
   std::uint64_t done = 0;

@@ -67,6 +67,8 @@ Result<void> Dataset::State::Opening::add(std::uint64_t rows, std::uint64_t pack
 
 Result<void> Dataset::State::open_all(const OpeningWatch& watch) {
   ASSIGN_OR_RETURN(const std::vector<std::string> paths, expand_paths(options.paths));
+  // Every file is opened before one is read, because the split depends on the rows of all of them,
+  // and a file that does not fit is refused at once.
   std::vector<std::uint64_t> rows;
   for (const std::string& path : paths) {
     ASSIGN_OR_RETURN(const DatasetFile opened,

@@ -80,6 +80,7 @@ Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& pa
     }
     ::globfree(&found);
     if (status != 0) {
+      // Without descriptors glob() cannot read folders, and finds nothing in them.
       if (!runtime::descriptors_left(1)) return runtime::out_of_descriptors(ErrorKind::kData, path);
       return Error{ErrorKind::kData, fmt::format("{}: no file matches the pattern", path)};
     }
@@ -103,6 +104,8 @@ std::vector<RowRange> split_rows(std::span<const std::string> paths,
     for (std::size_t rank = 0; rank < members.size(); ++rank) {
       const std::size_t file = members[rank];
       const std::uint64_t all = rows[file];
+      // Rows from first_test on are for testing: all or none of a file where whole files are
+      // divided.
       std::uint64_t first_test = all;
       if (by_file) {
         const std::size_t training = members.size() - members.size() / test_one_in;

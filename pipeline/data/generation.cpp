@@ -54,6 +54,8 @@ void ShowerMaker::make_batch(std::span<const float> weights, std::span<const flo
                              const GenerationRequest& request, std::size_t first,
                              std::span<float> images, model::Workspace& workspace) const {
   const std::size_t events = std::min<std::size_t>(kBatch, request.energies.size() - first);
+  // A batch is computed whole. Its places behind the last event have zeros, and their images are
+  // not taken.
   const std::span<float> latent = program_->input<float>(workspace);
   std::fill(latent.begin(), latent.end(), 0.0F);
   for (std::size_t i = 0; i < events; ++i) {

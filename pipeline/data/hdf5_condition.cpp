@@ -110,6 +110,8 @@ std::string why_not_opened(const std::string& path) {
   if (unknown) return {};
   const auto begin = find_superblock(file.get(), bytes);
   if (begin.empty() && bytes > 0) return {};
+  // The lock comes before the content, which may be anything until the program that writes it has
+  // closed the file.
   const int unlocked = lock_error(file.get());
   if (unlocked == EWOULDBLOCK) {
     return "is open in another program, which writes it; wait until it is closed there";

@@ -240,6 +240,8 @@ Result<void> Hdf5Dataset::check_claims() const {
   return {};
 }
 
+// A dataset has its full shape before it is written, and the library reads fill values in place of
+// what was never written.
 Result<void> Hdf5Dataset::check_written() const {
   const Hdf5Lock lock;
   if (chunk_.empty()) {

@@ -100,6 +100,8 @@ Result<Hdf5Walk> walk_datasets(const Hdf5Handle& file, const std::string& path) 
   if (H5Oget_info2(file.id(), &root, H5O_INFO_BASIC) < 0) return cannot("/", "opened");
   search.known.insert(root.addr);
   search.open.push_back({"", root.addr});
+  // Objects are looked at in the order in which they were found, so a name is a shortest path. A
+  // deque keeps `found` in place while links are added at its end.
   for (; !search.open.empty(); search.open.pop_front()) {
     Hdf5Place& found = search.open.front();
     const Hdf5Handle object(H5Oopen_by_addr(file.id(), found.address));

@@ -33,6 +33,8 @@ std::uint64_t occupied(std::span<const float> cells, float lowest) {
 
 }  // namespace
 
+// The first pass marks occupied cells and counts them, so that the second one writes all values
+// into one array of the right size. `word &= word - 1` takes off the lowest set bit.
 PackedEvents::PackedEvents(std::span<const std::span<const float>> stored,
                            const Preprocessing& preprocessing)
     : words_(stored.empty() ? 0 : (stored.front().size() + 63) / 64), first_values_{0} {

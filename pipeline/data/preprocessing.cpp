@@ -83,6 +83,8 @@ BadEvent describe_bad_event(const StoredEvent& event, const Preprocessing& prepr
                         i / shape[2] / shape[1], i / shape[2] % shape[1], i % shape[2],
                         event.cells[i])};
   }
+  // An event of a good energy, a good angle and good cells can be bad only because a power of a
+  // cell, or the sum of its cells, is too large.
   CHECK(judge_event(event, preprocessing).state == EventState::kBad, "a good event");
   return {EventPart::kImage,
           fmt::format("cells of up to {} are too large; expected 32-bit floats to hold each and "

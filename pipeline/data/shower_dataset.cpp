@@ -80,6 +80,8 @@ Result<std::vector<std::string>> write_shower_dataset(const ShowerDatasetOptions
   runtime::Disk& target = disk != nullptr ? *disk : file_disk;
   std::vector<std::string> paths;
   for (std::uint32_t file = 0; file < options.files; ++file) {
+    // The sizes of files differ by one event at most. Events have numbers over all files, so a
+    // shower does not depend on how many there are.
     const std::uint64_t first = options.events * file / options.files;
     const std::uint64_t end = options.events * (file + 1) / options.files;
     const ShowerSource showers = [&](std::uint64_t in_file, std::span<Primary> primaries,
@@ -105,6 +107,7 @@ std::string synthetic_path(const SyntheticOptions& options) {
   const Detector& kind = detector(showers.detector);
   std::string name = fmt::format("synthetic-{}-v{}-{}-seed{}", kind.name, kShowerVersion,
                                  options.events, showers.seed);
+  // Options that are not the usual ones are in the name as a hash of them all.
   const ShowerOptions usual;
   const std::string rest =
       fmt::format("{} {} {} {} {}", showers.min_energy_gev, showers.max_energy_gev,

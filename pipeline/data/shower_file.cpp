@@ -199,6 +199,8 @@ double measure_angle(std::span<const float> cells, std::array<std::uint32_t, 3> 
     const double dx = layers[i].x / layers[i].energy - all.x / all.energy;
     const double dy = layers[i].y / layers[i].energy - all.y / all.energy;
     const double dz = z - all_z / all.energy;
+    // The direction from the centre to a layer in front of it points backwards, so its slope is
+    // turned round. The least square keeps a layer at the centre from dividing by 0.
     const double slope = dy / std::sqrt(std::max(dx * dx + dz * dz, 1e-7));
     angles += (std::numbers::pi / 2 - runtime::math::atan(dz < 0 ? -slope : slope)) * z;
     weights += z;

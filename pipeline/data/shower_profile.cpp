@@ -24,6 +24,8 @@ LongitudinalProfile draw_profile(const ShowerMedium& medium, double energy_gev,
   const double sigma_t = 1.0 / (-1.4 + 1.26 * ln_y);
   const double sigma_alpha = 1.0 / (-0.58 + 0.86 * ln_y);
   const double rho = 0.705 - 0.023 * ln_y;
+  // Two normal numbers of correlation rho are the sum and the difference of two independent ones
+  // with these weights.
   const double together = std::sqrt((1.0 + rho) / 2.0) * random.normal();
   const double apart = std::sqrt((1.0 - rho) / 2.0) * random.normal();
   const double maximum = std::max(1.0, math::exp(mean_ln_t + sigma_t * (together + apart)));

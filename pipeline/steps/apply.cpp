@@ -262,6 +262,8 @@ std::vector<double> step_losses(const model::GanDescription& gan,
   return mean_losses(layout, gan.losses.size(), record, micro_batches);
 }
 
+// An integer stands for itself times 2^-k, so its square is scaled by 2^-2k. The sums become means
+// by one division, behind the root.
 double gradient_norm(const model::ContributionLayout& contributions, const StepRecord& record,
                      std::uint32_t micro_batches) {
   const SumLayout layout{contributions.size, record.floats};

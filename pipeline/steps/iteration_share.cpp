@@ -41,6 +41,7 @@ std::optional<std::size_t> IterationShare::checked_in(std::uint32_t slot) const 
 }
 
 void IterationShare::take_over(std::vector<MicroBatch> micro_batches) {
+  // The micro-batch that is only compared stands last, and is given up.
   if (witness_) micro_batches_.pop_back();
   witness_ = false;
   released_ = std::min(released_, micro_batches_.size());

@@ -33,6 +33,8 @@ const View& Membership::begin(std::uint64_t first_step) {
 
 Result<void> Membership::go_on_from(const View& view) {
   CHECK(number_ == 0, "begins once");
+  // The View comes from another node, so it may name only replicas and members that the tables of
+  // this run have.
   const auto is_replica = [&](std::uint64_t owner) { return owner < options_.weights.size(); };
   const auto fits = [&](const std::vector<std::uint32_t>& owners) {
     return owners.size() == options_.micro_batches &&

@@ -305,6 +305,8 @@ void note_learned(Roster& roster, std::uint32_t replica, std::uint64_t steps, bo
   if (roster.phase != Phase::kTraining) return;
   const std::uint32_t member = roster.member_of(replica);
   Member& pupil = roster.members[member];
+  // With all that its first View lacked it needs its teacher no more. Members that had to stay
+  // because they alone knew this may leave.
   if (complete) {
     if (!pupil.awaits_view) pupil.teacher.reset();
     return let_waiting_leave(roster);
@@ -426,6 +428,8 @@ void look_after(Roster& roster) {
   let_waiting_leave(roster);
 }
 
+// The effect depends on the phase: replicas that train are told to stop, a run that gathers its
+// members ends at once, and a head whose members are on their way back remembers the wish.
 void stop(Roster& roster, std::optional<Error> error) {
   StopTrainingOf stops{std::move(error), false, {}};
   const bool gathers = roster.phase == Phase::kGathering;
@@ -478,6 +482,8 @@ void go_on_from(Roster& roster, const View& view, const Reports& reports,
       lose(roster, member, error, "dead");
     }
   }
+  // The reports answer the first change of the term. A missing member has begun another one, for
+  // which all are asked again.
   for (const auto& [member, report] : reports) {
     if (missing.empty()) note_halted(roster, member, report);
   }

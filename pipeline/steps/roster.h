@@ -177,8 +177,8 @@ void arrive(Roster& roster, std::uint32_t member);
 // A member is gone, with its process ("dead") or because it left ("ended").
 void lose(Roster& roster, std::uint32_t member, const runtime::Error& error,
           std::string_view state);
-// A replica of a newcomer has made so many of the steps that it was taught. `complete`: it has
-// taken up its first View.
+// So many headers of the steps that a newcomer's replica was taught agreed with its state.
+// `complete`: it has taken up its first View.
 void note_learned(Roster& roster, std::uint32_t replica, std::uint64_t steps, bool complete);
 // `teacher` says that the member learns too slowly.
 void note_too_slow(Roster& roster, std::uint32_t member, std::optional<std::uint32_t> teacher);

@@ -80,6 +80,7 @@ void StepComputer::take_turn(std::size_t first, std::size_t count, const Work& w
     if (other.get() != &stream) others.push_back(other.get());
   }
   stream.compute_with(&team_, others);
+  // The other streams are given back however `work` ends.
   const std::shared_ptr<void> alone_again(nullptr,
                                           [&](void*) { stream.compute_with(nullptr, {}); });
   work(0, 0);
@@ -131,6 +132,9 @@ bool StepComputer::compute(const TrainingState& state, StepShare& step,
   const std::size_t count = std::min(static_cast<std::size_t>(team_.threads()), all - first);
   if (images_.size() < all) images_.resize(all);
   for (std::size_t i = 0; i < count; ++i) step.add_memory(take_vector(step.layout().size));
+  // Elements become final in the turn that completes the replica's own micro-batches. In turns
+  // before it some of these are not computed at all, and micro-batches behind them are only
+  // compared.
   const bool completes_own = first < step.own() && first + count >= step.own();
   Finality finality(completes_own ? step.own() - first : 0, step.layout().size);
   take_turn(first, count, [&](std::size_t i, int thread) {
@@ -159,6 +163,7 @@ void StepComputer::compute_one(const TrainingState& state, const StepShare& step
                             position(options_, *step.iteration_, step.slot(), micro_batch),
                             *streams_[stream], final_from};
   const bool prepared = prepared_step_.has_value() && micro_batch < prepared_;
+  // The rest that prepare() has not made is made here, in the stream that is the micro-batch's own.
   if (step.kind() != SlotKind::kDReal && !prepared) prepare_one(state, step, micro_batch, stream);
   switch (step.kind()) {
     case SlotKind::kDReal:

@@ -58,6 +58,8 @@ std::uint64_t event_mix(std::uint64_t event_id, std::uint64_t iteration, std::ui
   return mix64(event_id ^ mix64(iteration ^ mix64(std::uint64_t{slot} + 1)));
 }
 
+// A part may begin and end within tensors, so each tensor adds the piece of it that lies in the
+// part. Maximum, or and minimum make the same header of all pieces as of whole tensors.
 void add_part(const model::ContributionLayout& layout, const Bucket& part,
               std::span<const float> values, std::uint32_t micro_batch, std::uint32_t micro_batches,
               const std::vector<std::int16_t>& scales, const MutableSums& sums,

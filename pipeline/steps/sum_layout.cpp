@@ -17,6 +17,8 @@ std::size_t SumLayout::offset(std::int64_t element) const {
   const auto position = static_cast<std::size_t>(element);
   if (element < floats) return position * sizeof(float);
   const auto count = static_cast<std::size_t>(floats);
+  // Integers begin at a multiple of their size, so a float's room stays empty behind an odd number
+  // of floats.
   const std::size_t aligned = (count + count % 2) * sizeof(float);
   return aligned + (position - count) * sizeof(std::int64_t);
 }

@@ -180,6 +180,8 @@ Result<void> write_new_file(const std::string& path, std::string_view text, mode
   return disk_error("cannot write", path, cause);
 }
 
+// dup3() comes last: it makes the number that others hold lead to the copy, and until then an error
+// leaves the old file in its place. The reads do not move its position.
 Result<void> put_back(int descriptor, const std::string& path) {
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) return disk_error("cannot copy to", path, errno);
@@ -205,7 +207,9 @@ Result<void> put_back(int descriptor, const std::string& path) {
     at += got;
   }
   if (::dup3(copy.number(), descriptor, O_CLOEXEC) < 0) {
-    return disk_error("cannot open", path, errno);
+    const int cause = errno;
+    ::unlink(path.c_str());
+    return disk_error("cannot open", path, cause);
   }
   return {};
 }

@@ -11,6 +11,7 @@ std::string HostPort::text() const { return fmt::format("{}:{}", bracketed(host)
 Result<HostPort> parse_host_port(std::string_view text) {
   constexpr std::size_t kMostHostBytes = 253;  // of a name in the DNS
   const auto wrong = [](std::string why) { return Error{ErrorKind::kUsage, std::move(why)}; };
+  // The last one, as an IPv6 address has colons of its own.
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return wrong("it has no port");
   std::string_view host = text.substr(0, colon);

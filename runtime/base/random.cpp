@@ -9,6 +9,8 @@
 namespace troupe::runtime {
 namespace {
 
+// The constants of Philox4x32: two multipliers, and what the two words of the key grow by from
+// round to round.
 constexpr std::uint32_t kMultiplier0 = 0xD2511F53;
 constexpr std::uint32_t kMultiplier1 = 0xCD9E8D57;
 constexpr std::uint32_t kWeyl0 = 0x9E3779B9;
@@ -25,6 +27,7 @@ NormalPair box_muller(std::uint32_t first, std::uint32_t second) {
   return {radius * math::cos(angle), radius * math::sin(angle)};
 }
 
+// The same numbers as random_normal() gives one by one, four from each block.
 template <class T>
 void fill(const RandomPosition& position, T* out, std::uint32_t count) {
   // The index has 64 bits: 32 bits would wrap behind the last block of the largest count.

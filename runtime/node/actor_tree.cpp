@@ -132,6 +132,8 @@ std::vector<ActorStats> ActorTree::actor_stats() const {
   return all;
 }
 
+// Only an idle actor can be asked what it waits for. Its cell is claimed meanwhile, so that no
+// thread runs it. In a halted node none is asked.
 void ActorTree::add_actors(WaitGraph& graph) const {
   const std::scoped_lock lock(mutex_);
   for (std::size_t i = 0; i < wiring_.cells().size(); ++i) {
@@ -161,6 +163,8 @@ ActorTree::Look ActorTree::look(TimePoint now) {
   return supervisor_.overdue(now).empty() ? Look::kGoesOn : Look::kOverdue;
 }
 
+// A handler is as old as the last look at which its cell waited, or had handled another message
+// since the look before.
 void ActorTree::note_handled(TimePoint now) {
   for (std::size_t i = 0; i < last_handled_.size(); ++i) {
     const Cell& cell = *wiring_.cells()[i];

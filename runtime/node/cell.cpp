@@ -86,6 +86,8 @@ bool Cell::run_slice(int limit) {
   return more || !mailbox_.rest();
 }
 
+// A signal goes before all messages. An exception is the failure of this actor, and the others go
+// on.
 bool Cell::handle_next() {
   Signal* signal = mailbox_.take_signal();
   Message* message = signal == nullptr ? mailbox_.take_message() : nullptr;
@@ -96,6 +98,7 @@ bool Cell::handle_next() {
       handle(*signal);
     } else {
       if (mailbox_.lane() == Lane::kData) progress_.raise();
+      // The trace's facts are taken first, since the handler may move the message away.
       const std::uint32_t name = trace_.number_of(message->name());
       const std::int64_t bytes = message->bytes();
       const TraceFlow flow = flow_of(*message);
@@ -155,6 +158,8 @@ void Cell::tell_child_ended(const ChildEnd& end) {
   }
 }
 
+// The cause is set before the mailbox closes, because deliver() names it from that moment on. Ends
+// of children that the actor has not seen go back to the tree, with its own end.
 void Cell::end_actor() {
   for (const auto& [id, due] : timers_) core_.remove_timer(id, due);
   timers_.clear();
@@ -185,6 +190,7 @@ Error Cell::end_cause() const {
 std::optional<std::string> Cell::ask_waiting_for() {
   if (!mailbox_.claim()) return std::nullopt;
   std::string words = actor_ == nullptr ? std::string() : actor_->waiting_for();
+  // A poster does not enqueue a cell that is claimed. If something has come, this does.
   if (!mailbox_.rest()) core_.scheduler().enqueue(*this);
   return words;
 }

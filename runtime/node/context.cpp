@@ -38,6 +38,8 @@ void Context::send_control(std::string_view actor, Message message) {
   cell_.core_.send_control(cell_.control_origin_, actor, std::move(message));
 }
 
+// The cell notes its timers: one that is cancelled may be on its way already, and the cell passes
+// over those that it does not find. It also takes them back when the actor ends.
 TimerId Context::after(Duration delay) {
   const TimePoint due = now() + delay;
   const TimerId id = cell_.core_.add_timer(cell_.id_, due);
@@ -64,6 +66,7 @@ bool Context::stopping() const { return cell_.stop_asked_.load(std::memory_order
 
 void Context::finish() { cell_.done_ = true; }
 
+// The first failure stands, and an actor that has finished does not fail any more.
 void Context::fail(Error error) {
   if (cell_.done_) return;
   cell_.done_ = true;
@@ -82,6 +85,8 @@ void Actor::receive(Context& context, Message message) {
                                     message.sender_name()));
 }
 
+// While a run ends, receivers may end before their senders, so a message that comes back to an
+// actor that stops is no news.
 void Actor::undeliverable(Context& context, Message message, const Error& cause) {
   if (context.stopping()) return;
   context.log().warning(fmt::format("'{}' came back: {}", message.name(), cause.message));
@@ -89,6 +94,8 @@ void Actor::undeliverable(Context& context, Message message, const Error& cause)
 
 void Actor::stop(Context& context) { context.finish(); }
 
+// An actor that does not decide about its children fails with the first that fails, and lets the
+// others finish.
 ChildDecision Actor::child_ended(Context& /*context*/, const ChildEnd& end) {
   return end.error ? ChildDecision::kEscalate : ChildDecision::kIgnore;
 }

@@ -112,16 +112,16 @@ TimePoint Gate::next_due() const {
         break;
     }
   }
-  // Whatever is awaited with a deadline is looked at as often as a peer that is up: so a longer
+  // All that is awaited with a deadline is looked at as often as a peer that is up: so a longer
   // pause is this node's own sleep; see Liveness.
   if (watching) due = std::min(due, liveness_.last_turn() + options_.heartbeat);
   return due;
 }
 
-// What happens because time has passed.
+// Does what is due because time has passed.
 void Gate::tend(TimePoint now) {
   if (const auto pause = liveness_.end_turn(now)) {
-    // What has happened since this process woke is not put off.
+    // Things that have happened since this process woke are not put off.
     for (const auto& peer : peers_.all()) {
       if (!peer->over()) peer->excuse(*pause, now);
     }
@@ -153,6 +153,9 @@ void Gate::tend(TimePoint now) {
   }
 }
 
+// A peer that is up is measured by when it was last heard, any other one by how long it has been in
+// its state. While it is up or down another process may come in the head's place, so give_up()
+// decides whether it is lost or away. In any other state it is lost.
 void Gate::tend_peer(std::size_t position, TimePoint now) {
   Peer& peer = *peers_.all()[position];
   const auto patience = [&] { return liveness_.patience_with(peer, closing_.load(), now); };
@@ -200,6 +203,7 @@ void Gate::tend_peer(std::size_t position, TimePoint now) {
       }
       break;
     case Peer::State::kAwaited:
+      // A peer that dials this node has no deadline here: it may come at any time.
       if (peer.dialed() && now - peer.since() >= options_.dial_within) {
         return peers_.lose(
             position,
@@ -212,9 +216,12 @@ void Gate::tend_peer(std::size_t position, TimePoint now) {
       }
       break;
   }
+  // turn() dials it when the lock is let go.
   if (peer.dialed() && !peer.connection && now >= peer.next_dial) to_dial_.push_back(position);
 }
 
+// True also for a peer that hears no goodbye: one that is over, a head that is away, and one that
+// has never come and for which nothing is kept.
 bool Gate::say_goodbye(std::size_t position) {
   Peer& peer = *peers_.all()[position];
   if (peer.over() || peer.state() == Peer::State::kAway) return true;
@@ -235,6 +242,8 @@ bool Gate::say_goodbyes() {
   return done && (!head || say_goodbye(*head));
 }
 
+// Every turn tries each goodbye again, until all are said or close_by_ is over. The scheduler is
+// woken at the end, because the node's end waits for closed().
 void Gate::tend_closing(TimePoint now) {
   if (close_by_ == TimePoint::max()) close_by_ = now + options_.close_within;
   const bool done = say_goodbyes();
@@ -303,6 +312,7 @@ void Gate::arriving(ConnectionId connection) {
   }
 }
 
+// Peers that are not up are not waited for. While a request has not left, no answer is complete.
 Gate::Graphs Gate::graphs() const {
   const std::scoped_lock lock(peers_mutex_);
   Graphs result;

@@ -104,6 +104,7 @@ class Gate final : public WireEvents {
   mutable std::mutex peers_mutex_;
   RemoteLinks links_;  // guards itself
   Introducer introducer_;
+  std::atomic<bool> closing_{false};
   Peers peers_;
   Visitors visitors_;
   Liveness liveness_;
@@ -112,7 +113,6 @@ class Gate final : public WireEvents {
 
   std::atomic<std::int64_t> peers_progress_{0};
   std::atomic<bool> graphs_asked_{false};
-  std::atomic<bool> closing_{false};
   std::atomic<bool> closed_{false};
   TimePoint close_by_ = TimePoint::max();
 };

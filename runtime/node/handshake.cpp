@@ -37,6 +37,7 @@ Introduction Handshake::introduction_for(std::size_t position, const Peer& peer)
   return introduction;
 }
 
+// A term that the other one does not name at all is a mismatch, too.
 std::optional<Error> Handshake::mismatch(const Introduction& other) const {
   for (const Term& term : options_.terms) {
     const auto theirs = std::ranges::find(other.terms, term.name, &Term::name);
@@ -98,6 +99,8 @@ std::optional<Error> Handshake::objection_to_welcome(std::size_t position, const
       return error;
     }
   }
+  // A peer that is down must be the process that it was, or another one in the head's place. One
+  // that is away was given up, and can only be another one.
   const bool is_another = peer.incarnation() != 0 && welcome.incarnation != peer.incarnation();
   if (peer.state() == Peer::State::kUp || (is_another && !may_return(peer))) {
     return lost(fmt::format("{} is lost: another process has taken its place", peer.node()));

@@ -131,6 +131,7 @@ const Introducer::Pair& Introducer::pair_of(const Known& one, const Known& other
   return found->second;
 }
 
+// The one that is harder to reach dials the other; between equals the plan decides.
 std::string Introducer::dialer_of(const Known& one, const Known& other) const {
   const Reach of_one = reach_of(one.whereabouts, other.whereabouts);
   const Reach of_other = reach_of(other.whereabouts, one.whereabouts);

@@ -54,6 +54,7 @@ Signal* Mailbox::take_signal() {
   return &signals_.items[signals_.next++];
 }
 
+// Lanes are numbered by priority, so the first that has a message is served.
 Message* Mailbox::take_message() {
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     Lot<Message>& lot = lots_[lane];

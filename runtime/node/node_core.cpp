@@ -50,6 +50,8 @@ NodeCore::NodeCore(const Plan& plan, ActorFactory factory, NodeOptions options, 
       wiring_(*this, plan_, options.trace_records, log_),
       outside_(kOutside, std::string(kOutsideName)),
       scheduler_(scheduler) {
+  // The gate comes before the links, as those to other nodes end in it, and the scheduler before
+  // the tree, which refers to it.
   if (uplink != nullptr) {
     gate_ = std::make_unique<Gate>(*this, plan, uplink->gate, uplink->wire, uplink->types, clock_,
                                    log_);
@@ -138,6 +140,7 @@ TimePoint NodeCore::next_due() const {
 }
 
 void NodeCore::send_control(Origin& origin, std::string_view actor, Message message) {
+  // A message that is sent on may hold the credit of the link by which it came.
   message.release_credit();
   message.attach(origin, false);
   Cell* target = wiring_.find(std::string(actor));
@@ -158,6 +161,8 @@ void NodeCore::send_control_from_outside(std::string_view actor, Message message
   send_control(outside_, actor, std::move(message));
 }
 
+// A sender elsewhere has it back by the gate. Outside there is nobody to give it to, so the log
+// tells.
 void NodeCore::return_to_sender(Message message, const Error& cause) {
   Origin& origin = *message.origin();
   if (!origin.undelivered()) return;
@@ -199,6 +204,8 @@ NodeEnd NodeCore::end() {
     gate_->begin_close();
     if (gate_thread_.joinable()) gate_thread_.join();
   }
+  // The gate has ended and delivers nothing more. A cell that still runs keeps its actor, and is
+  // told of by name.
   std::vector<Task*> tasks;
   for (const auto& cell : wiring_.cells()) tasks.push_back(cell.get());
   const std::vector<Task*> busy = scheduler_->retire(tasks, patience);

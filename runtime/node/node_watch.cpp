@@ -53,6 +53,8 @@ Activity NodeWatch::activity() const {
   return activity;
 }
 
+// A node with others is in no deadlock by itself, since a message from elsewhere may always come.
+// It is stuck at most, and then the plan's first node asks all of them. A node alone fails at once.
 void NodeWatch::look(TimePoint now) {
   if (core_.gate()) judge_all_nodes(now);
   switch (watch_.look(now, activity())) {

@@ -25,6 +25,8 @@ void Peer::come_up(ConnectionId by, std::uint64_t incarnation, TimePoint now) {
   enter(State::kUp, now);
 }
 
+// The packets that are kept are the last that were sent. A total below the first of them was told
+// before and changes nothing; one above all that were sent is a fault.
 bool Peer::acknowledged(const LaneCounts& received) {
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     if (received[lane] > sent_[lane]) return false;
@@ -85,7 +87,7 @@ Peer::Arrival Peer::arrival(Lane lane, std::uint64_t sequence, std::size_t bytes
   return Arrival::kNext;
 }
 
-// What has happened since it woke up is not put off.
+// Things that have happened since it woke up are not put off.
 void Peer::excuse(Duration pause, TimePoint now) {
   last_heard = std::min(last_heard + pause, now);
   since_ = std::min(since_ + pause, now);

@@ -89,8 +89,8 @@ void Peers::answer(ConnectionId connection, const ConnectionInfo& info, const He
                    pack(Welcome{handshake_.introduction_for(*position, peer)}));
 }
 
-// What the other end has received is known before anything is sent again. Another process in the
-// head's place has received nothing, and the links to it begin anew.
+// It is known what the other end has received before anything is sent again. Another process in
+// the head's place has received nothing, and the links to it begin anew.
 void Peers::take_welcome(std::size_t position, const Welcome& welcome) {
   Peer& peer = *peers_[position];
   if (auto error = handshake_.objection_to_welcome(position, peer, welcome)) {
@@ -133,6 +133,7 @@ void Peers::come_up(std::size_t position, ConnectionId connection, const Connect
   parts_.core.tell_root(Message::of(PeerJoined{peer.node(), other.host, info.address, other.pid}));
 }
 
+// Only packets that the other end has not acknowledged are kept. They go out in their order.
 void Peers::become_ready(Peer& peer) {
   peer.ready = peer.met = true;
   for (const Lane lane : {Lane::kControl, Lane::kData, Lane::kMetrics}) {
@@ -163,7 +164,7 @@ void Peers::take(std::size_t position, Lane lane, AnyPacket& packet) {
   }
   std::string fault = "it spoke before it was introduced";
   if (peer.state() == Peer::State::kUp) {
-    // Whatever it says now, it has taken notice of the introduction.
+    // Any packet tells that it has taken notice of the introduction.
     if (!peer.ready) become_ready(peer);
     fault = fault_of(position, lane, packet);
   }
@@ -171,6 +172,8 @@ void Peers::take(std::size_t position, Lane lane, AnyPacket& packet) {
   lose(position, lost(fmt::format("{} is lost: {}", peer.node(), fault)));
 }
 
+// A fault costs the peer its place, so a packet that comes once more over a new connection is none:
+// acknowledgements and credits are totals, and a directory tells all that is known.
 std::string Peers::fault_of(std::size_t position, Lane lane, AnyPacket& packet) {
   Peer& peer = *peers_[position];
   const auto say = [&](const auto& answer) {
@@ -195,6 +198,7 @@ std::string Peers::fault_of(std::size_t position, Lane lane, AnyPacket& packet) 
           },
           [&](GraphAnswer& answer) -> std::string {
             peer.graph = std::move(answer.graph);
+            // The thread that tends the node judges when all graphs are there.
             parts_.core.scheduler().wake();
             return "";
           },
@@ -244,6 +248,7 @@ std::string Peers::take_directory(std::size_t position, const Directory& directo
     leave(neighbour);
     parts_.core.tell_root(Message::of(PeerLeft{peers_[neighbour]->node()}));
   }
+  // Before the answer: with DirectoryHeard this node promises to let them in.
   options_.keeper->neighbours_are(introducer_.neighbours());
   parts_.wire.send(*peers_[position]->connection, Lane::kControl,
                    pack(DirectoryHeard{directory.edition}));
@@ -296,6 +301,7 @@ void Peers::give_up(std::size_t position, Error error) {
   let_go(position, std::move(error));
 }
 
+// All that is kept comes back before the links begin anew, since nothing may be out on them then.
 void Peers::let_go(std::size_t position, Error error) {
   Peer& peer = *peers_[position];
   peer.progress = 0;

@@ -45,6 +45,7 @@ void RemoteLinks::push(Outgoing outgoing) {
     first = posted_.empty();
     posted_.push_back(std::move(outgoing));
   }
+  // The gate takes all at once, so the first one alone wakes it.
   if (first) wire_.wake();
 }
 
@@ -73,6 +74,8 @@ void RemoteLinks::take_posted(std::vector<Outgoing>& into) {
   into.swap(posted_);
 }
 
+// A message goes along its link, back to where it came from, or past all links to an actor by its
+// name.
 std::optional<Sealed> RemoteLinks::seal(Outgoing& outgoing, const LaneCounts& received) {
   Sealed sealed;
   Envelope& envelope = sealed.envelope;
@@ -87,6 +90,8 @@ std::optional<Sealed> RemoteLinks::seal(Outgoing& outgoing, const LaneCounts& re
       if (inlet.holds_of_another()) return std::nullopt;
       envelope.link = origin.link();
       sealed.lane = origin.plan()->lane;
+      // The credit goes back with the message, so letting go of the message here must not return it
+      // once more.
       inlet.send_back(outgoing.message.bytes());
       outgoing.message.holds_credit_ = false;
     } else {
@@ -119,6 +124,9 @@ void RemoteLinks::return_kept(Message message, const Error& cause) {
   core_.return_to_sender(std::move(message), cause);
 }
 
+// Every envelope makes an account due, so that it is acknowledged although no credit may have come
+// back. The inlet counts by itself what its sender may have out: a message beyond that breaks the
+// rules.
 std::string RemoteLinks::deliver(std::size_t peer, Lane lane, Envelope& envelope) {
   accounts_due_[peer]->store(true);
   if (envelope.cause) return deliver_back(peer, envelope);
@@ -136,6 +144,7 @@ std::string RemoteLinks::deliver(std::size_t peer, Lane lane, Envelope& envelope
     inlet.to().deliver(std::move(envelope.message), lane);
     return "";
   }
+  // Past all links the name of the sender must be that of an actor of this very peer.
   RemoteOrigin* origin = outsiders_[peer].get();
   if (envelope.sender != kOutsideName) {
     const auto sender = senders_.find(envelope.sender);
@@ -221,6 +230,8 @@ void RemoteLinks::begin_anew(std::size_t peer) {
   }
 }
 
+// The graph has the node's own actors so far. An actor elsewhere is added by its name alone, and
+// merge() puts the description by its own node in its place.
 void RemoteLinks::add_to(WaitGraph& graph) const {
   std::map<std::string, std::size_t> positions;
   for (std::size_t i = 0; i < graph.actors.size(); ++i) positions[graph.actors[i].name] = i;
@@ -253,6 +264,8 @@ std::vector<LinkStats> RemoteLinks::stats() const {
   return all;
 }
 
+// Each end numbers messages in its own way, and shared_number() is the one that both agree on. A
+// flow without it is dropped: an arrow would join two different messages.
 void RemoteLinks::settle_flows(TraceSnapshot& trace) const {
   for (TraceRecord& record : trace.records) {
     TraceFlow& flow = record.flow;

@@ -91,6 +91,8 @@ void Visitors::answer_enrolment(ConnectionId connection, const ConnectionInfo& i
   }
   const Result<EnrolmentAnswer> answer = options_.keeper->invite(enrolment, awaited);
   if (!answer.ok()) return refuse(parts_, connection, who, answer.error());
+  // The one that is invited may take its time, and its token may expire meanwhile: its Hello is
+  // taken all the same.
   if (const auto* invitation = std::get_if<Invitation>(&*answer)) {
     if (const auto peer = peers_.find(invitation->node)) peers_.all()[*peer]->invited = true;
   }
@@ -125,6 +127,7 @@ void Visitors::answer_drain(ConnectionId connection, const ConnectionInfo& info,
   if (auto error = objection_to_drain(info)) {
     return refuse(parts_, connection, who, std::move(*error));
   }
+  // The connection stays open until the root actor has answered, or the other end hangs up.
   drains_[connection] = {who, request.node};
   parts_.core.tell_root(Message::of(
       DrainAsked{request.node, who, std::make_shared<DrainReply>(answers_, connection)}));
@@ -145,6 +148,8 @@ void Visitors::tell_answers() {
   }
 }
 
+// Answers that have come go out first. All who still wait for one hear that the run has ended, and
+// a connection that has said nothing is closed without a word.
 void Visitors::send_away() {
   ended_ = true;
   for (const auto& [connection, visitor] : std::exchange(waiting_, {})) {

@@ -25,7 +25,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// Of what a client has not read yet; more than calls can be made to it.
+// The most frames that a client may not have read yet; more than calls can be made to it.
 constexpr std::size_t kMostUnread = 4096;
 // After an accept that failed, as without descriptors.
 constexpr auto kAcceptPause = std::chrono::milliseconds(200);
@@ -89,7 +89,7 @@ struct Client {
   std::weak_ptr<Attendance> attendance;
 };
 
-// That waits to be taken.
+// A call that waits to be taken.
 struct Call {
   std::uint32_t target = 0;
   StreamSocket socket;
@@ -146,6 +146,7 @@ void Relay::Impl::accept() {
 void Relay::Impl::receive(StreamSocket socket) {
   prepare_for_relay(socket);
   if (guests.size() >= options.most_unidentified) {
+    // Silent guests must not keep others out.
     guests.front()->close();
     guests.pop_front();
   }
@@ -160,6 +161,8 @@ void Relay::Impl::receive(StreamSocket socket) {
                    });
 }
 
+// A guest without a known token is cut off without a word. A client that attends again has given up
+// its earlier connection, which may not have noticed that it is broken.
 void Relay::Impl::take(const LinePointer& guest) {
   const auto frame = read_relay_frame(guest->frame);
   const auto client = frame ? clients.find(frame->client) : clients.end();
@@ -241,6 +244,7 @@ std::uint16_t Relay::port() const { return impl_->acceptor.local_endpoint().port
 
 void Relay::admit(std::uint32_t client, const RelayToken& token) {
   asio::post(impl_->io, [impl = impl_.get(), client, token] {
+    // Another process has the client's number from now on, and the one before it is cut off.
     Client& known = impl->clients[client];
     known.token = token;
     if (const auto before = known.attendance.lock()) before->close();

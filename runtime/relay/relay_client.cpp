@@ -107,6 +107,7 @@ void RelayClient::Impl::attend() {
 void RelayClient::Impl::attend_again(const LinePointer& line) {
   line->close();
   next_sign.cancel();
+  // Told when the relay is lost, and the first time that it is not reached at all.
   if (attends.exchange(false) || !std::exchange(told, true)) {
     options.log.info(
         fmt::format("the relay at {} port {} is not there, or does not know this "
@@ -134,6 +135,7 @@ void RelayClient::Impl::listen(const LinePointer& line) {
       });
 }
 
+// The relay takes silence for the end of this client, and only one sign is under way at a time.
 void RelayClient::Impl::give_sign(const LinePointer& line) {
   next_sign.expires_after(options.sign_every);
   next_sign.async_wait([this, line](const error_code& stopped) {
@@ -141,7 +143,7 @@ void RelayClient::Impl::give_sign(const LinePointer& line) {
     const auto bytes = std::make_shared<RelayFrameBytes>(write_relay_frame({}));
     asio::async_write(line->socket, asio::buffer(*bytes),
                       [this, line, bytes](const error_code& failed, std::size_t) {
-                        // Whoever listens hears of it.
+                        // The read of listen() ends with it.
                         failed ? line->close() : give_sign(line);
                       });
   });
@@ -194,6 +196,9 @@ void RelayClient::Impl::accept(Door& door, SocketId id) {
       });
 }
 
+// Each attempt has a line of its own to the relay. Nothing of the caller is read before the other
+// client answers, so an attempt that fails loses nothing. When the time is over nobody holds the
+// caller any more, which closes it.
 void RelayClient::Impl::call(const std::shared_ptr<StreamSocket>& caller, std::uint32_t client,
                              SocketId id, TimePoint until) {
   RelayFrame frame = introduction(RelayFrame::Kind::kCall);
@@ -225,7 +230,7 @@ void RelayClient::Impl::call(const std::shared_ptr<StreamSocket>& caller, std::u
 
 RelayClient::RelayClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-// What was said last may still be on its way.
+// The last words may still be on their way.
 RelayClient::~RelayClient() {
   constexpr auto kLastWordsWithin = std::chrono::seconds(1);
   constexpr auto kLook = std::chrono::milliseconds(5);

@@ -53,8 +53,9 @@ void Line::close() {
 
 void Line::close_after(Duration time) {
   deadline.expires_after(time);
+  // A wait that has ended cannot be cancelled any more, though its line was given another time.
   deadline.async_wait([self = shared_from_this()](const error_code& stopped) {
-    if (!stopped) self->close();
+    if (!stopped && self->deadline.expiry().time_since_epoch() <= steady_now()) self->close();
   });
 }
 
@@ -91,6 +92,7 @@ void Splice::write(std::size_t from, std::size_t bytes) {
                     });
 }
 
+// One direction has ended. The other end is told so, and its own direction goes on for a while.
 void Splice::end_of(std::size_t from) {
   error_code ignored;
   sockets_[1 - from].shutdown(StreamSocket::shutdown_send, ignored);

@@ -84,13 +84,15 @@ class Asker final : public WireEvents {
   std::optional<Result<AnyPacket>> answer_;
 };
 
-// Of one that is none to the question.
+// For a packet that does not answer the question.
 Error strange_answer(const AskOptions& options) {
   return failed(options, "it answered something else");
 }
 
 }  // namespace
 
+// The wire is polled before it dials, too: whoever dials it is cut off, and the caller may cancel
+// the wait.
 Result<AnyPacket> ask(Wire& wire, const AskOptions& options, const Clock& clock) {
   Asker asker(wire, options, clock);
   const auto poll = [&](TimePoint until) {

@@ -49,9 +49,9 @@ struct EnrolOptions : AskOptions {
 // Errors: as of ask(); kLostPeers when there was no place for too long.
 Result<Invitation> enrol(Wire& wire, const EnrolOptions& options, const Clock& clock);
 
-// Asks the plan's first node that a node leave, and waits until it has: `answer_within` is its time
-// for that. Errors: as of ask(); kLostPeers when the node has not left in time, which it may still
-// do.
+// Asks the head that a node leave, and waits until it has. `answer_within` is its time for that,
+// and the default is short. Errors: as of ask(); kLostPeers when the node has not left in time,
+// which it may still do.
 Result<void> drain(Wire& wire, AskOptions options, const DrainRequest& request, const Clock& clock);
 
 }  // namespace troupe::runtime

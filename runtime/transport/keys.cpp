@@ -64,6 +64,7 @@ Result<void> write_new(const std::string& path, std::string_view text, mode_t mo
 
 // The text of a file. `secret`: refused when others than its owner can read it.
 Result<std::string> read_key_file(const std::string& path, bool secret) {
+  // Opening a pipe must not wait for its writer; it is refused below.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) return usage(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
   struct stat facts {};
@@ -216,6 +217,7 @@ Result<KeyPair> keys_of_secret(std::string_view secret_key) {
   return KeyPair{key_of_text(derived.data()), secret};
 }
 
+// One wrong line refuses the whole list: nobody knows whom it was meant to let in, or until when.
 Result<std::vector<AllowedKey>> read_allow_list(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, read_key_file(path, false));
   std::vector<AllowedKey> allowed;

@@ -68,7 +68,7 @@ Result<void> write_secret_key(const std::string& path, const KeyPair& keys);
 // that its two keys do not belong together.
 Result<KeyPair> read_secret_key(const std::string& path);
 
-// Errors (kUsage) name file and line; a key that stands there twice is one.
+// Errors (kUsage) name file and line. A key that stands there twice is an error.
 Result<std::vector<AllowedKey>> read_allow_list(const std::string& path);
 
 }  // namespace troupe::runtime

@@ -21,8 +21,8 @@ constexpr std::size_t kMostText = 16384;
 constexpr std::size_t kMostEntries = 4096;
 constexpr std::size_t kMostTerms = 64;
 
-// An unknown peer wrote what was read, so it is made fit to be shown. What is written stays as it
-// is.
+// An unknown peer wrote what was read, so it is made fit to be shown. A text that is written stays
+// as it is.
 void make_printable(std::string& text) { text = printable(text); }
 void make_printable(const std::string&) {}
 
@@ -274,6 +274,8 @@ Result<AnyPacket> read_packet(const Source& source) {
   return AnyPacket(std::move(body));
 }
 
+// The label and the message are one list. The message's payloads are the first attachments, and its
+// fields take those behind them. No room is made for payloads before their number is checked.
 template <>
 Result<AnyPacket> read_packet<Envelope>(const Source& source) {
   WireReader& in = source.in;

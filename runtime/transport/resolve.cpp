@@ -76,7 +76,7 @@ ResolvedAddress numeric(const addrinfo& answer) {
   return resolved;
 }
 
-// What needs no resolver. The one of a bare system may not know even "localhost", which RFC 6761
+// Hosts that need no resolver. That of a bare system may not know even "localhost", which RFC 6761
 // lets nobody else define.
 std::string number_of(const std::string& host) {
   if (host == "*") return "0.0.0.0";
@@ -137,6 +137,7 @@ bool is_name(std::string_view text) {
          ::inet_pton(AF_INET6, host.c_str(), &number) != 1;
 }
 
+// Hosts that are numbers go the same way: the system's resolver asks nobody about those.
 Result<ResolvedAddress> resolve(const Address& address) {
   ResolvedAddress resolved;
   if (address.kind == Address::Kind::kIpc) {

@@ -121,7 +121,7 @@ void SharedSender::reclaim(std::size_t most) {
   }
 }
 
-// First fit. What is left of the range stays free.
+// First fit. The rest of the range stays free.
 std::optional<SharedSender::Range> SharedSender::find(std::uint64_t bytes) {
   if (free_slots_.empty()) return std::nullopt;
   for (auto range = free_.begin(); range != free_.end(); ++range) {
@@ -185,6 +185,8 @@ Result<std::unique_ptr<SharedReceiver>> SharedReceiver::open(const SharedOffer& 
   if (!S_ISREG(facts.st_mode)) return refused("it is no memory");
   const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file.is_open()) return refused(std::strerror(errno));
+  // A reader of a file that shrinks under it would be killed, so the seal is asked for before the
+  // file is mapped. The token comes last: other processes may have the same numbers.
   const int seals = ::fcntl(file.number(), F_GET_SEALS);
   std::shared_ptr<SharedMapping> mapping;
   if (seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && ::fstat(file.number(), &facts) == 0 &&

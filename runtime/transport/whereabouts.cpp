@@ -23,7 +23,7 @@ Error refused(const Whereabouts& node, std::string_view why) {
                       node.node, without_key(node.address), why)};
 }
 
-// Of one that the other cannot dial.
+// Why another node cannot dial this one.
 std::string no_way_to(const Whereabouts& node) {
   if (node.address.empty() || relay_client(node.address)) {
     return fmt::format("{} does not listen", node.node);
@@ -63,6 +63,8 @@ Reach reach_of(const Whereabouts& node, const Whereabouts& neighbour) {
   const auto own = machine_of(node), other = machine_of(neighbour);
   if (!resolved.ok() || !own || !other || *own == *other) return Reach::kGood;
   if (resolved->loopback) return Reach::kNone;
+  // A node that comes from another number than it names is likely behind something that translates
+  // addresses.
   const bool is_translated = !own->empty() && *own != resolved->host;
   return is_translated ? Reach::kDoubtful : Reach::kGood;
 }

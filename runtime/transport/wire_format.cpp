@@ -20,7 +20,8 @@ constexpr std::uint8_t kShortList = 0x90;  // and the length, up to 15
 constexpr std::uint8_t kList16 = 0xdc;
 constexpr std::size_t kHashBytes = 16;
 
-// What the lead bytes 0xc0 to 0xdf say: the kind, and how many bytes its number or length takes.
+// The meaning of the lead bytes 0xc0 to 0xdf: the kind, and how many bytes its number or length
+// takes.
 struct Form {
   std::uint8_t kind;
   std::uint8_t bytes;
@@ -112,7 +113,7 @@ Buffer WireWriter::take_header() {
   return Buffer::copy_of(std::as_bytes(std::span(packer->bytes.data(), packer->bytes.size())));
 }
 
-// What stands at the beginning of some bytes: a whole number, real, flag or nil, or the kind and
+// The beginning of some bytes: a whole number, real, flag or nil, or the kind and
 // length of what follows.
 struct WireReader::Head {
   enum Kind : std::uint8_t {
@@ -173,6 +174,7 @@ WireReader::Head WireReader::Head::of(std::span<const std::byte> bytes) {
   return head;
 }
 
+// Ends the sentence that take_head() begins with what is expected.
 std::string WireReader::Head::text() const {
   switch (kind) {
     case kEnd:

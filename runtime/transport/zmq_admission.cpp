@@ -34,6 +34,8 @@ const AllowedKey* find(std::span<const AllowedKey> listed, const std::string& ke
 
 }  // namespace
 
+// A key that leaves the list before its time was taken off it, and is forgotten. One that leaves it
+// later has expired, and may still come again. One that is listed for good needs no memory.
 void AllowState::compare_with(std::span<const AllowedKey> listed, std::chrono::sys_seconds now) {
   for (auto known = let_in_.begin(); known != let_in_.end();) {
     const auto here = known++;

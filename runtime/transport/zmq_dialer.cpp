@@ -67,6 +67,7 @@ Result<void> ZmqDialer::attempt(TimePoint now) {
   begun_ = now;
   // The monitor tells when nobody listens there. From the attach on, time counts.
   deadline_ = TimePoint::max();
+  // Both sockets are made although one cannot connect: there are both, or none.
   bool connecting = true;
   for (const SocketId id : {SocketId::kControl, SocketId::kData}) {
     ASSIGN_OR_RETURN(const bool this_one, connect(id));
@@ -186,7 +187,7 @@ bool ZmqDialer::socket_failed(SocketId id, ZmqEvent::What what, TimePoint now) {
   // A refusal may stand on the control socket, before the other end hung up.
   if (state_ == State::kAttaching && what == ZmqEvent::What::kDisconnected) read_answer();
   if (state_ == State::kOpen) {
-    // What arrived before the end is handed on before it.
+    // All that arrived before the end is handed on before it.
     read_open(true, now);
     if (state_ != State::kOpen) return false;
     if (traffic_->said_bye(id)) return true;
@@ -249,6 +250,8 @@ void ZmqDialer::attach(SocketId id) {
   socket(id).send({}, frames);
 }
 
+// Another version is found first, as it makes all else unreadable. A message that is no answer is
+// dropped and counted, and the wait goes on.
 void ZmqDialer::read_answer() {
   std::vector<Buffer> frames;
   while (state_ == State::kAttaching && socket(SocketId::kControl).receive(frames)) {

@@ -59,8 +59,8 @@ Result<void> bind_paths(ZmqContext& context, const ZmqWireOptions& options, cons
   return {};
 }
 
-// At the address's port and the next one, or at any two that follow each other; the port of the
-// first one.
+// Listens at the wanted port and the next one or, if that is 0, at any two that follow each other.
+// Returns the first.
 Result<std::uint16_t> bind_ports(ZmqContext& context, const ZmqWireOptions& options,
                                  const ResolvedAddress& resolved, std::uint16_t wanted,
                                  Bound& bound) {
@@ -74,10 +74,13 @@ Result<std::uint16_t> bind_ports(ZmqContext& context, const ZmqWireOptions& opti
     const auto data =
         bind_socket(context, options, SocketId::kData, endpoint_with_port(resolved, next), bound);
     if (data.ok() && next != 0) return port;
-    if (!data.ok() && (wanted != 0 || tries == kMostTries)) return data.error();
+    const bool is_last = wanted != 0 || tries >= kMostTries;
+    if (is_last && !data.ok()) return data.error();
   }
 }
 
+// An address that others reach needs keys. One for every interface cannot be dialed as it is, so
+// the bound address has this host's name in its place.
 Result<Bound> bind(ZmqContext& context, const ZmqWireOptions& options) {
   ASSIGN_OR_RETURN(Address address, parse_address(options.listen));
   ASSIGN_OR_RETURN(const ResolvedAddress resolved, resolve(address));
@@ -177,6 +180,8 @@ bool ZmqListener::read_message(SocketId id, TimePoint now) {
   return true;
 }
 
+// The attach of either socket may come first and begins the connection, which opens with the
+// second. Only that of control tells of shared memory.
 void ZmqListener::take_attach(const Route& route, std::span<const std::byte> frame, TimePoint now) {
   const auto version = version_of(frame);
   if (version && *version != kProtocolVersion) {
@@ -226,6 +231,8 @@ void ZmqListener::note_descriptor(const Route& route, int descriptor) {
   known->second = route;
 }
 
+// The welcome leaves before the sink hears of the connection, so it stands before all that the
+// driver sends.
 void ZmqListener::open_peer(Connections::iterator peer) {
   Connection& state = peer->second;
   const bool sees = state.traffic.open_offer(state.offer);
@@ -239,6 +246,7 @@ void ZmqListener::open_peer(Connections::iterator peer) {
 void ZmqListener::take_of_peer(Connections::iterator peer, SocketId id, std::span<Buffer> frames,
                                TimePoint now) {
   Connection& state = peer->second;
+  // One socket has attached and the other one has not: nothing is said yet.
   if (state.id.number == 0) return sink_.dropped();
   const auto ended = state.traffic.take(state.id, id, frames, now);
   if (!ended) return;
@@ -260,7 +268,7 @@ void ZmqListener::end(Connections::iterator peer, std::string why) {
 }
 
 void ZmqListener::end_lost(TimePoint now) {
-  // What arrived before the end is handed on before it.
+  // All that arrived before the end is handed on before it.
   read_up_to(SocketId::kControl, kManyMessages, now);
   read_up_to(SocketId::kData, kManyMessages, now);
   for (const Route& route : std::exchange(lost_, {})) {
@@ -303,6 +311,8 @@ bool ZmqListener::send(ConnectionId connection, Lane lane, const Packet& packet)
   return true;
 }
 
+// The peer is forgotten at once. Messages of its that still come belong to no connection and are
+// dropped.
 bool ZmqListener::close(ConnectionId connection) {
   const auto peer = find(connection);
   if (peer == connections_.end()) return false;

@@ -31,6 +31,8 @@ std::uint64_t cut(const Packet& packet, Lane lane, SharedSender* shared,
         continue;
       }
     }
+    // On control all frames of a message together are no larger than a chunk; elsewhere each of
+    // them is.
     const std::size_t room = lane == Lane::kControl ? chunk_bytes - in_frames : chunk_bytes;
     if (payload.size() > room) {
       entry.how = PayloadEntry::How::kChunks;
@@ -87,6 +89,9 @@ std::string PacketAssembler::take_packet(std::span<Buffer> frames, const SharedR
   return taken == frames.size() ? "" : "a packet with too many frames";
 }
 
+// Every chunk but a payload's last has the full size, so the size of each is known before it comes.
+// A payload in one chunk stays where that was received; a larger one gets memory with its first
+// chunk.
 std::string PacketAssembler::take_chunk(std::span<Buffer> frames) {
   if (frames.size() != 2) return "a damaged chunk";
   if (missing_.empty()) return "a chunk of no payload";

@@ -90,8 +90,8 @@ void set_security(zmq::socket_t& socket, const ZmqSocketOptions& options) {
 }
 
 void set_up(zmq::socket_t& socket, const ZmqSocketOptions& options) {
-  // What is under way is bounded by credits of the callers, far above this. A mark of the library
-  // would make a ROUTER refuse what it was already promised to take.
+  // All that is under way is bounded by credits of the callers, far above this. A mark of the
+  // library would make a ROUTER refuse what it was already promised to take.
   socket.set(zmq::sockopt::sndhwm, 0);
   socket.set(zmq::sockopt::rcvhwm, 0);
   socket.set(zmq::sockopt::linger, milliseconds(options.linger));
@@ -146,7 +146,7 @@ Result<void> attempt(const std::string& endpoint, std::string_view verb, auto&& 
   return {};
 }
 
-// Who is at the other end of a socket. The library may close it meanwhile: then it is unknown.
+// The address at the other end of a socket. The library may close it meanwhile: then it is unknown.
 std::string peer_address(int descriptor) {
   sockaddr_storage peer{};
   socklen_t bytes = sizeof(peer);
@@ -159,6 +159,7 @@ std::string peer_address(int descriptor) {
   }
   if (peer.ss_family == AF_INET6) {
     const auto& v6 = reinterpret_cast<const sockaddr_in6&>(peer);
+    // Sockets speak IPv6 as well, and then show an IPv4 peer so. People read the plain form.
     if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
       ::inet_ntop(AF_INET, &v6.sin6_addr.s6_addr[12], text, sizeof(text));
       return fmt::format("tcp://{}:{}", text, ntohs(v6.sin6_port));
@@ -316,6 +317,8 @@ ZmqOrigin ZmqSocket::origin() const {
   return origin;
 }
 
+// A monitor's message has two frames: a code with its value, which is a descriptor or a cause by
+// the code, and an endpoint, which nobody here needs.
 bool ZmqSocket::next_event(ZmqEvent& event) {
   if (impl_->monitor.handle() == nullptr) return false;
   has_events_ = true;

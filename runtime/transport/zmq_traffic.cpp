@@ -93,6 +93,9 @@ std::optional<ZmqTraffic::End> ZmqTraffic::take(ConnectionId id, SocketId socket
   return std::nullopt;
 }
 
+// The listener learns by kReady whether the dialer sees its memory, which the dialer learns of the
+// other by the welcome. A part of a packet is told too: a peer that sends a large one is not
+// silent.
 std::string ZmqTraffic::read(ConnectionId id, SocketId socket, std::span<Buffer> frames) {
   if (frames.empty()) return "a message of too many frames";
   if (said_bye(socket)) return "a message after its goodbye";

@@ -43,8 +43,8 @@ void PageConnection::read() {
 }
 
 void PageConnection::serve() {
+  keep_alive_ = parser_->keep_alive();  // by all fields; the request knows only the first
   request_ = parser_->release();
-  keep_alive_ = request_.keep_alive();
   WebAnswer answer = telemetry::answer(request_, service_.site);
   const bool has_body = request_.method() != http::verb::head;
   if (has_body && answer.question != nullptr) return ask_run(std::move(answer));

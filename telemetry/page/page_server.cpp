@@ -106,6 +106,7 @@ Result<void> listen_somewhere(tcp::acceptor& acceptor, const asio::ip::address& 
                                               failed.message(), what_to_do)};
 }
 
+// Clients take a quarter of the process's descriptors at most, and leave the rest to the run.
 PageLimits limits_here(PageLimits limits) {
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
@@ -182,6 +183,8 @@ void PageService::tick() {
   for (PageConnection* const one : connections) one->tell_news();
 }
 
+// Those that follow events have kPartTime for their last one, and all others are closed at once.
+// The thread ends when nothing is left to wait for.
 void PageService::stop() {
   error_code ignored;
   acceptor.close(ignored);
@@ -226,6 +229,8 @@ Result<std::unique_ptr<PageServer>> PageServer::open(const PageServerOptions& op
   RETURN_IF_ERROR(check_reach(bound, options));
   RETURN_IF_ERROR(listen_somewhere(service.acceptor, bound, address.port, options));
   error_code ignored;
+  // The port is known when the server listens, and cookie and address have it in them. The thread
+  // comes last, as nobody else may touch the service after that.
   server->port_ = address.port = service.acceptor.local_endpoint(ignored).port();
   service.site.access.cookie = fmt::format("troupe_{}", address.port);
   address.host = host_to_show(address, bound);

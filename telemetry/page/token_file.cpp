@@ -28,6 +28,7 @@ runtime::Result<std::string> read_token_file(const std::string& path, std::strin
   if (!file.is_open()) {
     return refused("cannot be read: " + std::generic_category().message(errno));
   }
+  // One byte more than is allowed tells that the file is too long.
   const auto read = runtime::read_text(file, kMostBytes + 1);
   if (!read.ok()) return refused("cannot be read: " + read.error().message);
   const std::string& text = *read;

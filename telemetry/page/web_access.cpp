@@ -93,6 +93,8 @@ bool is_loopback_name(std::string_view host) {
          name.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
+// Foreign pages are refused before any token is looked at: the browser that asks for them may have
+// the cookie, and send it along.
 std::optional<WebAnswer> refuse(const WebRequest& request, const AccessRules& rules) {
   const std::string_view host = field_of(request, "Host"), origin = field_of(request, "Origin");
   if (host.empty()) return refusal(400, "the request has no Host field");

@@ -21,7 +21,8 @@ struct WebAnswer {
   // The body: a text that other answers may share, or one that is part of the program.
   std::shared_ptr<const std::string> text;
   std::string_view fixed;
-  // Else events of these runs, without end; or what a run answers to this question of the site.
+  // Without either, the body is the events of these runs, without end, or the answer of a run to
+  // this question of the site.
   std::vector<std::size_t> followed;
   const RunSource::Question* question = nullptr;
 

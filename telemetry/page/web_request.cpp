@@ -60,7 +60,8 @@ std::optional<WebAnswer> refusal_of(const boost::beast::error_code& failed) {
 std::string value_of(std::string_view pairs, char separator, std::string_view name) {
   while (!pairs.empty()) {
     std::string_view value = take_part(pairs, separator);
-    if (without_blanks(take_part(value, '=')) == name) return percent_decoded(value);
+    const bool has_value = value.find('=') != std::string_view::npos;
+    if (without_blanks(take_part(value, '=')) == name && has_value) return percent_decoded(value);
   }
   return {};
 }

@@ -61,6 +61,7 @@ WebAnswer list_runs(const WebSite& site) {
 
 WebAnswer metrics(const WebRequest& request, const WebSite& site) {
   if (site.runs.empty()) return refusal(404, "there is no run");
+  // One run is told: the first that goes on, or the first of all.
   const auto live = std::find_if(site.runs.begin(), site.runs.end(), is_live);
   const RunSource& run = live != site.runs.end() ? *live : site.runs.front();
   const MetricsFormat format = metrics_format(field_of(request, "Accept"));
@@ -147,6 +148,7 @@ WebAnswer answer_of_asset(const PageAsset& asset, const WebRequest& request) {
     answer.headers.emplace_back("Content-Encoding", "gzip");
     return answer;
   }
+  // The program has the compressed form only.
   auto plain = gunzip(packed, kMostAssetBytes);
   if (!plain) return refusal(500, "this file of the page is broken; build the program again");
   answer.text = std::make_shared<const std::string>(std::move(*plain));

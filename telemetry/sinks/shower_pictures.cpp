@@ -63,6 +63,8 @@ void paint(const View& view, double brightest, std::uint32_t left, std::uint32_t
   }
 }
 
+// Both rows are painted by one brightness, so that data and generated showers can be compared. Gaps
+// between the views stay grey.
 Image image_of(const json& event, const Space& space) {
   const std::array<std::array<View, 3>, 2> rows{views_of(event.at("data"), space),
                                                 views_of(event.at("generated"), space)};
@@ -90,6 +92,7 @@ Image image_of(const json& event, const Space& space) {
   return image;
 }
 
+// A space that is too large to be drawn gives no pictures, and is no error.
 ShowerPictures pictures_of(const json& showers) {
   ShowerPictures pictures;
   const auto space = showers.at("space").get<Space>();

@@ -24,6 +24,8 @@ void Sinks::begin(Record run) {
   begin_ = std::move(run);
 }
 
+// The first record opens the files, and the one of begin() is written before it. The history has
+// that one already.
 void Sinks::take(const Record& record) {
   if (!std::exchange(open_, true)) open_files();
   if (begin_) write(*std::exchange(begin_, std::nullopt));
@@ -31,6 +33,7 @@ void Sinks::take(const Record& record) {
   if (options_.history) options_.history->take(record);
 }
 
+// A file that cannot be opened is told of once, and its sink does nothing from then on.
 void Sinks::open_files() {
   if (auto file = AppendFile::open({.path = options_.metrics_path, .fresh = false})) {
     metrics_.emplace(std::move(file).value());
@@ -56,6 +59,7 @@ void Sinks::write(const Record& record) {
   }
   if (publisher_) publisher_->send(kind_of(record), line);
   if (!tensorboard_) return;
+  // There may be more steps than an event file is to have points: flush() writes their means.
   if (!std::holds_alternative<StepFacts>(record.body)) return tensorboard_->take(record);
   for (const RecordPoint& point : points_of(record)) {
     Sum& sum = sums_[point.series];

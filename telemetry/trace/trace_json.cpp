@@ -68,6 +68,7 @@ class Printer {
   explicit Printer(const Trace& trace) : trace_(trace), from_(first_time(trace)) {}
 
   std::string text() {
+    // Clocks are aligned by the ends of all nodes, and ends are joined by the aligned clocks.
     for (std::size_t node = 0; node < trace_.nodes.size(); ++node) add_node(node);
     align_clocks();
     const Arrows arrows = join_ends(std::move(ends_));
@@ -115,6 +116,9 @@ class Printer {
     for (const ActorTrace& actor : node.actors) add_actor(number, node.offset, actor);
   }
 
+  // Places the actor's spans on rows, and notes both ends of messages: one that was handled ends in
+  // its own span, and one that was sent begins in the span of the handler that sent it. Events
+  // point to names, which therefore keep their addresses.
   void add_actor(std::size_t node, Duration offset, const ActorTrace& actor) {
     std::vector<TraceRecord> records;
     for (TraceRecord record : actor.trace.records) {

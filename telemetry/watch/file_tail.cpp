@@ -60,6 +60,7 @@ bool FileTail::read_some(const Reader& reader) {
   return offset_ < size_;
 }
 
+// A line that is too long is counted once, and skipped up to its end.
 void FileTail::take(std::string_view bytes, const Reader& reader) {
   while (!bytes.empty()) {
     const std::size_t end = bytes.find('\n');

@@ -44,6 +44,8 @@ runtime::Result<PageAddress> parse_page_address(std::string_view text) {
   const std::string_view rest = has_scheme ? text.substr(kScheme.size()) : text;
   const std::size_t end = rest.find_first_of("/?#");
   std::string place(rest.substr(0, end));
+  // The usual port is written behind a host without one, so that one parser serves for both. A
+  // colon within brackets is of the address.
   const bool has_port = place.rfind(':') != std::string::npos && !place.ends_with(']');
   if (!has_port) place += ":80";
   const auto at = runtime::parse_host_port(place);
@@ -55,6 +57,7 @@ runtime::Result<PageAddress> parse_page_address(std::string_view text) {
     if (unfit <= ' ' || unfit > '~') return wrong("no host has such a name");
   }
   if (end == std::string_view::npos) return address;
+  // A fragment is for browsers alone, and may hold a '?' of its own.
   std::string_view behind = rest.substr(end);
   behind = behind.substr(0, behind.find('#'));
   const std::size_t query = behind.find('?');

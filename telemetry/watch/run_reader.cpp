@@ -64,6 +64,7 @@ void RunReader::take_line(std::string_view line) {
   }
 }
 
+// The marks are forgotten too, so that the cleared history is told of the nodes and the end again.
 void RunReader::begin_anew() {
   history_->clear();
   not_understood_ = 0;
@@ -114,6 +115,9 @@ std::string RunReader::why_it_is_silent(bool has_summary) const {
   return "it ended without a word: it was killed, or its host went down; " + advice;
 }
 
+// An end is told once for each summary. Without one that can be read, the run goes on while its
+// lock is held or its metrics are young; after that it has failed. A run that is live after its end
+// was told is being resumed.
 void RunReader::judge_end(const FileMark& summary) {
   if (summary.size >= 0) {
     if (told_end_ && summary == summary_mark_) return;

@@ -121,6 +121,7 @@ void add_step_time(const HistoryNews& run, std::size_t columns, std::vector<std:
   std::string drawn, told;
   for (std::size_t i = 0; i < kParts.size(); ++i) {
     const double share = seconds[i] / sum;
+    // Each share is rounded by itself, so the bar may be a little longer or shorter than its width.
     drawn.append(static_cast<std::size_t>(std::lround(share * width)),
                  static_cast<char>(kParts[i][0] - 'a' + 'A'));
     told += fmt::format("{} {:.0f} %  ", kParts[i], 100.0 * share);

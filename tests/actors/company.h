@@ -103,6 +103,7 @@ class Company {
   std::map<std::string, runtime::TimePoint> expelled_at, released_at;
   std::vector<std::string> changes;                     // that the monitor was told
   std::vector<std::string> joining;                     // members that it was told to be
+  std::vector<std::uint32_t> taught;                    // members that reducers are to teach
   std::vector<std::uint64_t> next_step, kept_bytes;     // that members tell when they halt
   runtime::TimePoint saving_from{0}, flushing_from{0};  // for 3 s each
   std::uint32_t absent = UINT32_MAX;                    // this member never comes
@@ -192,6 +193,8 @@ class Company {
         const pipeline::View& view = *told->view;
         note(context, fmt::format("view {} of {} from {}", text_of(view.id),
                                   fmt::join(view.ring, " "), view.first_step));
+      } else if (const auto* teach = message.as<Teach>()) {
+        if (teach->begins) taught.push_back(teach->member);
       }
     };
     return script;

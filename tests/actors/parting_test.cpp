@@ -201,7 +201,8 @@ TEST(Parting, TroubleOfMembersWhileTheLastStateIsSavedChangesNothing) {
   }
 }
 
-TEST(Returning, OnlyAMemberThatComesForTheFirstTimeIsToldAsJoining) {
+// The head was lost when it had noted the first View and nobody was in it yet.
+TEST(Returning, MemberThatComesForTheFirstTimeIsToldAsJoiningAndIsTaught) {
   Company company(3, 1);
   company.predecessor = CoordinatorOptions::Predecessor{{0, 1}, {0, 1}, 5, false};
   company.absent = 1;
@@ -209,6 +210,8 @@ TEST(Returning, OnlyAMemberThatComesForTheFirstTimeIsToldAsJoining) {
   company.join(1, milliseconds(1000));
   company.run();
   EXPECT_THAT(company.joining, ElementsAre("member.2"));
+  EXPECT_THAT(company.heard["reducer.0"], Contains("view 2.1 of 0 1 from 5"));
+  EXPECT_THAT(company.taught, ElementsAre(2));
 }
 
 }  // namespace

@@ -200,6 +200,38 @@ TEST(Supervision, EndThatMeetsAnOwnerBeingDestroyedReachesTheNode) {
   EXPECT_EQ(end.error->message, "leaf: disk full");
 }
 
+TEST(Supervision, RestartRenewsTheWholeSubtree) {
+  int leaves = 0;
+  const ScriptMaker leaf = [&] {
+    ++leaves;
+    return Script{};
+  };
+  int branches = 0;
+  const ScriptMaker branch = [&] {
+    Script script;
+    const int number = ++branches;
+    script.start = [number](Context& context) { context.after(seconds(number)); };
+    script.timer = [number](Context& context, TimerId) {
+      number < 3 ? context.fail({ErrorKind::kInternal, "again"}) : context.finish();
+    };
+    return script;
+  };
+  Stage stage;
+  stage.actor("root", "", [] {
+    Script script;
+    script.child_ended = [](Context& context, const ChildEnd& end) {
+      if (!end.error) context.finish();
+      return end.error ? ChildDecision::kRestart : ChildDecision::kIgnore;
+    };
+    return script;
+  });
+  stage.actor("branch", "root", branch).actor("leaf", "branch", leaf);
+  const NodeEnd end = stage.run_in_steps(1);
+  EXPECT_FALSE(end.error.has_value());
+  EXPECT_EQ(branches, 3);
+  EXPECT_EQ(leaves, 3);
+}
+
 TEST(Shutdown, RequestBeforeTheBeginIsHeard) {
   Stage stage;
   stage.actor("root", "", Script{});

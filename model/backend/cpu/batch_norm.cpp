@@ -169,6 +169,8 @@ class BackwardKernel final : public Kernel {
         periods_.repeat(scratch, shift_, [&](std::int64_t c) { return mean[c]; }),
         periods_.repeat(scratch, scale_, [&](std::int64_t c) { return inverse_deviation[c]; }),
         nullptr};
+    // The first pass forms the sums of dy and of dy times the normalised x, the second one applies
+    // their means (backend/reference/batch_norm.cpp has the formula).
     double* sums = periods_.zeros(scratch, sums_);
     double* products = periods_.zeros(scratch, products_);
     add_products(n, x, dy, sums, products);

@@ -156,6 +156,8 @@ void derivatives_to_values(const PlaneSizes& p, int outputs, const float* number
   });
 }
 
+// Row j of A^T weighs the products at +-a by (+-a)^j, so even rows take their sum and odd rows
+// their difference. The product at infinity belongs to the last output alone.
 void restore_outputs_of_seven(float* sums, std::int64_t stride, std::int64_t count, int outputs) {
   const Tag tag;
   for (std::int64_t i = 0; i < count; i += kLanes) {

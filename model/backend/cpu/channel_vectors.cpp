@@ -85,6 +85,8 @@ void normalise(const Normalisation& n, const float* x, float* y) {
       });
 }
 
+// A normalised value is formed in float, as normalise_backward() forms it again, and only then
+// widened. Values outside of whole vectors take the same steps, to the same bits.
 void add_products(const Normalisation& n, const float* x, const float* dy, double* sums,
                   double* products) {
   const Doubles tag;

@@ -11,6 +11,8 @@ const Element* InputPlanes<Element>::make(const float* sample, std::int64_t ix, 
                                           std::byte* beside) const {
   Element* planes = at(ix, scratch);
   float* numbers = elements_.numbers(planes, beside);
+  // Every part of the taps reads the image as channels of its own, shifted by the taps in front of
+  // the part.
   for (std::int64_t part = 0; part < tiling_.parts; ++part) {
     rearrange({.rows = g_.in[1],
                .row_cells = g_.in[2],

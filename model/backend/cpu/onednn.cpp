@@ -216,6 +216,8 @@ std::unique_ptr<Kernel> make_onednn_kernel(const ConvolutionBackwardParameters& 
                                     d.forward(bias, user_scratchpad(), engine));
   auto kernel = std::make_unique<PrimitiveKernel>(engine);
   const Layout layout = pd.diff_weights_desc();
+  // Where the primitive chooses another layout of the gradient than ours, it writes to scratch, and
+  // a reordering behind it fills the operand.
   const bool in_place = layout == d.kernel;
   const ArgumentPlace weights = in_place ? operand(2) : kernel->scratch(layout);
   std::vector<Argument> arguments{{DNNL_ARG_SRC, d.x, operand(0)},

@@ -148,6 +148,8 @@ HWY_INLINE void transpose(hn::Vec<Eight> (&rows)[kTransposed]) {
 // As few as these are moved faster one by one.
 constexpr std::int64_t kFewCells = 2;
 
+// Eight cells with eight channels each are loaded as rows and stored as columns. Where there are
+// fewer cells, zeros stand for the others; where there are fewer channels, they are not stored.
 void cells_to_planes(const CellsAndPlanes& s, const float* cells, float* planes) {
   const Eight eight;
   for (std::int64_t c = 0; c < s.channels; c += kTransposed) {
@@ -195,6 +197,7 @@ void planes_to_cells(const CellsAndPlanes& s, const float* planes, float* cells)
         if (channels == kTransposed) {
           hn::StoreU(rows[i], eight, to);
         } else {
+          // Memory behind these channels may be another cell's.
           hn::BlendedStore(rows[i], mask, eight, to);
         }
       }

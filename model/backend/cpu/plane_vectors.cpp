@@ -96,8 +96,8 @@ struct PairsAtOnce {
 
 #endif
 
-// Vectors of positions, or rows, beside `outputs` outputs, so that sums and operands fit the
-// registers.
+// The most vectors of positions, or of rows, beside `outputs` outputs: so many that sums and
+// operands still fit the registers.
 template <class Arithmetic>
 constexpr int vectors_beside(int outputs) {
   constexpr int kEach = Arithmetic::kRegistersEach;
@@ -116,6 +116,9 @@ void in_parts(std::int64_t all, std::int64_t most, const Use& use) {
   }
 }
 
+// The sums of the block stay in registers over all taps and channels, and are stored once. Each is
+// one chain in the order of taps and channels, so the bits do not depend on how outputs and
+// positions are cut into blocks.
 template <class Arithmetic, class Element, int kOutputs, int kVectors>
 HWY_NOINLINE void multiply_block(const PlaneProduct<Element>& p, std::int64_t output,
                                  std::int64_t position) {

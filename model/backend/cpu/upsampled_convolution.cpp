@@ -96,6 +96,8 @@ class ForwardKernel final : public SampleKernel {
   void multiply(const PlaneOfPhases& plane_of, const std::byte* weights, std::byte* scratch) const {
     const auto [fx, c, fy] = plane_of;
     const std::int64_t x_taps = kernel_.axis(0).at(fx).taps;
+    // Taps along x that lie outside the image are left out, and their weights with them. Along y
+    // and z the planes have zeros around the image.
     const std::int64_t begin = std::clamp<std::int64_t>(-c, 0, x_taps);
     const std::int64_t end = std::max(begin, std::min(x_taps, g_.in[0] - c));
     auto* taps = scratch_at<const Element*>(scratch, taps_);

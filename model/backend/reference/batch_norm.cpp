@@ -5,6 +5,8 @@
 
 namespace troupe::model::reference {
 
+// Two passes find the statistics: the mean, then the squares of the deviations from it. The batch
+// is normalised by its own variance, squares / n; the moving statistics get the unbiased one.
 template <class T>
 void run(const BatchNormTraining& norm, const KernelCall& call) {
   const auto* x = call.operand<const T>(0);
@@ -62,6 +64,9 @@ void run(const BatchNormInference& norm, const KernelCall& call) {
   }
 }
 
+// The batch's mean and variance depend on each of its values, so that, with x^ the normalised x, dx
+// = gamma / deviation (dy - mean(dy) - x^ mean(dy x^)). The sums of dy x^ and of dy are the
+// gradients of gamma and beta.
 template <class T>
 void run(const BatchNormBackward& norm, const KernelCall& call) {
   const auto* x = call.operand<const T>(0);

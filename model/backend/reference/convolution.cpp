@@ -114,6 +114,8 @@ void gradient_at(const ConvolutionGeometry& g, const Extent& k, const T* x, cons
   std::fill_n(total, size, 0.0);
   for (std::int64_t n = 0; n < g.batch; ++n) {
     for (std::int64_t ox = rx.begin; ox < rx.end; ++ox) {
+      // The products of one x plane are added in T, and planes in double, so that rounding does not
+      // grow with their number.
       std::fill_n(plane, size, T{0});
       for (std::int64_t oy = ry.begin; oy < ry.end; ++oy) {
         const std::int64_t ix = ox + k[0] - g.pad_before[0], iy = oy + k[1] - g.pad_before[1],
@@ -219,6 +221,8 @@ void run(const ConvolutionBackwardParameters& convolution, const KernelCall& cal
   const auto* dy = call.operand<const T>(1);
   auto* dkernel = call.operand<T>(2);
   const std::int64_t size = g.in_channels * g.out_channels;
+  // Scratch holds, one behind the other, sums in double, the sums of one plane and the upsampled
+  // image.
   auto* total = reinterpret_cast<double*>(call.scratch);
   auto* plane = reinterpret_cast<T*>(total + size);
   const T* x = upsampled(convolution.geometry, call, plane + size);

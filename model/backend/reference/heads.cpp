@@ -27,6 +27,8 @@ Profile profile_in(std::byte* scratch, std::int64_t layers) {
   return {d, d + layers, d + 2 * layers, d + 3 * layers, d + 4 * layers};
 }
 
+// Sums come first, and are divided when all cells are added. Where the cells add up to 0 the
+// event's means are no numbers, and nobody reads them.
 template <class T>
 void fill_profile(const T* image, const Extent& space, Profile& p) {
   const std::int64_t layers = space[2];

@@ -100,6 +100,7 @@ TEST(Query, ValuesAreFoundAndDecoded) {
   EXPECT_EQ(value_of("", '&', "b"), "");
   EXPECT_EQ(value_of("xtoken=1", '&', "token"), "");
   EXPECT_EQ(value_of("a=1; b; token=x%2By", ';', "token"), "x+y");
+  EXPECT_EQ(value_of("token; token=x", ';', "token"), "x");
   EXPECT_EQ(percent_decoded("%zz%4"), "%zz%4");
   EXPECT_EQ(percent_encoded("a b+\xff"), "a%20b%2B%FF");
   EXPECT_EQ(percent_decoded(percent_encoded("/?=;\"\x01")), "/?=;\"\x01");

@@ -10,9 +10,9 @@
 #include "main/command_line.h"
 #include "main/help.h"
 #include "main/usage_hint.h"
+#include "runtime/base/buffer.h"
 #include "runtime/base/descriptor.h"
 #include "runtime/base/error.h"
-#include "runtime/base/buffer.h"
 #include "runtime/base/start_thread.h"
 #include "runtime/base/utf8.h"
 

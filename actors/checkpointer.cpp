@@ -41,7 +41,11 @@ void Checkpointer::receive_validated(Context& context, const ValidatedState& val
 
 void Checkpointer::receive_last_state(Context& context, const LastState& last) {
   LastStateDone done;
-  if (const auto saved = keep_newest(context, last.state); !saved.ok()) done.error = saved.error();
+  if (auto saved = keep_last(context, last.state); saved.ok()) {
+    done.state = std::move(saved).value();
+  } else {
+    done.error = saved.error();
+  }
   context.send_control("coordinator", Message::of(std::move(done)));
 }
 
@@ -110,6 +114,21 @@ Result<void> Checkpointer::keep_newest(Context& context, const StatePointer& sta
   RETURN_IF_ERROR(write(context, state));
   remove_old(context);
   return {};
+}
+
+// A leader that leaves may have sent the state behind a step that the others still have to make.
+// They would make the same bits of it, so when the run ends before that, this state is its last. It
+// is read from its file, because keeping it in memory would cost every run a state.
+Result<StatePointer> Checkpointer::keep_last(Context& context, const StatePointer& state) {
+  if (is_new(state) || written_step_ == state->step(training_.schedule.size())) {
+    RETURN_IF_ERROR(keep_newest(context, state));
+    return state;
+  }
+  const std::string path = options_.folder + "/" + pipeline::checkpoint_name(*written_step_);
+  ASSIGN_OR_RETURN(const runtime::Buffer file, disk_.read(path));
+  ASSIGN_OR_RETURN(pipeline::Checkpoint newest,
+                   pipeline::decode_checkpoint(file, path, gan_, training_));
+  return std::make_shared<const pipeline::TrainingState>(std::move(newest.state));
 }
 
 // The file is written first, then best.json names it, and only then the best file of before goes.

@@ -58,6 +58,8 @@ class Checkpointer final : public runtime::Actor {
   bool is_new(const StatePointer& state) const;
   bool is_in_folder(const std::vector<std::string>& names, const StatePointer& state) const;
   runtime::Result<void> keep_newest(Context& context, const StatePointer& state);
+  // The state, or the one that is saved if that is newer.
+  runtime::Result<StatePointer> keep_last(Context& context, const StatePointer& state);
   runtime::Result<void> keep_best(Context& context, const ValidatedState& validated);
   runtime::Result<void> write(Context& context, const StatePointer& state);
   void remove_old(Context& context);

@@ -301,6 +301,7 @@ void Coordinator::receive_checkpoint_request(Context& context, const CheckpointR
 }
 
 void Coordinator::receive_done(Context& context, const LastStateDone& done, Message& message) {
+  if (done.state != nullptr) outcome_->state = done.state;
   ending_.take_done(context, roster_, message.sender_name(), done.error);
 }
 

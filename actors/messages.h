@@ -301,6 +301,8 @@ struct LastState {
 struct LastStateDone {
   static constexpr std::string_view kName = "last-state-done";
   std::optional<runtime::Error> error;
+  // Of the Checkpointer: the newest that is saved, which may be newer than the one it was told.
+  StatePointer state = nullptr;
 };
 
 // Validator -> Coordinator, control: how good the state's generator is.

@@ -53,7 +53,10 @@ class CheckpointFiles : public testing::Test {
       context.after(std::chrono::seconds(1));
     };
     root.receive = [&](Context&, const Message& message) {
-      if (const auto* done = message.as<LastStateDone>()) answers_ += done->error ? 0 : 1;
+      if (const auto* done = message.as<LastStateDone>()) {
+        answers_ += done->error ? 0 : 1;
+        last_ = done->state;
+      }
     };
     Script monitor;
     monitor.receive = [&](Context&, const Message& message) {
@@ -87,6 +90,7 @@ class CheckpointFiles : public testing::Test {
   CheckpointerOptions options_;
   std::vector<std::function<void(Context&)>> told_;
   int answers_ = 0;
+  StatePointer last_;  // of the answer
   int written_ = 0;
   std::string expected_log_;
 };
@@ -170,6 +174,15 @@ TEST_F(CheckpointFiles, FileOfALaterStepDoesNotTakeTheNewestsPlace) {
   last(3);
   EXPECT_THAT(left(), ElementsAre(12, 40));
   EXPECT_EQ(answers_, 1);
+}
+
+TEST_F(CheckpointFiles, StateThatIsNewerThanTheLastOneIsTheRunsLast) {
+  snapshot(3);
+  last(2);
+  EXPECT_THAT(left(), ElementsAre(12));
+  EXPECT_EQ(answers_, 1);
+  ASSERT_NE(last_, nullptr);
+  EXPECT_EQ(pipeline::hash_of_state(*last_), pipeline::hash_of_state(*toy_.state(3)));
 }
 
 TEST_F(CheckpointFiles, StateThatIsThereAlreadyIsNotWrittenAgain) {

@@ -301,7 +301,7 @@ struct LastState {
 struct LastStateDone {
   static constexpr std::string_view kName = "last-state-done";
   std::optional<runtime::Error> error;
-  // Of the Checkpointer: the newest that is saved, which may be newer than the one it was told.
+  // From the Checkpointer: the newest that is saved, which may be newer than the one it was told.
   StatePointer state = nullptr;
 };
 

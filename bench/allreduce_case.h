@@ -1,7 +1,7 @@
 #pragma once
 
-// What bench_allreduce times: the sum over all processes of a buffer of floats, left in every one
-// of them, on Troupe, on Gloo and on OpenMPI, and what bounds it.
+// The work of bench_allreduce: the sum over all processes of a buffer of floats, left in every one
+// of them, on Troupe, on Gloo and on OpenMPI, and the bounds of it.
 
 #include <chrono>
 #include <cstddef>
@@ -47,7 +47,7 @@ class AllreduceWatch {
   double cores_ = 0;
 };
 
-// What a process contributes at a place: small integers, so that any order of adding is exact.
+// A process contributes this at a place: small integers, so that any order of adding is exact.
 inline float contribution(int rank, std::size_t place) {
   return static_cast<float>((place * 7 + static_cast<std::size_t>(rank) * 13) % 251);
 }
@@ -68,7 +68,7 @@ enum class AllreduceMedium : std::uint8_t { kSharedMemory, kTcp };
 AllreduceRun allreduce_on_troupe(const AllreduceLoad& load, AllreduceFormat format,
                                  AllreduceMedium medium);
 
-// What no all-reduce of a host can be faster than, or hardly. One thread copies the buffer.
+// No all-reduce of a host is faster than this, or hardly. One thread copies the buffer.
 AllreduceRun run_memcpy(const AllreduceLoad& load);
 // ZeroMQ's sockets over tcp, used directly, without adding anything: 2 (N - 1) / N of the bytes,
 // which is what crosses an edge of a ring, in messages of 1 MiB or less. From one process to one

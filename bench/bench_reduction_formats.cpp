@@ -68,7 +68,7 @@ constexpr Work kWorks[] = {{"encode", encode},
                            {"decode_add", decode_add},
                            {"feedback", with_feedback}};
 
-// Of normal numbers, which stay below 8: an int8 scale below 8 / 127.
+// For normal numbers, which stay below 8: an int8 scale below 8 / 127.
 bool results_are_right() {
   bool right = true;
   for (const Format& format : kFormats) {

@@ -37,7 +37,7 @@ std::string problem(const WatchedRunEnd& run, const WatchedRunRequest& request) 
 
 void print_median(const char* name, std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  // Of n pairs the k-th and the last but k enclose the median with this much trust: 11 pairs and
+  // The k-th and the last but k of n pairs enclose the median with this much trust: 11 pairs and
   // k = 2 (from 1) have 98.8 %, 5 and k = 1 93.8 %.
   const std::size_t k = values.size() >= 11 ? 1 : 0;
   fmt::print("{}: {} pairs, median {:.4f} [{:.4f}, {:.4f}]\n", name, values.size(), at(values, 0.5),

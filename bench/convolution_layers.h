@@ -20,7 +20,7 @@ struct Layer {
   model::Extent upsample{1, 1, 1};
 };
 
-// Of all three, one after the other.
+// For all three, one after the other.
 const std::vector<Layer>& convolution_layers();
 
 std::int64_t cells(const model::Extent& extent);

@@ -10,6 +10,7 @@
 
 #include "bench/measure.h"
 #include "bench/payload.h"
+#include "bench/root_actor.h"
 #include "runtime/base/clock.h"
 
 namespace troupe::bench {
@@ -130,23 +131,6 @@ class Consumer final : public Actor {
   GateRun& run_;
   Stopwatch watch_;
   std::int64_t next_ = 0;
-};
-
-// Ends with its children, and with an error when the other node is lost before.
-class Root final : public Actor {
- public:
-  void start(Context& context) override { left_ = context.children(); }
-  void receive(Context& context, Message message) override {
-    if (const auto* lost = message.as<runtime::PeerLost>()) context.fail(lost->error);
-  }
-  runtime::ChildDecision child_ended(Context& context, const runtime::ChildEnd& end) override {
-    if (end.error) return runtime::ChildDecision::kEscalate;
-    if (--left_ == 0) context.finish();
-    return runtime::ChildDecision::kIgnore;
-  }
-
- private:
-  int left_ = 0;
 };
 
 // The one link, and the nodes its ends are on; both "" where there is only one node.

@@ -1,6 +1,7 @@
 #include <memory>
 #include <utility>
 
+#include "bench/root_actor.h"
 #include "bench/runtime_cases.h"
 #include "runtime/base/clock.h"
 #include "runtime/node/node.h"
@@ -79,20 +80,6 @@ class Receiver final : public Actor {
   std::int64_t left_;
   std::vector<std::int64_t> expected_;
   Times& times_;
-};
-
-// Ends with the last of the others.
-class Root final : public Actor {
- public:
-  void start(Context& context) override { left_ = context.children(); }
-  runtime::ChildDecision child_ended(Context& context, const runtime::ChildEnd& end) override {
-    if (end.error) return runtime::ChildDecision::kEscalate;
-    if (--left_ == 0) context.finish();
-    return runtime::ChildDecision::kIgnore;
-  }
-
- private:
-  int left_ = 0;
 };
 
 class Player final : public Actor {

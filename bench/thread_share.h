@@ -14,7 +14,7 @@ namespace troupe::bench {
 // that has ended is not seen any more, and of one that was there before, all is counted.
 class ThreadShare {
  public:
-  // Of threads whose names begin with one of these.
+  // For threads whose names begin with one of these.
   explicit ThreadShare(std::vector<std::string> names);
   ~ThreadShare();
   ThreadShare(const ThreadShare&) = delete;

@@ -28,7 +28,7 @@ class TorchConvolution {
   bool begin(const model::Operation& convolution, double expected);
   // Runs it once in each way; false when that failed.
   bool run();
-  // Of the runs since begin(), by the faster of its layouts.
+  // For the runs since begin(), by the faster of its layouts.
   std::optional<double> best_seconds(model::Precision precision) const;
 
  private:

@@ -25,7 +25,7 @@ constexpr std::uint32_t kCheckedMicroBatch = 3;
 constexpr std::uint64_t kCheckedIteration = 5;
 constexpr std::uint64_t kDataSeed = 77;
 constexpr double kCheckedEpsilon = 0.1;  // of RMSprop
-// Of every layer. At the zero that training begins with, much of an empty image stands at the kink
+// For every layer. At the zero that training begins with, much of an empty image stands at the kink
 // of its activations, and whose rounding is on which side decides the gradient.
 constexpr float kCheckedBias = 0.01f;
 

@@ -30,7 +30,7 @@ struct WatchedRunEnd {
   // Share of them that the Monitor took, and where it is watched the page's server, the actor
   // that tells numbers, and ZeroMQ at both ends of the stream.
   double telling = 0.0;
-  // Of a watched one.
+  // For a watched one.
   std::vector<double> latencies;  // seconds from a line's time to a client that has it
   std::uint64_t updates = 0;      // events of streams, all clients together
   std::uint64_t published = 0;    // messages that a subscriber got

@@ -24,7 +24,7 @@ struct Edit {
   unsigned object = 0;
   unsigned a = 0;
   unsigned b = 0;
-  // Of any size up to 2^62.
+  // Any size up to 2^62.
   std::uint64_t number() const { return std::uint64_t{a} << (b % 56); }
 };
 

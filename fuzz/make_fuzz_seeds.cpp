@@ -97,7 +97,7 @@ void add_envelope(const Folder& folder, const runtime::WireTypes& types, Body bo
   folder.add("envelope-" + std::string(Body::kName), pack(envelope, types));
 }
 
-// Of three micro-batches, dealt out to the members' only replicas.
+// For three micro-batches, dealt out to the members' only replicas.
 actors::ViewMessage view_of(pipeline::ViewId id, std::vector<std::uint32_t> ring,
                             std::vector<std::uint64_t> reached) {
   pipeline::View view;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What one process of a run tells of itself about once a second, and its fields; see
+// One process of a run tells this of itself about once a second. The fields are as in
 // runtime/base/fields.h.
 
 #include <cmath>

@@ -47,7 +47,7 @@ class Series {
   std::vector<SeriesPoint> points_;
 };
 
-// What is new of a curve: the points from `from` on.
+// The news of a curve: the points from `from` on.
 struct SeriesNews {
   std::uint64_t width = 1;
   std::size_t from = 0;
@@ -64,7 +64,7 @@ class Curves {
   void add(std::string_view curve, std::uint64_t x, double value, std::uint64_t version,
            bool is_sample);
 
-  // What changed behind the version, in the order of the names.
+  // The changes behind the version, in the order of the names.
   std::vector<std::pair<std::string, SeriesNews>> since(std::uint64_t version) const;
   // The newest number of each.
   std::vector<RecordPoint> latest() const;

@@ -23,7 +23,7 @@ namespace troupe::launch {
 // wanted. Opens one and closes it again.
 std::optional<std::string> try_page(const config::MonitorSection& monitor);
 
-// Whatever goes wrong with it is a line in the log; the run goes on without its page.
+// Each of its failures is a line in the log; the run goes on without its page.
 class RunPage {
  public:
   // Serves the run where its topology says, if it does, and says in the log where that is.

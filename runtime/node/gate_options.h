@@ -1,7 +1,7 @@
 #pragma once
 
-// What a gate is told at its start, what it asks of its process, and what it tells its node's root
-// actor.
+// The words between a gate and its process: its options, the questions that it asks, and the
+// messages for its node's root actor.
 
 #include <cstdint>
 #include <functional>
@@ -18,10 +18,10 @@
 
 namespace troupe::runtime {
 
-// What the Gate tells the node's root actor, on the control lane from outside. Of each peer
-// PeerJoined once, and then one of the others once; those also of one that never came. Of the
-// plan's first node PeerAway may come in between, and PeerJoined once more after each. And, at the
-// plan's first node, what a process that is no node asks of it (DrainAsked in drain.h).
+// The Gate tells these to the node's root actor, on the control lane from outside. For each peer it
+// tells PeerJoined once, and then one of the others once; these also for a peer that never came.
+// For the head PeerAway may come in between, and PeerJoined once more after each. The head's gate
+// also passes on the requests of processes that are no nodes (DrainAsked in drain.h).
 struct PeerJoined {
   static constexpr std::string_view kName = "peer-joined";
   std::string node, host, address;
@@ -50,9 +50,9 @@ struct PeerAway {
   Error error;
 };
 
-// What a gate asks of the process it belongs to when others come. The gate calls it on its driving
-// thread. No method calls the gate. The plan's first node is asked all but neighbours_are(), which
-// the others are told.
+// A gate asks this of the process it belongs to when others come. The gate calls it on its driving
+// thread. No method calls the gate. The head is asked all but neighbours_are(), which the members
+// are told.
 class Gatekeeper {
  public:
   virtual ~Gatekeeper() = default;
@@ -112,7 +112,7 @@ struct GateOptions : SilenceOptions {
   // Threads of this host that run or want to, per processor; asked once a heartbeat, on the driving
   // thread. Null: 0.
   std::function<double()> host_load;
-  // What all nodes must have in common. Another value at the other end is refused, naming both.
+  // All nodes must have these in common. Another value at the other end is refused, naming both.
   std::vector<Term> terms;
   // How long a node that it dials may take to answer for the first time.
   Duration dial_within = std::chrono::seconds(60);

@@ -37,7 +37,7 @@ class Neighbours {
   explicit Neighbours(const Plan& plan);
 
   const std::string& first() const { return first_; }
-  // Of two nodes that can be dialed equally well the one that the plan names later dials the other.
+  // Whether the node dials the other when both can be dialed equally well: the plan names it later.
   // CHECKs that the plan has both.
   bool dials(const std::string& node, const std::string& other) const;
   // None of the first node, and of nodes that share links with no other.
@@ -72,13 +72,13 @@ class Introducer {
   void came(std::size_t peer, const ConnectionInfo& info, const std::string& address);
   // The peer is connected, maybe again: it may not have heard what it was told before.
   void connected(std::size_t peer) { known_[peer].due = is_head(); }
-  // What the peer is to be told now, if anything.
+  // The directory that the peer is to be told now, if any.
   std::optional<Directory> due_to(std::size_t peer);
   // The peer has heard an edition. False: it was not told of it.
   bool heard(std::size_t peer, std::uint64_t edition);
 
   // The others' part.
-  // What rule a directory breaks that `sender` sent; "": none.
+  // The rule that a directory from `sender` breaks; "": none.
   std::string fault_of(std::size_t sender, const Directory& directory) const;
   struct Learned {
     std::vector<std::size_t> to_dial;
@@ -113,7 +113,7 @@ class Introducer {
     bool due = false;
     std::uint64_t edition_told = 0, edition_heard = 0, in_edition = 0;
   };
-  // What is so between two nodes that have come, once and for all.
+  // Facts about two nodes that have come, settled once and for all.
   struct Pair {
     std::uint64_t incarnation = 0;
     std::string dialer;

@@ -37,7 +37,7 @@ struct PeerStats {
   std::string node;
   std::string state;  // "awaited", "up", "down", "away", "gone", "lost"
   std::int64_t connections = 0;
-  // Of packets with sequence numbers: headers and payloads.
+  // Bytes of packets with sequence numbers: headers and payloads.
   std::int64_t bytes_sent = 0, bytes_received = 0;
 };
 

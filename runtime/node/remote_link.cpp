@@ -33,7 +33,8 @@ bool RemoteOutlet::heard(std::int64_t total_messages, std::int64_t total_bytes) 
   return true;
 }
 
-// What is neither back nor heard of is counted as heard of, so that nothing can come back twice.
+// Messages that are neither back nor heard of count as heard of, so that nothing can come back
+// twice.
 void RemoteOutlet::forget() {
   const std::int64_t messages = out_.messages - back_.messages - heard_.messages;
   const std::int64_t bytes = out_.bytes - back_.bytes - heard_.bytes;
@@ -68,8 +69,8 @@ void RemoteInlet::send_back(std::int64_t bytes) {
   came_bytes_.fetch_sub(bytes);
 }
 
-// What comes back first counts as what came first, whichever it was: in the end the sums are right,
-// and until then the sender has less credit and not more.
+// Credit that comes back first counts for the messages that came first, whichever it was: in the
+// end the sums are right, and until then the sender has less credit and not more.
 void RemoteInlet::begin_anew() {
   given_messages_.fetch_sub(came_messages_.exchange(0));
   given_bytes_.fetch_sub(came_bytes_.exchange(0));

@@ -28,7 +28,7 @@ class RemoteOutlet final : public Outlet {
   std::uint32_t link() const { return link_; }
   std::size_t peer() const { return peer_; }
 
-  // Of a message that came back, when its sender has let it go.
+  // Counts a message that came back, when its sender has let it go.
   void give_back(std::int64_t bytes) override { credit_back(1, bytes); }
   void count_queued(std::int64_t) override {}
 
@@ -70,7 +70,7 @@ class RemoteOutlet final : public Outlet {
     std::int64_t bytes = 0;
   };
   Tally out_, back_, heard_;
-  // Of the first message that was not bounced since the link began; 0: there was none.
+  // The number of the first message that was not bounced since the link began; 0: there was none.
   std::atomic<std::uint64_t> first_number_{0};
 };
 

@@ -18,10 +18,10 @@
 namespace troupe::runtime {
 
 struct RelayClientOptions {
-  // Of the relay: a number, IPv6 with or without brackets.
+  // The relay's address: a number, IPv6 with or without brackets.
   std::string host;
   std::uint16_t port = 0;
-  // Who this process is there.
+  // The number by which the relay knows this process.
   std::uint32_t client = 0;
   RelayToken token{};
   // Path of this process's own listener, as ZmqWireOptions::listen has it behind "ipc://": the
@@ -46,8 +46,8 @@ class RelayClient {
   // Any thread. Whether the relay has let it in, and it is reached there, waiting for that.
   bool attends(Duration within) const;
 
-  // Where this process dials that client: "ipc://PATH". What is said there waits while the client
-  // does not answer. Errors (kUsage): no door can be made. One thread.
+  // The address at which this process dials that client: "ipc://PATH". Words said there wait while
+  // the client does not answer. Errors (kUsage): no door can be made. One thread.
   Result<std::string> door_to(std::uint32_t client);
 
  private:
@@ -74,7 +74,7 @@ class RelayedWire final : public Wire {
   void wake() override { wire_->wake(); }
 
  private:
-  // What the wire has taken still leaves through the relay when it ends.
+  // It outlives the wire, whose last packets still leave through the relay.
   const std::unique_ptr<RelayClient> relay_;
   const std::unique_ptr<Wire> wire_;
   const std::uint32_t client_;

@@ -21,25 +21,25 @@
 
 namespace troupe::runtime {
 
-// Of TCP, or of the file system.
+// A socket of TCP, or of the file system.
 using StreamSocket = boost::asio::generic::stream_protocol::socket;
 
 // The relay's place; `host` is a number, IPv6 with or without brackets.
 boost::asio::ip::tcp::endpoint relay_endpoint(std::string_view host, std::uint16_t port,
                                               boost::system::error_code& failed);
 
-// What is sent soon is sent at once, and an end that is silently gone is noticed within a minute.
-// Does nothing to a socket that is not TCP.
+// Makes the socket send without delay and notice within a minute an end that is silently gone. Does
+// nothing to a socket that is not TCP.
 void prepare_for_relay(StreamSocket& socket);
 
-// A connection over which frames come and go. Whoever waits for anything on it owns it.
+// A connection over which frames come and go. Each handler that waits on it owns a share of it.
 struct Line : std::enable_shared_from_this<Line> {
   explicit Line(StreamSocket connection)
       : socket(std::move(connection)), deadline(socket.get_executor()) {}
 
-  // Whoever waits for anything on it hears that it failed.
+  // Handlers that wait on it hear that it failed.
   void close();
-  // Unless the deadline is moved or cancelled before.
+  // Closes it then, unless the deadline is moved or cancelled before.
   void close_after(Duration time);
 
   StreamSocket socket;

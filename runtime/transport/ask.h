@@ -29,9 +29,10 @@ struct AskOptions {
   std::function<bool()> cancelled;
 };
 
-// Whatever packet is the answer, but a Refusal, which is an Error. Errors: as the other end says
+// Returns the packet that is the answer, and an Error for a Refusal. Errors: as the other end says
 // when it refuses; kLostPeers when nobody answers; kUsage for an address that cannot be dialed, and
-// for another release of Troupe at the other end. Whoever dials the wire meanwhile is cut off.
+// for another release of Troupe at the other end. A process that dials the wire meanwhile is cut
+// off.
 Result<AnyPacket> ask(Wire& wire, const AskOptions& options, const Clock& clock);
 
 struct EnrolOptions : AskOptions {

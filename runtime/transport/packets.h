@@ -38,8 +38,9 @@ struct Term {
 // The first packet of a connection, from whoever dialed it, and the answer.
 struct Introduction {
   std::string node;  // name in the plan
-  // Of the process, drawn at its start, towards the plan's first node and from it: a secret of the
-  // two, by which a process is known again. Between two others what the directory says. Never 0.
+  // The number of the process, drawn at its start, towards the plan's first node and from it: a
+  // secret of the two, by which a process is known again. Between two others what the directory
+  // says. Never 0.
   std::uint64_t incarnation = 0;
   std::uint64_t peer_incarnation = 0;  // of the other end as met before; 0: never met
   std::string host;

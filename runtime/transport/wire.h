@@ -48,8 +48,8 @@ struct ConnectionId {
 // Who is at the other end, as far as the transport itself can tell.
 struct ConnectionInfo {
   bool dialed = false;  // by this end
-  // Of the other end: "tcp://10.0.0.2:41234", or anything that is not tcp. For people, and to tell
-  // which machine it is on.
+  // The address of the other end: "tcp://10.0.0.2:41234", or anything that is not tcp. For people,
+  // and to tell which machine it is on.
   std::string address;
   std::string key;  // of the peer, proven by the transport (keys.h); "" where nothing is encrypted
   // The key has expired, and connects because it has done so before: good for nodes of the run to

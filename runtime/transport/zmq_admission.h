@@ -1,9 +1,9 @@
 #pragma once
 
-// Who is let in: the answers to what libzmq asks about every encrypted connection that comes in
-// (ZAP, ZeroMQ's RFC 27). Asked and answered within the process, by the wire's own thread.
+// The answers to libzmq, which asks about every encrypted connection that comes in whether to let
+// it in (ZAP, ZeroMQ's RFC 27). The wire's own thread answers, within the process.
 //
-// What is asked about has proven that it owns its key. Nobody is let in by default: as long as
+// The other end has proven by then that it owns its key. Nobody is let in by default: as long as
 // nobody answers, nobody enters.
 
 #include <chrono>
@@ -24,9 +24,9 @@ namespace troupe::runtime {
 
 enum class Admission : std::uint8_t { kRefused, kAdmitted, kExpired };
 
-// Whom a listener lets in, as time goes by. A token admits whoever comes while it is good; once in,
-// a node belongs to the run, and a connection that breaks later is made again. Nothing of it is
-// written anywhere. One thread.
+// The keys that a listener lets in, as time goes by. A token admits each process that comes while
+// it is good. Once in, a node belongs to the run, and a connection that breaks later is made again.
+// Nothing of it is written anywhere. One thread.
 class AllowState {
  public:
   // Whether `key` may connect now. It is
@@ -45,7 +45,7 @@ class AllowState {
   std::map<std::string, std::chrono::sys_seconds> let_in_;  // keys that expire, until when
 };
 
-// What libzmq is told, and what is to be known of it here.
+// The reply for libzmq, and what this end has to know of it.
 struct AdmissionAnswer {
   std::vector<Buffer> frames;  // the reply
   Admission admission = Admission::kRefused;
@@ -53,7 +53,7 @@ struct AdmissionAnswer {
 };
 
 // The answer to one request, whatever it holds. `admits` is asked about a key that has the form of
-// one, which its owner has proven by then. What it says is found in ZmqOrigin.
+// one, which its owner has proven by then. ZmqOrigin has what it says.
 AdmissionAnswer answer_admission(std::span<const Buffer> request,
                                  const std::function<Admission(const std::string& key)>& admits);
 
@@ -61,10 +61,10 @@ AdmissionAnswer answer_admission(std::span<const Buffer> request,
 // about. The wire's thread.
 class ZmqAdmission {
  public:
-  // Who may connect, as it stands somewhere at this moment; asked once for every connection, on the
-  // wire's thread.
+  // The keys that may connect at this moment; asked once for every connection, on the wire's
+  // thread.
   using AllowList = std::function<std::vector<AllowedKey>()>;
-  // What the time is, for keys that expire.
+  // The time of day, for keys that expire.
   using WallClock = std::function<std::chrono::sys_seconds()>;
 
   // Before the first listener of the context, which outlives it. Errors: as ZmqSocket::open;
@@ -74,7 +74,7 @@ class ZmqAdmission {
 
   // To be waited for, as long as this lives.
   ZmqSocket* socket() { return socket_.get(); }
-  // Answers what was asked, and never waits. Who is refused stands in the log, with the key.
+  // Answers all questions, and never waits. The log names each key that is refused.
   void serve();
 
  private:

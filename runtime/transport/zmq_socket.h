@@ -106,11 +106,11 @@ class ZmqSocket {
   bool send(std::string_view route, std::span<const Buffer> frames);
 
   // Takes one message; false when there is none. At kRouter the first frame is the peer's route.
-  // Frames of some size are handed on without a copy; all begin at a multiple of 8 bytes. Of a
-  // message of more than kMostFrames nothing is left, but for the route at kRouter, behind which
-  // there is always something else.
+  // Frames of some size are handed on without a copy; all begin at a multiple of 8 bytes. Nothing
+  // is left of a message of more than kMostFrames, but for the route at kRouter, behind which there
+  // is always something else.
   bool receive(std::vector<Buffer>& frames);
-  // Of the message taken last.
+  // The origin of the message taken last.
   ZmqOrigin origin() const;
 
   // In the order they happened; false when there is none. A connection's end stands here before the

@@ -1,8 +1,8 @@
 #pragma once
 
-// What both ends of an open connection do alike: cut packets, put them together, share memory, and
-// say goodbye. The sockets belong to the caller: frames leave through a function and come in by
-// take(). Each lane is put together by itself.
+// The part that both ends of an open connection do alike: cut packets, put them together, share
+// memory, and say goodbye. The sockets belong to the caller: frames leave through a function and
+// come in by take(). Each lane is put together by itself.
 
 #include <array>
 #include <deque>
@@ -22,8 +22,8 @@
 
 namespace troupe::runtime {
 
-// Where connections report to, and what they have in common: it outlives them. What has happened is
-// kept until the driver is told, since the driver may close what it hears of. The wire's thread.
+// Connections report here, and share this: it outlives them. Events are kept until the driver is
+// told, since the driver may close a connection that it hears of. The wire's thread.
 class ZmqSink {
  public:
   ZmqWireCounters counters;
@@ -70,7 +70,7 @@ class ZmqSink {
   std::uint64_t last_id_ = 0;
 };
 
-// Of one connection; the wire's thread.
+// The traffic of one connection; the wire's thread.
 class ZmqTraffic {
  public:
   // Takes one message for a socket of the connection. The frames are read before it returns.
@@ -108,7 +108,7 @@ class ZmqTraffic {
   TimePoint parting_by() const { return parting_by_; }
 
  private:
-  // What is wrong with the message; "": nothing.
+  // The fault of the message; "": none.
   std::string read(ConnectionId id, SocketId socket, std::span<Buffer> frames);
 
   const ZmqWireOptions& options_;

@@ -41,14 +41,14 @@ struct ZmqWireOptions {
   // refusal. "" for keys of a node.
   std::string token_from;
 
-  // Whom a listener with keys lets in. Empty: nobody. Whoever was let in may come again after its
-  // key has expired; see AllowState.
+  // The keys that a listener with keys lets in. Empty: none. A node that was let in may come again
+  // after its key has expired; see AllowState.
   std::vector<AllowedKey> allowed;
 
   // Asked for that list at every new connection instead, on the thread that drives the wire.
   std::function<std::vector<AllowedKey>()> allowed_now;
 
-  // What the time is, for keys that expire; same thread.
+  // The time of day, for keys that expire; same thread.
   std::function<std::chrono::sys_seconds()> wall_time = [] {
     return std::chrono::floor<std::chrono::seconds>(wall_now());
   };
@@ -83,7 +83,7 @@ struct ZmqWireOptions {
   Log log = Log::silent();
 };
 
-// What cannot be seen from the outside. Only grows.
+// Counts that cannot be seen from the outside. They only grow.
 struct ZmqWireCounters {
   std::uint64_t dropped = 0;          // messages of unknown peers, or damaged
   std::uint64_t payloads_shared = 0;  // sent through shared memory
@@ -99,7 +99,8 @@ class ZmqWire final : public Wire {
 
   // With the port that was taken; a listener on every address names this host. Without the key.
   std::string address() const override;
-  // Errors besides: no descriptors are left. What runs out of them later ends with disconnected().
+  // Errors besides: no descriptors are left. A connection that runs out of them later ends with
+  // disconnected().
   Result<ConnectionId> dial(const std::string& address) override;
   void send(ConnectionId connection, Lane lane, Packet packet) override;
   void close(ConnectionId connection) override;

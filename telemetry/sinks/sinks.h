@@ -57,7 +57,7 @@ class Sinks {
   std::uint64_t dropped() const;
 
  private:
-  // What came of a curve since TensorBoard got a point of it.
+  // The sum of the points of a curve since TensorBoard got one of it.
   struct Sum {
     std::uint64_t step = 0, count = 0;
     double time = 0.0, sum = 0.0;

@@ -23,8 +23,8 @@ struct Histogram {
   std::vector<double> counts;
 };
 
-// What was counted in buckets of equal width. The sums are those of the buckets' middles. Empty
-// when there is no such range (not finite, or high <= low).
+// The histogram of counts in buckets of equal width. Its sums are those of the buckets' middles.
+// Empty when there is no such range (not finite, or high <= low).
 Histogram histogram_of(double low, double high, std::span<const double> counts);
 
 // A record of the file (record_writer.cc of TensorFlow): length, checksum of the length, bytes,

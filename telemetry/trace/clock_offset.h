@@ -1,7 +1,7 @@
 #pragma once
 
 // How far another node's clock is off this one's. The node answers questions with the time of its
-// clock. Of the last few answers the one with the shortest way there and back tells it best.
+// clock. The one of the last few answers with the shortest way there and back tells it best.
 
 #include <cstddef>
 #include <deque>

@@ -34,7 +34,7 @@ constexpr TimePoint kFarthest{std::int64_t{1} << 59};
 // The lowest bits of a record's first number; its name stands above them.
 constexpr std::uint64_t kSent = 1, kHasFlow = 2;
 
-// Writes what it is shown. What it writes is sound.
+// Writes the values that it is shown, which are sound.
 class Writer {
  public:
   void number(std::uint64_t value) { runtime::append_varint(bytes_, value); }

@@ -1,8 +1,8 @@
 #pragma once
 
-// What the actors of one node or of several did lately, on one clock, in the Trace Event format
-// that Perfetto (ui.perfetto.dev) and chrome://tracing open. Times and offsets are within 2^60 ns
-// of 0, as unpack_actors() and ClockOffset give them.
+// The latest doings of the actors of one node or of several, on one clock, in the Trace Event
+// format that Perfetto (ui.perfetto.dev) and chrome://tracing open. Times and offsets are within
+// 2^60 ns of 0, as unpack_actors() and ClockOffset give them.
 
 #include <cstddef>
 #include <string>

@@ -16,7 +16,7 @@ class TraceRows {
   // The spans come in any order. Records of sendings are left out.
   explicit TraceRows(const std::vector<runtime::TraceRecord>& records);
 
-  // In the order of their starts. Of those that start together the longest is first.
+  // In the order of their starts. The longest of those that start together is first.
   const std::vector<runtime::TraceRecord>& spans() const { return spans_; }
   // The row of a span, from 0.
   std::size_t row(std::size_t span) const { return rows_[span]; }

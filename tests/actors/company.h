@@ -97,7 +97,7 @@ class Company {
     end = play.run(seed);
   }
 
-  // Of the actor, in order: "halt 1.2", "view 1.2 of 0 2 from 5", "release", "expelled: why",
+  // For the actor, in order: "halt 1.2", "view 1.2 of 0 2 from 5", "release", "expelled: why",
   // "stop".
   std::map<std::string, std::vector<std::string>> heard;
   std::map<std::string, runtime::TimePoint> expelled_at, released_at;

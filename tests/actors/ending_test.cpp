@@ -118,7 +118,7 @@ TEST(EndOfARun, SnapshotsThatWaitAreValidatedBeforeTheLastState) {
   }
 }
 
-// Of 12 test events.
+// For 12 test events.
 void expect_toy_showers(std::uint64_t step, const JsonValue& json) {
   EXPECT_EQ(json["step"].integer(), step);
   EXPECT_EQ(json["space"].list().size(), 3U);

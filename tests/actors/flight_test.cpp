@@ -37,7 +37,7 @@ class Rehearsal {
         computer_(alone_.gan(), alone_.options(), team_),
         state_(alone_.initial_state()) {}
 
-  // Of all micro-batches; as a witness, of all but the last, which is compared.
+  // For all micro-batches; as a witness, for all but the last, which is compared.
   Flight flight(bool witness = false) const {
     std::vector<pipeline::MicroBatch> micro_batches;
     for (std::uint32_t i = 0; i < alone_.options().micro_batches; ++i) {

@@ -32,7 +32,7 @@ constexpr std::uint64_t kIterations = 3;
 
 using Owners = std::vector<std::uint32_t>;
 
-// Of members 0 and 1 with one replica each.
+// For members 0 and 1 with one replica each.
 ViewPointer view_with(const Owners& owners) {
   pipeline::View view = *view_of(2, kMicroBatches);
   view.owners = owners;
@@ -52,7 +52,7 @@ pipeline::SpotChecks checks(const Owners& owners, std::uint64_t every) {
   return view_with(owners)->checks(options(every).checks, 0);
 }
 
-// Of replica 1, after so many messages of the feeds before.
+// For replica 1, after so many messages of the feeds before.
 struct Order {
   Feed feed;
   std::size_t after = 0;

@@ -40,7 +40,7 @@ class Scene {
   // The coordinator's words to the reducer.
   Scene& root(Message line) { return say("coordinator", std::move(line)); }
   Scene& replica(Message line) { return say("replica.1", std::move(line)); }
-  // Of a member in the ring.
+  // For a member in the ring.
   Scene& other(Message line) { return say("other", std::move(line)); }
   // Member 3 looks at what it is sent from now on; before, it keeps the first of it.
   Scene& newcomer_wakes() { return say("newcomer", Message::of(StopTraining{})); }
@@ -221,7 +221,7 @@ std::vector<std::string> then(std::vector<std::string> first,
 
 TEST(ReducerChange, WhatIsSaidOfALaterViewWaitsForIt) {
   Scene scene;
-  // Of this View it is the second of two, where the home is the first; member 0 begins.
+  // It is the second of two in this View, where the home is the first; member 0 begins.
   scene.other(ring_bucket(kSecond, 40, 3, false)).other(ring_header(kSecond, 3, false));
   scene.root(view(kFirstView, {0, 1, 2})).root(halt(kSecond)).root(view(kSecond, {1, 0}));
   scene.replica(own_bucket(kSecond, 2)).replica(own_header(kSecond, 0));

@@ -124,7 +124,7 @@ class Rehearsal {
   void stop(Context& context) { context.send_control("replica.0", Message::of(StopTraining{})); }
 
  private:
-  // Of two members when the other one has all micro-batches.
+  // For two members when the other one has all micro-batches.
   ViewPointer view() const {
     pipeline::View view = *view_of(setting_.idle ? 2 : 1, options_.micro_batches);
     if (setting_.idle) view.owners.assign(view.owners.size(), 1);

@@ -111,7 +111,7 @@ TEST(Replica, ThatHasEndedLetsItsLoaderReadNoMoreThanAnIteration) {
   EXPECT_EQ(in_the_end, kMicroBatches + 1 + kCredits);
 }
 
-// Of a loader that sends this: how the replica ends.
+// For a loader that sends this: how the replica ends.
 std::string error_when_fed(Toy& toy, const BatchMessage& body, std::size_t image_bytes) {
   const std::size_t events = toy.context().options.micro_batch;
   Play play;

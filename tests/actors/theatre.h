@@ -69,7 +69,7 @@ inline constexpr pipeline::ViewId kFirstView{1, 1};
 // ring's members.
 ViewPointer view_of(std::vector<std::uint32_t> ring, std::uint32_t micro_batches,
                     std::uint32_t replicas_per_member = 1, std::uint64_t first_step = 0);
-// Of members 0, 1 and so on.
+// For members 0, 1 and so on.
 ViewPointer view_of(std::uint32_t members, std::uint32_t micro_batches,
                     std::uint32_t replicas_per_member = 1, std::uint64_t first_step = 0);
 
@@ -91,7 +91,7 @@ class Play {
   Play& link_reducers(std::uint32_t members);
 
   runtime::NodeEnd run(std::uint64_t seed);
-  // Of run(): for scripts that stop their node.
+  // The node of run(), for scripts that stop their node.
   runtime::Node& node() { return *node_; }
   std::string log_lines() const { return lines_; }
 

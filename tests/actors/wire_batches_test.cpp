@@ -17,7 +17,7 @@ namespace {
 
 using runtime::Buffer;
 
-// Of a lone member that has taken over all there is of two iterations.
+// For a lone member that has taken over all there is of two iterations.
 TEST(WireMessages, LargestFeedFitsAHeader) {
   pipeline::View view;
   view.ring = {1023};
@@ -47,7 +47,7 @@ Parts batch(std::size_t images, std::size_t conditions, std::size_t ids) {
                   {Buffer::zeroed(images), Buffer::zeroed(conditions), Buffer::zeroed(ids)});
 }
 
-// Of what model an image is, only the replica knows.
+// Only the replica knows of what model an image is.
 TEST(WireMessages, BatchWithoutItsEventsIsRefused) {
   EXPECT_EQ(problem_of(batch(40, 24, 16)), "");
   EXPECT_EQ(problem_of(batch(0, 24, 16)), "");

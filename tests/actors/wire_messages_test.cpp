@@ -226,7 +226,7 @@ TEST(WireMessages, ArrayAtAnyAddressIsTaken) {
   EXPECT_EQ(pipeline::hash_of_state(*back.state), pipeline::hash_of_state(*state));
 }
 
-// Of a model that a receiver does not train.
+// For a model that a receiver does not train.
 TEST(WireMessages, StateThatTheReceiverDoesNotKnowIsRefusedInEveryBodyThatHasOne) {
   WireTypes checking;
   add_wire_messages(checking, [](const pipeline::TrainingState& state) -> runtime::Result<void> {

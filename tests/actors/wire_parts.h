@@ -27,7 +27,7 @@ class Draw {
   std::ptrdiff_t index(std::size_t most) { return static_cast<std::ptrdiff_t>(up_to(most)); }
   // Any bits: NaNs, infinities, denormals.
   double real() { return std::bit_cast<double>(engine_()); }
-  // Of a float, or none.
+  // For a float, or none.
   std::int16_t exponent() {
     return flag() ? model::kNoExponent
                   : static_cast<std::int16_t>(model::kLeastExponent + static_cast<int>(up_to(276)));

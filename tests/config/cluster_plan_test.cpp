@@ -148,7 +148,7 @@ TEST(ClusterPlan, OnlyWhatFeedsReplicasLeavesTheHeadAndIsBoundedAsBesideThem) {
   EXPECT_EQ(crossing, 6U);
 }
 
-// Whatever order a View puts them in, each can send to the one behind it.
+// In any order that a View puts them in, each can send to the one behind it.
 TEST(ClusterPlan, EveryReducerHasALinkToEveryOther) {
   for (const std::uint32_t members : {2U, 3U, 16U}) {
     const runtime::Plan plan = plan_of(two_replicas(), members);

@@ -58,7 +58,7 @@ TEST(MemberRing, LaterItemsWin) {
 }
 
 TEST(MemberRing, PairsOfWhichNothingIsSaidAreFasterThanAllOthers) {
-  // Of a and c, and of b and d.
+  // For a and c, and for b and d.
   const ClusterSection four = cluster(
       "hosts: [{address: a}, {address: b}, {address: c}, {address: d}], bandwidth: "
       "[{between: [a, [b, d]], rate: 1000000Gbit}, {between: [c, [b, d]], rate: 1Gbit}]");

@@ -11,7 +11,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-// Of a 12 x 12 x 12 model whose data are generated.
+// For a 12 x 12 x 12 model whose data are generated.
 const std::string kBase =
     "model: {zoo: gan3d_12}\n"
     "data: {train: synthetic, preprocessing: {power: 0.35}, synthetic: {events: 500}}\n";

@@ -48,7 +48,7 @@ class Hosts : public ClusterRun {
     options.folder = path(".");
     return std::make_unique<Process>(network_->on(host, command(join_words(more))), options);
   }
-  // Whatever it sends goes over its cable.
+  // All that it sends goes over its cable.
   std::unique_ptr<Process> join_apart_from(int host, const Words& more = {}) const {
     return std::make_unique<Process>(network_->apart_on(host, command(join_words(more))));
   }

@@ -29,7 +29,7 @@ class Network {
   std::vector<std::string> apart_on(int host, const std::vector<std::string>& words) const;
   // Bytes that a host other than 0 has sent over its cable.
   std::uint64_t sent_by(int host) const;
-  // Of the cable of a host other than 0, in both directions. False: the system cannot limit it.
+  // For the cable of a host other than 0, in both directions. False: the system cannot limit it.
   bool limit_rate(int host, const std::string& rate);
   bool cut_cable(int host);
   bool mend_cable(int host);

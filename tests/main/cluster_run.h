@@ -57,7 +57,7 @@ class ClusterRun : public ToyRun {
 
   // Stops a run that trains, which saves its state.
   ProcessEnd stop(Process& process) const;
-  // Whatever has happened to run "a", which has ended, it goes on to the hash of a run of one
+  // Run "a", which has ended in any way, goes on to the hash of a run of one
   // process that nothing happened to, and has made every step once. `more` is what both set
   // differently from the toy topology; `resumed_with` is for the one that goes on.
   void expect_goes_on(const Words& resumed_with = {}, const Words& more = {},

@@ -166,7 +166,7 @@ TEST_F(Cluster, RunStoppedInSeveralProcessesGoesOnInAnyNumberToTheSameHash) {
         interrupt(first ? SIGTERM : SIGINT, stop, 40, kEndlessRun, sessions[stop]);
     ASSERT_EQ(end.exit_code, first ? 143 : 130) << end.err;
     EXPECT_THAT(end.err, HasSubstr("--resume " + path("a")));
-    // Whatever the process above it asks the head with.
+    // The options with which the process above it asks the head.
     if (!first) {
       EXPECT_THAT(end.err, testing::Not(HasSubstr("signal 15")));
     }

@@ -105,7 +105,7 @@ TEST_F(Ledger, EpochOfManyIterationsFeedsEachEventOnce) {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Of two epochs, each with four events too few for another iteration.
+// For two epochs, each with four events too few for another iteration.
 class LedgerProgram : public ToyRun {
  protected:
   using Lines = std::vector<std::string>;

@@ -93,7 +93,7 @@ std::vector<Bfloat16Pair> some_pairs(Draw& draw, std::int64_t count) {
   return pairs;
 }
 
-// Of hosts that have less than this one, and of this one.
+// For hosts that have less than this one, and for this one.
 constexpr std::int64_t kTargets[] = {HWY_AVX2, HWY_AVX3, 0};
 
 class OfEveryVector : public testing::TestWithParam<std::int64_t> {
@@ -177,7 +177,7 @@ TEST_P(OfEveryVector, SumsOverPositionsAreTheDefinition) {
   }
 }
 
-// Of two lanes, neither of which is subnormal.
+// For two lanes, neither of which is subnormal.
 TEST_P(OfEveryVector, SumOverLanesMayBeSubnormal) {
   const OnlyTargets only(GetParam());
   std::vector<Bfloat16> left(2 * kPositionLanes), right = left;

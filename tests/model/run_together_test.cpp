@@ -92,7 +92,7 @@ TEST(RunTogether, ConvolutionsOfManyShapesGiveTheBitsOfOneThread) {
   }
 }
 
-// Of work that is worth it; who takes part depends on the system, so it is asked for repeatedly.
+// For work that is worth it; who takes part depends on the system, so it is asked for repeatedly.
 TEST(RunTogether, LargeKernelsAreSharedOutAndSmallOnesAreNot) {
   const auto backend = make_portable_backend();
   if (!backend.ok()) GTEST_SKIP() << backend.error().message;

@@ -91,7 +91,7 @@ TEST(Winograd, TransformsOfInputsAndOutputsAreExactInFloat) {
   }
 }
 
-// Of the outputs of random tiles, relative to the root of their mean square.
+// For the outputs of random tiles, relative to the root of their mean square.
 template <class Round>
 double rounding(int points, int taps, const Round& at_point) {
   Draw draw(2);

@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kCells = SmallData::kCells;
 constexpr const char* kLocking = "HDF5_USE_FILE_LOCKING";
 
-// Whatever the environment says. The library reads it once, before the first test.
+// In any environment. The library reads it once, before the first test.
 [[maybe_unused]] const int kLocks = ::setenv(kLocking, "TRUE", 1);
 
 class BadInput : public testing::Test {

@@ -124,7 +124,7 @@ TEST_F(ThreeFiles, OpeningTellsHowFarItIsAndCanBeEnded) {
   EXPECT_GE(told, 1);
 }
 
-// Of a file whose index is kept only what belongs to the split is read again.
+// Only the part of the split is read again of a file whose index is kept.
 TEST_F(ThreeFiles, OtherSplitIsNotReadTwice) {
   options_.index_folder = folder_ / "index";
   ASSERT_TRUE(Dataset::open(options_).ok());

@@ -81,7 +81,7 @@ TEST(ErrorFeedback, MeanOfWhatIsSentConvergesAndKeepsABiasWithoutFeedback) {
   EXPECT_EQ(error_of_the_mean(ReductionFormat::kInt8, 400, false), 1.0);
   // With it the sums differ by one residual at most: half a scale in 400 steps of 0.05 and more.
   EXPECT_LT(error_of_the_mean(ReductionFormat::kInt8, 400, true), 0.5 * 41 / 127 / (400 * 0.049));
-  // Of bfloat16 a bias of up to 2^-8 stays where the noise does not reach a neighbour.
+  // A bias of bfloat16 of up to 2^-8 stays where the noise does not reach a neighbour.
   const double biased = error_of_the_mean(ReductionFormat::kBf16, 400, false);
   EXPECT_GT(biased, 1e-4);
   EXPECT_LT(error_of_the_mean(ReductionFormat::kBf16, 400, true), biased / 10);

@@ -45,7 +45,7 @@ HostBandwidths drawn(std::size_t hosts, std::uint32_t values, std::uint32_t numb
   return bandwidths;
 }
 
-// Of the edges of a cycle of hosts, slowest first.
+// For the edges of a cycle of hosts, slowest first.
 Speeds edges_of(const Order& cycle, const HostBandwidths& bandwidths) {
   Speeds speeds;
   for (std::size_t i = 0; i < cycle.size(); ++i) {

@@ -10,7 +10,7 @@ constexpr auto kDReal = model::SlotKind::kDReal;
 constexpr auto kDFake = model::SlotKind::kDFake;
 constexpr auto kG = model::SlotKind::kG;
 
-// Of the second of two steps; a third of another kind keeps the first from being behind it too.
+// For the second of two steps; a third of another kind keeps the first from being behind it too.
 StepAhead ahead(model::SlotKind in_flight, model::SlotKind next) {
   return step_ahead({in_flight, next, kDReal}, 0);
 }

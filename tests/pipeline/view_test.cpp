@@ -10,7 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// Of members 4, 2, 6 and 0 in this order, from step 10 on.
+// For members 4, 2, 6 and 0 in this order, from step 10 on.
 View view(std::vector<std::uint64_t> reached = {10, 10, 10, 10}) {
   View view;
   view.id = {1, 3};
@@ -62,7 +62,7 @@ TEST(View, FirstOfTheRingThatHasTheStepGivesItToThoseThatLackIt) {
   EXPECT_THAT(givers(view({10, 10, 10, 9})), ElementsAre(4));
 }
 
-// Whatever of its members reached the step, exactly one gives it if and only if somebody lacks it.
+// Exactly one member gives the step if and only if somebody lacks it, whichever members reached it.
 TEST(View, OneGivesWheneverSomebodyLags) {
   for (unsigned bits = 1; bits < 16; ++bits) {
     std::vector<std::uint64_t> reached;

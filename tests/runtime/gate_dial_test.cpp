@@ -47,7 +47,7 @@ class Root final : public Actor {
   }
 };
 
-// Of node b, which dials a.
+// For node b, which dials a.
 NodeEnd end_of(RefusingWire& wire, std::unique_ptr<Node>& node) {
   Plan plan;
   plan.actors = {{"root.a", "root", "", false, "a"}, {"root.b", "root", "", false, "b"}};

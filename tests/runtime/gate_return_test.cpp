@@ -317,7 +317,7 @@ TEST_F(LinkFromFirst, BeginsAnewWithTheProcessThatTakesItsPlace) {
   }
 }
 
-// Whatever the one before has sent does not come back to the next, which never sent it.
+// Messages of the one before do not come back to the next, which never sent them.
 TEST_F(LinkFromFirst, NothingOfTheOneBeforeComesBackToTheNext) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     ASSERT_NO_FATAL_FAILURE(play(seed, true));

@@ -107,7 +107,7 @@ class Gates : public ::testing::Test {
     return script;
   }
 
-  // Of a process that runs the plan's node.
+  // For a process that runs the plan's node.
   sim::ProcessId add(const std::string& node, sim::ProcessSetup setup = {}) {
     setup.factory = [this](const ActorPlan& plan) {
       return std::make_unique<ScriptedActor>(scripts_.at(plan.name));

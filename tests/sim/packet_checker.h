@@ -56,7 +56,7 @@ class PacketChecker final : public NetworkWatcher {
   Trace trace_;
   std::map<Direction, runtime::LaneCounts> sent_, delivered_;  // highest sequence number
   std::map<std::uint32_t, LinkBook> links_;
-  // Of each node that welcomed another one: the connection over which it last did.
+  // For each node that welcomed another one, the connection over which it last did.
   std::map<Direction, ConnectionId> welcomed_;
 };
 

@@ -14,7 +14,7 @@ using runtime::TimerId;
 
 // How often something is looked at that nobody tells of.
 constexpr Duration kLook = std::chrono::milliseconds(20);
-// Whatever happens to connections, by then it is known what became of a message.
+// The fate of a message is known by then, whatever happens to connections.
 constexpr Duration kSettledWithin = std::chrono::seconds(10);
 constexpr Duration kRunEndsWithin = std::chrono::seconds(120);
 

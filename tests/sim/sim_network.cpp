@@ -135,7 +135,7 @@ void SimNetwork::forget_if_over(std::uint64_t number) {
   if (connection.ends[0].over && connection.ends[1].over) connections_.erase(number);
 }
 
-// Of what is on the way, some first packets of each lane still arrive.
+// Some first packets of each lane that are on the way still arrive.
 void SimNetwork::cut_lanes(End& end) {
   for (auto& lane : end.lanes) {
     const std::size_t left = dice_.below(lane.size() + 1);

@@ -34,10 +34,10 @@ using runtime::TimePoint;
 using ProcessId = std::size_t;
 
 struct NetworkOptions {
-  // Of a packet, and of the way to a listener and back.
+  // For a packet, and for the way to a listener and back.
   Duration least_delay = std::chrono::microseconds(50);
   Duration most_delay = std::chrono::milliseconds(2);
-  // Of each direction of a connection; 0: a packet takes its delay, whatever its size.
+  // For each direction of a connection; 0: a packet takes its delay, whatever its size.
   double bytes_per_second = 0;
   // Until an end notices that its connection broke.
   Duration least_notice = std::chrono::milliseconds(1);

@@ -126,7 +126,7 @@ double distance(const std::vector<float>& a, const std::vector<float>& b) {
   return std::sqrt(square);
 }
 
-// Of the way that training has made, either is a small part; what is dropped adds up all the same.
+// Either is a small part of the way that training has made; what is dropped adds up all the same.
 TEST(LossyTraining, ErrorFeedbackKeepsItTenTimesNearerToTheWeightsOfFullFloats) {
   constexpr int kIterations = 200;
   const auto full = Members(ReductionFormat::kFp32, true).weights_after(kIterations);

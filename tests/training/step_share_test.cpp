@@ -309,7 +309,7 @@ TEST_P(EarlyBuckets, HoldWhatIsComputed) {
     while (rehearsal.computer().compute(state, step, add_up)) {
       EXPECT_TRUE(parts.empty() || step.computed() == step.own()) << "some are missing";
     }
-    // Of several threads the caller may be the first to end.
+    // The caller may be the first of several threads to end.
     EXPECT_TRUE(GetParam() > 1 || (end == 0 && parts.size() > 3));
     if (end > 0) add_up(0);
     for (const auto& [part, sums] : parts) {

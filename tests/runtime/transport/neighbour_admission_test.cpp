@@ -1,5 +1,5 @@
-// Whom a node of several lets in over encrypted sockets: the neighbours that the plan's first node
-// has told of, each with its own key and in its own name.
+// A member lets in over encrypted sockets the neighbours that the head has told of, each with its
+// own key and in its own name, and nobody else.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -110,8 +110,8 @@ class NeighbourAdmission : public testing::Test {
       return false;
     }));
   }
-  // What becomes of a process with these keys that introduces itself so: "welcome", what a refusal
-  // says, or why there is no connection.
+  // The fate of a process with these keys that introduces itself so: "welcome", the words of a
+  // refusal, or why there is no connection.
   std::string answer_to(const KeyPair& keys, const Hello& hello) {
     StageEnd caller(wire_options(keys));
     const ConnectionId id = caller.dial(wire_->address() + "#" + keys_.public_key);

@@ -118,7 +118,7 @@ TEST_P(ZmqWireOver, EachLaneKeepsItsOrder) {
   std::map<Lane, std::vector<std::vector<std::size_t>>> sizes;
   for (std::uint64_t i = 0; i < 600; ++i) {
     const Lane lane = kAll[i % 3];
-    // Of data some are in chunks, some take one frame and some none: they overtake on their way.
+    // Some data are in chunks, some take one frame and some none: they overtake on their way.
     const std::size_t bytes = lane != Lane::kData ? i : i % 30 == 1 ? 2 * kChunk + i : i * 1000;
     sizes[lane].push_back({bytes});
     dialer_->wire->send(at_dialer_, lane, packet_of(sent[lane]++, {bytes}));

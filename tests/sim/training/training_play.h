@@ -46,15 +46,15 @@ inline constexpr const char* kShortTraining =
     "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
     "cluster: {failure: {check_every: 8}}\n";
 
-// Of members. Ascending, the first has what a step adds up to before all others. Descending it is
-// the last to have it, as it may be where steps are cut into pieces: it, which leads and teaches.
+// The order of members. Ascending, the first has the sum of a step before all others. Descending,
+// the first, which leads and teaches, has it last, as it may be where steps are cut into pieces.
 enum class RingOrder : std::uint8_t { kAscending, kDescending };
 
-// What all runs have in common. One for a whole test program: it opens the data and compiles the
-// networks.
+// The parts that all runs have in common. One for a whole test program: it opens the data and
+// compiles the networks.
 class TrainingStage {
  public:
-  // Of a topology file with these sections besides model and data, and settings like those of
+  // For a topology file with these sections besides model and data, and settings like those of
   // --set.
   explicit TrainingStage(const std::string& sections = kShortTraining,
                          RingOrder ring_order = RingOrder::kAscending,
@@ -62,12 +62,12 @@ class TrainingStage {
 
   RingOrder ring_order() const { return ring_order_; }
   const config::Topology& topology() const { return topology_; }
-  // Of a run with so many members; 0: in one process.
+  // The set-up of a run with so many members; 0: in one process.
   launch::TrainingSetup& setup(std::uint32_t members);
   // The same for a member that computes otherwise.
   launch::TrainingSetup& broken_setup(std::uint32_t members);
   actors::StatePointer initial_state();
-  // Of a run in one process that nothing disturbs.
+  // The hash of a run in one process that nothing disturbs.
   runtime::Hash128 undisturbed();
   // The newest state that can be read from the disk; the initial one when there is none.
   actors::StatePointer newest_state(runtime::Disk& disk);
@@ -87,7 +87,7 @@ TrainingStage& stage();
 
 std::string hash_of(const actors::StatePointer& state);
 
-// What happens to a run besides delays.
+// The blow that a run is dealt besides delays.
 enum class Fate : std::uint8_t {
   kNothing,
   kShortTroubles,  // broken connections, short cuts and stops: nobody is given up
@@ -102,17 +102,17 @@ enum class Fate : std::uint8_t {
 struct Death {
   std::uint64_t after = 0;
   ProcessId process = 0;  // 0: the head
-  // Who started it tells the head, which has to notice by silence otherwise.
+  // Its starter tells the head, which has to notice by silence otherwise.
   bool told = true;
-  // What one other process says to another from then on, or has said, may be held up for a while.
+  // Words of one other process to another may be held up for a while, from then on and before.
   ProcessId from = 0, to = 0;
   Duration held{0};
-  // Of the head: so much later another process takes its place. None: no other will.
+  // For the head: so much later another process takes its place. None: no other will.
   std::optional<Duration> next_head{};
-  // Of the head: it does not die, but stands still for so long. If it has been given up then,
+  // For the head: it does not die, but stands still for so long. If it has been given up then,
   // another one takes its place.
   std::optional<Duration> stands_still{};
-  // Of a member: it does not die, but is told to end.
+  // For a member: it does not die, but is told to end.
   bool leaves = false;
 };
 
@@ -121,8 +121,8 @@ struct TrainingEnd {
   bool killed = false;
   std::optional<runtime::Error> head_error;
   std::optional<runtime::Error> member_error;  // the first member's that has one
-  // What the first member says, or the head, that has found another not to do what all do. Of
-  // sound members nobody finds that, whatever happens to them.
+  // The words of the first member, or of the head, that has found another not to do what all do.
+  // Nobody finds that of sound members, whatever happens to them.
   std::optional<runtime::Error> accusation;
   actors::StatePointer state;   // last committed, as the head reports it
   bool saved = false;           // and has put on the disk

@@ -112,7 +112,7 @@ TEST(WebSite, RunIsLiveAsLongAsItSaysSo) {
   EXPECT_THAT(text("/metrics"), HasSubstr("troupe_run_state{state=\"failed\"} 1"));
   live = false;
   EXPECT_THAT(text("/api/runs"), HasSubstr(R"("folder":"/tmp/b","live":false)"));
-  // Of runs that have all ended, the first.
+  // For runs that have all ended, the first.
   EXPECT_THAT(text("/metrics"), HasSubstr("troupe_run_state{state=\"failed\"} 0"));
 }
 

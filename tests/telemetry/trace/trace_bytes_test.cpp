@@ -26,7 +26,7 @@ std::vector<ActorTrace> example() {
        .argument = 128,
        .flow = {TraceFlow::kWithinNode | 3, 1},
        .sent = true},
-      // Of a span that began before the one that stands before it.
+      // For a span that began before the one that stands before it.
       {.name = 2, .start = TimePoint(4'999'000'000'000), .end = TimePoint(5'000'000'200'000)},
       {.start = TimePoint(-7), .end = TimePoint(-7), .argument = INT64_MIN, .sent = true},
   };

@@ -201,7 +201,7 @@ TEST(RunReader, LinesThatAreNoneAreCountedAndTheOthersRead) {
   until([&] { return reader->bad_lines() == 0u; });
 }
 
-// Of a run that fell silent long ago, and so has ended.
+// For a run that fell silent long ago, and so has ended.
 std::string reason_of(const RunFiles& folder) {
   folder.write("metrics.jsonl", run_line() + step_lines(0, 4));
   const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);

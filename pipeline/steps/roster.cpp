@@ -106,7 +106,7 @@ void wait_for_members(Roster& roster) {
       fmt::format("{} of at least {} members (cluster.failure.min_members) are left", here.size(),
                   roster.options.membership.min_members);
   if (!may_come) {
-    stop(roster, lost_peers(what + " and every place of the run has been taken; go on with "
+    stop(roster, lost_peers(what + " and every member slot of the run has been taken; go on with "
                                    "--resume, and with a higher cluster.joiners or "
                                    "cluster.failure.restart"));
   } else if (!std::exchange(roster.told_short, true)) {

@@ -44,7 +44,7 @@ SignalWatch::SignalWatch(OnSignal on_signal, runtime::Duration moment)
 SignalWatch::~SignalWatch() {
   ending_ = true;
   thread_.join();
-  pthread_sigmask(SIG_UNBLOCK, &watched_, nullptr);
+  if (!holds_at_end_) pthread_sigmask(SIG_UNBLOCK, &watched_, nullptr);
 }
 
 }  // namespace troupe::launch

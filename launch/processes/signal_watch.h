@@ -52,14 +52,16 @@ class SignalWatch {
   // watch's thread, for each SIGUSR1 and for each signal that begins a request. SIGHUP stays
   // ignored where it was, as nohup has it.
   explicit SignalWatch(OnSignal on_signal, runtime::Duration moment = EndRequests::kMoment);
-  // Unblocks the signals again.
+  // Unblocks the signals again, unless they are to wait as after hold_signals().
   ~SignalWatch();
+  void hold_signals_at_end() { holds_at_end_ = true; }
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
 
  private:
   sigset_t watched_;
   std::atomic<bool> ending_ = false;
+  bool holds_at_end_ = false;
   std::thread thread_;
 };
 

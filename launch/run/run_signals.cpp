@@ -11,7 +11,10 @@ namespace troupe::launch {
 
 RunSignals::RunSignals(const RunSignalsOptions& options)
     : options_(options),
-      watch_([this](int number, int request) { take(number, request); }, options.moment) {}
+      watch_([this](int number, int request) { take(number, request); }, options.moment) {
+  // A request to end that comes when the run is over would cut off the process's last words.
+  if (options.supervised) watch_.hold_signals_at_end();
+}
 
 void RunSignals::begin() {
   const std::scoped_lock lock(mutex_);

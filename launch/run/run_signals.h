@@ -5,7 +5,8 @@
 // for a disk. So does the first one before the run has begun, when there is nothing to save.
 // SIGUSR1 asks for a checkpoint.
 //
-// Below a supervisor a second request changes nothing: the supervisor hears it too, and kills.
+// Below a supervisor a second request changes nothing, nor does one after the run: the supervisor
+// hears it too, and kills.
 
 #include <functional>
 #include <mutex>

@@ -58,6 +58,17 @@ TEST(RunSignals, SecondRequestIsTheSupervisorsToCarryOut) {
   EXPECT_EQ(signals.stopped_by(), SIGTERM);
 }
 
+TEST(RunSignals, RequestAfterTheRunDoesNotCutOffAProcessBelowASupervisor) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(
+      {
+        { RunSignals signals({.supervised = true, .returns = true, .moment = milliseconds(0)}); }
+        ::kill(::getpid(), SIGTERM);
+        ::_exit(7);
+      },
+      testing::ExitedWithCode(7), "");
+}
+
 TEST(RunSignals, FirstRequestEndsAProcessThatHasNothingToSave) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(

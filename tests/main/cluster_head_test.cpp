@@ -36,7 +36,7 @@ TEST_F(ClusterHead, LostHeadIsReplacedAndCostsNeitherStepNorBit) {
   EXPECT_EQ(summary["failures_survived"].integer(), 2U);
   EXPECT_EQ(summary["views"].list().size(), 2U) << "those of the head before are told too";
   EXPECT_EQ(nodes().at("head").state, "ended");
-  EXPECT_EQ(nodes().at("member.1").state, "ended");
+  EXPECT_EQ(nodes().at("member.1").state, "ended") << read_text(path("a/nodes.json"));
   EXPECT_THAT(end.err, Not(HasSubstr("is killed")));
   // Not a line is missing either: what the heads had not written they were told again.
   EXPECT_EQ(steps(), summary["steps"].integer());

@@ -21,6 +21,40 @@ namespace troupe::model {
 // optimiser has them, images between operations, sums, gradients, dense layers, batch norm, losses.
 enum class Precision : std::uint8_t { kFp32, kBf16 };
 
+struct MemorySize {
+  std::uint64_t all = 0, largest = 0;  // bytes: in all, and of one allocation
+};
+
+// Memory that a backend's kernels read and write: the host's, unless the backend computes on a
+// device. A pointer into a device's memory is an address there, which nothing on the host may
+// follow. Calls and kernels take effect in the order in which they are made.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  virtual bool is_of_host() const = 0;
+  // Without bounds on the host, whose memory is checked elsewhere.
+  virtual MemorySize size() const = 0;
+  // Zeroed, aligned to 64, freed with the last copy of the pointer. Running out of memory ends the
+  // process.
+  virtual std::shared_ptr<std::byte> allocate(std::size_t bytes) = 0;
+  // From the host's memory, which is free to change when the call returns.
+  virtual void write(const void* from, void* to, std::size_t bytes) = 0;
+  // To the host's memory; returns when it is there.
+  virtual void read(const void* from, void* to, std::size_t bytes) = 0;
+  virtual void copy(const void* from, void* to, std::size_t bytes) = 0;
+};
+Memory& host_memory();
+
+// The micro-batches of one run, side by side. A backend on the host computes one at a time.
+struct Group {
+  std::int64_t count = 1;
+  // Indices of the micro-batches, in the backend's memory; they take the place of a position's.
+  const std::uint32_t* indices = nullptr;
+  // Elements from the flat buffers that one of them writes to those of the next: gradients,
+  // statistics.
+  std::int64_t stride = 0;
+};
+
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -41,6 +75,12 @@ class Kernel {
                             const Crew& crew) const {
     run(operands, random, crew.scratch());
   }
+  // The same for all micro-batches of a group; for backends whose group() is larger than one.
+  // Operand i of the next micro-batch stands strides[i] elements behind that of the one before.
+  virtual void run_group(std::span<void* const>, std::span<const std::int64_t>,
+                         const runtime::RandomPosition&, const Group&, std::byte*) const {
+    CHECK(false, "this backend computes one micro-batch at a time");
+  }
 };
 
 class Backend {
@@ -54,6 +94,9 @@ class Backend {
   // Everything besides the inputs that the bits depend on: name, kernels, precision, library
   // version and instruction set. Members must agree on it.
   virtual std::string numerics_class() const = 0;
+  virtual Memory& memory() const { return host_memory(); }
+  // The most micro-batches that are computed side by side.
+  virtual std::int64_t group() const { return 1; }
   // Every thread calls this once before it runs kernels. It sets rounding mode, flush-to-zero off,
   // one thread per library primitive.
   virtual void prepare_thread() const = 0;
@@ -62,6 +105,9 @@ class Backend {
 // Plain loops, fixed order of accumulation, no instruction-set extensions: the judge of every other
 // backend, and the same bits on every IEEE host.
 std::unique_ptr<Backend> make_reference_backend(DataType type);
+
+// The numerics class of portable kernels in fp32, on hosts and devices.
+inline constexpr const char* kPortableClass = "portable float32 2";
 
 // Our own kernels: the same bits on every host that has AVX2 and fused multiply-add, with kBf16
 // whether or not it has instructions for bfloat16. An error (kUsage) on others.

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 
 #include "model/layer_rules.h"
@@ -13,27 +12,6 @@ namespace {
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
-
-// All bits zero are 0.0 in both data types.
-class ZeroFillKernel final : public Kernel {
- public:
-  explicit ZeroFillKernel(std::size_t bytes) : bytes_(bytes) {}
-  void run(std::span<void* const> operands, const runtime::RandomPosition&,
-           std::byte*) const override {
-    std::memset(operands[0], 0, bytes_);
-  }
-
- private:
-  const std::size_t bytes_;
-};
-
-Result<std::unique_ptr<Kernel>> make_kernel(const Action& action, const Backend& backend) {
-  if (const auto* fill = std::get_if<ZeroFill>(&action)) {
-    return std::unique_ptr<Kernel>(std::make_unique<ZeroFillKernel>(
-        static_cast<std::size_t>(fill->elements) * bytes_of(backend.data_type())));
-  }
-  return backend.make_kernel(std::get<Operation>(action));
-}
 
 Error topology_error(const NetworkDescription& network, const std::string& text) {
   return {ErrorKind::kTopology, fmt::format("network {}: {}", network.name, text)};
@@ -75,9 +53,12 @@ class Program::Compiler {
     content_.parameters = layout_parameters(content_.network, content_.shapes);
     content_.batch = options.batch;
     content_.data_type = backend_.data_type();
+    content_.memory = &backend_.memory();
+    content_.group = backend_.group();
     content_.lists =
         make_instructions(content_.network, content_.shapes, content_.parameters, options);
     content_.lives = tensor_lives(content_.lists, content_.data_type);
+    for (TensorLife& life : content_.lives) life.bytes *= static_cast<std::size_t>(content_.group);
     content_.plan = plan_memory(content_.lives);
     for (std::size_t pass = 0; pass < kPasses; ++pass) {
       for (const Instruction& instruction : content_.lists.passes[pass]) {
@@ -90,7 +71,7 @@ class Program::Compiler {
 
  private:
   Result<void> add_call(std::size_t pass, const Instruction& instruction) {
-    Result<std::unique_ptr<Kernel>> kernel = make_kernel(instruction.action, backend_);
+    Result<std::unique_ptr<Kernel>> kernel = backend_.make_kernel(instruction.operation);
     if (!kernel.ok()) return describe(kernel.error(), instruction);
     Call call;
     call.kernel = std::move(kernel).value();
@@ -127,10 +108,12 @@ class Program::Compiler {
 
   Place place(const Operand& operand) const {
     if (operand.location == Location::kArena) {
-      return {operand.location, content_.plan.offsets[static_cast<std::size_t>(operand.tensor)]};
+      const auto tensor = static_cast<std::size_t>(operand.tensor);
+      return {operand.location, content_.plan.offsets[tensor],
+              content_.lists.tensors[tensor].elements};
     }
     return {operand.location,
-            static_cast<std::size_t>(operand.offset) * bytes_of(content_.data_type)};
+            static_cast<std::size_t>(operand.offset) * bytes_of(content_.data_type), 0};
   }
 
   Error describe(const Error& error, const Instruction& instruction) const {
@@ -138,7 +121,7 @@ class Program::Compiler {
     const std::string name =
         instruction.layer < 0 ? "" : layers[static_cast<std::size_t>(instruction.layer)].name;
     return {error.kind, fmt::format("network {}, layer {}, {}: {}", content_.network.name, name,
-                                    action_name(instruction.action), error.message)};
+                                    operation_name(instruction.operation), error.message)};
   }
 
   Content& content_;

@@ -21,15 +21,6 @@
 
 namespace troupe::model {
 
-// All are means over the micro-batch (and over the 8 counts for bins), t the target, p the output:
-// kBinaryCrossentropy -t log p - (1 - t) log(1 - p) with p clipped to [1e-7, 1 - 1e-7];
-// kMeanAbsoluteError |t - p|; kMeanAbsolutePercentageError 100 |t - p| / max(|t|, 1e-7).
-enum class LossKind : std::uint8_t {
-  kBinaryCrossentropy,
-  kMeanAbsoluteError,
-  kMeanAbsolutePercentageError,
-};
-
 // The number an output is compared with: 1 for real and 0 for fake, E / 100, the angle in rad, the
 // sum of all cells (in the units of the data before any power), the real image's bin counts (empty
 // ones 1).
@@ -108,7 +99,7 @@ struct ContributionLayout {
   int find(const std::string& name) const;  // -1 when there is none
 };
 
-// The networks' flat buffers, in the backend's data type.
+// The networks' flat buffers on the host, in the backend's data type.
 struct GanParameters {
   const void* generator_weights = nullptr;
   const void* generator_moving = nullptr;
@@ -116,8 +107,8 @@ struct GanParameters {
   const void* discriminator_moving = nullptr;
 };
 
-// The events of one micro-batch; every array has `batch` entries. angle may be null for models
-// without it.
+// The events of one micro-batch, on the host; every array has `batch` entries. angle may be null
+// for models without it.
 struct EventBatch {
   const float* images = nullptr;  // (batch, x, y, z, 1), preprocessed
   const float* energy = nullptr;  // E / 100, GeV
@@ -141,19 +132,33 @@ class GanStream {
   Workspace generator_;
   Workspace discriminator_;
   std::vector<float> energy_, ecal_;  // conditions drawn for fakes, one per event
-  std::vector<double> targets_;       // of the loss term at hand
-  // For bin counts of the real images: the images and the counts, in the data type.
-  runtime::Buffer images_;
-  runtime::Buffer bins_;
-  runtime::Buffer generator_statistics_;  // between begin_generator and finish_generator
+  // On the host: values on their way to the backend's memory.
+  std::shared_ptr<std::byte> staged_;
+  // In the backend's memory, of all micro-batches of a group:
+  std::shared_ptr<std::byte> targets_;               // [loss term][event][value]
+  std::shared_ptr<std::byte> images_;                // real ones, for their bin counts
+  std::shared_ptr<std::byte> generator_statistics_;  // from begin_ to finish_generator
+  // Null where that is the host's: copies of what the caller has there.
+  std::shared_ptr<std::byte> indices_, contributions_;
+  std::array<std::shared_ptr<std::byte>, 4> parameters_;
 };
 
-// One micro-batch to compute: its inputs, its place, the memory to compute in.
+// A micro-batch to compute.
+struct GanMicroBatch {
+  EventBatch events;
+  std::uint32_t index = 0;  // in the global batch
+  // In the backend's memory, (batch, x, y, z, 1) in the data type: fakes for d_fake, which
+  // make_fakes wrote for the same events and position.
+  void* images = nullptr;
+  // Receives contributions(slot).size elements of data_type(), from its end to its front.
+  void* contributions = nullptr;
+};
+
+// One micro-batch or a group of them: inputs, results, their place, the memory to compute in.
 struct GanWork {
   const GanParameters& parameters;
-  const EventBatch& events;
-  // `slot` is the place in the schedule, `micro_batch` the index in the global batch.
-  runtime::RandomPosition position;
+  std::span<const GanMicroBatch> micro_batches;  // up to Gan::group()
+  runtime::RandomPosition position;              // `slot` is the place in the schedule
   GanStream& stream;
   // Called on the way, as Bindings::gradients_final is; null: nobody asks.
   const FinalFrom* final_from = nullptr;
@@ -172,23 +177,24 @@ class Gan {
   const Program& discriminator() const { return *discriminator_; }
   std::int64_t batch() const { return generator_->batch(); }
   DataType data_type() const { return generator_->data_type(); }
+  Memory& memory() const { return generator_->memory(); }     // the backend's
+  std::int64_t group() const { return generator_->group(); }  // the backend's
   const ContributionLayout& contributions(SlotKind slot) const;
 
   // Every call below runs on the calling thread, with the help of the threads that the stream
-  // computes with, and allocates nothing itself. `contributions` has contributions(slot).size
-  // elements of data_type(). It is written completely, from its end to its front.
+  // computes with, and allocates nothing itself.
 
-  // Generator in inference mode: images (batch, x, y, z, 1) in the data type.
-  void make_fakes(const GanWork& work, void* images) const;
-  void d_real(const GanWork& work, void* contributions) const;
-  // `images` as make_fakes wrote them for the same events and position.
-  void d_fake(const GanWork& work, const void* images, void* contributions) const;
+  // Generator in inference mode.
+  void make_fakes(const GanWork& work) const;
+  void d_real(const GanWork& work) const;
+  void d_fake(const GanWork& work) const;
   // The part of a generator step that reads only the generator: its forward pass. The result stays
   // in the stream until finish_generator is called for the same events and position.
   void begin_generator(const GanWork& work) const;
-  void finish_generator(const GanWork& work, void* contributions) const;
+  void finish_generator(const GanWork& work) const;
 
  private:
+  friend class GanStream;
   template <class T>
   friend struct GanArithmetic;
   Gan() = default;
@@ -200,7 +206,9 @@ class Gan {
   std::unique_ptr<const Program> discriminator_;
   std::vector<int> loss_outputs_;  // per loss term, the discriminator's output index
   std::array<ContributionLayout, 3> contributions_;
-  std::unique_ptr<Kernel> bins_;
+  std::vector<std::unique_ptr<Kernel>> losses_;  // per loss term
+  std::unique_ptr<Kernel> bins_;                 // null: no term compares counts
+  std::unique_ptr<Kernel> empty_images_;
 };
 
 }  // namespace troupe::model

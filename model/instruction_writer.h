@@ -31,7 +31,7 @@ class InstructionWriter {
   int new_tensor(std::string name, std::int64_t elements);
   const std::string& layer_name(int layer) const;
   std::int64_t tensor_elements(int tensor) const;
-  void add(int layer, Action action, std::vector<Operand> operands);
+  void add(int layer, Operation operation, std::vector<Operand> operands);
   void copy(int layer, int from, int to);
 
   static Operand read(int tensor) { return {Location::kArena, Access::kRead, tensor, 0}; }

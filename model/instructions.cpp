@@ -24,11 +24,6 @@ std::size_t number(Pass pass) { return static_cast<std::size_t>(pass); }
 
 }  // namespace
 
-std::string action_name(const Action& action) {
-  if (const auto* operation = std::get_if<Operation>(&action)) return operation_name(*operation);
-  return "zero_fill";
-}
-
 int InstructionWriter::new_tensor(std::string name, std::int64_t elements) {
   lists_.tensors.push_back({std::move(name), elements});
   return static_cast<int>(lists_.tensors.size()) - 1;
@@ -42,9 +37,9 @@ std::int64_t InstructionWriter::tensor_elements(int tensor) const {
   return lists_.tensors[static_cast<std::size_t>(tensor)].elements;
 }
 
-void InstructionWriter::add(int layer, Action action, std::vector<Operand> operands) {
+void InstructionWriter::add(int layer, Operation operation, std::vector<Operand> operands) {
   CHECK(operands.size() <= kMostOperands, "raise kMostOperands");
-  lists_.passes[number(pass_)].push_back({std::move(action), layer, std::move(operands)});
+  lists_.passes[number(pass_)].push_back({std::move(operation), layer, std::move(operands)});
 }
 
 void InstructionWriter::copy(int layer, int from, int to) {

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "model/network.h"
@@ -13,13 +12,6 @@
 #include "model/program.h"
 
 namespace troupe::model {
-
-// Writes zeros over its one operand: gradients nothing flows to.
-struct ZeroFill {
-  std::int64_t elements = 0;
-};
-using Action = std::variant<Operation, ZeroFill>;
-std::string action_name(const Action& action);
 
 // The memory that holds an operand: the workspace's arena or one of the Bindings' flat buffers.
 // kNull is the null pointer an Operation allows for an operand it can do without.
@@ -42,11 +34,8 @@ struct Operand {
   std::int64_t offset = 0;  // flat buffers: in elements
 };
 
-// As many operands as any Operation has.
-inline constexpr std::size_t kMostOperands = 8;
-
 struct Instruction {
-  Action action;
+  Operation operation;
   int layer = -1;  // of the network, -1 for the network as a whole
   std::vector<Operand> operands;
 };

@@ -6,6 +6,7 @@
 // All sizes are those of one micro-batch. dX is the derivative of the loss with respect to X.
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <variant>
 
@@ -194,6 +195,36 @@ struct Accumulate {
   static constexpr const char* kName = "accumulate";
   std::int64_t elements = 0;
 };
+// -> zeros: gradients nothing flows to
+struct ZeroFill {
+  static constexpr const char* kName = "zero_fill";
+  std::int64_t elements = 0;
+};
+
+// With t the target and p the output, of one element:
+// kBinaryCrossentropy -t log p - (1 - t) log(1 - p) with p clipped to [1e-7, 1 - 1e-7];
+// kMeanAbsoluteError |t - p|; kMeanAbsolutePercentageError 100 |t - p| / max(|t|, 1e-7).
+enum class LossKind : std::uint8_t {
+  kBinaryCrossentropy,
+  kMeanAbsoluteError,
+  kMeanAbsolutePercentageError,
+};
+// p, t (elements) -> value (1), gradient (elements)
+// value is the mean of the losses, gradient = weight x d value / d p. Everything is computed in
+// double. Where the clip or |t - p| = 0 has no derivative, it is 0; NaN stays NaN. A target below
+// least_target counts as that.
+struct MeanLoss {
+  static constexpr const char* kName = "mean_loss";
+  std::int64_t elements = 0;
+  LossKind kind = LossKind::kBinaryCrossentropy;
+  double weight = 1.0;
+  double least_target = -std::numeric_limits<double>::infinity();
+};
+// x (batch, cells) -> number of events (1) all of whose cells are 0
+struct CountEmpty {
+  static constexpr const char* kName = "count_empty";
+  std::int64_t batch = 0, cells = 0;
+};
 
 using Operation =
     std::variant<DenseForward, DenseBackwardInput, DenseBackwardParameters, ConvolutionForward,
@@ -202,7 +233,10 @@ using Operation =
                  BatchNormTraining, BatchNormInference, BatchNormBackward, DropoutForward,
                  DropoutBackward, ActivationForward, ActivationBackward, PowerForward,
                  PowerBackward, SumForward, SumBackward, AngleForward, AngleBackward, BinsForward,
-                 Accumulate>;
+                 Accumulate, ZeroFill, MeanLoss, CountEmpty>;
+
+// As many operands as any Operation has.
+inline constexpr std::size_t kMostOperands = 8;
 
 inline std::string operation_name(const Operation& operation) {
   return std::visit([](const auto& each) { return std::string(each.kName); }, operation);

@@ -35,8 +35,8 @@ std::array<std::byte*, kLocations> bases(const Bindings& bindings, std::byte* ar
 
 Workspace::Workspace(const Program& program)
     : program_(&program),
-      arena_(runtime::Buffer::zeroed(program.arena_bytes())),
-      scratch_(runtime::Buffer::zeroed(program.scratch_bytes())) {}
+      arena_(program.memory().allocate(program.arena_bytes())),
+      scratch_(program.memory().allocate(program.scratch_bytes())) {}
 
 void Workspace::compute_with(runtime::ThreadTeam* team, std::span<Workspace* const> others) {
   team_ = team;
@@ -78,7 +78,14 @@ void Program::run(Pass pass, const Bindings& bindings, Workspace& workspace) con
       operands[i] = start == nullptr ? nullptr : start + place.bytes;
     }
     const std::span<void* const> used(operands.data(), call.operand_count);
-    if (workspace.team_ == nullptr) {
+    if (!content_->memory->is_of_host()) {
+      std::array<std::int64_t, kMostOperands> strides;
+      for (std::size_t i = 0; i < call.operand_count; ++i) {
+        strides[i] = stride(call.operands[i], bindings.group);
+      }
+      call.kernel->run_group(used, {strides.data(), call.operand_count}, bindings.random,
+                             bindings.group, scratch);
+    } else if (workspace.team_ == nullptr) {
       call.kernel->run(used, bindings.random, scratch);
     } else {
       const Crew crew(*workspace.team_, workspace.scratches_);
@@ -99,7 +106,7 @@ std::span<T> Program::tensor(Workspace& workspace, int index) const {
   const auto i = static_cast<std::size_t>(index);
   CHECK(!content_->lives[i].live.empty(), "no compiled pass has this tensor");
   return {reinterpret_cast<T*>(workspace.arena() + content_->plan.offsets[i]),
-          static_cast<std::size_t>(content_->lists.tensors[i].elements)};
+          static_cast<std::size_t>(content_->lists.tensors[i].elements * content_->group)};
 }
 
 template <class T>
@@ -132,6 +139,14 @@ const ParameterLayout& Program::parameters() const { return content_->parameters
 const NetworkShapes& Program::shapes() const { return content_->shapes; }
 const NetworkDescription& Program::network() const { return content_->network; }
 int Program::outputs() const { return static_cast<int>(content_->shapes.outputs.size()); }
+std::int64_t Program::stride(const Place& place, const Group& group) {
+  const bool written =
+      place.location == Location::kGradients || place.location == Location::kStatistics;
+  return written ? group.stride : place.stride;
+}
+
+Memory& Program::memory() const { return *content_->memory; }
+std::int64_t Program::group() const { return content_->group; }
 std::int64_t Program::batch() const { return content_->batch; }
 DataType Program::data_type() const { return content_->data_type; }
 std::size_t Program::arena_bytes() const { return content_->plan.bytes; }

@@ -13,7 +13,6 @@
 
 #include "model/backend.h"
 #include "model/network.h"
-#include "runtime/base/buffer.h"
 #include "runtime/base/random.h"
 
 namespace troupe::model {
@@ -49,6 +48,8 @@ struct Bindings {
   void* gradients = nullptr;
   void* statistics = nullptr;
   runtime::RandomPosition random;  // stream is ignored
+  // The micro-batches of the run, if the backend computes several side by side.
+  Group group = {};
   // kBackwardParameters calls it while it runs, on its thread, with falling numbers: gradients from
   // that element to the end are final. The last number is 0 if there are weights.
   const FinalFrom* gradients_final = nullptr;
@@ -66,14 +67,14 @@ class Workspace {
   // scratch memory is used, so a forward pass may wait in one of them, but nothing may run in them
   // meanwhile. Null: the caller computes alone, as in the beginning. The bits are the same.
   void compute_with(runtime::ThreadTeam* team, std::span<Workspace* const> others);
-  std::byte* arena() { return arena_.mutable_data(); }
-  std::byte* scratch() { return scratch_.mutable_data(); }
+  // In the backend's memory.
+  std::byte* arena() { return arena_.get(); }
+  std::byte* scratch() { return scratch_.get(); }
 
  private:
   friend class Program;
   const Program* program_;
-  runtime::Buffer arena_;
-  runtime::Buffer scratch_;
+  std::shared_ptr<std::byte> arena_, scratch_;
   bool ready_for_backward_ = false;  // the last run was a forward pass in training
   runtime::ThreadTeam* team_ = nullptr;
   std::vector<std::byte*> scratches_;  // of its threads
@@ -91,7 +92,8 @@ class Program {
   // the workspace is of this Program, and that a backward pass follows a forward pass in training.
   void run(Pass pass, const Bindings& bindings, Workspace& workspace) const;
 
-  // Places in a workspace's arena, in elements of data_type(), batch-major. The caller fills
+  // Places in a workspace's arena, which is in the backend's memory, in elements of data_type(),
+  // batch-major, and in a group one micro-batch behind the other. The caller fills
   // input() before a forward pass and output_gradient(i) of every output before a backward pass
   // (outputs that pass no gradient, such as bins, ignore it); the rest is valid until the next
   // forward pass.
@@ -114,6 +116,9 @@ class Program {
   Shape output_shape(int index) const;
   std::int64_t batch() const;
   DataType data_type() const;
+  // The backend's.
+  Memory& memory() const;
+  std::int64_t group() const;
   std::size_t arena_bytes() const;
   std::size_t scratch_bytes() const;
   // The arena's tensors with their offsets, and the instructions of each pass with their operands
@@ -127,6 +132,7 @@ class Program {
   struct Content;
   class Compiler;
   explicit Program(std::unique_ptr<Content> content);
+  static std::int64_t stride(const Place& place, const Group& group);
   template <class T>
   std::span<T> tensor(Workspace& workspace, int index) const;
 

@@ -14,7 +14,8 @@ namespace troupe::model {
 
 struct Program::Place {
   Location location = Location::kNull;
-  std::size_t bytes = 0;  // from the location's first byte
+  std::size_t bytes = 0;    // from the location's first byte
+  std::int64_t stride = 0;  // elements to the operand of a group's next micro-batch, in the arena
 };
 
 // A kernel with its operands' places.
@@ -32,6 +33,8 @@ struct Program::Content {
   ParameterLayout parameters;
   std::int64_t batch = 0;
   DataType data_type = DataType::kFloat32;
+  Memory* memory = nullptr;
+  std::int64_t group = 1;
   InstructionLists lists;
   std::vector<TensorLife> lives;
   MemoryPlan plan;

@@ -67,7 +67,7 @@ std::string Program::print() const {
     for (const Instruction& instruction : lists.passes[pass]) {
       const auto layer = static_cast<std::size_t>(instruction.layer);
       const std::string name = instruction.layer < 0 ? "-" : content.network.layers[layer].name;
-      text += fmt::format("  {:<32} {:<20}", action_name(instruction.action), name);
+      text += fmt::format("  {:<32} {:<20}", operation_name(instruction.operation), name);
       for (const Operand& operand : instruction.operands) {
         text += print_operand(operand, lists, content.plan);
       }

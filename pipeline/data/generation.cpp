@@ -15,8 +15,18 @@ constexpr double kLcdAngleUnitsPerGev = 50.0;
 
 ShowerMaker::ShowerMaker(const model::GanDescription& model,
                          std::unique_ptr<const model::Program> program, runtime::ThreadTeam& team)
-    : model_(model), program_(std::move(program)), team_(team) {
+    : model_(model),
+      program_(std::move(program)),
+      team_(team),
+      batch_(static_cast<std::size_t>(kBatch * program_->group())) {
   for (int i = 0; i < team.threads(); ++i) workspaces_.emplace_back(*program_);
+  model::Memory& memory = program_->memory();
+  if (memory.is_of_host()) return;
+  const auto place = [&](std::int64_t elements) {
+    return memory.allocate(static_cast<std::size_t>(elements) * sizeof(float));
+  };
+  weights_ = place(program_->parameters().weights_size);
+  moving_ = place(program_->parameters().moving_size);
 }
 
 runtime::Result<std::unique_ptr<ShowerMaker>> ShowerMaker::create(
@@ -35,29 +45,37 @@ std::size_t ShowerMaker::make(std::span<const float> weights, std::span<const fl
                               const std::function<bool(std::size_t done)>& going_on) {
   const std::size_t events = request.energies.size();
   CHECK(images.size() == events * static_cast<std::size_t>(cells()));
-  const std::size_t turn = static_cast<std::size_t>(kBatch) * workspaces_.size();
+  model::Bindings parameters;
+  parameters.weights = weights.data();
+  parameters.moving = moving.data();
+  if (model::Memory& memory = program_->memory(); !memory.is_of_host()) {
+    memory.write(weights.data(), weights_.get(), weights.size_bytes());
+    memory.write(moving.data(), moving_.get(), moving.size_bytes());
+    parameters.weights = weights_.get();
+    parameters.moving = moving_.get();
+  }
+  const std::size_t turn = batch_ * workspaces_.size();
   std::size_t done = 0;
   while (done < events) {
     const std::size_t count = std::min(turn, events - done);
-    const auto batches = static_cast<std::int64_t>((count + kBatch - 1) / kBatch);
-    team_.run(batches, [&](std::int64_t i, int thread) {
-      make_batch(weights, moving, request, done + static_cast<std::size_t>(i * kBatch), images,
-                 workspaces_[static_cast<std::size_t>(thread)]);
-    });
+    team_.run(static_cast<std::int64_t>((count + batch_ - 1) / batch_),
+              [&](std::int64_t i, int thread) {
+                make_batch(parameters, request, done + static_cast<std::size_t>(i) * batch_, images,
+                           workspaces_[static_cast<std::size_t>(thread)]);
+              });
     done += count;
     if (going_on && !going_on(done)) break;
   }
   return done;
 }
 
-void ShowerMaker::make_batch(std::span<const float> weights, std::span<const float> moving,
-                             const GenerationRequest& request, std::size_t first,
-                             std::span<float> images, model::Workspace& workspace) const {
-  const std::size_t events = std::min<std::size_t>(kBatch, request.energies.size() - first);
+void ShowerMaker::make_batch(const model::Bindings& parameters, const GenerationRequest& request,
+                             std::size_t first, std::span<float> images,
+                             model::Workspace& workspace) const {
+  const std::size_t events = std::min(batch_, request.energies.size() - first);
   // A batch is computed whole. Its places behind the last event have zeros, and their images are
   // not taken.
-  const std::span<float> latent = program_->input<float>(workspace);
-  std::fill(latent.begin(), latent.end(), 0.0F);
+  std::vector<float> latent(batch_ * static_cast<std::size_t>(model_.latent.size));
   for (std::size_t i = 0; i < events; ++i) {
     const std::size_t event = first + i;
     const runtime::RandomPosition position{request.seed,
@@ -67,14 +85,15 @@ void ShowerMaker::make_batch(std::span<const float> weights, std::span<const flo
                        request.angles.empty() ? nullptr : &request.angles[event], 1, position,
                        latent.data() + i * static_cast<std::size_t>(model_.latent.size));
   }
-  model::Bindings bindings;
-  bindings.weights = weights.data();
-  bindings.moving = moving.data();
+  model::Memory& memory = program_->memory();
+  memory.write(latent.data(), program_->input<float>(workspace).data(),
+               latent.size() * sizeof(float));
+  model::Bindings bindings = parameters;
+  bindings.group.count = program_->group();
   program_->run(model::Pass::kForwardInference, bindings, workspace);
-  const auto made = program_->output<float>(workspace, 0);
   const auto cells = static_cast<std::size_t>(this->cells());
-  std::copy_n(made.begin(), events * cells,
-              images.begin() + static_cast<std::ptrdiff_t>(first * cells));
+  memory.read(program_->output<float>(workspace, 0).data(), images.data() + first * cells,
+              events * cells * sizeof(float));
 }
 
 model::ImageUnits image_units(const DatasetOptions& options) {

@@ -47,14 +47,16 @@ class ShowerMaker {
  private:
   ShowerMaker(const model::GanDescription& model, std::unique_ptr<const model::Program> program,
               runtime::ThreadTeam& team);
-  void make_batch(std::span<const float> weights, std::span<const float> moving,
-                  const GenerationRequest& request, std::size_t first, std::span<float> images,
-                  model::Workspace& workspace) const;
+  void make_batch(const model::Bindings& parameters, const GenerationRequest& request,
+                  std::size_t first, std::span<float> images, model::Workspace& workspace) const;
 
   const model::GanDescription& model_;
   std::unique_ptr<const model::Program> program_;
   runtime::ThreadTeam& team_;
+  std::size_t batch_;                         // events that one thread makes at a time
   std::vector<model::Workspace> workspaces_;  // one per thread
+  // Parameters in the memory of a device; null on the host.
+  std::shared_ptr<std::byte> weights_, moving_;
 };
 
 // The units of images that a dataset of these options gives: its preprocessing (must be set) on top

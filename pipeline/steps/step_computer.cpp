@@ -22,9 +22,9 @@ model::EventBatch events_of(const Batch& batch) {
 }
 
 runtime::RandomPosition position(const TrainingOptions& options, const IterationShare& iteration,
-                                 std::uint32_t slot, std::size_t micro_batch) {
-  return {options.seed, iteration.micro_batch(micro_batch).index,
-          static_cast<std::uint32_t>(iteration.iteration()), static_cast<std::uint8_t>(slot), 0};
+                                 std::uint32_t slot) {
+  return {options.seed, 0, static_cast<std::uint32_t>(iteration.iteration()),
+          static_cast<std::uint8_t>(slot), 0};
 }
 
 // Collects, over several threads, from which element on the contributions of all of a turn's own
@@ -59,7 +59,7 @@ class Finality {
 
 StepComputer::StepComputer(const model::Gan& gan, const TrainingOptions& options,
                            runtime::ThreadTeam& team)
-    : gan_(gan), options_(options), team_(team) {
+    : gan_(gan), options_(options), team_(team), group_(static_cast<std::size_t>(gan.group())) {
   CHECK(gan.data_type() == model::DataType::kFloat32, "training is in float");
   CHECK(static_cast<std::uint32_t>(gan.batch()) == options.micro_batch);
   for (int i = 0; i < team.threads(); ++i) {
@@ -68,13 +68,19 @@ StepComputer::StepComputer(const model::Gan& gan, const TrainingOptions& options
 }
 
 template <class Work>
-void StepComputer::take_turn(std::size_t first, std::size_t count, const Work& work) {
-  if (count > 1 || team_.threads() == 1) {
-    return team_.run(static_cast<std::int64_t>(count), [&](std::int64_t i, int thread) {
-      work(static_cast<std::size_t>(i), thread);
+void StepComputer::take_turn(const Part& turn, const Work& work) {
+  const std::size_t end = turn.first + turn.count;
+  const auto part = [&](std::size_t i) {
+    const std::size_t first = turn.first + i * group_;
+    return Part{first, std::min(group_, end - first)};
+  };
+  const std::size_t parts = (turn.count + group_ - 1) / group_;
+  if (parts > 1 || team_.threads() == 1) {
+    return team_.run(static_cast<std::int64_t>(parts), [&](std::int64_t i, int thread) {
+      work(part(static_cast<std::size_t>(i)), thread);
     });
   }
-  model::GanStream& stream = *streams_[static_cast<std::size_t>(stream_of(first))];
+  model::GanStream& stream = stream_of(part(0));
   std::vector<model::GanStream*> others;
   for (const auto& other : streams_) {
     if (other.get() != &stream) others.push_back(other.get());
@@ -83,7 +89,13 @@ void StepComputer::take_turn(std::size_t first, std::size_t count, const Work& w
   // The other streams are given back however `work` ends.
   const std::shared_ptr<void> alone_again(nullptr,
                                           [&](void*) { stream.compute_with(nullptr, {}); });
-  work(0, 0);
+  work(part(0), 0);
+}
+
+void StepComputer::make_room_for_images(std::size_t micro_batches) {
+  const auto bytes = static_cast<std::size_t>(
+      gan_.batch() * gan_.generator().output_shape(0).elements() * sizeof(float));
+  while (images_.size() < micro_batches) images_.push_back(gan_.memory().allocate(bytes));
 }
 
 bool StepComputer::prepare(const TrainingState& state, const StepShare& step) {
@@ -91,36 +103,46 @@ bool StepComputer::prepare(const TrainingState& state, const StepShare& step) {
     prepared_step_ = step.step();
     prepared_ = 0;
   }
-  const auto threads = static_cast<std::size_t>(team_.threads());
   const std::size_t all = step.to_compute();
   std::size_t limit = 0;
   if (step.kind() == SlotKind::kDFake) limit = all;
   // A generator's forward pass stays in its thread's stream, which holds one.
-  if (step.kind() == SlotKind::kG) limit = std::min(threads, all);
+  if (step.kind() == SlotKind::kG) limit = std::min(at_once(), all);
   if (prepared_ >= limit) return false;
-  const std::size_t count = std::min(threads, limit - prepared_);
-  if (images_.size() < all) images_.resize(all);
-  take_turn(prepared_, count, [&](std::size_t i, int) {
-    // The stream that holds a generator's pass follows from the micro-batch, never from the thread
-    // that was free.
-    prepare_one(state, step, prepared_ + i, stream_of(prepared_ + i));
-  });
+  const std::size_t count = std::min(at_once(), limit - prepared_);
+  if (step.kind() == SlotKind::kDFake) make_room_for_images(all);
+  // The stream that holds a generator's pass follows from the micro-batch, never from the thread
+  // that was free.
+  take_turn({prepared_, count}, [&](const Part& part, int) { prepare_part(state, step, part); });
   prepared_ += count;
   return true;
 }
 
-void StepComputer::prepare_one(const TrainingState& state, const StepShare& step,
-                               std::size_t micro_batch, int stream) {
+std::vector<model::GanMicroBatch> StepComputer::micro_batches_of(const StepShare& step,
+                                                                 const Part& part) const {
+  const auto elements =
+      static_cast<std::size_t>(gan_.batch() * gan_.discriminator().input_shape().elements());
+  std::vector<model::GanMicroBatch> micro_batches;
+  for (std::size_t i = part.first; i < part.first + part.count; ++i) {
+    const MicroBatch& micro_batch = step.iteration_->micro_batch(i);
+    CHECK(micro_batch.events.events == options_.micro_batch);
+    CHECK(micro_batch.events.images.as<float>().size() == elements,
+          "the data's images are not what the discriminator reads");
+    micro_batches.push_back({.events = events_of(micro_batch.events),
+                             .index = micro_batch.index,
+                             .images = i < images_.size() ? images_[i].get() : nullptr});
+  }
+  return micro_batches;
+}
+
+void StepComputer::prepare_part(const TrainingState& state, const StepShare& step,
+                                const Part& part) {
+  const auto micro_batches = micro_batches_of(step, part);
   const model::GanParameters parameters = parameters_of(state);
-  const model::EventBatch events = events_of(step.iteration_->micro_batch(micro_batch).events);
-  const model::GanWork work{parameters, events,
-                            position(options_, *step.iteration_, step.slot(), micro_batch),
-                            *streams_[stream]};
+  const model::GanWork work{parameters, micro_batches,
+                            position(options_, *step.iteration_, step.slot()), stream_of(part)};
   if (step.kind() == SlotKind::kG) return gan_.begin_generator(work);
-  std::vector<float>& images = images_[micro_batch];
-  images.resize(
-      static_cast<std::size_t>(gan_.batch() * gan_.generator().output_shape(0).elements()));
-  gan_.make_fakes(work, images.data());
+  gan_.make_fakes(work);
 }
 
 bool StepComputer::compute(const TrainingState& state, StepShare& step,
@@ -129,49 +151,49 @@ bool StepComputer::compute(const TrainingState& state, StepShare& step,
   if (prepared_step_ != step.step()) prepared_step_.reset();
   const std::size_t first = step.computed();
   const std::size_t all = step.to_compute();
-  const std::size_t count = std::min(static_cast<std::size_t>(team_.threads()), all - first);
-  if (images_.size() < all) images_.resize(all);
+  const std::size_t count = std::min(at_once(), all - first);
+  if (step.kind() == SlotKind::kDFake) make_room_for_images(all);
   for (std::size_t i = 0; i < count; ++i) step.add_memory(take_vector(step.layout().size));
   // Elements become final in the turn that completes the replica's own micro-batches. In turns
   // before it some of these are not computed at all, and micro-batches behind them are only
   // compared.
   const bool completes_own = first < step.own() && first + count >= step.own();
   Finality finality(completes_own ? step.own() - first : 0, step.layout().size);
-  take_turn(first, count, [&](std::size_t i, int thread) {
+  take_turn({first, count}, [&](const Part& part, int thread) {
     const model::FinalFrom tell = [&](std::int64_t element) {
-      if (!finality.falls_to(i, element) || thread != 0) return;
+      bool own = false;
+      for (std::size_t i = 0; i < part.count; ++i) {
+        own |= finality.falls_to(part.first - first + i, element);
+      }
+      if (!own || thread != 0) return;
       if (const auto all = finality.news()) final_from(step.final_from_ = *all);
     };
-    compute_one(state, step, first + i, stream_of(first + i), step.contributions_[first + i].data(),
-                final_from ? &tell : nullptr);
+    compute_part(state, step, part, final_from ? &tell : nullptr);
   });
   for (std::size_t i = 0; i < count; ++i) step.note_computed();
   return true;
 }
 
-void StepComputer::compute_one(const TrainingState& state, const StepShare& step,
-                               std::size_t micro_batch, int stream, float* contributions,
-                               const model::FinalFrom* final_from) {
-  const Batch& batch = step.iteration_->micro_batch(micro_batch).events;
-  CHECK(batch.events == options_.micro_batch);
-  CHECK(batch.images.as<float>().size() ==
-            static_cast<std::size_t>(gan_.batch() * gan_.discriminator().input_shape().elements()),
-        "the data's images are not what the discriminator reads");
-  const model::EventBatch events = events_of(batch);
+void StepComputer::compute_part(const TrainingState& state, StepShare& step, const Part& part,
+                                const model::FinalFrom* final_from) {
+  const bool prepared = prepared_step_.has_value() && part.first + part.count <= prepared_;
+  // The rest that prepare() has not made is made here, in the stream that is the part's own.
+  if (step.kind() != SlotKind::kDReal && !prepared) prepare_part(state, step, part);
+  auto micro_batches = micro_batches_of(step, part);
+  for (std::size_t i = 0; i < part.count; ++i) {
+    micro_batches[i].contributions = step.contributions_[part.first + i].data();
+  }
   const model::GanParameters parameters = parameters_of(state);
-  const model::GanWork work{parameters, events,
-                            position(options_, *step.iteration_, step.slot(), micro_batch),
-                            *streams_[stream], final_from};
-  const bool prepared = prepared_step_.has_value() && micro_batch < prepared_;
-  // The rest that prepare() has not made is made here, in the stream that is the micro-batch's own.
-  if (step.kind() != SlotKind::kDReal && !prepared) prepare_one(state, step, micro_batch, stream);
+  const model::GanWork work{parameters, micro_batches,
+                            position(options_, *step.iteration_, step.slot()), stream_of(part),
+                            final_from};
   switch (step.kind()) {
     case SlotKind::kDReal:
-      return gan_.d_real(work, contributions);
+      return gan_.d_real(work);
     case SlotKind::kDFake:
-      return gan_.d_fake(work, images_[micro_batch].data(), contributions);
+      return gan_.d_fake(work);
     case SlotKind::kG:
-      return gan_.finish_generator(work, contributions);
+      return gan_.finish_generator(work);
   }
 }
 

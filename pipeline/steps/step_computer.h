@@ -15,23 +15,23 @@
 
 namespace troupe::pipeline {
 
-// One thread calls. The team's threads compute one micro-batch each at a time; if a single one is
-// left, they compute it together.
+// One thread calls. The team's threads compute one micro-batch each at a time, or one of the
+// backend's groups of them; if a single one is left, they compute it together.
 class StepComputer {
  public:
   // `team` has prepared its threads for the backend (Backend::prepare_thread). Gan, options and
   // team outlive the computer. Memory, however many steps are under way: one GanStream per thread
-  // of the team, one image batch per micro-batch of an iteration if the schedule has d_fake, and
-  // the contribution vectors that retire() brought back.
+  // of the team, one image batch in the backend's memory per micro-batch of an iteration if the
+  // schedule has d_fake, and the contribution vectors that retire() brought back.
   StepComputer(const model::Gan& gan, const TrainingOptions& options, runtime::ThreadTeam& team);
 
   // Work for `step` that needs only what slot_access(..).prepare_reads names, as far as memory
   // allows: all fakes, or the forward pass of one generator step per thread. One call is one turn
-  // of at most one micro-batch per thread; false when there is nothing (more) to do. Only the next
+  // of at most one group per thread; false when there is nothing (more) to do. Only the next
   // step to be computed can be prepared: computing another one loses the prepared work.
   bool prepare(const TrainingState& state, const StepShare& step);
 
-  // One turn of the step's computation, at most one micro-batch per thread; false when it was
+  // One turn of the step's computation, at most one group per thread; false when it was
   // complete before the call. `final_from` is called on this thread while the replica's own
   // micro-batches are completed: elements from there to the end are computed for all of them. The
   // numbers fall, and need not reach 0, as another thread may finish last. The parts of `state` in
@@ -48,25 +48,34 @@ class StepComputer {
   void retire(StepShare step);
 
  private:
-  void prepare_one(const TrainingState& state, const StepShare& step, std::size_t micro_batch,
-                   int stream);
-  void compute_one(const TrainingState& state, const StepShare& step, std::size_t micro_batch,
-                   int stream, float* contributions, const model::FinalFrom* final_from);
+  // Micro-batches that one thread computes side by side, as indices of the step's.
+  struct Part {
+    std::size_t first = 0, count = 0;
+  };
+  // Without contributions.
+  std::vector<model::GanMicroBatch> micro_batches_of(const StepShare& step, const Part& part) const;
+  void prepare_part(const TrainingState& state, const StepShare& step, const Part& part);
+  void compute_part(const TrainingState& state, StepShare& step, const Part& part,
+                    const model::FinalFrom* final_from);
   std::vector<float> take_vector(std::int64_t size);
-  // Calls work(i, thread) for the `count` micro-batches of a turn from `first` on: at once, or, for
-  // one, here, and the others help with it.
+  // The most micro-batches of a turn.
+  std::size_t at_once() const { return streams_.size() * group_; }
+  // Calls work(part, thread) for the parts of a turn: at once, or, for one, here, and the others
+  // help with it.
   template <class Work>
-  void take_turn(std::size_t first, std::size_t count, const Work& work);
-  int stream_of(std::size_t micro_batch) const {
-    return static_cast<int>(micro_batch % streams_.size());
+  void take_turn(const Part& turn, const Work& work);
+  model::GanStream& stream_of(const Part& part) const {
+    return *streams_[part.first / group_ % streams_.size()];
   }
+  void make_room_for_images(std::size_t micro_batches);
 
   const model::Gan& gan_;
   const TrainingOptions& options_;
   runtime::ThreadTeam& team_;
+  const std::size_t group_;                                 // the backend's
   std::vector<std::unique_ptr<model::GanStream>> streams_;  // one per thread
   // Fakes per micro-batch, from when they are made until its d_fake is computed.
-  std::vector<std::vector<float>> images_;
+  std::vector<std::shared_ptr<std::byte>> images_;
   std::vector<std::vector<float>> spare_;  // contribution vectors
   // The step whose first prepared_ micro-batches are prepared.
   std::optional<std::uint64_t> prepared_step_;

@@ -33,7 +33,7 @@ std::vector<std::string> names(const NetworkDescription& network, const Instruct
     const std::string layer =
         instruction.layer < 0 ? "-"
                               : network.layers[static_cast<std::size_t>(instruction.layer)].name;
-    found.push_back(action_name(instruction.action) + " " + layer);
+    found.push_back(operation_name(instruction.operation) + " " + layer);
   }
   return found;
 }
@@ -49,11 +49,11 @@ TEST(Instructions, GeneratorLayersAreFusedIntoConvolutions) {
       names(network, lists, Pass::kForwardInference),
       ElementsAre("dense_forward dense", "activation_forward tanh", "convolution_forward conv1",
                   "batch_norm_inference norm", "convolution_forward conv2"));
-  const auto& first = std::get<ConvolutionForward>(std::get<Operation>(lists.passes[0][2].action));
+  const auto& first = std::get<ConvolutionForward>(lists.passes[0][2].operation);
   EXPECT_EQ(first.activation.kind, ActivationKind::kLeakyRelu);
   EXPECT_EQ(first.geometry.upsample, (Extent{2, 1, 3}));
   EXPECT_EQ(first.geometry.pad_before, (Extent{1, 0, 2}));
-  const auto& second = std::get<ConvolutionForward>(std::get<Operation>(lists.passes[0][5].action));
+  const auto& second = std::get<ConvolutionForward>(lists.passes[0][5].operation);
   EXPECT_EQ(second.activation.kind, ActivationKind::kLinear);
   EXPECT_EQ(second.geometry.pad_before, (Extent{1, 1, 1}));
   EXPECT_EQ(second.geometry.pad_after, (Extent{2, 2, 1}));
@@ -78,8 +78,7 @@ TEST(Instructions, PadsInARowAllBecomePaddingOfTheConvolution) {
   const InstructionLists lists = instructions_of(network);
   EXPECT_THAT(names(network, lists, Pass::kForwardTraining),
               ElementsAre("convolution_forward conv"));
-  const auto& forward =
-      std::get<ConvolutionForward>(std::get<Operation>(lists.passes[0][0].action));
+  const auto& forward = std::get<ConvolutionForward>(lists.passes[0][0].operation);
   EXPECT_EQ(forward.geometry.pad_before, (Extent{2, 1, 2}));
   EXPECT_EQ(forward.geometry.pad_after, (Extent{3, 2, 3}));
   EXPECT_EQ(forward.geometry.out, (Extent{7, 5, 7}));
@@ -131,7 +130,7 @@ TEST(Instructions, WeightsNoGradientFlowsToAreZeroed) {
   EXPECT_THAT(found, Contains("dense_backward_parameters blind3"));
   const Instruction& fill =
       lists.passes[static_cast<std::size_t>(Pass::kBackwardParameters)].back();
-  EXPECT_EQ(std::get<ZeroFill>(fill.action).elements, 8 + 1 + 1 + 1);
+  EXPECT_EQ(std::get<ZeroFill>(fill.operation).elements, 8 + 1 + 1 + 1);
 }
 
 TEST(Instructions, LayersWhoseResultIsSeenAreNotFused) {
@@ -164,21 +163,20 @@ TEST(Instructions, OperandsAreThoseOfTheOperation) {
     const InstructionLists lists = instructions_of(network);
     for (const auto& pass : lists.passes) {
       for (const Instruction& instruction : pass) {
-        const auto* operation = std::get_if<Operation>(&instruction.action);
-        if (operation == nullptr) continue;
-        const std::vector<OperandDescription> listed = operands_of(*operation);
-        ASSERT_EQ(instruction.operands.size(), listed.size()) << operation_name(*operation);
+        const std::string name = operation_name(instruction.operation);
+        const std::vector<OperandDescription> listed = operands_of(instruction.operation);
+        ASSERT_EQ(instruction.operands.size(), listed.size()) << name;
         for (std::size_t i = 0; i < listed.size(); ++i) {
           const Operand& operand = instruction.operands[i];
           if (operand.location == Location::kNull) continue;
           const Access access = listed[i].content == Content::kWritten   ? Access::kWrite
                                 : listed[i].content == Content::kUpdated ? Access::kUpdate
                                                                          : Access::kRead;
-          EXPECT_EQ(operand.access, access) << operation_name(*operation) << " " << i;
+          EXPECT_EQ(operand.access, access) << name << " " << i;
           if (operand.location != Location::kArena) continue;
           EXPECT_EQ(lists.tensors[static_cast<std::size_t>(operand.tensor)].elements,
                     listed[i].size)
-              << operation_name(*operation) << " " << listed[i].name;
+              << name << " " << listed[i].name;
         }
       }
     }
@@ -196,7 +194,7 @@ TEST(Instructions, EveryWeightGetsItsGradientOnce) {
       for (const Operand& operand : instruction.operands) {
         if (operand.location != Location::kGradients) continue;
         std::int64_t size = 0;
-        if (const auto* fill = std::get_if<ZeroFill>(&instruction.action)) size = fill->elements;
+        if (const auto* fill = std::get_if<ZeroFill>(&instruction.operation)) size = fill->elements;
         for (const ParameterTensor& tensor : layout.weights) {
           if (size == 0 && tensor.offset == operand.offset) size = tensor.size;
         }

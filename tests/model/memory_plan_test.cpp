@@ -56,7 +56,7 @@ class Arena {
   bool compiled(Pass pass) const { return lists_.compiled[static_cast<std::size_t>(pass)]; }
 
   void play(const Instruction& instruction) {
-    const std::string place = action_name(instruction.action);
+    const std::string place = operation_name(instruction.operation);
     for (const Operand& operand : instruction.operands) {
       if (operand.location != Location::kArena) continue;
       if (operand.access != Access::kWrite) expect(operand.tensor, place + " reads");

@@ -161,6 +161,16 @@ struct Describe {
   List operator()(const Accumulate& a) const {
     return {{"from", a.elements}, {"into", a.elements, Content::kUpdated}};
   }
+  List operator()(const ZeroFill& z) const { return {{"y", z.elements, Content::kWritten}}; }
+  List operator()(const MeanLoss& l) const {
+    return {{"p", l.elements, Content::kImage},
+            {"t", l.elements, Content::kPositive},
+            {"value", 1, Content::kWritten},
+            {"gradient", l.elements, Content::kWritten}};
+  }
+  List operator()(const CountEmpty& c) const {
+    return {{"x", c.batch * c.cells, Content::kImage}, {"y", 1, Content::kWritten}};
+  }
 };
 
 Extent random_extent(Draw& draw, std::int64_t first, std::int64_t last) {
@@ -260,33 +270,37 @@ std::vector<Operation> random_operations(Draw& draw) {
   const bool bias = draw.between(0, 1) == 1;
   const double rate = 0.5 * draw.uniform(), exponent = 0.3 + draw.uniform();
   const auto stream = static_cast<std::uint32_t>(draw.between(0, 9999));
-  return {DenseForward{batch, inputs, units, bias},
-          DenseBackwardInput{batch, inputs, units},
-          DenseBackwardParameters{batch, inputs, units, bias},
-          ConvolutionForward{g, random_activation(draw, 3)},
-          ConvolutionBackwardInput{g},
-          ConvolutionBackwardParameters{g},
-          PadForward{batch, channels, in, pad},
-          PadBackward{batch, channels, in, pad},
-          UpsampleForward{batch, channels, in, few},
-          UpsampleBackward{batch, channels, in, few},
-          AveragePoolForward{batch, channels, in, size},
-          AveragePoolBackward{batch, channels, in, size},
-          BatchNormTraining{rows, channels, 1e-3},
-          BatchNormInference{rows, channels, 1e-3},
-          BatchNormBackward{rows, channels},
-          DropoutForward{elements, rate, stream},
-          DropoutBackward{elements, rate, stream},
-          ActivationForward{elements, random_activation(draw, 5)},
-          ActivationBackward{elements, random_activation(draw, 5)},
-          PowerForward{elements, exponent},
-          PowerBackward{elements, exponent},
-          SumForward{batch, elements},
-          SumBackward{batch, elements},
-          AngleForward{batch, in},
-          AngleBackward{batch, in},
-          BinsForward{batch, elements},
-          Accumulate{elements}};
+  return {
+      DenseForward{batch, inputs, units, bias},
+      DenseBackwardInput{batch, inputs, units},
+      DenseBackwardParameters{batch, inputs, units, bias},
+      ConvolutionForward{g, random_activation(draw, 3)},
+      ConvolutionBackwardInput{g},
+      ConvolutionBackwardParameters{g},
+      PadForward{batch, channels, in, pad},
+      PadBackward{batch, channels, in, pad},
+      UpsampleForward{batch, channels, in, few},
+      UpsampleBackward{batch, channels, in, few},
+      AveragePoolForward{batch, channels, in, size},
+      AveragePoolBackward{batch, channels, in, size},
+      BatchNormTraining{rows, channels, 1e-3},
+      BatchNormInference{rows, channels, 1e-3},
+      BatchNormBackward{rows, channels},
+      DropoutForward{elements, rate, stream},
+      DropoutBackward{elements, rate, stream},
+      ActivationForward{elements, random_activation(draw, 5)},
+      ActivationBackward{elements, random_activation(draw, 5)},
+      PowerForward{elements, exponent},
+      PowerBackward{elements, exponent},
+      SumForward{batch, elements},
+      SumBackward{batch, elements},
+      AngleForward{batch, in},
+      AngleBackward{batch, in},
+      BinsForward{batch, elements},
+      Accumulate{elements},
+      ZeroFill{elements},
+      MeanLoss{elements, static_cast<LossKind>(draw.between(0, 2)), exponent, 0.5 + draw.uniform()},
+      CountEmpty{batch, draw.between(1, 2)}};
 }
 
 Operands<double> random_operands(const Operation& operation, Draw& draw) {

@@ -55,8 +55,9 @@ ProgramRunner<T>::ProgramRunner(const NetworkDescription& network, const Backend
 
 template <class T>
 Bindings ProgramRunner<T>::bindings() {
-  return {weights.data(),    moving.data(), gradients.data(),
-          statistics.data(), position,      gradients_final ? &gradients_final : nullptr};
+  Bindings bindings{weights.data(), moving.data(), gradients.data(), statistics.data(), position};
+  if (gradients_final) bindings.gradients_final = &gradients_final;
+  return bindings;
 }
 
 template <class T>

@@ -154,20 +154,22 @@ class Judge {
     const model::EventBatch events{batch.images.template as<float>().data(),
                                    batch.energies().data(), batch.angles().data(),
                                    batch.ecals().data()};
-    const runtime::RandomPosition position{20, micro_batch.index, kIteration,
-                                           static_cast<std::uint8_t>(state.slot), 0};
-    const model::GanWork work{parameters, events, position, stream_};
+    const runtime::RandomPosition position{20, 0, kIteration, static_cast<std::uint8_t>(state.slot),
+                                           0};
     std::vector<T> values(static_cast<std::size_t>(gan_->contributions(kind).size));
+    std::vector<T> fakes(
+        static_cast<std::size_t>(gan_->batch() * gan_->discriminator().input_shape().elements()));
+    const std::vector<model::GanMicroBatch> one{
+        {events, micro_batch.index, fakes.data(), values.data()}};
+    const model::GanWork work{parameters, one, position, stream_};
     if (kind == model::SlotKind::kDReal) {
-      gan_->d_real(work, values.data());
+      gan_->d_real(work);
     } else if (kind == model::SlotKind::kDFake) {
-      std::vector<T> fakes(
-          static_cast<std::size_t>(gan_->batch() * gan_->discriminator().input_shape().elements()));
-      gan_->make_fakes(work, fakes.data());
-      gan_->d_fake(work, fakes.data(), values.data());
+      gan_->make_fakes(work);
+      gan_->d_fake(work);
     } else {
       gan_->begin_generator(work);
-      gan_->finish_generator(work, values.data());
+      gan_->finish_generator(work);
     }
     return {values.begin(), values.end()};
   }

@@ -147,4 +147,11 @@ void run(const Accumulate& accumulate, const KernelCall& call) {
 
 TROUPE_INSTANTIATE_RUN(Accumulate);
 
+template <class T>
+void run(const ZeroFill& fill, const KernelCall& call) {
+  std::fill_n(call.operand<T>(0), fill.elements, T{0});
+}
+
+TROUPE_INSTANTIATE_RUN(ZeroFill);
+
 }  // namespace troupe::model::reference

@@ -132,5 +132,10 @@ TROUPE_DECLARE_RUN(BinsForward);
 
 // Adds gradients that meet where one layer's output is read by several.
 TROUPE_DECLARE_RUN(Accumulate);
+TROUPE_DECLARE_RUN(ZeroFill);
+
+// Elements and events in memory order.
+TROUPE_DECLARE_RUN(MeanLoss);
+TROUPE_DECLARE_RUN(CountEmpty);
 
 }  // namespace troupe::model::reference

@@ -1,12 +1,10 @@
-#include "model/loss.h"
-
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/error.h"
+#include "model/backend/reference/kernels.h"
 #include "runtime/base/math.h"
 
-namespace troupe::model {
+namespace troupe::model::reference {
 namespace {
 
 constexpr double kClip = 1e-7;
@@ -51,22 +49,32 @@ Point evaluate(LossKind kind, double output, double target) {
 }  // namespace
 
 template <class T>
-double evaluate_loss(LossKind kind, double weight, std::span<const T> outputs,
-                     std::span<const double> targets, T* gradient) {
-  CHECK(outputs.size() == targets.size() && !outputs.empty());
-  const double count = static_cast<double>(outputs.size());
+void run(const MeanLoss& loss, const KernelCall& call) {
+  const auto* outputs = call.operand<const T>(0);
+  const auto* targets = call.operand<const T>(1);
+  auto* gradient = call.operand<T>(3);
+  const double count = static_cast<double>(loss.elements);
   double sum = 0.0;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const Point point = evaluate(kind, static_cast<double>(outputs[i]), targets[i]);
+  for (std::int64_t i = 0; i < loss.elements; ++i) {
+    const double target = std::max(loss.least_target, static_cast<double>(targets[i]));
+    const Point point = evaluate(loss.kind, static_cast<double>(outputs[i]), target);
     sum += point.value;
-    if (gradient != nullptr) gradient[i] = static_cast<T>(weight * point.slope / count);
+    gradient[i] = static_cast<T>(loss.weight * point.slope / count);
   }
-  return sum / count;
+  *call.operand<T>(2) = static_cast<T>(sum / count);
 }
 
-template double evaluate_loss(LossKind, double, std::span<const float>, std::span<const double>,
-                              float*);
-template double evaluate_loss(LossKind, double, std::span<const double>, std::span<const double>,
-                              double*);
+template <class T>
+void run(const CountEmpty& images, const KernelCall& call) {
+  const auto* x = call.operand<const T>(0);
+  std::int64_t empty = 0;
+  for (std::int64_t b = 0; b < images.batch; ++b, x += images.cells) {
+    empty += std::all_of(x, x + images.cells, [](T cell) { return cell == T{0}; }) ? 1 : 0;
+  }
+  *call.operand<T>(1) = static_cast<T>(empty);
+}
 
-}  // namespace troupe::model
+TROUPE_INSTANTIATE_RUN(MeanLoss);
+TROUPE_INSTANTIATE_RUN(CountEmpty);
+
+}  // namespace troupe::model::reference

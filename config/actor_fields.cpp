@@ -22,15 +22,27 @@ RecordOf<Topology> loader_record() {
   return record;
 }
 
+// cpu, gpu, and as many devices as a machine may have.
+std::vector<Word<std::string>> devices() {
+  std::vector<Word<std::string>> words{{kProcessor, kProcessor}, {"gpu", "gpu"}};
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = fmt::format("opencl:{}", i);
+    words.push_back({name, name});
+  }
+  return words;
+}
+
 RecordOf<ReplicaSection> replica_record() {
   auto record = std::make_shared<Record<ReplicaSection>>("replicas");
   record
       ->field("count", &ReplicaSection::count, integer<std::uint32_t>(1, 1024), Scope::kFree,
               "Compute streams of a node; they share its reducer.")
       .field("device", &ReplicaSection::device,
-             word<Device>({{"cpu", Device::kCpu}}, {"cuda", "gpu", "tpu"},
-                          "no backend for other devices is built in"),
-             Scope::kState, "The device that computes.")
+             word<std::string>(devices(), {"cuda", "tpu"},
+                               "cuda cards are reached through their OpenCL driver"),
+             Scope::kFree,
+             "The device that computes; `troupe devices` lists those of this machine. `gpu` is the "
+             "card with the most memory. With `kernels: portable` it changes no bit.")
       .field("threads", &ReplicaSection::threads, integer<std::uint32_t>(1, 1024), Scope::kFree,
              "Micro-batches that each replica computes at a time, one thread for each. A single "
              "micro-batch gets all threads.")

@@ -36,8 +36,8 @@ enum class Scaling : std::uint8_t {
   kWeak,    // so many for each
 };
 
-// Enumerations of one word stand where a later version offers more.
-enum class Device : std::uint8_t { kCpu };
+// The device that is always there.
+inline constexpr const char* kProcessor = "cpu";
 
 struct ModelSection {
   // The zoo model the description started from; unset: described by the file alone. It says nothing
@@ -83,8 +83,9 @@ struct LoaderSection {
 struct ReplicaSection {
   // Compute streams, from 1; default 1. They share the node's reducer.
   std::uint32_t count = 1;
-  // Default cpu.
-  Device device = Device::kCpu;
+  // "cpu", "gpu" (the one with the most memory) or "opencl:0" and so on, as `troupe devices` lists
+  // them. Default cpu.
+  std::string device = kProcessor;
   // Micro-batches each replica computes at a time, one thread for each, from 1; default 1.
   std::uint32_t threads = 1;
   // Whether what the next step can know already is computed, and buckets leave, before a step is

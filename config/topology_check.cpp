@@ -52,6 +52,20 @@ void check_precision(const Topology& topology, Reader& reader) {
       "bf16 is only computed by `model.kernels: portable`; leave one of the two out");
 }
 
+void check_device(const Topology& topology, Reader& reader) {
+  const std::string& device = topology.replica.device;
+  if (device == kProcessor) return;
+  if (topology.model.kernels == Kernels::kFastest) {
+    reader.broken_rule({"actors.replica.device", "model.kernels"},
+                       fmt::format("{} computes with `kernels: portable` alone; leave one of the "
+                                   "two out",
+                                   device));
+  } else if (topology.model.precision == Precision::kBf16) {
+    reader.broken_rule({"actors.replica.device", "model.precision"},
+                       fmt::format("{} computes in fp32 alone; leave one of the two out", device));
+  }
+}
+
 // Targets that are taken before data.preprocessing.power need outputs that undo it.
 void check_power(const Topology& topology, Reader& reader) {
   const double power = topology.data.dataset.preprocessing->power;
@@ -152,6 +166,7 @@ void check_topology(const YamlValue& file, const Topology& topology, Reader& rea
   static const std::vector<Rule> kRules{
       {check_model, {"model"}},
       {check_precision, {"model"}},
+      {check_device, {"model", "actors.replica"}},
       {check_custom_names, {"data"}},
       {check_synthetic, {"model", "data"}},
       {check_power, {"model", "data"}},

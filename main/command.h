@@ -78,6 +78,7 @@ Command join_verb();
 Command drain_verb();
 Command watch_verb();
 Command check_verb();
+Command devices_verb();
 Command data_make_verb();
 Command data_info_verb();
 Command generate_verb();

@@ -51,7 +51,7 @@ Result<Trained> open_trained(const std::string& path) {
   ASSIGN_OR_RETURN(auto loaded, config::parse_topology(summary.topology, path + ":/topology", "."));
   Trained trained;
   trained.topology = std::move(loaded.topology);
-  ASSIGN_OR_RETURN(trained.backend, launch::make_backend(trained.topology.model));
+  ASSIGN_OR_RETURN(trained.backend, launch::make_backend(trained.topology));
   const auto& options = trained.topology.train.options;
   ASSIGN_OR_RETURN(const auto gan, model::Gan::compile(trained.topology.model.gan, *trained.backend,
                                                        options.micro_batch));

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "config/field_search.h"
 #include "launch/run/member_run.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
@@ -41,6 +42,7 @@ int join_run(const CommandLine& line) {
   line.take("listen", request.listen);
   line.take("data", request.data_folder);
   request.remote_data = request.data_folder == kRemote;
+  line.take("device", request.device);
   line.take("trace", request.trace);
   request.enrol.within = seconds(line, "within");
   request.enrol.for_a_slot = seconds(line, "wait");
@@ -72,6 +74,12 @@ std::vector<Option> join_options() {
                 "'remote': none, the head sends what is to be computed (a folder of that name is "
                 "'./remote')",
        .takes = Takes::kFolder},
+      {.name = "device",
+       .value = "DEVICE",
+       .about = "what computes here, one of those that troupe devices lists (default: the "
+                "topology's)",
+       .takes = Takes::kWord,
+       .words = config::words_of("actors.replica.device")},
       {.name = "trace",
        .value = "FILE",
        .about = "file for what its actors did lately, written at its end",

@@ -1,10 +1,74 @@
 #include "launch/run/backend_choice.h"
 
-namespace troupe::launch {
+#include <algorithm>
+#include <map>
+#include <mutex>
 
-runtime::Result<std::unique_ptr<model::Backend>> make_backend(const config::ModelSection& section) {
-  if (section.kernels == config::Kernels::kFastest) return model::make_cpu_backend();
-  return model::make_portable_backend(section.precision);
+#include <fmt/format.h>
+
+#include "model/backend/device/backend.h"
+
+namespace troupe::launch {
+namespace {
+
+using model::device::Device;
+using model::device::DeviceFacts;
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+
+// The number of the card with the most memory.
+Result<std::size_t> largest_gpu() {
+  const model::device::Devices devices = model::device::opencl_devices();
+  const DeviceFacts* largest = nullptr;
+  for (const DeviceFacts& each : devices.found) {
+    if (each.is_gpu && (largest == nullptr || each.memory_bytes > largest->memory_bytes)) {
+      largest = &each;
+    }
+  }
+  if (largest != nullptr) return static_cast<std::size_t>(largest - devices.found.data());
+  std::string has = devices.missing;
+  for (const DeviceFacts& each : devices.found) {
+    has += fmt::format("{}{} is {}", has.empty() ? "" : ", ", each.word, each.name);
+  }
+  return Error{ErrorKind::kUsage, fmt::format("there is no GPU on this machine: {}", has)};
+}
+
+Result<std::size_t> number_of(const std::string& device) {
+  if (device == "gpu") return largest_gpu();
+  return static_cast<std::size_t>(std::stoul(device.substr(device.find(':') + 1)));
+}
+
+// Opened once, as compiling its program takes seconds.
+Result<std::shared_ptr<Device>> open_once(const std::string& word) {
+  static std::mutex mutex;
+  static std::map<std::size_t, std::weak_ptr<Device>> opened;
+  ASSIGN_OR_RETURN(const std::size_t number, number_of(word));
+  const std::scoped_lock lock(mutex);
+  if (auto device = opened[number].lock()) return device;
+  ASSIGN_OR_RETURN(auto device, model::device::open_opencl(number));
+  opened[number] = device;
+  return device;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<model::Backend>> make_backend(const config::Topology& topology,
+                                                     std::int64_t group) {
+  const config::ModelSection& section = topology.model;
+  const std::string& device = topology.replica.device;
+  const bool portable = section.kernels == config::Kernels::kPortable;
+  if (device == config::kProcessor) {
+    if (!portable) return model::make_cpu_backend();
+    return model::make_portable_backend(section.precision);
+  }
+  // A member may have been given a device that the topology does not name.
+  if (!portable || section.precision != model::Precision::kFp32) {
+    return Error{ErrorKind::kUsage,
+                 fmt::format("{} computes with `kernels: portable` in fp32 alone", device)};
+  }
+  ASSIGN_OR_RETURN(auto opened, open_once(device));
+  return model::device::make_portable_backend(std::move(opened), group);
 }
 
 }  // namespace troupe::launch

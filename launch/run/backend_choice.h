@@ -10,8 +10,9 @@
 namespace troupe::launch {
 
 // kFastest: the cpu backend (oneDNN), which has no bf16: such topologies are refused when they are
-// read. kPortable: kernels that give the same bits on every host that can run them; an error
-// (kUsage) on others.
-runtime::Result<std::unique_ptr<model::Backend>> make_backend(const config::ModelSection& section);
+// read. kPortable: kernels that give the same bits on every host and device that can run them; an
+// error (kUsage) on others. A device computes groups of up to `group` micro-batches.
+runtime::Result<std::unique_ptr<model::Backend>> make_backend(const config::Topology& topology,
+                                                              std::int64_t group = 1);
 
 }  // namespace troupe::launch

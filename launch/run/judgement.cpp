@@ -12,6 +12,7 @@
 #include "launch/meeting/key_folder.h"
 #include "launch/meeting/node_uplink.h"
 #include "launch/meeting/socket_folder.h"
+#include "launch/run/networks.h"
 #include "launch/run/run_page.h"
 #include "launch/run/training_data.h"
 #include "runtime/base/clock.h"
@@ -105,6 +106,14 @@ Result<Judgement> judge_run(const config::LoadedTopology& loaded,
   const auto fits =
       check_memory(judgement.bounds, judgement.placement.computing_here(), usable_memory());
   if (!fits.ok()) judgement.here.push_back(fits.error());
+  if (loaded.topology.replica.device != config::kProcessor) {
+    const std::uint32_t members = judgement.placement.members;
+    const auto networks = compile_networks(config::scaled(loaded.topology, members), members);
+    if (!networks.ok()) {
+      judgement.here.push_back({networks.error().kind,
+                                placed(loaded, "actors.replica.device", networks.error().message)});
+    }
+  }
   return judgement;
 }
 

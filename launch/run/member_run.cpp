@@ -171,8 +171,9 @@ Result<void> MemberRun::go_through_relay() {
 
 Result<void> MemberRun::set_up() {
   const MemberInvitation& invitation = slot_.invitation;
-  ASSIGN_OR_RETURN(const config::LoadedTopology loaded,
+  ASSIGN_OR_RETURN(config::LoadedTopology loaded,
                    config::parse_topology(invitation.topology, "the head's topology", "."));
+  if (!request_.device.empty()) loaded.topology.replica.device = request_.device;
   const RunSize size{invitation.members, invitation.slots, 0};
   if (request_.remote_data) {
     log_.info(

@@ -24,7 +24,8 @@ struct MemberRequest {
   std::string data_folder;
   // It neither looks for data nor makes any: the head feeds it.
   bool remote_data = false;
-  std::string trace;  // file for what its actors did lately, written at its end; "": none
+  std::string device;  // that computes here, as topologies name it; "": the topology's
+  std::string trace;   // file for what its actors did lately, written at its end; "": none
   // Where it is told that this machine is about to be taken away; then the member leaves the run,
   // as when it is told to by a signal.
   PreemptionOptions preemption;

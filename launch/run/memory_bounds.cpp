@@ -8,7 +8,7 @@
 
 #include "config/plan.h"
 #include "config/workers.h"
-#include "launch/run/backend_choice.h"
+#include "launch/run/networks.h"
 #include "launch/run/training_setup.h"
 #include "pipeline/steps/micro_batch.h"
 #include "pipeline/steps/step_ahead.h"
@@ -85,10 +85,14 @@ class AlternativeLinks {
 
 Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t members) {
   const config::Topology topology = config::scaled(loaded.topology, members);
-  ASSIGN_OR_RETURN(const auto backend, make_backend(topology.model));
   const auto& options = topology.train.options;
-  ASSIGN_OR_RETURN(const auto gan,
-                   model::Gan::compile(topology.model.gan, *backend, options.micro_batch));
+  // A device has activations in memory of its own, which compile_networks() looks at where the
+  // device is. What the host holds is the same whatever computes.
+  const bool on_host = topology.replica.device == config::kProcessor;
+  config::Topology without_device = topology;
+  without_device.replica.device = config::kProcessor;
+  ASSIGN_OR_RETURN(const Networks networks, compile_networks(without_device, members));
+  const auto& gan = networks.gan;
   RunBounds bounds;
   AlternativeLinks first_of_its_kind;
   ASSIGN_OR_RETURN(bounds.plan, plan_of_run(loaded, *gan, size_of_run(topology, members)));
@@ -100,7 +104,7 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
     bounds.arena_bytes +=
         static_cast<std::int64_t>(program->arena_bytes() + program->scratch_bytes());
   }
-  bounds.arena_bytes *= topology.replica.threads;
+  bounds.arena_bytes *= on_host ? topology.replica.threads : 0;
   // Both steps of two under way are kept, if two can be.
   const std::int64_t steps = pipeline::keeps_two_steps(options.schedule) ? 2 : 1;
   const config::NetworkSizes sizes = sizes_of(topology, *gan);

@@ -8,7 +8,7 @@
 #include "config/topology_identity.h"
 #include "config/workers.h"
 #include "launch/machine/usable_machine.h"
-#include "launch/run/backend_choice.h"
+#include "launch/run/networks.h"
 #include "pipeline/steps/sum_layout.h"
 #include "runtime/base/thread_team.h"
 #include "runtime/node/patience.h"
@@ -65,17 +65,15 @@ namespace {
 // All but the data, and what follows from it.
 Result<TrainingSetup> set_up_networks(const config::LoadedTopology& asked, const RunSize& size) {
   config::Topology topology = config::scaled(asked.topology, size.members);
-  ASSIGN_OR_RETURN(auto backend, make_backend(topology.model));
   pipeline::TrainingOptions options = topology.train.options;
-  ASSIGN_OR_RETURN(auto gan,
-                   model::Gan::compile(topology.model.gan, *backend, options.micro_batch));
-  ASSIGN_OR_RETURN(runtime::Plan plan, plan_of_run(asked, *gan, size));
+  ASSIGN_OR_RETURN(Networks networks, compile_networks(topology, size.members));
+  ASSIGN_OR_RETURN(runtime::Plan plan, plan_of_run(asked, *networks.gan, size));
   TrainingSetup setup{std::move(topology),
                       config::print_topology(asked),
                       config::topology_hash(asked.topology),
                       size,
-                      std::move(backend),
-                      std::move(gan),
+                      std::move(networks.backend),
+                      std::move(networks.gan),
                       std::move(plan)};
   setup.options = std::move(options);
   setup.replica_weights = config::replica_weights(setup.topology, size.members);

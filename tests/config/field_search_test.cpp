@@ -42,16 +42,17 @@ TEST(FieldSearch, WordOfAFieldFindsItAndWhetherItIsTaken) {
   const auto gpu = fields_taking("GPU");
   ASSERT_EQ(gpu.size(), 1);
   EXPECT_EQ(gpu[0].path, "actors.replica.device");
-  EXPECT_EQ(gpu[0].refusal,
-            "only cpu is available in this version, not gpu: no backend for other devices is built "
-            "in");
+  EXPECT_EQ(gpu[0].refusal, "");
+  const auto cuda = fields_taking("CUDA");
+  ASSERT_EQ(cuda.size(), 1);
+  EXPECT_THAT(cuda[0].refusal, HasSubstr("not cuda: cuda cards are reached"));
   std::vector<std::string> paths;
   for (const FieldOfWord& field : fields_taking("bf16")) {
     EXPECT_EQ(field.refusal, "");
     paths.push_back(field.path);
   }
   EXPECT_THAT(paths, ElementsAre("model.precision", "actors.reducer.reduction"));
-  EXPECT_THAT(words_of("actors.replica.device"), ElementsAre("cpu"));
+  EXPECT_THAT(words_of("actors.reducer.reduction"), ElementsAre("exact", "fp32", "bf16", "int8"));
 }
 
 TEST(FieldSearch, KeyInTheWrongSectionIsToldItsPlace) {

@@ -65,8 +65,7 @@ TEST(Usage, OptionThatIsNoneIsAnsweredWithTheSettingOrTheOption) {
        "troupe run: no option --epochs; did you mean --set train.epochs=VALUE?"},
       {{"run", "a.yaml", "--=3"}, "troupe run: no option --"},
       {{"run", "a.yaml", "--gpu"},
-       "troupe run: no option --gpu; actors.replica.device: only cpu is available in this version, "
-       "not gpu: no backend for other devices is built in"},
+       "troupe run: no option --gpu; did you mean --set actors.replica.device=gpu?"},
       {{"run", "a.yaml", "--device", "cpu"},
        "troupe run: no option --device; did you mean --set actors.replica.device=cpu?"},
       {{"run", "a.yaml", "--wrokers", "2"},

@@ -33,13 +33,13 @@ TEST(Verbs, BinaryListsItsVerbsAndItsVersion) {
   const ProcessEnd help = call({"--help"});
   EXPECT_EQ(help.exit_code, 0);
   for (const char* verb : {"run", "join", "drain", "check", "data make", "data info", "generate",
-                           "inspect", "keygen", "token", "watch", "completions"}) {
+                           "inspect", "devices", "keygen", "token", "watch", "completions"}) {
     EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + verb + " "));
   }
   const ProcessEnd version = call({"--version"});
   EXPECT_EQ(version.exit_code, 0);
   EXPECT_THAT(version.out, HasSubstr("\nprecision: fp32, bf16\n"));
-  EXPECT_THAT(version.out, HasSubstr("\ndevices: cpu\n"));
+  EXPECT_THAT(version.out, HasSubstr("\ndevices: cpu, gpu, opencl:0"));
   EXPECT_THAT(version.out, testing::MatchesRegex("troupe [0-9]+\\.[0-9]+\\.[0-9]+\n.*\n"));
 }
 

@@ -34,7 +34,7 @@ class PortableBackend final : public Backend {
   }
 
   std::string numerics_class() const override {
-    return precision_ == Precision::kFp32 ? "portable float32 2" : "portable bfloat16 1";
+    return precision_ == Precision::kFp32 ? kPortableClass : "portable bfloat16 1";
   }
   void prepare_thread() const override { set_float_environment(); }
 

@@ -76,7 +76,9 @@ class FlippingBackend final : public model::Backend {
 
 }  // namespace
 
-runtime::Result<std::unique_ptr<model::Backend>> make_backend(const config::ModelSection& section) {
+runtime::Result<std::unique_ptr<model::Backend>> make_backend(const config::Topology& topology,
+                                                              std::int64_t) {
+  const config::ModelSection& section = topology.model;
   CHECK(section.kernels == config::Kernels::kPortable, "the test's topology has portable kernels");
   ASSIGN_OR_RETURN(auto backend, model::make_portable_backend(section.precision));
   return std::unique_ptr<model::Backend>(std::make_unique<FlippingBackend>(std::move(backend)));

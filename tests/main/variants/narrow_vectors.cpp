@@ -7,7 +7,9 @@
 
 namespace troupe::launch {
 
-runtime::Result<std::unique_ptr<model::Backend>> make_backend(const config::ModelSection& section) {
+runtime::Result<std::unique_ptr<model::Backend>> make_backend(const config::Topology& topology,
+                                                              std::int64_t) {
+  const config::ModelSection& section = topology.model;
   CHECK(section.kernels == config::Kernels::kPortable, "the test's topology has portable kernels");
   hwy::DisableTargets(HWY_AVX2 - 1);  // all that are wider
   CHECK(model::cpu::vector_lanes() == 8, "vectors of AVX2");

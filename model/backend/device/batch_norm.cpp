@@ -1,0 +1,79 @@
+#include "model/backend/cpu/channel_vectors.h"
+#include "model/backend/device/operation_kernel.h"
+
+namespace troupe::model::device {
+namespace {
+
+// The same chains of sums as on a host, which follow from the period.
+template <class Norm>
+BatchNormSizes sizes_of(const Norm& norm) {
+  const std::int64_t period = cpu::channel_period(norm.channels, norm.rows * norm.channels);
+  return {static_cast<int>(norm.rows), static_cast<int>(norm.channels), static_cast<int>(period),
+          0.0};
+}
+
+std::int64_t elements_of(const BatchNormSizes& sizes) {
+  return std::int64_t{sizes.rows} * sizes.channels;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> Maker::operator()(const BatchNormTraining& norm) const {
+  BatchNormSizes sizes = sizes_of(norm);
+  sizes.epsilon = norm.epsilon;
+  const std::int64_t size = 2 * sizes.period + sizes.channels;
+  GroupScratch scratch(group);
+  scratch.add<double>(size);
+  return operation_kernel(scratch.bytes(), [=, sum = kernel("batch_norm_sums"),
+                                            means = kernel("batch_norm_means"),
+                                            squares = kernel("batch_norm_squares"),
+                                            statistics = kernel("batch_norm_statistics"),
+                                            normalise = kernel("batch_norm_normalise")](
+                                               const GroupCall& call) {
+    const auto* sums = reinterpret_cast<const double*>(call.scratch);
+    const std::int64_t count = call.group.count;
+    sum(sizes.period, count, call.with({0}).operand(sums, size).value(sizes));
+    Arguments of_means;
+    means(sizes.channels, count, of_means.operand(sums, size).value(sizes));
+    squares(sizes.period, count, call.with({0}).operand(sums, size).value(sizes));
+    Arguments of_statistics;
+    of_statistics.operand(sums, size);
+    statistics(sizes.channels, count, call.add(of_statistics, {4, 5, 6, 7}).value(sizes));
+    normalise(elements_of(sizes), count, call.with({0, 1, 2, 3, 4, 5}).value(sizes).value(int{1}));
+  });
+}
+
+std::unique_ptr<Kernel> Maker::operator()(const BatchNormInference& norm) const {
+  BatchNormSizes sizes = sizes_of(norm);
+  sizes.epsilon = norm.epsilon;
+  return operation_kernel(0,
+                          [=, normalise = kernel("batch_norm_normalise")](const GroupCall& call) {
+                            normalise(elements_of(sizes), call.group.count,
+                                      call.with({0, 1, 2, 5, 3, 4}).value(sizes).value(int{0}));
+                          });
+}
+
+std::unique_ptr<Kernel> Maker::operator()(const BatchNormBackward& norm) const {
+  const BatchNormSizes sizes = sizes_of(norm);
+  const std::int64_t size = 2 * sizes.period, channels = 2 * sizes.channels;
+  GroupScratch scratch(group);
+  scratch.add<double>(size);
+  const std::size_t totals_at = scratch.add<double>(channels);
+  return operation_kernel(
+      scratch.bytes(),
+      [=, products = kernel("batch_norm_products"), add = kernel("batch_norm_totals"),
+       backward = kernel("batch_norm_backward")](const GroupCall& call) {
+        const auto* sums = reinterpret_cast<const double*>(call.scratch);
+        const auto* totals = reinterpret_cast<const double*>(call.scratch + totals_at);
+        const std::int64_t count = call.group.count;
+        products(sizes.period, count, call.with({0, 1, 3, 4}).operand(sums, size).value(sizes));
+        Arguments of_totals;
+        of_totals.operand(sums, size).operand(totals, channels);
+        const int wanted = call.operands[6] != nullptr;
+        add(sizes.channels, count, call.add(of_totals, {6, 7}).value(sizes).value(wanted));
+        backward(elements_of(sizes), count,
+                 call.add(call.with({0, 1, 2, 3, 4}).operand(totals, channels), {5}).value(sizes));
+      });
+}
+
+}  // namespace troupe::model::device

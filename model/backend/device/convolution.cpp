@@ -1,0 +1,311 @@
+#include "model/backend/cpu/coarse_planes.h"
+#include "model/backend/cpu/collapsed_kernel.h"
+#include "model/backend/cpu/plane_geometry.h"
+#include "model/backend/cpu/upsampled_convolution.h"
+#include "model/backend/cpu/winograd.h"
+#include "model/backend/device/operation_kernel.h"
+#include "model/backend/reference/kernels.h"
+
+namespace troupe::model::device {
+namespace {
+
+constexpr std::int64_t kItemOutputs = 8, kDotOutputs = 16, kLanes = 16, kPlanesAtOnce = 8;
+
+template <class T>
+const T* at(const GroupCall& call, std::size_t place) {
+  return reinterpret_cast<const T*>(call.scratch + place);
+}
+
+// Numbers that the host knows, in the device's memory.
+template <class T>
+std::shared_ptr<const T> on_device(Device& device, std::span<const T> numbers) {
+  const auto memory = device.allocate(numbers.size_bytes());
+  device.write(numbers.data(), memory.get(), numbers.size_bytes());
+  return {memory, reinterpret_cast<const T*>(memory.get())};
+}
+
+ConvolutionSizes sizes_of(const ConvolutionGeometry& g, const cpu::Tiling& tiling,
+                          const Activation& activation) {
+  ConvolutionSizes s{};
+  const auto as_int = [](std::int64_t value) { return static_cast<int>(value); };
+  s.batch = as_int(g.batch);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    s.in[axis] = as_int(g.in[axis]);
+    s.out[axis] = as_int(g.out[axis]);
+    s.taps[axis] = as_int(g.kernel[axis]);
+    s.before[axis] = as_int(g.pad_before[axis]);
+    s.factor[axis] = as_int(g.upsample[axis]);
+  }
+  s.in_channels = as_int(g.in_channels);
+  s.out_channels = as_int(g.out_channels);
+  s.bias = g.bias;
+  s.activation = {static_cast<int>(activation.kind), static_cast<float>(activation.slope)};
+  s.points = as_int(tiling.points);
+  s.outputs = as_int(tiling.outputs);
+  s.row = as_int(tiling.row);
+  s.taps_in_z = as_int(tiling.taps_in_z);
+  s.parts = as_int(tiling.parts);
+  s.taps_of_part = as_int(tiling.taps_of_part);
+  s.positions = as_int(tiling.positions);
+  s.plane = as_int(tiling.plane);
+  return s;
+}
+
+// [tap][point]; null without tiles.
+std::shared_ptr<const double> tap_transform(Device& device, const cpu::Tiling& tiling) {
+  if (!tiling.tiles()) return nullptr;
+  const auto rows =
+      cpu::tap_transform(static_cast<int>(tiling.points), static_cast<int>(tiling.taps_of_part));
+  return on_device<double>(device, {rows[0].data(), rows.size() * rows[0].size()});
+}
+
+std::int64_t input_planes(const ConvolutionGeometry& g, const cpu::Tiling& tiling) {
+  return g.batch * g.in[0] * tiling.points * tiling.parts * g.in_channels * tiling.plane;
+}
+std::int64_t output_planes(const ConvolutionGeometry& g, const cpu::Tiling& tiling) {
+  return g.batch * g.out[0] * tiling.points * g.out_channels * tiling.positions;
+}
+std::int64_t kernel_size(const ConvolutionGeometry& g) {
+  return cpu::cells(g.kernel) * g.in_channels * g.out_channels;
+}
+// Weights of all points, or their gradients.
+std::int64_t weights_size(const ConvolutionGeometry& g, const cpu::Tiling& tiling) {
+  return tiling.points * g.kernel[0] * g.kernel[1] * tiling.taps_in_z * tiling.parts *
+         g.in_channels * g.out_channels;
+}
+
+struct Operands {
+  bool mirror = false;
+  std::size_t x = 0, kernel = 1, bias = 2, y = 3;
+};
+
+// y = activation(conv(x, kernel) + bias).
+std::unique_ptr<Kernel> image_kernel(const Maker& make, const ConvolutionGeometry& g,
+                                     const Activation& activation, const Operands& of) {
+  const cpu::Tiling tiling = cpu::tiling_of<float>(g);
+  const ConvolutionSizes sizes = sizes_of(g, tiling, activation);
+  GroupScratch scratch(make.group);
+  const std::size_t mirrored_at = scratch.add_shared<float>(of.mirror ? kernel_size(g) : 0);
+  const std::size_t weights_at =
+      scratch.add_shared<float>(tiling.tiles() ? weights_size(g, tiling) : 0);
+  const std::int64_t inputs = input_planes(g, tiling), outputs = output_planes(g, tiling);
+  const std::size_t planes_at = scratch.add<float>(inputs), sums_at = scratch.add<float>(outputs);
+  const bool single = g.out_channels == 1;
+  return operation_kernel(
+      scratch.bytes(),
+      [=, transform = tap_transform(make.device, tiling),
+       mirror = make.kernel("convolution_mirror"),
+       tap_values = make.kernel("convolution_tap_values"),
+       input = make.kernel("convolution_inputs"),
+       multiply = make.kernel(single ? "convolution_multiply_single" : "convolution_multiply"),
+       output = make.kernel("convolution_outputs")](const GroupCall& call) {
+        const std::int64_t count = call.group.count;
+        const auto* weights = static_cast<const float*>(call.operands[of.kernel]);
+        if (of.mirror) {
+          Arguments arguments;
+          const auto* mirrored = at<float>(call, mirrored_at);
+          mirror(kernel_size(g), 1, arguments.operand(weights).operand(mirrored).value(sizes));
+          weights = mirrored;
+        }
+        if (tiling.tiles()) {
+          Arguments arguments;
+          const auto* values = at<float>(call, weights_at);
+          tap_values(
+              weights_size(g, tiling), 1,
+              arguments.operand(weights).operand(transform.get()).operand(values).value(sizes));
+          weights = values;
+        }
+        const auto *planes = at<float>(call, planes_at), *sums = at<float>(call, sums_at);
+        input(inputs / tiling.points, count,
+              call.with({of.x}).operand(planes, inputs).value(sizes));
+        const std::int64_t blocks = single ? 1 : (g.out_channels + kItemOutputs - 1) / kItemOutputs;
+        Arguments arguments;
+        multiply(
+            outputs / g.out_channels * blocks, count,
+            arguments.operand(planes, inputs).operand(weights).operand(sums, outputs).value(sizes));
+        Arguments of_outputs;
+        of_outputs.operand(sums, outputs)
+            .operand(g.bias ? static_cast<const float*>(call.operands[of.bias]) : nullptr);
+        const std::int64_t tiles = tiling.row - tiling.taps_in_z + 1;
+        output(g.batch * g.out[0] * g.out[1] * tiles * g.out_channels, count,
+               call.add(of_outputs, {of.y}).value(sizes));
+      });
+}
+
+std::unique_ptr<Kernel> gradient_kernel(const Maker& make, const ConvolutionGeometry& g) {
+  const cpu::Tiling tiling = cpu::tiling_of<float>(g);
+  const ConvolutionSizes sizes = sizes_of(g, tiling, {});
+  const std::int64_t inputs = input_planes(g, tiling), derivatives = output_planes(g, tiling);
+  const std::int64_t weights = weights_size(g, tiling);
+  const std::int64_t parts = (g.out[0] + kPlanesAtOnce - 1) / kPlanesAtOnce;
+  const std::int64_t terms = g.batch * parts;
+  GroupScratch scratch(make.group);
+  const std::size_t inputs_at = scratch.add<float>(inputs);
+  const std::size_t derivatives_at = scratch.add<float>(derivatives);
+  const std::size_t terms_at = scratch.add<float>(terms * weights);
+  const std::size_t sums_at = scratch.add<float>(weights);
+  return operation_kernel(
+      scratch.bytes(),
+      [=, transform = tap_transform(make.device, tiling), input = make.kernel("convolution_inputs"),
+       derivative = make.kernel("convolution_derivatives"), dots = make.kernel("convolution_dots"),
+       add = make.kernel("add_terms"), gradient = make.kernel("convolution_gradient"),
+       columns = make.kernel("sum_columns")](const GroupCall& call) {
+        const std::int64_t count = call.group.count;
+        const auto *left = at<float>(call, inputs_at), *right = at<float>(call, derivatives_at);
+        const auto *each = at<float>(call, terms_at), *sums = at<float>(call, sums_at);
+        input(inputs / tiling.points, count, call.with({0}).operand(left, inputs).value(sizes));
+        derivative(derivatives / tiling.points, count,
+                   call.with({1}).operand(right, derivatives).value(sizes));
+        const std::int64_t blocks = (g.out_channels + kDotOutputs - 1) / kDotOutputs;
+        Arguments of_dots;
+        dots.blocks(terms * weights / g.out_channels * blocks, kLanes, count,
+                    of_dots.operand(left, inputs)
+                        .operand(right, derivatives)
+                        .operand(each, terms * weights)
+                        .value(sizes));
+        Arguments of_terms;
+        add(weights, count,
+            of_terms.operand(each, terms * weights)
+                .operand(sums, weights)
+                .value(static_cast<long>(weights))
+                .value(static_cast<int>(terms)));
+        Arguments of_gradient;
+        of_gradient.operand(sums, weights).operand(transform.get());
+        gradient(kernel_size(g), count, call.add(of_gradient, {2}).value(sizes));
+        if (!g.bias) return;
+        columns(g.out_channels, count,
+                call.with({1, 3})
+                    .value(static_cast<long>(g.batch * cpu::cells(g.out)))
+                    .value(static_cast<int>(g.out_channels)));
+      });
+}
+
+// What kernels of upsampled images know (kernels/upsampled.cl).
+struct Upsampled {
+  ConvolutionGeometry g;
+  ConvolutionSizes sizes;
+  std::int64_t taps = 0;  // coarse ones of all phases
+  std::int64_t lead_y = 0, lead_z = 0;
+  std::shared_ptr<const int> first_taps;
+
+  Upsampled(Device& device, const ConvolutionGeometry& geometry, const Activation& activation)
+      : g(cpu::with_long_rows(geometry)) {
+    const cpu::CollapsedKernel kernel(g);
+    const cpu::CoarsePlanes planes(kernel, 1);
+    cpu::Tiling tiling;
+    tiling.row = planes.row;
+    tiling.positions = planes.positions;
+    sizes = sizes_of(g, tiling, activation);
+    taps = kernel.taps();
+    lead_y = kernel.axis(1).lead();
+    lead_z = kernel.axis(2).lead();
+    std::vector<int> first;
+    for (std::int64_t x = 0; x < g.upsample[0]; ++x) {
+      for (std::int64_t y = 0; y < g.upsample[1]; ++y) {
+        for (std::int64_t z = 0; z < g.upsample[2]; ++z) {
+          first.push_back(static_cast<int>(kernel.first_tap(x, y, z)));
+        }
+      }
+    }
+    first_taps = on_device<int>(device, first);
+  }
+  std::int64_t collapsed() const { return taps * g.in_channels * g.out_channels; }
+};
+
+// Collapses operand `kernel` to `collapsed`.
+void collapse(const Launcher& launch, const Upsampled& u, const void* kernel,
+              const float* collapsed) {
+  Arguments arguments;
+  launch(u.collapsed(), 1,
+         arguments.operand(static_cast<const float*>(kernel))
+             .operand(u.first_taps.get())
+             .operand(collapsed)
+             .value(u.sizes)
+             .value(static_cast<int>(u.taps)));
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> Maker::operator()(const ConvolutionForward& convolution) const {
+  if (!cpu::upsamples(convolution.geometry)) {
+    return image_kernel(*this, cpu::with_long_rows(convolution.geometry), convolution.activation,
+                        {});
+  }
+  const Upsampled u(device, convolution.geometry, convolution.activation);
+  GroupScratch scratch(group);
+  scratch.add_shared<float>(u.collapsed());
+  return operation_kernel(
+      scratch.bytes(), [=, to_coarse = kernel("upsampled_collapse"),
+                        forward = kernel("upsampled_forward")](const GroupCall& call) {
+        const auto* weights = at<float>(call, 0);
+        collapse(to_coarse, u, call.operands[1], weights);
+        Arguments arguments = call.with({0});
+        arguments.operand(weights)
+            .operand(u.first_taps.get())
+            .operand(u.g.bias ? static_cast<const float*>(call.operands[2]) : nullptr);
+        forward(u.g.batch * cpu::cells(u.g.out) * u.g.out_channels, call.group.count,
+                call.add(arguments, {3}).value(u.sizes));
+      });
+}
+
+std::unique_ptr<Kernel> Maker::operator()(const ConvolutionBackwardInput& convolution) const {
+  if (!cpu::upsamples(convolution.geometry)) {
+    return image_kernel(*this, cpu::with_long_rows(reference::mirrored(convolution.geometry)), {},
+                        {.mirror = true, .x = 0, .kernel = 1, .y = 2});
+  }
+  const Upsampled u(device, convolution.geometry, {});
+  GroupScratch scratch(group);
+  scratch.add_shared<float>(u.collapsed());
+  return operation_kernel(scratch.bytes(),
+                          [=, to_coarse = kernel("upsampled_collapse"),
+                           backward = kernel("upsampled_backward_input")](const GroupCall& call) {
+                            const auto* weights = at<float>(call, 0);
+                            collapse(to_coarse, u, call.operands[1], weights);
+                            Arguments arguments = call.with({0});
+                            arguments.operand(weights).operand(u.first_taps.get());
+                            backward(u.g.batch * cpu::cells(u.g.in) * u.g.in_channels,
+                                     call.group.count, call.add(arguments, {2}).value(u.sizes));
+                          });
+}
+
+std::unique_ptr<Kernel> Maker::operator()(const ConvolutionBackwardParameters& convolution) const {
+  if (!cpu::upsamples(convolution.geometry)) {
+    return gradient_kernel(*this, cpu::with_long_rows(convolution.geometry));
+  }
+  const Upsampled u(device, convolution.geometry, {});
+  GroupScratch scratch(group);
+  const std::int64_t size = u.collapsed(), terms = u.g.batch;
+  scratch.add<float>(terms * size);
+  const std::size_t sums_at = scratch.add<float>(size);
+  return operation_kernel(
+      scratch.bytes(), [=, dots = kernel("upsampled_dots"), add = kernel("add_terms"),
+                        expand = kernel("upsampled_expand"),
+                        columns = kernel("sum_columns")](const GroupCall& call) {
+        const std::int64_t count = call.group.count;
+        const auto *each = at<float>(call, 0), *sums = at<float>(call, sums_at);
+        dots.blocks(terms * size, kLanes, count,
+                    call.with({0, 1})
+                        .operand(u.first_taps.get())
+                        .operand(each, terms * size)
+                        .value(u.sizes)
+                        .value(static_cast<int>(u.taps))
+                        .value(static_cast<int>(u.lead_y))
+                        .value(static_cast<int>(u.lead_z)));
+        Arguments of_terms;
+        add(size, count,
+            of_terms.operand(each, terms * size)
+                .operand(sums, size)
+                .value(static_cast<long>(size))
+                .value(static_cast<int>(terms)));
+        Arguments of_gradient;
+        of_gradient.operand(sums, size).operand(u.first_taps.get());
+        expand(kernel_size(u.g), count, call.add(of_gradient, {2}).value(u.sizes));
+        if (!u.g.bias) return;
+        columns(u.g.out_channels, count,
+                call.with({1, 3})
+                    .value(static_cast<long>(u.g.batch * cpu::cells(u.g.out)))
+                    .value(static_cast<int>(u.g.out_channels)));
+      });
+}
+
+}  // namespace troupe::model::device

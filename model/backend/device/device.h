@@ -1,0 +1,109 @@
+#pragma once
+
+// A device that computes: memory, and the kernels of one program (kernels/, in the common part of
+// OpenCL C and CUDA C++). Drivers implement it. All calls and kernels take effect one after the
+// other, in the order of the calls; any thread may call. A device that fails in mid-run ends the
+// process with the driver's reason: its member is lost as any other.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/backend.h"
+#include "runtime/base/error.h"
+
+namespace troupe::model::device {
+
+// What a device is and promises, as its driver says.
+struct DeviceFacts {
+  std::string word;    // that topologies name it by: "opencl:0"
+  std::string name;    // "Tesla V100-SXM2-32GB"
+  std::string driver;  // name and version
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t largest_allocation_bytes = 0;
+  std::uint32_t units = 0;  // that compute at once
+  bool is_gpu = false;
+  // What `kernels: portable` needs and the device lacks, for people; empty: nothing.
+  std::string lacks;
+};
+
+// The work-items of a launch: so many blocks of so many items along axis 0, and micro-batches of a
+// group along axis 1.
+struct Grid {
+  std::int64_t blocks = 1, items_of_block = 1, group = 1;
+};
+
+// The arguments of one launch, in the kernel's order.
+class Arguments {
+ public:
+  // An operand (OPERAND of kernels/prelude.cl) of T's; null where the kernel reads none.
+  template <class T>
+  Arguments& operand(const T* first, std::int64_t stride = 0) {
+    return add_operand(first, stride, sizeof(T));
+  }
+  // int, long, double or a struct of kernels/sizes.h.
+  template <class T>
+  Arguments& value(const T& value) {
+    Argument argument;
+    static_assert(sizeof(T) <= sizeof(argument.bytes));
+    argument.size = sizeof(T);
+    std::memcpy(argument.bytes.data(), &value, sizeof(T));
+    arguments_.at(count_++) = argument;
+    return *this;
+  }
+
+  struct Argument {
+    const void* address = nullptr;  // of an operand, whose Place then stands in `bytes`
+    std::int64_t stride = 0;
+    std::size_t element = 0;  // bytes; 0: a value
+    std::size_t size = 0;
+    alignas(8) std::array<std::byte, 160> bytes{};
+  };
+  std::span<const Argument> all() const { return {arguments_.data(), count_}; }
+
+ private:
+  Arguments& add_operand(const void* first, std::int64_t stride, std::size_t element) {
+    Argument argument;
+    argument.address = first;
+    argument.stride = stride;
+    argument.element = element;
+    arguments_.at(count_++) = argument;
+    return *this;
+  }
+
+  std::array<Argument, 12> arguments_;
+  std::size_t count_ = 0;
+};
+
+class Device : public Memory {
+ public:
+  virtual const DeviceFacts& facts() const = 0;
+  // The number of a kernel of the program; CHECKs that there is one of this name.
+  virtual int kernel(std::string_view name) = 0;
+  virtual void launch(int kernel, const Grid& grid, const Arguments& arguments) = 0;
+
+  bool is_of_host() const final { return false; }
+  MemorySize size() const final { return {facts().memory_bytes, facts().largest_allocation_bytes}; }
+};
+
+// The program's text, as drivers compile it.
+std::string program_text();
+
+// Everything that OpenCL shows here; nothing, and the reason in `missing`, where there is none.
+struct Devices {
+  std::vector<DeviceFacts> found;
+  std::string missing;
+};
+Devices opencl_devices();
+
+// Opens device `number` of that list and compiles the program for it, which takes seconds the first
+// time. Errors (kUsage): there is no such device, or it cannot compile the program.
+runtime::Result<std::shared_ptr<Device>> open_opencl(std::size_t number);
+
+}  // namespace troupe::model::device

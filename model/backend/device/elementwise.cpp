@@ -1,0 +1,265 @@
+// Kernels whose items are elements, events or micro-batches: everything but convolutions and batch
+// norm.
+
+#include "model/backend/device/operation_kernel.h"
+
+namespace troupe::model::device {
+namespace {
+
+long as_long(std::int64_t value) { return static_cast<long>(value); }
+int as_int(std::int64_t value) { return static_cast<int>(value); }
+
+ActivationSizes sizes_of(const Activation& activation) {
+  return {static_cast<int>(activation.kind), static_cast<float>(activation.slope)};
+}
+
+// A kernel of `elements` items whose operands are `operands`, followed by the elements and `more`.
+template <class... More>
+std::unique_ptr<Kernel> over_elements(const Launcher& kernel, std::int64_t elements,
+                                      std::size_t operands, const More&... more) {
+  return operation_kernel(0, [=](const GroupCall& call) {
+    Arguments arguments;
+    for (std::size_t i = 0; i < operands; ++i) call.add(arguments, {i});
+    arguments.value(as_long(elements));
+    (arguments.value(more), ...);
+    kernel(elements, call.group.count, arguments);
+  });
+}
+
+WindowSizes windows(const Extent& fine, const Extent& coarse, const Extent& window,
+                    std::int64_t channels, float scale) {
+  WindowSizes sizes{};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    sizes.fine[axis] = as_int(fine[axis]);
+    sizes.coarse[axis] = as_int(coarse[axis]);
+    sizes.window[axis] = as_int(window[axis]);
+  }
+  sizes.channels = as_int(channels);
+  sizes.scale = scale;
+  return sizes;
+}
+std::int64_t cells(const int (&extent)[3]) {
+  return std::int64_t{extent[0]} * extent[1] * extent[2];
+}
+std::int64_t cells(const Extent& extent) { return extent[0] * extent[1] * extent[2]; }
+
+// A kernel that moves cells from operand 0 to operand 1, `items` for each event.
+std::unique_ptr<Kernel> over_windows(const Launcher& kernel, const WindowSizes& sizes,
+                                     std::int64_t batch, std::int64_t cells) {
+  return operation_kernel(0, [=](const GroupCall& call) {
+    kernel(batch * cells * sizes.channels, call.group.count,
+           call.with({0, 1}).value(sizes).value(as_int(batch)));
+  });
+}
+
+template <class Pad>
+WindowSizes padding(const Pad& pad) {
+  Extent padded;
+  for (std::size_t axis = 0; axis < 3; ++axis) padded[axis] = pad.in[axis] + 2 * pad.amount[axis];
+  return windows(padded, pad.in, pad.amount, pad.channels, 1.0f);
+}
+
+template <class Upsample>
+WindowSizes upsampling(const Upsample& u) {
+  Extent fine;
+  for (std::size_t axis = 0; axis < 3; ++axis) fine[axis] = u.in[axis] * u.factor[axis];
+  return windows(fine, u.in, u.factor, u.channels, 1.0f);
+}
+
+template <class Pool>
+WindowSizes pooling(const Pool& p) {
+  Extent coarse;
+  for (std::size_t axis = 0; axis < 3; ++axis) coarse[axis] = p.in[axis] / p.size[axis];
+  return windows(p.in, coarse, p.size, p.channels, 1.0f / static_cast<float>(cells(p.size)));
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> Maker::operator()(const DenseForward& dense) const {
+  return operation_kernel(0, [=, run = kernel("dense_forward")](const GroupCall& call) {
+    run(dense.batch * dense.units, call.group.count,
+        call.with({0, 1, 2, 3})
+            .value(as_int(dense.batch))
+            .value(as_int(dense.inputs))
+            .value(as_int(dense.units))
+            .value(int{dense.bias}));
+  });
+}
+std::unique_ptr<Kernel> Maker::operator()(const DenseBackwardInput& dense) const {
+  return operation_kernel(0, [=, run = kernel("dense_backward_input")](const GroupCall& call) {
+    run(dense.batch * dense.inputs, call.group.count,
+        call.with({0, 1, 2})
+            .value(as_int(dense.batch))
+            .value(as_int(dense.inputs))
+            .value(as_int(dense.units)));
+  });
+}
+std::unique_ptr<Kernel> Maker::operator()(const DenseBackwardParameters& dense) const {
+  return operation_kernel(0, [=, of_kernel = kernel("dense_backward_kernel"),
+                              of_bias = kernel("dense_backward_bias")](const GroupCall& call) {
+    of_kernel(dense.inputs * dense.units, call.group.count,
+              call.with({0, 1, 2})
+                  .value(as_int(dense.batch))
+                  .value(as_int(dense.inputs))
+                  .value(as_int(dense.units)));
+    if (!dense.bias) return;
+    of_bias(dense.units, call.group.count,
+            call.with({1, 3}).value(as_int(dense.batch)).value(as_int(dense.units)));
+  });
+}
+
+std::unique_ptr<Kernel> Maker::operator()(const PadForward& pad) const {
+  const WindowSizes sizes = padding(pad);
+  return over_windows(kernel("pad_forward"), sizes, pad.batch, cells(sizes.fine));
+}
+std::unique_ptr<Kernel> Maker::operator()(const PadBackward& pad) const {
+  const WindowSizes sizes = padding(pad);
+  return over_windows(kernel("pad_backward"), sizes, pad.batch, cells(sizes.coarse));
+}
+std::unique_ptr<Kernel> Maker::operator()(const UpsampleForward& upsample) const {
+  const WindowSizes sizes = upsampling(upsample);
+  return over_windows(kernel("scatter_windows"), sizes, upsample.batch, cells(sizes.fine));
+}
+std::unique_ptr<Kernel> Maker::operator()(const UpsampleBackward& upsample) const {
+  const WindowSizes sizes = upsampling(upsample);
+  return over_windows(kernel("gather_windows"), sizes, upsample.batch, cells(sizes.coarse));
+}
+std::unique_ptr<Kernel> Maker::operator()(const AveragePoolForward& pool) const {
+  const WindowSizes sizes = pooling(pool);
+  return over_windows(kernel("gather_windows"), sizes, pool.batch, cells(sizes.coarse));
+}
+std::unique_ptr<Kernel> Maker::operator()(const AveragePoolBackward& pool) const {
+  const WindowSizes sizes = pooling(pool);
+  return over_windows(kernel("scatter_windows"), sizes, pool.batch, cells(sizes.fine));
+}
+
+std::unique_ptr<Kernel> Maker::operator()(const DropoutForward& dropout) const {
+  return operation_kernel(0, [=, run = kernel("dropout")](const GroupCall& call) {
+    const DrawSizes draw{call.random.seed, call.random.iteration,
+                         std::uint32_t{call.random.slot} << 24 | dropout.stream};
+    Arguments arguments = call.with({0, 1});
+    arguments.operand(call.group.indices)
+        .value(as_long(dropout.elements))
+        .value(draw)
+        .value(dropout.rate)
+        .value(static_cast<float>(1.0 / (1.0 - dropout.rate)));
+    run((dropout.elements + 3) / 4, call.group.count, arguments);
+  });
+}
+std::unique_ptr<Kernel> Maker::operator()(const DropoutBackward& dropout) const {
+  return (*this)(DropoutForward{dropout.elements, dropout.rate, dropout.stream});
+}
+
+std::unique_ptr<Kernel> Maker::operator()(const ActivationForward& activation) const {
+  return over_elements(kernel("activation_forward"), activation.elements, 2,
+                       sizes_of(activation.activation));
+}
+std::unique_ptr<Kernel> Maker::operator()(const ActivationBackward& activation) const {
+  return over_elements(kernel("activation_backward"), activation.elements, 3,
+                       sizes_of(activation.activation));
+}
+std::unique_ptr<Kernel> Maker::operator()(const PowerForward& power) const {
+  return over_elements(kernel("power_forward"), power.elements, 2, power.exponent);
+}
+std::unique_ptr<Kernel> Maker::operator()(const PowerBackward& power) const {
+  return over_elements(kernel("power_backward"), power.elements, 3, power.exponent);
+}
+std::unique_ptr<Kernel> Maker::operator()(const Accumulate& accumulate) const {
+  return over_elements(kernel("accumulate"), accumulate.elements, 2);
+}
+std::unique_ptr<Kernel> Maker::operator()(const ZeroFill& fill) const {
+  return over_elements(kernel("zero_fill"), fill.elements, 1);
+}
+
+std::unique_ptr<Kernel> Maker::operator()(const SumForward& sum) const {
+  return operation_kernel(0, [=, run = kernel("sum_forward")](const GroupCall& call) {
+    run(sum.batch, call.group.count,
+        call.with({0, 1}).value(as_int(sum.batch)).value(as_long(sum.cells)));
+  });
+}
+std::unique_ptr<Kernel> Maker::operator()(const SumBackward& sum) const {
+  return operation_kernel(0, [=, run = kernel("sum_backward")](const GroupCall& call) {
+    run(sum.batch * sum.cells, call.group.count,
+        call.with({0, 1}).value(as_int(sum.batch)).value(as_long(sum.cells)));
+  });
+}
+std::unique_ptr<Kernel> Maker::operator()(const BinsForward& bins) const {
+  return operation_kernel(0, [=, run = kernel("bins_forward")](const GroupCall& call) {
+    run(bins.batch, call.group.count,
+        call.with({0, 1}).value(as_int(bins.batch)).value(as_long(bins.cells)));
+  });
+}
+std::unique_ptr<Kernel> Maker::operator()(const CountEmpty& images) const {
+  return operation_kernel(0, [=, run = kernel("count_empty")](const GroupCall& call) {
+    run(1, call.group.count,
+        call.with({0, 1}).value(as_int(images.batch)).value(as_long(images.cells)));
+  });
+}
+std::unique_ptr<Kernel> Maker::operator()(const MeanLoss& loss) const {
+  return operation_kernel(0, [=, run = kernel("mean_loss")](const GroupCall& call) {
+    run(1, call.group.count,
+        call.with({0, 1, 2, 3})
+            .value(as_long(loss.elements))
+            .value(static_cast<int>(loss.kind))
+            .value(loss.weight)
+            .value(loss.least_target));
+  });
+}
+
+namespace {
+
+// Numbers of an event's profile (kernels/heads.cl).
+std::int64_t profile_size(const Extent& space) { return 5 * space[2] + 7; }
+
+}  // namespace
+
+std::unique_ptr<Kernel> Maker::operator()(const AngleForward& angle) const {
+  GroupScratch scratch(group);
+  scratch.add<double>(angle.batch * profile_size(angle.space));
+  return operation_kernel(
+      scratch.bytes(), [=, layers = kernel("angle_layers"),
+                        forward = kernel("angle_forward")](const GroupCall& call) {
+        const Extent& space = angle.space;
+        const auto* profiles = reinterpret_cast<const double*>(call.scratch);
+        const std::int64_t stride = angle.batch * profile_size(space);
+        layers(angle.batch * space[2], call.group.count,
+               call.with({0})
+                   .operand(profiles, stride)
+                   .value(as_int(angle.batch))
+                   .value(as_int(space[0]))
+                   .value(as_int(space[1]))
+                   .value(as_int(space[2])));
+        Arguments arguments;
+        arguments.operand(profiles, stride);
+        forward(angle.batch, call.group.count,
+                call.add(arguments, {1}).value(as_int(angle.batch)).value(as_int(space[2])));
+      });
+}
+std::unique_ptr<Kernel> Maker::operator()(const AngleBackward& angle) const {
+  GroupScratch scratch(group);
+  scratch.add<double>(angle.batch * profile_size(angle.space));
+  return operation_kernel(scratch.bytes(), [=, layers = kernel("angle_layers"),
+                                            slopes = kernel("angle_slopes"),
+                                            backward =
+                                                kernel("angle_backward")](const GroupCall& call) {
+    const Extent& space = angle.space;
+    const auto* profiles = reinterpret_cast<const double*>(call.scratch);
+    const std::int64_t stride = angle.batch * profile_size(space);
+    const auto sizes = [&](Arguments& arguments) -> Arguments& {
+      return arguments.value(as_int(angle.batch))
+          .value(as_int(space[0]))
+          .value(as_int(space[1]))
+          .value(as_int(space[2]));
+    };
+    Arguments of_layers = call.with({0});
+    layers(angle.batch * space[2], call.group.count, sizes(of_layers.operand(profiles, stride)));
+    Arguments of_slopes;
+    slopes(angle.batch, call.group.count,
+           of_slopes.operand(profiles, stride).value(as_int(angle.batch)).value(as_int(space[2])));
+    Arguments of_cells;
+    of_cells.operand(profiles, stride);
+    backward(angle.batch * cells(space), call.group.count, sizes(call.add(of_cells, {1, 2})));
+  });
+}
+
+}  // namespace troupe::model::device

@@ -1,0 +1,7 @@
+#pragma once
+
+// The kernels' arguments as the host fills them in.
+
+namespace troupe::model::device {
+#include "model/backend/device/kernels/sizes.h"
+}  // namespace troupe::model::device

@@ -1,0 +1,369 @@
+// Convolutions over planes (cpu/plane_convolution.h): images become planes of positions, with tiles
+// eight of them for each channel, of values at Winograd's points; sums over taps and channels stand
+// in planes of the same kind and become cells again. All planes of a micro-batch are made at once.
+
+#define POINTS 8
+#define ITEM_OUTPUTS 8  // sums of one item
+#define LANES 16
+#define PLANES_AT_ONCE 8  // x planes of the output whose products are summed at once
+
+FUNCTION long weights_of_point(const ConvolutionSizes s) {
+  return (long)s.taps[0] * s.taps[1] * s.taps_in_z * s.parts * s.in_channels * s.out_channels;
+}
+
+// The mirrored kernel with its channels swapped: the geometry is that of the convolution that maps
+// dy to dx.
+KERNEL void convolution_mirror(OPERAND(const float, kernel_), OPERAND(float, mirrored),
+                               const ConvolutionSizes s) {
+  const long i = item(0);
+  const int taps = s.taps[0] * s.taps[1] * s.taps[2];
+  if (i >= (long)taps * s.in_channels * s.out_channels) return;
+  const int out = (int)(i % s.out_channels);
+  const int in = (int)(i / s.out_channels % s.in_channels);
+  const int tap = (int)(i / s.out_channels / s.in_channels);
+  AT(mirrored, 0)
+  [i] = AT(kernel_, 0)[((long)(taps - 1 - tap) * s.out_channels + out) * s.in_channels + in];
+}
+
+// Values of the taps along z at the points: [point][kx, ky, part][channel][output]. `transform` is
+// [tap][point].
+KERNEL void convolution_tap_values(OPERAND(const float, kernel_), OPERAND(const double, transform),
+                                   OPERAND(float, weights), const ConvolutionSizes s) {
+  const long i = item(0), size = weights_of_point(s);
+  if (i >= s.points * size) return;
+  const int channels = s.in_channels * s.out_channels;
+  const long point = i / size, column = i % size / channels, number = i % channels;
+  double weight = 0.0;
+  for (int tap = 0; tap < s.taps_of_part; ++tap) {
+    weight += AT(transform, 0)[tap * POINTS + point] *
+              (double)AT(kernel_, 0)[(column * s.taps_of_part + tap) * channels + number];
+  }
+  AT(weights, 0)[i] = (float)weight;
+}
+
+// B^T of eight points.
+FUNCTION void transform_inputs(float *v) {
+  const float d0 = v[0], d1 = v[1], d2 = v[2], d3 = v[3], d4 = v[4], d5 = v[5], d6 = v[6],
+              d7 = v[7];
+  v[0] = fma(5.25f, d4 - d2, d0 - d6);
+  const float even1 = fma(-4.25f, d4, d2 + d6), odd1 = fma(-4.25f, d3, d1 + d5);
+  v[1] = even1 + odd1;
+  v[2] = even1 - odd1;
+  const float even2 = fma(0.25f, d2, fma(-1.25f, d4, d6));
+  const float odd2 = fma(2.0f, d5, fma(-2.5f, d3, 0.5f * d1));
+  v[3] = even2 + odd2;
+  v[4] = even2 - odd2;
+  const float even3 = fma(4.0f, d2, fma(-5.0f, d4, d6));
+  const float odd3 = fma(2.0f, d1, fma(-2.5f, d3, 0.5f * d5));
+  v[5] = even3 + odd3;
+  v[6] = even3 - odd3;
+  v[7] = fma(5.25f, d3 - d5, d7 - d1);
+}
+
+// A of eight points.
+FUNCTION void transform_derivatives(float *v, int outputs) {
+  float dy[POINTS];
+  for (int j = 0; j < outputs; ++j) dy[j] = v[j];
+  const float places[3] = {1.0f, 2.0f, 0.5f};
+  for (int k = 0; k < 3; ++k) {
+    const float square = places[k] * places[k];
+    float even = 0.0f, odd = 0.0f;
+    for (int j = (outputs - 1) / 2 * 2; j >= 0; j -= 2) even = fma(even, square, dy[j]);
+    for (int j = outputs / 2 * 2 - 1; j >= 1; j -= 2) odd = fma(odd, square, dy[j]);
+    odd = odd * places[k];
+    v[2 * k + 1] = even + odd;
+    v[2 * k + 2] = even - odd;
+  }
+  v[0] = dy[0];
+  v[7] = dy[outputs - 1];
+}
+
+// A^T of eight points; sums that are rounding become zero.
+FUNCTION void restore_outputs(float *v, int outputs) {
+  float even[3], odd[3], sizes[3], restored[POINTS];
+  for (int k = 0; k < 3; ++k) {
+    const float plus = v[2 * k + 1], minus = v[2 * k + 2];
+    even[k] = plus + minus;
+    odd[k] = plus - minus;
+    sizes[k] = fabs(plus) + fabs(minus);
+  }
+  float twos = 1.0f, halves = 1.0f;
+  for (int j = 0; j < outputs; ++j) {
+    const float first = j % 2 == 0 ? even[0] : odd[0], second = j % 2 == 0 ? even[1] : odd[1],
+                third = j % 2 == 0 ? even[2] : odd[2];
+    float sum = fma(twos, second, fma(halves, third, first));
+    float size = fma(twos, sizes[1], fma(halves, sizes[2], sizes[0]));
+    if (j == 0) {
+      sum = sum + v[0];
+      size = size + fabs(v[0]);
+    }
+    if (j == outputs - 1) {
+      sum = sum + v[7];
+      size = size + fabs(v[7]);
+    }
+    restored[j] = fabs(sum) < size * 0x1p-20f ? 0.0f : sum;
+    twos = twos * 2.0f;
+    halves = halves * 0.5f;
+  }
+  for (int j = 0; j < outputs; ++j) v[j] = restored[j];
+}
+
+// [sample][x plane][point][part, channel][position]. One item makes the points of a position.
+KERNEL void convolution_inputs(OPERAND(const float, x), OPERAND(float, planes),
+                               const ConvolutionSizes s) {
+  const long group = item(1);
+  const int channels = s.parts * s.in_channels;
+  if (item(0) >= (long)s.batch * s.in[0] * channels * s.plane) return;
+  const int position = (int)(item(0) % s.plane);
+  const int channel = (int)(item(0) / s.plane % channels);
+  const long plane = item(0) / s.plane / channels;  // of all samples
+  const int part = channel / s.in_channels;
+  const int y = position / s.row - s.before[1], t = position % s.row;
+  GLOBAL const float *row =
+      AT(x, group) + (plane * s.in[1] + y) * s.in[2] * s.in_channels + channel % s.in_channels;
+  const int inside = y >= 0 && y < s.in[1] && position / s.row < s.out[1] + s.taps[1] - 1;
+  float values[POINTS];
+  for (int d = 0; d < s.points; ++d) {
+    const int z = t * s.outputs + d - (s.before[2] - part * s.taps_of_part);
+    values[d] = inside && z >= 0 && z < s.in[2] ? row[(long)z * s.in_channels] : 0.0f;
+  }
+  if (s.points > 1) transform_inputs(values);
+  GLOBAL float *to = AT(planes, group) + (plane * s.points * channels + channel) * s.plane;
+  for (int d = 0; d < s.points; ++d) to[(long)d * channels * s.plane + position] = values[d];
+}
+
+// [sample][x plane][point][output][position] of the output.
+KERNEL void convolution_multiply(OPERAND(const float, planes), OPERAND(const float, weights),
+                                 OPERAND(float, sums), const ConvolutionSizes s) {
+  const long group = item(1);
+  const int blocks = (s.out_channels + ITEM_OUTPUTS - 1) / ITEM_OUTPUTS;
+  if (item(0) >= (long)s.batch * s.out[0] * s.points * blocks * s.positions) return;
+  const int position = (int)(item(0) % s.positions);
+  long rest = item(0) / s.positions;
+  const int output = (int)(rest % blocks) * ITEM_OUTPUTS;
+  rest /= blocks;
+  const int point = (int)(rest % s.points);
+  rest /= s.points;
+  const int ox = (int)(rest % s.out[0]);
+  const long n = rest / s.out[0];
+  const int channels = s.parts * s.in_channels, outputs = s.out_channels;
+  const int here = outputs - output < ITEM_OUTPUTS ? outputs - output : ITEM_OUTPUTS;
+  float sum[ITEM_OUTPUTS];
+  for (int o = 0; o < ITEM_OUTPUTS; ++o) sum[o] = 0.0f;
+  GLOBAL const float *weight = AT(weights, 0) + point * weights_of_point(s) + output;
+  const long tap = (long)channels * outputs;
+  for (int kx = 0; kx < s.taps[0]; ++kx) {
+    const int ix = ox + kx - s.before[0];
+    // Taps outside the image in x are left out, and their weights with them.
+    if (ix < 0 || ix >= s.in[0]) {
+      weight += tap * s.taps[1] * s.taps_in_z;
+      continue;
+    }
+    GLOBAL const float *plane =
+        AT(planes, group) + ((n * s.in[0] + ix) * s.points + point) * channels * s.plane + position;
+    for (int ky = 0; ky < s.taps[1]; ++ky) {
+      for (int kz = 0; kz < s.taps_in_z; ++kz) {
+        GLOBAL const float *value = plane + ky * s.row + kz;
+        for (int c = 0; c < channels; ++c) {
+          const float v = *value;
+          for (int o = 0; o < ITEM_OUTPUTS; ++o) {
+            if (o < here) sum[o] = fma(v, weight[o], sum[o]);
+          }
+          value += s.plane;
+          weight += outputs;
+        }
+      }
+    }
+  }
+  GLOBAL float *to =
+      AT(sums, group) +
+      ((((n * s.out[0] + ox) * s.points + point) * outputs) + output) * s.positions + position;
+  for (int o = 0; o < here; ++o) to[(long)o * s.positions] = sum[o];
+}
+
+// The same for one output: over channels for each tap, and then over taps.
+KERNEL void convolution_multiply_single(OPERAND(const float, planes),
+                                        OPERAND(const float, weights), OPERAND(float, sums),
+                                        const ConvolutionSizes s) {
+  const long group = item(1);
+  if (item(0) >= (long)s.batch * s.out[0] * s.points * s.positions) return;
+  const int position = (int)(item(0) % s.positions);
+  const int point = (int)(item(0) / s.positions % s.points);
+  const int ox = (int)(item(0) / s.positions / s.points % s.out[0]);
+  const long n = item(0) / s.positions / s.points / s.out[0];
+  const int channels = s.parts * s.in_channels;
+  float total = 0.0f;
+  for (int kx = 0; kx < s.taps[0]; ++kx) {
+    const int ix = ox + kx - s.before[0];
+    if (ix < 0 || ix >= s.in[0]) continue;
+    GLOBAL const float *plane =
+        AT(planes, group) + ((n * s.in[0] + ix) * s.points + point) * channels * s.plane + position;
+    for (int ky = 0; ky < s.taps[1]; ++ky) {
+      for (int kz = 0; kz < s.taps_in_z; ++kz) {
+        GLOBAL const float *value = plane + ky * s.row + kz;
+        GLOBAL const float *weight =
+            AT(weights, 0) + point * weights_of_point(s) +
+            (long)((kx * s.taps[1] + ky) * s.taps_in_z + kz) * channels;
+        float sum = 0.0f;
+        for (int c = 0; c < channels; ++c, value += s.plane) sum = fma(*value, weight[c], sum);
+        total = total + sum;
+      }
+    }
+  }
+  AT(sums, group)[item(0)] = total;
+}
+
+// Cells from sums: one item makes the outputs of a position.
+KERNEL void convolution_outputs(OPERAND(const float, sums), OPERAND(const float, bias),
+                                OPERAND(float, y), const ConvolutionSizes s) {
+  const long group = item(1);
+  const int tiles = s.row - s.taps_in_z + 1;  // that hold outputs
+  if (item(0) >= (long)s.batch * s.out[0] * s.out[1] * tiles * s.out_channels) return;
+  const int o = (int)(item(0) % s.out_channels);
+  const int t = (int)(item(0) / s.out_channels % tiles);
+  const int oy = (int)(item(0) / s.out_channels / tiles % s.out[1]);
+  const long plane = item(0) / s.out_channels / tiles / s.out[1];  // of all samples
+  GLOBAL const float *from =
+      AT(sums, group) + (plane * s.points * s.out_channels + o) * s.positions + oy * s.row + t;
+  float values[POINTS];
+  for (int k = 0; k < s.points; ++k) values[k] = from[(long)k * s.out_channels * s.positions];
+  if (s.points > 1) restore_outputs(values, s.outputs);
+  const float shift = s.bias ? AT(bias, 0)[o] : 0.0f;
+  for (int j = 0; j < s.outputs; ++j) {
+    const int oz = t * s.outputs + j;
+    if (oz >= s.out[2]) break;
+    const float value = values[j] + shift;
+    float result = value;
+    if (s.activation.kind == ACTIVATION_RELU) result = value < 0.0f ? 0.0f : value;
+    if (s.activation.kind == ACTIVATION_LEAKY_RELU) {
+      result = value < 0.0f ? s.activation.slope * value : value;
+    }
+    AT(y, group)[((plane * s.out[1] + oy) * s.out[2] + oz) * s.out_channels + o] = result;
+  }
+}
+
+// Planes of derivatives: [sample][x plane][point][output][position].
+KERNEL void convolution_derivatives(OPERAND(const float, dy), OPERAND(float, planes),
+                                    const ConvolutionSizes s) {
+  const long group = item(1);
+  if (item(0) >= (long)s.batch * s.out[0] * s.out_channels * s.positions) return;
+  const int position = (int)(item(0) % s.positions);
+  const int o = (int)(item(0) / s.positions % s.out_channels);
+  const long plane = item(0) / s.positions / s.out_channels;
+  const int oy = position / s.row, t = position % s.row;
+  float values[POINTS];
+  for (int j = 0; j < s.outputs; ++j) {
+    const int oz = t * s.outputs + j;
+    const int inside = oy < s.out[1] && oz < s.out[2];
+    const long from = ((plane * s.out[1] + oy) * s.out[2] + oz) * s.out_channels + o;
+    values[j] = inside ? AT(dy, group)[from] : 0.0f;
+  }
+  if (s.points > 1) transform_derivatives(values, s.outputs);
+  GLOBAL float *to =
+      AT(planes, group) + (plane * s.points * s.out_channels + o) * s.positions + position;
+  for (int k = 0; k < s.points; ++k) to[(long)k * s.out_channels * s.positions] = values[k];
+}
+
+FUNCTION float sum_of_lanes(LOCAL const float *lanes) {
+  float halves[8], quarters[4];
+  for (int i = 0; i < 8; ++i) halves[i] = lanes[i] + lanes[i + 8];
+  for (int i = 0; i < 4; ++i) quarters[i] = halves[i] + halves[i + 4];
+  return (quarters[0] + quarters[2]) + (quarters[1] + quarters[3]);
+}
+
+// Sums over the positions of up to eight x planes, in sixteen lanes: [sample][planes at
+// once][point][kx][ky, kz, part, channel][output]. A block of sixteen items, one for each lane, makes
+// DOT_OUTPUTS neighbouring sums.
+#define DOT_OUTPUTS 16
+KERNEL void convolution_dots(OPERAND(const float, inputs), OPERAND(const float, derivatives),
+                             OPERAND(float, sums), const ConvolutionSizes s) {
+  LOCAL float lanes[DOT_OUTPUTS][LANES];
+  const long group = item(1);
+  const int lane = item_of_block(0);
+  const int channels = s.parts * s.in_channels, outputs = s.out_channels;
+  const int rows = s.taps[1] * s.taps_in_z * channels;
+  const int blocks = (outputs + DOT_OUTPUTS - 1) / DOT_OUTPUTS;
+  const int parts = (s.out[0] + PLANES_AT_ONCE - 1) / PLANES_AT_ONCE;
+  long rest = block(0);
+  const int output = (int)(rest % blocks) * DOT_OUTPUTS;
+  rest /= blocks;
+  const int row = (int)(rest % rows);
+  rest /= rows;
+  const int kx = (int)(rest % s.taps[0]);
+  rest /= s.taps[0];
+  const int point = (int)(rest % s.points);
+  rest /= s.points;
+  const int part = (int)(rest % parts);
+  const long n = rest / parts;
+  const int here = outputs - output < DOT_OUTPUTS ? outputs - output : DOT_OUTPUTS;
+  const int tap = row / channels;
+  const long offset = (long)(row % channels) * s.plane + tap / s.taps_in_z * s.row +
+                      tap % s.taps_in_z + lane;
+  float sum[DOT_OUTPUTS];
+  for (int o = 0; o < DOT_OUTPUTS; ++o) sum[o] = 0.0f;
+  for (int i = 0; i < PLANES_AT_ONCE; ++i) {
+    const int ox = part * PLANES_AT_ONCE + i, ix = ox + kx - s.before[0];
+    if (ox >= s.out[0] || ix < 0 || ix >= s.in[0]) continue;
+    GLOBAL const float *left =
+        AT(inputs, group) + ((n * s.in[0] + ix) * s.points + point) * channels * s.plane + offset;
+    GLOBAL const float *right =
+        AT(derivatives, group) +
+        (((n * s.out[0] + ox) * s.points + point) * outputs + output) * s.positions + lane;
+    for (int q = 0; q < s.positions; q += LANES) {
+      const float value = left[q];
+      for (int o = 0; o < DOT_OUTPUTS; ++o) {
+        if (o < here) sum[o] = fma(value, right[(long)o * s.positions + q], sum[o]);
+      }
+    }
+  }
+  for (int o = 0; o < DOT_OUTPUTS; ++o) lanes[o][lane] = sum[o];
+  BARRIER;
+  if (lane >= here) return;
+  GLOBAL float *to = AT(sums, group) +
+                     ((((n * parts + part) * s.points + point) * s.taps[0] + kx) * rows + row) *
+                         outputs +
+                     output;
+  to[lane] = sum_of_lanes(lanes[lane]);
+}
+
+// totals[i] = the sums of all terms, in order: [term][i].
+KERNEL void add_terms(OPERAND(const float, sums), OPERAND(float, totals), const long elements,
+                      const int terms) {
+  const long i = item(0), group = item(1);
+  if (i >= elements) return;
+  float total = 0.0f;
+  for (int term = 0; term < terms; ++term) total += AT(sums, group)[term * elements + i];
+  AT(totals, group)[i] = total;
+}
+
+// Gradients of the taps from those at the points, in double; without tiles as they are.
+KERNEL void convolution_gradient(OPERAND(const float, gradient), OPERAND(const double, transform),
+                                 OPERAND(float, dkernel), const ConvolutionSizes s) {
+  const long i = item(0), group = item(1);
+  const int channels = s.in_channels * s.out_channels;
+  if (i >= (long)s.taps[0] * s.taps[1] * s.taps[2] * channels) return;
+  GLOBAL const float *from = AT(gradient, group);
+  if (s.points == 1) {
+    AT(dkernel, group)[i] = from[i];
+    return;
+  }
+  const int number = (int)(i % channels), tap = (int)(i / channels % s.taps_of_part);
+  const long column = i / channels / s.taps_of_part;
+  double sum = 0.0;
+  for (int point = 0; point < s.points; ++point) {
+    sum += AT(transform, 0)[tap * POINTS + point] *
+           (double)from[point * weights_of_point(s) + column * channels + number];
+  }
+  AT(dkernel, group)[i] = (float)sum;
+}
+
+// dbias[c] = sum of column c, in double.
+KERNEL void sum_columns(OPERAND(const float, dy), OPERAND(float, dbias), const long rows,
+                        const int channels) {
+  const long c = item(0), group = item(1);
+  if (c >= channels) return;
+  GLOBAL const float *column = AT(dy, group) + c;
+  double sum = 0.0;
+  for (long r = 0; r < rows; ++r) sum += (double)column[r * channels];
+  AT(dbias, group)[c] = (float)sum;
+}

@@ -1,0 +1,60 @@
+// Dense layers (cpu/dense.cpp): units that fill whole lanes of sixteen are chains of fused
+// multiply-adds, the others are rounded twice.
+
+FUNCTION float multiplied_and_added(int fused, float a, float b, float sum) {
+  return fused ? fma(a, b, sum) : sum + a * b;
+}
+
+KERNEL void dense_forward(OPERAND(const float, x), OPERAND(const float, kernel_),
+                          OPERAND(const float, bias), OPERAND(float, y), const int batch,
+                          const int inputs, const int units, const int has_bias) {
+  const long i = item(0), group = item(1);
+  if (i >= (long)batch * units) return;
+  const long n = i / units;
+  const int u = (int)(i % units);
+  const int fused = u < units / 16 * 16;
+  GLOBAL const float *row = AT(x, group) + n * inputs;
+  GLOBAL const float *column = AT(kernel_, group) + u;
+  float sum = 0.0f;
+  for (int k = 0; k < inputs; ++k) {
+    sum = multiplied_and_added(fused, row[k], column[(long)k * units], sum);
+  }
+  AT(y, group)[i] = has_bias ? sum + AT(bias, group)[u] : sum;
+}
+
+KERNEL void dense_backward_input(OPERAND(const float, dy), OPERAND(const float, kernel_),
+                                 OPERAND(float, dx), const int batch, const int inputs,
+                                 const int units) {
+  const long i = item(0), group = item(1);
+  if (i >= (long)batch * inputs) return;
+  GLOBAL const float *derivatives = AT(dy, group) + i / inputs * units;
+  GLOBAL const float *row = AT(kernel_, group) + i % inputs * units;
+  float sum = 0.0f;
+  for (int u = 0; u < units; ++u) sum += derivatives[u] * row[u];
+  AT(dx, group)[i] = sum;
+}
+
+KERNEL void dense_backward_kernel(OPERAND(const float, x), OPERAND(const float, dy),
+                                  OPERAND(float, dkernel), const int batch, const int inputs,
+                                  const int units) {
+  const long i = item(0), group = item(1);
+  if (i >= (long)inputs * units) return;
+  const int u = (int)(i % units), input = (int)(i / units);
+  const int fused = u < units / 16 * 16;
+  GLOBAL const float *values = AT(x, group) + input;
+  GLOBAL const float *derivatives = AT(dy, group) + u;
+  float sum = 0.0f;
+  for (int n = 0; n < batch; ++n) {
+    sum = multiplied_and_added(fused, values[(long)n * inputs], derivatives[(long)n * units], sum);
+  }
+  AT(dkernel, group)[i] = sum;
+}
+
+KERNEL void dense_backward_bias(OPERAND(const float, dy), OPERAND(float, dbias), const int batch,
+                                const int units) {
+  const long u = item(0), group = item(1);
+  if (u >= units) return;
+  float sum = 0.0f;
+  for (int n = 0; n < batch; ++n) sum += AT(dy, group)[(long)n * units + u];
+  AT(dbias, group)[u] = sum;
+}

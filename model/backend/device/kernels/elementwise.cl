@@ -1,0 +1,119 @@
+// Operations whose elements are computed one by one (reference/elementwise.cpp, cpu/dropout.cpp).
+
+#define ACTIVATION_LINEAR 0
+#define ACTIVATION_RELU 1
+#define ACTIVATION_LEAKY_RELU 2
+#define ACTIVATION_SIGMOID 3
+
+// With all choices against 0 false for NaN, which therefore passes.
+FUNCTION float activated(const ActivationSizes activation, float x) {
+  if (activation.kind == ACTIVATION_LINEAR) return x;
+  const float positive = x < 0.0f ? 0.0f : x;
+  if (activation.kind == ACTIVATION_RELU) return positive;
+  if (activation.kind == ACTIVATION_LEAKY_RELU) {
+    return positive + activation.slope * (x < 0.0f ? x : 0.0f);
+  }
+  if (activation.kind == ACTIVATION_SIGMOID) return (float)sigmoid_exactly(x);
+  return (float)tanh_exactly(x);
+}
+
+KERNEL void activation_forward(OPERAND(const float, x), OPERAND(float, y), const long elements,
+                               const ActivationSizes activation) {
+  const long i = item(0), group = item(1);
+  if (i >= elements) return;
+  AT(y, group)[i] = activated(activation, AT(x, group)[i]);
+}
+
+KERNEL void activation_backward(OPERAND(const float, y), OPERAND(const float, dy),
+                                OPERAND(float, dx), const long elements,
+                                const ActivationSizes activation) {
+  const long i = item(0), group = item(1);
+  if (i >= elements) return;
+  const float value = AT(y, group)[i], derivative = AT(dy, group)[i];
+  const float passed = value <= 0.0f ? 0.0f : derivative;
+  float result;
+  if (activation.kind == ACTIVATION_LINEAR) {
+    result = derivative;
+  } else if (activation.kind == ACTIVATION_RELU) {
+    result = passed;
+  } else if (activation.kind == ACTIVATION_LEAKY_RELU) {
+    result = passed + activation.slope * (value <= 0.0f ? derivative : 0.0f);
+  } else if (activation.kind == ACTIVATION_SIGMOID) {
+    result = derivative * (value * (1.0f - value));
+  } else {
+    result = derivative * (1.0f - value * value);
+  }
+  AT(dx, group)[i] = result;
+}
+
+KERNEL void power_forward(OPERAND(const float, x), OPERAND(float, y), const long elements,
+                          const double exponent) {
+  const long i = item(0), group = item(1);
+  if (i >= elements) return;
+  const float value = AT(x, group)[i];
+  AT(y, group)[i] = (float)pow_exactly(value <= 0.0f ? 0.0 : (double)value, exponent);
+}
+
+KERNEL void power_backward(OPERAND(const float, x), OPERAND(const float, dy), OPERAND(float, dx),
+                           const long elements, const double exponent) {
+  const long i = item(0), group = item(1);
+  if (i >= elements) return;
+  const float value = AT(x, group)[i];
+  float slope = 0.0f;
+  if (!(value <= 0.0f)) {
+    slope = (float)(exponent * pow_exactly(value, exponent - 1.0)) * AT(dy, group)[i];
+  }
+  AT(dx, group)[i] = slope;
+}
+
+KERNEL void accumulate(OPERAND(const float, from), OPERAND(float, into), const long elements) {
+  const long i = item(0), group = item(1);
+  if (i >= elements) return;
+  AT(into, group)[i] += AT(from, group)[i];
+}
+
+KERNEL void zero_fill(OPERAND(float, y), const long elements) {
+  const long i = item(0), group = item(1);
+  if (i >= elements) return;
+  AT(y, group)[i] = 0.0f;
+}
+
+typedef struct {
+  uint32 word[4];
+} PhiloxBlock;
+
+// runtime/base/random.h
+FUNCTION PhiloxBlock philox(PhiloxBlock counter, uint64 key) {
+  uint32 key0 = (uint32)key, key1 = (uint32)(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const uint64 product0 = (uint64)0xD2511F53u * counter.word[0];
+    const uint64 product1 = (uint64)0xCD9E8D57u * counter.word[2];
+    PhiloxBlock next;
+    next.word[0] = (uint32)(product1 >> 32) ^ counter.word[1] ^ key0;
+    next.word[1] = (uint32)product1;
+    next.word[2] = (uint32)(product0 >> 32) ^ counter.word[3] ^ key1;
+    next.word[3] = (uint32)product0;
+    counter = next;
+    key0 += 0x9E3779B9u;
+    key1 += 0xBB67AE85u;
+  }
+  return counter;
+}
+
+// One item draws the numbers of four elements.
+KERNEL void dropout(OPERAND(const float, x), OPERAND(float, y), OPERAND(const uint32, indices),
+                    const long elements, const DrawSizes draw, const double rate,
+                    const float scale) {
+  const long group = item(1), first = 4 * item(0);
+  if (first >= elements) return;
+  PhiloxBlock block;
+  block.word[0] = (uint32)item(0);
+  block.word[1] = AT(indices, 0)[group];
+  block.word[2] = draw.iteration;
+  block.word[3] = draw.slot_and_stream;
+  block = philox(block, draw.seed);
+  for (int j = 0; j < 4 && first + j < elements; ++j) {
+    const int kept = ((double)block.word[j] + 0.5) * 0x1p-32 >= rate;
+    AT(y, group)[first + j] = kept ? AT(x, group)[first + j] * scale : 0.0f;
+  }
+}

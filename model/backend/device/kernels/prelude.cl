@@ -1,0 +1,48 @@
+// The words in which OpenCL C and CUDA C++ differ. Floating-point numbers are rounded as the sources
+// say: no contraction, no reordering; fma() is fused.
+
+#ifdef __OPENCL_VERSION__
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#pragma OPENCL FP_CONTRACT OFF
+#define KERNEL kernel
+#define GLOBAL global
+#define LOCAL local
+#define CONSTANT constant
+#define FUNCTION static
+#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
+#define item(axis) ((long)get_global_id(axis))
+#define item_of_block(axis) ((int)get_local_id(axis))
+#define block(axis) ((long)get_group_id(axis))
+#define bits_of_double(x) as_ulong(x)
+#define double_of_bits(x) as_double(x)
+#define bits_of_float(x) as_uint(x)
+#define float_of_bits(x) as_float(x)
+typedef unsigned int uint32;
+typedef unsigned long uint64;
+#else
+#define KERNEL extern "C" __global__
+#define GLOBAL
+#define LOCAL __shared__
+#define CONSTANT __constant__
+#define FUNCTION static __device__
+#define BARRIER __syncthreads()
+#define AXIS_0(v) v.x
+#define AXIS_1(v) v.y
+#define AXIS_2(v) v.z
+#define item(axis) \
+  ((long)AXIS_##axis(blockIdx) * (long)AXIS_##axis(blockDim) + (long)AXIS_##axis(threadIdx))
+#define item_of_block(axis) ((int)AXIS_##axis(threadIdx))
+#define block(axis) ((long)AXIS_##axis(blockIdx))
+#define bits_of_double(x) ((uint64)__double_as_longlong(x))
+#define double_of_bits(x) __longlong_as_double((long)(x))
+#define bits_of_float(x) __float_as_uint(x)
+#define float_of_bits(x) __uint_as_float(x)
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fffffff)
+typedef unsigned int uint32;
+typedef unsigned long uint64;
+#endif
+
+// An operand, and its first element for a micro-batch of the group. The group runs along axis 1.
+#define OPERAND(type, name) GLOBAL type *name##_memory, const Place name##_place
+#define AT(name, group) (name##_memory + name##_place.offset + (group) * name##_place.stride)

@@ -1,0 +1,36 @@
+// Arguments that kernels get by value. The host includes this file, and the kernels' program begins
+// with it: plain C of 32-bit numbers, and 64-bit ones where they are alone.
+
+// An operand's place in its memory, in elements, and the way to that of a group's next micro-batch.
+typedef struct {
+  long offset, stride;
+} Place;
+
+typedef struct {
+  int kind;  // ActivationKind
+  float slope;
+} ActivationSizes;
+
+// As ConvolutionGeometry, Tiling and ImageConvolution have them.
+typedef struct {
+  int batch, in[3], out[3], taps[3], before[3], factor[3];
+  int in_channels, out_channels, bias;
+  ActivationSizes activation;
+  int points, outputs, row, taps_in_z, parts, taps_of_part, positions, plane;
+} ConvolutionSizes;
+
+// A coarse image, each cell of which stands for a window of a fine one.
+typedef struct {
+  int fine[3], coarse[3], window[3], channels;
+  float scale;
+} WindowSizes;
+
+typedef struct {
+  int rows, channels, period;
+  double epsilon;
+} BatchNormSizes;
+
+typedef struct {
+  unsigned long seed;
+  unsigned int iteration, slot_and_stream;
+} DrawSizes;

@@ -1,0 +1,152 @@
+#pragma once
+
+// What the makers of a device's kernels share: a Kernel is a function that launches.
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "model/backend.h"
+#include "model/backend/device/device.h"
+#include "model/backend/device/kernel_sizes.h"
+#include "model/operation.h"
+
+namespace troupe::model::device {
+
+// One run of a Kernel for a group.
+struct GroupCall {
+  std::span<void* const> operands;  // as the Operation's comment lists them
+  std::span<const std::int64_t> strides;
+  const runtime::RandomPosition& random;
+  const Group& group;
+  std::byte* scratch;
+
+  // Adds these operands, floats, in this order.
+  Arguments& add(Arguments& arguments, std::initializer_list<std::size_t> indices) const {
+    for (const std::size_t i : indices) {
+      arguments.operand(static_cast<const float*>(operands[i]), strides[i]);
+    }
+    return arguments;
+  }
+  Arguments with(std::initializer_list<std::size_t> indices) const {
+    Arguments arguments;
+    add(arguments, indices);
+    return arguments;
+  }
+};
+
+// A kernel of a device's program.
+class Launcher {
+ public:
+  static constexpr std::int64_t kItems = 64;  // of a block
+
+  Launcher(Device& device, std::string_view name) : device_(&device), id_(device.kernel(name)) {}
+
+  // One item for each of `items`, and for each micro-batch of the group.
+  void operator()(std::int64_t items, std::int64_t group, const Arguments& arguments) const {
+    blocks((items + kItems - 1) / kItems, kItems, group, arguments);
+  }
+  void blocks(std::int64_t count, std::int64_t items, std::int64_t group,
+              const Arguments& arguments) const {
+    device_->launch(id_, {count, items, group}, arguments);
+  }
+
+ private:
+  Device* device_;
+  int id_;
+};
+
+// Places in scratch memory, each aligned to 64 bytes. Arrays that are the same for all
+// micro-batches are kept once.
+class GroupScratch {
+ public:
+  explicit GroupScratch(std::int64_t group) : group_(group) {}
+  template <class T>
+  std::size_t add(std::int64_t elements) {
+    return add_bytes(static_cast<std::size_t>(elements * group_) * sizeof(T));
+  }
+  template <class T>
+  std::size_t add_shared(std::int64_t elements) {
+    return add_bytes(static_cast<std::size_t>(elements) * sizeof(T));
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::size_t add_bytes(std::size_t bytes) {
+    const std::size_t place = bytes_;
+    bytes_ += (bytes + 63) / 64 * 64;
+    return place;
+  }
+
+  std::int64_t group_;
+  std::size_t bytes_ = 0;
+};
+
+template <class Launch>
+class OperationKernel final : public Kernel {
+ public:
+  OperationKernel(std::size_t scratch, Launch launch)
+      : scratch_(scratch), launch_(std::move(launch)) {}
+  std::size_t scratch_bytes() const override { return scratch_; }
+  void run(std::span<void* const>, const runtime::RandomPosition&, std::byte*) const override {
+    CHECK(false, "a device computes groups");
+  }
+  void run_group(std::span<void* const> operands, std::span<const std::int64_t> strides,
+                 const runtime::RandomPosition& random, const Group& group,
+                 std::byte* scratch) const override {
+    launch_(GroupCall{operands, strides, random, group, scratch});
+  }
+
+ private:
+  std::size_t scratch_;
+  Launch launch_;
+};
+
+// `launch` is called with a GroupCall.
+template <class Launch>
+std::unique_ptr<Kernel> operation_kernel(std::size_t scratch, Launch launch) {
+  return std::make_unique<OperationKernel<Launch>>(scratch, std::move(launch));
+}
+
+// Makes kernels for groups of up to `group` micro-batches.
+struct Maker {
+  Device& device;
+  std::int64_t group;
+
+  Launcher kernel(std::string_view name) const { return {device, name}; }
+
+  std::unique_ptr<Kernel> operator()(const ConvolutionForward& convolution) const;
+  std::unique_ptr<Kernel> operator()(const ConvolutionBackwardInput& convolution) const;
+  std::unique_ptr<Kernel> operator()(const ConvolutionBackwardParameters& convolution) const;
+  std::unique_ptr<Kernel> operator()(const DenseForward& dense) const;
+  std::unique_ptr<Kernel> operator()(const DenseBackwardInput& dense) const;
+  std::unique_ptr<Kernel> operator()(const DenseBackwardParameters& dense) const;
+  std::unique_ptr<Kernel> operator()(const PadForward& pad) const;
+  std::unique_ptr<Kernel> operator()(const PadBackward& pad) const;
+  std::unique_ptr<Kernel> operator()(const UpsampleForward& upsample) const;
+  std::unique_ptr<Kernel> operator()(const UpsampleBackward& upsample) const;
+  std::unique_ptr<Kernel> operator()(const AveragePoolForward& pool) const;
+  std::unique_ptr<Kernel> operator()(const AveragePoolBackward& pool) const;
+  std::unique_ptr<Kernel> operator()(const BatchNormTraining& norm) const;
+  std::unique_ptr<Kernel> operator()(const BatchNormInference& norm) const;
+  std::unique_ptr<Kernel> operator()(const BatchNormBackward& norm) const;
+  std::unique_ptr<Kernel> operator()(const DropoutForward& dropout) const;
+  std::unique_ptr<Kernel> operator()(const DropoutBackward& dropout) const;
+  std::unique_ptr<Kernel> operator()(const ActivationForward& activation) const;
+  std::unique_ptr<Kernel> operator()(const ActivationBackward& activation) const;
+  std::unique_ptr<Kernel> operator()(const PowerForward& power) const;
+  std::unique_ptr<Kernel> operator()(const PowerBackward& power) const;
+  std::unique_ptr<Kernel> operator()(const SumForward& sum) const;
+  std::unique_ptr<Kernel> operator()(const SumBackward& sum) const;
+  std::unique_ptr<Kernel> operator()(const AngleForward& angle) const;
+  std::unique_ptr<Kernel> operator()(const AngleBackward& angle) const;
+  std::unique_ptr<Kernel> operator()(const BinsForward& bins) const;
+  std::unique_ptr<Kernel> operator()(const Accumulate& accumulate) const;
+  std::unique_ptr<Kernel> operator()(const ZeroFill& fill) const;
+  std::unique_ptr<Kernel> operator()(const MeanLoss& loss) const;
+  std::unique_ptr<Kernel> operator()(const CountEmpty& images) const;
+};
+
+}  // namespace troupe::model::device

@@ -1,0 +1,126 @@
+// Runs on a device. OpenCL's driver for the processor (PoCL) stands in where there is no card.
+
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tests/main/cluster_run.h"
+
+namespace troupe {
+namespace {
+
+using testing::HasSubstr;
+
+const Words kOnDevice{"--set", "actors.replica.device=opencl:0"};
+
+class DeviceRun : public ClusterRun {
+ protected:
+  // What its lines of validations say but for their times.
+  std::vector<std::string> validations(const std::string& name) const {
+    std::vector<std::string> found;
+    std::istringstream lines(read_text(path(name + "/metrics.jsonl")));
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find(R"("kind":"validation")") == std::string::npos) continue;
+      found.push_back(line.substr(line.find(R"("fields")")));
+    }
+    return found;
+  }
+};
+
+TEST_F(DeviceRun, HasTheHashOfTheProcessorWithAnyNumberOfReplicas) {
+  const Words twelve = until_iteration(12);
+  const std::string hash = hash_of("cpu", twelve);
+  EXPECT_EQ(hash_of("device", twelve + kOnDevice), hash);
+  EXPECT_EQ(hash_of("two", twelve + kOnDevice + Words{"--set", "actors.replica.count=2"}), hash);
+  EXPECT_EQ(hash_of("three", twelve + kOnDevice + Words{"--set", "actors.replica.count=3"}), hash);
+}
+
+TEST_F(DeviceRun, ValidatesAndGeneratesAsTheProcessorDoes) {
+  const Words words = until_iteration(11, {"--set", "actors.validator.every=1 epoch"});
+  summary_of("cpu", words);
+  summary_of("device", words + kOnDevice);
+  EXPECT_GE(validations("cpu").size(), 1U);
+  EXPECT_EQ(validations("cpu"), validations("device"));
+  // What a generator makes depends on no device: a checkpoint says on which it was trained, and
+  // generate takes the same one.
+  for (const char* run : {"cpu", "device"}) {
+    const ProcessEnd made = call({"generate", checkpoint(run, 0), "--events", "40", "--out",
+                                  path(fmt::format("{}.h5", run))});
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+  }
+  EXPECT_EQ(read_text(path("cpu.h5")), read_text(path("device.h5")));
+}
+
+TEST_F(DeviceRun, GoesOnFromACheckpointOfTheProcessorAndTheOtherWayRound) {
+  const std::string hash = hash_of("whole", until_iteration(12));
+  summary_of("there", until_iteration(5, kOnDevice));
+  EXPECT_EQ(resumed("there", until_iteration(12))["state_hash"].text(), hash);
+  summary_of("back", until_iteration(5));
+  EXPECT_EQ(resumed("back", until_iteration(12, kOnDevice))["state_hash"].text(), hash);
+}
+
+TEST_F(DeviceRun, MemberWithADeviceJoinsOneWithoutAndItsDeathCostsNoBit) {
+  const std::string address = fmt::format("127.0.0.1:{}", free_port());
+  Process head(command(head_words("a", address, 1, kEndlessRun)));
+  Process first(command({"join", address}));
+  wait_until_training(head);
+  const auto second = join({address, "--device", "opencl:0"});
+  ASSERT_TRUE(wait_until_told(head, R"("joined":["member.)")) << log();
+  wait_until_training(head, steps() + 80);
+  second->send(SIGKILL);
+  ASSERT_TRUE(wait_until_said(head, "going on without member.")) << log();
+  wait_until_training(head, steps() + 40);
+  stop_and_expect_whole(head);
+  EXPECT_EQ(first.wait().exit_code, 0);
+}
+
+TEST_F(DeviceRun, OneThatIsNotThereIsRefusedAndTold) {
+  const Words none{"--set", "actors.replica.device=opencl:7"};
+  expect_refused(run("a", none), 2,
+                 {"actors.replica.device", "there is no device opencl:7", "troupe devices"});
+  EXPECT_FALSE(std::filesystem::exists(path("a")));
+  // The topology may be meant for another machine.
+  const ProcessEnd checked = call(Words{"check", path("toy.yaml")} + none);
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  EXPECT_THAT(checked.err, HasSubstr("there is no device opencl:7"));
+}
+
+TEST_F(DeviceRun, FastestKernelsAndBf16AreTheProcessorsAlone) {
+  for (const char* other : {"model.kernels=fastest", "model.precision=bf16"}) {
+    expect_refused(run("a", kOnDevice + Words{"--set", other}), 3,
+                   {"actors.replica.device", "leave one of the two out"});
+  }
+}
+
+TEST_F(DeviceRun, DevicesAreListedWithWhatTheyPromise) {
+  const ProcessEnd listed = call({"devices"});
+  EXPECT_EQ(listed.exit_code, 0) << listed.err;
+  EXPECT_THAT(listed.out, HasSubstr("cpu  this machine's processor\nopencl:0  "));
+  EXPECT_THAT(listed.out, HasSubstr("kernels: portable, the bits of any processor"));
+  const JsonValue devices = last_line(call({"devices", "--json"}))["devices"];
+  ASSERT_GE(devices.list().size(), 1U);
+  EXPECT_EQ(devices.list()[0]["device"].text(), "opencl:0");
+}
+
+// The driver is found through a folder that the loader looks into.
+TEST_F(DeviceRun, WithoutADriverThereIsTheProcessor) {
+  std::filesystem::create_directory(path("none"));
+  ::setenv("OCL_ICD_VENDORS", path("none").c_str(), 1);
+  const ProcessEnd listed = call({"devices"});
+  EXPECT_EQ(listed.exit_code, 0) << listed.err;
+  EXPECT_THAT(listed.out, HasSubstr("no others: no OpenCL driver shows a device"));
+  expect_refused(run("a", kOnDevice), 2, {"no OpenCL driver shows a device"});
+  expect_refused(run("b", {"--set", "actors.replica.device=gpu"}), 2,
+                 {"there is no GPU on this machine"});
+  ::unsetenv("OCL_ICD_VENDORS");
+}
+
+}  // namespace
+}  // namespace troupe

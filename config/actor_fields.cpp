@@ -39,7 +39,7 @@ RecordOf<ReplicaSection> replica_record() {
               "Compute streams of a node; they share its reducer.")
       .field("device", &ReplicaSection::device,
              word<std::string>(devices(), {"cuda", "tpu"},
-                               "cuda cards are reached through their OpenCL driver"),
+                               "cards, NVIDIA's too, are reached through their OpenCL driver"),
              Scope::kFree,
              "The device that computes; `troupe devices` lists those of this machine. `gpu` is the "
              "card with the most memory. With `kernels: portable` it changes no bit.")

@@ -11,6 +11,7 @@
 
 #include "config/shipped.h"
 #include "config/workers.h"
+#include "config/field_search.h"
 #include "launch/machine/usable_machine.h"
 #include "launch/meeting/node_uplink.h"
 #include "runtime/base/clock.h"
@@ -64,6 +65,15 @@ runtime::Result<launch::JoinToken> token_of(const CommandLine& line) {
 bool has_key(const std::string& address) { return address.find('#') != std::string::npos; }
 
 }  // namespace
+
+Option device_option(const std::string& otherwise) {
+  return {.name = "device",
+          .value = "DEVICE",
+          .about = fmt::format(
+              "computes here, one of those that troupe devices lists (default: {})", otherwise),
+          .takes = Takes::kWord,
+          .words = config::words_of("actors.replica.device")};
+}
 
 Option setting_option() {
   return {.name = "set",

@@ -24,6 +24,8 @@ Option json_option();
 // `about`: what the threads do.
 Option threads_option(std::string about);
 Option log_level_option();
+// A device of this machine; `otherwise` says what computes where none is given.
+Option device_option(const std::string& otherwise);
 Option force_option();
 Option seed_option(std::string about);
 // How many showers; from `least`.

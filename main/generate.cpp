@@ -44,13 +44,15 @@ struct Trained {
 
 // The tensors of a checkpoint can be read only for compiled networks, and these stand in its
 // topology, so its summary is read first.
-Result<Trained> open_trained(const std::string& path) {
+Result<Trained> open_trained(const std::string& path, const std::string& device) {
   runtime::FileDisk disk;
   ASSIGN_OR_RETURN(const runtime::Buffer file, disk.read(path));
   ASSIGN_OR_RETURN(const auto summary, pipeline::inspect_checkpoint(file, path));
   ASSIGN_OR_RETURN(auto loaded, config::parse_topology(summary.topology, path + ":/topology", "."));
   Trained trained;
   trained.topology = std::move(loaded.topology);
+  // The one that it was trained on may not be here; the bits are the same.
+  trained.topology.replica.device = device;
   ASSIGN_OR_RETURN(trained.backend, launch::make_backend(trained.topology));
   const auto& options = trained.topology.train.options;
   ASSIGN_OR_RETURN(const auto gan, model::Gan::compile(trained.topology.model.gan, *trained.backend,
@@ -166,7 +168,9 @@ Result<void> check(const CommandLine& line, const std::string& checkpoint) {
 // Returns how many seconds it took.
 Result<double> generate(const CommandLine& line, const std::string& checkpoint) {
   RETURN_IF_ERROR(check(line, checkpoint));
-  ASSIGN_OR_RETURN(Trained trained, open_trained(checkpoint));
+  std::string device = config::kProcessor;
+  line.take("device", device);
+  ASSIGN_OR_RETURN(Trained trained, open_trained(checkpoint, device));
   trained.backend->prepare_thread();
   const auto threads = line.get<int>("threads");
   runtime::ThreadTeam team(threads, [&] { trained.backend->prepare_thread(); });
@@ -246,6 +250,7 @@ std::vector<Option> generate_options() {
       events_option(1),
       seed_option("of the noise"),
       threads_option("compute threads; the showers do not depend on it"),
+      device_option("cpu"),
       force_option(),
       json_option()};
 }

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "config/field_search.h"
 #include "launch/run/member_run.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
@@ -74,12 +73,7 @@ std::vector<Option> join_options() {
                 "'remote': none, the head sends what is to be computed (a folder of that name is "
                 "'./remote')",
        .takes = Takes::kFolder},
-      {.name = "device",
-       .value = "DEVICE",
-       .about = "what computes here, one of those that troupe devices lists (default: the "
-                "topology's)",
-       .takes = Takes::kWord,
-       .words = config::words_of("actors.replica.device")},
+      device_option("the topology's"),
       {.name = "trace",
        .value = "FILE",
        .about = "file for what its actors did lately, written at its end",

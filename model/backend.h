@@ -42,6 +42,8 @@ class Memory {
   // To the host's memory; returns when it is there.
   virtual void read(const void* from, void* to, std::size_t bytes) = 0;
   virtual void copy(const void* from, void* to, std::size_t bytes) = 0;
+  // Lets the work that was begun go on while the host does something else.
+  virtual void flush() {}
 };
 Memory& host_memory();
 

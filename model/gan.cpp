@@ -113,34 +113,85 @@ void GanStream::compute_with(runtime::ThreadTeam* team, std::span<GanStream* con
   discriminator_.compute_with(team, discriminators);
 }
 
+namespace {
+
+// Elements of a stream's places in the backend's memory, besides its workspaces.
+struct StreamElements {
+  std::int64_t targets = 0, images = 0, statistics = 0;
+  // On a device alone.
+  std::int64_t contributions = 0;
+  std::array<std::int64_t, 4> parameters{};
+};
+
+StreamElements elements_of(const Gan& gan) {
+  const auto& losses = gan.description().losses;
+  const ParameterLayout &g = gan.generator().parameters(), &d = gan.discriminator().parameters();
+  const std::int64_t events = gan.group() * gan.batch();
+  const bool counts = std::any_of(losses.begin(), losses.end(), [](const LossTerm& term) {
+    return term.target == Target::kBins;
+  });
+  StreamElements elements;
+  elements.targets = static_cast<std::int64_t>(losses.size()) * events * kBinCount;
+  if (counts) elements.images = events * gan.discriminator().input_shape().elements();
+  elements.statistics = gan.group() * g.moving_size;
+  if (gan.memory().is_of_host()) return elements;
+  for (const SlotKind slot : {SlotKind::kDReal, SlotKind::kDFake, SlotKind::kG}) {
+    elements.contributions =
+        std::max(elements.contributions, gan.group() * gan.contributions(slot).size);
+  }
+  elements.parameters = {g.weights_size, g.moving_size, d.weights_size, d.moving_size};
+  return elements;
+}
+
+}  // namespace
+
+MemorySize GanStream::size_for(const Gan& gan) {
+  MemorySize size;
+  const auto add = [&](std::uint64_t bytes) {
+    size.all += bytes;
+    size.largest = std::max(size.largest, bytes);
+  };
+  for (const auto* program : {&gan.generator(), &gan.discriminator()}) {
+    add(program->arena_bytes());
+    add(program->scratch_bytes());
+  }
+  const StreamElements elements = elements_of(gan);
+  for (const std::int64_t each :
+       {elements.targets, elements.images, elements.statistics, elements.contributions}) {
+    add(static_cast<std::uint64_t>(each) * bytes_of(gan.data_type()));
+  }
+  for (const std::int64_t each : elements.parameters) {
+    add(static_cast<std::uint64_t>(each) * bytes_of(gan.data_type()));
+  }
+  return size;
+}
+
 GanStream::GanStream(const Gan& gan)
     : generator_(gan.generator()),
       discriminator_(gan.discriminator()),
       energy_(static_cast<std::size_t>(gan.group() * gan.batch())),
       ecal_(energy_.size()) {
-  Memory& memory = gan.memory();
-  const auto place = [&](std::int64_t elements) {
-    return memory.allocate(static_cast<std::size_t>(elements) * bytes_of(gan.data_type()));
+  const std::size_t element = bytes_of(gan.data_type());
+  const auto place = [&](std::int64_t elements, Memory& memory) {
+    return memory.allocate(static_cast<std::size_t>(elements) * element);
   };
   const std::int64_t events = gan.group() * gan.batch();
+  // Images are staged where they are not floats.
   const std::int64_t cells = gan.discriminator().input_shape().elements();
-  const auto terms = static_cast<std::int64_t>(gan.description().losses.size());
-  const std::int64_t most =
-      std::max(events * std::max(cells, gan.description().latent.size), terms * events * kBinCount);
-  staged_ = host_memory().allocate(static_cast<std::size_t>(most) * bytes_of(gan.data_type()));
-  targets_ = place(terms * events * kBinCount);
-  if (gan.bins_ != nullptr) images_ = place(events * cells);
-  generator_statistics_ = place(gan.group() * gan.generator().parameters().moving_size);
+  const std::int64_t images = gan.data_type() == DataType::kFloat32 ? 0 : gan.batch() * cells;
+  staged_ =
+      place(std::max({events * gan.description().latent.size, events, images}), host_memory());
+  const StreamElements elements = elements_of(gan);
+  Memory& memory = gan.memory();
+  targets_ = place(elements.targets, memory);
+  images_ = place(elements.images, memory);
+  generator_statistics_ = place(elements.statistics, memory);
   if (memory.is_of_host()) return;
   indices_ = memory.allocate(static_cast<std::size_t>(gan.group()) * sizeof(std::uint32_t));
-  const ParameterLayout &g = gan.generator().parameters(), &d = gan.discriminator().parameters();
-  const std::int64_t sizes[] = {g.weights_size, g.moving_size, d.weights_size, d.moving_size};
-  for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i] = place(sizes[i]);
-  std::int64_t largest = 0;
-  for (const SlotKind slot : {SlotKind::kDReal, SlotKind::kDFake, SlotKind::kG}) {
-    largest = std::max(largest, gan.contributions(slot).size);
+  contributions_ = place(elements.contributions, memory);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    parameters_[i] = place(elements.parameters[i], memory);
   }
-  contributions_ = place(gan.group() * largest);
 }
 
 Result<std::unique_ptr<const Gan>> Gan::compile(const GanDescription& description,

@@ -123,6 +123,8 @@ class Gan;
 class GanStream {
  public:
   explicit GanStream(const Gan& gan);
+  // The backend's memory that a stream takes.
+  static MemorySize size_for(const Gan& gan);
   // Workspace::compute_with() for both networks, with those of `others`.
   void compute_with(runtime::ThreadTeam* team, std::span<GanStream* const> others);
 
@@ -194,7 +196,6 @@ class Gan {
   void finish_generator(const GanWork& work) const;
 
  private:
-  friend class GanStream;
   template <class T>
   friend struct GanArithmetic;
   Gan() = default;

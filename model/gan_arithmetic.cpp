@@ -9,8 +9,8 @@
 
 namespace troupe::model {
 
-// The computation in one data type; `Gan` chooses which. Values reach the backend's memory before
-// the first kernel that reads them is begun, so that a device never waits for the host.
+// The computation in one data type; `Gan` chooses which. All values of a step are written to the
+// backend's memory before its first kernel is begun, as writing waits for the kernels before it.
 template <class T>
 struct GanArithmetic : GanWork {
   const Gan& gan;
@@ -40,7 +40,6 @@ struct GanArithmetic : GanWork {
     return there;
   }
 
-  // What one element of each array becomes for the group's next micro-batch.
   Group group(std::int64_t stride) const {
     return {count(), reinterpret_cast<const std::uint32_t*>(stream.indices_.get()), stride};
   }
@@ -161,6 +160,7 @@ struct GanArithmetic : GanWork {
     for (std::int64_t i = 0; i < count(); ++i) {
       copy(made.data() + i * size, size, static_cast<T*>(micro_batches[i].images));
     }
+    memory().flush();
   }
 
   void begin_generator() const {
@@ -170,6 +170,7 @@ struct GanArithmetic : GanWork {
     bindings.statistics = elements(stream.generator_statistics_);
     bindings.group.stride = gan.generator_->parameters().moving_size;
     gan.generator_->run(Pass::kForwardTraining, bindings, stream.generator_);
+    memory().flush();
   }
 
   T* discriminator_input() const {

@@ -66,6 +66,7 @@ void Program::run(Pass pass, const Bindings& bindings, Workspace& workspace) con
     CHECK(base[i] != nullptr || !content_->reads_or_writes[number(pass)][i],
           "the pass needs a binding that is not set");
   }
+  CHECK(bindings.group.count <= content_->group, "no more micro-batches than there is memory for");
   std::byte* const scratch = workspace.scratch();
   // The loop over the calls is all of a pass: offsets, kernels and order were fixed by the
   // compiler.

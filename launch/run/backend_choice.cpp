@@ -22,16 +22,19 @@ Result<std::size_t> largest_gpu() {
   const model::device::Devices devices = model::device::opencl_devices();
   const DeviceFacts* largest = nullptr;
   for (const DeviceFacts& each : devices.found) {
-    if (each.is_gpu && (largest == nullptr || each.memory_bytes > largest->memory_bytes)) {
+    if (!each.is_gpu || !each.lacks.empty()) continue;
+    if (largest == nullptr || each.memory_bytes > largest->memory_bytes) {
       largest = &each;
     }
   }
   if (largest != nullptr) return static_cast<std::size_t>(largest - devices.found.data());
   std::string has = devices.missing;
   for (const DeviceFacts& each : devices.found) {
-    has += fmt::format("{}{} is {}", has.empty() ? "" : ", ", each.word, each.name);
+    has += fmt::format("{}{} is {}{}{}", has.empty() ? "" : ", ", each.word, each.name,
+                       each.lacks.empty() ? "" : ", but ", each.lacks);
   }
-  return Error{ErrorKind::kUsage, fmt::format("there is no GPU on this machine: {}", has)};
+  return Error{ErrorKind::kUsage,
+               fmt::format("there is no GPU on this machine that can compute: {}", has)};
 }
 
 Result<std::size_t> number_of(const std::string& device) {
@@ -39,8 +42,8 @@ Result<std::size_t> number_of(const std::string& device) {
   return static_cast<std::size_t>(std::stoul(device.substr(device.find(':') + 1)));
 }
 
-// Opened once, as compiling its program takes seconds.
-Result<std::shared_ptr<Device>> open_once(const std::string& word) {
+// Shared by all that have it at a time, as compiling its program takes seconds.
+Result<std::shared_ptr<Device>> open_shared(const std::string& word) {
   static std::mutex mutex;
   static std::map<std::size_t, std::weak_ptr<Device>> opened;
   ASSIGN_OR_RETURN(const std::size_t number, number_of(word));
@@ -67,7 +70,7 @@ Result<std::unique_ptr<model::Backend>> make_backend(const config::Topology& top
     return Error{ErrorKind::kUsage,
                  fmt::format("{} computes with `kernels: portable` in fp32 alone", device)};
   }
-  ASSIGN_OR_RETURN(auto opened, open_once(device));
+  ASSIGN_OR_RETURN(auto opened, open_shared(device));
   return model::device::make_portable_backend(std::move(opened), group);
 }
 

@@ -87,7 +87,7 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   const config::Topology topology = config::scaled(loaded.topology, members);
   const auto& options = topology.train.options;
   // A device has activations in memory of its own, which compile_networks() looks at where the
-  // device is. What the host holds is the same whatever computes.
+  // device is.
   const bool on_host = topology.replica.device == config::kProcessor;
   config::Topology without_device = topology;
   without_device.replica.device = config::kProcessor;

@@ -11,25 +11,17 @@ namespace {
 
 using runtime::Result;
 
-struct Needed {
-  std::uint64_t all = 0, largest = 0;
-};
-
-// The memory of a device that the replicas of a process take.
-Needed memory_needed(const config::Topology& topology, const model::Gan& gan) {
+// The memory of a device that a process takes.
+model::MemorySize memory_needed(const config::Topology& topology, const model::Gan& gan) {
+  model::MemorySize needed = model::GanStream::size_for(gan);
   const auto images = static_cast<std::uint64_t>(
       gan.batch() * gan.discriminator().input_shape().elements() * sizeof(float));
-  Needed needed;
-  for (const auto* program : {&gan.generator(), &gan.discriminator()}) {
-    for (const std::uint64_t bytes : {program->arena_bytes(), program->scratch_bytes()}) {
-      needed.all += bytes;
-      needed.largest = std::max(needed.largest, bytes);
-    }
-  }
-  needed.all *= topology.replica.threads;
-  // Fakes of an iteration, and real images for their bin counts.
-  needed.all += (topology.train.options.micro_batches + 1) * images;
+  needed.all += topology.train.options.micro_batches * images;  // fakes
   needed.all *= topology.replica.count;
+  // A generator alone makes the showers that are validated, sixteen for each micro-batch.
+  const model::Program& generator = gan.generator();
+  const auto times = static_cast<std::uint64_t>(std::max<std::int64_t>(16 / gan.batch(), 1));
+  needed.all += times * (generator.arena_bytes() + generator.scratch_bytes());
   return needed;
 }
 
@@ -43,14 +35,16 @@ Result<Networks> compile_networks(const config::Topology& topology, std::uint32_
   std::int64_t group = topology.replica.device == config::kProcessor
                            ? 1
                            : (std::int64_t{options.micro_batches} + replicas - 1) / replicas;
+  Networks networks;
   while (true) {
-    Networks networks;
+    // The device stays open while the backend before still has it.
+    const auto before = std::move(networks.backend);
     ASSIGN_OR_RETURN(networks.backend, make_backend(topology, group));
     ASSIGN_OR_RETURN(networks.gan, model::Gan::compile(topology.model.gan, *networks.backend,
                                                        options.micro_batch));
     const model::MemorySize size = networks.backend->memory().size();
-    const Needed needed = memory_needed(topology, *networks.gan);
-    // What the driver keeps for itself is not known.
+    const model::MemorySize needed = memory_needed(topology, *networks.gan);
+    // A driver keeps something for itself.
     const std::uint64_t usable = size.all / 10 * 9;
     if (needed.all <= usable && needed.largest <= size.largest) return networks;
     if (group == 1) {

@@ -135,6 +135,8 @@ actors::NodeParts computing_parts(TrainingSetup& setup, runtime::Disk& disk, std
   parts.replica.loader = own_data ? config::loader_name(member) : config::kHeadLoader;
   parts.replica.checks = checks;
   parts.replica.section = topology.replica;
+  // A device computes a whole group by itself.
+  if (topology.replica.device != config::kProcessor) parts.replica.section.threads = 1;
   parts.replica.reducer = topology.reducer;
   parts.replica.checkpointer = topology.checkpointer;
   parts.replica.validator = topology.validator;

@@ -106,9 +106,10 @@ bool StepComputer::prepare(const TrainingState& state, const StepShare& step) {
   const std::size_t all = step.to_compute();
   std::size_t limit = 0;
   if (step.kind() == SlotKind::kDFake) limit = all;
-  // A generator's forward pass stays in its thread's stream, which holds one.
+  // The forward passes of a group of generators stay in its thread's stream, which holds one group.
   if (step.kind() == SlotKind::kG) limit = std::min(at_once(), all);
   if (prepared_ >= limit) return false;
+  CHECK(prepared_ % group_ == 0, "forget what was prepared before more is asked for");
   const std::size_t count = std::min(at_once(), limit - prepared_);
   if (step.kind() == SlotKind::kDFake) make_room_for_images(all);
   // The stream that holds a generator's pass follows from the micro-batch, never from the thread

@@ -26,9 +26,9 @@ class StepComputer {
   StepComputer(const model::Gan& gan, const TrainingOptions& options, runtime::ThreadTeam& team);
 
   // Work for `step` that needs only what slot_access(..).prepare_reads names, as far as memory
-  // allows: all fakes, or the forward pass of one generator step per thread. One call is one turn
-  // of at most one group per thread; false when there is nothing (more) to do. Only the next
-  // step to be computed can be prepared: computing another one loses the prepared work.
+  // allows: all fakes, or one group's forward passes of a generator step per thread. One call is
+  // one turn of at most one group per thread; false when there is nothing (more) to do. Only the
+  // next step to be computed can be prepared: computing another one loses the prepared work.
   bool prepare(const TrainingState& state, const StepShare& step);
 
   // One turn of the step's computation, at most one group per thread; false when it was

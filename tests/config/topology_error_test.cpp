@@ -69,8 +69,8 @@ constexpr const char* kAllProblems[] = {
     "t.yaml:17:21: actors.loader.credits: expected a whole number from 1 to 1024, found the "
     "number 0",
     "t.yaml:18:21: actors.replica.device: only cpu, gpu, opencl:0, opencl:1, opencl:2, opencl:3, "
-    "opencl:4, opencl:5, opencl:6, opencl:7 are available in this version, not cuda: cuda cards "
-    "are reached through their OpenCL driver",
+    "opencl:4, opencl:5, opencl:6, opencl:7 are available in this version, not cuda: cards, "
+    "NVIDIA's too, are reached through their OpenCL driver",
     "t.yaml:18:34: actors.replica.count: expected a whole number from 1",
     "t.yaml:19:24: actors.reducer.reduction: expected one of exact, fp32, bf16, int8, found text "
     "\"int4\"",
@@ -263,8 +263,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(TopologyErrors, DeviceThatThisVersionLacksIsNoMistypedOne) {
   for (const char* device : {"tpu", "cuda"}) {
     EXPECT_THAT(message_of(parse(kLeast, {fmt::format("actors.replica.device={}", device)})),
-                HasSubstr(fmt::format("are available in this version, not {}: cuda cards are "
-                                      "reached through their OpenCL driver",
+                HasSubstr(fmt::format("are available in this version, not {}: cards, "
+                                      "NVIDIA's too, are reached through their OpenCL driver",
                                       device)));
   }
 }

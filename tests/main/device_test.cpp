@@ -22,7 +22,7 @@ const Words kOnDevice{"--set", "actors.replica.device=opencl:0"};
 
 class DeviceRun : public ClusterRun {
  protected:
-  // What its lines of validations say but for their times.
+  // The fields of its validations.
   std::vector<std::string> validations(const std::string& name) const {
     std::vector<std::string> found;
     std::istringstream lines(read_text(path(name + "/metrics.jsonl")));
@@ -42,20 +42,26 @@ TEST_F(DeviceRun, HasTheHashOfTheProcessorWithAnyNumberOfReplicas) {
   EXPECT_EQ(hash_of("three", twelve + kOnDevice + Words{"--set", "actors.replica.count=3"}), hash);
 }
 
+// Of seven micro-batches two replicas have four and three: one of them never fills its groups.
+TEST_F(DeviceRun, HasTheHashOfTheProcessorWithGroupsThatAreNotFull) {
+  const Words seven = until_iteration(4, {"--set", "train.micro_batches=7"});
+  const std::string hash = hash_of("cpu", seven);
+  EXPECT_EQ(hash_of("two", seven + kOnDevice + Words{"--set", "actors.replica.count=2"}), hash);
+  EXPECT_EQ(hash_of("four", seven + kOnDevice + Words{"--set", "actors.replica.count=4"}), hash);
+}
+
 TEST_F(DeviceRun, ValidatesAndGeneratesAsTheProcessorDoes) {
   const Words words = until_iteration(11, {"--set", "actors.validator.every=1 epoch"});
   summary_of("cpu", words);
   summary_of("device", words + kOnDevice);
   EXPECT_GE(validations("cpu").size(), 1U);
   EXPECT_EQ(validations("cpu"), validations("device"));
-  // What a generator makes depends on no device: a checkpoint says on which it was trained, and
-  // generate takes the same one.
-  for (const char* run : {"cpu", "device"}) {
-    const ProcessEnd made = call({"generate", checkpoint(run, 0), "--events", "40", "--out",
-                                  path(fmt::format("{}.h5", run))});
+  for (const char* device : {"cpu", "opencl:0"}) {
+    const ProcessEnd made = call({"generate", checkpoint("device", 0), "--events", "40", "--device",
+                                  device, "--out", path(fmt::format("{}.h5", device))});
     EXPECT_EQ(made.exit_code, 0) << made.err;
   }
-  EXPECT_EQ(read_text(path("cpu.h5")), read_text(path("device.h5")));
+  EXPECT_EQ(read_text(path("cpu.h5")), read_text(path("opencl:0.h5")));
 }
 
 TEST_F(DeviceRun, GoesOnFromACheckpointOfTheProcessorAndTheOtherWayRound) {
@@ -64,6 +70,20 @@ TEST_F(DeviceRun, GoesOnFromACheckpointOfTheProcessorAndTheOtherWayRound) {
   EXPECT_EQ(resumed("there", until_iteration(12))["state_hash"].text(), hash);
   summary_of("back", until_iteration(5));
   EXPECT_EQ(resumed("back", until_iteration(12, kOnDevice))["state_hash"].text(), hash);
+}
+
+// The group is that of the device's own share, and the rest is a group of its own.
+TEST_F(DeviceRun, MemberWithADeviceTakesOverWhatOneWithoutLeavesBehind) {
+  const std::string address = fmt::format("127.0.0.1:{}", free_port());
+  Process head(command(head_words("a", address, 2, kEndlessRun)));
+  const auto with = join({address, "--device", "opencl:0"});
+  const auto without = join({address});
+  wait_until_training(head, 40);
+  without->send(SIGKILL);
+  ASSERT_TRUE(wait_until_said(head, "going on without member.")) << log();
+  wait_until_training(head, steps() + 40);
+  stop_and_expect_whole(head);
+  EXPECT_EQ(with->wait().exit_code, 0);
 }
 
 TEST_F(DeviceRun, MemberWithADeviceJoinsOneWithoutAndItsDeathCostsNoBit) {
@@ -118,7 +138,7 @@ TEST_F(DeviceRun, WithoutADriverThereIsTheProcessor) {
   EXPECT_THAT(listed.out, HasSubstr("no others: no OpenCL driver shows a device"));
   expect_refused(run("a", kOnDevice), 2, {"no OpenCL driver shows a device"});
   expect_refused(run("b", {"--set", "actors.replica.device=gpu"}), 2,
-                 {"there is no GPU on this machine"});
+                 {"there is no GPU on this machine that can compute"});
   ::unsetenv("OCL_ICD_VENDORS");
 }
 

@@ -1,10 +1,16 @@
-// What a device computes: the bits of the portable backend, for any group. On hosts without a
+// A device computes the bits of the portable backend, for any group. On hosts without a
 // device of its own, OpenCL's processor driver (PoCL) stands in.
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
 
 #include "model/backend/device/backend.h"
 #include "tests/model/op_support.h"
+#include "tests/support/process.h"
+#include "tests/support/temporary_folder.h"
 
 namespace troupe::model {
 namespace {
@@ -106,7 +112,8 @@ TEST_P(DeviceGroup, EveryOperationHasTheBitsOfThePortableBackend) {
   const auto opened = open_device();
   ASSERT_NE(opened, nullptr);
   const std::int64_t group = GetParam();
-  const auto on_device = device::make_portable_backend(opened, group);
+  // There is memory for one more than are computed.
+  const auto on_device = device::make_portable_backend(opened, group + 1);
   ASSERT_TRUE(on_device.ok()) << on_device.error().message;
   const auto on_host = make_portable_backend();
   ASSERT_TRUE(on_host.ok());
@@ -138,6 +145,24 @@ TEST_P(DeviceGroup, EveryOperationHasTheBitsOfThePortableBackend) {
             << operation_name(operation) << " seed " << seed << " micro-batch " << m;
       }
     }
+  }
+}
+
+// Compiles the program for three generations of NVIDIA's cards, where a toolkit is.
+TEST(DeviceProgram, IsCudaTooAndSpillsNoRegister) {
+  const std::string compiler = "/usr/local/cuda/bin/nvcc";
+  if (!std::filesystem::exists(compiler)) GTEST_SKIP() << "no " << compiler;
+  const TemporaryFolder folder;
+  write_text(folder / "program.cu", device::program_text());
+  for (const char* generation : {"sm_75", "sm_80", "sm_90"}) {
+    Process process({compiler, "-cubin", std::string("-arch=") + generation, "--fmad=false",
+                     "-Xptxas=-v", "-o", folder / "program.cubin", folder / "program.cu"});
+    const ProcessEnd end = process.wait();
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    const std::string said = end.out + end.err;
+    EXPECT_THAT(said, testing::HasSubstr("bytes spill stores"));
+    EXPECT_THAT(said, testing::Not(testing::ContainsRegex("[1-9][0-9]* bytes spill stores")))
+        << generation;
   }
 }
 

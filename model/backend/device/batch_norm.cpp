@@ -8,8 +8,7 @@ namespace {
 template <class Norm>
 BatchNormSizes sizes_of(const Norm& norm) {
   const std::int64_t period = cpu::channel_period(norm.channels, norm.rows * norm.channels);
-  return {static_cast<int>(norm.rows), static_cast<int>(norm.channels), static_cast<int>(period),
-          0.0};
+  return {as_int(norm.rows), as_int(norm.channels), as_int(period), 0.0};
 }
 
 std::int64_t elements_of(const BatchNormSizes& sizes) {

@@ -27,7 +27,6 @@ std::shared_ptr<const T> on_device(Device& device, std::span<const T> numbers) {
 ConvolutionSizes sizes_of(const ConvolutionGeometry& g, const cpu::Tiling& tiling,
                           const Activation& activation) {
   ConvolutionSizes s{};
-  const auto as_int = [](std::int64_t value) { return static_cast<int>(value); };
   s.batch = as_int(g.batch);
   for (std::size_t axis = 0; axis < 3; ++axis) {
     s.in[axis] = as_int(g.in[axis]);
@@ -180,7 +179,7 @@ std::unique_ptr<Kernel> gradient_kernel(const Maker& make, const ConvolutionGeom
       });
 }
 
-// What kernels of upsampled images know (kernels/upsampled.cl).
+// The sizes that kernels of upsampled images take (kernels/upsampled.cl).
 struct Upsampled {
   ConvolutionGeometry g;
   ConvolutionSizes sizes;

@@ -20,7 +20,7 @@
 
 namespace troupe::model::device {
 
-// What a device is and promises, as its driver says.
+// A device as its driver describes it.
 struct DeviceFacts {
   std::string word;    // that topologies name it by: "opencl:0"
   std::string name;    // "Tesla V100-SXM2-32GB"
@@ -29,7 +29,7 @@ struct DeviceFacts {
   std::uint64_t largest_allocation_bytes = 0;
   std::uint32_t units = 0;  // that compute at once
   bool is_gpu = false;
-  // What `kernels: portable` needs and the device lacks, for people; empty: nothing.
+  // The reason why it cannot promise the bits of `kernels: portable`; empty: it can.
   std::string lacks;
 };
 
@@ -47,7 +47,7 @@ class Arguments {
   Arguments& operand(const T* first, std::int64_t stride = 0) {
     return add_operand(first, stride, sizeof(T));
   }
-  // int, long, double or a struct of kernels/sizes.h.
+  // int, long, double or a struct of kernels/sizes.cl.
   template <class T>
   Arguments& value(const T& value) {
     Argument argument;
@@ -95,6 +95,10 @@ class Device : public Memory {
 // The program's text, as drivers compile it.
 std::string program_text();
 
+// Whether the device rounds, fuses and keeps denormal numbers as the host does: tries the brink
+// cases. Called once, when it is opened.
+bool has_promised_arithmetic(Device& device);
+
 // Everything that OpenCL shows here; nothing, and the reason in `missing`, where there is none.
 struct Devices {
   std::vector<DeviceFacts> found;
@@ -103,7 +107,8 @@ struct Devices {
 Devices opencl_devices();
 
 // Opens device `number` of that list and compiles the program for it, which takes seconds the first
-// time. Errors (kUsage): there is no such device, or it cannot compile the program.
+// time. Errors (kUsage): there is no such device, it lacks something, it cannot compile the
+// program, or its arithmetic is not the promised one.
 runtime::Result<std::shared_ptr<Device>> open_opencl(std::size_t number);
 
 }  // namespace troupe::model::device

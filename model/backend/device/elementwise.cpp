@@ -7,7 +7,6 @@ namespace troupe::model::device {
 namespace {
 
 long as_long(std::int64_t value) { return static_cast<long>(value); }
-int as_int(std::int64_t value) { return static_cast<int>(value); }
 
 ActivationSizes sizes_of(const Activation& activation) {
   return {static_cast<int>(activation.kind), static_cast<float>(activation.slope)};

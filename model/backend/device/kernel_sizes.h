@@ -3,5 +3,5 @@
 // The kernels' arguments as the host fills them in.
 
 namespace troupe::model::device {
-#include "model/backend/device/kernels/sizes.h"
+#include "model/backend/device/kernels/sizes.cl"
 }  // namespace troupe::model::device

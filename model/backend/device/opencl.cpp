@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -39,7 +40,7 @@ struct Api {
                   use(clReleaseProgram) use(clCreateKernelsInProgram) use(clGetKernelInfo)  \
                       use(clReleaseKernel) use(clSetKernelArg) use(clEnqueueNDRangeKernel)  \
                           use(clEnqueueReadBuffer) use(clEnqueueWriteBuffer)                \
-                              use(clEnqueueCopyBuffer) use(clEnqueueFillBuffer) use(clFinish)
+                              use(clEnqueueCopyBuffer) use(clEnqueueFillBuffer) use(clFlush)
 #define TROUPE_DECLARE(function) decltype(&::function) function = nullptr;
   TROUPE_OPENCL_FUNCTIONS(TROUPE_DECLARE)
 #undef TROUPE_DECLARE
@@ -102,7 +103,8 @@ std::string text_of(cl_device_id id, cl_device_info what) {
   return text.substr(0, text.find('\0'));
 }
 
-// Numbers rounded to the nearest, denormals kept, fused multiply-add, division as IEEE has it.
+// Numbers rounded to the nearest, denormals kept, fused multiply-add. Divisions and square roots of
+// doubles are always those of IEEE 754.
 std::string lacks(cl_device_id id) {
   constexpr cl_device_fp_config kNumbers =
       CL_FP_DENORM | CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST | CL_FP_FMA;
@@ -156,7 +158,7 @@ std::vector<FoundDevice> find_devices(std::string& missing) {
   return found;
 }
 
-class OpenclDevice final : public Device {
+class OpenclDevice final : public Device, public std::enable_shared_from_this<OpenclDevice> {
  public:
   explicit OpenclDevice(FoundDevice found) : found_(std::move(found)) {}
   OpenclDevice(const OpenclDevice&) = delete;
@@ -169,6 +171,7 @@ class OpenclDevice final : public Device {
   }
 
   Result<void> open() {
+    if (!found_.facts.lacks.empty()) return unusable(found_.facts.lacks);
     cl_int code = CL_SUCCESS;
     const cl_context_properties properties[] = {
         CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(found_.platform), 0};
@@ -186,7 +189,11 @@ class OpenclDevice final : public Device {
       return unusable(
           fmt::format("it cannot compile the kernels ({}):\n{}", reason(code), build_log()));
     }
-    return find_kernels();
+    RETURN_IF_ERROR(find_kernels());
+    if (!has_promised_arithmetic(*this)) {
+      return unusable("its arithmetic is not that of the processor");
+    }
+    return {};
   }
 
   const DeviceFacts& facts() const override { return found_.facts; }
@@ -213,7 +220,8 @@ class OpenclDevice final : public Device {
     const auto first = static_cast<std::byte*>(range);
     const std::scoped_lock lock(mutex_);
     buffers_[first] = {memory, size};
-    return {first, [this, size](std::byte* freed) { free(freed, size); }};
+    return {first,
+            [self = shared_from_this(), size](std::byte* freed) { self->free(freed, size); }};
   }
 
   void write(const void* from, void* to, std::size_t bytes) override {
@@ -237,6 +245,8 @@ class OpenclDevice final : public Device {
                                      target.bytes, bytes, 0, nullptr, nullptr),
            "copying on a device");
   }
+
+  void flush() override { expect(api().clFlush(queue_), "flushing the queue of a device"); }
 
   void launch(int kernel, const Grid& grid, const Arguments& arguments) override {
     if (grid.blocks == 0) return;
@@ -367,7 +377,7 @@ Result<std::shared_ptr<Device>> open_opencl(std::size_t number) {
 namespace troupe::model::device {
 
 constexpr const char* kMissing =
-    "this program was built without OpenCL; install opencl-headers and build it again";
+    "this program was built without OpenCL; install opencl-c-headers and build it again";
 
 Devices opencl_devices() { return {{}, kMissing}; }
 

@@ -1,14 +1,15 @@
 #pragma once
 
-// What the makers of a device's kernels share: a Kernel is a function that launches.
+// Shared by the makers of a device's kernels: a Kernel is a function that launches.
 
-#include <array>
+#include <climits>
 #include <cstddef>
 #include <memory>
 #include <span>
 #include <utility>
 
 #include "model/backend.h"
+#include "model/backend/cpu/scratch.h"
 #include "model/backend/device/device.h"
 #include "model/backend/device/kernel_sizes.h"
 #include "model/operation.h"
@@ -58,31 +59,30 @@ class Launcher {
   int id_;
 };
 
-// Places in scratch memory, each aligned to 64 bytes. Arrays that are the same for all
-// micro-batches are kept once.
+// Places in scratch memory. Arrays that are the same for all micro-batches are kept once.
 class GroupScratch {
  public:
   explicit GroupScratch(std::int64_t group) : group_(group) {}
   template <class T>
   std::size_t add(std::int64_t elements) {
-    return add_bytes(static_cast<std::size_t>(elements * group_) * sizeof(T));
+    return plan_.add_array<T>(elements * group_);
   }
   template <class T>
   std::size_t add_shared(std::int64_t elements) {
-    return add_bytes(static_cast<std::size_t>(elements) * sizeof(T));
+    return plan_.add_array<T>(elements);
   }
-  std::size_t bytes() const { return bytes_; }
+  std::size_t bytes() const { return plan_.bytes(); }
 
  private:
-  std::size_t add_bytes(std::size_t bytes) {
-    const std::size_t place = bytes_;
-    bytes_ += (bytes + 63) / 64 * 64;
-    return place;
-  }
-
   std::int64_t group_;
-  std::size_t bytes_ = 0;
+  cpu::ScratchPlan plan_;
 };
+
+// Sizes that kernels count in 32 bits.
+inline int as_int(std::int64_t value) {
+  CHECK(value <= INT_MAX, "a layer is too large for a device");
+  return static_cast<int>(value);
+}
 
 template <class Launch>
 class OperationKernel final : public Kernel {

@@ -7,7 +7,7 @@ namespace troupe::model::device {
 
 std::string program_text() {
   static constexpr std::string_view kOrder[] = {
-      "prelude.cl", "sizes.h",       "math.cl",  "elementwise.cl", "windows.cl",
+      "prelude.cl", "sizes.cl",      "math.cl",  "elementwise.cl", "windows.cl",
       "dense.cl",   "batch_norm.cl", "heads.cl", "convolution.cl", "upsampled.cl"};
   const auto files = embedded_kernels();
   std::string text;

@@ -232,13 +232,9 @@ KERNEL void convolution_outputs(OPERAND(const float, sums), OPERAND(const float,
   for (int j = 0; j < s.outputs; ++j) {
     const int oz = t * s.outputs + j;
     if (oz >= s.out[2]) break;
-    const float value = values[j] + shift;
-    float result = value;
-    if (s.activation.kind == ACTIVATION_RELU) result = value < 0.0f ? 0.0f : value;
-    if (s.activation.kind == ACTIVATION_LEAKY_RELU) {
-      result = value < 0.0f ? s.activation.slope * value : value;
-    }
-    AT(y, group)[((plane * s.out[1] + oy) * s.out[2] + oz) * s.out_channels + o] = result;
+    AT(y, group)
+    [((plane * s.out[1] + oy) * s.out[2] + oz) * s.out_channels + o] =
+        finished(s.activation, values[j], shift);
   }
 }
 

@@ -1,5 +1,19 @@
 // Operations whose elements are computed one by one (reference/elementwise.cpp, cpu/dropout.cpp).
 
+// All triples of `count` numbers: fused and unfused sums, quotients and roots (trial.cpp).
+KERNEL void brink_cases(OPERAND(const float, numbers), OPERAND(float, sums), OPERAND(double, roots),
+                        const int count) {
+  const long i = item(0);
+  if (i >= (long)count * count * count) return;
+  const float a = AT(numbers, 0)[i / count / count], b = AT(numbers, 0)[i / count % count],
+              c = AT(numbers, 0)[i % count];
+  const double product = (double)a * (double)b;
+  AT(sums, 0)[2 * i] = fma(a, b, c);
+  AT(sums, 0)[2 * i + 1] = a * b + c;
+  AT(roots, 0)[2 * i] = product / (double)c;
+  AT(roots, 0)[2 * i + 1] = sqrt(fabs(product));
+}
+
 #define ACTIVATION_LINEAR 0
 #define ACTIVATION_RELU 1
 #define ACTIVATION_LEAKY_RELU 2
@@ -15,6 +29,16 @@ FUNCTION float activated(const ActivationSizes activation, float x) {
   }
   if (activation.kind == ACTIVATION_SIGMOID) return (float)sigmoid_exactly(x);
   return (float)tanh_exactly(x);
+}
+
+// A convolution's output from its sum, as finish_plane() has it (cpu/plane_transforms.h).
+FUNCTION float finished(const ActivationSizes activation, float sum, float bias) {
+  const float value = sum + bias;
+  if (activation.kind == ACTIVATION_RELU) return value < 0.0f ? 0.0f : value;
+  if (activation.kind == ACTIVATION_LEAKY_RELU) {
+    return value < 0.0f ? activation.slope * value : value;
+  }
+  return value;
 }
 
 KERNEL void activation_forward(OPERAND(const float, x), OPERAND(float, y), const long elements,

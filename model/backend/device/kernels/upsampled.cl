@@ -5,7 +5,7 @@
 FUNCTION int phase_taps(const ConvolutionSizes s, int axis, int phase) {
   return (phase + s.taps[axis] - 1) / s.factor[axis] + 1;
 }
-// Of output u c + phase + before: the phase and the coarse cell c that it begins at.
+// The phase of output u c + phase + before, and the coarse cell c that it begins at.
 FUNCTION int phase_of(const ConvolutionSizes s, int axis, int output) {
   const int from = output - s.before[axis];
   return (from % s.factor[axis] + s.factor[axis]) % s.factor[axis];
@@ -26,7 +26,7 @@ typedef struct {
   int phase[3], tap[3];
 } CoarseTap;
 
-// What coarse tap number `tap` of all phases stands for.
+// Coarse tap number `tap` of all phases, as one of its phase.
 FUNCTION CoarseTap coarse_tap(const ConvolutionSizes s, GLOBAL const int *first_taps, int tap) {
   const int phases = s.factor[0] * s.factor[1] * s.factor[2];
   int phase = 0;
@@ -132,13 +132,7 @@ KERNEL void upsampled_forward(OPERAND(const float, x), OPERAND(const float, coll
       }
     }
   }
-  const float value = sum + (s.bias ? AT(bias, 0)[o] : 0.0f);
-  float result = value;
-  if (s.activation.kind == ACTIVATION_RELU) result = value < 0.0f ? 0.0f : value;
-  if (s.activation.kind == ACTIVATION_LEAKY_RELU) {
-    result = value < 0.0f ? s.activation.slope * value : value;
-  }
-  AT(y, group)[item(0)] = result;
+  AT(y, group)[item(0)] = finished(s.activation, sum, s.bias ? AT(bias, 0)[o] : 0.0f);
 }
 
 KERNEL void upsampled_backward_input(OPERAND(const float, dy), OPERAND(const float, collapsed),

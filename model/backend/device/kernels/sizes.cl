@@ -1,5 +1,5 @@
-// Arguments that kernels get by value. The host includes this file, and the kernels' program begins
-// with it: plain C of 32-bit numbers, and 64-bit ones where they are alone.
+// Arguments that kernels get by value. Both the host and the kernels' program include this file, so
+// it is plain C.
 
 // An operand's place in its memory, in elements, and the way to that of a group's next micro-batch.
 typedef struct {

@@ -25,9 +25,11 @@ RecordOf<Topology> loader_record() {
 // cpu, gpu, and as many devices as a machine may have.
 std::vector<Word<std::string>> devices() {
   std::vector<Word<std::string>> words{{kProcessor, kProcessor}, {"gpu", "gpu"}};
-  for (int i = 0; i < 8; ++i) {
-    const std::string name = fmt::format("opencl:{}", i);
-    words.push_back({name, name});
+  for (const char* driver : {"cuda", "opencl"}) {
+    for (int i = 0; i < 8; ++i) {
+      const std::string name = fmt::format("{}:{}", driver, i);
+      words.push_back({name, name});
+    }
   }
   return words;
 }
@@ -38,9 +40,7 @@ RecordOf<ReplicaSection> replica_record() {
       ->field("count", &ReplicaSection::count, integer<std::uint32_t>(1, 1024), Scope::kFree,
               "Compute streams of a node; they share its reducer.")
       .field("device", &ReplicaSection::device,
-             word<std::string>(devices(), {"cuda", "tpu"},
-                               "cards, NVIDIA's too, are reached through their OpenCL driver"),
-             Scope::kFree,
+             word<std::string>(devices(), {"tpu"}, "no backend for it is built in"), Scope::kFree,
              "The device that computes; `troupe devices` lists those of this machine. `gpu` is the "
              "card with the most memory. With `kernels: portable` it changes no bit.")
       .field("threads", &ReplicaSection::threads, integer<std::uint32_t>(1, 1024), Scope::kFree,

@@ -83,8 +83,8 @@ struct LoaderSection {
 struct ReplicaSection {
   // Compute streams, from 1; default 1. They share the node's reducer.
   std::uint32_t count = 1;
-  // "cpu", "gpu" (the one with the most memory) or "opencl:0" and so on, as `troupe devices` lists
-  // them. Default cpu.
+  // "cpu", "gpu" (the one with the most memory), "cuda:0" or "opencl:0" and so on, as `troupe
+  // devices` lists them. Default cpu.
   std::string device = kProcessor;
   // Micro-batches each replica computes at a time, one thread for each, from 1; default 1.
   std::uint32_t threads = 1;

@@ -39,8 +39,9 @@ std::string short_text(const std::string& network) {
 }
 
 // `all`: every layer, actor and link, instead of groups of equal ones.
-void print_for_people(const config::LoadedTopology& loaded, const launch::RunBounds& bounds,
-                      const launch::Placement& placement, bool all) {
+void print_for_people(const config::LoadedTopology& loaded, const launch::Judgement& judged,
+                      bool all) {
+  const launch::RunBounds& bounds = judged.bounds;
   const model::GanDescription& gan = loaded.topology.model.gan;
   for (const auto* network : {&gan.generator, &gan.discriminator}) {
     const std::string text = model::print_network(*network, model::infer_shapes(*network));
@@ -54,7 +55,8 @@ void print_for_people(const config::LoadedTopology& loaded, const launch::RunBou
                    static_cast<double>(bounds.arena_bytes) / 1e6,
                    static_cast<double>(bounds.state_bytes) / 1e6,
                    static_cast<double>(bounds.iteration_bytes) / 1e6)
-            << told(loaded.topology.cluster, placement)
+            << told(loaded.topology.cluster, judged.placement)
+            << (judged.device.empty() ? "" : judged.device + "\n")
             << "topology hash: " << config::topology_hash(loaded.topology).text() << "\n";
 }
 
@@ -98,7 +100,7 @@ int check(const CommandLine& line) {
   if (line.get<bool>("json")) {
     answer(json(*loaded, judged->bounds));
   } else {
-    print_for_people(*loaded, judged->bounds, judged->placement, line.get<bool>("links"));
+    print_for_people(*loaded, *judged, line.get<bool>("links"));
   }
   return 0;
 }

@@ -33,7 +33,7 @@ void print_for_people(const model::device::Devices& devices) {
 }
 
 int list_devices(const CommandLine& line) {
-  const model::device::Devices devices = model::device::opencl_devices();
+  const model::device::Devices devices = model::device::devices();
   if (!line.get<bool>("json")) {
     print_for_people(devices);
     return 0;

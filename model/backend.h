@@ -34,6 +34,8 @@ class Memory {
   virtual bool is_of_host() const = 0;
   // Without bounds on the host, whose memory is checked elsewhere.
   virtual MemorySize size() const = 0;
+  // The device that has it, for people; empty on the host.
+  virtual std::string device() const { return {}; }
   // Zeroed, aligned to 64, freed with the last copy of the pointer. Running out of memory ends the
   // process.
   virtual std::shared_ptr<std::byte> allocate(std::size_t bytes) = 0;

@@ -17,9 +17,9 @@ using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
 
-// The number of the card with the most memory.
-Result<std::size_t> largest_gpu() {
-  const model::device::Devices devices = model::device::opencl_devices();
+// The card with the most memory; of one that two drivers show, NVIDIA's.
+Result<std::string> largest_gpu() {
+  const model::device::Devices devices = model::device::devices();
   const DeviceFacts* largest = nullptr;
   for (const DeviceFacts& each : devices.found) {
     if (!each.is_gpu || !each.lacks.empty()) continue;
@@ -27,7 +27,7 @@ Result<std::size_t> largest_gpu() {
       largest = &each;
     }
   }
-  if (largest != nullptr) return static_cast<std::size_t>(largest - devices.found.data());
+  if (largest != nullptr) return largest->word;
   std::string has = devices.missing;
   for (const DeviceFacts& each : devices.found) {
     has += fmt::format("{}{} is {}{}{}", has.empty() ? "" : ", ", each.word, each.name,
@@ -37,20 +37,17 @@ Result<std::size_t> largest_gpu() {
                fmt::format("there is no GPU on this machine that can compute: {}", has)};
 }
 
-Result<std::size_t> number_of(const std::string& device) {
-  if (device == "gpu") return largest_gpu();
-  return static_cast<std::size_t>(std::stoul(device.substr(device.find(':') + 1)));
-}
-
 // Shared by all that have it at a time, as compiling its program takes seconds.
-Result<std::shared_ptr<Device>> open_shared(const std::string& word) {
+Result<std::shared_ptr<Device>> open_shared(std::string word) {
   static std::mutex mutex;
-  static std::map<std::size_t, std::weak_ptr<Device>> opened;
-  ASSIGN_OR_RETURN(const std::size_t number, number_of(word));
+  static std::map<std::string, std::weak_ptr<Device>> opened;
+  if (word == "gpu") {
+    ASSIGN_OR_RETURN(word, largest_gpu());
+  }
   const std::scoped_lock lock(mutex);
-  if (auto device = opened[number].lock()) return device;
-  ASSIGN_OR_RETURN(auto device, model::device::open_opencl(number));
-  opened[number] = device;
+  if (auto device = opened[word].lock()) return device;
+  ASSIGN_OR_RETURN(auto device, model::device::open(word));
+  opened[word] = device;
   return device;
 }
 

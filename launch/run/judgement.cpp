@@ -109,7 +109,9 @@ Result<Judgement> judge_run(const config::LoadedTopology& loaded,
   if (loaded.topology.replica.device != config::kProcessor) {
     const std::uint32_t members = judgement.placement.members;
     const auto networks = compile_networks(config::scaled(loaded.topology, members), members);
-    if (!networks.ok()) {
+    if (networks.ok()) {
+      judgement.device = device_text(*networks->backend);
+    } else {
       judgement.here.push_back({networks.error().kind,
                                 placed(loaded, "actors.replica.device", networks.error().message)});
     }

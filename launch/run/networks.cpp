@@ -29,6 +29,12 @@ std::string in_mib(std::uint64_t bytes) { return fmt::format("{} MiB", bytes >> 
 
 }  // namespace
 
+std::string device_text(const model::Backend& backend) {
+  const std::string device = backend.memory().device();
+  if (device.empty()) return "";
+  return fmt::format("device {}: groups of up to {} micro-batches", device, backend.group());
+}
+
 Result<Networks> compile_networks(const config::Topology& topology, std::uint32_t members) {
   const auto& options = topology.train.options;
   const std::int64_t replicas = std::int64_t{topology.replica.count} * std::max(members, 1U);

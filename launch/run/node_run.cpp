@@ -13,6 +13,7 @@
 #include "launch/folder/nodes_file.h"
 #include "launch/machine/usable_machine.h"
 #include "launch/meeting/node_uplink.h"
+#include "launch/run/networks.h"
 #include "telemetry/trace/trace_json.h"
 
 namespace troupe::launch {
@@ -48,6 +49,7 @@ NodeRun::NodeRun(const TrainingSetup& setup, actors::NodeParts& parts, runtime::
                  runtime::GateOptions gate, runtime::Wire* wire, const runtime::Clock& clock,
                  runtime::Log& log)
     : log_(log), types_(wire_types(*setup.gan, setup.options)) {
+  if (const std::string device = device_text(*setup.backend); !device.empty()) log.info(device);
   options.scheduler_threads = 1;
   options.stuck_after = setup.topology.cluster.failure.stuck_after;
   // Actors ask while the node runs, and not before.

@@ -43,9 +43,9 @@ TEST(FieldSearch, WordOfAFieldFindsItAndWhetherItIsTaken) {
   ASSERT_EQ(gpu.size(), 1);
   EXPECT_EQ(gpu[0].path, "actors.replica.device");
   EXPECT_EQ(gpu[0].refusal, "");
-  const auto cuda = fields_taking("CUDA");
-  ASSERT_EQ(cuda.size(), 1);
-  EXPECT_THAT(cuda[0].refusal, HasSubstr("not cuda: cards, NVIDIA's too, are reached"));
+  const auto tpu = fields_taking("TPU");
+  ASSERT_EQ(tpu.size(), 1);
+  EXPECT_THAT(tpu[0].refusal, HasSubstr("not tpu: no backend for it is built in"));
   std::vector<std::string> paths;
   for (const FieldOfWord& field : fields_taking("bf16")) {
     EXPECT_EQ(field.refusal, "");

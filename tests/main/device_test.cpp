@@ -83,7 +83,9 @@ TEST_F(DeviceRun, MemberWithADeviceTakesOverWhatOneWithoutLeavesBehind) {
   ASSERT_TRUE(wait_until_said(head, "going on without member.")) << log();
   wait_until_training(head, steps() + 40);
   stop_and_expect_whole(head);
-  EXPECT_EQ(with->wait().exit_code, 0);
+  const ProcessEnd end = with->wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("device opencl:0 ("));
 }
 
 TEST_F(DeviceRun, MemberWithADeviceJoinsOneWithoutAndItsDeathCostsNoBit) {
@@ -107,6 +109,9 @@ TEST_F(DeviceRun, OneThatIsNotThereIsRefusedAndTold) {
                  {"actors.replica.device", "there is no device opencl:7", "troupe devices"});
   EXPECT_FALSE(std::filesystem::exists(path("a")));
   // The topology may be meant for another machine.
+  const ProcessEnd there = call(Words{"check", path("toy.yaml")} + kOnDevice);
+  EXPECT_EQ(there.exit_code, 0) << there.err;
+  EXPECT_THAT(there.out, testing::ContainsRegex("device opencl:0 \\(.*\\): groups of up to 2"));
   const ProcessEnd checked = call(Words{"check", path("toy.yaml")} + none);
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
   EXPECT_THAT(checked.err, HasSubstr("there is no device opencl:7"));
@@ -122,11 +127,11 @@ TEST_F(DeviceRun, FastestKernelsAndBf16AreTheProcessorsAlone) {
 TEST_F(DeviceRun, DevicesAreListedWithWhatTheyPromise) {
   const ProcessEnd listed = call({"devices"});
   EXPECT_EQ(listed.exit_code, 0) << listed.err;
-  EXPECT_THAT(listed.out, HasSubstr("cpu  this machine's processor\nopencl:0  "));
+  EXPECT_THAT(listed.out, HasSubstr("opencl:0  "));
   EXPECT_THAT(listed.out, HasSubstr("kernels: portable, the bits of any processor"));
   const JsonValue devices = last_line(call({"devices", "--json"}))["devices"];
   ASSERT_GE(devices.list().size(), 1U);
-  EXPECT_EQ(devices.list()[0]["device"].text(), "opencl:0");
+  EXPECT_EQ(devices.list().back()["device"].text().substr(0, 7), "opencl:");
 }
 
 // The driver is found through a folder that the loader looks into.
@@ -135,11 +140,75 @@ TEST_F(DeviceRun, WithoutADriverThereIsTheProcessor) {
   ::setenv("OCL_ICD_VENDORS", path("none").c_str(), 1);
   const ProcessEnd listed = call({"devices"});
   EXPECT_EQ(listed.exit_code, 0) << listed.err;
-  EXPECT_THAT(listed.out, HasSubstr("no others: no OpenCL driver shows a device"));
+  EXPECT_THAT(listed.out, HasSubstr("no OpenCL driver shows a device"));
   expect_refused(run("a", kOnDevice), 2, {"no OpenCL driver shows a device"});
   expect_refused(run("b", {"--set", "actors.replica.device=gpu"}), 2,
                  {"there is no GPU on this machine that can compute"});
   ::unsetenv("OCL_ICD_VENDORS");
+}
+
+// Runs on a library that stands in for NVIDIA's driver (variants/stand_in_cuda.cpp).
+class StandInCard : public ToyRun {
+ protected:
+  StandInCard() {
+    ::setenv("LD_LIBRARY_PATH", TROUPE_STAND_IN_CUDA, 1);
+    ::setenv("STAND_IN_LOG", path("calls").c_str(), 1);
+  }
+  ~StandInCard() override {
+    for (const char* name :
+         {"LD_LIBRARY_PATH", "STAND_IN_LOG", "STAND_IN_FAIL", "STAND_IN_FUSES"}) {
+      ::unsetenv(name);
+    }
+  }
+  static void let_fail(const char* rule) { ::setenv("STAND_IN_FAIL", rule, 1); }
+  ProcessEnd train(const std::string& name = "a") const {
+    return run(name, until_iteration(3, {"--set", "actors.replica.device=gpu", "--set",
+                                        "actors.replica.count=2"}));
+  }
+  // How often a function was called, by the stand-in's account.
+  int calls(const std::string& function) const {
+    std::istringstream lines(read_text(path("calls")));
+    std::string name;
+    for (int count = 0; lines >> name >> count;) {
+      if (name == function) return count;
+    }
+    return 0;
+  }
+};
+
+TEST_F(StandInCard, IsListedAsNvidiasDriverDescribesIt) {
+  EXPECT_THAT(call({"devices"}).out,
+              HasSubstr("cuda:0  stand-in (GPU), 1.1 GB, 132 units, CUDA 13.0, sm_90\n"));
+  let_fail("cuInit:1:3");
+  EXPECT_THAT(call({"devices"}).out, HasSubstr("NVIDIA's driver does not start: some error"));
+}
+
+// It computes nothing, but it watches over memory and the order of calls.
+TEST_F(StandInCard, IsChosenAndGetsBackAllMemory) {
+  const ProcessEnd end = train();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("device cuda:0 (stand-in): groups of up to 2 micro-batches"));
+  EXPECT_GT(calls("cuLaunchKernel"), 100);
+  EXPECT_GT(calls("cuMemAlloc"), 10);
+  EXPECT_EQ(calls("cuMemAlloc"), calls("cuMemFree"));
+  EXPECT_EQ(calls("left"), 0);
+  EXPECT_EQ(calls("cuDevicePrimaryCtxRetain"), calls("cuDevicePrimaryCtxRelease"));
+  EXPECT_EQ(calls("nvrtcCreateProgram"), calls("nvrtcDestroyProgram"));
+}
+
+TEST_F(StandInCard, FailuresEndTheProcessWithTheDriversReason) {
+  let_fail("cuMemAlloc:20:2");
+  expect_refused(train(), 1, {"a device has failed: memory of a device", "out of memory"});
+  let_fail("cuLaunchKernel:200:719");
+  expect_refused(train("b"), 1, {"a device has failed: kernel ", "unspecified launch failure"});
+}
+
+TEST_F(StandInCard, OneThatCannotKeepThePromiseIsRefused) {
+  let_fail("nvrtcCompileProgram:1:6");
+  expect_refused(train(), 2, {"NVRTC cannot compile the kernels for", "its log"});
+  ::unsetenv("STAND_IN_FAIL");
+  ::setenv("STAND_IN_FUSES", "1", 1);
+  expect_refused(train(), 2, {"cuda:0 (stand-in): its arithmetic is not that of the processor"});
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 using device::Device;
 
 std::shared_ptr<Device> open_device() {
-  static const auto opened = device::open_opencl(0);
+  static const auto opened = device::open("opencl:0");
   EXPECT_TRUE(opened.ok()) << opened.error().message;
   return opened.ok() ? *opened : nullptr;
 }

@@ -2,8 +2,8 @@
 
 // A device that computes: memory, and the kernels of one program (kernels/, in the common part of
 // OpenCL C and CUDA C++). Drivers implement it. All calls and kernels take effect one after the
-// other, in the order of the calls; any thread may call. A device that fails in mid-run ends the
-// process with the driver's reason: its member is lost as any other.
+// other, in the order of the calls; any thread may call. A device that fails in mid-run, or has
+// no memory left, ends the process with the driver's reason: its member is lost as any other.
 
 #include <array>
 #include <cstddef>
@@ -42,6 +42,8 @@ struct Grid {
 // The arguments of one launch, in the kernel's order.
 class Arguments {
  public:
+  static constexpr std::size_t kMost = 12;
+
   // An operand (OPERAND of kernels/prelude.cl) of T's; null where the kernel reads none.
   template <class T>
   Arguments& operand(const T* first, std::int64_t stride = 0) {
@@ -77,7 +79,7 @@ class Arguments {
     return *this;
   }
 
-  std::array<Argument, 12> arguments_;
+  std::array<Argument, kMost> arguments_;
   std::size_t count_ = 0;
 };
 
@@ -89,8 +91,12 @@ class Device : public Memory {
   virtual void launch(int kernel, const Grid& grid, const Arguments& arguments) = 0;
 
   bool is_of_host() const final { return false; }
+  std::string device() const final { return facts().word + " (" + facts().name + ")"; }
   MemorySize size() const final { return {facts().memory_bytes, facts().largest_allocation_bytes}; }
 };
+
+// Ends the process, as a device that fails has lost what was computed. Says so on standard error.
+[[noreturn]] void device_failed(const std::string& what);
 
 // The program's text, as drivers compile it.
 std::string program_text();
@@ -99,16 +105,23 @@ std::string program_text();
 // cases. Called once, when it is opened.
 bool has_promised_arithmetic(Device& device);
 
-// Everything that OpenCL shows here; nothing, and the reason in `missing`, where there is none.
+// The devices of this machine, and why there are no others, for people.
 struct Devices {
   std::vector<DeviceFacts> found;
   std::string missing;
 };
-Devices opencl_devices();
+// NVIDIA's cards by their own driver, then all that OpenCL shows, these cards perhaps among them.
+Devices devices();
 
-// Opens device `number` of that list and compiles the program for it, which takes seconds the first
-// time. Errors (kUsage): there is no such device, it lacks something, it cannot compile the
-// program, or its arithmetic is not the promised one.
+// Opens the device that topologies name by this word, and compiles the program for it, which takes
+// seconds the first time. Errors (kUsage): there is no such device, it lacks something, it cannot
+// compile the program, or its arithmetic is not the promised one.
+runtime::Result<std::shared_ptr<Device>> open(const std::string& word);
+
+// The two drivers, for the functions above.
+Devices cuda_devices();
+runtime::Result<std::shared_ptr<Device>> open_cuda(std::size_t number);
+Devices opencl_devices();
 runtime::Result<std::shared_ptr<Device>> open_opencl(std::size_t number);
 
 }  // namespace troupe::model::device

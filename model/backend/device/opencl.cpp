@@ -79,7 +79,7 @@ std::string reason(cl_int code) {
 }
 
 void expect(cl_int code, std::string_view what, std::string_view more = "") {
-  if (code != CL_SUCCESS) CHECK(false, fmt::format("{}{}: {}", what, more, reason(code)));
+  if (code != CL_SUCCESS) device_failed(fmt::format("{}{}: {}", what, more, reason(code)));
 }
 
 struct FoundDevice {
@@ -250,7 +250,8 @@ class OpenclDevice final : public Device, public std::enable_shared_from_this<Op
 
   void launch(int kernel, const Grid& grid, const Arguments& arguments) override {
     if (grid.blocks == 0) return;
-    const auto& [name, handle] = kernels_[static_cast<std::size_t>(kernel)];
+    const std::string& name = kernels_[static_cast<std::size_t>(kernel)].first;
+    const cl_kernel handle = kernels_[static_cast<std::size_t>(kernel)].second;
     const std::scoped_lock lock(mutex_);
     cl_uint index = 0;
     const auto set = [&](const void* value, std::size_t size) {

@@ -22,6 +22,11 @@ const Words kOnDevice{"--set", "actors.replica.device=opencl:0"};
 
 class DeviceRun : public ClusterRun {
  protected:
+  void SetUp() override {
+#if defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "the sanitizer does not see how PoCL's threads wait for each other";
+#endif
+  }
   // The fields of its validations.
   std::vector<std::string> validations(const std::string& name) const {
     std::vector<std::string> found;
@@ -163,7 +168,7 @@ class StandInCard : public ToyRun {
   static void let_fail(const char* rule) { ::setenv("STAND_IN_FAIL", rule, 1); }
   ProcessEnd train(const std::string& name = "a") const {
     return run(name, until_iteration(3, {"--set", "actors.replica.device=gpu", "--set",
-                                        "actors.replica.count=2"}));
+                                         "actors.replica.count=2"}));
   }
   // How often a function was called, by the stand-in's account.
   int calls(const std::string& function) const {

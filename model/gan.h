@@ -130,6 +130,8 @@ class GanStream {
 
  private:
   template <class T>
+  friend struct GanPlaces;
+  template <class T>
   friend struct GanArithmetic;
   Workspace generator_;
   Workspace discriminator_;
@@ -196,6 +198,8 @@ class Gan {
   void finish_generator(const GanWork& work) const;
 
  private:
+  template <class T>
+  friend struct GanPlaces;
   template <class T>
   friend struct GanArithmetic;
   Gan() = default;

@@ -9,10 +9,10 @@
 
 namespace troupe::model {
 
-// The computation in one data type; `Gan` chooses which. All values of a step are written to the
-// backend's memory before its first kernel is begun, as writing waits for the kernels before it.
+// The places of a step's values, in one data type: on the host, on their way to the backend's
+// memory, and there.
 template <class T>
-struct GanArithmetic : GanWork {
+struct GanPlaces : GanWork {
   const Gan& gan;
 
   std::int64_t batch() const { return gan.batch(); }
@@ -150,6 +150,19 @@ struct GanArithmetic : GanWork {
     }
     if (final_from != nullptr) (*final_from)(0);
   }
+};
+
+// The computation in one data type; `Gan` chooses which. All values of a step are written to the
+// backend's memory before its first kernel is begun, as writing waits for the kernels before it.
+template <class T>
+struct GanArithmetic : GanPlaces<T> {
+  using Places = GanPlaces<T>;
+  using Places::gan, Places::micro_batches, Places::stream, Places::final_from, Places::batch,
+      Places::count, Places::description, Places::memory, Places::on_host, Places::cells,
+      Places::elements, Places::staged, Places::write, Places::copy, Places::at, Places::group,
+      Places::write_indices, Places::run, Places::conditions, Places::write_latents,
+      Places::write_real_images, Places::generator_bindings, Places::discriminator_bindings,
+      Places::contributions, Places::read_contributions;
 
   void make_fakes() const {
     write_indices();
@@ -342,9 +355,9 @@ void in_data_type(const Gan& gan, const GanWork& work, Use use) {
   CHECK(!work.micro_batches.empty() && std::ssize(work.micro_batches) <= gan.group(),
         "no more micro-batches than the backend computes side by side");
   if (gan.data_type() == DataType::kFloat32) {
-    use(GanArithmetic<float>{work, gan});
+    use(GanArithmetic<float>{{work, gan}});
   } else {
-    use(GanArithmetic<double>{work, gan});
+    use(GanArithmetic<double>{{work, gan}});
   }
 }
 

@@ -17,7 +17,8 @@ class DeviceBackend final : public Backend {
 
   DataType data_type() const override { return DataType::kFloat32; }
   runtime::Result<std::unique_ptr<Kernel>> make_kernel(const Operation& operation) const override {
-    return std::visit(Maker{*device_, group_}, operation);
+    const Maker make{*device_, group_};
+    return std::visit([&](const auto& each) { return device::make_kernel(make, each); }, operation);
   }
   // The portable backend's: a member with a device and one without are members of one run.
   std::string numerics_class() const override { return kPortableClass; }

@@ -17,17 +17,17 @@ std::int64_t elements_of(const BatchNormSizes& sizes) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> Maker::operator()(const BatchNormTraining& norm) const {
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const BatchNormTraining& norm) {
   BatchNormSizes sizes = sizes_of(norm);
   sizes.epsilon = norm.epsilon;
   const std::int64_t size = 2 * sizes.period + sizes.channels;
-  GroupScratch scratch(group);
+  GroupScratch scratch(make.group);
   scratch.add<double>(size);
-  return operation_kernel(scratch.bytes(), [=, sum = kernel("batch_norm_sums"),
-                                            means = kernel("batch_norm_means"),
-                                            squares = kernel("batch_norm_squares"),
-                                            statistics = kernel("batch_norm_statistics"),
-                                            normalise = kernel("batch_norm_normalise")](
+  return operation_kernel(scratch.bytes(), [=, sum = make.kernel("batch_norm_sums"),
+                                            means = make.kernel("batch_norm_means"),
+                                            squares = make.kernel("batch_norm_squares"),
+                                            statistics = make.kernel("batch_norm_statistics"),
+                                            normalise = make.kernel("batch_norm_normalise")](
                                                const GroupCall& call) {
     const auto* sums = reinterpret_cast<const double*>(call.scratch);
     const std::int64_t count = call.group.count;
@@ -42,26 +42,26 @@ std::unique_ptr<Kernel> Maker::operator()(const BatchNormTraining& norm) const {
   });
 }
 
-std::unique_ptr<Kernel> Maker::operator()(const BatchNormInference& norm) const {
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const BatchNormInference& norm) {
   BatchNormSizes sizes = sizes_of(norm);
   sizes.epsilon = norm.epsilon;
-  return operation_kernel(0,
-                          [=, normalise = kernel("batch_norm_normalise")](const GroupCall& call) {
-                            normalise(elements_of(sizes), call.group.count,
-                                      call.with({0, 1, 2, 5, 3, 4}).value(sizes).value(int{0}));
-                          });
+  return operation_kernel(
+      0, [=, normalise = make.kernel("batch_norm_normalise")](const GroupCall& call) {
+        normalise(elements_of(sizes), call.group.count,
+                  call.with({0, 1, 2, 5, 3, 4}).value(sizes).value(int{0}));
+      });
 }
 
-std::unique_ptr<Kernel> Maker::operator()(const BatchNormBackward& norm) const {
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const BatchNormBackward& norm) {
   const BatchNormSizes sizes = sizes_of(norm);
   const std::int64_t size = 2 * sizes.period, channels = 2 * sizes.channels;
-  GroupScratch scratch(group);
+  GroupScratch scratch(make.group);
   scratch.add<double>(size);
   const std::size_t totals_at = scratch.add<double>(channels);
   return operation_kernel(
       scratch.bytes(),
-      [=, products = kernel("batch_norm_products"), add = kernel("batch_norm_totals"),
-       backward = kernel("batch_norm_backward")](const GroupCall& call) {
+      [=, products = make.kernel("batch_norm_products"), add = make.kernel("batch_norm_totals"),
+       backward = make.kernel("batch_norm_backward")](const GroupCall& call) {
         const auto* sums = reinterpret_cast<const double*>(call.scratch);
         const auto* totals = reinterpret_cast<const double*>(call.scratch + totals_at);
         const std::int64_t count = call.group.count;

@@ -225,17 +225,17 @@ void collapse(const Launcher& launch, const Upsampled& u, const void* kernel,
 
 }  // namespace
 
-std::unique_ptr<Kernel> Maker::operator()(const ConvolutionForward& convolution) const {
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const ConvolutionForward& convolution) {
   if (!cpu::upsamples(convolution.geometry)) {
-    return image_kernel(*this, cpu::with_long_rows(convolution.geometry), convolution.activation,
+    return image_kernel(make, cpu::with_long_rows(convolution.geometry), convolution.activation,
                         {});
   }
-  const Upsampled u(device, convolution.geometry, convolution.activation);
-  GroupScratch scratch(group);
+  const Upsampled u(make.device, convolution.geometry, convolution.activation);
+  GroupScratch scratch(make.group);
   scratch.add_shared<float>(u.collapsed());
   return operation_kernel(
-      scratch.bytes(), [=, to_coarse = kernel("upsampled_collapse"),
-                        forward = kernel("upsampled_forward")](const GroupCall& call) {
+      scratch.bytes(), [=, to_coarse = make.kernel("upsampled_collapse"),
+                        forward = make.kernel("upsampled_forward")](const GroupCall& call) {
         const auto* weights = at<float>(call, 0);
         collapse(to_coarse, u, call.operands[1], weights);
         Arguments arguments = call.with({0});
@@ -247,39 +247,41 @@ std::unique_ptr<Kernel> Maker::operator()(const ConvolutionForward& convolution)
       });
 }
 
-std::unique_ptr<Kernel> Maker::operator()(const ConvolutionBackwardInput& convolution) const {
+std::unique_ptr<Kernel> make_kernel(const Maker& make,
+                                    const ConvolutionBackwardInput& convolution) {
   if (!cpu::upsamples(convolution.geometry)) {
-    return image_kernel(*this, cpu::with_long_rows(reference::mirrored(convolution.geometry)), {},
+    return image_kernel(make, cpu::with_long_rows(reference::mirrored(convolution.geometry)), {},
                         {.mirror = true, .x = 0, .kernel = 1, .y = 2});
   }
-  const Upsampled u(device, convolution.geometry, {});
-  GroupScratch scratch(group);
+  const Upsampled u(make.device, convolution.geometry, {});
+  GroupScratch scratch(make.group);
   scratch.add_shared<float>(u.collapsed());
-  return operation_kernel(scratch.bytes(),
-                          [=, to_coarse = kernel("upsampled_collapse"),
-                           backward = kernel("upsampled_backward_input")](const GroupCall& call) {
-                            const auto* weights = at<float>(call, 0);
-                            collapse(to_coarse, u, call.operands[1], weights);
-                            Arguments arguments = call.with({0});
-                            arguments.operand(weights).operand(u.first_taps.get());
-                            backward(u.g.batch * cpu::cells(u.g.in) * u.g.in_channels,
-                                     call.group.count, call.add(arguments, {2}).value(u.sizes));
-                          });
+  return operation_kernel(
+      scratch.bytes(), [=, to_coarse = make.kernel("upsampled_collapse"),
+                        backward = make.kernel("upsampled_backward_input")](const GroupCall& call) {
+        const auto* weights = at<float>(call, 0);
+        collapse(to_coarse, u, call.operands[1], weights);
+        Arguments arguments = call.with({0});
+        arguments.operand(weights).operand(u.first_taps.get());
+        backward(u.g.batch * cpu::cells(u.g.in) * u.g.in_channels, call.group.count,
+                 call.add(arguments, {2}).value(u.sizes));
+      });
 }
 
-std::unique_ptr<Kernel> Maker::operator()(const ConvolutionBackwardParameters& convolution) const {
+std::unique_ptr<Kernel> make_kernel(const Maker& make,
+                                    const ConvolutionBackwardParameters& convolution) {
   if (!cpu::upsamples(convolution.geometry)) {
-    return gradient_kernel(*this, cpu::with_long_rows(convolution.geometry));
+    return gradient_kernel(make, cpu::with_long_rows(convolution.geometry));
   }
-  const Upsampled u(device, convolution.geometry, {});
-  GroupScratch scratch(group);
+  const Upsampled u(make.device, convolution.geometry, {});
+  GroupScratch scratch(make.group);
   const std::int64_t size = u.collapsed(), terms = u.g.batch;
   scratch.add<float>(terms * size);
   const std::size_t sums_at = scratch.add<float>(size);
   return operation_kernel(
-      scratch.bytes(), [=, dots = kernel("upsampled_dots"), add = kernel("add_terms"),
-                        expand = kernel("upsampled_expand"),
-                        columns = kernel("sum_columns")](const GroupCall& call) {
+      scratch.bytes(), [=, dots = make.kernel("upsampled_dots"), add = make.kernel("add_terms"),
+                        expand = make.kernel("upsampled_expand"),
+                        columns = make.kernel("sum_columns")](const GroupCall& call) {
         const std::int64_t count = call.group.count;
         const auto *each = at<float>(call, 0), *sums = at<float>(call, sums_at);
         dots.blocks(terms * size, kLanes, count,

@@ -74,8 +74,8 @@ WindowSizes pooling(const Pool& p) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> Maker::operator()(const DenseForward& dense) const {
-  return operation_kernel(0, [=, run = kernel("dense_forward")](const GroupCall& call) {
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const DenseForward& dense) {
+  return operation_kernel(0, [=, run = make.kernel("dense_forward")](const GroupCall& call) {
     run(dense.batch * dense.units, call.group.count,
         call.with({0, 1, 2, 3})
             .value(as_int(dense.batch))
@@ -84,8 +84,8 @@ std::unique_ptr<Kernel> Maker::operator()(const DenseForward& dense) const {
             .value(int{dense.bias}));
   });
 }
-std::unique_ptr<Kernel> Maker::operator()(const DenseBackwardInput& dense) const {
-  return operation_kernel(0, [=, run = kernel("dense_backward_input")](const GroupCall& call) {
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const DenseBackwardInput& dense) {
+  return operation_kernel(0, [=, run = make.kernel("dense_backward_input")](const GroupCall& call) {
     run(dense.batch * dense.inputs, call.group.count,
         call.with({0, 1, 2})
             .value(as_int(dense.batch))
@@ -93,9 +93,9 @@ std::unique_ptr<Kernel> Maker::operator()(const DenseBackwardInput& dense) const
             .value(as_int(dense.units)));
   });
 }
-std::unique_ptr<Kernel> Maker::operator()(const DenseBackwardParameters& dense) const {
-  return operation_kernel(0, [=, of_kernel = kernel("dense_backward_kernel"),
-                              of_bias = kernel("dense_backward_bias")](const GroupCall& call) {
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const DenseBackwardParameters& dense) {
+  return operation_kernel(0, [=, of_kernel = make.kernel("dense_backward_kernel"),
+                              of_bias = make.kernel("dense_backward_bias")](const GroupCall& call) {
     of_kernel(dense.inputs * dense.units, call.group.count,
               call.with({0, 1, 2})
                   .value(as_int(dense.batch))
@@ -107,33 +107,33 @@ std::unique_ptr<Kernel> Maker::operator()(const DenseBackwardParameters& dense) 
   });
 }
 
-std::unique_ptr<Kernel> Maker::operator()(const PadForward& pad) const {
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const PadForward& pad) {
   const WindowSizes sizes = padding(pad);
-  return over_windows(kernel("pad_forward"), sizes, pad.batch, cells(sizes.fine));
+  return over_windows(make.kernel("pad_forward"), sizes, pad.batch, cells(sizes.fine));
 }
-std::unique_ptr<Kernel> Maker::operator()(const PadBackward& pad) const {
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const PadBackward& pad) {
   const WindowSizes sizes = padding(pad);
-  return over_windows(kernel("pad_backward"), sizes, pad.batch, cells(sizes.coarse));
+  return over_windows(make.kernel("pad_backward"), sizes, pad.batch, cells(sizes.coarse));
 }
-std::unique_ptr<Kernel> Maker::operator()(const UpsampleForward& upsample) const {
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const UpsampleForward& upsample) {
   const WindowSizes sizes = upsampling(upsample);
-  return over_windows(kernel("scatter_windows"), sizes, upsample.batch, cells(sizes.fine));
+  return over_windows(make.kernel("scatter_windows"), sizes, upsample.batch, cells(sizes.fine));
 }
-std::unique_ptr<Kernel> Maker::operator()(const UpsampleBackward& upsample) const {
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const UpsampleBackward& upsample) {
   const WindowSizes sizes = upsampling(upsample);
-  return over_windows(kernel("gather_windows"), sizes, upsample.batch, cells(sizes.coarse));
+  return over_windows(make.kernel("gather_windows"), sizes, upsample.batch, cells(sizes.coarse));
 }
-std::unique_ptr<Kernel> Maker::operator()(const AveragePoolForward& pool) const {
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const AveragePoolForward& pool) {
   const WindowSizes sizes = pooling(pool);
-  return over_windows(kernel("gather_windows"), sizes, pool.batch, cells(sizes.coarse));
+  return over_windows(make.kernel("gather_windows"), sizes, pool.batch, cells(sizes.coarse));
 }
-std::unique_ptr<Kernel> Maker::operator()(const AveragePoolBackward& pool) const {
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const AveragePoolBackward& pool) {
   const WindowSizes sizes = pooling(pool);
-  return over_windows(kernel("scatter_windows"), sizes, pool.batch, cells(sizes.fine));
+  return over_windows(make.kernel("scatter_windows"), sizes, pool.batch, cells(sizes.fine));
 }
 
-std::unique_ptr<Kernel> Maker::operator()(const DropoutForward& dropout) const {
-  return operation_kernel(0, [=, run = kernel("dropout")](const GroupCall& call) {
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const DropoutForward& dropout) {
+  return operation_kernel(0, [=, run = make.kernel("dropout")](const GroupCall& call) {
     const DrawSizes draw{call.random.seed, call.random.iteration,
                          std::uint32_t{call.random.slot} << 24 | dropout.stream};
     Arguments arguments = call.with({0, 1});
@@ -145,57 +145,57 @@ std::unique_ptr<Kernel> Maker::operator()(const DropoutForward& dropout) const {
     run((dropout.elements + 3) / 4, call.group.count, arguments);
   });
 }
-std::unique_ptr<Kernel> Maker::operator()(const DropoutBackward& dropout) const {
-  return (*this)(DropoutForward{dropout.elements, dropout.rate, dropout.stream});
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const DropoutBackward& dropout) {
+  return make_kernel(make, DropoutForward{dropout.elements, dropout.rate, dropout.stream});
 }
 
-std::unique_ptr<Kernel> Maker::operator()(const ActivationForward& activation) const {
-  return over_elements(kernel("activation_forward"), activation.elements, 2,
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const ActivationForward& activation) {
+  return over_elements(make.kernel("activation_forward"), activation.elements, 2,
                        sizes_of(activation.activation));
 }
-std::unique_ptr<Kernel> Maker::operator()(const ActivationBackward& activation) const {
-  return over_elements(kernel("activation_backward"), activation.elements, 3,
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const ActivationBackward& activation) {
+  return over_elements(make.kernel("activation_backward"), activation.elements, 3,
                        sizes_of(activation.activation));
 }
-std::unique_ptr<Kernel> Maker::operator()(const PowerForward& power) const {
-  return over_elements(kernel("power_forward"), power.elements, 2, power.exponent);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const PowerForward& power) {
+  return over_elements(make.kernel("power_forward"), power.elements, 2, power.exponent);
 }
-std::unique_ptr<Kernel> Maker::operator()(const PowerBackward& power) const {
-  return over_elements(kernel("power_backward"), power.elements, 3, power.exponent);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const PowerBackward& power) {
+  return over_elements(make.kernel("power_backward"), power.elements, 3, power.exponent);
 }
-std::unique_ptr<Kernel> Maker::operator()(const Accumulate& accumulate) const {
-  return over_elements(kernel("accumulate"), accumulate.elements, 2);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const Accumulate& accumulate) {
+  return over_elements(make.kernel("accumulate"), accumulate.elements, 2);
 }
-std::unique_ptr<Kernel> Maker::operator()(const ZeroFill& fill) const {
-  return over_elements(kernel("zero_fill"), fill.elements, 1);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const ZeroFill& fill) {
+  return over_elements(make.kernel("zero_fill"), fill.elements, 1);
 }
 
-std::unique_ptr<Kernel> Maker::operator()(const SumForward& sum) const {
-  return operation_kernel(0, [=, run = kernel("sum_forward")](const GroupCall& call) {
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const SumForward& sum) {
+  return operation_kernel(0, [=, run = make.kernel("sum_forward")](const GroupCall& call) {
     run(sum.batch, call.group.count,
         call.with({0, 1}).value(as_int(sum.batch)).value(as_long(sum.cells)));
   });
 }
-std::unique_ptr<Kernel> Maker::operator()(const SumBackward& sum) const {
-  return operation_kernel(0, [=, run = kernel("sum_backward")](const GroupCall& call) {
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const SumBackward& sum) {
+  return operation_kernel(0, [=, run = make.kernel("sum_backward")](const GroupCall& call) {
     run(sum.batch * sum.cells, call.group.count,
         call.with({0, 1}).value(as_int(sum.batch)).value(as_long(sum.cells)));
   });
 }
-std::unique_ptr<Kernel> Maker::operator()(const BinsForward& bins) const {
-  return operation_kernel(0, [=, run = kernel("bins_forward")](const GroupCall& call) {
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const BinsForward& bins) {
+  return operation_kernel(0, [=, run = make.kernel("bins_forward")](const GroupCall& call) {
     run(bins.batch, call.group.count,
         call.with({0, 1}).value(as_int(bins.batch)).value(as_long(bins.cells)));
   });
 }
-std::unique_ptr<Kernel> Maker::operator()(const CountEmpty& images) const {
-  return operation_kernel(0, [=, run = kernel("count_empty")](const GroupCall& call) {
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const CountEmpty& images) {
+  return operation_kernel(0, [=, run = make.kernel("count_empty")](const GroupCall& call) {
     run(1, call.group.count,
         call.with({0, 1}).value(as_int(images.batch)).value(as_long(images.cells)));
   });
 }
-std::unique_ptr<Kernel> Maker::operator()(const MeanLoss& loss) const {
-  return operation_kernel(0, [=, run = kernel("mean_loss")](const GroupCall& call) {
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const MeanLoss& loss) {
+  return operation_kernel(0, [=, run = make.kernel("mean_loss")](const GroupCall& call) {
     run(1, call.group.count,
         call.with({0, 1, 2, 3})
             .value(as_long(loss.elements))
@@ -212,12 +212,12 @@ std::int64_t profile_size(const Extent& space) { return 5 * space[2] + 7; }
 
 }  // namespace
 
-std::unique_ptr<Kernel> Maker::operator()(const AngleForward& angle) const {
-  GroupScratch scratch(group);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const AngleForward& angle) {
+  GroupScratch scratch(make.group);
   scratch.add<double>(angle.batch * profile_size(angle.space));
   return operation_kernel(
-      scratch.bytes(), [=, layers = kernel("angle_layers"),
-                        forward = kernel("angle_forward")](const GroupCall& call) {
+      scratch.bytes(), [=, layers = make.kernel("angle_layers"),
+                        forward = make.kernel("angle_forward")](const GroupCall& call) {
         const Extent& space = angle.space;
         const auto* profiles = reinterpret_cast<const double*>(call.scratch);
         const std::int64_t stride = angle.batch * profile_size(space);
@@ -234,13 +234,13 @@ std::unique_ptr<Kernel> Maker::operator()(const AngleForward& angle) const {
                 call.add(arguments, {1}).value(as_int(angle.batch)).value(as_int(space[2])));
       });
 }
-std::unique_ptr<Kernel> Maker::operator()(const AngleBackward& angle) const {
-  GroupScratch scratch(group);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const AngleBackward& angle) {
+  GroupScratch scratch(make.group);
   scratch.add<double>(angle.batch * profile_size(angle.space));
-  return operation_kernel(scratch.bytes(), [=, layers = kernel("angle_layers"),
-                                            slopes = kernel("angle_slopes"),
-                                            backward =
-                                                kernel("angle_backward")](const GroupCall& call) {
+  return operation_kernel(scratch.bytes(), [=, layers = make.kernel("angle_layers"),
+                                            slopes = make.kernel("angle_slopes"),
+                                            backward = make.kernel("angle_backward")](
+                                               const GroupCall& call) {
     const Extent& space = angle.space;
     const auto* profiles = reinterpret_cast<const double*>(call.scratch);
     const std::int64_t stride = angle.batch * profile_size(space);

@@ -110,43 +110,45 @@ std::unique_ptr<Kernel> operation_kernel(std::size_t scratch, Launch launch) {
   return std::make_unique<OperationKernel<Launch>>(scratch, std::move(launch));
 }
 
-// Makes kernels for groups of up to `group` micro-batches.
+// The maker of kernels for groups of up to `group` micro-batches.
 struct Maker {
   Device& device;
   std::int64_t group;
 
   Launcher kernel(std::string_view name) const { return {device, name}; }
-
-  std::unique_ptr<Kernel> operator()(const ConvolutionForward& convolution) const;
-  std::unique_ptr<Kernel> operator()(const ConvolutionBackwardInput& convolution) const;
-  std::unique_ptr<Kernel> operator()(const ConvolutionBackwardParameters& convolution) const;
-  std::unique_ptr<Kernel> operator()(const DenseForward& dense) const;
-  std::unique_ptr<Kernel> operator()(const DenseBackwardInput& dense) const;
-  std::unique_ptr<Kernel> operator()(const DenseBackwardParameters& dense) const;
-  std::unique_ptr<Kernel> operator()(const PadForward& pad) const;
-  std::unique_ptr<Kernel> operator()(const PadBackward& pad) const;
-  std::unique_ptr<Kernel> operator()(const UpsampleForward& upsample) const;
-  std::unique_ptr<Kernel> operator()(const UpsampleBackward& upsample) const;
-  std::unique_ptr<Kernel> operator()(const AveragePoolForward& pool) const;
-  std::unique_ptr<Kernel> operator()(const AveragePoolBackward& pool) const;
-  std::unique_ptr<Kernel> operator()(const BatchNormTraining& norm) const;
-  std::unique_ptr<Kernel> operator()(const BatchNormInference& norm) const;
-  std::unique_ptr<Kernel> operator()(const BatchNormBackward& norm) const;
-  std::unique_ptr<Kernel> operator()(const DropoutForward& dropout) const;
-  std::unique_ptr<Kernel> operator()(const DropoutBackward& dropout) const;
-  std::unique_ptr<Kernel> operator()(const ActivationForward& activation) const;
-  std::unique_ptr<Kernel> operator()(const ActivationBackward& activation) const;
-  std::unique_ptr<Kernel> operator()(const PowerForward& power) const;
-  std::unique_ptr<Kernel> operator()(const PowerBackward& power) const;
-  std::unique_ptr<Kernel> operator()(const SumForward& sum) const;
-  std::unique_ptr<Kernel> operator()(const SumBackward& sum) const;
-  std::unique_ptr<Kernel> operator()(const AngleForward& angle) const;
-  std::unique_ptr<Kernel> operator()(const AngleBackward& angle) const;
-  std::unique_ptr<Kernel> operator()(const BinsForward& bins) const;
-  std::unique_ptr<Kernel> operator()(const Accumulate& accumulate) const;
-  std::unique_ptr<Kernel> operator()(const ZeroFill& fill) const;
-  std::unique_ptr<Kernel> operator()(const MeanLoss& loss) const;
-  std::unique_ptr<Kernel> operator()(const CountEmpty& images) const;
 };
+
+// Never null.
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const ConvolutionForward& convolution);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const ConvolutionBackwardInput& convolution);
+std::unique_ptr<Kernel> make_kernel(const Maker& make,
+                                    const ConvolutionBackwardParameters& convolution);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const DenseForward& dense);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const DenseBackwardInput& dense);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const DenseBackwardParameters& dense);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const PadForward& pad);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const PadBackward& pad);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const UpsampleForward& upsample);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const UpsampleBackward& upsample);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const AveragePoolForward& pool);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const AveragePoolBackward& pool);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const BatchNormTraining& norm);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const BatchNormInference& norm);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const BatchNormBackward& norm);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const DropoutForward& dropout);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const DropoutBackward& dropout);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const ActivationForward& activation);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const ActivationBackward& activation);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const PowerForward& power);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const PowerBackward& power);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const SumForward& sum);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const SumBackward& sum);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const AngleForward& angle);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const AngleBackward& angle);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const BinsForward& bins);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const Accumulate& accumulate);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const ZeroFill& fill);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const MeanLoss& loss);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const CountEmpty& images);
 
 }  // namespace troupe::model::device

@@ -27,7 +27,7 @@ using testing::Not;
 // On a busy machine a node that the thread sanitizer watches may not hear of another's end in less.
 #if defined(__SANITIZE_THREAD__)
 constexpr milliseconds kStuckAfter{1000};
-constexpr const char* kSilence = "no progress on any node for 1 s";
+constexpr const char* kSilence = "no progress on any node for 1.0 s";
 #else
 constexpr milliseconds kStuckAfter{200};
 constexpr const char* kSilence = "no progress on any node for 0.2 s";

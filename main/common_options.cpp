@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "config/field_search.h"
 #include "config/shipped.h"
 #include "config/workers.h"
-#include "config/field_search.h"
 #include "launch/machine/usable_machine.h"
 #include "launch/meeting/node_uplink.h"
 #include "runtime/base/clock.h"

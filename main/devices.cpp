@@ -57,7 +57,7 @@ Command devices_verb() {
           .summary = "the devices of this machine that can compute",
           .about =
               "Lists what actors.replica.device can name on this machine: the processor, and every "
-              "device that an OpenCL driver shows, with what it promises.",
+              "device that NVIDIA's driver or one for OpenCL shows, with what it promises.",
           .example = "troupe devices",
           .options = {json_option()},
           .synonyms = {"gpus"},

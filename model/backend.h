@@ -79,11 +79,12 @@ class Kernel {
                             const Crew& crew) const {
     run(operands, random, crew.scratch());
   }
-  // The same for all micro-batches of a group; for backends whose group() is larger than one.
+  // The same for all micro-batches of a group; instead of the other two, for backends with memory
+  // of their own.
   // Operand i of the next micro-batch stands strides[i] elements behind that of the one before.
   virtual void run_group(std::span<void* const>, std::span<const std::int64_t>,
                          const runtime::RandomPosition&, const Group&, std::byte*) const {
-    CHECK(false, "this backend computes one micro-batch at a time");
+    CHECK(false, "a backend on the host computes one micro-batch at a time");
   }
 };
 

@@ -20,7 +20,7 @@ model::MemorySize memory_needed(const config::Topology& topology, const model::G
   needed.all *= topology.replica.count;
   // A generator alone makes the showers that are validated, sixteen for each micro-batch.
   const model::Program& generator = gan.generator();
-  const auto times = static_cast<std::uint64_t>(std::max<std::int64_t>(16 / gan.batch(), 1));
+  const auto times = static_cast<std::uint64_t>((15 + gan.batch()) / gan.batch());
   needed.all += times * (generator.arena_bytes() + generator.scratch_bytes());
   return needed;
 }

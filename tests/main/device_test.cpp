@@ -47,7 +47,7 @@ TEST_F(DeviceRun, HasTheHashOfTheProcessorWithAnyNumberOfReplicas) {
   EXPECT_EQ(hash_of("three", twelve + kOnDevice + Words{"--set", "actors.replica.count=3"}), hash);
 }
 
-// Of seven micro-batches two replicas have four and three: one of them never fills its groups.
+// Two replicas share seven micro-batches, so that one of them never fills its groups.
 TEST_F(DeviceRun, HasTheHashOfTheProcessorWithGroupsThatAreNotFull) {
   const Words seven = until_iteration(4, {"--set", "train.micro_batches=7"});
   const std::string hash = hash_of("cpu", seven);

@@ -1,6 +1,7 @@
 // A device computes the bits of the portable backend, for any group. On hosts without a
 // device of its own, OpenCL's processor driver (PoCL) stands in.
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "model/backend/device/backend.h"
+#include "model/backend/device/cuda_api.h"
 #include "tests/model/op_support.h"
 #include "tests/support/process.h"
 #include "tests/support/temporary_folder.h"
@@ -163,6 +165,31 @@ TEST(DeviceProgram, IsCudaTooAndSpillsNoRegister) {
     EXPECT_THAT(said, testing::HasSubstr("bytes spill stores"));
     EXPECT_THAT(said, testing::Not(testing::ContainsRegex("[1-9][0-9]* bytes spill stores")))
         << generation;
+  }
+}
+
+// The compiler that the driver calls is stricter than nvcc.
+TEST(DeviceProgram, IsTakenByTheCompilerThatTheDriverCalls) {
+  void* const library = dlopen("/usr/local/cuda/lib64/libnvrtc.so", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) GTEST_SKIP() << "no toolkit of CUDA is installed";
+  device::CudaApi api;
+#define TROUPE_FIND(function, parameters) \
+  api.function = reinterpret_cast<decltype(api.function)>(dlsym(library, #function));
+  TROUPE_NVRTC_FUNCTIONS(TROUPE_FIND)
+#undef TROUPE_FIND
+  const std::string text = device::program_text();
+  for (const char* generation : {"sm_75", "sm_80", "sm_90"}) {
+    const std::string architecture = std::string("--gpu-architecture=") + generation;
+    const char* const options[] = {architecture.c_str(), "--fmad=false"};
+    device::CudaHandle program = nullptr;
+    ASSERT_EQ(api.nvrtcCreateProgram(&program, text.c_str(), "t.cu", 0, nullptr, nullptr), 0);
+    const int compiled = api.nvrtcCompileProgram(program, 2, options);
+    std::size_t size = 0;
+    api.nvrtcGetProgramLogSize(program, &size);
+    std::string log(size, ' ');
+    api.nvrtcGetProgramLog(program, log.data());
+    EXPECT_EQ(compiled, 0) << generation << log;
+    api.nvrtcDestroyProgram(&program);
   }
 }
 

@@ -61,10 +61,10 @@ class Arguments {
   }
 
   struct Argument {
-    const void* address = nullptr;  // of an operand, whose Place then stands in `bytes`
+    const void* address = nullptr;  // of an operand
     std::int64_t stride = 0;
-    std::size_t element = 0;  // bytes; 0: a value
-    std::size_t size = 0;
+    std::size_t element = 0;  // bytes of one of the operand; 0: a value, which stands in `bytes`
+    std::size_t size = 0;     // bytes of the value
     alignas(8) std::array<std::byte, 160> bytes{};
   };
   std::span<const Argument> all() const { return {arguments_.data(), count_}; }

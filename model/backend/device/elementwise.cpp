@@ -25,6 +25,16 @@ std::unique_ptr<Kernel> over_elements(const Launcher& kernel, std::int64_t eleme
   });
 }
 
+// A kernel of so many items from operand 0 to operand 1, of events with so many cells.
+template <class Op>
+std::unique_ptr<Kernel> over_events(const Launcher& kernel, std::int64_t items,
+                                    const Op& operation) {
+  return operation_kernel(0, [=](const GroupCall& call) {
+    kernel(items, call.group.count,
+           call.with({0, 1}).value(as_int(operation.batch)).value(as_long(operation.cells)));
+  });
+}
+
 WindowSizes windows(const Extent& fine, const Extent& coarse, const Extent& window,
                     std::int64_t channels, float scale) {
   WindowSizes sizes{};
@@ -171,28 +181,16 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const ZeroFill& fill) {
 }
 
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const SumForward& sum) {
-  return operation_kernel(0, [=, run = make.kernel("sum_forward")](const GroupCall& call) {
-    run(sum.batch, call.group.count,
-        call.with({0, 1}).value(as_int(sum.batch)).value(as_long(sum.cells)));
-  });
+  return over_events(make.kernel("sum_forward"), sum.batch, sum);
 }
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const SumBackward& sum) {
-  return operation_kernel(0, [=, run = make.kernel("sum_backward")](const GroupCall& call) {
-    run(sum.batch * sum.cells, call.group.count,
-        call.with({0, 1}).value(as_int(sum.batch)).value(as_long(sum.cells)));
-  });
+  return over_events(make.kernel("sum_backward"), sum.batch * sum.cells, sum);
 }
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const BinsForward& bins) {
-  return operation_kernel(0, [=, run = make.kernel("bins_forward")](const GroupCall& call) {
-    run(bins.batch, call.group.count,
-        call.with({0, 1}).value(as_int(bins.batch)).value(as_long(bins.cells)));
-  });
+  return over_events(make.kernel("bins_forward"), bins.batch, bins);
 }
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const CountEmpty& images) {
-  return operation_kernel(0, [=, run = make.kernel("count_empty")](const GroupCall& call) {
-    run(1, call.group.count,
-        call.with({0, 1}).value(as_int(images.batch)).value(as_long(images.cells)));
-  });
+  return over_events(make.kernel("count_empty"), 1, images);
 }
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const MeanLoss& loss) {
   return operation_kernel(0, [=, run = make.kernel("mean_loss")](const GroupCall& call) {

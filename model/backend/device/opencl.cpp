@@ -32,15 +32,15 @@ constexpr const char* kLibrary = "libOpenCL.so.1";
 // The functions of the loader that are called.
 struct Api {
   void* library = nullptr;
-#define TROUPE_OPENCL_FUNCTIONS(use)                                                        \
-  use(clGetPlatformIDs) use(clGetPlatformInfo) use(clGetDeviceIDs) use(clGetDeviceInfo)     \
-      use(clCreateContext) use(clReleaseContext) use(clCreateCommandQueue)                  \
-          use(clReleaseCommandQueue) use(clCreateBuffer) use(clReleaseMemObject)            \
-              use(clCreateProgramWithSource) use(clBuildProgram) use(clGetProgramBuildInfo) \
-                  use(clReleaseProgram) use(clCreateKernelsInProgram) use(clGetKernelInfo)  \
-                      use(clReleaseKernel) use(clSetKernelArg) use(clEnqueueNDRangeKernel)  \
-                          use(clEnqueueReadBuffer) use(clEnqueueWriteBuffer)                \
-                              use(clEnqueueCopyBuffer) use(clEnqueueFillBuffer) use(clFlush)
+#define TROUPE_OPENCL_FUNCTIONS(use)                                                           \
+  use(clGetPlatformIDs) use(clGetDeviceIDs) use(clGetDeviceInfo) use(clCreateContext)          \
+      use(clReleaseContext) use(clCreateCommandQueue) use(clReleaseCommandQueue)               \
+          use(clCreateBuffer) use(clReleaseMemObject) use(clCreateProgramWithSource)           \
+              use(clBuildProgram) use(clGetProgramBuildInfo) use(clReleaseProgram)             \
+                  use(clCreateKernelsInProgram) use(clGetKernelInfo) use(clReleaseKernel)      \
+                      use(clSetKernelArg) use(clEnqueueNDRangeKernel) use(clEnqueueReadBuffer) \
+                          use(clEnqueueWriteBuffer) use(clEnqueueCopyBuffer)                   \
+                              use(clEnqueueFillBuffer) use(clFlush)
 #define TROUPE_DECLARE(function) decltype(&::function) function = nullptr;
   TROUPE_OPENCL_FUNCTIONS(TROUPE_DECLARE)
 #undef TROUPE_DECLARE

@@ -1,6 +1,6 @@
 // Stands in for NVIDIA's driver and compiler on machines without a card: keeps account of memory
 // and of the order of calls, fails where it is told to, and computes no kernel but the brink cases.
-// What it finds wrong ends the process.
+// A wrong call ends the process.
 //
 // STAND_IN_FAIL=CALL:N:CODE lets the N-th call of CALL, from 1, return CODE, and all of them behind
 // it. STAND_IN_LOG=FILE: it writes there, at its end, how often each function was called, and the

@@ -260,7 +260,7 @@ KERNEL void convolution_derivatives(OPERAND(const float, dy), OPERAND(float, pla
   for (int k = 0; k < s.points; ++k) to[(long)k * s.out_channels * s.positions] = values[k];
 }
 
-FUNCTION float sum_of_lanes(LOCAL const float *lanes) {
+FUNCTION float sum_of_lanes(IN_LOCAL const float *lanes) {
   float halves[8], quarters[4];
   for (int i = 0; i < 8; ++i) halves[i] = lanes[i] + lanes[i + 8];
   for (int i = 0; i < 4; ++i) quarters[i] = halves[i] + halves[i + 4];

@@ -23,7 +23,7 @@ CONSTANT double kAtan[21] = {1.0,         -1.0 / 3.0,  1.0 / 5.0,   -1.0 / 7.0, 
                              -1.0 / 31.0, 1.0 / 33.0,  -1.0 / 35.0, 1.0 / 37.0,  -1.0 / 39.0,
                              1.0 / 41.0};
 
-FUNCTION double horner(CONSTANT const double *coefficients, int count, double x) {
+FUNCTION double horner(IN_CONSTANT const double *coefficients, int count, double x) {
   double sum = coefficients[count - 1];
   for (int i = count - 2; i >= 0; --i) sum = sum * x + coefficients[i];
   return sum;

@@ -8,6 +8,8 @@
 #define GLOBAL global
 #define LOCAL local
 #define CONSTANT constant
+#define IN_LOCAL local        // of a function's pointer
+#define IN_CONSTANT constant  // likewise
 #define FUNCTION static
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
 #define item(axis) ((long)get_global_id(axis))
@@ -24,6 +26,8 @@ typedef unsigned long uint64;
 #define GLOBAL
 #define LOCAL __shared__
 #define CONSTANT __constant__
+#define IN_LOCAL
+#define IN_CONSTANT
 #define FUNCTION static __device__
 #define BARRIER __syncthreads()
 #define AXIS_0(v) v.x
@@ -42,6 +46,25 @@ typedef unsigned long uint64;
 typedef unsigned int uint32;
 typedef unsigned long uint64;
 #endif
+
+// Element i of an image [sample][x][y][z][channel] of so many cells along each axis.
+typedef struct {
+  int x, y, z, channel;
+  long sample;
+} Cell;
+
+FUNCTION Cell cell_at(long i, int size_x, int size_y, int size_z, int channels) {
+  Cell cell;
+  cell.channel = (int)(i % channels);
+  i /= channels;
+  cell.z = (int)(i % size_z);
+  i /= size_z;
+  cell.y = (int)(i % size_y);
+  i /= size_y;
+  cell.x = (int)(i % size_x);
+  cell.sample = i / size_x;
+  return cell;
+}
 
 // An operand, and its first element for a micro-batch of the group. The group runs along axis 1.
 #define OPERAND(type, name) GLOBAL type *name##_memory, const Place name##_place

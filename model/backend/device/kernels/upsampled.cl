@@ -101,11 +101,8 @@ KERNEL void upsampled_forward(OPERAND(const float, x), OPERAND(const float, coll
   const long group = item(1);
   const int outputs = s.out_channels, inputs = s.in_channels;
   if (item(0) >= (long)s.batch * s.out[0] * s.out[1] * s.out[2] * outputs) return;
-  const int o = (int)(item(0) % outputs);
-  const long cell = item(0) / outputs;
-  const int oz = (int)(cell % s.out[2]), oy = (int)(cell / s.out[2] % s.out[1]),
-            ox = (int)(cell / s.out[2] / s.out[1] % s.out[0]);
-  const long n = cell / s.out[2] / s.out[1] / s.out[0];
+  const Cell to = cell_at(item(0), s.out[0], s.out[1], s.out[2], outputs);
+  const int ox = to.x, oy = to.y, oz = to.z, o = to.channel;
   const int fx = phase_of(s, 0, ox), fy = phase_of(s, 1, oy), fz = phase_of(s, 2, oz);
   const int cx = cell_of(s, 0, ox), cy = cell_of(s, 1, oy), cz = cell_of(s, 2, oz);
   const int x_taps = phase_taps(s, 0, fx), y_taps = phase_taps(s, 1, fy),
@@ -113,7 +110,7 @@ KERNEL void upsampled_forward(OPERAND(const float, x), OPERAND(const float, coll
   GLOBAL const float *weights =
       AT(collapsed, 0) +
       (long)AT(first_taps, 0)[phase_number(s, fx, fy, fz)] * inputs * outputs + o;
-  GLOBAL const float *image = AT(x, group) + n * s.in[0] * s.in[1] * s.in[2] * inputs;
+  GLOBAL const float *image = AT(x, group) + to.sample * s.in[0] * s.in[1] * s.in[2] * inputs;
   float sum = 0.0f;
   for (int jx = 0; jx < x_taps; ++jx) {
     const int ix = cx + jx;
@@ -141,13 +138,10 @@ KERNEL void upsampled_backward_input(OPERAND(const float, dy), OPERAND(const flo
   const long group = item(1);
   const int outputs = s.out_channels, inputs = s.in_channels;
   if (item(0) >= (long)s.batch * s.in[0] * s.in[1] * s.in[2] * inputs) return;
-  const int c = (int)(item(0) % inputs);
-  const long cell = item(0) / inputs;
-  const int iz = (int)(cell % s.in[2]), iy = (int)(cell / s.in[2] % s.in[1]),
-            ix = (int)(cell / s.in[2] / s.in[1] % s.in[0]);
-  const long n = cell / s.in[2] / s.in[1] / s.in[0];
+  const Cell to = cell_at(item(0), s.in[0], s.in[1], s.in[2], inputs);
+  const int ix = to.x, iy = to.y, iz = to.z, c = to.channel;
   GLOBAL const float *derivatives =
-      AT(dy, group) + n * s.out[0] * s.out[1] * s.out[2] * outputs;
+      AT(dy, group) + to.sample * s.out[0] * s.out[1] * s.out[2] * outputs;
   float sum = 0.0f;
   for (int fx = 0; fx < s.factor[0]; ++fx) {
     for (int jx = 0; jx < phase_taps(s, 0, fx); ++jx) {

@@ -6,15 +6,13 @@ KERNEL void pad_forward(OPERAND(const float, x), OPERAND(float, y), const Window
   const long i = item(0), group = item(1);
   const int channels = s.channels;
   if (i >= (long)batch * s.fine[0] * s.fine[1] * s.fine[2] * channels) return;
-  const int c = (int)(i % channels);
-  const long cell = i / channels;
-  const int z = (int)(cell % s.fine[2]) - s.window[2];
-  const int y_ = (int)(cell / s.fine[2] % s.fine[1]) - s.window[1];
-  const int x_ = (int)(cell / s.fine[2] / s.fine[1] % s.fine[0]) - s.window[0];
-  const long n = cell / s.fine[2] / s.fine[1] / s.fine[0];
-  const int inside = x_ >= 0 && x_ < s.coarse[0] && y_ >= 0 && y_ < s.coarse[1] && z >= 0 &&
-                     z < s.coarse[2];
-  const long from = (((n * s.coarse[0] + x_) * s.coarse[1] + y_) * s.coarse[2] + z) * channels + c;
+  const Cell to = cell_at(i, s.fine[0], s.fine[1], s.fine[2], channels);
+  const int ix = to.x - s.window[0], iy = to.y - s.window[1], iz = to.z - s.window[2];
+  const int inside = ix >= 0 && ix < s.coarse[0] && iy >= 0 && iy < s.coarse[1] && iz >= 0 &&
+                     iz < s.coarse[2];
+  const long from =
+      (((to.sample * s.coarse[0] + ix) * s.coarse[1] + iy) * s.coarse[2] + iz) * channels +
+      to.channel;
   AT(y, group)[i] = inside ? AT(x, group)[from] : 0.0f;
 }
 
@@ -23,14 +21,11 @@ KERNEL void pad_backward(OPERAND(const float, dy), OPERAND(float, dx), const Win
   const long i = item(0), group = item(1);
   const int channels = s.channels;
   if (i >= (long)batch * s.coarse[0] * s.coarse[1] * s.coarse[2] * channels) return;
-  const int c = (int)(i % channels);
-  const long cell = i / channels;
-  const int z = (int)(cell % s.coarse[2]) + s.window[2];
-  const int y = (int)(cell / s.coarse[2] % s.coarse[1]) + s.window[1];
-  const int x = (int)(cell / s.coarse[2] / s.coarse[1] % s.coarse[0]) + s.window[0];
-  const long n = cell / s.coarse[2] / s.coarse[1] / s.coarse[0];
-  AT(dx, group)[i] =
-      AT(dy, group)[(((n * s.fine[0] + x) * s.fine[1] + y) * s.fine[2] + z) * channels + c];
+  const Cell to = cell_at(i, s.coarse[0], s.coarse[1], s.coarse[2], channels);
+  const int fx = to.x + s.window[0], fy = to.y + s.window[1], fz = to.z + s.window[2];
+  const long from =
+      (((to.sample * s.fine[0] + fx) * s.fine[1] + fy) * s.fine[2] + fz) * channels + to.channel;
+  AT(dx, group)[i] = AT(dy, group)[from];
 }
 
 // coarse = scale x sum of the window.
@@ -39,19 +34,16 @@ KERNEL void gather_windows(OPERAND(const float, fine), OPERAND(float, coarse), c
   const long i = item(0), group = item(1);
   const int channels = s.channels;
   if (i >= (long)batch * s.coarse[0] * s.coarse[1] * s.coarse[2] * channels) return;
-  const int c = (int)(i % channels);
-  const long cell = i / channels;
-  const int z = (int)(cell % s.coarse[2]);
-  const int y = (int)(cell / s.coarse[2] % s.coarse[1]);
-  const int x = (int)(cell / s.coarse[2] / s.coarse[1] % s.coarse[0]);
-  const long n = cell / s.coarse[2] / s.coarse[1] / s.coarse[0];
+  const Cell to = cell_at(i, s.coarse[0], s.coarse[1], s.coarse[2], channels);
   GLOBAL const float *from = AT(fine, group);
   float sum = 0.0f;
   for (int kx = 0; kx < s.window[0]; ++kx) {
     for (int ky = 0; ky < s.window[1]; ++ky) {
       for (int kz = 0; kz < s.window[2]; ++kz) {
-        const long fx = x * s.window[0] + kx, fy = y * s.window[1] + ky, fz = z * s.window[2] + kz;
-        sum += from[(((n * s.fine[0] + fx) * s.fine[1] + fy) * s.fine[2] + fz) * channels + c];
+        const int fx = to.x * s.window[0] + kx, fy = to.y * s.window[1] + ky,
+                  fz = to.z * s.window[2] + kz;
+        sum += from[(((to.sample * s.fine[0] + fx) * s.fine[1] + fy) * s.fine[2] + fz) * channels +
+                    to.channel];
       }
     }
   }
@@ -64,13 +56,11 @@ KERNEL void scatter_windows(OPERAND(const float, coarse), OPERAND(float, fine),
   const long i = item(0), group = item(1);
   const int channels = s.channels;
   if (i >= (long)batch * s.fine[0] * s.fine[1] * s.fine[2] * channels) return;
-  const int c = (int)(i % channels);
-  const long cell = i / channels;
-  const int z = (int)(cell % s.fine[2]) / s.window[2];
-  const int y = (int)(cell / s.fine[2] % s.fine[1]) / s.window[1];
-  const int x = (int)(cell / s.fine[2] / s.fine[1] % s.fine[0]) / s.window[0];
-  const long n = cell / s.fine[2] / s.fine[1] / s.fine[0];
-  const int covered = x < s.coarse[0] && y < s.coarse[1] && z < s.coarse[2];
-  const long from = (((n * s.coarse[0] + x) * s.coarse[1] + y) * s.coarse[2] + z) * channels + c;
+  const Cell to = cell_at(i, s.fine[0], s.fine[1], s.fine[2], channels);
+  const int cx = to.x / s.window[0], cy = to.y / s.window[1], cz = to.z / s.window[2];
+  const int covered = cx < s.coarse[0] && cy < s.coarse[1] && cz < s.coarse[2];
+  const long from =
+      (((to.sample * s.coarse[0] + cx) * s.coarse[1] + cy) * s.coarse[2] + cz) * channels +
+      to.channel;
   AT(fine, group)[i] = covered ? AT(coarse, group)[from] * s.scale : 0.0f;
 }

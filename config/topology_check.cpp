@@ -60,9 +60,6 @@ void check_device(const Topology& topology, Reader& reader) {
                        fmt::format("{} computes with `kernels: portable` alone; leave one of the "
                                    "two out",
                                    device));
-  } else if (topology.model.precision == Precision::kBf16) {
-    reader.broken_rule({"actors.replica.device", "model.precision"},
-                       fmt::format("{} computes in fp32 alone; leave one of the two out", device));
   }
 }
 

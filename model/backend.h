@@ -12,6 +12,7 @@
 #include "model/backend/crew.h"
 #include "model/operation.h"
 #include "model/tensor.h"
+#include "model/vector_sums.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 
@@ -100,6 +101,7 @@ class Backend {
   // version and instruction set. Members must agree on it.
   virtual std::string numerics_class() const = 0;
   virtual Memory& memory() const { return host_memory(); }
+  virtual const VectorSums& sums() const { return host_sums(); }
   // The most micro-batches that are computed side by side.
   virtual std::int64_t group() const { return 1; }
   // Every thread calls this once before it runs kernels. It sets rounding mode, flush-to-zero off,
@@ -111,8 +113,10 @@ class Backend {
 // backend, and the same bits on every IEEE host.
 std::unique_ptr<Backend> make_reference_backend(DataType type);
 
-// The numerics class of portable kernels in fp32, on hosts and devices.
-inline constexpr const char* kPortableClass = "portable float32 2";
+// The numerics class of portable kernels, on hosts and devices.
+inline const char* portable_class(Precision precision) {
+  return precision == Precision::kFp32 ? "portable float32 2" : "portable bfloat16 1";
+}
 
 // Our own kernels: the same bits on every host that has AVX2 and fused multiply-add, with kBf16
 // whether or not it has instructions for bfloat16. An error (kUsage) on others.

@@ -27,10 +27,6 @@ double power_of_two(int exponent) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52);
 }
 
-double scale_factor(std::int16_t k) {
-  return power_of_two(std::clamp<int>(k, -kScaleBound, kScaleBound));
-}
-
 // Bits of the largest |g|. Magnitudes of floats are ordered as their bits are, NaN above infinity.
 std::uint32_t largest_magnitude(std::span<const float> values) {
   std::int32_t largest = 0;
@@ -38,13 +34,6 @@ std::uint32_t largest_magnitude(std::span<const float> values) {
     largest = std::max(largest, std::bit_cast<std::int32_t>(value) & 0x7fffffff);
   }
   return static_cast<std::uint32_t>(largest);
-}
-
-std::int64_t first_non_finite(std::span<const float> values) {
-  const auto found = std::find_if(values.begin(), values.end(), [](float value) {
-    return (std::bit_cast<std::uint32_t>(value) & kInfinityBits) == kInfinityBits;
-  });
-  return found - values.begin();
 }
 
 // Smallest e with |g| < 2^e, from the bits of a finite |g|.
@@ -100,32 +89,40 @@ bool exceeds_limit(double largest, std::uint32_t micro_batches) {
 
 }  // namespace
 
+double scale_factor(std::int16_t k) {
+  if (k == kNoExponent) return 0.0;
+  return power_of_two(std::clamp<int>(k, -kScaleBound, kScaleBound));
+}
+
+QuantiseReport report_of(std::uint32_t largest_magnitude, std::int16_t k,
+                         std::uint32_t micro_batches) {
+  if (largest_magnitude >= kInfinityBits) return {.non_finite = true};
+  const double largest = std::bit_cast<float>(largest_magnitude);
+  return {.max_exponent = exponent_of(largest_magnitude),
+          .flagged = k == kNoExponent ? largest_magnitude != 0
+                                      : exceeds_limit(largest * scale_factor(k), micro_batches)};
+}
+
 QuantiseReport quantise_add(std::span<const float> values, std::int16_t k,
                             std::uint32_t micro_batches, std::span<std::int64_t> sum) {
   CHECK(values.size() == sum.size() && micro_batches > 0);
   const double factor = scale_factor(k);
-  QuantiseReport report;
   std::uint32_t largest_of_all = 0;
   for (std::size_t begin = 0; begin < values.size(); begin += kBlock) {
     const auto block = values.subspan(begin, std::min(kBlock, values.size() - begin));
     const std::uint32_t largest = largest_magnitude(block);
-    if (largest >= kInfinityBits) {
-      return {.first_non_finite = static_cast<std::int64_t>(begin) + first_non_finite(block)};
-    }
     largest_of_all = std::max(largest_of_all, largest);
-    const double scaled = static_cast<double>(std::bit_cast<float>(largest)) * factor;
-    report.flagged |= k == kNoExponent ? largest != 0 : exceeds_limit(scaled, micro_batches);
-    // With a flag the sum is of no use, but the largest exponent is still measured, for the next
+    // The sum is of no use any more, but the largest exponent is still measured, for the next
     // attempt.
-    if (report.flagged || k == kNoExponent) continue;
-    if (scaled < kRounderLimit) {
+    const QuantiseReport report = report_of(largest_of_all, k, micro_batches);
+    if (report.flagged || report.non_finite || k == kNoExponent) continue;
+    if (static_cast<double>(std::bit_cast<float>(largest)) * factor < kRounderLimit) {
       add_small(block, factor, sum.data() + begin);
     } else {
       add_large(block, factor, sum.data() + begin);
     }
   }
-  report.max_exponent = exponent_of(largest_of_all);
-  return report;
+  return report_of(largest_of_all, k, micro_batches);
 }
 
 void add(std::span<const std::int64_t> other, std::span<std::int64_t> sum) {

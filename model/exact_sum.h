@@ -12,6 +12,7 @@
 // without flushing of denormals; any thread, no allocation. Ranges of one tensor may be handled in
 // any pieces: max_exponent of the whole is the largest of the pieces', the flags combine by or.
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -27,8 +28,15 @@ inline constexpr std::int16_t kLargestExponent = 128;
 
 struct QuantiseReport {
   std::int16_t max_exponent = kNoExponent;  // smallest e with |g| < 2^e for every element
-  bool flagged = false;                // some |q| > 2^62 / M, or k is kNoExponent and some g != 0
-  std::int64_t first_non_finite = -1;  // index of the first NaN or infinity, -1 for none
+  bool flagged = false;     // some |q| > 2^62 / M, or k is kNoExponent and some g != 0
+  bool non_finite = false;  // a NaN or infinity
+
+  // To that of both values.
+  void merge(const QuantiseReport& other) {
+    max_exponent = std::max(max_exponent, other.max_exponent);
+    flagged |= other.flagged;
+    non_finite |= other.non_finite;
+  }
 };
 
 // Adds the integers of `values` to `sum` (same size). With `flagged` or a non-finite element the
@@ -36,6 +44,11 @@ struct QuantiseReport {
 // defaults. k: the tensor's scale, any value; kNoExponent before the first measurement.
 QuantiseReport quantise_add(std::span<const float> values, std::int16_t k,
                             std::uint32_t micro_batches, std::span<std::int64_t> sum);
+// The report of values, at this scale, of which the largest |g| has these bits.
+QuantiseReport report_of(std::uint32_t largest_magnitude, std::int16_t k,
+                         std::uint32_t micro_batches);
+// 2^k, and 0 for kNoExponent; beyond +-900 what acts as k does.
+double scale_factor(std::int16_t k);
 
 // sum[i] += other[i]; wraps silently, which quantise_add's bound excludes.
 void add(std::span<const std::int64_t> other, std::span<std::int64_t> sum);

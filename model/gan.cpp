@@ -118,9 +118,7 @@ namespace {
 // Elements of a stream's places in the backend's memory, besides its workspaces.
 struct StreamElements {
   std::int64_t targets = 0, images = 0, statistics = 0;
-  // On a device alone.
-  std::int64_t contributions = 0;
-  std::array<std::int64_t, 4> parameters{};
+  std::array<std::int64_t, 4> parameters{};  // on a device alone
 };
 
 StreamElements elements_of(const Gan& gan) {
@@ -135,10 +133,6 @@ StreamElements elements_of(const Gan& gan) {
   if (counts) elements.images = events * gan.discriminator().input_shape().elements();
   elements.statistics = gan.group() * g.moving_size;
   if (gan.memory().is_of_host()) return elements;
-  for (const SlotKind slot : {SlotKind::kDReal, SlotKind::kDFake, SlotKind::kG}) {
-    elements.contributions =
-        std::max(elements.contributions, gan.group() * gan.contributions(slot).size);
-  }
   elements.parameters = {g.weights_size, g.moving_size, d.weights_size, d.moving_size};
   return elements;
 }
@@ -156,8 +150,7 @@ MemorySize GanStream::size_for(const Gan& gan) {
     add(program->scratch_bytes());
   }
   const StreamElements elements = elements_of(gan);
-  for (const std::int64_t each :
-       {elements.targets, elements.images, elements.statistics, elements.contributions}) {
+  for (const std::int64_t each : {elements.targets, elements.images, elements.statistics}) {
     add(static_cast<std::uint64_t>(each) * bytes_of(gan.data_type()));
   }
   for (const std::int64_t each : elements.parameters) {
@@ -188,7 +181,6 @@ GanStream::GanStream(const Gan& gan)
   generator_statistics_ = place(elements.statistics, memory);
   if (memory.is_of_host()) return;
   indices_ = memory.allocate(static_cast<std::size_t>(gan.group()) * sizeof(std::uint32_t));
-  contributions_ = place(elements.contributions, memory);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     parameters_[i] = place(elements.parameters[i], memory);
   }
@@ -196,7 +188,7 @@ GanStream::GanStream(const Gan& gan)
 
 Result<std::unique_ptr<const Gan>> Gan::compile(const GanDescription& description,
                                                 const Backend& backend, std::int64_t batch) {
-  std::unique_ptr<Gan> gan(new Gan());
+  std::unique_ptr<Gan> gan(new Gan(backend.sums()));
   gan->description_ = description;
   ProgramOptions options;
   options.batch = batch;

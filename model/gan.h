@@ -143,7 +143,7 @@ class GanStream {
   std::shared_ptr<std::byte> images_;                // real ones, for their bin counts
   std::shared_ptr<std::byte> generator_statistics_;  // from begin_ to finish_generator
   // Null where that is the host's: copies of what the caller has there.
-  std::shared_ptr<std::byte> indices_, contributions_;
+  std::shared_ptr<std::byte> indices_;
   std::array<std::shared_ptr<std::byte>, 4> parameters_;
 };
 
@@ -154,7 +154,8 @@ struct GanMicroBatch {
   // In the backend's memory, (batch, x, y, z, 1) in the data type: fakes for d_fake, which
   // make_fakes wrote for the same events and position.
   void* images = nullptr;
-  // Receives contributions(slot).size elements of data_type(), from its end to its front.
+  // In the backend's memory: receives contributions(slot).size elements of data_type(), from its
+  // end to its front. Those of a group stand side by side, in the group's order.
   void* contributions = nullptr;
 };
 
@@ -164,7 +165,7 @@ struct GanWork {
   std::span<const GanMicroBatch> micro_batches;  // up to Gan::group()
   runtime::RandomPosition position;              // `slot` is the place in the schedule
   GanStream& stream;
-  // Called on the way, as Bindings::gradients_final is; null: nobody asks.
+  // Called on the way, as Bindings::gradients_final is, on the host alone; null: nobody asks.
   const FinalFrom* final_from = nullptr;
 };
 
@@ -183,6 +184,7 @@ class Gan {
   DataType data_type() const { return generator_->data_type(); }
   Memory& memory() const { return generator_->memory(); }     // the backend's
   std::int64_t group() const { return generator_->group(); }  // the backend's
+  const VectorSums& sums() const { return *sums_; }           // the backend's
   const ContributionLayout& contributions(SlotKind slot) const;
 
   // Every call below runs on the calling thread, with the help of the threads that the stream
@@ -202,10 +204,11 @@ class Gan {
   friend struct GanPlaces;
   template <class T>
   friend struct GanArithmetic;
-  Gan() = default;
+  explicit Gan(const VectorSums& sums) : sums_(&sums) {}
   runtime::Result<void> bind_losses(const Backend& backend);
   void lay_out_contributions();
 
+  const VectorSums* sums_;
   GanDescription description_;
   std::unique_ptr<const Program> generator_;
   std::unique_ptr<const Program> discriminator_;

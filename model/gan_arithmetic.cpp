@@ -137,19 +137,7 @@ struct GanPlaces : GanWork {
                        parameters.discriminator_moving);
   }
 
-  // Contributions where kernels write them, one micro-batch's behind the other's.
-  T* contributions() const {
-    if (on_host()) return static_cast<T*>(micro_batches.front().contributions);
-    return elements(stream.contributions_);
-  }
-  void read_contributions(const ContributionLayout& layout) const {
-    if (on_host()) return;
-    for (std::int64_t i = 0; i < count(); ++i) {
-      memory().read(contributions() + i * layout.size, micro_batches[i].contributions,
-                    static_cast<std::size_t>(layout.size) * sizeof(T));
-    }
-    if (final_from != nullptr) (*final_from)(0);
-  }
+  T* contributions() const { return static_cast<T*>(micro_batches.front().contributions); }
 };
 
 // The computation in one data type; `Gan` chooses which. All values of a step are written to the
@@ -162,7 +150,7 @@ struct GanArithmetic : GanPlaces<T> {
       Places::elements, Places::staged, Places::write, Places::copy, Places::at, Places::group,
       Places::write_indices, Places::run, Places::conditions, Places::write_latents,
       Places::write_real_images, Places::generator_bindings, Places::discriminator_bindings,
-      Places::contributions, Places::read_contributions;
+      Places::contributions;
 
   void make_fakes() const {
     write_indices();
@@ -198,7 +186,6 @@ struct GanArithmetic : GanPlaces<T> {
     gan.discriminator_->run(Pass::kForwardTraining, bindings, stream.discriminator_);
     losses(layout);
     backward(*gan.discriminator_, bindings, stream.discriminator_);
-    read_contributions(layout);
   }
 
   // The elements behind the gradients are final before the backward pass begins.
@@ -208,6 +195,7 @@ struct GanArithmetic : GanPlaces<T> {
       bindings.gradients_final = final_from;
     }
     program.run(Pass::kBackwardParameters, bindings, workspace);
+    memory().flush();
   }
 
   void d_real() const {
@@ -265,7 +253,6 @@ struct GanArithmetic : GanPlaces<T> {
            contributions() + i * layout.size + g.weights_size);
     }
     backward(*gan.generator_, g_bindings, stream.generator_);
-    read_contributions(layout);
   }
 
   struct Labels {

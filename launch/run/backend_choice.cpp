@@ -63,12 +63,12 @@ Result<std::unique_ptr<model::Backend>> make_backend(const config::Topology& top
     return model::make_portable_backend(section.precision);
   }
   // A member may have been given a device that the topology does not name.
-  if (!portable || section.precision != model::Precision::kFp32) {
+  if (!portable) {
     return Error{ErrorKind::kUsage,
-                 fmt::format("{} computes with `kernels: portable` in fp32 alone", device)};
+                 fmt::format("{} computes with `kernels: portable` alone", device)};
   }
   ASSIGN_OR_RETURN(auto opened, open_shared(device));
-  return model::device::make_portable_backend(std::move(opened), group);
+  return model::device::make_portable_backend(std::move(opened), group, section.precision);
 }
 
 }  // namespace troupe::launch

@@ -119,9 +119,10 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   }
   bounds.state_bytes = state_bytes(topology, *gan);
   bounds.replicas = topology.replica.count;
-  const std::int64_t fakes_bytes = gan->batch() * gan->discriminator().input_shape().elements() * 4;
-  const std::int64_t micro_batch_bytes =
-      sizes.batch_bytes + fakes_bytes + steps * elements * static_cast<std::int64_t>(sizeof(float));
+  // Fakes and contributions are where they are computed.
+  const std::int64_t fakes = gan->batch() * gan->discriminator().input_shape().elements();
+  const std::int64_t computed = (fakes + steps * elements) * std::int64_t{sizeof(float)};
+  const std::int64_t micro_batch_bytes = sizes.batch_bytes + (on_host ? computed : 0);
   bounds.iteration_bytes = options.micro_batches * micro_batch_bytes;
   const auto weights = config::replica_weights(topology, members);
   bounds.share_bytes = shares(topology, weights, micro_batch_bytes);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "launch/run/backend_choice.h"
+#include "launch/run/training_setup.h"
 
 namespace troupe::launch {
 namespace {
@@ -16,12 +17,17 @@ model::MemorySize memory_needed(const config::Topology& topology, const model::G
   model::MemorySize needed = model::GanStream::size_for(gan);
   const auto images = static_cast<std::uint64_t>(
       gan.batch() * gan.discriminator().input_shape().elements() * sizeof(float));
-  needed.all += topology.train.options.micro_batches * images;  // fakes
+  const auto elements = static_cast<std::uint64_t>(sizes_of(topology, gan).contribution_elements);
+  const std::uint64_t contribution = elements * sizeof(float);
+  // Fakes, and what is contributed to two steps under way, should the others be lost.
+  needed.all += topology.train.options.micro_batches * (images + 2 * contribution);
+  needed.largest = std::max(needed.largest, static_cast<std::uint64_t>(gan.group()) * contribution);
   needed.all *= topology.replica.count;
   // A generator alone makes the showers that are validated, sixteen for each micro-batch.
   const model::Program& generator = gan.generator();
   const auto times = static_cast<std::uint64_t>((15 + gan.batch()) / gan.batch());
   needed.all += times * (generator.arena_bytes() + generator.scratch_bytes());
+  needed.all += elements * sizeof(std::int64_t);  // sums
   return needed;
 }
 

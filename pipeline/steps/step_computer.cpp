@@ -62,6 +62,10 @@ StepComputer::StepComputer(const model::Gan& gan, const TrainingOptions& options
     : gan_(gan), options_(options), team_(team), group_(static_cast<std::size_t>(gan.group())) {
   CHECK(gan.data_type() == model::DataType::kFloat32, "training is in float");
   CHECK(static_cast<std::uint32_t>(gan.batch()) == options.micro_batch);
+  for (const SlotKind kind : options.schedule) {
+    const auto elements = static_cast<std::size_t>(gan.contributions(kind).size);
+    contribution_bytes_ = std::max(contribution_bytes_, elements * sizeof(float));
+  }
   for (int i = 0; i < team.threads(); ++i) {
     streams_.push_back(std::make_unique<model::GanStream>(gan));
   }
@@ -154,7 +158,9 @@ bool StepComputer::compute(const TrainingState& state, StepShare& step,
   const std::size_t all = step.to_compute();
   const std::size_t count = std::min(at_once(), all - first);
   if (step.kind() == SlotKind::kDFake) make_room_for_images(all);
-  for (std::size_t i = 0; i < count; ++i) step.add_memory(take_vector(step.layout().size));
+  for (std::size_t i = 0; i < count; i += group_) {
+    step.add_memory(take_memory(), std::min(group_, count - i));
+  }
   // Elements become final in the turn that completes the replica's own micro-batches. In turns
   // before it some of these are not computed at all, and micro-batches behind them are only
   // compared.
@@ -182,7 +188,7 @@ void StepComputer::compute_part(const TrainingState& state, StepShare& step, con
   if (step.kind() != SlotKind::kDReal && !prepared) prepare_part(state, step, part);
   auto micro_batches = micro_batches_of(step, part);
   for (std::size_t i = 0; i < part.count; ++i) {
-    micro_batches[i].contributions = step.contributions_[part.first + i].data();
+    micro_batches[i].contributions = step.contribution(part.first + i);
   }
   const model::GanParameters parameters = parameters_of(state);
   const model::GanWork work{parameters, micro_batches,
@@ -198,18 +204,19 @@ void StepComputer::compute_part(const TrainingState& state, StepShare& step, con
   }
 }
 
-std::vector<float> StepComputer::take_vector(std::int64_t size) {
-  std::vector<float> vector;
+std::shared_ptr<float> StepComputer::take_memory() {
   if (!spare_.empty()) {
-    vector = std::move(spare_.back());
+    auto memory = std::move(spare_.back());
     spare_.pop_back();
+    return memory;
   }
-  vector.resize(static_cast<std::size_t>(size));
-  return vector;
+  auto memory = gan_.memory().allocate(group_ * contribution_bytes_);
+  auto* const first = reinterpret_cast<float*>(memory.get());
+  return {std::move(memory), first};
 }
 
 void StepComputer::retire(StepShare step) {
-  for (std::vector<float>& vector : step.contributions_) spare_.push_back(std::move(vector));
+  for (StepShare::Block& block : step.blocks_) spare_.push_back(std::move(block.memory));
 }
 
 }  // namespace troupe::pipeline

@@ -21,7 +21,7 @@ class StepComputer {
  public:
   // `team` has prepared its threads for the backend (Backend::prepare_thread). Gan, options and
   // team outlive the computer. Memory, however many steps are under way: one GanStream per thread
-  // of the team, one image batch in the backend's memory per micro-batch of an iteration if the
+  // of the team, and in the backend's memory one image batch per micro-batch of an iteration if the
   // schedule has d_fake, and the contribution vectors that retire() brought back.
   StepComputer(const model::Gan& gan, const TrainingOptions& options, runtime::ThreadTeam& team);
 
@@ -57,7 +57,8 @@ class StepComputer {
   void prepare_part(const TrainingState& state, const StepShare& step, const Part& part);
   void compute_part(const TrainingState& state, StepShare& step, const Part& part,
                     const model::FinalFrom* final_from);
-  std::vector<float> take_vector(std::int64_t size);
+  // For the contributions of a part to any step.
+  std::shared_ptr<float> take_memory();
   // The most micro-batches of a turn.
   std::size_t at_once() const { return streams_.size() * group_; }
   // Calls work(part, thread) for the parts of a turn: at once, or, for one, here, and the others
@@ -73,10 +74,11 @@ class StepComputer {
   const TrainingOptions& options_;
   runtime::ThreadTeam& team_;
   const std::size_t group_;                                 // the backend's
+  std::size_t contribution_bytes_ = 0;                      // of the schedule's largest
   std::vector<std::unique_ptr<model::GanStream>> streams_;  // one per thread
   // Fakes per micro-batch, from when they are made until its d_fake is computed.
   std::vector<std::shared_ptr<std::byte>> images_;
-  std::vector<std::vector<float>> spare_;  // contribution vectors
+  std::vector<std::shared_ptr<float>> spare_;  // as take_memory() gives it
   // The step whose first prepared_ micro-batches are prepared.
   std::optional<std::uint64_t> prepared_step_;
   std::size_t prepared_ = 0;

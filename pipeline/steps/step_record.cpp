@@ -28,14 +28,20 @@ std::string disagreement(const StepHeader& header, std::uint32_t slots, const Sp
                      checks.member_of(check->owner), checks.member_of(check->witness));
 }
 
-// False: some value is NaN or infinite.
-bool add_floats(std::span<const float> values, std::span<float> sum) {
-  bool finite = true;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    finite &= std::isfinite(values[i]);
-    sum[i] += values[i];
+// The least micro-batch whose piece has a NaN or infinity; there is one.
+std::uint32_t first_non_finite(const Contributions& contributions, const model::SumPart& piece) {
+  std::vector<float> values(static_cast<std::size_t>(piece.size));
+  std::uint32_t first = UINT32_MAX;
+  std::size_t number = 0;
+  for (const model::Vectors& block : contributions.vectors) {
+    for (std::int64_t i = 0; i < block.count; ++i, ++number) {
+      contributions.memory.read(block.first + i * block.stride + piece.begin, values.data(),
+                                values.size() * sizeof(float));
+      if (std::ranges::all_of(values, [](float value) { return std::isfinite(value); })) continue;
+      first = std::min(first, contributions.micro_batches[number]);
+    }
   }
-  return finite;
+  return first;
 }
 
 // The first gradient that the optimisers are not defined for; nullptr: there is none.
@@ -60,35 +66,38 @@ std::uint64_t event_mix(std::uint64_t event_id, std::uint64_t iteration, std::ui
 
 // A part may begin and end within tensors, so each tensor adds the piece of it that lies in the
 // part. Maximum, or and minimum make the same header of all pieces as of whole tensors.
-void add_part(const model::ContributionLayout& layout, const Bucket& part,
-              std::span<const float> values, std::uint32_t micro_batch, std::uint32_t micro_batches,
+void add_part(const Contributions& contributions, const Bucket& part, std::uint32_t micro_batches,
               const std::vector<std::int16_t>& scales, const MutableSums& sums,
               StepHeader& header) {
-  CHECK(header.exponents.size() == layout.tensors.size() && scales.size() == layout.tensors.size());
+  const auto& tensors = contributions.layout.tensors;
+  CHECK(header.exponents.size() == tensors.size() && scales.size() == tensors.size());
   CHECK((part.floats ? sums.floats.size() : sums.integers.size()) ==
             static_cast<std::size_t>(part.size),
         "sums of the part");
-  for (std::size_t i = 0; i < layout.tensors.size(); ++i) {
-    const model::ContributionTensor& tensor = layout.tensors[i];
-    const std::int64_t begin = std::max(tensor.offset, part.offset);
-    const std::int64_t end = std::min(tensor.offset + tensor.size, part.end());
+  std::vector<model::SumPart> pieces;
+  std::vector<std::size_t> tensor_of;  // per piece
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const std::int64_t begin = std::max(tensors[i].offset, part.offset);
+    const std::int64_t end = std::min(tensors[i].offset + tensors[i].size, part.end());
     if (begin >= end) continue;
-    const auto size = static_cast<std::size_t>(end - begin);
-    const auto place = static_cast<std::size_t>(begin - part.offset);
-    const auto piece = values.subspan(static_cast<std::size_t>(begin), size);
-    bool finite = true;
-    if (part.floats) {
-      finite = add_floats(piece, sums.floats.subspan(place, size));
-    } else {
-      const model::QuantiseReport report =
-          model::quantise_add(piece, scales[i], micro_batches, sums.integers.subspan(place, size));
-      header.exponents[i] = std::max(header.exponents[i], report.max_exponent);
-      header.flagged |= report.flagged;
-      finite = report.first_non_finite < 0;
-    }
-    if (finite) continue;
+    pieces.push_back({begin, end - begin, scales[i]});
+    tensor_of.push_back(i);
+  }
+  std::vector<model::QuantiseReport> reports(pieces.size());
+  if (part.floats) {
+    contributions.sums.add_floats(contributions.vectors, pieces, sums.floats, reports);
+  } else {
+    contributions.sums.add_exactly(contributions.vectors, pieces, micro_batches, sums.integers,
+                                   reports);
+  }
+  for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
+    const std::size_t tensor = tensor_of[piece];
+    header.exponents[tensor] = std::max(header.exponents[tensor], reports[piece].max_exponent);
+    header.flagged |= reports[piece].flagged;
+    if (!reports[piece].non_finite) continue;
     header.non_finite =
-        std::min(header.non_finite, NonFinite{micro_batch, static_cast<std::uint32_t>(i)});
+        std::min(header.non_finite, NonFinite{first_non_finite(contributions, pieces[piece]),
+                                              static_cast<std::uint32_t>(tensor)});
   }
 }
 
@@ -96,10 +105,12 @@ void add_micro_batch(const model::ContributionLayout& layout, std::span<const fl
                      std::uint32_t micro_batch, std::uint32_t micro_batches,
                      const std::vector<std::int16_t>& scales, const MutableSums& sums,
                      StepHeader& header) {
+  const model::Vectors vector{values.data(), 1, layout.size};
   const auto floats = static_cast<std::int64_t>(sums.floats.size());
   for (const Bucket& part :
        {Bucket{0, floats, true}, Bucket{floats, layout.size - floats, false}}) {
-    add_part(layout, part, values, micro_batch, micro_batches, scales, sums, header);
+    add_part({layout, model::host_memory(), model::host_sums(), {&vector, 1}, {&micro_batch, 1}},
+             part, micro_batches, scales, sums, header);
   }
   ++header.micro_batches;
 }

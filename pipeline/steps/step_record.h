@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "model/backend.h"
 #include "model/gan.h"
 #include "pipeline/steps/spot_check.h"
 #include "pipeline/steps/sum_layout.h"
@@ -56,19 +57,27 @@ struct StepHeader {
 // event fed twice in a step, or in the place of another, changes the sum.
 std::uint64_t event_mix(std::uint64_t event_id, std::uint64_t iteration, std::uint32_t slot);
 
-// Adds one micro-batch's contribution vector to `sums`, whose parts together have its size, and
-// what was seen on the way to the header: exponents, flag, non_finite, micro_batches (not the
-// ledger). scales[i] is the k of tensor i, the same for all micro-batches of an attempt. Floats
+// Adds one micro-batch's contribution vector, on the host, to `sums`, whose parts together have its
+// size, and what was seen on the way to the header: exponents, flag, non_finite, micro_batches (not
+// the ledger). scales[i] is the k of tensor i, the same for all micro-batches of an attempt. Floats
 // have no scale, and their exponents are not noted. header.exponents has an entry per tensor.
 void add_micro_batch(const model::ContributionLayout& layout, std::span<const float> values,
                      std::uint32_t micro_batch, std::uint32_t micro_batches,
                      const std::vector<std::int16_t>& scales, const MutableSums& sums,
                      StepHeader& header);
 
-// The same for the elements of one bucket alone, whose sums are of its kind and size; does not
-// count the micro-batch. A vector may be added in any pieces.
-void add_part(const model::ContributionLayout& layout, const Bucket& part,
-              std::span<const float> values, std::uint32_t micro_batch, std::uint32_t micro_batches,
+// The contribution vectors of some micro-batches, where a backend's memory has them.
+struct Contributions {
+  const model::ContributionLayout& layout;
+  model::Memory& memory;
+  const model::VectorSums& sums;  // of that memory
+  std::span<const model::Vectors> vectors;
+  std::span<const std::uint32_t> micro_batches;  // the indices of theirs, in their order
+};
+
+// The same for the elements of one bucket alone, of all of these micro-batches; its sums are of its
+// kind and size. Does not count the micro-batches. Vectors may be added in any pieces.
+void add_part(const Contributions& contributions, const Bucket& part, std::uint32_t micro_batches,
               const std::vector<std::int16_t>& scales, const MutableSums& sums, StepHeader& header);
 
 // into = into with from. CHECKs that both are of the same step and attempt.

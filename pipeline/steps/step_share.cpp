@@ -27,7 +27,12 @@ std::uint64_t StepShare::step() const {
 void StepShare::take_over() {
   // The micro-batch that was computed to compare stands behind its own.
   computed_ = std::min(computed_, had_);
-  if (contributions_.size() > computed_) contributions_.resize(computed_);
+  std::size_t before = 0;
+  for (Block& block : blocks_) {
+    block.micro_batches = std::min(block.micro_batches, computed_ - before);
+    before += block.micro_batches;
+  }
+  std::erase_if(blocks_, [](const Block& block) { return block.micro_batches == 0; });
   had_ = own();
   final_from_ = computed_ < own() ? layout().size : 0;
 }
@@ -36,7 +41,6 @@ void StepShare::take_over() {
 // for.
 void StepShare::note_computed() {
   const std::size_t position = computed_++;
-  CHECK(position < contributions_.size(), "it has memory");
   if (computed_ == own()) final_from_ = 0;
   if (position >= own()) return;
   const Batch& events = iteration_->micro_batch(position).events;
@@ -44,6 +48,28 @@ void StepShare::note_computed() {
     event_sum_ += event_mix(id, iteration_->iteration(), slot_);
   }
   events_ += events.events;
+}
+
+float* StepShare::contribution(std::size_t micro_batch) const {
+  for (const Block& block : blocks_) {
+    if (micro_batch < block.micro_batches) {
+      return block.memory.get() + static_cast<std::int64_t>(micro_batch) * layout().size;
+    }
+    micro_batch -= block.micro_batches;
+  }
+  CHECK(false, "it has memory");
+}
+
+std::vector<model::Vectors> StepShare::contributions(std::size_t micro_batches) const {
+  std::vector<model::Vectors> vectors;
+  for (const Block& block : blocks_) {
+    const std::size_t count = std::min(block.micro_batches, micro_batches);
+    if (count == 0) break;
+    vectors.push_back({block.memory.get(), static_cast<std::int64_t>(count), layout().size});
+    micro_batches -= count;
+  }
+  CHECK(micro_batches == 0, "they are computed");
+  return vectors;
 }
 
 StepHeader StepShare::begin_header(std::uint32_t attempt) const {
@@ -64,10 +90,10 @@ runtime::Buffer StepShare::add_up(const Bucket& bucket, const std::vector<std::i
   } else {
     part.integers = sums.mutable_as<std::int64_t>();
   }
-  for (std::size_t i = 0; i < iteration_->size(); ++i) {
-    add_part(layout(), bucket, contributions_[i], iteration_->micro_batch(i).index,
-             options_->micro_batches, scales, part, header);
-  }
+  std::vector<std::uint32_t> indices;
+  for (std::size_t i = 0; i < own(); ++i) indices.push_back(iteration_->micro_batch(i).index);
+  add_part({layout(), gan_->memory(), gan_->sums(), contributions(own()), indices}, bucket,
+           options_->micro_batches, scales, part, header);
   return sums;
 }
 
@@ -86,10 +112,12 @@ void StepShare::finish_header(const std::vector<std::int16_t>& scales, StepHeade
 runtime::Hash128 StepShare::hash_of(std::size_t micro_batch,
                                     const std::vector<std::int16_t>& scales) const {
   const SumLayout sum = sums();
+  std::vector<float> values(static_cast<std::size_t>(layout().size));
+  gan_->memory().read(contribution(micro_batch), values.data(), values.size() * sizeof(float));
   runtime::Buffer alone = runtime::Buffer::zeroed(sum.bytes());
   StepHeader unused;
   unused.exponents.assign(layout().tensors.size(), model::kNoExponent);
-  add_micro_batch(layout(), contributions_[micro_batch], iteration_->micro_batch(micro_batch).index,
+  add_micro_batch(layout(), values, iteration_->micro_batch(micro_batch).index,
                   options_->micro_batches, scales, sum.parts_of(alone), unused);
   return runtime::hash_of(alone.bytes());
 }

@@ -20,7 +20,8 @@ namespace troupe::pipeline {
 
 // A StepComputer fills it. Its threads write the elements that are computed last while the calling
 // thread reads those reported as final. Several shares may be filled at a time. All calls on one
-// thread. Memory: one contribution vector per micro-batch computed or being computed.
+// thread. Memory, the backend's: one contribution vector per micro-batch computed or being
+// computed.
 class StepShare {
  public:
   // The step at schedule position `slot` of that iteration. Gan and options outlive it.
@@ -62,8 +63,14 @@ class StepShare {
  private:
   friend class StepComputer;
 
-  // Memory for the contributions of one more micro-batch, behind those that have it.
-  void add_memory(std::vector<float> memory) { contributions_.push_back(std::move(memory)); }
+  // Memory for the contributions of so many more micro-batches, behind those that have it: vectors
+  // of layout().size elements side by side.
+  void add_memory(std::shared_ptr<float> memory, std::size_t micro_batches) {
+    blocks_.push_back({std::move(memory), micro_batches});
+  }
+  float* contribution(std::size_t micro_batch) const;
+  // Those of the first micro-batches.
+  std::vector<model::Vectors> contributions(std::size_t micro_batches) const;
   // The contributions of micro-batch computed() stand in its memory, made from its events.
   void note_computed();
   runtime::Hash128 hash_of(std::size_t micro_batch, const std::vector<std::int16_t>& scales) const;
@@ -72,7 +79,11 @@ class StepShare {
   const TrainingOptions* options_;
   std::shared_ptr<IterationShare> iteration_;
   std::uint32_t slot_;
-  std::vector<std::vector<float>> contributions_;  // per micro-batch, those being computed included
+  struct Block {
+    std::shared_ptr<float> memory;  // the backend's
+    std::size_t micro_batches = 0;
+  };
+  std::vector<Block> blocks_;  // of all micro-batches, those being computed included
   std::size_t computed_ = 0;
   std::size_t had_ = 0;      // own(), when it was last looked at
   std::int64_t final_from_;  // of the own micro-batches, as far as they are computed

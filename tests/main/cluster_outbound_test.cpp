@@ -142,6 +142,8 @@ TEST_F(ClusterOutbound, TwoOfThemOutliveAHeadWithItsRelay) {
         std::make_unique<Process>(command({"join", address_, "--node", name, "--listen", "none"})));
     ASSERT_TRUE(wait_until_told(run, fmt::format(R"("joined":["{}"])", name))) << log();
   }
+  // The head tells a view before its members have it; they have it when they made steps in it.
+  wait_until_training(run, steps() + 20);
   ASSERT_NO_FATAL_FAILURE(replace_head(run));
   wait_until_training(run, steps() + 100);
   stop(run);

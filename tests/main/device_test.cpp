@@ -47,6 +47,19 @@ TEST_F(DeviceRun, HasTheHashOfTheProcessorWithAnyNumberOfReplicas) {
   EXPECT_EQ(hash_of("three", twelve + kOnDevice + Words{"--set", "actors.replica.count=3"}), hash);
 }
 
+TEST_F(DeviceRun, HasTheHashOfTheProcessorInBf16) {
+  const Words six = until_iteration(6, {"--set", "model.precision=bf16"});
+  const std::string hash = hash_of("cpu", six);
+  EXPECT_EQ(hash_of("device", six + kOnDevice), hash);
+  EXPECT_NE(hash_of("fp32", until_iteration(6)), hash);
+}
+
+TEST_F(DeviceRun, HasTheHashOfTheProcessorInALossyReduction) {
+  const Words six = until_iteration(
+      6, {"--set", "actors.reducer.reduction=bf16", "--set", "actors.replica.count=2"});
+  EXPECT_EQ(hash_of("device", six + kOnDevice), hash_of("cpu", six));
+}
+
 // Two replicas share seven micro-batches, so that one of them never fills its groups.
 TEST_F(DeviceRun, HasTheHashOfTheProcessorWithGroupsThatAreNotFull) {
   const Words seven = until_iteration(4, {"--set", "train.micro_batches=7"});
@@ -122,11 +135,9 @@ TEST_F(DeviceRun, OneThatIsNotThereIsRefusedAndTold) {
   EXPECT_THAT(checked.err, HasSubstr("there is no device opencl:7"));
 }
 
-TEST_F(DeviceRun, FastestKernelsAndBf16AreTheProcessorsAlone) {
-  for (const char* other : {"model.kernels=fastest", "model.precision=bf16"}) {
-    expect_refused(run("a", kOnDevice + Words{"--set", other}), 3,
-                   {"actors.replica.device", "leave one of the two out"});
-  }
+TEST_F(DeviceRun, FastestKernelsAreTheProcessorsAlone) {
+  expect_refused(run("a", kOnDevice + Words{"--set", "model.kernels=fastest"}), 3,
+                 {"actors.replica.device", "leave one of the two out"});
 }
 
 TEST_F(DeviceRun, DevicesAreListedWithWhatTheyPromise) {

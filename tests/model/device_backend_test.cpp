@@ -4,8 +4,10 @@
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <filesystem>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "model/backend/device/backend.h"
@@ -108,16 +110,17 @@ void run_as_group(Device& device, const Kernel& kernel, const Operation& operati
   EXPECT_EQ(end, std::vector<std::byte>(64, std::byte{0xff})) << "beyond the scratch";
 }
 
-class DeviceGroup : public testing::TestWithParam<int> {};
+class DeviceGroup : public testing::TestWithParam<std::tuple<int, Precision>> {};
 
 TEST_P(DeviceGroup, EveryOperationHasTheBitsOfThePortableBackend) {
   const auto opened = open_device();
   ASSERT_NE(opened, nullptr);
-  const std::int64_t group = GetParam();
+  const std::int64_t group = std::get<0>(GetParam());
+  const Precision precision = std::get<1>(GetParam());
   // There is memory for one more than are computed.
-  const auto on_device = device::make_portable_backend(opened, group + 1);
+  const auto on_device = device::make_portable_backend(opened, group + 1, precision);
   ASSERT_TRUE(on_device.ok()) << on_device.error().message;
-  const auto on_host = make_portable_backend();
+  const auto on_host = make_portable_backend(precision);
   ASSERT_TRUE(on_host.ok());
   (*on_host)->prepare_thread();
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
@@ -147,6 +150,119 @@ TEST_P(DeviceGroup, EveryOperationHasTheBitsOfThePortableBackend) {
             << operation_name(operation) << " seed " << seed << " micro-batch " << m;
       }
     }
+  }
+}
+
+// Values of all sizes that floats have, zeros and denormal numbers among them.
+float any_float(Draw& draw) {
+  const std::int64_t kind = draw.between(0, 9);
+  if (kind == 0) return 0.0f;
+  const int exponent = static_cast<int>(kind == 1 ? draw.between(-149, 126) : draw.between(-24, 3));
+  return std::ldexp(static_cast<float>(draw.between(-0xffffff, 0xffffff)) * 0x1p-24f, exponent);
+}
+
+class DeviceSums : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto opened = open_device();
+    ASSERT_NE(opened, nullptr);
+    auto backend = device::make_portable_backend(opened, 4, Precision::kFp32);
+    ASSERT_TRUE(backend.ok());
+    backend_ = std::move(*backend);
+  }
+  // Blocks of so many vectors on the device, with the same ones on the host.
+  void place(std::vector<std::int64_t> counts, std::int64_t stride, Draw& draw) {
+    for (const std::int64_t count : counts) {
+      auto& values = values_.emplace_back(static_cast<std::size_t>(count * stride));
+      for (float& value : values) value = any_float(draw);
+      const std::size_t bytes = values.size() * sizeof(float);
+      memory_.push_back(backend_->memory().allocate(bytes));
+      here_.push_back({values.data(), count, stride});
+      there_.push_back({reinterpret_cast<const float*>(memory_.back().get()), count, stride});
+    }
+    write();
+  }
+  void write() {
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      backend_->memory().write(values_[i].data(), memory_[i].get(),
+                               values_[i].size() * sizeof(float));
+    }
+  }
+  // Expects the sums that are made on the host, whose reports it returns.
+  std::vector<QuantiseReport> expect_those_of_the_host(const std::vector<SumPart>& parts) {
+    constexpr std::uint32_t kMicroBatches = 6;
+    std::size_t size = 0;
+    for (const SumPart& part : parts) size += static_cast<std::size_t>(part.size);
+    std::vector<std::int64_t> want(size, 7), found(size, 7);
+    std::vector<float> want_floats(size, 0.0f), found_floats(size, 0.0f);
+    std::vector<QuantiseReport> reports(parts.size()), seen(parts.size());
+    host_sums().add_exactly(here_, parts, kMicroBatches, want, reports);
+    backend_->sums().add_exactly(there_, parts, kMicroBatches, found, seen);
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      EXPECT_EQ(seen[i].non_finite, reports[i].non_finite);
+      const auto end = at + static_cast<std::size_t>(parts[i].size);
+      if (!reports[i].non_finite) {
+        EXPECT_EQ(seen[i].max_exponent, reports[i].max_exponent) << i;
+        EXPECT_EQ(seen[i].flagged, reports[i].flagged) << i;
+        if (!reports[i].flagged) {
+          EXPECT_TRUE(std::equal(&want[at], &want[end - 1], &found[at])) << i;
+        }
+      }
+      at = end;
+    }
+    std::vector<QuantiseReport> of_floats(parts.size()), seen_of_floats(parts.size());
+    host_sums().add_floats(here_, parts, want_floats, of_floats);
+    backend_->sums().add_floats(there_, parts, found_floats, seen_of_floats);
+    EXPECT_TRUE(same_bits({want_floats}, {found_floats}));
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      EXPECT_EQ(seen_of_floats[i].non_finite, of_floats[i].non_finite);
+    }
+    return reports;
+  }
+
+  std::unique_ptr<Backend> backend_;
+  std::vector<std::vector<float>> values_;
+  std::vector<std::shared_ptr<std::byte>> memory_;
+  std::vector<Vectors> here_, there_;
+};
+
+TEST_F(DeviceSums, AreThoseOfTheHost) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    Draw draw(seed);
+    values_.clear(), memory_.clear(), here_.clear(), there_.clear();
+    place({3, 1, 2}, 900, draw);
+    // A part that begins and ends in a block of items, one of an item, and one that is measured.
+    const auto reports = expect_those_of_the_host({{0, 130, static_cast<std::int16_t>(20 + seed)},
+                                                   {130, 1, 44},
+                                                   {200, 640, kNoExponent},
+                                                   {840, 60, -40},
+                                                   {860, 40, 160}});
+    EXPECT_TRUE(reports[2].flagged);
+    // Smaller after larger ones, so that nothing is left of these.
+    expect_those_of_the_host({{5, 7, 30}});
+  }
+}
+
+TEST_F(DeviceSums, FlagsStandWhereTheHostSetsThem) {
+  Draw draw(1);
+  place({2}, 100, draw);
+  std::ranges::fill(values_[0], -0.75f);
+  const std::vector<SumPart> parts{{0, 50, 40}, {50, 50, 0}};
+  bool flagged = false, whole = false;
+  for (int exponent = 10; exponent < 26; ++exponent) {
+    values_[0][130] = std::ldexp(1.0f, exponent);
+    write();
+    const bool now = expect_those_of_the_host(parts)[0].flagged;
+    (now ? flagged : whole) = true;
+  }
+  EXPECT_TRUE(flagged && whole);
+  for (const float bad : {std::nanf(""), -INFINITY}) {
+    values_[0][49] = bad;
+    write();
+    const auto reports = expect_those_of_the_host(parts);
+    EXPECT_TRUE(reports[0].non_finite);
+    EXPECT_FALSE(reports[1].non_finite);
   }
 }
 
@@ -193,7 +309,9 @@ TEST(DeviceProgram, IsTakenByTheCompilerThatTheDriverCalls) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, DeviceGroup, testing::Values(1, 2, 5));
+INSTANTIATE_TEST_SUITE_P(Of, DeviceGroup,
+                         testing::Combine(testing::Values(1, 2, 5),
+                                          testing::Values(Precision::kFp32, Precision::kBf16)));
 
 }  // namespace
 }  // namespace troupe::model

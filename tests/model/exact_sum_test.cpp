@@ -138,7 +138,7 @@ TEST(ExactSum, FirstStepOnlyMeasures) {
   const auto report = quantise_add(values, kNoExponent, 4, sum);
   EXPECT_TRUE(report.flagged);
   EXPECT_EQ(report.max_exponent, 2);
-  EXPECT_EQ(report.first_non_finite, -1);
+  EXPECT_FALSE(report.non_finite);
 
   const std::vector<float> zeros(3, 0.0f);
   std::fill(sum.begin(), sum.end(), 0);
@@ -178,17 +178,14 @@ TEST(ExactSum, FlagDoesNotLookAtPartialSums) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-TEST(ExactSum, NaNAndInfinityAreFoundAtTheirFirstIndex) {
+TEST(ExactSum, NaNAndInfinityAreFoundWhereverTheyStand) {
   for (const float bad : {kNaN, -kNaN, kInfinity, -kInfinity}) {
     for (const std::size_t index : {0u, 1u, 1023u, 1024u, 2999u}) {
       std::vector<float> values = random_floats(3000, 3, -10, 10);
       values[index] = bad;
-      if (index + 1 < values.size()) values.back() = kNaN;
       std::vector<std::int64_t> sum(values.size(), 0);
-      EXPECT_EQ(quantise_add(values, 20, 4, sum).first_non_finite,
-                static_cast<std::int64_t>(index));
-      EXPECT_EQ(quantise_add(values, kNoExponent, 4, sum).first_non_finite,
-                static_cast<std::int64_t>(index));
+      EXPECT_TRUE(quantise_add(values, 20, 4, sum).non_finite);
+      EXPECT_TRUE(quantise_add(values, kNoExponent, 4, sum).non_finite);
     }
   }
 }

@@ -33,9 +33,7 @@ class PortableBackend final : public Backend {
         operation);
   }
 
-  std::string numerics_class() const override {
-    return precision_ == Precision::kFp32 ? kPortableClass : "portable bfloat16 1";
-  }
+  std::string numerics_class() const override { return portable_class(precision_); }
   void prepare_thread() const override { set_float_environment(); }
 
  private:

@@ -14,6 +14,7 @@ namespace troupe::model::device {
 // Computes groups of up to `group` micro-batches. Errors (kUsage) name what the device lacks for
 // the bits that portable kernels promise.
 runtime::Result<std::unique_ptr<Backend>> make_portable_backend(std::shared_ptr<Device> device,
-                                                                std::int64_t group);
+                                                                std::int64_t group,
+                                                                Precision precision);
 
 }  // namespace troupe::model::device

@@ -24,9 +24,16 @@ std::shared_ptr<const T> on_device(Device& device, std::span<const T> numbers) {
   return {memory, reinterpret_cast<const T*>(memory.get())};
 }
 
-ConvolutionSizes sizes_of(const ConvolutionGeometry& g, const cpu::Tiling& tiling,
+// The tiling of planes of floats, or of bfloat16 whose pairs are channels or positions.
+template <class Pairs>
+cpu::Tiling tiling_of(const ConvolutionGeometry& g, bool pairs) {
+  return pairs ? cpu::tiling_of<Pairs>(g) : cpu::tiling_of<float>(g);
+}
+
+ConvolutionSizes sizes_of(const ConvolutionGeometry& g, const cpu::Tiling& tiling, bool pairs,
                           const Activation& activation) {
   ConvolutionSizes s{};
+  s.pairs = pairs;
   s.batch = as_int(g.batch);
   for (std::size_t axis = 0; axis < 3; ++axis) {
     s.in[axis] = as_int(g.in[axis]);
@@ -81,12 +88,14 @@ struct Operands {
 // y = activation(conv(x, kernel) + bias).
 std::unique_ptr<Kernel> image_kernel(const Maker& make, const ConvolutionGeometry& g,
                                      const Activation& activation, const Operands& of) {
-  const cpu::Tiling tiling = cpu::tiling_of<float>(g);
-  const ConvolutionSizes sizes = sizes_of(g, tiling, activation);
+  const bool pairs = cpu::in_pairs(make.precision, g.in_channels);
+  const cpu::Tiling tiling = tiling_of<cpu::Bfloat16Pair>(g, pairs);
+  const ConvolutionSizes sizes = sizes_of(g, tiling, pairs, activation);
+  const bool as_they_are = !tiling.tiles() && !pairs;  // the taps
   GroupScratch scratch(make.group);
   const std::size_t mirrored_at = scratch.add_shared<float>(of.mirror ? kernel_size(g) : 0);
   const std::size_t weights_at =
-      scratch.add_shared<float>(tiling.tiles() ? weights_size(g, tiling) : 0);
+      scratch.add_shared<float>(as_they_are ? 0 : weights_size(g, tiling));
   const std::int64_t inputs = input_planes(g, tiling), outputs = output_planes(g, tiling);
   const std::size_t planes_at = scratch.add<float>(inputs), sums_at = scratch.add<float>(outputs);
   const bool single = g.out_channels == 1;
@@ -106,7 +115,7 @@ std::unique_ptr<Kernel> image_kernel(const Maker& make, const ConvolutionGeometr
           mirror(kernel_size(g), 1, arguments.operand(weights).operand(mirrored).value(sizes));
           weights = mirrored;
         }
-        if (tiling.tiles()) {
+        if (!as_they_are) {
           Arguments arguments;
           const auto* values = at<float>(call, weights_at);
           tap_values(
@@ -132,8 +141,9 @@ std::unique_ptr<Kernel> image_kernel(const Maker& make, const ConvolutionGeometr
 }
 
 std::unique_ptr<Kernel> gradient_kernel(const Maker& make, const ConvolutionGeometry& g) {
-  const cpu::Tiling tiling = cpu::tiling_of<float>(g);
-  const ConvolutionSizes sizes = sizes_of(g, tiling, {});
+  const bool pairs = make.precision == Precision::kBf16;
+  const cpu::Tiling tiling = tiling_of<cpu::Bfloat16>(g, pairs);
+  const ConvolutionSizes sizes = sizes_of(g, tiling, pairs, {});
   const std::int64_t inputs = input_planes(g, tiling), derivatives = output_planes(g, tiling);
   const std::int64_t weights = weights_size(g, tiling);
   const std::int64_t parts = (g.out[0] + kPlanesAtOnce - 1) / kPlanesAtOnce;
@@ -187,14 +197,16 @@ struct Upsampled {
   std::int64_t lead_y = 0, lead_z = 0;
   std::shared_ptr<const int> first_taps;
 
-  Upsampled(Device& device, const ConvolutionGeometry& geometry, const Activation& activation)
+  // `in_lane`: positions of a lane, where these are summed.
+  Upsampled(Device& device, const ConvolutionGeometry& geometry, bool pairs, std::int64_t in_lane,
+            const Activation& activation)
       : g(cpu::with_long_rows(geometry)) {
     const cpu::CollapsedKernel kernel(g);
-    const cpu::CoarsePlanes planes(kernel, 1);
+    const cpu::CoarsePlanes planes(kernel, in_lane);
     cpu::Tiling tiling;
     tiling.row = planes.row;
     tiling.positions = planes.positions;
-    sizes = sizes_of(g, tiling, activation);
+    sizes = sizes_of(g, tiling, pairs, activation);
     taps = kernel.taps();
     lead_y = kernel.axis(1).lead();
     lead_z = kernel.axis(2).lead();
@@ -230,7 +242,8 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const ConvolutionForward&
     return image_kernel(make, cpu::with_long_rows(convolution.geometry), convolution.activation,
                         {});
   }
-  const Upsampled u(make.device, convolution.geometry, convolution.activation);
+  const bool pairs = cpu::in_pairs(make.precision, convolution.geometry.in_channels);
+  const Upsampled u(make.device, convolution.geometry, pairs, 1, convolution.activation);
   GroupScratch scratch(make.group);
   scratch.add_shared<float>(u.collapsed());
   return operation_kernel(
@@ -253,7 +266,8 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make,
     return image_kernel(make, cpu::with_long_rows(reference::mirrored(convolution.geometry)), {},
                         {.mirror = true, .x = 0, .kernel = 1, .y = 2});
   }
-  const Upsampled u(make.device, convolution.geometry, {});
+  const bool pairs = cpu::in_pairs(make.precision, convolution.geometry.out_channels);
+  const Upsampled u(make.device, convolution.geometry, pairs, 1, {});
   GroupScratch scratch(make.group);
   scratch.add_shared<float>(u.collapsed());
   return operation_kernel(
@@ -273,7 +287,8 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make,
   if (!cpu::upsamples(convolution.geometry)) {
     return gradient_kernel(make, cpu::with_long_rows(convolution.geometry));
   }
-  const Upsampled u(make.device, convolution.geometry, {});
+  const bool pairs = make.precision == Precision::kBf16;
+  const Upsampled u(make.device, convolution.geometry, pairs, pairs ? 2 : 1, {});
   GroupScratch scratch(make.group);
   const std::int64_t size = u.collapsed(), terms = u.g.batch;
   scratch.add<float>(terms * size);

@@ -114,6 +114,7 @@ std::unique_ptr<Kernel> operation_kernel(std::size_t scratch, Launch launch) {
 struct Maker {
   Device& device;
   std::int64_t group;
+  Precision precision;
 
   Launcher kernel(std::string_view name) const { return {device, name}; }
 };

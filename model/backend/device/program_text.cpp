@@ -7,8 +7,8 @@ namespace troupe::model::device {
 
 std::string program_text() {
   static constexpr std::string_view kOrder[] = {
-      "prelude.cl", "sizes.cl",      "math.cl",  "elementwise.cl", "windows.cl",
-      "dense.cl",   "batch_norm.cl", "heads.cl", "convolution.cl", "upsampled.cl"};
+      "prelude.cl", "sizes.cl",      "math.cl",  "bfloat16.cl",    "elementwise.cl", "windows.cl",
+      "dense.cl",   "batch_norm.cl", "heads.cl", "convolution.cl", "upsampled.cl",   "sums.cl"};
   const auto files = embedded_kernels();
   std::string text;
   for (const std::string_view name : kOrder) {

@@ -1,6 +1,7 @@
 // Convolutions over planes (cpu/plane_convolution.h): images become planes of positions, with tiles
-// eight of them for each channel, of values at Winograd's points; sums over taps and channels stand
-// in planes of the same kind and become cells again. All planes of a micro-batch are made at once.
+// one for each of Winograd's points and each channel, of values at the points; sums over taps and
+// channels stand in planes of the same kind and become cells again. All planes of a micro-batch are
+// made at once. There are eight points, and seven of values that are rounded to bfloat16.
 
 #define POINTS 8
 #define ITEM_OUTPUTS 8  // sums of one item
@@ -26,7 +27,7 @@ KERNEL void convolution_mirror(OPERAND(const float, kernel_), OPERAND(float, mir
 }
 
 // Values of the taps along z at the points: [point][kx, ky, part][channel][output]. `transform` is
-// [tap][point].
+// [tap][point]. Without tiles the taps as they are, rounded.
 KERNEL void convolution_tap_values(OPERAND(const float, kernel_), OPERAND(const double, transform),
                                    OPERAND(float, weights), const ConvolutionSizes s) {
   const long i = item(0), size = weights_of_point(s);
@@ -34,11 +35,69 @@ KERNEL void convolution_tap_values(OPERAND(const float, kernel_), OPERAND(const 
   const int channels = s.in_channels * s.out_channels;
   const long point = i / size, column = i % size / channels, number = i % channels;
   double weight = 0.0;
-  for (int tap = 0; tap < s.taps_of_part; ++tap) {
-    weight += AT(transform, 0)[tap * POINTS + point] *
-              (double)AT(kernel_, 0)[(column * s.taps_of_part + tap) * channels + number];
+  if (s.points == 1) {
+    weight = (double)AT(kernel_, 0)[i];
+  } else {
+    for (int tap = 0; tap < s.taps_of_part; ++tap) {
+      weight += AT(transform, 0)[tap * POINTS + point] *
+                (double)AT(kernel_, 0)[(column * s.taps_of_part + tap) * channels + number];
+    }
   }
-  AT(weights, 0)[i] = (float)weight;
+  AT(weights, 0)[i] = s.pairs ? bfloat16_of((float)weight) : (float)weight;
+}
+
+// The places of seven points are plus and minus these, and infinity (cpu/bfloat16_planes.cpp).
+#define PAIRS_OF_SEVEN 3
+CONSTANT float kPlaces[PAIRS_OF_SEVEN] = {0.25f, 0.875f, 1.75f};
+CONSTANT float kSquares[PAIRS_OF_SEVEN] = {0.0625f, 0.765625f, 3.0625f};
+
+// B^T of seven points.
+FUNCTION void transform_inputs_of_seven(float *v) {
+  float d[7];
+  for (int k = 0; k < 7; ++k) d[k] = v[k];
+  for (int i = 0; i < PAIRS_OF_SEVEN; ++i) {
+    const float p = kSquares[(i + 1) % PAIRS_OF_SEVEN], q = kSquares[(i + 2) % PAIRS_OF_SEVEN];
+    const float even = fma(p * q, d[0], fma(-(p + q), d[2], d[4]));
+    const float odd = fma(p * q, d[1], fma(-(p + q), d[3], d[5]));
+    v[2 * i] = fma(kPlaces[i], even, odd);
+    v[2 * i + 1] = fma(-kPlaces[i], even, odd);
+  }
+  const float p = kSquares[0], q = kSquares[1], r = kSquares[2];
+  const float last = fma(p * q + q * r + p * r, d[2], fma(-(p + q + r), d[4], d[6]));
+  v[6] = fma(-(p * q * r), d[0], last);
+}
+
+// A of seven points.
+FUNCTION void transform_derivatives_of_seven(float *v, int outputs) {
+  float dy[POINTS];
+  for (int j = 0; j < outputs; ++j) dy[j] = v[j];
+  for (int k = 0; k < PAIRS_OF_SEVEN; ++k) {
+    float even = 0.0f, odd = 0.0f;
+    for (int j = (outputs - 1) / 2 * 2; j >= 0; j -= 2) even = fma(even, kSquares[k], dy[j]);
+    for (int j = outputs / 2 * 2 - 1; j >= 1; j -= 2) odd = fma(odd, kSquares[k], dy[j]);
+    v[2 * k] = fma(kPlaces[k], odd, even);
+    v[2 * k + 1] = fma(-kPlaces[k], odd, even);
+  }
+  v[6] = dy[outputs - 1];
+}
+
+// A^T of seven points.
+FUNCTION void restore_outputs_of_seven(float *v, int outputs) {
+  float even[PAIRS_OF_SEVEN], odd[PAIRS_OF_SEVEN], powers[PAIRS_OF_SEVEN];
+  for (int k = 0; k < PAIRS_OF_SEVEN; ++k) {
+    even[k] = v[2 * k] + v[2 * k + 1];
+    odd[k] = v[2 * k] - v[2 * k + 1];
+    powers[k] = 1.0f;
+  }
+  const float last = v[6];
+  for (int j = 0; j < outputs; ++j) {
+    float sum = j == outputs - 1 ? last : 0.0f;
+    for (int k = 0; k < PAIRS_OF_SEVEN; ++k) {
+      sum = fma(powers[k], j % 2 == 0 ? even[k] : odd[k], sum);
+      powers[k] = powers[k] * kPlaces[k];
+    }
+    v[j] = sum;
+  }
 }
 
 // B^T of eight points.
@@ -127,9 +186,15 @@ KERNEL void convolution_inputs(OPERAND(const float, x), OPERAND(float, planes),
     const int z = t * s.outputs + d - (s.before[2] - part * s.taps_of_part);
     values[d] = inside && z >= 0 && z < s.in[2] ? row[(long)z * s.in_channels] : 0.0f;
   }
-  if (s.points > 1) transform_inputs(values);
+  if (s.points == POINTS) {
+    transform_inputs(values);
+  } else if (s.points > 1) {
+    transform_inputs_of_seven(values);
+  }
   GLOBAL float *to = AT(planes, group) + (plane * s.points * channels + channel) * s.plane;
-  for (int d = 0; d < s.points; ++d) to[(long)d * channels * s.plane + position] = values[d];
+  for (int d = 0; d < s.points; ++d) {
+    to[(long)d * channels * s.plane + position] = s.pairs ? bfloat16_of(values[d]) : values[d];
+  }
 }
 
 // [sample][x plane][point][output][position] of the output.
@@ -164,6 +229,20 @@ KERNEL void convolution_multiply(OPERAND(const float, planes), OPERAND(const flo
     for (int ky = 0; ky < s.taps[1]; ++ky) {
       for (int kz = 0; kz < s.taps_in_z; ++kz) {
         GLOBAL const float *value = plane + ky * s.row + kz;
+        if (s.pairs) {
+          for (int c = 0; c < channels; c += 2) {
+            const int two = c + 1 < channels;
+            const float v0 = value[0], v1 = two ? value[s.plane] : 0.0f;
+            for (int o = 0; o < ITEM_OUTPUTS; ++o) {
+              if (o < here) {
+                sum[o] = add_pair(v0, weight[o], v1, two ? weight[outputs + o] : 0.0f, sum[o]);
+              }
+            }
+            value += 2 * (long)s.plane;
+            weight += two ? 2 * outputs : outputs;
+          }
+          continue;
+        }
         for (int c = 0; c < channels; ++c) {
           const float v = *value;
           for (int o = 0; o < ITEM_OUTPUTS; ++o) {
@@ -205,7 +284,15 @@ KERNEL void convolution_multiply_single(OPERAND(const float, planes),
             AT(weights, 0) + point * weights_of_point(s) +
             (long)((kx * s.taps[1] + ky) * s.taps_in_z + kz) * channels;
         float sum = 0.0f;
-        for (int c = 0; c < channels; ++c, value += s.plane) sum = fma(*value, weight[c], sum);
+        if (s.pairs) {
+          for (int c = 0; c < channels; c += 2, value += 2 * (long)s.plane) {
+            const int two = c + 1 < channels;
+            sum = add_pair(value[0], weight[c], two ? value[s.plane] : 0.0f,
+                           two ? weight[c + 1] : 0.0f, sum);
+          }
+        } else {
+          for (int c = 0; c < channels; ++c, value += s.plane) sum = fma(*value, weight[c], sum);
+        }
         total = total + sum;
       }
     }
@@ -227,7 +314,11 @@ KERNEL void convolution_outputs(OPERAND(const float, sums), OPERAND(const float,
       AT(sums, group) + (plane * s.points * s.out_channels + o) * s.positions + oy * s.row + t;
   float values[POINTS];
   for (int k = 0; k < s.points; ++k) values[k] = from[(long)k * s.out_channels * s.positions];
-  if (s.points > 1) restore_outputs(values, s.outputs);
+  if (s.points == POINTS) {
+    restore_outputs(values, s.outputs);
+  } else if (s.points > 1) {
+    restore_outputs_of_seven(values, s.outputs);
+  }
   const float shift = s.bias ? AT(bias, 0)[o] : 0.0f;
   for (int j = 0; j < s.outputs; ++j) {
     const int oz = t * s.outputs + j;
@@ -254,10 +345,16 @@ KERNEL void convolution_derivatives(OPERAND(const float, dy), OPERAND(float, pla
     const long from = ((plane * s.out[1] + oy) * s.out[2] + oz) * s.out_channels + o;
     values[j] = inside ? AT(dy, group)[from] : 0.0f;
   }
-  if (s.points > 1) transform_derivatives(values, s.outputs);
+  if (s.points == POINTS) {
+    transform_derivatives(values, s.outputs);
+  } else if (s.points > 1) {
+    transform_derivatives_of_seven(values, s.outputs);
+  }
   GLOBAL float *to =
       AT(planes, group) + (plane * s.points * s.out_channels + o) * s.positions + position;
-  for (int k = 0; k < s.points; ++k) to[(long)k * s.out_channels * s.positions] = values[k];
+  for (int k = 0; k < s.points; ++k) {
+    to[(long)k * s.out_channels * s.positions] = s.pairs ? bfloat16_of(values[k]) : values[k];
+  }
 }
 
 FUNCTION float sum_of_lanes(IN_LOCAL const float *lanes) {
@@ -293,8 +390,9 @@ KERNEL void convolution_dots(OPERAND(const float, inputs), OPERAND(const float, 
   const long n = rest / parts;
   const int here = outputs - output < DOT_OUTPUTS ? outputs - output : DOT_OUTPUTS;
   const int tap = row / channels;
+  const int in_lane = s.pairs ? 2 : 1;  // neighbouring positions
   const long offset = (long)(row % channels) * s.plane + tap / s.taps_in_z * s.row +
-                      tap % s.taps_in_z + lane;
+                      tap % s.taps_in_z + lane * in_lane;
   float sum[DOT_OUTPUTS];
   for (int o = 0; o < DOT_OUTPUTS; ++o) sum[o] = 0.0f;
   for (int i = 0; i < PLANES_AT_ONCE; ++i) {
@@ -304,7 +402,18 @@ KERNEL void convolution_dots(OPERAND(const float, inputs), OPERAND(const float, 
         AT(inputs, group) + ((n * s.in[0] + ix) * s.points + point) * channels * s.plane + offset;
     GLOBAL const float *right =
         AT(derivatives, group) +
-        (((n * s.out[0] + ox) * s.points + point) * outputs + output) * s.positions + lane;
+        (((n * s.out[0] + ox) * s.points + point) * outputs + output) * s.positions +
+        lane * in_lane;
+    if (s.pairs) {
+      for (int q = 0; q < s.positions; q += 2 * LANES) {
+        const float v0 = left[q], v1 = left[q + 1];
+        for (int o = 0; o < DOT_OUTPUTS; ++o) {
+          GLOBAL const float *derivative = right + (long)o * s.positions + q;
+          if (o < here) sum[o] = add_pair(v0, derivative[0], v1, derivative[1], sum[o]);
+        }
+      }
+      continue;
+    }
     for (int q = 0; q < s.positions; q += LANES) {
       const float value = left[q];
       for (int o = 0; o < DOT_OUTPUTS; ++o) {

@@ -12,6 +12,7 @@
 #define IN_CONSTANT constant  // likewise
 #define FUNCTION static
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
+#define ATOMIC_MAX(place, value) atomic_max(place, value)  // of uint32
 #define item(axis) ((long)get_global_id(axis))
 #define item_of_block(axis) ((int)get_local_id(axis))
 #define block(axis) ((long)get_group_id(axis))
@@ -30,6 +31,7 @@ typedef unsigned long uint64;
 #define IN_CONSTANT
 #define FUNCTION static __device__
 #define BARRIER __syncthreads()
+#define ATOMIC_MAX(place, value) atomicMax(place, value)
 #define AXIS_0(v) v.x
 #define AXIS_1(v) v.y
 #define AXIS_2(v) v.z

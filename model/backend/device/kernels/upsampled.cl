@@ -43,7 +43,7 @@ FUNCTION CoarseTap coarse_tap(const ConvolutionSizes s, GLOBAL const int *first_
   return t;
 }
 
-// collapsed: [coarse tap of a phase][in][out], in double.
+// collapsed: [coarse tap of a phase][in][out], summed in double.
 KERNEL void upsampled_collapse(OPERAND(const float, kernel_), OPERAND(const int, first_taps),
                                OPERAND(float, collapsed), const ConvolutionSizes s,
                                const int taps) {
@@ -67,7 +67,7 @@ KERNEL void upsampled_collapse(OPERAND(const float, kernel_), OPERAND(const int,
       }
     }
   }
-  AT(collapsed, 0)[item(0)] = (float)sum;
+  AT(collapsed, 0)[item(0)] = s.pairs ? bfloat16_of((float)sum) : (float)sum;
 }
 
 // The transposed map, for the gradient.
@@ -123,6 +123,15 @@ KERNEL void upsampled_forward(OPERAND(const float, x), OPERAND(const float, coll
             image + (((long)ix * s.in[1] + iy) * s.in[2] + iz) * inputs;
         GLOBAL const float *weight =
             weights + (long)((jx * y_taps + jy) * z_taps + jz) * inputs * outputs;
+        if (s.pairs) {
+          for (int c = 0; c < inputs; c += 2) {
+            const int two = c + 1 < inputs;
+            sum = add_pair(inside ? bfloat16_of(value[c]) : 0.0f, weight[(long)c * outputs],
+                           inside && two ? bfloat16_of(value[c + 1]) : 0.0f,
+                           two ? weight[(long)(c + 1) * outputs] : 0.0f, sum);
+          }
+          continue;
+        }
         for (int c = 0; c < inputs; ++c) {
           sum = fma(inside ? value[c] : 0.0f, weight[(long)c * outputs], sum);
         }
@@ -159,6 +168,15 @@ KERNEL void upsampled_backward_input(OPERAND(const float, dy), OPERAND(const flo
               GLOBAL const float *weight =
                   AT(collapsed, 0) +
                   ((first + (jx * y_taps + jy) * z_taps + jz) * inputs + c) * outputs;
+              if (s.pairs) {
+                for (int o = 0; o < outputs; o += 2) {
+                  const int two = o + 1 < outputs;
+                  sum = add_pair(inside ? bfloat16_of(value[o]) : 0.0f, weight[o],
+                                 inside && two ? bfloat16_of(value[o + 1]) : 0.0f,
+                                 two ? weight[o + 1] : 0.0f, sum);
+                }
+                continue;
+              }
               for (int o = 0; o < outputs; ++o) {
                 sum = fma(inside ? value[o] : 0.0f, weight[o], sum);
               }
@@ -193,19 +211,25 @@ KERNEL void upsampled_dots(OPERAND(const float, x), OPERAND(const float, dy),
   for (int ox = 0; ox < s.out[0]; ++ox) {
     const int ix = cell_of(s, 0, ox) + t.tap[0];
     if (phase_of(s, 0, ox) != t.phase[0] || ix < 0 || ix >= s.in[0]) continue;
-    for (int q = lane; q < s.positions; q += LANES) {
-      const int oy = output_of(s, 1, t.phase[1], q / s.row - lead_y);
-      const int oz = output_of(s, 2, t.phase[2], q % s.row - lead_z);
-      const int place = q + t.tap[1] * s.row + t.tap[2];
-      const int iy = place / s.row - lead_y, iz = place % s.row - lead_z;
-      const int is_cell = iy >= 0 && iy < s.in[1] && iz >= 0 && iz < s.in[2];
-      const float value =
-          is_cell ? image[(((long)ix * s.in[1] + iy) * s.in[2] + iz) * inputs] : 0.0f;
-      const float derivative =
-          oy >= 0 && oz >= 0
-              ? derivatives[(((long)ox * s.out[1] + oy) * s.out[2] + oz) * outputs]
-              : 0.0f;
-      sum = fma(value, derivative, sum);
+    const int in_lane = s.pairs ? 2 : 1;  // neighbouring positions
+    for (int first = lane * in_lane; first < s.positions; first += LANES * in_lane) {
+      float value[2], derivative[2];
+      for (int i = 0; i < in_lane; ++i) {
+        const int q = first + i;
+        const int oy = output_of(s, 1, t.phase[1], q / s.row - lead_y);
+        const int oz = output_of(s, 2, t.phase[2], q % s.row - lead_z);
+        const int place = q + t.tap[1] * s.row + t.tap[2];
+        const int iy = place / s.row - lead_y, iz = place % s.row - lead_z;
+        const int is_cell = iy >= 0 && iy < s.in[1] && iz >= 0 && iz < s.in[2];
+        value[i] = is_cell ? image[(((long)ix * s.in[1] + iy) * s.in[2] + iz) * inputs] : 0.0f;
+        derivative[i] =
+            oy >= 0 && oz >= 0
+                ? derivatives[(((long)ox * s.out[1] + oy) * s.out[2] + oz) * outputs]
+                : 0.0f;
+      }
+      sum = s.pairs ? add_pair(bfloat16_of(value[0]), bfloat16_of(derivative[0]),
+                               bfloat16_of(value[1]), bfloat16_of(derivative[1]), sum)
+                    : fma(value[0], derivative[0], sum);
     }
   }
   lanes[lane] = sum;
